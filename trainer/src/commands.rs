@@ -37,7 +37,8 @@ pub use launch::launch;
 /// Runs a command that needs no tensors, such as each command of an n-gram model. `None` if the command needs them.
 pub fn without_torch(command: &Command) -> Option<Result<()>> {
     match command {
-        Command::Ngrams(arguments) => Some(ngrams::ngrams(arguments)),
+        Command::Ngrams(_) if ngrams::has_ranks() => None,
+        Command::Ngrams(arguments) => Some(ngrams::ngrams(arguments, None)),
         Command::Autotune(arguments) => Some(autotune::autotune(arguments)),
         Command::Report(arguments) => Some(report::report(arguments)),
         Command::Evaluate(arguments) => {
@@ -85,7 +86,8 @@ pub fn with_torch(command: &Command) -> Result<()> {
         Command::Predict(arguments) => predict::predict(arguments),
         Command::Explain(arguments) => explain::explain(arguments),
         Command::Export(arguments) => export::export(arguments),
-        Command::Ngrams(_) | Command::Autotune(_) | Command::Report(_) | Command::Launch(_) => {
+        Command::Ngrams(arguments) => ngrams::on_ranks(arguments),
+        Command::Autotune(_) | Command::Report(_) | Command::Launch(_) => {
             Err(Error::internal(&"a command without tensors was not run"))
         }
     }

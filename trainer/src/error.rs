@@ -65,7 +65,7 @@ pub enum Error {
     },
     /// An n-gram model could not be trained.
     #[error(transparent)]
-    Ngrams(#[from] ngrams::Error),
+    Ngrams(ngrams::Error),
     /// Texts for an n-gram model could not be read.
     #[error(transparent)]
     Texts(#[from] texts::Error),
@@ -297,6 +297,19 @@ impl Error {
 
     pub(crate) fn internal(error: &impl std::fmt::Display) -> Self {
         Self::Internal { promise: error.to_string() }
+    }
+}
+
+impl From<ngrams::Error> for Error {
+    fn from(error: ngrams::Error) -> Self {
+        match error {
+            // The communication is that of this crate, so the error is, too.
+            ngrams::Error::Exchange { source } => match source.downcast() {
+                Ok(error) => *error,
+                Err(source) => Self::Ngrams(ngrams::Error::Exchange { source }),
+            },
+            error => Self::Ngrams(error),
+        }
     }
 }
 

@@ -7,6 +7,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tch::{Device, Tensor};
 
+use ngrams::ranks::Failure;
+
 use crate::error::{Error, Result};
 use crate::tell::tell;
 use launch::key;
@@ -143,5 +145,29 @@ impl Ranks {
             tch::no_grad(|| tensor.shallow_clone().f_copy_(&content).map(drop))?;
         }
         Ok(())
+    }
+}
+
+impl ngrams::ranks::Ranks for Ranks {
+    fn rank(&self) -> usize {
+        Self::rank(self)
+    }
+
+    fn world_size(&self) -> usize {
+        Self::world_size(self)
+    }
+
+    fn gather(&self, bytes: &[u8]) -> std::result::Result<Vec<Vec<u8>>, Failure> {
+        let gather = || -> Result<Vec<Vec<u8>>> {
+            let Self::Several(group) = self else { return Ok(vec![bytes.to_vec()]) };
+            let all = group.all_gather_unequal(&Tensor::from_slice(bytes))?;
+            let copied = all.iter().map(|bytes| {
+                let mut copy = vec![0; bytes.numel()];
+                bytes.f_copy_data(&mut copy, bytes.numel())?;
+                Ok(copy)
+            });
+            copied.collect()
+        };
+        gather().map_err(Into::into)
     }
 }

@@ -153,8 +153,15 @@ pub struct Ngrams {
     #[arg(long, value_name = "N", default_value = "1", value_parser = at_least::<u64>(0), hide_short_help = true, help_heading = "Optimisation")]
     pub seed: u64,
     /// Number of threads [default: one per core]
+    ///
+    /// The ranks of a machine share its cores.
     #[arg(long, short = 'j', value_name = "N", value_parser = whole::<u16>(1..=1024), help_heading = "Running")]
     pub threads: Option<u16>,
+    /// With several ranks: texts per rank between two exchanges
+    ///
+    /// Fewer texts cost more time for communication.
+    #[arg(long, value_name = "N", default_value = "2500", value_parser = at_least::<usize>(1), hide_short_help = true, help_heading = "Running")]
+    pub round_texts: usize,
     /// Repeatable training
     ///
     /// The same number of threads gives the same bits. Training is slower.
@@ -362,7 +369,11 @@ impl Ngrams {
 
     /// Number of threads.
     pub fn n_threads(&self) -> NonZeroUsize {
-        let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        let ranks = std::env::var("LOCAL_WORLD_SIZE").ok().and_then(|ranks| ranks.parse::<usize>().ok());
+        let cores = || {
+            let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+            NonZeroUsize::new(cores.get() / ranks.unwrap_or(1).max(1)).unwrap_or(NonZeroUsize::MIN)
+        };
         self.threads.and_then(|threads| NonZeroUsize::new(usize::from(threads))).unwrap_or_else(cores)
     }
 }

@@ -3,6 +3,7 @@
 mod evaluate;
 mod explain;
 mod export;
+mod group;
 mod input;
 mod out;
 mod predict;
@@ -22,9 +23,14 @@ pub(super) use self::export::export;
 pub(super) use self::input::{Input, is_dataset};
 pub(super) use self::predict::predict;
 pub(super) use self::settings::{Settings, reading, words};
-pub(super) use self::train::{check, ngrams};
+pub(super) use self::train::{check, ngrams, on_ranks};
 use super::lines::InvalidUtf8;
 use crate::families::ngrams::Classifier;
+
+/// Whether torchrun or `launch` started this process as one of several ranks, which communicate through libtorch.
+pub(super) fn has_ranks() -> bool {
+    std::env::var_os("RANK").is_some() && std::env::var_os("WORLD_SIZE").is_none_or(|size| size != "1")
+}
 
 /// Number of threads of commands without a flag for it: OMP_NUM_THREADS, or one per core.
 fn threads() -> NonZeroUsize {

@@ -101,7 +101,7 @@ impl Default for Settings {
             subsampling: 0.0,
             threads: 1,
             is_deterministic: false,
-            round_texts: 2000,
+            round_texts: 2500,
             seed: 0,
             memory_bytes: u64::MAX,
             lists_bytes: 2 << 30,

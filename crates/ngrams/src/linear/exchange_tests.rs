@@ -13,7 +13,7 @@ use crate::words::Words;
 
 /// Texts of `n_labels` labels. Each label has its own words; all share others.
 fn texts(n_texts: usize, n_labels: usize) -> Texts {
-    let mut random = crate::random::Random::of(&[5]);
+    let mut random = random::Random::of(&[5]);
     let mut lines = String::new();
     for text in 0..n_texts {
         let label = text % n_labels;
@@ -136,7 +136,7 @@ fn only_rows_of_several_ranks_are_sent_after_a_round() {
         let traffic = traffic.unwrap();
         // Four rounds per epoch, each with one row and the bias.
         assert_eq!((traffic.n_rounds, traffic.n_rows, traffic.table_bytes), (8, 16, 4 * 402));
-        assert_eq!(traffic.round_bytes, 8 * (4 + 8 + 1 + 2 + 4));
+        assert_eq!(traffic.round_bytes, 8 * (4 + 8 + 1 + 1 + 4));
         assert!(traffic.n_bytes > traffic.round_bytes + 4 * 200, "{traffic:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! The training folder of an n-gram model: its settings, checkpoints and logs.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ::ngrams::{Texts, fasttext};
@@ -101,6 +101,7 @@ impl Out {
         held_back: Option<&(Part, Texts)>,
         recipe: serde_json::Value,
         settings: &Settings,
+        world_size: usize,
     ) -> Result<()> {
         let counts = texts.counts();
         let dictionary = &texts.dictionary;
@@ -152,14 +153,14 @@ impl Out {
             recipe,
             parameters: settings.parameters(dictionary.n_words() as u64, labels.len() as u64),
             steps_of_epoch: 1,
-            world_size: 1,
+            world_size,
             device: "CPU".to_owned(),
         };
         Ok(put_json(&self.out.folder().join(SETTINGS), &settings)?)
     }
 
     /// Shows and logs the training. The log continues that of the checkpoint, if there is one.
-    pub fn progress(&self, texts: &Texts, settings: &Settings) -> Result<Progress> {
+    pub fn progress(&self, texts: &Texts, settings: &Settings, world_size: usize) -> Result<Progress> {
         let folder = self.out.folder();
         if self.newest()?.is_none() {
             if self.out.existing() == Existing::Resume {
@@ -168,27 +169,18 @@ impl Out {
             // The lines of an earlier process, which has left no checkpoint.
             let _ = fs::remove_file(folder.join(METRICS));
         }
-        let log = Log::begin(folder, 0, 1, "CPU".to_owned())?;
+        let log = Log::begin(folder, 0, world_size, "CPU".to_owned())?;
         Progress::new(log, settings.epochs(), texts.n_texts())
     }
 
-    /// A new training, or one that is resumed from the newest checkpoint.
-    pub fn begin<'a>(
-        &mut self,
-        texts: &'a Texts,
-        settings: &fasttext::Settings,
-        progress: &mut Progress,
-    ) -> Result<fasttext::Training<'a>> {
-        let Some(checkpoint) = self.newest()? else {
-            return Ok(fasttext::Training::new(texts, settings.clone())?);
-        };
+    /// The state of the newest checkpoint of a training that is resumed, if there is one.
+    pub fn state(&mut self) -> Result<Option<(PathBuf, File)>> {
+        let Some(checkpoint) = self.newest()? else { return Ok(None) };
         self.n_saved = number_of(&checkpoint).unwrap_or_default();
         let path = checkpoint.join(STATE);
         let file = File::open(&path).map_err(|source| Error::io(&path, source))?;
-        let training = fasttext::Training::resume(texts, settings.clone(), &mut BufReader::new(file))?;
-        progress.resume();
         tell("resuming from the checkpoint");
-        Ok(training)
+        Ok(Some((path, file)))
     }
 
     /// The newest checkpoint that is intact, if the training is resumed.

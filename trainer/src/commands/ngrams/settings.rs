@@ -3,6 +3,7 @@
 use ::ngrams::{Features, Reading, Words, fasttext, linear};
 use serde_json::{Value, json};
 
+use super::group::Group;
 use crate::arguments::{ModelName, NgramLossName, NgramOptimizerName, Ngrams, WeightsName, WordsName};
 
 /// Default of `--buckets` for the fastText model.
@@ -52,16 +53,20 @@ impl Settings {
     }
 
     /// The settings by their names in `settings.json`, without those that have no effect on the model.
-    pub fn recipe(&self, arguments: &Ngrams, reading: &Reading) -> Value {
+    pub fn recipe(&self, arguments: &Ngrams, reading: &Reading, group: Group<'_>) -> Value {
         let words = match reading.words {
             Words::Spaces => "spaces",
             Words::Punctuation => "punctuation",
             Words::Cleaned => "cleaned",
         };
-        let (kind, settings) = match self {
+        let (kind, mut settings) = match self {
             Self::Linear(settings) => ("linear", recipe_of_linear(settings)),
             Self::FastText(settings) => ("fasttext", recipe_of_fasttext(settings)),
         };
+        if group.world_size() > 1 {
+            settings["ranks"] = group.world_size().into();
+            settings["round_texts"] = arguments.round_texts.into();
+        }
         json!({
             "family": { "ngrams": kind },
             "test_fraction": arguments.test_fraction,
@@ -170,6 +175,7 @@ fn of_fasttext(arguments: &Ngrams, words: Words) -> fasttext::Settings {
         subsampling: arguments.subsample.unwrap_or(0.0) as f32,
         threads: arguments.n_threads().get(),
         is_deterministic: arguments.deterministic,
+        round_texts: arguments.round_texts,
         seed: arguments.seed,
         memory_bytes: arguments.memory as u64,
         ..fasttext::Settings::default()

@@ -1,8 +1,11 @@
 //! `trainer ngrams`: trains an n-gram model on the texts of an input.
 
+use std::fs::File;
+use std::io::{BufReader, Read};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use ::ngrams::ranks::Traffic;
 use ::ngrams::{Reading, Texts, fasttext, linear};
 use batches::Part;
 use launch::interrupt::{Asked, Interrupts};
@@ -10,8 +13,10 @@ use report::whole;
 use runs::training::Line;
 use scoring::Interval;
 use serde::Serialize;
+use tch::Device;
 use texts::Wanted;
 
+use super::group::{Exchanged, Group};
 use super::input::{Counters, Input, ReadInput, division, is_dataset};
 use super::out::Out;
 use super::progress::Progress;
@@ -24,7 +29,8 @@ use crate::error::{Error, Result};
 use crate::families::ngrams::evaluate::{Evaluation, evaluate};
 use crate::families::ngrams::quality::{Evaluated, Measured};
 use crate::families::ngrams::{Classifier, Model};
-use crate::tell::tell;
+use crate::ranks::Ranks;
+use crate::tell::{set_quiet, tell};
 
 /// The summary that `--json` prints.
 #[derive(Debug, Serialize)]
@@ -59,6 +65,9 @@ struct Summary {
     evaluated: Option<Part>,
     /// Its metrics.
     evaluation: Option<Evaluated>,
+    /// What the ranks exchanged, if there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exchange: Option<Exchanged>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -71,24 +80,45 @@ struct Seconds {
 /// Default of `--checkpoint-every`.
 const CHECKPOINT_EVERY_S: f64 = 600.0;
 
+/// Trains a model as one of several ranks. Every rank calls it with the same arguments; rank 0 writes.
+pub(in crate::commands) fn on_ranks(arguments: &Ngrams) -> Result<()> {
+    let ranks = Ranks::join(Device::Cpu)?;
+    // Rank 0 reports for all.
+    set_quiet(arguments.quiet || !ranks.is_first());
+    ngrams(arguments, Some(&ranks))
+}
+
 /// Trains a model.
-pub(in crate::commands) fn ngrams(arguments: &Ngrams) -> Result<()> {
+pub(in crate::commands) fn ngrams(
+    arguments: &Ngrams,
+    ranks: Option<&dyn ::ngrams::ranks::Ranks>,
+) -> Result<()> {
     let began = Instant::now();
+    let group = Group::of(ranks);
     let Ok(kind) = arguments.model() else {
         return Err(Error::internal(&"flags of both models were accepted"));
     };
-    let mut out = Out::take(arguments)?;
+    if group.world_size() > 1 && arguments.input.iter().any(|place| place == "-") {
+        return Err(Error::Setting {
+            setting: "--input",
+            found: "- on several ranks".to_owned(),
+            expected: "files or URLs, which each rank reads".to_owned(),
+        });
+    }
+    let mut out = group.on_first(|| Out::take(arguments))?;
     let is_dataset = matches!(&arguments.input[..], [place] if is_dataset(place));
     let reading = reading(arguments, kind, words(arguments, kind, is_dataset));
     let settings = Settings::of(arguments, kind, reading.words);
-    let recipe = settings.recipe(arguments, &reading);
-    if out.is_complete(&recipe)? {
-        out.finish_again()?;
-        tell(&format!("already complete: the model is in {}", out.shown_model().display()));
-        return if arguments.json {
-            print(&Summary::of_complete(&out, kind, settings.epochs()))
-        } else {
-            Ok(())
+    let recipe = settings.recipe(arguments, &reading, group);
+    if group.told(|| out.as_ref().map_or(Ok(false), |out| out.is_complete(&recipe)))? {
+        return match &out {
+            Some(out) => {
+                out.finish_again()?;
+                tell(&format!("already complete: the model is in {}", out.shown_model().display()));
+                let summary = Summary::of_complete(out, kind, settings.epochs());
+                if arguments.json { print(&summary) } else { Ok(()) }
+            }
+            None => Ok(()),
         };
     }
     let input = Input {
@@ -115,15 +145,21 @@ pub(in crate::commands) fn ngrams(arguments: &Ngrams) -> Result<()> {
         let remedy = "raise its share, or omit it";
         return Err(Error::UselessTexts { input: arguments.input.join(" "), found, remedy });
     }
+    group.compare(&texts, &recipe.to_string())?;
     let read_s = began.elapsed().as_secs_f64();
-    out.clear()?;
-    out.describe(arguments, &texts, evaluated.as_ref(), recipe, &settings)?;
-    let began_training = Instant::now();
-    let mut progress = out.progress(&texts, &settings)?;
-    let model = match &settings {
-        Settings::Linear(settings) => train_linear(&texts, reading.words, settings, &mut progress)?,
-        Settings::FastText(settings) => train_fasttext(&texts, settings, &mut out, arguments, &mut progress)?,
+    let begin = |out: &Out| {
+        out.clear()?;
+        out.describe(arguments, &texts, evaluated.as_ref(), recipe, &settings, group.world_size())?;
+        out.progress(&texts, &settings, group.world_size())
     };
+    let mut progress = group.on_first(|| out.as_ref().map(begin).transpose())?.flatten();
+    let began_training = Instant::now();
+    let job = Job { texts: &texts, group, arguments };
+    let (model, traffic) = match &settings {
+        Settings::Linear(settings) => job.train_linear(reading.words, settings, &mut progress)?,
+        Settings::FastText(settings) => job.train_fasttext(settings, &mut out, &mut progress)?,
+    };
+    let (Some(out), Some(progress)) = (out, progress) else { return Ok(()) };
     let (loss, log) = progress.finish();
     let training_s = began_training.elapsed().as_secs_f64();
     let classifier = Classifier::new(model);
@@ -142,6 +178,8 @@ pub(in crate::commands) fn ngrams(arguments: &Ngrams) -> Result<()> {
     out.finish(&classifier)?;
     let told = evaluation.iter().flat_map(|(part, evaluation)| lines(*part, &evaluation.evaluated));
     told.for_each(|line| tell(&line));
+    let exchange = group.exchanged(traffic);
+    exchange.iter().for_each(|exchange| tell(&exchange.to_string()));
     tell(&format!("the model is in {}", out.shown_model().display()));
     if arguments.json {
         print(&Summary {
@@ -159,6 +197,7 @@ pub(in crate::commands) fn ngrams(arguments: &Ngrams) -> Result<()> {
             }),
             evaluated: evaluation.as_ref().map(|(part, _)| *part),
             evaluation: evaluation.map(|(_, evaluation)| evaluation.evaluated),
+            exchange,
             was_complete: false,
             ..Summary::of_complete(&out, kind, settings.epochs())
         })?;
@@ -184,46 +223,95 @@ impl Summary {
             seconds: None,
             evaluated: None,
             evaluation: None,
+            exchange: None,
         }
     }
 }
 
-fn train_linear(
-    texts: &Texts,
-    words: ::ngrams::Words,
-    settings: &linear::Settings,
-    progress: &mut Progress,
-) -> Result<Model> {
-    let model = linear::train(texts, words, settings, |done| progress.note_linear(done))?;
-    progress.end_epoch(settings.epochs, None);
-    Ok(Model::Linear(Box::new(model)))
+/// A training of this process.
+#[derive(Clone, Copy)]
+struct Job<'a> {
+    texts: &'a Texts,
+    group: Group<'a>,
+    arguments: &'a Ngrams,
 }
 
-fn train_fasttext(
-    texts: &Texts,
-    settings: &fasttext::Settings,
-    out: &mut Out,
-    arguments: &Ngrams,
-    progress: &mut Progress,
-) -> Result<Model> {
-    let interrupts = Interrupts::listen().map_err(Error::Signals)?;
-    let mut training = out.begin(texts, settings, progress)?;
-    let interval = Duration::from_secs_f64(arguments.checkpoint_every.unwrap_or(CHECKPOINT_EVERY_S).min(1e9));
-    let mut saved_at = Instant::now();
-    while let Some(done) = training.step()? {
-        progress.note(&done);
-        let asked = interrupts.asked();
-        let is_due = !interval.is_zero() && saved_at.elapsed() >= interval;
-        if (asked.is_some() || is_due) && done.n_done < done.n_total {
-            out.save(&training)?;
-            saved_at = Instant::now();
-        }
-        if asked == Some(Asked::Stop) && done.n_done < done.n_total {
-            out.checkpoints_saved()?;
-            return Err(Error::Interrupted { resume: out.shown_checkpoints() });
-        }
+/// Rank 0 has `out` and `progress`.
+impl<'a> Job<'a> {
+    fn train_linear(
+        self,
+        words: ::ngrams::Words,
+        settings: &linear::Settings,
+        progress: &mut Option<Progress>,
+    ) -> Result<(Model, Option<Traffic>)> {
+        let ranks = self.group.ranks().map(|ranks| (ranks, self.arguments.round_texts));
+        let note = |done| progress.iter_mut().for_each(|progress| progress.note_linear(done));
+        let (model, traffic) = linear::train_on_ranks(self.texts, words, settings, ranks, note)?;
+        progress.iter_mut().for_each(|progress| progress.end_epoch(settings.epochs, None));
+        Ok((Model::Linear(Box::new(model)), traffic))
     }
-    Ok(Model::FastText(Box::new(training.finish())))
+
+    fn train_fasttext(
+        self,
+        settings: &fasttext::Settings,
+        out: &mut Option<Out>,
+        progress: &mut Option<Progress>,
+    ) -> Result<(Model, Option<Traffic>)> {
+        let group = self.group;
+        let interrupts = Interrupts::listen().map_err(Error::Signals)?;
+        let mut training = self.begin(settings, out, progress)?;
+        let interval = self.arguments.checkpoint_every.unwrap_or(CHECKPOINT_EVERY_S).min(1e9);
+        let interval = Duration::from_secs_f64(interval);
+        let mut saved_at = Instant::now();
+        while let Some(done) = training.step()? {
+            progress.iter_mut().for_each(|progress| progress.note(&done));
+            // Only rank 0 reads the clock; the ranks then agree on the result.
+            let is_due = out.is_some() && !interval.is_zero() && saved_at.elapsed() >= interval;
+            let asked = group.agree(interrupts.asked().or(is_due.then_some(Asked::Checkpoint)))?;
+            if asked.is_some() && done.n_done < done.n_total {
+                training.complete()?;
+                group.on_first(|| out.as_mut().map_or(Ok(()), |out| out.save(&training)))?;
+                saved_at = Instant::now();
+            }
+            if asked == Some(Asked::Stop) && done.n_done < done.n_total {
+                let saved = |out: &Out| out.checkpoints_saved().map(|()| out.shown_checkpoints());
+                let resume = group.told(|| out.as_ref().map(saved).transpose())?;
+                return Err(Error::Interrupted { resume: resume.unwrap_or_default() });
+            }
+        }
+        training.complete()?;
+        let traffic = training.traffic();
+        Ok((Model::FastText(Box::new(training.finish())), traffic))
+    }
+
+    /// A new training, or one that is resumed from the newest checkpoint.
+    fn begin(
+        self,
+        settings: &fasttext::Settings,
+        out: &mut Option<Out>,
+        progress: &mut Option<Progress>,
+    ) -> Result<fasttext::Training<'a>> {
+        let Self { texts, group, .. } = self;
+        let state = group.on_first(|| out.as_mut().map_or(Ok(None), Out::state))?.flatten();
+        if !group.told(|| Ok(state.is_some()))? {
+            return Ok(fasttext::Training::on_ranks(texts, settings.clone(), group.ranks())?);
+        }
+        progress.iter_mut().for_each(Progress::resume);
+        if let (Some((_, file)), None) = (&state, group.ranks()) {
+            return Ok(fasttext::Training::resume(texts, settings.clone(), &mut BufReader::new(file))?);
+        }
+        // The ranks of other machines do not have the folder.
+        let read = |(path, mut file): (PathBuf, File)| {
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes).map_err(|source| Error::io(&path, source))?;
+            Ok(bytes)
+        };
+        let bytes = group.on_first(|| state.map_or(Ok(Vec::new()), read))?.unwrap_or_default();
+        let bytes = group.broadcast(bytes)?;
+        let training =
+            fasttext::Training::resume_on_ranks(texts, settings.clone(), group.ranks(), &mut &bytes[..]);
+        Ok(training?)
+    }
 }
 
 /// The split of --input that is evaluated at the end.

@@ -1,0 +1,151 @@
+//! This process among the ranks of an n-gram training. Rank 0 writes the folder and reports; all ranks compute.
+
+use ::ngrams::ranks::{Ranks, Traffic, compare};
+use ::ngrams::{Error as NgramsError, Texts};
+use launch::interrupt::Asked;
+use program::exit::chain;
+use report::whole;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::{Error, Result};
+
+/// A single process, or one of several ranks.
+#[derive(Clone, Copy)]
+pub struct Group<'a> {
+    ranks: Option<&'a dyn Ranks>,
+}
+
+/// What a rank has sent, in the summary that `--json` prints.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Exchanged {
+    /// Number of ranks.
+    pub ranks: usize,
+    /// Number of rounds.
+    pub rounds: u64,
+    /// Rows that rank 0 sent after a round: those that it updated and other ranks have.
+    pub rows_per_round: u64,
+    /// Bytes of these rows.
+    pub bytes_per_round: u64,
+    /// Bytes of all rows, which an exchange of whole tables would send after each round.
+    pub table_bytes: u64,
+    /// All bytes that rank 0 sent.
+    pub bytes: u64,
+}
+
+/// Size of the messages in which rank 0 sends a checkpoint.
+const CHECKPOINT_BYTES: usize = 1 << 24;
+
+impl<'a> Group<'a> {
+    /// The group of these ranks.
+    pub fn of(ranks: Option<&'a dyn Ranks>) -> Self {
+        Self { ranks: ranks.filter(|ranks| ranks.world_size() > 1) }
+    }
+
+    /// The ranks, if there are several.
+    pub fn ranks(self) -> Option<&'a dyn Ranks> {
+        self.ranks
+    }
+
+    /// Number of processes.
+    pub fn world_size(self) -> usize {
+        self.ranks.map_or(1, Ranks::world_size)
+    }
+
+    /// Runs a function on rank 0. Returns its result on all ranks. If it fails, all ranks fail.
+    pub fn told<T: Serialize + DeserializeOwned>(self, find_out: impl FnOnce() -> Result<T>) -> Result<T> {
+        let Some(ranks) = self.ranks else { return find_out() };
+        let own = (ranks.rank() == 0).then(find_out);
+        let said = own.as_ref().map(|own| own.as_ref().map_err(|error| chain(error)));
+        let message = match &said {
+            Some(said) => serde_json::to_vec(said).map_err(|error| Error::internal(&error))?,
+            None => Vec::new(),
+        };
+        let heard = gather(ranks, &message);
+        if let Some(Err(error)) = own {
+            return Err(error);
+        }
+        let said: std::result::Result<T, String> =
+            serde_json::from_slice(&heard?[0]).map_err(|error| Error::internal(&error))?;
+        said.map_err(|message| Error::Elsewhere { message })
+    }
+
+    /// Runs a function on rank 0 alone. If it fails, all ranks fail.
+    pub fn on_first<T>(self, run: impl FnOnce() -> Result<T>) -> Result<Option<T>> {
+        let mut made = None;
+        self.told(|| {
+            made = Some(run()?);
+            Ok(())
+        })?;
+        Ok(made)
+    }
+
+    /// Refuses ranks with other texts or settings.
+    pub fn compare(self, texts: &Texts, settings: &str) -> Result<()> {
+        Ok(self.ranks.map_or(Ok(()), |ranks| compare(ranks, texts, settings))?)
+    }
+
+    /// The action for all ranks: to stop if a rank was asked to, otherwise a checkpoint if a rank was asked for it.
+    pub fn agree(self, asked: Option<Asked>) -> Result<Option<Asked>> {
+        let Some(ranks) = self.ranks else { return Ok(asked) };
+        let own = match asked {
+            None => 0,
+            Some(Asked::Checkpoint) => 1,
+            Some(Asked::Stop) => 2,
+        };
+        let most = gather(ranks, &[own])?.into_iter().flatten().max();
+        Ok(match most {
+            None | Some(0) => None,
+            Some(1) => Some(Asked::Checkpoint),
+            Some(_) => Some(Asked::Stop),
+        })
+    }
+
+    /// The bytes of rank 0, on all ranks.
+    pub fn broadcast(self, bytes: Vec<u8>) -> Result<Vec<u8>> {
+        let Some(ranks) = self.ranks else { return Ok(bytes) };
+        let mut all = Vec::new();
+        let mut rest = &bytes[..];
+        loop {
+            let (part, others) = rest.split_at(rest.len().min(CHECKPOINT_BYTES));
+            rest = others;
+            let part = gather(ranks, part)?.swap_remove(0);
+            if part.is_empty() {
+                return Ok(all);
+            }
+            all.extend(part);
+        }
+    }
+
+    /// What rank 0 has sent, for the summary.
+    pub fn exchanged(self, traffic: Option<Traffic>) -> Option<Exchanged> {
+        let Traffic { n_rounds, n_rows, round_bytes, n_bytes, table_bytes } = traffic?;
+        let per_round = |n: u64| n / n_rounds.max(1);
+        Some(Exchanged {
+            ranks: self.world_size(),
+            rounds: n_rounds,
+            rows_per_round: per_round(n_rows),
+            bytes_per_round: per_round(round_bytes),
+            table_bytes,
+            bytes: n_bytes,
+        })
+    }
+}
+
+impl std::fmt::Display for Exchanged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { ranks, rounds, rows_per_round, bytes_per_round, table_bytes, .. } = *self;
+        write!(
+            f,
+            "{ranks} ranks exchanged updated rows {} times: {} bytes per rank and exchange for {} rows; all rows are {} bytes",
+            whole(rounds),
+            whole(bytes_per_round),
+            whole(rows_per_round),
+            whole(table_bytes)
+        )
+    }
+}
+
+fn gather(ranks: &dyn Ranks, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
+    Ok(ranks.gather(bytes).map_err(|source| NgramsError::Exchange { source })?)
+}
