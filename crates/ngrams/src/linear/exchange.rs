@@ -86,7 +86,8 @@ impl<'a> Group<'a> {
             let mut message = Writer::default();
             if let Some((trained, sigmoid)) = own.get(first / world_size) {
                 message.floats(&[trained.bias, sigmoid.slope, sigmoid.offset]);
-                let rows = (0..).zip(&trained.weights).filter(|(_, weight)| **weight != 0.0);
+                // Negative zero is kept, so that all ranks have the same bits.
+                let rows = (0..).zip(&trained.weights).filter(|(_, weight)| weight.to_bits() != 0);
                 let (rows, weights): (Vec<u32>, Vec<f32>) = rows.unzip();
                 message.positions(&rows, n_rows);
                 message.floats(&weights);
