@@ -50,17 +50,21 @@ fn body(runs: &[Run], html: &mut Html) {
         navigation(runs, html);
     });
     html.element("main", &[], |html| {
-        sections::glance(runs, html);
-        sections::folds(runs, html);
-        sections::curves(runs, html);
-        sections::epochs(runs, html);
-        sections::held_back(runs, html);
-        sections::wrong(runs, html);
-        sections::ngrams(runs, html);
-        sections::speed(runs, html);
-        sections::settings(runs, html);
-        sections::cards(runs, html);
-        sections::notes(runs, html);
+        let all: [(&str, fn(&[Run], &mut Html)); 11] = [
+            ("glance", sections::glance),
+            ("folds", sections::folds),
+            ("curves", sections::curves),
+            ("epochs", sections::epochs),
+            ("held-back", sections::held_back),
+            ("wrong", sections::wrong),
+            ("ngrams", sections::ngrams),
+            ("speed", sections::speed),
+            ("settings", sections::settings),
+            ("data", sections::cards),
+            ("notes", sections::notes),
+        ];
+        let shown = all.into_iter().filter(|(id, _)| sections::is_shown(id, runs));
+        shown.for_each(|(_, section)| section(runs, html));
     });
     html.element("footer", &[], |html| {
         html.text(concat!(
@@ -76,13 +80,8 @@ const MARK: &str = "<svg class=\"mark\" viewBox=\"0 0 24 24\" aria-hidden=\"true
     opacity=\".45\"/><path d=\"M17 3h4v18h-4z\"/></svg>";
 
 fn navigation(runs: &[Run], html: &mut Html) {
-    let is_shown = |id: &str| match id {
-        "folds" => sections::has_folds(runs),
-        "ngrams" => sections::has_ngrams(runs),
-        _ => true,
-    };
     html.element("nav", &[("aria-label", "Sections")], |html| {
-        for (id, name) in sections::NAMES.into_iter().filter(|(id, _)| is_shown(id)) {
+        for (id, name) in sections::NAMES.into_iter().filter(|(id, _)| sections::is_shown(id, runs)) {
             html.leaf("a", &[("href", &format!("#{id}"))], name);
         }
     });

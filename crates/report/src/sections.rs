@@ -33,8 +33,7 @@ use crate::page::run_name;
 use crate::run::Run;
 use batches::Part;
 
-/// Ids of the sections and their titles. Only a page with folds has the section of folds, and only one with n-gram models
-/// that of n-grams.
+/// Ids of the sections and their titles.
 pub const NAMES: [(&str, &str); 11] = [
     ("glance", "At a glance"),
     ("folds", "Folds"),
@@ -48,6 +47,20 @@ pub const NAMES: [(&str, &str); 11] = [
     ("data", "Data"),
     ("notes", "Notes"),
 ];
+
+/// Whether a page has a section. Sections that are empty for every run are omitted.
+pub fn is_shown(id: &str, runs: &[Run]) -> bool {
+    let are_of_ngrams = runs.iter().all(Run::is_of_ngrams);
+    match id {
+        "folds" => has_folds(runs),
+        "ngrams" => has_ngrams(runs),
+        // An n-gram training has no ranks in its log, and no evaluation of single rows.
+        "wrong" | "speed" => !are_of_ngrams,
+        // Linear models have no epochs in their log.
+        "curves" | "epochs" => !are_of_ngrams || runs.iter().any(|run| !run.epochs.is_empty()),
+        _ => true,
+    }
+}
 
 fn section(id: &'static str, html: &mut Html, content: impl FnOnce(&mut Html)) {
     let name = NAMES.iter().find(|(name, _)| *name == id).map_or(id, |(_, name)| name);

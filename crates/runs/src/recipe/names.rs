@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// Fields of a recipe, by their path, with the flag of each field. A field that no flag sets has a description
 /// instead. A value that is one of several kinds, such as the optimizer, has the name of its kind.
-pub const SETTING_NAMES: [(&str, &str); 76] = [
+pub const SETTING_NAMES: [(&str, &str); 78] = [
     ("dataset", "id digest of the dataset"),
     ("plan", "read in blocks"),
     ("test_fraction", "--test-fraction"),
@@ -30,6 +30,8 @@ pub const SETTING_NAMES: [(&str, &str); 76] = [
     ("ngrams.words_max", "--words-max"),
     ("ngrams.min_count", "--min-count"),
     ("ngrams.linear.length", "--ngrams"),
+    ("ngrams.linear.gap", "words between the two words of a pair, at most"),
+    ("ngrams.linear.ending", "words at the end that count once more"),
     ("ngrams.linear.buckets", "--buckets"),
     ("ngrams.linear.min_count", "--min-count"),
     ("ngrams.linear.weights", "--weights"),
