@@ -47,7 +47,9 @@ pub(crate) fn read_chunks(path: &Path, threads: usize, reading: Reading, chunk_b
                 return Ok(builder);
             }
             builder.begin(chunk)?;
-            add_lines(&mut builder, chunks.lines(chunk)?)?;
+            let lines = chunks.lines(chunk)?;
+            let lines = if chunk == 0 { without_mark(builders.reading().words, lines) } else { lines };
+            add_lines(&mut builder, lines)?;
         }
     };
     let built: Result<Vec<_>> = thread::scope(|scope| {
@@ -111,6 +113,14 @@ fn read_more(file: &File, buffer: &mut Vec<u8>, from: u64, n_bytes: usize) -> io
 
 fn position(bytes: &[u8], byte: u8) -> Option<usize> {
     bytes.iter().position(|&other| other == byte)
+}
+
+/// The lines of a file without its byte order mark. For fastText, the mark is a part of the first word.
+pub fn without_mark(words: Words, lines: &[u8]) -> &[u8] {
+    match words {
+        Words::Spaces => lines,
+        Words::Punctuation | Words::Cleaned => lines.strip_prefix(b"\xef\xbb\xbf").unwrap_or(lines),
+    }
 }
 
 /// Adds lines of fastText's format to a builder. Each line ends with a line feed, except the last one.
@@ -345,6 +355,16 @@ mod tests {
         assert_eq!(all, [text(&["</s>"], &["a", "b"]), text(&["x", "y", "</s>"], &["a", "c"])]);
         assert_eq!(counts, Counts { n_texts: 2, n_empty: 0, n_unlabelled: 2, n_tokens: 4, n_unknown: 0 });
         assert_eq!((texts.dictionary.label(b"a"), texts.dictionary.label_count(0)), (Some(0), 2));
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_a_part_of_the_first_word_for_fasttext_only() {
+        let lines = "\u{feff}__label__a x\n__label__b y\n".as_bytes();
+        let of = |words| read(lines, 1, Reading { words, ..Reading::default() }, 1 << 20).counts();
+        assert_eq!((of(Words::Spaces).n_texts, of(Words::Spaces).n_unlabelled), (1, 1));
+        for words in [Words::Punctuation, Words::Cleaned] {
+            assert_eq!((of(words).n_texts, of(words).n_unlabelled), (2, 0));
+        }
     }
 
     #[test]

@@ -107,6 +107,14 @@ impl Texts {
         self.blocks.iter().all(|block| matches!(block, Stored::Memory(_)))
     }
 
+    /// Memory of the texts in bytes, without those in a file.
+    pub fn memory_bytes(&self) -> u64 {
+        (0..self.n_blocks())
+            .filter_map(|index| self.in_memory(index))
+            .map(|block| block.n_bytes() as u64)
+            .sum()
+    }
+
     /// A block, if it is in memory.
     #[inline]
     pub fn in_memory(&self, index: usize) -> Option<&Block> {

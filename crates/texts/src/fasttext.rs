@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 
-use ngrams::{Counts, LINE_BYTES_MAX, Texts, add_lines, read_fasttext_file};
+use ngrams::{Counts, LINE_BYTES_MAX, Texts, Words, add_lines, read_fasttext_file, without_mark};
 use reading::Source;
 
 use crate::chunks::{STREAMS_MAX, check_sources, chunk_number};
@@ -57,8 +57,13 @@ pub(crate) fn read_streams(
     let n_streams = STREAMS_MAX.min(threads).min(sources.len());
     // One chunk waits per thread.
     let (sender, receiver) = sync_channel(threads);
-    let streams =
-        Streams { sources, next: AtomicUsize::new(0), is_stopped: AtomicBool::new(false), chunk_bytes };
+    let streams = Streams {
+        sources,
+        next: AtomicUsize::new(0),
+        is_stopped: AtomicBool::new(false),
+        chunk_bytes,
+        words: builders.reading().words,
+    };
     let receiver = Arc::new(Mutex::new(receiver));
     let built: Result<Vec<BuiltByThread>> = thread::scope(|scope| {
         let streams = &streams;
@@ -150,6 +155,7 @@ struct Streams<'a> {
     next: AtomicUsize,
     is_stopped: AtomicBool,
     chunk_bytes: usize,
+    words: Words,
 }
 
 impl Streams<'_> {
@@ -192,6 +198,10 @@ impl Streams<'_> {
                 lines.truncate(end);
             }
             from += lines.len() as u64;
+            if chunk == 0 {
+                let n_marked = lines.len() - without_mark(self.words, &lines).len();
+                lines.drain(..n_marked);
+            }
             // If nobody takes the chunk, all other threads have ended.
             let is_taken = lines.is_empty() || sender.send((chunk_number(at, chunk), lines)).is_ok();
             if is_end || !is_taken {

@@ -167,9 +167,10 @@ pub struct Ngrams {
     /// The same number of threads gives the same bits. Training is slower.
     #[arg(long, help_heading = "Running")]
     pub deterministic: bool,
-    /// Memory for texts
+    /// Memory for texts and their n-grams
     ///
-    /// Texts that need more are kept in an unnamed temporary file, in TMPDIR. A size such as 512MiB or 4GiB.
+    /// Texts that need more are kept in an unnamed temporary file, in TMPDIR. If the lists of their n-grams do not fit as
+    /// well, fasttext computes them in each epoch, which takes longer. A size such as 512MiB or 4GiB.
     #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = parse_memory, hide_short_help = true, help_heading = "Running")]
     pub memory: usize,
     /// fasttext: seconds between two checkpoints [default: 600]

@@ -147,3 +147,19 @@ fn an_exported_file_has_the_answers_of_its_model() {
     assert_eq!(code, Some(78), "{told}");
     assert!(told.contains("a file with the extension .bin, .ftz or .vec"), "{told}");
 }
+
+#[test]
+fn a_file_with_a_tree_of_labels_is_not_explained() {
+    let (folder, train, _) = corpus();
+    let (out, file) = (folder.path().join("out"), folder.path().join("model.bin"));
+    trained(&train, &out, &["--model", "fasttext", "--buckets", "20000"]);
+    let (code, told) = ended(trainer_of("export", &out, &["--out", file.to_str().unwrap()]));
+    assert_eq!(code, Some(0), "{told}");
+    // Two numbers and six settings precede the loss; 1 is hierarchical softmax.
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[32..36].copy_from_slice(&1_i32.to_le_bytes());
+    fs::write(&file, bytes).unwrap();
+    let (code, told) = ended(trainer_of("explain", &file, &["a lovely kettle"]));
+    assert_eq!(code, Some(78), "{told}");
+    assert!(told.contains("the loss of the model is hierarchical softmax, expected"), "{told}");
+}

@@ -90,3 +90,16 @@ fn naive_bayes_weights_are_the_default() {
     assert_eq!(files("default", &[]), files("nb", &["--weights", "nb"]));
     assert_ne!(files("none", &["--weights", "none"]), files("tf-idf", &["--weights", "tf-idf"]));
 }
+
+#[test]
+fn the_report_of_a_training_with_rare_words_names_the_others() {
+    let (folder, train, _) = corpus();
+    let out = folder.path().join("out");
+    let text = fs::read_to_string(&train).unwrap();
+    fs::write(&train, format!("__label__1 seldom kettle rarely\n{text}")).unwrap();
+    trained(&train, &out, &["--model", "fasttext", "--min-count", "2"]);
+    let top: Value = serde_json::from_str(&fs::read_to_string(out.join("ngrams.json")).unwrap()).unwrap();
+    let of_good = top["labels"][1]["ngrams"].to_string();
+    assert!(of_good.contains("\"ngram\":\"lovely\""), "{of_good}");
+    assert!(!top.to_string().contains("seldom"), "{top}");
+}

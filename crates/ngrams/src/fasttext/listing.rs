@@ -18,6 +18,8 @@ pub(crate) struct Listing {
     pub met: RowSet,
     /// By block: the positions of the rows of each text.
     pub lists: Option<Vec<List>>,
+    /// Memory of the lists.
+    pub n_bytes: u64,
 }
 
 /// The rows of the texts of a block.
@@ -97,8 +99,9 @@ impl Listing {
         })?;
         join(&mut met)?;
         let met = RowSet::of_bits(&met, rows.n_rows());
-        if n_bytes.into_inner() > bytes_max {
-            return Ok(Self { met, lists: None });
+        let n_bytes = n_bytes.into_inner();
+        if n_bytes > bytes_max {
+            return Ok(Self { met, lists: None, n_bytes: 0 });
         }
         let mut lists: Vec<List> =
             lists.into_iter().map(|list| list.into_inner().expect("no panic")).collect();
@@ -109,7 +112,7 @@ impl Listing {
                 scope.spawn(move || lists.iter_mut().for_each(|list| to_positions(met, &mut list.rows)));
             }
         });
-        Ok(Self { met, lists: Some(lists) })
+        Ok(Self { met, lists: Some(lists), n_bytes: n_bytes as u64 })
     }
 }
 

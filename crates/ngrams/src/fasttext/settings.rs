@@ -80,7 +80,8 @@ pub struct Settings {
     pub seed: u64,
     /// Maximum memory of all tables in bytes.
     pub memory_bytes: u64,
-    /// Maximum memory of the rows of all texts in bytes. If they exceed it, the rows of a text are computed in each epoch.
+    /// Maximum memory of the rows of all texts in bytes. If they exceed it, or exceed `memory_bytes` together with the
+    /// texts and the tables, the rows of a text are computed in each epoch.
     pub lists_bytes: usize,
 }
 

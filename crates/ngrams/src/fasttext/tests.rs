@@ -255,6 +255,16 @@ fn rows_computed_in_each_epoch_equal_those_of_the_lists() {
     let texts = texts(&lines(200));
     let computed = Settings { lists_bytes: 0, ..settings() };
     assert_eq!(bits(&train(&texts, settings())), bits(&train(&texts, computed)));
+    // The lists are kept if they fit beside the texts and the tables.
+    let listed = Training::new(&texts, settings()).unwrap();
+    let rows = (listed.listing.met.len() + texts.dictionary.labels().len()) as u64;
+    let needed = texts.memory_bytes() + listed.listing.n_bytes + table_bytes(rows, 10, 1).unwrap();
+    for (memory_bytes, is_listed) in [(needed, true), (needed - 1, false)] {
+        let limited = Settings { memory_bytes, ..settings() };
+        let training = Training::new(&texts, limited.clone()).unwrap();
+        assert_eq!(training.listing.lists.is_some(), is_listed);
+        assert_eq!(bits(&train(&texts, settings())), bits(&train(&texts, limited)));
+    }
 }
 
 #[test]

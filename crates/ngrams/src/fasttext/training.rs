@@ -99,7 +99,9 @@ impl<'a> Training<'a> {
             return Err(Error::TooManyRows { n_rows, max: u32::MAX - 1 });
         }
         let rows = Rows::new(settings.features, dictionary);
-        let lists_max = if settings.subsampling > 0.0 { 0 } else { settings.lists_bytes };
+        let of_texts = texts.memory_bytes();
+        let left = usize::try_from(settings.memory_bytes.saturating_sub(of_texts)).unwrap_or(usize::MAX);
+        let lists_max = if settings.subsampling > 0.0 { 0 } else { settings.lists_bytes.min(left) };
         let ranks = ranks.filter(|ranks| ranks.world_size() > 1);
         let ownership = ranks.map(|ranks| Ownership::of(texts, ranks));
         let (mut joined, mut traffic) = (None, Traffic::default());
@@ -110,13 +112,16 @@ impl<'a> Training<'a> {
             joined = Some((own, met));
             Ok(())
         };
-        let listing = Listing::of(texts, &rows, settings.threads, lists_max, ownership.as_ref(), join)?;
+        let mut listing = Listing::of(texts, &rows, settings.threads, lists_max, ownership.as_ref(), join)?;
         let of = |n_rows| table_bytes(n_rows as u64, settings.dim, parts).unwrap_or(u64::MAX);
         let n_rows = listing.met.len();
         let (needed, max) = (of(n_rows).saturating_add(of(n_labels)), settings.memory_bytes);
         let too_large = || Error::TooLarge { n_rows, dim: settings.dim, needed, max };
         if needed > max {
             return Err(too_large());
+        }
+        if of_texts.saturating_add(listing.n_bytes).saturating_add(needed) > max {
+            listing.lists = None;
         }
         let table = |n_rows| Table::new(n_rows, settings.dim, parts).map_err(|_| too_large());
         let (input, output) = (table(n_rows)?, table(n_labels)?);

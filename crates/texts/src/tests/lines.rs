@@ -70,6 +70,18 @@ fn lines_of_fasttext_are_equal_from_a_file_and_from_streams() {
 }
 
 #[test]
+fn a_byte_order_mark_is_a_part_of_the_first_word_for_fasttext_only() {
+    let text = "\u{feff}__label__a good\n__label__b bad\n".as_bytes();
+    let folder = folder(&[("plain", text), ("gzip", &gzip(text))]);
+    for name in ["plain", "gzip"] {
+        for (words, n_texts) in [(Words::Spaces, 1), (Words::Punctuation, 2)] {
+            let (read, _) = read_told(&lines(&[&folder.path().join(name)], fasttext(), 2), words);
+            assert_eq!(read.unwrap().texts.n_texts(), n_texts, "{name}, {words:?}");
+        }
+    }
+}
+
+#[test]
 fn lines_longer_than_a_chunk_are_whole() {
     let text = labelled_lines(300);
     let long = format!("{text}\n__label__long {}\n{text}", "word ".repeat(50_000));

@@ -3,13 +3,15 @@
 use std::io::{self, Read};
 use std::path::Path;
 
+use ::ngrams::files::bin::Loss;
+
 use super::invalid_utf8;
 use crate::arguments::Explain;
 use crate::commands::lines::{FastTextLine, inputs, one_line, options, read_each};
-use crate::error::Result;
-use crate::families::ngrams::Classifier;
+use crate::error::{Error, Result};
 use crate::families::ngrams::explain::explain as explain_text;
 use crate::families::ngrams::text::Preparation;
+use crate::families::ngrams::{Classifier, Model};
 use crate::predict::explain::{Form, Options, run};
 use crate::predict::{Counts, LineOptions};
 
@@ -21,6 +23,16 @@ pub(in crate::commands) fn explain(arguments: &Explain, model: &Path) -> Result<
     // All inputs are checked before the first line is read.
     inputs.iter().try_for_each(|input| input.check())?;
     let classifier = Classifier::read(model)?;
+    if let Model::Program(program) = classifier.model()
+        && program.args().loss == Loss::HierarchicalSoftmax
+    {
+        return Err(Error::Setting {
+            setting: "the loss of the model",
+            found: "hierarchical softmax".to_owned(),
+            expected: "softmax or independent labels: with a tree of labels, no score is a sum over n-grams"
+                .to_owned(),
+        });
+    }
     let options = Options {
         names: classifier.labels().names(),
         top: arguments.top,

@@ -178,6 +178,7 @@ fn of_fasttext(arguments: &Ngrams, words: Words) -> fasttext::Settings {
         round_texts: arguments.round_texts,
         seed: arguments.seed,
         memory_bytes: arguments.memory as u64,
+        lists_bytes: arguments.memory,
         ..fasttext::Settings::default()
     }
 }
