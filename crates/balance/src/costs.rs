@@ -1,0 +1,196 @@
+//! Fits the compute time of each rank to measurements.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+/// The step of one rank. Integers survive JSON without a change of bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Number of rows.
+    pub rows: usize,
+    /// What the time grows with, for example rows × longest row.
+    pub work: u64,
+    /// Compute time, without waiting for batches or for other ranks.
+    pub nanoseconds: u64,
+}
+
+impl Measured {
+    fn seconds(&self) -> f64 {
+        self.nanoseconds as f64 / 1e9
+    }
+}
+
+/// Expected compute time: `fixed + per_work · work` seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Seconds of a step without work.
+    pub fixed: f64,
+    /// Seconds per unit of work.
+    pub per_work: f64,
+}
+
+impl Cost {
+    /// The expected seconds of a step.
+    pub fn seconds(&self, work: f64) -> f64 {
+        self.fixed + self.per_work * work
+    }
+}
+
+/// The latest measurements of all ranks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Costs {
+    steps: VecDeque<Vec<Measured>>,
+    window: usize,
+}
+
+/// Steps that are compared with those before them to detect a change of speed.
+const RECENT: usize = 5;
+/// Relative difference of the time per work from which the steps before are dropped. Times of single steps vary by some
+/// per cent.
+const CHANGED: f64 = 0.15;
+/// A line is fitted only if work varies at least by this ratio of its standard deviation to its mean. Otherwise the
+/// fixed time cannot be distinguished from noise.
+const VARIATION_MIN: f64 = 0.1;
+
+impl Costs {
+    /// Keeps the latest `window` steps.
+    pub fn new(window: usize) -> Self {
+        Self { steps: VecDeque::new(), window: window.max(2 * RECENT) }
+    }
+
+    /// Number of steps that are kept.
+    pub fn n_steps(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Adds the measurements of a step, one per rank. Drops older ones, and all before a change of speed.
+    pub fn add(&mut self, step: Vec<Measured>) {
+        self.steps.push_back(step);
+        while self.steps.len() > self.window {
+            self.steps.pop_front();
+        }
+        if self.has_changed() {
+            self.steps.drain(..self.steps.len() - RECENT);
+        }
+    }
+
+    /// The largest work per row of a share. `None` before the first row.
+    pub fn work_per_row_max(&self) -> Option<f64> {
+        let with_rows = self.steps.iter().flatten().filter(|of| of.rows > 0 && of.work > 0);
+        with_rows.map(|of| of.work as f64 / of.rows as f64).max_by(f64::total_cmp)
+    }
+
+    /// The cost of a row of each rank. Work per row differs between ranks if the rows of a batch are sorted. `None` if a
+    /// rank has no measurement with work and time.
+    pub fn fit(&self) -> Option<Vec<Cost>> {
+        let n_ranks = self.steps.front()?.len();
+        let of_rank = |rank| self.steps.iter().map(move |step: &Vec<Measured>| step[rank]);
+        let cost = |rank| {
+            let Cost { fixed, per_work } = fit(of_rank(rank))?;
+            let (rows, work) = of_rank(rank).fold((0, 0), |sum, of| (sum.0 + of.rows, sum.1 + of.work));
+            Some(Cost { fixed, per_work: per_work * work as f64 / rows.max(1) as f64 })
+        };
+        (0..n_ranks).map(cost).collect()
+    }
+
+    /// Whether a rank's speed in the latest steps differs from that in the steps before.
+    fn has_changed(&self) -> bool {
+        let Some(n_before) = self.steps.len().checked_sub(RECENT).filter(|&n| n >= RECENT) else {
+            return false;
+        };
+        let n_ranks = self.steps[0].len();
+        (0..n_ranks).any(|rank| {
+            let of_rank = || self.steps.iter().map(|step| step[rank]);
+            let Some(expected) = fit(of_rank().take(n_before)) else { return false };
+            let (mut seconds, mut predicted) = (0.0, 0.0);
+            // One slow step is noise.
+            let (mut all_slower, mut all_faster) = (true, true);
+            for measured in of_rank().skip(n_before) {
+                let usual = expected.seconds(measured.work as f64);
+                all_slower &= measured.seconds() > (1.0 + CHANGED / 2.0) * usual;
+                all_faster &= measured.seconds() < (1.0 - CHANGED / 2.0) * usual;
+                seconds += measured.seconds();
+                predicted += usual;
+            }
+            (all_slower || all_faster) && (seconds - predicted).abs() > CHANGED * predicted
+        })
+    }
+}
+
+/// Fits a line by least squares if work varies enough, otherwise one through the origin. Neither number is negative.
+fn fit(steps: impl Iterator<Item = Measured> + Clone) -> Option<Cost> {
+    let steps = steps.filter(|of| of.work > 0 && of.nanoseconds > 0);
+    let n = steps.clone().count() as f64;
+    if n == 0.0 {
+        return None;
+    }
+    let mean = |value: &dyn Fn(Measured) -> f64| steps.clone().map(value).sum::<f64>() / n;
+    let (work, seconds) = (mean(&|of| of.work as f64), mean(&|of| of.seconds()));
+    let through_origin = Cost { fixed: 0.0, per_work: seconds / work };
+    let variance = mean(&|of| (of.work as f64 - work).powi(2));
+    if variance.sqrt() < VARIATION_MIN * work {
+        return Some(through_origin);
+    }
+    let covariance = mean(&|of| (of.work as f64 - work) * (of.seconds() - seconds));
+    let per_work = covariance / variance;
+    let fixed = seconds - per_work * work;
+    Some(if per_work <= 0.0 || fixed < 0.0 { through_origin } else { Cost { fixed, per_work } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(work: u64, seconds: f64) -> Measured {
+        Measured { rows: 10, work, nanoseconds: (seconds * 1e9).round() as u64 }
+    }
+
+    #[test]
+    fn the_fixed_time_is_found_if_work_varies() {
+        let mut costs = Costs::new(16);
+        for step in 0..16 {
+            let work = 100 + step % 4 * 30;
+            costs.add(vec![measured(work, 0.5 + 0.01 * work as f64), measured(work, 0.02 * work as f64)]);
+        }
+        let fitted = costs.fit().unwrap();
+        let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found}");
+        // A row has 14.5 units of work.
+        near(fitted[0].fixed, 0.5);
+        near(fitted[0].per_work, 0.145);
+        near(fitted[1].fixed, 0.0);
+        near(fitted[1].per_work, 0.29);
+        near(costs.work_per_row_max().unwrap(), 19.0);
+    }
+
+    #[test]
+    fn the_line_passes_through_the_origin_if_work_is_nearly_constant() {
+        let mut costs = Costs::new(16);
+        (0..16).for_each(|step| costs.add(vec![measured(100 + step % 2, 3.0)]));
+        let cost = costs.fit().unwrap()[0];
+        assert_eq!(cost.fixed, 0.0);
+        assert!((cost.per_work - 0.3).abs() < 1e-12);
+    }
+
+    #[test]
+    fn steps_before_a_change_of_speed_are_dropped_and_a_single_slow_step_is_not_a_change() {
+        let mut costs = Costs::new(32);
+        let add = |costs: &mut Costs, seconds| costs.add(vec![measured(100, 1.0), measured(100, seconds)]);
+        (0..20).for_each(|_| add(&mut costs, 1.0));
+        add(&mut costs, 4.0);
+        (0..4).for_each(|_| add(&mut costs, 1.0));
+        assert_eq!(costs.n_steps(), 25);
+        (0..RECENT).for_each(|_| add(&mut costs, 2.0));
+        assert_eq!(costs.n_steps(), RECENT);
+        assert_eq!(costs.fit().unwrap()[1].per_work, 0.2);
+    }
+
+    #[test]
+    fn a_rank_without_measurements_has_no_cost() {
+        let mut costs = Costs::new(16);
+        assert_eq!((costs.fit(), costs.work_per_row_max()), (None, None));
+        costs.add(vec![measured(1, 1.0), Measured::default()]);
+        assert_eq!(costs.fit(), None);
+        assert_eq!(costs.work_per_row_max(), Some(0.1));
+    }
+}
