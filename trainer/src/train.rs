@@ -150,6 +150,7 @@ pub fn train(
             dealing: Dealing::equal(recipe.batch_rows, ranks.rank(), ranks.world_size()),
             row_weight: recipe.row_weight,
             loaders: *loaders,
+            ahead: None,
         };
         let mut loader = Loader::start(rows, loading)?;
         let mut began = Instant::now();

@@ -93,6 +93,7 @@ fn batches(rows: &Rows, dealing: Dealing) -> Vec<Batch> {
         dealing,
         row_weight: RowWeight::Log,
         loaders: 1,
+        ahead: None,
     };
     Loader::start(rows, loading).unwrap().map(Result::unwrap).collect()
 }

@@ -5,12 +5,13 @@
 //! the queues in the order of the loaders, one batch from each, so the order of batches and errors does not depend on
 //! thread timing.
 //!
-//! Each queue holds [`QUEUE_BATCHES`] batches.
+//! Each queue holds [`QUEUE_BATCHES`] batches. With [`Loading::ahead`], no batch is made earlier than that, so that shares
+//! of later batches can still change.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Instant;
 
@@ -159,6 +160,8 @@ pub struct Loading {
     pub row_weight: RowWeight,
     /// Number of threads that make batches, at least 1.
     pub loaders: usize,
+    /// If shares can change: the number of batches that are made before the consumer takes them.
+    pub ahead: Option<u64>,
 }
 
 /// Iterates over a rank's batches of one epoch, in order. Dropping it ends its threads.
@@ -168,8 +171,43 @@ pub struct Loader {
     stop: Arc<AtomicBool>,
     /// This rank's remaining steps.
     steps: Steps,
+    cut: Arc<Cut>,
+    ahead: Option<u64>,
     n_taken: usize,
     waited_s: f64,
+}
+
+/// How batches are cut, for all threads.
+struct Cut {
+    now: Mutex<CutNow>,
+    changed: Condvar,
+}
+
+struct CutNow {
+    dealing: Dealing,
+    /// The first step that is not made yet.
+    end: u64,
+}
+
+impl Cut {
+    fn lock(&self) -> MutexGuard<'_, CutNow> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// This rank's rows of a batch. Waits until the batch can be cut.
+    fn rows(&self, step: u64, n_rows: usize) -> Range<usize> {
+        let mut now = self.lock();
+        while step >= now.end {
+            now = self.changed.wait(now).unwrap_or_else(PoisonError::into_inner);
+        }
+        now.dealing.cut(step, n_rows)
+    }
+
+    /// Permits batches up to this step.
+    fn permit(&self, end: u64) {
+        self.lock().end = end;
+        self.changed.notify_all();
+    }
 }
 
 impl Loader {
@@ -190,11 +228,15 @@ impl Loader {
             }
         };
         let steps = Steps { dealing: loading.dealing.clone(), next: loading.from_step, end: n_steps };
+        let end = loading.ahead.map_or(u64::MAX, |ahead| loading.from_step.saturating_add(ahead));
+        let now = CutNow { dealing: loading.dealing.clone(), end };
         let mut loader = Self {
             queues: Vec::new(),
             threads: Vec::new(),
             stop: Arc::new(AtomicBool::new(false)),
             steps: steps.clone(),
+            cut: Arc::new(Cut { now: Mutex::new(now), changed: Condvar::new() }),
+            ahead: loading.ahead,
             n_taken: 0,
             waited_s: 0.0,
         };
@@ -204,9 +246,9 @@ impl Loader {
             let (batch, batches_done) = sync_channel(QUEUE_BATCHES);
             jobs.push(job);
             loader.queues.push(batches_done);
-            let (dealing, row_weight) = (loading.dealing.clone(), loading.row_weight);
+            let (cut, row_weight) = (loader.cut.clone(), loading.row_weight);
             loader.spawn(format!("loader {number}"), move || {
-                make_batches(&jobs_to_do, &batch, &dealing, row_weight);
+                make_batches(&jobs_to_do, &batch, &cut, row_weight);
             })?;
         }
         let stop = loader.stop.clone();
@@ -221,6 +263,26 @@ impl Loader {
             }
         })?;
         Ok(loader)
+    }
+
+    /// Changes the shares from a step on, whose batch and those after it are not made yet.
+    ///
+    /// # Errors
+    /// If a batch of these steps may be made already, or the shares are not those of a batch.
+    pub fn change(&mut self, from_step: u64, shares: Shares, batch_rows: usize) -> Result<()> {
+        let mut now = self.cut.lock();
+        let may_change = from_step >= now.end;
+        match &mut now.dealing {
+            Dealing::Shares { schedule, world_size, .. } if may_change => {
+                shares.check(batch_rows, *world_size)?;
+                schedule.change(from_step, shares);
+                Ok(())
+            }
+            _ => {
+                let promise = format!("shares changed from batch {from_step} on, which is cut already");
+                Err(Error::Internal { promise })
+            }
+        }
     }
 
     /// Time that the consumer has waited for batches.
@@ -241,6 +303,9 @@ impl Iterator for Loader {
     /// Returns this rank's next batch. After an error, there are no more.
     fn next(&mut self) -> Option<Self::Item> {
         let step = self.steps.next()?;
+        if let Some(ahead) = self.ahead {
+            self.cut.permit((step + 1).saturating_add(ahead));
+        }
         let asked = Instant::now();
         let batch = self.queues[self.n_taken % self.queues.len()].recv();
         self.waited_s += asked.elapsed().as_secs_f64();
@@ -258,6 +323,7 @@ impl Iterator for Loader {
 impl Drop for Loader {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
+        self.cut.permit(u64::MAX);
         // A loader thread that makes or sends a batch finds its queue closed.
         self.queues.clear();
         for thread in self.threads.drain(..) {
@@ -382,13 +448,13 @@ fn feed_windows(feed: &mut Feed, windows: &Windows, stop: &AtomicBool) -> Result
 fn make_batches(
     jobs: &Receiver<Result<Job>>,
     batches: &SyncSender<Result<Batch>>,
-    dealing: &Dealing,
+    cut: &Cut,
     row_weight: RowWeight,
 ) {
     for job in jobs {
         let batch = job.map(|job| {
             let rows = job.window.order.batch((job.step - job.window.first_step) as usize);
-            let own = dealing.cut(job.step, rows.len());
+            let own = cut.rows(job.step, rows.len());
             let first_row = own.start;
             let batch = make_batch(job.step, rows.len(), &job.window.table, &rows[own], row_weight);
             Batch { first_row, ..batch }

@@ -38,6 +38,7 @@ fn blocks_take_no_more_memory_than_was_allowed() {
             dealing: Dealing::alone(),
             row_weight: RowWeight::One,
             loaders: 2,
+            ahead: None,
         };
         let n_rows: usize =
             Loader::start(&rows, loading).unwrap().map(|batch| batch.unwrap().rows.len()).sum();

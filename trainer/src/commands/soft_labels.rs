@@ -148,6 +148,7 @@ fn each_batch(
         dealing: Dealing::alone(),
         row_weight: RowWeight::One,
         loaders: 1,
+        ahead: None,
     };
     let n_rows = rows.n_rows_of_file();
     let mut labels = SoftLabels::zeros(n_rows as usize, rows.settings().rows.labels.n_classes());

@@ -60,6 +60,42 @@ fn ranks_cover_each_batch_even_if_shares_change() {
 }
 
 #[test]
+fn ranks_cover_each_batch_if_shares_change_while_batches_are_made() {
+    const AHEAD: u64 = 5;
+    const BATCH: usize = 301;
+    let (_folder, path) = dataset(N_ROWS);
+    for rows in [open(&path, 0, ALL), in_blocks(&path)] {
+        let whole = batches(&rows, loading(BATCH));
+        let ranks = [0, 1, 2].map(|rank| {
+            let dealing = Dealing::equal(BATCH, rank, 3);
+            let loading = Loading { dealing, loaders: 2 * rank + 1, ahead: Some(AHEAD), ..loading(BATCH) };
+            let mut loader = Loader::start(&rows, loading).unwrap();
+            let mut taken = Vec::new();
+            while let Some(batch) = loader.next() {
+                let batch = batch.unwrap();
+                let (step, first) = (batch.step, 1 + (batch.step * 67 % 299) as usize);
+                taken.push(batch);
+                if step % 3 == 0 {
+                    let shares = || Shares::of(vec![first, BATCH - 1 - first, 1]);
+                    loader.change(step + 1 + AHEAD, shares(), BATCH).unwrap();
+                    let refused = loader.change(step + AHEAD, shares(), BATCH).unwrap_err().to_string();
+                    assert!(refused.contains("is cut already"), "{refused}");
+                    assert!(loader.change(step + 1 + AHEAD, Shares::of(vec![BATCH, 0, 1]), BATCH).is_err());
+                }
+            }
+            taken
+        });
+        for (step, batch) in whole.iter().enumerate() {
+            let shares = ranks.each_ref().map(|rank| &rank[step]);
+            assert_eq!(shares.map(|share| share.rows.clone()).concat(), batch.rows);
+            let decided = step.checked_sub(1 + AHEAD as usize).map(|at| at / 3 * 3);
+            let first = decided.map_or(101, |at| 1 + at * 67 % 299);
+            assert_eq!(shares[0].rows.len(), first.min(batch.rows.len()), "batch {step}");
+        }
+    }
+}
+
+#[test]
 fn evaluation_batches_do_not_depend_on_the_number_of_ranks() {
     let (_folder, path) = dataset(5_003);
     let rows = open(&path, 0, ALL);

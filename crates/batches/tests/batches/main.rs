@@ -29,6 +29,7 @@ fn loading(batch_rows: usize) -> Loading {
         dealing: Dealing::alone(),
         row_weight: RowWeight::One,
         loaders: 2,
+        ahead: None,
     }
 }
 

@@ -135,6 +135,7 @@ fn evaluate_here(
         dealing: Dealing::Whole { rank: ranks.rank(), world_size: ranks.world_size() },
         row_weight: RowWeight::One,
         loaders: evaluation.loaders,
+        ahead: None,
     };
     let counted = Counted::new(evaluation.decision);
     let mut here = Evaluating { counted, places: Vec::new(), losses: Vec::new() };
