@@ -4,16 +4,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::costs::{Costs, Measured};
 use crate::divide::divide;
+use crate::per_epoch::{self, Plan};
+
+/// When and how shares change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// The slowest rank's time is minimised.
+    Dynamic {
+        /// Steps between two decisions.
+        every: u64,
+    },
+    /// Shares follow the compute times of whole epochs, as in [`per_epoch`].
+    PerEpoch {
+        /// Epochs between two decisions.
+        every: u64,
+    },
+}
 
 /// Settings of a balancer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
+    /// The rule.
+    pub rule: Rule,
     /// Number of ranks.
     pub ranks: usize,
     /// Rows of a whole batch.
     pub batch_rows: usize,
-    /// Steps between two decisions.
-    pub every: u64,
     /// Steps from a decision to the first step to which it applies. Batches of earlier steps may be cut already.
     pub delay: u64,
 }
@@ -49,6 +66,11 @@ pub enum Reason {
         /// Expected nanoseconds of the slowest rank with these shares.
         after: u64,
     },
+    /// An epoch has ended, under [`Rule::PerEpoch`].
+    Epoch {
+        /// Rows that the earlier system would leave out of the next epoch.
+        left_out: u64,
+    },
     /// A share did not fit into the memory of a rank.
     Memory {
         /// The rank.
@@ -65,20 +87,36 @@ pub struct Balancer {
     work_max: Vec<Option<u64>>,
     /// The first step without shares that are decided already.
     next_decision: u64,
-    sizes: Vec<usize>,
+    /// Shares before the first decision.
+    first: Vec<usize>,
     log: Vec<Decision>,
+    /// Compute time of each rank in the current epoch, and the number of epochs that have ended.
+    epoch_nanoseconds: Vec<u64>,
+    epochs: u64,
 }
 
 impl Balancer {
     /// Starts with these shares, whose sum is that of a batch.
-    pub fn new(settings: Settings, sizes: Vec<usize>) -> Self {
-        let work_max = vec![None; settings.ranks];
-        Self { settings, costs: Costs::new(WINDOW), work_max, next_decision: FIRST, sizes, log: Vec::new() }
+    pub fn new(settings: Settings, first: Vec<usize>) -> Self {
+        let (work_max, epoch_nanoseconds) = (vec![None; settings.ranks], vec![0; settings.ranks]);
+        let (costs, next_decision, log) = (Costs::new(WINDOW), FIRST, Vec::new());
+        Self { settings, costs, work_max, next_decision, first, log, epoch_nanoseconds, epochs: 0 }
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// The shares of the latest decision.
     pub fn sizes(&self) -> &[usize] {
-        &self.sizes
+        self.log.last().map_or(&self.first, |decision| &decision.sizes)
+    }
+
+    /// The shares at a step.
+    pub fn sizes_at(&self, step: u64) -> &[usize] {
+        let decided = self.log.iter().rfind(|decision| decision.from_step <= step);
+        decided.map_or(&self.first, |decision| &decision.sizes)
     }
 
     /// All decisions. They are sufficient to repeat the training.
@@ -88,7 +126,11 @@ impl Balancer {
 
     /// Notes the measurements of a step, one per rank, and decides. `step` counts all steps of the training.
     pub fn note(&mut self, step: u64, measured: Vec<Measured>) -> Option<&Decision> {
+        for (sum, measured) in self.epoch_nanoseconds.iter_mut().zip(&measured) {
+            *sum += measured.nanoseconds;
+        }
         self.costs.add(measured);
+        let Rule::Dynamic { every } = self.settings.rule else { return None };
         if step + 1 < self.next_decision {
             return None;
         }
@@ -98,8 +140,8 @@ impl Balancer {
             let times = sizes.iter().zip(&costs).map(|(&rows, cost)| cost.seconds(rows as f64));
             times.fold(0.0, f64::max)
         };
-        let (before, after) = (slowest(&self.sizes), slowest(&sizes));
-        self.next_decision = step + 1 + self.settings.every;
+        let (before, after) = (slowest(self.sizes()), slowest(&sizes));
+        self.next_decision = step + 1 + every;
         if before - after < GAIN_MIN * before {
             return None;
         }
@@ -107,12 +149,29 @@ impl Balancer {
         Some(self.change(step, sizes, Reason::Faster { before, after }))
     }
 
+    /// Notes the end of an epoch of `n_rows` rows, before the batches of the next one are cut, and decides.
+    pub fn end_epoch(&mut self, next_step: u64, n_rows: u64) -> Option<&Decision> {
+        let ranks = self.settings.ranks;
+        let nanoseconds = std::mem::replace(&mut self.epoch_nanoseconds, vec![0; ranks]);
+        self.epochs += 1;
+        let Rule::PerEpoch { every } = self.settings.rule else { return None };
+        if !self.epochs.is_multiple_of(every.max(1)) || nanoseconds.contains(&0) {
+            return None;
+        }
+        let shares: Vec<f64> = self.sizes().iter().map(|&rows| rows as f64).collect();
+        let seconds: Vec<f64> = nanoseconds.iter().map(|&nanoseconds| nanoseconds as f64 / 1e9).collect();
+        let Plan { sizes, left_out, .. } =
+            per_epoch::plan(&shares, &seconds, self.settings.batch_rows, n_rows);
+        self.log.push(Decision { from_step: next_step, sizes, reason: Reason::Epoch { left_out } });
+        self.log.last()
+    }
+
     /// Notes that a share with this work did not fit into the memory of a rank, and gives the rank less.
     pub fn out_of_memory(&mut self, step: u64, rank: usize, work: u64) -> Option<&Decision> {
         let fits = work / TOO_LARGE;
         self.work_max[rank] = Some(self.work_max[rank].map_or(fits, |max| max.min(fits)));
         let limits = self.limits();
-        if self.sizes[rank] <= limits[rank] {
+        if self.sizes()[rank] <= limits[rank] {
             return None;
         }
         let equal = crate::Cost { fixed: 0.0, per_work: 1.0 };
@@ -130,7 +189,6 @@ impl Balancer {
 
     fn change(&mut self, step: u64, sizes: Vec<usize>, reason: Reason) -> &Decision {
         let from_step = step + 1 + self.settings.delay;
-        self.sizes.clone_from(&sizes);
         // Steps up to the change still have the shares before.
         self.next_decision = from_step + FIRST;
         self.log.push(Decision { from_step, sizes, reason });
@@ -151,17 +209,21 @@ mod tests {
         balancer: Balancer,
         /// Seconds of a step without work, and seconds per unit of work, by rank.
         truth: Vec<(f64, f64)>,
-        sizes: Vec<usize>,
         step: u64,
         random: u64,
     }
 
     impl Simulation {
         fn of(truth: &[(f64, f64)]) -> Self {
-            let settings = Settings { ranks: truth.len(), batch_rows: BATCH, every: 10, delay: 6 };
+            let settings = Settings {
+                rule: Rule::Dynamic { every: 10 },
+                ranks: truth.len(),
+                batch_rows: BATCH,
+                delay: 6,
+            };
             let sizes = vec![BATCH / truth.len(); truth.len()];
-            let balancer = Balancer::new(settings, sizes.clone());
-            Self { balancer, truth: truth.to_vec(), sizes, step: 0, random: 1 }
+            let balancer = Balancer::new(settings, sizes);
+            Self { balancer, truth: truth.to_vec(), step: 0, random: 1 }
         }
 
         fn uniform(&mut self) -> f64 {
@@ -175,9 +237,7 @@ mod tests {
         fn run(&mut self, steps: u64, noise: f64) -> f64 {
             let (mut taken, mut ideal) = (0.0, 0.0);
             for _ in 0..steps {
-                if let Some(decision) = self.balancer.log().iter().rfind(|of| of.from_step <= self.step) {
-                    self.sizes.clone_from(&decision.sizes);
-                }
+                let sizes = self.balancer.sizes_at(self.step).to_vec();
                 let length = 40.0 + (self.uniform() * 60.0).floor();
                 let costs: Vec<crate::Cost> =
                     self.truth.iter().map(|&(fixed, per_work)| crate::Cost { fixed, per_work }).collect();
@@ -191,16 +251,12 @@ mod tests {
                         .map(|(&rows, cost)| cost.seconds(rows as f64 * length))
                         .fold(0.0, f64::max)
                 };
-                taken += slowest(&self.sizes);
+                taken += slowest(&sizes);
                 ideal += slowest(&best);
                 let measured = (0..costs.len()).map(|rank| {
-                    let work = self.sizes[rank] as f64 * length;
+                    let work = sizes[rank] as f64 * length;
                     let seconds = costs[rank].seconds(work) * (1.0 + noise * (2.0 * self.uniform() - 1.0));
-                    Measured {
-                        rows: self.sizes[rank],
-                        work: work as u64,
-                        nanoseconds: (seconds * 1e9) as u64,
-                    }
+                    Measured { rows: sizes[rank], work: work as u64, nanoseconds: (seconds * 1e9) as u64 }
                 });
                 let measured = measured.collect();
                 self.balancer.note(self.step, measured);
@@ -237,6 +293,24 @@ mod tests {
     }
 
     #[test]
+    fn shares_of_an_epoch_follow_the_times_of_the_epoch_before() {
+        let settings = Settings { rule: Rule::PerEpoch { every: 2 }, ranks: 4, batch_rows: 512, delay: 6 };
+        let mut balancer = Balancer::new(settings, vec![128; 4]);
+        let epoch = |balancer: &mut Balancer, first| {
+            let measured =
+                |seconds: u64| Measured { rows: 128, work: 1, nanoseconds: seconds * 1_000_000_000 };
+            for step in first..first + 20 {
+                assert_eq!(balancer.note(step, [1, 1, 1, 2].map(measured).to_vec()), None);
+            }
+            balancer.end_epoch(first + 20, 10_000).cloned()
+        };
+        assert_eq!(epoch(&mut balancer, 0), None);
+        let (sizes, reason) = (vec![146, 147, 146, 73], Reason::Epoch { left_out: 272 });
+        assert_eq!(epoch(&mut balancer, 20), Some(Decision { from_step: 40, sizes, reason }));
+        assert_eq!((balancer.sizes_at(39), balancer.sizes_at(40)[3]), (&[128; 4][..], 73));
+    }
+
+    #[test]
     fn a_share_that_does_not_fit_is_halved_and_stays_so() {
         let mut simulation = Simulation::of(&[(0.0, 1e-5), (0.0, 4e-5)]);
         simulation.run(100, 0.0);
@@ -262,8 +336,8 @@ mod tests {
             one.run(n_before, 0.2);
             let saved = serde_json::to_string(&one.balancer).unwrap();
             let loaded: Balancer = serde_json::from_str(&saved).unwrap();
-            let mut other = Simulation { balancer: loaded, truth, sizes: one.sizes.clone(), ..one };
-            let mut one = Simulation { balancer: one.balancer, truth: other.truth.clone(), sizes: one.sizes, ..other };
+            let mut other = Simulation { balancer: loaded, truth, ..one };
+            let mut one = Simulation { balancer: one.balancer, truth: other.truth.clone(), ..other };
             prop_assert_eq!(one.run(100, 0.2).to_bits(), other.run(100, 0.2).to_bits());
             prop_assert_eq!(one.balancer.log(), other.balancer.log());
         }
@@ -272,7 +346,7 @@ mod tests {
         fn all_shares_have_rows_and_the_sum_of_a_batch(
             times in prop::collection::vec(prop::collection::vec(0u64..10_000, 3), 20..60),
         ) {
-            let settings = Settings { ranks: 3, batch_rows: BATCH, every: 3, delay: 2 };
+            let settings = Settings { rule: Rule::Dynamic { every: 3 }, ranks: 3, batch_rows: BATCH, delay: 2 };
             let mut balancer = Balancer::new(settings, vec![86, 85, 85]);
             for (step, times) in (0..).zip(times) {
                 let rows = balancer.sizes().to_vec();

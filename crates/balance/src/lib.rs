@@ -13,6 +13,6 @@ mod costs;
 mod divide;
 pub mod per_epoch;
 
-pub use balancer::{Balancer, Decision, Reason, Settings};
+pub use balancer::{Balancer, Decision, Reason, Rule, Settings};
 pub use costs::{Cost, Costs, Measured};
 pub use divide::divide;
