@@ -33,8 +33,8 @@ pub use self::groups::{
     TrainingFlags,
 };
 pub use self::names::{
-    CalibrateName, ClassWeight, ComputeName, DecayName, DeviceName, LineFormat, LossName, OptimizerName,
-    PoolName, PosWeight, PrecisionName, RecipeName, RowWeightName, ThresholdText,
+    BalanceName, CalibrateName, ClassWeight, ComputeName, DecayName, DeviceName, LineFormat, LossName,
+    OptimizerName, PoolName, PosWeight, PrecisionName, RecipeName, RowWeightName, ThresholdText,
 };
 pub use self::ngrams::{
     CharNgrams, ModelName, NgramLossName, NgramOptimizerName, Ngrams, Rated, WeightsName, WordsName,

@@ -183,6 +183,7 @@ mod tests {
             row_weight: RowWeight::One,
             batch_rows: 100,
             accumulate: 2,
+            balance: None,
             epochs: 1,
             rule: Rule::Adam,
             weight_decay: 0.0,

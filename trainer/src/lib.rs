@@ -12,6 +12,7 @@
 //! training folders in [`mod@runs`]; metrics in [`mod@scoring`]; the report in [`mod@report`]; rank processes in
 //! [`mod@launch`].
 
+mod balancing;
 mod checkpoint;
 mod error;
 mod ffi;

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use balance::Measured;
 use c10d::Reducer;
 use runs::training::RankTimes;
 use tch::{Device, Tensor};
@@ -16,17 +17,49 @@ pub struct Stopwatch {
     device: Device,
     rows: u64,
     for_ranks: Duration,
+    lap: Lap,
+}
+
+/// The start of a step, and the work of its batches.
+#[derive(Debug)]
+struct Lap {
+    begin: Instant,
+    /// Time that was spent waiting before it.
+    waited: Duration,
+    rows: usize,
+    work: u64,
+    batches: u64,
+}
+
+impl Lap {
+    fn begin(waited: Duration) -> Self {
+        Self { begin: Instant::now(), waited, rows: 0, work: 0, batches: 0 }
+    }
 }
 
 impl Stopwatch {
     /// Starts measuring a rank that computes on this device.
     pub fn start(device: Device) -> Self {
-        Self { begin: Instant::now(), device, rows: 0, for_ranks: Duration::ZERO }
+        let lap = Lap::begin(Duration::ZERO);
+        Self { begin: Instant::now(), device, rows: 0, for_ranks: Duration::ZERO, lap }
     }
 
-    /// Counts the rows of a share.
-    pub fn count(&mut self, rows: usize) {
+    /// Counts the rows of a share, and its work.
+    pub fn count(&mut self, rows: usize, work: u64) {
         self.rows += rows as u64;
+        self.lap.rows += rows;
+        self.lap.work += work;
+        self.lap.batches += 1;
+    }
+
+    /// The mean measurement of the batches since the last call.
+    pub fn lap(&mut self, waited_for_batches_s: f64) -> Measured {
+        let waited = self.for_ranks + Duration::from_secs_f64(waited_for_batches_s);
+        let lap = std::mem::replace(&mut self.lap, Lap::begin(waited));
+        let computed = lap.begin.elapsed().saturating_sub(waited.saturating_sub(lap.waited));
+        let n = lap.batches.max(1);
+        let nanoseconds = u64::try_from(computed.as_nanos()).unwrap_or(u64::MAX) / n;
+        Measured { rows: lap.rows / n as usize, work: lap.work / n, nanoseconds }
     }
 
     /// Computes gradients and reduces them. The waiting time starts when this rank has computed its last gradient.

@@ -5,13 +5,15 @@
 
 use std::time::{Duration, Instant};
 
-use batches::{Arrangement, Dealing, Loader, Loading, Part};
+use balance::{Decision, Measured};
+use batches::{Arrangement, Batch, Loader, Loading, Part};
 use launch::interrupt::Asked;
 use runs::recipe::{Position, Recipe};
 use runs::training::RankTimes;
 use scoring::Metrics;
 use tch::{Device, Tensor};
 
+use crate::balancing::Balancing;
 use crate::compute::Compute;
 use crate::error::{Error, Result};
 use crate::families::Model;
@@ -65,6 +67,13 @@ pub enum Event<'a> {
         took: Duration,
         /// Part of the duration that was spent waiting for the loaders.
         waited: Duration,
+    },
+    /// Batches are divided differently from a later batch on.
+    Shares {
+        /// The position when this was decided.
+        position: &'a Position,
+        /// The shares.
+        decision: &'a Decision,
     },
     /// An epoch has ended.
     Epoch {
@@ -138,6 +147,7 @@ pub fn train(
     let mut gradients = Gradients::new(recipe, &training.model, compute, ranks)?;
     let n_rows = rows.n_rows(Part::Training);
     let inputs = inputs_of(splits, compute.device(), options.device_bytes);
+    let balancing = Balancing::begin(recipe, n_rows, &mut training.position, ranks);
     while !training.position.has_ended {
         let loading = Loading {
             part: Part::Training,
@@ -147,10 +157,10 @@ pub fn train(
             },
             batch_rows: recipe.batch_rows,
             from_step: training.position.batch,
-            dealing: Dealing::equal(recipe.batch_rows, ranks.rank(), ranks.world_size()),
+            dealing: balancing.dealing(&training.position, ranks),
             row_weight: recipe.row_weight,
             loaders: *loaders,
-            ahead: None,
+            ahead: Balancing::ahead(&training.position),
         };
         let mut loader = Loader::start(rows, loading)?;
         let mut began = Instant::now();
@@ -159,7 +169,7 @@ pub fn train(
         let mut stopwatch = Stopwatch::start(compute.device());
         while let Some(batch) = loader.next() {
             let batch = batch?;
-            stopwatch.count(batch.rows.len());
+            stopwatch.count(batch.rows.len(), work(&batch, compute));
             let step = InStep::of(recipe, n_rows, &training.position, batch.step, ranks);
             own_loss += gradients.add(recipe, &training.model, &inputs, &batch, step, &mut stopwatch)?;
             training.position.batch += 1;
@@ -169,7 +179,8 @@ pub fn train(
 
             let asked = (hooks.asked)(&training.position);
             let n_touched = gradients.n_touched();
-            let agreed = stopwatch.wait(|| agree(ranks, own_loss, n_touched, asked))?;
+            let measured = stopwatch.lap(loader.waited_s());
+            let agreed = stopwatch.wait(|| agree(ranks, own_loss, n_touched, asked, measured))?;
             own_loss = 0.0;
             if !agreed.loss.is_finite() {
                 return Err(Error::Diverged { step: training.position.steps });
@@ -195,6 +206,9 @@ pub fn train(
                 waited: Duration::from_secs_f64(waited),
             });
             began = Instant::now();
+            if let Some(decision) = balancing.note(&mut training.position, agreed.measured, &mut loader)? {
+                (hooks.on_event)(&Event::Shares { position: &training.position, decision: &decision });
+            }
             match agreed.asked {
                 None => {}
                 Some(Asked::Checkpoint) => (hooks.save)(training)?,
@@ -207,6 +221,9 @@ pub fn train(
         let times = stopwatch.stop(ranks, loader.waited_s())?;
         drop(loader);
         end_epoch(recipe, splits, ranks, options, training, &times, hooks)?;
+        if let Some(decision) = balancing.end_epoch(&mut training.position) {
+            (hooks.on_event)(&Event::Shares { position: &training.position, decision: &decision });
+        }
     }
     Ok(End::Complete)
 }
@@ -218,15 +235,37 @@ struct Agreed {
     asked: Option<Asked>,
     /// Number of words with gradients on each rank.
     n_touched: Vec<usize>,
+    /// The time of each rank.
+    measured: Vec<Measured>,
+}
+
+/// What the compute time of a share grows with: its tokens, or with PyTorch its tokens and padding.
+fn work(batch: &Batch, compute: &Compute) -> u64 {
+    match compute.team() {
+        Some(_) => batch.lengths.iter().sum::<i64>() as u64,
+        None => batch.tokens.len() as u64,
+    }
 }
 
 /// A small exchange among the ranks: losses, words with gradients, and requests.
-fn agree(ranks: &Ranks, own_loss: f64, n_touched: usize, asked: Option<Asked>) -> Result<Agreed> {
+fn agree(
+    ranks: &Ranks,
+    own_loss: f64,
+    n_touched: usize,
+    asked: Option<Asked>,
+    measured: Measured,
+) -> Result<Agreed> {
     let asked_for = |what| f64::from(u8::from(asked == Some(what)));
-    let own = [own_loss, n_touched as f64, asked_for(Asked::Stop), asked_for(Asked::Checkpoint)];
-    let mut agreed = Agreed { loss: 0.0, asked: None, n_touched: Vec::new() };
+    // Integers below 2^53 are exact: more than a hundred days in nanoseconds.
+    let Measured { rows, work, nanoseconds } = measured;
+    let measured = [rows as f64, work as f64, nanoseconds as f64];
+    let asked = [asked_for(Asked::Stop), asked_for(Asked::Checkpoint)];
+    let own = [own_loss, n_touched as f64, asked[0], asked[1], measured[0], measured[1], measured[2]];
+    let mut agreed = Agreed { loss: 0.0, asked: None, n_touched: Vec::new(), measured: Vec::new() };
     // Summed in rank order, so that all ranks get identical bits.
-    for [loss, n_touched, stop, checkpoint] in ranks.gather_f64(own)? {
+    for [loss, n_touched, stop, checkpoint, rows, work, nanoseconds] in ranks.gather_f64(own)? {
+        let [work, nanoseconds] = [work, nanoseconds].map(|number| number as u64);
+        agreed.measured.push(Measured { rows: rows as usize, work, nanoseconds });
         agreed.loss += loss;
         agreed.n_touched.push(n_touched as usize);
         if stop > 0.0 {

@@ -61,6 +61,7 @@ fn recipe(family: Family, bidirectional: bool) -> Recipe {
         row_weight: RowWeight::Log,
         batch_rows: BATCH,
         accumulate: 1,
+        balance: None,
         epochs: 1,
         rule: Rule::Adam,
         weight_decay: 0.0,

@@ -38,9 +38,11 @@ pub struct Settings {
 /// Steps before the first decision.
 const FIRST: u64 = 5;
 /// Steps that are kept.
-const WINDOW: usize = 40;
+const WINDOW: usize = 100;
 /// Minimum predicted gain of a decision, as a part of the time of the slowest rank.
 const GAIN_MIN: f64 = 0.02;
+/// Minimum predicted gain in standard errors of the most uncertain rank.
+const GAIN_ERRORS: f64 = 2.0;
 /// The work of a share that did not fit into memory, divided by this, is the rank's limit.
 const TOO_LARGE: u64 = 2;
 
@@ -103,6 +105,31 @@ impl Balancer {
         Self { settings, costs, work_max, next_decision, first, log, epoch_nanoseconds, epochs: 0 }
     }
 
+    /// Refuses a state that was not saved with this rule and batch size: the name of a field, its value and the valid
+    /// values.
+    pub fn check(&self, rule: Option<Rule>, batch_rows: usize) -> Result<(), (&'static str, String, String)> {
+        let Settings { ranks, .. } = self.settings;
+        let settings =
+            Settings { batch_rows, rule: rule.unwrap_or(self.settings.rule), ..self.settings.clone() };
+        if rule.is_none() || self.settings != settings || ranks < 2 {
+            let expected = format!("the rule {rule:?} and {batch_rows} rows");
+            return Err(("balancer", format!("{:?}", self.settings), expected));
+        }
+        let sum = |sizes: &[usize]| sizes.iter().try_fold(0, |sum: usize, &size| sum.checked_add(size));
+        let all = self.log.iter().map(|decision| &decision.sizes).chain([&self.first]);
+        for sizes in all {
+            if sizes.len() != ranks || sum(sizes) != Some(batch_rows) {
+                let expected = format!("{ranks} shares with the sum {batch_rows}");
+                return Err(("balancer.sizes", format!("{sizes:?}"), expected));
+            }
+        }
+        let lengths = self.costs.lengths().chain([self.work_max.len(), self.epoch_nanoseconds.len()]);
+        match lengths.into_iter().find(|&length| length != ranks) {
+            Some(length) => Err(("balancer.costs", format!("{length} ranks"), ranks.to_string())),
+            None => Ok(()),
+        }
+    }
+
     /// The settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
@@ -142,7 +169,8 @@ impl Balancer {
         };
         let (before, after) = (slowest(self.sizes()), slowest(&sizes));
         self.next_decision = step + 1 + every;
-        if before - after < GAIN_MIN * before {
+        let error = costs.iter().map(|cost| cost.error).fold(0.0, f64::max);
+        if before - after < GAIN_MIN.max(GAIN_ERRORS * error) * before {
             return None;
         }
         let [before, after] = [before, after].map(|seconds| (seconds * 1e9) as u64);
@@ -174,7 +202,7 @@ impl Balancer {
         if self.sizes()[rank] <= limits[rank] {
             return None;
         }
-        let equal = crate::Cost { fixed: 0.0, per_work: 1.0 };
+        let equal = crate::Cost { fixed: 0.0, per_work: 1.0, error: 0.0 };
         let costs = self.costs.fit().unwrap_or_else(|| vec![equal; self.settings.ranks]);
         let sizes = divide(self.settings.batch_rows, &costs, &limits);
         Some(self.change(step, sizes, Reason::Memory { rank }))
@@ -239,8 +267,11 @@ mod tests {
             for _ in 0..steps {
                 let sizes = self.balancer.sizes_at(self.step).to_vec();
                 let length = 40.0 + (self.uniform() * 60.0).floor();
-                let costs: Vec<crate::Cost> =
-                    self.truth.iter().map(|&(fixed, per_work)| crate::Cost { fixed, per_work }).collect();
+                let costs: Vec<crate::Cost> = self
+                    .truth
+                    .iter()
+                    .map(|&(fixed, per_work)| crate::Cost { fixed, per_work, error: 0.0 })
+                    .collect();
                 let of_rows =
                     costs.iter().map(|cost| crate::Cost { per_work: cost.per_work * length, ..*cost });
                 let best = divide(BATCH, &of_rows.collect::<Vec<_>>(), &vec![usize::MAX; costs.len()]);

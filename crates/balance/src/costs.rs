@@ -28,6 +28,8 @@ pub struct Cost {
     pub fixed: f64,
     /// Seconds per unit of work.
     pub per_work: f64,
+    /// Standard error of the mean time, relative to it.
+    pub error: f64,
 }
 
 impl Cost {
@@ -45,10 +47,11 @@ pub struct Costs {
 }
 
 /// Steps that are compared with those before them to detect a change of speed.
-const RECENT: usize = 5;
-/// Relative difference of the time per work from which the steps before are dropped. Times of single steps vary by some
-/// per cent.
-const CHANGED: f64 = 0.15;
+const RECENT: usize = 8;
+/// Minimum relative difference of their time from the expected one that is a change.
+const CHANGED: f64 = 0.1;
+/// Minimum difference in standard errors. There is a test after every step, so a smaller one would often be noise.
+const CHANGED_ERRORS: f64 = 4.0;
 /// A line is fitted only if work varies at least by this ratio of its standard deviation to its mean. Otherwise the
 /// fixed time cannot be distinguished from noise.
 const VARIATION_MIN: f64 = 0.1;
@@ -64,6 +67,11 @@ impl Costs {
         self.steps.len()
     }
 
+    /// Number of ranks of each step that is kept.
+    pub(crate) fn lengths(&self) -> impl Iterator<Item = usize> + '_ {
+        self.steps.iter().map(Vec::len)
+    }
+
     /// Adds the measurements of a step, one per rank. Drops older ones, and all before a change of speed.
     pub fn add(&mut self, step: Vec<Measured>) {
         self.steps.push_back(step);
@@ -71,7 +79,8 @@ impl Costs {
             self.steps.pop_front();
         }
         if self.has_changed() {
-            self.steps.drain(..self.steps.len() - RECENT);
+            // The first of the recent steps may have the speed before.
+            self.steps.drain(..self.steps.len() - RECENT / 2);
         }
     }
 
@@ -87,9 +96,9 @@ impl Costs {
         let n_ranks = self.steps.front()?.len();
         let of_rank = |rank| self.steps.iter().map(move |step: &Vec<Measured>| step[rank]);
         let cost = |rank| {
-            let Cost { fixed, per_work } = fit(of_rank(rank))?;
+            let Cost { per_work, .. } = fit(of_rank(rank))?;
             let (rows, work) = of_rank(rank).fold((0, 0), |sum, of| (sum.0 + of.rows, sum.1 + of.work));
-            Some(Cost { fixed, per_work: per_work * work as f64 / rows.max(1) as f64 })
+            Some(Cost { per_work: per_work * work as f64 / rows.max(1) as f64, ..fit(of_rank(rank))? })
         };
         (0..n_ranks).map(cost).collect()
     }
@@ -103,17 +112,14 @@ impl Costs {
         (0..n_ranks).any(|rank| {
             let of_rank = || self.steps.iter().map(|step| step[rank]);
             let Some(expected) = fit(of_rank().take(n_before)) else { return false };
-            let (mut seconds, mut predicted) = (0.0, 0.0);
-            // One slow step is noise.
-            let (mut all_slower, mut all_faster) = (true, true);
-            for measured in of_rank().skip(n_before) {
-                let usual = expected.seconds(measured.work as f64);
-                all_slower &= measured.seconds() > (1.0 + CHANGED / 2.0) * usual;
-                all_faster &= measured.seconds() < (1.0 - CHANGED / 2.0) * usual;
-                seconds += measured.seconds();
-                predicted += usual;
-            }
-            (all_slower || all_faster) && (seconds - predicted).abs() > CHANGED * predicted
+            let recent =
+                || of_rank().skip(n_before).map(|of| of.seconds() - expected.seconds(of.work as f64));
+            let usual: f64 = of_rank().skip(n_before).map(|of| expected.seconds(of.work as f64)).sum();
+            let (n, sum) = (RECENT as f64, recent().sum::<f64>());
+            let variance = recent().map(|difference| (difference - sum / n).powi(2)).sum::<f64>() / (n - 1.0);
+            // Of the sum: the error of the recent steps, and that of the expected time.
+            let error = ((variance * n).sqrt()).hypot(expected.error * usual);
+            sum.abs() > (CHANGED * usual).max(CHANGED_ERRORS * error)
         })
     }
 }
@@ -127,15 +133,19 @@ fn fit(steps: impl Iterator<Item = Measured> + Clone) -> Option<Cost> {
     }
     let mean = |value: &dyn Fn(Measured) -> f64| steps.clone().map(value).sum::<f64>() / n;
     let (work, seconds) = (mean(&|of| of.work as f64), mean(&|of| of.seconds()));
-    let through_origin = Cost { fixed: 0.0, per_work: seconds / work };
+    let mut cost = Cost { fixed: 0.0, per_work: seconds / work, error: 0.0 };
     let variance = mean(&|of| (of.work as f64 - work).powi(2));
-    if variance.sqrt() < VARIATION_MIN * work {
-        return Some(through_origin);
+    if variance.sqrt() >= VARIATION_MIN * work {
+        let per_work = mean(&|of| (of.work as f64 - work) * (of.seconds() - seconds)) / variance;
+        let fixed = seconds - per_work * work;
+        if per_work > 0.0 && fixed >= 0.0 {
+            cost = Cost { fixed, per_work, error: 0.0 };
+        }
     }
-    let covariance = mean(&|of| (of.work as f64 - work) * (of.seconds() - seconds));
-    let per_work = covariance / variance;
-    let fixed = seconds - per_work * work;
-    Some(if per_work <= 0.0 || fixed < 0.0 { through_origin } else { Cost { fixed, per_work } })
+    let unexplained = mean(&|of| (of.seconds() - cost.seconds(of.work as f64)).powi(2));
+    // One step says nothing about its error.
+    let error = if n < 2.0 { 1.0 } else { (unexplained / (n - 1.0)).sqrt() / seconds };
+    Some(Cost { error, ..cost })
 }
 
 #[cfg(test)]
@@ -178,10 +188,10 @@ mod tests {
         let add = |costs: &mut Costs, seconds| costs.add(vec![measured(100, 1.0), measured(100, seconds)]);
         (0..20).for_each(|_| add(&mut costs, 1.0));
         add(&mut costs, 4.0);
-        (0..4).for_each(|_| add(&mut costs, 1.0));
-        assert_eq!(costs.n_steps(), 25);
+        (0..8).for_each(|_| add(&mut costs, 1.0));
+        assert_eq!(costs.n_steps(), 29);
         (0..RECENT).for_each(|_| add(&mut costs, 2.0));
-        assert_eq!(costs.n_steps(), RECENT);
+        assert!(costs.n_steps() <= RECENT, "{}", costs.n_steps());
         assert_eq!(costs.fit().unwrap()[1].per_work, 0.2);
     }
 

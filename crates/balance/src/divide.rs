@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     fn cost(fixed: f64, per_work: f64) -> Cost {
-        Cost { fixed, per_work }
+        Cost { fixed, per_work, error: 0.0 }
     }
 
     const NONE: [usize; 8] = [usize::MAX; 8];

@@ -288,6 +288,7 @@ impl Run {
                 });
                 self.last_step = step;
             }
+            Line::Shares { .. } => {}
             Line::Test { metrics, .. } => self.tested = Some((Part::Test, metrics)),
         }
     }

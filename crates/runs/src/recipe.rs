@@ -53,6 +53,9 @@ pub struct Recipe {
     pub batch_rows: usize,
     /// Number of batches whose gradients are accumulated per step.
     pub accumulate: usize,
+    /// How batches are divided among unequal ranks; `None` divides them equally.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub balance: Option<balance::Rule>,
     /// Number of epochs.
     pub epochs: u32,
     /// Optimizer.

@@ -95,6 +95,11 @@ fn scalars(line: &Line) -> Vec<(String, f64)> {
     let mut add = |tag: &str, value: f64| scalars.push((tag.to_owned(), value));
     match line {
         Line::Start { .. } => {}
+        Line::Shares { decision, .. } => {
+            for (rank, rows) in decision.sizes.iter().enumerate() {
+                add(&format!("rank_{rank}/share_rows"), *rows as f64);
+            }
+        }
         Line::Steps { loss, rate, gradient_norm, reviews_per_s, waited_share, .. } => {
             add("training/loss", *loss);
             add("training/rate", *rate);

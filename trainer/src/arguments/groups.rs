@@ -10,7 +10,8 @@ use store::S3Options;
 
 use super::numbers::{at_least, factor, not_negative, positive, share, whole};
 use super::{
-    ComputeName, DecayName, DeviceName, LineFormat, OptimizerName, PrecisionName, RecipeName, RowWeightName,
+    BalanceName, ComputeName, DecayName, DeviceName, LineFormat, OptimizerName, PrecisionName, RecipeName,
+    RowWeightName,
 };
 
 /// Sizes and inputs of the LSTM.
@@ -106,6 +107,25 @@ pub struct Optimisation {
         help_heading = "Optimisation"
     )]
     pub accumulate: u32,
+    /// Shares of unequal ranks: off, dynamic or per-epoch [default: off]
+    ///
+    /// off: equal shares of each batch. dynamic: shares for which the slowest rank is fastest, from measured compute
+    /// times. per-epoch: after an epoch, shares follow its compute times, for comparison. The batch size stays the same.
+    /// With dynamic and per-epoch, the last bits of the model depend on the measured times.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAME",
+        default_value_t = BalanceName::Off,
+        hide_short_help = true,
+        hide_possible_values = true,
+        hide_default_value = true,
+        help_heading = "Optimisation"
+    )]
+    pub balance: BalanceName,
+    /// Steps or epochs between two decisions about shares [default: 10; per-epoch: 1]
+    #[arg(long, value_name = "N", value_parser = at_least::<u64>(1), hide_short_help = true, help_heading = "Optimisation")]
+    pub balance_every: Option<u64>,
     /// Optimizer: sgd, adam or adamw [default: adam]
     ///
     /// sgd has momentum. adam adds weight decay to the gradient; adamw decouples it. The default with --recipe

@@ -208,6 +208,17 @@ pub enum OptimizerName {
     Adamw,
 }
 
+/// `--balance`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BalanceName {
+    /// Equal shares.
+    Off,
+    /// Shares for which the slowest rank is fastest.
+    Dynamic,
+    /// Shares that follow the times of an epoch.
+    PerEpoch,
+}
+
 /// `--decay`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DecayName {

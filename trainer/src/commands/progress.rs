@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use balance::{Decision, Reason};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::error::{Error, Result};
@@ -181,6 +182,10 @@ impl Progress {
                 });
                 self.since = Window::new();
             }
+            Event::Shares { position, decision } => {
+                self.print(&shares(decision));
+                self.log.write(&Line::Shares { step: position.steps, decision: (*decision).clone() });
+            }
             Event::Epoch { position, loss, validation, test, ranks } => {
                 let shown = |part, metrics: Option<&Metrics>| match metrics {
                     Some(metrics) => {
@@ -191,11 +196,7 @@ impl Progress {
                 let (validated, tested) = (shown("validation", validation), shown("test", test));
                 let text =
                     format!("epoch {} finished: training loss {loss:.4}{validated}{tested}", position.epoch);
-                if self.bar.is_hidden() {
-                    tell(&text);
-                } else {
-                    self.bar.println(format!("trainer: {text}"));
-                }
+                self.print(&text);
                 self.log.write(&Line::Epoch {
                     epoch: position.epoch,
                     step: position.steps,
@@ -218,6 +219,15 @@ impl Progress {
         self.log
     }
 
+    /// Prints a line that stays.
+    fn print(&self, text: &str) {
+        if self.bar.is_hidden() {
+            tell(text);
+        } else {
+            self.bar.println(format!("trainer: {text}"));
+        }
+    }
+
     /// Shows a line. Without a bar, which shows the remaining time itself, the remaining time is appended.
     fn show(&self, text: &str, left: Option<Duration>) {
         if self.bar.is_hidden() {
@@ -225,6 +235,26 @@ impl Progress {
             tell(&format!("{text}{left}"));
         } else {
             self.bar.set_message(text.to_owned());
+        }
+    }
+}
+
+/// A decision about shares in a line.
+fn shares(decision: &Decision) -> String {
+    let sizes: Vec<String> = decision.sizes.iter().map(usize::to_string).collect();
+    let (from, sizes) = (decision.from_step, sizes.join(", "));
+    match decision.reason {
+        Reason::Faster { before, after } => {
+            let gain = 100.0 * (1.0 - after as f64 / before.max(1) as f64);
+            format!(
+                "rows of a batch by rank from batch {from} on: {sizes}; expected to take {gain:.0} % less time"
+            )
+        }
+        Reason::Epoch { .. } => format!("rows of a batch by rank from batch {from} on: {sizes}"),
+        Reason::Memory { rank } => {
+            format!(
+                "rows of a batch by rank from batch {from} on: {sizes}; a share did not fit into the memory of rank {rank}"
+            )
         }
     }
 }

@@ -10,7 +10,8 @@ use scoring::Method;
 use tch::Device;
 
 use crate::arguments::{
-    ClassWeight, DecayName, Fit, LossName, LstmFlags, Optimisation, OptimizerName, PosWeight, Pretrain,
+    BalanceName, ClassWeight, DecayName, Fit, LossName, LstmFlags, Optimisation, OptimizerName, PosWeight,
+    Pretrain,
 };
 use crate::compute::Compute;
 use crate::defaults::{Defaults, rate};
@@ -20,6 +21,9 @@ use crate::splits::Splits;
 
 /// Why no weight is computed from labels.
 const WITHOUT_COUNTS: &str = "numbers with --soft-labels, because rows are not learned by their labels";
+
+/// Steps between two decisions of `--balance dynamic`.
+const BALANCE_STEPS: u64 = 10;
 
 /// The division of a dataset into splits.
 pub(super) fn division(arguments: &Fit) -> Result<Division> {
@@ -126,6 +130,7 @@ fn recipe(
         row_weight: arguments.row_weight.into(),
         batch_rows,
         accumulate,
+        balance: balance(arguments),
         epochs,
         rule: match optimizer {
             OptimizerName::Sgd => Rule::Sgd { momentum: arguments.momentum },
@@ -150,6 +155,15 @@ fn recipe(
         threshold: None,
         calibration: None,
     })
+}
+
+fn balance(arguments: &Optimisation) -> Option<balance::Rule> {
+    let every = arguments.balance_every;
+    match arguments.balance {
+        BalanceName::Off => None,
+        BalanceName::Dynamic => Some(balance::Rule::Dynamic { every: every.unwrap_or(BALANCE_STEPS) }),
+        BalanceName::PerEpoch => Some(balance::Rule::PerEpoch { every: every.unwrap_or(1) }),
+    }
 }
 
 /// A message about settings chosen by the number of training rows, if any.

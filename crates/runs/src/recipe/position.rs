@@ -1,5 +1,6 @@
 //! The progress of a training, and the positions that are valid for a recipe.
 
+use balance::Balancer;
 use serde::{Deserialize, Serialize};
 
 use super::{Fault, Recipe};
@@ -20,12 +21,15 @@ pub struct Position {
     pub best: Option<(f64, u32)>,
     /// Whether the training has ended, possibly before its last epoch.
     pub has_ended: bool,
+    /// The measurements and decisions by which batches are divided, if there are several ranks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub balancer: Option<Balancer>,
 }
 
 impl Recipe {
     /// Refuses a position at which no training with this recipe and `n_rows` rows saves a checkpoint.
     pub fn check(&self, position: &Position, n_rows: u64) -> Result<(), Fault> {
-        let Position { epoch, batch, steps, epoch_loss, best, has_ended } = *position;
+        let Position { epoch, batch, steps, epoch_loss, best, has_ended, ref balancer } = *position;
         let (n_batches, accumulate) = (n_rows.div_ceil(self.batch_rows as u64), self.accumulate as u64);
         if epoch >= self.epochs {
             return Err(("epoch", epoch.to_string(), format!("less than {}", self.epochs)));
@@ -58,6 +62,9 @@ impl Recipe {
                 format!("{best:?}"),
                 "the loss and the number of a finished epoch".to_owned(),
             ));
+        }
+        if let Some(balancer) = balancer {
+            balancer.check(self.balance, self.batch_rows)?;
         }
         match has_ended {
             true => Err((

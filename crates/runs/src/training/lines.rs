@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::RankTimes;
+use balance::Decision;
 use scoring::Metrics;
 
 /// An event; one JSON object per line. Fields that lines of older versions lack have defaults.
@@ -68,6 +69,13 @@ pub enum Line {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranks: Vec<RankTimes>,
     },
+    /// Batches are divided differently among the ranks from a later batch on.
+    Shares {
+        /// Number of completed steps when this was decided.
+        step: u64,
+        /// The first batch with these shares, counted over all epochs, the shares, and why.
+        decision: Decision,
+    },
     /// The test split was evaluated.
     Test {
         /// Number of steps since the start of the training.
@@ -84,6 +92,7 @@ impl Line {
             Self::Start { step, .. }
             | Self::Steps { step, .. }
             | Self::Epoch { step, .. }
+            | Self::Shares { step, .. }
             | Self::Test { step, .. } => step,
         }
     }

@@ -1,0 +1,85 @@
+//! Divides the batches of a training among ranks of unequal speed.
+//!
+//! Batches are numbered over the whole training: batch b of epoch e is e · n + b, with n batches per epoch.
+
+use balance::{Balancer, Decision, Measured, Settings};
+use batches::{Dealing, Loader, ShareSchedule, Shares};
+use runs::recipe::{Position, Recipe};
+
+use crate::error::Result;
+use crate::ranks::Ranks;
+
+/// Batches that loaders make ahead if shares can change. A decision applies after them.
+const AHEAD: u64 = 6;
+
+/// How the batches of a training are divided.
+#[derive(Debug)]
+pub struct Balancing {
+    /// Batches per epoch.
+    n_batches: u64,
+    n_rows: u64,
+    batch_rows: usize,
+}
+
+impl Balancing {
+    /// Begins or continues to balance, if the recipe says so and there are several ranks. A training that is resumed with
+    /// another number of ranks begins with equal shares.
+    pub fn begin(recipe: &Recipe, n_rows: u64, position: &mut Position, ranks: &Ranks) -> Self {
+        let (batch_rows, world_size) = (recipe.batch_rows, ranks.world_size());
+        let rule = recipe.balance.filter(|_| world_size > 1);
+        position.balancer = rule.map(|rule| {
+            let settings = Settings { rule, ranks: world_size, batch_rows, delay: AHEAD };
+            let saved = position.balancer.take().filter(|saved| *saved.settings() == settings);
+            let equal = || Balancer::new(settings, Shares::equal(batch_rows, world_size).sizes().to_vec());
+            saved.unwrap_or_else(equal)
+        });
+        Self { n_batches: n_rows.div_ceil(batch_rows as u64), n_rows, batch_rows }
+    }
+
+    /// The shares of an epoch, with the changes that are decided.
+    pub fn dealing(&self, position: &Position, ranks: &Ranks) -> Dealing {
+        let (rank, world_size) = (ranks.rank(), ranks.world_size());
+        let Some(balancer) = &position.balancer else {
+            return Dealing::equal(self.batch_rows, rank, world_size);
+        };
+        let first = self.number(position, 0);
+        let mut schedule = ShareSchedule::new(Shares::of(balancer.sizes_at(first).to_vec()));
+        for Decision { from_step, sizes, .. } in balancer.log().iter().filter(|of| of.from_step > first) {
+            schedule.change(from_step - first, Shares::of(sizes.clone()));
+        }
+        Dealing::Shares { rank, world_size, schedule }
+    }
+
+    /// The number of batches that loaders make ahead.
+    pub fn ahead(position: &Position) -> Option<u64> {
+        position.balancer.as_ref().map(|_| AHEAD)
+    }
+
+    /// Notes the measurements of a step, whose last batch is the one before `position`, and changes the loader's shares.
+    pub fn note(
+        &self,
+        position: &mut Position,
+        measured: Vec<Measured>,
+        loader: &mut Loader,
+    ) -> Result<Option<Decision>> {
+        let first = self.number(position, 0);
+        let last = (first + position.batch).saturating_sub(1);
+        let Some(balancer) = &mut position.balancer else { return Ok(None) };
+        let Some(decision) = balancer.note(last, measured).cloned() else { return Ok(None) };
+        if decision.from_step - first < self.n_batches {
+            loader.change(decision.from_step - first, Shares::of(decision.sizes.clone()), self.batch_rows)?;
+        }
+        Ok(Some(decision))
+    }
+
+    /// Notes the end of an epoch, after `position` has moved to the next one.
+    pub fn end_epoch(&self, position: &mut Position) -> Option<Decision> {
+        let first = self.number(position, 0);
+        position.balancer.as_mut()?.end_epoch(first, self.n_rows).cloned()
+    }
+
+    /// The number of a batch of the current epoch.
+    fn number(&self, position: &Position, batch: u64) -> u64 {
+        u64::from(position.epoch) * self.n_batches + batch
+    }
+}
