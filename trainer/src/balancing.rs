@@ -26,7 +26,7 @@ impl Balancing {
     /// another number of ranks begins with equal shares.
     pub fn begin(recipe: &Recipe, n_rows: u64, position: &mut Position, ranks: &Ranks) -> Self {
         let (batch_rows, world_size) = (recipe.batch_rows, ranks.world_size());
-        let rule = recipe.balance.filter(|_| world_size > 1);
+        let rule = recipe.balance.clone().filter(|_| world_size > 1);
         position.balancer = rule.map(|rule| {
             let settings = Settings { rule, ranks: world_size, batch_rows, delay: AHEAD };
             let saved = position.balancer.take().filter(|saved| *saved.settings() == settings);

@@ -54,6 +54,11 @@ impl<'r> Gradients<'r> {
         Ok(Self { ranks, way })
     }
 
+    /// Whether kernels compute the gradients.
+    pub(crate) fn are_of_kernels(&self) -> bool {
+        matches!(self.way, Way::Kernels { .. })
+    }
+
     /// Adds the gradients of a batch and returns the weighted sum of this rank's losses. With PyTorch, the last batch
     /// of a step also reduces the gradients over all ranks.
     pub(crate) fn add(

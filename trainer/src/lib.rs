@@ -20,6 +20,7 @@ mod origins;
 mod places;
 mod remote;
 mod tell;
+mod throttle;
 
 pub mod arguments;
 pub mod commands;

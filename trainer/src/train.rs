@@ -24,6 +24,7 @@ use crate::optim::{Optimizer, clip};
 use crate::ranks::Ranks;
 use crate::splits::Splits;
 use crate::step::InStep;
+use crate::throttle::Throttle;
 use crate::times::Stopwatch;
 
 /// A training in progress. A checkpoint has the same content.
@@ -121,6 +122,8 @@ pub struct Options {
     pub loaders: usize,
     /// Whether the test split is evaluated after every epoch.
     pub test_every: bool,
+    /// Computation of this rank relative to that of its gradients, at least 1.
+    pub throttle: f64,
 }
 
 fn inputs_of<'a>(splits: Splits<'a>, device: Device, device_bytes: u64) -> Inputs<'a> {
@@ -147,6 +150,8 @@ pub fn train(
     let mut gradients = Gradients::new(recipe, &training.model, compute, ranks)?;
     let n_rows = rows.n_rows(Part::Training);
     let inputs = inputs_of(splits, compute.device(), options.device_bytes);
+    let alone = Ranks::Alone;
+    let mut throttle = Throttle::new(options.throttle, recipe, &training.model, compute, &alone)?;
     let balancing = Balancing::begin(recipe, n_rows, &mut training.position, ranks);
     while !training.position.has_ended {
         let loading = Loading {
@@ -172,6 +177,9 @@ pub fn train(
             stopwatch.count(batch.rows.len(), work(&batch, compute));
             let step = InStep::of(recipe, n_rows, &training.position, batch.step, ranks);
             own_loss += gradients.add(recipe, &training.model, &inputs, &batch, step, &mut stopwatch)?;
+            if let Some(throttle) = &mut throttle {
+                throttle.repeat(recipe, &training.model, &inputs, &batch, step)?;
+            }
             training.position.batch += 1;
             if !step.is_last_batch {
                 continue;

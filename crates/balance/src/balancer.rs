@@ -7,7 +7,7 @@ use crate::divide::divide;
 use crate::per_epoch::{self, Plan};
 
 /// When and how shares change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
     /// The slowest rank's time is minimised.
@@ -19,6 +19,11 @@ pub enum Rule {
     PerEpoch {
         /// Epochs between two decisions.
         every: u64,
+    },
+    /// The decisions of another training are repeated, so that the result does not depend on times.
+    Replay {
+        /// The decisions.
+        decisions: Vec<Decision>,
     },
 }
 
@@ -101,16 +106,27 @@ impl Balancer {
     /// Starts with these shares, whose sum is that of a batch.
     pub fn new(settings: Settings, first: Vec<usize>) -> Self {
         let (work_max, epoch_nanoseconds) = (vec![None; settings.ranks], vec![0; settings.ranks]);
-        let (costs, next_decision, log) = (Costs::new(WINDOW), FIRST, Vec::new());
+        let (costs, next_decision) = (Costs::new(WINDOW), FIRST);
+        let log = match &settings.rule {
+            Rule::Replay { decisions } => decisions.clone(),
+            Rule::Dynamic { .. } | Rule::PerEpoch { .. } => Vec::new(),
+        };
         Self { settings, costs, work_max, next_decision, first, log, epoch_nanoseconds, epochs: 0 }
     }
 
     /// Refuses a state that was not saved with this rule and batch size: the name of a field, its value and the valid
     /// values.
-    pub fn check(&self, rule: Option<Rule>, batch_rows: usize) -> Result<(), (&'static str, String, String)> {
+    pub fn check(
+        &self,
+        rule: Option<&Rule>,
+        batch_rows: usize,
+    ) -> Result<(), (&'static str, String, String)> {
         let Settings { ranks, .. } = self.settings;
-        let settings =
-            Settings { batch_rows, rule: rule.unwrap_or(self.settings.rule), ..self.settings.clone() };
+        let settings = Settings {
+            batch_rows,
+            rule: rule.unwrap_or(&self.settings.rule).clone(),
+            ..self.settings.clone()
+        };
         if rule.is_none() || self.settings != settings || ranks < 2 {
             let expected = format!("the rule {rule:?} and {batch_rows} rows");
             return Err(("balancer", format!("{:?}", self.settings), expected));
@@ -339,6 +355,22 @@ mod tests {
         let (sizes, reason) = (vec![146, 147, 146, 73], Reason::Epoch { left_out: 272 });
         assert_eq!(epoch(&mut balancer, 20), Some(Decision { from_step: 40, sizes, reason }));
         assert_eq!((balancer.sizes_at(39), balancer.sizes_at(40)[3]), (&[128; 4][..], 73));
+    }
+
+    #[test]
+    fn a_replay_has_the_decisions_whatever_the_times() {
+        let mut first = Simulation::of(&[(0.0, 1e-5), (0.0, 2e-5)]);
+        first.run(200, 0.2);
+        let decisions = first.balancer.log().to_vec();
+        assert!(!decisions.is_empty());
+        let mut again = Simulation::of(&[(0.0, 3e-5), (0.0, 1e-5)]);
+        let settings = Settings { rule: Rule::Replay { decisions }, ..again.balancer.settings().clone() };
+        again.balancer = Balancer::new(settings, vec![BATCH / 2; 2]);
+        for step in 0..200 {
+            assert_eq!(again.balancer.sizes_at(step), first.balancer.sizes_at(step));
+            again.run(1, 0.2);
+        }
+        assert_eq!(again.balancer.log(), first.balancer.log());
     }
 
     #[test]

@@ -4,12 +4,12 @@
 //! checkpoints/
 //!   step-000000400/
 //!     model.safetensors       the weights
-//!   optimizer.safetensors   the optimizer's state
-//!   best.safetensors        the weights with the lowest validation loss, if any
-//!   training.json           the recipe, the position, the format version
-//!   vocabulary.txt          the vocabulary, in the order of the ids
-//!   SHA256SUMS              digests of all files
-//! latest                    the name of the newest checkpoint
+//!     optimizer.safetensors   the optimizer's state
+//!     best.safetensors        the weights with the lowest validation loss, if any
+//!     training.json           the recipe, the position, the format version
+//!     vocabulary.txt          the vocabulary, in the order of the ids
+//!     SHA256SUMS              digests of all files
+//!   latest                    the name of the newest checkpoint
 //! ```
 //!
 //! A checkpoint of an n-gram training has the file `ngrams.state` and its digest; its number counts checkpoints.

@@ -26,6 +26,7 @@
 //! ```
 
 mod best;
+mod decisions;
 mod evaluation;
 mod hold;
 mod lines;
@@ -43,6 +44,7 @@ use program::place::folder_of;
 use tempfile::NamedTempFile;
 
 pub use self::best::best_epoch;
+pub use self::decisions::decisions;
 pub use self::evaluation::{EvaluationRecord, WrongRow, is_wrong, most_wrong};
 pub use self::hold::{Hold, PATIENCE};
 pub use self::lines::Line;

@@ -1,14 +1,17 @@
 //! Flags that several commands share, in groups.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use corpus::format::{FieldPaths, Preset};
 use program::location::Location;
+use program::place::local_path;
 use program::size::{parse_memory, parse_size};
 use runs::recipe::limits::{ACCUMULATE, BATCH, LAYERS, SIZE};
 use store::S3Options;
 
-use super::numbers::{at_least, factor, not_negative, positive, share, whole};
+use super::numbers::{at_least, at_least_one, factor, not_negative, positive, share, whole};
 use super::{
     BalanceName, ComputeName, DecayName, DeviceName, LineFormat, OptimizerName, PrecisionName, RecipeName,
     RowWeightName,
@@ -107,11 +110,12 @@ pub struct Optimisation {
         help_heading = "Optimisation"
     )]
     pub accumulate: u32,
-    /// Shares of unequal ranks: off, dynamic or per-epoch [default: off]
+    /// Shares of unequal ranks: off, dynamic, per-epoch or replay [default: off]
     ///
     /// off: equal shares of each batch. dynamic: shares for which the slowest rank is fastest, from measured compute
     /// times. per-epoch: after an epoch, shares follow its compute times, for comparison. The batch size stays the same.
-    /// With dynamic and per-epoch, the last bits of the model depend on the measured times.
+    /// The last bits of the model depend on the measured times. replay: the shares of the training --decisions, with
+    /// which it can be repeated. Requires the CPU.
     #[arg(
         long,
         value_enum,
@@ -126,6 +130,17 @@ pub struct Optimisation {
     /// Steps or epochs between two decisions about shares [default: 10; per-epoch: 1]
     #[arg(long, value_name = "N", value_parser = at_least::<u64>(1), hide_short_help = true, help_heading = "Optimisation")]
     pub balance_every: Option<u64>,
+    /// Training folder whose shares --balance replay repeats
+    ///
+    /// All ranks read it.
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        value_parser = PathBufValueParser::new().try_map(local_path),
+        hide_short_help = true,
+        help_heading = "Optimisation"
+    )]
+    pub decisions: Option<PathBuf>,
     /// Optimizer: sgd, adam or adamw [default: adam]
     ///
     /// sgd has momentum. adam adds weight decay to the gradient; adamw decouples it. The default with --recipe
@@ -319,6 +334,9 @@ pub struct TrainingFlags {
         help_heading = "Checkpoints and logs"
     )]
     pub keep_checkpoints: usize,
+    /// Slow ranks down by these factors, by computing gradients again, to test --balance
+    #[arg(long, value_name = "FACTORS", value_delimiter = ',', value_parser = at_least_one, hide = true)]
+    pub throttle: Vec<f64>,
     /// Write metrics every N steps [default: every 5 seconds]
     #[arg(
         long,

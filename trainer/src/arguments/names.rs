@@ -217,6 +217,8 @@ pub enum BalanceName {
     Dynamic,
     /// Shares that follow the times of an epoch.
     PerEpoch,
+    /// The shares of another training.
+    Replay,
 }
 
 /// `--decay`.

@@ -34,6 +34,11 @@ pub(super) fn factor(text: &str) -> Result<f64, String> {
     number(text, |value| value > 0.0 && value <= 1.0, "above 0 and at most 1")
 }
 
+/// Parses a number of 1 or more.
+pub(super) fn at_least_one(text: &str) -> Result<f64, String> {
+    number(text, |value| value >= 1.0 && value.is_finite(), "of at least 1")
+}
+
 /// Parses a number above 0.
 pub(super) fn positive(text: &str) -> Result<f64, String> {
     number(text, |value| value > 0.0, "above 0")

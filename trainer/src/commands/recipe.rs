@@ -130,7 +130,7 @@ fn recipe(
         row_weight: arguments.row_weight.into(),
         batch_rows,
         accumulate,
-        balance: balance(arguments),
+        balance: balance(arguments, device)?,
         epochs,
         rule: match optimizer {
             OptimizerName::Sgd => Rule::Sgd { momentum: arguments.momentum },
@@ -157,13 +157,39 @@ fn recipe(
     })
 }
 
-fn balance(arguments: &Optimisation) -> Option<balance::Rule> {
-    let every = arguments.balance_every;
-    match arguments.balance {
+fn balance(arguments: &Optimisation, device: Device) -> Result<Option<balance::Rule>> {
+    let Optimisation { balance, balance_every: every, decisions, .. } = arguments;
+    let without_effect = |flag, found: &str, with: &str| {
+        Err(setting(flag, found, &format!("no value without --balance {with}")))
+    };
+    match (balance, every, decisions) {
+        (BalanceName::Off | BalanceName::Replay, Some(every), _) => {
+            return without_effect("--balance-every", &every.to_string(), "dynamic or per-epoch");
+        }
+        (BalanceName::Off | BalanceName::Dynamic | BalanceName::PerEpoch, _, Some(folder)) => {
+            return without_effect("--decisions", &folder.display().to_string(), "replay");
+        }
+        _ => {}
+    }
+    if *balance != BalanceName::Off && device != Device::Cpu {
+        let expected = "off on a GPU, because compute times are measured on CPUs only";
+        return Err(setting("--balance", &format!("{balance:?}").to_lowercase(), expected));
+    }
+    Ok(match balance {
         BalanceName::Off => None,
         BalanceName::Dynamic => Some(balance::Rule::Dynamic { every: every.unwrap_or(BALANCE_STEPS) }),
         BalanceName::PerEpoch => Some(balance::Rule::PerEpoch { every: every.unwrap_or(1) }),
-    }
+        BalanceName::Replay => match decisions {
+            Some(folder) => match runs::training::decisions(folder)? {
+                decisions if decisions.is_empty() => {
+                    let expected = "a training folder with decisions of --balance dynamic or per-epoch";
+                    return Err(setting("--decisions", &folder.display().to_string(), expected));
+                }
+                decisions => Some(balance::Rule::Replay { decisions }),
+            },
+            None => return Err(setting("--decisions", "missing", "a training folder with --balance replay")),
+        },
+    })
 }
 
 /// A message about settings chosen by the number of training rows, if any.

@@ -221,6 +221,7 @@ impl Job<'_> {
             device_bytes: flags.device_memory,
             loaders: usize::from(flags.running.loaders),
             test_every,
+            throttle: flags.throttle.get(ranks.rank()).copied().unwrap_or(1.0),
         };
         let end = train(recipe, splits, ranks, &options, training, &mut hooks)?;
         Ok((end, progress.map(Progress::finish)))

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// Fields of a recipe, by their path, with the flag of each field. A field that no flag sets has a description
 /// instead. A value that is one of several kinds, such as the optimizer, has the name of its kind.
-pub const SETTING_NAMES: [(&str, &str); 81] = [
+pub const SETTING_NAMES: [(&str, &str); 82] = [
     ("dataset", "id digest of the dataset"),
     ("plan", "read in blocks"),
     ("test_fraction", "--test-fraction"),
@@ -59,6 +59,7 @@ pub const SETTING_NAMES: [(&str, &str); 81] = [
     ("balance", "--balance"),
     ("balance.dynamic.every", "--balance-every"),
     ("balance.per-epoch.every", "--balance-every"),
+    ("balance.replay.decisions", "--decisions"),
     ("epochs", "--epochs"),
     ("rule", "--optimizer"),
     ("rule.sgd.momentum", "--momentum"),

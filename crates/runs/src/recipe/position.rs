@@ -64,7 +64,7 @@ impl Recipe {
             ));
         }
         if let Some(balancer) = balancer {
-            balancer.check(self.balance, self.batch_rows)?;
+            balancer.check(self.balance.as_ref(), self.batch_rows)?;
         }
         match has_ended {
             true => Err((

@@ -1,0 +1,147 @@
+//! Shares of ranks of unequal speed. `--throttle` makes a rank slower.
+#![allow(clippy::unwrap_used)]
+
+mod command;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use balance::Reason;
+use command::{ended, plain, trainer};
+use fixtures::reviews;
+use runs::training::decisions;
+use tempfile::TempDir;
+
+const BATCH: usize = 64;
+
+struct World {
+    folder: TempDir,
+    dataset: PathBuf,
+}
+
+impl World {
+    fn new() -> Self {
+        let (folder, dataset) = reviews(3000);
+        Self { folder, dataset }
+    }
+
+    fn arguments<'a>(&'a self, out: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
+        let sizes =
+            ["--embedding=32", "--hidden=32", "--linear=8", "--epochs=3", "--batch=64", "--rate=0.01"];
+        let paths = [self.dataset.to_str().unwrap(), "--out", out.to_str().unwrap(), "--device=cpu"];
+        [&["fit"][..], &paths, &plain(&[&sizes[..], more].concat())].concat()
+    }
+
+    /// Trains with two ranks. Returns the training folder.
+    fn train(&self, name: &str, more: &[&str]) -> PathBuf {
+        let out = self.folder.path().join(name);
+        let mut launch = trainer();
+        launch.args(["launch", "--nproc", "2", "--"]).args(self.arguments(&out, more));
+        let (code, told) = ended(launch);
+        assert_eq!(code, Some(0), "{told}");
+        out
+    }
+
+    fn refused(&self, more: &[&str]) -> String {
+        let out = self.folder.path().join("refused");
+        let mut fit = trainer();
+        fit.args(self.arguments(&out, more));
+        let (code, told) = ended(fit);
+        assert_eq!(code, Some(78), "{told}");
+        told.lines().last().unwrap().to_owned()
+    }
+}
+
+fn weights(out: &Path) -> Vec<u8> {
+    fs::read(out.join("model/model.safetensors")).unwrap()
+}
+
+#[test]
+fn a_slower_rank_gets_fewer_rows_and_a_replay_of_the_decisions_gives_the_same_bits() {
+    let world = World::new();
+    let out = world.train("first", &["--balance=dynamic", "--throttle=1,4"]);
+    let made = decisions(&out).unwrap();
+    let last = made.last().expect("a decision");
+    assert_eq!(last.sizes.iter().sum::<usize>(), BATCH);
+    // The ideal is 51 and 13 rows.
+    assert!(last.sizes[0] > 38, "{made:?}");
+    assert!(made.iter().all(|decision| matches!(decision.reason, Reason::Faster { .. })), "{made:?}");
+
+    let replay = ["--balance=replay", "--decisions", out.to_str().unwrap()];
+    let again = world.train("again", &replay);
+    assert!(weights(&again) == weights(&out));
+
+    // Stopped and resumed, with decisions of the time before and after.
+    let stopped = world.train("stopped", &[&replay[..], &["--checkpoint-steps=50"]].concat());
+    let mut checkpoints: Vec<PathBuf> =
+        fs::read_dir(stopped.join("checkpoints")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    checkpoints.retain(|path| path.is_dir());
+    checkpoints.sort();
+    let from = format!("--resume={}", checkpoints[0].display());
+    let resumed = world.train("resumed", &[&replay[..], &[&from]].concat());
+    assert!(weights(&resumed) == weights(&out));
+}
+
+#[test]
+fn a_resumed_training_continues_with_the_decisions_before() {
+    let world = World::new();
+    let out = world.train("first", &["--balance=dynamic", "--throttle=1,4", "--checkpoint-steps=100"]);
+    let checkpoint = out.join("checkpoints/step-000000100");
+    let state = fs::read_to_string(checkpoint.join("training.json")).unwrap();
+    let before: Vec<_> = decisions(&out).unwrap().into_iter().filter(|of| of.from_step <= 90).collect();
+    assert!(!before.is_empty());
+    for decision in &before {
+        let sizes = format!("{:?}", decision.sizes).replace(' ', "");
+        assert!(state.split_whitespace().collect::<String>().contains(&sizes), "{sizes}: {state}");
+    }
+}
+
+#[test]
+fn shares_follow_the_times_of_an_epoch() {
+    let world = World::new();
+    let out = world.train("first", &["--balance=per-epoch", "--throttle=1,4"]);
+    let made = decisions(&out).unwrap();
+    assert_eq!(made.len(), 3, "{made:?}");
+    assert!(made[0].sizes[0] > 38 && matches!(made[0].reason, Reason::Epoch { .. }), "{made:?}");
+}
+
+#[test]
+fn the_loss_does_not_depend_on_shares() {
+    let world = World::new();
+    let of = |name, more: &[&str]| {
+        let metrics = fs::read_to_string(world.train(name, more).join("metrics.jsonl")).unwrap();
+        let epochs = metrics.lines().filter(|line| line.contains("\"event\":\"epoch\""));
+        let loss =
+            |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["loss"].as_f64().unwrap();
+        epochs.map(loss).collect::<Vec<_>>()
+    };
+    let off = of("off", &["--balance=off"]);
+    let on = of("on", &["--balance=dynamic", "--throttle=1,4"]);
+    assert_eq!(off.len(), 3);
+    for (off, on) in off.iter().zip(&on) {
+        assert!((off - on).abs() < 1e-3 * off, "{off} {on}");
+    }
+}
+
+#[test]
+fn flags_without_effect_are_refused() {
+    let world = World::new();
+    let refused = |more: &[&str], expected: &str| {
+        let told = world.refused(more);
+        assert!(told.contains(expected), "{told}");
+    };
+    refused(
+        &["--balance-every=5"],
+        "--balance-every is 5, expected no value without --balance dynamic or per-epoch",
+    );
+    refused(&["--decisions=x"], "--decisions is x, expected no value without --balance replay");
+    refused(
+        &["--balance=replay"],
+        "--decisions is missing, expected a training folder with --balance replay",
+    );
+    let off = world.train("off", &["--epochs=1"]);
+    refused(
+        &["--balance=replay", "--decisions", off.to_str().unwrap()],
+        "expected a training folder with decisions of --balance dynamic or per-epoch",
+    );
+}
