@@ -9,8 +9,9 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use program::location::Location;
 
 use crate::arguments::{
-    Arguments, Autotune, Command, Computing, DecayName, DeviceName, Explain, Fit, Given, LossName, LstmFlags,
-    ModelName, Ngrams, Optimisation, OptimizerName, Passed, Predict, Pretrain, Report, TrainingFlags, Tuned,
+    Arguments, Autotune, BalanceName, Command, Computing, DecayName, DeviceName, Explain, Fit, Given,
+    LossName, LstmFlags, ModelName, Ngrams, Optimisation, OptimizerName, Passed, Predict, Pretrain, Report,
+    TrainingFlags, Tuned,
 };
 use crate::defaults::Defaults;
 use crate::places::is_any_in_s3;
@@ -312,7 +313,7 @@ fn of_fit(fit: &Fit) -> Vec<Idle> {
 }
 
 fn of_training(lstm: &LstmFlags, optimisation: &Optimisation, training: &TrainingFlags) -> Vec<Idle> {
-    let Optimisation { batch, accumulate, base_batch, optimizer, decay, .. } = *optimisation;
+    let Optimisation { batch, accumulate, base_batch, optimizer, decay, balance, .. } = *optimisation;
     // The rows are not counted yet, so the default batch size, which depends on their number, is unknown
     // here.
     let defaults = Defaults::of(optimisation.recipe, 0);
@@ -321,6 +322,7 @@ fn of_training(lstm: &LstmFlags, optimisation: &Optimisation, training: &Trainin
     // the batch.
     let climbs = base_batch.is_some_and(|base| base < rows);
     let steps = decay.unwrap_or(defaults.decay) == DecayName::Step;
+    let has_decisions = matches!(balance, BalanceName::Dynamic | BalanceName::PerEpoch);
     let computing = &training.running.computing;
     let mut all = vec![
         idle("momentum", optimizer.unwrap_or(defaults.optimizer) != OptimizerName::Sgd, "--optimizer sgd"),
@@ -328,6 +330,8 @@ fn of_training(lstm: &LstmFlags, optimisation: &Optimisation, training: &Trainin
         idle("decay_factor", !steps, "--decay step"),
         idle("warm_up", !climbs, "a --base-batch of fewer rows than a step"),
         idle("dropout_layers", lstm.layers.unwrap_or(defaults.layers) == 1, "--layers 2 or more"),
+        idle("balance_every", !has_decisions, "--balance dynamic or per-epoch"),
+        idle("decisions", balance != BalanceName::Replay, "--balance replay"),
         idle("device_memory", computing.device == DeviceName::Cpu, "a GPU"),
     ];
     all.extend(of_computing(computing));
@@ -372,6 +376,8 @@ mod tests {
             ),
             ("--dropout-layers 0.5", "--dropout-layers", "--layers 2 or more"),
             ("--layers 1 --dropout-layers 0.5", "--dropout-layers", "--layers 2 or more"),
+            ("--balance-every 5", "--balance-every", "--balance dynamic or per-epoch"),
+            ("--balance dynamic --decisions c", "--decisions", "--balance replay"),
             ("--device cpu --device-memory 100MiB", "--device-memory", "a GPU"),
             ("--device cuda --compute pytorch", "--compute", "--device cpu or auto"),
             ("--s3 region=eu-central-1", "--s3", "an s3:// URL"),
@@ -400,6 +406,8 @@ mod tests {
             "--init-from s3://bucket/model --s3 region=eu-central-1",
             "--validation s3://bucket/validation.h5 --s3 region=eu-central-1",
             "--test-every --test test.h5",
+            "--balance per-epoch --balance-every 2",
+            "--balance replay --decisions c",
         ] {
             let arguments = format!("fit a.h5 --out b {flags}");
             assert_eq!(refusal(arguments.trim_end()), None, "{flags}");

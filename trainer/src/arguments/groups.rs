@@ -137,6 +137,7 @@ pub struct Optimisation {
         long,
         value_name = "FOLDER",
         value_parser = PathBufValueParser::new().try_map(local_path),
+        required_if_eq("balance", "replay"),
         hide_short_help = true,
         help_heading = "Optimisation"
     )]

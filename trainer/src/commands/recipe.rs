@@ -1,5 +1,7 @@
 //! Builds the recipe from arguments and the number of rows. Options that are not set have the defaults of `--recipe`.
 
+use std::path::Path;
+
 use batches::{Division, Fold, Part, Rows};
 use report::whole;
 use runs::recipe::{
@@ -159,18 +161,6 @@ fn recipe(
 
 fn balance(arguments: &Optimisation, device: Device) -> Result<Option<balance::Rule>> {
     let Optimisation { balance, balance_every: every, decisions, .. } = arguments;
-    let without_effect = |flag, found: &str, with: &str| {
-        Err(setting(flag, found, &format!("no value without --balance {with}")))
-    };
-    match (balance, every, decisions) {
-        (BalanceName::Off | BalanceName::Replay, Some(every), _) => {
-            return without_effect("--balance-every", &every.to_string(), "dynamic or per-epoch");
-        }
-        (BalanceName::Off | BalanceName::Dynamic | BalanceName::PerEpoch, _, Some(folder)) => {
-            return without_effect("--decisions", &folder.display().to_string(), "replay");
-        }
-        _ => {}
-    }
     if *balance != BalanceName::Off && device != Device::Cpu {
         let expected = "off on a GPU, because compute times are measured on CPUs only";
         return Err(setting("--balance", &format!("{balance:?}").to_lowercase(), expected));
@@ -179,16 +169,15 @@ fn balance(arguments: &Optimisation, device: Device) -> Result<Option<balance::R
         BalanceName::Off => None,
         BalanceName::Dynamic => Some(balance::Rule::Dynamic { every: every.unwrap_or(BALANCE_STEPS) }),
         BalanceName::PerEpoch => Some(balance::Rule::PerEpoch { every: every.unwrap_or(1) }),
-        BalanceName::Replay => match decisions {
-            Some(folder) => match runs::training::decisions(folder)? {
-                decisions if decisions.is_empty() => {
-                    let expected = "a training folder with decisions of --balance dynamic or per-epoch";
-                    return Err(setting("--decisions", &folder.display().to_string(), expected));
-                }
-                decisions => Some(balance::Rule::Replay { decisions }),
-            },
-            None => return Err(setting("--decisions", "missing", "a training folder with --balance replay")),
-        },
+        BalanceName::Replay => {
+            let folder = decisions.as_deref().unwrap_or(Path::new(""));
+            let decisions = runs::training::decisions(folder)?;
+            if decisions.is_empty() {
+                let expected = "a training folder with decisions of --balance dynamic or per-epoch";
+                return Err(setting("--decisions", &folder.display().to_string(), expected));
+            }
+            Some(balance::Rule::Replay { decisions })
+        }
     })
 }
 
