@@ -39,6 +39,9 @@ fn title(runs: &[Run]) -> String {
     }
 }
 
+/// Writes a section about trainings.
+type Section = fn(&[Run], &mut Html);
+
 fn body(runs: &[Run], html: &mut Html) {
     html.element("header", &[], |html| {
         html.class("p", "brand", |html| {
@@ -50,7 +53,7 @@ fn body(runs: &[Run], html: &mut Html) {
         navigation(runs, html);
     });
     html.element("main", &[], |html| {
-        let all: [(&str, fn(&[Run], &mut Html)); 11] = [
+        let all: [(&str, Section); 11] = [
             ("glance", sections::glance),
             ("folds", sections::folds),
             ("curves", sections::curves),

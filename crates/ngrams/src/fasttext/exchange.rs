@@ -57,18 +57,25 @@ pub(super) struct Round {
     pub is_last: bool,
 }
 
+/// The ranks, the texts of this one, and what it has sent.
+pub(super) struct Group<'a> {
+    pub ranks: &'a dyn Ranks,
+    pub ownership: Ownership,
+    pub traffic: Traffic,
+}
+
 impl<'a> Exchange<'a> {
-    /// `alone` and `several` are row numbers; `position` is the position of a row in the table.
+    /// `own` has a bit per row that own texts have; the table has `n_rows` rows, and `position` is the position of a row
+    /// in it.
     pub fn new(
-        ranks: &'a dyn Ranks,
-        ownership: Ownership,
+        group: Group<'a>,
         met: Met,
         own: &[u64],
         n_rows: usize,
         position: impl Fn(u32) -> u32,
         round_texts: usize,
-        traffic: Traffic,
     ) -> Self {
+        let Group { ranks, ownership, traffic } = group;
         let mut several = vec![0_u64; n_rows.div_ceil(64)];
         for row in ones(&met.several) {
             let at = position(row);

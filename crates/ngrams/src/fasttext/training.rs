@@ -9,7 +9,7 @@ use std::thread;
 
 use random::mix;
 
-use super::exchange::{Exchange, Round};
+use super::exchange::{Exchange, Group, Round};
 use super::listing::Listing;
 use super::model::Model;
 use super::order::{self, Window};
@@ -129,7 +129,14 @@ impl<'a> Training<'a> {
             let bytes = |table: &Table| 4 * (table.n_rows() * table.parts() * table.dim()) as u64;
             traffic.table_bytes = bytes(&input) + bytes(&output);
             let position = |row| listing.met.position(row).expect("a row of the set");
-            Exchange::new(ranks, ownership, met, &own, n_rows, position, settings.round_texts, traffic)
+            Exchange::new(
+                Group { ranks, ownership, traffic },
+                met,
+                &own,
+                n_rows,
+                position,
+                settings.round_texts,
+            )
         });
         let keeps = keeps(texts, settings.subsampling);
         let (processor, at) = (Processor::best(), Position::default());

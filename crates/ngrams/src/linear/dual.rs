@@ -48,7 +48,14 @@ struct Pair {
 /// Number of texts that a thread takes at once.
 const TOGETHER: usize = 32;
 
-/// Trains with `threads` threads until `is_stopped`. `factors` are the weights of rows before training, `scales` the
+/// Threads that train, until they are stopped.
+#[derive(Clone, Copy)]
+pub(super) struct Threads<'a> {
+    pub n: usize,
+    pub is_stopped: &'a (dyn Fn() -> bool + Sync),
+}
+
+/// Trains. `factors` are the weights of rows before training, `scales` the
 /// factors of texts. Returns also by how much each text raised its own margin. With a group, the ranks train together.
 pub(super) fn train(
     matrix: &Matrix,
@@ -56,10 +63,10 @@ pub(super) fn train(
     scales: &[f32],
     is_positive: &(impl Fn(Row<'_>) -> bool + Sync),
     settings: &Settings,
-    threads: usize,
-    is_stopped: &(impl Fn() -> bool + Sync),
+    threads: Threads<'_>,
     mut group: Option<&mut Group<'_>>,
 ) -> Result<(Trained, Vec<f32>)> {
+    let Threads { n: threads, is_stopped } = threads;
     let (own, most_texts) = match &group {
         Some(group) => group.own_texts(matrix),
         None => ((0..matrix.n_texts() as u32).collect(), 0),

@@ -1,7 +1,7 @@
 //! Trains a model on texts.
 
 use super::calibration::Sigmoid;
-use super::dual::{self, Trained};
+use super::dual::{self, Threads, Trained};
 use super::exchange::Group;
 use super::matrix::{Matrix, Row};
 use super::model::{Model, Outputs, Stored};
@@ -261,7 +261,8 @@ fn classifier(
     let factors = ratios.as_deref().unwrap_or(&shared.factors);
     let (trained, own) = match settings.penalty {
         Penalty::L2 => {
-            dual::train(matrix, factors, &shared.scales, &is_positive, settings, threads, is_stopped, group)?
+            let threads = Threads { n: threads, is_stopped };
+            dual::train(matrix, factors, &shared.scales, &is_positive, settings, threads, group)?
         }
         Penalty::L1 => {
             let trained =

@@ -179,7 +179,6 @@ fn of_fasttext(arguments: &Ngrams, words: Words) -> fasttext::Settings {
         seed: arguments.seed,
         memory_bytes: arguments.memory as u64,
         lists_bytes: arguments.memory,
-        ..fasttext::Settings::default()
     }
 }
 
