@@ -37,7 +37,7 @@ GROUPS = {
     "verification": Group(
         [f"crates/dataset/src/{name}.rs" for name in "dataset_file shard rows words vocabulary header digest_table".split()],
         ["dataset"],
-        ["--lib", "--test", "rules", "--test", "files", "--test", "columns"],
+        ["--lib", "--test", "rules", "--test", "files", "--test", "columns", "--test", "hostile"],
     ),
     "ledger": Group(["crates/corpus/src/ledger.rs", "crates/corpus/src/group.rs"], ["corpus"], ["--lib"]),
     "commit": Group(

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use corpus::digest::{Digest, split};
-use dataset::dataset_file::DatasetReader;
-use dataset::{Column, Row, RowColumns, Scratch, TokenColumn};
+use dataset::dataset_file::{DatasetReader, write_padded};
+use dataset::{Column, Error, Row, RowColumns, Scratch, TokenColumn};
 use fixture::{many_rows, write_dataset, write_dataset_of};
 
 const NONE: [&str; 0] = [];
@@ -154,6 +154,40 @@ fn rows_out_of_order_between_two_blocks_are_refused() {
         let error = verified.unwrap_err().to_string();
         assert!(error.contains("row 32768 is less than the previous row"), "{error}");
     }
+}
+
+#[test]
+fn equal_rows_are_in_order() {
+    let mut rows = many_rows(3);
+    rows[1] = rows[0].clone();
+    let (_folder, path) = dataset_of(&rows);
+    let dataset = DatasetReader::open(&path).unwrap();
+    dataset.verify(|_| Ok(())).unwrap();
+}
+
+#[test]
+fn the_split_of_each_row_can_be_read_by_itself() {
+    let rows = many_rows(300);
+    assert!(rows.iter().any(|row| row.split != rows[0].split));
+    let (_folder, path) = dataset_of(&rows);
+    let dataset = DatasetReader::open(&path).unwrap();
+    let mut reader = dataset.rows();
+    for (at, row) in (0..).zip(&rows) {
+        assert_eq!(reader.split(at).unwrap(), row.split);
+    }
+}
+
+#[test]
+fn a_padded_copy_can_be_stopped_at_intervals() {
+    let (folder, path) = dataset_of(&many_rows(2500));
+    let dataset = DatasetReader::open(&path).unwrap();
+    let mut calls = Vec::new();
+    let go_on = |at| {
+        calls.push(at);
+        Ok::<(), Error>(())
+    };
+    write_padded(&dataset, &folder.path().join("padded.h5"), 4, go_on).unwrap();
+    assert_eq!(calls, [0, 1024, 2048]);
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn of_linear() -> Vec<Dimension> {
         Dimension::ordered("--ngrams", &["1", "2", "3", "4", "5"], "3"),
         Dimension::ordered("--min-count", &["1", "2", "3", "5", "10"], "3"),
         Dimension::ordered("--buckets", &["1048576", "4194304", "16777216", "67108864"], "16777216"),
-        Dimension::choice("--weights", &["nb", "tf-idf", "none"]),
+        Dimension::choice("--weights", &["tf-idf", "none"]),
         Dimension::choice("--loss", &["squared-hinge"]),
         Dimension::ordered("--c", &["0.03", "0.1", "0.2", "0.5", "1", "2", "5", "10", "30"], "1"),
         Dimension::ordered("--epochs", &["2", "3", "5", "8", "12", "20", "30"], "5"),
