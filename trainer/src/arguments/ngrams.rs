@@ -43,7 +43,7 @@ pub struct Ngrams {
     /// Validation split of --input [default: 0]
     ///
     /// Share of texts that are held back for the choice of settings. It is evaluated at the end unless there is a test.
-    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share, hide_default_value = true)]
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share, hide_default_value = true, hide_short_help = true)]
     pub validation_fraction: f64,
     /// Maximum share of bad lines
     ///
@@ -96,9 +96,9 @@ pub struct Ngrams {
     /// fasttext: embedding dimension [default: 10]
     #[arg(long, value_name = "N", value_parser = whole::<usize>(1..=DIM_MAX), help_heading = "Model")]
     pub dim: Option<usize>,
-    /// linear: weights of n-grams: nb, tf-idf or none [default: nb]
+    /// linear: nb, tf-idf or none [default: nb]
     ///
-    /// nb: an n-gram that a text contains counts as its naive-Bayes log-ratio of the labels (Wang and Manning 2012). tf-idf: its
+    /// The weights of n-grams. nb: an n-gram that a text contains counts as its naive-Bayes log-ratio of the labels (Wang and Manning 2012). tf-idf: its
     /// frequency, weighted by its rarity. none: 1.
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = "Model")]
     pub weights: Option<WeightsName>,
