@@ -98,8 +98,8 @@ pub struct Ngrams {
     pub dim: Option<usize>,
     /// linear: nb, tf-idf or none [default: nb]
     ///
-    /// The weights of n-grams. nb: an n-gram that a text contains counts as its naive-Bayes log-ratio of the labels (Wang and Manning 2012). tf-idf: its
-    /// frequency, weighted by its rarity. none: 1.
+    /// The weights of n-grams. nb: an n-gram that a text contains counts as its naive-Bayes log-ratio of the labels (Wang and
+    /// Manning 2012). tf-idf: its frequency, weighted by its rarity. none: 1.
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = "Model")]
     pub weights: Option<WeightsName>,
     /// Training objective
