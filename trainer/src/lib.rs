@@ -21,6 +21,7 @@ mod places;
 mod remote;
 mod tell;
 mod throttle;
+mod told;
 
 pub mod arguments;
 pub mod commands;
@@ -38,6 +39,7 @@ pub mod splits;
 pub mod start;
 pub mod step;
 pub mod times;
+pub mod trace;
 pub mod train;
 
 pub use error::{Error, Result};

@@ -2,15 +2,15 @@
 //! this module.
 
 use c10d::{Backend, Key, Launch, Options, ProcessGroup, ReduceOp};
-use program::exit::chain;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tch::{Device, Tensor};
 
 use ngrams::ranks::Failure;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::tell::tell;
+use crate::told::told;
 use launch::key;
 
 /// This process among the processes of the training.
@@ -106,21 +106,10 @@ impl Ranks {
         if matches!(self, Self::Alone) {
             return find_out();
         }
-        let own = self.is_first().then(find_out);
-        let said = own.as_ref().map(|own| own.as_ref().map_err(|error| chain(error)));
-        let mut bytes = match &said {
-            Some(said) => serde_json::to_vec(said).map_err(|error| Error::internal(&error))?,
-            None => Vec::new(),
-        };
-        let heard = self.broadcast_bytes(&mut bytes);
-        if let Some(Err(error)) = own {
-            return Err(error);
-        }
-        heard?;
-        // Rank 0 uses the decoded value too, so that all ranks have the same.
-        let said: std::result::Result<T, String> =
-            serde_json::from_slice(&bytes).map_err(|error| Error::internal(&error))?;
-        said.map_err(|message| Error::Elsewhere { message })
+        told(self.is_first(), find_out, |mut message| {
+            self.broadcast_bytes(&mut message)?;
+            Ok(message)
+        })
     }
 
     /// Broadcasts rank 0's bytes.

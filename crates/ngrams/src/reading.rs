@@ -159,6 +159,10 @@ struct Found {
     labels: Vec<Span>,
     /// Whether the text ended before the line.
     is_ended: bool,
+    /// Whether a label follows a word.
+    has_label_inside: bool,
+    /// The text of such a line.
+    text: Vec<u8>,
 }
 
 impl Found {
@@ -169,12 +173,9 @@ impl Found {
         }
         let word = &lines[from..to];
         let may_be_label = prefix.first().is_none_or(|first| word[0] == *first);
-        // Lines that are not split at white space have their labels at the start.
-        if may_be_label
-            && (is_fasttext || self.words.is_empty())
-            && let Some(label) = word.strip_prefix(prefix).filter(|label| !label.is_empty())
-        {
+        if may_be_label && let Some(label) = word.strip_prefix(prefix).filter(|label| !label.is_empty()) {
             let length = label.len() as u32;
+            self.has_label_inside |= !self.words.is_empty();
             return self.labels.push(Span { from: to as u32 - length, length });
         }
         if is_fasttext && word == END {
@@ -182,6 +183,16 @@ impl Found {
             return;
         }
         self.words.push(Span { from: from as u32, length: (to - from) as u32 });
+    }
+
+    /// The words of a line, separated by spaces.
+    fn join_words(&mut self, lines: &[u8]) -> &[u8] {
+        self.text.clear();
+        for word in &self.words {
+            self.text.extend_from_slice(word.of(lines));
+            self.text.push(b' ');
+        }
+        &self.text
     }
 
     fn end_line(
@@ -196,8 +207,13 @@ impl Found {
         } else {
             let from = self.words.first().map_or(to, |word| word.from as usize);
             let labels: Vec<_> = self.labels.iter().map(|label| label.of(lines)).collect();
-            builder.add_line(&lines[from..to], &labels)?;
+            let text = match self.has_label_inside {
+                true => self.join_words(lines),
+                false => &lines[from..to],
+            };
+            builder.add_line(text, &labels)?;
         }
+        self.has_label_inside = false;
         self.words.clear();
         self.labels.clear();
         self.is_ended = false;

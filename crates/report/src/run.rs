@@ -10,11 +10,11 @@ use serde::de::DeserializeOwned;
 use crate::numbers::counted;
 use crate::origins::Origins;
 use batches::{Fold, Part};
-use runs::training::RankTimes;
 use runs::training::{
     CHECKPOINTS, EVALUATION, EvaluationRecord, FORMAT_VERSION, Line, METRICS, MODEL, NGRAMS, RunSettings,
     SCORES, SETTINGS, TopNgrams, read_scores,
 };
+use runs::training::{OfManyLabels, RankTimes, ShareTimes};
 use runs::{Error, Result};
 use scoring::Metrics;
 use scoring::RowScore;
@@ -60,7 +60,7 @@ pub struct Run {
 }
 
 /// A progress line.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct StepsLine {
     pub step: u64,
     pub epoch: u32,
@@ -68,6 +68,8 @@ pub struct StepsLine {
     pub rate: f64,
     pub reviews_per_s: f64,
     pub waited_share: f64,
+    /// By rank, if there are several.
+    pub shares: Vec<ShareTimes>,
 }
 
 /// An epoch.
@@ -168,6 +170,11 @@ impl Run {
         }
     }
 
+    /// Its evaluation, if it has the metrics of many labels.
+    pub fn of_many_labels(&self) -> Option<OfManyLabels> {
+        self.ngrams.as_ref().and_then(|top| top.evaluation)
+    }
+
     /// Times of each rank, summed over all epochs.
     pub fn ranks(&self) -> Vec<RankTimes> {
         let mut sums: Vec<RankTimes> = Vec::new();
@@ -180,6 +187,7 @@ impl Run {
                     sum.waited_for_batches_s += times.waited_for_batches_s;
                     sum.waited_for_ranks_s =
                         sum.waited_for_ranks_s.zip(times.waited_for_ranks_s).map(|(a, b)| a + b);
+                    sum.profile = sum.profile.zip(times.profile).map(|(a, b)| a + b);
                 }
             }
         }
@@ -267,11 +275,11 @@ impl Run {
                 self.starts += 1;
                 self.forget_after(step);
             }
-            Line::Steps { epoch, step, loss, rate, reviews_per_s, waited_share, .. } => {
+            Line::Steps { epoch, step, loss, rate, reviews_per_s, waited_share, shares, .. } => {
                 if self.steps.last().is_some_and(|last| last.step >= step) {
                     self.forget_after(step.saturating_sub(1));
                 }
-                self.steps.push(StepsLine { step, epoch, loss, rate, reviews_per_s, waited_share });
+                self.steps.push(StepsLine { step, epoch, loss, rate, reviews_per_s, waited_share, shares });
                 self.last_step = step;
             }
             Line::Epoch { epoch, step, loss, seconds, from_step, validation, test, ranks } => {
@@ -343,7 +351,7 @@ impl Run {
                 "There is no model: the training is running, or was interrupted after step {}; {next}.",
                 self.last_step
             ));
-        } else if self.tested.is_none() {
+        } else if self.tested.is_none() && self.of_many_labels().is_none() {
             self.notes.push(
                 match (self.is_of_words(), self.is_of_ngrams()) {
                     (true, _) => "A pretraining has no test split: its quality shows in the classifier that starts from it.",

@@ -44,13 +44,14 @@ impl Classifier {
             Model::Linear(model) => owned(model.labels()),
             Model::FastText(model) => owned(model.dictionary().labels()),
             Model::Program(model) => {
-                (0..model.entries().n_labels() as u32).map(|label| model.entries().label(label)).collect()
+                // The fastText program stores labels with their prefix.
+                let bare = |name: Vec<u8>| {
+                    name.strip_prefix(LABEL_PREFIX).map_or_else(|| name.clone(), <[u8]>::to_vec)
+                };
+                let labels = 0..model.entries().n_labels() as u32;
+                labels.map(|label| bare(model.entries().label(label))).collect()
             }
         };
-        // The fastText program stores labels with their prefix.
-        let bare =
-            |name: Vec<u8>| name.strip_prefix(LABEL_PREFIX).map_or_else(|| name.clone(), <[u8]>::to_vec);
-        let names: Vec<Vec<u8>> = names.into_iter().map(bare).collect();
         let labels =
             Labels::new(names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect());
         Self { model, labels, numbers: names.into_iter().zip(0..).collect() }

@@ -163,3 +163,63 @@ fn a_file_with_a_tree_of_labels_is_not_explained() {
     assert_eq!(code, Some(78), "{told}");
     assert!(told.contains("the loss of the model is hierarchical softmax, expected"), "{told}");
 }
+
+#[test]
+fn labels_may_be_anywhere_in_a_line() {
+    let (folder, train, test) = corpus();
+    let content = fs::read_to_string(&train).unwrap();
+    let inside = content.lines().map(|line| {
+        let (label, text) = line.split_once(' ').unwrap();
+        let (first, rest) = text.split_once(' ').unwrap();
+        format!("{first} {label} {rest}\n")
+    });
+    let moved = folder.path().join("moved.txt");
+    fs::write(&moved, inside.collect::<String>()).unwrap();
+    for model in MODELS {
+        let [as_usual, out] =
+            ["usual", "moved"].map(|name| folder.path().join(format!("{name}-{}", model[1])));
+        let flags = [model, &["--words=punctuation", "--deterministic"]].concat();
+        trained(&train, &as_usual, &flags);
+        trained(&moved, &out, &flags);
+        assert_eq!(evaluated(&out, &test, &[]), evaluated(&as_usual, &test, &[]));
+    }
+}
+
+#[test]
+fn a_label_may_begin_with_the_prefix_of_labels() {
+    let (folder, train, test) = corpus();
+    for file in [&train, &test] {
+        let content = fs::read_to_string(file).unwrap();
+        fs::write(file, content.replace("__label__2", "__label____label__2")).unwrap();
+    }
+    for model in MODELS {
+        let out = folder.path().join(model[1]);
+        trained(&train, &out, model);
+        assert!(evaluated(&out, &test, &[])["accuracy"].as_f64().unwrap() > 0.9);
+    }
+}
+
+#[test]
+fn labels_that_the_model_does_not_have_lower_the_f1_and_are_told() {
+    let (folder, train, test) = corpus();
+    let out = folder.path().join("out");
+    trained(&train, &out, &[]);
+    let alone = evaluated(&out, &test, &[])["f1"].as_f64().unwrap();
+    let content = fs::read_to_string(&test).unwrap();
+    let n = content.lines().count();
+    fs::write(&test, format!("{content}{}", "__label__9 a kettle\n".repeat(10))).unwrap();
+    let told = trained(&train, &folder.path().join("tested"), &["--test", test.to_str().unwrap()]);
+    assert!(
+        told.contains(&format!("10 of {} texts have a label that the model does not have", n + 10)),
+        "{told}"
+    );
+    let found = evaluated(&out, &test, &[])["f1"].as_f64().unwrap();
+    assert!(found < 0.7 * alone, "{found} {alone}");
+    let mut report = trainer_of("report", &folder.path().join("tested"), &[]);
+    let page = folder.path().join("page.html");
+    report.arg("--out").arg(&page);
+    let (code, told) = ended(report);
+    assert_eq!(code, Some(0), "{told}");
+    let page = fs::read_to_string(&page).unwrap();
+    assert!(page.contains("precision at 1") && !page.contains("quality of the model is unknown"));
+}

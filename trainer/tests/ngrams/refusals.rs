@@ -106,3 +106,32 @@ fn a_training_that_cannot_work_is_refused_with_a_remedy() {
     assert!(told.contains("the loss is not a number in epoch 1; set a lower --rate"), "{told}");
     assert!(!out.join("model").exists());
 }
+
+#[test]
+fn a_test_that_cannot_be_read_ends_before_the_training_and_keeps_the_model_that_force_would_replace() {
+    let (folder, train, _) = corpus();
+    let out = folder.path().join("out");
+    trained(&train, &out, &[]);
+    let before = model_files(&out);
+    let (code, told) = ended(ngrams(&train, &out, &["--force", "--test", "/no/such/file"]));
+    assert_eq!(code, Some(66), "{told}");
+    assert!(!told.contains("trained on"), "{told}");
+    assert!(model_files(&out) == before);
+}
+
+#[test]
+fn a_linear_model_counts_texts_of_an_ngram_up_to_255() {
+    let (folder, train, _) = corpus();
+    let out = folder.path().join("out");
+    let (code, told) = ended(ngrams(&train, &out, &["--min-count=256"]));
+    assert_eq!(code, Some(78), "{told}");
+    assert!(told.contains("--min-count") && told.contains("at most 255"), "{told}");
+    trained(&train, &out, &["--min-count=255"]);
+}
+
+#[test]
+fn a_model_that_does_not_exist_is_refused_by_its_name() {
+    let (code, told) = ended(trainer_of("predict", Path::new("/no/such/model"), &["--threshold=0.5"]));
+    assert_eq!(code, Some(66), "{told}");
+    assert!(told.contains("/no/such/model") && !told.contains("no effect"), "{told}");
+}

@@ -35,6 +35,11 @@ fn a_killed_training_resumes_to_the_same_bits() {
     process.kill().unwrap();
     process.wait().unwrap();
     assert!(is_saved() && !killed.join("model").exists());
+    // A refused training leaves the folder as it is.
+    let settings = fs::read(killed.join("settings.json")).unwrap();
+    let (code, told) = ended(ngrams(&test, &killed, &[&flags[..], &["--resume"]].concat()));
+    assert_eq!(code, Some(78), "{told}");
+    assert!(fs::read(killed.join("settings.json")).unwrap() == settings);
     let told = trained(&train, &killed, &[&flags[..], &["--resume"]].concat());
     assert!(told.contains("resuming from the checkpoint"), "{told}");
     assert_eq!(model_files(&killed), model_files(&whole));

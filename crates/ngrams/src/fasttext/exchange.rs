@@ -20,6 +20,8 @@ use crate::ranks::{Floats, Met, Ownership, Ranks, Reader, Traffic, Writer, inval
 
 /// Number of updates in a round from which the change of a row is averaged over the ranks.
 const OFTEN: u8 = 64;
+/// Number of rows that are loaded ahead.
+const AHEAD: usize = 32;
 /// Rows per message of rows that one rank alone has.
 const ROWS_TOGETHER: usize = if cfg!(test) { 1 << 6 } else { 1 << 18 };
 
@@ -257,17 +259,28 @@ fn labels(output: &Table) -> Vec<u32> {
     (0..output.n_rows() as u32).collect()
 }
 
+/// A row of a list. The row that follows it some places later is loaded into the caches.
+#[inline]
+fn next_row(table: &Table, rows: &[u32], at: usize) -> u32 {
+    if let Some(&ahead) = rows.get(at + AHEAD) {
+        table.prefetch(ahead);
+    }
+    rows[at]
+}
+
 fn read_rows(table: &Table, rows: &[u32], values: &mut Vec<f32>) {
     let dim = table.dim();
     values.resize(rows.len() * table.parts() * dim, 0.0);
-    for (&row, values) in rows.iter().zip(values.chunks_exact_mut(table.parts() * dim)) {
+    for (at, values) in values.chunks_exact_mut(table.parts() * dim).enumerate() {
+        let row = next_row(table, rows, at);
         values.chunks_exact_mut(dim).enumerate().for_each(|(part, values)| table.read(row, part, values));
     }
 }
 
 fn write_rows(table: &Table, rows: &[u32], values: &[f32]) {
     let dim = table.dim();
-    for (&row, values) in rows.iter().zip(values.chunks_exact(table.parts() * dim)) {
+    for (at, values) in values.chunks_exact(table.parts() * dim).enumerate() {
+        let row = next_row(table, rows, at);
         values.chunks_exact(dim).enumerate().for_each(|(part, values)| table.write(row, part, values));
     }
 }
@@ -283,7 +296,8 @@ fn changes(table: &Table, rows: &[u32], before: &[f32]) -> Vec<f32> {
 /// Adds changes times a factor of the row and its part.
 fn add(table: &Table, rows: &[u32], mut changes: Floats<'_>, factor: impl Fn(u32, usize) -> f32) {
     let mut values = vec![0.0; table.dim()];
-    for &row in rows {
+    for at in 0..rows.len() {
+        let row = next_row(table, rows, at);
         for part in 0..table.parts() {
             let factor = factor(row, part);
             table.read(row, part, &mut values);

@@ -237,7 +237,7 @@ fn parts(path: &Path, model: &Model) -> Result<(Args, Entries)> {
     };
     if model.words() != Words::Spaces {
         let found = format!("by {:?}", model.words()).to_lowercase();
-        return refused("the split of lines", found, "by spaces", "train with words between spaces");
+        return refused("the split of lines", found, "by spaces", "train with --words spaces");
     }
     let features = model.features();
     if features.hashes_unknown {

@@ -277,8 +277,8 @@ fn a_file_of_the_program_gives_the_same_answers() {
 fn a_model_that_splits_lines_in_another_way_is_no_file_of_the_program() {
     let model = fasttext_model(Words::Punctuation, Loss::Softmax, [b"pos", b"neg"]);
     let error = write_bin(Path::new("model.bin"), &model).unwrap_err().to_string();
-    let expected = "model.bin: the split of lines is by punctuation, but the format allows by spaces; train with words \
-                    between spaces";
+    let expected = "model.bin: the split of lines is by punctuation, but the format allows by spaces; train with --words \
+                    spaces";
     assert_eq!(error, expected);
     assert!(!Path::new("model.bin").exists());
 }

@@ -35,6 +35,15 @@ fn run_card(at: usize, run: &Run, html: &mut Html) {
                 html.class("dl", "figures", |html| figure("loss of a next word", &measure(epoch.loss), html));
             }
             (None, None) if run.is_of_words() => html.paragraph("quiet", "No epoch is finished."),
+            (None, _) if let Some(of_many) = run.of_many_labels() => {
+                html.class("dl", "figures", |html| {
+                    figure("precision at 1", &percent(of_many.precision_at_1), html);
+                    figure("recall at 1", &percent(of_many.recall_at_1), html);
+                    figure("macro F1", &measure(of_many.macro_f1), html);
+                });
+                let (texts, part) = (counted(of_many.texts, "text"), part_name(of_many.part));
+                html.paragraph("quiet", &format!("{texts} of the {part} split"));
+            }
             (None, _) => {
                 html.paragraph("quiet", "No rows were held back, or they are not evaluated yet.");
             }

@@ -16,7 +16,11 @@ use scoring::{Calibration, calibration, roc};
 pub fn held_back(runs: &[Run], html: &mut Html) {
     section("held-back", html, |html| {
         if runs.iter().all(|run| run.tested.is_none()) {
-            html.paragraph("quiet", "No rows were held back, or they are not evaluated yet.");
+            let has_many = runs.iter().any(|run| run.of_many_labels().is_some());
+            html.paragraph("quiet", match has_many {
+                true => "There are no intervals and curves for texts with many labels, or with labels that the model does not have.",
+                false => "No rows were held back, or they are not evaluated yet.",
+            });
             return;
         }
         intervals(runs, html);

@@ -1,5 +1,6 @@
 //! `ngrams.json`: the n-grams with the largest weights of an n-gram model, for the report.
 
+use batches::Part;
 use serde::{Deserialize, Serialize};
 
 /// The content of the file.
@@ -9,6 +10,24 @@ pub struct TopNgrams {
     pub version: u32,
     /// The labels, in the order of their names.
     pub labels: Vec<TopOfLabel>,
+    /// The evaluation of texts with other metrics than two to five classes have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evaluation: Option<OfManyLabels>,
+}
+
+/// Metrics of texts with many labels, several labels each, or labels that the model does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OfManyLabels {
+    /// The split.
+    pub part: Part,
+    /// Number of texts.
+    pub texts: u64,
+    /// Share of texts whose most probable label is one of their own.
+    pub precision_at_1: f64,
+    /// Share of labels that are the most probable one of their text.
+    pub recall_at_1: f64,
+    /// Mean of the F1 of all labels that texts have.
+    pub macro_f1: f64,
 }
 
 /// The n-grams that speak most for a label.

@@ -203,15 +203,9 @@ impl AllTexts {
         if self.get(place, how).is_ok() {
             return Ok(());
         }
-        let input = Input {
-            format: &arguments.format,
-            rated: &arguments.rated,
-            bad_lines_max: arguments.bad_lines_max,
-            threads: arguments.n_threads(),
-            s3: arguments.storage.options(),
-            // Skipped lines are reported once.
-            tell: if self.read.iter().any(|read| read.place == place) { |_| () } else { tell },
-        };
+        // Skipped lines are reported once.
+        let is_read = self.read.iter().any(|read| read.place == place);
+        let input = Input::of(arguments, if is_read { |_| () } else { tell });
         let (texts, _) = match place {
             // Texts that the printed command holds back are not used for a choice.
             Place::Input => input.read_training(arguments, how.clone())?,

@@ -77,12 +77,7 @@ pub(in crate::commands) fn evaluate(arguments: &Evaluate, model: &Path) -> Resul
                 remedy: "pass the --format, --labels or --positive-from of its training",
             });
         }
-        if *unknown_label > 0 {
-            tell(&format!(
-                "warning: {place}: {unknown_label} of {} texts have a label that the model does not have",
-                texts.n_texts()
-            ));
-        }
+        evaluation.warning(&place, texts.n_texts()).iter().for_each(|warning| tell(warning));
         let without_label = texts.counts().n_unlabelled;
         let said = Said {
             dataset: place,

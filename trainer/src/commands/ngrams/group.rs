@@ -3,12 +3,12 @@
 use ::ngrams::ranks::{Ranks, Traffic, compare};
 use ::ngrams::{Error as NgramsError, Texts};
 use launch::interrupt::Asked;
-use program::exit::chain;
 use report::whole;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
+use crate::told::told;
 
 /// A single process, or one of several ranks.
 #[derive(Clone, Copy)]
@@ -55,19 +55,9 @@ impl<'a> Group<'a> {
     /// Runs a function on rank 0. Returns its result on all ranks. If it fails, all ranks fail.
     pub fn told<T: Serialize + DeserializeOwned>(self, find_out: impl FnOnce() -> Result<T>) -> Result<T> {
         let Some(ranks) = self.ranks else { return find_out() };
-        let own = (ranks.rank() == 0).then(find_out);
-        let said = own.as_ref().map(|own| own.as_ref().map_err(|error| chain(error)));
-        let message = match &said {
-            Some(said) => serde_json::to_vec(said).map_err(|error| Error::internal(&error))?,
-            None => Vec::new(),
-        };
-        let heard = gather(ranks, &message);
-        if let Some(Err(error)) = own {
-            return Err(error);
-        }
-        let said: std::result::Result<T, String> =
-            serde_json::from_slice(&heard?[0]).map_err(|error| Error::internal(&error))?;
-        said.map_err(|message| Error::Elsewhere { message })
+        told(ranks.rank() == 0, find_out, |message| {
+            gather(ranks, &message)?.into_iter().next().ok_or_else(|| Error::internal(&"no rank answered"))
+        })
     }
 
     /// Runs a function on rank 0 alone. If it fails, all ranks fail.

@@ -36,6 +36,20 @@ pub struct Input<'a> {
     pub tell: fn(&str),
 }
 
+impl<'a> Input<'a> {
+    /// The input of a training. `tell` is [`Input::tell`].
+    pub fn of(arguments: &'a Ngrams, tell: fn(&str)) -> Self {
+        Self {
+            format: &arguments.format,
+            rated: &arguments.rated,
+            bad_lines_max: arguments.bad_lines_max,
+            threads: arguments.n_threads(),
+            s3: arguments.storage.options(),
+            tell,
+        }
+    }
+}
+
 /// The first bytes of a dataset.
 const HDF5: &[u8] = b"\x89HDF\r\n\x1a\n";
 

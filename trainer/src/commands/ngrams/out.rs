@@ -183,6 +183,11 @@ impl Out {
         Ok(Some((path, file)))
     }
 
+    /// Whether there is a checkpoint to resume from.
+    pub fn has_checkpoint(&self) -> Result<bool> {
+        Ok(self.newest()?.is_some())
+    }
+
     /// The newest checkpoint that is intact, if the training is resumed.
     fn newest(&self) -> Result<Option<PathBuf>> {
         match self.out.existing() {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::group::Group;
 use crate::arguments::{ModelName, NgramLossName, NgramOptimizerName, Ngrams, WeightsName, WordsName};
+use crate::error::{Error, Result};
 
 /// Default of `--buckets` for the fastText model.
 const BUCKETS: u64 = 2_000_000;
@@ -101,6 +102,21 @@ pub fn words(arguments: &Ngrams, model: ModelName, is_dataset: bool) -> Words {
     }
 }
 
+/// The largest --min-count of a linear model, whose n-grams are counted in one byte each.
+const TEXTS_MIN_MAX: u64 = 255;
+
+/// Refuses a --min-count that the model cannot count.
+pub fn check_min_count(arguments: &Ngrams, model: ModelName) -> Result<()> {
+    match arguments.min_count {
+        Some(found) if model == ModelName::Linear && found > TEXTS_MIN_MAX => Err(Error::Setting {
+            setting: "--min-count",
+            found: found.to_string(),
+            expected: format!("at most {TEXTS_MIN_MAX} with --model linear"),
+        }),
+        _ => Ok(()),
+    }
+}
+
 fn of_linear(arguments: &Ngrams) -> linear::Settings {
     let default = linear::Settings::default();
     let (weighting, counting, is_normalized) = match arguments.weights {
@@ -118,7 +134,7 @@ fn of_linear(arguments: &Ngrams) -> linear::Settings {
                 linear::Table::Hashed { bits: buckets.next_power_of_two().ilog2().clamp(10, 30) }
             }
         },
-        texts_min: arguments.min_count.map_or(default.texts_min, |count| count.min(255) as u32),
+        texts_min: arguments.min_count.map_or(default.texts_min, |count| count.min(TEXTS_MIN_MAX) as u32),
         counting,
         weighting,
         is_normalized,

@@ -1,6 +1,7 @@
 //! `trainer ngrams`: trains an n-gram model on the texts of an input.
 
 use std::fs::File;
+use std::hint::black_box;
 use std::io::{BufReader, Read};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use ::ngrams::{Reading, Texts, fasttext, linear};
 use batches::Part;
 use launch::interrupt::{Asked, Interrupts};
 use report::whole;
-use runs::training::Line;
+use runs::training::{Line, OfManyLabels};
 use scoring::Interval;
 use serde::Serialize;
 use tch::Device;
@@ -20,7 +21,7 @@ use super::group::{Exchanged, Group};
 use super::input::{Counters, Input, ReadInput, division, is_dataset};
 use super::out::Out;
 use super::progress::Progress;
-use super::settings::{Settings, reading, words};
+use super::settings::{Settings, check_min_count, reading, words};
 use super::top::top;
 use crate::arguments::{ModelName, Ngrams};
 use crate::commands::progress::Log;
@@ -85,7 +86,9 @@ pub(in crate::commands) fn on_ranks(arguments: &Ngrams) -> Result<()> {
     let ranks = Ranks::join(Device::Cpu)?;
     // Rank 0 reports for all.
     set_quiet(arguments.quiet || !ranks.is_first());
-    ngrams(arguments, Some(&ranks))
+    // Otherwise the optimizer finds that all ranks are of this type and refers to its methods, and with them to
+    // libtorch, in the executable without it.
+    ngrams(arguments, black_box(Some(&ranks)))
 }
 
 /// Trains a model.
@@ -98,6 +101,7 @@ pub(in crate::commands) fn ngrams(
     let Ok(kind) = arguments.model() else {
         return Err(Error::internal(&"flags of both models were accepted"));
     };
+    check_min_count(arguments, kind)?;
     if group.world_size() > 1 && arguments.input.iter().any(|place| place == "-") {
         return Err(Error::Setting {
             setting: "--input",
@@ -121,35 +125,36 @@ pub(in crate::commands) fn ngrams(
             None => Ok(()),
         };
     }
-    let input = Input {
-        format: &arguments.format,
-        rated: &arguments.rated,
-        bad_lines_max: arguments.bad_lines_max,
-        threads: arguments.n_threads(),
-        s3: arguments.storage.options(),
-        tell,
-    };
+    let input = Input::of(arguments, tell);
     let held_back = held_back(arguments);
     let of_evaluated = Reading { words_max: usize::MAX >> 1, count_min: 1, ..reading.clone() };
     let wanted = [(Part::Training, &reading)].into_iter().chain(held_back.map(|part| (part, &of_evaluated)));
     let wanted = wanted.map(|(part, reading)| Wanted { part, reading: reading.clone() }).collect();
     let ReadInput { mut splits, ledger } =
         input.read_splits(&arguments.input, division(arguments)?, wanted)?;
-    let evaluated = held_back.and_then(|part| Some((part, splits.pop()?)));
+    let held_back = held_back.and_then(|part| Some((part, splits.pop()?)));
     let texts = splits.remove(0);
     check(&texts, arguments)?;
-    if let Some((part, texts)) = &evaluated
+    if let Some((part, texts)) = &held_back
         && texts.n_texts() == 0
     {
         let found = format!("no text is in the {} split", name_of(*part));
         let remedy = "raise its share, or omit it";
         return Err(Error::UselessTexts { input: arguments.input.join(" "), found, remedy });
     }
+    // Before the training, so that an error costs no model.
+    let test = group.on_first(|| match arguments.test.is_empty() {
+        true => Ok(None),
+        false => Ok(Some((Part::Test, input.read(&arguments.test, of_evaluated)?.0))),
+    })?;
     group.compare(&texts, &recipe.to_string())?;
     let read_s = began.elapsed().as_secs_f64();
     let begin = |out: &Out| {
         out.clear()?;
-        out.describe(arguments, &texts, evaluated.as_ref(), recipe, &settings, group.world_size())?;
+        // The settings of a checkpoint are there. Its training may yet be refused.
+        if !out.has_checkpoint()? {
+            out.describe(arguments, &texts, held_back.as_ref(), recipe, &settings, group.world_size())?;
+        }
         out.progress(&texts, &settings, group.world_size())
     };
     let mut progress = group.on_first(|| out.as_ref().map(begin).transpose())?.flatten();
@@ -163,17 +168,21 @@ pub(in crate::commands) fn ngrams(
     let (loss, log) = progress.finish();
     let training_s = began_training.elapsed().as_secs_f64();
     let classifier = Classifier::new(model);
-    out.keep_top(&top(&classifier, &texts)?)?;
+    let mut top = top(&classifier, &texts)?;
     let (counts, n_words, n_labels) =
         (texts.counts(), texts.dictionary.n_words() as u64, texts.dictionary.labels().len() as u64);
     drop(texts);
-    let evaluated = match arguments.test.is_empty() {
-        true => evaluated,
-        false => Some((Part::Test, input.read(&arguments.test, of_evaluated)?.0)),
+    let evaluation = match test.flatten().or(held_back) {
+        Some((part, texts)) => {
+            let evaluation = evaluate(&classifier, &texts, input.threads)?;
+            let place = if part == Part::Test { arguments.test.join(" ") } else { name_of(part).to_owned() };
+            evaluation.warning(&place, texts.n_texts()).iter().for_each(|warning| tell(warning));
+            Some((part, evaluation))
+        }
+        None => None,
     };
-    let evaluation = evaluated
-        .map(|(part, texts)| Ok::<_, Error>((part, evaluate(&classifier, &texts, input.threads)?)))
-        .transpose()?;
+    top.evaluation = evaluation.as_ref().and_then(|(part, evaluation)| of_many(*part, &evaluation.evaluated));
+    out.keep_top(&top)?;
     finish_log(log, &settings, evaluation.as_ref())?;
     out.finish(&classifier)?;
     let told = evaluation.iter().flat_map(|(part, evaluation)| lines(*part, &evaluation.evaluated));
@@ -397,6 +406,21 @@ fn lines(part: Part, evaluated: &Evaluated) -> Vec<String> {
             format!("macro F1 {f1:.4}"),
         ],
     }
+}
+
+/// The evaluation for the report, if the log cannot have it.
+fn of_many(part: Part, evaluated: &Evaluated) -> Option<OfManyLabels> {
+    let Evaluated { metrics: Measured::Many { f1, rows, .. }, precision_at_1, recall_at_1, .. } = evaluated
+    else {
+        return None;
+    };
+    Some(OfManyLabels {
+        part,
+        texts: *rows,
+        precision_at_1: *precision_at_1,
+        recall_at_1: *recall_at_1,
+        macro_f1: *f1,
+    })
 }
 
 fn finish_log(mut log: Log, settings: &Settings, evaluation: Option<&(Part, Evaluation)>) -> Result<()> {

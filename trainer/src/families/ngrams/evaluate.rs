@@ -22,6 +22,16 @@ pub struct Evaluation {
     pub unknown_label: u64,
 }
 
+impl Evaluation {
+    /// A warning of labels that the model does not have.
+    pub fn warning(&self, place: &str, n_texts: u64) -> Option<String> {
+        let n = self.unknown_label;
+        let text =
+            || format!("warning: {place}: {n} of {n_texts} texts have a label that the model does not have");
+        (n > 0).then(text)
+    }
+}
+
 /// The probabilities of a text, and its labels by number of the model.
 struct Answer {
     probabilities: Option<Vec<f32>>,
@@ -50,7 +60,8 @@ struct Counted<'a> {
 fn count<'a>(classifier: &'a Classifier, texts: &Texts, threads: NonZeroUsize) -> Result<Counted<'a>> {
     let names = texts.dictionary.labels();
     let labels: Vec<Option<u32>> = names.iter().map(|name| classifier.label(name)).collect();
-    let mut quality = Quality::new(classifier.labels());
+    let mut quality =
+        Quality::new(classifier.labels(), labels.iter().filter(|label| label.is_none()).count());
     let (mut only_unknown, mut unknown_label) = (0, 0);
     let indices: Vec<usize> = (0..texts.n_blocks()).collect();
     for wave in indices.chunks(threads.get()) {

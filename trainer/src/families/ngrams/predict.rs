@@ -154,8 +154,9 @@ fn predicted<'a>(probabilities: &[f32], labels: &'a Labels, choice: Choice) -> A
     }
     let mut order: Vec<u32> = (0..probabilities.len() as u32).collect();
     let n = choice.n_labels_max(order.len());
+    // Of equally probable labels the last is the first, as in `largest`.
     let descending = |&one: &u32, &other: &u32| {
-        probabilities[other as usize].total_cmp(&probabilities[one as usize]).then(one.cmp(&other))
+        probabilities[other as usize].total_cmp(&probabilities[one as usize]).then(other.cmp(&one))
     };
     if n > 0 && n < order.len() {
         order.select_nth_unstable_by(n - 1, descending);

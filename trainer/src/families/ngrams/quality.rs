@@ -20,6 +20,8 @@ const PROBABILITY_MIN: f64 = 1e-12;
 #[derive(Debug)]
 pub struct Quality<'a> {
     labels: &'a Labels,
+    /// Number of labels of the texts that the model does not have.
+    n_unknown: usize,
     rows: u64,
     /// Texts with a probability that is not finite. No other count includes them.
     not_finite: u64,
@@ -116,8 +118,8 @@ impl Measured {
 }
 
 impl<'a> Quality<'a> {
-    /// No texts.
-    pub fn new(labels: &'a Labels) -> Self {
+    /// No texts. They will have `n_unknown` labels that the model does not have.
+    pub fn new(labels: &'a Labels, n_unknown: usize) -> Self {
         let scoring = match labels.n_labels() {
             2 => Some(Scoring::Logit),
             n @ 3..=CLASSES_MAX => Some(Scoring::Classes { classes: n as u8 }),
@@ -125,7 +127,7 @@ impl<'a> Quality<'a> {
         };
         let few = scoring.map(|scoring| Few { scoring, counted: Counted::new(scoring), losses: Vec::new() });
         let of_labels = vec![OfLabel::default(); labels.n_labels()];
-        Self { labels, rows: 0, not_finite: 0, right: 0, gold: 0, loss: 0.0, of_labels, few }
+        Self { labels, n_unknown, rows: 0, not_finite: 0, right: 0, gold: 0, loss: 0.0, of_labels, few }
     }
 
     /// Adds a text: the probability of each label, the labels that it has, and the number of its labels that the model
@@ -190,7 +192,9 @@ impl<'a> Quality<'a> {
         let all = self.of_labels.iter().map(OfLabel::metrics);
         let present: Vec<OfClass> = all.filter(|of| of.rows > 0).collect();
         let mean = |value: fn(&OfClass) -> f64| {
-            present.iter().fold(0.0, |sum, of| sum + value(of)) / (present.len() as f64).max(1.0)
+            // All metrics of a label that the model does not have are 0.
+            let n = present.len() + self.n_unknown;
+            present.iter().fold(0.0, |sum, of| sum + value(of)) / (n as f64).max(1.0)
         };
         Ok(Measured::Many {
             loss: self.loss / self.rows as f64,
@@ -242,9 +246,9 @@ impl Few {
     }
 }
 
-/// The most probable label; of equally probable labels the first.
+/// The most probable label; of equally probable labels the last, as in the fastText program.
 pub fn largest(probabilities: &[f32]) -> u32 {
-    let largest = probabilities.iter().enumerate().rev().max_by(|(_, one), (_, other)| one.total_cmp(other));
+    let largest = probabilities.iter().enumerate().max_by(|(_, one), (_, other)| one.total_cmp(other));
     largest.map_or(0, |(label, _)| label as u32)
 }
 
