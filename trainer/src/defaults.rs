@@ -43,6 +43,10 @@ const ADAM_RATE: f64 = 0.002;
 
 /// `--rate` of SGD.
 const SGD_RATE: f64 = 0.1;
+/// `--rate` of LARS. A matrix changes by a hundredth of its norm.
+const LARS_RATE: f64 = 10.0;
+/// `--rate` of LAMB. A matrix changes by a hundredth of its norm.
+const LAMB_RATE: f64 = 0.01;
 
 /// A row of the modern recipe's table.
 struct ByRows {
@@ -116,6 +120,8 @@ pub fn rate(optimizer: OptimizerName) -> f64 {
     match optimizer {
         OptimizerName::Sgd => SGD_RATE,
         OptimizerName::Adam | OptimizerName::Adamw => ADAM_RATE,
+        OptimizerName::Lars => LARS_RATE,
+        OptimizerName::Lamb => LAMB_RATE,
     }
 }
 

@@ -323,9 +323,11 @@ fn of_training(lstm: &LstmFlags, optimisation: &Optimisation, training: &Trainin
     let climbs = base_batch.is_some_and(|base| base < rows);
     let steps = decay.unwrap_or(defaults.decay) == DecayName::Step;
     let has_decisions = matches!(balance, BalanceName::Dynamic | BalanceName::PerEpoch);
+    let has_momentum =
+        matches!(optimizer.unwrap_or(defaults.optimizer), OptimizerName::Sgd | OptimizerName::Lars);
     let computing = &training.running.computing;
     let mut all = vec![
-        idle("momentum", optimizer.unwrap_or(defaults.optimizer) != OptimizerName::Sgd, "--optimizer sgd"),
+        idle("momentum", !has_momentum, "--optimizer sgd or lars"),
         idle("decay_epochs", !steps, "--decay step"),
         idle("decay_factor", !steps, "--decay step"),
         idle("warm_up", !climbs, "a --base-batch of fewer rows than a step"),
@@ -364,8 +366,8 @@ mod tests {
             ("--loss rating --class-weight balanced", "--class-weight", "--loss label"),
             ("--loss five-ratings --soft-labels a.npy", "--soft-labels", "--loss label"),
             ("--loss rating --calibrate platt", "--calibrate", "--loss label or five-ratings"),
-            ("--optimizer adam --momentum 0.5", "--momentum", "--optimizer sgd"),
-            ("--optimizer adamw --momentum 0.9", "--momentum", "--optimizer sgd"),
+            ("--optimizer adam --momentum 0.5", "--momentum", "--optimizer sgd or lars"),
+            ("--optimizer adamw --momentum 0.9", "--momentum", "--optimizer sgd or lars"),
             ("--decay constant --decay-epochs 2", "--decay-epochs", "--decay step"),
             ("--decay cosine --decay-factor 0.5", "--decay-factor", "--decay step"),
             ("--warm-up 100", "--warm-up", "a --base-batch of fewer rows than a step"),
@@ -396,6 +398,7 @@ mod tests {
             "--loss label --pos-weight 2",
             "--loss five-ratings --calibrate temperature --threshold 0.3",
             "--optimizer sgd --momentum 0.5",
+            "--optimizer lars --momentum 0.5",
             "--decay step --decay-epochs 2 --decay-factor 0.5",
             "--warm-up 100 --batch 64 --base-batch 32",
             "--warm-up 100 --batch 32 --accumulate 2 --base-batch 32",

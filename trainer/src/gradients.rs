@@ -2,13 +2,15 @@
 
 mod sums;
 
+use std::time::Instant;
+
 use batches::Batch;
 use c10d::{Reducer, ReducerOptions};
 use kernels::Engine;
 use runs::recipe::Recipe;
 use tch::Tensor;
 
-use self::sums::Sums;
+use self::sums::{Sums, in_ring};
 use crate::compute::Compute;
 use crate::error::{Error, Result};
 use crate::families::classifier::kernels::{add_gradients, engine};
@@ -16,7 +18,7 @@ use crate::families::{Lstm, Model, Weighed};
 use crate::inputs::Inputs;
 use crate::ranks::Ranks;
 use crate::step::InStep;
-use crate::times::Stopwatch;
+use crate::times::{Phase, Stopwatch};
 
 /// Accumulates gradients.
 pub(crate) struct Gradients<'r> {
@@ -76,19 +78,29 @@ impl<'r> Gradients<'r> {
                 if batch.rows.is_empty() {
                     return Ok(0.0);
                 }
+                let begin = Instant::now();
                 let (soft, sum) = (inputs.soft(batch), &mut sums.each);
                 let loss =
                     add_gradients(engine, sum, recipe.dropout, classifier, batch, soft.as_deref(), step)?;
+                let (took, passes) = (begin.elapsed(), engine.passes());
+                let forward = took.saturating_sub(passes.backward);
+                stopwatch.note(Phase::Forward, begin, forward);
+                stopwatch.note(Phase::Backward, begin + forward, took - forward);
                 if self.ranks.group().is_some() {
                     sums.touch(engine.distinct_ids());
                 }
                 Ok(loss)
             }
             Way::PyTorch { reducer } => {
-                let loss = share_loss(recipe, model, inputs, batch, step)?;
+                let share = || share_loss(recipe, model, inputs, batch, step);
+                let loss = stopwatch.measure(Phase::Forward, share)?;
                 match reducer {
-                    Some(reducer) if step.is_last_batch => stopwatch.backward(reducer, &loss.of_step)?,
-                    _ => loss.of_step.f_backward()?,
+                    Some(reducer) if step.is_last_batch => {
+                        stopwatch.backward(reducer, &loss.of_step)?;
+                        let bytes: usize = model.parameters().tensors().iter().map(bytes_of).sum();
+                        stopwatch.count_sent(in_ring(bytes as u64, self.ranks.world_size()));
+                    }
+                    _ => stopwatch.measure(Phase::Backward, || loss.of_step.f_backward())?,
                 }
                 Ok(loss.sum)
             }
@@ -107,10 +119,11 @@ impl<'r> Gradients<'r> {
     /// Reduces the gradients over all ranks, if this has not happened yet. Call it after the last batch of a
     /// step. `n_touched` is [`Gradients::n_touched`] of each rank.
     pub(crate) fn over_ranks(&mut self, n_touched: &[usize], stopwatch: &mut Stopwatch) -> Result<()> {
-        match (&mut self.way, self.ranks.group()) {
-            (Way::Kernels { sums, .. }, Some(group)) => sums.over_ranks(group, n_touched, stopwatch),
-            _ => Ok(()),
+        if let (Way::Kernels { sums, .. }, Some(group)) = (&mut self.way, self.ranks.group()) {
+            let sent = stopwatch.measure(Phase::Reduction, || sums.over_ranks(group, n_touched))?;
+            stopwatch.count_sent(sent);
         }
+        Ok(())
     }
 
     /// The gradient of each parameter; undefined if there is none.
@@ -120,6 +133,10 @@ impl<'r> Gradients<'r> {
             Way::PyTorch { .. } => model.parameters().gradients(),
         }
     }
+}
+
+fn bytes_of(tensor: &Tensor) -> usize {
+    tensor.numel() * tensor.kind().elt_size_in_bytes()
 }
 
 fn no_kernels() -> Error {

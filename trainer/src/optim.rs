@@ -10,6 +10,10 @@ use crate::ffi::numbers_mut;
 const BETA_1: f64 = 0.9;
 const BETA_2: f64 = 0.999;
 const EPSILON: f64 = 1e-8;
+/// Of LAMB, whose changes are divided by their norm.
+const LAMB_EPSILON: f64 = 1e-6;
+/// Ratio of the norms of a change and of its weight at a rate of 1, in LARS.
+const TRUST: f64 = 0.001;
 
 /// An update rule and its state per weight.
 #[derive(Debug)]
@@ -25,9 +29,9 @@ impl Optimizer {
     /// An optimizer with an empty state.
     pub fn new(rule: Rule, weight_decay: f64, parameters: &[Tensor]) -> Self {
         let n_remembered = match rule {
-            Rule::Sgd { momentum: 0.0 } => 0,
-            Rule::Sgd { .. } => 1,
-            Rule::Adam | Rule::AdamW => 2,
+            Rule::Sgd { momentum: 0.0 } | Rule::Lars { momentum: 0.0 } => 0,
+            Rule::Sgd { .. } | Rule::Lars { .. } => 1,
+            Rule::Adam | Rule::AdamW | Rule::Lamb => 2,
         };
         let zeros = |parameter: &Tensor| (0..n_remembered).map(|_| parameter.detach().zeros_like()).collect();
         Self { rule, weight_decay, steps: 0, memory: parameters.iter().map(zeros).collect() }
@@ -62,8 +66,8 @@ impl Optimizer {
     /// Names of the state tensors, derived from the names of the weights.
     pub fn names(&self, parameters: &[String]) -> Vec<String> {
         let of_rule: &[&str] = match self.rule {
-            Rule::Sgd { .. } => &["momentum_buffer"],
-            Rule::Adam | Rule::AdamW => &["exp_avg", "exp_avg_sq"],
+            Rule::Sgd { .. } | Rule::Lars { .. } => &["momentum_buffer"],
+            Rule::Adam | Rule::AdamW | Rule::Lamb => &["exp_avg", "exp_avg_sq"],
         };
         let n_remembered = self.memory.first().map_or(0, Vec::len);
         parameters
@@ -162,35 +166,64 @@ impl Change {
             Ok(gradient.f_add(&(weight * self.decay))?)
         };
         match self.rule {
-            Rule::Sgd { .. } if memory.is_empty() => {
-                let _ = weight.f_add_(&(decayed(weight)? * -rate))?;
-            }
             Rule::Sgd { momentum } => {
-                let velocity = &mut memory[0];
-                let _ = velocity.f_mul_scalar_(momentum)?.f_add_(&decayed(weight)?)?;
-                let _ = weight.f_add_(&(&*velocity * -rate))?;
+                let _ = weight.f_add_(&(moved(memory, momentum, decayed(weight)?)? * -rate))?;
             }
-            Rule::Adam => self.adam(weight, &decayed(weight)?, memory)?,
+            Rule::Lars { momentum } => {
+                let [of_weight, of_gradient] = [norm(weight)?, norm(gradient)?];
+                let trust = TRUST * of_weight / (of_gradient + self.decay * of_weight);
+                let gradient = decayed(weight)?;
+                let gradient = if is_scaled(weight, trust) { gradient * trust } else { gradient };
+                let _ = weight.f_add_(&(moved(memory, momentum, gradient)? * -rate))?;
+            }
+            Rule::Adam => {
+                let (mean, divisor, correction) = self.adam(&decayed(weight)?, memory, EPSILON)?;
+                let _ = weight.f_addcdiv_(&(mean * (-rate / correction)), &divisor)?;
+            }
             Rule::AdamW => {
                 if self.decay > 0.0 {
                     let _ = weight.f_mul_scalar_(1.0 - rate * self.decay)?;
                 }
-                self.adam(weight, gradient, memory)?;
+                let (mean, divisor, correction) = self.adam(gradient, memory, EPSILON)?;
+                let _ = weight.f_addcdiv_(&(mean * (-rate / correction)), &divisor)?;
+            }
+            Rule::Lamb => {
+                let (mean, divisor, correction) = self.adam(gradient, memory, LAMB_EPSILON)?;
+                let change = mean / (divisor * correction) + &*weight * self.decay;
+                let trust = norm(weight)? / norm(&change)?;
+                let trust = if is_scaled(weight, trust) { trust } else { 1.0 };
+                let _ = weight.f_add_(&(change * (-rate * trust)))?;
             }
         }
         Ok(())
     }
 
-    fn adam(&self, weight: &mut Tensor, gradient: &Tensor, memory: &mut [Tensor]) -> Result<()> {
+    /// Updates the moments. Returns the mean, the root of the corrected mean square plus ε, and the correction by which
+    /// the mean is divided.
+    fn adam(&self, gradient: &Tensor, memory: &mut [Tensor], epsilon: f64) -> Result<(Tensor, Tensor, f64)> {
         let [mean, square] = memory else { unreachable!("Adam remembers two tensors of each weight") };
         let (correction_1, correction_2) = self.corrections();
         let _ = mean.f_lerp_(gradient, 1.0 - BETA_1)?;
         let _ = square.f_mul_scalar_(BETA_2)?.f_addcmul_(gradient, &(gradient * (1.0 - BETA_2)))?;
         let mut divisor = square.f_sqrt()?;
-        let _ = divisor.f_div_scalar_(correction_2.sqrt())?.f_add_scalar_(EPSILON)?;
-        let _ = weight.f_addcdiv_(&(&*mean * (-self.rate / correction_1)), &divisor)?;
-        Ok(())
+        let _ = divisor.f_div_scalar_(correction_2.sqrt())?.f_add_scalar_(epsilon)?;
+        Ok((mean.shallow_clone(), divisor, correction_1))
     }
+}
+
+/// The velocity after a step; without momentum, the gradient.
+fn moved(memory: &mut [Tensor], momentum: f64, gradient: Tensor) -> Result<Tensor> {
+    let Some(velocity) = memory.first_mut() else { return Ok(gradient) };
+    Ok(velocity.f_mul_scalar_(momentum)?.f_add_(&gradient)?)
+}
+
+fn norm(tensor: &Tensor) -> Result<f64> {
+    Ok(tensor.f_square()?.f_sum(tch::Kind::Double)?.f_double_value(&[])?.sqrt())
+}
+
+/// Whether LARS and LAMB scale the change of a weight. They scale those of matrices, unless a norm is 0.
+fn is_scaled(weight: &Tensor, trust: f64) -> bool {
+    weight.dim() > 1 && trust.is_finite() && trust > 0.0
 }
 
 /// Scales all gradients so that their joint Euclidean norm is at most `norm_max`. Returns the norm before scaling.
@@ -242,6 +275,46 @@ mod tests {
                     let difference = (&found - &expected).abs().max().double_value(&[]);
                     assert!(difference < 2e-6, "{rule:?} {decay} {processor:?}: {difference:e}");
                 }
+            }
+        }
+    }
+
+    /// The formulas of the papers, for a weight without zeros.
+    #[test]
+    fn large_batch_rules_scale_changes_by_the_norm_of_the_weight() {
+        let weight = || Tensor::from_slice(&[3.0_f64, -4.0]).view([1, 2]);
+        let step = |rule, decay: f64, gradient: [f64; 2]| {
+            let weights = [weight()];
+            let mut optimizer = Optimizer::new(rule, decay, &weights);
+            optimizer.step(&weights, &mut [Tensor::from_slice(&gradient).view([1, 2])], 0.5, None).unwrap();
+            Vec::<f64>::try_from((weight() - &weights[0]).view([2])).unwrap()
+        };
+        let is_near = |found: &[f64], expected: [f64; 2]| {
+            found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-9)
+        };
+        // ‖w‖ = 5, ‖g‖ = 10: λ = 0.001 · 5 / (10 + 0.1 · 5).
+        let lambda = 0.001 * 5.0 / 10.5;
+        let found = step(Rule::Lars { momentum: 0.9 }, 0.1, [6.0, 8.0]);
+        assert!(is_near(&found, [0.5 * lambda * 6.3, 0.5 * lambda * 7.6]), "{found:?}");
+        // The first change of Adam is the sign of the gradient, so its norm is that of (1, 1).
+        let found = step(Rule::Lamb, 0.0, [6e3, 8e3]);
+        assert!(is_near(&found, [0.5 * 5.0 / 2.0_f64.sqrt(); 2]), "{found:?}");
+        let [one, other] = [1.0 + 0.1 * 3.0, 1.0 - 0.1 * 4.0];
+        let ratio = 5.0 / f64::hypot(one, other);
+        let found = step(Rule::Lamb, 0.1, [6e3, 8e3]);
+        assert!(is_near(&found, [0.5 * ratio * one, 0.5 * ratio * other]), "{found:?}");
+    }
+
+    #[test]
+    fn large_batch_rules_change_biases_and_zeros_without_a_ratio() {
+        for (rule, expected) in [(Rule::Lars { momentum: 0.0 }, 3.0), (Rule::Lamb, 0.5)] {
+            for weight in [Tensor::from_slice(&[3.0_f64]), Tensor::from_slice(&[0.0_f64]).view([1, 1])] {
+                let before = weight.copy();
+                let gradient = Tensor::full(weight.size(), 6.0, (Kind::Double, Device::Cpu));
+                let mut optimizer = Optimizer::new(rule, 0.0, std::slice::from_ref(&weight));
+                optimizer.step(std::slice::from_ref(&weight), &mut [gradient], 0.5, None).unwrap();
+                let change = (before - weight).sum(Kind::Double).double_value(&[]);
+                assert!((change - expected).abs() < 1e-6, "{rule:?} {change}");
             }
         }
     }

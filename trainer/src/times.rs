@@ -1,14 +1,60 @@
-//! Measures how a rank spends its time: it computes, or it waits for batches or for the other ranks.
+//! Measures how a rank spends its time: on the phases of a step, or waiting.
 
 use std::time::{Duration, Instant};
 
 use balance::Measured;
 use c10d::Reducer;
-use runs::training::RankTimes;
+use runs::training::{Profile, RankTimes};
 use tch::{Device, Tensor};
 
 use crate::error::Result;
 use crate::ranks::Ranks;
+
+/// What a rank does in a part of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// It waits for a batch.
+    Loading,
+    /// It computes outputs.
+    Forward,
+    /// It computes losses and gradients.
+    Backward,
+    /// It waits until the slowest rank has computed its gradients.
+    Waiting,
+    /// It exchanges gradients.
+    Reduction,
+    /// It clips gradients and changes weights.
+    Optimizer,
+}
+
+impl Phase {
+    /// All phases, each at its number.
+    pub const ALL: [Self; 6] =
+        [Self::Loading, Self::Forward, Self::Backward, Self::Waiting, Self::Reduction, Self::Optimizer];
+
+    /// The name in a trace.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Loading => "loading",
+            Self::Forward => "forward",
+            Self::Backward => "backward",
+            Self::Waiting => "waiting",
+            Self::Reduction => "reduction",
+            Self::Optimizer => "optimizer",
+        }
+    }
+}
+
+/// A phase of a step.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// The phase.
+    pub phase: Phase,
+    /// Its begin.
+    pub begin: Instant,
+    /// Its duration.
+    pub took: Duration,
+}
 
 /// Measures one rank's times in an epoch.
 #[derive(Debug)]
@@ -16,7 +62,11 @@ pub struct Stopwatch {
     begin: Instant,
     device: Device,
     rows: u64,
-    for_ranks: Duration,
+    sent_bytes: u64,
+    /// By number of the phase.
+    totals: [Duration; Phase::ALL.len()],
+    /// The phases of the current step.
+    spans: Vec<Span>,
     lap: Lap,
 }
 
@@ -40,8 +90,15 @@ impl Lap {
 impl Stopwatch {
     /// Starts measuring a rank that computes on this device.
     pub fn start(device: Device) -> Self {
-        let lap = Lap::begin(Duration::ZERO);
-        Self { begin: Instant::now(), device, rows: 0, for_ranks: Duration::ZERO, lap }
+        Self {
+            begin: Instant::now(),
+            device,
+            rows: 0,
+            sent_bytes: 0,
+            totals: Default::default(),
+            spans: Vec::new(),
+            lap: Lap::begin(Duration::ZERO),
+        }
     }
 
     /// Counts the rows of a share, and its work.
@@ -52,9 +109,44 @@ impl Stopwatch {
         self.lap.batches += 1;
     }
 
+    /// Counts bytes sent to other ranks.
+    pub fn count_sent(&mut self, bytes: u64) {
+        self.sent_bytes += bytes;
+    }
+
+    /// Measures a phase.
+    pub fn measure<T>(&mut self, phase: Phase, work: impl FnOnce() -> T) -> T {
+        let begin = Instant::now();
+        let done = work();
+        self.note(phase, begin, begin.elapsed());
+        done
+    }
+
+    /// Notes a phase that was measured elsewhere.
+    pub fn note(&mut self, phase: Phase, begin: Instant, took: Duration) {
+        self.totals[phase as usize] += took;
+        self.spans.push(Span { phase, begin, took });
+    }
+
+    /// The phases since the last call.
+    pub fn end_step(&mut self) -> Vec<Span> {
+        let capacity = self.spans.len();
+        std::mem::replace(&mut self.spans, Vec::with_capacity(capacity))
+    }
+
+    /// Time in a phase since the start.
+    pub fn total(&self, phase: Phase) -> Duration {
+        self.totals[phase as usize]
+    }
+
+    /// Time of waiting for other ranks and of the exchange with them.
+    fn for_ranks(&self) -> Duration {
+        self.total(Phase::Waiting) + self.total(Phase::Reduction)
+    }
+
     /// The mean measurement of the batches since the last call.
-    pub fn lap(&mut self, waited_for_batches_s: f64) -> Measured {
-        let waited = self.for_ranks + Duration::from_secs_f64(waited_for_batches_s);
+    pub fn lap(&mut self) -> Measured {
+        let waited = self.for_ranks() + self.total(Phase::Loading);
         let lap = std::mem::replace(&mut self.lap, Lap::begin(waited));
         let computed = lap.begin.elapsed().saturating_sub(waited.saturating_sub(lap.waited));
         let n = lap.batches.max(1);
@@ -62,41 +154,55 @@ impl Stopwatch {
         Measured { rows: lap.rows / n as usize, work: lap.work / n, nanoseconds }
     }
 
-    /// Computes gradients and reduces them. The waiting time starts when this rank has computed its last gradient.
-    /// It includes the time until the other ranks have computed theirs.
+    /// Computes gradients and reduces them. The reduction starts when this rank has computed its last gradient. It
+    /// includes the time until the other ranks have computed theirs.
     pub fn backward(&mut self, reducer: &Reducer<'_>, loss: &Tensor) -> Result<()> {
         let begin = Instant::now();
         reducer.backward(loss)?;
-        let computed = reducer.timeline().iter().map(|bucket| bucket.ready).max().unwrap_or_default();
-        self.for_ranks += begin.elapsed().saturating_sub(computed);
+        let took = begin.elapsed();
+        let computed =
+            reducer.timeline().iter().map(|bucket| bucket.ready).max().unwrap_or_default().min(took);
+        self.note(Phase::Backward, begin, computed);
+        self.note(Phase::Reduction, begin + computed, took - computed);
         Ok(())
     }
 
-    /// Measures a call that returns only when the slowest rank has made it.
-    pub fn wait<T>(&mut self, meet: impl FnOnce() -> Result<T>) -> Result<T> {
-        let begin = Instant::now();
-        let met = meet()?;
-        self.for_ranks += begin.elapsed();
-        Ok(met)
-    }
-
     /// The times of all ranks.
-    pub fn stop(self, ranks: &Ranks, waited_for_batches_s: f64) -> Result<Vec<RankTimes>> {
+    pub fn stop(self, ranks: &Ranks) -> Result<Vec<RankTimes>> {
         const PER_S: f64 = 1e6;
-        let for_ranks = match (ranks.world_size(), self.device) {
-            (1, _) => 0.0,
-            (_, Device::Cpu) => self.for_ranks.as_secs_f64(),
-            _ => -1.0,
-        };
-        let own = [self.begin.elapsed().as_secs_f64(), waited_for_batches_s, for_ranks];
-        let [seconds, for_batches, for_ranks] = own.map(|seconds| (seconds * PER_S) as i64);
-        let all = ranks.gather_i64(&[self.rows as i64, seconds, for_batches, for_ranks])?;
-        let times = all.chunks_exact(4).enumerate().map(|(rank, of_rank)| RankTimes {
-            rank,
-            rows: of_rank[0] as u64,
-            seconds: of_rank[1] as f64 / PER_S,
-            waited_for_batches_s: of_rank[2] as f64 / PER_S,
-            waited_for_ranks_s: (of_rank[3] >= 0).then(|| of_rank[3] as f64 / PER_S),
+        let micros = |duration: Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        let [seconds, rows, sent] = [micros(self.begin.elapsed()), self.rows as i64, self.sent_bytes as i64];
+        let mut own = vec![rows, sent, seconds];
+        own.extend(self.totals.map(micros));
+        let has_others = ranks.world_size() > 1;
+        // Calls of a GPU return before they are computed.
+        let is_profiled = self.device == Device::Cpu;
+        let times = ranks.gather_i64(&own)?;
+        let times = times.chunks_exact(own.len()).enumerate().map(|(rank, of_rank)| {
+            let (counts, durations) = of_rank.split_at(2);
+            let [seconds, loading_s, forward_s, backward_s, waiting_s, reduction_s, optimizer_s] =
+                std::array::from_fn(|at| durations[at] as f64 / PER_S);
+            let profile = Profile {
+                loading_s,
+                forward_s,
+                backward_s,
+                waiting_s,
+                reduction_s,
+                optimizer_s,
+                sent_bytes: counts[1] as u64,
+            };
+            let waited_for_ranks_s = match has_others {
+                true => is_profiled.then_some(waiting_s + reduction_s),
+                false => Some(0.0),
+            };
+            RankTimes {
+                rank,
+                rows: counts[0] as u64,
+                seconds,
+                waited_for_batches_s: loading_s,
+                waited_for_ranks_s,
+                profile: is_profiled.then_some(profile),
+            }
         });
         Ok(times.collect())
     }

@@ -25,7 +25,8 @@ use crate::ranks::Ranks;
 use crate::splits::Splits;
 use crate::step::InStep;
 use crate::throttle::Throttle;
-use crate::times::Stopwatch;
+use crate::times::{Phase, Stopwatch};
+use crate::trace::{self, Trace};
 
 /// A training in progress. A checkpoint has the same content.
 #[derive(Debug)]
@@ -68,6 +69,8 @@ pub enum Event<'a> {
         took: Duration,
         /// Part of the duration that was spent waiting for the loaders.
         waited: Duration,
+        /// The mean share of a batch of the step, by rank.
+        shares: &'a [Measured],
     },
     /// Batches are divided differently from a later batch on.
     Shares {
@@ -124,6 +127,8 @@ pub struct Options {
     pub test_every: bool,
     /// Computation of this rank relative to that of its gradients, at least 1.
     pub throttle: f64,
+    /// The steps whose phases are written to a file.
+    pub trace: Option<trace::Settings>,
 }
 
 fn inputs_of<'a>(splits: Splits<'a>, device: Device, device_bytes: u64) -> Inputs<'a> {
@@ -153,6 +158,7 @@ pub fn train(
     let alone = Ranks::Alone;
     let mut throttle = Throttle::new(options.throttle, recipe, &training.model, compute, &alone)?;
     let balancing = Balancing::begin(recipe, n_rows, &mut training.position, ranks);
+    let mut trace = options.trace.clone().map(Trace::new);
     while !training.position.has_ended {
         let loading = Loading {
             part: Part::Training,
@@ -169,16 +175,17 @@ pub fn train(
         };
         let mut loader = Loader::start(rows, loading)?;
         let mut began = Instant::now();
-        let mut waited_s = 0.0;
+        let mut waited_before = Duration::ZERO;
         let mut own_loss = 0.0;
         let mut stopwatch = Stopwatch::start(compute.device());
-        while let Some(batch) = loader.next() {
+        while let Some(batch) = stopwatch.measure(Phase::Loading, || loader.next()) {
             let batch = batch?;
             stopwatch.count(batch.rows.len(), work(&batch, compute));
             let step = InStep::of(recipe, n_rows, &training.position, batch.step, ranks);
             own_loss += gradients.add(recipe, &training.model, &inputs, &batch, step, &mut stopwatch)?;
             if let Some(throttle) = &mut throttle {
-                throttle.repeat(recipe, &training.model, &inputs, &batch, step)?;
+                let repeat = || throttle.repeat(recipe, &training.model, &inputs, &batch, step);
+                stopwatch.measure(Phase::Backward, repeat)?;
             }
             training.position.batch += 1;
             if !step.is_last_batch {
@@ -187,23 +194,30 @@ pub fn train(
 
             let asked = (hooks.asked)(&training.position);
             let n_touched = gradients.n_touched();
-            let measured = stopwatch.lap(loader.waited_s());
-            let agreed = stopwatch.wait(|| agree(ranks, own_loss, n_touched, asked, measured))?;
+            let measured = stopwatch.lap();
+            let agreed =
+                stopwatch.measure(Phase::Waiting, || agree(ranks, own_loss, n_touched, asked, measured))?;
             own_loss = 0.0;
             if !agreed.loss.is_finite() {
                 return Err(Error::Diverged { step: training.position.steps });
             }
             gradients.over_ranks(&agreed.n_touched, &mut stopwatch)?;
-            let mut tensors = gradients.tensors(&training.model);
-            let norm = recipe.clip.map(|most| clip(&mut tensors, most)).transpose()?;
             let rate = recipe.schedule.rate(training.position.steps);
-            let parameters = training.model.parameters().tensors();
-            training.optimizer.step(parameters, &mut tensors, rate, compute.team())?;
+            let Training { model, optimizer, .. } = &mut *training;
+            let norm = stopwatch.measure(Phase::Optimizer, || {
+                let mut tensors = gradients.tensors(model);
+                let norm = recipe.clip.map(|most| clip(&mut tensors, most)).transpose()?;
+                optimizer.step(model.parameters().tensors(), &mut tensors, rate, compute.team())?;
+                Ok::<_, Error>(norm)
+            })?;
             training.position.steps += 1;
             training.position.epoch_loss += agreed.loss;
 
-            let waited = loader.waited_s() - waited_s;
-            waited_s = loader.waited_s();
+            let spans = stopwatch.end_step();
+            if let Some(trace) = &mut trace {
+                trace.note(training.position.steps, spans, ranks)?;
+            }
+            let waited = stopwatch.total(Phase::Loading);
             (hooks.on_event)(&Event::Step {
                 position: &training.position,
                 loss: agreed.loss / step.rows as f64,
@@ -211,9 +225,10 @@ pub fn train(
                 norm,
                 rows: step.rows,
                 took: began.elapsed(),
-                waited: Duration::from_secs_f64(waited),
+                waited: waited - waited_before,
+                shares: &agreed.measured,
             });
-            began = Instant::now();
+            (began, waited_before) = (Instant::now(), waited);
             if let Some(decision) = balancing.note(&mut training.position, agreed.measured, &mut loader)? {
                 (hooks.on_event)(&Event::Shares { position: &training.position, decision: &decision });
             }
@@ -222,17 +237,19 @@ pub fn train(
                 Some(Asked::Checkpoint) => (hooks.save)(training)?,
                 Some(Asked::Stop) => {
                     (hooks.save)(training)?;
+                    trace.as_mut().map_or(Ok(()), |trace| trace.write(ranks))?;
                     return Ok(End::Stopped);
                 }
             }
         }
-        let times = stopwatch.stop(ranks, loader.waited_s())?;
+        let times = stopwatch.stop(ranks)?;
         drop(loader);
         end_epoch(recipe, splits, ranks, options, training, &times, hooks)?;
         if let Some(decision) = balancing.end_epoch(&mut training.position) {
             (hooks.on_event)(&Event::Shares { position: &training.position, decision: &decision });
         }
     }
+    trace.as_mut().map_or(Ok(()), |trace| trace.write(ranks))?;
     Ok(End::Complete)
 }
 

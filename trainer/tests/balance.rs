@@ -10,6 +10,7 @@ use balance::Reason;
 use command::{ended, plain, trainer};
 use fixtures::reviews;
 use runs::training::decisions;
+use serde_json::Value;
 use tempfile::TempDir;
 
 const BATCH: usize = 64;
@@ -50,6 +51,12 @@ impl World {
         assert_eq!(code, Some(78), "{told}");
         told.lines().last().unwrap().to_owned()
     }
+}
+
+fn lines(out: &Path, event: &str) -> Vec<Value> {
+    let metrics = fs::read_to_string(out.join("metrics.jsonl")).unwrap();
+    let lines = metrics.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.filter(|line| line["event"] == event).collect()
 }
 
 fn weights(out: &Path) -> Vec<u8> {
@@ -109,11 +116,8 @@ fn shares_follow_the_times_of_an_epoch() {
 fn the_loss_does_not_depend_on_shares() {
     let world = World::new();
     let of = |name, more: &[&str]| {
-        let metrics = fs::read_to_string(world.train(name, more).join("metrics.jsonl")).unwrap();
-        let epochs = metrics.lines().filter(|line| line.contains("\"event\":\"epoch\""));
-        let loss =
-            |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["loss"].as_f64().unwrap();
-        epochs.map(loss).collect::<Vec<_>>()
+        let epochs = lines(&world.train(name, more), "epoch");
+        epochs.iter().map(|epoch| epoch["loss"].as_f64().unwrap()).collect::<Vec<_>>()
     };
     let off = of("off", &["--balance=off"]);
     let on = of("on", &["--balance=dynamic", "--throttle=1,4"]);
@@ -130,4 +134,61 @@ fn a_replay_needs_a_training_with_decisions() {
     let told = world.refused(&["--balance=replay", "--decisions", off.to_str().unwrap()]);
     let expected = "expected a training folder with decisions of --balance dynamic or per-epoch";
     assert!(told.contains(expected), "{told}");
+}
+
+#[test]
+fn the_profile_and_the_trace_show_the_phases_of_each_rank() {
+    let world = World::new();
+    let trace = world.folder.path().join("trace.json");
+    let flags =
+        ["--throttle=1,4", "--log-steps=10", "--trace", trace.to_str().unwrap(), "--trace-steps=11-20"];
+    let out = world.train("profiled", &flags);
+
+    for epoch in lines(&out, "epoch") {
+        let [fast, slow] = [0, 1].map(|rank| epoch["ranks"][rank].clone());
+        let seconds = |of: &Value, name: &str| of["profile"][name].as_f64().unwrap();
+        assert!(seconds(&slow, "backward_s") > 2.0 * seconds(&fast, "backward_s"), "{epoch}");
+        for rank in [fast, slow] {
+            let phases = ["loading_s", "forward_s", "backward_s", "waiting_s", "reduction_s", "optimizer_s"];
+            let sum: f64 = phases.iter().map(|name| seconds(&rank, name)).sum();
+            assert!(sum <= rank["seconds"].as_f64().unwrap() + 1e-5, "{rank}");
+            assert!(phases[1..].iter().all(|name| seconds(&rank, name) > 0.0), "{rank}");
+            assert!(seconds(&rank, "sent_bytes") > 0.0);
+        }
+    }
+    let steps = lines(&out, "steps");
+    let last = &steps.last().unwrap()["shares"];
+    let computed = |rank: usize| last[rank]["computed_s"].as_f64().unwrap();
+    assert!(computed(1) > 2.0 * computed(0), "{last}");
+
+    let trace: Value = serde_json::from_str(&fs::read_to_string(&trace).unwrap()).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    for rank in 0..2 {
+        let of_rank = || events.iter().filter(move |event| event["pid"] == rank && event["ph"] == "X");
+        let named = |name: &str| of_rank().filter(|event| event["name"] == name).count();
+        for name in ["loading", "forward", "backward", "waiting", "reduction", "optimizer"] {
+            // The repeated computation of the slow rank is another backward phase.
+            let n = if rank == 1 && name == "backward" { 20 } else { 10 };
+            assert_eq!(named(name), n, "{name} of rank {rank}");
+        }
+        assert!(of_rank().all(|event| (11..=20).contains(&event["args"]["step"].as_u64().unwrap())));
+        // Phases of a rank follow one another.
+        let time = |event: &Value, name: &str| event[name].as_f64().unwrap();
+        let all: Vec<_> = of_rank().collect();
+        for pair in all.windows(2) {
+            assert!(time(pair[0], "ts") + time(pair[0], "dur") <= time(pair[1], "ts") + 1e-3, "{pair:?}");
+        }
+    }
+}
+
+#[test]
+fn a_trace_does_not_replace_a_file() {
+    let world = World::new();
+    let trace = world.folder.path().join("trace.json");
+    fs::write(&trace, "mine").unwrap();
+    let mut fit = trainer();
+    fit.args(world.arguments(&world.folder.path().join("refused"), &["--trace", trace.to_str().unwrap()]));
+    let (code, told) = ended(fit);
+    assert!(code != Some(0) && told.contains("trace.json"), "{code:?} {told}");
+    assert_eq!(fs::read_to_string(&trace).unwrap(), "mine");
 }

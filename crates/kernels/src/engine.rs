@@ -1,6 +1,7 @@
 //! Computes outputs and gradients of a model on several threads. Each thread processes its rows.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::dropout::Dropout;
 use crate::model::Model;
@@ -29,6 +30,17 @@ pub struct Engine {
     /// `[D, E]`
     embedding_gradients: Vec<f32>,
     workers: Vec<Worker>,
+    passes: Passes,
+}
+
+/// Durations of the parts of a call of [`Engine::train`]. Threads compute forward and backward passes at the same time;
+/// their common time is divided by their sums.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passes {
+    /// Projection of the distinct tokens, and the forward passes of the layers.
+    pub forward: Duration,
+    /// The head and its loss, the backward passes, and the sums of all threads.
+    pub backward: Duration,
 }
 
 /// State of one thread.
@@ -42,6 +54,8 @@ struct Worker {
     projection: ProjectionSums,
     losses: Vec<(usize, f64)>,
     outputs: Vec<(usize, Vec<f32>)>,
+    /// Time of its tiles in [`Engine::train`].
+    time: Duration,
 }
 
 impl Engine {
@@ -57,6 +71,7 @@ impl Engine {
             embedding_gradients: Vec::new(),
             workers: (0..team.n_threads()).map(|_| Worker::default()).collect(),
             team,
+            passes: Passes::default(),
         }
     }
 
@@ -89,25 +104,40 @@ impl Engine {
         loss: &Loss<'_>,
         gradients: &mut Parameters<&mut [f32]>,
     ) -> f64 {
+        let began = Instant::now();
         self.begin(weights, rows);
+        let projected_at = Instant::now();
         let n_distinct = self.distinct.ids.len();
         let Self { team, model, distinct, projected, workers, .. } = self;
         let processor = team.processor();
         team.each(workers.iter_mut().collect(), |worker| {
-            let Worker { tiles, tile, sums, losses, .. } = worker;
+            let Worker { tiles, tile, sums, losses, time, .. } = worker;
+            let began = Instant::now();
+            tile.forward_time = Duration::ZERO;
             sums.clear(model, n_distinct);
             losses.clear();
             for rows in tiles {
                 tile.begin(model, rows, |row| distinct.of_row(row), dropout.layers.is_some());
                 processor::train(processor, tile, model, projected, dropout, loss, sums, losses);
             }
+            *time = began.elapsed();
         });
+        let of_layers = projected_at.elapsed();
         self.project_back();
         self.add_to(gradients);
+        let sum = |of: fn(&Worker) -> Duration| self.workers.iter().map(of).sum::<Duration>().as_secs_f64();
+        let share = sum(|worker| worker.tile.forward_time) / sum(|worker| worker.time).max(f64::MIN_POSITIVE);
+        let forward = (projected_at - began) + of_layers.mul_f64(share.clamp(0.0, 1.0));
+        self.passes = Passes { forward, backward: began.elapsed().saturating_sub(forward) };
         let mut losses: Vec<_> =
             self.workers.iter().flat_map(|worker| worker.losses.iter().copied()).collect();
         losses.sort_unstable_by_key(|&(row, _)| row);
         losses.iter().map(|(_, loss)| loss).sum()
+    }
+
+    /// The durations of the last call of [`Engine::train`].
+    pub fn passes(&self) -> Passes {
+        self.passes
     }
 
     /// Distinct token ids of the last call's rows. After `train`, only their embeddings have gradients.

@@ -34,7 +34,7 @@ mod tile;
 mod tile_row;
 
 pub use dropout::{Dropout, Share};
-pub use engine::Engine;
+pub use engine::{Engine, Passes};
 pub use optimizer::{Adam, Sgd, adam, sgd};
 pub use team::Team;
 pub use vectors::Processor;

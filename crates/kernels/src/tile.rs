@@ -8,6 +8,8 @@
 //! Rows are sorted by length, the longest first. At each time step, the rows that still have tokens are
 //! therefore the first ones, and no mask is needed.
 
+use std::time::{Duration, Instant};
+
 use vectors::Vector;
 
 use crate::activation::{TANH, logistic, tanh};
@@ -50,6 +52,8 @@ pub(crate) struct Tile {
     pooled_gradient: Vec<f32>,
     /// For mean-max pooling: the slot of each unit's maximum.
     largest: Vec<usize>,
+    /// Time of the forward passes of [`train`].
+    pub(crate) forward_time: Duration,
 }
 
 /// A thread's gradient sums for one layer.
@@ -293,7 +297,9 @@ pub(crate) fn train<V: Vector>(
     sums: &mut Sums,
     losses: &mut Vec<(usize, f64)>,
 ) {
+    let began = Instant::now();
     tile.forward::<V>(model, projected, dropout);
+    tile.forward_time += began.elapsed();
     let width = model.pooled();
     room(&mut tile.pooled_gradient, tile.rows.len() * width);
     let gradients = tile.pooled_gradient.chunks_exact_mut(width);

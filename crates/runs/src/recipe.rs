@@ -138,6 +138,15 @@ pub enum Rule {
     Adam,
     /// Loshchilov & Hutter 2019: like Adam, but weight decay subtracts rate · decay · w from w directly.
     AdamW,
+    /// LARS (You et al. 2017, "Large Batch Training of Convolutional Networks"): SGD on λ (g + decay · w), with
+    /// λ = 0.001 ‖w‖ / (‖g‖ + decay ‖w‖) for matrices and 1 for biases.
+    Lars {
+        /// 0 means no momentum.
+        momentum: f64,
+    },
+    /// LAMB (You et al. 2020, "Large Batch Optimization for Deep Learning"): w -= rate · ‖w‖ / ‖u‖ · u for matrices, where
+    /// u is the change of Adam with ε = 1e-6 plus decay · w. Biases change by rate · u.
+    Lamb,
 }
 
 /// Numeric precision.

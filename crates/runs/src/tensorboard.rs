@@ -100,7 +100,7 @@ fn scalars(line: &Line) -> Vec<(String, f64)> {
                 add(&format!("rank_{rank}/share_rows"), *rows as f64);
             }
         }
-        Line::Steps { loss, rate, gradient_norm, reviews_per_s, waited_share, .. } => {
+        Line::Steps { loss, rate, gradient_norm, reviews_per_s, waited_share, shares, .. } => {
             add("training/loss", *loss);
             add("training/rate", *rate);
             if let Some(norm) = gradient_norm {
@@ -108,6 +108,10 @@ fn scalars(line: &Line) -> Vec<(String, f64)> {
             }
             add("speed/reviews_per_s", *reviews_per_s);
             add("speed/waited_share", *waited_share);
+            for (rank, share) in shares.iter().enumerate() {
+                add(&format!("rank_{rank}/share_computed_s"), share.computed_s);
+                add(&format!("rank_{rank}/share_rest_s"), share.rest_s);
+            }
         }
         Line::Epoch { loss, seconds, validation, test, ranks, .. } => {
             add("training/epoch_loss", *loss);
@@ -127,6 +131,12 @@ fn scalars(line: &Line) -> Vec<(String, f64)> {
                 add(&tag("waited_for_batches_share"), times.waited_for_batches_s / times.seconds);
                 if let Some(waited_s) = times.waited_for_ranks_s {
                     add(&tag("waited_for_ranks_share"), waited_s / times.seconds);
+                }
+                if let Some(profile) = &times.profile {
+                    for (phase, seconds) in profile.phases() {
+                        add(&tag(&format!("{phase}_share")), seconds / times.seconds);
+                    }
+                    add(&tag("sent_bytes"), profile.sent_bytes as f64);
                 }
             }
         }

@@ -51,8 +51,8 @@ pub use self::lines::Line;
 pub use self::replace::{NAMES, check_replaceable, clear, names};
 pub use self::scores::{read_scores, write_scores};
 pub use self::settings::{DatasetRecord, RunSettings, UnlabelledRecord};
-pub use self::times::RankTimes;
-pub use self::top::{TopNgrams, TopOfLabel, WeighedNgram};
+pub use self::times::{Profile, RankTimes, ShareTimes};
+pub use self::top::{OfManyLabels, TopNgrams, TopOfLabel, WeighedNgram};
 use crate::error::{Error, Result};
 use crate::json;
 

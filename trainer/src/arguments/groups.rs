@@ -1,5 +1,6 @@
 //! Flags that several commands share, in groups.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -11,7 +12,7 @@ use program::size::{parse_memory, parse_size};
 use runs::recipe::limits::{ACCUMULATE, BATCH, LAYERS, SIZE};
 use store::S3Options;
 
-use super::numbers::{at_least, at_least_one, factor, not_negative, positive, share, whole};
+use super::numbers::{at_least, at_least_one, factor, not_negative, positive, share, steps, whole};
 use super::{
     BalanceName, ComputeName, DecayName, DeviceName, LineFormat, OptimizerName, PrecisionName, RecipeName,
     RowWeightName,
@@ -142,15 +143,17 @@ pub struct Optimisation {
         help_heading = "Optimisation"
     )]
     pub decisions: Option<PathBuf>,
-    /// Optimizer: sgd, adam or adamw [default: adam]
+    /// Optimizer [default: adam]
     ///
-    /// sgd has momentum. adam adds weight decay to the gradient; adamw decouples it. The default with --recipe
+    /// One of sgd, adam, adamw, lars and lamb. sgd has momentum. adam adds weight decay to the gradient; adamw decouples it. lars and lamb are sgd and adamw for
+    /// batches of thousands of rows: the change of a matrix is proportional to its norm. The default with --recipe
     /// original is sgd.
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = "Optimisation")]
     pub optimizer: Option<OptimizerName>,
     /// Learning rate [default: 0.002; sgd: 0.1]
     ///
-    /// With --base-batch, it is the learning rate of that batch size. Also accepted as --lr and --learning-rate.
+    /// With lars, the default is 10, with lamb 0.01. With --base-batch, it is the learning rate of that batch size. Also
+    /// accepted as --lr and --learning-rate.
     #[arg(long, aliases = ["lr", "learning-rate"], value_name = "RATE", value_parser = positive, help_heading = "Optimisation")]
     pub rate: Option<f64>,
     /// Batch size at which --rate applies [default: the batch size]
@@ -347,6 +350,23 @@ pub struct TrainingFlags {
         help_heading = "Checkpoints and logs"
     )]
     pub log_steps: Option<u64>,
+    /// Write the phases of some steps to a new file, for Chrome's trace viewer
+    ///
+    /// One process of the viewer per rank: loading, forward, backward, waiting, reduction and optimizer. Open it with
+    /// chrome://tracing or ui.perfetto.dev. Not on GPUs.
+    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = "Checkpoints and logs")]
+    pub trace: Option<PathBuf>,
+    /// The steps of --trace, such as 100-150
+    #[arg(
+        long,
+        value_name = "FIRST-LAST",
+        default_value = "1-50",
+        value_parser = steps,
+        requires = "trace",
+        hide_short_help = true,
+        help_heading = "Checkpoints and logs"
+    )]
+    pub trace_steps: RangeInclusive<u64>,
     /// GPU memory for the tokens of all training rows
     ///
     /// If they need more, each batch is copied to the GPU. A size such as 512MiB or 4GiB; 0 copies every batch.

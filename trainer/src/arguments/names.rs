@@ -206,6 +206,10 @@ pub enum OptimizerName {
     Adam,
     /// Adam with decoupled weight decay.
     Adamw,
+    /// SGD for large batches.
+    Lars,
+    /// Adam for large batches.
+    Lamb,
 }
 
 /// `--balance`.

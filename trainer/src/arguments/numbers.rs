@@ -24,6 +24,15 @@ pub(super) fn at_least<T: TryFrom<u64>>(
     }
 }
 
+/// Parses the numbers of steps, from 1.
+pub(super) fn steps(text: &str) -> Result<RangeInclusive<u64>, String> {
+    let numbers =
+        text.split_once('-').and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
+    let steps = numbers.filter(|&(first, last): &(u64, u64)| 1 <= first && first <= last);
+    let (first, last) = steps.ok_or("expected the numbers of two steps, such as 100-150")?;
+    Ok(first..=last)
+}
+
 /// Parses a number from 0 to less than 1.
 pub(super) fn share(text: &str) -> Result<f64, String> {
     number(text, |value| (0.0..1.0).contains(&value), "from 0 to less than 1")

@@ -49,6 +49,8 @@ pub(super) fn ngrams(
     let foreign: Vec<&str> = foreign.iter().copied().filter(|flag| !shared.contains(flag)).collect();
     match given.first_of(&foreign) {
         None => Ok(is_of_ngrams.then_some(path)),
+        // What is not there has no family.
+        Some(_) if !path.exists() => model::folder_at(&path, "MODEL").map(Some),
         Some(flag) => Err(Error::OtherFamily { flag, model: model.to_string(), expected }),
     }
 }

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::tell::{is_quiet, tell};
 use crate::train::Event;
 use runs::tensorboard::EventFile;
-use runs::training::{FORMAT_VERSION, Line, METRICS, TENSORBOARD};
+use runs::training::{FORMAT_VERSION, Line, METRICS, ShareTimes, TENSORBOARD};
 use scoring::Metrics;
 
 /// Time between two lines on standard error, and between two lines of the file.
@@ -108,11 +108,36 @@ struct Window {
     steps: u64,
     loss: f64,
     waited: Duration,
+    /// By rank: sums over the steps of the rows of a share and of its computing time.
+    shares: Vec<(f64, f64)>,
 }
 
 impl Window {
     fn new() -> Self {
-        Self { begin: Instant::now(), rows: 0, steps: 0, loss: 0.0, waited: Duration::ZERO }
+        Self {
+            begin: Instant::now(),
+            rows: 0,
+            steps: 0,
+            loss: 0.0,
+            waited: Duration::ZERO,
+            shares: Vec::new(),
+        }
+    }
+
+    /// The mean shares, if there are several ranks.
+    fn shares(&self, took: Duration) -> Vec<ShareTimes> {
+        if self.shares.len() < 2 {
+            return Vec::new();
+        }
+        let n = self.steps as f64;
+        let of_step = took.as_secs_f64() / n;
+        let mean = self.shares.iter().map(|&(rows, computed)| (rows / n, computed / n));
+        mean.map(|(rows, computed_s)| ShareTimes {
+            rows,
+            computed_s,
+            rest_s: (of_step - computed_s).max(0.0),
+        })
+        .collect()
     }
 }
 
@@ -149,12 +174,17 @@ impl Progress {
     /// Shows and logs an event.
     pub fn note(&mut self, event: &Event<'_>) {
         match *event {
-            Event::Step { position, loss, rate, norm, rows, waited, .. } => {
+            Event::Step { position, loss, rate, norm, rows, waited, shares, .. } => {
                 self.epoch.last = Instant::now();
                 self.since.rows += rows;
                 self.since.steps += 1;
                 self.since.loss += loss;
                 self.since.waited += waited;
+                self.since.shares.resize(shares.len(), (0.0, 0.0));
+                for (sum, share) in self.since.shares.iter_mut().zip(shares) {
+                    sum.0 += share.rows as f64;
+                    sum.1 += share.nanoseconds as f64 / 1e9;
+                }
                 self.bar.set_position(position.steps);
                 let took = self.since.begin.elapsed();
                 let is_due =
@@ -179,6 +209,7 @@ impl Progress {
                     reviews_per_s: speed,
                     waited_share: self.since.waited.as_secs_f64() / took.as_secs_f64(),
                     elapsed_s: Some(self.log.begin.elapsed().as_secs_f64()),
+                    shares: self.since.shares(took),
                 });
                 self.since = Window::new();
             }

@@ -138,6 +138,8 @@ fn recipe(
             OptimizerName::Sgd => Rule::Sgd { momentum: arguments.momentum },
             OptimizerName::Adam => Rule::Adam,
             OptimizerName::Adamw => Rule::AdamW,
+            OptimizerName::Lars => Rule::Lars { momentum: arguments.momentum },
+            OptimizerName::Lamb => Rule::Lamb,
         },
         weight_decay: arguments.weight_decay,
         schedule,

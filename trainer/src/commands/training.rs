@@ -31,6 +31,7 @@ use crate::ranks::Ranks;
 use crate::remote;
 use crate::splits::Splits;
 use crate::tell::tell;
+use crate::trace;
 use crate::train::{End, Event, Hooks, Options, Training, train};
 
 /// This process as a rank of a training.
@@ -46,6 +47,18 @@ impl Session {
         let interrupts = Interrupts::listen().map_err(Error::Signals)?;
         let compute = device::choose(&training.running.computing, backend)?;
         let ranks = Ranks::join(compute.device())?;
+        if let Some(path) = &training.trace {
+            if compute.device() != Device::Cpu {
+                return Err(Error::Setting {
+                    setting: "--trace",
+                    found: format!("device {}", described(compute.device())),
+                    expected: "--device cpu; use PyTorch's profiler for GPUs".to_owned(),
+                });
+            }
+            // A process that replaces a killed one finds its file.
+            let restarts = c10d::Launch::from_env().map_or(0, |launch| launch.restarts);
+            ranks.told(|| if restarts == 0 { trace::check(path) } else { Ok(()) })?;
+        }
         Ok(Self { interrupts, compute, ranks })
     }
 
@@ -221,6 +234,7 @@ impl Job<'_> {
             device_bytes: flags.device_memory,
             loaders: usize::from(flags.running.loaders),
             test_every,
+            trace: flags.trace.clone().map(|path| trace::Settings { path, steps: flags.trace_steps.clone() }),
             throttle: flags.throttle.get(ranks.rank()).copied().unwrap_or(1.0),
         };
         let end = train(recipe, splits, ranks, &options, training, &mut hooks)?;

@@ -9,9 +9,14 @@ use std::ops::Range;
 use c10d::{ProcessGroup, ReduceOp};
 use tch::{Device, Kind, Tensor};
 
+use super::bytes_of;
 use crate::error::{Error, Result};
 use crate::ffi::{numbers, numbers_mut};
-use crate::times::Stopwatch;
+
+/// Bytes that a rank sends in a ring reduction.
+pub(super) fn in_ring(bytes: u64, world_size: usize) -> u64 {
+    2 * bytes * (world_size as u64 - 1) / world_size as u64
+}
 
 /// Gradients that kernels add to.
 pub(super) struct Sums {
@@ -61,23 +66,21 @@ impl Sums {
 
     /// Sums the gradients over all ranks. The result has identical bits on each rank. The number of touched words
     /// determines the method, and thereby the order of the sums: rows are added in rank order, while a ring
-    /// reduction has its own order.
-    pub(super) fn over_ranks(
-        &mut self,
-        group: &ProcessGroup,
-        n_touched: &[usize],
-        stopwatch: &mut Stopwatch,
-    ) -> Result<()> {
+    /// reduction has its own order. Returns the number of bytes that this rank sends.
+    pub(super) fn over_ranks(&mut self, group: &ProcessGroup, n_touched: &[usize]) -> Result<u64> {
+        let n_others = group.world_size() as u64 - 1;
         if self.are_rows_less(n_touched) {
             let packed = self.packed(most(n_touched))?;
-            let of_ranks = stopwatch.wait(|| Ok(group.all_gather(&packed)?))?;
+            let of_ranks = group.all_gather(&packed)?;
             let of_ranks = of_ranks.iter().map(numbers).collect::<Option<Vec<_>>>();
             self.add_up(&of_ranks.ok_or_else(not_plain)?, n_touched)?;
+            self.touched.clear();
+            Ok(n_others * bytes_of(&packed) as u64)
         } else {
-            stopwatch.wait(|| Ok(group.all_reduce(&mut self.all, ReduceOp::Sum)?))?;
+            group.all_reduce(&mut self.all, ReduceOp::Sum)?;
+            self.touched.clear();
+            Ok(in_ring(bytes_of(&self.all) as u64, group.world_size()))
         }
-        self.touched.clear();
-        Ok(())
     }
 
     /// Whether a rank receives less data if all ranks send their touched rows than in a ring reduction. In the ring,

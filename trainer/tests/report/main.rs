@@ -491,6 +491,7 @@ fn tensorboard_forgets_what_a_resumed_training_does_again() {
         reviews_per_s: 1.0,
         waited_share: 0.0,
         elapsed_s: None,
+        shares: Vec::new(),
     };
     let mut first = EventFile::create(folder.path(), 0).unwrap();
     (1..=5).for_each(|step| first.add(&steps(step, 1.0)).unwrap());

@@ -1,10 +1,12 @@
 //! Batches as a rank receives them.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::time::Instant;
 
 use batches::Error;
 use batches::{Order, ShareSchedule, Shares};
+use random::Random;
 
 use super::*;
 
@@ -92,6 +94,62 @@ fn ranks_cover_each_batch_if_shares_change_while_batches_are_made() {
             let first = decided.map_or(101, |at| 1 + at * 67 % 299);
             assert_eq!(shares[0].rows.len(), first.min(batch.rows.len()), "batch {step}");
         }
+    }
+}
+
+/// Sizes with this sum, some of them 0.
+fn random_sizes(random: &mut Random, batch_rows: usize, n_ranks: usize) -> Vec<usize> {
+    let mut cuts: Vec<usize> = (1..n_ranks).map(|_| random.below(batch_rows as u64 + 1) as usize).collect();
+    cuts.extend([0, batch_rows]);
+    cuts.sort_unstable();
+    cuts.windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
+
+/// A hundred random schedules, a thousand with PROVE=1: ranks whose shares change before and during an epoch have each
+/// row once.
+#[test]
+fn ranks_have_each_row_once_whatever_the_schedule() {
+    let n_schedules = if env::var_os("PROVE").is_some() { 1000 } else { 100 };
+    let (_folder, path) = dataset(400);
+    let rows = open(&path, 0, ALL);
+    for seed in 0..n_schedules {
+        let mut random = Random::of(&[25, seed]);
+        let (n_ranks, batch_rows) = (2 + random.below(5) as usize, 1 + random.below(60) as usize);
+        let ahead = 1 + random.below(4);
+        let n_steps = of_part(400, Part::Training).len().div_ceil(batch_rows) as u64;
+        let mut first = ShareSchedule::new(Shares::of(random_sizes(&mut random, batch_rows, n_ranks)));
+        let mut changes = BTreeMap::new();
+        for step in 1..n_steps {
+            match random.below(4) {
+                0 if changes.is_empty() => {
+                    first.change(step, Shares::of(random_sizes(&mut random, batch_rows, n_ranks)));
+                }
+                1 => drop(changes.insert(step, random_sizes(&mut random, batch_rows, n_ranks))),
+                _ => {}
+            }
+        }
+        let whole = batches(&rows, loading(batch_rows));
+        let ranks: Vec<Vec<Batch>> = (0..n_ranks)
+            .map(|rank| {
+                let dealing = Dealing::Shares { rank, world_size: n_ranks, schedule: first.clone() };
+                let loading = Loading { dealing, ahead: Some(ahead), ..loading(batch_rows) };
+                let mut loader = Loader::start(&rows, loading).unwrap();
+                let mut taken = Vec::new();
+                while let Some(batch) = loader.next() {
+                    let batch = batch.unwrap();
+                    if let Some(sizes) = changes.get(&batch.step) {
+                        loader.change(batch.step + 1 + ahead, Shares::of(sizes.clone()), batch_rows).unwrap();
+                    }
+                    taken.push(batch);
+                }
+                taken
+            })
+            .collect();
+        for (step, batch) in whole.iter().enumerate() {
+            let shares: Vec<u32> = ranks.iter().flat_map(|rank| rank[step].rows.clone()).collect();
+            assert_eq!(shares, batch.rows, "schedule {seed}, step {step}");
+        }
+        assert!(ranks.iter().all(|rank| rank.len() == whole.len()), "schedule {seed}");
     }
 }
 

@@ -1,7 +1,9 @@
 //! Throughput of the ranks, and how they spent their time.
 
-use super::{cell, columns, over_epoch_axis, over_steps, row_of, section, series, table};
-use crate::chart::{Chart, SHARE, Style, color};
+use runs::training::{RankTimes, ShareTimes};
+
+use super::{cell, columns, epochs_at, line_of, over_epoch_axis, over_steps, row_of, section, series, table};
+use crate::chart::{Chart, FROM_ZERO, SHARE, Series, Style, color};
 use crate::html::Html;
 use crate::numbers::{percent, short, whole};
 use crate::page::run_name;
@@ -21,11 +23,33 @@ pub fn speed(runs: &[Run], html: &mut Html) {
             let chart =
                 over_epoch_axis("Waiting for batches", "share of a step's time, of rank 0", percent, waits);
             Chart { from_zero: true, y_limits: SHARE, ..chart }.draw(html);
+            over_shares("Shares", "rows of a batch", runs, |share| share.rows, html);
+            over_shares("Computing", "seconds of a share", runs, |share| share.computed_s, html);
+            let note = "seconds of a batch besides computing: waiting, reduction, optimizer";
+            over_shares("Waiting and reduction", note, runs, |share| share.rest_s, html);
         });
         for (at, run) in runs.iter().enumerate() {
             by_rank(at, run, runs.len() > 1, html);
         }
     });
+}
+
+/// A line per rank of the runs with several ranks.
+fn over_shares(title: &str, note: &str, runs: &[Run], value: fn(&ShareTimes) -> f64, html: &mut Html) {
+    let mut lines = Vec::new();
+    for (at, run) in runs.iter().enumerate() {
+        let n_ranks = run.steps.iter().map(|line| line.shares.len()).max().unwrap_or(0);
+        for rank in 0..n_ranks {
+            let points = run
+                .steps
+                .iter()
+                .filter_map(|line| Some((epochs_at(run, line.step)?, value(line.shares.get(rank)?))));
+            let style = if rank == 0 { Style::Line } else { Style::Faint };
+            let (of, what) = (line_of(runs, run), format!("rank {rank}"));
+            lines.push(Series { run: at, of, what, style, points: points.collect() });
+        }
+    }
+    Chart { from_zero: true, y_limits: FROM_ZERO, ..over_epoch_axis(title, note, short, lines) }.draw(html);
 }
 
 fn by_rank(at: usize, run: &Run, with_name: bool, html: &mut Html) {
@@ -72,5 +96,27 @@ fn by_rank(at: usize, run: &Run, with_name: bool, html: &mut Html) {
     html.class("ul", &format!("legend {}", color(at)), |html| {
         html.markup("<li><i class=\"computes\"></i>computes</li><li><i class=\"for-batches\"></i>waits for batches</li>");
         html.markup("<li><i class=\"for-ranks\"></i>waits for other ranks, transfer included</li>");
+    });
+    phases(run, &ranks, html);
+}
+
+/// The phases of a step, by rank.
+fn phases(run: &Run, ranks: &[RankTimes], html: &mut Html) {
+    let profiled: Vec<_> = ranks.iter().filter_map(|times| Some((times, times.profile?))).collect();
+    let Some((_, first)) = profiled.first() else { return };
+    let heads = first.phases().map(|(name, _)| name);
+    table(&format!("Phases of {}", run.name), html, |html| {
+        columns(&[&["rank"], &heads[..], &["rest", "sent"]].concat(), html);
+        html.element("tbody", &[], |html| {
+            for (times, profile) in &profiled {
+                let seconds = times.seconds.max(1e-9);
+                row_of(&times.rank.to_string(), html, |html| {
+                    let shares = profile.phases().map(|(_, phase_s)| phase_s / seconds);
+                    shares.iter().for_each(|&share| cell(&percent(share.clamp(0.0, 1.0)), html));
+                    cell(&percent((1.0 - shares.iter().sum::<f64>()).clamp(0.0, 1.0)), html);
+                    cell(&format!("{} MB", short(profile.sent_bytes as f64 / 1e6)), html);
+                });
+            }
+        });
     });
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::RankTimes;
+use super::{RankTimes, ShareTimes};
 use balance::Decision;
 use scoring::Metrics;
 
@@ -44,6 +44,9 @@ pub enum Line {
         /// Seconds since this process started training.
         #[serde(default)]
         elapsed_s: Option<f64>,
+        /// The shares by rank, if there are several ranks.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        shares: Vec<ShareTimes>,
     },
     /// An epoch has ended.
     Epoch {

@@ -91,6 +91,8 @@ fn dimensions(fit: &Fit, passed: &Passed) -> Result<Vec<Dimension>> {
         OptimizerName::Adam | OptimizerName::Adamw => {
             &["0.0003", "0.0005", "0.001", "0.002", "0.003", "0.005", "0.01"]
         }
+        OptimizerName::Lars => &["1", "2", "5", "10", "20", "50"],
+        OptimizerName::Lamb => &["0.002", "0.005", "0.01", "0.02", "0.05"],
     };
     let other_pool = if pool.to_possible_value().is_some_and(|pool| pool.get_name() == "last") {
         "mean-max"

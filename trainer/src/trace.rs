@@ -1,0 +1,138 @@
+//! Writes the phases of some steps in the format of Chrome's trace viewer, for all ranks.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Write};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::ranks::Ranks;
+use crate::times::{Phase, Span};
+
+/// The steps that are written, and where.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// A new file.
+    pub path: PathBuf,
+    /// The steps, from 1.
+    pub steps: RangeInclusive<u64>,
+}
+
+/// Collects the phases of steps.
+#[derive(Debug)]
+pub(crate) struct Trace {
+    settings: Settings,
+    /// The end of the first exchange. All ranks leave it at almost the same time, so it aligns their clocks.
+    origin: Option<Instant>,
+    spans: Vec<(u64, Span)>,
+    is_written: bool,
+}
+
+/// A phase as ranks send it: step, number of the phase, and begin and duration in nanoseconds.
+type Sent = [i64; 4];
+
+/// An event of the trace viewer. Times are in microseconds.
+#[derive(Serialize)]
+struct Event {
+    name: &'static str,
+    cat: &'static str,
+    ph: &'static str,
+    pid: usize,
+    tid: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ts: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dur: Option<f64>,
+    args: serde_json::Value,
+}
+
+impl Trace {
+    pub fn new(settings: Settings) -> Self {
+        Self { settings, origin: None, spans: Vec::new(), is_written: false }
+    }
+
+    /// Notes the phases of a step. After the last step, all ranks gather them, and rank 0 writes the file.
+    pub fn note(&mut self, step: u64, spans: Vec<Span>, ranks: &Ranks) -> Result<()> {
+        if self.is_written || !self.settings.steps.contains(&step) {
+            return Ok(());
+        }
+        if self.origin.is_none() {
+            let exchange = spans.iter().find(|span| span.phase == Phase::Waiting);
+            self.origin = exchange.map(|span| span.begin + span.took);
+        }
+        self.spans.extend(spans.into_iter().map(|span| (step, span)));
+        if step < *self.settings.steps.end() { Ok(()) } else { self.write(ranks) }
+    }
+
+    /// Writes the file, if it is not written yet.
+    pub fn write(&mut self, ranks: &Ranks) -> Result<()> {
+        if std::mem::replace(&mut self.is_written, true) {
+            return Ok(());
+        }
+        let own: Vec<i64> = self.spans.iter().flat_map(|(step, span)| self.sent(*step, span)).collect();
+        // Ranks have different numbers of phases.
+        let lengths = ranks.gather_i64(&[own.len() as i64])?;
+        let all = ranks.gather_i64(&own)?;
+        if !ranks.is_first() {
+            return Ok(());
+        }
+        let mut rest = &all[..];
+        let of_ranks = lengths.iter().map(|&length| rest.split_off(..length as usize).unwrap_or_default());
+        let of_ranks: Vec<&[Sent]> = of_ranks.map(|of_rank| of_rank.as_chunks().0).collect();
+        let path = &self.settings.path;
+        write_events(path, &of_ranks).map_err(|source| Error::io(path, source))
+    }
+
+    fn sent(&self, step: u64, span: &Span) -> Sent {
+        let origin = self.origin.unwrap_or(span.begin);
+        let nanoseconds =
+            |duration: std::time::Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
+        let begin = match span.begin.checked_duration_since(origin) {
+            Some(after) => nanoseconds(after),
+            None => -nanoseconds(origin.duration_since(span.begin)),
+        };
+        [step as i64, span.phase as i64, begin, nanoseconds(span.took)]
+    }
+}
+
+/// Refuses a file that exists.
+///
+/// # Errors
+/// If there is a file, or the folder is not writable.
+pub fn check(path: &Path) -> Result<()> {
+    match OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(_) => std::fs::remove_file(path),
+        Err(source) => Err(source),
+    }
+    .map_err(|source| Error::io(path, source))
+}
+
+fn write_events(path: &Path, of_ranks: &[&[Sent]]) -> std::io::Result<()> {
+    let first = of_ranks.iter().flat_map(|of_rank| of_rank.iter()).map(|[_, _, begin, _]| *begin).min();
+    let micros = |nanoseconds: i64| Some(nanoseconds as f64 / 1e3);
+    let mut events = Vec::new();
+    for (pid, of_rank) in of_ranks.iter().enumerate() {
+        let args = serde_json::json!({ "name": format!("rank {pid}") });
+        events.push(Event { name: "process_name", cat: "", ph: "M", pid, tid: 0, ts: None, dur: None, args });
+        for &[step, phase, begin, took] in *of_rank {
+            let Some(phase) = Phase::ALL.get(phase as usize) else { continue };
+            events.push(Event {
+                name: phase.name(),
+                cat: "step",
+                ph: "X",
+                pid,
+                tid: 0,
+                ts: micros(begin - first.unwrap_or(0)),
+                dur: micros(took),
+                args: serde_json::json!({ "step": step }),
+            });
+        }
+    }
+    let mut file = BufWriter::new(File::create(path)?);
+    serde_json::to_writer(&mut file, &serde_json::json!({ "traceEvents": events }))?;
+    writeln!(file)?;
+    file.into_inner()?.sync_all()
+}
