@@ -45,6 +45,7 @@ build demo hadoop-demo bench hadoop-bench dist: export SENTIMILL_COMMIT := $(she
 build: ## build the programs into target/release/
 	@bootstrap/laptop.sh build $(TORCH_SET)
 	cargo build --release $(LOCKED) $(WORKSPACE) --bins --example demo-corpus
+	$(if $(TORCH_SET),tests/programs.sh $(TARGET)/release release trainer)
 	$(EXCLUDED)
 
 demo: build ## run all stages on 20,000 synthetic reviews

@@ -1,6 +1,7 @@
 """Two ranks of `trainer ngrams` in two network namespaces, beside one process: times, CPU time and bytes.
 
 usage: ranks.py TRAINER TRAIN.txt TEST.txt [--generated DOCUMENTS] [--runs N] [--rates none,1gbit,100mbit]
+                [--models linear,fasttext] [--round-texts N]
 
 Lines have fastText's format. Each rank has one thread and a namespace of its own; a pair of virtual interfaces connects
 the namespaces, and tc limits its rate. It needs the rights to create namespaces. With --generated, TRAIN.txt and
@@ -86,12 +87,12 @@ def run(commands: list[list[str]], environments: list[dict[str, str]]) -> dict:
     return {**summary, "took_s": took, "cpu_s": cpu}
 
 
-def measure(trainer: str, train: str, test: str, model: str, rate: str | None) -> dict:
+def measure(trainer: str, train: str, test: str, flags: list[str], rate: str | None) -> dict:
     """One process, or two ranks with a link of this rate."""
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "out")
         command = [trainer, "ngrams", "--input", train, "--test", test, "--format", "fasttext", "--out", out]
-        command += [*MODELS[model], "--threads", "1", "--json", "--quiet"]
+        command += [*flags, "--threads", "1", "--json", "--quiet"]
         if rate is None:
             return run([command], [{}])
         make_spaces(rate)
@@ -109,6 +110,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--rates", default="none,1gbit,100mbit")
     parser.add_argument("--models", default="linear,fasttext")
+    parser.add_argument("--round-texts", default="2500")
     arguments = parser.parse_args()
     if arguments.generated:
         write_generated(arguments.train, arguments.generated, 2)
@@ -124,7 +126,8 @@ def main() -> None:
             runs = {kind: [] for kind in kinds}
             for _ in range(arguments.runs):
                 for kind in kinds:
-                    found = measure(arguments.trainer, arguments.train, arguments.test, model, kind)
+                    flags = [*MODELS[model], "--round-texts", arguments.round_texts]
+                    found = measure(arguments.trainer, arguments.train, arguments.test, flags, kind)
                     runs[kind].append(found)
             alone = statistics.median(one["seconds"]["training"] for one in runs[None])
             for kind, found in runs.items():

@@ -1,0 +1,172 @@
+"""Ranks of unequal speed with and without `--balance`, beside the ideal.
+
+usage: balance.py TRAINER DATASET.h5 QUOTAS [--runs N] [--epochs N] [--batch N] [--modes off,dynamic,per-epoch]
+                  [--halve RANK@SECONDS] [-- FLAG ...]
+  TRAINER  the program
+  QUOTAS   percent of a core of each rank, such as 100,55.9
+  FLAG     flags of `trainer fit`
+
+Each rank has one thread and a control group with this quota of CPU time. The ideal is the sum of the rows per second of
+each rank alone under its quota. All jobs run in turn. The table has medians over the runs, of all epochs from their first
+step. With --halve, the quota of a rank is halved after some seconds, and the table has the steps until the rows per
+second are within 5 percent of the new ideal. Requires the right to make control groups, version 1 or 2.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+PERIOD_US = 5_000
+V1, V2 = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
+LOG_STEPS = "10"
+
+
+class Group:
+    """A control group with a quota of CPU time."""
+
+    def __init__(self, name: str, percent: float):
+        self.is_v1 = (V1 / "cpu.cfs_quota_us").exists()
+        self.folder = (V1 if self.is_v1 else V2) / f"sentimill-{os.getpid()}-{name}"
+        self.folder.mkdir()
+        self.limit(percent)
+
+    def limit(self, percent: float) -> None:
+        quota = round(PERIOD_US * percent / 100)
+        if self.is_v1:
+            (self.folder / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+            (self.folder / "cpu.cfs_quota_us").write_text(str(quota))
+        else:
+            (self.folder / "cpu.max").write_text(f"{quota} {PERIOD_US}")
+
+    def enter(self) -> None:
+        (self.folder / "cgroup.procs").write_text(str(os.getpid()))
+
+    def delete(self) -> None:
+        self.folder.rmdir()
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def run(arguments, groups: list[Group], flags: list[str], halve=None) -> dict:
+    """Trains with one rank per group. Returns rows per second over all epochs, and the lines of the metrics."""
+    folder = Path(tempfile.mkdtemp())
+    command = [arguments.trainer, "fit", arguments.dataset, "--out", str(folder / "out"), "--epochs", str(arguments.epochs)]
+    command += ["--batch", str(arguments.batch), "--validation-fraction", "0", "--test-fraction", "0", "--device", "cpu"]
+    command += ["--log-steps", LOG_STEPS, "--quiet", *flags, *arguments.flags]
+    shared = {**os.environ, "OMP_NUM_THREADS": "1"}
+    shared |= {"WORLD_SIZE": str(len(groups)), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    ranks = [
+        subprocess.Popen(
+            command, env={**shared, "RANK": str(rank)}, preexec_fn=group.enter, stderr=subprocess.PIPE, text=True
+        )
+        for rank, group in enumerate(groups)
+    ]
+    halved_at = []
+    if halve:
+        rank, seconds, percent = halve
+
+        def later() -> None:
+            metrics = folder / "out" / "metrics.jsonl"
+            while not (metrics.exists() and '"steps"' in metrics.read_text()):
+                time.sleep(0.01)
+            time.sleep(seconds)
+            lines = metrics.read_text().splitlines()
+            groups[rank].limit(percent)
+            halved_at.append(json.loads(lines[-1])["step"])
+
+        threading.Thread(target=later, daemon=True).start()
+    told = [rank.communicate()[1] for rank in ranks]
+    for rank, said in zip(ranks, told):
+        if rank.returncode:
+            sys.exit(f"exit code {rank.returncode}: {said}")
+    lines = [json.loads(line) for line in (folder / "out" / "metrics.jsonl").read_text().splitlines()]
+    shutil.rmtree(folder)
+    epochs = [line for line in lines if line["event"] == "epoch"]
+    rows = sum(rank["rows"] for epoch in epochs for rank in epoch["ranks"])
+    speed = rows / sum(epoch["seconds"] for epoch in epochs)
+    return {"speed": speed, "steps": epochs[-1]["step"], "lines": lines, "halved_at": halved_at}
+
+
+def reaction(result: dict, ideal: float) -> str:
+    """The steps from the change of the quota until rows per second are within 5 % of the ideal."""
+    if not result["halved_at"]:
+        return "ended before the change"
+    changed = result["halved_at"][0]
+    for line in result["lines"]:
+        if line["event"] == "steps" and line["step"] > changed + int(LOG_STEPS) and line["reviews_per_s"] >= 0.95 * ideal:
+            return f"{line['step'] - changed}"
+    return "never"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("trainer")
+    parser.add_argument("dataset")
+    parser.add_argument("quotas")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--modes", default="off,dynamic,per-epoch")
+    parser.add_argument("--halve")
+    own, flags = sys.argv[1:], []
+    if "--" in own:
+        own, flags = own[: own.index("--")], own[own.index("--") + 1 :]
+    arguments = parser.parse_args(own)
+    arguments.flags = flags
+    quotas = [float(quota) for quota in arguments.quotas.split(",")]
+    groups = [Group(str(rank), quota) for rank, quota in enumerate(quotas)]
+    halve = None
+    if arguments.halve:
+        rank, seconds = arguments.halve.split("@")
+        halve = (int(rank), float(seconds), quotas[int(rank)] / 2)
+    modes = arguments.modes.split(",")
+    alone: list[list[float]] = [[] for _ in groups]
+    slower: list[float] = []
+    found: dict[str, list[dict]] = {mode: [] for mode in modes}
+    try:
+        for _ in range(arguments.runs):
+            for rank, group in enumerate(groups):
+                alone[rank].append(run(arguments, [group], [])["speed"])
+            if halve:
+                groups[halve[0]].limit(halve[2])
+                slower.append(run(arguments, [groups[halve[0]]], [])["speed"])
+            for mode in modes:
+                for group, quota in zip(groups, quotas):
+                    group.limit(quota)
+                found[mode].append(run(arguments, groups, ["--balance", mode], halve))
+            for group, quota in zip(groups, quotas):
+                group.limit(quota)
+    finally:
+        for group in groups:
+            group.delete()
+    speeds = [statistics.median(of_rank) for of_rank in alone]
+    ideal = sum(speeds)
+    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; each rank alone: "
+          + ", ".join(f"{speed:.0f}" for speed in speeds) + f" rows/s; ideal {ideal:.0f} rows/s")
+    new_ideal = ideal - speeds[halve[0]] + statistics.median(slower) if halve else None
+    print("| balance | steps | rows/s | of the ideal |" + (f" steps to 95 % of {new_ideal:.0f} |" if halve else ""))
+    print("|---|---|---|---|" + ("---|" if halve else ""))
+    for mode, results in found.items():
+        all_speeds = [result["speed"] for result in results]
+        speed = statistics.median(all_speeds)
+        line = f"| {mode} | {results[0]['steps']} | {speed:.0f} ({min(all_speeds):.0f}–{max(all_speeds):.0f})"
+        line += f" | {100 * speed / ideal:.1f} % |"
+        if halve:
+            line += " " + ", ".join(reaction(result, new_ideal) for result in results) + " |"
+        print(line)
+
+
+main()
