@@ -1,7 +1,7 @@
 """Ranks of unequal speed with and without `--balance`, beside the ideal.
 
-usage: balance.py TRAINER DATASET.h5 QUOTAS [--runs N] [--epochs N] [--batch N] [--modes off,dynamic,per-epoch]
-                  [--halve RANK@SECONDS] [-- FLAG ...]
+usage: balance.py TRAINER DATASET.h5 QUOTAS [--runs N] [--epochs N] [--epochs-alone N] [--batch N]
+                  [--modes off,dynamic,per-epoch] [--halve RANK@SECONDS] [-- FLAG ...]
   TRAINER  the program
   QUOTAS   percent of a core of each rank, such as 100,55.9
   FLAG     flags of `trainer fit`
@@ -60,10 +60,10 @@ def free_port() -> int:
         return listener.getsockname()[1]
 
 
-def run(arguments, groups: list[Group], flags: list[str], halve=None) -> dict:
+def run(arguments, groups: list[Group], epochs: int, flags: list[str], halve=None) -> dict:
     """Trains with one rank per group. Returns rows per second over all epochs, and the lines of the metrics."""
     folder = Path(tempfile.mkdtemp())
-    command = [arguments.trainer, "fit", arguments.dataset, "--out", str(folder / "out"), "--epochs", str(arguments.epochs)]
+    command = [arguments.trainer, "fit", arguments.dataset, "--out", str(folder / "out"), "--epochs", str(epochs)]
     command += ["--batch", str(arguments.batch), "--validation-fraction", "0", "--test-fraction", "0", "--device", "cpu"]
     command += ["--log-steps", LOG_STEPS, "--quiet", *flags, *arguments.flags]
     shared = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -118,6 +118,7 @@ def main() -> None:
     parser.add_argument("quotas")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--epochs-alone", type=int, default=1)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--modes", default="off,dynamic,per-epoch")
     parser.add_argument("--halve")
@@ -139,14 +140,14 @@ def main() -> None:
     try:
         for _ in range(arguments.runs):
             for rank, group in enumerate(groups):
-                alone[rank].append(run(arguments, [group], [])["speed"])
+                alone[rank].append(run(arguments, [group], arguments.epochs_alone, [])["speed"])
             if halve:
                 groups[halve[0]].limit(halve[2])
-                slower.append(run(arguments, [groups[halve[0]]], [])["speed"])
+                slower.append(run(arguments, [groups[halve[0]]], arguments.epochs_alone, [])["speed"])
             for mode in modes:
                 for group, quota in zip(groups, quotas):
                     group.limit(quota)
-                found[mode].append(run(arguments, groups, ["--balance", mode], halve))
+                found[mode].append(run(arguments, groups, arguments.epochs, ["--balance", mode], halve))
             for group, quota in zip(groups, quotas):
                 group.limit(quota)
     finally:

@@ -56,20 +56,26 @@ impl Balancing {
     }
 
     /// Notes the measurements of a step, whose last batch is the one before `position`, and changes the loader's shares.
+    /// `failed` has, by rank, the work of a share that did not fit into memory.
     pub fn note(
         &self,
         position: &mut Position,
         measured: Vec<Measured>,
+        failed: &[Option<u64>],
         loader: &mut Loader,
-    ) -> Result<Option<Decision>> {
+    ) -> Result<Vec<Decision>> {
         let first = self.number(position, 0);
         let last = (first + position.batch).saturating_sub(1);
-        let Some(balancer) = &mut position.balancer else { return Ok(None) };
-        let Some(decision) = balancer.note(last, measured).cloned() else { return Ok(None) };
-        if decision.from_step - first < self.n_batches {
+        let Some(balancer) = &mut position.balancer else { return Ok(Vec::new()) };
+        let mut decisions: Vec<Decision> = balancer.note(last, measured).cloned().into_iter().collect();
+        for (rank, &work) in failed.iter().enumerate() {
+            let decision = work.and_then(|work| balancer.out_of_memory(last, rank, work));
+            decisions.extend(decision.cloned());
+        }
+        for decision in decisions.iter().filter(|decision| decision.from_step - first < self.n_batches) {
             loader.change(decision.from_step - first, Shares::of(decision.sizes.clone()), self.batch_rows)?;
         }
-        Ok(Some(decision))
+        Ok(decisions)
     }
 
     /// Notes the end of an epoch, after `position` has moved to the next one.

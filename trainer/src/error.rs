@@ -227,6 +227,16 @@ pub enum Error {
     /// PyTorch failed.
     #[error("PyTorch: {}", first_line(.0))]
     Torch(#[from] tch::TchError),
+    /// The gradients of one text do not fit into memory.
+    #[error(
+        "one text of {longest} tokens does not fit into memory: {detail}; use a smaller --hidden or --embedding"
+    )]
+    OutOfMemory {
+        /// Its number of tokens.
+        longest: usize,
+        /// The error of PyTorch.
+        detail: String,
+    },
     /// The executable with libtorch could not be started.
     #[error("{}: cannot be started, expected the executable that is installed with trainer; copy it into the same folder", path.display())]
     NoTorch {
@@ -252,7 +262,7 @@ impl Error {
             }
             Self::Dataset(error) => error.exit(),
             Self::Batches(error) => error.exit(),
-            Self::Setting { .. } | Self::Diverged { .. } => Exit::Settings,
+            Self::Setting { .. } | Self::Diverged { .. } | Self::OutOfMemory { .. } => Exit::Settings,
             Self::Ngrams(error) => of_ngrams(error),
             Self::Texts(error) => error.exit(),
             Self::NgramFiles(error) => error.exit(),

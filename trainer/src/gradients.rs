@@ -1,5 +1,6 @@
 //! The gradients of a step, summed over its batches and over all ranks, computed by kernels or by PyTorch.
 
+mod parts;
 mod sums;
 
 use std::time::Instant;
@@ -10,6 +11,7 @@ use kernels::Engine;
 use runs::recipe::Recipe;
 use tch::Tensor;
 
+use self::parts::{Memory, add, loss_with};
 use self::sums::{Sums, in_ring};
 use crate::compute::Compute;
 use crate::error::{Error, Result};
@@ -35,6 +37,7 @@ enum Way<'r> {
     /// backward pass.
     PyTorch {
         reducer: Option<Reducer<'r>>,
+        memory: Memory,
     },
 }
 
@@ -50,7 +53,7 @@ impl<'r> Gradients<'r> {
             None => {
                 let reducer =
                     ranks.group().map(|group| Reducer::new(group, parameters, ReducerOptions::default()));
-                Way::PyTorch { reducer: reducer.transpose()? }
+                Way::PyTorch { reducer: reducer.transpose()?, memory: Memory::default() }
             }
         };
         Ok(Self { ranks, way })
@@ -91,19 +94,49 @@ impl<'r> Gradients<'r> {
                 }
                 Ok(loss)
             }
-            Way::PyTorch { reducer } => {
-                let share = || share_loss(recipe, model, inputs, batch, step);
-                let loss = stopwatch.measure(Phase::Forward, share)?;
-                match reducer {
-                    Some(reducer) if step.is_last_batch => {
-                        stopwatch.backward(reducer, &loss.of_step)?;
-                        let bytes: usize = model.parameters().tensors().iter().map(bytes_of).sum();
-                        stopwatch.count_sent(in_ring(bytes as u64, self.ranks.world_size()));
-                    }
-                    _ => stopwatch.measure(Phase::Backward, || loss.of_step.f_backward())?,
+            Way::PyTorch { reducer, memory } => {
+                let parameters = model.parameters().tensors();
+                let exchanged = reducer.as_ref().filter(|_| step.is_last_batch);
+                let sent: usize = parameters.iter().map(bytes_of).sum();
+                let sent = in_ring(sent as u64, self.ranks.world_size());
+                // While gradients are exchanged during the backward pass, the share cannot be computed again in parts.
+                if let Some(reducer) = exchanged
+                    && (batch.rows.is_empty() || memory.is_sufficient_for(batch))
+                {
+                    let share = || share_loss(recipe, model, inputs, batch, step);
+                    let loss = stopwatch.measure(Phase::Forward, share)?;
+                    stopwatch.backward(reducer, &loss.of_step)?;
+                    stopwatch.count_sent(sent);
+                    return Ok(loss.sum);
                 }
-                Ok(loss.sum)
+                let mut sum = 0.0;
+                let gradients = memory.gradients(batch, |part, number| {
+                    let step = InStep { generator: step.generator.wrapping_add(number), ..step };
+                    let share = || share_loss(recipe, model, inputs, part, step);
+                    let loss = stopwatch.measure(Phase::Forward, share)?;
+                    let backward = || Tensor::f_run_backward(&[&loss.of_step], parameters, false, false);
+                    let gradients = stopwatch.measure(Phase::Backward, backward)?;
+                    sum += loss.sum;
+                    Ok(gradients)
+                })?;
+                match exchanged {
+                    Some(reducer) => {
+                        stopwatch.backward(reducer, &loss_with(parameters, &gradients)?)?;
+                        stopwatch.count_sent(sent);
+                    }
+                    None if batch.rows.is_empty() => {}
+                    None => stopwatch.measure(Phase::Backward, || accumulate(parameters, &gradients))?,
+                }
+                Ok(sum)
             }
+        }
+    }
+
+    /// Work of the smallest share that did not fit into memory since the last call.
+    pub(crate) fn take_failed(&mut self) -> Option<u64> {
+        match &mut self.way {
+            Way::Kernels { .. } => None,
+            Way::PyTorch { memory, .. } => memory.take_failed(),
         }
     }
 
@@ -133,6 +166,16 @@ impl<'r> Gradients<'r> {
             Way::PyTorch { .. } => model.parameters().gradients(),
         }
     }
+}
+
+/// Adds gradients to those of the parameters.
+fn accumulate(parameters: &[Tensor], gradients: &[Tensor]) -> Result<()> {
+    let mut sums: Vec<Tensor> = parameters.iter().map(Tensor::grad).collect();
+    if sums.iter().all(Tensor::defined) {
+        return add(&mut sums, gradients);
+    }
+    // Before the first step.
+    Ok(loss_with(parameters, gradients)?.f_backward()?)
 }
 
 fn bytes_of(tensor: &Tensor) -> usize {

@@ -73,18 +73,7 @@ fn last_rows(batch: &Batch, share: f64) -> Batch {
         first -= 1;
         sum += batch.lengths[first];
     }
-    Batch {
-        step: batch.step,
-        n_rows_global: batch.n_rows_global,
-        first_row: batch.first_row + first,
-        rows: batch.rows[first..].to_vec(),
-        lengths: batch.lengths[first..].to_vec(),
-        longest: batch.longest,
-        tokens: batch.tokens[first * batch.longest..].to_vec(),
-        labels: batch.labels[first..].to_vec(),
-        ratings: batch.ratings[first..].to_vec(),
-        weights: batch.weights[first..].to_vec(),
-    }
+    batch.part(first..batch.rows.len())
 }
 
 #[cfg(test)]

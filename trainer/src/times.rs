@@ -159,9 +159,10 @@ impl Stopwatch {
     pub fn backward(&mut self, reducer: &Reducer<'_>, loss: &Tensor) -> Result<()> {
         let begin = Instant::now();
         reducer.backward(loss)?;
+        // On a GPU, this waits until it has computed the gradients.
+        let timeline = reducer.timeline();
         let took = begin.elapsed();
-        let computed =
-            reducer.timeline().iter().map(|bucket| bucket.ready).max().unwrap_or_default().min(took);
+        let computed = timeline.iter().map(|bucket| bucket.ready).max().unwrap_or_default().min(took);
         self.note(Phase::Backward, begin, computed);
         self.note(Phase::Reduction, begin + computed, took - computed);
         Ok(())
@@ -175,8 +176,8 @@ impl Stopwatch {
         let mut own = vec![rows, sent, seconds];
         own.extend(self.totals.map(micros));
         let has_others = ranks.world_size() > 1;
-        // Calls of a GPU return before they are computed.
-        let is_profiled = self.device == Device::Cpu;
+        // Calls of a GPU return before they are computed. Ranks wait for them in each step.
+        let is_profiled = self.device == Device::Cpu || has_others;
         let times = ranks.gather_i64(&own)?;
         let times = times.chunks_exact(own.len()).enumerate().map(|(rank, of_rank)| {
             let (counts, durations) = of_rank.split_at(2);
@@ -191,10 +192,7 @@ impl Stopwatch {
                 optimizer_s,
                 sent_bytes: counts[1] as u64,
             };
-            let waited_for_ranks_s = match has_others {
-                true => is_profiled.then_some(waiting_s + reduction_s),
-                false => Some(0.0),
-            };
+            let waited_for_ranks_s = Some(if has_others { waiting_s + reduction_s } else { 0.0 });
             RankTimes {
                 rank,
                 rows: counts[0] as u64,

@@ -194,9 +194,14 @@ pub fn train(
 
             let asked = (hooks.asked)(&training.position);
             let n_touched = gradients.n_touched();
-            let measured = stopwatch.lap();
-            let agreed =
-                stopwatch.measure(Phase::Waiting, || agree(ranks, own_loss, n_touched, asked, measured))?;
+            let own = Own {
+                loss: own_loss,
+                n_touched,
+                asked,
+                measured: stopwatch.lap(),
+                failed: gradients.take_failed(),
+            };
+            let agreed = stopwatch.measure(Phase::Waiting, || agree(ranks, &own))?;
             own_loss = 0.0;
             if !agreed.loss.is_finite() {
                 return Err(Error::Diverged { step: training.position.steps });
@@ -229,7 +234,9 @@ pub fn train(
                 shares: &agreed.measured,
             });
             (began, waited_before) = (Instant::now(), waited);
-            if let Some(decision) = balancing.note(&mut training.position, agreed.measured, &mut loader)? {
+            for decision in
+                balancing.note(&mut training.position, agreed.measured, &agreed.failed, &mut loader)?
+            {
                 (hooks.on_event)(&Event::Shares { position: &training.position, decision: &decision });
             }
             match agreed.asked {
@@ -253,6 +260,18 @@ pub fn train(
     Ok(End::Complete)
 }
 
+/// What a rank tells the others in a step.
+struct Own {
+    /// Weighted sum of the losses of its share.
+    loss: f64,
+    /// Number of words with gradients.
+    n_touched: usize,
+    asked: Option<Asked>,
+    measured: Measured,
+    /// Work of a share that did not fit into memory.
+    failed: Option<u64>,
+}
+
 /// Values that are equal on all ranks after a step.
 struct Agreed {
     /// Weighted sum of the step's losses.
@@ -262,6 +281,8 @@ struct Agreed {
     n_touched: Vec<usize>,
     /// The time of each rank.
     measured: Vec<Measured>,
+    /// Work of a share that did not fit into memory, by rank.
+    failed: Vec<Option<u64>>,
 }
 
 /// What the compute time of a share grows with: its tokens, or with PyTorch its tokens and padding.
@@ -272,25 +293,23 @@ fn work(batch: &Batch, compute: &Compute) -> u64 {
     }
 }
 
-/// A small exchange among the ranks: losses, words with gradients, and requests.
-fn agree(
-    ranks: &Ranks,
-    own_loss: f64,
-    n_touched: usize,
-    asked: Option<Asked>,
-    measured: Measured,
-) -> Result<Agreed> {
-    let asked_for = |what| f64::from(u8::from(asked == Some(what)));
+/// A small exchange among the ranks: losses, words with gradients, times and requests.
+fn agree(ranks: &Ranks, own: &Own) -> Result<Agreed> {
+    let asked_for = |what| f64::from(u8::from(own.asked == Some(what)));
     // Integers below 2^53 are exact: more than a hundred days in nanoseconds.
-    let Measured { rows, work, nanoseconds } = measured;
-    let measured = [rows as f64, work as f64, nanoseconds as f64];
-    let asked = [asked_for(Asked::Stop), asked_for(Asked::Checkpoint)];
-    let own = [own_loss, n_touched as f64, asked[0], asked[1], measured[0], measured[1], measured[2]];
-    let mut agreed = Agreed { loss: 0.0, asked: None, n_touched: Vec::new(), measured: Vec::new() };
+    let Measured { rows, work, nanoseconds } = own.measured;
+    let [n_touched, rows] = [own.n_touched, rows].map(|number| number as f64);
+    let [work, nanoseconds, failed] =
+        [work, nanoseconds, own.failed.unwrap_or(0)].map(|number| number as f64);
+    let [stop, checkpoint] = [Asked::Stop, Asked::Checkpoint].map(asked_for);
+    let own = [own.loss, n_touched, stop, checkpoint, rows, work, nanoseconds, failed];
+    let mut agreed =
+        Agreed { loss: 0.0, asked: None, n_touched: Vec::new(), measured: Vec::new(), failed: Vec::new() };
     // Summed in rank order, so that all ranks get identical bits.
-    for [loss, n_touched, stop, checkpoint, rows, work, nanoseconds] in ranks.gather_f64(own)? {
-        let [work, nanoseconds] = [work, nanoseconds].map(|number| number as u64);
+    for [loss, n_touched, stop, checkpoint, rows, work, nanoseconds, failed] in ranks.gather_f64(own)? {
+        let [work, nanoseconds, failed] = [work, nanoseconds, failed].map(|number| number as u64);
         agreed.measured.push(Measured { rows: rows as usize, work, nanoseconds });
+        agreed.failed.push(Some(failed).filter(|&failed| failed > 0));
         agreed.loss += loss;
         agreed.n_touched.push(n_touched as usize);
         if stop > 0.0 {

@@ -5,10 +5,12 @@ mod command;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use balance::Reason;
 use command::{ended, plain, trainer};
 use fixtures::reviews;
+use ranks::{Rank, free_port, placed};
 use runs::training::decisions;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -29,8 +31,12 @@ impl World {
     fn arguments<'a>(&'a self, out: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
         let sizes =
             ["--embedding=32", "--hidden=32", "--linear=8", "--epochs=3", "--batch=64", "--rate=0.01"];
+        self.plain_arguments(out, &[&sizes[..], more].concat())
+    }
+
+    fn plain_arguments<'a>(&'a self, out: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
         let paths = [self.dataset.to_str().unwrap(), "--out", out.to_str().unwrap(), "--device=cpu"];
-        [&["fit"][..], &paths, &plain(&[&sizes[..], more].concat())].concat()
+        [&["fit"][..], &paths, &plain(more)].concat()
     }
 
     /// Trains with two ranks. Returns the training folder.
@@ -191,4 +197,55 @@ fn a_trace_does_not_replace_a_file() {
     let (code, told) = ended(fit);
     assert!(code != Some(0) && told.contains("trace.json"), "{code:?} {told}");
     assert_eq!(fs::read_to_string(&trace).unwrap(), "mine");
+}
+
+/// PyTorch in 64 bits, whose sums do not depend on the parts of a share up to 1e-12. A batch takes more memory than
+/// [`SMALL_KIB`].
+const LARGE: [&str; 5] = ["--precision=f64", "--embedding=32", "--hidden=192", "--linear=8", "--batch=2000"];
+/// An address space for the program, libtorch and a part of a batch.
+const SMALL_KIB: u32 = 2_400_000;
+
+/// The program with a limit of its address space, in KiB.
+fn limited(kib: u32) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("ulimit -v {kib}; exec \"$0\" \"$@\"")]).arg(trainer().get_program());
+    shell.env("OMP_NUM_THREADS", "1");
+    shell
+}
+
+#[test]
+fn a_batch_that_does_not_fit_into_memory_is_computed_in_parts() {
+    let world = World::new();
+    let of = |name: &str, mut fit: Command| {
+        let out = world.folder.path().join(name);
+        fit.args(world.plain_arguments(&out, &[&LARGE[..], &["--epochs=1"]].concat()));
+        let (code, told) = ended(fit);
+        assert_eq!(code, Some(0), "{told}");
+        let loss = lines(&out, "epoch")[0]["loss"].as_f64().unwrap();
+        (told, loss, weights(&out))
+    };
+    let (told, expected, _) = of("all", trainer());
+    assert!(!told.contains("do not fit"), "{told}");
+    let (told, found, _) = of("parts", limited(SMALL_KIB));
+    assert!(told.contains("do not fit into memory; they are computed in parts"), "{told}");
+    assert!((found - expected).abs() < 1e-12 * expected, "{found} {expected}");
+}
+
+#[test]
+fn a_rank_with_little_memory_gets_fewer_rows() {
+    let world = World::new();
+    let (out, port) = (world.folder.path().join("out"), free_port());
+    let flags = [&LARGE[..], &["--epochs=6", "--balance=dynamic"]].concat();
+    let start = |rank: usize, mut fit: Command| {
+        fit.args(world.plain_arguments(&out, &flags));
+        Rank::start(rank, placed(fit, rank, 2, port))
+    };
+    for mut rank in [start(0, trainer()), start(1, limited(SMALL_KIB))] {
+        let (code, told) = rank.end();
+        assert_eq!(code, Some(0), "{told:?}");
+    }
+    let made = decisions(&out).unwrap();
+    let of_memory = made.iter().find(|decision| decision.reason == Reason::Memory { rank: 1 });
+    let sizes = &of_memory.expect("a decision").sizes;
+    assert!(sizes[1] <= 500 && sizes.iter().sum::<usize>() == 2000, "{made:?}");
 }

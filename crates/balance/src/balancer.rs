@@ -210,8 +210,10 @@ impl Balancer {
         self.log.last()
     }
 
-    /// Notes that a share with this work did not fit into the memory of a rank, and gives the rank less.
+    /// Notes that a share with this work did not fit into the memory of a rank. With [`Rule::Dynamic`], the rank gets
+    /// less.
     pub fn out_of_memory(&mut self, step: u64, rank: usize, work: u64) -> Option<&Decision> {
+        let Rule::Dynamic { .. } = self.settings.rule else { return None };
         let fits = work / TOO_LARGE;
         self.work_max[rank] = Some(self.work_max[rank].map_or(fits, |max| max.min(fits)));
         let limits = self.limits();

@@ -37,6 +37,11 @@ impl Cost {
     pub fn seconds(&self, work: f64) -> f64 {
         self.fixed + self.per_work * work
     }
+
+    /// A measured time relative to the expected one.
+    fn ratio(&self, of: Measured) -> f64 {
+        of.seconds() / self.seconds(of.work as f64)
+    }
 }
 
 /// The latest measurements of all ranks.
@@ -47,11 +52,17 @@ pub struct Costs {
 }
 
 /// Steps that are compared with those before them to detect a change of speed.
-const RECENT: usize = 8;
+const RECENT: usize = 12;
+/// Steps of the recent ones that may be noise in a change.
+const NOISE: usize = 1;
 /// Minimum relative difference of their time from the expected one that is a change.
 const CHANGED: f64 = 0.1;
 /// Minimum difference in standard errors. There is a test after every step, so a smaller one would often be noise.
 const CHANGED_ERRORS: f64 = 4.0;
+/// Distance of an outlier from the median, in medians of this distance, 2.7 standard deviations of normal noise.
+const OUTLIER: f64 = 4.0;
+/// Minimum of that median, relative to the expected time.
+const DEVIATION_MIN: f64 = 0.01;
 /// A line is fitted only if work varies at least by this ratio of its standard deviation to its mean. Otherwise the
 /// fixed time cannot be distinguished from noise.
 const VARIATION_MIN: f64 = 0.1;
@@ -96,9 +107,9 @@ impl Costs {
         let n_ranks = self.steps.front()?.len();
         let of_rank = |rank| self.steps.iter().map(move |step: &Vec<Measured>| step[rank]);
         let cost = |rank| {
-            let Cost { per_work, .. } = fit(of_rank(rank))?;
+            let fitted = fit(of_rank(rank))?;
             let (rows, work) = of_rank(rank).fold((0, 0), |sum, of| (sum.0 + of.rows, sum.1 + of.work));
-            Some(Cost { per_work: per_work * work as f64 / rows.max(1) as f64, ..fit(of_rank(rank))? })
+            Some(Cost { per_work: fitted.per_work * work as f64 / rows.max(1) as f64, ..fitted })
         };
         (0..n_ranks).map(cost).collect()
     }
@@ -112,26 +123,39 @@ impl Costs {
         (0..n_ranks).any(|rank| {
             let of_rank = || self.steps.iter().map(|step| step[rank]);
             let Some(expected) = fit(of_rank().take(n_before)) else { return false };
-            let recent =
-                || of_rank().skip(n_before).map(|of| of.seconds() - expected.seconds(of.work as f64));
-            let usual: f64 = of_rank().skip(n_before).map(|of| expected.seconds(of.work as f64)).sum();
-            let (n, sum) = (RECENT as f64, recent().sum::<f64>());
-            let variance = recent().map(|difference| (difference - sum / n).powi(2)).sum::<f64>() / (n - 1.0);
-            // Of the sum: the error of the recent steps, and that of the expected time.
-            let error = ((variance * n).sqrt()).hypot(expected.error * usual);
-            sum.abs() > (CHANGED * usual).max(CHANGED_ERRORS * error)
+            let recent = of_rank().skip(n_before).filter(|of| of.work > 0);
+            let ratios: Vec<f64> = recent.map(|of| expected.ratio(of) - 1.0).collect();
+            let n_slower = ratios.iter().filter(|&&ratio| ratio > CHANGED).count();
+            let n_faster = ratios.iter().filter(|&&ratio| ratio < -CHANGED).count();
+            let deviation = (ratios.iter().map(|ratio| ratio.powi(2)).sum::<f64>() / RECENT as f64).sqrt();
+            n_slower.max(n_faster) >= RECENT - NOISE && deviation > CHANGED_ERRORS * expected.error
         })
     }
 }
 
+/// Fits a line, and again without outliers.
+fn fit(steps: impl Iterator<Item = Measured>) -> Option<Cost> {
+    let mut steps: Vec<Measured> = steps.filter(|of| of.work > 0 && of.nanoseconds > 0).collect();
+    let first = line(&steps)?;
+    let center = median(steps.iter().map(|&of| first.ratio(of)).collect());
+    let distance = |of: Measured| (first.ratio(of) - center).abs();
+    let usual = median(steps.iter().map(|&of| distance(of)).collect()).max(DEVIATION_MIN);
+    steps.retain(|&of| distance(of) <= OUTLIER * usual);
+    line(&steps)
+}
+
+fn median(mut numbers: Vec<f64>) -> f64 {
+    let middle = numbers.len() / 2;
+    *numbers.select_nth_unstable_by(middle, f64::total_cmp).1
+}
+
 /// Fits a line by least squares if work varies enough, otherwise one through the origin. Neither number is negative.
-fn fit(steps: impl Iterator<Item = Measured> + Clone) -> Option<Cost> {
-    let steps = steps.filter(|of| of.work > 0 && of.nanoseconds > 0);
-    let n = steps.clone().count() as f64;
-    if n == 0.0 {
+fn line(steps: &[Measured]) -> Option<Cost> {
+    let n = steps.len() as f64;
+    if steps.is_empty() {
         return None;
     }
-    let mean = |value: &dyn Fn(Measured) -> f64| steps.clone().map(value).sum::<f64>() / n;
+    let mean = |value: &dyn Fn(&Measured) -> f64| steps.iter().map(value).sum::<f64>() / n;
     let (work, seconds) = (mean(&|of| of.work as f64), mean(&|of| of.seconds()));
     let mut cost = Cost { fixed: 0.0, per_work: seconds / work, error: 0.0 };
     let variance = mean(&|of| (of.work as f64 - work).powi(2));
@@ -180,6 +204,19 @@ mod tests {
         let cost = costs.fit().unwrap()[0];
         assert_eq!(cost.fixed, 0.0);
         assert!((cost.per_work - 0.3).abs() < 1e-12);
+    }
+
+    #[test]
+    fn outliers_do_not_move_the_line() {
+        let mut costs = Costs::new(64);
+        for step in 0..40 {
+            let work = 100 + step % 4 * 30;
+            let slowed = if step % 8 == 7 { 3.0 } else { 1.0 };
+            costs.add(vec![measured(work, slowed * (0.5 + 0.01 * work as f64))]);
+        }
+        let cost = costs.fit().unwrap()[0];
+        assert!((cost.fixed - 0.5).abs() < 1e-6 && cost.error < 1e-6, "{cost:?}");
+        assert_eq!(costs.n_steps(), 40);
     }
 
     #[test]

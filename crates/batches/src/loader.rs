@@ -54,6 +54,26 @@ pub struct Batch {
     pub weights: Vec<f64>,
 }
 
+impl Batch {
+    /// Some rows of the share, without the padding that they do not need.
+    pub fn part(&self, rows: Range<usize>) -> Self {
+        let longest = self.lengths[rows.clone()].iter().max().map_or(0, |&longest| longest as usize);
+        let tokens = rows.clone().flat_map(|row| &self.tokens[row * self.longest..][..longest]);
+        Self {
+            step: self.step,
+            n_rows_global: self.n_rows_global,
+            first_row: self.first_row + rows.start,
+            longest,
+            tokens: tokens.copied().collect(),
+            rows: self.rows[rows.clone()].to_vec(),
+            lengths: self.lengths[rows.clone()].to_vec(),
+            labels: self.labels[rows.clone()].to_vec(),
+            ratings: self.ratings[rows.clone()].to_vec(),
+            weights: self.weights[rows].to_vec(),
+        }
+    }
+}
+
 /// Weight of a row's loss as a function of n, the number of reviews with its text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -1,6 +1,8 @@
 // c10d::Reducer, the engine of DistributedDataParallel. It sums gradients over the ranks in buckets while backward is
 // still running.
 
+#include <c10/core/Event.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 
 #include <algorithm>
@@ -15,18 +17,24 @@ using shim::guarded;
 
 namespace {
 
-// Records when each bucket was ready and when it was reduced. Written by autograd's and Gloo's threads.
+// Records when each bucket was ready and when it was reduced. Written by autograd's and Gloo's threads. Calls of a GPU
+// return before they are computed, so events of its stream record when a bucket was ready.
 class Timeline {
  public:
+  explicit Timeline(c10::Device device) : device_(device) {}
+
   void begin() {
     std::lock_guard<std::mutex> lock(mutex_);
     start_ = std::chrono::steady_clock::now();
     buckets_.clear();
+    events_.clear();
+    record();
   }
 
   size_t ready(uint64_t bytes) {
     std::lock_guard<std::mutex> lock(mutex_);
     buckets_.push_back({bytes, now(), -1});
+    record();
     return buckets_.size() - 1;
   }
 
@@ -44,6 +52,12 @@ class Timeline {
 
   size_t copy(c10d_bucket_times* times, size_t capacity) {
     std::lock_guard<std::mutex> lock(mutex_);
+    // The first event is that of begin().
+    for (size_t i = 0; i + 1 < events_.size(); ++i) {
+      constexpr double ns_per_ms = 1e6;
+      events_[i + 1].synchronize();
+      buckets_[i].ready_ns = static_cast<int64_t>(events_.front().elapsedTime(events_[i + 1]) * ns_per_ms);
+    }
     std::copy_n(buckets_.begin(), std::min(capacity, buckets_.size()), times);
     return buckets_.size();
   }
@@ -53,9 +67,18 @@ class Timeline {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start_).count();
   }
 
+  // On a GPU, records an event after the calls so far.
+  void record() {
+    if (device_.is_cpu()) return;
+    const c10::impl::VirtualGuardImpl guard(device_.type());
+    events_.emplace_back(device_.type(), c10::EventFlag::BACKEND_DEFAULT).record(guard.getStream(device_));
+  }
+
   std::mutex mutex_;
+  c10::Device device_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::vector<c10d_bucket_times> buckets_;
+  std::vector<c10::Event> events_;
 };
 
 // Sums a bucket over the ranks, divides it for a mean, and records the times.
@@ -151,7 +174,7 @@ int c10d_reducer_new(c10d_group* group, const c10d_tensor* parameters, size_t n_
     std::reverse(buckets.begin(), buckets.end());
     auto reducer = std::make_unique<c10d_reducer>();
     reducer->guard = group->guard;
-    reducer->timeline = std::make_shared<Timeline>();
+    reducer->timeline = std::make_shared<Timeline>(list.front().device());
     reducer->find_unused = find_unused != 0;
     for (const auto& parameter : list) reducer->parameter_bytes += parameter.nbytes();
     reducer->reducer = std::make_unique<c10d::Reducer>(

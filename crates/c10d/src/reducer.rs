@@ -77,7 +77,7 @@ pub enum GradientReduction {
 pub struct BucketTimes {
     /// Size of the bucket.
     pub bytes: u64,
-    /// When the bucket's last gradient was computed and its reduction started.
+    /// When the bucket's last gradient was computed and its reduction started. On a GPU, by events of its stream.
     pub ready: Duration,
     /// When its reduction ended. None on a GPU, because GPUs compute asynchronously.
     pub reduced: Option<Duration>,
@@ -175,7 +175,8 @@ impl<'g> Reducer<'g> {
         self.inner.finish().map_err(|failure| self.group.explain("backward", failure))
     }
 
-    /// When each bucket of the last backward was ready and reduced, in the order of readiness.
+    /// When each bucket of the last backward was ready and reduced, in the order of readiness. On a GPU, this waits until
+    /// the gradients are computed.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup, Reducer, ReducerOptions};
