@@ -1,7 +1,7 @@
 """Ranks of unequal speed with and without `--balance`, beside the ideal.
 
 usage: balance.py TRAINER DATASET.h5 QUOTAS [--runs N] [--epochs N] [--epochs-alone N] [--batch N]
-                  [--modes off,dynamic,per-epoch] [--halve RANK@SECONDS] [-- FLAG ...]
+                  [--modes off,dynamic,per-epoch] [--halve RANK@SECONDS] [--test TEST.h5] [-- FLAG ...]
   TRAINER  the program
   QUOTAS   percent of a core of each rank, such as 100,55.9
   FLAG     flags of `trainer fit`
@@ -9,7 +9,8 @@ usage: balance.py TRAINER DATASET.h5 QUOTAS [--runs N] [--epochs N] [--epochs-al
 Each rank has one thread and a control group with this quota of CPU time. The ideal is the sum of the rows per second of
 each rank alone under its quota. All jobs run in turn. The table has medians over the runs, of all epochs from their first
 step. With --halve, the quota of a rank is halved after some seconds, and the table has the steps until the rows per
-second are within 5 percent of the new ideal. Requires the right to make control groups, version 1 or 2.
+second are within 5 percent of the new ideal. With --test, there are only the mean accuracies on these rows of as many
+seeds as runs, and their standard deviations. Requires the right to make control groups, version 1 or 2.
 """
 
 import argparse
@@ -64,7 +65,8 @@ def run(arguments, groups: list[Group], epochs: int, flags: list[str], halve=Non
     """Trains with one rank per group. Returns rows per second over all epochs, and the lines of the metrics."""
     folder = Path(tempfile.mkdtemp())
     command = [arguments.trainer, "fit", arguments.dataset, "--out", str(folder / "out"), "--epochs", str(epochs)]
-    command += ["--batch", str(arguments.batch), "--validation-fraction", "0", "--test-fraction", "0", "--device", "cpu"]
+    command += ["--batch", str(arguments.batch), "--validation-fraction", "0", "--device", "cpu"]
+    command += ["--test", arguments.test] if arguments.test else ["--test-fraction", "0"]
     command += ["--log-steps", LOG_STEPS, "--quiet", *flags, *arguments.flags]
     shared = {**os.environ, "OMP_NUM_THREADS": "1"}
     shared |= {"WORLD_SIZE": str(len(groups)), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
@@ -92,12 +94,14 @@ def run(arguments, groups: list[Group], epochs: int, flags: list[str], halve=Non
     for rank, said in zip(ranks, told):
         if rank.returncode:
             sys.exit(f"exit code {rank.returncode}: {said}")
+    evaluation = folder / "out" / "evaluation.json"
+    accuracy = json.loads(evaluation.read_text())["metrics"]["accuracy"] if evaluation.exists() else None
     lines = [json.loads(line) for line in (folder / "out" / "metrics.jsonl").read_text().splitlines()]
     shutil.rmtree(folder)
     epochs = [line for line in lines if line["event"] == "epoch"]
     rows = sum(rank["rows"] for epoch in epochs for rank in epoch["ranks"])
     speed = rows / sum(epoch["seconds"] for epoch in epochs)
-    return {"speed": speed, "steps": epochs[-1]["step"], "lines": lines, "halved_at": halved_at}
+    return {"speed": speed, "steps": epochs[-1]["step"], "lines": lines, "halved_at": halved_at, "accuracy": accuracy}
 
 
 def reaction(result: dict, ideal: float) -> str:
@@ -111,6 +115,14 @@ def reaction(result: dict, ideal: float) -> str:
     return "never"
 
 
+def accuracies(arguments, groups: list[Group]) -> None:
+    for mode in arguments.modes.split(","):
+        seeds = range(1, arguments.runs + 1)
+        flags = [["--balance", mode, "--seed", str(seed)] for seed in seeds]
+        found = [run(arguments, groups, arguments.epochs, of_seed)["accuracy"] for of_seed in flags]
+        print(f"{mode}: accuracy {statistics.mean(found):.4f}, standard deviation {statistics.stdev(found):.4f}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("trainer")
@@ -122,6 +134,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--modes", default="off,dynamic,per-epoch")
     parser.add_argument("--halve")
+    parser.add_argument("--test")
     own, flags = sys.argv[1:], []
     if "--" in own:
         own, flags = own[: own.index("--")], own[own.index("--") + 1 :]
@@ -138,6 +151,8 @@ def main() -> None:
     slower: list[float] = []
     found: dict[str, list[dict]] = {mode: [] for mode in modes}
     try:
+        if arguments.test:
+            return accuracies(arguments, groups)
         for _ in range(arguments.runs):
             for rank, group in enumerate(groups):
                 alone[rank].append(run(arguments, [group], arguments.epochs_alone, [])["speed"])

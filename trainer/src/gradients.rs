@@ -11,7 +11,7 @@ use kernels::Engine;
 use runs::recipe::Recipe;
 use tch::Tensor;
 
-use self::parts::{Memory, add, loss_with};
+use self::parts::{Memory, add, is_out_of_memory, loss_with, padded};
 use self::sums::{Sums, in_ring};
 use crate::compute::Compute;
 use crate::error::{Error, Result};
@@ -64,6 +64,14 @@ impl<'r> Gradients<'r> {
         matches!(self.way, Way::Kernels { .. })
     }
 
+    /// What the compute time of a share grows with: its tokens, or with PyTorch its tokens and padding.
+    pub(crate) fn work(&self, batch: &Batch) -> u64 {
+        match self.way {
+            Way::Kernels { .. } => batch.lengths.iter().sum::<i64>() as u64,
+            Way::PyTorch { .. } => padded(batch),
+        }
+    }
+
     /// Adds the gradients of a batch and returns the weighted sum of this rank's losses. With PyTorch, the last batch
     /// of a step also reduces the gradients over all ranks.
     pub(crate) fn add(
@@ -104,10 +112,15 @@ impl<'r> Gradients<'r> {
                     && (batch.rows.is_empty() || memory.is_sufficient_for(batch))
                 {
                     let share = || share_loss(recipe, model, inputs, batch, step);
-                    let loss = stopwatch.measure(Phase::Forward, share)?;
-                    stopwatch.backward(reducer, &loss.of_step)?;
-                    stopwatch.count_sent(sent);
-                    return Ok(loss.sum);
+                    match stopwatch.measure(Phase::Forward, share) {
+                        Ok(loss) => {
+                            stopwatch.backward(reducer, &loss.of_step)?;
+                            stopwatch.count_sent(sent);
+                            return Ok(loss.sum);
+                        }
+                        Err(error) if is_out_of_memory(&error) && !batch.rows.is_empty() => {}
+                        Err(error) => return Err(error),
+                    }
                 }
                 let mut sum = 0.0;
                 let gradients = memory.gradients(batch, |part, number| {
@@ -125,7 +138,7 @@ impl<'r> Gradients<'r> {
                         stopwatch.count_sent(sent);
                     }
                     None if batch.rows.is_empty() => {}
-                    None => stopwatch.measure(Phase::Backward, || accumulate(parameters, &gradients))?,
+                    None => stopwatch.measure(Phase::Backward, || accumulate(parameters, gradients))?,
                 }
                 Ok(sum)
             }
@@ -169,13 +182,13 @@ impl<'r> Gradients<'r> {
 }
 
 /// Adds gradients to those of the parameters.
-fn accumulate(parameters: &[Tensor], gradients: &[Tensor]) -> Result<()> {
+fn accumulate(parameters: &[Tensor], gradients: Vec<Tensor>) -> Result<()> {
     let mut sums: Vec<Tensor> = parameters.iter().map(Tensor::grad).collect();
     if sums.iter().all(Tensor::defined) {
         return add(&mut sums, gradients);
     }
     // Before the first step.
-    Ok(loss_with(parameters, gradients)?.f_backward()?)
+    Ok(loss_with(parameters, &gradients)?.f_backward()?)
 }
 
 fn bytes_of(tensor: &Tensor) -> usize {

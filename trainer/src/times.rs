@@ -176,8 +176,8 @@ impl Stopwatch {
         let mut own = vec![rows, sent, seconds];
         own.extend(self.totals.map(micros));
         let has_others = ranks.world_size() > 1;
-        // Calls of a GPU return before they are computed. Ranks wait for them in each step.
-        let is_profiled = self.device == Device::Cpu || has_others;
+        // Calls of a GPU return before they are computed.
+        let is_profiled = self.device == Device::Cpu;
         let times = ranks.gather_i64(&own)?;
         let times = times.chunks_exact(own.len()).enumerate().map(|(rank, of_rank)| {
             let (counts, durations) = of_rank.split_at(2);
@@ -192,7 +192,10 @@ impl Stopwatch {
                 optimizer_s,
                 sent_bytes: counts[1] as u64,
             };
-            let waited_for_ranks_s = Some(if has_others { waiting_s + reduction_s } else { 0.0 });
+            let waited_for_ranks_s = match has_others {
+                true => is_profiled.then_some(waiting_s + reduction_s),
+                false => Some(0.0),
+            };
             RankTimes {
                 rank,
                 rows: counts[0] as u64,

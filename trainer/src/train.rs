@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use balance::{Decision, Measured};
-use batches::{Arrangement, Batch, Loader, Loading, Part};
+use batches::{Arrangement, Loader, Loading, Part};
 use launch::interrupt::Asked;
 use runs::recipe::{Position, Recipe};
 use runs::training::RankTimes;
@@ -180,7 +180,7 @@ pub fn train(
         let mut stopwatch = Stopwatch::start(compute.device());
         while let Some(batch) = stopwatch.measure(Phase::Loading, || loader.next()) {
             let batch = batch?;
-            stopwatch.count(batch.rows.len(), work(&batch, compute));
+            stopwatch.count(batch.rows.len(), gradients.work(&batch));
             let step = InStep::of(recipe, n_rows, &training.position, batch.step, ranks);
             own_loss += gradients.add(recipe, &training.model, &inputs, &batch, step, &mut stopwatch)?;
             if let Some(throttle) = &mut throttle {
@@ -283,14 +283,6 @@ struct Agreed {
     measured: Vec<Measured>,
     /// Work of a share that did not fit into memory, by rank.
     failed: Vec<Option<u64>>,
-}
-
-/// What the compute time of a share grows with: its tokens, or with PyTorch its tokens and padding.
-fn work(batch: &Batch, compute: &Compute) -> u64 {
-    match compute.team() {
-        Some(_) => batch.lengths.iter().sum::<i64>() as u64,
-        None => batch.tokens.len() as u64,
-    }
 }
 
 /// A small exchange among the ranks: losses, words with gradients, times and requests.

@@ -55,14 +55,14 @@ pub struct Costs {
 const RECENT: usize = 12;
 /// Steps of the recent ones that may be noise in a change.
 const NOISE: usize = 1;
-/// Minimum relative difference of their time from the expected one that is a change.
+/// Minimum relative difference of the time of a recent step from the expected one that is a change.
 const CHANGED: f64 = 0.1;
-/// Minimum difference in standard errors. There is a test after every step, so a smaller one would often be noise.
+/// Minimum of their root mean square, in standard errors of the expected time.
 const CHANGED_ERRORS: f64 = 4.0;
 /// Distance of an outlier from the median, in medians of this distance, 2.7 standard deviations of normal noise.
 const OUTLIER: f64 = 4.0;
-/// Minimum of that median, relative to the expected time.
-const DEVIATION_MIN: f64 = 0.01;
+/// Minimum of that median, relative to the expected time: a smaller change of speed than [`CHANGED`] is no outlier.
+const DEVIATION_MIN: f64 = CHANGED / OUTLIER;
 /// A line is fitted only if work varies at least by this ratio of its standard deviation to its mean. Otherwise the
 /// fixed time cannot be distinguished from noise.
 const VARIATION_MIN: f64 = 0.1;

@@ -52,11 +52,15 @@ class Timeline {
 
   size_t copy(c10d_bucket_times* times, size_t capacity) {
     std::lock_guard<std::mutex> lock(mutex_);
-    // The first event is that of begin().
-    for (size_t i = 0; i + 1 < events_.size(); ++i) {
-      constexpr double ns_per_ms = 1e6;
-      events_[i + 1].synchronize();
-      buckets_[i].ready_ns = static_cast<int64_t>(events_.front().elapsedTime(events_[i + 1]) * ns_per_ms);
+    try {
+      // The first event is that of begin().
+      for (size_t i = 0; i + 1 < events_.size(); ++i) {
+        constexpr double ns_per_ms = 1e6;
+        events_[i + 1].synchronize();
+        buckets_[i].ready_ns = static_cast<int64_t>(events_.front().elapsedTime(events_[i + 1]) * ns_per_ms);
+      }
+    } catch (const std::exception&) {
+      // The GPU failed. The next call to it reports this.
     }
     std::copy_n(buckets_.begin(), std::min(capacity, buckets_.size()), times);
     return buckets_.size();

@@ -21,7 +21,7 @@ pub(super) struct Memory {
 }
 
 /// Number of tokens and of padding.
-pub(crate) fn padded(batch: &Batch) -> u64 {
+pub(super) fn padded(batch: &Batch) -> u64 {
     batch.tokens.len() as u64
 }
 
@@ -56,7 +56,7 @@ impl Memory {
                     self.fitted = self.fitted.max(padded(&part));
                     match &mut sums {
                         None => sums = Some(gradients),
-                        Some(sums) => add(sums, &gradients)?,
+                        Some(sums) => add(sums, gradients)?,
                     }
                     begin = end;
                     number += 1;
@@ -92,13 +92,13 @@ impl Memory {
     }
 }
 
-/// Adds gradients to sums. A parameter without a gradient has an undefined tensor.
-pub(super) fn add(sums: &mut [Tensor], gradients: &[Tensor]) -> Result<()> {
+/// Adds gradients to sums and frees each of them. A parameter without a gradient has an undefined tensor.
+pub(super) fn add(sums: &mut [Tensor], gradients: Vec<Tensor>) -> Result<()> {
     for (sum, gradient) in sums.iter_mut().zip(gradients) {
         match (sum.defined(), gradient.defined()) {
             (_, false) => {}
-            (false, true) => *sum = gradient.shallow_clone(),
-            (true, true) => drop(sum.f_add_(gradient)?),
+            (false, true) => *sum = gradient,
+            (true, true) => drop(sum.f_add_(&gradient)?),
         }
     }
     Ok(())
@@ -118,8 +118,67 @@ pub(super) fn loss_with(parameters: &[Tensor], gradients: &[Tensor]) -> Result<T
 }
 
 /// Whether an allocation of PyTorch failed, on a GPU or on the CPU.
-fn is_out_of_memory(error: &Error) -> bool {
+pub(super) fn is_out_of_memory(error: &Error) -> bool {
     let Error::Torch(error) = error else { return false };
     let text = error.to_string();
-    ["out of memory", "can't allocate memory", "bad_alloc"].iter().any(|part| text.contains(part))
+    ["out of memory", "can't allocate memory", "bad_alloc", "ALLOC_FAILED"]
+        .iter()
+        .any(|part| text.contains(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use tch::TchError;
+
+    use super::*;
+
+    fn batch(n_rows: usize) -> Batch {
+        let longest = 4;
+        let rows = (0..n_rows as u32).collect();
+        Batch {
+            rows,
+            longest,
+            lengths: vec![longest as i64; n_rows],
+            tokens: vec![1; n_rows * longest],
+            labels: vec![0; n_rows],
+            ratings: vec![1; n_rows],
+            weights: vec![1.0; n_rows],
+            ..Batch::default()
+        }
+    }
+
+    /// Gradients that count rows and parts, with memory for so many tokens.
+    fn sum(memory: &mut Memory, batch: &Batch, most: u64) -> Result<Vec<f64>> {
+        let gradients = memory.gradients(batch, |part, _| {
+            if padded(part) > most {
+                return Err(Error::Torch(TchError::Torch("CUDA out of memory.".to_owned())));
+            }
+            let rows: u32 = part.rows.iter().sum();
+            Ok(vec![Tensor::from(f64::from(rows)), Tensor::from(1.0), Tensor::new()])
+        })?;
+        assert!(!gradients[2].defined());
+        Ok(gradients[..2].iter().map(|sum| sum.double_value(&[])).collect())
+    }
+
+    #[test]
+    fn each_row_is_in_one_part_whatever_fits() {
+        let mut memory = Memory::default();
+        assert!(!memory.is_sufficient_for(&batch(3)));
+        assert_eq!(sum(&mut memory, &batch(3), 100).unwrap(), [3.0, 1.0]);
+        assert!(memory.is_sufficient_for(&batch(3)) && !memory.is_sufficient_for(&batch(4)));
+        assert_eq!(memory.take_failed(), None);
+
+        // 17 rows have 68 tokens; after two halvings, a part has 16, which is 4 rows.
+        assert_eq!(sum(&mut memory, &batch(17), 20).unwrap(), [136.0, 5.0]);
+        assert_eq!((memory.take_failed(), memory.take_failed()), (Some(32), None));
+        assert_eq!(sum(&mut memory, &batch(8), 20).unwrap(), [28.0, 2.0]);
+        assert_eq!(memory.take_failed(), None);
+        assert!(!memory.is_sufficient_for(&batch(5)));
+    }
+
+    #[test]
+    fn one_row_that_does_not_fit_is_an_error_with_its_length() {
+        let error = sum(&mut Memory::default(), &batch(2), 3).unwrap_err().to_string();
+        assert!(error.starts_with("one text of 4 tokens does not fit into memory: PyTorch: "), "{error}");
+    }
 }

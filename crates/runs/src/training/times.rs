@@ -15,9 +15,10 @@ pub struct RankTimes {
     pub seconds: f64,
     /// Time spent waiting for batches.
     pub waited_for_batches_s: f64,
-    /// Time spent waiting for the other ranks, including the transfer of gradients. `None` in older files.
+    /// Time spent waiting for the other ranks, including the transfer of gradients. `None` on a GPU, where it cannot
+    /// be separated from computation.
     pub waited_for_ranks_s: Option<f64>,
-    /// Where the time of its steps went; `None` of one rank on a GPU, and in older files.
+    /// Where the time of its steps went; `None` on a GPU, and in older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
 }
