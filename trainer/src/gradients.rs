@@ -105,8 +105,8 @@ impl<'r> Gradients<'r> {
             Way::PyTorch { reducer, memory } => {
                 let parameters = model.parameters().tensors();
                 let exchanged = reducer.as_ref().filter(|_| step.is_last_batch);
-                let sent: usize = parameters.iter().map(bytes_of).sum();
-                let sent = in_ring(sent as u64, self.ranks.world_size());
+                let world_size = self.ranks.world_size();
+                let sent = || in_ring(parameters.iter().map(bytes_of).sum::<usize>() as u64, world_size);
                 // While gradients are exchanged during the backward pass, the share cannot be computed again in parts.
                 if let Some(reducer) = exchanged
                     && (batch.rows.is_empty() || memory.is_sufficient_for(batch))
@@ -115,7 +115,7 @@ impl<'r> Gradients<'r> {
                     match stopwatch.measure(Phase::Forward, share) {
                         Ok(loss) => {
                             stopwatch.backward(reducer, &loss.of_step)?;
-                            stopwatch.count_sent(sent);
+                            stopwatch.count_sent(sent());
                             return Ok(loss.sum);
                         }
                         Err(error) if is_out_of_memory(&error) && !batch.rows.is_empty() => {}
@@ -135,7 +135,7 @@ impl<'r> Gradients<'r> {
                 match exchanged {
                     Some(reducer) => {
                         stopwatch.backward(reducer, &loss_with(parameters, &gradients)?)?;
-                        stopwatch.count_sent(sent);
+                        stopwatch.count_sent(sent());
                     }
                     None if batch.rows.is_empty() => {}
                     None => stopwatch.measure(Phase::Backward, || accumulate(parameters, gradients))?,

@@ -147,7 +147,7 @@ mod tests {
         }
     }
 
-    /// Gradients that count rows and parts, with memory for so many tokens.
+    /// The sum of the row indices and the number of parts, as gradients. A part of more than `most` tokens does not fit.
     fn sum(memory: &mut Memory, batch: &Batch, most: u64) -> Result<Vec<f64>> {
         let gradients = memory.gradients(batch, |part, _| {
             if padded(part) > most {
