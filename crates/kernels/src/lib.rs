@@ -16,7 +16,6 @@
 //! The assignment of rows to threads depends only on row lengths and the number of threads. Repeated calls therefore
 //! give identical bits.
 
-mod activation;
 mod dropout;
 mod engine;
 mod head;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use vectors::Vector;
 
-use crate::activation::{TANH, logistic, tanh};
+use vectors::activation::{TANH, logistic, tanh};
 use crate::dropout::Dropout;
 use crate::head::HeadSums;
 use crate::matrices::{add_products, add_row, add_rows, back_through, rows_at, with_number, zeros};

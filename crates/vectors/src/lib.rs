@@ -2,14 +2,17 @@
 //!
 //! Code is generic over [`Vector`]. [`on_processor!`] makes a function of it that runs with the vectors of a
 //! [`Processor`]: 16 floats with AVX-512, 8 with AVX2, otherwise 4. [`Table`] holds rows that several threads read and
-//! write at once.
+//! write at once. [`activation`] has the logistic function and the hyperbolic tangent.
 
+pub mod activation;
+mod digested;
 mod processor;
 mod table;
 #[cfg(test)]
 mod tests;
 mod vector;
 
+pub use digested::Digested;
 pub use processor::{Checked, Processor};
 pub use table::{LINE, Row, Table, table_bytes};
 pub use vector::{LANES_MAX, Vector};

@@ -51,6 +51,18 @@ fn every_instruction_set_computes_each_operation() {
 }
 
 #[inline(always)]
+fn sum<V: Vector>() -> f32 {
+    VALUES.chunks_exact(V::LANES).map(|values| V::load(values).sum()).sum()
+}
+
+#[test]
+fn every_instruction_set_sums_its_lanes() {
+    for processor in Processor::all() {
+        assert_eq!(sum_on(processor), VALUES.iter().sum::<f32>(), "{processor:?}");
+    }
+}
+
+#[inline(always)]
 fn reciprocals<V: Vector>(values: &mut [f32]) {
     for values in values.chunks_mut(V::LANES) {
         V::load_part(values).reciprocal().store_part(values);
@@ -67,6 +79,7 @@ fn add_one<V: Vector>(row: Row<'_>) -> f32 {
 
 on_processor! {
     fn operate_on() -> Vec<[f32; 16]> = operate;
+    fn sum_on() -> f32 = sum;
     fn all_reciprocals(values: &mut [f32]) = reciprocals;
     fn add_one_to(row: Row<'_>) -> f32 = add_one;
 }

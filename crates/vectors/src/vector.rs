@@ -62,6 +62,8 @@ pub trait Vector: Sealed + Copy {
     fn scale(self, power: Self) -> Self;
     /// 1 / self with an error of at most two units in the last place, for values from 1 to 2^126.
     fn reciprocal(self) -> Self;
+    /// The sum of all lanes, in pairs: lane 0 and the lane in the middle first.
+    fn sum(self) -> f32;
 
     /// Loads up to `LANES` values; missing ones are 0.
     #[inline(always)]

@@ -14,10 +14,10 @@
 
 use std::io::{self, Read, Write};
 
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use vectors::Digested;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::settings::Settings;
-use super::shared::Table;
 use super::training::{Position, Training};
 use crate::error::{Error, Result};
 use crate::ranks::Ranks;
@@ -71,7 +71,7 @@ impl<'a> Training<'a> {
     }
 
     fn write(&self, output: &mut impl Write, digest: u64) -> io::Result<()> {
-        let mut output = Digested { stream: output, digest: Xxh3::new() };
+        let mut output = Digested::new(output);
         output.write_all(MARK)?;
         output.write_all(&digest.to_le_bytes())?;
         let Position { epoch, window, text, epoch_texts } = self.at;
@@ -80,16 +80,14 @@ impl<'a> Training<'a> {
         output.write_all(&text.to_le_bytes())?;
         output.write_all(&epoch_texts.to_le_bytes())?;
         for table in [&self.input, &self.output] {
-            (0..table.n_rows() as u32).try_for_each(|row| write_row(table, row, &mut output))?;
+            (0..table.n_rows() as u32).try_for_each(|row| output.write_row(table, row))?;
         }
-        let digest = output.digest.digest();
-        output.stream.write_all(&digest.to_le_bytes())?;
-        output.stream.flush()
+        output.finish()
     }
 
     /// Returns whether the state is of the same texts and settings.
     fn read(&mut self, input: &mut impl Read, expected: u64) -> io::Result<bool> {
-        let mut input = Digested { stream: input, digest: Xxh3::new() };
+        let mut input = Digested::new(input);
         if &input.bytes()? != MARK {
             return Err(io::Error::other("it is not a checkpoint; pass the path of one"));
         }
@@ -103,56 +101,11 @@ impl<'a> Training<'a> {
             epoch_texts: u64::from_le_bytes(input.bytes()?),
         };
         for table in [&self.input, &self.output] {
-            (0..table.n_rows() as u32).try_for_each(|row| read_row(table, row, &mut input))?;
+            (0..table.n_rows() as u32).try_for_each(|row| input.read_row(table, row))?;
         }
-        let digest = input.digest.digest();
-        let mut bytes = [0; 8];
-        input.stream.read_exact(&mut bytes)?;
-        if u64::from_le_bytes(bytes) != digest || input.stream.read(&mut [0])? > 0 {
+        if !input.is_whole()? {
             return Err(io::Error::other("the file is damaged; use an older checkpoint or start again"));
         }
         Ok(true)
-    }
-}
-
-fn write_row(table: &Table, row: u32, output: &mut Digested<&mut impl Write>) -> io::Result<()> {
-    let mut values = vec![0.0; table.dim()];
-    for part in 0..table.parts() {
-        table.read(row, part, &mut values);
-        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        output.write_all(&bytes)?;
-    }
-    Ok(())
-}
-
-fn read_row(table: &Table, row: u32, input: &mut Digested<&mut impl Read>) -> io::Result<()> {
-    let mut bytes = vec![0; 4 * table.dim()];
-    for part in 0..table.parts() {
-        input.stream.read_exact(&mut bytes)?;
-        input.digest.update(&bytes);
-        let values: Vec<f32> = bytes.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
-        table.write(row, part, &values);
-    }
-    Ok(())
-}
-
-struct Digested<S> {
-    stream: S,
-    digest: Xxh3,
-}
-
-impl<S: Write> Digested<&mut S> {
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.digest.update(bytes);
-        self.stream.write_all(bytes)
-    }
-}
-
-impl<S: Read> Digested<&mut S> {
-    fn bytes<const N: usize>(&mut self) -> io::Result<[u8; N]> {
-        let mut bytes = [0; N];
-        self.stream.read_exact(&mut bytes)?;
-        self.digest.update(&bytes);
-        Ok(bytes)
     }
 }

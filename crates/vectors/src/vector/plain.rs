@@ -96,4 +96,9 @@ impl Vector for Plain {
     fn reciprocal(self) -> Self {
         self.map(|number| 1.0 / number)
     }
+    #[inline(always)]
+    fn sum(self) -> f32 {
+        let [a, b, c, d] = self.0;
+        (a + c) + (b + d)
+    }
 }

@@ -90,6 +90,13 @@ impl Vector for Avx512 {
             Self(_mm512_fmadd_ps(rough, error, rough))
         }
     }
+    #[inline(always)]
+    fn sum(self) -> f32 {
+        unsafe {
+            let upper = _mm256_castpd_ps(_mm512_extractf64x4_pd::<1>(_mm512_castps_pd(self.0)));
+            Avx2(_mm256_add_ps(_mm512_castps512_ps256(self.0), upper)).sum()
+        }
+    }
 
     #[inline(always)]
     fn load_part(from: &[f32]) -> Self {
@@ -190,5 +197,13 @@ impl Vector for Avx2 {
     #[inline(always)]
     fn reciprocal(self) -> Self {
         Self(unsafe { _mm256_div_ps(_mm256_set1_ps(1.0), self.0) })
+    }
+    #[inline(always)]
+    fn sum(self) -> f32 {
+        unsafe {
+            let four = _mm_add_ps(_mm256_castps256_ps128(self.0), _mm256_extractf128_ps::<1>(self.0));
+            let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+            _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
+        }
     }
 }

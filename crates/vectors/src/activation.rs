@@ -1,15 +1,15 @@
 //! Logistic function and hyperbolic tangent, with an error of about 2e-7.
 //!
-//! logistic(x) = 1 / (1 + 2^y) and tanh(x) = 2 / (1 + 2^y) - 1. The factor from x to y is already part of the packed
-//! weights ([`crate::packing`]).
+//! logistic(x) = 1 / (1 + 2^y) and tanh(x) = 2 / (1 + 2^y) - 1. The caller multiplies x by the factor that gives y, or
+//! has it in its weights.
 
-use vectors::Vector;
+use crate::Vector;
 
 /// Factor from the argument of the logistic function to the exponent of two: -log₂ e.
-pub(crate) const LOGISTIC: f32 = -std::f32::consts::LOG2_E;
+pub const LOGISTIC: f32 = -std::f32::consts::LOG2_E;
 
 /// Factor from the argument of the hyperbolic tangent to the exponent of two: -2 log₂ e.
-pub(crate) const TANH: f32 = -2.0 * std::f32::consts::LOG2_E;
+pub const TANH: f32 = -2.0 * std::f32::consts::LOG2_E;
 
 /// 2^y for y up to 126; a greater y gives 2^126. NaN stays NaN.
 #[inline(always)]
@@ -27,12 +27,12 @@ fn power_of_two<V: Vector>(y: V) -> V {
 
 /// Returns 1 / (1 + e^-x) for y = [`LOGISTIC`] · x.
 #[inline(always)]
-pub(crate) fn logistic<V: Vector>(y: V) -> V {
+pub fn logistic<V: Vector>(y: V) -> V {
     power_of_two(y).add(V::splat(1.0)).reciprocal()
 }
 
 /// tanh x, where y = [`TANH`] · x.
 #[inline(always)]
-pub(crate) fn tanh<V: Vector>(y: V) -> V {
+pub fn tanh<V: Vector>(y: V) -> V {
     V::splat(2.0).fma(logistic(y), V::splat(-1.0))
 }

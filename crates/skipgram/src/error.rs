@@ -1,0 +1,33 @@
+//! Errors of this crate.
+
+use std::io;
+
+/// An error of a training.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The tables are larger than the address space.
+    #[error("no memory for the vectors of {n_words} words with {dim} dimensions; lower --dim or --words-max")]
+    Memory {
+        /// Number of words.
+        n_words: usize,
+        /// Dimension.
+        dim: usize,
+        /// Cause.
+        source: io::Error,
+    },
+    /// A state could not be written.
+    #[error("writing the state of the training")]
+    WriteState {
+        /// Cause.
+        source: io::Error,
+    },
+    /// A state could not be read.
+    #[error("reading the state of the training")]
+    ReadState {
+        /// Cause.
+        source: io::Error,
+    },
+}
+
+/// A result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
