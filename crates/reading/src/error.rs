@@ -33,6 +33,26 @@ pub enum Error {
         /// Its name.
         folder: String,
     },
+    /// A source has less content than an earlier process read.
+    #[error("{input}: found {found} bytes, expected at least {expected}, which an earlier process read; pass the same input")]
+    Shorter {
+        /// Its name.
+        input: String,
+        /// Its decoded size.
+        found: u64,
+        /// Number of bytes that were read.
+        expected: u64,
+    },
+    /// A line of a stream does not end.
+    #[error("{input}: line {line} is longer than {bytes_max} bytes, expected lines of text; check --format")]
+    LongLine {
+        /// Its name.
+        input: String,
+        /// Its number, from 1.
+        line: u64,
+        /// Maximum number of bytes.
+        bytes_max: usize,
+    },
     /// A pattern is invalid.
     #[error(
         "{pattern}: found {found} at character {at}, expected a pattern of *, ?, [...] and **; correct it"
@@ -251,6 +271,8 @@ impl Error {
             Self::Store(error) => error.exit(),
             Self::Read { .. } => Exit::Io,
             Self::Damaged { .. }
+            | Self::Shorter { .. }
+            | Self::LongLine { .. }
             | Self::Unclosed { .. }
             | Self::LargeBatch { .. }
             | Self::Array { .. }

@@ -31,6 +31,7 @@ mod memory;
 mod ranges;
 mod reviews;
 mod rows;
+mod sequence;
 mod source;
 mod streams;
 mod stretch;
@@ -51,6 +52,7 @@ use input::{Compression, Fault, Form, Packed};
 pub use corpus::rejects::Content;
 pub use error::Error;
 pub use reviews::{Found, Judgement, Reviews};
+pub use sequence::{Chunk, Place, Position, SequenceOptions, read_sequence};
 pub use source::{Source, find};
 
 use entries::Entries;

@@ -33,6 +33,13 @@ pub(super) enum Kind {
     Web(WebFile),
 }
 
+impl Source {
+    /// Whether its bytes can be read once only: standard input, a named pipe or a device.
+    pub fn is_stream(&self) -> bool {
+        matches!(self.kind, Kind::StandardInput | Kind::Pipe(_))
+    }
+}
+
 /// Extensions of compressed files.
 const PACKED: [&str; 5] = ["gz", "bz2", "zst", "bgz", "zip"];
 
