@@ -1,6 +1,7 @@
 //! Arguments of the program `trainer`: commands with their flags, and groups of flags that commands share.
 
 mod autotune;
+mod embed;
 mod examples;
 mod fit;
 mod given;
@@ -22,8 +23,9 @@ use program::place::local_path;
 use runs::recipe::limits::{BATCH, CANDIDATES};
 
 pub use self::autotune::{Autotune, MetricName, OF_SEARCH, Search, Tuned, TunedFit, TunedNgrams};
+pub use self::embed::{Embed, IfSlow};
 use self::examples::{
-    AUTOTUNE_EXAMPLES, EVALUATE_EXAMPLES, EXAMPLES, EXPLAIN_EXAMPLES, EXPORT_EXAMPLES, FIT_EXAMPLES,
+    AUTOTUNE_EXAMPLES, EMBED_EXAMPLES, EVALUATE_EXAMPLES, EXAMPLES, EXPLAIN_EXAMPLES, EXPORT_EXAMPLES, FIT_EXAMPLES,
     LAUNCH_EXAMPLES, MORE, NGRAMS_EXAMPLES, PREDICT_EXAMPLES, PRETRAIN_EXAMPLES, REPORT_EXAMPLES,
 };
 pub use self::fit::Fit;
@@ -67,6 +69,11 @@ pub enum Command {
     /// It reads lines or a dataset and needs no GPU. Try it before `fit`.
     #[command(allow_negative_numbers = true, after_help = MORE, after_long_help = NGRAMS_EXAMPLES)]
     Ngrams(Box<Ngrams>),
+    /// Train word vectors on lines, a stream or a dataset
+    ///
+    /// The method is skip-gram with negative sampling. It needs no GPU. `trainer fit --init-from` starts from the result.
+    #[command(allow_negative_numbers = true, after_help = MORE, after_long_help = EMBED_EXAMPLES)]
+    Embed(Box<Embed>),
     /// Search settings of a training within a time
     ///
     /// Trainings with different settings are compared on validation texts. The best settings are printed as a command.
@@ -109,6 +116,7 @@ impl Command {
             Self::Fit(fit) => fit.training.quiet,
             Self::Pretrain(pretrain) => pretrain.training.quiet,
             Self::Ngrams(ngrams) => ngrams.quiet,
+            Self::Embed(embed) => embed.quiet,
             Self::Autotune(autotune) => autotune.training.is_quiet(),
             Self::Evaluate(Evaluate { quiet, .. })
             | Self::Predict(Predict { quiet, .. })

@@ -4,6 +4,7 @@
 mod autotune;
 mod classes;
 mod device;
+mod embed;
 mod evaluate;
 mod explain;
 mod export;
@@ -39,6 +40,7 @@ pub fn without_torch(command: &Command) -> Option<Result<()>> {
     match command {
         Command::Ngrams(_) if ngrams::has_ranks() => None,
         Command::Ngrams(arguments) => Some(ngrams::ngrams(arguments, None)),
+        Command::Embed(arguments) => Some(embed::embed(arguments)),
         Command::Autotune(arguments) => Some(autotune::autotune(arguments)),
         Command::Report(arguments) => Some(report::report(arguments)),
         Command::Evaluate(arguments) => {
@@ -87,7 +89,7 @@ pub fn with_torch(command: &Command) -> Result<()> {
         Command::Explain(arguments) => explain::explain(arguments),
         Command::Export(arguments) => export::export(arguments),
         Command::Ngrams(arguments) => ngrams::on_ranks(arguments),
-        Command::Autotune(_) | Command::Report(_) | Command::Launch(_) => {
+        Command::Autotune(_) | Command::Embed(_) | Command::Report(_) | Command::Launch(_) => {
             Err(Error::internal(&"a command without tensors was not run"))
         }
     }

@@ -82,6 +82,22 @@ pub enum Error {
         /// The remedy.
         remedy: &'static str,
     },
+    /// Word vectors could not be trained.
+    #[error(transparent)]
+    SkipGram(#[from] skipgram::Error),
+    /// Word vectors could not be read or written.
+    #[error(transparent)]
+    Embeddings(#[from] embeddings::Error),
+    /// A training is resumed with another input.
+    #[error("{}: a checkpoint of an input of {expected} tokens, found {found} tokens; pass the input of the interrupted training, or start again with --force", path.display())]
+    OtherInput {
+        /// The checkpoint.
+        path: PathBuf,
+        /// Tokens of the input.
+        found: u64,
+        /// Tokens of the interrupted training's input.
+        expected: u64,
+    },
     /// The format of lines is invalid.
     #[error("{message}")]
     Refused {
@@ -266,6 +282,9 @@ impl Error {
             Self::Ngrams(error) => of_ngrams(error),
             Self::Texts(error) => error.exit(),
             Self::NgramFiles(error) => error.exit(),
+            Self::SkipGram(skipgram::Error::Memory { .. }) | Self::OtherInput { .. } => Exit::Settings,
+            Self::SkipGram(_) => Exit::Io,
+            Self::Embeddings(error) => error.exit(),
             Self::UselessTexts { .. } => Exit::BadInput,
             Self::Refused { exit, .. } => *exit,
             Self::Scoring(error) => error.exit(),

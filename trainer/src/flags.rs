@@ -63,6 +63,7 @@ fn note_given(command: &mut Command, matches: &ArgMatches) {
         Command::Fit(_)
         | Command::Pretrain(_)
         | Command::Ngrams(_)
+        | Command::Embed(_)
         | Command::Autotune(_)
         | Command::Report(_)
         | Command::Launch(_) => return,
@@ -153,7 +154,7 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
         Command::Predict(predict) => of_computing(&predict.computing),
         Command::Explain(explain) => of_computing(&explain.computing),
         Command::Ngrams(ngrams) => return of_ngrams(ngrams, &[]),
-        Command::Export(_) | Command::Report(_) | Command::Launch(_) => Vec::new(),
+        Command::Embed(_) | Command::Export(_) | Command::Report(_) | Command::Launch(_) => Vec::new(),
     };
     if let Command::Predict(predict) = &arguments.command
         && predict.soft.is_some()
@@ -264,6 +265,7 @@ fn locations(command: &Command) -> Vec<&Location> {
         Command::Explain(Explain { model, input, .. }) => std::iter::once(model).chain(input).collect(),
         Command::Export(export) => std::iter::once(&export.model).chain(&export.out).collect(),
         Command::Report(Report { runs, out, .. }) => runs.iter().chain([out]).collect(),
+        Command::Embed(embed) => embed.out.iter().collect(),
         // Their places are checked by `of_ngrams` and `of_search`.
         Command::Ngrams(_) | Command::Autotune(_) | Command::Launch(_) => Vec::new(),
     }
@@ -280,6 +282,7 @@ fn replaced_in_s3(command: &Command) -> Option<&Location> {
     let out = match command {
         Command::Fit(fit) if fit.training.force => &fit.out,
         Command::Pretrain(pretrain) if pretrain.training.force => &pretrain.out,
+        Command::Embed(embed) if embed.force => &embed.out,
         Command::Export(export) if export.force => &export.out,
         _ => return None,
     };

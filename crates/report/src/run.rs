@@ -296,7 +296,7 @@ impl Run {
                 });
                 self.last_step = step;
             }
-            Line::Shares { .. } => {}
+            Line::Shares { .. } | Line::Tokens { .. } => {}
             Line::Test { metrics, .. } => self.tested = Some((Part::Test, metrics)),
         }
     }

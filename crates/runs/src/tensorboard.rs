@@ -100,6 +100,14 @@ fn scalars(line: &Line) -> Vec<(String, f64)> {
                 add(&format!("rank_{rank}/share_rows"), *rows as f64);
             }
         }
+        Line::Tokens { loss, tokens_per_s, words, skipped_lines, .. } => {
+            if let Some(loss) = loss {
+                add("training/loss", *loss);
+            }
+            add("speed/tokens_per_s", *tokens_per_s);
+            add("vocabulary/words", *words as f64);
+            add("input/skipped_lines", *skipped_lines as f64);
+        }
         Line::Steps { loss, rate, gradient_norm, reviews_per_s, waited_share, shares, .. } => {
             add("training/loss", *loss);
             add("training/rate", *rate);

@@ -71,6 +71,11 @@ impl Growing {
     pub fn vocabulary(&self) -> &Vocabulary {
         &self.vocabulary
     }
+
+    /// The vocabulary, at the end of the stream.
+    pub fn into_vocabulary(self) -> Vocabulary {
+        self.vocabulary
+    }
 }
 
 /// Counts the words of cleaned lines and appends their sentences. Words without a number are not part of a sentence.

@@ -1,5 +1,7 @@
 //! Sentences of numbered words.
 
+use std::io::{self, Read};
+
 /// Some consecutive sentences.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sentences {
@@ -35,6 +37,26 @@ impl Sentences {
         }
         self.words.truncate(kept);
         self.words.shrink_to_fit();
+    }
+
+    /// The sentences as bytes, for [`Sentences::read`].
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let lengths = [self.n_tokens, self.words.len() as u64, self.ends.len() as u64];
+        let numbers = self.words.iter().chain(&self.ends).flat_map(|number| number.to_le_bytes());
+        lengths.into_iter().flat_map(u64::to_le_bytes).chain(numbers).collect()
+    }
+
+    /// Reads sentences that [`Sentences::to_bytes`] made.
+    pub fn read(input: &mut impl Read) -> io::Result<Self> {
+        let mut lengths = [[0; 8]; 3];
+        lengths.iter_mut().try_for_each(|length| input.read_exact(length))?;
+        let [n_tokens, n_words, n_sentences] = lengths.map(u64::from_le_bytes);
+        let mut numbers = |n: u64| {
+            let mut bytes = vec![0; 4 * n as usize];
+            input.read_exact(&mut bytes)?;
+            Ok::<_, io::Error>(bytes.as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect())
+        };
+        Ok(Self { words: numbers(n_words)?, ends: numbers(n_sentences)?, n_tokens })
     }
 
     /// The sentences.

@@ -67,6 +67,14 @@ Examples:
   trainer evaluate reviews.model reviews.h5 --test-fraction 0.1
       Evaluate it on the test split of its own dataset";
 
+pub(super) const EMBED_EXAMPLES: &str = "\
+Examples:
+  trainer embed --input novels.txt.gz
+      Train vectors of all words that occur five times
+
+  tail -n +1 -F reviews.txt | trainer embed --input - --out reviews.vectors
+      Train on lines as they arrive; Ctrl-C saves a checkpoint and the model";
+
 pub(super) const PREDICT_EXAMPLES: &str = "\
 Examples:
   trainer predict reviews.model new.json.gz > answers.jsonl

@@ -53,6 +53,11 @@ impl Log {
         }
     }
 
+    /// Returns the first error of the writes so far.
+    pub fn check(&mut self) -> Result<()> {
+        self.failed.take().map_or(Ok(()), Err)
+    }
+
     /// Returns the first error of a write.
     pub fn finish(self) -> Result<()> {
         self.failed.map_or(Ok(()), Err)

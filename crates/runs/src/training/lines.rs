@@ -79,6 +79,24 @@ pub enum Line {
         /// The first batch with these shares, counted over all epochs, the shares, and why.
         decision: Decision,
     },
+    /// Progress of a training of word vectors.
+    Tokens {
+        /// Number of tokens since the start of the training.
+        step: u64,
+        /// Mean loss of a pair since the previous line, if it was computed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        loss: Option<f64>,
+        /// Tokens per second since the previous line.
+        tokens_per_s: f64,
+        /// Number of words in the vocabulary.
+        words: u64,
+        /// Number of lines read and skipped by all processes.
+        lines: u64,
+        /// Number of lines that were skipped because they arrived too fast.
+        skipped_lines: u64,
+        /// Seconds since this process started training.
+        elapsed_s: f64,
+    },
     /// The test split was evaluated.
     Test {
         /// Number of steps since the start of the training.
@@ -96,6 +114,7 @@ impl Line {
             | Self::Steps { step, .. }
             | Self::Epoch { step, .. }
             | Self::Shares { step, .. }
+            | Self::Tokens { step, .. }
             | Self::Test { step, .. } => step,
         }
     }

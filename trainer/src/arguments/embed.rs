@@ -1,0 +1,149 @@
+//! Flags of `trainer embed`.
+
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use corpus::format::{FieldPaths, Preset};
+use program::location::Location;
+use program::size::parse_memory;
+
+use super::numbers::{at_least, not_negative, positive, share, whole};
+use super::{LineFormat, Storage};
+
+/// Flags of a training of word vectors.
+#[derive(Clone, Debug, Args)]
+pub struct Embed {
+    /// Files of lines, folders, patterns, s3:// URLs, a dataset, or -
+    ///
+    /// The places that sentimill reads, plain or compressed, in their order. - is standard input, which may have no end. A
+    /// dataset, a file of sentimill or merge, is read by itself.
+    #[arg(long, required = true, value_name = "FILE", num_args = 1..)]
+    pub input: Vec<String>,
+    /// Training folder [default: FILE as .vectors]
+    ///
+    /// It receives the model, checkpoints and metrics. The default is the name of the first FILE with .vectors, in the current
+    /// folder. With s3://bucket/folder, finished checkpoints and the model are put there, and nothing is replaced.
+    #[arg(long, short, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
+    pub out: Option<Location>,
+    /// Format of lines: text, json, polarity-csv or fasttext
+    ///
+    /// text: each line is a sentence. The others are as in sentimill; ratings are not read. Texts are cleaned as by the mapper.
+    #[arg(long, value_name = "NAME", default_value = "text", help_heading = "Input")]
+    pub format: LineFormat,
+    /// Field names of a known JSON source
+    ///
+    /// amazon2014, amazon2018, amazon2023 or yelp.
+    #[arg(long, value_name = "NAME", hide_short_help = true, help_heading = "Input")]
+    pub preset: Option<Preset>,
+    /// JSON fields of the text [default: reviewText]
+    ///
+    /// As in sentimill: summary,reviewText joins two fields, data.text leads into an object.
+    #[arg(long, value_name = "LIST", hide_short_help = true, help_heading = "Input")]
+    pub text_field: Option<FieldPaths>,
+    /// polarity-csv: also read the title column
+    #[arg(long, hide_short_help = true, help_heading = "Input")]
+    pub with_title: bool,
+    /// Wait for more lines and files at the end of the input
+    ///
+    /// Lines that are appended to files, and files that appear in folders, are read as they come, until the program is
+    /// stopped. Compressed files must be complete when they appear.
+    #[arg(long, help_heading = "Input")]
+    pub follow: bool,
+    /// wait or skip, if lines arrive faster than they are read
+    ///
+    /// wait: the writer of standard input is held back. skip: lines that do not fit into the queue are skipped and counted.
+    #[arg(long, value_enum, value_name = "NAME", default_value = "wait", hide_possible_values = true, hide_short_help = true, help_heading = "Input")]
+    pub if_slow: IfSlow,
+    /// Dimension of the vectors
+    #[arg(long, value_name = "N", default_value = "100", value_parser = whole::<usize>(1..=DIM_MAX), help_heading = "Model")]
+    pub dim: usize,
+    /// Maximum distance of two words of a pair
+    ///
+    /// The distance of each position is drawn from 1 to this.
+    #[arg(long, value_name = "N", default_value = "5", value_parser = whole::<u32>(1..=1000), help_heading = "Model")]
+    pub window: u32,
+    /// Number of negative samples per position
+    ///
+    /// All words of a window share them.
+    #[arg(long, value_name = "N", default_value = "5", value_parser = whole::<usize>(1..=1000), help_heading = "Model")]
+    pub negatives: usize,
+    /// Minimum occurrences of a word
+    #[arg(long, value_name = "N", default_value = "5", value_parser = at_least::<u64>(1), help_heading = "Model")]
+    pub min_count: u64,
+    /// Maximum number of words in the vocabulary
+    ///
+    /// When it is full, further words are counted approximately, and a frequent one takes the place of a rare one.
+    #[arg(long, value_name = "N", default_value = "1000000", value_parser = whole::<usize>(1..=WORDS_MAX), hide_short_help = true, help_heading = "Model")]
+    pub words_max: usize,
+    /// Number of epochs [default: 5; a stream: 1]
+    #[arg(long, alias = "num-epochs", value_name = "N", value_parser = whole::<u32>(1..=100_000), help_heading = "Optimisation")]
+    pub epochs: Option<u32>,
+    /// Learning rate
+    ///
+    /// It decreases linearly to 0. If the end of the input is unknown, it is constant. Also accepted as --lr and
+    /// --learning-rate.
+    #[arg(long, aliases = ["lr", "learning-rate"], value_name = "RATE", default_value = "0.025", value_parser = positive, help_heading = "Optimisation")]
+    pub rate: f64,
+    /// A stream ends after this number of words
+    ///
+    /// The learning rate decreases to 0 until then. For standard input and --follow.
+    #[arg(long, value_name = "N", value_parser = at_least::<u64>(1), help_heading = "Optimisation")]
+    pub words: Option<u64>,
+    /// Subsampling threshold of frequent words
+    ///
+    /// A word whose share of all tokens is above the threshold is left out of some sentences; 0: no word is.
+    #[arg(long, value_name = "SHARE", default_value = "0.001", value_parser = share, hide_short_help = true, help_heading = "Optimisation")]
+    pub subsample: f64,
+    /// Random seed
+    #[arg(long, value_name = "N", default_value = "1", value_parser = at_least::<u64>(0), hide_short_help = true, help_heading = "Optimisation")]
+    pub seed: u64,
+    /// Number of threads [default: one per core]
+    ///
+    /// One thread gives the same vectors each time; several share them without locks.
+    #[arg(long, short = 'j', value_name = "N", value_parser = whole::<u16>(1..=1024), help_heading = "Running")]
+    pub threads: Option<u16>,
+    /// Memory for the sentences of files
+    ///
+    /// Sentences that need more are kept in an unnamed temporary file, in TMPDIR. A size such as 512MiB or 4GiB.
+    #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = parse_memory, hide_short_help = true, help_heading = "Running")]
+    pub memory: usize,
+    /// Seconds between two checkpoints
+    ///
+    /// --resume continues from the newest one. A checkpoint of a stream also replaces the model. 0: only when the program is
+    /// stopped.
+    #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = not_negative, hide_short_help = true, help_heading = "Running")]
+    pub checkpoint_every: f64,
+    /// Resume the training in --out
+    ///
+    /// It continues from its newest checkpoint, or starts again if there is none. Pass the flags and the input of the
+    /// interrupted training again.
+    #[arg(long, help_heading = "Running")]
+    pub resume: bool,
+    /// Replace an existing training in --out
+    ///
+    /// Only a training folder written by trainer is replaced, and only if its files are unchanged.
+    #[arg(long, conflicts_with = "resume", help_heading = "Running")]
+    pub force: bool,
+    /// Print the final summary as JSON on standard output
+    #[arg(long, help_heading = "Running")]
+    pub json: bool,
+    /// Print errors only
+    #[arg(long, short, help_heading = "Running")]
+    pub quiet: bool,
+    /// Storage.
+    #[command(flatten)]
+    pub storage: Storage,
+}
+
+/// Maximum of `--dim`.
+const DIM_MAX: i64 = 4096;
+/// Maximum of `--words-max`.
+const WORDS_MAX: i64 = 1 << 30;
+
+/// `--if-slow`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum IfSlow {
+    /// The writer waits.
+    Wait,
+    /// Lines are skipped.
+    Skip,
+}

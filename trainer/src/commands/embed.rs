@@ -1,0 +1,188 @@
+//! `trainer embed`: trains word vectors on lines, streams or a dataset. Nothing here needs tensors.
+
+mod files;
+mod kept;
+mod lines;
+mod out;
+mod progress;
+mod stream;
+
+use std::thread::available_parallelism;
+use std::time::Instant;
+
+use launch::interrupt::Interrupts;
+use report::whole;
+use serde::Serialize;
+use skipgram::{Settings, Training, Vocabulary};
+
+use self::out::Out;
+use self::progress::Progress;
+use super::ngrams::is_dataset;
+use super::summary::print;
+use crate::arguments::Embed;
+use crate::error::{Error, Result};
+use crate::tell::tell;
+
+/// The summary that `--json` prints.
+#[derive(Debug, Serialize)]
+struct Summary {
+    /// The path or URL of the training folder.
+    training: std::path::PathBuf,
+    /// The path or URL of the model folder.
+    model: std::path::PathBuf,
+    /// Number of words with a vector.
+    words: u64,
+    /// Number of tokens of the input.
+    tokens: u64,
+    /// Number of tokens that were trained on, in all epochs.
+    trained_tokens: u64,
+    /// Number of lines, and of those that were skipped because they arrived too fast.
+    lines: u64,
+    skipped_lines: u64,
+    /// Number of words that lost their vector because the vocabulary was full.
+    evicted_words: u64,
+    /// Mean loss of the last epoch, or of the last seconds of a stream.
+    loss: Option<f64>,
+    /// Seconds of the whole command, and tokens trained by this process per second of it.
+    seconds: f64,
+    tokens_per_s: f64,
+}
+
+/// What a training brought.
+struct Trained {
+    training: Training,
+    vocabulary: Vocabulary,
+    n_lines: u64,
+    n_skipped: u64,
+    /// Tokens that this process trained on.
+    n_tokens: u64,
+    loss: Option<f64>,
+}
+
+/// Trains word vectors.
+pub(super) fn embed(arguments: &Embed) -> Result<()> {
+    let began = Instant::now();
+    check(arguments)?;
+    let mut out = Out::take(arguments)?;
+    let recipe = recipe(arguments);
+    if out.is_complete(&recipe)? {
+        tell(&format!("already complete: the model is in {}", out.shown_model().display()));
+        return out.finish_again();
+    }
+    let interrupts = Interrupts::listen().map_err(Error::Signals)?;
+    out.begin(arguments, &recipe)?;
+    let mut progress = Progress::new(&out)?;
+    let trained = if is_stream(arguments) {
+        stream::train(arguments, &mut out, &mut progress, &interrupts)?
+    } else {
+        files::train(arguments, &mut out, &mut progress, &interrupts)?
+    };
+    progress.finish()?;
+    out.finish(&trained.training, &trained.vocabulary, &recipe)?;
+    if !trained.vocabulary.is_exact() {
+        tell(&format!(
+            "the vocabulary was full: {} words lost their place, and counts are approximate; raise --words-max to keep more",
+            whole(trained.vocabulary.n_evicted())
+        ));
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    let tokens_per_s = trained.n_tokens as f64 / seconds;
+    let n_words = n_words(&trained.training, &trained.vocabulary);
+    tell(&format!(
+        "{} words; {} tokens in {seconds:.1} s, {} tokens/s; the model is in {}",
+        whole(n_words),
+        whole(trained.n_tokens),
+        whole(tokens_per_s as u64),
+        out.shown_model().display()
+    ));
+    if arguments.json {
+        print(&Summary {
+            training: out.shown().to_owned(),
+            model: out.shown_model(),
+            words: n_words,
+            tokens: trained.vocabulary.n_tokens(),
+            trained_tokens: trained.training.n_tokens(),
+            lines: trained.n_lines,
+            skipped_lines: trained.n_skipped,
+            evicted_words: trained.vocabulary.n_evicted(),
+            loss: trained.loss,
+            seconds,
+            tokens_per_s,
+        })?;
+    }
+    Ok(())
+}
+
+/// Whether the input has no known end.
+fn is_stream(arguments: &Embed) -> bool {
+    arguments.follow || arguments.input.iter().any(|place| place == "-")
+}
+
+/// Refuses flags that contradict each other.
+fn check(arguments: &Embed) -> Result<()> {
+    let refused = |setting, found: String, expected: &str| {
+        Err(Error::Setting { setting, found, expected: expected.to_owned() })
+    };
+    let has_dataset = arguments.input.iter().any(|place| is_dataset(place));
+    if has_dataset && arguments.input.len() > 1 {
+        return refused("--input", "a dataset among other inputs".to_owned(), "one dataset, or lines");
+    }
+    if has_dataset && arguments.follow {
+        return refused("--follow", "set for a dataset".to_owned(), "files, folders or standard input");
+    }
+    match arguments.epochs {
+        Some(epochs) if epochs > 1 && is_stream(arguments) => {
+            return refused("--epochs", epochs.to_string(), "1 for standard input and --follow, which are read once");
+        }
+        _ => {}
+    }
+    if !is_stream(arguments) {
+        if arguments.words.is_some() {
+            return refused("--words", "set for files".to_owned(), "standard input or --follow");
+        }
+        if arguments.if_slow != crate::arguments::IfSlow::Wait {
+            return refused("--if-slow", "skip for files".to_owned(), "standard input or --follow");
+        }
+    }
+    Ok(())
+}
+
+fn settings(arguments: &Embed) -> Settings {
+    Settings {
+        dim: arguments.dim,
+        window: arguments.window,
+        negatives: arguments.negatives,
+        rate: arguments.rate as f32,
+        min_count: arguments.min_count,
+        sample: arguments.subsample,
+        seed: arguments.seed,
+        ..Settings::default()
+    }
+}
+
+/// The settings by which a resumed training is compared.
+fn recipe(arguments: &Embed) -> serde_json::Value {
+    serde_json::json!({
+        "family": { "word-vectors": settings(arguments) },
+        "epochs": epochs(arguments),
+        "words": arguments.words,
+        "words-max": arguments.words_max,
+        "follow": arguments.follow,
+        "input": arguments.input,
+    })
+}
+
+fn epochs(arguments: &Embed) -> u32 {
+    arguments.epochs.unwrap_or(if is_stream(arguments) { 1 } else { 5 })
+}
+
+fn threads(arguments: &Embed) -> usize {
+    let of_cores = || available_parallelism().map_or(1, usize::from);
+    arguments.threads.map_or_else(of_cores, usize::from)
+}
+
+/// Number of words that occur often enough for a vector.
+fn n_words(training: &Training, vocabulary: &Vocabulary) -> u64 {
+    let min_count = training.settings().min_count;
+    vocabulary.iter().filter(|&(_, count)| count >= min_count).count() as u64
+}

@@ -1,0 +1,270 @@
+//! Trains on an input that ends: its words are counted first, and each epoch reads the sentences again.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use launch::interrupt::{Asked, Interrupts};
+use reading::{Place, SequenceOptions, read_sequence};
+use report::whole;
+use serde::{Deserialize, Serialize};
+use skipgram::{Decay, Distribution, Done, Sentences, Training, Vocabulary, Work, count, number};
+
+use super::kept::Kept;
+use super::lines::{Lines, each_row};
+use super::out::{CHUNK_BYTES, Out};
+use super::progress::Progress;
+use super::{Trained, epochs, settings, threads};
+use crate::arguments::Embed;
+use crate::commands::ngrams::is_dataset;
+use crate::error::{Error, Result};
+use crate::tell::tell;
+
+/// A part of the sentences has at least this number of words. Threads take parts, and the order of their random numbers depends
+/// on it.
+const WORDS_PER_PART: usize = 1 << 15;
+/// Chunks that wait between the thread that reads and the one that counts.
+const CHUNKS_WAITING: usize = 4;
+
+/// The place of a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Reached {
+    /// Number of parts trained on, over all epochs.
+    n_done: usize,
+    /// Number of parts of an epoch, tokens and words, which an unchanged input has again.
+    n_parts: usize,
+    n_tokens: u64,
+    n_words: usize,
+}
+
+/// An input that was read.
+struct Input {
+    vocabulary: Vocabulary,
+    sentences: Kept,
+    n_lines: u64,
+}
+
+pub(super) fn train(
+    arguments: &Embed,
+    out: &mut Out,
+    progress: &mut Progress,
+    interrupts: &Interrupts,
+) -> Result<Trained> {
+    let input = read(arguments)?;
+    let Input { vocabulary, sentences, n_lines } = &input;
+    if vocabulary.n_words() == 0 {
+        let found = format!("no word occurs {} times", arguments.min_count);
+        let remedy = "lower --min-count, or check --format";
+        return Err(Error::UselessTexts { input: arguments.input.join(" "), found, remedy });
+    }
+    tell(&format!(
+        "{} lines with {} tokens; {} words",
+        whole(*n_lines),
+        whole(vocabulary.n_tokens()),
+        whole(vocabulary.n_words() as u64)
+    ));
+    let settings = settings(arguments);
+    let distribution = Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample);
+    let mut training = Training::new(settings, vocabulary.n_words())?;
+    let mut reached = Reached {
+        n_done: 0,
+        n_parts: sentences.len(),
+        n_tokens: vocabulary.n_tokens(),
+        n_words: vocabulary.n_words(),
+    };
+    match out.state()? {
+        None => (0..vocabulary.n_words() as u32).for_each(|word| training.draw(word)),
+        Some((path, mut file)) => {
+            let (_, place) = training.restore(vocabulary.n_words(), &mut file)?;
+            let found: Reached = serde_json::from_slice(&place).map_err(|error| Error::internal(&error))?;
+            reached.n_done = found.n_done;
+            if found != reached {
+                return Err(Error::OtherInput { path, found: reached.n_tokens, expected: found.n_tokens });
+            }
+        }
+    }
+    let epochs = epochs(arguments);
+    let run = Run {
+        training: &training,
+        sentences,
+        distribution: Arc::new(distribution),
+        decay: Decay::Linear { n_tokens: vocabulary.n_tokens() * u64::from(epochs) },
+        threads: threads(arguments),
+        interrupts,
+    };
+    let (mut n_tokens, mut loss) = (0, None);
+    let mut saved_at = Instant::now();
+    let mut of_epoch = Done::default();
+    while reached.n_done < reached.n_parts * epochs as usize {
+        let epoch = reached.n_done / reached.n_parts;
+        let due = (arguments.checkpoint_every > 0.0)
+            .then(|| saved_at + Duration::from_secs_f64(arguments.checkpoint_every.min(1e9)));
+        let (done, asked) = run.to(&mut reached.n_done, (epoch + 1) * reached.n_parts, due, progress)?;
+        n_tokens += done.n_tokens;
+        of_epoch.add(&done);
+        if reached.n_done == (epoch + 1) * reached.n_parts {
+            loss = of_epoch.loss();
+            progress.end_epoch(epoch as u32 + 1, epochs, training.n_tokens(), loss);
+            of_epoch = Done::default();
+        }
+        let is_complete = reached.n_done == reached.n_parts * epochs as usize;
+        if asked.is_some() && !is_complete {
+            let place = serde_json::to_vec(&reached).map_err(|error| Error::internal(&error))?;
+            out.save(&training, vocabulary, &place)?;
+            saved_at = Instant::now();
+        }
+        if asked == Some(Asked::Stop) && !is_complete {
+            out.checkpoints_saved()?;
+            return Err(Error::Interrupted { resume: out.shown_checkpoints() });
+        }
+    }
+    drop(run);
+    Ok(Trained { training, n_lines: *n_lines, vocabulary: input.vocabulary, n_skipped: 0, n_tokens, loss })
+}
+
+/// What a training runs with.
+struct Run<'a> {
+    training: &'a Training,
+    sentences: &'a Kept,
+    distribution: Arc<Distribution>,
+    decay: Decay,
+    threads: usize,
+    interrupts: &'a Interrupts,
+}
+
+impl Run<'_> {
+    /// Trains the parts from `n_done` to `end`, or fewer if a checkpoint is due or a stop is requested.
+    fn to(
+        &self,
+        n_done: &mut usize,
+        end: usize,
+        due: Option<Instant>,
+        progress: &mut Progress,
+    ) -> Result<(Done, Option<Asked>)> {
+        let next = AtomicUsize::new(*n_done);
+        let (asked, failed) = (Mutex::new(None), Mutex::new(None));
+        let is_ended = AtomicBool::new(false);
+        let take = || {
+            let is_due = due.is_some_and(|due| Instant::now() >= due);
+            if let Some(what) = self.interrupts.asked().or(is_due.then_some(Asked::Checkpoint)) {
+                *locked(&asked) = Some(what);
+                is_ended.store(true, Relaxed);
+            }
+            if is_ended.load(Relaxed) {
+                return None;
+            }
+            let at = next.fetch_update(Relaxed, Relaxed, |at| (at < end).then_some(at + 1)).ok()?;
+            match self.sentences.get(at % self.sentences.len()) {
+                Ok(sentences) => {
+                    let distribution = Arc::clone(&self.distribution);
+                    Some(Work { sentences, distribution, number: at as u64 })
+                }
+                Err(error) => {
+                    locked(&failed).get_or_insert(error);
+                    is_ended.store(true, Relaxed);
+                    None
+                }
+            }
+        };
+        let done = thread::scope(|scope| {
+            let trained = scope.spawn(|| self.training.run(self.threads, self.decay, &take));
+            while !trained.is_finished() {
+                thread::park_timeout(progress.interval());
+                progress.note(self.training.n_tokens(), None);
+            }
+            trained.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error);
+        }
+        *n_done = next.into_inner();
+        Ok((done, asked.into_inner().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Counts and numbers the words of the input. If the vocabulary was full, the input is read again: numbers have changed.
+fn read(arguments: &Embed) -> Result<Input> {
+    let mut vocabulary = Vocabulary::new(arguments.words_max);
+    let mut parts = Parts::new(arguments.memory);
+    let n_lines = each_text(arguments, |lines| parts.add(lines, |lines, to| count(&mut vocabulary, lines, to)))?;
+    let (ranked, numbers) = vocabulary.ranked(arguments.min_count);
+    if vocabulary.is_exact() {
+        let sentences = parts.finish()?.renumber(|word| numbers[word as usize])?;
+        return Ok(Input { vocabulary: ranked, sentences, n_lines });
+    }
+    drop((vocabulary, parts));
+    let mut parts = Parts::new(arguments.memory);
+    each_text(arguments, |lines| parts.add(lines, |lines, to| number(&ranked, lines, to)))?;
+    Ok(Input { vocabulary: ranked, sentences: parts.finish()?, n_lines })
+}
+
+/// Sentences in parts of about equal numbers of words.
+struct Parts {
+    kept: Kept,
+    last: Sentences,
+}
+
+impl Parts {
+    fn new(memory: usize) -> Self {
+        Self { kept: Kept::new(memory), last: Sentences::default() }
+    }
+
+    fn add(&mut self, lines: &[u8], add: impl FnOnce(&[u8], &mut Sentences)) -> Result<()> {
+        add(lines, &mut self.last);
+        if self.last.n_words() >= WORDS_PER_PART {
+            self.kept.push(std::mem::take(&mut self.last))?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Kept> {
+        self.kept.push(self.last)?;
+        Ok(self.kept)
+    }
+}
+
+/// Passes the cleaned lines of the input to `add`, some at a time. Returns the number of lines.
+fn each_text(arguments: &Embed, mut add: impl FnMut(&[u8]) -> Result<()>) -> Result<u64> {
+    if let [place] = &arguments.input[..]
+        && is_dataset(place)
+    {
+        return each_row(place, &arguments.storage.options(), add);
+    }
+    let options = SequenceOptions {
+        inputs: arguments.input.clone(),
+        s3: arguments.storage.options(),
+        follows: false,
+        chunk_bytes: CHUNK_BYTES,
+    };
+    let mut lines = Lines::of(arguments)?;
+    let (sender, receiver) = sync_channel(CHUNKS_WAITING);
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let read = scope.spawn(|| {
+            let pass = |chunk: reading::Chunk| sender.send(chunk.lines).is_ok();
+            let read = read_sequence(&options, &Place::default(), &stop, pass);
+            drop(sender);
+            read
+        });
+        let mut cleaned = Vec::new();
+        let mut added = Ok(());
+        for chunk in receiver {
+            lines.clean(&chunk, &mut cleaned);
+            added = add(&cleaned);
+            if added.is_err() {
+                stop.store(true, Relaxed);
+                break;
+            }
+        }
+        read.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(texts::Error::from)?;
+        added
+    })?;
+    lines.check(arguments)?;
+    Ok(lines.n_lines)
+}

@@ -1,0 +1,116 @@
+//! Lines, and rows of a dataset, to cleaned lines, each a sentence.
+
+use corpus::clean::Cleaner;
+use corpus::format::Asked;
+use corpus::review::ReviewParser;
+use dataset::dataset_file::DatasetReader;
+use dataset::vocabulary::FIRST_WORD;
+use program::location::Location;
+use store::S3Options;
+
+use crate::arguments::{Embed, LineFormat};
+use crate::error::{Error, Result};
+use crate::places;
+
+/// Cleans lines, and counts them.
+pub(super) struct Lines {
+    parser: Option<ReviewParser>,
+    cleaner: Cleaner,
+    /// Number of lines that are not blank.
+    pub n_lines: u64,
+    /// Number of those without a text in the format.
+    pub n_bad: u64,
+}
+
+impl Lines {
+    pub(super) fn of(arguments: &Embed) -> Result<Self> {
+        let Embed { preset, text_field, with_title, .. } = arguments.clone();
+        let asked = Asked { preset, text_field, with_title, ..Asked::default() };
+        let parser = match arguments.format {
+            LineFormat::Review(name) => Some(ReviewParser::new(Asked { name, ..asked }.format()?)),
+            LineFormat::Text => {
+                asked.nothing_for("text")?;
+                None
+            }
+        };
+        Ok(Self { parser, cleaner: Cleaner::default(), n_lines: 0, n_bad: 0 })
+    }
+
+    /// Replaces the content of `cleaned` with cleaned lines, without those that are then empty.
+    pub(super) fn clean(&mut self, lines: &[u8], cleaned: &mut Vec<u8>) {
+        cleaned.clear();
+        for line in lines.split(|&byte| byte == b'\n') {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            self.n_lines += 1;
+            let text = match &mut self.parser {
+                None => line,
+                Some(parser) => match parser.parse_text(line) {
+                    Ok(text) => text.as_bytes(),
+                    Err(_) => {
+                        self.n_bad += 1;
+                        continue;
+                    }
+                },
+            };
+            // Bytes that are not UTF-8 separate words.
+            let is_left = match std::str::from_utf8(text) {
+                Ok(text) => self.cleaner.clean(text, cleaned),
+                Err(_) => self.cleaner.clean(&String::from_utf8_lossy(text), cleaned),
+            };
+            if is_left {
+                cleaned.push(b'\n');
+            }
+        }
+    }
+
+    /// Fails if no line has a text: the format is probably another one.
+    pub(super) fn check(&self, arguments: &Embed) -> Result<()> {
+        if self.n_lines > 0 && self.n_bad == self.n_lines {
+            let name = match arguments.format {
+                LineFormat::Text => "text".to_owned(),
+                LineFormat::Review(name) => name.to_string(),
+            };
+            return Err(Error::UselessTexts {
+                input: arguments.input.join(" "),
+                found: format!("no line is of the format {name}"),
+                remedy: "check --format",
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of rows that are passed on at once.
+const ROWS_BYTES: usize = 1 << 20;
+
+/// Passes the words of a dataset's rows to `add`, as lines. Words that are not in its vocabulary are left out. Returns the
+/// number of rows.
+pub(super) fn each_row(place: &str, s3: &S3Options, mut add: impl FnMut(&[u8]) -> Result<()>) -> Result<u64> {
+    let location = Location::of_file(place.into()).map_err(|error| Error::internal(&error))?;
+    let dataset = DatasetReader::open(&places::dataset(&location, s3)?)?;
+    let words = &dataset.vocabulary().words;
+    let (mut lines, mut failed) = (Vec::new(), None);
+    let mut flush = |lines: &mut Vec<u8>| {
+        if let (None, Err(error)) = (&failed, add(lines)) {
+            failed = Some(error);
+        }
+        lines.clear();
+    };
+    dataset.verify(|row| {
+        let known = row.tokens.iter().filter_map(|id| id.checked_sub(FIRST_WORD));
+        for word in known.map(|at| words.get(at as usize)) {
+            lines.extend_from_slice(word);
+            lines.push(b' ');
+        }
+        lines.push(b'\n');
+        if lines.len() >= ROWS_BYTES {
+            flush(&mut lines);
+        }
+        Ok(())
+    })?;
+    flush(&mut lines);
+    failed.map_or(Ok(dataset.n_rows()), Err)
+}

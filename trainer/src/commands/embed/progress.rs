@@ -1,0 +1,90 @@
+//! Progress of a training of word vectors: a line at intervals on standard error, and the metrics in its folder.
+
+use std::time::{Duration, Instant};
+
+use report::whole;
+use runs::training::Line;
+
+use super::out::Out;
+use crate::commands::progress::Log;
+use crate::error::Result;
+use crate::tell::tell;
+
+/// Time between two looks at the training.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Time between two lines.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// Shows and logs a training.
+pub(super) struct Progress {
+    log: Log,
+    begin: Instant,
+    since: Instant,
+    n_tokens: Option<u64>,
+}
+
+/// What is known of a stream at a moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub n_words: u64,
+    pub n_lines: u64,
+    pub n_skipped: u64,
+}
+
+impl Progress {
+    pub(super) fn new(out: &Out) -> Result<Self> {
+        let now = Instant::now();
+        Ok(Self { log: out.log()?, begin: now, since: now, n_tokens: None })
+    }
+
+    /// Time after which progress is noted again.
+    pub(super) fn interval(&self) -> Duration {
+        LOOK_EVERY
+    }
+
+    /// Notes the number of tokens so far. A line is printed at intervals.
+    pub(super) fn note(&mut self, n_tokens: u64, counts: Option<Counts>) {
+        let before = *self.n_tokens.get_or_insert(n_tokens);
+        let seconds = self.since.elapsed().as_secs_f64();
+        if seconds < INTERVAL.as_secs_f64() {
+            return;
+        }
+        let tokens_per_s = (n_tokens - before) as f64 / seconds;
+        let of_stream = counts.map_or_else(String::new, |counts| {
+            let skipped = match counts.n_skipped {
+                0 => String::new(),
+                n => format!(", {} lines skipped", whole(n)),
+            };
+            format!(", {} words in the vocabulary{skipped}", whole(counts.n_words))
+        });
+        tell(&format!("{} tokens, {} tokens/s{of_stream}", whole(n_tokens), whole(tokens_per_s as u64)));
+        self.write(n_tokens, None, tokens_per_s, counts.unwrap_or_default());
+        (self.since, self.n_tokens) = (Instant::now(), Some(n_tokens));
+    }
+
+    /// Ends an epoch.
+    pub(super) fn end_epoch(&mut self, epoch: u32, epochs: u32, n_tokens: u64, loss: Option<f64>) {
+        let loss_text = loss.map_or_else(String::new, |loss| format!(": loss {loss:.4}"));
+        tell(&format!("epoch {epoch} of {epochs}{loss_text}"));
+        let seconds = self.begin.elapsed().as_secs_f64();
+        self.write(n_tokens, loss, n_tokens as f64 / seconds, Counts::default());
+    }
+
+    /// Logs a line.
+    pub(super) fn write(&mut self, step: u64, loss: Option<f64>, tokens_per_s: f64, counts: Counts) {
+        self.log.write(&Line::Tokens {
+            step,
+            loss,
+            tokens_per_s,
+            words: counts.n_words,
+            lines: counts.n_lines,
+            skipped_lines: counts.n_skipped,
+            elapsed_s: self.begin.elapsed().as_secs_f64(),
+        });
+    }
+
+    /// Returns the first error of a write.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        self.log.check()
+    }
+}
