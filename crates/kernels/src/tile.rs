@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 
 use vectors::Vector;
 
-use vectors::activation::{TANH, logistic, tanh};
 use crate::dropout::Dropout;
 use crate::head::HeadSums;
 use crate::matrices::{add_products, add_row, add_rows, back_through, rows_at, with_number, zeros};
@@ -20,6 +19,7 @@ use crate::model::{Layer, Model};
 use crate::products::{Columns, multiply};
 use crate::tile_row::{TileRow, slots_at};
 use crate::{Loss, Pool};
+use vectors::activation::{TANH, logistic, tanh};
 
 /// Values of one layer, `[S, …]`, kept for the backward pass.
 #[derive(Default)]

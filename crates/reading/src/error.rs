@@ -34,7 +34,9 @@ pub enum Error {
         folder: String,
     },
     /// A source has less content than an earlier process read.
-    #[error("{input}: found {found} bytes, expected at least {expected}, which an earlier process read; pass the same input")]
+    #[error(
+        "{input}: found {found} bytes, expected at least {expected}, which an earlier process read; pass the same input"
+    )]
     Shorter {
         /// Its name.
         input: String,

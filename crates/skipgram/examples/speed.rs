@@ -40,8 +40,7 @@ fn main() {
     let (vocabulary, numbers) = vocabulary.ranked(settings.min_count);
     all.iter_mut().for_each(|sentences| sentences.renumber(|word| numbers[word as usize]));
     let all: Vec<Arc<Sentences>> = all.into_iter().map(Arc::new).collect();
-    let distribution =
-        Arc::new(Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample));
+    let distribution = Arc::new(Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample));
     let training = Training::new(settings, vocabulary.n_words()).expect("memory");
     (0..vocabulary.n_words() as u32).for_each(|word| training.draw(word));
     let decay = Decay::Linear { n_tokens: vocabulary.n_tokens() * epochs as u64 };
@@ -59,7 +58,10 @@ fn main() {
     }
     let seconds = began.elapsed().as_secs_f64();
     let words_per_s = vocabulary.n_tokens() as f64 * epochs as f64 / seconds;
-    eprintln!("{} words; prepared in {prepared:.2} s; {seconds:.2} s; {words_per_s:.0} words/s", vocabulary.n_words());
+    eprintln!(
+        "{} words; prepared in {prepared:.2} s; {seconds:.2} s; {words_per_s:.0} words/s",
+        vocabulary.n_words()
+    );
     if let Some(path) = arguments.get(4) {
         let mut out = std::io::BufWriter::new(std::fs::File::create(path).expect("a new file"));
         writeln!(out, "{} {}", vocabulary.n_words(), training.settings().dim).expect("written");

@@ -59,7 +59,8 @@ impl Growing {
         let n_tokens = self.vocabulary.n_tokens();
         if n_tokens >= self.rebuilt_at {
             let counts = self.vocabulary.counts();
-            let distribution = Distribution::new(&counts, settings.min_count, settings.power, settings.sample);
+            let distribution =
+                Distribution::new(&counts, settings.min_count, settings.power, settings.sample);
             self.distribution = Arc::new(distribution);
             self.rebuilt_at = n_tokens + (n_tokens / GROWTH).clamp(TOKENS_MIN, TOKENS_MAX);
         }

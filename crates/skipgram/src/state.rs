@@ -79,7 +79,9 @@ impl Training {
         let [n_tokens, n_counted, n_evicted] = [input.u64()?, input.u64()?, input.u64()?];
         let [dim, n_words] = [input.u32()? as usize, input.u32()? as usize];
         if dim != self.settings().dim || n_words > words_max || n_words > self.input().n_rows() {
-            return Err(io::Error::other("it has another dimension or more words; pass the flags of its training"));
+            return Err(io::Error::other(
+                "it has another dimension or more words; pass the flags of its training",
+            ));
         }
         let mut words = Vec::new();
         for _ in 0..n_words {
@@ -89,7 +91,8 @@ impl Training {
         let words = words.iter().map(|(word, count)| (&word[..], *count));
         let mut vocabulary = Vocabulary::of(words_max, words, n_counted, n_evicted);
         if input.bytes()? == [1] {
-            let counters: io::Result<Vec<u32>> = (0..Vocabulary::SKETCH_LENGTH).map(|_| input.u32()).collect();
+            let counters: io::Result<Vec<u32>> =
+                (0..Vocabulary::SKETCH_LENGTH).map(|_| input.u32()).collect();
             vocabulary.set_sketch(counters?);
         }
         for word in 0..n_words as u32 {

@@ -175,6 +175,8 @@ impl<'a> Worker<'a> {
 
     fn train(&mut self, work: &Work) {
         let Work { sentences, distribution, number } = work;
+        // So that the rates do not depend on where a training was interrupted.
+        self.count(0);
         self.done.n_tokens += sentences.n_tokens();
         // Tokens that are not in the vocabulary are counted with the words of the same work.
         let tokens_per_word = sentences.n_tokens() as f64 / sentences.n_words().max(1) as f64;

@@ -35,6 +35,8 @@ pub struct Vocabulary {
     random: Random,
     n_tokens: u64,
     n_evicted: u64,
+    /// Whether each word that was counted has a number, with its exact count.
+    is_exact: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,6 +79,7 @@ impl Vocabulary {
             random: Random::of(&[EVICTION]),
             n_tokens: 0,
             n_evicted: 0,
+            is_exact: true,
         }
     }
 
@@ -146,6 +149,7 @@ impl Vocabulary {
     /// Counts a word that has no number in the sketch.
     #[cold]
     fn count_rare(&mut self, hash: u64, word: &[u8]) -> Counted {
+        self.is_exact = false;
         let estimate = self.sketch.get_or_insert_with(Sketch::new).add(word, 1);
         let candidates = (0..CANDIDATES).map(|_| self.random.below(self.entries.len() as u64) as u32);
         let Some(rarest) = candidates.min_by_key(|&number| self.entries[number as usize].count) else {
@@ -228,7 +232,7 @@ impl Vocabulary {
 
     /// Whether each word that was counted has a number, with its exact count.
     pub fn is_exact(&self) -> bool {
-        self.sketch.is_none() && self.n_evicted == 0
+        self.is_exact
     }
 
     /// The words that occur at least `min_count` times, by descending count and then in byte order; and for each number
@@ -238,7 +242,8 @@ impl Vocabulary {
         order.retain(|&number| self.count_of(number) >= min_count);
         order.sort_unstable_by_key(|&number| (std::cmp::Reverse(self.count_of(number)), self.word(number)));
         let words = order.iter().map(|&number| (self.word(number), self.count_of(number)));
-        let ranked = Self::of(order.len(), words, self.n_tokens, self.n_evicted);
+        let mut ranked = Self::of(order.len(), words, self.n_tokens, self.n_evicted);
+        ranked.is_exact = self.is_exact;
         let mut numbers = vec![None; self.entries.len()];
         for (new, old) in (0..).zip(order) {
             numbers[old as usize] = Some(new);
@@ -258,6 +263,7 @@ impl Vocabulary {
     pub(crate) fn set_sketch(&mut self, counters: Vec<u32>) {
         debug_assert_eq!(counters.len(), Self::SKETCH_LENGTH);
         self.sketch = Some(Sketch { counters });
+        self.is_exact = false;
     }
 }
 
@@ -281,7 +287,8 @@ impl Sketch {
     /// Adds occurrences of a word. Returns the estimate of its count.
     fn add(&mut self, word: &[u8], n: u64) -> u64 {
         let places = places(word);
-        let estimate = places.iter().map(|&place| u64::from(self.counters[place])).min().unwrap_or_default() + n;
+        let estimate =
+            places.iter().map(|&place| u64::from(self.counters[place])).min().unwrap_or_default() + n;
         self.raise_at(places, estimate);
         estimate
     }

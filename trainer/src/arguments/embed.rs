@@ -51,7 +51,15 @@ pub struct Embed {
     /// wait or skip, if lines arrive faster than they are read
     ///
     /// wait: the writer of standard input is held back. skip: lines that do not fit into the queue are skipped and counted.
-    #[arg(long, value_enum, value_name = "NAME", default_value = "wait", hide_possible_values = true, hide_short_help = true, help_heading = "Input")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAME",
+        default_value = "wait",
+        hide_possible_values = true,
+        hide_short_help = true,
+        help_heading = "Input"
+    )]
     pub if_slow: IfSlow,
     /// Dimension of the vectors
     #[arg(long, value_name = "N", default_value = "100", value_parser = whole::<usize>(1..=DIM_MAX), help_heading = "Model")]

@@ -16,20 +16,28 @@ use serde::Serialize;
 use skipgram::{Settings, Training, Vocabulary};
 
 use self::out::Out;
-use self::progress::Progress;
 use super::ngrams::is_dataset;
 use super::summary::print;
 use crate::arguments::Embed;
 use crate::error::{Error, Result};
 use crate::tell::tell;
 
-/// The summary that `--json` prints.
+/// The summary that `--json` prints if there is nothing to do.
 #[derive(Debug, Serialize)]
-struct Summary {
+struct CompleteSummary {
     /// The path or URL of the training folder.
     training: std::path::PathBuf,
     /// The path or URL of the model folder.
     model: std::path::PathBuf,
+    /// Whether `--resume` found the training complete, so that nothing was computed.
+    was_complete: bool,
+}
+
+/// The summary that `--json` prints.
+#[derive(Debug, Serialize)]
+struct Summary {
+    #[serde(flatten)]
+    place: CompleteSummary,
     /// Number of words with a vector.
     words: u64,
     /// Number of tokens of the input.
@@ -67,21 +75,19 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
     let recipe = recipe(arguments);
     if out.is_complete(&recipe)? {
         tell(&format!("already complete: the model is in {}", out.shown_model().display()));
-        return out.finish_again();
+        out.finish_again()?;
+        return if arguments.json { print(&place(&out, true)) } else { Ok(()) };
     }
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
-    out.begin(arguments, &recipe)?;
-    let mut progress = Progress::new(&out)?;
     let trained = if is_stream(arguments) {
-        stream::train(arguments, &mut out, &mut progress, &interrupts)?
+        stream::train(arguments, &mut out, &interrupts)?
     } else {
-        files::train(arguments, &mut out, &mut progress, &interrupts)?
+        files::train(arguments, &mut out, &interrupts)?
     };
-    progress.finish()?;
     out.finish(&trained.training, &trained.vocabulary, &recipe)?;
     if !trained.vocabulary.is_exact() {
         tell(&format!(
-            "the vocabulary was full: {} words lost their place, and counts are approximate; raise --words-max to keep more",
+            "the vocabulary was full: counts are approximate, and {} words lost their place to others; raise --words-max",
             whole(trained.vocabulary.n_evicted())
         ));
     }
@@ -97,8 +103,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
     ));
     if arguments.json {
         print(&Summary {
-            training: out.shown().to_owned(),
-            model: out.shown_model(),
+            place: place(&out, false),
             words: n_words,
             tokens: trained.vocabulary.n_tokens(),
             trained_tokens: trained.training.n_tokens(),
@@ -113,6 +118,10 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
     Ok(())
 }
 
+fn place(out: &Out, was_complete: bool) -> CompleteSummary {
+    CompleteSummary { training: out.shown().to_owned(), model: out.shown_model(), was_complete }
+}
+
 /// Whether the input has no known end.
 fn is_stream(arguments: &Embed) -> bool {
     arguments.follow || arguments.input.iter().any(|place| place == "-")
@@ -123,6 +132,7 @@ fn check(arguments: &Embed) -> Result<()> {
     let refused = |setting, found: String, expected: &str| {
         Err(Error::Setting { setting, found, expected: expected.to_owned() })
     };
+    lines::Lines::of(arguments)?;
     let has_dataset = arguments.input.iter().any(|place| is_dataset(place));
     if has_dataset && arguments.input.len() > 1 {
         return refused("--input", "a dataset among other inputs".to_owned(), "one dataset, or lines");
@@ -132,7 +142,11 @@ fn check(arguments: &Embed) -> Result<()> {
     }
     match arguments.epochs {
         Some(epochs) if epochs > 1 && is_stream(arguments) => {
-            return refused("--epochs", epochs.to_string(), "1 for standard input and --follow, which are read once");
+            return refused(
+                "--epochs",
+                epochs.to_string(),
+                "1 for standard input and --follow, which are read once",
+            );
         }
         _ => {}
     }

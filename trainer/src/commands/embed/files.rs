@@ -16,7 +16,7 @@ use super::kept::Kept;
 use super::lines::{Lines, each_row};
 use super::out::{CHUNK_BYTES, Out};
 use super::progress::Progress;
-use super::{Trained, epochs, settings, threads};
+use super::{Trained, epochs, recipe, settings, threads};
 use crate::arguments::Embed;
 use crate::commands::ngrams::is_dataset;
 use crate::error::{Error, Result};
@@ -46,12 +46,7 @@ struct Input {
     n_lines: u64,
 }
 
-pub(super) fn train(
-    arguments: &Embed,
-    out: &mut Out,
-    progress: &mut Progress,
-    interrupts: &Interrupts,
-) -> Result<Trained> {
+pub(super) fn train(arguments: &Embed, out: &mut Out, interrupts: &Interrupts) -> Result<Trained> {
     let input = read(arguments)?;
     let Input { vocabulary, sentences, n_lines } = &input;
     if vocabulary.n_words() == 0 {
@@ -65,6 +60,8 @@ pub(super) fn train(
         whole(vocabulary.n_tokens()),
         whole(vocabulary.n_words() as u64)
     ));
+    out.begin(arguments, &recipe(arguments))?;
+    let mut progress = Progress::new(out)?;
     let settings = settings(arguments);
     let distribution = Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample);
     let mut training = Training::new(settings, vocabulary.n_words())?;
@@ -101,7 +98,7 @@ pub(super) fn train(
         let epoch = reached.n_done / reached.n_parts;
         let due = (arguments.checkpoint_every > 0.0)
             .then(|| saved_at + Duration::from_secs_f64(arguments.checkpoint_every.min(1e9)));
-        let (done, asked) = run.to(&mut reached.n_done, (epoch + 1) * reached.n_parts, due, progress)?;
+        let (done, asked) = run.to(&mut reached.n_done, (epoch + 1) * reached.n_parts, due, &mut progress)?;
         n_tokens += done.n_tokens;
         of_epoch.add(&done);
         if reached.n_done == (epoch + 1) * reached.n_parts {
@@ -120,6 +117,7 @@ pub(super) fn train(
             return Err(Error::Interrupted { resume: out.shown_checkpoints() });
         }
     }
+    progress.finish()?;
     drop(run);
     Ok(Trained { training, n_lines: *n_lines, vocabulary: input.vocabulary, n_skipped: 0, n_tokens, loss })
 }
@@ -192,7 +190,8 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 fn read(arguments: &Embed) -> Result<Input> {
     let mut vocabulary = Vocabulary::new(arguments.words_max);
     let mut parts = Parts::new(arguments.memory);
-    let n_lines = each_text(arguments, |lines| parts.add(lines, |lines, to| count(&mut vocabulary, lines, to)))?;
+    let n_lines =
+        each_text(arguments, |lines| parts.add(lines, |lines, to| count(&mut vocabulary, lines, to)))?;
     let (ranked, numbers) = vocabulary.ranked(arguments.min_count);
     if vocabulary.is_exact() {
         let sentences = parts.finish()?.renumber(|word| numbers[word as usize])?;

@@ -26,6 +26,8 @@ pub(super) const CHUNK_BYTES: usize = 1 << 20;
 const KEPT: usize = 1;
 /// The model of a stream before it takes the place of the older one.
 const NEXT_MODEL: &str = ".next-model";
+const OLDER_MODEL: &str = ".older-model";
+const OLDER_CHECKPOINTS: &str = ".older-checkpoints";
 /// The number of lines that were read of a stream, as text: what a checkpoint does not know yet.
 const LINES_READ: &str = ".lines-read";
 
@@ -149,9 +151,8 @@ impl Out {
     /// Saves a checkpoint. One of a training in S3 is put there while the training continues.
     pub(super) fn save(&mut self, training: &Training, vocabulary: &Vocabulary, place: &[u8]) -> Result<()> {
         self.n_saved += 1;
-        let write = |mut file: &mut dyn Write| {
-            training.save(vocabulary, place, &mut file).map_err(io::Error::other)
-        };
+        let write =
+            |mut file: &mut dyn Write| training.save(vocabulary, place, &mut file).map_err(io::Error::other);
         let saved = self.out.checkpoints().save_ngrams(self.n_saved, write)?;
         self.out.checkpoint_saved(&saved)
     }
@@ -162,12 +163,17 @@ impl Out {
     }
 
     /// Writes the model of a stream in place of the older one.
-    pub(super) fn replace_model(&self, training: &Training, vocabulary: &Vocabulary, recipe: &Value) -> Result<()> {
+    pub(super) fn replace_model(
+        &self,
+        training: &Training,
+        vocabulary: &Vocabulary,
+        recipe: &Value,
+    ) -> Result<()> {
         let next = self.out.folder().join(NEXT_MODEL);
         remove(&next)?;
         write_model(&next, training, vocabulary, recipe)?;
         let model = self.out.model();
-        let older = self.out.folder().join(".older-model");
+        let older = self.out.folder().join(OLDER_MODEL);
         remove(&older)?;
         // A reader that opens the model in between finds none, and can try again.
         match fs::rename(&model, &older) {
@@ -181,7 +187,16 @@ impl Out {
     /// Writes the model, and deletes the checkpoints.
     pub(super) fn finish(&self, training: &Training, vocabulary: &Vocabulary, recipe: &Value) -> Result<()> {
         self.replace_model(training, vocabulary, recipe)?;
-        remove(self.out.checkpoints().folder())?;
+        // A process that is killed while it deletes them leaves no damaged ones.
+        let (checkpoints, older) =
+            (self.out.checkpoints().folder(), self.out.folder().join(OLDER_CHECKPOINTS));
+        remove(&older)?;
+        match fs::rename(checkpoints, &older) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(Error::io(checkpoints, error));
+            }
+            _ => remove(&older)?,
+        }
         let _ = fs::remove_file(self.out.folder().join(LINES_READ));
         self.out.model_saved()
     }

@@ -71,12 +71,9 @@ struct Counters {
     stop: AtomicBool,
 }
 
-pub(super) fn train(
-    arguments: &Embed,
-    out: &mut Out,
-    progress: &mut Progress,
-    interrupts: &Interrupts,
-) -> Result<Trained> {
+pub(super) fn train(arguments: &Embed, out: &mut Out, interrupts: &Interrupts) -> Result<Trained> {
+    out.begin(arguments, &recipe(arguments))?;
+    let mut progress = Progress::new(out)?;
     let settings = settings(arguments);
     let mut training = Training::new(settings, arguments.words_max)?;
     let (vocabulary, reached) = match out.state()? {
@@ -103,9 +100,10 @@ pub(super) fn train(
         n_tokens: 0,
         loss: None,
     };
-    let ended = stream.train(out, progress, interrupts);
+    let ended = stream.train(out, &mut progress, interrupts);
     stream.counters.stop.store(true, Relaxed);
     ended?;
+    progress.finish()?;
     stream.lines.check(arguments)?;
     let Stream { training, growing, reached, n_tokens, loss, counters, .. } = stream;
     let n_skipped = counters.n_skipped.load(Relaxed);

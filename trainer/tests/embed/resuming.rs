@@ -1,0 +1,66 @@
+//! Trainings that are killed or stopped, and resumed.
+
+use std::fs;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tests::seeds::{each_seed, seeds};
+
+use super::{embed, sentences, trained};
+use crate::command::ended;
+
+#[test]
+fn a_training_on_files_that_is_killed_continues_with_the_same_bits() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("text");
+    fs::write(&input, sentences(40_000, 5)).unwrap();
+    let flags = ["--threads", "1", "--epochs", "6", "--checkpoint-every", "0.02"];
+    let whole = folder.path().join("whole");
+    trained(embed(&input, &whole, &flags));
+    let expected = fs::read(whole.join("model/vectors.npy")).unwrap();
+    each_seed(&seeds(4, 20), |seed| {
+        let out = folder.path().join(format!("killed-{seed}"));
+        let mut n_killed = 0;
+        loop {
+            let more = if n_killed == 0 { "--quiet" } else { "--resume" };
+            let mut command = embed(&input, &out, &[&flags[..], &[more]].concat());
+            let mut process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            // Up to the time of a whole training.
+            thread::sleep(Duration::from_millis(40 + (seed * 7919 + n_killed * 104_729) % 700));
+            if let Some(status) = process.try_wait().unwrap() {
+                assert!(status.success(), "{status}");
+                break;
+            }
+            kill_process(Pid::from_child(&process), Signal::KILL).unwrap();
+            process.wait().unwrap();
+            n_killed += 1;
+            if n_killed == 3 {
+                trained(embed(&input, &out, &[&flags[..], &["--resume"]].concat()));
+                break;
+            }
+        }
+        assert_eq!(fs::read(out.join("model/vectors.npy")).unwrap(), expected, "killed {n_killed} times");
+    });
+}
+
+#[test]
+fn a_training_is_not_resumed_with_another_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, out) = (folder.path().join("text"), folder.path().join("out"));
+    fs::write(&input, sentences(40_000, 6)).unwrap();
+    let flags = ["--threads", "1", "--epochs", "40"];
+    let mut process =
+        embed(&input, &out, &flags).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !out.join("metrics.jsonl").exists() {
+        thread::sleep(Duration::from_millis(5));
+    }
+    kill_process(Pid::from_child(&process), Signal::TERM).unwrap();
+    assert_eq!(process.wait().unwrap().code(), Some(75));
+    let resumed = || ended(embed(&input, &out, &[&flags[..], &["--resume"]].concat()));
+    fs::write(&input, sentences(39_000, 6)).unwrap();
+    let (code, told) = resumed();
+    assert_eq!(code, Some(78), "{told}");
+    assert!(told.contains("a checkpoint of an input of 400000 tokens, found 390000 tokens"), "{told}");
+}
