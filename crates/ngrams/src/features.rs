@@ -43,6 +43,35 @@ impl Features {
     pub fn n_rows(&self, n_words: usize) -> u64 {
         n_words as u64 + u64::from(self.buckets)
     }
+
+    /// Appends the rows of the character n-grams of a word, where the rows of words precede those of buckets.
+    pub fn characters(&self, n_words: u32, word: &[u8], rows: &mut Vec<u32>) {
+        let Features { characters_min, characters_max, buckets, .. } = *self;
+        if characters_max == 0 || buckets == 0 || word == END {
+            return;
+        }
+        let word = [b"<", word, b">"].concat();
+        // A byte of the form 10xxxxxx continues a character of UTF-8.
+        let continues = |at: usize| word.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
+        for from in (0..word.len()).filter(|&from| !continues(from)) {
+            let mut to = from;
+            for length in 1..=characters_max {
+                if to == word.len() {
+                    break;
+                }
+                to += 1;
+                while continues(to) {
+                    to += 1;
+                }
+                // `<` and `>` alone are no n-grams.
+                let is_mark = length == 1 && (from == 0 || to == word.len());
+                if length >= characters_min && !is_mark {
+                    // The hash is not sign-extended here.
+                    rows.push(n_words + hash(&word[from..to]) % buckets);
+                }
+            }
+        }
+    }
 }
 
 /// Numbers the rows of texts with one dictionary.
@@ -78,7 +107,7 @@ impl Rows {
         if features.characters_max > 0 && features.buckets > 0 {
             let mut all = Subwords::default();
             for word in dictionary.words().iter() {
-                rows.characters(word, &mut all.rows);
+                features.characters(rows.n_words, word, &mut all.rows);
                 all.ends.push(all.rows.len());
             }
             rows.subwords = all;
@@ -214,7 +243,7 @@ impl Rows {
             None => {
                 let hash = hash(word);
                 rows.extend(self.of_unknown(hash));
-                self.characters(word, rows);
+                self.features.characters(self.n_words, word, rows);
                 hash
             }
         }
@@ -262,35 +291,6 @@ impl Rows {
             for (to, &next) in (from + 2..).zip(others) {
                 hash = joined(hash, next);
                 each(self.bucket(hash), from..to);
-            }
-        }
-    }
-
-    /// Appends the rows of the character n-grams of a word.
-    fn characters(&self, word: &[u8], rows: &mut Vec<u32>) {
-        let Features { characters_min, characters_max, .. } = self.features;
-        if characters_max == 0 || self.features.buckets == 0 || word == END {
-            return;
-        }
-        let word = [b"<", word, b">"].concat();
-        // A byte of the form 10xxxxxx continues a character of UTF-8.
-        let continues = |at: usize| word.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
-        for from in (0..word.len()).filter(|&from| !continues(from)) {
-            let mut to = from;
-            for length in 1..=characters_max {
-                if to == word.len() {
-                    break;
-                }
-                to += 1;
-                while continues(to) {
-                    to += 1;
-                }
-                // `<` and `>` alone are no n-grams.
-                let is_mark = length == 1 && (from == 0 || to == word.len());
-                if length >= characters_min && !is_mark {
-                    // The hash is not sign-extended here.
-                    rows.push(self.n_words + hash(&word[from..to]) % self.features.buckets);
-                }
             }
         }
     }

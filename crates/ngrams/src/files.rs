@@ -1,25 +1,22 @@
 //! Files of n-gram models: the folder of a model of this crate ([`folder`]), and the files of the fastText program
-//! ([`bin`], [`vectors`]).
+//! ([`bin`], [`vectors`]), also of word vectors.
 //!
 //! Files are hostile: a size is compared with the bytes of the file before memory is allocated for it, and an error
 //! states the file, the field, the value found and the expected ones.
 
 pub mod bin;
-mod error;
 mod fasttext;
 pub mod folder;
 mod linear;
-mod new_file;
-mod output;
-mod source;
 mod tensors;
 #[cfg(test)]
 mod tests;
 pub mod vectors;
+pub mod words_file;
 
-pub use error::{Error, Result};
+pub use durable::{Error, Result};
 pub use fasttext::{to_program, write_bin};
-pub use folder::{check_place, is_folder};
+pub use folder::{check_place, family, is_folder};
 
 use std::path::Path;
 

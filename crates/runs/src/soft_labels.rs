@@ -20,17 +20,14 @@ use std::path::Path;
 
 use corpus::digest::Digest;
 use dataset::sha256;
+use durable::npy::{self, Header};
 use program::place::folder_of;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::training::temporary_beside;
 
-const MAGIC: &[u8; 6] = b"\x93NUMPY";
-/// The array of this project's files begins here.
-const HEADER_BYTES: usize = 128;
-/// Limits of the header and of the last line, which other programs may have written.
-const HEADER_BYTES_MAX: u64 = 4096;
+/// Limit of the last line, which other programs may have written.
 const LINE_BYTES_MAX: u64 = 4096;
 const FLOAT_BYTES: usize = size_of::<f32>();
 /// The sum of a row's probabilities differs from 1 by at most this.
@@ -112,7 +109,7 @@ impl SoftLabels {
         let line = serde_json::to_vec(&line).map_err(|error| Error::internal(&error))?;
         let temporary = temporary_beside(path)?;
         let mut file = BufWriter::new(temporary.as_file());
-        let header = header(self.n_rows(), self.n_classes);
+        let header = npy::header(self.n_rows(), self.n_classes);
         let parts = [&header[..], &self.bytes, b"\n", &line, b"\n"];
         parts.iter().try_for_each(|part| file.write_all(part)).and_then(|()| file.flush()).map_err(failed)?;
         drop(file);
@@ -143,21 +140,22 @@ impl SoftLabels {
             _ => Error::io(path, source),
         })?;
         let bytes = file.metadata().map_err(|source| Error::io(path, source))?.len();
-        let found = match read_header(&mut file) {
+        let found = match Header::read(&mut file) {
             Ok(found) => found,
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => None,
             Err(error) => return Err(Error::io(path, error)),
         };
-        let Some(Header { dict, bytes: header_bytes }) = found else {
+        let Some(header) = found else {
             return refused(
                 "another file".to_owned(),
                 "an array of NumPy, written by `trainer predict --soft`",
             );
         };
-        let Some([n_rows, n_classes]) = shape(&dict) else {
+        let Some([n_rows, n_classes]) = header.shape() else {
             let expected = "'<f4' in C order with two dimensions; save numpy.float32(array)";
-            return refused(format!("an array with the header {}", dict.trim()), expected);
+            return refused(format!("an array with the header {}", header.dict.trim()), expected);
         };
+        let header_bytes = header.bytes;
         let array_bytes = n_rows.checked_mul(n_classes).and_then(|n| n.checked_mul(FLOAT_BYTES as u64));
         let line_bytes = array_bytes.and_then(|array| bytes.checked_sub(header_bytes.checked_add(array)?));
         let (Some(array_bytes), Some(line_bytes)) = (array_bytes, line_bytes) else {
@@ -240,58 +238,6 @@ fn float(bytes: &[u8]) -> f32 {
     f32::from_le_bytes(four)
 }
 
-/// NumPy's header, padded with spaces.
-fn header(n_rows: usize, n_classes: usize) -> Vec<u8> {
-    let dict = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({n_rows}, {n_classes}), }}");
-    let length = (HEADER_BYTES - MAGIC.len() - 4) as u16;
-    let mut header = [&MAGIC[..], &[1, 0], &length.to_le_bytes(), dict.as_bytes()].concat();
-    header.resize(HEADER_BYTES - 1, b' ');
-    header.push(b'\n');
-    header
-}
-
-struct Header {
-    /// NumPy's description of the array.
-    dict: String,
-    /// The offset of the array.
-    bytes: u64,
-}
-
-/// Reads NumPy's header of version 1, 2 or 3. `None` if there is none.
-fn read_header(file: &mut File) -> io::Result<Option<Header>> {
-    let mut magic = [0; 8];
-    file.read_exact(&mut magic)?;
-    let (length, before) = match magic[6] {
-        _ if !magic.starts_with(MAGIC) => return Ok(None),
-        1 => {
-            let mut length = [0; 2];
-            file.read_exact(&mut length)?;
-            (u64::from(u16::from_le_bytes(length)), 10)
-        }
-        2 | 3 => {
-            let mut length = [0; 4];
-            file.read_exact(&mut length)?;
-            (u64::from(u32::from_le_bytes(length)), 12)
-        }
-        _ => return Ok(None),
-    };
-    if length > HEADER_BYTES_MAX {
-        return Ok(None);
-    }
-    let mut dict = vec![0; length as usize];
-    file.read_exact(&mut dict)?;
-    Ok(String::from_utf8(dict).ok().map(|dict| Header { dict, bytes: before + length }))
-}
-
-/// The two dimensions in NumPy's description of an array of 32-bit floats in C order.
-fn shape(dict: &str) -> Option<[u64; 2]> {
-    let dict: String = dict.chars().filter(|character| !character.is_whitespace()).collect();
-    let shape = dict.strip_prefix("{'descr':'<f4','fortran_order':False,'shape':(")?;
-    let (rows, classes) = shape.strip_suffix(",}")?.strip_suffix(')')?.split_once(',')?;
-    let number = |text: &str| text.parse().ok().filter(|number| *number > 0);
-    Some([number(rows)?, number(classes)?])
-}
-
 /// Reads the line behind the array. `None` if there is no such line.
 fn read_line(file: &mut File, from: u64, bytes: u64) -> io::Result<Option<Line>> {
     if bytes > LINE_BYTES_MAX {
@@ -310,6 +256,8 @@ fn rewind(file: &mut File, to: u64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+
+    use durable::npy::{HEADER_BYTES, MAGIC};
 
     use super::*;
 
@@ -455,12 +403,5 @@ mod tests {
         fs::write(&path, [&array(dict, &[0.25, 0.75, 1.0, 0.0])[..], line.as_bytes()].concat()).unwrap();
         let found = SoftLabels::read(&path, &[dataset("a.h5", DIGEST, 2, 2)]).unwrap();
         assert_eq!(found, (0, labels(&[[0.25, 0.75], [1.0, 0.0]])));
-    }
-
-    #[test]
-    fn the_header_fits_the_maximum_number_of_rows() {
-        let header = header(u32::MAX as usize, 5);
-        assert_eq!(header.len(), HEADER_BYTES);
-        assert!(header.ends_with(b" \n"));
     }
 }

@@ -1,4 +1,4 @@
-//! Supervised models in the files of the fastText program: `.bin`, and `.ftz` with quantised matrices.
+//! Models in the files of the fastText program: `.bin`, and `.ftz` with quantised matrices.
 //!
 //! ```text
 //! i32   magic number 793712314
@@ -9,7 +9,7 @@
 //!       per entry: the bytes of the word, NUL, i64 count, i8 0 for a word and 1 for a label; words come first
 //!       per pruned bucket: i32 bucket, i32 row behind the words
 //! u8    whether the input matrix is quantised, then the matrix: words, then buckets
-//! u8    whether the output matrix is quantised, then the matrix: one row per label
+//! u8    whether the output matrix is quantised, then the matrix: one row per label, or one per word for word vectors
 //!
 //! dense matrix      i64 rows, i64 columns, rows × columns × f32
 //! quantised matrix  u8 whether norms are separate, i64 rows, i64 columns, i32 codes, the codes, the quantizer;
@@ -18,8 +18,8 @@
 //!                   columns × 256 × f32 centroids
 //! ```
 //!
-//! All values are little-endian. [`Model::read`] and [`Model::write`] convert between such a file and memory;
-//! [`answers`] computes the answers of the program.
+//! All values are little-endian. [`Model::read`] and [`Model::write`] convert between the file of a supervised model and
+//! memory, and [`word_vectors`] those of word vectors; [`answers`] computes the answers of the program.
 
 pub mod answers;
 mod args;
@@ -30,24 +30,25 @@ mod quantizer;
 #[cfg(test)]
 mod tests;
 mod tree;
+pub mod word_vectors;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Write};
 use std::path::Path;
 
-pub use self::args::{Args, Loss};
+pub use self::args::{Args, Kind, Loss};
 pub use self::entries::Entries;
 pub use self::matrix::{Dense, Matrix, Quantised};
 pub use self::quantization::{Quantization, Unquantisable};
 
+use self::args::Wanted;
 use self::tree::Tree;
-use super::error::{At, Error, Result};
-use super::new_file::new_file;
-use super::source::Source;
 use super::{N_SUBWORDS_MAX, n_subwords};
 use crate::Rows;
+use durable::{At, Error, Result, Source, new_file};
 
-const MAGIC: i32 = 793_712_314;
+/// The first four bytes of a file, little-endian.
+pub const MAGIC: i32 = 793_712_314;
 const VERSION: i32 = 12;
 /// The version whose supervised models have no character n-grams.
 const VERSION_WITHOUT_SUBWORDS: i32 = 11;
@@ -103,36 +104,15 @@ impl Model {
 
     /// Reads a file, `.bin` or `.ftz`.
     pub fn read(path: &Path) -> Result<Self> {
-        let file = match File::open(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Err(Error::Missing { path: path.to_owned(), expected: "a model of fastText" });
-            }
-            opened => opened.at(path, "open it")?,
-        };
-        let metadata = file.metadata().at(path, "read its metadata")?;
-        if !metadata.is_file() {
-            return Err(Error::unexpected(path, "it", "no regular file", "one", REMEDY));
-        }
-        Self::parse(BufReader::with_capacity(BUFFER_BYTES, file), metadata.len(), path)
+        let (file, n_bytes) = open(path, REMEDY)?;
+        Self::parse(file, n_bytes, path)
     }
 
     /// Reads a model of `n_bytes` from `from`. Errors name `path`.
     pub fn parse(from: impl BufRead, n_bytes: u64, path: &Path) -> Result<Self> {
         let mut source = Source::new(from, n_bytes, path, REMEDY);
-        let magic = source.i32("the magic number")?;
-        if magic != MAGIC {
-            return Err(source.unexpected("the magic number", magic, MAGIC));
-        }
-        let version = source.i32("the version")?;
-        if !(VERSION_WITHOUT_SUBWORDS..=VERSION).contains(&version) {
-            let expected = format_args!("{VERSION_WITHOUT_SUBWORDS} or {VERSION}").to_string();
-            return Err(source.unexpected("the version", version, expected));
-        }
-        let mut args = Args::parse(&mut source)?;
-        if version == VERSION_WITHOUT_SUBWORDS {
-            args.longest = 0;
-        }
-        let entries = Entries::parse(&mut source, args.n_buckets)?;
+        let args = parse_args(&mut source, Wanted::Supervised)?;
+        let entries = Entries::parse(&mut source, &args)?;
         let input = Matrix::parse(&mut source, "the input matrix")?;
         if entries.pruned().is_some() && matches!(input, Matrix::Dense(_)) {
             return Err(source.unexpected("the input matrix", "dense with pruned buckets", "quantised"));
@@ -176,6 +156,39 @@ impl Model {
     pub fn output(&self) -> &Matrix {
         &self.output
     }
+}
+
+/// Opens a file and returns its number of bytes.
+fn open(path: &Path, remedy: &'static str) -> Result<(BufReader<File>, u64)> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Err(Error::Missing { path: path.to_owned(), expected: "a model of fastText" });
+        }
+        opened => opened.at(path, "open it")?,
+    };
+    let metadata = file.metadata().at(path, "read its metadata")?;
+    if !metadata.is_file() {
+        return Err(Error::unexpected(path, "it", "no regular file", "one", remedy));
+    }
+    Ok((BufReader::with_capacity(BUFFER_BYTES, file), metadata.len()))
+}
+
+/// Reads everything before the dictionary.
+fn parse_args(source: &mut Source<'_, impl BufRead>, wanted: Wanted) -> Result<Args> {
+    let magic = source.i32("the magic number")?;
+    if magic != MAGIC {
+        return Err(source.unexpected("the magic number", magic, MAGIC));
+    }
+    let version = source.i32("the version")?;
+    if !(VERSION_WITHOUT_SUBWORDS..=VERSION).contains(&version) {
+        let expected = format_args!("{VERSION_WITHOUT_SUBWORDS} or {VERSION}").to_string();
+        return Err(source.unexpected("the version", version, expected));
+    }
+    let mut args = Args::parse(source, wanted)?;
+    if version == VERSION_WITHOUT_SUBWORDS && args.kind == Kind::Supervised {
+        args.longest = 0;
+    }
+    Ok(args)
 }
 
 /// A part of a model whose size does not match the other parts.

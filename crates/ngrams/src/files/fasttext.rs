@@ -13,12 +13,12 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::bin::{self, Args, Dense, Entries, Matrix};
-use super::error::{Error, Result};
 use super::folder::{self, Folder};
 use super::tensors::{Kind, Tensor};
 use super::{N_SUBWORDS_MAX, n_subwords};
 use crate::fasttext::{Counted, Loss, Model, RowSet, Table};
 use crate::{Features, Rows, Words};
+use durable::{Error, Result};
 
 /// Longer rows do not occur: 4 MiB per word.
 const DIM_MAX: usize = 1 << 20;
@@ -112,7 +112,7 @@ pub(super) fn write(folder: &Path, model: &Model) -> Result<()> {
 /// The weights of a table.
 fn table<'a>(name: &'static str, table: &'a Table) -> Tensor<'a> {
     let shape = vec![table.n_rows() as u64, table.dim() as u64];
-    let write = |out: &mut super::output::Output<'_>| {
+    let write = |out: &mut durable::Output<'_>| {
         let mut row = vec![0.0; table.dim()];
         (0..table.n_rows() as u32).try_for_each(|at| {
             table.read(at, 0, &mut row);

@@ -16,11 +16,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::Result;
 use super::fasttext::Split;
 use super::folder::{self, Folder};
 use super::tensors::{Kind, Tensor, Tensors};
 use crate::linear::{Model, Named, Outputs, RowKeys, Settings, Sigmoid, Stored, Table};
+use durable::Result;
 
 /// The settings in `config.json`.
 #[derive(Debug, Serialize, Deserialize)]

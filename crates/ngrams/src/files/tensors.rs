@@ -13,8 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{At, Error, Result};
-use super::output::Output;
+use durable::{At, Error, Output, Result};
 
 /// A header has some hundred bytes.
 const HEADER_BYTES_MAX: u64 = 1 << 20;

@@ -1,6 +1,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use durable::output;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;

@@ -12,8 +12,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use super::bin;
-use super::error::Result;
-use super::new_file::new_file;
+use durable::{Result, new_file};
 
 /// Significant digits, less one.
 const DIGITS: usize = 4;

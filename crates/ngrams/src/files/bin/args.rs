@@ -2,16 +2,46 @@
 
 use std::io::{self, BufRead, Write};
 
-use super::super::error::Result;
-use super::super::source::Source;
 use crate::Features;
+use durable::{Result, Source};
 
-/// The number that the program stores for a supervised model.
-const SUPERVISED: i32 = 3;
 /// Longer rows do not occur: 4 KiB per word.
 const DIM_MAX: u32 = 1 << 20;
 /// Bounds the n-grams of a text: at most this number starts at each token.
 const NGRAMS_MAX: u32 = 255;
+
+/// The kind of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Word vectors by continuous bag of words.
+    Cbow,
+    /// Word vectors by skip-gram.
+    SkipGram,
+    /// A classifier.
+    Supervised,
+}
+
+impl Kind {
+    /// Whether the output matrix has a row per word, in place of one per label.
+    pub(super) fn is_of_words(self) -> bool {
+        self != Self::Supervised
+    }
+
+    fn number(self) -> i32 {
+        match self {
+            Self::Cbow => 1,
+            Self::SkipGram => 2,
+            Self::Supervised => 3,
+        }
+    }
+}
+
+/// The kinds that a caller accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Supervised,
+    WordVectors,
+}
 
 /// The loss of a model, which determines how outputs become probabilities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +56,11 @@ pub enum Loss {
     OneVersusAll,
 }
 
-/// The settings of a supervised model. Those that only affect training are stored as they are.
+/// The settings of a model. Those that only affect training are stored as they are.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Args {
+    /// The kind of the model.
+    pub kind: Kind,
     /// Embedding dimension.
     pub dim: usize,
     /// Window; only of word vectors.
@@ -59,6 +91,7 @@ impl Default for Args {
     /// The program's defaults of a supervised model. Except for the dimension, they do not affect answers.
     fn default() -> Self {
         Self {
+            kind: Kind::Supervised,
             dim: 100,
             window: 5,
             epochs: 5,
@@ -76,7 +109,7 @@ impl Default for Args {
 }
 
 impl Args {
-    pub(super) fn parse(source: &mut Source<'_, impl BufRead>) -> Result<Self> {
+    pub(super) fn parse(source: &mut Source<'_, impl BufRead>, wanted: Wanted) -> Result<Self> {
         let dim = source.size_i32("the dimension", DIM_MAX)?;
         if dim == 0 {
             return Err(source.unexpected("the dimension", 0, format_args!("1 to {DIM_MAX}")));
@@ -93,15 +126,7 @@ impl Args {
             4 => Loss::OneVersusAll,
             other => return Err(source.unexpected("the loss", other, "1 to 4")),
         };
-        let kind = source.i32("the kind of model")?;
-        if kind != SUPERVISED {
-            let found = match kind {
-                1 => "1, word vectors by CBOW".to_owned(),
-                2 => "2, word vectors by skip-gram".to_owned(),
-                other => other.to_string(),
-            };
-            return Err(source.unexpected("the kind of model", found, "3, a supervised model"));
-        }
+        let kind = parse_kind(source, wanted)?;
         let n_buckets = source.size_i32("the number of buckets", i32::MAX as u32)?;
         let shortest = source.size_i32("the length of the shortest character n-gram", NGRAMS_MAX)?;
         let longest = source.size_i32("the length of the longest character n-gram", NGRAMS_MAX)?;
@@ -115,6 +140,7 @@ impl Args {
             ));
         }
         Ok(Self {
+            kind,
             dim,
             window,
             epochs,
@@ -158,7 +184,7 @@ impl Args {
             self.negatives,
             size(self.word_ngrams)?,
             loss,
-            SUPERVISED,
+            self.kind.number(),
             size(self.n_buckets)?,
             size(self.shortest)?,
             size(self.longest)?,
@@ -169,4 +195,20 @@ impl Args {
         }
         out.write_all(&self.threshold.to_le_bytes())
     }
+}
+
+fn parse_kind(source: &mut Source<'_, impl BufRead>, wanted: Wanted) -> Result<Kind> {
+    let number = source.i32("the kind of model")?;
+    let (kind, found) = match number {
+        1 => (Some(Kind::Cbow), "1, word vectors by CBOW".to_owned()),
+        2 => (Some(Kind::SkipGram), "2, word vectors by skip-gram".to_owned()),
+        3 => (Some(Kind::Supervised), "3, a supervised model".to_owned()),
+        other => (None, other.to_string()),
+    };
+    let is_wanted = |kind: &Kind| kind.is_of_words() == (wanted == Wanted::WordVectors);
+    let expected = match wanted {
+        Wanted::Supervised => "3, a supervised model",
+        Wanted::WordVectors => "1 or 2, word vectors",
+    };
+    kind.filter(is_wanted).ok_or_else(|| source.unexpected("the kind of model", found, expected))
 }

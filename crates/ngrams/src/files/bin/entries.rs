@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::io::{self, BufRead, Write};
 
-use super::super::error::Result;
-use super::super::source::Source;
+use super::args::Args;
 use crate::words::is_space;
 use crate::{Dictionary, LABEL_PREFIX, Names};
+use durable::{Result, Source};
 
 /// An entry has at least a byte, NUL, a count and a type.
 const ENTRY_BYTES_MIN: u64 = 1 + 1 + 8 + 1;
@@ -80,7 +80,7 @@ impl Entries {
         (0..self.n_labels() as u32).map(|label| self.dictionary.label_count(label)).collect()
     }
 
-    pub(super) fn parse(source: &mut Source<'_, impl BufRead>, n_buckets: usize) -> Result<Self> {
+    pub(super) fn parse(source: &mut Source<'_, impl BufRead>, args: &Args) -> Result<Self> {
         let n_entries = source.size_i32("the number of entries", i32::MAX as u32)?;
         let n_words = source.size_i32("the number of words", i32::MAX as u32)?;
         let n_labels = source.size_i32("the number of labels", i32::MAX as u32)?;
@@ -90,7 +90,7 @@ impl Entries {
             let expected = format!("{n_words} words + {n_labels} labels");
             return Err(source.unexpected("the number of entries", n_entries, expected));
         }
-        if n_labels == 0 {
+        if n_labels == 0 && !args.kind.is_of_words() {
             return Err(source.unexpected("the number of labels", 0, "1 or more"));
         }
         let Ok(n_tokens) = u64::try_from(n_tokens) else {
@@ -120,7 +120,7 @@ impl Entries {
         }
         entries.pruned = match n_pruned {
             NO_PRUNING => None,
-            n => Some(parse_pruned(source, n, n_buckets)?),
+            n => Some(parse_pruned(source, n, args.n_buckets)?),
         };
         Ok(entries)
     }

@@ -2,10 +2,9 @@
 
 use std::io::{self, BufRead, Write};
 
-use super::super::error::Result;
-use super::super::source::Source;
 use super::VALUE_LIMIT;
 use super::quantizer::{Codes, Quantizer};
+use durable::{Result, Source};
 
 /// Centroids and norms of a quantised matrix; their product stays below [`VALUE_LIMIT`].
 const FACTOR_LIMIT: f32 = 1e6;
@@ -137,6 +136,11 @@ impl Dense {
     /// All values, row by row.
     pub fn values(&self) -> &[f32] {
         &self.values
+    }
+
+    /// All values, row by row.
+    pub fn into_values(self) -> Vec<f32> {
+        self.values
     }
 }
 

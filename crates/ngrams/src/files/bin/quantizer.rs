@@ -2,9 +2,8 @@
 
 use std::io::{self, BufRead, Write};
 
-use super::super::error::Result;
-use super::super::source::Source;
 use super::matrix::write_floats;
+use durable::{Result, Source};
 
 /// Centroids per part.
 pub(super) const N_CENTROIDS: usize = 256;

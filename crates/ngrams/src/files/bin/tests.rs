@@ -14,6 +14,7 @@ fn names(names: &[&str]) -> Names {
 
 fn args(loss: Loss) -> Args {
     Args {
+        kind: Kind::Supervised,
         dim: 2,
         window: 5,
         epochs: 5,

@@ -16,24 +16,23 @@ const PIECES_MAX: usize = 8;
 /// Size and SHA-256 of a file.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Summary {
-    pub(super) bytes: u64,
+pub struct Summary {
+    /// Number of bytes.
+    pub bytes: u64,
     /// 64 lower-case hexadecimal digits.
-    pub(super) sha256: String,
+    pub sha256: String,
 }
 
 /// A file that is being written.
-pub(super) struct Output<'a> {
+#[derive(Debug)]
+pub struct Output<'a> {
     file: &'a File,
     piece: Vec<u8>,
     hasher: SyncSender<Vec<u8>>,
 }
 
 /// Writes a new file with `write`, makes it durable and returns its summary.
-pub(super) fn create(
-    path: &Path,
-    write: impl FnOnce(&mut Output<'_>) -> io::Result<()>,
-) -> io::Result<Summary> {
+pub fn create(path: &Path, write: impl FnOnce(&mut Output<'_>) -> io::Result<()>) -> io::Result<Summary> {
     let file = File::create_new(path)?;
     thread::scope(|scope| {
         let (hasher, pieces) = sync_channel::<Vec<u8>>(PIECES_MAX);
@@ -56,7 +55,7 @@ pub(super) fn create(
 }
 
 /// The summary of an existing file.
-pub(super) fn summary(path: &Path) -> io::Result<Summary> {
+pub fn summary(path: &Path) -> io::Result<Summary> {
     let mut file = File::open(path)?;
     let mut hash = Sha256::new();
     let mut bytes = 0;
@@ -73,13 +72,13 @@ pub(super) fn summary(path: &Path) -> io::Result<Summary> {
 }
 
 /// The summary of these bytes.
-pub(super) fn summary_of(bytes: &[u8]) -> Summary {
+pub fn summary_of(bytes: &[u8]) -> Summary {
     Summary { bytes: bytes.len() as u64, sha256: hexadecimal(&Sha256::digest(bytes)) }
 }
 
 impl Output<'_> {
     /// Writes floats in little-endian order.
-    pub(super) fn floats(&mut self, floats: &[f32]) -> io::Result<()> {
+    pub fn floats(&mut self, floats: &[f32]) -> io::Result<()> {
         for floats in floats.chunks(PIECE_BYTES / 16) {
             self.reserve(4 * floats.len())?;
             let from = self.piece.len();
@@ -92,7 +91,7 @@ impl Output<'_> {
     }
 
     /// Writes integers in little-endian order.
-    pub(super) fn u64s(&mut self, integers: &[u64]) -> io::Result<()> {
+    pub fn u64s(&mut self, integers: &[u64]) -> io::Result<()> {
         integers.iter().try_for_each(|integer| self.write_all(&integer.to_le_bytes()))
     }
 

@@ -91,7 +91,8 @@ impl Error {
         }
     }
 
-    pub(super) fn unexpected(
+    /// A field that does not have a valid value.
+    pub fn unexpected(
         path: &Path,
         field: impl Display,
         found: impl Display,
@@ -107,7 +108,8 @@ impl Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Adds the path and the action to an error of the operating system.
-pub(super) trait At<T> {
+pub trait At<T> {
+    /// Adds the path and the action.
     fn at(self, path: &Path, action: &'static str) -> Result<T>;
 }
 

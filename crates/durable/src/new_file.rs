@@ -7,11 +7,11 @@ use std::path::Path;
 
 use program::place::folder_of;
 
-use super::error::{At, Error, Result};
+use crate::error::{At, Error, Result};
 
 /// Writes the file `path` with `write`. The file is written beside its final path, made durable and then renamed. An
 /// existing file is not overwritten.
-pub(super) fn new_file(path: &Path, write: impl FnOnce(&File) -> io::Result<()>) -> Result<()> {
+pub fn new_file(path: &Path, write: impl FnOnce(&File) -> io::Result<()>) -> Result<()> {
     check_free(path)?;
     let folder = folder_of(path);
     // As readable as any new file is, by the user's umask.
@@ -28,7 +28,7 @@ pub(super) fn new_file(path: &Path, write: impl FnOnce(&File) -> io::Result<()>)
 }
 
 /// Refuses a path at which a file or a folder exists.
-pub(super) fn check_free(path: &Path) -> Result<()> {
+pub fn check_free(path: &Path) -> Result<()> {
     let found = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         found => found.at(path, "read its metadata")?,
@@ -38,7 +38,7 @@ pub(super) fn check_free(path: &Path) -> Result<()> {
 }
 
 /// Makes the entries of a folder durable.
-pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
     match File::open(folder)?.sync_all() {
         // Some network file systems do not support this; their entries are already on the server.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),

@@ -4,13 +4,14 @@ use std::fmt::Display;
 use std::io::{self, BufRead};
 use std::path::Path;
 
-use super::error::{At, Error, Result};
+use crate::error::{At, Error, Result};
 
 /// Bytes that are converted at a time.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// The unread rest of a file.
-pub(super) struct Source<'a, R> {
+#[derive(Debug)]
+pub struct Source<'a, R> {
     from: R,
     /// Unread bytes.
     left: u64,
@@ -20,33 +21,37 @@ pub(super) struct Source<'a, R> {
 
 impl<'a, R: BufRead> Source<'a, R> {
     /// Reads `n_bytes` from `from`. Errors name `path` and `remedy`.
-    pub(super) fn new(from: R, n_bytes: u64, path: &'a Path, remedy: &'static str) -> Self {
+    pub fn new(from: R, n_bytes: u64, path: &'a Path, remedy: &'static str) -> Self {
         Self { from, left: n_bytes, path, remedy }
     }
 
     /// The number of unread bytes.
-    pub(super) fn left(&self) -> u64 {
+    pub fn left(&self) -> u64 {
         self.left
     }
 
-    pub(super) fn i32(&mut self, field: impl Display) -> Result<i32> {
+    /// A 32-bit integer.
+    pub fn i32(&mut self, field: impl Display) -> Result<i32> {
         self.array(field).map(i32::from_le_bytes)
     }
 
-    pub(super) fn i64(&mut self, field: impl Display) -> Result<i64> {
+    /// A 64-bit integer.
+    pub fn i64(&mut self, field: impl Display) -> Result<i64> {
         self.array(field).map(i64::from_le_bytes)
     }
 
-    pub(super) fn f64(&mut self, field: impl Display) -> Result<f64> {
+    /// A 64-bit float.
+    pub fn f64(&mut self, field: impl Display) -> Result<f64> {
         self.array(field).map(f64::from_le_bytes)
     }
 
-    pub(super) fn u8(&mut self, field: impl Display) -> Result<u8> {
+    /// A byte.
+    pub fn u8(&mut self, field: impl Display) -> Result<u8> {
         self.array(field).map(u8::from_le_bytes)
     }
 
     /// A byte that is 0 or 1.
-    pub(super) fn bool(&mut self, field: impl Display + Copy) -> Result<bool> {
+    pub fn bool(&mut self, field: impl Display + Copy) -> Result<bool> {
         match self.u8(field)? {
             0 => Ok(false),
             1 => Ok(true),
@@ -55,7 +60,7 @@ impl<'a, R: BufRead> Source<'a, R> {
     }
 
     /// An `i32` that is a size.
-    pub(super) fn size_i32(&mut self, field: impl Display + Copy, largest: u32) -> Result<usize> {
+    pub fn size_i32(&mut self, field: impl Display + Copy, largest: u32) -> Result<usize> {
         let found = self.i32(field)?;
         let size = u32::try_from(found).ok().filter(|&size| size <= largest);
         let size = size.ok_or_else(|| self.unexpected(field, found, format_args!("0 to {largest}")))?;
@@ -63,7 +68,7 @@ impl<'a, R: BufRead> Source<'a, R> {
     }
 
     /// Appends the bytes up to the next NUL to `bytes`. The NUL is read too.
-    pub(super) fn until_nul(&mut self, field: impl Display, bytes: &mut Vec<u8>) -> Result<()> {
+    pub fn until_nul(&mut self, field: impl Display, bytes: &mut Vec<u8>) -> Result<()> {
         let before = bytes.len();
         let read = io::Read::take(&mut self.from, self.left).read_until(0, bytes).at(self.path, "read it")?;
         self.left -= read as u64;
@@ -74,7 +79,7 @@ impl<'a, R: BufRead> Source<'a, R> {
     }
 
     /// `n` bytes.
-    pub(super) fn bytes(&mut self, field: impl Display, n: u64) -> Result<Vec<u8>> {
+    pub fn bytes(&mut self, field: impl Display, n: u64) -> Result<Vec<u8>> {
         let n = self.take(field, n)?;
         let mut bytes = vec![0; n];
         self.from.read_exact(&mut bytes).at(self.path, "read it")?;
@@ -82,7 +87,7 @@ impl<'a, R: BufRead> Source<'a, R> {
     }
 
     /// `n` floats, each finite and of a magnitude below `limit`.
-    pub(super) fn floats(&mut self, field: impl Display + Copy, n: u64, limit: f32) -> Result<Vec<f32>> {
+    pub fn floats(&mut self, field: impl Display + Copy, n: u64, limit: f32) -> Result<Vec<f32>> {
         let n_bytes = self.take(field, n.saturating_mul(4))?;
         let mut floats = Vec::with_capacity(n_bytes / 4);
         let mut piece = vec![0; PIECE_BYTES.min(n_bytes)];
@@ -103,19 +108,15 @@ impl<'a, R: BufRead> Source<'a, R> {
     }
 
     /// Refuses bytes after the last field.
-    pub(super) fn end(self, after: &str) -> Result<()> {
+    pub fn end(self, after: &str) -> Result<()> {
         match self.left {
             0 => Ok(()),
             n => Err(self.unexpected(format_args!("the number of bytes after {after}"), n, 0)),
         }
     }
 
-    pub(super) fn unexpected(
-        &self,
-        field: impl Display,
-        found: impl Display,
-        expected: impl Display,
-    ) -> Error {
+    /// An error of a field.
+    pub fn unexpected(&self, field: impl Display, found: impl Display, expected: impl Display) -> Error {
         Error::unexpected(self.path, field, found, expected, self.remedy)
     }
 

@@ -1,0 +1,328 @@
+//! The folder of a model of word vectors.
+//!
+//! ```text
+//! model/
+//!   config.json   family, settings of the training, sizes, and the digests of the next files
+//!   words.txt     the words in order of their numbers, one per line, each with its count; all 0 if unknown
+//!   vectors.npy   f32 [V, D]: the vectors of words
+//!   outputs.npy   f32 [V, D], optional: the output vectors of a training by negative sampling
+//!   ngrams.npy    f32 [V + B, D], only with character n-grams: the own rows of words, then the rows of buckets
+//!   SHA256SUMS    digests of all files, for `sha256sum --check`
+//! ```
+//!
+//! It is written and verified as [`durable::folder`] describes. Arrays are those of [`durable::npy`].
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+use durable::folder::{REMEDY, Sums, verified};
+use durable::{NewFolder, Summary};
+use ngrams::files::{family, words_file};
+use ngrams::{Dictionary, Names};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::array;
+use crate::embedding::{CharacterNgrams, Embedding};
+use crate::error::Result;
+
+/// Incremented if older programs would misread newer folders.
+const FORMAT_VERSION: u32 = 1;
+/// The family in `config.json`.
+pub const FAMILY: &str = "word-vectors";
+const CONFIG: &str = "config.json";
+const WORDS: &str = "words.txt";
+const VECTORS: &str = "vectors.npy";
+const OUTPUTS: &str = "outputs.npy";
+const NGRAMS: &str = "ngrams.npy";
+const CONFIG_BYTES_MAX: u64 = 16 << 20;
+/// Longer vectors do not occur: 4 MiB per word.
+pub(crate) const DIM_MAX: usize = 1 << 20;
+/// Characters of an n-gram; the limit of fastText's files.
+pub(crate) const CHARACTERS_MAX: usize = 255;
+
+/// Writes the row with this number into a slice of `D` floats.
+pub type Rows<'a> = &'a (dyn Fn(usize, &mut [f32]) + Sync);
+
+/// What is written. Rows come from functions, so that tables which threads share need not be copied.
+pub struct Parts<'a> {
+    /// The words in order of their numbers, with their counts. Labels are not written.
+    pub words: &'a Dictionary,
+    /// Dimension.
+    pub dim: usize,
+    /// `[V, D]`: the vectors of words.
+    pub vectors: Rows<'a>,
+    /// `[V, D]`: the output vectors of words.
+    pub outputs: Option<Rows<'a>>,
+    /// Character n-grams.
+    pub characters: Option<Characters<'a>>,
+    /// Settings of the training.
+    pub settings: Value,
+}
+
+/// The rows of words and of character n-grams.
+#[derive(Clone, Copy)]
+pub struct Characters<'a> {
+    /// Characters of the shortest n-gram.
+    pub min: usize,
+    /// Characters of the longest n-gram.
+    pub max: usize,
+    /// Number of buckets.
+    pub buckets: usize,
+    /// `[V + B, D]`: the own rows of words, then the rows of buckets.
+    pub rows: Rows<'a>,
+}
+
+/// The content of `config.json`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    format_version: u32,
+    /// The version of the program that wrote the model.
+    sentimill: String,
+    family: String,
+    /// Settings of the training.
+    settings: Value,
+    /// Number of words.
+    words: usize,
+    dim: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    characters: Option<Sizes>,
+    files: BTreeMap<String, Summary>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sizes {
+    min: usize,
+    max: usize,
+    buckets: usize,
+}
+
+/// Whether a folder has word vectors, by the family in its `config.json`.
+pub fn is_folder(folder: &Path) -> bool {
+    family(folder).is_some_and(|family| family == FAMILY)
+}
+
+/// Writes the folder of a model. An existing path is refused. On return, the folder is durable.
+///
+/// # Errors
+/// If a value is not finite, a word contains a line break, or a file cannot be written.
+pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<()> {
+    check_words(&folder.join(WORDS), parts.words)?;
+    let n_words = parts.words.n_words();
+    let mut new = NewFolder::begin(folder)?;
+    new.put(WORDS, |out| words_file::write(parts.words, out))?;
+    let with_characters = parts.characters.map(|characters| (n_words + characters.buckets, characters.rows));
+    let arrays = [
+        (VECTORS, Some((n_words, parts.vectors))),
+        (OUTPUTS, parts.outputs.map(|outputs| (n_words, outputs))),
+        (NGRAMS, with_characters),
+    ];
+    for (name, array) in arrays {
+        if let Some((n_rows, rows)) = array {
+            put_array(&mut new, &folder.join(name), name, [n_rows, parts.dim], rows)?;
+        }
+    }
+    let document = Document {
+        format_version: FORMAT_VERSION,
+        sentimill: env!("CARGO_PKG_VERSION").to_owned(),
+        family: FAMILY.to_owned(),
+        settings: parts.settings.clone(),
+        words: n_words,
+        dim: parts.dim,
+        characters: parts.characters.map(|Characters { min, max, buckets, .. }| Sizes { min, max, buckets }),
+        files: new.files().clone(),
+    };
+    new.put(CONFIG, |out| {
+        serde_json::to_writer_pretty(&mut *out, &document)?;
+        out.write_all(b"\n")
+    })?;
+    Ok(new.finish()?)
+}
+
+/// Writes an embedding as a folder.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_embedding(
+    folder: &Path,
+    embedding: &Embedding,
+    outputs: Option<&[f32]>,
+    settings: Value,
+) -> Result<()> {
+    let Embedding { words, dim, vectors, characters } = embedding;
+    let row_of =
+        |values: &[f32], row: usize, to: &mut [f32]| to.copy_from_slice(&values[row * dim..][..*dim]);
+    let outputs = outputs.map(|outputs| move |row: usize, to: &mut [f32]| row_of(outputs, row, to));
+    let rows = characters.as_ref().map(|characters| {
+        move |row: usize, to: &mut [f32]| match row.checked_sub(words.n_words()) {
+            Some(bucket) => row_of(&characters.rows, bucket, to),
+            None => row_of(&characters.own, row, to),
+        }
+    });
+    let sizes = characters.as_ref().map(|found| (found.min, found.max, found.buckets));
+    let characters =
+        sizes.zip(rows.as_ref()).map(|((min, max, buckets), rows)| Characters { min, max, buckets, rows });
+    let parts = Parts {
+        words,
+        dim: *dim,
+        vectors: &|row, to| row_of(vectors, row, to),
+        outputs: outputs.as_ref().map(|outputs| outputs as Rows<'_>),
+        characters,
+        settings,
+    };
+    write(folder, &parts)
+}
+
+/// Reads the vectors of a folder, after verifying the digests of its files.
+pub fn read(folder: &Path) -> Result<Embedding> {
+    Files::open(folder)?.embedding()
+}
+
+/// Reads the vectors and output vectors `[V, D]` of a folder.
+pub fn read_with_outputs(folder: &Path) -> Result<(Embedding, Option<Vec<f32>>)> {
+    let files = Files::open(folder)?;
+    let embedding = files.embedding()?;
+    let outputs = match files.document.files.contains_key(OUTPUTS) {
+        true => Some(files.array(OUTPUTS, embedding.n_words())?),
+        false => None,
+    };
+    Ok((embedding, outputs))
+}
+
+/// Reads the settings of the training.
+pub fn settings(folder: &Path) -> Result<Value> {
+    Ok(Files::open(folder)?.document.settings)
+}
+
+fn put_array(new: &mut NewFolder, path: &Path, name: &str, shape: [usize; 2], rows: Rows<'_>) -> Result<()> {
+    let mut bad = None;
+    new.put(name, |out| {
+        bad = array::write(out, shape, rows)?;
+        Ok(())
+    })?;
+    match bad {
+        None => Ok(()),
+        Some(value) => Err(durable::Error::Unstorable {
+            path: path.to_owned(),
+            field: "a value",
+            found: value.to_string(),
+            allowed: format!("finite values of a magnitude below {:e}", array::VALUE_LIMIT),
+            remedy: "train with a lower learning rate",
+        }
+        .into()),
+    }
+}
+
+fn check_words(path: &Path, words: &Dictionary) -> Result<()> {
+    match words.words().iter().find(|word| word.is_empty() || word.contains(&b'\n')) {
+        None => Ok(()),
+        Some(word) => Err(durable::Error::Unstorable {
+            path: path.to_owned(),
+            field: "a word",
+            found: format!("{:?}", String::from_utf8_lossy(word)),
+            allowed: "words of at least one byte without a line break".to_owned(),
+            remedy: "remove the word",
+        }
+        .into()),
+    }
+}
+
+/// The files of a folder, whose arrays are not read yet.
+struct Files<'a> {
+    folder: &'a Path,
+    sums: Sums,
+    document: Document,
+}
+
+impl<'a> Files<'a> {
+    fn open(folder: &'a Path) -> Result<Self> {
+        let sums = Sums::read(folder)?;
+        let json = sums.content(CONFIG, CONFIG_BYTES_MAX)?;
+        let document = parse_document(&folder.join(CONFIG), &json)?;
+        let files = Self { folder, sums, document };
+        files.check_sizes()?;
+        Ok(files)
+    }
+
+    fn embedding(&self) -> Result<Embedding> {
+        let Document { words: n_words, dim, characters, .. } = self.document;
+        let path = self.folder.join(WORDS);
+        let (words, counts) = words_file::read(&path, self.summary(WORDS)?)?;
+        if words.len() != n_words {
+            let found = words.len();
+            return Err(
+                durable::Error::unexpected(&path, "the number of words", found, n_words, REMEDY).into()
+            );
+        }
+        let vectors = self.array(VECTORS, n_words)?;
+        let characters = match characters {
+            None => None,
+            Some(Sizes { min, max, buckets }) => {
+                let mut own = self.array(NGRAMS, n_words + buckets)?;
+                let rows = own.split_off(n_words * dim);
+                Some(CharacterNgrams { min, max, buckets, rows, own })
+            }
+        };
+        let words = Dictionary::new(words, counts, Names::default(), Vec::new());
+        Ok(Embedding { words, dim, vectors, characters })
+    }
+
+    /// An array of this number of rows, while another thread verifies its digest.
+    fn array(&self, name: &str, n_rows: usize) -> Result<Vec<f32>> {
+        let path = self.folder.join(name);
+        let shape = [n_rows, self.document.dim];
+        Ok(verified(&path, self.summary(name)?, || array::read_of_shape(&path, shape, REMEDY))?)
+    }
+
+    fn summary(&self, name: &str) -> Result<&Summary> {
+        let summary = self.document.files.get(name).ok_or_else(|| self.sums.missing(name))?;
+        self.sums.check(name, summary)?;
+        Ok(summary)
+    }
+
+    fn check_sizes(&self) -> Result<()> {
+        let Document { words, dim, characters, .. } = self.document;
+        let Sizes { min, max, buckets } = characters.unwrap_or(Sizes { min: 1, max: 1, buckets: 1 });
+        let limits = [
+            ("words", words, 1, u32::MAX as usize - 2),
+            ("dim", dim, 1, DIM_MAX),
+            ("characters.max", max, 1, CHARACTERS_MAX),
+            ("characters.min", min, 0, max),
+            ("characters.buckets", buckets, 1, (u32::MAX as usize - 1).saturating_sub(words)),
+        ];
+        match limits.into_iter().find(|&(_, found, least, most)| !(least..=most).contains(&found)) {
+            None => Ok(()),
+            Some((field, found, least, most)) => {
+                let path = self.folder.join(CONFIG);
+                let expected = format!("{least} to {most}");
+                Err(durable::Error::unexpected(&path, field, found, expected, REMEDY).into())
+            }
+        }
+    }
+}
+
+fn parse_document(path: &Path, json: &[u8]) -> Result<Document> {
+    #[derive(Deserialize)]
+    struct Head {
+        format_version: u32,
+        family: String,
+    }
+    let unexpected = |field: &str, found: String, expected: String| {
+        durable::Error::unexpected(path, field, found, expected, REMEDY)
+    };
+    let no_config = |error: serde_json::Error| {
+        unexpected("its content", error.to_string(), format!("the configuration of the family {FAMILY}"))
+    };
+    let head: Head = serde_json::from_slice(json).map_err(no_config)?;
+    if head.family != FAMILY {
+        return Err(unexpected("family", head.family, FAMILY.to_owned()).into());
+    }
+    if head.format_version != FORMAT_VERSION {
+        let found = head.format_version.to_string();
+        return Err(unexpected("format_version", found, FORMAT_VERSION.to_string()).into());
+    }
+    Ok(serde_json::from_slice(json).map_err(no_config)?)
+}
