@@ -33,6 +33,9 @@ pub enum Error {
         /// The word.
         word: String,
     },
+    /// Two embeddings have no word in common.
+    #[error("the vocabularies have no word in common; compare embeddings of the same language and case")]
+    NothingInCommon,
 }
 
 /// Bytes of a line that a message shows.
@@ -53,7 +56,7 @@ impl Error {
     pub fn exit(&self) -> Exit {
         match self {
             Self::File(error) => error.exit(),
-            Self::Line { .. } => Exit::BadInput,
+            Self::Line { .. } | Self::NothingInCommon => Exit::BadInput,
             Self::UnknownWord { .. } => Exit::Usage,
         }
     }

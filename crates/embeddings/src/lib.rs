@@ -2,7 +2,8 @@
 //!
 //! [`Embedding`] has the vectors of words, and of their character n-grams if there are some. [`folder`] is the native
 //! format of a model, and [`files`] has those of other programs.
-//! [`neighbours`], [`analogies`] and [`similarity`] evaluate an embedding. Nothing here knows how vectors are trained.
+//! [`neighbours`], [`analogies`] and [`similarity`] evaluate an embedding, [`pip`] compares two, or one with the
+//! factor of a matrix of [`ppmi`], and [`map`] projects one to two dimensions. Nothing here knows how vectors are trained.
 //!
 //! Letters of shapes: `V` words, `D` dimension, `B` buckets of character n-grams.
 
@@ -12,7 +13,10 @@ mod embedding;
 mod error;
 pub mod files;
 pub mod folder;
+pub mod map;
 pub mod neighbours;
+pub mod pip;
+pub mod ppmi;
 pub mod similarity;
 #[cfg(test)]
 mod tests;
