@@ -26,6 +26,7 @@ mod rows;
 mod soft_labels;
 mod summary;
 mod training;
+mod vectors;
 
 use std::path::{Path, PathBuf};
 
@@ -41,6 +42,7 @@ pub fn without_torch(command: &Command) -> Option<Result<()>> {
         Command::Ngrams(arguments) => Some(ngrams::ngrams(arguments, None)),
         Command::Autotune(arguments) => Some(autotune::autotune(arguments)),
         Command::Report(arguments) => Some(report::report(arguments)),
+        Command::Vectors(arguments) => Some(vectors::vectors(arguments)),
         Command::Evaluate(arguments) => {
             let Evaluate { model, storage, given, .. } = arguments;
             of_ngrams(family::ngrams(model, &storage.options(), given, &[]), |path| {
@@ -87,7 +89,7 @@ pub fn with_torch(command: &Command) -> Result<()> {
         Command::Explain(arguments) => explain::explain(arguments),
         Command::Export(arguments) => export::export(arguments),
         Command::Ngrams(arguments) => ngrams::on_ranks(arguments),
-        Command::Autotune(_) | Command::Report(_) | Command::Launch(_) => {
+        Command::Autotune(_) | Command::Report(_) | Command::Vectors(_) | Command::Launch(_) => {
             Err(Error::internal(&"a command without tensors was not run"))
         }
     }

@@ -72,6 +72,9 @@ pub enum Error {
     /// The files of an n-gram model could not be read or written.
     #[error(transparent)]
     NgramFiles(#[from] ngrams::files::Error),
+    /// Word vectors could not be read, written or compared.
+    #[error(transparent)]
+    Embeddings(#[from] embeddings::Error),
     /// Texts that no model can be trained on.
     #[error("{input}: {found}; {remedy}")]
     UselessTexts {
@@ -266,6 +269,7 @@ impl Error {
             Self::Ngrams(error) => of_ngrams(error),
             Self::Texts(error) => error.exit(),
             Self::NgramFiles(error) => error.exit(),
+            Self::Embeddings(error) => error.exit(),
             Self::UselessTexts { .. } => Exit::BadInput,
             Self::Refused { exit, .. } => *exit,
             Self::Scoring(error) => error.exit(),

@@ -23,7 +23,7 @@ use std::thread;
 use durable::At;
 use durable::folder::check_regular;
 use serde::Serialize;
-use vectors::{LANES_MAX, Processor, Vector, on_processor};
+use vectors::{LANES_MAX, Vector, on_processor};
 
 use crate::embedding::Embedding;
 use crate::error::{Error, Result};
@@ -301,6 +301,8 @@ fn each<V: Vector>(
 
 #[cfg(test)]
 mod tests {
+    use vectors::Processor;
+
     use super::*;
     use crate::neighbours::{Neighbours, score};
     use crate::tests::random;
