@@ -14,6 +14,8 @@
 
 mod fasttext;
 mod numpy;
+#[cfg(test)]
+mod tests;
 mod text;
 mod word2vec;
 

@@ -20,8 +20,9 @@ use std::thread;
 use nalgebra::DMatrix;
 use random::Random;
 
-/// Pairs that are sorted at a time: 32 MiB.
-const BUFFERED: usize = 4 << 20;
+/// Pairs that are sorted at least at a time: 32 MiB. More are sorted if there are more distinct pairs, so that these are
+/// not merged too often.
+const BUFFERED_MIN: usize = 4 << 20;
 /// Columns of the subspace besides those wanted. More columns converge in fewer iterations.
 const OVERSAMPLING: usize = 24;
 /// The iteration ends if the singular values change by at most this share.
@@ -61,7 +62,7 @@ impl Pairs {
                 .extend(others.map(|&other| u64::from(word.min(other)) << 32 | u64::from(word.max(other))));
         }
         self.n_tokens += text.len() as u64;
-        if self.buffer.len() >= BUFFERED {
+        if self.buffer.len() >= BUFFERED_MIN.max(self.counts.len()) {
             self.sort();
         }
     }
