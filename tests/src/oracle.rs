@@ -45,6 +45,14 @@ pub fn fasttext(arguments: &[&OsStr]) -> Option<String> {
     Some(String::from_utf8(printed.stdout).expect("the program prints UTF-8"))
 }
 
+/// What fastText's program, gensim and NumPy print of word vectors, with these arguments of `word_vectors.py`; `None` if
+/// they are not installed.
+#[track_caller]
+pub fn word_vectors(arguments: &[&OsStr]) -> Option<String> {
+    let printed = python_of("ngrams", "word_vectors.py", arguments.iter().copied(), b"")?.succeeded();
+    Some(String::from_utf8(printed.stdout).expect("the programs print UTF-8"))
+}
+
 /// A line's entry in the ledger, and its record if it is a review; `None` if a character is too new for the
 /// oracle.
 pub type Judgement = Option<(String, Option<String>)>;

@@ -10,6 +10,7 @@ mod names;
 mod ngrams;
 mod numbers;
 mod passed;
+mod vectors;
 
 use std::ffi::OsString;
 use std::num::{NonZeroU16, NonZeroUsize};
@@ -27,7 +28,7 @@ pub use self::embed::{Embed, IfSlow};
 use self::examples::{
     AUTOTUNE_EXAMPLES, EMBED_EXAMPLES, EVALUATE_EXAMPLES, EXAMPLES, EXPLAIN_EXAMPLES, EXPORT_EXAMPLES,
     FIT_EXAMPLES, LAUNCH_EXAMPLES, MORE, NGRAMS_EXAMPLES, PREDICT_EXAMPLES, PRETRAIN_EXAMPLES,
-    REPORT_EXAMPLES,
+    REPORT_EXAMPLES, VECTORS_EXAMPLES,
 };
 pub use self::fit::Fit;
 pub use self::given::Given;
@@ -44,6 +45,9 @@ pub use self::ngrams::{
 };
 use self::numbers::{at_least, share, whole};
 pub use self::passed::Passed;
+pub use self::vectors::{
+    Analogy, Convert, MethodName, Neighbours, Pip, Similarity, Vectors, VectorsAction, VectorsModel,
+};
 
 /// Train a sentiment classifier on a dataset, and classify reviews with it.
 #[derive(Debug, Parser)]
@@ -100,6 +104,11 @@ pub enum Command {
     /// The folder contains weights under the parameter names of PyTorch, the vocabulary, and predict.py.
     #[command(after_help = MORE, after_long_help = EXPORT_EXAMPLES)]
     Export(Export),
+    /// Evaluate, compare and convert word vectors
+    ///
+    /// Their neighbours, analogies, similarities and PIP loss, and files of word2vec, fastText, gensim and NumPy.
+    #[command(after_help = MORE, after_long_help = VECTORS_EXAMPLES)]
+    Vectors(Box<Vectors>),
     /// Write one HTML page that describes and compares trainings
     #[command(after_help = MORE, after_long_help = REPORT_EXAMPLES)]
     Report(Report),
@@ -124,6 +133,7 @@ impl Command {
             | Self::Explain(Explain { quiet, .. })
             | Self::Export(Export { quiet, .. })
             | Self::Report(Report { quiet, .. }) => *quiet,
+            Self::Vectors(vectors) => vectors.is_quiet(),
             Self::Launch(_) => false,
         }
     }

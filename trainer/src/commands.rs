@@ -27,6 +27,7 @@ mod rows;
 mod soft_labels;
 mod summary;
 mod training;
+mod vectors;
 
 use std::path::{Path, PathBuf};
 
@@ -43,6 +44,7 @@ pub fn without_torch(command: &Command) -> Option<Result<()>> {
         Command::Embed(arguments) => Some(embed::embed(arguments)),
         Command::Autotune(arguments) => Some(autotune::autotune(arguments)),
         Command::Report(arguments) => Some(report::report(arguments)),
+        Command::Vectors(arguments) => Some(vectors::vectors(arguments)),
         Command::Evaluate(arguments) => {
             let Evaluate { model, storage, given, .. } = arguments;
             of_ngrams(family::ngrams(model, &storage.options(), given, &[]), |path| {
@@ -89,8 +91,10 @@ pub fn with_torch(command: &Command) -> Result<()> {
         Command::Explain(arguments) => explain::explain(arguments),
         Command::Export(arguments) => export::export(arguments),
         Command::Ngrams(arguments) => ngrams::on_ranks(arguments),
-        Command::Autotune(_) | Command::Embed(_) | Command::Report(_) | Command::Launch(_) => {
-            Err(Error::internal(&"a command without tensors was not run"))
-        }
+        Command::Autotune(_)
+        | Command::Embed(_)
+        | Command::Report(_)
+        | Command::Vectors(_)
+        | Command::Launch(_) => Err(Error::internal(&"a command without tensors was not run")),
     }
 }

@@ -72,6 +72,9 @@ pub enum Error {
     /// The files of an n-gram model could not be read or written.
     #[error(transparent)]
     NgramFiles(#[from] ngrams::files::Error),
+    /// Word vectors could not be read, written or compared.
+    #[error(transparent)]
+    Embeddings(#[from] embeddings::Error),
     /// Texts that no model can be trained on.
     #[error("{input}: {found}; {remedy}")]
     UselessTexts {
@@ -85,9 +88,6 @@ pub enum Error {
     /// Word vectors could not be trained.
     #[error(transparent)]
     SkipGram(#[from] skipgram::Error),
-    /// Word vectors could not be read or written.
-    #[error(transparent)]
-    Embeddings(#[from] embeddings::Error),
     /// A training is resumed with another input.
     #[error("{}: a checkpoint of an input of {expected} tokens, found {found} tokens; pass the input of the interrupted training, or start again with --force", path.display())]
     OtherInput {

@@ -10,8 +10,8 @@ use program::location::Location;
 
 use crate::arguments::{
     Arguments, Autotune, BalanceName, Command, Computing, DecayName, DeviceName, Explain, Fit, Given,
-    LossName, LstmFlags, ModelName, Ngrams, Optimisation, OptimizerName, Passed, Predict, Pretrain, Report,
-    TrainingFlags, Tuned,
+    LossName, LstmFlags, ModelName, Ngrams, Optimisation, OptimizerName, Passed, Pip, Predict, Pretrain,
+    Report, TrainingFlags, Tuned, Vectors, VectorsAction,
 };
 use crate::defaults::Defaults;
 use crate::places::is_any_in_s3;
@@ -66,6 +66,7 @@ fn note_given(command: &mut Command, matches: &ArgMatches) {
         | Command::Embed(_)
         | Command::Autotune(_)
         | Command::Report(_)
+        | Command::Vectors(_)
         | Command::Launch(_) => return,
     };
     *given = Given::of(matches);
@@ -154,6 +155,10 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
         Command::Predict(predict) => of_computing(&predict.computing),
         Command::Explain(explain) => of_computing(&explain.computing),
         Command::Ngrams(ngrams) => return of_ngrams(ngrams, &[]),
+        Command::Vectors(vectors) => {
+            let Some((_, given)) = given.subcommand() else { return Ok(()) };
+            return refuse_idle(&of_vectors(vectors), given);
+        }
         Command::Embed(_) | Command::Export(_) | Command::Report(_) | Command::Launch(_) => Vec::new(),
     };
     if let Command::Predict(predict) = &arguments.command
@@ -267,7 +272,7 @@ fn locations(command: &Command) -> Vec<&Location> {
         Command::Report(Report { runs, out, .. }) => runs.iter().chain([out]).collect(),
         Command::Embed(embed) => embed.out.iter().collect(),
         // Their places are checked by `of_ngrams` and `of_search`.
-        Command::Ngrams(_) | Command::Autotune(_) | Command::Launch(_) => Vec::new(),
+        Command::Ngrams(_) | Command::Autotune(_) | Command::Vectors(_) | Command::Launch(_) => Vec::new(),
     }
 }
 
@@ -300,6 +305,15 @@ struct Idle {
 
 fn idle(id: &'static str, is_idle: bool, needs: &'static str) -> Idle {
     Idle { id, is_idle, needs }
+}
+
+fn of_vectors(vectors: &Vectors) -> Vec<Idle> {
+    match &vectors.action {
+        VectorsAction::Pip(Pip { corpus, .. }) => {
+            ["window", "shift", "words"].map(|id| idle(id, corpus.is_empty(), "--corpus")).to_vec()
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn of_fit(fit: &Fit) -> Vec<Idle> {

@@ -5,7 +5,7 @@ mod command;
 
 use command::{run, trainer};
 
-const COMMANDS: [&[&str]; 13] = [
+const COMMANDS: [&[&str]; 19] = [
     &[],
     &["fit"],
     &["pretrain"],
@@ -17,6 +17,12 @@ const COMMANDS: [&[&str]; 13] = [
     &["predict"],
     &["explain"],
     &["export"],
+    &["vectors"],
+    &["vectors", "neighbours"],
+    &["vectors", "analogy"],
+    &["vectors", "similarity"],
+    &["vectors", "pip"],
+    &["vectors", "convert"],
     &["report"],
     &["launch"],
 ];

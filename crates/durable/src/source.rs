@@ -69,13 +69,23 @@ impl<'a, R: BufRead> Source<'a, R> {
 
     /// Appends the bytes up to the next NUL to `bytes`. The NUL is read too.
     pub fn until_nul(&mut self, field: impl Display, bytes: &mut Vec<u8>) -> Result<()> {
-        let before = bytes.len();
-        let read = io::Read::take(&mut self.from, self.left).read_until(0, bytes).at(self.path, "read it")?;
-        self.left -= read as u64;
-        if bytes.len() > before && bytes.pop() == Some(0) {
-            return Ok(());
+        match self.until(0, bytes)? {
+            true => Ok(()),
+            false => Err(self.unexpected(field, "not terminated", "a word that ends with a NUL byte")),
         }
-        Err(self.unexpected(field, "not terminated", "a word that ends with a NUL byte"))
+    }
+
+    /// Appends the bytes up to the next delimiter to `bytes`, and returns whether there is one. It is read too.
+    pub fn until(&mut self, delimiter: u8, bytes: &mut Vec<u8>) -> Result<bool> {
+        let before = bytes.len();
+        let mut from = io::Read::take(&mut self.from, self.left);
+        let read = from.read_until(delimiter, bytes).at(self.path, "read it")?;
+        self.left -= read as u64;
+        let is_found = bytes.len() > before && bytes.last() == Some(&delimiter);
+        if is_found {
+            bytes.pop();
+        }
+        Ok(is_found)
     }
 
     /// `n` bytes.

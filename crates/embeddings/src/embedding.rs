@@ -97,6 +97,19 @@ impl Embedding {
         Some(Cow::Owned(vector))
     }
 
+    /// The number of a word of the vocabulary, as it is or in lower case.
+    pub fn number_of(&self, word: &[u8]) -> Option<u32> {
+        self.words.word(word).or_else(|| self.words.word(&lower_case(word)))
+    }
+
+    /// The vector of a word as it is or in lower case. The vocabulary precedes character n-grams.
+    pub fn find(&self, word: &[u8]) -> Option<Cow<'_, [f32]>> {
+        match self.number_of(word) {
+            Some(number) => Some(Cow::Borrowed(self.vector(number))),
+            None => self.vector_of(word),
+        }
+    }
+
     /// The count of each word, by number; `None` if they are unknown.
     pub fn counts(&self) -> Option<Vec<u64>> {
         let counts: Vec<u64> = (0..self.n_words() as u32).map(|word| self.words.count(word)).collect();
@@ -131,4 +144,9 @@ pub(crate) fn features(min: usize, max: usize, buckets: usize) -> Features {
 fn scale(vector: &mut [f32], n_rows: usize) {
     let share = (1.0 / n_rows as f64) as f32;
     vector.iter_mut().for_each(|value| *value *= share);
+}
+
+/// Bytes that are not UTF-8 have no lower case.
+fn lower_case(word: &[u8]) -> Vec<u8> {
+    std::str::from_utf8(word).map_or_else(|_| word.to_vec(), |word| word.to_lowercase().into_bytes())
 }

@@ -1,6 +1,6 @@
 //! Errors of word vectors, and their exit codes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use program::exit::Exit;
 use thiserror::Error;
@@ -25,14 +25,39 @@ pub enum Error {
         /// The remedy.
         remedy: &'static str,
     },
+    /// A word has no vector.
+    #[error(
+        "the word {word:?} is not in the vocabulary, and the model has no character n-grams of it; choose another word"
+    )]
+    UnknownWord {
+        /// The word.
+        word: String,
+    },
+    /// Two embeddings have no word in common.
+    #[error("the vocabularies have no word in common; compare embeddings of the same language and case")]
+    NothingInCommon,
 }
 
+/// Bytes of a line that a message shows.
+const SHOWN_BYTES: usize = 60;
+
 impl Error {
+    pub(crate) fn line(path: &Path, line: usize, found: &[u8], expected: &str, remedy: &'static str) -> Self {
+        let shown = String::from_utf8_lossy(&found[..found.len().min(SHOWN_BYTES)]);
+        let found = match found.len() {
+            0 => "empty".to_owned(),
+            n if n > SHOWN_BYTES => format!("{shown:?}…"),
+            _ => format!("{shown:?}"),
+        };
+        Self::Line { path: path.to_owned(), line, found, expected: expected.to_owned(), remedy }
+    }
+
     /// The exit code of a program that fails with this error.
     pub fn exit(&self) -> Exit {
         match self {
             Self::File(error) => error.exit(),
-            Self::Line { .. } => Exit::BadInput,
+            Self::Line { .. } | Self::NothingInCommon => Exit::BadInput,
+            Self::UnknownWord { .. } => Exit::Usage,
         }
     }
 }

@@ -31,7 +31,8 @@ use crate::error::Result;
 const FORMAT_VERSION: u32 = 1;
 /// The family in `config.json`.
 pub const FAMILY: &str = "word-vectors";
-const CONFIG: &str = "config.json";
+/// The configuration.
+pub(crate) const CONFIG: &str = "config.json";
 const WORDS: &str = "words.txt";
 const VECTORS: &str = "vectors.npy";
 const OUTPUTS: &str = "outputs.npy";

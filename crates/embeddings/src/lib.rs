@@ -1,16 +1,26 @@
 //! Converts word vectors to files and back, and to neighbours, analogies, similarities and distances.
 //!
 //! [`Embedding`] has the vectors of words, and of their character n-grams if there are some. [`folder`] is the native
-//! format of a model. Nothing here knows how vectors are trained.
+//! format of a model, and [`files`] has those of other programs.
+//! [`neighbours`], [`analogies`] and [`similarity`] evaluate an embedding, [`pip`] compares two, or one with the
+//! factor of a matrix of [`ppmi`], and [`map`] projects one to two dimensions. Nothing here knows how vectors are trained.
 //!
 //! Letters of shapes: `V` words, `D` dimension, `B` buckets of character n-grams.
 
+pub mod analogies;
 mod array;
 mod embedding;
 mod error;
+pub mod files;
 pub mod folder;
+pub mod map;
+pub mod neighbours;
+pub mod pip;
+pub mod ppmi;
+pub mod similarity;
 #[cfg(test)]
 mod tests;
+mod units;
 
 pub use embedding::{CharacterNgrams, Embedding};
 pub use error::{Error, Result};

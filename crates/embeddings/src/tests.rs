@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use durable::output;
 use ngrams::Names;
+use random::Random;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -27,6 +28,14 @@ pub(crate) fn with_characters() -> Embedding {
     let characters =
         CharacterNgrams { min: 2, max: 4, buckets: 50, rows: floats(150, 1.0), own: floats(12, 0.5) };
     Embedding::with_characters(names(&WORDS), Some(vec![9, 5, 2, 2]), 3, characters)
+}
+
+/// Words w0, w1, …, with random vectors.
+pub(crate) fn random(n_words: usize, dim: usize, seed: u64) -> Embedding {
+    let mut random = Random::of(&[seed]);
+    let vectors = (0..n_words * dim).map(|_| random.uniform() - 0.5).collect();
+    let words: Vec<String> = (0..n_words).map(|word| format!("w{word}")).collect();
+    Embedding::new(words.iter().map(|word| word.as_bytes()).collect(), None, dim, vectors)
 }
 
 fn written(embedding: &Embedding) -> (TempDir, PathBuf) {

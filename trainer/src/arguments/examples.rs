@@ -114,3 +114,51 @@ Examples:
 
   trainer launch --nproc 2 --log-dir logs -- evaluate reviews.model test.h5
       Evaluate on two processes, with one log file per process";
+
+pub(super) const VECTORS_EXAMPLES: &str = "\
+Examples:
+  trainer vectors neighbours words.model film
+      Print the words nearest to a word
+
+  trainer vectors convert words.model --out words.bin
+      Write the vectors as a model of fastText";
+
+pub(super) const NEIGHBOURS_EXAMPLES: &str = "\
+Examples:
+  trainer vectors neighbours words.model film actor
+      Print the ten words nearest to each word
+
+  trainer vectors neighbours cc.en.vec film --top 3 --json
+      Print the three nearest words of a file of fastText, as JSON";
+
+pub(super) const ANALOGY_EXAMPLES: &str = "\
+Examples:
+  trainer vectors analogy words.model man king woman
+      Print words that are to woman as king is to man
+
+  trainer vectors analogy words.model --questions questions-words.txt
+      Print the accuracy of each section of a file";
+
+pub(super) const SIMILARITY_EXAMPLES: &str = "\
+Examples:
+  trainer vectors similarity words.model EN-WS-353-ALL.txt EN-SIMLEX-999.txt
+      Compare the cosines of word pairs with the scores of two files
+
+  trainer vectors similarity words.vec pairs.txt
+      Compare the vectors of a file";
+
+pub(super) const PIP_EXAMPLES: &str = "\
+Examples:
+  trainer vectors pip words.model other.vec
+      Compare two sets of word vectors
+
+  trainer vectors pip words.model --corpus train.txt --window 5 --shift 5
+      Compare word vectors with the factor of a text's PPMI matrix";
+
+pub(super) const CONVERT_EXAMPLES: &str = "\
+Examples:
+  trainer vectors convert words.model --out words.w2v
+      Write the binary format of word2vec, which gensim reads
+
+  trainer vectors convert cc.en.300.bin --out english
+      Write a model of fastText as a model folder";

@@ -110,7 +110,8 @@ impl<'a> Input<'a> {
         self.name().unwrap_or_else(|| "standard input".to_owned())
     }
 
-    fn unread(&self, source: io::Error) -> predict::Error {
+    /// The error of a read that failed.
+    pub(super) fn unread(&self, source: io::Error) -> predict::Error {
         predict::Error::Read { place: self.place(), source }
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn has_ranks() -> bool {
 }
 
 /// Number of threads of commands without a flag for it: OMP_NUM_THREADS, or one per core.
-fn threads() -> NonZeroUsize {
+pub(super) fn threads() -> NonZeroUsize {
     let set = std::env::var("OMP_NUM_THREADS").ok().and_then(|threads| threads.trim().parse().ok());
     set.unwrap_or_else(|| available_parallelism().unwrap_or(NonZeroUsize::MIN))
 }

@@ -1,0 +1,54 @@
+//! An array of NumPy `[V, D]`, and the words in a text file of the same name with the extension `.txt`, one per line.
+
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use durable::folder::read_bounded;
+use durable::{Error, npy};
+use ngrams::Names;
+
+use super::REMEDY;
+use crate::array;
+use crate::embedding::Embedding;
+use crate::error::Result;
+
+const WORDS_BYTES_MAX: u64 = 4 << 30;
+
+/// Writes the words, then the array.
+pub(super) fn write(path: &Path, embedding: &Embedding) -> Result<()> {
+    durable::check_free(path)?;
+    durable::new_file(&path.with_extension("txt"), |file| {
+        let mut out = BufWriter::new(file);
+        embedding
+            .words
+            .words()
+            .iter()
+            .try_for_each(|word| out.write_all(word).and_then(|()| out.write_all(b"\n")))?;
+        out.flush()
+    })?;
+    Ok(durable::new_file(path, |file| {
+        let mut out = BufWriter::with_capacity(1 << 20, file);
+        out.write_all(&npy::header(embedding.n_words(), embedding.dim))?;
+        embedding.vectors.iter().try_for_each(|value| out.write_all(&value.to_le_bytes()))?;
+        out.flush()
+    })?)
+}
+
+/// Reads the words and the array.
+pub(super) fn read(path: &Path) -> Result<Embedding> {
+    let ([n_words, dim], vectors) = array::read(path, REMEDY)?;
+    let list = path.with_extension("txt");
+    let bytes = match read_bounded(&list, WORDS_BYTES_MAX) {
+        Err(Error::Missing { path, .. }) => {
+            return Err(Error::Missing { path, expected: "the words of the array, one per line" }.into());
+        }
+        read => read?,
+    };
+    let lines = bytes.strip_suffix(b"\n").unwrap_or(&bytes).split(|&byte| byte == b'\n');
+    let words: Names = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect();
+    if words.len() != n_words {
+        let expected = format!("{n_words}, the rows of {}", path.display());
+        return Err(Error::unexpected(&list, "the number of words", words.len(), expected, REMEDY).into());
+    }
+    Ok(Embedding::new(words, None, dim, vectors))
+}

@@ -1,0 +1,182 @@
+//! Word vectors, as a user evaluates, compares and converts them.
+#![allow(clippy::unwrap_used)]
+
+mod command;
+
+use std::fs;
+use std::path::Path;
+
+use command::{run, trainer};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const ROYAL: &str = "5 2\nman 1 0.1\nwoman 0.4 1\nking 3 0.2\nqueen 2.4 1.4\ntree -1 -1\n";
+
+/// A folder with the file `royal.vec`.
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("royal.vec"), ROYAL).unwrap();
+    folder
+}
+
+/// Runs `trainer vectors` in the folder: the exit code, standard output and standard error.
+fn vectors(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = trainer();
+    command.current_dir(folder).arg("vectors").args(arguments);
+    run(command)
+}
+
+#[track_caller]
+fn said(folder: &Path, arguments: &[&str]) -> String {
+    let (code, said, told) = vectors(folder, arguments);
+    assert_eq!(code, Some(0), "{told}");
+    said
+}
+
+#[track_caller]
+fn object(folder: &Path, arguments: &[&str]) -> Value {
+    serde_json::from_str(&said(folder, arguments)).unwrap()
+}
+
+#[track_caller]
+fn refused(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let (code, said, told) = vectors(folder, arguments);
+    assert_eq!(said, "");
+    (code, told)
+}
+
+#[test]
+fn neighbours_are_printed_as_text_and_as_json() {
+    let folder = folder();
+    let expected = "king\n  man    0.9995\n  queen  0.8924\nTree\n  man    -0.7740\n";
+    let first = said(folder.path(), &["neighbours", "royal.vec", "king", "--top", "2"]);
+    let second = said(folder.path(), &["neighbours", "royal.vec", "Tree", "--top", "1"]);
+    assert_eq!(first + &second, expected);
+    let json = object(folder.path(), &["neighbours", "royal.vec", "king", "--top", "1", "--json"]);
+    assert_eq!((&json["word"], &json["neighbours"][0]["word"]), (&json!("king"), &json!("man")));
+}
+
+#[test]
+fn an_analogy_is_answered_with_both_methods() {
+    let folder = folder();
+    for method in ["add", "mul"] {
+        let arguments =
+            ["analogy", "royal.vec", "man", "king", "woman", "--method", method, "--top", "1", "--json"];
+        let json = object(folder.path(), &arguments);
+        assert_eq!(json["method"], method);
+        assert_eq!(json["answers"][0]["word"], "queen", "{json}");
+    }
+    let text = said(folder.path(), &["analogy", "royal.vec", "man", "king", "woman"]);
+    assert!(text.starts_with("man is to king as woman is to\n  queen  "), "{text}");
+}
+
+#[test]
+fn a_file_of_analogies_has_an_accuracy_per_section() {
+    let folder = folder();
+    fs::write(
+        folder.path().join("q.txt"),
+        ": royal\nMan King Woman Queen\na b c d\n: b\nman king woman tree\n",
+    )
+    .unwrap();
+    let json = object(folder.path(), &["analogy", "royal.vec", "--questions", "q.txt", "--json"]);
+    let royal = json!({"section": "royal", "questions": 2, "found": 1, "correct": 1, "accuracy": 1.0});
+    let total = json!({"section": "total", "questions": 3, "found": 2, "correct": 1, "accuracy": 0.5});
+    assert_eq!((&json["sections"][0], &json["total"]), (&royal, &total));
+    let text = said(folder.path(), &["analogy", "royal.vec", "--questions", "q.txt"]);
+    let words: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(words[1], ["royal", "1.0000", "1", "1", "2"]);
+    assert_eq!(words[3], ["total", "0.5000", "1", "2", "3"]);
+}
+
+#[test]
+fn similarity_prints_one_object_per_file() {
+    let folder = folder();
+    fs::write(folder.path().join("a.txt"), "man king 9\nwoman queen 8\nman tree 1\nking boat 2\n").unwrap();
+    fs::write(folder.path().join("b.txt"), "man\ttree\t9\r\nman\tking\t8\r\n").unwrap();
+    let printed = said(folder.path(), &["similarity", "royal.vec", "a.txt", "b.txt"]);
+    let expected = "{\"file\":\"a.txt\",\"spearman\":1.0,\"pairs\":4,\"found\":3}\n\
+                    {\"file\":\"b.txt\",\"spearman\":-1.0,\"pairs\":2,\"found\":2}\n";
+    assert_eq!(printed, expected);
+}
+
+#[test]
+fn every_format_is_written_and_read() {
+    let folder = folder();
+    let neighbours = |model: &str| said(folder.path(), &["neighbours", model, "queen"]);
+    let expected = neighbours("royal.vec");
+    for out in ["a.vec", "b.txt", "c.w2v", "d.bin", "e.npy", "f"] {
+        let (code, said, told) = vectors(folder.path(), &["convert", "royal.vec", "--out", out]);
+        assert_eq!((code, said.as_str(), told), (Some(0), "", format!("trainer: wrote {out}")));
+        assert_eq!(neighbours(out), expected, "{out}");
+    }
+    fs::create_dir(folder.path().join("training")).unwrap();
+    fs::rename(folder.path().join("f"), folder.path().join("training/model")).unwrap();
+    assert_eq!(neighbours("training"), expected);
+    let (code, told) = refused(folder.path(), &["convert", "royal.vec", "--quiet", "--out", "a.vec"]);
+    assert_eq!(code, Some(64));
+    assert!(told.contains("a.vec: already exists: found a file, expected a new name"), "{told}");
+}
+
+#[test]
+fn the_pip_loss_is_compared_with_zeros_and_random_vectors() {
+    let folder = folder();
+    let rotated = "4 2\nwoman -1 0.4\nman -0.1 1\nking -0.2 3\nqueen -1.4 2.4\n";
+    fs::write(folder.path().join("rotated.vec"), rotated).unwrap();
+    let json = object(folder.path(), &["pip", "royal.vec", "rotated.vec"]);
+    assert_eq!((&json["words"], &json["ppmi"]), (&json!(4), &Value::Null));
+    for kind in ["raw", "unit"] {
+        let loss = |name: &str| json[kind][name].as_f64().unwrap();
+        assert!(loss("loss") < 1e-6 && loss("zero") > 1.0 && loss("random") > 1.0, "{json}");
+    }
+}
+
+#[test]
+fn a_text_is_a_reference() {
+    let folder = folder();
+    let text = "The man, the king.\nA woman; a queen!\nking man\nunknown words\n".repeat(20);
+    fs::write(folder.path().join("text.txt"), text).unwrap();
+    let arguments = ["pip", "royal.vec", "--corpus", "text.txt", "--window", "2", "--shift", "1"];
+    let json = object(folder.path(), &arguments);
+    assert_eq!(
+        (&json["words"], &json["ppmi"]["tokens"], &json["ppmi"]["dim"]),
+        (&json!(4), &json!(120), &json!(2))
+    );
+    assert!(json["raw"]["loss"].as_f64().unwrap() > 0.0, "{json}");
+    assert_eq!(json, object(folder.path(), &arguments));
+}
+
+#[test]
+fn invalid_commands_are_refused() {
+    let folder = folder();
+    fs::write(folder.path().join("bad.vec"), "2 2\na 1 2\nb 1\n").unwrap();
+    fs::write(folder.path().join("other.vec"), "1 1\nboat 1\n").unwrap();
+    let cases: [(&[&str], i32, &str); 10] = [
+        (&["neighbours", "missing.vec", "king"], 66, "missing.vec: not found, expected a file of a model"),
+        (
+            &["neighbours", "bad.vec", "a"],
+            65,
+            "bad.vec: line 3 is \"b 1\", expected a word and 2 finite values",
+        ),
+        (&["neighbours", "royal.vec", "boat"], 64, "the word \"boat\" is not in the vocabulary"),
+        (&["analogy", "royal.vec", "man", "king"], 64, "see --help"),
+        (
+            &["similarity", "royal.vec", "royal.vec"],
+            65,
+            "royal.vec: line 1 is \"5 2\", expected two words and a score",
+        ),
+        (&["pip", "royal.vec", "other.vec"], 65, "the vocabularies have no word in common"),
+        (&["pip", "royal.vec", "other.vec", "--window", "3"], 64, "--window has no effect without --corpus"),
+        (&["pip", "royal.vec"], 64, "see --help"),
+        (
+            &["convert", "royal.vec", "--out", "x.gz"],
+            78,
+            "--out is x.gz, expected a file with the extension .vec, .txt",
+        ),
+        (&["convert", "royal.vec", "--out", "no/folder/x.vec"], 64, "no/folder"),
+    ];
+    for (arguments, expected, message) in cases {
+        let (code, told) = refused(folder.path(), arguments);
+        assert_eq!(code, Some(expected), "{told}");
+        assert!(told.contains(message), "{told}");
+    }
+}
