@@ -7,6 +7,7 @@ usage: word_vectors.py train CORPUS FOLDER            skipgram.bin and cbow.bin 
 """
 
 import json
+import os
 import pathlib
 import sys
 
@@ -14,8 +15,12 @@ import fasttext
 import numpy
 from gensim.models import FastText, KeyedVectors, fasttext as facebook
 
+from program import ZEROED
+
 
 def train(corpus: str, folder: str) -> None:
+    if os.environ.get(ZEROED) != "255":
+        os.execve(sys.executable, [sys.executable, "-B", *sys.argv], {**os.environ, ZEROED: "255"})
     settings = {"dim": 8, "epoch": 2, "thread": 1, "minCount": 1, "verbose": 0}
     subwords = {"minn": 3, "maxn": 5, "bucket": 500}
     for name, more in {"skipgram": subwords, "cbow": {"maxn": 0}}.items():

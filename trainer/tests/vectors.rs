@@ -48,7 +48,7 @@ fn refused(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
 #[test]
 fn neighbours_are_printed_as_text_and_as_json() {
     let folder = folder();
-    let expected = "king\n  man    0.9995\n  queen  0.8924\nTree\n  man    -0.7740\n";
+    let expected = "king\n  man    0.9995\n  queen  0.8954\nTree\n  king  -0.7526\n";
     let first = said(folder.path(), &["neighbours", "royal.vec", "king", "--top", "2"]);
     let second = said(folder.path(), &["neighbours", "royal.vec", "Tree", "--top", "1"]);
     assert_eq!(first + &second, expected);
