@@ -163,18 +163,8 @@ pub enum Error {
     /// The parent folder of a result does not exist.
     #[error(transparent)]
     NoFolder(#[from] program::place::NoFolder),
-    /// A file of word vectors is invalid.
-    #[error("{}: line {line}: {found}", path.display())]
-    Vectors {
-        /// The file.
-        path: PathBuf,
-        /// Line number, from 1.
-        line: usize,
-        /// What is wrong.
-        found: String,
-    },
-    /// A file of word vectors has no word of the vocabulary.
-    #[error("{}: --init-from has no vector for any word of the dataset; check that it is a .vec text file of the same language", path.display())]
+    /// Word vectors have no word of the vocabulary.
+    #[error("{}: --init-from has no vector for any word of the dataset; check that they are of the same language", path.display())]
     NoVectors {
         /// The file.
         path: PathBuf,
@@ -296,7 +286,7 @@ impl Error {
             Self::Predict(error) => error.exit(),
             Self::Weights { .. } | Self::Unexpected { .. } | Self::NoTorch { .. } => Exit::MissingInput,
             Self::NoClassifier { .. } | Self::Finished { .. } => Exit::Settings,
-            Self::Vectors { .. } | Self::NoVectors { .. } => Exit::BadInput,
+            Self::NoVectors { .. } => Exit::BadInput,
             Self::Elsewhere { .. }
             | Self::Interrupted { .. }
             | Self::SearchInterrupted { .. }

@@ -43,8 +43,8 @@ pub struct LstmFlags {
     /// Initial weights: model folder or word vectors
     ///
     /// A model folder must have the vocabulary of DATASET and the sizes that --embedding and --hidden set. From a model of `trainer pretrain`, the
-    /// embeddings and LSTM layers are read. A file of word vectors (.vec) is text: one word per line, followed by its
-    /// values; their number must be equal to --embedding.
+    /// embeddings and LSTM layers are read. Word vectors of `trainer embed` or of any format that `trainer vectors` reads
+    /// must have the dimension that --embedding sets.
     #[arg(
         long,
         value_name = "PATH",

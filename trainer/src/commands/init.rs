@@ -1,8 +1,5 @@
 //! Initial weights from `--init-from`: the weights of a model folder, or word vectors.
 
-use std::collections::HashMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use batches::Rows;
@@ -16,15 +13,18 @@ use crate::families::{Model, begin_with};
 use crate::places;
 use runs::saved;
 
-/// Reads initial weights: a model folder, a training folder, or a text file of word vectors.
+/// Reads initial weights: a model folder, a training folder, or word vectors in any format.
 pub(crate) fn from(weights: &Location, s3: &S3Options, model: &mut Model, rows: &Rows) -> Result<()> {
     let path = &places::weights(weights, s3)?;
     if !path.exists() {
         return Err(Error::Unexpected {
             path: path.to_owned(),
             found: "--init-from is missing: no such file or folder".to_owned(),
-            expected: "a model folder, a training folder, or a file of word vectors (.vec)".to_owned(),
+            expected: "a model folder, a training folder, or word vectors".to_owned(),
         });
+    }
+    if embeddings::files::is_folder(path) {
+        return from_vectors(path, model, rows.vocabulary());
     }
     if path.is_dir() {
         let path = &super::model::folder_at(path, "--init-from")?;
@@ -46,36 +46,22 @@ pub(crate) fn from(weights: &Location, s3: &S3Options, model: &mut Model, rows: 
     from_vectors(path, model, rows.vocabulary())
 }
 
-/// Reads word vectors, one per line: the word and its values, separated by spaces. A first line of two numbers (words and
-/// dimension) is skipped. Words outside the vocabulary are skipped; words without a vector keep random embeddings.
+/// Reads word vectors. Words of the vocabulary without a vector keep random embeddings.
 fn from_vectors(path: &Path, model: &mut Model, vocabulary: &Vocabulary) -> Result<()> {
-    let failed = |source| Error::io(path, source);
-    let wrong = |line: usize, found: String| Error::Vectors { path: path.to_owned(), line, found };
-    let ids: HashMap<&[u8], i64> = vocabulary.words.iter().zip(i64::from(FIRST_WORD)..).collect();
+    let vectors = embeddings::files::read(path)?;
     let width = model.lstm().settings().embedding as usize;
-    let mut rows = Vec::new();
-    let mut values: Vec<f64> = Vec::new();
-    for (at, line) in BufReader::new(File::open(path).map_err(failed)?).lines().enumerate() {
-        let line = line.map_err(failed)?;
-        let mut words = line.split_ascii_whitespace();
-        let Some(word) = words.next() else { continue };
-        let numbers: Vec<&str> = words.collect();
-        if at == 0 && numbers.len() == 1 {
-            continue;
-        }
-        if numbers.len() != width {
-            let n_values = numbers.len();
-            return Err(wrong(
-                at + 1,
-                format!("{n_values} values, expected {width}, the size of --embedding"),
-            ));
-        }
-        if let Some(&id) = ids.get(word.as_bytes()) {
+    if vectors.dim != width {
+        return Err(Error::Setting {
+            setting: "--init-from",
+            found: format!("{}, vectors of {} dimensions", path.display(), vectors.dim),
+            expected: format!("vectors of {width} dimensions, or --embedding {}", vectors.dim),
+        });
+    }
+    let (mut rows, mut values) = (Vec::new(), Vec::new());
+    for (word, id) in vocabulary.words.iter().zip(i64::from(FIRST_WORD)..) {
+        if let Some(vector) = vectors.vector_of(word) {
             rows.push(id);
-            for number in numbers {
-                let value = number.parse::<f64>().ok().filter(|value| value.is_finite());
-                values.push(value.ok_or_else(|| wrong(at + 1, format!("{number:?}, expected a number")))?);
-            }
+            values.extend_from_slice(&vector);
         }
     }
     if rows.is_empty() {

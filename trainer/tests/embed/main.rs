@@ -72,11 +72,10 @@ fn separation(out: &Path) -> f32 {
     };
     let cosine = |a: &str, b: &str| vector(a).iter().zip(vector(b)).map(|(a, b)| a * b).sum::<f32>();
     let (mut same, mut different) = (0.0, 0.0);
-    for at in 0..8 {
-        let next = (at + 1) % 8;
-        same += (cosine(TOPICS[0][at], TOPICS[0][next]) + cosine(TOPICS[1][at], TOPICS[1][next])) / 16.0;
-        different += cosine(TOPICS[0][at], TOPICS[1][next]) / 8.0;
-    }
+    let [first, second] = TOPICS;
+    let pairs = |a: [&'static str; 8], b: [&'static str; 8]| a.into_iter().zip(b.into_iter().cycle().skip(1));
+    pairs(first, first).chain(pairs(second, second)).for_each(|(a, b)| same += cosine(a, b) / 16.0);
+    pairs(first, second).for_each(|(a, b)| different += cosine(a, b) / 8.0);
     same - different
 }
 
