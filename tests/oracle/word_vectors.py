@@ -13,7 +13,8 @@ import sys
 
 import fasttext
 import numpy
-from gensim.models import FastText, KeyedVectors, fasttext as facebook
+from gensim.models import FastText, KeyedVectors
+from gensim.models import fasttext as facebook
 
 from program import ZEROED
 

@@ -146,7 +146,7 @@ pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<()> {
 /// Writes an embedding as a folder.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_embedding(
     folder: &Path,
     embedding: &Embedding,
