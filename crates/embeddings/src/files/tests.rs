@@ -84,6 +84,7 @@ fn files_of_other_programs_are_read() {
         "2 2\na 1 -0.5\n\u{e9} 0.25 1e-05\n",
         "2 2\na 1 -0.5 \n\u{e9} 0.25 1e-05 \n\n",
         "2 2\r\na 1.0 -.5\r\n\u{e9}\t2.5E-1 0.00001",
+        "a 1 -0.5\n\u{e9} 0.25 0.00001\n",
     ] {
         assert_eq!(parsed("x.vec", text.as_bytes()).unwrap(), expected, "{text:?}");
     }
@@ -139,8 +140,19 @@ fn an_existing_file_is_not_replaced() {
 #[test]
 fn damaged_text_is_refused() {
     for (text, expected) in [
-        ("", "x.vec: line 1 is empty, expected two numbers, of the words and of the dimension; pass a file"),
-        ("a 1 2\n", "x.vec: line 1 is \"a 1 2\", expected two numbers"),
+        (
+            "",
+            "x.vec: line 1 is empty, expected two numbers, of the words and of the dimension, or a word and its values; \
+             pass a file of word vectors",
+        ),
+        ("a\n", "x.vec: line 1 is \"a\", expected two numbers"),
+        ("a 1 two\n", "line 1 is \"a 1 two\", expected a word and 2 finite values"),
+        ("a 1 2\nb 1\n", "line 2 is \"b 1\", expected a word and 2 finite values"),
+        ("a 1 2\n\n", "line 2 is empty, expected a word and 2 finite values"),
+        (
+            "a 1 2\nb 1 2",
+            "line 2 is \"b 1 2\", expected a line break at the end of the file; the file was cut off",
+        ),
         (
             "2 2\na 1 2\nb 1\n",
             "x.vec: line 3 is \"b 1\", expected a word and 2 finite values; write the file again",

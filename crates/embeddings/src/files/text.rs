@@ -1,4 +1,4 @@
-//! Text: the format of word2vec and of fastText's `.vec`.
+//! Text: the format of word2vec and of fastText's `.vec`, and that of GloVe, which has no first line of sizes.
 //!
 //! ```text
 //! 2 3
@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The first line has the number of words and the dimension. A word has no spaces. Spaces at the end of a line have no
-//! meaning. Of equal words only the first is found.
+//! meaning. Of equal words only the first is found. Without the first line, the first word has the dimension, and the last
+//! line must have a line break: otherwise a file that was cut off could not be told from a whole one.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
@@ -21,11 +22,13 @@ use super::{check_sizes, sizes};
 use crate::array::is_sound;
 use crate::embedding::Embedding;
 use crate::error::{Error, Result};
+use crate::folder::DIM_MAX;
 
 /// A value has at least a digit and a space.
 const VALUE_BYTES_MIN: u64 = 2;
 const LINE_BYTES_MAX: u64 = 64 << 20;
 const BUFFER_BYTES: usize = 1 << 20;
+const CUT_OFF: &str = "the file was cut off: copy it again";
 
 /// Writes values with five significant digits, as fastText does.
 pub(super) fn write_short(path: &Path, embedding: &Embedding) -> Result<()> {
@@ -53,20 +56,28 @@ pub(super) fn write(path: &Path, embedding: &Embedding) -> Result<()> {
 pub(super) fn read(path: &Path) -> Result<Embedding> {
     let file = File::open(path).at(path, "open it")?;
     let n_bytes = file.metadata().at(path, "read its metadata")?.len();
-    let mut lines =
-        Lines { from: BufReader::with_capacity(BUFFER_BYTES, file), path, line: Vec::new(), at: 0 };
-    lines.next()?;
-    let Some(found) = sizes(&lines.line) else {
-        let remedy = "pass a file of word vectors; vectors of GloVe need this line";
-        return Err(lines.refused("two numbers, of the words and of the dimension", remedy));
+    let mut lines = Lines {
+        from: BufReader::with_capacity(BUFFER_BYTES, file),
+        path,
+        line: Vec::new(),
+        ended: false,
+        at: 0,
     };
-    let [n_words, dim] = check_sizes(path, found, n_bytes, VALUE_BYTES_MIN)?;
+    lines.next()?;
+    match sizes(&lines.line) {
+        Some(found) => read_counted(&mut lines, check_sizes(path, found, n_bytes, VALUE_BYTES_MIN)?),
+        None => read_to_the_end(&mut lines),
+    }
+}
+
+/// Reads the vectors after a line of sizes.
+fn read_counted<R: BufRead>(lines: &mut Lines<'_, R>, [n_words, dim]: [usize; 2]) -> Result<Embedding> {
     let mut words = Names::default();
     let mut values = Vec::with_capacity(n_words * dim);
     for _ in 0..n_words {
         if !lines.next()? {
             let expected = format!("a word and {dim} values");
-            return Err(lines.refused(&expected, "the file was cut off: copy it again"));
+            return Err(lines.refused(&expected, CUT_OFF));
         }
         lines.parse(dim, &mut words, &mut values)?;
     }
@@ -79,11 +90,32 @@ pub(super) fn read(path: &Path) -> Result<Embedding> {
     Ok(Embedding::new(words, None, dim, values))
 }
 
+/// Reads the vectors of a file without sizes, whose first line was read.
+fn read_to_the_end<R: BufRead>(lines: &mut Lines<'_, R>) -> Result<Embedding> {
+    let dim = lines.fields().count() - 1;
+    if !(1..=DIM_MAX).contains(&dim) {
+        let expected = "two numbers, of the words and of the dimension, or a word and its values";
+        return Err(lines.refused(expected, "pass a file of word vectors"));
+    }
+    let (mut words, mut values) = (Names::default(), Vec::new());
+    loop {
+        lines.parse(dim, &mut words, &mut values)?;
+        if !lines.ended {
+            return Err(lines.refused("a line break at the end of the file", CUT_OFF));
+        }
+        if !lines.next()? {
+            return Ok(Embedding::new(words, None, dim, values));
+        }
+    }
+}
+
 /// The lines of a file, one at a time.
 struct Lines<'a, R> {
     from: R,
     path: &'a Path,
     line: Vec<u8>,
+    /// Whether the line had a line break.
+    ended: bool,
     /// The number of the line.
     at: usize,
 }
@@ -98,9 +130,7 @@ impl<R: BufRead> Lines<'_, R> {
         if n as u64 == LINE_BYTES_MAX {
             return Err(self.refused(&format!("at most {LINE_BYTES_MAX} bytes"), "check the file"));
         }
-        if self.line.last() == Some(&b'\n') {
-            self.line.pop();
-        }
+        self.ended = self.line.pop_if(|byte| *byte == b'\n').is_some();
         Ok(n > 0)
     }
 
@@ -108,9 +138,9 @@ impl<R: BufRead> Lines<'_, R> {
     fn parse(&self, dim: usize, words: &mut Names, values: &mut Vec<f32>) -> Result<()> {
         let expected = || format!("a word and {dim} finite values");
         let before = values.len();
-        let mut fields = self.line.split(|&byte| matches!(byte, b' ' | b'\t' | b'\r'));
+        let mut fields = self.fields();
         let word = fields.next().unwrap_or_default();
-        let parsed = fields.filter(|field| !field.is_empty()).map(|field| {
+        let parsed = fields.map(|field| {
             let value = std::str::from_utf8(field).ok().and_then(|digits| digits.parse().ok());
             value.filter(is_sound)
         });
@@ -126,6 +156,12 @@ impl<R: BufRead> Lines<'_, R> {
         }
         words.push(word);
         Ok(())
+    }
+
+    /// The word, which may be empty, and the fields after it.
+    fn fields(&self) -> impl Iterator<Item = &[u8]> {
+        let mut fields = self.line.split(|&byte| matches!(byte, b' ' | b'\t' | b'\r'));
+        fields.next().into_iter().chain(fields.filter(|field| !field.is_empty()))
     }
 
     fn refused(&self, expected: &str, remedy: &'static str) -> Error {
