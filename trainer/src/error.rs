@@ -126,6 +126,16 @@ pub enum Error {
         /// Folder of the model.
         path: PathBuf,
     },
+    /// Word vectors cannot classify rows.
+    #[error(
+        "{}: word vectors, expected a classifier; train one with `trainer fit DATASET --init-from {}`, or use `trainer vectors`",
+        path.display(),
+        path.display()
+    )]
+    OfWords {
+        /// Folder of the word vectors.
+        path: PathBuf,
+    },
     /// The training folder could not be written or read.
     #[error(transparent)]
     Runs(#[from] runs::Error),
@@ -285,7 +295,7 @@ impl Error {
             Self::Fetched { found, .. } => found.exit(),
             Self::Predict(error) => error.exit(),
             Self::Weights { .. } | Self::Unexpected { .. } | Self::NoTorch { .. } => Exit::MissingInput,
-            Self::NoClassifier { .. } | Self::Finished { .. } => Exit::Settings,
+            Self::NoClassifier { .. } | Self::OfWords { .. } | Self::Finished { .. } => Exit::Settings,
             Self::NoVectors { .. } => Exit::BadInput,
             Self::Elsewhere { .. }
             | Self::Interrupted { .. }

@@ -41,6 +41,9 @@ pub(super) fn ngrams(
 ) -> Result<Option<PathBuf>> {
     let path = places::weights(model, s3)?;
     let path = if path.is_dir() { model::folder_at(&path, "MODEL")? } else { path };
+    if embeddings::files::is_folder(&path) {
+        return Err(Error::OfWords { path });
+    }
     let is_of_ngrams = if path.is_dir() { ::ngrams::files::is_folder(&path) } else { is_of_fasttext(&path) };
     let (foreign, expected): (&[&str], _) = match is_of_ngrams {
         true => (&OF_TENSORS, "an LSTM"),

@@ -88,6 +88,16 @@ fn words_of_one_topic_are_neighbours() {
     assert_eq!((&summary["words"], &summary["tokens"]), (&Value::from(22), &Value::from(40_000)));
     assert_eq!((&summary["trained_tokens"], &summary["lines"]), (&Value::from(200_000), &Value::from(4000)));
     assert!(separation(&out) > 0.5, "{}", separation(&out));
+    for command in ["predict", "evaluate", "explain", "export"] {
+        let mut other = trainer();
+        other.arg(command).arg(&out);
+        if command == "evaluate" {
+            other.arg(&input);
+        }
+        let (code, told) = ended(other);
+        assert_eq!(code, Some(78), "{command}: {told}");
+        assert!(told.contains("word vectors, expected a classifier; train one with"), "{command}: {told}");
+    }
     // Text is cleaned, and rare words have no vector.
     let model = model(&out);
     assert!(model.counts().unwrap().is_sorted_by(|a, b| a >= b));
