@@ -517,8 +517,8 @@ mod tests {
             ("pretrain a.h5 --early-stopping 2", "it is a flag of `trainer fit`, not of `trainer pretrain`"),
             (
                 "fit a.h5 --format text",
-                "it is a flag of `trainer ngrams`, `trainer evaluate`, `trainer predict`, `trainer explain`, not of \
-                 `trainer fit`",
+                "it is a flag of `trainer ngrams`, `trainer embed`, `trainer evaluate`, `trainer predict`, `trainer \
+                 explain`, not of `trainer fit`",
             ),
             (
                 "fit a.h5 --pretrain",
