@@ -1,7 +1,7 @@
 # The project's commands. `make help` lists them.
 SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo hadoop-demo test prove fuzz sanitize mutations bench hadoop-bench check deny sbom dist gpu-bundle gpu-bundle-test clean
+.PHONY: help setup build demo hadoop-demo test prove fuzz sanitize mutations bench hadoop-bench experiments check deny sbom dist gpu-bundle gpu-bundle-test clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # CI and releases refuse a Cargo.lock that does not match Cargo.toml; a developer's build updates it.
@@ -40,7 +40,7 @@ setup: ## install into .deps/ what building and testing need
 		{ [ -z "$(CI)" ] && echo "SKIPPED bootstrap: installation failed; see the lines above"; }
 
 # The commit that --version prints, in the programs that users run.
-build demo hadoop-demo bench hadoop-bench dist: export SENTIMILL_COMMIT := $(shell git rev-parse --short HEAD 2>/dev/null)
+build demo hadoop-demo bench hadoop-bench experiments dist: export SENTIMILL_COMMIT := $(shell git rev-parse --short HEAD 2>/dev/null)
 
 build: ## build the programs into target/release/
 	@bootstrap/laptop.sh build $(TORCH_SET)
@@ -126,6 +126,13 @@ hadoop-bench: ## measure the Hadoop job on 1 GB against the same job in Python
 	cargo build --release $(LOCKED) $(STAGES:%=-p %) -p sentimill --bins --example demo-corpus
 	python3 tests/hadoop_bench.py $(TARGET)/release .deps/bench/bin/python
 
+# EXPERIMENTS: names, default all. DATA: a folder of Amazon's, IMDB's and Yelp's reviews, default generated reviews.
+EXPERIMENTS :=
+experiments: build ## measure the tables of docs/experiments.md; DATA=folder EXPERIMENTS="epochs steps"
+	@bootstrap/laptop.sh test bench
+	.deps/test/bin/python -B experiments/run.py --programs $(TARGET)/release --peers .deps/bench/bin/python $(if $(DATA),--data $(DATA)) $(EXPERIMENTS)
+	python3 -B experiments/run.py --page
+
 check: ## check format, lints, documentation, licences, scripts, workflows, figures
 	@bootstrap/laptop.sh build check $(TORCH_SET)
 	cargo fmt --all --check
@@ -139,6 +146,7 @@ check: ## check format, lints, documentation, licences, scripts, workflows, figu
 	then .deps/bin/actionlint -shellcheck .deps/bin/shellcheck; \
 	else [ -z "$(CI)" ] && echo "SKIPPED actionlint: installation failed; see the lines above"; fi
 	python3 docs/figures/draw.py --check
+	python3 -B experiments/run.py --page --check
 	.deps/check/bin/ruff check --quiet --no-cache python
 	.deps/check/bin/ruff format --check --quiet --no-cache python
 	cd python && ../.deps/check/bin/python -m mypy --cache-dir=/dev/null --no-error-summary

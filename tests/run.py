@@ -32,7 +32,7 @@ WAIT = [("tests", "emr"), ("emr", "jobs"), ("emr", "diagnosed_cluster"), ("train
 LONG = [("trainer", "program"), ("tests", "pipe"), ("trainer", "pytorch"), ("trainer", "crafted"), ("tests", "faults"), ("tests", "sentimill"), ("tests", "documents"), ("trainer", "report")]
 N_SLOWEST = 10
 # Folders with tests in Python, by their names among packages: where the tests are.
-PYTHON = {"python": "python/tests", "bootstrap": "tests/bootstrap"}
+PYTHON = {"python": "python/tests", "bootstrap": "tests/bootstrap", "experiments": "experiments/tests"}
 # Property tests have the same cases in each run, so that a run fails because of a change, not by chance. `make prove` has
 # other cases in each run.
 SEED = {} if "PROVE" in os.environ else {"PROPTEST_RNG_SEED": "1"}

@@ -1,0 +1,134 @@
+"""The machine, the programs and the reviews of an experiment."""
+
+import gzip
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+# Generated reviews: of an experiment, and of a test of it.
+LINES, LINES_SMALL = 1_280_000, 2_000
+MIB = 1 << 20
+
+
+@dataclass
+class Run:
+    """A command that has ended."""
+
+    wall_s: float
+    cpu_s: float
+    peak_mib: float
+    output: str
+
+
+@dataclass
+class Corpus:
+    """Reviews of one source. Without `test`, rows are held back."""
+
+    name: str
+    train: list[Path]
+    test: Path | None
+    flags: list[str]
+
+
+class Machine:
+    """Runs programs and finds reviews."""
+
+    def __init__(self, programs: Path, data: Path | None, peers: Path | None, work: Path, small: bool):
+        self.programs, self.data, self.peers, self.work, self.small = programs, data, peers, work, small
+
+    def run(self, program: str, *arguments, environment: dict[str, str] | None = None) -> Run:
+        """Runs a program to its end and returns what it used; a failure ends the experiment."""
+        executable = self.programs / program
+        path = str(executable) if executable.exists() else program
+        command = [path, *map(str, arguments)]
+        begin = time.monotonic()
+        with open(self.work / "stderr", "w+b") as errors:
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, env=os.environ | (environment or {}))
+            output = process.stdout.read().decode()
+            _, status, used = os.wait4(process.pid, 0)
+            wall_s = time.monotonic() - begin
+            if status:
+                errors.seek(0)
+                last = errors.read().decode(errors="replace").strip().splitlines()[-1:]
+                sys.exit(f"{' '.join(command)}: exit code {os.waitstatus_to_exitcode(status)}: {' '.join(last)}")
+        return Run(wall_s, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / MIB, output)
+
+    def rounds(self) -> int:
+        """Number of runs of which a figure is the median."""
+        return 1 if self.small else 3
+
+    def generated(self) -> Path:
+        """Generated reviews."""
+        path = self.work / "generated.json"
+        if not path.exists():
+            lines = LINES_SMALL if self.small else LINES
+            with path.open("wb") as file:
+                generator = next(place for place in (self.programs, self.programs / "examples") if (place / "demo-corpus").exists())
+                subprocess.run([generator / "demo-corpus", "--reviews", str(lines)], stdout=file, check=True)
+        return path
+
+    @cached_property
+    def corpora(self) -> list[Corpus]:
+        """The sources of reviews."""
+        if self.small or self.data is None:
+            return [Corpus("generated", [self.generated()], None, [])]
+        amazon = sorted((self.data / "amazon").glob("*.json.gz"))
+        imdb = self.data / "imdb"
+        yelp = self.data / "yelp" / "sentences_polarity.csv.gz"
+        return [
+            Corpus("Amazon", amazon, None, []),
+            Corpus("IMDB", [imdb / "train.jsonl.gz"], imdb / "test.jsonl.gz", []),
+            Corpus("Yelp", [yelp], None, ["--format", "polarity-csv", "--class-ratings", "1=1,2=5"]),
+        ]
+
+    def corpus(self, name: str) -> Corpus:
+        """The source with this name, or the generated one."""
+        return next((corpus for corpus in self.corpora if corpus.name == name), self.corpora[0])
+
+    def dataset(self, corpus: Corpus, *flags: str) -> tuple[Path, Path | None]:
+        """The dataset of a source, and that of its test split."""
+        name = "".join(character for character in "-".join([corpus.name, *flags]) if character.isalnum() or character == "-")
+        train = self.work / f"{name}.h5"
+        if not train.exists():
+            self.run("sentimill", *corpus.train, "--out", train, "--quiet", *corpus.flags, *flags)
+        if corpus.test is None:
+            return train, None
+        test = self.work / f"{name}.test.h5"
+        if not test.exists():
+            self.run("sentimill", corpus.test, "--out", test, "--quiet", "--vocabulary", train, *corpus.flags)
+        return train, test
+
+    def folder(self, name: str) -> Path:
+        """An empty place for a training."""
+        path = self.work / name
+        shutil.rmtree(path, ignore_errors=True)
+        return path
+
+    def description(self) -> str:
+        """The processor and the number of cores."""
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "unknown processor")
+        return f"{os.cpu_count()} cores, {model}"
+
+    def data_name(self) -> str:
+        """Names of the sources."""
+        return ", ".join(corpus.name for corpus in self.corpora)
+
+
+def spread(values: list[float], digits: int) -> str:
+    """The median and, of several values, the range."""
+    middle = f"{statistics.median(values):.{digits}f}"
+    return middle if len(values) < 2 else f"{middle} ({min(values):.{digits}f}–{max(values):.{digits}f})"
+
+
+def lines_of(path: Path):
+    """The lines of a plain or compressed file."""
+    opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
+    with opened as lines:
+        yield from lines

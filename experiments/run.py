@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Runs the experiments of docs/experiments.md.
+
+usage: run.py [--programs FOLDER] [--data FOLDER] [--peers PYTHON] [--out FOLDER] [--small] [NAME ...]
+       run.py --page [--check]
+  --programs FOLDER  sentimill, trainer and demo-corpus; default: target/release
+  --data FOLDER      real reviews: amazon/, imdb/, yelp/; without it, generated reviews
+  --peers PYTHON     Python with the packages of bootstrap/requirements/bench.txt: ngrams compares their programs
+  --out FOLDER       receives NAME.csv, NAME.svg, NAME-dark.svg and NAME.json; default: docs/experiments
+  --small            generated reviews and few runs: a test of the experiments, whose figures mean nothing
+  NAME               some of the names in EXPERIMENTS; default: all
+  --page             write docs/experiments.md from docs/experiments/; --check: only compare
+
+Each experiment is a module of this folder: its text is the text of the page, `TITLE` its title, and `run` measures.
+Requires Python 3.10 with h5py.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+
+import epochs
+import ngrams
+import page
+import preprocessing
+import reviews
+import steps
+from machine import Machine
+
+EXPERIMENTS = {module.__name__: module for module in (reviews, preprocessing, epochs, steps, ngrams)}
+PROJECT = Path(__file__).resolve().parent.parent
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--programs", type=Path, default=PROJECT / "target" / "release")
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--peers", type=Path)
+    parser.add_argument("--out", type=Path, default=PROJECT / "docs" / "experiments")
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--page", action="store_true")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    arguments = parser.parse_args()
+    if unknown := [name for name in arguments.names if name not in EXPERIMENTS]:
+        sys.exit(f"run.py: {unknown[0]}: unknown experiment, expected some of: {' '.join(EXPERIMENTS)}")
+    if arguments.page:
+        return page.write(EXPERIMENTS.values(), PROJECT / "docs", arguments.check)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="experiments-") as work:
+        machine = Machine(arguments.programs.resolve(), arguments.data, arguments.peers, Path(work), arguments.small)
+        for name in arguments.names or EXPERIMENTS:
+            measure(EXPERIMENTS[name], machine, arguments.out)
+
+
+def measure(experiment, machine: Machine, out: Path) -> None:
+    begin = time.monotonic()
+    result = experiment.run(machine)
+    seconds = time.monotonic() - begin
+    about = {
+        "date": datetime.now(timezone.utc).date().isoformat(),
+        "machine": machine.description(),
+        "load": round(os.getloadavg()[0], 1),
+        "seconds": round(seconds),
+        "data": machine.data_name(),
+    }
+    result.write(out, experiment.__name__, about)
+    print(json.dumps({"experiment": experiment.__name__, "seconds": round(seconds, 1), "rows": len(result.rows)}), flush=True)
+
+
+main()

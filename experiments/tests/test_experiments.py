@@ -1,0 +1,42 @@
+"""Each experiment runs on few generated reviews and writes a table and charts."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+RUN = Path(__file__).resolve().parent.parent / "run.py"
+NAMES = ["reviews", "preprocessing", "epochs", "steps", "ngrams"]
+
+
+class Experiments(unittest.TestCase):
+    def test_each_experiment_writes_a_table_and_charts(self):
+        with tempfile.TemporaryDirectory() as folder:
+            programs = ["--programs", os.environ["SENTIMILL_PROGRAMS"]]
+            command = [sys.executable, "-B", RUN, "--small", "--out", folder, *programs, *NAMES]
+            done = subprocess.run(command, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for name in NAMES:
+                with self.subTest(name), open(Path(folder) / f"{name}.csv") as file:
+                    columns, *rows = csv.reader(file)
+                    self.assertTrue(rows)
+                    self.assertTrue(all(len(row) == len(columns) and all(row) for row in rows))
+                    about = json.loads((Path(folder) / f"{name}.json").read_text())
+                    self.assertEqual(about["data"], "generated")
+                    for suffix in ["", "-dark"]:
+                        picture = xml.parse(Path(folder) / f"{name}{suffix}.svg").getroot()
+                        self.assertGreater(len(picture.findall("*")), 10)
+
+    def test_an_unknown_experiment_is_refused(self):
+        done = subprocess.run([sys.executable, "-B", RUN, "nothing"], capture_output=True, text=True)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("nothing: unknown experiment, expected some of: reviews preprocessing", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
