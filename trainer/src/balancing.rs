@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::ranks::Ranks;
 
 /// Batches that loaders make ahead if shares can change. A decision applies after them.
-const AHEAD: u64 = 6;
+const AHEAD: u64 = 2;
 
 /// How the batches of a training are divided.
 #[derive(Debug)]

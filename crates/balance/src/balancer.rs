@@ -41,7 +41,7 @@ pub struct Settings {
 }
 
 /// Steps before the first decision.
-const FIRST: u64 = 5;
+const FIRST: u64 = 3;
 /// Steps that are kept.
 const WINDOW: usize = 100;
 /// Minimum predicted gain of a decision, as a part of the time of the slowest rank.
