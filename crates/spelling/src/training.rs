@@ -104,6 +104,11 @@ impl Training {
         &self.settings
     }
 
+    /// The characters of the vocabulary.
+    pub fn characters(&self) -> &Characters {
+        &self.characters
+    }
+
     /// Number of tokens so far.
     pub fn n_tokens(&self) -> u64 {
         self.n_tokens
