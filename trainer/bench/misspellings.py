@@ -26,9 +26,9 @@ TOP = 10
 FASTTEXT = """
 import sys
 import fasttext
-text, out, threads, seed, epochs = sys.argv[1:]
+text, out, threads, epochs = sys.argv[1:]
 model = fasttext.train_unsupervised(text, model="skipgram", dim=100, ws=5, neg=5, minCount=5, epoch=int(epochs), lr=0.05,
-                                    t=1e-3, minn=3, maxn=6, thread=int(threads), seed=int(seed), verbose=0)
+                                    t=1e-3, minn=3, maxn=6, thread=int(threads), verbose=0)
 model.save_model(out)
 """
 
@@ -98,7 +98,7 @@ def commands(arguments):
     ours, theirs = work / "char-lstm", work / "subwords.bin"
     embed = [arguments.trainer, "embed", "--model", "char-lstm", "--input", text, "--out", str(ours), "--epochs", epochs]
     yield "char-lstm", ours, [*embed, "--threads", threads, "--seed", seed, *arguments.flags.split()]
-    yield "fastText, subwords", theirs, [sys.executable, "-c", FASTTEXT, text, str(theirs), threads, seed, epochs]
+    yield "fastText, subwords", theirs, [sys.executable, "-c", FASTTEXT, text, str(theirs), threads, epochs]
 
 
 def ranks_of(trainer: str, model: Path, pairs: list[tuple[str, str]]) -> list[int | None]:

@@ -152,10 +152,11 @@ fn check(arguments: &Embed) -> Result<()> {
     lines::Lines::of(arguments)?;
     if arguments.model == EmbedModel::CharLstm {
         if is_stream(arguments) {
-            let found = if arguments.follow { "--follow" } else { "standard input" };
+            let (setting, found) =
+                if arguments.follow { ("--follow", "set") } else { ("--input", "standard input") };
             let expected =
-                "files, folders or a dataset for --model char-lstm, whose characters are counted first";
-            return refused("--input", found.to_owned(), expected);
+                "files, folders or a dataset with --model char-lstm, which counts the characters first";
+            return refused(setting, found.to_owned(), expected);
         }
         if !arguments.char_lstm.hidden.is_multiple_of(spelling::Settings::HIDDEN_MULTIPLE) {
             let expected = format!("a multiple of {}", spelling::Settings::HIDDEN_MULTIPLE);

@@ -15,7 +15,18 @@ use super::{embed, model, sentences, separation, trained};
 use crate::command::{ended, run, trainer};
 
 const FLAGS: [&str; 12] = [
-    "--model", "char-lstm", "--hidden", "32", "--char-dim", "16", "--batch", "256", "--rate", "0.01", "--threads", "2",
+    "--model",
+    "char-lstm",
+    "--hidden",
+    "32",
+    "--char-dim",
+    "16",
+    "--batch",
+    "256",
+    "--rate",
+    "0.01",
+    "--threads",
+    "2",
 ];
 
 fn spelled(input: &Path, out: &Path, more: &[&str]) -> Command {
@@ -82,10 +93,9 @@ fn letters_of_any_script_are_read() {
     let characters = fs::read_to_string(out.join("model/characters.txt")).unwrap();
     let mut all: Vec<char> = characters.chars().filter(|&character| character != '\n').collect();
     all.sort_unstable();
-    let mut expected: Vec<char> = "домаhétते".chars().filter(|c| "домаétिहन्द猫".contains(*c)).collect();
-    expected.extend("हिन्द猫".chars());
+    // The others are in one word only.
+    let mut expected = ['t', 'é', 'а', 'д', 'м', 'о', 'न', 'द', 'ह', 'ि', '्', '猫'];
     expected.sort_unstable();
-    expected.dedup();
     assert_eq!(all, expected);
     assert_eq!(neighbours(&out, &["ДОМУ", "猫", "x"], 2).len(), 3);
 }
@@ -98,7 +108,8 @@ fn pytorch_computes_the_same_vectors_from_the_weights() {
     trained(spelled(&input, &out, &["--epochs", "1"]));
     let read = Tensor::read_safetensors(out.join("model/generator.safetensors")).unwrap();
     let weight = |name: &str| &read.iter().find(|(found, _)| found == name).unwrap().1;
-    let lstm = ["weight_ih", "weight_hh", "bias_ih", "bias_hh"].map(|name| weight(&format!("lstm.{name}_l0")));
+    let lstm =
+        ["weight_ih", "weight_hh", "bias_ih", "bias_hh"].map(|name| weight(&format!("lstm.{name}_l0")));
     let model = model(&out);
     let characters = model.generator.as_ref().unwrap().characters().clone();
     for word in ["kettle", "the", "ketle", "\u{e9}t\u{e9}"] {
@@ -106,12 +117,14 @@ fn pytorch_computes_the_same_vectors_from_the_weights() {
         characters.ids(word.as_bytes(), &mut ids);
         let embedded = weight("embedding.weight").index_select(0, &Tensor::from_slice(&ids)).unsqueeze(0);
         let zeros = Tensor::zeros([1, 1, 32], (Kind::Float, tch::Device::Cpu));
-        let (_, state, _) =
-            embedded.lstm(&[&zeros, &zeros], &lstm, true, 1, 0.0, false, false, true);
+        let (_, state, _) = embedded.lstm(&[&zeros, &zeros], &lstm, true, 1, 0.0, false, false, true);
         let vector = state.reshape([1, 32]).linear(weight("linear.weight"), Some(weight("linear.bias")));
         let expected: Vec<f32> = vector.reshape([-1]).try_into().unwrap();
         let found = model.vector_of(word.as_bytes()).unwrap();
-        assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-5), "{word}: {found:?} {expected:?}");
+        assert!(
+            found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-5),
+            "{word}: {found:?} {expected:?}"
+        );
     }
 }
 
@@ -124,7 +137,8 @@ fn a_training_that_is_killed_or_stopped_continues_with_the_same_bits() {
     let whole = folder.path().join("whole");
     trained(spelled(&input, &whole, &flags));
     let files = |out: &Path| {
-        ["vectors.npy", "outputs.npy", "generator.safetensors"].map(|name| fs::read(out.join("model").join(name)).unwrap())
+        ["vectors.npy", "outputs.npy", "generator.safetensors"]
+            .map(|name| fs::read(out.join("model").join(name)).unwrap())
     };
     let expected = files(&whole);
     each_seed(&seeds(4, 20), |seed| {
@@ -154,10 +168,12 @@ fn flags_of_the_other_model_and_streams_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (input, out) = (folder.path().join("text"), folder.path().join("out"));
     fs::write(&input, "one two one two\n").unwrap();
-    for (flag, value) in [("--hidden", "32"), ("--char-dim", "8"), ("--batch", "64"), ("--outputs", "shared")] {
+    for (flag, value) in [("--hidden", "32"), ("--char-dim", "8"), ("--batch", "64"), ("--outputs", "shared")]
+    {
         let (code, told) = ended(embed(&input, &out, &[flag, value]));
         assert_eq!(code, Some(64), "{told}");
-        let expected = format!("{flag} has no effect without --model char-lstm; omit {flag}, or pass --model char-lstm");
+        let expected =
+            format!("{flag} has no effect without --model char-lstm; omit {flag}, or pass --model char-lstm");
         assert!(told.contains(&expected), "{told}");
     }
     let refused = |input: &Path, more: &[&str], expected: &str| {
@@ -165,8 +181,12 @@ fn flags_of_the_other_model_and_streams_are_refused() {
         assert_eq!(code, Some(78), "{told}");
         assert!(told.contains(expected), "{told}");
     };
-    refused(Path::new("-"), &[], "--input is standard input, expected files, folders or a dataset for --model char-lstm");
-    refused(&input, &["--follow"], "--input is --follow, expected files");
+    refused(
+        Path::new("-"),
+        &[],
+        "--input is standard input, expected files, folders or a dataset with --model char-lstm",
+    );
+    refused(&input, &["--follow"], "--follow is set, expected files");
     let (code, told) = ended({
         let mut command = trainer();
         command.args(["embed", "--model", "char-lstm", "--hidden", "100"]).arg("--input").arg(&input);
@@ -178,5 +198,8 @@ fn flags_of_the_other_model_and_streams_are_refused() {
     trained(spelled(&input, &out, &["--min-count", "1", "--epochs", "1"]));
     let (code, told) = ended(embed(&input, &out, &["--min-count", "1", "--epochs", "1", "--resume"]));
     assert_eq!(code, Some(78), "{told}");
-    assert_eq!(embeddings::folder::settings(&out.join("model")).unwrap()["family"]["char-lstm"]["hidden"], json!(32));
+    assert_eq!(
+        embeddings::folder::settings(&out.join("model")).unwrap()["family"]["char-lstm"]["hidden"],
+        json!(32)
+    );
 }
