@@ -24,7 +24,7 @@ use program::place::local_path;
 use runs::recipe::limits::{BATCH, CANDIDATES};
 
 pub use self::autotune::{Autotune, MetricName, OF_SEARCH, Search, Tuned, TunedFit, TunedNgrams};
-pub use self::embed::{Embed, IfSlow};
+pub use self::embed::{CharLstm, Embed, EmbedModel, IfSlow};
 use self::examples::{
     AUTOTUNE_EXAMPLES, EMBED_EXAMPLES, EVALUATE_EXAMPLES, EXAMPLES, EXPLAIN_EXAMPLES, EXPORT_EXAMPLES,
     FIT_EXAMPLES, LAUNCH_EXAMPLES, MORE, NGRAMS_EXAMPLES, PREDICT_EXAMPLES, PRETRAIN_EXAMPLES,

@@ -88,6 +88,9 @@ pub enum Error {
     /// Word vectors could not be trained.
     #[error(transparent)]
     SkipGram(#[from] skipgram::Error),
+    /// Vectors of words by their characters could not be trained.
+    #[error(transparent)]
+    Spelling(#[from] spelling::Error),
     /// A training is resumed with another input.
     #[error("{}: a checkpoint of an input of {expected} tokens, found {found} tokens; pass the input of the interrupted training, or start again with --force", path.display())]
     OtherInput {
@@ -283,7 +286,8 @@ impl Error {
             Self::Texts(error) => error.exit(),
             Self::NgramFiles(error) => error.exit(),
             Self::SkipGram(skipgram::Error::Memory { .. }) | Self::OtherInput { .. } => Exit::Settings,
-            Self::SkipGram(_) => Exit::Io,
+            Self::Spelling(spelling::Error::Threads { .. }) => Exit::Settings,
+            Self::SkipGram(_) | Self::Spelling(_) => Exit::Io,
             Self::Embeddings(error) => error.exit(),
             Self::UselessTexts { .. } => Exit::BadInput,
             Self::Refused { exit, .. } => *exit,

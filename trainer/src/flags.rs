@@ -9,9 +9,9 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use program::location::Location;
 
 use crate::arguments::{
-    Arguments, Autotune, BalanceName, Command, Computing, DecayName, DeviceName, Explain, Fit, Given,
-    LossName, LstmFlags, ModelName, Ngrams, Optimisation, OptimizerName, Passed, Pip, Predict, Pretrain,
-    Report, TrainingFlags, Tuned, Vectors, VectorsAction,
+    Arguments, Autotune, BalanceName, Command, Computing, DecayName, DeviceName, Embed, EmbedModel, Explain,
+    Fit, Given, LossName, LstmFlags, ModelName, Ngrams, Optimisation, OptimizerName, Passed, Pip, Predict,
+    Pretrain, Report, TrainingFlags, Tuned, Vectors, VectorsAction,
 };
 use crate::defaults::Defaults;
 use crate::places::is_any_in_s3;
@@ -159,7 +159,8 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
             let Some((_, given)) = given.subcommand() else { return Ok(()) };
             return refuse_idle(&of_vectors(vectors), given);
         }
-        Command::Embed(_) | Command::Export(_) | Command::Report(_) | Command::Launch(_) => Vec::new(),
+        Command::Embed(embed) => of_embed(embed),
+        Command::Export(_) | Command::Report(_) | Command::Launch(_) => Vec::new(),
     };
     if let Command::Predict(predict) = &arguments.command
         && predict.soft.is_some()
@@ -305,6 +306,11 @@ struct Idle {
 
 fn idle(id: &'static str, is_idle: bool, needs: &'static str) -> Idle {
     Idle { id, is_idle, needs }
+}
+
+fn of_embed(embed: &Embed) -> Vec<Idle> {
+    let is_other = embed.model != EmbedModel::CharLstm;
+    ["hidden", "char_dim", "outputs", "batch"].map(|id| idle(id, is_other, "--model char-lstm")).to_vec()
 }
 
 fn of_vectors(vectors: &Vectors) -> Vec<Idle> {

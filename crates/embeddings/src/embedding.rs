@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use ngrams::{Dictionary, Features, Names};
+use spelling::Generator;
 
 /// Word vectors.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +17,8 @@ pub struct Embedding {
     pub vectors: Vec<f32>,
     /// Character n-grams, from which words outside of the vocabulary have vectors.
     pub characters: Option<CharacterNgrams>,
+    /// Computes the vectors of words outside of the vocabulary from their characters.
+    pub generator: Option<Generator>,
 }
 
 /// The rows of which the vector of a word is the mean: its own row, and those of its character n-grams. A word that is
@@ -35,7 +38,7 @@ pub struct CharacterNgrams {
 }
 
 impl Embedding {
-    /// Vectors `[V, D]` of words, without character n-grams.
+    /// Vectors `[V, D]` of words, without character n-grams and generator.
     ///
     /// # Panics
     /// If there is not one vector and one count per word.
@@ -43,7 +46,7 @@ impl Embedding {
         assert_eq!(words.len() * dim, vectors.len(), "one vector per word");
         let counts = counts.unwrap_or_else(|| vec![0; words.len()]);
         let words = Dictionary::new(words, counts, Names::default(), Vec::new());
-        Self { words, dim, vectors, characters: None }
+        Self { words, dim, vectors, characters: None, generator: None }
     }
 
     /// The vectors of words with character n-grams: the mean of the rows of each.
@@ -80,10 +83,13 @@ impl Embedding {
         &self.vectors[word as usize * self.dim..][..self.dim]
     }
 
-    /// The vector of a word. A word outside of the vocabulary has one if it has character n-grams.
+    /// The vector of a word. A word outside of the vocabulary has one if it has character n-grams or there is a generator.
     pub fn vector_of(&self, word: &[u8]) -> Option<Cow<'_, [f32]>> {
         if let Some(number) = self.words.word(word) {
             return Some(Cow::Borrowed(self.vector(number)));
+        }
+        if let Some(generator) = &self.generator {
+            return (!word.is_empty()).then(|| Cow::Owned(generator.vector(word)));
         }
         let characters = self.characters.as_ref()?;
         let mut rows = Vec::new();
@@ -102,7 +108,7 @@ impl Embedding {
         self.words.word(word).or_else(|| self.words.word(&lower_case(word)))
     }
 
-    /// The vector of a word as it is or in lower case. The vocabulary precedes character n-grams.
+    /// The vector of a word as it is or in lower case. The vocabulary precedes characters.
     pub fn find(&self, word: &[u8]) -> Option<Cow<'_, [f32]>> {
         match self.number_of(word) {
             Some(number) => Some(Cow::Borrowed(self.vector(number))),

@@ -6,6 +6,8 @@
 //!   words.txt     the words in order of their numbers, one per line, each with its count; all 0 if unknown
 //!   vectors.npy   f32 [V, D]: the vectors of words
 //!   outputs.npy   f32 [V, D], optional: the output vectors of a training by negative sampling
+//!   characters.txt, generator.safetensors
+//!                 optional: the characters and the weights of a generator, as in [`crate::generator`]
 //!   ngrams.npy    f32 [V + B, D], only with character n-grams: the own rows of words, then the rows of buckets
 //!   SHA256SUMS    digests of all files, for `sha256sum --check`
 //! ```
@@ -13,19 +15,21 @@
 //! It is written and verified as [`durable::folder`] describes. Arrays are those of [`durable::npy`].
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 use durable::folder::{REMEDY, Sums, verified};
-use durable::{NewFolder, Summary};
+use durable::{NewFolder, Output, Summary};
 use ngrams::files::{family, words_file};
 use ngrams::{Dictionary, Names};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use spelling::Generator;
 
 use crate::array;
 use crate::embedding::{CharacterNgrams, Embedding};
 use crate::error::Result;
+use crate::generator;
 
 /// Incremented if older programs would misread newer folders.
 const FORMAT_VERSION: u32 = 1;
@@ -42,6 +46,9 @@ const CONFIG_BYTES_MAX: u64 = 16 << 20;
 pub(crate) const DIM_MAX: usize = 1 << 20;
 /// Characters of an n-gram; the limit of fastText's files.
 pub(crate) const CHARACTERS_MAX: usize = 255;
+/// Larger sizes of a generator do not occur.
+const GENERATOR_MAX: usize = 1 << 16;
+const HIDDEN_MULTIPLE: usize = spelling::Settings::HIDDEN_MULTIPLE;
 
 /// Writes the row with this number into a slice of `D` floats.
 pub type Rows<'a> = &'a (dyn Fn(usize, &mut [f32]) + Sync);
@@ -58,6 +65,8 @@ pub struct Parts<'a> {
     pub outputs: Option<Rows<'a>>,
     /// Character n-grams.
     pub characters: Option<Characters<'a>>,
+    /// The generator of the vectors.
+    pub generator: Option<&'a Generator>,
     /// Settings of the training.
     pub settings: Value,
 }
@@ -90,6 +99,8 @@ struct Document {
     dim: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     characters: Option<Sizes>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    generator: Option<GeneratorSizes>,
     files: BTreeMap<String, Summary>,
 }
 
@@ -99,6 +110,13 @@ struct Sizes {
     min: usize,
     max: usize,
     buckets: usize,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GeneratorSizes {
+    char_dim: usize,
+    hidden: usize,
 }
 
 /// Whether a folder has word vectors, by the family in its `config.json`.
@@ -123,8 +141,12 @@ pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<()> {
     ];
     for (name, array) in arrays {
         if let Some((n_rows, rows)) = array {
-            put_array(&mut new, &folder.join(name), name, [n_rows, parts.dim], rows)?;
+            put_checked(&mut new, folder, name, |out| array::write(out, [n_rows, parts.dim], rows))?;
         }
+    }
+    if let Some(generator) = parts.generator {
+        new.put(generator::CHARACTERS, |out| generator::write_characters(out, generator.characters()))?;
+        put_checked(&mut new, folder, generator::WEIGHTS, |out| generator::write(out, generator.weights()))?;
     }
     let document = Document {
         format_version: FORMAT_VERSION,
@@ -134,6 +156,10 @@ pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<()> {
         words: n_words,
         dim: parts.dim,
         characters: parts.characters.map(|Characters { min, max, buckets, .. }| Sizes { min, max, buckets }),
+        generator: parts.generator.map(|generator| {
+            let &spelling::Sizes { char_dim, hidden, .. } = generator.weights().sizes();
+            GeneratorSizes { char_dim, hidden }
+        }),
         files: new.files().clone(),
     };
     new.put(CONFIG, |out| {
@@ -153,7 +179,7 @@ pub fn write_embedding(
     outputs: Option<&[f32]>,
     settings: Value,
 ) -> Result<()> {
-    let Embedding { words, dim, vectors, characters } = embedding;
+    let Embedding { words, dim, vectors, characters, generator } = embedding;
     let row_of =
         |values: &[f32], row: usize, to: &mut [f32]| to.copy_from_slice(&values[row * dim..][..*dim]);
     let outputs = outputs.map(|outputs| move |row: usize, to: &mut [f32]| row_of(outputs, row, to));
@@ -172,6 +198,7 @@ pub fn write_embedding(
         vectors: &|row, to| row_of(vectors, row, to),
         outputs: outputs.as_ref().map(|outputs| outputs as Rows<'_>),
         characters,
+        generator: generator.as_ref(),
         settings,
     };
     write(folder, &parts)
@@ -198,16 +225,22 @@ pub fn settings(folder: &Path) -> Result<Value> {
     Ok(Files::open(folder)?.document.settings)
 }
 
-fn put_array(new: &mut NewFolder, path: &Path, name: &str, shape: [usize; 2], rows: Rows<'_>) -> Result<()> {
+/// Writes a file of values. `write` returns the first value that a reader would refuse.
+fn put_checked(
+    new: &mut NewFolder,
+    folder: &Path,
+    name: &str,
+    write: impl FnOnce(&mut Output<'_>) -> io::Result<Option<f32>>,
+) -> Result<()> {
     let mut bad = None;
     new.put(name, |out| {
-        bad = array::write(out, shape, rows)?;
+        bad = write(out)?;
         Ok(())
     })?;
     match bad {
         None => Ok(()),
         Some(value) => Err(durable::Error::Unstorable {
-            path: path.to_owned(),
+            path: folder.join(name),
             field: "a value",
             found: value.to_string(),
             allowed: format!("finite values of a magnitude below {:e}", array::VALUE_LIMIT),
@@ -267,8 +300,23 @@ impl<'a> Files<'a> {
                 Some(CharacterNgrams { min, max, buckets, rows, own })
             }
         };
+        let generator = self.generator()?;
         let words = Dictionary::new(words, counts, Names::default(), Vec::new());
-        Ok(Embedding { words, dim, vectors, characters })
+        Ok(Embedding { words, dim, vectors, characters, generator })
+    }
+
+    fn generator(&self) -> Result<Option<Generator>> {
+        let Document { dim, generator: Some(GeneratorSizes { char_dim, hidden }), .. } = self.document else {
+            return Ok(None);
+        };
+        let list = self.folder.join(generator::CHARACTERS);
+        let bytes = self.sums.content(generator::CHARACTERS, generator::CHARACTERS_BYTES_MAX)?;
+        let characters = generator::parse_characters(&list, &bytes)?;
+        let sizes = spelling::Sizes { ids: characters.n_ids(), char_dim, hidden, dim };
+        let path = self.folder.join(generator::WEIGHTS);
+        let summary = self.summary(generator::WEIGHTS)?;
+        let weights = verified(&path, summary, || generator::read(&path, sizes))?;
+        Ok(Some(Generator::new(characters, weights)))
     }
 
     /// An array of this number of rows, while another thread verifies its digest.
@@ -285,15 +333,28 @@ impl<'a> Files<'a> {
     }
 
     fn check_sizes(&self) -> Result<()> {
-        let Document { words, dim, characters, .. } = self.document;
+        let Document { words, dim, characters, generator, .. } = self.document;
+        let GeneratorSizes { char_dim, hidden } =
+            generator.unwrap_or(GeneratorSizes { char_dim: 1, hidden: HIDDEN_MULTIPLE });
         let Sizes { min, max, buckets } = characters.unwrap_or(Sizes { min: 1, max: 1, buckets: 1 });
         let limits = [
             ("words", words, 1, u32::MAX as usize - 2),
             ("dim", dim, 1, DIM_MAX),
             ("characters.max", max, 1, CHARACTERS_MAX),
             ("characters.min", min, 0, max),
+            ("generator.char_dim", char_dim, 1, GENERATOR_MAX),
+            ("generator.hidden", hidden, 1, GENERATOR_MAX),
             ("characters.buckets", buckets, 1, (u32::MAX as usize - 1).saturating_sub(words)),
         ];
+        if let Some(GeneratorSizes { hidden, .. }) = generator
+            && !hidden.is_multiple_of(HIDDEN_MULTIPLE)
+        {
+            let expected = format!("a multiple of {HIDDEN_MULTIPLE}");
+            let path = self.folder.join(CONFIG);
+            return Err(
+                durable::Error::unexpected(&path, "generator.hidden", hidden, expected, REMEDY).into()
+            );
+        }
         match limits.into_iter().find(|&(_, found, least, most)| !(least..=most).contains(&found)) {
             None => Ok(()),
             Some((field, found, least, most)) => {

@@ -1,6 +1,6 @@
 //! Converts word vectors to files and back, and to neighbours, analogies, similarities and distances.
 //!
-//! [`Embedding`] has the vectors of words, and of their character n-grams if there are some. [`folder`] is the native
+//! [`Embedding`] has the vectors of words, and of their character n-grams or a generator if there is one. [`folder`] is the native
 //! format of a model, and [`files`] has those of other programs.
 //! [`neighbours`], [`analogies`] and [`similarity`] evaluate an embedding, [`pip`] compares two, or one with the
 //! factor of a matrix of [`ppmi`], and [`map`] projects one to two dimensions. Nothing here knows how vectors are trained.
@@ -13,6 +13,7 @@ mod embedding;
 mod error;
 pub mod files;
 pub mod folder;
+mod generator;
 pub mod map;
 pub mod neighbours;
 pub mod pip;

@@ -7,6 +7,7 @@ use durable::output;
 use ngrams::Names;
 use random::Random;
 use serde_json::{Value, json};
+use spelling::{Characters, Generator, Sizes, Weights};
 use tempfile::TempDir;
 
 use crate::folder::{self, Parts, Rows};
@@ -28,6 +29,17 @@ pub(crate) fn with_characters() -> Embedding {
     let characters =
         CharacterNgrams { min: 2, max: 4, buckets: 50, rows: floats(150, 1.0), own: floats(12, 0.5) };
     Embedding::with_characters(names(&WORDS), Some(vec![9, 5, 2, 2]), 3, characters)
+}
+
+/// The vectors of words by a generator.
+pub(crate) fn generated() -> Embedding {
+    let characters =
+        Characters::count(WORDS.iter().chain(&["film b\u{e4}d"]).map(|word| (word.as_bytes(), 1)));
+    let sizes = Sizes { ids: characters.n_ids(), char_dim: 4, hidden: 16, dim: 3 };
+    let generator = Generator::new(characters, Weights::draw(sizes, 1, 0));
+    let vectors = generator.vectors(WORDS.iter().map(|word| word.as_bytes()), 1).unwrap();
+    let embedding = Embedding::new(names(&WORDS), Some(vec![9, 5, 2, 2]), 3, vectors);
+    Embedding { generator: Some(generator), ..embedding }
 }
 
 /// Words w0, w1, …, with random vectors.
@@ -73,7 +85,7 @@ fn altered(change: impl FnOnce(&mut Value)) -> String {
 
 #[test]
 fn a_written_folder_is_read_back() {
-    for embedding in [plain(), with_characters()] {
+    for embedding in [plain(), with_characters(), generated()] {
         let (_folder, path) = written(&embedding);
         assert!(folder::is_folder(&path));
         assert_eq!(folder::read(&path).unwrap(), embedding);
@@ -118,8 +130,15 @@ fn a_value_that_is_not_finite_is_not_written() {
     let path = folder.path().join("model");
     let vectors: Rows<'_> = &|row, to| to.fill(if row == 2 { f32::NAN } else { 0.5 });
     let words = plain().words;
-    let parts =
-        Parts { words: &words, dim: 3, vectors, outputs: None, characters: None, settings: Value::Null };
+    let parts = Parts {
+        words: &words,
+        dim: 3,
+        vectors,
+        outputs: None,
+        characters: None,
+        generator: None,
+        settings: Value::Null,
+    };
     let told = folder::write(&path, &parts).unwrap_err().to_string();
     assert!(told.contains("vectors.npy: a value is NaN, but the format allows finite values"), "{told}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -216,4 +235,76 @@ fn a_word_has_the_mean_of_its_rows() {
 fn counts_are_unknown_if_all_are_zero() {
     assert_eq!(plain().counts(), Some(vec![9, 5, 2, 2]));
     assert_eq!(Embedding::new(names(&["a"]), None, 1, vec![0.5]).counts(), None);
+}
+
+#[test]
+fn a_generator_gives_vectors_to_words_that_never_occurred() {
+    let (_folder, path) = written(&generated());
+    let read = folder::read(&path).unwrap();
+    let generator = read.generator.as_ref().unwrap();
+    for word in ["b\u{e4}der", "film", "\u{732b}"] {
+        assert_eq!(read.vector_of(word.as_bytes()).unwrap()[..], generator.vector(word.as_bytes()), "{word}");
+    }
+    assert_eq!(read.vector_of(b""), None);
+    // It is kept by a copy of the folder.
+    let copy = path.with_file_name("copy");
+    folder::write_embedding(&copy, &read, None, Value::Null).unwrap();
+    assert_eq!(folder::read(&copy).unwrap(), read);
+}
+
+#[test]
+fn a_damaged_generator_is_refused() {
+    let (_folder, path) = written(&generated());
+    let weights = fs::read(path.join("generator.safetensors")).unwrap();
+    let n_header = 8 + u64::from_le_bytes(weights[..8].try_into().unwrap()) as usize;
+    let header: Value = serde_json::from_slice(&weights[8..n_header]).unwrap();
+    assert_eq!(header["lstm.weight_hh_l0"]["shape"], json!([64, 16]));
+    let last = weights.len() - 4;
+    let inf = [&weights[..last], &f32::INFINITY.to_le_bytes()].concat();
+    let long = [&u64::MAX.to_le_bytes()[..], &weights[8..]].concat();
+    for (bytes, expected) in [
+        (inf, "generator.safetensors: value 2 of linear.bias is inf, expected a finite value"),
+        (
+            long,
+            "generator.safetensors: the header is of other weights, expected that of a generator of Sizes",
+        ),
+        (
+            weights[..last].to_vec(),
+            "generator.safetensors: linear.bias is cut off after 8 bytes, expected 12 bytes",
+        ),
+        ([&weights[..], b"x"].concat(), "the number of bytes after the weights is 1, expected 0"),
+        (b"x".to_vec(), "the header is cut off after 1 bytes"),
+    ] {
+        replace(&path, "generator.safetensors", &bytes);
+        let told = refused(&path);
+        assert!(told.contains(expected), "{told}");
+    }
+    let (_folder, path) = written(&generated());
+    let characters = fs::read(path.join("characters.txt")).unwrap();
+    for (bytes, expected) in [
+        ([&characters[..], b"ab\n"].concat(), "characters.txt: a line is \"ab\\n\", expected one character"),
+        ([&characters[..], b"\n"].concat(), "characters.txt: a line is \"\\n\", expected one character"),
+        (
+            [&characters[..], b"f\n"].concat(),
+            "characters.txt: a line is 'f' again, expected each character once",
+        ),
+        ([&characters[..], b"q\n"].concat(), "generator.safetensors: the header is"),
+    ] {
+        replace(&path, "characters.txt", &bytes);
+        let told = refused(&path);
+        assert!(told.contains(expected), "{told}");
+    }
+    for (sizes, expected) in [
+        (json!({"char_dim": 4, "hidden": 24}), "generator.hidden is 24, expected a multiple of 16"),
+        (json!({"char_dim": 0, "hidden": 16}), "generator.char_dim is 0, expected 1 to 65536"),
+        (json!({"char_dim": 4, "hidden": 32}), "generator.safetensors: the header is of other weights"),
+    ] {
+        let (_folder, path) = written(&generated());
+        let config = path.join("config.json");
+        let mut document: Value = serde_json::from_slice(&fs::read(&config).unwrap()).unwrap();
+        document["generator"] = sizes;
+        replace(&path, "config.json", &serde_json::to_vec(&document).unwrap());
+        let told = refused(&path);
+        assert!(told.contains(expected), "{told}");
+    }
 }

@@ -1,5 +1,7 @@
 //! Computes outputs and gradients of a model on several threads. Each thread processes its rows.
 
+mod pooled;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -50,6 +52,8 @@ struct Worker {
     tiles: Vec<Vec<usize>>,
     n_slots: usize,
     tile: Tile,
+    /// One tile per element of `tiles`, for the second call of two passes.
+    kept: Vec<Tile>,
     sums: Sums,
     projection: ProjectionSums,
     losses: Vec<(usize, f64)>,

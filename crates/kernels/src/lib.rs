@@ -13,12 +13,16 @@
 //! - All sums of a matrix multiplication stay in registers, where the activation is applied to them (`products`).
 //!   Larger matrices are split (`matrices`).
 //!
+//! [`Engine::pooled`] and [`Engine::pooled_back`] are the passes without the layers after pooling, for losses of several
+//! rows; [`Linear`] is a linear layer over all rows.
+//!
 //! The assignment of rows to threads depends only on row lengths and the number of threads. Repeated calls therefore
 //! give identical bits.
 
 mod dropout;
 mod engine;
 mod head;
+mod linear;
 mod matrices;
 mod model;
 mod optimizer;
@@ -34,6 +38,7 @@ mod tile_row;
 
 pub use dropout::{Dropout, Share};
 pub use engine::{Engine, Passes};
+pub use linear::Linear;
 pub use optimizer::{Adam, Sgd, adam, sgd};
 pub use team::Team;
 pub use vectors::Processor;

@@ -107,6 +107,23 @@ pub(crate) fn backward(
     }
 }
 
+/// Any weights `[K, columns]` in such panels: `[panels, K, vectors · L]`.
+pub(crate) fn panels(
+    out: &mut Vec<f32>,
+    [n_rows, columns]: [usize; 2],
+    lanes: usize,
+    weight: impl Fn(usize, usize) -> f32,
+) {
+    out.clear();
+    let padded = columns.next_multiple_of(lanes);
+    for first in (0..padded).step_by(PANEL * lanes) {
+        let panel = first..padded.min(first + PANEL * lanes);
+        for row in 0..n_rows {
+            out.extend(panel.clone().map(|column| if column < columns { weight(row, column) } else { 0.0 }));
+        }
+    }
+}
+
 /// Transposes `[rows, columns]` into `[columns, rows]`.
 pub(crate) fn transpose(out: &mut Vec<f32>, matrix: &[f32], columns: usize) {
     out.clear();

@@ -5,10 +5,11 @@ use vectors::on_processor;
 use crate::Loss;
 use crate::dropout::Dropout;
 use crate::head::HeadSums;
+use crate::linear::{self, LinearSums, Packed};
 use crate::model::Model;
 use crate::optimizer::{self, Adam, Sgd};
 use crate::projection::{self, ProjectionSums};
-use crate::tile::{self, Sums, Tile};
+use crate::tile::{self, Sums, Tile, pooled};
 
 on_processor! {
     pub(crate) fn project(
@@ -42,6 +43,16 @@ on_processor! {
         head: &mut HeadSums,
         outputs: &mut Vec<(usize, Vec<f32>)>,
     ) = tile::predict;
+    pub(crate) fn tile_forward(tile: &mut Tile, model: &Model, projected: &[f32]) = pooled::forward;
+    pub(crate) fn tile_backward(tile: &mut Tile, model: &Model, of_pooled: &[f32], sums: &mut Sums) = pooled::backward;
+    pub(crate) fn linear(packed: &Packed, rows: &[f32], outputs: &mut [f32]) = linear::forward;
+    pub(crate) fn linear_back(
+        packed: &Packed,
+        rows: &[f32],
+        of_outputs: &[f32],
+        of_rows: &mut [f32],
+        sums: &mut LinearSums,
+    ) = linear::backward;
     pub(crate) fn adam(
         weights: &mut [f32],
         gradients: &mut [f32],

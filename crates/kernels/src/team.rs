@@ -29,18 +29,19 @@ impl Team {
         self.processor
     }
 
-    pub(crate) fn n_threads(&self) -> usize {
+    /// Number of threads.
+    pub fn n_threads(&self) -> usize {
         self.n_threads
     }
 
     /// Length of the parts into which a slice of `length` values is split. There is at most one part per thread, and
     /// each part consists of whole cache lines.
-    pub(crate) fn part(&self, length: usize) -> usize {
+    pub fn part(&self, length: usize) -> usize {
         length.div_ceil(self.n_threads).next_multiple_of(16).max(16)
     }
 
     /// Runs part n on thread n. There must not be more parts than threads.
-    pub(crate) fn each<T: Send>(&self, parts: Vec<T>, each: impl Fn(T) + Sync) {
+    pub fn each<T: Send>(&self, parts: Vec<T>, each: impl Fn(T) + Sync) {
         assert!(parts.len() <= self.n_threads, "more parts than threads");
         let Some(pool) = &self.pool else { return parts.into_iter().for_each(each) };
         let parts: Vec<_> = parts.into_iter().map(|part| Mutex::new(Some(part))).collect();

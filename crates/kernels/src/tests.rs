@@ -1,5 +1,7 @@
 //! Compares the kernels with a plain 64-bit implementation of the model and with finite differences of its loss.
 
+mod pooled;
+
 use std::sync::Arc;
 
 use crate::dropout::{Dropout, Share};
@@ -85,8 +87,8 @@ fn layer_mask(dropout: &Dropout, row: usize, layer: usize, hidden: usize, length
     mask
 }
 
-/// The outputs of a row in 64 bits, one value at a time.
-fn outputs_of(
+/// The pooled vector of a row in 64 bits, one value at a time.
+fn pooled_of(
     sizes: &Sizes,
     weights: &Parameters<Vec<f64>>,
     row: usize,
@@ -120,14 +122,25 @@ fn outputs_of(
         }
         inputs = states;
     }
-    let pooled = match sizes.pool {
+    match sizes.pool {
         Pool::Last => inputs[inputs.len() - 1].clone(),
         Pool::MeanMax => {
             let of = |unit: usize| inputs.iter().map(move |state| state[unit]);
             let means = (0..hidden).map(|unit| of(unit).sum::<f64>() / inputs.len() as f64);
             means.chain((0..hidden).map(|unit| of(unit).fold(f64::NEG_INFINITY, f64::max))).collect()
         }
-    };
+    }
+}
+
+/// The outputs of a row in 64 bits.
+fn outputs_of(
+    sizes: &Sizes,
+    weights: &Parameters<Vec<f64>>,
+    row: usize,
+    tokens: &[i64],
+    dropout: &Dropout,
+) -> Vec<f64> {
+    let pooled = pooled_of(sizes, weights, row, tokens, dropout);
     let mut mask = vec![1.0; sizes.linear];
     dropout.mask_head(row, &mut mask);
     let middle = dense(&weights.linear[0], &weights.linear[1], &pooled);

@@ -8,6 +8,8 @@
 //! Rows are sorted by length, the longest first. At each time step, the rows that still have tokens are
 //! therefore the first ones, and no mask is needed.
 
+pub(crate) mod pooled;
+
 use std::time::{Duration, Instant};
 
 use vectors::Vector;

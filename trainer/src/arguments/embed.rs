@@ -64,6 +64,19 @@ pub struct Embed {
     /// Dimension of the vectors
     #[arg(long, value_name = "N", default_value = "100", value_parser = whole::<usize>(1..=DIM_MAX), help_heading = "Model")]
     pub dim: usize,
+    /// Source of a word's vector: skip-gram or char-lstm
+    ///
+    /// skip-gram: a table with one vector per word. char-lstm: an LSTM reads the characters of the word, so that every word has a
+    /// vector.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAME",
+        default_value = "skip-gram",
+        hide_possible_values = true,
+        help_heading = "Model"
+    )]
+    pub model: EmbedModel,
     /// Maximum distance of two words of a pair
     ///
     /// The distance of each position is drawn from 1 to this.
@@ -85,12 +98,12 @@ pub struct Embed {
     /// Number of epochs [default: 5; a stream: 1]
     #[arg(long, alias = "num-epochs", value_name = "N", value_parser = whole::<u32>(1..=100_000), help_heading = "Optimisation")]
     pub epochs: Option<u32>,
-    /// Learning rate
+    /// Learning rate [default: 0.025; char-lstm: 0.002]
     ///
     /// It decreases linearly to 0. If the end of the input is unknown, it is constant. Also accepted as --lr and
     /// --learning-rate.
-    #[arg(long, aliases = ["lr", "learning-rate"], value_name = "RATE", default_value = "0.025", value_parser = positive, help_heading = "Optimisation")]
-    pub rate: f64,
+    #[arg(long, aliases = ["lr", "learning-rate"], value_name = "RATE", value_parser = positive, help_heading = "Optimisation")]
+    pub rate: Option<f64>,
     /// A stream ends after this number of words
     ///
     /// The learning rate decreases to 0 until then. For standard input and --follow.
@@ -106,7 +119,8 @@ pub struct Embed {
     pub seed: u64,
     /// Number of threads [default: one per core]
     ///
-    /// One thread gives the same vectors each time; several share them without locks.
+    /// skip-gram: one thread gives the same vectors each time; several share them without locks. char-lstm: a number of threads
+    /// gives the same vectors each time.
     #[arg(long, short = 'j', value_name = "N", value_parser = whole::<u16>(1..=1024), help_heading = "Running")]
     pub threads: Option<u16>,
     /// Memory for the sentences of files
@@ -137,9 +151,69 @@ pub struct Embed {
     /// Print errors only
     #[arg(long, short, help_heading = "Running")]
     pub quiet: bool,
+    /// char-lstm.
+    #[command(flatten)]
+    pub char_lstm: CharLstm,
     /// Storage.
     #[command(flatten)]
     pub storage: Storage,
+}
+
+/// Flags of `--model char-lstm`.
+#[derive(Clone, Debug, Args)]
+pub struct CharLstm {
+    /// Hidden size of the LSTM, a multiple of 16
+    #[arg(long, value_name = "N", default_value = "128", value_parser = whole::<usize>(1..=DIM_MAX), hide_short_help = true, help_heading = "char-lstm")]
+    pub hidden: usize,
+    /// Dimension of a character's embedding
+    #[arg(long, value_name = "N", default_value = "32", value_parser = whole::<usize>(1..=DIM_MAX), hide_short_help = true, help_heading = "char-lstm")]
+    pub char_dim: usize,
+    /// Source of the output vectors: table, generator or shared
+    ///
+    /// table: one vector per word. generator: a second LSTM. shared: the LSTM of the input vectors.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAME",
+        default_value = "table",
+        hide_possible_values = true,
+        hide_short_help = true,
+        help_heading = "char-lstm"
+    )]
+    pub outputs: OutputsName,
+    /// Number of positions per step
+    #[arg(long, value_name = "N", default_value = "1024", value_parser = whole::<usize>(1..=1 << 20), hide_short_help = true, help_heading = "char-lstm")]
+    pub batch: usize,
+}
+
+/// `--model`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EmbedModel {
+    /// A table of vectors.
+    SkipGram,
+    /// An LSTM over characters.
+    CharLstm,
+}
+
+/// `--outputs`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OutputsName {
+    /// One vector per word.
+    Table,
+    /// A second LSTM.
+    Generator,
+    /// The LSTM of the input vectors.
+    Shared,
+}
+
+impl From<OutputsName> for spelling::Outputs {
+    fn from(name: OutputsName) -> Self {
+        match name {
+            OutputsName::Table => Self::Table,
+            OutputsName::Generator => Self::Generator,
+            OutputsName::Shared => Self::Shared,
+        }
+    }
 }
 
 /// Maximum of `--dim`.

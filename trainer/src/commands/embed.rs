@@ -5,6 +5,7 @@ mod kept;
 mod lines;
 mod out;
 mod progress;
+mod spelled;
 mod stream;
 
 use std::thread::available_parallelism;
@@ -18,7 +19,7 @@ use skipgram::{Settings, Training, Vocabulary};
 use self::out::Out;
 use super::ngrams::is_dataset;
 use super::summary::print;
-use crate::arguments::Embed;
+use crate::arguments::{Embed, EmbedModel};
 use crate::error::{Error, Result};
 use crate::tell::tell;
 
@@ -56,9 +57,25 @@ struct Summary {
     tokens_per_s: f64,
 }
 
+/// Vectors that were trained.
+enum Vectors {
+    Table(Training),
+    Spelled(Box<spelling::Training>),
+}
+
+impl Vectors {
+    /// Number of tokens trained on, by all processes.
+    fn n_tokens(&self) -> u64 {
+        match self {
+            Self::Table(training) => training.n_tokens(),
+            Self::Spelled(training) => training.n_tokens(),
+        }
+    }
+}
+
 /// What a training brought.
 struct Trained {
-    training: Training,
+    vectors: Vectors,
     vocabulary: Vocabulary,
     n_lines: u64,
     n_skipped: u64,
@@ -79,12 +96,12 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
         return if arguments.json { print(&place(&out, true)) } else { Ok(()) };
     }
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
-    let trained = if is_stream(arguments) {
-        stream::train(arguments, &mut out, &interrupts)?
-    } else {
-        files::train(arguments, &mut out, &interrupts)?
+    let mut trained = match arguments.model {
+        EmbedModel::CharLstm => spelled::train(arguments, &mut out, &interrupts)?,
+        EmbedModel::SkipGram if is_stream(arguments) => stream::train(arguments, &mut out, &interrupts)?,
+        EmbedModel::SkipGram => files::train(arguments, &mut out, &interrupts)?,
     };
-    out.finish(&trained.training, &trained.vocabulary, &recipe)?;
+    out.finish(&mut trained.vectors, &trained.vocabulary, &recipe)?;
     if !trained.vocabulary.is_exact() {
         tell(&format!(
             "the vocabulary was full: counts are approximate, and {} words lost their place to others; raise --words-max",
@@ -93,7 +110,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
     }
     let seconds = began.elapsed().as_secs_f64();
     let tokens_per_s = trained.n_tokens as f64 / seconds;
-    let n_words = n_words(&trained.training, &trained.vocabulary);
+    let n_words = n_words(arguments.min_count, &trained.vocabulary);
     tell(&format!(
         "{} words; {} tokens in {seconds:.1} s, {} tokens/s; the model is in {}",
         whole(n_words),
@@ -106,7 +123,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
             place: place(&out, false),
             words: n_words,
             tokens: trained.vocabulary.n_tokens(),
-            trained_tokens: trained.training.n_tokens(),
+            trained_tokens: trained.vectors.n_tokens(),
             lines: trained.n_lines,
             skipped_lines: trained.n_skipped,
             evicted_words: trained.vocabulary.n_evicted(),
@@ -133,6 +150,19 @@ fn check(arguments: &Embed) -> Result<()> {
         Err(Error::Setting { setting, found, expected: expected.to_owned() })
     };
     lines::Lines::of(arguments)?;
+    if arguments.model == EmbedModel::CharLstm {
+        if is_stream(arguments) {
+            let (setting, found) =
+                if arguments.follow { ("--follow", "set") } else { ("--input", "standard input") };
+            let expected =
+                "files, folders or a dataset with --model char-lstm, which counts the characters first";
+            return refused(setting, found.to_owned(), expected);
+        }
+        if !arguments.char_lstm.hidden.is_multiple_of(spelling::Settings::HIDDEN_MULTIPLE) {
+            let expected = format!("a multiple of {}", spelling::Settings::HIDDEN_MULTIPLE);
+            return refused("--hidden", arguments.char_lstm.hidden.to_string(), &expected);
+        }
+    }
     let has_dataset = arguments.input.iter().any(|place| is_dataset(place));
     if has_dataset && arguments.input.len() > 1 {
         return refused("--input", "a dataset among other inputs".to_owned(), "one dataset, or lines");
@@ -166,7 +196,7 @@ fn settings(arguments: &Embed) -> Settings {
         dim: arguments.dim,
         window: arguments.window,
         negatives: arguments.negatives,
-        rate: arguments.rate as f32,
+        rate: arguments.rate.map_or(Settings::default().rate, |rate| rate as f32),
         min_count: arguments.min_count,
         sample: arguments.subsample,
         seed: arguments.seed,
@@ -176,8 +206,14 @@ fn settings(arguments: &Embed) -> Settings {
 
 /// The settings by which a resumed training is compared.
 fn recipe(arguments: &Embed) -> serde_json::Value {
+    let family = match arguments.model {
+        EmbedModel::SkipGram => serde_json::json!({ "word-vectors": settings(arguments) }),
+        EmbedModel::CharLstm => {
+            serde_json::json!({ "char-lstm": spelled::settings(arguments, &arguments.char_lstm) })
+        }
+    };
     serde_json::json!({
-        "family": { "word-vectors": settings(arguments) },
+        "family": family,
         "epochs": epochs(arguments),
         "words": arguments.words,
         "words-max": arguments.words_max,
@@ -196,7 +232,6 @@ fn threads(arguments: &Embed) -> usize {
 }
 
 /// Number of words that occur often enough for a vector.
-fn n_words(training: &Training, vocabulary: &Vocabulary) -> u64 {
-    let min_count = training.settings().min_count;
+fn n_words(min_count: u64, vocabulary: &Vocabulary) -> u64 {
     vocabulary.iter().filter(|&(_, count)| count >= min_count).count() as u64
 }

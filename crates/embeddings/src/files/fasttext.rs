@@ -30,7 +30,7 @@ pub(super) fn read(path: &Path) -> Result<(Embedding, Option<Vec<f32>>)> {
 
 /// Writes a model of the kind skip-gram. Missing output vectors are 0.
 pub(super) fn write(path: &Path, embedding: &Embedding, outputs: Option<&[f32]>) -> Result<()> {
-    let Embedding { words, dim, vectors, characters } = embedding;
+    let Embedding { words, dim, vectors, characters, generator: _ } = embedding;
     let sizes = characters.as_ref().map_or([0; 3], |found| [found.min, found.max, found.buckets]);
     let args = Args {
         kind: Kind::SkipGram,

@@ -16,7 +16,7 @@ use super::kept::Kept;
 use super::lines::{Lines, each_row};
 use super::out::{CHUNK_BYTES, Out};
 use super::progress::Progress;
-use super::{Trained, epochs, recipe, settings, threads};
+use super::{Trained, Vectors, epochs, recipe, settings, threads};
 use crate::arguments::Embed;
 use crate::commands::ngrams::is_dataset;
 use crate::error::{Error, Result};
@@ -40,20 +40,26 @@ struct Reached {
 }
 
 /// An input that was read.
-struct Input {
-    vocabulary: Vocabulary,
-    sentences: Kept,
-    n_lines: u64,
+pub(super) struct Input {
+    pub(super) vocabulary: Vocabulary,
+    pub(super) sentences: Kept,
+    pub(super) n_lines: u64,
 }
 
-pub(super) fn train(arguments: &Embed, out: &mut Out, interrupts: &Interrupts) -> Result<Trained> {
-    let input = read(arguments)?;
-    let Input { vocabulary, sentences, n_lines } = &input;
-    if vocabulary.n_words() == 0 {
+/// Refuses an input without words.
+pub(super) fn check_words(arguments: &Embed, input: &Input) -> Result<()> {
+    if input.vocabulary.n_words() == 0 {
         let found = format!("no word occurs {} times", arguments.min_count);
         let remedy = "lower --min-count, or check --format";
         return Err(Error::UselessTexts { input: arguments.input.join(" "), found, remedy });
     }
+    Ok(())
+}
+
+pub(super) fn train(arguments: &Embed, out: &mut Out, interrupts: &Interrupts) -> Result<Trained> {
+    let input = read(arguments)?;
+    check_words(arguments, &input)?;
+    let Input { vocabulary, sentences, n_lines } = &input;
     tell(&format!(
         "{} lines with {} tokens; {} words",
         whole(*n_lines),
@@ -119,7 +125,8 @@ pub(super) fn train(arguments: &Embed, out: &mut Out, interrupts: &Interrupts) -
     }
     progress.finish()?;
     drop(run);
-    Ok(Trained { training, n_lines: *n_lines, vocabulary: input.vocabulary, n_skipped: 0, n_tokens, loss })
+    let vectors = Vectors::Table(training);
+    Ok(Trained { vectors, n_lines: *n_lines, vocabulary: input.vocabulary, n_skipped: 0, n_tokens, loss })
 }
 
 /// What a training runs with.
@@ -187,7 +194,7 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Counts and numbers the words of the input. If the vocabulary was full, the input is read again: numbers have changed.
-fn read(arguments: &Embed) -> Result<Input> {
+pub(super) fn read(arguments: &Embed) -> Result<Input> {
     let mut vocabulary = Vocabulary::new(arguments.words_max);
     let mut parts = Parts::new(arguments.memory);
     let n_lines =

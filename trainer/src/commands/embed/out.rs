@@ -14,6 +14,7 @@ use runs::training::{
 use serde_json::Value;
 use skipgram::{Training, Vocabulary};
 
+use super::Vectors;
 use crate::arguments::Embed;
 use crate::commands::out::{self, Existing, default_of_path};
 use crate::commands::progress::Log;
@@ -150,9 +151,16 @@ impl Out {
 
     /// Saves a checkpoint. One of a training in S3 is put there while the training continues.
     pub(super) fn save(&mut self, training: &Training, vocabulary: &Vocabulary, place: &[u8]) -> Result<()> {
+        self.save_with(|file| training.save(vocabulary, place, file))
+    }
+
+    /// Saves a checkpoint whose state `write` writes.
+    pub(super) fn save_with<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
+        &mut self,
+        write: impl FnOnce(&mut &mut dyn Write) -> std::result::Result<(), E>,
+    ) -> Result<()> {
         self.n_saved += 1;
-        let write =
-            |mut file: &mut dyn Write| training.save(vocabulary, place, &mut file).map_err(io::Error::other);
+        let write = |mut file: &mut dyn Write| write(&mut file).map_err(io::Error::other);
         let saved = self.out.checkpoints().save_ngrams(self.n_saved, write)?;
         self.out.checkpoint_saved(&saved)
     }
@@ -169,9 +177,13 @@ impl Out {
         vocabulary: &Vocabulary,
         recipe: &Value,
     ) -> Result<()> {
+        self.replace_with(|next| write_model(next, training, vocabulary, recipe))
+    }
+
+    fn replace_with(&self, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
         let next = self.out.folder().join(NEXT_MODEL);
         remove(&next)?;
-        write_model(&next, training, vocabulary, recipe)?;
+        write(&next)?;
         let model = self.out.model();
         let older = self.out.folder().join(OLDER_MODEL);
         remove(&older)?;
@@ -185,8 +197,16 @@ impl Out {
     }
 
     /// Writes the model, and deletes the checkpoints.
-    pub(super) fn finish(&self, training: &Training, vocabulary: &Vocabulary, recipe: &Value) -> Result<()> {
-        self.replace_model(training, vocabulary, recipe)?;
+    pub(super) fn finish(
+        &self,
+        vectors: &mut Vectors,
+        vocabulary: &Vocabulary,
+        recipe: &Value,
+    ) -> Result<()> {
+        self.replace_with(|next| match vectors {
+            Vectors::Table(training) => write_model(next, training, vocabulary, recipe),
+            Vectors::Spelled(training) => write_spelled(next, training, vocabulary, recipe),
+        })?;
         // A process that is killed while it deletes them leaves no damaged ones.
         let (checkpoints, older) =
             (self.out.checkpoints().folder(), self.out.folder().join(OLDER_CHECKPOINTS));
@@ -236,6 +256,29 @@ fn write_model(path: &Path, training: &Training, vocabulary: &Vocabulary, recipe
         vectors: &|word, values: &mut [f32]| training.input().read(rows[word], 0, values),
         outputs: Some(&|word, values: &mut [f32]| training.output().read(rows[word], 0, values)),
         characters: None,
+        generator: None,
+        settings: recipe.clone(),
+    };
+    Ok(folder::write(path, &parts)?)
+}
+
+/// Writes the words, their vectors and the generator of these.
+fn write_spelled(
+    path: &Path,
+    training: &mut spelling::Training,
+    vocabulary: &Vocabulary,
+    recipe: &Value,
+) -> Result<()> {
+    let words: Names = vocabulary.iter().map(|(word, _)| word).collect();
+    let words = Dictionary::new(words, vocabulary.counts(), Names::default(), Vec::new());
+    let (vectors, outputs, dim) = (training.vectors(), training.outputs(), training.settings().dim);
+    let parts = Parts {
+        words: &words,
+        dim,
+        vectors: &|word, values: &mut [f32]| values.copy_from_slice(&vectors[word * dim..][..dim]),
+        outputs: Some(&|word, values: &mut [f32]| values.copy_from_slice(&outputs[word * dim..][..dim])),
+        characters: None,
+        generator: Some(&training.generator()),
         settings: recipe.clone(),
     };
     Ok(folder::write(path, &parts)?)

@@ -19,7 +19,7 @@ use skipgram::{Decay, Done, Growing, Training, Vocabulary, Work};
 use super::lines::Lines;
 use super::out::{CHUNK_BYTES, Out};
 use super::progress::{Counts, Progress};
-use super::{Trained, recipe, settings, threads};
+use super::{Trained, Vectors, recipe, settings, threads};
 use crate::arguments::{Embed, IfSlow};
 use crate::error::{Error, Result};
 use crate::tell::tell;
@@ -108,7 +108,7 @@ pub(super) fn train(arguments: &Embed, out: &mut Out, interrupts: &Interrupts) -
     let Stream { training, growing, reached, n_tokens, loss, counters, .. } = stream;
     let n_skipped = counters.n_skipped.load(Relaxed);
     Ok(Trained {
-        training,
+        vectors: Vectors::Table(training),
         vocabulary: growing.into_vocabulary(),
         n_lines: reached.n_lines(),
         n_skipped,

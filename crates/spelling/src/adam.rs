@@ -1,0 +1,126 @@
+//! The optimizer: Adam (Kingma and Ba 2015).
+
+use std::sync::Arc;
+
+use kernels::{Adam, Linear, Team};
+
+use crate::engine::Engine;
+use crate::weights::{Sizes, Weights};
+
+const BETAS: [f32; 2] = [0.9, 0.999];
+
+/// The rule of step `step`, from 1.
+pub(crate) fn rule(rate: f32, step: u64) -> Adam {
+    let step = i32::try_from(step).unwrap_or(i32::MAX);
+    let [one, two] = BETAS.map(|beta| 1.0 - f64::from(beta).powi(step));
+    Adam {
+        shrink: 1.0,
+        decay: 0.0,
+        beta_1: BETAS[0],
+        beta_2: BETAS[1],
+        rate: (f64::from(rate) / one) as f32,
+        root: two.sqrt() as f32,
+        epsilon: 1e-8,
+    }
+}
+
+/// A generator that is trained.
+pub(crate) struct Learner {
+    pub(crate) engine: Engine,
+    pub(crate) weights: Weights,
+    pub(crate) gradients: Weights,
+    moments: [Weights; 2],
+}
+
+impl Learner {
+    /// Draws the weights of a generator.
+    pub(crate) fn new(sizes: Sizes, seed: u64, generator: u64, team: &Arc<Team>) -> Self {
+        Self {
+            engine: Engine::new(&sizes, team),
+            weights: Weights::draw(sizes, seed, generator),
+            gradients: Weights::zeros(sizes),
+            moments: [Weights::zeros(sizes), Weights::zeros(sizes)],
+        }
+    }
+
+    /// The vectors of words.
+    pub(crate) fn vectors<'a>(
+        &mut self,
+        words: impl ExactSizeIterator<Item = &'a [i64]> + Clone,
+    ) -> Vec<f32> {
+        self.engine.vectors(&self.weights, words)
+    }
+
+    /// Adds the gradients of the weights, from those of the vectors of the last call.
+    pub(crate) fn back(&mut self, of_vectors: &[f32]) {
+        self.engine.back(of_vectors, &mut self.gradients);
+    }
+
+    /// Updates the weights by their gradients, and sets these to 0.
+    pub(crate) fn update(&mut self, team: &Team, rule: &Adam) {
+        let [means, squares] = &mut self.moments;
+        let moments = means.all_mut().iter_mut().zip(squares.all_mut());
+        let weights = self.weights.all_mut().iter_mut().zip(self.gradients.all_mut());
+        for ((weights, gradients), (mean, square)) in weights.zip(moments) {
+            kernels::adam(team, weights, gradients, [mean, square], rule);
+        }
+    }
+
+    /// The weights and the optimizer's state.
+    pub(crate) fn state(&mut self) -> impl Iterator<Item = &mut Vec<f32>> {
+        let [means, squares] = &mut self.moments;
+        [&mut self.weights, means, squares].into_iter().flat_map(Weights::all_mut)
+    }
+}
+
+/// A table of vectors that is trained. Only the rows of a step change.
+pub(crate) struct Table {
+    dim: usize,
+    /// `[V, D]` each: vectors and the optimizer's moments.
+    all: [Vec<f32>; 3],
+    /// Rows of the last call, padded.
+    rows: [Vec<f32>; 3],
+}
+
+impl Table {
+    /// Zeros.
+    pub(crate) fn new(n_words: usize, dim: usize) -> Self {
+        let all = [(); 3].map(|()| vec![0.0; n_words * dim]);
+        Self { dim, all, rows: Default::default() }
+    }
+
+    /// The vectors of words, [`Linear::stride`] apart and padded with zeros.
+    pub(crate) fn vectors(&mut self, words: &[u32]) -> &[f32] {
+        let (dim, stride) = (self.dim, Linear::stride(self.dim));
+        for (rows, all) in self.rows.iter_mut().zip(&self.all) {
+            rows.clear();
+            rows.resize(words.len() * stride, 0.0);
+            for (row, &word) in rows.chunks_exact_mut(stride).zip(words) {
+                row[..dim].copy_from_slice(&all[word as usize * dim..][..dim]);
+            }
+        }
+        &self.rows[0]
+    }
+
+    /// Updates the vectors of the words of the last call, and sets their gradients to 0.
+    pub(crate) fn update(&mut self, team: &Team, words: &[u32], of_vectors: &mut [f32], rule: &Adam) {
+        let [vectors, mean, square] = &mut self.rows;
+        kernels::adam(team, vectors, of_vectors, [mean, square], rule);
+        let (dim, stride) = (self.dim, Linear::stride(self.dim));
+        for (rows, all) in self.rows.iter().zip(&mut self.all) {
+            for (row, &word) in rows.chunks_exact(stride).zip(words) {
+                all[word as usize * dim..][..dim].copy_from_slice(&row[..dim]);
+            }
+        }
+    }
+
+    /// `[V, D]`
+    pub(crate) fn all(&self) -> &[f32] {
+        &self.all[0]
+    }
+
+    /// The vectors and the optimizer's state.
+    pub(crate) fn state(&mut self) -> impl Iterator<Item = &mut Vec<f32>> {
+        self.all.iter_mut()
+    }
+}

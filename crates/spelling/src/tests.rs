@@ -1,0 +1,121 @@
+//! Trainings, as a caller runs them.
+
+use skipgram::{Decay, Distribution, Sentences, Vocabulary};
+
+use crate::{Outputs, Settings, Training};
+
+/// Words of two topics, with one stem each.
+const WORDS: [&str; 8] = ["brewing", "brewed", "brewer", "brews", "storied", "stories", "storyline", "story"];
+const EPOCHS: u64 = 12;
+
+fn settings(outputs: Outputs) -> Settings {
+    Settings {
+        dim: 20,
+        char_dim: 8,
+        hidden: 32,
+        outputs,
+        batch: 128,
+        rate: 0.01,
+        sample: 0.0,
+        ..Settings::default()
+    }
+}
+
+/// Sentences of words of one topic.
+fn sentences() -> Sentences {
+    let mut sentences = Sentences::default();
+    for at in 0..150u32 {
+        let topic = 4 * (at % 2);
+        sentences.push((0..8).map(|word| topic + (at * 7 + word * word + word) % 4), 8);
+    }
+    sentences
+}
+
+fn new(outputs: Outputs, n_threads: usize) -> Training {
+    let words = WORDS.iter().map(|word| (word.as_bytes(), 150));
+    Training::new(settings(outputs), &Vocabulary::of(8, words, 1200, 0), n_threads).unwrap()
+}
+
+/// Trains from a step on; stops before another one.
+fn train(training: &mut Training, steps: std::ops::Range<u64>) -> Option<f64> {
+    let (sentences, distribution) = (sentences(), Distribution::new(&[150; 8], 1, 0.75, 0.0));
+    let decay = Decay::Linear { n_tokens: EPOCHS * sentences.n_tokens() };
+    let mut number = 0;
+    let mut loss = None;
+    for epoch in 0..EPOCHS {
+        let part = training.part(&sentences, &distribution, epoch);
+        for batch in 0..part.n_batches() {
+            if steps.contains(&number) {
+                loss = training.step(&part, batch, &distribution, decay).loss();
+            }
+            number += 1;
+        }
+    }
+    loss
+}
+
+fn cosine(a: &[f32], b: &[f32]) -> f32 {
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+    dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+}
+
+#[test]
+fn words_that_never_occurred_are_near_words_of_their_spelling() {
+    for outputs in [Outputs::Table, Outputs::Generator, Outputs::Shared] {
+        let mut training = new(outputs, 2);
+        let first = train(&mut training, 0..1).unwrap();
+        let last = train(&mut training, 1..u64::MAX).unwrap();
+        assert!(last < first, "{outputs:?}: loss {first}, then {last}");
+        assert_eq!(training.n_tokens(), EPOCHS * 1200);
+        let generator = training.generator();
+        let [brew, story] = ["brewd", "storry"].map(|word| generator.vector(word.as_bytes()));
+        let all = training.vectors();
+        let mean = |vector: &[f32], from: usize| {
+            let topic = all.chunks_exact(20).skip(from).take(4);
+            topic.map(|word| cosine(vector, word)).sum::<f32>() / 4.0
+        };
+        // A shared generator also has to tell a word from the others of its topic, which are samples.
+        let margin = if outputs == Outputs::Shared { 0.0 } else { 0.3 };
+        for (vector, own, other) in [(&brew, 0, 4), (&story, 4, 0)] {
+            let (own, other) = (mean(vector, own), mean(vector, other));
+            assert!(own > other + margin, "{outputs:?}: {own} {other}");
+        }
+        assert_eq!(training.outputs().len(), all.len());
+    }
+}
+
+#[test]
+fn a_restored_training_ends_with_the_same_bits() {
+    for outputs in [Outputs::Table, Outputs::Generator, Outputs::Shared] {
+        let mut whole = new(outputs, 2);
+        train(&mut whole, 0..u64::MAX);
+        let mut first = new(outputs, 2);
+        train(&mut first, 0..37);
+        let mut state = Vec::new();
+        first.save(b"step 37", &mut state).unwrap();
+        let mut rest = new(outputs, 2);
+        assert_eq!(rest.restore(&mut &state[..]).unwrap(), b"step 37");
+        train(&mut rest, 37..u64::MAX);
+        assert_eq!(rest.vectors(), whole.vectors(), "{outputs:?}");
+        assert_eq!(rest.outputs(), whole.outputs(), "{outputs:?}");
+    }
+}
+
+#[test]
+fn a_damaged_state_is_refused() {
+    let mut training = new(Outputs::Table, 1);
+    let mut state = Vec::new();
+    training.save(b"", &mut state).unwrap();
+    let refused = |state: &[u8], training: &mut Training| {
+        std::error::Error::source(&training.restore(&mut &state[..]).unwrap_err()).unwrap().to_string()
+    };
+    assert!(refused(&state, &mut new(Outputs::Shared, 1)).contains("other sizes or words"));
+    for at in [40, state.len() / 2, state.len() - 1] {
+        let mut damaged = state.clone();
+        damaged[at] ^= 1;
+        assert!(refused(&damaged, &mut training).contains("the file is damaged"), "byte {at}");
+    }
+    assert!(!refused(&state[..state.len() - 9], &mut training).is_empty());
+    state.push(0);
+    assert!(refused(&state, &mut training).contains("the file is damaged"));
+}

@@ -1,0 +1,142 @@
+//! Trains vectors of words by their characters (`--model char-lstm`), in batches of positions.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use launch::interrupt::{Asked, Interrupts};
+use report::whole;
+use serde::{Deserialize, Serialize};
+use skipgram::{Decay, Distribution};
+use spelling::{Done, Settings, Training};
+
+use super::files::{Input, check_words, read};
+use super::out::Out;
+use super::progress::Progress;
+use super::{Trained, Vectors, epochs, recipe, threads};
+use crate::arguments::{CharLstm, Embed};
+use crate::error::{Error, Result};
+use crate::tell::tell;
+
+/// The place of a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Reached {
+    /// Number of parts of the sentences trained on, over all epochs, and of batches of the next part.
+    n_done: usize,
+    n_batches: usize,
+    /// Number of parts of an epoch, tokens and words, which an unchanged input has again.
+    n_parts: usize,
+    n_tokens: u64,
+    n_words: usize,
+}
+
+pub(super) fn settings(arguments: &Embed, of_lstm: &CharLstm) -> Settings {
+    Settings {
+        dim: arguments.dim,
+        char_dim: of_lstm.char_dim,
+        hidden: of_lstm.hidden,
+        outputs: of_lstm.outputs.into(),
+        batch: of_lstm.batch,
+        window: arguments.window,
+        negatives: arguments.negatives,
+        rate: arguments.rate.map_or(Settings::default().rate, |rate| rate as f32),
+        min_count: arguments.min_count,
+        sample: arguments.subsample,
+        seed: arguments.seed,
+        ..Settings::default()
+    }
+}
+
+pub(super) fn train(arguments: &Embed, out: &mut Out, interrupts: &Interrupts) -> Result<Trained> {
+    let input = read(arguments)?;
+    check_words(arguments, &input)?;
+    let Input { vocabulary, sentences, n_lines } = input;
+    let settings = settings(arguments, &arguments.char_lstm);
+    let distribution = Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample);
+    let mut training = Training::new(settings, &vocabulary, threads(arguments))?;
+    tell(&format!(
+        "{} lines with {} tokens; {} words of {} characters",
+        whole(n_lines),
+        whole(vocabulary.n_tokens()),
+        whole(vocabulary.n_words() as u64),
+        whole(training.characters().all().len() as u64)
+    ));
+    out.begin(arguments, &recipe(arguments))?;
+    let mut reached = Reached {
+        n_done: 0,
+        n_batches: 0,
+        n_parts: sentences.len(),
+        n_tokens: vocabulary.n_tokens(),
+        n_words: vocabulary.n_words(),
+    };
+    if let Some(state) = out.state()? {
+        reached.restore(&mut training, state)?;
+    }
+    let mut progress = Progress::new(out)?;
+    let epochs = epochs(arguments);
+    let n_parts = reached.n_parts * epochs as usize;
+    let decay = Decay::Linear { n_tokens: vocabulary.n_tokens() * u64::from(epochs) };
+    let mut pauses = Pauses { every: arguments.checkpoint_every, saved_at: Instant::now(), interrupts };
+    let (mut n_tokens, mut loss, mut of_epoch) = (0, None, Done::default());
+    while reached.n_done < n_parts {
+        let sentences = sentences.get(reached.n_done % reached.n_parts)?;
+        let part = training.part(&sentences, &distribution, reached.n_done as u64);
+        while reached.n_batches < part.n_batches() {
+            let done = training.step(&part, reached.n_batches, &distribution, decay);
+            n_tokens += done.n_tokens;
+            of_epoch.add(&done);
+            reached.n_batches += 1;
+            progress.note(training.n_tokens(), None);
+            if let Some(asked) = pauses.asked() {
+                let place = serde_json::to_vec(&reached).map_err(|error| Error::internal(&error))?;
+                out.save_with(|file| training.save(&place, file))?;
+                if asked == Asked::Stop {
+                    out.checkpoints_saved()?;
+                    return Err(Error::Interrupted { resume: out.shown_checkpoints() });
+                }
+                pauses.saved_at = Instant::now();
+            }
+        }
+        (reached.n_done, reached.n_batches) = (reached.n_done + 1, 0);
+        if reached.n_done.is_multiple_of(reached.n_parts) {
+            loss = of_epoch.loss();
+            let epoch = (reached.n_done / reached.n_parts) as u32;
+            progress.end_epoch(epoch, epochs, training.n_tokens(), loss);
+            of_epoch = Done::default();
+        }
+    }
+    progress.finish()?;
+    let vectors = Vectors::Spelled(Box::new(training));
+    Ok(Trained { vectors, n_lines, vocabulary, n_skipped: 0, n_tokens, loss })
+}
+
+impl Reached {
+    /// Restores a checkpoint of an unchanged input.
+    fn restore(&mut self, training: &mut Training, state: (PathBuf, BufReader<File>)) -> Result<()> {
+        let (path, mut file) = state;
+        let place = training.restore(&mut file)?;
+        let found: Self = serde_json::from_slice(&place).map_err(|error| Error::internal(&error))?;
+        (self.n_done, self.n_batches) = (found.n_done, found.n_batches);
+        match found == *self {
+            true => Ok(()),
+            false => Err(Error::OtherInput { path, found: self.n_tokens, expected: found.n_tokens }),
+        }
+    }
+}
+
+/// When a training pauses for a checkpoint.
+struct Pauses<'a> {
+    /// Seconds between two checkpoints; 0: none is due.
+    every: f64,
+    saved_at: Instant,
+    interrupts: &'a Interrupts,
+}
+
+impl Pauses<'_> {
+    fn asked(&self) -> Option<Asked> {
+        let is_due =
+            self.every > 0.0 && self.saved_at.elapsed() >= Duration::from_secs_f64(self.every.min(1e9));
+        self.interrupts.asked().or(is_due.then_some(Asked::Checkpoint))
+    }
+}
