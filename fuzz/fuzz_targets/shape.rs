@@ -1,6 +1,6 @@
 //! The shapes of records as defined in FORMAT.md, independent of the types that read them.
 
-use Shape::{Classes, Digest, Keep, List, Object, OneOf, Optional, OrNull, Text, U8, U32, U64};
+use Shape::{Classes, Digest, Keep, List, Object, OneOf, Optional, OrNull, Sample, Text, U8, U32, U64};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -16,6 +16,8 @@ pub enum Shape {
     Keep,
     /// Named classes, such as `1-2=negative,3=neutral,4-5=positive`.
     Classes,
+    /// The threshold of a sample, 1 to 2^32 - 1.
+    Sample,
     /// 32 lower-case hexadecimal digits.
     Digest,
     /// An optional member.
@@ -39,11 +41,13 @@ const MEMBERS_OF_SETTINGS: Shape = Object(&[
     ("keep", Keep),
     ("positive_from", Optional(&U8)),
     ("labels", Optional(&Classes)),
+    ("sample", Optional(&Sample)),
 ]);
 
 pub const REDUCER_COUNTS: Shape = Object(&[
     ("reviews", U64),
     ("distinct", U64),
+    ("not_sampled", Optional(&U64)),
     ("not_labelled", Optional(&U64)),
     ("only_stopwords", U64),
     ("rows", U64),
@@ -84,6 +88,7 @@ impl Shape {
             Text => value.is_string(),
             Keep => matches!(value.as_str(), Some("first" | "last" | "ends")),
             Classes => value.as_str().is_some_and(are_classes),
+            Sample => value.as_u64().is_some_and(|threshold| (1..1 << 32).contains(&threshold)),
             Digest => value.as_str().is_some_and(|hex| {
                 hex.len() == 32 && hex.bytes().all(|digit| b"0123456789abcdef".contains(&digit))
             }),

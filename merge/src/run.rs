@@ -5,6 +5,7 @@ use std::path::Path;
 
 use corpus::digest::Digest;
 use corpus::ledger::{MapperCounts, ReducerCounts};
+use corpus::settings::Settings;
 use dataset::Digests;
 use dataset::commit::{
     COMMIT_PREFIX, Commit, DATA_PREFIX, RECORD_BYTES_MAX, SEAL_KEY, partition_of_commit_key,
@@ -262,18 +263,24 @@ pub(crate) fn verify(
         |sum| votes += sum,
     )?;
     let counts = commit.counts;
-    if counts.not_labelled.is_some() != commit.settings.labels.classes().is_some() {
-        let a_or_no = if counts.not_labelled.is_some() { "a" } else { "no" };
-        let found = shard.settings().labels.flag();
-        return Err(altered("labels", found, format!("{a_or_no} counter not_labelled")));
+    let Settings { labels, sample, .. } = shard.settings();
+    let optional = [
+        ("labels", labels.flag(), labels.classes().is_some(), "not_labelled", counts.not_labelled),
+        ("sample", sample.to_string(), !sample.is_all(), "not_sampled", counts.not_sampled),
+    ];
+    for (what, found, is_counted, counter, n) in optional {
+        if n.is_some() != is_counted {
+            let a_or_no = if n.is_some() { "a" } else { "no" };
+            return Err(altered(what, found, format!("{a_or_no} counter {counter}")));
+        }
     }
     // Dropped texts are not in any shard, and each of them has at least one vote.
-    let (reviews, not_labelled) = (counts.reviews, counts.not_labelled.unwrap_or(0));
-    let dropped = counts.only_stopwords.saturating_add(not_labelled);
+    let (reviews, dropped) = (counts.reviews, counts.dropped());
     if reviews.saturating_sub(dropped) < votes || (dropped == 0 && reviews != votes) {
         let mut found = format!("{votes} and {} texts of stop words only", counts.only_stopwords);
-        if not_labelled > 0 {
-            found += &format!(" and {not_labelled} texts without a class");
+        let others = [(counts.not_labelled, "without a class"), (counts.not_sampled, "outside the sample")];
+        for (n, which) in others.into_iter().filter_map(|(n, which)| Some((n.filter(|&n| n > 0)?, which))) {
+            found += &format!(" and {n} texts {which}");
         }
         return Err(altered("number of reviews", found, reviews.to_string()));
     }

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from sentimill import digest_table
 from sentimill.digest_table import DigestTable
 from sentimill.errors import DamagedDataset, DatasetError, NotADataset
-from sentimill.settings import Settings, are_classes, attributes_of, settings_of
+from sentimill.settings import SAMPLE_MAX, Settings, are_classes, attributes_of, settings_of
 
 SCHEMA_VERSION = 1
 _GROUP = "vocabulary"
@@ -130,6 +130,8 @@ class _Reader:
             raise self._damaged("the list of attributes", f"found {sorted(attributes)}, expected {sorted(expected)}")
         if "labels" in attributes and not are_classes(str(attributes["labels"])):
             raise self._damaged("attribute labels", "not a list of classes")
+        if not 1 <= int(attributes.get("sample", 1)) <= SAMPLE_MAX:
+            raise self._damaged("attribute sample", f"found {attributes['sample']}, expected 1 to {SAMPLE_MAX}")
         listed = dict(table.columns)
         columns = {name: self._column(name, form, listed) for name, form in _FORMS.items()}
         if listed:

@@ -25,6 +25,8 @@ class Settings:
     """The smallest rating, 1 to 5, with label 1. ``None`` for a dataset with named classes."""
     labels: str | None
     """The named classes in the order of labels, such as ``1-2=negative,3=neutral,4-5=positive``, or ``None``."""
+    sample: int | None
+    """The rows are those of all texts whose hash mod 2^32 is below this number. ``None`` for all texts."""
     vocabulary_size: int
     """Maximum number of words in the vocabulary."""
     vocabulary_of: str | None
@@ -53,16 +55,23 @@ ATTRIBUTES: dict[str, type[str] | type[int]] = {
     **dict.fromkeys(TEXTS + DIGESTS, str),
     **dict.fromkeys(NUMBERS, int),
 }
-"""All attributes of a dataset with their types. One with named classes has ``labels`` in place of ``positive_from``."""
+"""All attributes of a dataset with their types. One with named classes has ``labels`` in place of ``positive_from``, and
+a sample has ``sample`` in addition."""
+SAMPLE_MAX = 2**32 - 1
+"""The largest value of the attribute ``sample``; the smallest is 1."""
 _CLASS = r"[1-5](-[1-5])?=[^,=]+"
 _CLASSES = re.compile(rf"{_CLASS}(,{_CLASS})+")
 
 
 def attributes_of(names: Container[str]) -> dict[str, type[str] | type[int]]:
     """Returns the attributes, with their types, that a dataset must have if it has these ones."""
-    if "labels" not in names:
-        return ATTRIBUTES
-    return {name: kind for name, kind in ATTRIBUTES.items() if name != "positive_from"} | {"labels": str}
+    expected = dict(ATTRIBUTES)
+    if "labels" in names:
+        del expected["positive_from"]
+        expected["labels"] = str
+    if "sample" in names:
+        expected["sample"] = int
+    return expected
 
 
 def are_classes(labels: str) -> bool:
@@ -82,6 +91,7 @@ def settings_of(attributes: dict[str, str | int]) -> Settings:
         keep=text["keep"],
         positive_from=number.get("positive_from"),
         labels=str(attributes["labels"]) if "labels" in attributes else None,
+        sample=int(attributes["sample"]) if "sample" in attributes else None,
         vocabulary_size=number["vocabulary_size"],
         vocabulary_of=text["vocabulary_of"] or None,
         without=text["without"] or None,

@@ -83,6 +83,13 @@ def three_classes() -> Path:
 
 
 @cache
+def sampled() -> Path:
+    """Returns a sample of half of the texts of the dataset :func:`small`."""
+    reviews = [("small words " + _word(n), 1 + n % 5) for n in range(60)]
+    return _dataset("sampled", reviews, "--sample", "0.5")
+
+
+@cache
 def many_words() -> Path:
     """Returns a dataset of hundreds of thousands of words, whose ids need 32 bits."""
     numbers = list(range(3_000_000 if os.environ.get("PROVE") else 300_000))

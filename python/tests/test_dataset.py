@@ -84,6 +84,13 @@ class Content(unittest.TestCase):
         self.assertEqual(names, [of_rating[rating] for rating in dataset.rating.tolist()])
         self.assertEqual((len(dataset), len(set(names))), (48, 3))
 
+    def test_a_sample_has_the_rows_below_its_setting(self):
+        whole, sampled = open_dataset(support.small()), open_dataset(support.sampled())
+        self.assertEqual((whole.settings.sample, sampled.settings.sample), (None, 2**31))
+        expected = [hash for hash in whole.hash.tolist() if hash % 2**32 < 2**31]
+        self.assertEqual(sampled.hash.tolist(), expected)
+        self.assertTrue(10 < len(expected) < 50)
+
     def test_a_text_of_another_form_has_no_classes(self):
         for labels in ("1-2=negative,3=neutral,4-5=positive", "5=a,1=b"):
             self.assertTrue(are_classes(labels), labels)

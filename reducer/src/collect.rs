@@ -52,7 +52,7 @@ impl Collector {
             // into a run.
             memory_bytes: memory_bytes.saturating_add(buffer.memory_bytes()),
             buffer,
-            totals: Totals { counts: ReducerCounts::none(&settings.labels), ..Totals::default() },
+            totals: Totals { counts: ReducerCounts::none(&settings), ..Totals::default() },
             settings,
             scratch: scratch.to_owned(),
             runs: None,
@@ -75,6 +75,10 @@ impl Collector {
         counts.distinct += 1;
         counts.reviews += text.votes.total();
         // The words of a dropped text are not counted.
+        if !self.settings.sample.keeps(text.hash) {
+            counts.not_sampled = counts.not_sampled.map(|n| n + 1);
+            return Ok(());
+        }
         let Some(label) = self.settings.label(text.votes) else {
             counts.not_labelled = counts.not_labelled.map(|n| n + 1);
             return Ok(());
@@ -197,6 +201,7 @@ mod tests {
     use corpus::digest::text_hash;
     use corpus::labels::Labels;
     use corpus::record::Votes;
+    use corpus::sample::Sample;
     use proptest::prelude::*;
 
     use super::*;
@@ -298,7 +303,7 @@ mod tests {
         add(&mut collector, "the fit", [0, 1, 0, 0, 0]);
         let counts = collector.finish().unwrap().totals.counts;
         let expected =
-            ReducerCounts { reviews: 3, distinct: 2, not_labelled: None, only_stopwords: 1, rows: 1 };
+            ReducerCounts { reviews: 3, distinct: 2, only_stopwords: 1, rows: 1, ..Default::default() };
         assert_eq!(counts, expected);
     }
 
@@ -312,9 +317,44 @@ mod tests {
         add(&mut collector, "the the", [1, 0, 0, 0, 0]);
         add(&mut collector, "nice fit", [0, 0, 1, 0, 2]);
         let collection = collector.finish().unwrap();
-        let expected =
-            ReducerCounts { reviews: 7, distinct: 4, not_labelled: Some(2), only_stopwords: 1, rows: 1 };
+        let expected = ReducerCounts {
+            reviews: 7,
+            distinct: 4,
+            not_labelled: Some(2),
+            only_stopwords: 1,
+            rows: 1,
+            ..Default::default()
+        };
         assert_eq!(collection.totals.counts, expected);
         assert_eq!((collection.size().words, collection.size().word_bytes), (2, 7), "fit and nice");
+    }
+
+    #[test]
+    fn texts_outside_the_sample_are_dropped_before_their_class_and_their_words_are_looked_at() {
+        let sample: Sample = "0.5".parse().unwrap();
+        let labels = Labels::Classes("1-2=bad,4-5=good".parse().unwrap());
+        let settings = Settings { stop_words: vec!["the".to_owned()], labels, sample, ..Settings::default() };
+        let mut collector = Collector::new(settings, usize::MAX, Path::new("/"));
+        // Number of texts in the sample: without a class, of stop words only, and rows.
+        let n_in = [("so", [0, 0, 1, 0, 0]), ("the", [0, 0, 0, 0, 1]), ("fit", [1, 0, 0, 0, 0])].map(
+            |(word, votes)| {
+                let texts: Vec<String> = (1..=20).map(|n| vec![word; n].join(" ")).collect();
+                texts.iter().for_each(|text| add(&mut collector, text, votes));
+                texts.iter().filter(|text| sample.keeps(text_hash(text.as_bytes()))).count() as u64
+            },
+        );
+        let collection = collector.finish().unwrap();
+        let [not_labelled, only_stopwords, rows] = n_in;
+        assert!(n_in.iter().all(|n| (1..20).contains(n)), "{n_in:?}");
+        let expected = ReducerCounts {
+            reviews: 60,
+            distinct: 60,
+            not_sampled: Some(60 - n_in.iter().sum::<u64>()),
+            not_labelled: Some(not_labelled),
+            only_stopwords,
+            rows,
+        };
+        assert_eq!((collection.totals.counts, expected.check()), (expected, Ok(())));
+        assert_eq!(collection.size().words, 1, "fit");
     }
 }

@@ -129,7 +129,7 @@ impl<'a> Folder<'a> {
             without: None,
             words: folding.codebook.words().clone(),
             folded: Folded {
-                counts: ReducerCounts::none(&folding.settings.labels),
+                counts: ReducerCounts::none(folding.settings),
                 left_out: 0,
                 kept_words: 0,
                 row_digest: Digest::default(),
@@ -280,6 +280,10 @@ impl<'a> Folder<'a> {
         let Entry { hash, votes, .. } = *entry;
         self.folded.counts.distinct += 1;
         // The words of a dropped text are not counted.
+        if !self.folding.settings.sample.keeps(hash) {
+            self.folded.counts.not_sampled = self.folded.counts.not_sampled.map(|n| n + 1);
+            return Ok(());
+        }
         let Some(label) = self.folding.settings.label(votes) else {
             self.folded.counts.not_labelled = self.folded.counts.not_labelled.map(|n| n + 1);
             return Ok(());

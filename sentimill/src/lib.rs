@@ -236,6 +236,7 @@ impl Job<'_> {
         let mapping = Mapping {
             reading: self.reading,
             format,
+            sample: settings.sample,
             agreement: &agreement,
             sample_bytes: (memory_bytes / SAMPLE_PART).min(SAMPLE_BYTES_MAX) / threads,
             scratch: self.scratch,

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use corpus::cleaned::CleanedReviews;
 use corpus::digest::text_hash;
 use corpus::format::Format;
+use corpus::sample;
 use reading::{Found, Reading, Reviews};
 use words::{Counted, Dictionary, Span, find_words, room};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -24,6 +25,8 @@ pub struct Mapping<'a> {
     pub reading: &'a Reading,
     /// The format of its lines.
     pub format: &'a Format,
+    /// The texts that become rows.
+    pub sample: sample::Sample,
     /// How the threads agree on a codebook.
     pub agreement: &'a Agreement<'a>,
     /// Maximum size in bytes of a thread's sample of texts, and separately of the dictionary that counts its words.
@@ -164,6 +167,7 @@ impl Sample {
                 mapping.scratch,
                 mapping.scratch.held_max() / mapping.threads - mapping.origins_bytes.unwrap_or_default(),
             ),
+            sample: mapping.sample,
             seed: mapping.seed,
             words: self.words,
             found: Vec::new(),
@@ -181,6 +185,7 @@ impl Sample {
 struct Encoder<'a> {
     codebook: Arc<Codebook>,
     partitions: Partitions<'a>,
+    sample: sample::Sample,
     seed: u64,
     words: Vec<Span>,
     found: Vec<Coded>,
@@ -189,10 +194,14 @@ struct Encoder<'a> {
 impl Encoder<'_> {
     #[inline]
     fn add(&mut self, text: &[u8], stars: u8) -> Result<()> {
-        let n_words = words_of(text, &mut self.words);
-        let n_found = self.codebook.look_up(text, &self.words[..n_words], &mut self.found);
-        let found = &self.found[..n_found];
         let (hash, check) = (text_hash(text), xxh3_64_with_seed(text, self.seed));
+        // A text outside the sample is only counted, which needs none of its words.
+        let mut n_found = 0;
+        if self.sample.keeps(hash) {
+            let n_words = words_of(text, &mut self.words);
+            n_found = self.codebook.look_up(text, &self.words[..n_words], &mut self.found);
+        }
+        let found = &self.found[..n_found];
         let words_bytes = words_bytes(found);
         let room = self.partitions.room(hash, REVIEW_BYTES + words_bytes)?;
         write_review(room, (hash, check, stars), text, found, words_bytes);

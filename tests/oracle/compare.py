@@ -76,6 +76,8 @@ def settings_in(file: h5py.File, borrowed: dict) -> spec.Settings:
         labels = spec.classes_of(form.text_attribute(file, "labels"))
     else:
         numbers["positive_from"] = form.number_attribute(file, "positive_from")
+    if "sample" in file.attrs:
+        numbers["sample"] = form.number_attribute(file, "sample")
     keep = form.text_attribute(file, "keep")
     if keep not in ("first", "last", "ends"):
         raise Difference(f"attribute keep: {keep!r}, expected first, last or ends")

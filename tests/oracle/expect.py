@@ -37,6 +37,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--keep", choices=("first", "last", "ends"), default="ends")
     parser.add_argument("--positive-from", type=int, default=4)
     parser.add_argument("--labels", type=spec.classes_of, help="classes in place of --positive-from")
+    parser.add_argument("--sample", type=spec.sample_of, help="the share of the texts that become rows")
     parser.add_argument("--vocabulary-size", type=int, default=10_000)
     parser.add_argument("--vocabulary", metavar="DATASET", help="another dataset's words instead (needs h5py)")
     parser.add_argument("--without", metavar="DATASET", help="leave out the rows another dataset holds (needs h5py)")
@@ -73,6 +74,7 @@ def settings_of(options: argparse.Namespace) -> spec.Settings:
         keep=options.keep,
         positive_from=options.positive_from,
         labels=options.labels,
+        sample=options.sample,
         vocabulary_size=options.vocabulary_size,
         **borrowed(options.vocabulary, options.without),
     )
@@ -124,6 +126,8 @@ def expectation(mapped: spec.Mapped, settings: spec.Settings) -> dict:
     rows, dictionary, dropped = spec.reduced(mapped.votes, settings)
     if settings.labels is None:
         del dropped["not_labelled"]
+    if settings.sample is None:
+        del dropped["not_sampled"]
     dataset = spec.merged(rows, dictionary, settings)
     return {
         **mapped.ledger,

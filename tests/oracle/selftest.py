@@ -139,7 +139,7 @@ class Reading(unittest.TestCase):
         words = {row.text: row.words for row in rows}
         self.assertEqual(words, {"the soap the soap bar": ["soap", "soap"], "soap": ["soap"]})
         self.assertEqual(dictionary, {"soap": 3, "bar": 1})  # before max-tokens, once per text
-        self.assertEqual(dropped, {"not_labelled": 0, "only_stopwords": 1})
+        self.assertEqual(dropped, {"not_sampled": 0, "not_labelled": 0, "only_stopwords": 1})
 
     def test_texts_without_a_class_are_dropped_before_their_words_are_counted(self):
         labels = spec.classes_of("4-5=good,1=bad,2=poor")
@@ -149,7 +149,24 @@ class Reading(unittest.TestCase):
         rows, dictionary, dropped = spec.reduced(votes, settings)
         self.assertEqual({row.text: row.label for row in rows}, {"b": 0, "c": 1, "d": 2})
         self.assertEqual(dictionary, {"b": 1, "c": 1, "d": 1})
-        self.assertEqual(dropped, {"not_labelled": 2, "only_stopwords": 1})
+        self.assertEqual(dropped, {"not_sampled": 0, "not_labelled": 2, "only_stopwords": 1})
+
+    def test_texts_outside_the_sample_are_dropped_before_their_class_and_their_words_are_looked_at(self):
+        votes = {text: [0, 0, 1, 0, 0] for text in ("the", "the the", "so so", "plain", "warm", "fine", "mild")}
+        below = sorted(xxhash.xxh3_64_intdigest(text.encode()) % 2**32 for text in votes)[3]
+        settings = spec.Settings(stop_words=frozenset(("the",)), sample=below)
+        rows, dictionary, dropped = spec.reduced(votes, settings)
+        self.assertEqual(dropped["not_sampled"], 4)
+        self.assertEqual(len(rows) + dropped["only_stopwords"], 3)
+        self.assertTrue(all(row.hash % 2**32 < below for row in rows))
+        self.assertEqual(set(dictionary), {word for row in rows for word in row.words})
+        labels = spec.classes_of("1-2=bad,4-5=good")
+        _, _, dropped = spec.reduced(votes, spec.Settings(labels=labels, sample=below))
+        self.assertEqual(dropped, {"not_sampled": 4, "not_labelled": 3, "only_stopwords": 0})
+
+    def test_shares_select_a_part_of_the_values_of_a_hash(self):
+        for share, below in (("0.25", 2**30), ("0.1", 429_496_730), ("1e-300", 1), ("1", None), ("1.0", None)):
+            self.assertEqual(spec.sample_of(share), below)
 
     def test_positive_from_moves_the_label(self):
         for positive_from, label in ((3, 1), (4, 0)):
@@ -274,6 +291,13 @@ class Comparison(unittest.TestCase):
         for settings in (SETTINGS, spec.Settings(), spec.Settings(max_tokens=0, vocabulary_size=0), three):
             Plan(made(some_lines(), settings), settings).write(self.path)
             self.assertIn("90 rows", self.verdict(some_lines()))
+
+    def test_a_sample_of_the_rows_is_accepted(self):
+        settings = spec.Settings(sample=2**31)
+        dataset = made(some_lines(), settings)
+        Plan(dataset, settings).write(self.path)
+        self.assertIn(f"{len(dataset.rows)} rows", self.verdict(some_lines()))
+        self.assertTrue(20 < len(dataset.rows) < 70)
 
     def test_classes_may_leave_a_rating_out(self):
         settings = spec.Settings(labels=spec.classes_of("4-5=positive,1-2=negative"))

@@ -19,6 +19,8 @@ import unicodedata
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil
 from typing import BinaryIO, Iterable, Iterator, Optional
 
 import xxhash
@@ -62,6 +64,7 @@ class Settings:
     keep: str = "ends"
     positive_from: int = 4
     labels: Optional[tuple] = None  # (first rating, last rating, name) of each class, in place of positive_from
+    sample: Optional[int] = None  # rows have a hash below it, mod 2^32
     vocabulary_size: int = 10_000
     vocabulary: Optional[tuple] = None  # the words of another dataset, in id order
     without: frozenset = frozenset()  # the hashes of another dataset
@@ -447,11 +450,13 @@ def partition(key: bytes, partitions: int) -> int:
 
 def reduced(votes: dict, settings: Settings) -> tuple[list, Counter, Counter]:
     """The rows by hash, the dictionary with the counts of all words in rows, and the numbers of texts that are
-    dropped: not_labelled, then only_stopwords."""
-    rows, dictionary, dropped = [], Counter(), Counter(not_labelled=0, only_stopwords=0)
+    dropped: not_sampled, then not_labelled, then only_stopwords."""
+    rows, dictionary, dropped = [], Counter(), Counter(not_sampled=0, not_labelled=0, only_stopwords=0)
     for text, text_votes in votes.items():
         tokens = [word for word in text.split(" ") if word not in settings.stop_words]
-        if label_of(text_votes, settings) is None:
+        if not is_sampled(text, settings):
+            dropped["not_sampled"] += 1
+        elif label_of(text_votes, settings) is None:
             dropped["not_labelled"] += 1
         elif not tokens:
             dropped["only_stopwords"] += 1
@@ -460,6 +465,20 @@ def reduced(votes: dict, settings: Settings) -> tuple[list, Counter, Counter]:
             rows.append(make_row(text, text_votes, kept_words(tokens, settings), settings))
     rows.sort(key=lambda row: (row.hash, row.text.encode()))
     return rows, dictionary, dropped
+
+
+def is_sampled(text: str, settings: Settings) -> bool:
+    hash_of_text = xxhash.xxh3_64_intdigest(text.encode())
+    return settings.sample is None or hash_of_text % 2**32 < settings.sample
+
+
+def sample_of(share: str) -> Optional[int]:
+    """The number of values of the lower 32 bits of a hash that are in the sample; None if all are."""
+    exact = Fraction(share)
+    if not 0 < exact <= 1:
+        raise ValueError(f"{share} is not above 0 and up to 1")
+    below = ceil(exact * 2**32)
+    return None if below == 2**32 else below
 
 
 def make_row(text: str, votes: list, words: list, settings: Settings) -> Row:

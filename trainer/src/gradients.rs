@@ -254,6 +254,7 @@ mod tests {
             test_fraction: 0.0,
             validation_fraction: 0.0,
             validation: None,
+            sample: None,
             fold: None,
             tokens_max: 100,
             model,

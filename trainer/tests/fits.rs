@@ -97,6 +97,80 @@ fn a_test_on_training_rows_warns() {
     assert_eq!(kept["smallest_hashes"].as_array().unwrap().len(), 600);
 }
 
+/// Review `at`, with a hash whose lower half is spread.
+fn spread(at: u32) -> Row {
+    Row { hash: u64::from(at) << 32 | u64::from(at.wrapping_mul(0x9e37_79b9)), ..review(at) }
+}
+
+fn is_in_half(row: &Row) -> bool {
+    row.hash % (1 << 32) < 1 << 31
+}
+
+#[test]
+fn a_sample_trains_on_the_rows_of_a_dataset_that_is_the_same_sample() {
+    let (data, dataset) = dataset_of(600, 50, spread);
+    let of_half: Vec<Row> = (0..600).map(spread).filter(is_in_half).collect();
+    let rows = Settings { max_tokens: 0, sample: "0.5".parse().unwrap(), ..Settings::default() };
+    let (_half, half) = dataset_prepared(of_half.len() as u32, 50, rows, |at| of_half[at as usize].clone());
+    let train = |name: &str, dataset: &Path, more: &[&str]| {
+        let out = data.path().join(name);
+        let told = trained(dataset, &out, &[&["--validation-fraction", "0.1"], more].concat());
+        let document =
+            |name: &str| -> Value { serde_json::from_slice(&fs::read(out.join(name)).unwrap()).unwrap() };
+        (told, document("settings.json"), document("model/trained_on.json"), document("model/config.json"))
+    };
+    let (told, sampled, trained_on, config) = train("sampled", &dataset, &["--sample", "0.5"]);
+    let (_, of_dataset, of_dataset_on, of_dataset_config) = train("half", &half, &[]);
+
+    assert!(told.contains(&format!("sample 0.5: {} of 600 rows are used", of_half.len())), "{told}");
+    assert_eq!(sampled["dataset"]["rows"], of_dataset["dataset"]["rows"]);
+    let n_rows: u64 =
+        sampled["dataset"]["rows"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).sum();
+    assert_eq!(n_rows, of_half.len() as u64);
+    assert_eq!(trained_on["smallest_hashes"], of_dataset_on["smallest_hashes"]);
+    assert_eq!(trained_on["rows"], of_dataset_on["rows"]);
+    assert_eq!(
+        (&sampled["recipe"]["sample"], &of_dataset["recipe"]["sample"]),
+        (&"0.5".into(), &Value::Null)
+    );
+    // A model prepares texts, which no sample changes.
+    for config in [config, of_dataset_config] {
+        assert_eq!(config["preparation"].get("sample"), None, "{config}");
+    }
+    // Both models can be evaluated on both datasets.
+    for (model, dataset) in [("sampled", &half), ("half", &dataset)] {
+        evaluated(&data.path().join(model).join("model"), dataset, &["--test-fraction", "0.1"]);
+    }
+}
+
+#[test]
+fn a_sample_of_all_rows_is_the_same_as_no_flag_and_other_numbers_are_refused() {
+    let (data, dataset) = dataset_of(300, 50, spread);
+    let weights = |name: &str, more: &[&str]| {
+        trained(&dataset, &data.path().join(name), more);
+        fs::read(data.path().join(name).join("model/model.safetensors")).unwrap()
+    };
+    assert!(weights("whole", &[]) == weights("all", &["--sample", "1"]));
+    for share in ["0", "-1", "1.5", "NaN"] {
+        let (code, told) = ended(fit(&dataset, &data.path().join("refused"), &["--sample", share]));
+        assert_eq!(code, Some(64), "{told}");
+        assert!(told.contains("expected a number above 0 and up to 1"), "{told}");
+    }
+}
+
+#[test]
+fn a_resumed_training_has_the_same_sample() {
+    let (data, dataset) = dataset_of(300, 50, spread);
+    let out = data.path().join("out");
+    trained(&dataset, &out, &["--sample", "0.5"]);
+    assert_eq!(ended(fit(&dataset, &out, &["--sample", "0.50", "--resume"])).0, Some(0));
+    for (more, found) in [(&["--sample", "0.25"][..], "0.25"), (&[], "missing")] {
+        let (code, told) = ended(fit(&dataset, &out, &[more, &["--resume"]].concat()));
+        assert_eq!(code, Some(78), "{told}");
+        assert!(told.contains("--sample") && told.contains(found), "{told}");
+    }
+}
+
 #[test]
 fn a_validation_dataset_chooses_the_epoch_and_is_recorded() {
     let (data, dataset) = reviews(600);

@@ -54,6 +54,7 @@ fn recipe(family: Family, bidirectional: bool) -> Recipe {
         test_fraction: 0.0,
         validation_fraction: 0.0,
         validation: None,
+        sample: None,
         fold: None,
         tokens_max: 20,
         model,

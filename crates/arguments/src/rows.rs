@@ -5,6 +5,7 @@ use std::fmt;
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use corpus::labels::{Classes, Labels};
+use corpus::sample::Sample;
 use corpus::settings::{Difference, Keep, Settings};
 use corpus::stop_words;
 use program::exit::Exit;
@@ -49,6 +50,12 @@ pub struct RowArguments {
     /// order. 2 to 5 classes. A text whose most frequent rating has no class is dropped and counted as not_labelled.
     #[arg(long, value_name = "CLASSES", conflicts_with = "positive_from")]
     labels: Option<Classes>,
+    /// Share of the distinct texts to use [default: 1]
+    ///
+    /// A number above 0 and up to 1. The hash of a text decides, so every run takes the same texts, and 0.25 takes a part
+    /// of those that 0.5 takes. The other texts are dropped and counted as not_sampled; their words are not counted.
+    #[arg(long, value_name = "SHARE")]
+    sample: Option<Sample>,
 }
 
 /// Maximum size of a list of stop words in S3.
@@ -65,7 +72,7 @@ impl RowArguments {
     }
 
     /// Returns the settings of the dataset whose vocabulary is reused. A flag that contradicts them is an
-    /// error.
+    /// error. The sample is not reused: a test set has all its texts, unless its own flag sets a sample.
     pub fn settings_after(
         &self,
         dataset: &Location,
@@ -74,7 +81,8 @@ impl RowArguments {
     ) -> Result<Settings, (Exit, String)> {
         let (Settings { cleaning_version, unicode_version, .. }, theirs) =
             (Settings::default(), theirs.clone());
-        let taken = Settings { cleaning_version, unicode_version, ..theirs };
+        let sample = self.sample.unwrap_or_default();
+        let taken = Settings { cleaning_version, unicode_version, sample, ..theirs };
         match self.over(taken.clone(), read)?.difference(&taken) {
             None => Ok(taken),
             Some(Difference { setting, ours, theirs }) => Err((
@@ -105,6 +113,7 @@ impl RowArguments {
                 (None, Some(positive_from)) => Labels::PositiveFrom(positive_from),
                 (None, None) => settings.labels.clone(),
             },
+            sample: self.sample.unwrap_or(settings.sample),
             ..settings
         })
     }

@@ -130,7 +130,7 @@ impl Blocks {
         let mut row = Row::default();
         for at in self.rows_of(block) {
             reader.read(at, &mut row)?;
-            if self.reading.division.part(row.split) == Some(part) {
+            if self.reading.division.part_of(row.hash, row.split) == Some(part) {
                 table.push(at as u32, &row, self.reading.read_of(&row));
             }
         }

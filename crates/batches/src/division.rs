@@ -4,6 +4,7 @@
 use std::fmt;
 
 use corpus::digest::SPLITS;
+use corpus::sample::Sample;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -56,6 +57,8 @@ pub struct Division {
     test_begin: u16,
     test_end: u16,
     n_validation: u16,
+    /// Rows outside this sample are in no split.
+    sample: Sample,
 }
 
 /// One of several folds.
@@ -84,14 +87,14 @@ impl Division {
                 expected: "less than 1, because training requires rows".to_owned(),
             });
         }
-        Ok(Self { first: 0, test_begin: 0, test_end, n_validation })
+        Ok(Self { first: 0, test_begin: 0, test_end, n_validation, sample: Sample::ALL })
     }
 
     /// Divides for one fold of a cross-validation. The rows that [`Division::by_fractions`] puts into the test split
     /// are in no split. The other split numbers are cut into `fold.of` ranges of equal length; lengths differ by at
     /// most one. The fold's range is its test split. The validation split is as long as without folds.
     pub fn of_fold(fold: Fold, test_fraction: f64, validation_fraction: f64) -> Result<Self> {
-        let Self { test_end: first, n_validation, .. } =
+        let Self { test_end: first, n_validation, sample, .. } =
             Self::by_fractions(test_fraction, validation_fraction)?;
         let begin =
             |number: u16| first + (u32::from(SPLITS - first) * u32::from(number) / u32::from(fold.of)) as u16;
@@ -106,27 +109,42 @@ impl Division {
             let expected = "less than the share of the rows that the other folds have".to_owned();
             return Err(Error::Setting { setting, found, expected });
         }
-        Ok(Self { first, test_begin, test_end, n_validation })
+        Ok(Self { first, test_begin, test_end, n_validation, sample })
     }
 
     /// Puts all rows into the test split, for a dataset that is only a test set.
     pub fn all_test() -> Self {
-        Self { first: 0, test_begin: 0, test_end: SPLITS, n_validation: 0 }
+        Self { first: 0, test_begin: 0, test_end: SPLITS, n_validation: 0, sample: Sample::ALL }
     }
 
     /// Puts all rows into the validation split, for a dataset that is only a validation set.
     pub fn all_validation() -> Self {
-        Self { first: 0, test_begin: 0, test_end: 0, n_validation: SPLITS }
+        Self { first: 0, test_begin: 0, test_end: 0, n_validation: SPLITS, sample: Sample::ALL }
+    }
+
+    /// Divides the rows of a sample. Each split has the part of its rows that is in the sample.
+    pub fn sampled(self, sample: Sample) -> Self {
+        Self { sample, ..self }
     }
 
     /// Whether all rows are in this split.
     pub fn is_all(self, part: Part) -> bool {
-        (0..SPLITS).all(|split| self.part(split) == Some(part))
+        self.sample.is_all() && (0..SPLITS).all(|split| self.part(split) == Some(part))
     }
 
-    /// The split of a row with this split number; `None` if the row is in no split.
+    /// Whether a row with this hash is in the sample.
+    pub fn samples(self, hash: u64) -> bool {
+        self.sample.keeps(hash)
+    }
+
+    /// The split of a row with this hash and split number; `None` if the row is in no split.
+    pub fn part_of(self, hash: u64, split: u16) -> Option<Part> {
+        self.part(split).filter(|_| self.samples(hash))
+    }
+
+    /// The split of a row of the sample with this split number; `None` if the row is in no split.
     pub fn part(self, split: u16) -> Option<Part> {
-        let Self { first, test_begin, test_end, n_validation } = self;
+        let Self { first, test_begin, test_end, n_validation, .. } = self;
         if split < first {
             return None;
         }
@@ -170,6 +188,20 @@ mod tests {
         assert!(Division::all_test().is_all(Part::Test) && !division.is_all(Part::Training));
         let all = Division::all_validation();
         assert!((0..SPLITS).all(|split| all.part(split) == Some(Part::Validation)));
+    }
+
+    #[test]
+    fn rows_outside_the_sample_are_in_no_split() {
+        let whole = Division::by_fractions(0.1, 0.05).unwrap();
+        let half = whole.sampled("0.5".parse().unwrap());
+        for split in 0..SPLITS {
+            assert_eq!(half.part_of(u64::MAX << 31, split), None);
+            assert_eq!(half.part_of(u64::MAX << 32, split), whole.part(split));
+            assert_eq!(whole.part_of(u64::MAX, split), whole.part(split));
+        }
+        let all = Division::all_test();
+        assert!(all.is_all(Part::Test) && !all.sampled("0.5".parse().unwrap()).is_all(Part::Test));
+        assert_eq!(whole.sampled(Sample::ALL), whole);
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl Hashes {
         let mut at = self.at;
         while at < self.rows.n_rows() && self.rows.hash(at)? == hash {
             let Some(division) = self.division else { return Ok(true) };
-            if division.part(self.rows.split(at)?) == Some(Part::Training) {
+            if division.part_of(hash, self.rows.split(at)?) == Some(Part::Training) {
                 return Ok(true);
             }
             at += 1;

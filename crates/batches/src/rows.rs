@@ -95,7 +95,7 @@ pub struct Rows {
     census: [Census; 3],
     smallest: Smallest,
     known: [u64; 3],
-    /// Number of rows per split number and label.
+    /// Number of rows of the sample per split number and label.
     by_split_number: Vec<Labels>,
     /// Number of rows in the file.
     n_rows: u64,
@@ -116,20 +116,22 @@ struct Findings {
     smallest: Smallest,
     /// Number of rows per split whose hash is known.
     known: [u64; 3],
-    /// Number of rows per split number and label, or empty.
+    /// Number of rows of the sample per split number and label, or empty.
     by_split_number: Vec<Labels>,
     text_digest: Digest,
 }
 
 impl Findings {
-    fn count(&mut self, row: &Row, part: Option<Part>, tokens: &[u32], known: &Smallest) {
+    fn count(&mut self, row: &Row, reading: &Reading, known: &Smallest) {
         self.summary.count(row);
-        self.by_split_number.resize(usize::from(SPLITS), Labels::default());
-        // The reader refuses larger split numbers and labels.
-        self.by_split_number[usize::from(row.split)][usize::from(row.label)] += 1;
         self.text_digest += Digest::of(&row.hash.to_le_bytes());
-        let Some(part) = part else { return };
-        self.census[part as usize].count(row, tokens);
+        self.by_split_number.resize(usize::from(SPLITS), Labels::default());
+        if reading.division.samples(row.hash) {
+            // The reader refuses larger split numbers and labels.
+            self.by_split_number[usize::from(row.split)][usize::from(row.label)] += 1;
+        }
+        let Some(part) = reading.part_of(row) else { return };
+        self.census[part as usize].count(row, reading.read_of(row));
         self.known[part as usize] += u64::from(known.contains(row.hash));
         if part == Part::Training {
             self.smallest.push(row.hash);
@@ -292,6 +294,11 @@ impl Rows {
         self.census(part).rows + n_unlabelled
     }
 
+    /// Number of rows of the sample, in any split or in none, without rows that were added to it.
+    pub fn n_sampled(&self) -> u64 {
+        self.by_split_number.iter().flatten().sum()
+    }
+
     /// Number of rows in the file, in any split or in none.
     pub fn n_rows_of_file(&self) -> u64 {
         self.n_rows
@@ -377,7 +384,7 @@ impl Rows {
         if self.vocabulary.words != *words {
             return Err(Error::OtherVocabulary { path, of });
         }
-        match self.settings.rows.difference(preparation) {
+        match self.settings.rows.row_difference(preparation) {
             None => Ok(()),
             Some(Difference { setting, ours, theirs }) => {
                 Err(Error::OtherPreparation { path, of, setting, found: ours, expected: theirs })
@@ -474,9 +481,8 @@ fn each_block<B: Send>(
 ) -> Result<()> {
     let threads = dataset::threads(READING_THREADS_MAX);
     let each = |(found, block): &mut (Findings, B), at, row: &Row| {
-        let (part, tokens) = (reading.division.part(row.split), reading.read_of(row));
-        found.count(row, part, tokens, known);
-        add(block, at as u32, row, part, tokens);
+        found.count(row, reading, known);
+        add(block, at as u32, row, reading.part_of(row), reading.read_of(row));
     };
     reader.verify_blocks(
         threads,
@@ -491,6 +497,11 @@ fn each_block<B: Send>(
 }
 
 impl Reading {
+    /// The split of a row.
+    fn part_of(&self, row: &Row) -> Option<Part> {
+        self.division.part_of(row.hash, row.split)
+    }
+
     /// The tokens of a row after truncation.
     pub(crate) fn read_of<'a>(&self, row: &'a Row) -> &'a [u32] {
         match self.tokens_max as usize {

@@ -10,9 +10,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::labels::Labels;
 use crate::lines::{LineContent, is_blank};
 use crate::review::Reject;
+use crate::settings::Settings;
 use crate::settings_record::present;
 
 /// The mapper's counts. Each line is counted once, under the first counter that applies.
@@ -295,6 +295,9 @@ pub struct ReducerCounts {
     pub reviews: u64,
     /// Distinct texts.
     pub distinct: u64,
+    /// Texts outside the sample. `None` without a sample.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    pub not_sampled: Option<u64>,
     /// Texts whose rating has no class, which are dropped. `None` without named classes.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub not_labelled: Option<u64>,
@@ -308,9 +311,13 @@ impl ReducerCounts {
     /// The counter group.
     pub const GROUP: &str = "reducer";
 
-    /// The counts before the first text of rows with these labels.
-    pub fn none(labels: &Labels) -> Self {
-        Self { not_labelled: labels.classes().map(|_| 0), ..Self::default() }
+    /// The counts before the first text of rows with these settings.
+    pub fn none(settings: &Settings) -> Self {
+        Self {
+            not_sampled: settings.sample.threshold().map(|_| 0),
+            not_labelled: settings.labels.classes().map(|_| 0),
+            ..Self::default()
+        }
     }
 
     /// Names and values, in the order of the ledger.
@@ -318,6 +325,7 @@ impl ReducerCounts {
         let counters = [
             ("reviews", Some(self.reviews)),
             ("distinct", Some(self.distinct)),
+            ("not_sampled", self.not_sampled),
             ("not_labelled", self.not_labelled),
             ("only_stopwords", Some(self.only_stopwords)),
             ("rows", Some(self.rows)),
@@ -330,10 +338,15 @@ impl ReducerCounts {
         sum(&self.counters()[1..])
     }
 
+    /// Number of texts that did not become a row.
+    pub fn dropped(&self) -> u64 {
+        let optional = self.not_sampled.unwrap_or(0).saturating_add(self.not_labelled.unwrap_or(0));
+        optional.saturating_add(self.only_stopwords)
+    }
+
     /// Checks that every text was counted once.
     pub fn check(&self) -> Result<(), Unbalanced> {
-        let dropped = self.not_labelled.unwrap_or(0).saturating_add(self.only_stopwords);
-        let sum = dropped.saturating_add(self.rows);
+        let sum = self.dropped().saturating_add(self.rows);
         if self.distinct == sum { Ok(()) } else { Err(Unbalanced::Texts { distinct: self.distinct, sum }) }
     }
 }
@@ -349,13 +362,15 @@ impl AddAssign for ReducerCounts {
     fn add_assign(&mut self, other: Self) {
         self.reviews = self.reviews.saturating_add(other.reviews);
         self.distinct = self.distinct.saturating_add(other.distinct);
-        self.not_labelled = match (self.not_labelled, other.not_labelled) {
-            (None, other) => other,
-            (Some(n), other) => Some(n.saturating_add(other.unwrap_or(0))),
-        };
+        self.not_sampled = optional_sum(self.not_sampled, other.not_sampled);
+        self.not_labelled = optional_sum(self.not_labelled, other.not_labelled);
         self.only_stopwords = self.only_stopwords.saturating_add(other.only_stopwords);
         self.rows = self.rows.saturating_add(other.rows);
     }
+}
+
+fn optional_sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.map_or(other, |n| Some(n.saturating_add(other.unwrap_or(0))))
 }
 
 /// A ledger that does not balance: data was lost or counted twice.
@@ -428,6 +443,7 @@ fn sum(counters: &[(&str, u64)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::labels::Labels;
 
     const COUNTS: MapperCounts = MapperCounts {
         lines: 10,
@@ -476,7 +492,7 @@ mod tests {
     #[test]
     fn reviews_of_mappers_and_reducers_must_agree() {
         let reduced =
-            ReducerCounts { reviews: 5, distinct: 4, not_labelled: None, only_stopwords: 1, rows: 3 };
+            ReducerCounts { reviews: 5, distinct: 4, only_stopwords: 1, rows: 3, ..Default::default() };
         assert_eq!(check_run(&COUNTS, &reduced), Ok(()));
         let doubled = ReducerCounts { reviews: 6, ..reduced };
         assert_eq!(check_run(&COUNTS, &doubled), Err(Unbalanced::Reviews { mapped: 5, reduced: 6 }));
@@ -487,12 +503,13 @@ mod tests {
     #[test]
     fn texts_without_a_class_are_counted_only_with_named_classes() {
         let labels = |list: &str| Labels::Classes(list.parse().unwrap());
-        let split = ReducerCounts::none(&Labels::PositiveFrom(4));
-        let mut named = ReducerCounts::none(&labels("1-2=bad,5=good"));
+        let split = ReducerCounts::none(&Settings::default());
+        let labels = labels("1-2=bad,5=good");
+        let mut named = ReducerCounts::none(&Settings { labels, ..Settings::default() });
         assert_eq!(split.to_string(), "0 reviews, 0 distinct, 0 only_stopwords, 0 rows");
         assert_eq!(named.of_texts(), "0 distinct = 0 not_labelled + 0 only_stopwords + 0 rows");
         let counted =
-            ReducerCounts { reviews: 5, distinct: 4, not_labelled: Some(2), only_stopwords: 1, rows: 1 };
+            ReducerCounts { reviews: 5, distinct: 4, only_stopwords: 1, rows: 1, ..with_classes(2) };
         named += counted;
         assert_eq!((named, named.check()), (counted, Ok(())));
         named += counted;
@@ -507,6 +524,38 @@ mod tests {
             "reviews": 0, "distinct": 0, "not_labelled": null, "only_stopwords": 0, "rows": 0
         });
         assert!(serde_json::from_value::<ReducerCounts>(null).is_err());
+    }
+
+    fn with_classes(not_labelled: u64) -> ReducerCounts {
+        ReducerCounts { not_labelled: Some(not_labelled), ..ReducerCounts::default() }
+    }
+
+    #[test]
+    fn texts_outside_a_sample_are_counted_only_with_a_sample() {
+        let settings = |share: &str| Settings { sample: share.parse().unwrap(), ..Settings::default() };
+        assert_eq!(ReducerCounts::none(&settings("1")), ReducerCounts::default());
+        let mut sampled = ReducerCounts::none(&settings("0.25"));
+        assert_eq!(sampled.of_texts(), "0 distinct = 0 not_sampled + 0 only_stopwords + 0 rows");
+        let not_sampled = Some(5);
+        let counted = ReducerCounts {
+            reviews: 9,
+            distinct: 9,
+            not_sampled,
+            only_stopwords: 1,
+            rows: 1,
+            ..with_classes(2)
+        };
+        let texts = "9 distinct = 5 not_sampled + 2 not_labelled + 1 only_stopwords + 1 rows";
+        assert_eq!((counted.of_texts(), counted.check()), (texts.to_owned(), Ok(())));
+        assert_eq!(counted.dropped(), 8);
+        sampled += counted;
+        sampled += counted;
+        assert_eq!((sampled.not_sampled, sampled.check()), (Some(10), Ok(())));
+        let lost = ReducerCounts { not_sampled: None, ..counted };
+        assert_eq!(lost.check(), Err(Unbalanced::Texts { distinct: 9, sum: 4 }));
+        let written = serde_json::to_value(counted).unwrap();
+        assert_eq!(written["not_sampled"], 5);
+        assert_eq!(serde_json::from_value::<ReducerCounts>(written).unwrap(), counted);
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod polarity_csv;
 pub mod record;
 pub mod rejects;
 pub mod review;
+pub mod sample;
 pub mod settings;
 mod settings_record;
 pub mod stop_words;

@@ -6,11 +6,12 @@ use thiserror::Error;
 use crate::clean::{CLEANING_VERSION, Cleaner, UNICODE_VERSION};
 use crate::labels::Labels;
 use crate::record::Votes;
+use crate::sample::Sample;
 use crate::settings_record::SettingsRecord;
 use crate::stop_words;
 
-/// All settings that determine the content of a row. Shards of one dataset have equal settings. A saved model
-/// carries them, so that prediction prepares a text as training did.
+/// All settings that determine which texts are rows, and the content of a row. Shards of one dataset have equal
+/// settings. A saved model carries them, so that prediction prepares a text as training did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "SettingsRecord", into = "SettingsRecord")]
 pub struct Settings {
@@ -26,6 +27,8 @@ pub struct Settings {
     pub keep: Keep,
     /// The label of each rating.
     pub labels: Labels,
+    /// The texts that become rows. It does not change the content of a row.
+    pub sample: Sample,
 }
 
 impl Default for Settings {
@@ -39,6 +42,7 @@ impl Default for Settings {
             max_tokens: 400,
             keep: Keep::Ends,
             labels: Labels::PositiveFrom(4),
+            sample: Sample::ALL,
         }
     }
 }
@@ -71,7 +75,7 @@ impl Settings {
         (&words[..front], &words[words.len() - back..])
     }
 
-    /// The flags of `reducer` and `sentimill` that result in these settings. A custom list of stop words is
+    /// The flags of `reducer` and `sentimill` with which a row has the same content. A custom list of stop words is
     /// shown as `FILE`.
     pub fn flags(&self) -> String {
         let named = [
@@ -86,6 +90,15 @@ impl Settings {
 
     /// Returns the first setting in which `other` differs, with both values; `None` if all are equal.
     pub fn difference(&self, other: &Self) -> Option<Difference> {
+        self.row_difference(other).or_else(|| {
+            let (ours, theirs) = (self.sample.to_string(), other.sample.to_string());
+            (ours != theirs).then_some(Difference { setting: "sample", ours, theirs })
+        })
+    }
+
+    /// Returns the first setting in which the content of a row differs, as [`Self::difference`] does. The sample is not
+    /// compared: it selects rows and changes none.
+    pub fn row_difference(&self, other: &Self) -> Option<Difference> {
         let labels = match (self.labels.positive_from(), other.labels.positive_from()) {
             (Some(ours), Some(theirs)) => ("positive-from", ours.to_string(), theirs.to_string()),
             _ => ("labels", self.labels.flag(), other.labels.flag()),
@@ -293,6 +306,18 @@ mod tests {
         let (one, other) = ("--positive-from 4".to_owned(), "--labels 1-3=negative,4-5=positive".to_owned());
         let expected = Difference { setting: "labels", ours: one, theirs: other };
         assert_eq!(ours.difference(&theirs), Some(expected));
+    }
+
+    #[test]
+    fn a_sample_is_a_difference_but_not_of_a_row() {
+        let ours = Settings::default();
+        let theirs = Settings { sample: "0.25".parse().unwrap(), ..ours.clone() };
+        let expected = Difference { setting: "sample", ours: "1".to_owned(), theirs: "0.25".to_owned() };
+        assert_eq!(ours.difference(&theirs), Some(expected));
+        assert_eq!(ours.row_difference(&theirs), None);
+        let other = Settings { max_tokens: 5, ..theirs.clone() };
+        assert_eq!(other.difference(&ours).unwrap().setting, "max-tokens");
+        assert_eq!(theirs.flags(), ours.flags());
     }
 
     #[track_caller]

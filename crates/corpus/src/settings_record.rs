@@ -1,9 +1,11 @@
-//! The JSON form of settings: exactly one of the members `positive_from` and `labels`, and no null.
+//! The JSON form of settings: exactly one of the members `positive_from` and `labels`, `sample` only for a sample, and no
+//! null.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
 use crate::labels::{Classes, Labels, NoClasses};
+use crate::sample::Sample;
 use crate::settings::{Keep, Settings};
 
 /// The JSON object of settings.
@@ -19,6 +21,8 @@ pub(crate) struct SettingsRecord {
     positive_from: Option<u8>,
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     labels: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    sample: Option<u64>,
 }
 
 crate::read_from_objects!(SettingsRecord);
@@ -32,17 +36,28 @@ pub(crate) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 
 impl From<Settings> for SettingsRecord {
     fn from(settings: Settings) -> Self {
-        let Settings { cleaning_version, unicode_version, stop_words, max_tokens, keep, labels } = settings;
+        let Settings { cleaning_version, unicode_version, stop_words, max_tokens, keep, labels, sample } =
+            settings;
         let positive_from = labels.positive_from();
         let labels = labels.classes().map(Classes::to_string);
-        Self { cleaning_version, unicode_version, stop_words, max_tokens, keep, positive_from, labels }
+        let sample = sample.threshold();
+        Self {
+            cleaning_version,
+            unicode_version,
+            stop_words,
+            max_tokens,
+            keep,
+            positive_from,
+            labels,
+            sample,
+        }
     }
 }
 
 impl TryFrom<SettingsRecord> for Settings {
-    type Error = NoLabels;
+    type Error = NoSettings;
 
-    fn try_from(record: SettingsRecord) -> Result<Self, NoLabels> {
+    fn try_from(record: SettingsRecord) -> Result<Self, NoSettings> {
         let SettingsRecord {
             cleaning_version,
             unicode_version,
@@ -51,25 +66,33 @@ impl TryFrom<SettingsRecord> for Settings {
             keep,
             positive_from,
             labels,
+            sample,
         } = record;
         let labels = match (positive_from, labels) {
             (Some(rating), None) => Labels::PositiveFrom(rating),
             (None, Some(classes)) => Labels::Classes(Classes::canonical(&classes)?),
-            _ => return Err(NoLabels::Number),
+            _ => return Err(NoSettings::Labels),
         };
-        Ok(Self { cleaning_version, unicode_version, stop_words, max_tokens, keep, labels })
+        let sample = match sample {
+            None => Sample::ALL,
+            Some(threshold) => Sample::with_threshold(threshold).ok_or(NoSettings::Sample(threshold))?,
+        };
+        Ok(Self { cleaning_version, unicode_version, stop_words, max_tokens, keep, labels, sample })
     }
 }
 
-/// Why JSON settings have no labels.
+/// Why a JSON object is not settings.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub(crate) enum NoLabels {
-    /// There are none, or two kinds.
+pub(crate) enum NoSettings {
+    /// There are no labels, or two kinds.
     #[error("expected exactly one of `positive_from` and `labels`")]
-    Number,
+    Labels,
     /// The classes are invalid.
     #[error("labels: {0}")]
     Classes(#[from] NoClasses),
+    /// No sample has this threshold.
+    #[error("sample: {0}, expected 1 to 4294967295")]
+    Sample(u64),
 }
 
 #[cfg(test)]
@@ -93,6 +116,28 @@ mod tests {
             assert_eq!((&written[name], written.as_object().unwrap().len()), (&value, 6));
             assert_eq!(serde_json::from_value::<Settings>(written).unwrap(), *settings);
         }
+    }
+
+    #[test]
+    fn json_settings_have_the_threshold_of_a_sample() {
+        let written = |share: &str| {
+            let settings = Settings { sample: share.parse().unwrap(), ..Settings::default() };
+            let written = serde_json::to_value(&settings).unwrap();
+            assert_eq!(serde_json::from_value::<Settings>(written.clone()).unwrap(), settings);
+            written
+        };
+        assert_eq!(written("0.25")["sample"], 1_073_741_824_u64);
+        assert_eq!(written("1"), serde_json::to_value(Settings::default()).unwrap());
+        assert_eq!(written("1").get("sample"), None);
+        let refused = |sample: Value| {
+            let mut settings = written("1");
+            settings["sample"] = sample;
+            serde_json::from_value::<Settings>(settings).unwrap_err().to_string()
+        };
+        assert_eq!(refused(json!(0)), "sample: 0, expected 1 to 4294967295");
+        assert_eq!(refused(json!(1_u64 << 32)), "sample: 4294967296, expected 1 to 4294967295");
+        assert_eq!(refused(json!(0.25)), "invalid type: floating point `0.25`, expected u64");
+        assert_eq!(refused(Value::Null), "invalid type: null, expected u64");
     }
 
     #[test]

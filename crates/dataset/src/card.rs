@@ -95,6 +95,9 @@ pub struct Card {
     pub max_tokens: u32,
     /// Part of a longer row that is kept.
     pub keep: Keep,
+    /// Share of the distinct texts that could become rows. `None` without a sample.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample: Option<f64>,
     /// Words of the vocabulary.
     pub vocabulary: usize,
     /// The most frequent words, in descending order.
@@ -177,6 +180,7 @@ impl Card {
             stop_words: settings.rows.stop_words.len(),
             max_tokens: settings.rows.max_tokens,
             keep: settings.rows.keep,
+            sample: settings.rows.sample.threshold().map(|_| settings.rows.sample.share()),
             vocabulary: vocabulary.words.len(),
             most_often: words.map(frequent).collect(),
             digests: *digests,
@@ -198,6 +202,9 @@ impl Card {
         let unknown = share(self.unknown_tokens, self.tokens);
         let Digests { row_digest, id_digest, vocabulary_digest } = self.digests;
         let mut lines = vec![("rows", format!("{} distinct texts of {} reviews", self.rows, self.reviews))];
+        if let Some(share) = self.sample {
+            lines.push(("sample", format!("{share} of the texts, by the hash of the text")));
+        }
         lines.extend(self.label_lines());
         lines.extend([
             ("ratings", stars.collect::<Vec<_>>().join("  ")),
@@ -312,6 +319,25 @@ mod tests {
         let card = Card::of(&settings, &digests, &vocabulary, &summary);
         assert!(card.text().contains("gift 9, the 2, card 2\n"), "{}", card.text());
         assert!(card.text().contains("both labels (all have 0)\n"), "{}", card.text());
+    }
+
+    #[test]
+    fn only_a_sample_has_a_line_of_its_share() {
+        let digests = Digests {
+            row_digest: Default::default(),
+            id_digest: Default::default(),
+            vocabulary_digest: Default::default(),
+        };
+        let card = |share: &str| {
+            let sample = share.parse().unwrap();
+            let rows = corpus::settings::Settings { sample, ..Default::default() };
+            let settings = DatasetSettings { rows, vocabulary_size: 4, vocabulary_of: None, without: None };
+            Card::of(&settings, &digests, &Vocabulary::default(), &Summary::default())
+        };
+        let text = card("0.010").text();
+        assert!(text.contains("\nsample            0.01 of the texts, by the hash of the text\n"), "{text}");
+        assert!(!card("1").text().contains("sample"), "{}", card("1").text());
+        assert_eq!((card("0.25").sample, card("1").sample), (Some(0.25), None));
     }
 
     #[test]

@@ -2,14 +2,15 @@
 
 use corpus::digest::Digest;
 use corpus::labels::{Classes, Labels};
+use corpus::sample::Sample;
 use corpus::settings::{Settings, Unsound, shown};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Fault, Result};
 use crate::file::{FileReader, FileWriter, Value};
 use crate::schema::{
-    CLEANING, FORMAT, ID_DIGEST, KEEP, LABELS, MAX_TOKENS, POSITIVE_FROM, ROW_DIGEST, SCHEMA, SCHEMA_VERSION,
-    STOP_WORDS, UNICODE, VOCABULARY_DIGEST,
+    CLEANING, FORMAT, ID_DIGEST, KEEP, LABELS, MAX_TOKENS, POSITIVE_FROM, ROW_DIGEST, SAMPLE, SCHEMA,
+    SCHEMA_VERSION, STOP_WORDS, UNICODE, VOCABULARY_DIGEST,
 };
 
 /// The three digests of a shard or a dataset.
@@ -63,10 +64,11 @@ pub(crate) fn check_format(file: &FileReader, expected: &str, attributes: &[&str
         });
     }
     // A file has one of the two attributes of labels. If it has both, the other one is refused.
-    let names: Vec<&str> = match file.has_attribute(LABELS) {
+    let mut names: Vec<&str> = match file.has_attribute(LABELS) {
         true => attributes.iter().map(|&name| if name == POSITIVE_FROM { LABELS } else { name }).collect(),
         false => attributes.to_vec(),
     };
+    names.push(SAMPLE);
     file.check_attributes(&names)
 }
 
@@ -79,6 +81,10 @@ pub(crate) fn write_settings(file: &mut FileWriter, settings: &Settings) -> Resu
     match &settings.labels {
         Labels::PositiveFrom(rating) => file.attribute(POSITIVE_FROM, &Value::Number(u64::from(*rating))),
         Labels::Classes(classes) => file.attribute(LABELS, &Value::Text(classes.to_string())),
+    }?;
+    match settings.sample.threshold() {
+        Some(threshold) => file.attribute(SAMPLE, &Value::Number(threshold)),
+        None => Ok(()),
     }
 }
 
@@ -111,6 +117,7 @@ pub(crate) fn read_settings(file: &FileReader) -> Result<Settings> {
         max_tokens: number(MAX_TOKENS)?,
         keep,
         labels,
+        sample: read_sample(file)?,
     };
     match settings.check() {
         Ok(()) => Ok(settings),
@@ -123,6 +130,17 @@ pub(crate) fn read_settings(file: &FileReader) -> Result<Settings> {
             Err(file.broken(Fault::new(rule, format!("the setting {setting}"), found, expected)))
         }
     }
+}
+
+fn read_sample(file: &FileReader) -> Result<Sample> {
+    if !file.has_attribute(SAMPLE) {
+        return Ok(Sample::ALL);
+    }
+    let threshold = file.number(SAMPLE)?;
+    Sample::with_threshold(threshold).ok_or_else(|| {
+        let (thing, found) = (format!("attribute {SAMPLE}"), threshold.to_string());
+        file.broken(Fault::new("F14", thing, found, "1 to 4294967295"))
+    })
 }
 
 fn read_classes(file: &FileReader) -> Result<Classes> {

@@ -38,6 +38,8 @@ pub(crate) const KEEP: &str = "keep";
 pub(crate) const POSITIVE_FROM: &str = "positive_from";
 /// In place of [`POSITIVE_FROM`], for named classes.
 pub(crate) const LABELS: &str = "labels";
+/// Only if the rows are a sample.
+pub(crate) const SAMPLE: &str = "sample";
 pub(crate) const VOCABULARY_SIZE: &str = "vocabulary_size";
 pub(crate) const VOCABULARY_OF: &str = "vocabulary_of";
 pub(crate) const WITHOUT: &str = "without";
@@ -45,7 +47,8 @@ pub(crate) const ROW_DIGEST: &str = "row_digest";
 pub(crate) const ID_DIGEST: &str = "id_digest";
 pub(crate) const VOCABULARY_DIGEST: &str = "vocabulary_digest";
 
-/// All attributes of a shard. One with named classes has [`LABELS`] in place of [`POSITIVE_FROM`].
+/// All attributes of a shard. One with named classes has [`LABELS`] in place of [`POSITIVE_FROM`], a sample has
+/// [`SAMPLE`] in addition.
 pub(crate) const SHARD_ATTRIBUTES: [&str; 11] = [
     FORMAT,
     SCHEMA,
@@ -59,7 +62,8 @@ pub(crate) const SHARD_ATTRIBUTES: [&str; 11] = [
     ID_DIGEST,
     VOCABULARY_DIGEST,
 ];
-/// All attributes of a dataset. One with named classes has [`LABELS`] in place of [`POSITIVE_FROM`].
+/// All attributes of a dataset. One with named classes has [`LABELS`] in place of [`POSITIVE_FROM`], a sample has
+/// [`SAMPLE`] in addition.
 pub(crate) const DATASET_ATTRIBUTES: [&str; 14] = [
     FORMAT,
     SCHEMA,

@@ -291,6 +291,12 @@ fn of_attributes() -> Vec<Case> {
         C::altered("F14", "the setting positive-from is 260, expected 1 to 5", |file| {
             put_number(file, "positive_from", 260);
         }),
+        C::altered("F14", "attribute sample is 0, expected 1 to 4294967295", |file| {
+            put_number(file, "sample", 0);
+        }),
+        C::altered("F14", "attribute sample is 4294967296, expected 1 to 4294967295", |file| {
+            put_number(file, "sample", 1 << 32);
+        }),
         C::altered(
             "F14",
             "attribute labels is \"1-1=a,2=b\", expected classes as reducer writes them: the classes have another form, \
@@ -527,7 +533,25 @@ fn of_rows() -> Vec<Case> {
             write_shard(path, &rows());
             altered(path, |file| put_text::<32>(file, "row_digest", &Digest(5).to_string()));
         }),
+        C::given(
+            "F35",
+            "the hash of row 1 is 0000000580000000, expected a hash in the sample of 0.5",
+            When::Opened,
+            |given| of_half(given, 0x5_8000_0000),
+        ),
+        C::new("F35", "the hash of row 0 is ", When::Verified, |path| {
+            write_shard(path, &rows());
+            altered(path, |file| put_number(file, "sample", 1));
+        }),
     ]
+}
+
+/// Makes the rows a sample of half of the texts. The row in the middle has this hash.
+fn of_half(given: &mut Given, hash: u64) {
+    given.settings.rows.sample = "0.5".parse().unwrap();
+    for (row, hash) in given.rows.iter_mut().zip([0x1_7fff_ffff, hash, 0x9_0000_0000]) {
+        row.hash = hash;
+    }
 }
 
 /// A file with named classes, whose rows have the labels of another split: 1, 0 and 1.
@@ -615,6 +639,23 @@ fn a_file_with_named_classes_is_valid() {
     written.verify(|_| Ok(())).unwrap();
     assert_eq!(written.settings(), &given.settings);
     assert_eq!(written.settings().rows.labels.names(), ["bad", "fine", "it's \u{e9}"]);
+}
+
+#[test]
+fn a_sample_is_valid_and_a_dataset_of_all_texts_has_no_attribute_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, whole) = (folder.path().join("reviews.h5"), folder.path().join("whole.h5"));
+    let mut given = Given::sound();
+    of_half(&mut given, 0x5_7fff_ffff);
+    given.write(&path);
+    let written = DatasetReader::open(&path).unwrap();
+    written.verify(|_| Ok(())).unwrap();
+    assert_eq!(written.settings(), &given.settings);
+    let sample =
+        |path: &Path| File::open(path).unwrap().attr("sample").and_then(|sample| sample.read_scalar::<u64>());
+    assert_eq!(sample(&path).unwrap(), 1 << 31);
+    write_dataset(&whole, &rows());
+    assert!(sample(&whole).is_err());
 }
 
 #[test]

@@ -59,7 +59,7 @@ pub enum Error {
     },
     /// No row is left for the dataset.
     #[error(
-        "{}: not written, because no row remains: {reducer}, {left_out} omitted; check the input, its format, --stopwords and --without", path.display()
+        "{}: not written, because no row remains: {reducer}, {left_out} omitted; check the input, its format, --stopwords, --sample and --without", path.display()
     )]
     NoRows {
         /// The path of the dataset.

@@ -126,9 +126,10 @@ pub(crate) fn check_cleaning(path: &Path, there: &Settings, here: &Settings) -> 
     }
 }
 
-/// Rows that share a vocabulary must have the same settings.
+/// Rows that share a vocabulary must have the same settings. A test set may have all rows, and its training set a sample
+/// of them.
 pub(crate) fn check_rows(path: &Path, there: &Settings, here: &Settings) -> Result<()> {
-    there.difference(here).map_or(Ok(()), |difference| {
+    there.row_difference(here).map_or(Ok(()), |difference| {
         Err(Error::OtherRows {
             path: path.to_owned(),
             what: difference.setting,

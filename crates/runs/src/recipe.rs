@@ -38,6 +38,9 @@ pub struct Recipe {
     /// The digest of the rows of the validation dataset, if the validation split is another dataset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation: Option<String>,
+    /// The share of the dataset's rows that are in a split, as a decimal; `None` if all are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<String>,
     /// The fold whose rows are the test split, in a cross-validation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fold: Option<Fold>,

@@ -82,7 +82,7 @@ impl DatasetTexts {
             block.has_begun = true;
             block.builder.begin(at)?;
         }
-        if self.division.part(row.split) != Some(part) {
+        if self.division.part_of(row.hash, row.split) != Some(part) {
             return Ok(());
         }
         let Settings { max_tokens, .. } = self.settings().rows;

@@ -137,6 +137,7 @@ pub const KEYS: &[Key] = &[
     key("rows", "keep", Kind::Text, "`reducer --keep`."),
     key("rows", "positive-from", Kind::Number, "`reducer --positive-from`."),
     key("rows", "labels", Kind::Text, "`reducer --labels`."),
+    key("rows", "sample", Kind::Amount, "`reducer --sample`."),
     key("output", "vocabulary-size", Kind::Number, "`merge --vocabulary-size`."),
     key("output", "vocabulary", Kind::Text, "`merge --vocabulary`: a path or an s3:// URL."),
     key("output", "without", Kind::Text, "`merge --without`: a path or an s3:// URL."),

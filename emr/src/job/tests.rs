@@ -68,6 +68,14 @@ fn named_classes_are_flags_of_the_reducer() {
 }
 
 #[test]
+fn a_sample_is_a_flag_of_the_reducer() {
+    let rows = |rows: &str| format!("{SMALL}[rows]\n{rows}\n");
+    assert_eq!(job(&rows("sample = 0.25")).reducer_flags(), ["--sample", "0.25"]);
+    let found = refused(&rows("sample = 1.5"));
+    assert!(found[0].contains("sample 1.5: expected a number above 0 and up to 1"), "{found:?}");
+}
+
+#[test]
 fn relative_paths_are_relative_to_the_job_file() {
     let small = job(SMALL);
     assert_eq!(small.run, Place::Local("/jobs/run".into()));

@@ -20,7 +20,7 @@ fn refused(pipe: &Pipe, records: &[u8], folder: &Path) -> String {
     refused.stderr.lines().last().unwrap().replace(out.to_str().unwrap(), "OUT")
 }
 
-const REMEDY: &str = "check the input, its format, --stopwords and --without";
+const REMEDY: &str = "check the input, its format, --stopwords, --sample and --without";
 
 #[test]
 fn partitions_without_a_record_are_committed_and_no_dataset_is_made_of_them() {

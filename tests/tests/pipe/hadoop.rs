@@ -185,7 +185,7 @@ fn a_task_prints_its_commit_record() {
 }
 
 #[test]
-fn a_task_reports_texts_without_a_class_only_with_named_classes() {
+fn a_task_reports_texts_without_a_class_or_outside_a_sample_only_with_the_setting() {
     let records = b"good fit\t0,0,0,0,2\nso so\t0,0,1,0,0\n";
     let counted = |flags: &[&str]| {
         let folder = tempfile::tempdir().unwrap();
@@ -199,4 +199,8 @@ fn a_task_reports_texts_without_a_class_only_with_named_classes() {
     assert_eq!(counted(&["--labels", "1-2=bad,4-5=good"]), with);
     let all = ["reviews,3", "distinct,2", "not_labelled,0", "only_stopwords,0", "rows,2"];
     assert_eq!(counted(&["--labels", "1-2=bad,3-5=good"]), all);
+    // No text has the least hash.
+    let least = ["reviews,3", "distinct,2", "not_sampled,2", "not_labelled,0", "only_stopwords,0", "rows,0"];
+    assert_eq!(counted(&["--labels", "1-2=bad,3-5=good", "--sample", "1e-9"]), least);
+    assert_eq!(counted(&["--sample", "1"]), without);
 }

@@ -196,6 +196,84 @@ fn a_row_without_a_class_is_reported_by_the_reducer_and_by_merge() {
 }
 
 #[test]
+fn a_sample_has_the_rows_of_the_oracle_and_a_smaller_one_is_part_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |name: &str, flags: &[&str]| {
+        let folder = folder.path().join(name);
+        fs::create_dir(&folder).unwrap();
+        let dataset = agreed(&folder, flags, &[]);
+        run(program("merge").arg("--check").arg(&dataset), b"").succeeded();
+        let hashes: BTreeSet<u64> = rows(&dataset).iter().map(|row| row.hash).collect();
+        (hashes, manifest(&dataset), fs::read(&dataset).unwrap(), dataset)
+    };
+    let (quarter, of_quarter, _, dataset) = of("quarter", &["--sample", "0.25"]);
+    let (half, of_half, ..) = of("half", &["--sample", "0.5"]);
+    let (all, of_all, bytes, _) = of("all", &["--sample", "1"]);
+    assert!(quarter.is_subset(&half) && half.is_subset(&all));
+    assert_eq!(all.len(), DEMO_ROWS.len());
+    for (manifest, sampled, expected) in [(of_quarter, &quarter, 0.25), (of_half, &half, 0.5)] {
+        let counts = manifest.seal.ledger.reducer;
+        assert_eq!((counts.check(), counts.rows), (Ok(()), sampled.len() as u64));
+        assert_eq!(counts.not_sampled, Some((all.len() - sampled.len()) as u64));
+        let share = sampled.len() as f64 / all.len() as f64;
+        assert!((share - expected).abs() < 0.05, "{share}");
+        assert_eq!(manifest.settings.rows.sample.share(), expected);
+    }
+    // A share of 1 is the same as no flag.
+    assert!(bytes == DEMO.dataset);
+    assert_eq!(of_all.seal.ledger.reducer.not_sampled, None);
+    let described = run(program("merge").arg("--describe").arg(&dataset), b"").succeeded().said();
+    assert!(
+        described.contains("sample            0.25 of the texts, by the hash of the text\n"),
+        "{described}"
+    );
+}
+
+#[test]
+fn partitions_change_no_byte_of_a_sample() {
+    let quarter =
+        ["--sample", "0.25", "--labels", "1=bad,4-5=good", "--profile", "original"].map(str::to_owned);
+    let of = |pipe: Pipe| {
+        let folder = tempfile::tempdir().unwrap();
+        let dataset = Pipe { reducer: quarter.to_vec(), ..pipe }.dataset(&DEMO.raw, folder.path());
+        (fs::read(&dataset).unwrap(), manifest(&dataset).seal.ledger)
+    };
+    let (expected, ledger) = of(Pipe::default());
+    assert!(ledger.reducer.not_sampled > Some(0) && ledger.reducer.not_labelled > Some(0), "{ledger:?}");
+    assert_eq!(ledger.reducer.check(), Ok(()));
+    for pipe in [
+        Pipe { partitions: 3, ..Pipe::default() },
+        Pipe { partitions: 3, splitter: Splitter::Select, ..Pipe::default() },
+    ] {
+        let how = format!("{pipe:?}");
+        let (dataset, other_ledger) = of(pipe);
+        assert!(dataset == expected, "{how}");
+        assert_eq!(other_ledger, ledger, "{how}");
+    }
+}
+
+#[test]
+fn a_sample_does_not_have_to_be_that_of_the_vocabulary() {
+    let folder = tempfile::tempdir().unwrap();
+    let train_folder = folder.path().join("train");
+    fs::create_dir(&train_folder).unwrap();
+    let train = agreed(&train_folder, &["--sample", "0.25"], &[]);
+    let test = |sample: &[&str], name: &str| {
+        let run_folder = folder.path().join(name);
+        run(reducer(&run_folder, 0, 1).args(sample), &sorted_as_c(&DEMO.records)).succeeded();
+        let dataset = folder.path().join(format!("{name}.h5"));
+        let mut merge = merge(&run_folder, &dataset);
+        run(merge.arg("--vocabulary").arg(&train).arg("--without").arg(&train), b"").succeeded();
+        manifest(&dataset)
+    };
+    let n_training = open(&train).n_rows();
+    let whole = test(&[], "whole");
+    assert_eq!((whole.rows, whole.left_out), (DEMO_ROWS.len() as u64 - n_training, n_training));
+    let half = test(&["--sample", "0.5"], "half");
+    assert_eq!((half.rows + n_training, half.left_out), (half.seal.ledger.reducer.rows, n_training));
+}
+
+#[test]
 fn each_profile_equals_its_separate_flags() {
     let long_forms = [
         ("modern", ["--stopwords", "none", "--max-tokens", "400", "--keep", "ends"], Settings::default()),
@@ -401,8 +479,9 @@ fn a_padded_copy_holds_the_same_rows() {
 fn shards_of_different_settings_are_not_mixed() {
     let folder = tempfile::tempdir().unwrap();
     let run_folder = folder.path().join("run");
-    let settings: [(&[&str], _); 6] = [
+    let settings: [(&[&str], _); 7] = [
         (&["--max-tokens", "5"], "max-tokens"),
+        (&["--sample", "0.5"], "sample"),
         (&["--labels", "1-3=negative,4-5=positive"], "labels"),
         (&["--keep", "last"], "keep"),
         (&["--positive-from", "5"], "positive-from"),
@@ -410,9 +489,9 @@ fn shards_of_different_settings_are_not_mixed() {
         (&["--stopwords", "nltk"], "stop words"),
     ];
     for (number, (arguments, _)) in (1..).zip(&settings) {
-        run(reducer(&run_folder, number, 7).args(*arguments), b"").succeeded();
+        run(reducer(&run_folder, number, 8).args(*arguments), b"").succeeded();
     }
-    run(&mut reducer(&run_folder, 0, 7), b"").succeeded();
+    run(&mut reducer(&run_folder, 0, 8), b"").succeeded();
 
     let refused = run(&mut merge(&run_folder, &folder.path().join("reviews.h5")), b"").with_code(78);
 

@@ -145,6 +145,26 @@ fn invalid_settings_are_refused() {
                 .to_owned(),
         ),
         (
+            ["--sample", "0"],
+            64,
+            "--sample 0: expected a number above 0 and up to 1; see --help".to_owned(),
+        ),
+        (
+            ["--sample", "-0.5"],
+            64,
+            "--sample -0.5: expected a number above 0 and up to 1; see --help".to_owned(),
+        ),
+        (
+            ["--sample", "1.01"],
+            64,
+            "--sample 1.01: expected a number above 0 and up to 1; see --help".to_owned(),
+        ),
+        (
+            ["--sample", "NaN"],
+            64,
+            "--sample NaN: expected a number above 0 and up to 1; see --help".to_owned(),
+        ),
+        (
             ["--max-tokens", "ten"],
             64,
             "--max-tokens ten: expected a whole number of 0 or more, such as 100; see --help".to_owned(),

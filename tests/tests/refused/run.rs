@@ -97,7 +97,8 @@ fn a_commit_that_claims_billions_of_partitions_is_refused() {
 
 #[test]
 fn shards_with_different_settings_are_refused_with_the_setting() {
-    let cases: [(&[&str], &str); 5] = [
+    let cases: [(&[&str], &str); 6] = [
+        (&["--sample", "0.50"], "sample: 0.5 and 1"),
         (&["--max-tokens", "5"], "max-tokens: 5 and 100"),
         (&["--labels", "1=a,5=b"], "labels: --labels 1=a,5=b and --positive-from 4"),
         (&["--keep", "last"], "keep: last and first"),
@@ -226,6 +227,34 @@ fn a_commit_whose_counters_contradict_its_labels_is_refused() {
     };
     job.with_json(&commit(0), remove, || {
         job.refuses(|| job.merge(&[]), 66, &refusal("--labels 1-2=bad,3-5=good", "no"));
+    });
+    assert_eq!(job.merge(&[]).code, 0);
+}
+
+#[test]
+fn a_commit_whose_counters_contradict_its_sample_is_refused() {
+    let refusal = |sample: &str, counter: &str| {
+        format!(
+            "merge: file://JOB/run/data/part-00000.HOST.attempt0.h5 has sample {sample}, its commit record has {counter} \
+             counter not_sampled; the object was altered: restore it, or run its reducer again into a new --run"
+        )
+    };
+    let job = Job::done(1);
+    job.with_json(
+        &commit(0),
+        |commit| commit["counts"]["not_sampled"] = 0.into(),
+        || {
+            job.refuses(|| job.merge(&[]), 66, &refusal("1", "a"));
+        },
+    );
+    job.merges();
+    let job = Job::mapped(1);
+    job.reduce("run", 0, &["--sample", "0.5"]);
+    let remove = |commit: &mut serde_json::Value| {
+        commit["counts"].as_object_mut().unwrap().remove("not_sampled").unwrap();
+    };
+    job.with_json(&commit(0), remove, || {
+        job.refuses(|| job.merge(&[]), 66, &refusal("0.5", "no"));
     });
     assert_eq!(job.merge(&[]).code, 0);
 }

@@ -194,7 +194,7 @@ fn reviews_of_stop_words_only_make_no_dataset() {
     let refused = run(&mut room.sentimill(MANNER, &settings, &["reviews.json"]), b"").with_code(65);
     assert_eq!(
         refused.stderr.lines().last().unwrap(),
-        "sentimill: out/reviews.h5: not written, because no row remains: 1 reviews, 1 distinct, 1 only_stopwords, 0 rows, 0 omitted; check the input, its format, --stopwords and --without"
+        "sentimill: out/reviews.h5: not written, because no row remains: 1 reviews, 1 distinct, 1 only_stopwords, 0 rows, 0 omitted; check the input, its format, --stopwords, --sample and --without"
     );
     assert_eq!(room.files(), ["reviews.json"]);
     assert!(!room.path("out").exists(), "a folder was made");

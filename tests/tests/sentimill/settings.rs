@@ -15,7 +15,7 @@ fn settings_of_rows_have_the_effect_of_the_reducer() {
     let room = Room::new();
     room.write("list", "Great\n\nI\u{2019}m\nthe\r\nthe\n");
     let list = room.path("list");
-    let all: [&[&str]; 15] = [
+    let all: [&[&str]; 19] = [
         &["--stopwords", "nltk"],
         &["--stopwords", "nltk-negations"],
         &["--stopwords", text_of(&list)],
@@ -29,6 +29,10 @@ fn settings_of_rows_have_the_effect_of_the_reducer() {
         &["--labels", "1-2=negative,3=neutral,4-5=positive"],
         &["--labels", "5=very good,1-2=bad"],
         &["--labels", "4-5=good,1=bad", "--profile", "original"],
+        &["--sample", "1"],
+        &["--sample", "0.25"],
+        &["--sample", "0.5", "--labels", "4-5=good,1=bad"],
+        &["--sample", "0.001", "--profile", "original"],
         &["--profile", "original"],
         &["--profile", "original", "--max-tokens", "7"],
     ];
@@ -57,6 +61,25 @@ fn words_of_texts_without_a_class_are_not_in_the_vocabulary() {
     let made = run(&mut room.sentimill(MANNERS[0], &settings, &["-"]), lines.as_bytes()).succeeded().said();
     assert!(made.contains("most often        good 2, bad 1, fit 1, soap 1\n"), "{made}");
     assert!(made.contains("5 reviews, 5 distinct = 2 not_labelled + 0 only_stopwords + 3 rows\n"), "{made}");
+}
+
+#[test]
+fn a_sample_is_not_taken_over_with_the_vocabulary() {
+    let room = Room::new();
+    let rows = ["--sample", "0.25", "--max-tokens", "30"];
+    room.write("train.h5", &Settings { rows: &rows, ..Settings::default() }.by_pipe(&DEMO.raw).dataset);
+    let train = room.path("train.h5");
+    let dataset = ["--vocabulary", text_of(&train)];
+    let test_set = raw(1_500, 2).0;
+    for sample in [&[][..], &["--sample", "0.5"]] {
+        let rows = [&["--max-tokens", "30"], sample].concat();
+        let expected = Settings { rows: &rows, dataset: &dataset, ..Settings::default() }.by_pipe(&test_set);
+        let settings = Settings { rows: sample, dataset: &dataset, ..Settings::default() };
+        for manner in MANNERS {
+            let made = settings.by_mill(manner, &test_set);
+            assert!(made.dataset == expected.dataset, "{sample:?}");
+        }
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
+use corpus::sample::Sample;
 use program::location::Location;
 use runs::recipe::limits::SIZE;
 
@@ -75,6 +76,20 @@ pub struct Fit {
         help_heading = "Data"
     )]
     pub unlabelled: Option<Location>,
+    /// Share of the rows of DATASET to use [default: 1]
+    ///
+    /// A number above 0 and up to 1. The hash of a text decides: every training uses the same rows, and 0.25 uses a part
+    /// of those that 0.5 uses. The training, validation and test split of DATASET each have their rows of the sample only.
+    /// Other datasets, of --validation, --test and --unlabelled, are used whole. The vocabulary stays that of DATASET.
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value_t = Sample::ALL,
+        hide_default_value = true,
+        hide_short_help = true,
+        help_heading = "Data"
+    )]
+    pub sample: Sample,
     /// Test split [default: 0.1]
     ///
     /// Share of rows that are used for the test only.

@@ -5,7 +5,7 @@ use program::location::Location;
 
 use super::folds::fit_folds;
 use super::out::default_of;
-use super::rows::{Reader, cut, trained_on_warning, validation_warning};
+use super::rows::{Reader, cut, sampled, trained_on_warning, validation_warning};
 use super::summary::print;
 use super::training::{Job, Session};
 use super::{recipe, soft_labels};
@@ -110,6 +110,7 @@ impl Data {
         let notes = [
             recipe::chosen_of_fit(arguments, recipe, rows)?,
             recipe::without_kernels(recipe, session.compute()),
+            sampled(rows, arguments.sample),
             cut(rows, arguments.lstm.tokens),
             unlabelled.as_ref().and_then(|(unlabelled, n_omitted)| omitted(unlabelled, rows, *n_omitted)),
             validation.as_ref().and_then(|validation| validation_warning(validation, rows, shared)),

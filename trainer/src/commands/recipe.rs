@@ -29,12 +29,14 @@ const BALANCE_STEPS: u64 = 10;
 
 /// The division of a dataset into splits.
 pub(super) fn division(arguments: &Fit) -> Result<Division> {
-    Ok(Division::by_fractions(test_fraction(arguments), validation_fraction(arguments))?)
+    let whole = Division::by_fractions(test_fraction(arguments), validation_fraction(arguments))?;
+    Ok(whole.sampled(arguments.sample))
 }
 
 /// The division of a dataset for one fold.
 pub(super) fn division_of(arguments: &Fit, fold: Fold) -> Result<Division> {
-    Ok(Division::of_fold(fold, test_fraction(arguments), validation_fraction(arguments))?)
+    let whole = Division::of_fold(fold, test_fraction(arguments), validation_fraction(arguments))?;
+    Ok(whole.sampled(arguments.sample))
 }
 
 fn test_fraction(arguments: &Fit) -> f64 {
@@ -62,6 +64,7 @@ pub(super) fn of_fit(arguments: &Fit, splits: Splits<'_>, device: Device) -> Res
         test_fraction: test_fraction(arguments),
         validation_fraction: checked_validation_fraction(arguments, rows)?,
         validation: splits.validation.map(|validation| validation.id_digest().to_string()),
+        sample: arguments.sample.threshold().map(|_| arguments.sample.to_string()),
         soft_labels: splits.soft.and_then(|soft| Some(soft.of_dataset()?.sha256())),
         unlabelled: splits.unlabelled.zip(splits.soft).and_then(|(rows, soft)| {
             Some(Unlabelled {
@@ -125,6 +128,7 @@ fn recipe(
         test_fraction: 0.0,
         validation_fraction: 0.0,
         validation: None,
+        sample: None,
         fold: None,
         tokens_max: lstm.tokens,
         model: model(lstm, defaults, rows),

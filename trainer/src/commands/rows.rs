@@ -5,7 +5,9 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use batches::{Division, Part, Reading, Rows, Smallest};
+use corpus::sample::Sample;
 use program::location::Location;
+use report::whole;
 use runs::saved::CONFIG;
 use runs::training::SETTINGS;
 
@@ -129,6 +131,12 @@ pub(super) fn validation_warning(validation: &Rows, training: &Rows, shared: u64
             training.display()
         )
     })
+}
+
+/// A note about the number of rows in a sample.
+pub(super) fn sampled(rows: &Rows, sample: Sample) -> Option<String> {
+    let (n_sampled, n_rows) = (whole(rows.n_sampled()), whole(rows.n_rows_of_file()));
+    (!sample.is_all()).then(|| format!("sample {sample}: {n_sampled} of {n_rows} rows are used"))
 }
 
 /// A note if rows can be longer than --tokens.

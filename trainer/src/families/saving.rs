@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use batches::Rows;
+use corpus::sample::Sample;
+use corpus::settings::Settings;
 use dataset::WordList;
 use dataset::vocabulary::FIRST_WORD;
 use runs::recipe::{
@@ -124,12 +126,13 @@ pub fn save_model(
     choice: Choice,
     trained_on: &TrainedOn,
 ) -> Result<()> {
-    let preparation = &rows.settings().rows;
+    // The sample selects rows, and prediction has none to select.
+    let preparation = Settings { sample: Sample::ALL, ..rows.settings().rows.clone() };
     let document = Document::of(model.lstm().settings(), model.family(), recipe.precision);
     let config = Config {
-        preparation: preparation.clone(),
-        tokens_max: recipe.tokens_max,
         scoring: model.family().scoring(&preparation.labels),
+        preparation,
+        tokens_max: recipe.tokens_max,
         calibration: choice.calibration,
         threshold: choice.threshold,
         dataset: rows.id_digest(),

@@ -3,6 +3,7 @@
 use batches::{Census, Error, Fold, Tokens, training_texts_in};
 
 use super::*;
+use corpus::sample::Sample;
 use fixtures::dataset_of;
 
 #[test]
@@ -52,6 +53,43 @@ fn rows_outside_the_folds_are_in_no_split() {
         assert_eq!(n_rows, (0..N_ROWS).filter(|&at| row(at).split >= 100).count());
         let whole = Division::by_fractions(0.1, 0.05).unwrap();
         assert_eq!(rows.rows_under(whole, Part::Test), of_part(N_ROWS, Part::Test).len() as u64);
+    }
+}
+
+#[test]
+fn rows_outside_the_sample_are_in_no_split() {
+    // The lower halves of the hashes are spread, and the rows are in order.
+    let spread = |at| Row { hash: u64::from(at) << 32 | u64::from(at.wrapping_mul(0x9e37_79b9)), ..row(at) };
+    let (_folder, path) = dataset_of(N_ROWS, N_WORDS, spread);
+    let [half, quarter]: [Sample; 2] = ["0.5", "0.25"].map(|share| share.parse().unwrap());
+    for memory_bytes in [ALL, 2_800_000] {
+        let opened = |sample| {
+            let division = Division::by_fractions(0.1, 0.05).unwrap().sampled(sample);
+            Rows::open(&path, &Reading { division, tokens_max: 8, memory_bytes }).unwrap()
+        };
+        let rows = opened(half);
+        assert_eq!(rows.table(Part::Training).is_some(), memory_bytes == ALL);
+        let mut n_rows = 0;
+        for part in Part::ALL {
+            let of_sample = |sample: Sample| {
+                let of_part = of_part(N_ROWS, part).into_iter();
+                of_part.filter(|&at| sample.keeps(spread(at).hash)).collect::<Vec<_>>()
+            };
+            let fixed = Loading { part, arrangement: Arrangement::Fixed, ..loading(64) };
+            let read = sorted(places(&batches(&rows, fixed.clone())).concat());
+            assert_eq!(read, of_sample(half));
+            assert_eq!(rows.n_rows(part), read.len() as u64);
+            let less = sorted(places(&batches(&opened(quarter), fixed)).concat());
+            assert!(!less.is_empty() && less.len() < read.len() && less.iter().all(|at| read.contains(at)));
+            let whole = Division::by_fractions(0.1, 0.05).unwrap();
+            assert_eq!(rows.rows_under(whole, part), read.len() as u64);
+            n_rows += read.len() as u64;
+        }
+        assert_eq!((rows.n_sampled(), rows.n_rows_of_file()), (n_rows, u64::from(N_ROWS)));
+        assert!((45_000..55_000).contains(&n_rows), "{n_rows}");
+        assert_eq!(rows.text_digest(), opened(quarter).text_digest());
+        let n_training = rows.n_rows(Part::Training);
+        assert_eq!(training_texts_in(&opened(quarter), &[&rows]).unwrap(), n_training);
     }
 }
 

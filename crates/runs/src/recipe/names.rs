@@ -4,12 +4,13 @@ use serde_json::{Map, Value};
 
 /// Fields of a recipe, by their path, with the flag of each field. A field that no flag sets has a description
 /// instead. A value that is one of several kinds, such as the optimizer, has the name of its kind.
-pub const SETTING_NAMES: [(&str, &str); 82] = [
+pub const SETTING_NAMES: [(&str, &str); 83] = [
     ("dataset", "id digest of the dataset"),
     ("plan", "read in blocks"),
     ("test_fraction", "--test-fraction"),
     ("validation_fraction", "--validation-fraction"),
     ("validation", "id digest of the validation dataset"),
+    ("sample", "--sample"),
     ("fold.number", "fold"),
     ("fold.of", "--folds"),
     ("tokens_max", "--tokens"),
@@ -97,7 +98,24 @@ pub fn setting_name(place: &str) -> String {
 
 /// The first setting in which two recipes differ: its flag, and both values.
 pub fn first_difference(found: &Value, expected: &Value) -> Option<(String, String, String)> {
+    if let (Value::Object(found), Value::Object(expected)) = (found, expected)
+        && let Some(difference) = difference_of_member("sample", found, expected)
+    {
+        // Others follow from it: the batch size and the steps of the schedule depend on the number of rows.
+        return Some(difference);
+    }
     difference_at("", found, expected)
+}
+
+/// The difference of a setting that can be absent.
+fn difference_of_member(
+    name: &str,
+    found: &Map<String, Value>,
+    expected: &Map<String, Value>,
+) -> Option<(String, String, String)> {
+    let value = |of: &Map<String, Value>| of.get(name).cloned().unwrap_or_default();
+    let shown = |of: &Map<String, Value>| of.get(name).map_or_else(|| "missing".to_owned(), shown);
+    (value(found) != value(expected)).then(|| (setting_name(name), shown(found), shown(expected)))
 }
 
 fn difference_at(place: &str, found: &Value, expected: &Value) -> Option<(String, String, String)> {
@@ -115,12 +133,8 @@ fn difference_at(place: &str, found: &Value, expected: &Value) -> Option<(String
     if let (Value::Object(found), Value::Object(expected)) = (found, expected)
         && place.is_empty()
     {
-        // Settings that are not set can be absent.
-        let value = |of: &Map<String, Value>, name: &str| of.get(name).cloned().unwrap_or_default();
-        let names = expected.keys().chain(found.keys());
-        let name = names.into_iter().find(|name| value(found, name) != value(expected, name))?;
-        let shown = |of: &Map<String, Value>| of.get(name).map_or_else(|| "missing".to_owned(), shown);
-        return Some((setting_name(name), shown(found), shown(expected)));
+        let mut names = expected.keys().chain(found.keys());
+        return names.find_map(|name| difference_of_member(name, found, expected));
     }
     Some((setting_name(place), shown(found), shown(expected)))
 }
@@ -176,6 +190,14 @@ mod tests {
         assert_eq!(
             differs(json!({"seed": 1, "threshold": "f1"}), json!({"seed": 1})),
             "--threshold f1 missing"
+        );
+        assert_eq!(
+            differs(json!({"seed": 1, "sample": "0.25"}), json!({"seed": 1, "sample": "0.5"})),
+            "--sample 0.25 0.5"
+        );
+        assert_eq!(
+            differs(json!({"batch_rows": 16, "sample": "0.25"}), json!({"batch_rows": 64})),
+            "--sample 0.25 missing"
         );
         let probability = |value: f64| json!({"threshold": {"probability": value}});
         assert_eq!(differs(probability(0.3), probability(0.4)), "--threshold 0.3 0.4");

@@ -70,7 +70,7 @@ fn check_validation(fit: &Fit) -> Result<()> {
 /// The settings that are searched: those that were not passed.
 fn dimensions(fit: &Fit, passed: &Passed) -> Result<Vec<Dimension>> {
     let path = places::dataset(&fit.dataset, &fit.training.storage.options())?;
-    let n_rows = DatasetReader::open(&path)?.n_rows();
+    let n_rows = (DatasetReader::open(&path)?.n_rows() as f64 * fit.sample.share()) as u64;
     let Defaults {
         embedding,
         hidden,
