@@ -6,10 +6,10 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The tables are larger than the address space.
-    #[error("no memory for the vectors of {n_words} words with {dim} dimensions; lower --dim or --words-max")]
+    #[error("no memory for {n_rows} vectors of {dim} dimensions; lower --dim, --words-max or --buckets")]
     Memory {
-        /// Number of words.
-        n_words: usize,
+        /// Number of vectors.
+        n_rows: usize,
         /// Dimension.
         dim: usize,
         /// Cause.

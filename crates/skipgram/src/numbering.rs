@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::characters::Subwords;
 use crate::distribution::Distribution;
 use crate::sentences::Sentences;
 use crate::training::{Training, Work};
@@ -20,14 +21,20 @@ const TOKENS_MAX: u64 = 1 << 24;
 pub struct Growing {
     vocabulary: Vocabulary,
     distribution: Arc<Distribution>,
+    /// The character n-grams of the words that occurred at least as often as the minimum count.
+    subwords: Option<Arc<Subwords>>,
     /// Number of tokens at which the distribution is computed anew.
     rebuilt_at: u64,
+    /// Reused for the rows of a word.
+    rows: Vec<u32>,
 }
 
 impl Growing {
-    /// Continues with a vocabulary.
-    pub fn new(vocabulary: Vocabulary) -> Self {
-        Self { vocabulary, distribution: Arc::new(Distribution::new(&[], 1, 1.0, 0.0)), rebuilt_at: 0 }
+    /// Continues with the vocabulary of a training.
+    pub fn new(vocabulary: Vocabulary, training: &Training) -> Self {
+        let subwords = training.subwords(&vocabulary).map(Arc::new);
+        let distribution = Arc::new(Distribution::new(&[], 1, 1.0, 0.0));
+        Self { vocabulary, distribution, subwords, rebuilt_at: 0, rows: Vec::new() }
     }
 
     /// Counts and numbers the words of cleaned lines, and draws the vectors of new words. A word that occurred less than the
@@ -42,15 +49,20 @@ impl Growing {
             sentence.clear();
             for word in words_of(line) {
                 n_tokens += 1;
-                let number = match self.vocabulary.count(word) {
-                    Counted::Known(number) => number,
-                    Counted::New(number) | Counted::Replaced(number) => {
-                        training.draw(number);
-                        number
-                    }
+                let (number, is_new) = match self.vocabulary.count(word) {
+                    Counted::Known(number) => (number, false),
+                    Counted::New(number) | Counted::Replaced(number) => (number, true),
                     Counted::Rare => continue,
                 };
-                if self.vocabulary.count_of(number) >= settings.min_count {
+                let count = self.vocabulary.count_of(number);
+                if is_new {
+                    training.draw(number);
+                }
+                // Rare words have no n-grams, so that they use no rows.
+                if is_new || count == settings.min_count {
+                    self.list_characters(number, word, count >= settings.min_count, training);
+                }
+                if count >= settings.min_count {
                     sentence.push(number);
                 }
             }
@@ -64,8 +76,18 @@ impl Growing {
             self.distribution = Arc::new(distribution);
             self.rebuilt_at = n_tokens + (n_tokens / GROWTH).clamp(TOKENS_MIN, TOKENS_MAX);
         }
-        let distribution = Arc::clone(&self.distribution);
-        Work { sentences: Arc::new(sentences), distribution, number }
+        let (distribution, subwords) = (Arc::clone(&self.distribution), self.subwords.clone());
+        Work { sentences: Arc::new(sentences), distribution, subwords, number }
+    }
+
+    /// Lists and draws the character n-grams of a word, or none.
+    fn list_characters(&mut self, number: u32, word: &[u8], has_some: bool, training: &Training) {
+        let Some(subwords) = &mut self.subwords else { return };
+        self.rows.clear();
+        if has_some {
+            training.draw_characters(word, &mut self.rows);
+        }
+        Arc::make_mut(subwords).set(number, &self.rows);
     }
 
     /// The vocabulary.
@@ -119,7 +141,7 @@ mod tests {
     fn a_word_is_part_of_sentences_from_its_minimum_count_on() {
         let settings = Settings { dim: 4, min_count: 2, ..Settings::default() };
         let training = Training::new(settings, 10).unwrap();
-        let mut growing = Growing::new(Vocabulary::new(10));
+        let mut growing = Growing::new(Vocabulary::new(10), &training);
         let work = growing.work(&training, b"a b a\n\nb  c a\n");
         let found: Vec<&[u32]> = work.sentences.iter().collect();
         assert_eq!(found, [&[0][..], &[1, 0]]);

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::characters::Characters;
+
 /// Settings that affect the vectors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,6 +24,9 @@ pub struct Settings {
     pub power: f64,
     /// Seed of all random numbers.
     pub seed: u64,
+    /// Character n-grams.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub characters: Option<Characters>,
 }
 
 impl Default for Settings {
@@ -36,6 +41,7 @@ impl Default for Settings {
             sample: 1e-3,
             power: 0.75,
             seed: 1,
+            characters: None,
         }
     }
 }

@@ -3,12 +3,14 @@
 //! Numbers are little-endian:
 //!
 //! ```text
-//! "skipgrm1"                                    8 bytes
+//! "skipgrm2"                                    8 bytes
 //! tokens trained, tokens counted, evicted words u64 each
 //! dimension, words                              u32 each
 //! per word: length u32, bytes, count u64
 //! whether there is a sketch                     u8, then its counters, u32 each
 //! per word: input vector, then output vector    dim × f32 each
+//! buckets of character n-grams and rows of them u32 each, 0 without them
+//! per row: bucket u32, then the row             dim × f32
 //! length of the caller's bytes                  u32, then the bytes
 //! digest of all bytes above                     u64, XXH3
 //! ```
@@ -18,12 +20,13 @@ use std::io::{self, Read, Write};
 use vectors::Digested;
 
 use crate::error::{Error, Result};
-use crate::training::Training;
+use crate::training::{Buckets, Training};
 use crate::vocabulary::Vocabulary;
 
-const MARK: &[u8; 8] = b"skipgrm1";
+const MARK: &[u8; 8] = b"skipgrm2";
 /// Longer words or places are damage.
 const BYTES_MAX: usize = 1 << 28;
+const DAMAGED: &str = "the file is damaged; use an older checkpoint or start again";
 
 impl Training {
     /// Writes the training with its vocabulary, and with bytes of the caller: the place in the input. Buffer the output.
@@ -56,6 +59,17 @@ impl Training {
         for word in 0..vocabulary.n_words() as u32 {
             output.write_row(self.input(), word)?;
             output.write_row(self.output(), word)?;
+        }
+        let used = self.buckets().map(Buckets::used).unwrap_or_default();
+        let n_buckets = self.settings().characters.map_or(0, |characters| characters.buckets);
+        for n in [n_buckets, used.len() as u32] {
+            output.write_all(&n.to_le_bytes())?;
+        }
+        if let Some(buckets) = self.buckets() {
+            for (row, bucket) in (0..).zip(used) {
+                output.write_all(&bucket.to_le_bytes())?;
+                output.write_row(&buckets.rows, row)?;
+            }
         }
         output.write_all(&(place.len() as u32).to_le_bytes())?;
         output.write_all(place)?;
@@ -99,9 +113,22 @@ impl Training {
             input.read_row(self.input(), word)?;
             input.read_row(self.output(), word)?;
         }
+        let [n_buckets, n_used] = [input.u32()?, input.u32()?];
+        if n_buckets != self.settings().characters.map_or(0, |characters| characters.buckets) {
+            return Err(io::Error::other("it has other character n-grams; pass the flags of its training"));
+        }
+        if let Some(buckets) = self.buckets() {
+            for _ in 0..n_used {
+                let bucket = input.u32()?;
+                if bucket >= n_buckets || buckets.row(bucket).is_some() {
+                    return Err(io::Error::other(DAMAGED));
+                }
+                input.read_row(&buckets.rows, buckets.begin(bucket))?;
+            }
+        }
         let place = input.sized()?;
         if !input.is_whole()? {
-            return Err(io::Error::other("the file is damaged; use an older checkpoint or start again"));
+            return Err(io::Error::other(DAMAGED));
         }
         self.set_n_tokens(n_tokens);
         Ok((vocabulary, place))
@@ -127,7 +154,7 @@ impl<S: Read> Numbers for Digested<S> {
     fn sized(&mut self) -> io::Result<Vec<u8>> {
         let n = self.u32()? as usize;
         if n > BYTES_MAX {
-            return Err(io::Error::other("the file is damaged; use an older checkpoint or start again"));
+            return Err(io::Error::other(DAMAGED));
         }
         let mut bytes = vec![0; n];
         self.read_exact(&mut bytes)?;

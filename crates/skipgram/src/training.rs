@@ -1,28 +1,24 @@
-//! Trains vectors on sentences, with threads that share the tables without locks.
+//! The vectors of a training, which threads share without locks.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use random::Random;
 use vectors::{Processor, Table};
 
+use crate::characters::{Characters, Subwords};
 use crate::distribution::Distribution;
 use crate::error::{Error, Result};
-use crate::kernel::{self, Errors, TARGETS, Targets, WORDS_MAX};
 use crate::sentences::Sentences;
 use crate::settings::{Decay, Settings};
+use crate::vocabulary::Vocabulary;
+use crate::windows;
+use crate::worker::Worker;
 
 /// Purposes of random numbers.
-const SENTENCES: u64 = 0x736b_6970_0001;
 const WEIGHTS: u64 = 0x736b_6970_0002;
-/// The learning rate is computed anew after this number of tokens of a thread.
-const TOKENS_PER_RATE: u64 = 2000;
-/// The loss of one of this number of positions is computed.
-const LOSS_EVERY: u64 = 61;
-/// Number of draws in which a negative sample must differ from the other targets. Otherwise there is one less: there are
-/// hardly any other words.
-const DRAWS_MAX: usize = 8;
+const BUCKETS: u64 = 0x736b_6970_0004;
 
 /// Sentences that are to be trained on.
 #[derive(Clone, Debug)]
@@ -31,6 +27,8 @@ pub struct Work {
     pub sentences: Arc<Sentences>,
     /// The distribution of negative samples.
     pub distribution: Arc<Distribution>,
+    /// The character n-grams of the words, if the training has some.
+    pub subwords: Option<Arc<Subwords>>,
     /// Determines the random numbers, together with the seed: a different number for each work of a training.
     pub number: u64,
 }
@@ -39,10 +37,56 @@ pub struct Work {
 #[derive(Debug)]
 pub struct Training {
     settings: Settings,
-    processor: Processor,
+    pub(crate) processor: Processor,
     input: Table,
     output: Table,
+    /// The rows of character n-grams, if the training has some.
+    buckets: Option<Buckets>,
     n_tokens: AtomicU64,
+    /// Number of positions whose loss was computed since it was last taken, and its sum.
+    recent: Mutex<(u64, f64)>,
+}
+
+/// The rows of character n-grams. A bucket has a row from its first use on, and rows are in the order of first uses, so
+/// that those of frequent words are close together and buckets without n-grams use no memory.
+#[derive(Debug)]
+pub(crate) struct Buckets {
+    characters: Characters,
+    pub rows: Table,
+    /// Per bucket: 0, or the number of its row plus 1. Only one thread at a time changes it.
+    numbers: Vec<AtomicU32>,
+    n_used: AtomicU32,
+}
+
+impl Buckets {
+    fn new(settings: &Settings, characters: Characters) -> Result<Self> {
+        let n_buckets = characters.buckets as usize;
+        let numbers = (0..n_buckets).map(|_| AtomicU32::new(0)).collect();
+        Ok(Self { characters, rows: new_table(settings, n_buckets, 1)?, numbers, n_used: AtomicU32::new(0) })
+    }
+
+    /// The row of a bucket, if it has one.
+    pub fn row(&self, bucket: u32) -> Option<u32> {
+        self.numbers[bucket as usize].load(Relaxed).checked_sub(1)
+    }
+
+    /// Gives a bucket the next row.
+    pub fn begin(&self, bucket: u32) -> u32 {
+        let row = self.n_used.fetch_add(1, Relaxed);
+        self.numbers[bucket as usize].store(row + 1, Relaxed);
+        row
+    }
+
+    /// The bucket of each row.
+    pub fn used(&self) -> Vec<u32> {
+        let mut used = vec![0; self.n_used.load(Relaxed) as usize];
+        for (bucket, number) in (0..).zip(&self.numbers) {
+            if let Some(row) = number.load(Relaxed).checked_sub(1) {
+                used[row as usize] = bucket;
+            }
+        }
+        used
+    }
 }
 
 /// What some work has brought.
@@ -53,7 +97,7 @@ pub struct Done {
     /// Number of pairs of a word and the word at a position.
     pub n_pairs: u64,
     /// Number of positions whose loss was computed, and its sum.
-    loss: (u64, f64),
+    pub(crate) loss: (u64, f64),
 }
 
 impl Done {
@@ -76,38 +120,174 @@ impl Training {
     /// # Errors
     /// If the system has no address space of this size.
     pub fn new(settings: Settings, n_words: usize) -> Result<Self> {
-        let table = || {
-            Table::new(n_words, settings.dim, 1).map_err(|source| Error::Memory {
-                n_words,
-                dim: settings.dim,
-                source,
-            })
-        };
-        let (input, output) = (table()?, table()?);
-        Ok(Self { settings, processor: Processor::best(), input, output, n_tokens: AtomicU64::new(0) })
+        let table = |n_rows| new_table(&settings, n_rows, 1);
+        let (input, output) = (table(n_words)?, table(n_words)?);
+        let buckets =
+            settings.characters.map(|characters| Buckets::new(&settings, characters)).transpose()?;
+        Ok(Self {
+            settings,
+            processor: Processor::best(),
+            input,
+            output,
+            buckets,
+            n_tokens: AtomicU64::new(0),
+            recent: Mutex::default(),
+        })
     }
 
     /// Draws the first input vector of a word, uniform from -1/(2 dim) to 1/(2 dim), and clears its output vector.
     pub fn draw(&self, word: u32) {
+        self.draw_row(&self.input, word, WEIGHTS);
+        self.output.write(word, 0, &vec![0.0; self.settings.dim]);
+    }
+
+    /// Replaces the content of `rows` with the rows of the character n-grams of a word. New ones are drawn in the same way.
+    /// Call it by one thread at a time.
+    pub fn draw_characters(&self, word: &[u8], rows: &mut Vec<u32>) {
+        self.each_bucket(word, rows, |buckets, bucket| {
+            Some(buckets.row(bucket).unwrap_or_else(|| {
+                let row = buckets.begin(bucket);
+                self.draw_row(&buckets.rows, row, BUCKETS);
+                row
+            }))
+        });
+    }
+
+    /// Replaces the content of `rows` with the rows of those character n-grams of a word that have one.
+    pub fn characters_of(&self, word: &[u8], rows: &mut Vec<u32>) {
+        self.each_bucket(word, rows, Buckets::row);
+    }
+
+    fn each_bucket(&self, word: &[u8], rows: &mut Vec<u32>, row: impl Fn(&Buckets, u32) -> Option<u32>) {
+        rows.clear();
+        if let Some(buckets) = &self.buckets {
+            buckets.characters.buckets_of(word, rows);
+            rows.retain_mut(|number| {
+                let found = row(buckets, *number);
+                *number = found.unwrap_or_default();
+                found.is_some()
+            });
+        }
+    }
+
+    /// The rows of the character n-grams of all words of a vocabulary that occur often enough; `None` if the training has
+    /// no character n-grams.
+    pub fn subwords(&self, vocabulary: &Vocabulary) -> Option<Subwords> {
+        self.buckets.as_ref()?;
+        let (mut subwords, mut rows) = (Subwords::default(), Vec::new());
+        for (number, (word, count)) in (0..).zip(vocabulary.iter()) {
+            rows.clear();
+            if count >= self.settings.min_count {
+                self.draw_characters(word, &mut rows);
+            }
+            subwords.set(number, &rows);
+        }
+        Some(subwords)
+    }
+
+    fn draw_row(&self, table: &Table, row: u32, purpose: u64) {
         let dim = self.settings.dim;
-        let mut random = Random::of(&[WEIGHTS, self.settings.seed, u64::from(word)]);
+        let mut random = Random::of(&[purpose, self.settings.seed, u64::from(row)]);
         let values: Vec<f32> = (0..dim).map(|_| (random.uniform() - 0.5) / dim as f32).collect();
-        self.input.write(word, 0, &values);
-        self.output.write(word, 0, &vec![0.0; dim]);
+        table.write(row, 0, &values);
+    }
+
+    /// Writes the vector of a word: its input vector or, with the rows of its character n-grams, the mean of all.
+    pub fn read_vector(&self, word: u32, rows: &[u32], vector: &mut [f32]) {
+        self.input.read(word, 0, vector);
+        let Some(buckets) = &self.buckets else { return };
+        let mut row = vec![0.0; vector.len()];
+        for &number in rows {
+            buckets.rows.read(number, 0, &mut row);
+            vector.iter_mut().zip(&row).for_each(|(sum, value)| *sum += value);
+        }
+        let share = (1.0 / (rows.len() + 1) as f64) as f32;
+        vector.iter_mut().for_each(|value| *value *= share);
+    }
+
+    /// The vector of a word of a vocabulary that occurs often enough; of another word the mean of the rows of its character
+    /// n-grams, if it has some.
+    pub fn vector_of(&self, vocabulary: &Vocabulary, word: &[u8]) -> Option<Vec<f32>> {
+        let (mut rows, mut vector) = (Vec::new(), vec![0.0; self.settings.dim]);
+        if let Some(number) = vocabulary.find(word)
+            && vocabulary.count_of(number) >= self.settings.min_count
+        {
+            self.characters_of(word, &mut rows);
+            self.read_vector(number, &rows, &mut vector);
+            return Some(vector);
+        }
+        self.buckets.as_ref()?.characters.buckets_of(word, &mut rows);
+        let share = (1.0 / rows.len() as f64) as f32;
+        let mut row = vector.clone();
+        for &bucket in &rows {
+            self.read_bucket(bucket, &mut row);
+            vector.iter_mut().zip(&row).for_each(|(sum, value)| *sum += value * share);
+        }
+        (!rows.is_empty()).then_some(vector)
+    }
+
+    /// Writes the row of a bucket of character n-grams; zeros if no word has used it.
+    pub fn read_bucket(&self, bucket: u32, vector: &mut [f32]) {
+        match self.buckets.as_ref().and_then(|buckets| Some((&buckets.rows, buckets.row(bucket)?))) {
+            Some((rows, row)) => rows.read(row, 0, vector),
+            None => vector.fill(0.0),
+        }
     }
 
     /// Trains on work until there is no more. `next` is called by `threads` threads.
-    pub fn run(&self, threads: usize, decay: Decay, next: &(impl Fn() -> Option<Work> + Sync)) -> Done {
-        let run = || Worker::new(self, decay).run(next);
+    ///
+    /// # Errors
+    /// If the system has no memory for the threads.
+    pub fn run(
+        &self,
+        threads: usize,
+        decay: Decay,
+        next: &(impl Fn() -> Option<Work> + Sync),
+    ) -> Result<Done> {
+        let workers: Result<Vec<Worker<'_>>> = (0..threads).map(|_| Worker::new(self, decay)).collect();
         let mut sum = Done::default();
         thread::scope(|scope| {
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(run)).collect();
-            sum.add(&run());
-            for other in others {
-                sum.add(&other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            let threads: Vec<_> =
+                workers?.into_iter().map(|worker| scope.spawn(|| worker.run(next))).collect();
+            for thread in threads {
+                sum.add(&thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             }
-        });
-        sum
+            Ok(sum)
+        })
+    }
+
+    /// A table of vectors of the dimension of the training.
+    pub(crate) fn table(&self, n_rows: usize, parts: usize) -> Result<Table> {
+        new_table(&self.settings, n_rows, parts)
+    }
+
+    /// The rows of character n-grams, if the training has some.
+    pub(crate) fn buckets(&self) -> Option<&Buckets> {
+        self.buckets.as_ref()
+    }
+
+    /// Loads the rows of a word into the caches.
+    #[inline]
+    pub(crate) fn prefetch(&self, word: u32, characters: &[u32]) {
+        let Some(buckets) = &self.buckets else { return };
+        self.input.prefetch(word);
+        characters.iter().for_each(|&row| buckets.rows.prefetch(row));
+    }
+
+    /// Writes the mean of the rows of a word into both parts of a slot.
+    #[inline]
+    pub(crate) fn mean_into(&self, word: u32, characters: &[u32], means: &Table, slot: u32) {
+        let Some(buckets) = &self.buckets else { return };
+        let (own, mean, first) = (self.input.row(word, 0), means.row(slot, 0), means.row(slot, 1));
+        windows::mean_on(self.processor, own, &buckets.rows, characters, mean, first);
+    }
+
+    /// Adds the change of the mean in a slot to each row of its word.
+    #[inline]
+    pub(crate) fn add_change(&self, word: u32, characters: &[u32], means: &Table, slot: u32) {
+        let Some(buckets) = &self.buckets else { return };
+        let (own, mean, first) = (self.input.row(word, 0), means.row(slot, 0), means.row(slot, 1));
+        windows::add_change_on(self.processor, own, &buckets.rows, characters, mean, first);
     }
 
     /// The settings.
@@ -120,11 +300,27 @@ impl Training {
         self.n_tokens.load(Relaxed)
     }
 
+    /// The mean loss of a pair since the last call, as [`Done::loss`].
+    pub fn take_loss(&self) -> Option<f64> {
+        let (n, sum) = std::mem::take(&mut *self.recent.lock().unwrap_or_else(PoisonError::into_inner));
+        (n > 0).then(|| sum / n as f64)
+    }
+
+    pub(crate) fn add_loss(&self, n: u64, sum: f64) {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        *recent = (recent.0 + n, recent.1 + sum);
+    }
+
+    /// Counts tokens. Returns the number of tokens so far.
+    pub(crate) fn add_tokens(&self, n: u64) -> u64 {
+        self.n_tokens.fetch_add(n, Relaxed) + n
+    }
+
     pub(crate) fn set_n_tokens(&mut self, n_tokens: u64) {
         *self.n_tokens.get_mut() = n_tokens;
     }
 
-    /// The input vectors, which are the result.
+    /// The input vectors, which are the result if there are no character n-grams.
     pub fn input(&self) -> &Table {
         &self.input
     }
@@ -135,145 +331,7 @@ impl Training {
     }
 }
 
-/// A thread of a training.
-struct Worker<'a> {
-    training: &'a Training,
-    decay: Decay,
-    rate: f32,
-    done: Done,
-    /// Tokens that are not yet in the number of all tokens.
-    n_uncounted: u64,
-    /// The words of a sentence that are kept.
-    kept: Vec<u32>,
-    samples: Vec<u32>,
-    next_samples: Vec<u32>,
-    errors: Errors,
-}
-
-impl<'a> Worker<'a> {
-    fn new(training: &'a Training, decay: Decay) -> Self {
-        Self {
-            training,
-            decay,
-            rate: decay.rate(training.settings.rate, training.n_tokens()),
-            done: Done::default(),
-            n_uncounted: 0,
-            kept: Vec::new(),
-            samples: Vec::new(),
-            next_samples: Vec::new(),
-            errors: [0.0; TARGETS * WORDS_MAX],
-        }
-    }
-
-    fn run(mut self, next: &impl Fn() -> Option<Work>) -> Done {
-        while let Some(work) = next() {
-            self.train(&work);
-        }
-        self.count(0);
-        self.done
-    }
-
-    fn train(&mut self, work: &Work) {
-        let Work { sentences, distribution, number } = work;
-        // So that the rates do not depend on where a training was interrupted.
-        self.count(0);
-        self.done.n_tokens += sentences.n_tokens();
-        // Tokens that are not in the vocabulary are counted with the words of the same work.
-        let tokens_per_word = sentences.n_tokens() as f64 / sentences.n_words().max(1) as f64;
-        let mut n_counted = 0;
-        if !distribution.is_empty() {
-            let mut random = Random::of(&[SENTENCES, self.training.settings.seed, *number]);
-            let mut n_words = 0;
-            for sentence in sentences.iter() {
-                self.sentence(sentence, distribution, &mut random);
-                n_words += sentence.len();
-                let n_tokens = (n_words as f64 * tokens_per_word) as u64;
-                if n_tokens - n_counted >= TOKENS_PER_RATE {
-                    self.count(n_tokens - n_counted);
-                    n_counted = n_tokens;
-                }
-            }
-        }
-        self.n_uncounted += sentences.n_tokens().saturating_sub(n_counted);
-    }
-
-    /// Adds tokens to those of all threads, and computes the learning rate.
-    fn count(&mut self, n_tokens: u64) {
-        let n = n_tokens + std::mem::take(&mut self.n_uncounted);
-        let n_done = self.training.n_tokens.fetch_add(n, Relaxed) + n;
-        self.rate = self.decay.rate(self.training.settings.rate, n_done);
-    }
-
-    fn sentence(&mut self, sentence: &[u32], distribution: &Distribution, random: &mut Random) {
-        let mut kept = std::mem::take(&mut self.kept);
-        kept.clear();
-        kept.extend(sentence.iter().filter(|&&word| distribution.keeps(word, random.bits() as u32)));
-        if kept.len() > 1 {
-            self.draw_samples(kept[0], distribution, random);
-            for at in 0..kept.len() {
-                std::mem::swap(&mut self.samples, &mut self.next_samples);
-                if let Some(&next) = kept.get(at + 1) {
-                    self.draw_samples(next, distribution, random);
-                }
-                let distance = 1 + random.below(u64::from(self.training.settings.window)) as usize;
-                let (from, to) = (at.saturating_sub(distance), (at + distance + 1).min(kept.len()));
-                self.position(&kept[from..at], kept[at], &kept[at + 1..to]);
-            }
-        }
-        self.kept = kept;
-    }
-
-    /// Draws the negative samples of a word, and loads their vectors into the caches.
-    #[inline]
-    fn draw_samples(&mut self, word: u32, distribution: &Distribution, random: &mut Random) {
-        self.next_samples.clear();
-        for _ in 0..self.training.settings.negatives {
-            for _ in 0..DRAWS_MAX {
-                let sample = distribution.draw(random);
-                if sample != word && !self.next_samples.contains(&sample) {
-                    self.training.output.prefetch(sample);
-                    self.next_samples.push(sample);
-                    break;
-                }
-            }
-        }
-    }
-
-    /// Trains the words before and after a position.
-    fn position(&mut self, before: &[u32], word: u32, after: &[u32]) {
-        let mut words = [0; WORDS_MAX];
-        let n_words = before.len() + after.len();
-        for together in (0..n_words).step_by(WORDS_MAX) {
-            let n = (n_words - together).min(WORDS_MAX);
-            let all = before.iter().chain(after).skip(together);
-            words.iter_mut().zip(all).for_each(|(to, &word)| *to = word);
-            self.step(&words[..n], word);
-        }
-    }
-
-    fn step(&mut self, words: &[u32], word: u32) {
-        let Training { input, output, processor, .. } = self.training;
-        self.done.n_pairs += words.len() as u64;
-        let is_sampled = self.done.n_pairs % LOSS_EVERY < words.len() as u64;
-        let mut has_word = true;
-        let mut rest = &self.samples[..];
-        let mut loss = 0.0;
-        // The first targets include the word; samples that do not fit beside it take further steps.
-        while has_word || !rest.is_empty() {
-            let n_before = usize::from(has_word);
-            let n = (n_before + rest.len()).min(TARGETS);
-            let first = if has_word { word } else { rest[0] };
-            let mut targets = Targets { rows: [first; TARGETS], n, has_word };
-            targets.rows[n_before..n].copy_from_slice(&rest[..n - n_before]);
-            rest = &rest[n - n_before..];
-            kernel::step_on(*processor, input, output, words, &targets, self.rate, &mut self.errors);
-            if is_sampled {
-                loss += kernel::loss(&self.errors, words.len(), &targets, self.rate);
-            }
-            has_word = false;
-        }
-        if is_sampled {
-            self.done.loss = (self.done.loss.0 + 1, self.done.loss.1 + f64::from(loss));
-        }
-    }
+fn new_table(settings: &Settings, n_rows: usize, parts: usize) -> Result<Table> {
+    let dim = settings.dim;
+    Table::new(n_rows, dim, parts).map_err(|source| Error::Memory { n_rows, dim, source })
 }
