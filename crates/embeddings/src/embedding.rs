@@ -152,7 +152,7 @@ fn scale(vector: &mut [f32], n_rows: usize) {
     vector.iter_mut().for_each(|value| *value *= share);
 }
 
-/// Bytes that are not UTF-8 have no lower case.
-fn lower_case(word: &[u8]) -> Vec<u8> {
+/// A word in lower case. Bytes that are not UTF-8 have none.
+pub fn lower_case(word: &[u8]) -> Vec<u8> {
     std::str::from_utf8(word).map_or_else(|_| word.to_vec(), |word| word.to_lowercase().into_bytes())
 }

@@ -23,5 +23,5 @@ pub mod similarity;
 mod tests;
 mod units;
 
-pub use embedding::{CharacterNgrams, Embedding};
+pub use embedding::{CharacterNgrams, Embedding, lower_case};
 pub use error::{Error, Result};

@@ -4,10 +4,11 @@ use nalgebra::DMatrix;
 
 use crate::embedding::Embedding;
 
-/// The two principal components of the `n` most frequent words, in the order of [`frequent`]. Without counts these are
-/// the first words. Of each component, the largest weight is positive, so that the map does not depend on signs.
-pub fn pca2(embedding: &Embedding, n: usize) -> Vec<[f32; 2]> {
-    let words = frequent(embedding, n);
+/// The two principal components of these words, in their order. Of each component, the largest weight is positive, so that the map does not depend on signs.
+pub fn pca2(embedding: &Embedding, words: &[u32]) -> Vec<[f32; 2]> {
+    if words.is_empty() {
+        return Vec::new();
+    }
     let dim = embedding.dim;
     let mut vectors =
         DMatrix::from_fn(dim, words.len(), |at, word| f64::from(embedding.vector(words[word])[at]));
@@ -49,7 +50,7 @@ mod tests {
         // The first axis varies most, then the third.
         let vectors = vec![5.0, 1.0, 0.0, -5.0, 1.0, 0.0, 0.0, 1.0, 2.0, 0.0, 1.0, -2.0];
         let embedding = Embedding::new(names(&["a", "b", "c", "d"]), None, 3, vectors);
-        let found = pca2(&embedding, 9);
+        let found = pca2(&embedding, &[0, 1, 2, 3]);
         let expected = [[5.0, 0.0], [-5.0, 0.0], [0.0, 2.0], [0.0, -2.0]];
         for (found, expected) in found.iter().zip(expected) {
             assert!((0..2).all(|at| (found[at] - expected[at]).abs() < 1e-6), "{found:?} {expected:?}");
@@ -57,10 +58,11 @@ mod tests {
     }
 
     #[test]
-    fn the_most_frequent_words_are_mapped() {
+    fn frequent_words_are_mapped() {
         let embedding = Embedding::new(names(&["a", "b", "c"]), Some(vec![1, 5, 5]), 1, vec![1.0, 2.0, 4.0]);
         assert_eq!(frequent(&embedding, 2), [1, 2]);
-        assert_eq!(pca2(&embedding, 2), [[-1.0, 0.0], [1.0, 0.0]]);
-        assert_eq!(pca2(&random(30, 5, 1), 10).len(), 10);
+        assert_eq!(pca2(&embedding, &[1, 2]), [[-1.0, 0.0], [1.0, 0.0]]);
+        assert_eq!(pca2(&random(30, 5, 1), &[3, 9, 27]).len(), 3);
+        assert!(pca2(&random(30, 5, 1), &[]).is_empty());
     }
 }

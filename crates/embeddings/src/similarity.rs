@@ -7,6 +7,7 @@
 //!
 //! Each line has two words and a score, separated by white space. Words are looked up as they are, then in lower case.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use durable::folder::read_bounded;
@@ -31,13 +32,49 @@ pub struct Similarity {
     pub found: usize,
 }
 
+/// The pairs of a file.
+#[derive(Clone, Debug)]
+pub struct Pairs {
+    file: String,
+    pairs: Vec<([Vec<u8>; 2], f64)>,
+}
+
+impl Pairs {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If a line is not a pair with a score.
+    pub fn read(path: &Path) -> Result<Self> {
+        Ok(Self {
+            file: path.display().to_string(),
+            pairs: parse(path, &read_bounded(path, FILE_BYTES_MAX)?)?,
+        })
+    }
+
+    /// Compares the cosines of the vectors that `find` returns with the scores.
+    pub fn compare<'a>(&self, find: impl Fn(&[u8]) -> Option<Cow<'a, [f32]>>) -> Similarity {
+        let (mut cosines, mut scores) = (Vec::new(), Vec::new());
+        for ([first, second], score) in &self.pairs {
+            if let (Some(first), Some(second)) = (find(first), find(second)) {
+                cosines.push(cosine(&first, &second));
+                scores.push(*score);
+            }
+        }
+        let spearman = spearman(&cosines, &scores);
+        Similarity { file: self.file.clone(), spearman, pairs: self.pairs.len(), found: scores.len() }
+    }
+}
+
 /// Compares the cosines of an embedding with the scores of a file.
 ///
 /// # Errors
 /// If a line is not a pair with a score.
 pub fn similarity(embedding: &Embedding, path: &Path) -> Result<Similarity> {
-    let bytes = read_bounded(path, FILE_BYTES_MAX)?;
-    let (mut cosines, mut scores, mut pairs) = (Vec::new(), Vec::new(), 0);
+    Ok(Pairs::read(path)?.compare(|word| embedding.find(word)))
+}
+
+fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<([Vec<u8>; 2], f64)>> {
+    let mut pairs = Vec::new();
     for (line, number) in bytes.split(|&byte| byte == b'\n').zip(1..) {
         let fields: Vec<&[u8]> =
             line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty()).collect();
@@ -50,14 +87,9 @@ pub fn similarity(embedding: &Embedding, path: &Path) -> Result<Similarity> {
             let line = line.trim_ascii_end();
             return Err(Error::line(path, number, line, "two words and a score", REMEDY));
         };
-        pairs += 1;
-        if let (Some(first), Some(second)) = (embedding.find(first), embedding.find(second)) {
-            cosines.push(cosine(&first, &second));
-            scores.push(score);
-        }
+        pairs.push(([first.to_vec(), second.to_vec()], score));
     }
-    let spearman = spearman(&cosines, &scores);
-    Ok(Similarity { file: path.display().to_string(), spearman, pairs, found: scores.len() })
+    Ok(pairs)
 }
 
 fn number_of(field: &[u8]) -> Option<f64> {
