@@ -108,6 +108,12 @@ fn scalars(line: &Line) -> Vec<(String, f64)> {
             add("vocabulary/words", *words as f64);
             add("input/skipped_lines", *skipped_lines as f64);
         }
+        Line::Similarity { file, spearman, .. } => {
+            if let Some(spearman) = spearman {
+                let name = file.rsplit('/').next().unwrap_or(file);
+                add(&format!("similarity/{name}"), *spearman);
+            }
+        }
         Line::Steps { loss, rate, gradient_norm, reviews_per_s, waited_share, shares, .. } => {
             add("training/loss", *loss);
             add("training/rate", *rate);

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// Fields of a recipe, by their path, with the flag of each field. A field that no flag sets has a description
 /// instead. A value that is one of several kinds, such as the optimizer, has the name of its kind.
-pub const SETTING_NAMES: [(&str, &str); 83] = [
+pub const SETTING_NAMES: [(&str, &str); 98] = [
     ("dataset", "id digest of the dataset"),
     ("plan", "read in blocks"),
     ("test_fraction", "--test-fraction"),
@@ -27,6 +27,21 @@ pub const SETTING_NAMES: [(&str, &str); 83] = [
     ("family.classifier.linear", "--linear"),
     ("family.next-word.candidates", "--candidates"),
     ("family.ngrams", "--model"),
+    ("family.word-vectors.dim", "--dim"),
+    ("family.word-vectors.window", "--window"),
+    ("family.word-vectors.negatives", "--negatives"),
+    ("family.word-vectors.rate", "--rate"),
+    ("family.word-vectors.min_count", "--min-count"),
+    ("family.word-vectors.sample", "--subsample"),
+    ("family.word-vectors.power", "exponent of the counts of negative samples"),
+    ("family.word-vectors.seed", "--seed"),
+    ("family.word-vectors.characters.min", "--char-ngrams, from"),
+    ("family.word-vectors.characters.max", "--char-ngrams, to"),
+    ("family.word-vectors.characters.buckets", "--buckets"),
+    ("words", "--words"),
+    ("words-max", "--words-max"),
+    ("follow", "--follow"),
+    ("input", "--input"),
     ("ngrams.words", "--words"),
     ("ngrams.words_max", "--words-max"),
     ("ngrams.min_count", "--min-count"),

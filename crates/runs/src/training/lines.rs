@@ -97,6 +97,19 @@ pub enum Line {
         /// Seconds since this process started training.
         elapsed_s: f64,
     },
+    /// Word vectors were compared with a file of word similarity.
+    Similarity {
+        /// Number of tokens since the start of the training.
+        step: u64,
+        /// The file.
+        file: String,
+        /// Spearman's rank correlation; `None` if it is undefined.
+        spearman: Option<f64>,
+        /// Number of pairs.
+        pairs: u64,
+        /// Number of pairs whose words both have a vector.
+        found: u64,
+    },
     /// The test split was evaluated.
     Test {
         /// Number of steps since the start of the training.
@@ -115,6 +128,7 @@ impl Line {
             | Self::Epoch { step, .. }
             | Self::Shares { step, .. }
             | Self::Tokens { step, .. }
+            | Self::Similarity { step, .. }
             | Self::Test { step, .. } => step,
         }
     }

@@ -85,6 +85,11 @@ impl RunSettings {
         self.recipe.pointer("/family/ngrams").is_some()
     }
 
+    /// Whether the model has word vectors and nothing else.
+    pub fn is_of_vectors(&self) -> bool {
+        self.recipe.pointer("/family/word-vectors").is_some()
+    }
+
     /// Whether the model predicts next words. Then no row is right or wrong.
     pub fn is_of_words(&self) -> bool {
         let known = KnownModel::deserialize(&self.recipe);
