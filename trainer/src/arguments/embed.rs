@@ -1,5 +1,7 @@
 //! Flags of `trainer embed`.
 
+use std::path::PathBuf;
+
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use corpus::format::{FieldPaths, Preset};
@@ -7,7 +9,7 @@ use program::location::Location;
 use program::size::parse_memory;
 
 use super::numbers::{at_least, not_negative, positive, share, whole};
-use super::{LineFormat, Storage};
+use super::{CharNgrams, LineFormat, Storage};
 
 /// Flags of a training of word vectors.
 #[derive(Clone, Debug, Args)]
@@ -95,6 +97,17 @@ pub struct Embed {
     /// When it is full, further words are counted approximately, and a frequent one takes the place of a rare one.
     #[arg(long, value_name = "N", default_value = "1000000", value_parser = whole::<usize>(1..=WORDS_MAX), hide_short_help = true, help_heading = "Model")]
     pub words_max: usize,
+    /// Lengths of character n-grams, such as 3-6 [default: none]
+    ///
+    /// The vector of a word is the mean of its own row and the rows of its character n-grams, as in fastText. Words outside of the
+    /// vocabulary have vectors too.
+    #[arg(long, value_name = "MIN-MAX", help_heading = "Model")]
+    pub char_ngrams: Option<CharNgrams>,
+    /// Rows for hashed character n-grams
+    ///
+    /// N-grams share these rows.
+    #[arg(long, value_name = "N", default_value = "2000000", value_parser = whole::<u32>(1..=BUCKETS_MAX), requires = "char_ngrams", hide_short_help = true, help_heading = "Model")]
+    pub buckets: u32,
     /// Number of epochs [default: 5; a stream: 1]
     #[arg(long, alias = "num-epochs", value_name = "N", value_parser = whole::<u32>(1..=100_000), help_heading = "Optimisation")]
     pub epochs: Option<u32>,
@@ -134,6 +147,12 @@ pub struct Embed {
     /// stopped.
     #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = not_negative, hide_short_help = true, help_heading = "Running")]
     pub checkpoint_every: f64,
+    /// Files of word similarity, such as WordSim-353
+    ///
+    /// Lines of two words and a score. Spearman's rank correlation of scores and cosines is logged after each epoch and with each
+    /// checkpoint. The training does not depend on it.
+    #[arg(long, value_name = "FILE", num_args = 1.., hide_short_help = true, help_heading = "Running")]
+    pub similarity: Vec<PathBuf>,
     /// Resume the training in --out
     ///
     /// It continues from its newest checkpoint, or starts again if there is none. Pass the flags and the input of the
@@ -220,6 +239,9 @@ impl From<OutputsName> for spelling::Outputs {
 const DIM_MAX: i64 = 4096;
 /// Maximum of `--words-max`.
 const WORDS_MAX: i64 = 1 << 30;
+
+/// Maximum of `--buckets`.
+const BUCKETS_MAX: i64 = 1 << 30;
 
 /// `--if-slow`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -5,21 +5,24 @@ mod kept;
 mod lines;
 mod out;
 mod progress;
+mod similarity;
 mod spelled;
 mod stream;
 
 use std::thread::available_parallelism;
 use std::time::Instant;
 
+use embeddings::similarity::Similarity;
 use launch::interrupt::Interrupts;
 use report::whole;
 use serde::Serialize;
-use skipgram::{Settings, Training, Vocabulary};
+use skipgram::{Characters, Settings, Training, Vocabulary};
 
 use self::out::Out;
+use self::similarity::Similarities;
 use super::ngrams::is_dataset;
 use super::summary::print;
-use crate::arguments::{Embed, EmbedModel};
+use crate::arguments::{CharNgrams, Embed, EmbedModel};
 use crate::error::{Error, Result};
 use crate::tell::tell;
 
@@ -52,6 +55,9 @@ struct Summary {
     evicted_words: u64,
     /// Mean loss of the last epoch, or of the last seconds of a stream.
     loss: Option<f64>,
+    /// The last comparison with each file of `--similarity`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    similarity: Vec<Similarity>,
     /// Seconds of the whole command, and tokens trained by this process per second of it.
     seconds: f64,
     tokens_per_s: f64,
@@ -88,6 +94,7 @@ struct Trained {
 pub(super) fn embed(arguments: &Embed) -> Result<()> {
     let began = Instant::now();
     check(arguments)?;
+    let mut similarities = Similarities::read(&arguments.similarity)?;
     let mut out = Out::take(arguments)?;
     let recipe = recipe(arguments);
     if out.is_complete(&recipe)? {
@@ -97,9 +104,11 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
     }
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
     let mut trained = match arguments.model {
-        EmbedModel::CharLstm => spelled::train(arguments, &mut out, &interrupts)?,
-        EmbedModel::SkipGram if is_stream(arguments) => stream::train(arguments, &mut out, &interrupts)?,
-        EmbedModel::SkipGram => files::train(arguments, &mut out, &interrupts)?,
+        EmbedModel::CharLstm => spelled::train(arguments, &mut out, &interrupts, &mut similarities)?,
+        EmbedModel::SkipGram if is_stream(arguments) => {
+            stream::train(arguments, &mut out, &interrupts, &mut similarities)?
+        }
+        EmbedModel::SkipGram => files::train(arguments, &mut out, &interrupts, &mut similarities)?,
     };
     out.finish(&mut trained.vectors, &trained.vocabulary, &recipe)?;
     if !trained.vocabulary.is_exact() {
@@ -128,6 +137,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
             skipped_lines: trained.n_skipped,
             evicted_words: trained.vocabulary.n_evicted(),
             loss: trained.loss,
+            similarity: similarities.into_last(),
             seconds,
             tokens_per_s,
         })?;
@@ -200,6 +210,11 @@ fn settings(arguments: &Embed) -> Settings {
         min_count: arguments.min_count,
         sample: arguments.subsample,
         seed: arguments.seed,
+        characters: arguments.char_ngrams.map(|CharNgrams { min, max }| Characters {
+            min: min.into(),
+            max: max.into(),
+            buckets: arguments.buckets,
+        }),
         ..Settings::default()
     }
 }

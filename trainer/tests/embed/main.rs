@@ -1,6 +1,7 @@
 //! Word vectors, as a user trains them: from files, streams, folders that grow and datasets.
 #![allow(clippy::unwrap_used)]
 
+mod characters;
 #[path = "../command/mod.rs"]
 mod command;
 mod resuming;
@@ -191,5 +192,5 @@ fn contradictory_flags_and_useless_inputs_are_refused() {
     refused(&["--dim", "0"], 64, "--dim");
     trained(embed(&input, &out, &["--min-count", "1"]));
     refused(&["--min-count", "1"], 64, "a training");
-    refused(&["--min-count", "2", "--resume"], 78, "min count is 1 in the training and 2 in this command");
+    refused(&["--min-count", "2", "--resume"], 78, "--min-count is 1 in the training and 2 in this command");
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use tests::seeds::{each_seed, seeds};
 
 use super::{embed, sentences, separation};
 
@@ -123,6 +124,41 @@ fn lines_that_a_killed_process_read_after_its_checkpoint_are_reported() {
     let (summary, told) = ended(process, 0);
     assert!(told.contains("500 lines that it read after its last one are lost"), "{told}");
     assert_eq!(summary["lines"], Value::from(4000));
+}
+
+/// The number of lost lines that a resumed process reports; 0 without a report.
+fn lost(told: &str) -> u64 {
+    let line = told.lines().find(|line| line.contains("lines that it read after its last one are lost"));
+    let number = line.and_then(|line| line.rsplit_once(" lines that it read")?.0.rsplit(' ').next());
+    number.map_or(0, |number| number.replace(',', "").parse().unwrap())
+}
+
+#[test]
+fn lines_after_the_checkpoint_of_a_process_killed_at_any_instant_are_lost_and_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    each_seed(&seeds(4, 20), |seed| {
+        let out = folder.path().join(format!("out-{seed}"));
+        let flags = ["--checkpoint-every", "0.03", "--threads", "1"];
+        let (process, mut input) = start(&out, &flags);
+        let mut n_written = 0;
+        for part in 0..1 + seed % 5 {
+            let n = 500 + (seed * 7919 + part * 104_729) % 4000;
+            input.write_all(sentences(n as usize, seed + part).as_bytes()).unwrap();
+            n_written += n;
+            until("the lines are read", || lines_read(&out) == n_written);
+        }
+        // While it trains, writes a checkpoint or waits for lines.
+        thread::sleep(Duration::from_millis(seed * 7919 % 90));
+        kill_process(Pid::from_child(&process), Signal::KILL).unwrap();
+        let _ = process.wait_with_output();
+        drop(input);
+        let (process, mut input) = start(&out, &[&flags[..], &["--resume"]].concat());
+        input.write_all(sentences(1000, seed).as_bytes()).unwrap();
+        drop(input);
+        let (summary, told) = ended(process, 0);
+        let n_kept = summary["lines"].as_u64().unwrap();
+        assert_eq!(n_kept + lost(&told), n_written + 1000, "{told}");
+    });
 }
 
 #[test]

@@ -10,12 +10,13 @@ use launch::interrupt::{Asked, Interrupts};
 use reading::{Place, SequenceOptions, read_sequence};
 use report::whole;
 use serde::{Deserialize, Serialize};
-use skipgram::{Decay, Distribution, Done, Sentences, Training, Vocabulary, Work, count, number};
+use skipgram::{Decay, Distribution, Done, Sentences, Subwords, Training, Vocabulary, Work, count, number};
 
 use super::kept::Kept;
 use super::lines::{Lines, each_row};
 use super::out::{CHUNK_BYTES, Out};
 use super::progress::Progress;
+use super::similarity::Similarities;
 use super::{Trained, Vectors, epochs, recipe, settings, threads};
 use crate::arguments::Embed;
 use crate::commands::ngrams::is_dataset;
@@ -56,7 +57,12 @@ pub(super) fn check_words(arguments: &Embed, input: &Input) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn train(arguments: &Embed, out: &mut Out, interrupts: &Interrupts) -> Result<Trained> {
+pub(super) fn train(
+    arguments: &Embed,
+    out: &mut Out,
+    interrupts: &Interrupts,
+    similarities: &mut Similarities,
+) -> Result<Trained> {
     let input = read(arguments)?;
     check_words(arguments, &input)?;
     let Input { vocabulary, sentences, n_lines } = &input;
@@ -67,7 +73,6 @@ pub(super) fn train(arguments: &Embed, out: &mut Out, interrupts: &Interrupts) -
         whole(vocabulary.n_words() as u64)
     ));
     out.begin(arguments, &recipe(arguments))?;
-    let mut progress = Progress::new(out)?;
     let settings = settings(arguments);
     let distribution = Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample);
     let mut training = Training::new(settings, vocabulary.n_words())?;
@@ -92,11 +97,13 @@ pub(super) fn train(arguments: &Embed, out: &mut Out, interrupts: &Interrupts) -
     let run = Run {
         training: &training,
         sentences,
+        subwords: training.subwords(vocabulary).map(Arc::new),
         distribution: Arc::new(distribution),
         decay: Decay::Linear { n_tokens: vocabulary.n_tokens() * u64::from(epochs) },
         threads: threads(arguments),
         interrupts,
     };
+    let mut progress = Progress::new(out, training.n_tokens())?;
     let (mut n_tokens, mut loss) = (0, None);
     let mut saved_at = Instant::now();
     let mut of_epoch = Done::default();
@@ -111,11 +118,13 @@ pub(super) fn train(arguments: &Embed, out: &mut Out, interrupts: &Interrupts) -
             loss = of_epoch.loss();
             progress.end_epoch(epoch as u32 + 1, epochs, training.n_tokens(), loss);
             of_epoch = Done::default();
+            similarities.compare(training.n_tokens(), vocabulary, |word| training.vector_of(vocabulary, word), &mut progress);
         }
         let is_complete = reached.n_done == reached.n_parts * epochs as usize;
         if asked.is_some() && !is_complete {
             let place = serde_json::to_vec(&reached).map_err(|error| Error::internal(&error))?;
             out.save(&training, vocabulary, &place)?;
+            similarities.compare(training.n_tokens(), vocabulary, |word| training.vector_of(vocabulary, word), &mut progress);
             saved_at = Instant::now();
         }
         if asked == Some(Asked::Stop) && !is_complete {
@@ -133,6 +142,7 @@ pub(super) fn train(arguments: &Embed, out: &mut Out, interrupts: &Interrupts) -
 struct Run<'a> {
     training: &'a Training,
     sentences: &'a Kept,
+    subwords: Option<Arc<Subwords>>,
     distribution: Arc<Distribution>,
     decay: Decay,
     threads: usize,
@@ -163,8 +173,8 @@ impl Run<'_> {
             let at = next.fetch_update(Relaxed, Relaxed, |at| (at < end).then_some(at + 1)).ok()?;
             match self.sentences.get(at % self.sentences.len()) {
                 Ok(sentences) => {
-                    let distribution = Arc::clone(&self.distribution);
-                    Some(Work { sentences, distribution, number: at as u64 })
+                    let (distribution, subwords) = (Arc::clone(&self.distribution), self.subwords.clone());
+                    Some(Work { sentences, distribution, subwords, number: at as u64 })
                 }
                 Err(error) => {
                     locked(&failed).get_or_insert(error);
@@ -177,10 +187,10 @@ impl Run<'_> {
             let trained = scope.spawn(|| self.training.run(self.threads, self.decay, &take));
             while !trained.is_finished() {
                 thread::park_timeout(progress.interval());
-                progress.note(self.training.n_tokens(), None);
+                progress.note(self.training.n_tokens(), || self.training.take_loss(), None);
             }
             trained.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
+        })?;
         if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(error);
         }

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 
-use embeddings::folder::{self, Parts};
+use embeddings::folder::{self, Characters, Parts};
 use ngrams::{Dictionary, Names};
 use runs::checkpoints::number_of;
 use runs::recipe::first_difference;
@@ -128,9 +128,9 @@ impl Out {
         Ok(put_json(&self.out.folder().join(SETTINGS), &settings)?)
     }
 
-    /// The metrics of the training.
-    pub(super) fn log(&self) -> Result<Log> {
-        Log::begin(self.out.folder(), 0, 1, "CPU".to_owned())
+    /// The metrics of the training, from this number of tokens on.
+    pub(super) fn log(&self, n_tokens: u64) -> Result<Log> {
+        Log::begin(self.out.folder(), n_tokens, 1, "CPU".to_owned())
     }
 
     /// The state of the newest checkpoint of a training that is resumed, if there is one.
@@ -250,12 +250,26 @@ fn write_model(path: &Path, training: &Training, vocabulary: &Vocabulary, recipe
     }
     let words: Names = ranked.iter().map(|(word, _)| word).collect();
     let words = Dictionary::new(words, ranked.counts(), Names::default(), Vec::new());
+    let vectors = |word: usize, values: &mut [f32]| {
+        let mut characters = Vec::new();
+        training.characters_of(words.name(word as u32), &mut characters);
+        training.read_vector(rows[word], &characters, values);
+    };
+    let of_rows = |row: usize, values: &mut [f32]| match row.checked_sub(rows.len()) {
+        None => training.input().read(rows[row], 0, values),
+        Some(bucket) => training.read_bucket(bucket as u32, values),
+    };
     let parts = Parts {
         words: &words,
         dim: training.settings().dim,
-        vectors: &|word, values: &mut [f32]| training.input().read(rows[word], 0, values),
+        vectors: &vectors,
         outputs: Some(&|word, values: &mut [f32]| training.output().read(rows[word], 0, values)),
-        characters: None,
+        characters: training.settings().characters.map(|of| Characters {
+            min: of.min as usize,
+            max: of.max as usize,
+            buckets: of.buckets as usize,
+            rows: &of_rows,
+        }),
         generator: None,
         settings: recipe.clone(),
     };

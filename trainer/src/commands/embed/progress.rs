@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use embeddings::similarity::Similarity;
 use report::whole;
 use runs::training::Line;
 
@@ -20,7 +21,9 @@ pub(super) struct Progress {
     log: Log,
     begin: Instant,
     since: Instant,
-    n_tokens: Option<u64>,
+    /// Number of tokens when this process began, and at the last line.
+    n_begun: u64,
+    n_tokens: u64,
 }
 
 /// What is known of a stream at a moment.
@@ -32,9 +35,10 @@ pub(super) struct Counts {
 }
 
 impl Progress {
-    pub(super) fn new(out: &Out) -> Result<Self> {
+    /// Begins the log of a process, at this number of tokens.
+    pub(super) fn new(out: &Out, n_tokens: u64) -> Result<Self> {
         let now = Instant::now();
-        Ok(Self { log: out.log()?, begin: now, since: now, n_tokens: None })
+        Ok(Self { log: out.log(n_tokens)?, begin: now, since: now, n_begun: n_tokens, n_tokens })
     }
 
     /// Time after which progress is noted again.
@@ -42,14 +46,18 @@ impl Progress {
         LOOK_EVERY
     }
 
-    /// Notes the number of tokens so far. A line is printed at intervals.
-    pub(super) fn note(&mut self, n_tokens: u64, counts: Option<Counts>) {
-        let before = *self.n_tokens.get_or_insert(n_tokens);
+    /// Notes the number of tokens so far, and the loss since the last line. A line is printed at intervals.
+    pub(super) fn note(
+        &mut self,
+        n_tokens: u64,
+        take_loss: impl FnOnce() -> Option<f64>,
+        counts: Option<Counts>,
+    ) {
         let seconds = self.since.elapsed().as_secs_f64();
         if seconds < INTERVAL.as_secs_f64() {
             return;
         }
-        let tokens_per_s = (n_tokens - before) as f64 / seconds;
+        let tokens_per_s = n_tokens.saturating_sub(self.n_tokens) as f64 / seconds;
         let of_stream = counts.map_or_else(String::new, |counts| {
             let skipped = match counts.n_skipped {
                 0 => String::new(),
@@ -58,16 +66,34 @@ impl Progress {
             format!(", {} words in the vocabulary{skipped}", whole(counts.n_words))
         });
         tell(&format!("{} tokens, {} tokens/s{of_stream}", whole(n_tokens), whole(tokens_per_s as u64)));
-        self.write(n_tokens, None, tokens_per_s, counts.unwrap_or_default());
-        (self.since, self.n_tokens) = (Instant::now(), Some(n_tokens));
+        self.write(n_tokens, take_loss(), tokens_per_s, counts.unwrap_or_default());
+        (self.since, self.n_tokens) = (Instant::now(), n_tokens);
     }
 
     /// Ends an epoch.
     pub(super) fn end_epoch(&mut self, epoch: u32, epochs: u32, n_tokens: u64, loss: Option<f64>) {
         let loss_text = loss.map_or_else(String::new, |loss| format!(": loss {loss:.4}"));
         tell(&format!("epoch {epoch} of {epochs}{loss_text}"));
-        let seconds = self.begin.elapsed().as_secs_f64();
-        self.write(n_tokens, loss, n_tokens as f64 / seconds, Counts::default());
+        self.write(n_tokens, loss, self.tokens_per_s(n_tokens), Counts::default());
+    }
+
+    /// Tokens per second since this process began.
+    pub(super) fn tokens_per_s(&self, n_tokens: u64) -> f64 {
+        n_tokens.saturating_sub(self.n_begun) as f64 / self.begin.elapsed().as_secs_f64()
+    }
+
+    /// Prints and logs a similarity.
+    pub(super) fn write_similarity(&mut self, step: u64, similarity: &Similarity) {
+        let Similarity { file, spearman, pairs, found } = similarity;
+        let value = spearman.map_or_else(|| "none".to_owned(), |value| format!("{value:.4}"));
+        tell(&format!("similarity {value} of {found} of {pairs} pairs: {file}"));
+        self.log.write(&Line::Similarity {
+            step,
+            file: file.clone(),
+            spearman: *spearman,
+            pairs: *pairs as u64,
+            found: *found as u64,
+        });
     }
 
     /// Logs a line.

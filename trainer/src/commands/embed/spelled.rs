@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 use launch::interrupt::{Asked, Interrupts};
 use report::whole;
 use serde::{Deserialize, Serialize};
-use skipgram::{Decay, Distribution};
+use skipgram::{Decay, Distribution, Vocabulary};
 use spelling::{Done, Settings, Training};
 
 use super::files::{Input, check_words, read};
 use super::out::Out;
 use super::progress::Progress;
+use super::similarity::Similarities;
 use super::{Trained, Vectors, epochs, recipe, threads};
 use crate::arguments::{CharLstm, Embed};
 use crate::error::{Error, Result};
@@ -48,7 +49,12 @@ pub(super) fn settings(arguments: &Embed, of_lstm: &CharLstm) -> Settings {
     }
 }
 
-pub(super) fn train(arguments: &Embed, out: &mut Out, interrupts: &Interrupts) -> Result<Trained> {
+pub(super) fn train(
+    arguments: &Embed,
+    out: &mut Out,
+    interrupts: &Interrupts,
+    similarities: &mut Similarities,
+) -> Result<Trained> {
     let input = read(arguments)?;
     check_words(arguments, &input)?;
     let Input { vocabulary, sentences, n_lines } = input;
@@ -73,7 +79,7 @@ pub(super) fn train(arguments: &Embed, out: &mut Out, interrupts: &Interrupts) -
     if let Some(state) = out.state()? {
         reached.restore(&mut training, state)?;
     }
-    let mut progress = Progress::new(out)?;
+    let mut progress = Progress::new(out, training.n_tokens())?;
     let epochs = epochs(arguments);
     let n_parts = reached.n_parts * epochs as usize;
     let decay = Decay::Linear { n_tokens: vocabulary.n_tokens() * u64::from(epochs) };
@@ -87,10 +93,11 @@ pub(super) fn train(arguments: &Embed, out: &mut Out, interrupts: &Interrupts) -
             n_tokens += done.n_tokens;
             of_epoch.add(&done);
             reached.n_batches += 1;
-            progress.note(training.n_tokens(), None);
+            progress.note(training.n_tokens(), || None, None);
             if let Some(asked) = pauses.asked() {
                 let place = serde_json::to_vec(&reached).map_err(|error| Error::internal(&error))?;
                 out.save_with(|file| training.save(&place, file))?;
+                compare(similarities, &training, &vocabulary, &mut progress);
                 if asked == Asked::Stop {
                     out.checkpoints_saved()?;
                     return Err(Error::Interrupted { resume: out.shown_checkpoints() });
@@ -104,11 +111,24 @@ pub(super) fn train(arguments: &Embed, out: &mut Out, interrupts: &Interrupts) -
             let epoch = (reached.n_done / reached.n_parts) as u32;
             progress.end_epoch(epoch, epochs, training.n_tokens(), loss);
             of_epoch = Done::default();
+            compare(similarities, &training, &vocabulary, &mut progress);
         }
     }
     progress.finish()?;
     let vectors = Vectors::Spelled(Box::new(training));
     Ok(Trained { vectors, n_lines, vocabulary, n_skipped: 0, n_tokens, loss })
+}
+
+/// Compares the vectors of this moment with the files of `--similarity`.
+fn compare(
+    similarities: &mut Similarities,
+    training: &Training,
+    vocabulary: &Vocabulary,
+    progress: &mut Progress,
+) {
+    let generator = training.generator();
+    let of = |word: &[u8]| (!word.is_empty()).then(|| generator.vector(word));
+    similarities.compare(training.n_tokens(), vocabulary, of, progress);
 }
 
 impl Reached {

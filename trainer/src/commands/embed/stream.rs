@@ -19,6 +19,7 @@ use skipgram::{Decay, Done, Growing, Training, Vocabulary, Work};
 use super::lines::Lines;
 use super::out::{CHUNK_BYTES, Out};
 use super::progress::{Counts, Progress};
+use super::similarity::Similarities;
 use super::{Trained, Vectors, recipe, settings, threads};
 use crate::arguments::{Embed, IfSlow};
 use crate::error::{Error, Result};
@@ -71,13 +72,22 @@ struct Counters {
     stop: AtomicBool,
 }
 
-pub(super) fn train(arguments: &Embed, out: &mut Out, interrupts: &Interrupts) -> Result<Trained> {
+pub(super) fn train(
+    arguments: &Embed,
+    out: &mut Out,
+    interrupts: &Interrupts,
+    similarities: &mut Similarities,
+) -> Result<Trained> {
     out.begin(arguments, &recipe(arguments))?;
-    let mut progress = Progress::new(out)?;
     let settings = settings(arguments);
     let mut training = Training::new(settings, arguments.words_max)?;
     let (vocabulary, reached) = match out.state()? {
-        None => (Vocabulary::new(arguments.words_max), Reached::default()),
+        None => {
+            if arguments.resume {
+                tell_lost(arguments, &Reached::default(), out);
+            }
+            (Vocabulary::new(arguments.words_max), Reached::default())
+        }
         Some((_, mut file)) => {
             let (vocabulary, place) = training.restore(arguments.words_max, &mut file)?;
             let reached: Reached = serde_json::from_slice(&place).map_err(|error| Error::internal(&error))?;
@@ -85,22 +95,15 @@ pub(super) fn train(arguments: &Embed, out: &mut Out, interrupts: &Interrupts) -
             (vocabulary, reached)
         }
     };
+    let mut progress = Progress::new(out, training.n_tokens())?;
     let counters = Arc::new(Counters::default());
     counters.n_skipped.store(reached.n_skipped, Relaxed);
     let chunks = read(arguments, out, &reached, &counters)?;
     let lines = Lines::of(arguments)?;
-    let mut stream = Stream {
-        arguments,
-        training,
-        growing: Growing::new(vocabulary),
-        chunks,
-        lines,
-        reached,
-        counters,
-        n_tokens: 0,
-        loss: None,
-    };
-    let ended = stream.train(out, &mut progress, interrupts);
+    let growing = Growing::new(vocabulary, &training);
+    let mut stream =
+        Stream { arguments, training, growing, chunks, lines, reached, counters, n_tokens: 0, loss: None };
+    let ended = stream.train(out, &mut progress, interrupts, similarities);
     stream.counters.stop.store(true, Relaxed);
     ended?;
     progress.finish()?;
@@ -207,11 +210,20 @@ enum Ended {
 }
 
 impl Stream<'_> {
-    fn train(&mut self, out: &mut Out, progress: &mut Progress, interrupts: &Interrupts) -> Result<()> {
+    fn train(
+        &mut self,
+        out: &mut Out,
+        progress: &mut Progress,
+        interrupts: &Interrupts,
+        similarities: &mut Similarities,
+    ) -> Result<()> {
         let every = self.arguments.checkpoint_every;
         loop {
             let due = (every > 0.0).then(|| Instant::now() + Duration::from_secs_f64(every.min(1e9)));
             let ended = self.segment(due, progress, interrupts)?;
+            let (training, vocabulary) = (&self.training, self.growing.vocabulary());
+            let of = |word: &[u8]| training.vector_of(vocabulary, word);
+            similarities.compare(training.n_tokens(), vocabulary, of, progress);
             if ended == Ended::Input {
                 return Ok(());
             }
@@ -244,7 +256,7 @@ impl Stream<'_> {
         let receiver = Mutex::new(receiver);
         let take = || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
         let mut cleaned = Vec::new();
-        let (ended, done): (Result<Ended>, Done) = thread::scope(|scope| {
+        let (ended, done): (Result<Ended>, skipgram::Result<Done>) = thread::scope(|scope| {
             let trained = scope.spawn(|| training.run(threads, decay, &take));
             let mut stopping_since = None;
             let ended = loop {
@@ -253,7 +265,7 @@ impl Stream<'_> {
                     n_lines: reached.n_lines(),
                     n_skipped: counters.n_skipped.load(Relaxed),
                 };
-                progress.note(training.n_tokens(), Some(counts));
+                progress.note(training.n_tokens(), || training.take_loss(), Some(counts));
                 if stopping_since.is_none() {
                     match interrupts.asked() {
                         Some(Asked::Stop) => {
@@ -291,6 +303,7 @@ impl Stream<'_> {
             let done = trained.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             (ended, done)
         });
+        let done = done?;
         self.n_tokens += done.n_tokens;
         self.loss = done.loss();
         let counts = Counts {
@@ -298,7 +311,8 @@ impl Stream<'_> {
             n_lines: self.reached.n_lines(),
             n_skipped: self.counters.n_skipped.load(Relaxed),
         };
-        progress.write(self.training.n_tokens(), self.loss, 0.0, counts);
+        let n_tokens = self.training.n_tokens();
+        progress.write(n_tokens, self.loss, progress.tokens_per_s(n_tokens), counts);
         ended
     }
 }
