@@ -394,7 +394,7 @@ pub struct Export {
 /// Flags of a report.
 #[derive(Debug, Args)]
 pub struct Report {
-    /// Training folders of fit and pretrain
+    /// Training folders of fit, pretrain, ngrams and embed
     #[arg(required = true, value_name = "TRAINING", value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
     pub runs: Vec<Location>,
     /// HTML file to write
@@ -408,6 +408,11 @@ pub struct Report {
     /// first reviews, and their original text if the file can be read there, plain or compressed.
     #[arg(long, value_name = "FILE", num_args = 1, value_parser = PathBufValueParser::new().try_map(local_path))]
     pub origins: Vec<PathBuf>,
+    /// Word vectors: words whose neighbours are shown
+    ///
+    /// They are also on the map. The default are the most frequent words of five letters and more.
+    #[arg(long, value_name = "WORD", num_args = 1..)]
+    pub words: Vec<String>,
     /// Storage.
     #[command(flatten)]
     pub storage: Storage,

@@ -572,7 +572,7 @@ mod tests {
     fn a_report_names_settings_by_flags_that_there_are() {
         let mut command = Arguments::command();
         command.build();
-        let flags: Vec<String> = ["fit", "pretrain", "ngrams"]
+        let flags: Vec<String> = ["fit", "pretrain", "ngrams", "embed"]
             .iter()
             .flat_map(|name| command.find_subcommand(name).unwrap().get_arguments())
             .filter_map(|argument| Some(format!("--{}", argument.get_long()?)))

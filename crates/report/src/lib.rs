@@ -15,4 +15,4 @@ mod sections;
 pub use self::numbers::whole;
 pub use self::origins::{OriginUnit, Origins, ReviewOrigin, RowOrigins};
 pub use self::page::{BEGIN as PAGE_BEGIN, page};
-pub use self::run::Run;
+pub use self::run::{Run, Words};

@@ -53,7 +53,7 @@ fn body(runs: &[Run], html: &mut Html) {
         navigation(runs, html);
     });
     html.element("main", &[], |html| {
-        let all: [(&str, Section); 11] = [
+        let all: [(&str, Section); 12] = [
             ("glance", sections::glance),
             ("folds", sections::folds),
             ("curves", sections::curves),
@@ -61,6 +61,7 @@ fn body(runs: &[Run], html: &mut Html) {
             ("held-back", sections::held_back),
             ("wrong", sections::wrong),
             ("ngrams", sections::ngrams),
+            ("words", sections::words),
             ("speed", sections::speed),
             ("settings", sections::settings),
             ("data", sections::cards),

@@ -49,6 +49,12 @@ pub struct Run {
     pub evaluation: Option<EvaluationRecord>,
     /// The n-grams with the largest weights, of an n-gram model.
     pub ngrams: Option<TopNgrams>,
+    /// Progress lines of a training of word vectors, in the order of tokens.
+    pub tokens: Vec<TokensLine>,
+    /// Comparisons with files of word similarity, in the order of tokens.
+    pub similarities: Vec<SimilarityLine>,
+    /// Words of a model of word vectors. The caller reads them from the model.
+    pub words: Option<Words>,
     /// Where the reviews of the most wrong rows come from, if that is known.
     pub origins: Origins,
     /// Scores of the evaluation.
@@ -70,6 +76,38 @@ pub struct StepsLine {
     pub waited_share: f64,
     /// By rank, if there are several.
     pub shares: Vec<ShareTimes>,
+}
+
+/// A progress line of a training of word vectors.
+#[derive(Clone, Debug)]
+pub struct TokensLine {
+    pub n_tokens: u64,
+    pub loss: Option<f64>,
+    pub tokens_per_s: f64,
+    pub skipped_lines: u64,
+}
+
+/// A comparison with a file of word similarity.
+#[derive(Clone, Debug)]
+pub struct SimilarityLine {
+    pub n_tokens: u64,
+    pub file: String,
+    pub spearman: Option<f64>,
+    pub pairs: u64,
+    pub found: u64,
+}
+
+/// Words of a model of word vectors, as the page shows them.
+#[derive(Clone, Debug, Default)]
+pub struct Words {
+    /// Words with their neighbours and the cosines.
+    pub neighbours: Vec<(String, Vec<(String, f32)>)>,
+    /// Words with their places on the map.
+    pub map: Vec<(String, [f32; 2])>,
+    /// Number of words in the vocabulary.
+    pub n_words: u64,
+    /// Dimension of the vectors.
+    pub dim: u64,
 }
 
 /// An epoch.
@@ -99,7 +137,7 @@ impl Run {
             return Err(Error::Report {
                 path: folder.to_owned(),
                 found: format!("no {METRICS}"),
-                expected: "a training folder of trainer fit or pretrain".to_owned(),
+                expected: "a training folder of trainer fit, pretrain, ngrams or embed".to_owned(),
             });
         }
         run.settings = run.document(folder, SETTINGS, "the settings and the data card")?;
@@ -114,6 +152,11 @@ impl Run {
     /// Whether the model predicts next words. Then no row is right or wrong.
     pub fn is_of_words(&self) -> bool {
         self.settings.as_ref().is_some_and(RunSettings::is_of_words)
+    }
+
+    /// Whether the model has word vectors and nothing else.
+    pub fn is_of_vectors(&self) -> bool {
+        self.settings.as_ref().is_some_and(RunSettings::is_of_vectors)
     }
 
     /// Whether the model is one of n-grams.
@@ -296,7 +339,14 @@ impl Run {
                 });
                 self.last_step = step;
             }
-            Line::Shares { .. } | Line::Tokens { .. } => {}
+            Line::Tokens { step, loss, tokens_per_s, skipped_lines, .. } => {
+                self.tokens.push(TokensLine { n_tokens: step, loss, tokens_per_s, skipped_lines });
+                self.last_step = step;
+            }
+            Line::Similarity { step, file, spearman, pairs, found } => {
+                self.similarities.push(SimilarityLine { n_tokens: step, file, spearman, pairs, found });
+            }
+            Line::Shares { .. } => {}
             Line::Test { metrics, .. } => self.tested = Some((Part::Test, metrics)),
         }
     }
@@ -304,6 +354,8 @@ impl Run {
     fn forget_after(&mut self, step: u64) {
         self.steps.retain(|line| line.step <= step);
         self.epochs.retain(|line| line.step <= step);
+        self.tokens.retain(|line| line.n_tokens <= step);
+        self.similarities.retain(|line| line.n_tokens <= step);
         self.last_step = step;
         self.tested = None;
     }
@@ -348,10 +400,11 @@ impl Run {
                 None => "it has no checkpoint yet".to_owned(),
             };
             self.notes.push(format!(
-                "There is no model: the training is running, or was interrupted after step {}; {next}.",
+                "There is no model: the training is running, or was interrupted after {} {}; {next}.",
+                if self.is_of_vectors() { "token" } else { "step" },
                 self.last_step
             ));
-        } else if self.tested.is_none() && self.of_many_labels().is_none() {
+        } else if self.tested.is_none() && self.of_many_labels().is_none() && !self.is_of_vectors() {
             self.notes.push(
                 match (self.is_of_words(), self.is_of_ngrams()) {
                     (true, _) => "A pretraining has no test split: its quality shows in the classifier that starts from it.",
@@ -383,12 +436,13 @@ impl Run {
         }
         if self.starts > 1 {
             self.notes.push(format!(
-                "The training was started or resumed {} times; for steps that were repeated, the last results are shown.",
-                self.starts
+                "The training was started or resumed {} times; for {} that were repeated, the last results are shown.",
+                self.starts,
+                if self.is_of_vectors() { "tokens" } else { "steps" }
             ));
         }
         match self.epochs.len() {
-            0 if self.is_complete && self.is_of_ngrams() => {}
+            0 if self.is_of_vectors() || self.is_complete && self.is_of_ngrams() => {}
             0 => self.notes.push("No epoch is finished.".to_owned()),
             _ if !self.is_of_words() && !self.is_of_ngrams() && self.epochs.iter().all(|epoch| epoch.validation.is_none()) => self.notes.push(
                 "There is no validation split, so accuracy and F1 are computed at the end only; --validation-fraction 0.1 \

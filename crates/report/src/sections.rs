@@ -12,6 +12,7 @@ mod ngrams;
 mod notes;
 mod settings;
 mod speed;
+mod words;
 mod wrong;
 
 pub use self::curves::curves;
@@ -25,6 +26,7 @@ pub use self::ngrams::{has_ngrams, ngrams};
 pub use self::notes::notes;
 pub use self::settings::settings;
 pub use self::speed::speed;
+pub use self::words::words;
 pub use self::wrong::wrong;
 use crate::chart::{Chart, Series, Style, UNLIMITED};
 use crate::html::Html;
@@ -34,7 +36,7 @@ use crate::run::Run;
 use batches::Part;
 
 /// Ids of the sections and their titles.
-pub const NAMES: [(&str, &str); 11] = [
+pub const NAMES: [(&str, &str); 12] = [
     ("glance", "At a glance"),
     ("folds", "Folds"),
     ("curves", "Curves"),
@@ -42,6 +44,7 @@ pub const NAMES: [(&str, &str); 11] = [
     ("held-back", "Held-back rows"),
     ("wrong", "Most wrong"),
     ("ngrams", "N-grams"),
+    ("words", "Word vectors"),
     ("speed", "Speed and waiting"),
     ("settings", "Settings"),
     ("data", "Data"),
@@ -51,7 +54,11 @@ pub const NAMES: [(&str, &str); 11] = [
 /// Whether a page has a section. Sections that are empty for every run are omitted.
 pub fn is_shown(id: &str, runs: &[Run]) -> bool {
     let are_of_ngrams = runs.iter().all(Run::is_of_ngrams);
+    let are_of_vectors = runs.iter().all(Run::is_of_vectors);
     match id {
+        "words" => runs.iter().any(Run::is_of_vectors),
+        // Word vectors have no rows, splits and data card.
+        "curves" | "epochs" | "held-back" | "wrong" | "speed" | "data" if are_of_vectors => false,
         "folds" => has_folds(runs),
         "ngrams" => has_ngrams(runs),
         // An n-gram training has no ranks in its log, and no evaluation of single rows.

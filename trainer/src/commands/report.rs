@@ -1,5 +1,7 @@
 //! `trainer report`: converts training folders into one HTML page.
 
+mod words;
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
@@ -32,6 +34,16 @@ pub fn report(arguments: &Report) -> Result<()> {
     if !arguments.origins.is_empty() {
         let (n_found, n_rows) = origins::find(&arguments.origins, &mut read)?;
         tell(&format!("the origins of {n_found} of {n_rows} most wrong rows were found"));
+    }
+    for (run, place) in read.iter_mut().zip(&runs) {
+        words::add(run, place, &arguments.words, &s3)?;
+    }
+    if !arguments.words.is_empty() && !read.iter().any(Run::is_of_vectors) {
+        return Err(Error::Setting {
+            setting: "--words",
+            found: "set for trainings of other models".to_owned(),
+            expected: "a training of `trainer embed`".to_owned(),
+        });
     }
     name_apart(&mut read);
     let page = page(&read);
@@ -94,7 +106,7 @@ fn check_training(folder: &Path) -> Result<()> {
     let refused = |found: &str, expected: String| {
         Err(Error::Unexpected { path: folder.to_owned(), found: found.to_owned(), expected })
     };
-    let training = "a training folder of `trainer fit` or `trainer pretrain`";
+    let training = "a training folder of `trainer fit`, `pretrain`, `ngrams` or `embed`";
     if !folder.exists() {
         return refused("no such folder", training.to_owned());
     }

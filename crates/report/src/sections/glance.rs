@@ -1,5 +1,6 @@
 //! One card per run, and a table that compares the runs.
 
+use super::words::last_similarities;
 use super::{cell, columns_of_runs, f1_name, part_name, row_of, section, table};
 use crate::chart::color;
 use crate::html::Html;
@@ -44,6 +45,7 @@ fn run_card(at: usize, run: &Run, html: &mut Html) {
                 let (texts, part) = (counted(of_many.texts, "text"), part_name(of_many.part));
                 html.paragraph("quiet", &format!("{texts} of the {part} split"));
             }
+            (None, _) if run.is_of_vectors() => of_vectors(run, html),
             (None, _) => {
                 html.paragraph("quiet", "No rows were held back, or they are not evaluated yet.");
             }
@@ -57,10 +59,11 @@ fn run_card(at: usize, run: &Run, html: &mut Html) {
             }
         }
         let epochs = counted(run.n_epochs(), "epoch");
-        let mut facts = vec![match run.is_of_ngrams() {
+        let mut facts = vec![match (run.is_of_vectors(), run.is_of_ngrams()) {
+            (true, _) => counted(run.last_step, "token"),
             // Its texts are not in steps.
-            true => epochs,
-            false => format!("{epochs}, {}", counted(run.last_step, "step")),
+            (_, true) => epochs,
+            _ => format!("{epochs}, {}", counted(run.last_step, "step")),
         }];
         if let Some((seconds, is_partial)) = run.training_seconds() {
             facts.push(format!("{}{}", duration(seconds), if is_partial { " (partial)" } else { "" }));
@@ -71,10 +74,15 @@ fn run_card(at: usize, run: &Run, html: &mut Html) {
         if let Some(settings) = &run.settings {
             let ranks = counted(settings.world_size as u64, "rank");
             facts.push(format!("{ranks} on {}", settings.device));
-            facts.push(counted(settings.parameters, "parameter"));
+            if settings.parameters > 0 {
+                facts.push(counted(settings.parameters, "parameter"));
+            }
         }
         html.paragraph("facts", &facts.join(" · "));
-        if let (false, Some(planned)) = (run.is_complete, run.steps_planned().filter(|&steps| steps > 0)) {
+        let has_steps = !run.is_of_vectors();
+        if let (false, true, Some(planned)) =
+            (run.is_complete, has_steps, run.steps_planned().filter(|&steps| steps > 0))
+        {
             let share = (run.last_step as f64 / planned as f64).min(1.0);
             let label = format!("{} of {}", whole(run.last_step), counted(planned, "step"));
             html.element("div", &[("class", "meter"), ("role", "img"), ("aria-label", &label)], |html| {
@@ -82,6 +90,27 @@ fn run_card(at: usize, run: &Run, html: &mut Html) {
             });
         }
     });
+}
+
+/// The last loss and speed, and the last comparison with each file.
+fn of_vectors(run: &Run, html: &mut Html) {
+    html.class("dl", "figures", |html| {
+        if let Some(loss) = run.tokens.iter().rev().find_map(|line| line.loss) {
+            figure("loss", &measure(loss), html);
+        }
+        if let Some(line) = run.tokens.last() {
+            figure("tokens/s", &short(line.tokens_per_s), html);
+        }
+        for (name, line) in last_similarities(run) {
+            figure(&name, &line.spearman.map_or_else(|| "–".to_owned(), measure), html);
+        }
+    });
+    if let Some(skipped) = run.tokens.last().map(|line| line.skipped_lines).filter(|&lines| lines > 0) {
+        html.paragraph(
+            "quiet",
+            &format!("{} skipped because they arrived too fast", counted(skipped, "line")),
+        );
+    }
 }
 
 fn figure(name: &str, value: &str, html: &mut Html) {
@@ -115,7 +144,7 @@ fn tested(run: &Run, of: fn(&Metrics) -> f64) -> Option<f64> {
     run.tested.as_ref().map(|(_, metrics)| of(metrics))
 }
 
-const MEASURES: [Measure; 15] = [
+const MEASURES: [Measure; 17] = [
     ("accuracy", |run| tested(run, |of| of.accuracy), measure, Better::More),
     ("F1", |run| of_label(run, |of| of.f1), measure, Better::More),
     ("precision", |run| of_label(run, |of| of.precision), measure, Better::More),
@@ -130,6 +159,8 @@ const MEASURES: [Measure; 15] = [
     ("epochs", |run| Some(run.n_epochs() as f64), short_whole, Better::Neither),
     ("training time", |run| run.training_seconds().map(|(seconds, _)| seconds), duration, Better::Less),
     ("reviews/s", |run| run.reviews_per_s(), short, Better::More),
+    ("tokens", |run| run.is_of_vectors().then_some(run.last_step as f64), short_whole, Better::Neither),
+    ("tokens/s", |run| run.tokens.last().map(|line| line.tokens_per_s), short, Better::More),
     (
         "parameters",
         |run| run.settings.as_ref().map(|settings| settings.parameters as f64),
@@ -150,7 +181,8 @@ fn comparison(runs: &[Run], html: &mut Html) {
                 let values: Vec<Option<f64>> = runs.iter().map(of).collect();
                 let known = || values.iter().flatten().copied();
                 // Metrics of another number of classes than that of all runs.
-                if name.starts_with("macro") && known().next().is_none() {
+                let is_of_family = name.starts_with("macro") || name.starts_with("tokens");
+                if (is_of_family || runs.iter().all(Run::is_of_vectors)) && known().next().is_none() {
                     continue;
                 }
                 let best = match better {

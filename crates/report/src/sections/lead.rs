@@ -1,7 +1,7 @@
 //! The sentence below the title: the accuracy, and the best run.
 
 use super::part_name;
-use crate::numbers::{percent, whole};
+use crate::numbers::{counted, percent, whole};
 use crate::run::Run;
 use scoring::Metrics;
 
@@ -27,7 +27,11 @@ pub fn lead(runs: &[Run]) -> String {
         ([run], _) if run.is_of_words() => {
             "A next-word model, for the initial weights of other trainings; it has no accuracy.".to_owned()
         }
+        ([run], _) if run.is_of_vectors() => of_vectors(run),
         ([_], _) => "No metrics of held-back rows yet.".to_owned(),
+        (runs, []) if runs.iter().all(Run::is_of_vectors) => {
+            format!("{} trainings of word vectors.", runs.len())
+        }
         (_, []) => "None of these trainings has metrics of held-back rows.".to_owned(),
         (_, [(run, metrics)]) => format!(
             "{} has {} accuracy; no other training has metrics of held-back rows.",
@@ -53,6 +57,17 @@ pub fn lead(runs: &[Run]) -> String {
                 next.name
             )
         }
+    }
+}
+
+fn of_vectors(run: &Run) -> String {
+    let tokens = counted(run.last_step, "token");
+    match &run.words {
+        Some(words) => {
+            let n_words = counted(words.n_words, "word");
+            format!("Vectors of {n_words} with {} dimensions, from {tokens}.", words.dim)
+        }
+        None => format!("Word vectors, from {tokens} so far."),
     }
 }
 
