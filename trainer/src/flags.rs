@@ -310,7 +310,10 @@ fn idle(id: &'static str, is_idle: bool, needs: &'static str) -> Idle {
 
 fn of_embed(embed: &Embed) -> Vec<Idle> {
     let is_other = embed.model != EmbedModel::CharLstm;
-    ["hidden", "char_dim", "outputs", "batch"].map(|id| idle(id, is_other, "--model char-lstm")).to_vec()
+    let of_lstm =
+        ["hidden", "char_dim", "outputs", "batch"].map(|id| idle(id, is_other, "--model char-lstm"));
+    let of_ngrams = ["char_ngrams", "buckets"].map(|id| idle(id, !is_other, "--model skip-gram"));
+    [&of_lstm[..], &of_ngrams[..]].concat()
 }
 
 fn of_vectors(vectors: &Vectors) -> Vec<Idle> {

@@ -87,7 +87,9 @@ impl RunSettings {
 
     /// Whether the model has word vectors and nothing else.
     pub fn is_of_vectors(&self) -> bool {
-        self.recipe.pointer("/family/word-vectors").is_some()
+        ["/family/word-vectors", "/family/char-lstm"]
+            .iter()
+            .any(|family| self.recipe.pointer(family).is_some())
     }
 
     /// Whether the model predicts next words. Then no row is right or wrong.

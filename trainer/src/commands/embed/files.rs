@@ -118,13 +118,23 @@ pub(super) fn train(
             loss = of_epoch.loss();
             progress.end_epoch(epoch as u32 + 1, epochs, training.n_tokens(), loss);
             of_epoch = Done::default();
-            similarities.compare(training.n_tokens(), vocabulary, |word| training.vector_of(vocabulary, word), &mut progress);
+            similarities.compare(
+                training.n_tokens(),
+                vocabulary,
+                |word| training.vector_of(vocabulary, word),
+                &mut progress,
+            );
         }
         let is_complete = reached.n_done == reached.n_parts * epochs as usize;
         if asked.is_some() && !is_complete {
             let place = serde_json::to_vec(&reached).map_err(|error| Error::internal(&error))?;
             out.save(&training, vocabulary, &place)?;
-            similarities.compare(training.n_tokens(), vocabulary, |word| training.vector_of(vocabulary, word), &mut progress);
+            similarities.compare(
+                training.n_tokens(),
+                vocabulary,
+                |word| training.vector_of(vocabulary, word),
+                &mut progress,
+            );
             saved_at = Instant::now();
         }
         if asked == Some(Asked::Stop) && !is_complete {
