@@ -89,6 +89,16 @@ fn a_file_of_analogies_has_an_accuracy_per_section() {
 }
 
 #[test]
+fn a_file_without_a_question_whose_words_are_known_has_no_accuracy() {
+    let folder = folder();
+    for questions in ["", ": empty\n", ": unknown\na b c d\n"] {
+        fs::write(folder.path().join("none.txt"), questions).unwrap();
+        let json = object(folder.path(), &["analogy", "royal.vec", "--questions", "none.txt", "--json"]);
+        assert_eq!(json["total"]["found"], json!(0), "{json}");
+    }
+}
+
+#[test]
 fn similarity_prints_one_object_per_file() {
     let folder = folder();
     fs::write(folder.path().join("a.txt"), "man king 9\nwoman queen 8\nman tree 1\nking boat 2\n").unwrap();

@@ -213,6 +213,9 @@ impl Given {
         method: Method,
     ) -> Vec<Answer> {
         let mut best = vec![Answer { distance: f32::INFINITY, word: None }; questions.len()];
+        if questions.is_empty() {
+            return best;
+        }
         let together = (BLOCK_BYTES / 4 / PANEL / self.n.max(1)).clamp(1, panels.len().max(1));
         let stride = together * PANEL;
         let mut cosines = vec![0.0; self.n * stride];

@@ -59,7 +59,9 @@ pub fn default_of(input: &Location, extension: &str) -> Location {
 /// Returns the default as [`default_of`] does.
 pub fn default_of_path(input: &Path, extension: &str) -> PathBuf {
     let stem = input.file_stem().unwrap_or_default().to_string_lossy();
-    let stem = if stem.is_empty() { "training".into() } else { stem };
+    // A folder with the name of a pattern would be deleted or read together with those that match it.
+    let is_name = !stem.is_empty() && !stem.contains(['*', '?', '[']);
+    let stem = if is_name { stem } else { "training".into() };
     PathBuf::from(format!("{stem}.{extension}"))
 }
 
@@ -284,6 +286,7 @@ mod tests {
             ("reviews", "reviews.model"),
             ("data/reviews.2024.h5", "reviews.2024.model"),
             ("..", "training.model"),
+            ("data/*.gz", "training.model"),
         ] {
             let input = Location::from(PathBuf::from(input));
             assert_eq!(default_of(&input, "model"), Location::from(PathBuf::from(expected)), "{input}");

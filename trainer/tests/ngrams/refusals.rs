@@ -23,6 +23,15 @@ fn flags_of_the_other_model_are_refused_by_name() {
 }
 
 #[test]
+fn lines_that_are_not_cleaned_are_refused_by_a_model_of_cleaned_words() {
+    let (folder, train, _) = corpus();
+    let out = folder.path().join("out");
+    let (code, told) = ended(ngrams(&train, &out, &["--words", "cleaned"]));
+    assert_eq!(code, Some(78), "{told}");
+    assert!(told.contains("--format: fasttext, expected another one with --words cleaned"), "{told}");
+}
+
+#[test]
 fn flags_without_an_effect_on_the_family_of_the_model_are_refused() {
     let (folder, train, test) = corpus();
     let out = folder.path().join("out");

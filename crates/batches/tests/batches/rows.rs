@@ -59,7 +59,8 @@ fn rows_outside_the_folds_are_in_no_split() {
 #[test]
 fn rows_outside_the_sample_are_in_no_split() {
     // The lower halves of the hashes are spread, and the rows are in order.
-    let spread = |at: u32| Row { hash: u64::from(at) << 32 | u64::from(at.wrapping_mul(0x9e37_79b9)), ..row(at) };
+    let spread =
+        |at: u32| Row { hash: u64::from(at) << 32 | u64::from(at.wrapping_mul(0x9e37_79b9)), ..row(at) };
     let (_folder, path) = dataset_of(N_ROWS, N_WORDS, spread);
     let [half, quarter]: [Sample; 2] = ["0.5", "0.25"].map(|share| share.parse().unwrap());
     for memory_bytes in [ALL, 2_800_000] {

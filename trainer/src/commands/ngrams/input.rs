@@ -102,6 +102,15 @@ impl Input<'_> {
         }
         let (exit, message) = match self.format.clone().format() {
             Ok(format) => {
+                let is_cleaned = wanted.iter().any(|wanted| wanted.reading.words == Words::Cleaned);
+                if self.format.is_fasttext() && is_cleaned {
+                    return Err(Error::Setting {
+                        setting: "--format",
+                        found: "fasttext".to_owned(),
+                        expected: "another one with --words cleaned: lines in fastText's format are not cleaned"
+                            .to_owned(),
+                    });
+                }
                 let lines = Lines {
                     inputs: places.to_vec(),
                     s3: self.s3.clone(),
