@@ -115,18 +115,18 @@ fn mean_of_block<V: Vector, const N: usize>(
     first: Row<'_>,
 ) {
     let mut sums = [V::splat(0.0); N];
-    for at in 0..N {
-        sums[at] = V::load_row(own, begin + at * V::LANES);
+    for (at, sum) in sums.iter_mut().enumerate() {
+        *sum = V::load_row(own, begin + at * V::LANES);
     }
     for &row in rows {
         let row = buckets.row(row, 0);
-        for at in 0..N {
-            sums[at] = sums[at].add(V::load_row(row, begin + at * V::LANES));
+        for (at, sum) in sums.iter_mut().enumerate() {
+            *sum = sum.add(V::load_row(row, begin + at * V::LANES));
         }
     }
     let share = V::splat((1.0 / (rows.len() + 1) as f64) as f32);
-    for at in 0..N {
-        let value = sums[at].mul(share);
+    for (at, sum) in sums.into_iter().enumerate() {
+        let value = sum.mul(share);
         value.store_row(mean, begin + at * V::LANES);
         value.store_row(first, begin + at * V::LANES);
     }
@@ -147,9 +147,9 @@ fn add_change_of_block<V: Vector, const N: usize>(
     first: Row<'_>,
 ) {
     let mut changes = [V::splat(0.0); N];
-    for at in 0..N {
+    for (at, change) in changes.iter_mut().enumerate() {
         let place = begin + at * V::LANES;
-        changes[at] = V::load_row(mean, place).sub(V::load_row(first, place));
+        *change = V::load_row(mean, place).sub(V::load_row(first, place));
     }
     add::<V, N>(&changes, own, begin);
     // One after the other: an n-gram that the word has twice receives the change twice.
@@ -160,8 +160,8 @@ fn add_change_of_block<V: Vector, const N: usize>(
 
 #[inline(always)]
 fn add<V: Vector, const N: usize>(changes: &[V; N], row: Row<'_>, begin: usize) {
-    for at in 0..N {
+    for (at, change) in changes.iter().enumerate() {
         let place = begin + at * V::LANES;
-        V::load_row(row, place).add(changes[at]).store_row(row, place);
+        V::load_row(row, place).add(*change).store_row(row, place);
     }
 }
