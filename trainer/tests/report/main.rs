@@ -6,6 +6,7 @@ mod browser;
 #[path = "../command/mod.rs"]
 mod command;
 mod origins;
+mod words;
 
 use std::fs;
 use std::path::{Path, PathBuf};
