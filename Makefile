@@ -97,7 +97,7 @@ mutations: ## mutation tests, for hours; MUTANTS="ledger commit"
 	tests/mutants.py .deps/bin/cargo-mutants $(TARGET)/mutants $(MUTANTS)
 
 # REVIEWS: more datasets for the training benchmark. DATA: a folder of IMDB's and Yelp's reviews for the n-gram benchmark;
-# its layout is in trainer/bench/ngrams_lines.py.
+# its layout is in trainer/bench/ngrams_lines.py. With text/gutenberg_14_books.txt.gz and words/ also for word vectors.
 REVIEWS :=
 DATA :=
 bench: ## measure the stages, sentimill, store, reading, n-grams, all-reduce and training
@@ -110,6 +110,9 @@ bench: ## measure the stages, sentimill, store, reading, n-grams, all-reduce and
 	python3 crates/store/bench/throughput.py $(TARGET)/release .deps/bench/bin/aws
 	python3 trainer/bench/ngrams_lines.py $(TARGET)/release/bench/ngrams $(DATA)
 	python3 trainer/bench/ngrams.py $(TARGET)/release/trainer .deps/bench/bin/python $(TARGET)/release/bench/ngrams 5 $(if $(DATA),IMDB Yelp,generated)
+	.deps/ngrams/bin/python -B trainer/bench/embed.py $(TARGET)/release/trainer $(if $(DATA),$(DATA)/text/gutenberg_14_books.txt.gz,generated) \
+		$(TARGET)/release/bench/embed $(if $(DATA),$(DATA)/words,none)
+	python3 trainer/bench/embed_stream.py $(TARGET)/release/trainer $(TARGET)/release/bench/stream
 ifeq ($(TORCH),yes)
 	@bootstrap/laptop.sh --cuda
 	cargo build --release $(LOCKED) $(WORKSPACE) --example all_reduce --example step
