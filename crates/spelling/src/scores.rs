@@ -140,9 +140,9 @@ impl Targets {
             }
             sum.store(&mut of_word[at..]);
         }
-        for k in 0..self.n {
-            let of_output = &mut gradients.of_outputs[self.rows[k] * stride..][..stride];
-            let error = V::splat(errors[k]);
+        for (row, &error) in self.rows[..self.n].iter().zip(&errors) {
+            let of_output = &mut gradients.of_outputs[row * stride..][..stride];
+            let error = V::splat(error);
             for at in (0..stride).step_by(V::LANES) {
                 V::load(&word[at..]).fma(error, V::load(&of_output[at..])).store(&mut of_output[at..]);
             }

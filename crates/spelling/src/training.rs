@@ -141,7 +141,9 @@ impl Training {
     fn differentiate(&mut self) {
         let Self { team, words, input, output, batch, gradients, settings, .. } = self;
         let stride = Linear::stride(settings.dim);
-        let ids = |numbers: &[u32]| numbers.to_vec().into_iter().map(|word| words.get(word as usize));
+        let ids = |numbers: &[u32]| {
+            numbers.iter().map(|&word| words.get(word as usize)).collect::<Vec<_>>().into_iter()
+        };
         let scale = 1.0 / batch.positions.len() as f32;
         let sum = |gradients: &mut [Gradients], inputs: &[f32], outputs: &[f32]| {
             scores::gradients(team, batch, Vectors { inputs, outputs, stride }, scale, gradients);

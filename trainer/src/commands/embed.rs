@@ -65,7 +65,7 @@ struct Summary {
 
 /// Vectors that were trained.
 enum Vectors {
-    Table(Training),
+    Table(Box<Training>),
     Spelled(Box<spelling::Training>),
 }
 

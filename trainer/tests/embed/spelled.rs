@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tch::{Kind, Tensor};
 use tests::seeds::{each_seed, seeds};
 
-use super::{embed, model, sentences, separation, trained};
+use super::{TOPICS, embed, model, sentences, separation, trained};
 use crate::command::{ended, run, trainer};
 
 const FLAGS: [&str; 12] = [
@@ -61,8 +61,9 @@ fn words_that_never_occurred_have_vectors() {
     assert_eq!((&summary["trained_tokens"], &summary["lines"]), (&Value::from(200_000), &Value::from(4000)));
     assert!(separation(&out) > 0.5, "{}", separation(&out));
     let found = neighbours(&out, &["kettel", "chaptr", "authour"], 3);
-    for (near, word) in found.iter().zip(["kettle", "chapter", "author"]) {
-        assert!(near.contains(&word.to_owned()), "{word}: {near:?}");
+    // The sentences of a topic have its words in random order, so only the topic of a word can be learned.
+    for (near, topic) in found.iter().zip([0, 1, 1]) {
+        assert!(near.iter().all(|near| TOPICS[topic].contains(&near.as_str())), "{found:?}");
     }
     // A copy of the folder has the generator too; other formats have the words of the vocabulary.
     let convert = |from: &Path, to: &str| {

@@ -144,7 +144,7 @@ pub(super) fn train(
     }
     progress.finish()?;
     drop(run);
-    let vectors = Vectors::Table(training);
+    let vectors = Vectors::Table(Box::new(training));
     Ok(Trained { vectors, n_lines: *n_lines, vocabulary: input.vocabulary, n_skipped: 0, n_tokens, loss })
 }
 

@@ -43,7 +43,7 @@ impl Similarities {
             let found = if is_known(word) || !is_known(&lower) { of(word) } else { of(&lower) };
             found.map(Cow::Owned)
         };
-        let found: Vec<Similarity> = self.files.iter().map(|pairs| pairs.compare(&find)).collect();
+        let found: Vec<Similarity> = self.files.iter().map(|pairs| pairs.compare(find)).collect();
         found.iter().for_each(|similarity| progress.write_similarity(n_tokens, similarity));
         self.last = Some((n_tokens, found));
     }

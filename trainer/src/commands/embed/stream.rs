@@ -111,7 +111,7 @@ pub(super) fn train(
     let Stream { training, growing, reached, n_tokens, loss, counters, .. } = stream;
     let n_skipped = counters.n_skipped.load(Relaxed);
     Ok(Trained {
-        vectors: Vectors::Table(training),
+        vectors: Vectors::Table(Box::new(training)),
         vocabulary: growing.into_vocabulary(),
         n_lines: reached.n_lines(),
         n_skipped,

@@ -107,8 +107,9 @@ impl Input<'_> {
                     return Err(Error::Setting {
                         setting: "--format",
                         found: "fasttext".to_owned(),
-                        expected: "another one with --words cleaned: lines in fastText's format are not cleaned"
-                            .to_owned(),
+                        expected:
+                            "another one with --words cleaned: lines in fastText's format are not cleaned"
+                                .to_owned(),
                     });
                 }
                 let lines = Lines {
