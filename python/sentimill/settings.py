@@ -55,8 +55,8 @@ ATTRIBUTES: dict[str, type[str] | type[int]] = {
     **dict.fromkeys(TEXTS + DIGESTS, str),
     **dict.fromkeys(NUMBERS, int),
 }
-"""All attributes of a dataset with their types. One with named classes has ``labels`` in place of ``positive_from``, and
-a sample has ``sample`` in addition."""
+"""All attributes of a dataset with their types. One with named classes has ``labels`` in place of ``positive_from``,
+and a sample has ``sample`` in addition."""
 SAMPLE_MAX = 2**32 - 1
 """The largest value of the attribute ``sample``; the smallest is 1."""
 _CLASS = r"[1-5](-[1-5])?=[^,=]+"
