@@ -42,7 +42,7 @@ pub struct FormatArguments {
     /// polarity-csv: prepend the title to the text
     ///
     /// The title is the column before the text.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     with_title: bool,
 }
 

@@ -314,7 +314,9 @@ fn a_folder_of_no_training_and_a_file_of_no_report_are_refused() {
     let (code, told) = refused(&[data.path()], &page);
     assert_eq!(code, Some(66), "{told}");
     assert!(
-        told.ends_with("no metrics.jsonl, expected a training folder of trainer fit or pretrain\n"),
+        told.ends_with(
+            "no metrics.jsonl, expected a training folder of trainer fit, pretrain, ngrams or embed\n"
+        ),
         "{told}"
     );
     assert!(!page.exists());
