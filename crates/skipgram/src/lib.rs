@@ -6,6 +6,7 @@
 //! Files, streams and clocks are the caller's.
 
 mod distribution;
+mod draws;
 mod error;
 mod kernel;
 mod numbering;
@@ -16,6 +17,7 @@ mod training;
 mod vocabulary;
 
 pub use distribution::Distribution;
+pub use draws::Rows;
 pub use error::{Error, Result};
 pub use numbering::{Growing, count, number};
 pub use sentences::Sentences;

@@ -8,21 +8,19 @@ use random::Random;
 use vectors::{Processor, Table};
 
 use crate::distribution::Distribution;
+use crate::draws::{Draws, Position};
 use crate::error::{Error, Result};
 use crate::kernel::{self, Errors, TARGETS, Targets, WORDS_MAX};
 use crate::sentences::Sentences;
 use crate::settings::{Decay, Settings};
 
 /// Purposes of random numbers.
-const SENTENCES: u64 = 0x736b_6970_0001;
+pub(crate) const SENTENCES: u64 = 0x736b_6970_0001;
 const WEIGHTS: u64 = 0x736b_6970_0002;
 /// The learning rate is computed anew after this number of tokens of a thread.
 const TOKENS_PER_RATE: u64 = 2000;
 /// The loss of one of this number of positions is computed.
 const LOSS_EVERY: u64 = 61;
-/// Number of draws in which a negative sample must differ from the other targets. Otherwise there is one less: there are
-/// hardly any other words.
-const DRAWS_MAX: usize = 8;
 
 /// Sentences that are to be trained on.
 #[derive(Clone, Debug)]
@@ -96,6 +94,11 @@ impl Training {
         self.output.write(word, 0, &vec![0.0; dim]);
     }
 
+    /// The key of the random numbers of [`Training::draw`], without the word at its end.
+    pub fn key(&self) -> [u64; 2] {
+        [WEIGHTS, self.settings.seed]
+    }
+
     /// Trains on work until there is no more. `next` is called by `threads` threads.
     pub fn run(&self, threads: usize, decay: Decay, next: &(impl Fn() -> Option<Work> + Sync)) -> Done {
         let run = || Worker::new(self, decay).run(next);
@@ -120,7 +123,8 @@ impl Training {
         self.n_tokens.load(Relaxed)
     }
 
-    pub(crate) fn set_n_tokens(&mut self, n_tokens: u64) {
+    /// Continues after this number of tokens, which determines the learning rate.
+    pub fn set_n_tokens(&mut self, n_tokens: u64) {
         *self.n_tokens.get_mut() = n_tokens;
     }
 
@@ -143,10 +147,7 @@ struct Worker<'a> {
     done: Done,
     /// Tokens that are not yet in the number of all tokens.
     n_uncounted: u64,
-    /// The words of a sentence that are kept.
-    kept: Vec<u32>,
-    samples: Vec<u32>,
-    next_samples: Vec<u32>,
+    draws: Draws,
     errors: Errors,
 }
 
@@ -158,9 +159,7 @@ impl<'a> Worker<'a> {
             rate: decay.rate(training.settings.rate, training.n_tokens()),
             done: Done::default(),
             n_uncounted: 0,
-            kept: Vec::new(),
-            samples: Vec::new(),
-            next_samples: Vec::new(),
+            draws: Draws::default(),
             errors: [0.0; TARGETS * WORDS_MAX],
         }
     }
@@ -205,64 +204,40 @@ impl<'a> Worker<'a> {
     }
 
     fn sentence(&mut self, sentence: &[u32], distribution: &Distribution, random: &mut Random) {
-        let mut kept = std::mem::take(&mut self.kept);
-        kept.clear();
-        kept.extend(sentence.iter().filter(|&&word| distribution.keeps(word, random.bits() as u32)));
-        if kept.len() > 1 {
-            self.draw_samples(kept[0], distribution, random);
-            for at in 0..kept.len() {
-                std::mem::swap(&mut self.samples, &mut self.next_samples);
-                if let Some(&next) = kept.get(at + 1) {
-                    self.draw_samples(next, distribution, random);
-                }
-                let distance = 1 + random.below(u64::from(self.training.settings.window)) as usize;
-                let (from, to) = (at.saturating_sub(distance), (at + distance + 1).min(kept.len()));
-                self.position(&kept[from..at], kept[at], &kept[at + 1..to]);
-            }
-        }
-        self.kept = kept;
-    }
-
-    /// Draws the negative samples of a word, and loads their vectors into the caches.
-    #[inline]
-    fn draw_samples(&mut self, word: u32, distribution: &Distribution, random: &mut Random) {
-        self.next_samples.clear();
-        for _ in 0..self.training.settings.negatives {
-            for _ in 0..DRAWS_MAX {
-                let sample = distribution.draw(random);
-                if sample != word && !self.next_samples.contains(&sample) {
-                    self.training.output.prefetch(sample);
-                    self.next_samples.push(sample);
-                    break;
-                }
-            }
-        }
+        let training = self.training;
+        let mut draws = std::mem::take(&mut self.draws);
+        // Loads the vectors of samples into the caches before they are used.
+        let prefetch = |sample| training.output.prefetch(sample);
+        let position = |position: Position<'_>| self.position(&position);
+        draws.sentence(&training.settings, sentence, distribution, random, prefetch, position);
+        self.draws = draws;
     }
 
     /// Trains the words before and after a position.
-    fn position(&mut self, before: &[u32], word: u32, after: &[u32]) {
+    fn position(&mut self, position: &Position<'_>) {
+        let Position { before, after, .. } = position;
         let mut words = [0; WORDS_MAX];
         let n_words = before.len() + after.len();
         for together in (0..n_words).step_by(WORDS_MAX) {
             let n = (n_words - together).min(WORDS_MAX);
-            let all = before.iter().chain(after).skip(together);
+            let all = before.iter().chain(*after).skip(together);
             words.iter_mut().zip(all).for_each(|(to, &word)| *to = word);
-            self.step(&words[..n], word);
+            self.step(&words[..n], position);
         }
     }
 
-    fn step(&mut self, words: &[u32], word: u32) {
+    fn step(&mut self, words: &[u32], position: &Position<'_>) {
         let Training { input, output, processor, .. } = self.training;
         self.done.n_pairs += words.len() as u64;
         let is_sampled = self.done.n_pairs % LOSS_EVERY < words.len() as u64;
         let mut has_word = true;
-        let mut rest = &self.samples[..];
+        let mut rest = position.samples;
         let mut loss = 0.0;
         // The first targets include the word; samples that do not fit beside it take further steps.
         while has_word || !rest.is_empty() {
             let n_before = usize::from(has_word);
             let n = (n_before + rest.len()).min(TARGETS);
-            let first = if has_word { word } else { rest[0] };
+            let first = if has_word { position.word } else { rest[0] };
             let mut targets = Targets { rows: [first; TARGETS], n, has_word };
             targets.rows[n_before..n].copy_from_slice(&rest[..n - n_before]);
             rest = &rest[n - n_before..];
