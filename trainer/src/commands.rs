@@ -24,6 +24,7 @@ mod progress;
 mod recipe;
 mod report;
 mod rows;
+mod serve;
 mod soft_labels;
 mod summary;
 mod training;
@@ -42,6 +43,7 @@ pub fn without_torch(command: &Command) -> Option<Result<()>> {
         Command::Ngrams(_) if ngrams::has_ranks() => None,
         Command::Ngrams(arguments) => Some(ngrams::ngrams(arguments, None)),
         Command::Embed(arguments) => Some(embed::embed(arguments)),
+        Command::Serve(arguments) => Some(serve::serve(arguments)),
         Command::Autotune(arguments) => Some(autotune::autotune(arguments)),
         Command::Report(arguments) => Some(report::report(arguments)),
         Command::Vectors(arguments) => Some(vectors::vectors(arguments)),
@@ -93,6 +95,7 @@ pub fn with_torch(command: &Command) -> Result<()> {
         Command::Ngrams(arguments) => ngrams::on_ranks(arguments),
         Command::Autotune(_)
         | Command::Embed(_)
+        | Command::Serve(_)
         | Command::Report(_)
         | Command::Vectors(_)
         | Command::Launch(_) => Err(Error::internal(&"a command without tensors was not run")),

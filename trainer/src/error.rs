@@ -88,6 +88,9 @@ pub enum Error {
     /// Word vectors could not be trained.
     #[error(transparent)]
     SkipGram(#[from] skipgram::Error),
+    /// A parameter server, or the connection to one, failed.
+    #[error(transparent)]
+    Parameters(#[from] parameters::Error),
     /// A training is resumed with another input.
     #[error("{}: a checkpoint of an input of {expected} tokens, found {found} tokens; pass the input of the interrupted training, or start again with --force", path.display())]
     OtherInput {
@@ -202,6 +205,14 @@ pub enum Error {
         /// The folder of checkpoints.
         resume: PathBuf,
     },
+    /// A worker of a served training was interrupted by a signal.
+    #[error(
+        "interrupted after step {step}; the servers have its updates: repeat the command with --resume to continue"
+    )]
+    WorkerInterrupted {
+        /// Number of its completed steps.
+        step: u64,
+    },
     /// A search was interrupted by a signal. Its best settings were printed.
     #[error("interrupted after {}; the printed settings are the best of them", n_of(*n_trials))]
     SearchInterrupted {
@@ -285,6 +296,7 @@ impl Error {
             Self::SkipGram(skipgram::Error::Memory { .. }) | Self::OtherInput { .. } => Exit::Settings,
             Self::SkipGram(_) => Exit::Io,
             Self::Embeddings(error) => error.exit(),
+            Self::Parameters(error) => error.exit(),
             Self::UselessTexts { .. } => Exit::BadInput,
             Self::Refused { exit, .. } => *exit,
             Self::Scoring(error) => error.exit(),
@@ -299,6 +311,7 @@ impl Error {
             Self::NoVectors { .. } => Exit::BadInput,
             Self::Elsewhere { .. }
             | Self::Interrupted { .. }
+            | Self::WorkerInterrupted { .. }
             | Self::SearchInterrupted { .. }
             | Self::NothingFound => Exit::TryAgain,
             Self::Io { .. } | Self::Signals(_) => Exit::Io,

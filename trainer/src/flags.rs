@@ -64,6 +64,7 @@ fn note_given(command: &mut Command, matches: &ArgMatches) {
         | Command::Pretrain(_)
         | Command::Ngrams(_)
         | Command::Embed(_)
+        | Command::Serve(_)
         | Command::Autotune(_)
         | Command::Report(_)
         | Command::Vectors(_)
@@ -159,7 +160,11 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
             let Some((_, given)) = given.subcommand() else { return Ok(()) };
             return refuse_idle(&of_vectors(vectors), given);
         }
-        Command::Embed(_) | Command::Export(_) | Command::Report(_) | Command::Launch(_) => Vec::new(),
+        Command::Embed(_)
+        | Command::Serve(_)
+        | Command::Export(_)
+        | Command::Report(_)
+        | Command::Launch(_) => Vec::new(),
     };
     if let Command::Predict(predict) = &arguments.command
         && predict.soft.is_some()
@@ -272,7 +277,11 @@ fn locations(command: &Command) -> Vec<&Location> {
         Command::Report(Report { runs, out, .. }) => runs.iter().chain([out]).collect(),
         Command::Embed(embed) => embed.out.iter().collect(),
         // Their places are checked by `of_ngrams` and `of_search`.
-        Command::Ngrams(_) | Command::Autotune(_) | Command::Vectors(_) | Command::Launch(_) => Vec::new(),
+        Command::Ngrams(_)
+        | Command::Autotune(_)
+        | Command::Serve(_)
+        | Command::Vectors(_)
+        | Command::Launch(_) => Vec::new(),
     }
 }
 

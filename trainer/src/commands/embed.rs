@@ -5,6 +5,7 @@ mod kept;
 mod lines;
 mod out;
 mod progress;
+mod served;
 mod stream;
 
 use std::thread::available_parallelism;
@@ -18,7 +19,7 @@ use skipgram::{Settings, Training, Vocabulary};
 use self::out::Out;
 use super::ngrams::is_dataset;
 use super::summary::print;
-use crate::arguments::Embed;
+use crate::arguments::{Embed, Security};
 use crate::error::{Error, Result};
 use crate::tell::tell;
 
@@ -69,6 +70,9 @@ struct Trained {
 
 /// Trains word vectors.
 pub(super) fn embed(arguments: &Embed) -> Result<()> {
+    if !arguments.served.servers.is_empty() {
+        return served::embed(arguments);
+    }
     let began = Instant::now();
     check(arguments)?;
     let mut out = Out::take(arguments)?;
@@ -133,6 +137,7 @@ fn check(arguments: &Embed) -> Result<()> {
         Err(Error::Setting { setting, found, expected: expected.to_owned() })
     };
     lines::Lines::of(arguments)?;
+    check_served(arguments)?;
     let has_dataset = arguments.input.iter().any(|place| is_dataset(place));
     if has_dataset && arguments.input.len() > 1 {
         return refused("--input", "a dataset among other inputs".to_owned(), "one dataset, or lines");
@@ -157,6 +162,28 @@ fn check(arguments: &Embed) -> Result<()> {
         if arguments.if_slow != crate::arguments::IfSlow::Wait {
             return refused("--if-slow", "skip for files".to_owned(), "standard input or --follow");
         }
+    }
+    Ok(())
+}
+
+/// Refuses flags of parameter servers without servers, and a stream with them.
+fn check_served(arguments: &Embed) -> Result<()> {
+    let served = &arguments.served;
+    let Security { token_file, tls_ca, tls_certificate, .. } = &served.security;
+    let refused = |setting, found: &str, expected: &str| {
+        let (found, expected) = (found.to_owned(), expected.to_owned());
+        Err(Error::Setting { setting, found, expected })
+    };
+    if served.servers.is_empty() {
+        let passed =
+            [("--token-file", token_file), ("--tls-ca", tls_ca), ("--tls-certificate", tls_certificate)];
+        return match passed.into_iter().find(|(_, path)| path.is_some()) {
+            Some((setting, _)) => refused(setting, "set without servers", "--async HOST:PORT"),
+            None => Ok(()),
+        };
+    }
+    if is_stream(arguments) {
+        return refused("--input", "standard input with --async", "files, which each worker reads");
     }
     Ok(())
 }

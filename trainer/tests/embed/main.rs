@@ -4,6 +4,7 @@
 #[path = "../command/mod.rs"]
 mod command;
 mod resuming;
+mod served;
 mod streams;
 
 use std::fmt::Write as _;

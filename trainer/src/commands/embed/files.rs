@@ -40,20 +40,26 @@ struct Reached {
 }
 
 /// An input that was read.
-struct Input {
-    vocabulary: Vocabulary,
-    sentences: Kept,
-    n_lines: u64,
+pub(super) struct Input {
+    pub(super) vocabulary: Vocabulary,
+    pub(super) sentences: Kept,
+    pub(super) n_lines: u64,
 }
 
-pub(super) fn train(arguments: &Embed, out: &mut Out, interrupts: &Interrupts) -> Result<Trained> {
-    let input = read(arguments)?;
-    let Input { vocabulary, sentences, n_lines } = &input;
-    if vocabulary.n_words() == 0 {
+/// Refuses an input without words.
+pub(super) fn check_words(arguments: &Embed, input: &Input) -> Result<()> {
+    if input.vocabulary.n_words() == 0 {
         let found = format!("no word occurs {} times", arguments.min_count);
         let remedy = "lower --min-count, or check --format";
         return Err(Error::UselessTexts { input: arguments.input.join(" "), found, remedy });
     }
+    Ok(())
+}
+
+pub(super) fn train(arguments: &Embed, out: &mut Out, interrupts: &Interrupts) -> Result<Trained> {
+    let input = read(arguments)?;
+    check_words(arguments, &input)?;
+    let Input { vocabulary, sentences, n_lines } = &input;
     tell(&format!(
         "{} lines with {} tokens; {} words",
         whole(*n_lines),
@@ -187,7 +193,7 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Counts and numbers the words of the input. If the vocabulary was full, the input is read again: numbers have changed.
-fn read(arguments: &Embed) -> Result<Input> {
+pub(super) fn read(arguments: &Embed) -> Result<Input> {
     let mut vocabulary = Vocabulary::new(arguments.words_max);
     let mut parts = Parts::new(arguments.memory);
     let n_lines =
