@@ -28,7 +28,7 @@ fn lines_that_are_not_cleaned_are_refused_by_a_model_of_cleaned_words() {
     let out = folder.path().join("out");
     let (code, told) = ended(ngrams(&train, &out, &["--words", "cleaned"]));
     assert_eq!(code, Some(78), "{told}");
-    assert!(told.contains("--format: fasttext, expected another one with --words cleaned"), "{told}");
+    assert!(told.contains("--format is fasttext, expected another one with --words cleaned"), "{told}");
 }
 
 #[test]
