@@ -1,5 +1,5 @@
-//! A sample of texts: those whose hash is below a threshold. The same texts are in it whoever draws it, and a smaller
-//! sample is part of a larger one.
+//! A sample of texts: those whose hash is below a threshold. All programs select the same texts, and a smaller sample
+//! is part of a larger one.
 
 use std::fmt;
 use std::str::FromStr;
