@@ -88,12 +88,6 @@ impl RowRules {
         self.length_fault(at, length).map_or(Ok(length as usize), Err)
     }
 
-    /// The fault of a row that is not in the sample.
-    fn sample_fault(&self, at: u64, hash: u64) -> Fault {
-        let (found, share) = (format!("{hash:016x}"), self.settings.sample);
-        Fault::new("F35", format!("the hash of row {at}"), found, format!("a hash in the sample of {share}"))
-    }
-
     /// The rule that row `at` violates; `None` for a valid row.
     fn fault(&self, at: u64, row: &Row) -> Option<Fault> {
         let fault = |rule, thing, found: String, expected: String| {
@@ -116,6 +110,9 @@ impl RowRules {
             fault("F30", "label", row.label.to_string(), expected)
         } else if row.split >= SPLITS {
             fault("F31", "split", row.split.to_string(), format!("less than {SPLITS}"))
+        } else if !self.settings.sample.keeps(row.hash) {
+            let expected = format!("a hash in the sample of {}", self.settings.sample);
+            fault("F35", "hash", format!("{:016x}", row.hash), expected)
         } else {
             None
         }
@@ -314,8 +311,7 @@ impl RowColumns {
         }))
     }
 
-    /// Checks that all rows have valid lengths, that their hashes ascend, and that they are in the sample. The search
-    /// for rows depends on the first two.
+    /// Checks that all rows have valid lengths and that their hashes ascend. The search for rows depends on both.
     pub(crate) fn check_places(&self) -> Result<()> {
         let (mut at, mut before) = (0, None);
         self.offsets.each_chunk(|offsets| {
@@ -332,9 +328,6 @@ impl RowColumns {
             let behind = hashes.iter().position(|&hash| std::mem::replace(&mut before, hash) > hash);
             if let Some(behind) = behind {
                 return Err(self.hash.broken(order_fault(at + behind as u64)));
-            }
-            if let Some(outside) = hashes.iter().position(|&hash| !self.rules.settings.sample.keeps(hash)) {
-                return Err(self.hash.broken(self.rules.sample_fault(at + outside as u64, hashes[outside])));
             }
             at += hashes.len() as u64;
             Ok(())

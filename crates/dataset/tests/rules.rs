@@ -536,10 +536,10 @@ fn of_rows() -> Vec<Case> {
         C::given(
             "F35",
             "the hash of row 1 is 0000000580000000, expected a hash in the sample of 0.5",
-            When::Opened,
+            When::Read,
             |given| of_half(given, 0x5_8000_0000),
         ),
-        C::new("F35", "the hash of row 0 is ", When::Verified, |path| {
+        C::new("F35", "the hash of row 0 is 0000000000000005", When::Verified, |path| {
             write_shard(path, &rows());
             altered(path, |file| put_number(file, "sample", 1));
         }),
