@@ -41,8 +41,10 @@ pub fn without_torch(command: &Command) -> Option<Result<()>> {
     match command {
         Command::Ngrams(_) if ngrams::has_ranks() => None,
         Command::Ngrams(arguments) => Some(ngrams::ngrams(arguments, None)),
-        Command::Embed(arguments) => Some(embed::embed(arguments)),
-        Command::Autotune(arguments) => Some(autotune::autotune(arguments)),
+        Command::Embed(arguments) => Some(check_alone("embed").and_then(|()| embed::embed(arguments))),
+        Command::Autotune(arguments) => {
+            Some(check_alone("autotune").and_then(|()| autotune::autotune(arguments)))
+        }
         Command::Report(arguments) => Some(report::report(arguments)),
         Command::Vectors(arguments) => Some(vectors::vectors(arguments)),
         Command::Evaluate(arguments) => {
@@ -73,6 +75,18 @@ pub fn without_torch(command: &Command) -> Option<Result<()>> {
             })
         }
         Command::Fit(_) | Command::Pretrain(_) | Command::Launch(_) => None,
+    }
+}
+
+/// Refuses to run a command as one of several ranks: each would do all of its work.
+fn check_alone(command: &str) -> Result<()> {
+    match std::env::var("WORLD_SIZE") {
+        Ok(found) if found != "1" => Err(Error::Setting {
+            setting: "WORLD_SIZE",
+            found,
+            expected: format!("1, because {command} has one rank; run it without launch and torchrun"),
+        }),
+        _ => Ok(()),
     }
 }
 

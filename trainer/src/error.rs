@@ -205,6 +205,9 @@ pub enum Error {
         /// The folder of checkpoints.
         resume: PathBuf,
     },
+    /// A linear training was interrupted by a signal. It has no checkpoints.
+    #[error("interrupted; a linear training has no checkpoints: --resume starts it again")]
+    InterruptedLinear,
     /// A search was interrupted by a signal. Its best settings were printed.
     #[error("interrupted after {}; the printed settings are the best of them", n_of(*n_trials))]
     SearchInterrupted {
@@ -303,6 +306,7 @@ impl Error {
             Self::NoVectors { .. } => Exit::BadInput,
             Self::Elsewhere { .. }
             | Self::Interrupted { .. }
+            | Self::InterruptedLinear
             | Self::SearchInterrupted { .. }
             | Self::NothingFound => Exit::TryAgain,
             Self::Io { .. } | Self::Signals(_) => Exit::Io,

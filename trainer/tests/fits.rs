@@ -12,6 +12,7 @@ use command::{ended, fit, run, trainer};
 use corpus::labels::Labels;
 use corpus::settings::{Keep, Settings};
 use dataset::Row;
+use dataset::dataset_file::DatasetReader;
 use fixtures::{dataset_of, dataset_prepared, review, reviews};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -365,4 +366,23 @@ fn rows_that_were_made_by_other_settings_are_refused_by_the_name_of_the_setting(
     let (code, _, told) = run(evaluate);
     assert_eq!(code, Some(78), "{told}");
     assert!(told.contains("positive-from 3, expected 4"), "{told}");
+}
+
+#[test]
+fn a_training_says_what_its_flags_do_not_reach() {
+    let (data, dataset) = reviews(100);
+    let words = DatasetReader::open(&dataset).unwrap().vocabulary().words.clone();
+    let mut vectors = "3 8\n".to_owned();
+    for word in [words.get(0), words.get(2), b"unseen"] {
+        vectors.push_str(&format!("{} 1 2 3 4 5 6 7 8\n", String::from_utf8_lossy(word)));
+    }
+    let file = data.path().join("some.vec");
+    fs::write(&file, vectors).unwrap();
+    let told = trained(&dataset, &data.path().join("of-vectors"), &["--init-from", file.to_str().unwrap()]);
+    let n_words = words.len();
+    assert!(told.contains(&format!("2 of {n_words} words of the vocabulary have a vector in ")), "{told}");
+    let told = trained(&dataset, &data.path().join("balanced"), &["--balance", "dynamic"]);
+    assert!(told.contains("--balance has no effect, because there is one rank"), "{told}");
+    let told = trained(&dataset, &data.path().join("plain"), &[]);
+    assert!(!told.contains("--balance") && !told.contains("vector"), "{told}");
 }

@@ -56,4 +56,9 @@ impl Interrupts {
         }
         self.checkpoint.swap(false, Ordering::SeqCst).then_some(Asked::Checkpoint)
     }
+
+    /// Whether a stop is requested. Several threads may call it often.
+    pub fn is_stop_asked(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
 }

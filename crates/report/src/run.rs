@@ -169,7 +169,11 @@ impl Run {
         let of_record = self.evaluation.as_ref().map(|record| record.classes.clone());
         let preparation = self.settings.as_ref().and_then(|settings| settings.preparation.as_ref());
         let of_settings = preparation.map(|preparation| preparation.labels.given_names());
-        match [of_record, of_settings].into_iter().flatten().find(|names| names.len() == n_classes) {
+        // Texts with labels have them in the description of the input.
+        let classes = self.settings.as_ref().map(|settings| &settings.dataset.classes);
+        let of_input = classes.map(|classes| classes.iter().map(|(name, _)| name.clone()).collect());
+        match [of_record, of_settings, of_input].into_iter().flatten().find(|names| names.len() == n_classes)
+        {
             Some(names) => names,
             None if n_classes == 2 => ["negative", "positive"].map(str::to_owned).into(),
             None => (0..n_classes).map(|class| format!("class {class}")).collect(),

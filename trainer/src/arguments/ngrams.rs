@@ -36,8 +36,8 @@ pub struct Ngrams {
     pub test: Vec<String>,
     /// Test split of --input [default: 0]
     ///
-    /// Share of texts that are used for the test only. Equal texts are in the same split; it is that of `trainer fit` on a
-    /// dataset with all words.
+    /// Share of texts that are used for the test only. Texts that are equal after cleaning, which removes digits and
+    /// punctuation, are in the same split; it is that of `trainer fit` on a dataset with all words.
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share, hide_default_value = true)]
     pub test_fraction: f64,
     /// Validation split of --input [default: 0]

@@ -35,7 +35,6 @@ const SHARE_OF_TRIAL: f64 = 0.25;
 
 /// Searches settings.
 pub fn autotune(arguments: &Autotune) -> Result<()> {
-    check_alone()?;
     match &arguments.training {
         Tuned::Ngrams(tuned) => ngrams::tune(tuned),
         Tuned::Fit(tuned) => fit::tune(tuned),
@@ -268,17 +267,5 @@ impl Trials {
         let share = Duration::from_secs_f64((60.0 * self.minutes * SHARE_OF_TRIAL).max(2.0 * self.first_s));
         let own = if number == 1 { self.limit.at } else { Instant::now() + share };
         Limit { at: own.min(self.limit.at), is_stopped: Arc::clone(&self.limit.is_stopped) }
-    }
-}
-
-/// Refuses to run as one of several ranks: each would search by itself.
-fn check_alone() -> Result<()> {
-    match std::env::var("WORLD_SIZE") {
-        Ok(found) if found != "1" => Err(Error::Setting {
-            setting: "WORLD_SIZE",
-            found,
-            expected: "1, because a search has one rank; run autotune without launch and torchrun".to_owned(),
-        }),
-        _ => Ok(()),
     }
 }

@@ -9,7 +9,7 @@ use super::rows::{Reader, cut, sampled, trained_on_warning, validation_warning};
 use super::summary::print;
 use super::training::{Job, Session};
 use super::{recipe, soft_labels};
-use crate::arguments::Fit;
+use crate::arguments::{BalanceName, Fit};
 use crate::error::{Error, Result};
 use crate::soft_targets::SoftTargets;
 use crate::splits::Splits;
@@ -111,6 +111,7 @@ impl Data {
             recipe::chosen_of_fit(arguments, recipe, rows)?,
             recipe::without_kernels(recipe, session.compute()),
             sampled(rows, arguments.sample),
+            balanced_alone(arguments.optimisation.balance, session.ranks().world_size()),
             cut(rows, arguments.lstm.tokens),
             unlabelled.as_ref().and_then(|(unlabelled, n_omitted)| omitted(unlabelled, rows, *n_omitted)),
             validation.as_ref().and_then(|validation| validation_warning(validation, rows, shared)),
@@ -142,6 +143,13 @@ fn check_classes(rows: &Rows, soft: Option<&SoftTargets>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// A note about `--balance` with nothing to balance.
+fn balanced_alone(balance: BalanceName, world_size: usize) -> Option<String> {
+    (balance != BalanceName::Off && world_size == 1).then(|| {
+        "--balance has no effect, because there is one rank; start several with `trainer launch`".to_owned()
+    })
 }
 
 /// A note about rows without labels that are not trained on.

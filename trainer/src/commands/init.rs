@@ -5,12 +5,14 @@ use std::path::Path;
 use batches::Rows;
 use dataset::vocabulary::{FIRST_WORD, Vocabulary};
 use program::location::Location;
+use report::whole;
 use store::S3Options;
 use tch::Tensor;
 
 use crate::error::{Error, Result};
 use crate::families::{Model, begin_with};
 use crate::places;
+use crate::tell::tell;
 use runs::saved;
 
 /// Reads initial weights: a model folder, a training folder, or word vectors in any format.
@@ -67,6 +69,8 @@ fn from_vectors(path: &Path, model: &mut Model, vocabulary: &Vocabulary) -> Resu
     if rows.is_empty() {
         return Err(Error::NoVectors { path: path.to_owned() });
     }
+    let (n_found, n_words) = (whole(rows.len() as u64), whole(vocabulary.words.len() as u64));
+    tell(&format!("{n_found} of {n_words} words of the vocabulary have a vector in {}", path.display()));
     let embedding = model.lstm().embedding();
     let values = Tensor::from_slice(&values)
         .view([rows.len() as i64, width as i64])

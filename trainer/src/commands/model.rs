@@ -68,12 +68,14 @@ fn resume_command(folder: &Path) -> String {
     let settings = serde_json::from_slice::<RunSettings>(&json).ok();
     let command = if settings.as_ref().is_some_and(RunSettings::is_of_words) { "pretrain" } else { "fit" };
     let is_of_ngrams = settings.as_ref().is_some_and(RunSettings::is_of_ngrams);
+    let is_of_vectors = settings.as_ref().is_some_and(RunSettings::is_of_vectors);
     let fold = settings.as_ref().and_then(RunSettings::fold);
     let dataset = settings.map_or_else(|| "DATASET".to_owned(), |settings| settings.dataset.path);
     match (fold, folder.parent()) {
         (Some(fold), Some(of_all)) => {
             format!("trainer fit {dataset} --folds {} --out {} --resume", fold.of, of_all.display())
         }
+        _ if is_of_vectors => format!("trainer embed --input {dataset} --out {} --resume", folder.display()),
         _ if is_of_ngrams => format!("trainer ngrams --input {dataset} --out {} --resume", folder.display()),
         _ => format!("trainer {command} {dataset} --out {} --resume", folder.display()),
     }

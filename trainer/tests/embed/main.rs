@@ -194,3 +194,41 @@ fn contradictory_flags_and_useless_inputs_are_refused() {
     refused(&["--min-count", "1"], 64, "a training");
     refused(&["--min-count", "2", "--resume"], 78, "--min-count is 1 in the training and 2 in this command");
 }
+
+#[test]
+fn lines_of_another_format_than_the_default_are_refused_with_theirs() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, out) = (folder.path().join("text"), folder.path().join("out"));
+    for (line, expected) in [
+        (
+            r#"{"reviewText": "a good kettle"}"#,
+            "the first line is of JSON, expected a sentence; pass --format json",
+        ),
+        (
+            "__label__1 a good kettle",
+            "the first line is of fastText's format, expected a sentence; pass --format fasttext",
+        ),
+    ] {
+        fs::write(&input, format!("\n{line}\n{line}\n")).unwrap();
+        let (code, told) = ended(embed(&input, &out, &["--min-count", "1"]));
+        assert_eq!(code, Some(65), "{told}");
+        assert!(told.contains(expected) && !out.exists(), "{told}");
+    }
+    // Other lines are sentences, whatever they contain.
+    fs::write(&input, "{a good kettle}\n{\"reviewText\": 1}\n__label__1\n").unwrap();
+    trained(embed(&input, &out, &["--min-count", "1"]));
+}
+
+#[test]
+fn several_ranks_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, out) = (folder.path().join("text"), folder.path().join("out"));
+    fs::write(&input, sentences(10, 1)).unwrap();
+    let mut launch = trainer();
+    launch.args(["launch", "--nproc", "2", "--", "embed", "--input"]).arg(&input).arg("--out").arg(&out);
+    let (code, told) = ended(launch);
+    assert_eq!(code, Some(78), "{told}");
+    let expected =
+        "WORLD_SIZE is 2, expected 1, because embed has one rank; run it without launch and torchrun";
+    assert!(told.contains(expected) && !out.exists(), "{told}");
+}

@@ -1,5 +1,9 @@
 //! Trainings that continue.
 
+use std::io::{BufRead, BufReader};
+
+use rustix::process::{Pid, Signal, kill_process};
+
 use super::*;
 
 #[test]
@@ -67,4 +71,26 @@ fn a_linear_training_that_was_killed_starts_again_and_has_the_same_bits() {
     assert!(told.contains("starting from the first text"), "{told}");
     assert_eq!(model_files(&killed), model_files(&whole));
     assert_eq!(evaluated(&killed, &test, &[]), evaluated(&whole, &test, &[]));
+}
+
+#[test]
+fn a_linear_training_that_is_interrupted_says_so() {
+    let (folder, train, _) = corpus();
+    let out = folder.path().join("out");
+    let endless = ["--model", "linear", "--epochs", "100000", "--threads", "2"];
+    let mut process = ngrams(&train, &out, &endless).stderr(Stdio::piped()).spawn().unwrap();
+    let stderr = BufReader::new(process.stderr.take().unwrap());
+    // The line after which signals are awaited.
+    let mut lines =
+        stderr.lines().map(Result::unwrap).skip_while(|line| !line.contains("n-grams with a weight"));
+    assert!(lines.next().is_some());
+    kill_process(Pid::from_child(&process), Signal::INT).unwrap();
+    let told = lines.collect::<Vec<_>>().join("\n");
+    assert_eq!(process.wait().unwrap().code(), Some(75), "{told}");
+    assert!(
+        told.contains("interrupted; a linear training has no checkpoints: --resume starts it again"),
+        "{told}"
+    );
+    let again = [&endless[..2], &["--epochs", "2", "--force"]].concat();
+    trained(&train, &out, &again);
 }

@@ -78,6 +78,12 @@ fn fractions_that_leave_nothing_are_refused() {
         (&train, &["--test-fraction", "0.6", "--validation-fraction", "0.5"][..], 78, "less than 1, because"),
         (&train, &["--test-fraction", "0.1", "--test", test], 64, "cannot be used with"),
         (&few, &["--test-fraction", "0.001"], 65, "no text is in the test split"),
+        (
+            &few,
+            &["--test-fraction", "0.999"],
+            65,
+            "no text with a label is in the training split; check --format, or",
+        ),
     ] {
         let (found, told) = ended(ngrams(input, &out, flags));
         assert!(told.contains(expected), "{told}");
@@ -122,4 +128,29 @@ fn more_bad_lines_than_allowed_are_refused_and_skipped_lines_are_counted() {
         );
         assert_eq!(found["texts"], 900, "{found}");
     }
+}
+
+#[test]
+fn an_evaluation_on_training_texts_is_a_warning_with_the_share_of_the_training() {
+    let (folder, train, test) = corpus();
+    let (tenth, none) = (folder.path().join("tenth"), folder.path().join("none"));
+    trained(&train, &tenth, &["--test-fraction", "0.1"]);
+    trained(&train, &none, &[]);
+    let told = |out: &Path, file: &Path, more: &[&str]| {
+        let (code, told) = ended(trainer_of(
+            "evaluate",
+            out,
+            &[&[file.to_str().unwrap(), "--format", "fasttext"], more].concat(),
+        ));
+        assert_eq!(code, Some(0), "{told}");
+        told
+    };
+    let remedy =
+        "was trained on texts of this file, so its metrics are too high; pass its --test-fraction 0.1";
+    for more in [&["--test-fraction", "0.2"][..], &[]] {
+        assert!(told(&tenth, &train, more).contains(remedy), "{more:?}");
+    }
+    assert_eq!(told(&tenth, &train, &["--test-fraction", "0.1"]), "");
+    assert_eq!(told(&tenth, &test, &[]), "");
+    assert!(told(&none, &train, &["--test-fraction", "0.1"]).contains("too high; evaluate other texts"));
 }

@@ -50,7 +50,8 @@ fn trained(
 ) -> Vec<(Stored, Option<Traffic>)> {
     on_ranks(world_size, |ranks| {
         let ranks = Some((ranks, round_texts));
-        let (model, traffic) = train_on_ranks(texts, Words::Spaces, settings, ranks, |_| {}).unwrap();
+        let (model, traffic) =
+            train_on_ranks(texts, Words::Spaces, settings, ranks, |_| {}, &|| false).unwrap();
         (model.stored, traffic)
     })
 }
@@ -146,7 +147,7 @@ fn a_single_classifier_with_an_l1_penalty_is_refused_on_several_ranks() {
     let texts = texts(20, 2);
     let settings = Settings { penalty: Penalty::L1, ..settings(Loss::Logistic) };
     let told = on_ranks(2, |ranks| {
-        let trained = train_on_ranks(&texts, Words::Spaces, &settings, Some((ranks, 10)), |_| {});
+        let trained = train_on_ranks(&texts, Words::Spaces, &settings, Some((ranks, 10)), |_| {}, &|| false);
         trained.map(|_| ()).map_err(|error: Error| error.to_string())
     });
     let expected = "--l1: 2 ranks; expected one rank for two labels; omit --l1, or start one rank".to_owned();

@@ -44,7 +44,7 @@ pub fn train(
     settings: &Settings,
     progress: impl FnMut(Progress),
 ) -> Result<Model> {
-    train_on_ranks(texts, words, settings, None, progress).map(|(model, _)| model)
+    train_on_ranks(texts, words, settings, None, progress, &|| false).map(|(model, _)| model)
 }
 
 /// The ranks of a training, and the number of texts per rank and round.
@@ -52,22 +52,23 @@ pub type RanksOfTraining<'a> = (&'a dyn Ranks, usize);
 
 /// As [`train`], on several ranks. All of them read the same texts, and return the same model. A single classifier is
 /// trained by all ranks, each with its own texts; several classifiers are divided among the ranks. Returns also what
-/// this rank has sent.
+/// this rank has sent. All threads call `is_stopped` often; if it returns true, the training ends with an error.
 ///
 /// # Errors
-/// As [`train`], if the ranks cannot communicate, or for a single classifier with an L1 penalty.
+/// As [`train`], if the training was stopped, the ranks cannot communicate, or for a single classifier with an L1 penalty.
 pub fn train_on_ranks(
     texts: &Texts,
     words: Words,
     settings: &Settings,
     ranks: Option<RanksOfTraining<'_>>,
     progress: impl FnMut(Progress),
+    is_stopped: &(impl Fn() -> bool + Sync),
 ) -> Result<(Model, Option<Traffic>)> {
     let mut group = ranks
         .filter(|(ranks, _)| ranks.world_size() > 1)
         .map(|(ranks, round_texts)| Group::of(texts, ranks, round_texts));
     let numbered = Numbered::of(texts, settings)?;
-    let model = classifiers(&numbered, texts, words, settings, progress, &|| false, group.as_mut())?;
+    let model = classifiers(&numbered, texts, words, settings, progress, is_stopped, group.as_mut())?;
     Ok((model, group.map(|group| group.traffic)))
 }
 

@@ -281,8 +281,7 @@ fn each_text(arguments: &Embed, mut add: impl FnMut(&[u8]) -> Result<()>) -> Res
         let mut cleaned = Vec::new();
         let mut added = Ok(());
         for chunk in receiver {
-            lines.clean(&chunk, &mut cleaned);
-            added = add(&cleaned);
+            added = lines.clean(&chunk, &mut cleaned).and_then(|()| add(&cleaned));
             if added.is_err() {
                 stop.store(true, Relaxed);
                 break;

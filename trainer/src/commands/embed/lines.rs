@@ -6,16 +6,22 @@ use corpus::review::ReviewParser;
 use dataset::dataset_file::DatasetReader;
 use dataset::vocabulary::FIRST_WORD;
 use program::location::Location;
+use serde_json::{Map, Value};
 use store::S3Options;
 
 use crate::arguments::{Embed, LineFormat};
 use crate::error::{Error, Result};
 use crate::places;
 
+/// The beginning of a label in fastText's format.
+const LABEL: &[u8] = b"__label__";
+
 /// Cleans lines, and counts them.
 pub(super) struct Lines {
     parser: Option<ReviewParser>,
     cleaner: Cleaner,
+    /// The input, for messages.
+    input: String,
     /// Number of lines that are not blank.
     pub n_lines: u64,
     /// Number of those without a text in the format.
@@ -33,16 +39,21 @@ impl Lines {
                 None
             }
         };
-        Ok(Self { parser, cleaner: Cleaner::default(), n_lines: 0, n_bad: 0 })
+        let input = arguments.input.join(" ");
+        Ok(Self { parser, cleaner: Cleaner::default(), input, n_lines: 0, n_bad: 0 })
     }
 
-    /// Replaces the content of `cleaned` with cleaned lines, without those that are then empty.
-    pub(super) fn clean(&mut self, lines: &[u8], cleaned: &mut Vec<u8>) {
+    /// Replaces the content of `cleaned` with cleaned lines, without those that are then empty. Fails if the first line
+    /// is to be a sentence and is of another format.
+    pub(super) fn clean(&mut self, lines: &[u8], cleaned: &mut Vec<u8>) -> Result<()> {
         cleaned.clear();
         for line in lines.split(|&byte| byte == b'\n') {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
+            }
+            if self.n_lines == 0 && self.parser.is_none() {
+                self.check_sentence(line)?;
             }
             self.n_lines += 1;
             let text = match &mut self.parser {
@@ -64,6 +75,20 @@ impl Lines {
                 cleaned.push(b'\n');
             }
         }
+        Ok(())
+    }
+
+    /// Refuses a line of JSON or of fastText's format, whose syntax would be trained on as words.
+    fn check_sentence(&self, line: &[u8]) -> Result<()> {
+        let (format, remedy) = if line.trim_ascii_start().starts_with(LABEL) {
+            ("fastText's format", "pass --format fasttext")
+        } else if serde_json::from_slice::<Map<String, Value>>(line).is_ok() {
+            ("JSON", "pass --format json, and --text-field for another field than reviewText")
+        } else {
+            return Ok(());
+        };
+        let found = format!("the first line is of {format}, expected a sentence");
+        Err(Error::UselessTexts { input: self.input.clone(), found, remedy })
     }
 
     /// Fails if no line has a text: the format is probably another one.
@@ -74,7 +99,7 @@ impl Lines {
                 LineFormat::Review(name) => name.to_string(),
             };
             return Err(Error::UselessTexts {
-                input: arguments.input.join(" "),
+                input: self.input.clone(),
                 found: format!("no line is of the format {name}"),
                 remedy: "check --format",
             });

@@ -280,7 +280,9 @@ impl Stream<'_> {
                 match chunks.recv_timeout(LOOK_EVERY) {
                     Ok(Ok(chunk)) => {
                         reached.pass(&chunk);
-                        lines.clean(&chunk.lines, &mut cleaned);
+                        if let Err(error) = lines.clean(&chunk.lines, &mut cleaned) {
+                            break Err(error);
+                        }
                         if sender.send(growing.work(training, &cleaned)).is_err() {
                             break Err(Error::internal(&"the threads of a training ended early"));
                         }

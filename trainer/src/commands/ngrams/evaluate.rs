@@ -1,16 +1,19 @@
 //! `trainer evaluate` with an n-gram model.
 
+use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
 use ::ngrams::Reading;
 use batches::{Division, Part};
 use corpus::ledger::Share;
+use runs::training::{RunSettings, SETTINGS};
 use scoring::{Interval, ProbabilityQuality};
 use serde::Serialize;
 use texts::Wanted;
 
 use super::input::{Counters, Input, ReadInput};
+use super::out::absolute;
 use super::threads;
 use crate::arguments::Evaluate;
 use crate::commands::summary::print;
@@ -68,6 +71,11 @@ pub(in crate::commands) fn evaluate(arguments: &Evaluate, model: &Path) -> Resul
                 remedy: "raise --test-fraction, or omit it",
             });
         }
+        if let Some(held_back) = trained_share(model, &place)
+            && arguments.test_fraction.is_none_or(|fraction| fraction > held_back)
+        {
+            tell(&trained_on_warning(&place, held_back));
+        }
         let evaluation = evaluate_texts(&classifier, &texts, input.threads)?;
         let Evaluation { evaluated, only_unknown, unknown_label } = &evaluation;
         if *unknown_label == texts.n_texts() {
@@ -93,6 +101,24 @@ pub(in crate::commands) fn evaluate(arguments: &Evaluate, model: &Path) -> Resul
         }
     }
     Ok(())
+}
+
+/// The `--test-fraction` of the training, if the model is in its training folder and `place` is its input.
+fn trained_share(model: &Path, place: &str) -> Option<f64> {
+    let settings = fs::read(model.parent()?.join(SETTINGS)).ok()?;
+    let settings: RunSettings = serde_json::from_slice(&settings).ok()?;
+    let share = settings.recipe.get("test_fraction")?.as_f64()?;
+    (settings.dataset.path == absolute(place)).then_some(share)
+}
+
+fn trained_on_warning(place: &str, held_back: f64) -> String {
+    let remedy = match held_back > 0.0 {
+        true => format!("pass its --test-fraction {held_back}"),
+        false => "evaluate other texts".to_owned(),
+    };
+    format!(
+        "warning: {place}: the model was trained on texts of this file, so its metrics are too high; {remedy}"
+    )
 }
 
 /// Prints a table of metrics and their intervals.

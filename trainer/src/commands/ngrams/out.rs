@@ -234,7 +234,7 @@ impl Out {
 }
 
 /// The absolute path or the URL of an input.
-fn absolute(place: &str) -> String {
+pub fn absolute(place: &str) -> String {
     let is_path = !place.contains("://") && place != "-";
     let absolute = is_path.then(|| std::path::absolute(place).ok()).flatten();
     absolute.map_or_else(|| place.to_owned(), |path| path.display().to_string())

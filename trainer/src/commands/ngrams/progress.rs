@@ -81,6 +81,11 @@ impl Progress {
     /// Notes a step of a linear training.
     pub fn note_linear(&mut self, done: linear::Progress) {
         match done {
+            linear::Progress::Numbered { n_rows: 0 } => {
+                self.tell(
+                    "warning: no n-gram has a weight, so all texts have the same answer; lower --min-count",
+                );
+            }
             linear::Progress::Numbered { n_rows } => {
                 self.tell(&format!("{} n-grams with a weight", whole(n_rows as u64)));
             }

@@ -255,7 +255,14 @@ impl<'a> Job<'a> {
     ) -> Result<(Model, Option<Traffic>)> {
         let ranks = self.group.ranks().map(|ranks| (ranks, self.arguments.round_texts));
         let note = |done| progress.iter_mut().for_each(|progress| progress.note_linear(done));
-        let (model, traffic) = linear::train_on_ranks(self.texts, words, settings, ranks, note)?;
+        // Ranks that are stopped at different moments would wait for each other: there, signals end the process.
+        let interrupts = ranks.is_none().then(Interrupts::listen).transpose().map_err(Error::Signals)?;
+        let is_stopped = || interrupts.as_ref().is_some_and(Interrupts::is_stop_asked);
+        let (model, traffic) = linear::train_on_ranks(self.texts, words, settings, ranks, note, &is_stopped)
+            .map_err(|error| match error {
+                ::ngrams::Error::Stopped => Error::InterruptedLinear,
+                error => error.into(),
+            })?;
         progress.iter_mut().for_each(|progress| progress.end_epoch(settings.epochs, None));
         Ok((Model::Linear(Box::new(model)), traffic))
     }
@@ -345,7 +352,14 @@ pub fn check(texts: &Texts, arguments: &Ngrams) -> Result<()> {
     let input = arguments.input.join(" ");
     let refused = |found: String, remedy| Err(Error::UselessTexts { input: input.clone(), found, remedy });
     if counts.n_texts == 0 {
-        return refused("no text with a label".to_owned(), "check --format");
+        let is_divided = arguments.test_fraction + arguments.validation_fraction > 0.0;
+        return match is_divided {
+            true => refused(
+                "no text with a label is in the training split".to_owned(),
+                "check --format, or lower --test-fraction and --validation-fraction",
+            ),
+            false => refused("no text with a label".to_owned(), "check --format"),
+        };
     }
     if let 1 = labels.len() {
         let found = format!("every text has the label {}", String::from_utf8_lossy(labels.get(0)));
