@@ -6,10 +6,8 @@ without stop words, SGD, `pos_weight` 0.2. That system reached an accuracy of 84
 accuracy of the larger class. Seconds are those of training only, with one thread per core.
 """
 
-import json
-
 from chart import Chart
-from machine import Machine
+from machine import Machine, epochs_of
 from result import Result
 
 TITLE = "Accuracy after every epoch"
@@ -29,9 +27,7 @@ def run(machine: Machine) -> Result:
                 more += ["--epochs", 2, "--hidden", 16]
             machine.run("trainer", "fit", train, "--out", out, "--test-every", "--quiet", "--device", "cpu", *more, *flags)
             seconds, name = 0.0, f"{corpus.name}, {recipe}"
-            for line in map(json.loads, (out / "metrics.jsonl").read_text().splitlines()):
-                if line["event"] != "epoch":
-                    continue
+            for line in epochs_of(out):
                 seconds += line["seconds"]
                 test_metrics = line["test"]
                 counts = test_metrics["confusion"]

@@ -1,6 +1,7 @@
 """The machine, the programs and the reviews of an experiment."""
 
 import gzip
+import json
 import os
 import shutil
 import statistics
@@ -132,3 +133,9 @@ def lines_of(path: Path):
     opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
     with opened as lines:
         yield from lines
+
+
+def epochs_of(training: Path) -> list[dict]:
+    """The epochs of a training folder, as they are logged."""
+    lines = map(json.loads, (training / "metrics.jsonl").read_text().splitlines())
+    return [line for line in lines if line["event"] == "epoch"]

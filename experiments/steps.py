@@ -5,10 +5,8 @@ reduction of gradients, and optimizer. Each rank has one thread, and the ranks s
 milliseconds per step of the slowest rank in the last epoch.
 """
 
-import json
-
 from chart import Bars
-from machine import Machine
+from machine import Machine, epochs_of
 from result import Result
 
 TITLE = "Time of a training step"
@@ -28,8 +26,7 @@ def run(machine: Machine) -> Result:
             fit += ["--test-fraction", 0.5, "--validation-fraction", 0]
             launch = ["launch", "--nproc", ranks, "--"] if ranks > 1 else []
             machine.run("trainer", *launch, *fit, environment={"OMP_NUM_THREADS": "1"})
-            lines = map(json.loads, (out / "metrics.jsonl").read_text().splitlines())
-            epoch = [line for line in lines if line["event"] == "epoch"][-1]
+            epoch = epochs_of(out)[-1]
             n_steps = epoch["step"] - epoch["from_step"]
             slowest = max(epoch["ranks"], key=lambda rank: rank["profile"]["forward_s"] + rank["profile"]["backward_s"])
             profile = slowest["profile"]
