@@ -94,7 +94,7 @@ fn variable(name: &str) -> Option<std::ffi::OsString> {
 }
 
 /// Reads the key from a file that only its owner can access: this user or root.
-fn of_file(path: &Path) -> Result<Secret, Error> {
+pub fn of_file(path: &Path) -> Result<Secret, Error> {
     let unreadable = |source| Error::Unreadable { path: path.to_owned(), source };
     let file = File::open(path).map_err(unreadable)?;
     // Checks the opened file, even if its path now names another file.

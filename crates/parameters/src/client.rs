@@ -1,0 +1,220 @@
+//! A client of all servers of the tables: a worker, or a reader.
+
+mod attempts;
+mod pull;
+mod push;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::{Channel, Endpoint};
+
+use self::attempts::repeat;
+pub use self::pull::{Moment, Pulled, Pulling, Read};
+pub use self::push::{Pushing, Sent, Update};
+use crate::error::{Error, Result};
+use crate::ledger::Statistics;
+use crate::messages::{JoinRequest, LeaveRequest, StatisticsRequest};
+use crate::security::{Pass, TlsFiles, Token};
+use crate::service::parameters_client::ParametersClient;
+use crate::spec::Spec;
+use crate::values::Wire;
+use crate::{MESSAGE_BYTES_MAX, REQUEST_LIMIT};
+
+/// Time limit of a connection attempt.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// A connection that does not answer for this long is closed.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+const STREAM_WINDOW: u32 = 4 << 20;
+const CONNECTION_WINDOW: u32 = 8 << 20;
+
+/// The options of a client.
+#[derive(Clone, Debug)]
+pub struct ClientOptions {
+    /// The servers as HOST:PORT, in the order of their shards.
+    pub servers: Vec<String>,
+    /// The token of the servers.
+    pub token: Option<Token>,
+    /// Certificates. With an authority, connections are encrypted.
+    pub tls: TlsFiles,
+    /// How updates are sent.
+    pub wire: Wire,
+    /// Time after which a server that does not answer, or another worker that is too far behind, is an error.
+    pub patience: Duration,
+}
+
+/// A client.
+#[derive(Debug)]
+pub struct Client {
+    runtime: Runtime,
+    servers: Vec<Arc<Remote>>,
+    wire: Wire,
+    /// The worker that has joined, with the completed steps of it on each server.
+    joined: Option<Joined>,
+    /// Floats per row of each table.
+    dims: Vec<usize>,
+}
+
+/// The place at which a worker continues.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Joined {
+    /// The worker.
+    pub worker: u32,
+    /// The next step: completed steps on the server that has the fewest; [`crate::LEFT`] if it has left all servers.
+    pub step: u64,
+    /// The bound of the servers; `None`: unbounded.
+    pub staleness: Option<u64>,
+}
+
+type Calls = ParametersClient<InterceptedService<Channel, Pass>>;
+
+/// A server.
+#[derive(Debug)]
+struct Remote {
+    name: String,
+    calls: Calls,
+    shard: u32,
+    n_shards: u32,
+    patience: Duration,
+}
+
+impl Client {
+    /// A client of these servers. They are contacted by the first request.
+    ///
+    /// # Errors
+    /// If an address or a certificate is invalid.
+    pub fn new(options: &ClientOptions) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .map_err(Error::Threads)?;
+        let n_shards = options.servers.len() as u32;
+        // Connections are made by tasks of the runtime.
+        let servers = runtime.block_on(async {
+            let remote =
+                |(shard, name): (u32, &String)| Remote::new(options, name, shard, n_shards).map(Arc::new);
+            (0..).zip(&options.servers).map(remote).collect::<Result<_>>()
+        })?;
+        Ok(Self { runtime, servers, wire: options.wire, joined: None, dims: Vec::new() })
+    }
+
+    /// Creates a table on all servers, or checks that an existing one is the same. Returns its number.
+    ///
+    /// # Errors
+    /// If a server refuses it or does not answer.
+    pub fn create(&mut self, spec: &Spec) -> Result<u32> {
+        let mut number = None;
+        for server in &self.servers {
+            let request = spec.to_request(server.shard, server.n_shards);
+            let reply = self.runtime.block_on(repeat(server, |mut calls| {
+                let request = request.clone();
+                async move { calls.create(request).await }
+            }))?;
+            let expected = *number.get_or_insert(reply.table);
+            if reply.table != expected {
+                let found = format!("table {}", reply.table);
+                return Err(server.unexpected(found, format!("table {expected}, as the first server")));
+            }
+        }
+        let number = number.unwrap_or_default();
+        let length = self.dims.len().max(number as usize + 1);
+        self.dims.resize(length, 0);
+        self.dims[number as usize] = spec.dim as usize;
+        Ok(number)
+    }
+
+    /// Takes part as a worker, again if it had been started before.
+    ///
+    /// # Errors
+    /// If a server has other workers or does not answer.
+    pub fn join(&mut self, worker: u32, n_workers: u32) -> Result<Joined> {
+        let mut joined: Option<Joined> = None;
+        for server in &self.servers {
+            let reply = self.runtime.block_on(repeat(server, |mut calls| async move {
+                calls.join(JoinRequest { worker, n_workers }).await
+            }))?;
+            let so_far =
+                joined.get_or_insert(Joined { worker, step: reply.step, staleness: reply.staleness });
+            if so_far.staleness != reply.staleness {
+                let found = format!("--staleness {:?}", reply.staleness);
+                return Err(server.unexpected(found, format!("{:?}, as the first server", so_far.staleness)));
+            }
+            so_far.step = so_far.step.min(reply.step);
+        }
+        let joined = joined.ok_or_else(|| Error::internal(&"a client without servers"))?;
+        self.joined = Some(joined.clone());
+        Ok(joined)
+    }
+
+    /// Ends the part of this worker. The others no longer wait for it.
+    ///
+    /// # Errors
+    /// If a server does not answer.
+    pub fn leave(&mut self) -> Result<()> {
+        let worker = self.worker()?;
+        for server in &self.servers {
+            let left = |mut calls: Calls| async move { calls.leave(LeaveRequest { worker }).await };
+            self.runtime.block_on(repeat(server, left))?;
+        }
+        Ok(())
+    }
+
+    /// The statistics of each server.
+    ///
+    /// # Errors
+    /// If a server does not answer.
+    pub fn statistics(&self) -> Result<Vec<Statistics>> {
+        let of_server = |server: &Arc<Remote>| {
+            let ask = |mut calls: Calls| async move { calls.statistics(StatisticsRequest {}).await };
+            let reply = self.runtime.block_on(repeat(server, ask))?;
+            serde_json::from_str(&reply.json)
+                .map_err(|error| server.unexpected(error.to_string(), "statistics".to_owned()))
+        };
+        self.servers.iter().map(of_server).collect()
+    }
+
+    fn worker(&self) -> Result<u32> {
+        let joined = self.joined.as_ref().map(|joined| joined.worker);
+        joined.ok_or_else(|| Error::internal(&"a step of a client that has not joined"))
+    }
+
+    fn dim(&self, table: u32) -> Result<usize> {
+        let dim = self.dims.get(table as usize).copied().filter(|&dim| dim > 0);
+        dim.ok_or_else(|| Error::internal(&"rows of a table that was not created"))
+    }
+}
+
+impl Remote {
+    fn new(options: &ClientOptions, name: &str, shard: u32, n_shards: u32) -> Result<Self> {
+        let invalid = || Error::Address { server: name.to_owned() };
+        let has_port = name.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+        if !has_port {
+            return Err(invalid());
+        }
+        let tls = options.tls.client()?;
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let mut endpoint = Endpoint::from_shared(format!("{scheme}://{name}"))
+            .map_err(|_| invalid())?
+            .connect_timeout(CONNECT_LIMIT)
+            .timeout(REQUEST_LIMIT)
+            .tcp_nodelay(true)
+            .http2_keep_alive_interval(KEEP_ALIVE)
+            .keep_alive_timeout(KEEP_ALIVE)
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW);
+        if let Some(tls) = tls {
+            endpoint = endpoint.tls_config(tls).map_err(|error| options.tls.refused(&error))?;
+        }
+        let pass = Pass::of(options.token.as_ref())?;
+        let calls = ParametersClient::with_interceptor(endpoint.connect_lazy(), pass)
+            .max_decoding_message_size(2 * MESSAGE_BYTES_MAX);
+        Ok(Self { name: name.to_owned(), calls, shard, n_shards, patience: options.patience })
+    }
+
+    fn unexpected(&self, found: String, expected: String) -> Error {
+        Error::Reply { server: self.name.clone(), found, expected }
+    }
+}

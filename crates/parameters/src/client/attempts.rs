@@ -1,0 +1,71 @@
+//! Repeats requests until they are answered: a server may be starting, full or unreachable for a while. Requests may be
+//! repeated, because pushes are applied once.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, timeout};
+use tonic::{Code, Response, Status};
+
+use super::{Calls, Remote};
+use crate::REQUEST_LIMIT;
+use crate::error::{Error, Result};
+
+/// Time between the first two attempts; it doubles with each further one, up to the maximum.
+const DELAY: Duration = Duration::from_millis(10);
+const DELAY_MAX: Duration = Duration::from_secs(1);
+
+/// Repeats a request until there is an answer or a refusal.
+pub(super) async fn repeat<T, F>(server: &Remote, mut attempt: impl FnMut(Calls) -> F) -> Result<T>
+where
+    F: Future<Output = std::result::Result<Response<T>, Status>>,
+{
+    let began = Instant::now();
+    let mut delay = DELAY;
+    loop {
+        let status = match timeout(REQUEST_LIMIT, attempt(server.calls.clone())).await {
+            Ok(Ok(response)) => return Ok(response.into_inner()),
+            Ok(Err(status)) => status,
+            Err(_) => Status::deadline_exceeded("no reply"),
+        };
+        if is_final(&status) {
+            let message = status.message().to_owned();
+            return Err(Error::Refused { server: server.name.clone(), message });
+        }
+        if began.elapsed() + delay > server.patience {
+            return Err(Error::Unreachable {
+                server: server.name.clone(),
+                waited_s: began.elapsed().as_secs(),
+                cause: cause(&status),
+            });
+        }
+        sleep(delay).await;
+        delay = (2 * delay).min(DELAY_MAX);
+    }
+}
+
+/// Whether the server understood the request and refused it.
+fn is_final(status: &Status) -> bool {
+    matches!(
+        status.code(),
+        Code::InvalidArgument
+            | Code::FailedPrecondition
+            | Code::Unauthenticated
+            | Code::PermissionDenied
+            | Code::Unimplemented
+            | Code::OutOfRange
+            | Code::NotFound
+    )
+}
+
+fn cause(status: &Status) -> String {
+    let mut message = status.message().to_owned();
+    let mut source = std::error::Error::source(status);
+    while let Some(error) = source {
+        let said = error.to_string();
+        if !message.contains(&said) {
+            message = format!("{message}: {said}");
+        }
+        source = error.source();
+    }
+    message
+}

@@ -1,0 +1,174 @@
+//! Errors of this crate, and their exit codes.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use program::exit::Exit;
+use thiserror::Error;
+
+/// Why a server or a client failed.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// A file of a snapshot could not be read or written.
+    #[error(transparent)]
+    File(#[from] durable::Error),
+    /// A file or folder could not be read or written.
+    #[error("{}: cannot {action}; check the path, its permissions and the free space", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// The failed action.
+        action: &'static str,
+        /// The error of the operating system.
+        source: io::Error,
+    },
+    /// A file of the folder is damaged.
+    #[error("{}: {found} at byte {at}, expected {expected}; restore the folder from a copy, or start in a new one", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The place.
+        at: u64,
+        /// What was found.
+        found: String,
+        /// What was expected.
+        expected: &'static str,
+    },
+    /// Another process uses the folder.
+    #[error("{}: another server uses the folder; stop it, or choose another --folder", path.display())]
+    Locked {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder belongs to a server with other settings.
+    #[error("{}: its server has {what} {found}, expected {expected}; pass the flags of that server, or choose another --folder", path.display())]
+    OtherSettings {
+        /// The file.
+        path: PathBuf,
+        /// The setting.
+        what: &'static str,
+        /// Its value in the file.
+        found: String,
+        /// Its value now.
+        expected: String,
+    },
+    /// A server would be reachable from other machines without authentication.
+    #[error(
+        "--listen {address}: is reachable from other machines, expected 127.0.0.1; or pass --token-file, or \
+         --tls-certificate, --tls-key and --tls-ca"
+    )]
+    Open {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The address cannot be used.
+    #[error(
+        "--listen {address}: cannot listen; check that the address is of this machine and the port is free"
+    )]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The error of the operating system.
+        source: io::Error,
+    },
+    /// A certificate or a key cannot be used.
+    #[error("{}: {found}, expected {expected}", path.display())]
+    Certificate {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        found: String,
+        /// What was expected.
+        expected: &'static str,
+    },
+    /// The name of a server is invalid.
+    #[error("{server}: is no address of a server, expected HOST:PORT")]
+    Address {
+        /// The name.
+        server: String,
+    },
+    /// A server did not answer in time.
+    #[error(
+        "{server}: the parameter server has not answered for {waited_s} s: {cause}; start it, and repeat the command"
+    )]
+    Unreachable {
+        /// The server.
+        server: String,
+        /// Time of all attempts.
+        waited_s: u64,
+        /// The error of the last attempt.
+        cause: String,
+    },
+    /// Another worker is too far behind.
+    #[error("{server}: waited {waited_s} s for worker {slowest}; start it, and repeat the command")]
+    Behind {
+        /// The server.
+        server: String,
+        /// Time of the wait.
+        waited_s: u64,
+        /// The slowest worker.
+        slowest: u32,
+    },
+    /// A server refused a request.
+    #[error("{server}: the parameter server refused: {message}")]
+    Refused {
+        /// The server.
+        server: String,
+        /// Its message.
+        message: String,
+    },
+    /// A server replied with something else than was asked for.
+    #[error("{server}: replied with {found}, expected {expected}; use one release of sentimill everywhere")]
+    Reply {
+        /// The server.
+        server: String,
+        /// The reply.
+        found: String,
+        /// The expected reply.
+        expected: String,
+    },
+    /// A thread or runtime could not be started.
+    #[error("cannot start threads")]
+    Threads(#[source] io::Error),
+    /// An internal invariant is violated; this is a defect.
+    #[error("{promise}: this is a defect of sentimill, please report it")]
+    Internal {
+        /// The violated invariant.
+        promise: String,
+    },
+}
+
+/// A result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// The exit code of a program that fails with this error.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::File(error) => error.exit(),
+            Self::Io { .. } | Self::Listen { .. } | Self::Threads(_) => Exit::Io,
+            Self::Damaged { .. } => Exit::MissingInput,
+            Self::Locked { .. } | Self::Open { .. } | Self::Address { .. } => Exit::Usage,
+            Self::OtherSettings { .. } | Self::Certificate { .. } | Self::Refused { .. } => Exit::Settings,
+            Self::Unreachable { .. } => Exit::Unavailable,
+            Self::Behind { .. } => Exit::TryAgain,
+            Self::Reply { .. } | Self::Internal { .. } => Exit::Internal,
+        }
+    }
+
+    pub(crate) fn internal(error: &impl std::fmt::Display) -> Self {
+        Self::Internal { promise: error.to_string() }
+    }
+}
+
+/// Adds the path and the failed action to errors of the operating system.
+pub(crate) trait At<T> {
+    fn at(self, path: &Path, action: &'static str) -> Result<T>;
+}
+
+impl<T> At<T> for io::Result<T> {
+    fn at(self, path: &Path, action: &'static str) -> Result<T> {
+        self.map_err(|source| Error::Io { path: path.to_owned(), action, source })
+    }
+}

@@ -1,0 +1,78 @@
+//! Torn and changed files of the log.
+#![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
+
+use super::*;
+use crate::messages::PushRequest;
+
+const SETTINGS: Settings = Settings { shard: 0, servers: 1, workers: 2, staleness: Some(3) };
+
+fn written(folder: &Path, entries: &[&[Entry]]) -> PathBuf {
+    let mut log = Log::create(folder, &SETTINGS, 0).unwrap();
+    for entries in entries {
+        let mut group = Group::default();
+        entries.iter().for_each(|entry| group.push(entry));
+        log.append(&mut group).unwrap();
+        log.sync().unwrap();
+    }
+    log.path
+}
+
+fn recovered(folder: &Path) -> Result<(Vec<Entry>, u64)> {
+    let mut entries = Vec::new();
+    let add = |entry| {
+        entries.push(entry);
+        Ok(())
+    };
+    let (_, torn) = Log::recover(folder, &SETTINGS, 0, add)?;
+    Ok((entries, torn))
+}
+
+fn push(step: u64) -> Entry {
+    Entry::Push(PushRequest { worker: 1, step, ..PushRequest::default() })
+}
+
+#[test]
+fn entries_come_back_and_a_torn_group_is_removed_at_each_length() {
+    let folder = tempfile::tempdir().unwrap();
+    let groups: [&[Entry]; 2] = [&[push(0), Entry::Leave(1)], &[push(1), Entry::Remove(0)]];
+    let path = written(folder.path(), &groups);
+    let whole = fs::read(&path).unwrap();
+    assert_eq!(recovered(folder.path()).unwrap(), (groups.concat(), 0));
+    let other = tempfile::tempdir().unwrap();
+    let first = fs::read(written(other.path(), &groups[..1])).unwrap().len();
+    for length in first..whole.len() {
+        fs::write(&path, &whole[..length]).unwrap();
+        let torn = (length - first) as u64;
+        assert_eq!(recovered(folder.path()).unwrap(), (groups[0].to_vec(), torn));
+        assert_eq!(recovered(folder.path()).unwrap(), (groups[0].to_vec(), 0));
+    }
+}
+
+#[test]
+fn a_changed_byte_before_a_whole_group_is_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    // Groups of equal lengths.
+    let path = written(folder.path(), &[&[push(2)], &[push(1)]]);
+    let whole = fs::read(&path).unwrap();
+    let header = header(&SETTINGS).unwrap().len();
+    let end_of_first = header + (whole.len() - header) / 2;
+    // Of the last group its header, which a crash leaves out, cuts or leaves as zeros.
+    for at in 0..end_of_first + 16 {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        fs::write(&path, bytes).unwrap();
+        let error = recovered(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("restore the folder from a copy"), "{at}: {error}");
+    }
+    fs::write(&path, [&whole[..end_of_first], &[0; 3000]].concat()).unwrap();
+    assert_eq!(recovered(folder.path()).unwrap(), (vec![push(2)], 3000));
+}
+
+#[test]
+fn a_folder_of_another_server_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    written(folder.path(), &[]);
+    let other = Settings { workers: 3, ..SETTINGS };
+    let error = Log::recover(folder.path(), &other, 0, |_| Ok(())).unwrap_err().to_string();
+    assert!(error.contains("its server has --workers 2, expected 3"), "{error}");
+}

@@ -1,0 +1,268 @@
+//! A server: it listens, recovers its state, and serves requests until it is stopped.
+
+mod calls;
+mod shared;
+mod writer;
+
+use std::fs::{self, File};
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rustix::fs::{FlockOperation, flock};
+use tokio::runtime::Runtime;
+use tokio::sync::{oneshot, watch};
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::Server as Transport;
+use tonic::transport::server::TcpIncoming;
+
+use self::calls::Calls;
+use self::shared::{QUEUE_MAX, Request, Shared};
+use self::writer::{Writer, Writing, repeat};
+use crate::error::{At, Error, Result};
+use crate::ledger::Statistics;
+use crate::log::{Log, Settings};
+use crate::security::{Guard, TlsFiles, Token, check_address};
+use crate::service::parameters_server::ParametersServer;
+use crate::state::State;
+use crate::table::{Table, table_bytes};
+use crate::{MESSAGE_BYTES_MAX, snapshot};
+
+/// Requests of one connection that are served at the same time.
+const STREAMS_MAX: u32 = 64;
+/// Bytes of a request that a connection sends before they are read.
+const STREAM_WINDOW: u32 = 2 << 20;
+const CONNECTION_WINDOW: u32 = 4 << 20;
+/// A connection that does not answer for this long is closed.
+const KEEP_ALIVE: Duration = Duration::from_secs(20);
+/// Threads that serve requests, besides the one that writes.
+const THREADS: usize = 2;
+const LOCK: &str = "lock";
+
+/// When accepted pushes are made durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogSync {
+    /// Before they are acknowledged.
+    Always,
+    /// Each second. If the machine fails, the last second may be lost.
+    Interval,
+    /// When the operating system does. If the machine fails, what it has not written is lost.
+    Off,
+}
+
+impl FromStr for LogSync {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        match text {
+            "always" => Ok(Self::Always),
+            "interval" => Ok(Self::Interval),
+            "off" => Ok(Self::Off),
+            _ => Err("expected always, interval or off".to_owned()),
+        }
+    }
+}
+
+/// The options of a server.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// The address.
+    pub listen: SocketAddr,
+    /// The folder of snapshots and the log.
+    pub folder: PathBuf,
+    /// The part of the rows on this server,
+    pub shard: u32,
+    /// of this number of servers.
+    pub n_shards: u32,
+    /// Number of workers.
+    pub n_workers: u32,
+    /// Maximum number of steps by which a worker is ahead of the slowest; `None`: any.
+    pub staleness: Option<u64>,
+    /// Maximum memory of the tables in bytes.
+    pub memory_max: usize,
+    /// When pushes are made durable.
+    pub log_sync: LogSync,
+    /// Time between two snapshots.
+    pub snapshot_every: Duration,
+    /// A worker that is silent for this long is removed.
+    pub remove_after: Duration,
+    /// The token that clients must have.
+    pub token: Option<Token>,
+    /// Certificates.
+    pub tls: TlsFiles,
+}
+
+/// A running server. If it is dropped without [`Server::stop`], the state is as after a kill.
+#[derive(Debug)]
+pub struct Server {
+    runtime: Runtime,
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    stop: Option<oneshot::Sender<()>>,
+    writer: JoinHandle<Result<Statistics>>,
+    torn_bytes: u64,
+    _lock: File,
+}
+
+impl Server {
+    /// Recovers the state and starts to listen. On return, clients can connect.
+    ///
+    /// # Errors
+    /// If the address or the folder cannot be used.
+    pub fn start(options: &ServerOptions) -> Result<Self> {
+        check_address(options.listen, options.token.as_ref(), &options.tls)?;
+        fs::create_dir_all(&options.folder).at(&options.folder, "make the folder")?;
+        let lock = lock(&options.folder)?;
+        let address = options.listen;
+        let listener = TcpListener::bind(address).map_err(|source| Error::Listen { address, source })?;
+        let Recovered { state, tables, log, torn_bytes } = recover(options)?;
+        let place = (options.shard, options.n_shards);
+        let (queue, requests) = sync_channel(QUEUE_MAX);
+        let (slowest, watched) = watch::channel(state.slowest());
+        let shared = Arc::new(Shared::new(place, options.n_workers, queue, watched, tables));
+        let writing = Writing {
+            settings: settings(options),
+            folder: options.folder.clone(),
+            memory_max: options.memory_max,
+            log_sync: options.log_sync,
+            snapshot_every: options.snapshot_every,
+            remove_after: options.remove_after,
+        };
+        let writer = Writer::new(writing, state, log, slowest);
+        let of_writer = Arc::clone(&shared);
+        let writer = thread::Builder::new()
+            .name("writer".to_owned())
+            .spawn(move || writer.run(&requests, &of_writer))
+            .map_err(Error::Threads)?;
+        let (runtime, stop, address) = serve(options, listener, Arc::clone(&shared))?;
+        Ok(Self { runtime, address, shared, stop: Some(stop), writer, torn_bytes, _lock: lock })
+    }
+
+    /// The address at which it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Bytes at the end of the log that a crash had left incomplete, and that were removed. They were not acknowledged.
+    pub fn torn_bytes(&self) -> u64 {
+        self.torn_bytes
+    }
+
+    /// Whether the thread that writes has failed. [`Server::stop`] returns its error.
+    pub fn has_failed(&self) -> bool {
+        self.writer.is_finished()
+    }
+
+    /// Whether all workers have left or were removed.
+    pub fn is_done(&self) -> bool {
+        self.shared.slowest.borrow().n_here == 0
+    }
+
+    /// Stops serving, writes a snapshot and returns the statistics.
+    ///
+    /// # Errors
+    /// If the log or the snapshot cannot be written.
+    pub fn stop(mut self) -> Result<Statistics> {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        // An error means that the thread has ended with an error, which is returned.
+        let _ = self.shared.queue.send(Request::Stop);
+        let statistics = self.writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        // Clients that wait are cut off; they ask the next server.
+        self.runtime.shutdown_background();
+        statistics
+    }
+}
+
+fn settings(options: &ServerOptions) -> Settings {
+    Settings {
+        shard: options.shard,
+        servers: options.n_shards,
+        workers: options.n_workers,
+        staleness: options.staleness,
+    }
+}
+
+/// Keeps other servers out of the folder until the file is closed.
+fn lock(folder: &Path) -> Result<File> {
+    let path = folder.join(LOCK);
+    let file = File::options().create(true).truncate(false).write(true).open(&path).at(&path, "open it")?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::Locked { path: folder.to_owned() }),
+        Err(error) => Err(error.into()).at(&path, "lock it"),
+    }
+}
+
+struct Recovered {
+    state: State,
+    tables: Vec<Arc<Table>>,
+    log: Log,
+    torn_bytes: u64,
+}
+
+/// Reads the newest snapshot and repeats the log after it.
+fn recover(options: &ServerOptions) -> Result<Recovered> {
+    let settings = settings(options);
+    let new_table = |spec: crate::Spec| {
+        table_bytes(&spec, settings.shard, settings.servers)
+            .ok_or_else(|| Error::internal(&"a table is larger than the address space"))?;
+        Ok(Table::new(spec, settings.shard, settings.servers))
+    };
+    let found = snapshot::recover(&options.folder, &settings, new_table)?;
+    let new = || snapshot::Recovered {
+        state: State::new(settings.workers, settings.staleness),
+        tables: Vec::new(),
+        number: 0,
+    };
+    let snapshot::Recovered { mut state, mut tables, number } = found.unwrap_or_else(new);
+    let apply = |entry| repeat(&mut state, &mut tables, entry, &settings);
+    let (log, torn_bytes) = Log::recover(&options.folder, &settings, number, apply)?;
+    // Files that a kill has left between the snapshot and their deletion.
+    Log::delete_before(&options.folder, number)?;
+    Ok(Recovered { state, tables, log, torn_bytes })
+}
+
+fn serve(
+    options: &ServerOptions,
+    listener: TcpListener,
+    shared: Arc<Shared>,
+) -> Result<(Runtime, oneshot::Sender<()>, SocketAddr)> {
+    let refused = |source| Error::Listen { address: options.listen, source };
+    let address = listener.local_addr().map_err(refused)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(THREADS)
+        .enable_all()
+        .build()
+        .map_err(Error::Threads)?;
+    let incoming = runtime.block_on(async {
+        listener.set_nonblocking(true)?;
+        tokio::net::TcpListener::from_std(listener)
+    });
+    let incoming = TcpIncoming::from(incoming.map_err(refused)?).with_nodelay(Some(true));
+    let mut transport = Transport::builder()
+        .max_concurrent_streams(STREAMS_MAX)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .http2_keepalive_interval(Some(KEEP_ALIVE))
+        .http2_keepalive_timeout(Some(KEEP_ALIVE));
+    if let Some(tls) = options.tls.server()? {
+        transport = transport.tls_config(tls).map_err(|error| options.tls.refused(&error))?;
+    }
+    let calls = Calls { shared, staleness: options.staleness };
+    let service = ParametersServer::new(calls).max_decoding_message_size(MESSAGE_BYTES_MAX);
+    let service = InterceptedService::new(service, Guard(options.token.clone()));
+    let (stop, stopped) = oneshot::channel();
+    runtime.spawn(async move {
+        let stopped = async move {
+            let _ = stopped.await;
+        };
+        transport.serve_with_incoming_shutdown(service, incoming, stopped).await
+    });
+    Ok((runtime, stop, address))
+}

@@ -1,0 +1,130 @@
+//! The calls of the service. Reads are served here, and changes are passed to the thread that writes.
+
+use std::sync::Arc;
+
+use prost::Message;
+use tokio::time::timeout;
+use tonic::{Request as Call, Response, Status};
+
+use super::shared::{Request, Shared};
+use crate::messages::{
+    CreateReply, CreateRequest, JoinReply, JoinRequest, LeaveReply, LeaveRequest, PullReply, PullRequest,
+    PushReply, PushRequest, StatisticsReply, StatisticsRequest,
+};
+use crate::refusal::Refusal;
+use crate::service::parameters_server::Parameters;
+use crate::spec::Spec;
+use crate::state::{LEFT, Slowest};
+use crate::{MESSAGE_BYTES_MAX, WAIT};
+
+type Answered<T> = Result<Response<T>, Status>;
+
+/// The calls.
+#[derive(Clone, Debug)]
+pub(crate) struct Calls {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) staleness: Option<u64>,
+}
+
+impl Calls {
+    /// Waits until the slowest worker is near enough, but not for long: the question is repeated, which shows that the
+    /// worker is alive.
+    async fn near(&self, worker: Option<u32>, step: u64) -> Result<(bool, Slowest), Refusal> {
+        let mut slowest = self.shared.slowest.clone();
+        let (staleness, is_end) = (self.staleness, step == LEFT);
+        let is_near = |slowest: &Slowest| match (is_end, staleness) {
+            (true, _) => slowest.n_here == 0 || (slowest.n_here == 1 && worker == Some(slowest.worker)),
+            (false, None) => true,
+            (false, Some(bound)) => slowest.clock >= step.saturating_sub(bound),
+        };
+        if worker.is_none() && !is_end {
+            return Ok((true, *slowest.borrow()));
+        }
+        let found = match timeout(WAIT, slowest.wait_for(is_near)).await {
+            Ok(Ok(slowest)) => Some(*slowest),
+            Ok(Err(_)) => return Err(Refusal::ending()),
+            Err(_) => None,
+        };
+        Ok((found.is_some(), found.unwrap_or_else(|| *slowest.borrow())))
+    }
+
+    fn read(&self, request: &PullRequest) -> Result<Vec<bytes::Bytes>, Refusal> {
+        let mut sum = 0;
+        let mut tables = Vec::new();
+        for read in &request.reads {
+            let table = self.shared.table(read.table)?;
+            sum += read.rows.len() as u64 * u64::from(table.spec.dim);
+            tables.push(table);
+        }
+        if sum > MESSAGE_BYTES_MAX as u64 {
+            return Err(Refusal::invalid(format!(
+                "{sum} bytes of rows, expected at most {MESSAGE_BYTES_MAX}"
+            )));
+        }
+        request.reads.iter().zip(tables).map(|(read, table)| Ok(table.read(&read.rows)?.into())).collect()
+    }
+
+    fn check(&self, push: &PushRequest) -> Result<(), Refusal> {
+        push.updates.iter().try_for_each(|update| self.shared.table(update.table)?.check(update))
+    }
+}
+
+#[tonic::async_trait]
+impl Parameters for Calls {
+    async fn create(&self, call: Call<CreateRequest>) -> Answered<CreateReply> {
+        let request = call.into_inner();
+        let found = (request.shard, request.n_shards);
+        let expected = self.shared.place;
+        if found != expected {
+            let message = format!(
+                "it has the rows {}/{}, expected {}/{}; pass the servers in the order of their --shard",
+                expected.0, expected.1, found.0, found.1
+            );
+            return Err(Refusal::conflict(message).into());
+        }
+        let spec = Spec::of_request(request)?;
+        let table = self.shared.ask(|answer| Request::Create(spec, answer)).await?;
+        Ok(Response::new(CreateReply { table }))
+    }
+
+    async fn join(&self, call: Call<JoinRequest>) -> Answered<JoinReply> {
+        let JoinRequest { worker, n_workers } = call.into_inner();
+        let step = self.shared.ask(|answer| Request::Join(worker, n_workers, answer)).await?;
+        self.shared.hear(worker);
+        Ok(Response::new(JoinReply { step, staleness: self.staleness }))
+    }
+
+    async fn pull(&self, call: Call<PullRequest>) -> Answered<PullReply> {
+        let request = call.into_inner();
+        request.worker.into_iter().for_each(|worker| self.shared.hear(worker));
+        let (is_near, slowest) = self.near(request.worker, request.step).await?;
+        if !is_near {
+            let reply = PullReply { must_wait: true, slowest: slowest.worker, ..PullReply::default() };
+            return Ok(Response::new(reply));
+        }
+        let values = self.read(&request)?;
+        let Slowest { worker, clock, .. } = slowest;
+        Ok(Response::new(PullReply { values, read_at: clock, must_wait: false, slowest: worker }))
+    }
+
+    async fn push(&self, call: Call<PushRequest>) -> Answered<PushReply> {
+        let request = call.into_inner();
+        self.shared.hear(request.worker);
+        let queued = self.shared.reserve(request.encoded_len())?;
+        self.check(&request)?;
+        let is_repeated = self.shared.ask(|answer| Request::Push(request, queued, answer)).await?;
+        Ok(Response::new(PushReply { is_repeated }))
+    }
+
+    async fn leave(&self, call: Call<LeaveRequest>) -> Answered<LeaveReply> {
+        let LeaveRequest { worker } = call.into_inner();
+        self.shared.ask(|answer| Request::Leave(worker, answer)).await?;
+        Ok(Response::new(LeaveReply {}))
+    }
+
+    async fn statistics(&self, _: Call<StatisticsRequest>) -> Answered<StatisticsReply> {
+        let statistics = self.shared.ask(Request::Statistics).await?;
+        let json = serde_json::to_string(&statistics).map_err(|error| Status::internal(error.to_string()))?;
+        Ok(Response::new(StatisticsReply { json }))
+    }
+}

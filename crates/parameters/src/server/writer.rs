@@ -1,0 +1,378 @@
+//! The thread that changes the state: it takes the requests that wait, logs their entries as one group, applies them and
+//! answers. So one call of the disk serves all workers, and an answer is sent when its entries are durable.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use super::LogSync;
+use super::shared::{Answer, Queued, Request, Shared};
+use crate::error::{Error, Result};
+use crate::ledger::{SinceStart, Statistics, TableStatistics, WorkerStatistics};
+use crate::log::{Entry, Group, Log, Settings};
+use crate::messages::PushRequest;
+use crate::refusal::Refusal;
+use crate::snapshot::Snapshot;
+use crate::spec::Spec;
+use crate::state::{LEFT, Slowest, State, Verdict, bytes_of};
+use crate::table::{Table, table_bytes};
+
+/// Bytes of entries that are logged together.
+const GROUP_BYTES: u64 = 16 << 20;
+/// Time between two looks at workers and snapshots.
+const TICK: Duration = Duration::from_millis(100);
+/// Time between two calls of the disk with `--log-sync interval`.
+const SYNC_INTERVAL: Duration = Duration::from_secs(1);
+/// A longer log is shortened by a snapshot, whatever `--snapshot-every` is.
+const LOG_BYTES_MAX: u64 = 4 << 30;
+
+/// The settings of the thread.
+#[derive(Debug)]
+pub(crate) struct Writing {
+    pub(crate) folder: PathBuf,
+    pub(crate) settings: Settings,
+    pub(crate) memory_max: usize,
+    pub(crate) log_sync: LogSync,
+    pub(crate) snapshot_every: Duration,
+    pub(crate) remove_after: Duration,
+}
+
+/// The thread.
+pub(crate) struct Writer {
+    writing: Writing,
+    state: State,
+    log: Log,
+    /// The start of the process.
+    began: Instant,
+    synced: Instant,
+    snapshot: Option<JoinHandle<Result<()>>>,
+    snapshot_at: Instant,
+    slowest: watch::Sender<Slowest>,
+    since_start: SinceStart,
+}
+
+/// What follows when the entries of a group are durable.
+enum Effect {
+    Table(Table),
+    Push(PushRequest),
+}
+
+/// A group, and what follows when it is durable.
+#[derive(Default)]
+struct Work {
+    group: Group,
+    bytes: u64,
+    effects: Vec<Effect>,
+    answers: Vec<Box<dyn FnOnce() + Send>>,
+}
+
+impl Work {
+    fn answer<T: Send + 'static>(&mut self, answer: Answer<T>, with: std::result::Result<T, Refusal>) {
+        // A client that is gone asks again.
+        self.answers.push(Box::new(move || drop(answer.send(with))));
+    }
+}
+
+impl Writer {
+    pub(crate) fn new(writing: Writing, state: State, log: Log, slowest: watch::Sender<Slowest>) -> Self {
+        let now = Instant::now();
+        let since_start = SinceStart::default();
+        Self {
+            writing,
+            state,
+            log,
+            began: now,
+            synced: now,
+            snapshot: None,
+            snapshot_at: now,
+            slowest,
+            since_start,
+        }
+    }
+
+    /// Serves requests until the stop, and then writes a snapshot. Returns the statistics at the end.
+    pub(crate) fn run(mut self, requests: &Receiver<Request>, shared: &Shared) -> Result<Statistics> {
+        loop {
+            let mut work = Work::default();
+            let mut stops = false;
+            match requests.recv_timeout(TICK) {
+                Ok(first) => {
+                    stops = self.take(first, &mut work, shared);
+                    while !stops && work.bytes < GROUP_BYTES {
+                        let Ok(next) = requests.try_recv() else { break };
+                        stops = self.take(next, &mut work, shared);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => stops = true,
+            }
+            self.remove_silent(&mut work, shared);
+            self.finish(work, shared)?;
+            self.look_at_snapshot(shared)?;
+            if stops {
+                return self.end(shared);
+            }
+        }
+    }
+
+    /// Begins a request. Returns whether it is the last one.
+    fn take(&mut self, request: Request, work: &mut Work, shared: &Shared) -> bool {
+        match request {
+            Request::Create(spec, answer) => {
+                let created = self.create(spec, work);
+                work.answer(answer, created);
+            }
+            Request::Join(worker, n_workers, answer) => {
+                let joined = self.join(worker, n_workers);
+                work.answer(answer, joined);
+            }
+            Request::Push(push, queued, answer) => self.push(push, queued, answer, work),
+            Request::Leave(worker, answer) => {
+                let left = self.leave(worker, work);
+                work.answer(answer, left);
+            }
+            Request::Statistics(answer) => {
+                let statistics = self.statistics(shared);
+                work.answer(answer, Ok(statistics));
+            }
+            Request::Stop => return true,
+        }
+        false
+    }
+
+    fn create(&mut self, spec: Spec, work: &mut Work) -> std::result::Result<u32, Refusal> {
+        let (number, is_new) = self.state.table(&spec)?;
+        if is_new {
+            let Settings { shard, servers, .. } = self.writing.settings;
+            let sizes = self.state.specs.iter().chain([&spec]).map(|spec| table_bytes(spec, shard, servers));
+            let sum = sizes.sum::<Option<usize>>().unwrap_or(usize::MAX);
+            let memory_max = self.writing.memory_max;
+            if sum > memory_max {
+                return Err(Refusal::conflict(format!(
+                    "the tables need {sum} bytes, but --memory is {memory_max}; raise it, or use more servers"
+                )));
+            }
+            work.group.push(&Entry::Create(spec.to_request(shard, servers)));
+            work.effects.push(Effect::Table(Table::new(spec.clone(), shard, servers)));
+            self.state.specs.push(spec);
+        }
+        Ok(number)
+    }
+
+    fn join(&self, worker: u32, n_workers: u32) -> std::result::Result<u64, Refusal> {
+        let expected = self.state.workers.len();
+        if n_workers as usize != expected {
+            return Err(Refusal::conflict(format!(
+                "{n_workers} workers, expected {expected}; pass the same number to --worker I/N and to --workers of \
+                 the server"
+            )));
+        }
+        Ok(self.state.worker(worker)?.clock)
+    }
+
+    fn push(&mut self, push: PushRequest, queued: Queued, answer: Answer<bool>, work: &mut Work) {
+        drop(queued);
+        match self.state.judge(&push) {
+            Ok(Verdict::New(staleness)) => {
+                work.bytes += bytes_of(&push);
+                let entry = Entry::Push(push);
+                work.group.push(&entry);
+                if let Entry::Push(push) = entry {
+                    work.effects.extend(self.state.accept(push, staleness).into_iter().map(Effect::Push));
+                }
+                work.answer(answer, Ok(false));
+            }
+            Ok(Verdict::Repeated) => {
+                self.since_start.repeated += 1;
+                // Also after the group: the push may have been accepted a moment ago.
+                work.answer(answer, Ok(true));
+            }
+            Ok(Verdict::TooOld(staleness)) => {
+                self.since_start.too_old += 1;
+                let message = format!("rows that are {staleness} steps old, expected at most --staleness");
+                work.answer(answer, Err(Refusal::conflict(message)));
+            }
+            Err(refusal) => {
+                self.since_start.refused += 1;
+                work.answer(answer, Err(refusal));
+            }
+        }
+    }
+
+    fn leave(&mut self, worker: u32, work: &mut Work) -> std::result::Result<(), Refusal> {
+        if self.state.worker(worker)?.clock != LEFT {
+            work.group.push(&Entry::Leave(worker));
+            work.effects.extend(self.state.leave(worker, false).into_iter().map(Effect::Push));
+        }
+        Ok(())
+    }
+
+    /// Removes workers that have been silent for too long, since the start if they had pushed before it.
+    fn remove_silent(&mut self, work: &mut Work, shared: &Shared) {
+        let heard = shared.heard.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for (worker, heard) in (0..).zip(heard) {
+            let clock = self.state.workers[worker as usize].clock;
+            let heard = heard.or((clock > 0).then_some(self.began));
+            let is_silent = heard.is_some_and(|heard| heard.elapsed() > self.writing.remove_after);
+            if is_silent && clock != LEFT {
+                work.group.push(&Entry::Remove(worker));
+                work.effects.extend(self.state.leave(worker, true).into_iter().map(Effect::Push));
+            }
+        }
+    }
+
+    /// Logs the group, applies it and answers.
+    fn finish(&mut self, mut work: Work, shared: &Shared) -> Result<()> {
+        if !work.group.is_empty() {
+            self.since_start.log_bytes += self.log.append(&mut work.group)?;
+            self.since_start.log_writes += 1;
+        }
+        let is_due = match self.writing.log_sync {
+            LogSync::Always => true,
+            LogSync::Interval => self.synced.elapsed() >= SYNC_INTERVAL,
+            LogSync::Off => false,
+        };
+        if is_due {
+            self.log.sync()?;
+            self.synced = Instant::now();
+        }
+        for effect in work.effects {
+            match effect {
+                Effect::Table(table) => {
+                    shared.tables.write().unwrap_or_else(PoisonError::into_inner).push(Arc::new(table));
+                }
+                Effect::Push(push) => apply(&mut self.state, &push, |table| shared.table(table))?,
+            }
+        }
+        self.slowest.send_if_modified(|slowest| {
+            let before = std::mem::replace(slowest, self.state.slowest());
+            before != *slowest
+        });
+        work.answers.into_iter().for_each(|answer| answer());
+        Ok(())
+    }
+
+    /// Begins a snapshot if one is due, and takes note of one that ended.
+    fn look_at_snapshot(&mut self, shared: &Shared) -> Result<()> {
+        if let Some(snapshot) = self.snapshot.take_if(|snapshot| snapshot.is_finished()) {
+            self.end_snapshot(snapshot)?;
+        }
+        let is_due = self.snapshot_at.elapsed() >= self.writing.snapshot_every && self.log.n_bytes() > 0;
+        if self.snapshot.is_none() && (is_due || self.log.n_bytes() > LOG_BYTES_MAX) {
+            self.begin_snapshot(shared)?;
+        }
+        Ok(())
+    }
+
+    fn begin_snapshot(&mut self, shared: &Shared) -> Result<()> {
+        let number = self.log.rotate()?;
+        let snapshot = Snapshot {
+            settings: self.writing.settings.clone(),
+            state: self.state.clone(),
+            tables: shared.tables.read().unwrap_or_else(PoisonError::into_inner).clone(),
+            number,
+            log: self.log.handle()?,
+        };
+        let folder = self.writing.folder.clone();
+        let write = move || {
+            snapshot.write(&folder)?;
+            Log::delete_before(&folder, number)
+        };
+        let thread = thread::Builder::new().name("snapshot".to_owned()).spawn(write);
+        self.snapshot = Some(thread.map_err(Error::Threads)?);
+        self.snapshot_at = Instant::now();
+        Ok(())
+    }
+
+    fn end_snapshot(&mut self, snapshot: JoinHandle<Result<()>>) -> Result<()> {
+        snapshot.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        self.since_start.snapshots += 1;
+        Ok(())
+    }
+
+    /// Writes the last snapshot.
+    fn end(&mut self, shared: &Shared) -> Result<Statistics> {
+        for _ in 0..2 {
+            if let Some(snapshot) = self.snapshot.take() {
+                self.end_snapshot(snapshot)?;
+            }
+            if self.log.n_bytes() > 0 {
+                self.begin_snapshot(shared)?;
+            }
+        }
+        Ok(self.statistics(shared))
+    }
+
+    fn statistics(&self, shared: &Shared) -> Statistics {
+        let heard = shared.heard.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let State { specs, workers, ledger, held, .. } = &self.state;
+        let workers = workers.iter().zip(heard).map(|(worker, heard)| WorkerStatistics {
+            steps: (worker.clock != LEFT).then_some(worker.clock),
+            removed: worker.is_removed,
+            silent_s: heard.map(|heard| heard.elapsed().as_secs_f64()),
+        });
+        let table =
+            |spec: &Spec| TableStatistics { name: spec.name.clone(), rows: spec.n_rows, dim: spec.dim };
+        Statistics {
+            shard: self.writing.settings.shard,
+            servers: self.writing.settings.servers,
+            bound: self.state.staleness,
+            workers: workers.collect(),
+            tables: specs.iter().map(table).collect(),
+            ledger: ledger.clone(),
+            balanced: ledger.balances(),
+            waiting_pushes: held.len() as u64,
+            since_start: self.since_start,
+        }
+    }
+}
+
+/// Applies a push that was accepted. Each update has a version, so that recovery can tell which ones a snapshot contains.
+fn apply(
+    state: &mut State,
+    push: &PushRequest,
+    table: impl Fn(u32) -> std::result::Result<Arc<Table>, Refusal>,
+) -> Result<()> {
+    for update in &push.updates {
+        state.n_updates += 1;
+        let applied = table(update.table).and_then(|table| table.apply(update, state.n_updates));
+        applied.map_err(|_| Error::internal(&"an update that was checked cannot be applied"))?;
+    }
+    Ok(())
+}
+
+/// Repeats an entry of the log.
+pub(crate) fn repeat(
+    state: &mut State,
+    tables: &mut Vec<Arc<Table>>,
+    entry: Entry,
+    settings: &Settings,
+) -> Result<()> {
+    let broken = |_| Error::internal(&"the log has an entry that the state refuses");
+    let ready = match entry {
+        Entry::Create(request) => {
+            let spec = Spec::of_request(request).map_err(broken)?;
+            tables.push(Arc::new(Table::new(spec.clone(), settings.shard, settings.servers)));
+            state.specs.push(spec);
+            Vec::new()
+        }
+        Entry::Push(push) => match state.judge(&push).map_err(broken)? {
+            Verdict::New(staleness) => state.accept(push, staleness),
+            Verdict::Repeated | Verdict::TooOld(_) => {
+                return Err(Error::internal(&"the log has a push that the state refuses"));
+            }
+        },
+        Entry::Leave(worker) => state.leave(worker, false),
+        Entry::Remove(worker) => state.leave(worker, true),
+    };
+    for push in ready {
+        let of =
+            |number: u32| tables.get(number as usize).cloned().ok_or_else(|| Refusal::invalid("no table"));
+        apply(state, &push, of)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! Snapshots: the state and the tables at the beginning of a file of the log, in a folder that appears whole.
+//!
+//! Tables are copied block by block while they are updated. So a snapshot also contains some updates of the log after it;
+//! recovery leaves these out, by the versions of the blocks.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use durable::folder::{self, Sums, verified};
+use durable::{NewFolder, Summary};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{At, Error, Result};
+use crate::log::{Settings, check_settings};
+use crate::spec::Spec;
+use crate::state::State;
+use crate::table::Table;
+
+const PREFIX: &str = "snapshot-";
+/// Folders of interrupted snapshots, as `durable` names them.
+const SAVING: &str = ".saving-";
+const STATE: &str = "state.json";
+const HELD: &str = "held.bin";
+const STATE_BYTES_MAX: u64 = 1 << 28;
+const HELD_BYTES_MAX: u64 = 1 << 40;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Content {
+    settings: Settings,
+    state: State,
+    /// Sizes and digests of the tables.
+    files: BTreeMap<String, Summary>,
+}
+
+/// What a snapshot is made of.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) settings: Settings,
+    pub(crate) state: State,
+    pub(crate) tables: Vec<Arc<Table>>,
+    /// The number of the first file of the log that it does not contain.
+    pub(crate) number: u64,
+    /// That file. It is made durable before the snapshot, which can contain updates of it.
+    pub(crate) log: File,
+}
+
+impl Snapshot {
+    /// Writes the snapshot, and deletes older ones.
+    pub(crate) fn write(self, folder: &Path) -> Result<()> {
+        let path = folder_path(folder, self.number);
+        let mut out = NewFolder::begin(&path)?;
+        for (at, table) in self.tables.iter().enumerate() {
+            out.put(&file_name(at), |output| table.write(output))?;
+        }
+        out.put(HELD, |output| output.write_all(&self.state.held_bytes()))?;
+        let content = Content { settings: self.settings, state: self.state, files: out.files().clone() };
+        let json = serde_json::to_vec(&content).map_err(|error| Error::internal(&error))?;
+        out.put(STATE, |output| output.write_all(&json))?;
+        self.log.sync_data().at(&path, "write the log after it")?;
+        out.finish()?;
+        for old in numbers(folder)?.into_iter().filter(|&old| old < self.number) {
+            let path = folder_path(folder, old);
+            fs::remove_dir_all(&path).at(&path, "delete it")?;
+        }
+        Ok(())
+    }
+}
+
+/// A snapshot that was read.
+#[derive(Debug)]
+pub(crate) struct Recovered {
+    pub(crate) state: State,
+    pub(crate) tables: Vec<Arc<Table>>,
+    /// The number of the first file of the log after it.
+    pub(crate) number: u64,
+}
+
+/// Reads the newest snapshot of a folder. Deletes interrupted ones.
+pub(crate) fn recover(
+    folder: &Path,
+    settings: &Settings,
+    new_table: impl Fn(Spec) -> Result<Table>,
+) -> Result<Option<Recovered>> {
+    delete_interrupted(folder)?;
+    let Some(number) = numbers(folder)?.pop() else { return Ok(None) };
+    let path = folder_path(folder, number);
+    let sums = Sums::read(&path)?;
+    let json = sums.content(STATE, STATE_BYTES_MAX)?;
+    let Content { settings: found, mut state, files } =
+        serde_json::from_slice(&json).map_err(|error| damaged(&path.join(STATE), error.to_string()))?;
+    check_settings(&path.join(STATE), &found, settings)?;
+    let mut tables = Vec::new();
+    for (at, spec) in state.specs.iter().enumerate() {
+        let path = path.join(file_name(at));
+        let summary = files.get(&file_name(at)).ok_or_else(|| damaged(&path, "no digest".to_owned()))?;
+        let mut table = new_table(spec.clone())?;
+        verified(&path, summary, || {
+            let read = File::open(&path)
+                .and_then(|file| table.restore(&mut BufReader::with_capacity(1 << 20, file)));
+            read.map_err(|source| durable::Error::Io { path: path.clone(), action: "read it", source })
+        })?;
+        tables.push(Arc::new(table));
+    }
+    let held = sums.content(HELD, HELD_BYTES_MAX)?;
+    state.restore_held(held).ok_or_else(|| damaged(&path.join(HELD), "another content".to_owned()))?;
+    Ok(Some(Recovered { state, tables, number }))
+}
+
+fn delete_interrupted(folder: &Path) -> Result<()> {
+    for entry in fs::read_dir(folder).at(folder, "list it")? {
+        let entry = entry.at(folder, "list it")?;
+        if entry.file_name().to_string_lossy().starts_with(SAVING) {
+            fs::remove_dir_all(entry.path()).at(&entry.path(), "delete it")?;
+        }
+    }
+    Ok(())
+}
+
+fn damaged(path: &Path, found: String) -> Error {
+    durable::Error::unexpected(path, "it", found, "a snapshot of this release", folder::REMEDY).into()
+}
+
+fn file_name(table: usize) -> String {
+    format!("table-{table}.bin")
+}
+
+fn folder_path(folder: &Path, number: u64) -> PathBuf {
+    folder.join(format!("{PREFIX}{number:012}"))
+}
+
+/// The numbers of the snapshots in a folder, ascending.
+fn numbers(folder: &Path) -> Result<Vec<u64>> {
+    let list = || -> io::Result<Vec<u64>> {
+        let mut numbers = Vec::new();
+        for entry in fs::read_dir(folder)? {
+            let name = entry?.file_name();
+            let text = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+            numbers.extend(text.and_then(|text| text.parse::<u64>().ok()));
+        }
+        numbers.sort_unstable();
+        Ok(numbers)
+    };
+    list().at(folder, "list it")
+}

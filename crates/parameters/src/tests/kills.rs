@@ -1,0 +1,122 @@
+//! A server process that is killed, or suspended for a while, and workers that are replaced: nothing acknowledged is lost,
+//! and nothing is applied twice.
+
+use std::env;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use random::Random;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::workers::Work;
+use super::{all_rows, client, options, spec};
+use crate::{Server, ServerOptions};
+
+/// The folder and the address of the server that this process is.
+const FOLDER: &str = "PARAMETERS_TEST_FOLDER";
+const ADDRESS: &str = "PARAMETERS_TEST_ADDRESS";
+
+/// Not a test, except in the processes that the test below starts.
+#[test]
+fn this_process_is_a_server() {
+    let (Some(folder), Ok(address)) = (env::var_os(FOLDER), env::var(ADDRESS)) else { return };
+    let server = Server::start(&ServerOptions {
+        listen: address.parse().unwrap(),
+        snapshot_every: Duration::from_millis(30),
+        ..options(Path::new(&folder), 2, Some(2))
+    });
+    let _server = server.unwrap();
+    loop {
+        std::thread::park();
+    }
+}
+
+/// A server process. It is killed at the end of the test, also of one that fails.
+struct Killed(Child);
+
+impl Killed {
+    fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.0), signal).unwrap();
+    }
+}
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn start(folder: &Path, address: &str) -> Killed {
+    let process = Command::new(env::current_exe().unwrap())
+        .args(["tests::kills::this_process_is_a_server", "--exact", "--nocapture"])
+        .env(FOLDER, folder)
+        .env(ADDRESS, address)
+        .stdout(Stdio::null())
+        .spawn();
+    Killed(process.unwrap())
+}
+
+/// Number of faults: a third are kills, a third are kills of a suspended server, and a third are suspensions.
+fn n_faults() -> u64 {
+    if env::var_os("PROVE").is_some() { 60 } else { 6 }
+}
+
+fn spin(random: &mut Random) {
+    for _ in 0..random.below(1 << 16) {
+        std::hint::spin_loop();
+    }
+}
+
+#[test]
+fn a_killed_server_has_each_acknowledged_push_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let seed = env::var("SEED").map_or(11, |seed| seed.parse().unwrap());
+    println!("SEED={seed}");
+    let mut random = Random::of(&[seed]);
+    let n_steps = 25 * n_faults();
+    let work = Work { servers: vec![address.clone()], n_workers: 2, n_steps, seed, dies_in: 10 };
+    let mut server = start(folder.path(), &address);
+    let (done, steps) = channel();
+    let sent = std::thread::scope(|scope| {
+        let work = &work;
+        let workers = scope.spawn(move || work.run(&done));
+        for fault in 0..n_faults() {
+            // After a random number of steps, at any point of the next one.
+            for _ in 0..random.below(40) {
+                let _ = steps.recv();
+            }
+            spin(&mut random);
+            let (suspends, kills) = (fault % 3 != 0, fault % 3 != 2);
+            if suspends {
+                server.signal(Signal::STOP);
+                // Requests arrive meanwhile.
+                spin(&mut random);
+            }
+            if kills {
+                server.kill();
+                server = start(folder.path(), &address);
+            } else {
+                server.signal(Signal::CONT);
+            }
+        }
+        while steps.recv().is_ok() {}
+        workers.join().unwrap()
+    });
+    let mut reader = client(&work.servers);
+    reader.create(&spec()).unwrap();
+    assert_eq!(all_rows(&reader), work.sums());
+    let statistics = &reader.statistics().unwrap()[0];
+    assert_eq!((statistics.ledger.pushes, statistics.balanced), (work.n_pushes(), true));
+    assert!(sent.pushes <= work.n_pushes(), "{sent:?}");
+    assert!(statistics.ledger.staleness.keys().all(|&staleness| staleness <= 2), "{statistics:?}");
+}
