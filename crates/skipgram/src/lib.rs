@@ -9,6 +9,7 @@
 
 mod characters;
 mod distribution;
+mod draws;
 mod error;
 mod kernel;
 mod numbering;
@@ -24,6 +25,7 @@ mod worker;
 
 pub use characters::{Characters, Subwords};
 pub use distribution::Distribution;
+pub use draws::Rows;
 pub use error::{Error, Result};
 pub use numbering::{Growing, count, number};
 pub use sentences::Sentences;

@@ -234,6 +234,11 @@ impl Training {
         }
     }
 
+    /// The key of the random numbers of [`Training::draw`], without the word at its end.
+    pub fn key(&self) -> [u64; 2] {
+        [WEIGHTS, self.settings.seed]
+    }
+
     /// Trains on work until there is no more. `next` is called by `threads` threads.
     ///
     /// # Errors
@@ -316,7 +321,8 @@ impl Training {
         self.n_tokens.fetch_add(n, Relaxed) + n
     }
 
-    pub(crate) fn set_n_tokens(&mut self, n_tokens: u64) {
+    /// Continues after this number of tokens, which determines the learning rate.
+    pub fn set_n_tokens(&mut self, n_tokens: u64) {
         *self.n_tokens.get_mut() = n_tokens;
     }
 

@@ -3,22 +3,17 @@
 use random::Random;
 use vectors::Table;
 
-use crate::distribution::Distribution;
+use crate::draws::{Draws, Position, SENTENCES};
 use crate::error::Result;
 use crate::kernel::{self, Errors, TARGETS, Targets, WORDS_MAX};
 use crate::settings::Decay;
 use crate::training::{Done, Training, Work};
 use crate::windows::Windows;
 
-/// Purpose of random numbers.
-const SENTENCES: u64 = 0x736b_6970_0001;
 /// The learning rate is computed anew after this number of tokens of a thread.
 const TOKENS_PER_RATE: u64 = 2000;
 /// The loss of one of this number of positions is computed.
 const LOSS_EVERY: u64 = 61;
-/// Number of draws in which a negative sample must differ from the other targets. Otherwise there is one less: there are
-/// hardly any other words.
-const DRAWS_MAX: usize = 8;
 
 /// A thread of a training.
 pub(crate) struct Worker<'a> {
@@ -30,10 +25,7 @@ pub(crate) struct Worker<'a> {
     n_uncounted: u64,
     /// The part of the loss that was passed on.
     counted_loss: (u64, f64),
-    /// The words of a sentence that are kept.
-    kept: Vec<u32>,
-    samples: Vec<u32>,
-    next_samples: Vec<u32>,
+    draws: Draws,
     errors: Errors,
     /// The means of words with character n-grams.
     windows: Option<Windows>,
@@ -51,9 +43,7 @@ impl<'a> Worker<'a> {
             done: Done::default(),
             n_uncounted: 0,
             counted_loss: (0, 0.0),
-            kept: Vec::new(),
-            samples: Vec::new(),
-            next_samples: Vec::new(),
+            draws: Draws::default(),
             errors: [0.0; TARGETS * WORDS_MAX],
             windows,
         })
@@ -103,94 +93,58 @@ impl<'a> Worker<'a> {
     }
 
     fn sentence(&mut self, sentence: &[u32], work: &Work, random: &mut Random) {
-        let distribution = &work.distribution;
-        let mut kept = std::mem::take(&mut self.kept);
-        kept.clear();
-        kept.extend(sentence.iter().filter(|&&word| distribution.keeps(word, random.bits() as u32)));
-        if kept.len() > 1 {
-            match (self.windows.take(), &work.subwords) {
-                (Some(mut windows), Some(subwords)) => {
-                    let training = self.training;
-                    windows.begin(kept.len());
-                    self.draw_samples(kept[0], distribution, random);
-                    for at in 0..kept.len() {
-                        windows.move_to(at, training, subwords, &kept);
-                        self.position(at, &kept, (&windows.means, &windows.slots), distribution, random);
+        let (training, distribution) = (self.training, &*work.distribution);
+        let mut draws = std::mem::take(&mut self.draws);
+        // Loads the vectors of samples into the caches before they are used.
+        let prefetch = |sample| training.output().prefetch(sample);
+        match (self.windows.take(), &work.subwords) {
+            (Some(mut windows), Some(subwords)) => {
+                let position = |position: Position<'_>| {
+                    if position.at == 0 {
+                        windows.begin(position.words.len());
                     }
-                    windows.finish(training, subwords, &kept);
-                    self.windows = Some(windows);
-                }
-                _ => {
-                    let input = self.training.input();
-                    self.draw_samples(kept[0], distribution, random);
-                    for at in 0..kept.len() {
-                        self.position(at, &kept, (input, &kept), distribution, random);
-                    }
-                }
+                    windows.move_to(position.at, training, subwords, position.words);
+                    self.window(&windows.means, &windows.slots, &position);
+                };
+                draws.sentence(training.settings(), sentence, distribution, random, prefetch, position);
+                windows.finish(training, subwords, draws.words());
+                self.windows = Some(windows);
+            }
+            _ => {
+                let position =
+                    |position: Position<'_>| self.window(training.input(), position.words, &position);
+                draws.sentence(training.settings(), sentence, distribution, random, prefetch, position);
             }
         }
-        self.kept = kept;
+        self.draws = draws;
     }
 
-    /// Trains the words of the window of a position. The vectors of the words of a sentence are these rows of a table.
-    #[inline(always)]
-    fn position(
-        &mut self,
-        at: usize,
-        words: &[u32],
-        (input, rows): (&Table, &[u32]),
-        distribution: &Distribution,
-        random: &mut Random,
-    ) {
-        std::mem::swap(&mut self.samples, &mut self.next_samples);
-        if let Some(&next) = words.get(at + 1) {
-            self.draw_samples(next, distribution, random);
-        }
-        let distance = 1 + random.below(u64::from(self.training.settings().window)) as usize;
-        let (from, to) = (at.saturating_sub(distance), (at + distance + 1).min(words.len()));
-        self.window(input, &rows[from..at], words[at], &rows[at + 1..to]);
-    }
-
-    /// Draws the negative samples of a word, and loads their vectors into the caches.
+    /// Trains the words before and after a position. The vectors of the words of the sentence are these rows of a table.
     #[inline]
-    fn draw_samples(&mut self, word: u32, distribution: &Distribution, random: &mut Random) {
-        self.next_samples.clear();
-        for _ in 0..self.training.settings().negatives {
-            for _ in 0..DRAWS_MAX {
-                let sample = distribution.draw(random);
-                if sample != word && !self.next_samples.contains(&sample) {
-                    self.training.output().prefetch(sample);
-                    self.next_samples.push(sample);
-                    break;
-                }
-            }
-        }
-    }
-
-    /// Trains the words before and after a position.
-    fn window(&mut self, input: &Table, before: &[u32], word: u32, after: &[u32]) {
+    fn window(&mut self, input: &Table, rows: &[u32], position: &Position<'_>) {
         let mut words = [0; WORDS_MAX];
+        let (before, after) = position.around(rows);
         let n_words = before.len() + after.len();
         for together in (0..n_words).step_by(WORDS_MAX) {
             let n = (n_words - together).min(WORDS_MAX);
             let all = before.iter().chain(after).skip(together);
             words.iter_mut().zip(all).for_each(|(to, &word)| *to = word);
-            self.step(input, &words[..n], word);
+            self.step(input, &words[..n], position);
         }
     }
 
-    fn step(&mut self, input: &Table, words: &[u32], word: u32) {
+    fn step(&mut self, input: &Table, words: &[u32], position: &Position<'_>) {
         let (output, processor) = (self.training.output(), self.training.processor);
         self.done.n_pairs += words.len() as u64;
         let is_sampled = self.done.n_pairs % LOSS_EVERY < words.len() as u64;
         let mut has_word = true;
-        let mut rest = &self.samples[..];
+        let mut rest = position.samples;
         let mut loss = 0.0;
         // The first targets include the word; samples that do not fit beside it take further steps.
         while has_word || !rest.is_empty() {
             let n_before = usize::from(has_word);
             let n = (n_before + rest.len()).min(TARGETS);
-            let first = if has_word { word } else { rest[0] };
+            let first = if has_word { position.word() } else { rest[0] };
             let mut targets = Targets { rows: [first; TARGETS], n, has_word };
             targets.rows[n_before..n].copy_from_slice(&rest[..n - n_before]);
             rest = &rest[n - n_before..];
