@@ -10,6 +10,7 @@ mod names;
 mod ngrams;
 mod numbers;
 mod passed;
+mod serve;
 mod vectors;
 
 use std::ffi::OsString;
@@ -24,11 +25,11 @@ use program::place::local_path;
 use runs::recipe::limits::{BATCH, CANDIDATES};
 
 pub use self::autotune::{Autotune, MetricName, OF_SEARCH, Search, Tuned, TunedFit, TunedNgrams};
-pub use self::embed::{CharLstm, Embed, EmbedModel, IfSlow};
+pub use self::embed::{Async, CharLstm, Embed, EmbedModel, IfSlow};
 use self::examples::{
     AUTOTUNE_EXAMPLES, EMBED_EXAMPLES, EVALUATE_EXAMPLES, EXAMPLES, EXPLAIN_EXAMPLES, EXPORT_EXAMPLES,
     FIT_EXAMPLES, LAUNCH_EXAMPLES, MORE, NGRAMS_EXAMPLES, PREDICT_EXAMPLES, PRETRAIN_EXAMPLES,
-    REPORT_EXAMPLES, VECTORS_EXAMPLES,
+    REPORT_EXAMPLES, SERVE_EXAMPLES, VECTORS_EXAMPLES,
 };
 pub use self::fit::Fit;
 pub use self::given::Given;
@@ -45,6 +46,7 @@ pub use self::ngrams::{
 };
 use self::numbers::{at_least, share, whole};
 pub use self::passed::Passed;
+pub use self::serve::{Place, Security, Serve, Staleness};
 pub use self::vectors::{
     Analogy, Convert, MethodName, Neighbours, Pip, Similarity, Vectors, VectorsAction, VectorsModel,
 };
@@ -79,6 +81,11 @@ pub enum Command {
     /// The method is skip-gram with negative sampling. It needs no GPU. `trainer fit --init-from` starts from the result.
     #[command(allow_negative_numbers = true, after_help = MORE, after_long_help = EMBED_EXAMPLES)]
     Embed(Box<Embed>),
+    /// Hold vectors that several `trainer embed --async` train
+    ///
+    /// It is a parameter server: workers pull rows and push updates of them. It continues after a stop or a kill.
+    #[command(after_help = MORE, after_long_help = SERVE_EXAMPLES)]
+    Serve(Box<Serve>),
     /// Search settings of a training within a time
     ///
     /// Trainings with different settings are compared on validation texts. The best settings are printed as a command.
@@ -127,6 +134,7 @@ impl Command {
             Self::Pretrain(pretrain) => pretrain.training.quiet,
             Self::Ngrams(ngrams) => ngrams.quiet,
             Self::Embed(embed) => embed.quiet,
+            Self::Serve(serve) => serve.quiet,
             Self::Autotune(autotune) => autotune.training.is_quiet(),
             Self::Evaluate(Evaluate { quiet, .. })
             | Self::Predict(Predict { quiet, .. })

@@ -24,6 +24,7 @@ mod progress;
 mod recipe;
 mod report;
 mod rows;
+mod serve;
 mod soft_labels;
 mod summary;
 mod training;
@@ -42,6 +43,7 @@ pub fn without_torch(command: &Command) -> Option<Result<()>> {
         Command::Ngrams(_) if ngrams::has_ranks() => None,
         Command::Ngrams(arguments) => Some(ngrams::ngrams(arguments, None)),
         Command::Embed(arguments) => Some(check_alone("embed").and_then(|()| embed::embed(arguments))),
+        Command::Serve(arguments) => Some(check_alone("serve").and_then(|()| serve::serve(arguments))),
         Command::Autotune(arguments) => {
             Some(check_alone("autotune").and_then(|()| autotune::autotune(arguments)))
         }
@@ -107,6 +109,7 @@ pub fn with_torch(command: &Command) -> Result<()> {
         Command::Ngrams(arguments) => ngrams::on_ranks(arguments),
         Command::Autotune(_)
         | Command::Embed(_)
+        | Command::Serve(_)
         | Command::Report(_)
         | Command::Vectors(_)
         | Command::Launch(_) => Err(Error::internal(&"a command without tensors was not run")),

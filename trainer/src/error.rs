@@ -91,6 +91,9 @@ pub enum Error {
     /// Vectors of words by their characters could not be trained.
     #[error(transparent)]
     Spelling(#[from] spelling::Error),
+    /// A parameter server, or the connection to one, failed.
+    #[error(transparent)]
+    Parameters(#[from] parameters::Error),
     /// A training is resumed with another input.
     #[error("{}: a checkpoint of an input of {expected} tokens, found {found} tokens; pass the input of the interrupted training, or start again with --force", path.display())]
     OtherInput {
@@ -208,6 +211,14 @@ pub enum Error {
     /// A linear training was interrupted by a signal. It has no checkpoints.
     #[error("interrupted; a linear training has no checkpoints: --resume starts it again")]
     InterruptedLinear,
+    /// A worker of a served training was interrupted by a signal.
+    #[error(
+        "interrupted after step {step}; the servers have its updates: repeat the command, that of worker 0 with --resume"
+    )]
+    WorkerInterrupted {
+        /// Number of its completed steps.
+        step: u64,
+    },
     /// A search was interrupted by a signal. Its best settings were printed.
     #[error("interrupted after {}; the printed settings are the best of them", n_of(*n_trials))]
     SearchInterrupted {
@@ -292,6 +303,7 @@ impl Error {
             Self::Spelling(spelling::Error::Threads { .. }) => Exit::Settings,
             Self::SkipGram(_) | Self::Spelling(_) => Exit::Io,
             Self::Embeddings(error) => error.exit(),
+            Self::Parameters(error) => error.exit(),
             Self::UselessTexts { .. } => Exit::BadInput,
             Self::Refused { exit, .. } => *exit,
             Self::Scoring(error) => error.exit(),
@@ -307,6 +319,7 @@ impl Error {
             Self::Elsewhere { .. }
             | Self::Interrupted { .. }
             | Self::InterruptedLinear
+            | Self::WorkerInterrupted { .. }
             | Self::SearchInterrupted { .. }
             | Self::NothingFound => Exit::TryAgain,
             Self::Io { .. } | Self::Signals(_) => Exit::Io,

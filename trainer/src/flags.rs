@@ -11,7 +11,7 @@ use program::location::Location;
 use crate::arguments::{
     Arguments, Autotune, BalanceName, Command, Computing, DecayName, DeviceName, Embed, EmbedModel, Explain,
     Fit, Given, LossName, LstmFlags, ModelName, Ngrams, Optimisation, OptimizerName, Passed, Pip, Predict,
-    Pretrain, Report, TrainingFlags, Tuned, Vectors, VectorsAction,
+    Pretrain, Report, Serve, TrainingFlags, Tuned, Vectors, VectorsAction,
 };
 use crate::defaults::Defaults;
 use crate::places::is_any_in_s3;
@@ -64,6 +64,7 @@ fn note_given(command: &mut Command, matches: &ArgMatches) {
         | Command::Pretrain(_)
         | Command::Ngrams(_)
         | Command::Embed(_)
+        | Command::Serve(_)
         | Command::Autotune(_)
         | Command::Report(_)
         | Command::Vectors(_)
@@ -160,6 +161,7 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
             return refuse_idle(&of_vectors(vectors), given);
         }
         Command::Embed(embed) => of_embed(embed),
+        Command::Serve(serve) => of_serve(serve),
         Command::Export(_) | Command::Report(_) | Command::Launch(_) => Vec::new(),
     };
     if let Command::Predict(predict) = &arguments.command
@@ -273,7 +275,11 @@ fn locations(command: &Command) -> Vec<&Location> {
         Command::Report(Report { runs, out, .. }) => runs.iter().chain([out]).collect(),
         Command::Embed(embed) => embed.out.iter().collect(),
         // Their places are checked by `of_ngrams` and `of_search`.
-        Command::Ngrams(_) | Command::Autotune(_) | Command::Vectors(_) | Command::Launch(_) => Vec::new(),
+        Command::Ngrams(_)
+        | Command::Autotune(_)
+        | Command::Serve(_)
+        | Command::Vectors(_)
+        | Command::Launch(_) => Vec::new(),
     }
 }
 
@@ -313,7 +319,29 @@ fn of_embed(embed: &Embed) -> Vec<Idle> {
     let of_lstm =
         ["hidden", "char_dim", "outputs", "batch"].map(|id| idle(id, is_other, "--model char-lstm"));
     let of_ngrams = ["char_ngrams", "buckets"].map(|id| idle(id, !is_other, "--model skip-gram"));
-    [&of_lstm[..], &of_ngrams[..]].concat()
+    let is_alone = embed.served.servers.is_empty();
+    let of_servers =
+        ["token_file", "tls_ca", "tls_certificate", "tls_key"].map(|id| idle(id, is_alone, "--async"));
+    // The training folder is that of worker 0.
+    let is_other = embed.served.worker.number > 0;
+    let of_folder = ["out", "resume", "force", "similarity"].map(|id| idle(id, is_other, "--worker 0/N"));
+    [&of_lstm[..], &of_ngrams[..], &of_servers[..], &of_folder[..]].concat()
+}
+
+fn of_serve(serve: &Serve) -> Vec<Idle> {
+    let ids = [
+        "listen",
+        "shard",
+        "workers",
+        "staleness",
+        "remove_after",
+        "memory",
+        "log_sync",
+        "snapshot_every",
+        "until_done",
+        "json",
+    ];
+    ids.map(|id| idle(id, serve.folder.is_none(), "--folder")).to_vec()
 }
 
 fn of_vectors(vectors: &Vectors) -> Vec<Idle> {

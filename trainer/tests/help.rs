@@ -5,11 +5,13 @@ mod command;
 
 use command::{run, trainer};
 
-const COMMANDS: [&[&str]; 19] = [
+const COMMANDS: [&[&str]; 21] = [
     &[],
     &["fit"],
     &["pretrain"],
     &["ngrams"],
+    &["embed"],
+    &["serve"],
     &["autotune"],
     &["autotune", "ngrams"],
     &["autotune", "fit"],

@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use corpus::format::{FieldPaths, Preset};
+use parameters::Wire;
 use program::location::Location;
 use program::size::parse_memory;
 
 use super::numbers::{at_least, not_negative, positive, share, whole};
+use super::serve::{Place, Security, place};
 use super::{CharNgrams, LineFormat, Storage};
 
 /// Flags of a training of word vectors.
@@ -173,6 +175,9 @@ pub struct Embed {
     /// char-lstm.
     #[command(flatten)]
     pub char_lstm: CharLstm,
+    /// Training by several processes.
+    #[command(flatten)]
+    pub served: Async,
     /// Storage.
     #[command(flatten)]
     pub storage: Storage,
@@ -233,6 +238,44 @@ impl From<OutputsName> for spelling::Outputs {
             OutputsName::Shared => Self::Shared,
         }
     }
+}
+
+/// Flags of a training whose vectors are on parameter servers.
+#[derive(Clone, Debug, Args)]
+pub struct Async {
+    /// Train vectors that are held by `trainer serve`
+    ///
+    /// The servers in the order of their --shard. Each worker reads the whole input, and trains on its share of the sentences.
+    /// Worker 0 writes the training folder. A worker that was stopped or killed continues with the next step if its command is
+    /// repeated, that of worker 0 with --resume.
+    #[arg(
+        long = "async",
+        value_name = "HOST:PORT,...",
+        value_delimiter = ',',
+        help_heading = "Parameter servers",
+        conflicts_with_all = ["follow", "words", "threads", "checkpoint_every"]
+    )]
+    pub servers: Vec<String>,
+    /// This process of all workers, from 0: I/N
+    #[arg(long, value_name = "I/N", default_value = "0/1", value_parser = place, requires = "servers", help_heading = "Parameter servers")]
+    pub worker: Place,
+    /// Number of pairs of words per step, approximately
+    ///
+    /// A step pulls the rows of its pairs, trains, and pushes their updates.
+    #[arg(long, value_name = "N", default_value = "8192", value_parser = whole::<u64>(1..=100_000_000), requires = "servers", hide_short_help = true, help_heading = "Parameter servers")]
+    pub step_pairs: u64,
+    /// Encoding of updates: f32, bf16 or top-K
+    ///
+    /// bf16: 16 bits per value. top-K: the K largest values of a row. The rest is added to the next update of the row; what is
+    /// left at the end is lost.
+    #[arg(long, value_name = "NAME", default_value = "f32", value_parser = |text: &str| text.parse::<Wire>(), requires = "servers", hide_short_help = true, help_heading = "Parameter servers")]
+    pub wire: Wire,
+    /// Seconds after which a silent server or a slower worker is an error
+    #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = positive, requires = "servers", hide_short_help = true, help_heading = "Parameter servers")]
+    pub patience: f64,
+    /// Token and certificates.
+    #[command(flatten)]
+    pub security: Security,
 }
 
 /// Maximum of `--dim`.

@@ -75,6 +75,15 @@ Examples:
   tail -n +1 -F reviews.txt | trainer embed --input - --out reviews.vectors
       Train on lines as they arrive; Ctrl-C saves a checkpoint and the model";
 
+pub(super) const SERVE_EXAMPLES: &str = "\
+Examples:
+  trainer serve --folder served --listen 127.0.0.1:7070 --workers 2
+      Hold the rows for two workers, which are started as
+      trainer embed --input FILE --async 127.0.0.1:7070 --worker 0/2 (and 1/2)
+
+  trainer serve --statistics 127.0.0.1:7070
+      Print what the server has done";
+
 pub(super) const PREDICT_EXAMPLES: &str = "\
 Examples:
   trainer predict reviews.model new.json.gz > answers.jsonl

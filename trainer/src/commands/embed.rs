@@ -5,6 +5,7 @@ mod kept;
 mod lines;
 mod out;
 mod progress;
+mod served;
 mod similarity;
 mod spelled;
 mod stream;
@@ -92,6 +93,9 @@ struct Trained {
 
 /// Trains word vectors.
 pub(super) fn embed(arguments: &Embed) -> Result<()> {
+    if !arguments.served.servers.is_empty() {
+        return served::embed(arguments);
+    }
     let began = Instant::now();
     check(arguments)?;
     let mut similarities = Similarities::read(&arguments.similarity)?;
@@ -172,6 +176,9 @@ fn check(arguments: &Embed) -> Result<()> {
             let expected = format!("a multiple of {}", spelling::Settings::HIDDEN_MULTIPLE);
             return refused("--hidden", arguments.char_lstm.hidden.to_string(), &expected);
         }
+    }
+    if !arguments.served.servers.is_empty() {
+        served::check(arguments)?;
     }
     let has_dataset = arguments.input.iter().any(|place| is_dataset(place));
     if has_dataset && arguments.input.len() > 1 {

@@ -5,6 +5,7 @@ mod characters;
 #[path = "../command/mod.rs"]
 mod command;
 mod resuming;
+mod served;
 mod spelled;
 mod streams;
 

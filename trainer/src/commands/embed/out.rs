@@ -101,6 +101,16 @@ impl Out {
         if self.out.existing() == Existing::Resume {
             tell("no checkpoint to resume from: starting from the first line");
         }
+        self.write_settings(arguments, recipe)
+    }
+
+    /// Writes the settings of a training on parameter servers, which has no checkpoints here.
+    pub(super) fn begin_served(&self, arguments: &Embed, recipe: &Value) -> Result<()> {
+        self.out.clear()?;
+        self.write_settings(arguments, recipe)
+    }
+
+    fn write_settings(&self, arguments: &Embed, recipe: &Value) -> Result<()> {
         // The lines of an earlier process, which has left no checkpoint.
         let _ = fs::remove_file(self.out.folder().join(METRICS));
         let settings = RunSettings {

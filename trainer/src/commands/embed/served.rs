@@ -1,0 +1,218 @@
+//! Trains vectors that are on parameter servers, as one of several workers.
+//!
+//! A step pulls the rows of its pairs and samples, trains them by the kernels of all trainings, and pushes what has changed.
+//! Its sentences, rows and random numbers depend on the settings, the worker and the step only: a worker that is started
+//! again repeats the step that was interrupted.
+
+mod shares;
+mod steps;
+
+use std::time::Duration;
+
+use embeddings::similarity::Similarity;
+use launch::interrupt::Interrupts;
+use parameters::{Client, ClientOptions, Initial, Joined, Moment, Optimizer, Read, Spec};
+use report::whole;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use skipgram::{Training, Vocabulary};
+
+use self::shares::Share;
+use self::steps::{Measured, Steps};
+use super::files::{self, Input};
+use super::out::Out;
+use super::similarity::Similarities;
+use super::{Vectors, epochs, is_stream, place, recipe, settings};
+use crate::arguments::{Embed, EmbedModel};
+use crate::commands::serve::token;
+use crate::commands::summary::print;
+use crate::error::{Error, Result};
+use crate::tell::tell;
+
+/// Rows that are read at once for the model.
+const ROWS_AT_ONCE: usize = 1 << 16;
+
+/// The summary that `--json` prints.
+#[derive(Debug, Serialize)]
+struct Summary {
+    /// The worker, and the number of workers.
+    worker: u32,
+    workers: u32,
+    /// The model folder, of worker 0.
+    model: Option<std::path::PathBuf>,
+    /// Number of words with a vector.
+    words: u64,
+    /// Number of tokens of the input.
+    tokens: u64,
+    /// Steps of this worker, and of those the ones of this process.
+    steps: u64,
+    done_steps: u64,
+    /// Mean loss of this process.
+    loss: Option<f64>,
+    #[serde(flatten)]
+    measured: Measured,
+    /// Pairs of words per second of this process.
+    pairs_per_s: f64,
+    /// Bytes of row numbers and values per step, in both directions.
+    bytes_per_step: f64,
+    /// Share of the time in which this process waited for servers and other workers.
+    waiting_share: f64,
+    /// The last comparison with each file of `--similarity`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    similarity: Vec<Similarity>,
+}
+
+/// Refuses what parameter servers cannot train.
+pub(super) fn check(arguments: &Embed) -> Result<()> {
+    let refused = |setting, found: &str, expected: &str| {
+        let (found, expected) = (format!("{found} with --async"), expected.to_owned());
+        Err(Error::Setting { setting, found, expected })
+    };
+    if arguments.model == EmbedModel::CharLstm {
+        return refused("--model", "char-lstm", "skip-gram, whose vectors are rows of a table");
+    }
+    if arguments.char_ngrams.is_some() {
+        return refused("--char-ngrams", "set", "one row per word; omit --char-ngrams, or --async");
+    }
+    if is_stream(arguments) {
+        let expected = "files, folders or a dataset, which each worker reads";
+        return refused("--input", "standard input", expected);
+    }
+    Ok(())
+}
+
+/// Trains as a worker. Worker 0 also writes the model.
+pub(super) fn embed(arguments: &Embed) -> Result<()> {
+    super::check(arguments)?;
+    let worker = arguments.served.worker;
+    let recipe = recipe(arguments);
+    let mut similarities = Similarities::read(&arguments.similarity)?;
+    let out = (worker.number == 0).then(|| Out::take(arguments)).transpose()?;
+    if let Some(out) = &out
+        && out.is_complete(&recipe)?
+    {
+        tell(&format!("already complete: the model is in {}", out.shown_model().display()));
+        out.finish_again()?;
+        return if arguments.json { print(&place(out, true)) } else { Ok(()) };
+    }
+    let interrupts = Interrupts::listen().map_err(Error::Signals)?;
+    let input = files::read(arguments)?;
+    files::check_words(arguments, &input)?;
+    let Input { vocabulary, sentences, n_lines } = input;
+    tell(&format!(
+        "{} lines with {} tokens; {} words; worker {} of {}",
+        whole(n_lines),
+        whole(vocabulary.n_tokens()),
+        whole(vocabulary.n_words() as u64),
+        worker.number,
+        worker.of
+    ));
+    let share = Share::of(&sentences, arguments)?;
+    drop(sentences);
+    let training = Training::new(settings(arguments), vocabulary.n_words())?;
+    let (mut client, joined) = connect(arguments, &training, &vocabulary)?;
+    if let Some(out) = &out {
+        out.begin_served(arguments, &recipe)?;
+    }
+    let steps = Steps {
+        arguments,
+        interrupts: &interrupts,
+        share: &share,
+        joined: &joined,
+        client: &client,
+        vocabulary: &vocabulary,
+    };
+    let (training, measured, done) = steps.run(training, out.as_ref(), &mut similarities)?;
+    let words = vocabulary.n_words() as u64;
+    if let Some(out) = &out {
+        tell("waiting for the other workers");
+        read_all(&client, &training, Moment::End)?;
+        out.finish(&mut Vectors::Table(Box::new(training)), &vocabulary, &recipe)?;
+    }
+    client.leave()?;
+    let pairs_per_s = done.n_pairs as f64 / measured.seconds.max(f64::MIN_POSITIVE);
+    let model = out.as_ref().map(Out::shown_model);
+    let place_of_model =
+        model.as_ref().map_or_else(String::new, |model| format!("; the model is in {}", model.display()));
+    tell(&format!(
+        "{} words; {} pairs in {:.1} s, {} pairs/s{place_of_model}",
+        whole(words),
+        whole(done.n_pairs),
+        measured.seconds,
+        whole(pairs_per_s as u64)
+    ));
+    if arguments.json {
+        print(&Summary {
+            worker: worker.number,
+            workers: worker.of,
+            model,
+            words,
+            tokens: vocabulary.n_tokens(),
+            steps: share.n_steps(epochs(arguments)),
+            done_steps: measured.steps,
+            loss: done.loss(),
+            pairs_per_s,
+            bytes_per_step: measured.bytes as f64 / measured.steps.max(1) as f64,
+            waiting_share: measured.waiting_s / measured.seconds.max(f64::MIN_POSITIVE),
+            similarity: similarities.into_last(),
+            measured,
+        })?;
+    }
+    Ok(())
+}
+
+/// Creates both tables on the servers, or finds those of the other workers, and joins.
+fn connect(arguments: &Embed, training: &Training, vocabulary: &Vocabulary) -> Result<(Client, Joined)> {
+    let served = &arguments.served;
+    let mut client = Client::new(&ClientOptions {
+        servers: served.servers.clone(),
+        token: token(&served.security)?,
+        tls: served.security.tls(),
+        wire: served.wire,
+        patience: Duration::from_secs_f64(served.patience.min(1e9)),
+    })?;
+    let content = content(arguments, vocabulary)?;
+    let key = training.key().to_vec();
+    let initials = [Initial::Uniform { key, divisor: arguments.dim as f32 }, Initial::Zero];
+    for (name, initial) in ["vectors", "outputs"].into_iter().zip(initials) {
+        client.create(&Spec {
+            name: name.to_owned(),
+            n_rows: vocabulary.n_words() as u64,
+            dim: arguments.dim as u32,
+            initial,
+            optimizer: Optimizer::Sum,
+            content: content.clone(),
+        })?;
+    }
+    let joined = client.join(served.worker.number, served.worker.of)?;
+    Ok((client, joined))
+}
+
+/// What all workers must agree on: the settings, and a digest of the vocabulary.
+fn content(arguments: &Embed, vocabulary: &Vocabulary) -> Result<String> {
+    let mut digest = Sha256::new();
+    for (word, count) in vocabulary.iter() {
+        digest.update((word.len() as u64).to_le_bytes());
+        digest.update(word);
+        digest.update(count.to_le_bytes());
+    }
+    let digest: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let settings = serde_json::to_string(&settings(arguments)).map_err(|error| Error::internal(&error))?;
+    let (epochs, step_pairs) = (epochs(arguments), arguments.served.step_pairs);
+    Ok(format!("vocabulary {digest:.16}, epochs {epochs}, step pairs {step_pairs}, {settings}"))
+}
+
+/// Reads all rows from the servers.
+fn read_all(client: &Client, training: &Training, moment: Moment) -> Result<()> {
+    let rows: Vec<u32> = (0..training.input().n_rows() as u32).collect();
+    for rows in rows.chunks(ROWS_AT_ONCE) {
+        let reads = [0, 1].map(|table| Read { table, rows: rows.to_vec() });
+        let pulled = client.pulled(client.pull(moment, reads.into())?)?;
+        for (table, values) in [training.input(), training.output()].into_iter().zip(&pulled.values) {
+            for (row, values) in rows.iter().zip(values.chunks_exact(table.dim())) {
+                table.write(*row, 0, values);
+            }
+        }
+    }
+    Ok(())
+}

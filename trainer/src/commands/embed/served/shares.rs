@@ -1,0 +1,77 @@
+//! The sentences of a worker, in steps.
+
+use skipgram::Sentences;
+
+use super::super::kept::Kept;
+use crate::arguments::Embed;
+use crate::error::Result;
+
+/// The sentences of a worker.
+#[derive(Debug)]
+pub(super) struct Share {
+    /// A part is the sentences of a step.
+    steps: Kept,
+    /// Words of the steps before each step of an epoch, and at the end those of the epoch.
+    n_words: Vec<u64>,
+}
+
+impl Share {
+    /// Takes every Nth sentence.
+    pub(super) fn of(sentences: &Kept, arguments: &Embed) -> Result<Self> {
+        let place = arguments.served.worker;
+        // The mean number of words of a window is one more than half of its largest distance, on both sides.
+        let words_per_step = (arguments.served.step_pairs / (u64::from(arguments.window) + 1)).max(1);
+        let mut share = Self { steps: Kept::new(arguments.memory), n_words: vec![0] };
+        let mut step = Sentences::default();
+        let mut number = 0;
+        for part in 0..sentences.len() {
+            for sentence in sentences.get(part)?.iter() {
+                // Sentences without a pair have no effect.
+                if sentence.len() < 2 {
+                    continue;
+                }
+                if number % place.of == place.number {
+                    step.push(sentence.iter().copied(), sentence.len() as u64);
+                }
+                number = (number + 1) % place.of;
+                if step.n_words() as u64 >= words_per_step {
+                    share.push(std::mem::take(&mut step))?;
+                }
+            }
+        }
+        if step.n_words() > 0 {
+            share.push(step)?;
+        }
+        Ok(share)
+    }
+
+    fn push(&mut self, step: Sentences) -> Result<()> {
+        let before = self.n_words.last().copied().unwrap_or_default();
+        self.n_words.push(before + step.n_words() as u64);
+        self.steps.push(step)
+    }
+
+    /// Number of steps of all epochs.
+    pub(super) fn n_steps(&self, epochs: u32) -> u64 {
+        self.steps.len() as u64 * u64::from(epochs)
+    }
+
+    /// Steps of an epoch.
+    pub(super) fn n_steps_of_epoch(&self) -> u64 {
+        self.steps.len() as u64
+    }
+
+    /// The sentences of a step.
+    pub(super) fn step(&self, step: u64) -> Result<std::sync::Arc<Sentences>> {
+        self.steps.get((step % self.n_steps_of_epoch()) as usize)
+    }
+
+    /// Number of words before a step.
+    pub(super) fn n_words_before(&self, step: u64) -> u64 {
+        if self.steps.len() == 0 {
+            return 0;
+        }
+        let (epoch, step) = (step / self.n_steps_of_epoch(), step % self.n_steps_of_epoch());
+        epoch * self.n_words[self.steps.len()] + self.n_words[step as usize]
+    }
+}

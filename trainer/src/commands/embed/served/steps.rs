@@ -1,0 +1,283 @@
+//! The steps of a worker: pull, train, push. If the bound allows it, the rows of the next step are pulled while this one is
+//! trained, and its updates are pushed while the next one is.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use launch::interrupt::{Asked, Interrupts};
+use parameters::{Client, Joined, LEFT, Moment, Pulling, Pushing, Read, Update, Wire};
+use report::whole;
+use serde::Serialize;
+use skipgram::{Decay, Distribution, Done, Rows, Training, Vocabulary, Work};
+
+use super::read_all;
+use super::shares::Share;
+use crate::arguments::Embed;
+use crate::commands::embed::epochs;
+use crate::commands::embed::out::Out;
+use crate::commands::embed::progress::{Counts, Progress};
+use crate::commands::embed::similarity::Similarities;
+use crate::error::{Error, Result};
+use crate::tell::tell;
+
+/// Time between two lines.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// What a worker runs with.
+pub(super) struct Steps<'a> {
+    pub(super) arguments: &'a Embed,
+    pub(super) interrupts: &'a Interrupts,
+    pub(super) client: &'a Client,
+    pub(super) joined: &'a Joined,
+    pub(super) vocabulary: &'a Vocabulary,
+    pub(super) share: &'a Share,
+}
+
+/// What the steps of a process cost.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(super) struct Measured {
+    #[serde(skip)]
+    pub(super) steps: u64,
+    /// Number of pushed rows and messages, and of those the ones that were accepted before.
+    pub(super) pushed_rows: u64,
+    pub(super) pushes: u64,
+    pub(super) repeated_pushes: u64,
+    /// Bytes of row numbers and values, pulled and pushed.
+    #[serde(skip)]
+    pub(super) bytes: u64,
+    /// Seconds of all steps, and of those the ones in which the worker waited.
+    pub(super) seconds: f64,
+    pub(super) waiting_s: f64,
+}
+
+/// A step whose rows are being pulled.
+struct Begun {
+    work: Work,
+    rows: Rows,
+    pulling: Pulling,
+}
+
+/// What the encoding of updates has not sent, by table and row.
+type Leftovers = [HashMap<u32, Vec<f32>>; 2];
+
+/// The steps of this process.
+struct Run<'a> {
+    steps: &'a Steps<'a>,
+    training: Training,
+    distribution: Arc<Distribution>,
+    decay: Decay,
+    n_steps: u64,
+    leftovers: Leftovers,
+    next: Option<Begun>,
+    pushing: Option<Pushing>,
+    measured: Measured,
+    done: Done,
+    of_epoch: Done,
+}
+
+impl<'a> Steps<'a> {
+    /// Runs the steps that are left. Returns the training, what the steps cost, and what they brought. Worker 0 has a
+    /// training folder, with a log.
+    pub(super) fn run(
+        &'a self,
+        mut training: Training,
+        out: Option<&Out>,
+        similarities: &mut Similarities,
+    ) -> Result<(Training, Measured, Done)> {
+        let n_steps = self.share.n_steps(epochs(self.arguments));
+        let mut step = if self.joined.step == LEFT { n_steps } else { self.joined.step.min(n_steps) };
+        if step > 0 {
+            tell(&format!("continuing after step {} of {}", whole(step), whole(n_steps)));
+        }
+        training.set_n_tokens(self.share.n_words_before(step));
+        let mut progress = out.map(|out| Progress::new(out, training.n_tokens())).transpose()?;
+        let mut run = Run::new(self, training, n_steps);
+        let (began, mut told) = (Instant::now(), Instant::now());
+        while step < n_steps {
+            if self.interrupts.asked() == Some(Asked::Stop) {
+                run.wait_for_push()?;
+                return Err(Error::WorkerInterrupted { step });
+            }
+            run.step(step)?;
+            step += 1;
+            run.measured.seconds = began.elapsed().as_secs_f64();
+            if told.elapsed() >= INTERVAL {
+                told = Instant::now();
+                run.tell(step, progress.as_mut());
+            }
+            if let (true, Some(progress)) = (step % self.share.n_steps_of_epoch() == 0, &mut progress) {
+                run.end_epoch(step, progress, similarities)?;
+            }
+        }
+        run.wait_for_push()?;
+        run.measured.seconds = began.elapsed().as_secs_f64();
+        progress.map_or(Ok(()), |mut progress| progress.finish())?;
+        Ok((run.training, run.measured, run.done))
+    }
+}
+
+impl<'a> Run<'a> {
+    fn new(steps: &'a Steps<'a>, training: Training, n_steps: u64) -> Self {
+        let settings = training.settings();
+        let counts = steps.vocabulary.counts();
+        let distribution = Arc::new(Distribution::new(&counts, 1, settings.power, settings.sample));
+        Self {
+            steps,
+            training,
+            distribution,
+            decay: Decay::Linear { n_tokens: steps.share.n_words_before(n_steps) },
+            n_steps,
+            leftovers: Leftovers::default(),
+            next: None,
+            pushing: None,
+            measured: Measured::default(),
+            done: Done::default(),
+            of_epoch: Done::default(),
+        }
+    }
+
+    /// Pulls the rows of a step, trains it, and starts to push its updates.
+    fn step(&mut self, step: u64) -> Result<()> {
+        let Steps { client, joined, arguments, .. } = *self.steps;
+        let Begun { work, rows, pulling } = match self.next.take() {
+            Some(begun) => begun,
+            None => self.begin(step)?,
+        };
+        let waited = Instant::now();
+        let pulled = client.pulled(pulling)?;
+        self.measured.waiting_s += waited.elapsed().as_secs_f64();
+        self.measured.bytes += pulled.bytes;
+        write(&self.training, &rows, &pulled.values);
+        let is_strict = joined.staleness == Some(0);
+        if !is_strict && step + 1 < self.n_steps {
+            self.next = Some(self.begin(step + 1)?);
+        }
+        let is_taken = AtomicBool::new(false);
+        let take = || (!is_taken.swap(true, Relaxed)).then(|| work.clone());
+        let done = self.training.run(1, self.decay, &take)?;
+        self.done.add(&done);
+        self.of_epoch.add(&done);
+        let mut updates = updates(&self.training, rows, &pulled.values, &mut self.leftovers);
+        self.wait_for_push()?;
+        self.pushing = Some(client.push(step, &pulled.read_at, &mut updates)?);
+        if arguments.served.wire != Wire::F32 {
+            keep(updates, &mut self.leftovers);
+        }
+        if is_strict {
+            self.wait_for_push()?;
+        }
+        self.measured.steps += 1;
+        Ok(())
+    }
+
+    /// Starts to pull the rows of a step.
+    fn begin(&self, step: u64) -> Result<Begun> {
+        let place = self.steps.arguments.served.worker;
+        let work = Work {
+            sentences: self.steps.share.step(step)?,
+            distribution: Arc::clone(&self.distribution),
+            subwords: None,
+            number: step * u64::from(place.of) + u64::from(place.number),
+        };
+        let rows = self.training.rows(&work);
+        let reads = [&rows.input, &rows.output].into_iter().zip(0..);
+        let reads = reads.map(|(rows, table)| Read { table, rows: rows.clone() }).collect();
+        let pulling = self.steps.client.pull(Moment::Step(step), reads)?;
+        Ok(Begun { work, rows, pulling })
+    }
+
+    /// Waits for the acknowledgement of the last push.
+    fn wait_for_push(&mut self) -> Result<()> {
+        if let Some(pushing) = self.pushing.take() {
+            let waited = Instant::now();
+            let sent = self.steps.client.pushed(pushing)?;
+            self.measured.waiting_s += waited.elapsed().as_secs_f64();
+            self.measured.bytes += sent.bytes;
+            self.measured.pushed_rows += sent.rows;
+            self.measured.pushes += sent.pushes;
+            self.measured.repeated_pushes += sent.repeated;
+        }
+        Ok(())
+    }
+
+    /// Tells the user about the steps so far, and logs them.
+    fn tell(&self, step: u64, progress: Option<&mut Progress>) {
+        let Measured { seconds, waiting_s, .. } = self.measured;
+        let waiting = 100.0 * waiting_s / seconds;
+        let loss = self.training.take_loss();
+        let loss_text = loss.map_or_else(String::new, |loss| format!(", loss {loss:.4}"));
+        tell(&format!(
+            "step {} of {}, {} pairs/s, {waiting:.0} % waiting{loss_text}",
+            whole(step),
+            whole(self.n_steps),
+            whole((self.done.n_pairs as f64 / seconds) as u64)
+        ));
+        if let Some(progress) = progress {
+            let n_tokens = self.training.n_tokens();
+            progress.write(n_tokens, loss, progress.tokens_per_s(n_tokens), Counts::default());
+        }
+    }
+
+    /// Ends an epoch of this worker. Vectors are evaluated as they are then on the servers.
+    fn end_epoch(
+        &mut self,
+        step: u64,
+        progress: &mut Progress,
+        similarities: &mut Similarities,
+    ) -> Result<()> {
+        let Steps { arguments, client, vocabulary, share, .. } = *self.steps;
+        let epoch = (step / share.n_steps_of_epoch()) as u32;
+        let (training, n_tokens) = (&self.training, self.training.n_tokens());
+        progress.end_epoch(epoch, epochs(arguments), n_tokens, std::mem::take(&mut self.of_epoch).loss());
+        if !arguments.similarity.is_empty() {
+            read_all(client, training, Moment::Now)?;
+        }
+        let vector = |word: &[u8]| training.vector_of(vocabulary, word);
+        similarities.compare(n_tokens, vocabulary, vector, progress);
+        Ok(())
+    }
+}
+
+/// Writes rows into the tables.
+fn write(training: &Training, rows: &Rows, values: &[Vec<f32>]) {
+    let tables = [(training.input(), &rows.input), (training.output(), &rows.output)];
+    for ((table, rows), values) in tables.into_iter().zip(values) {
+        for (row, values) in rows.iter().zip(values.chunks_exact(table.dim())) {
+            table.write(*row, 0, values);
+        }
+    }
+}
+
+/// The differences of rows to their values before the step, with what earlier updates of them left.
+fn updates(training: &Training, rows: Rows, before: &[Vec<f32>], leftovers: &mut Leftovers) -> [Update; 2] {
+    let dim = training.settings().dim;
+    let mut after = vec![0.0; dim];
+    let tables = [(training.input(), rows.input), (training.output(), rows.output)];
+    let mut at = 0;
+    tables.map(|(table, rows)| {
+        let mut values = Vec::with_capacity(rows.len() * dim);
+        for (row, before) in rows.iter().zip(before[at].chunks_exact(dim)) {
+            table.read(*row, 0, &mut after);
+            let left = leftovers[at].remove(row);
+            let from = values.len();
+            values.extend(after.iter().zip(before).map(|(after, before)| after - before));
+            for (value, left) in values[from..].iter_mut().zip(left.iter().flatten()) {
+                *value += left;
+            }
+        }
+        at += 1;
+        Update { table: at as u32 - 1, rows, values }
+    })
+}
+
+/// Keeps what was not sent.
+fn keep(updates: [Update; 2], leftovers: &mut Leftovers) {
+    for (update, leftovers) in updates.into_iter().zip(leftovers) {
+        let dim = update.values.len() / update.rows.len().max(1);
+        for (row, values) in update.rows.iter().zip(update.values.chunks_exact(dim.max(1))) {
+            leftovers.insert(*row, values.to_vec());
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Kills and suspensions of servers and workers, at points of the training that a seed determines.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use parameters::{Client, ClientOptions, TlsFiles, Wire};
+use rustix::process::Signal;
+use tests::seeds::{each_seed, seeds};
+
+use super::super::sentences;
+use super::{Running, Server, train, worker};
+
+/// Returns when the server has accepted this number of pushes.
+fn wait_for(client: &Client, n_pushes: u64) {
+    while client.statistics().unwrap()[0].ledger.pushes < n_pushes {}
+}
+
+fn client(server: &Server) -> Client {
+    Client::new(&ClientOptions {
+        servers: vec![server.address.clone()],
+        token: None,
+        tls: TlsFiles::default(),
+        wire: Wire::F32,
+        patience: Duration::from_secs(60),
+    })
+    .unwrap()
+}
+
+#[test]
+fn with_staleness_0_kills_of_server_and_workers_do_not_change_a_bit() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("text");
+    fs::write(&input, sentences(3000, 2)).unwrap();
+    let flags = ["--workers", "2", "--staleness", "0", "--until-done", "--json", "--snapshot-every", "0.1"];
+    let vectors = |out: &Path| fs::read(out.join("model/vectors.npy")).unwrap();
+    let whole = folder.path().join("whole");
+    let server = Server::start(&folder.path().join("server"), &flags);
+    let address = server.address.clone();
+    train(&input, &whole, &address, &[]);
+    let ledger = server.ended()["ledger"].clone();
+    let n_pushes = ledger["pushes"].as_u64().unwrap();
+    each_seed(&seeds(2, 20), |seed| {
+        let of_seed = |name: &str| folder.path().join(format!("{name}-{seed}"));
+        let out = of_seed("out");
+        let mut state = seed;
+        let mut draw = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let mut server = Server::start(&of_seed("server"), &flags);
+        let client = client(&server);
+        let address = server.address.clone();
+        let start = |number: usize, more: &[&str]| {
+            let mut command = worker(&input, &out, &address, ["0/2", "1/2"][number], more);
+            Running::start(command.stdout(Stdio::null()).stderr(Stdio::null()))
+        };
+        let mut workers = [start(0, &[]), start(1, &[])];
+        let mut moments: Vec<u64> = (0..4).map(|_| draw(n_pushes * 3 / 4)).collect();
+        moments.sort_unstable();
+        for moment in moments {
+            wait_for(&client, moment);
+            match draw(3) {
+                0 => server.kill_and_start_again(),
+                1 => {
+                    server.process.signal(Signal::STOP);
+                    if draw(2) == 0 {
+                        server.kill_and_start_again();
+                    } else {
+                        server.process.signal(Signal::CONT);
+                    }
+                }
+                _ => {
+                    let number = draw(2) as usize;
+                    workers[number].signal(Signal::STOP);
+                    workers[number].kill();
+                    workers[number] = start(number, [&["--resume"][..], &[]][number]);
+                }
+            }
+        }
+        for mut worker in workers {
+            assert!(worker.0.wait().unwrap().success());
+        }
+        assert!(vectors(&out) == vectors(&whole), "the vectors differ");
+        assert_eq!(server.ended()["ledger"], ledger);
+    });
+}
+
+#[test]
+fn a_worker_that_was_replaced_and_continues_does_not_change_a_bit() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("text");
+    fs::write(&input, sentences(3000, 4)).unwrap();
+    let flags = ["--workers", "2", "--staleness", "0", "--until-done", "--json"];
+    let of = |name: &str| folder.path().join(name);
+    let server = Server::start(&of("whole-server"), &flags);
+    let address = server.address.clone();
+    train(&input, &of("whole"), &address, &[]);
+    let ledger = server.ended()["ledger"].clone();
+    let server = Server::start(&of("server"), &flags);
+    let client = client(&server);
+    let address = server.address.clone();
+    let start = |place: &str| {
+        let mut command = worker(&input, &of("out"), &address, place, &[]);
+        Running::start(command.stdout(Stdio::null()).stderr(Stdio::null()))
+    };
+    let (mut first, forgotten) = (start("0/2"), start("1/2"));
+    let n_pushes = ledger["pushes"].as_u64().unwrap();
+    wait_for(&client, n_pushes / 4);
+    forgotten.signal(Signal::STOP);
+    let mut replacement = start("1/2");
+    wait_for(&client, n_pushes / 2);
+    forgotten.signal(Signal::CONT);
+    assert!(first.0.wait().unwrap().success());
+    assert!(replacement.0.wait().unwrap().success());
+    assert_eq!(server.ended()["ledger"], ledger);
+    let vectors = |out: &str| fs::read(of(out).join("model/vectors.npy")).unwrap();
+    assert!(vectors("out") == vectors("whole"), "the vectors differ");
+}
