@@ -101,13 +101,14 @@ mutations: ## mutation tests, for hours; MUTANTS="ledger commit"
 REVIEWS :=
 DATA :=
 bench: ## measure the stages, sentimill, store, reading, n-grams, all-reduce and training
-	@bootstrap/laptop.sh build test bench $(TORCH_SET)
-	cargo build --release $(LOCKED) $(WORKSPACE) --bins --example demo-corpus --example s3-server --example read --example copy
+	@bootstrap/laptop.sh build test bench redis $(TORCH_SET)
+	cargo build --release $(LOCKED) $(WORKSPACE) --bins --example demo-corpus --example s3-server --example read --example copy --example pushes
 	python3 tests/bench.py $(TARGET)/release .deps/bench/bin/python
 	python3 sentimill/bench/compare.py $(TARGET)/release .deps/bench/bin/python
 	.deps/test/bin/python crates/dataset/bench/compare.py $(TARGET)/release/examples/read $(TARGET)/release/bench/reviews.h5
 	PYTHONPATH=python .deps/test/bin/python -B python/bench/compare.py $(TARGET)/release/bench/reviews.h5
 	python3 crates/store/bench/throughput.py $(TARGET)/release .deps/bench/bin/aws
+	python3 crates/parameters/bench/redis.py $(TARGET)/release/examples/pushes .deps/redis $(TARGET)/release/bench/parameters
 	python3 trainer/bench/ngrams_lines.py $(TARGET)/release/bench/ngrams $(DATA)
 	python3 trainer/bench/ngrams.py $(TARGET)/release/trainer .deps/bench/bin/python $(TARGET)/release/bench/ngrams 5 $(if $(DATA),IMDB Yelp,generated)
 	.deps/ngrams/bin/python -B trainer/bench/embed.py $(TARGET)/release/trainer $(if $(DATA),$(DATA)/text/gutenberg_14_books.txt.gz,generated) \

@@ -3,7 +3,7 @@
 # and Python 3 (hadoop and emr also require Java and Maven, browser npm, root dpkg-deb, workflows Go). Writes nothing outside
 # .deps/. A second run changes nothing and takes less than a second.
 #
-# usage: bootstrap/laptop.sh build|torch|--cuda|test|hadoop|emr|browser|root|sagemaker|bench|check|workflows|sbom|dist|fuzz|mutations ...
+# usage: bootstrap/laptop.sh build|torch|--cuda|test|hadoop|emr|browser|root|redis|sagemaker|bench|check|workflows|sbom|dist|fuzz|mutations ...
 #   build   CMake for HDF5: the system's if it is new enough, otherwise from PyPI
 #   torch   the headers and CPU libraries of PyTorch that c10d and trainer are compiled with: 0.5 GB
 #   --cuda  torch, and the whole of PyTorch with CUDA: 4 GB
@@ -13,6 +13,7 @@
 #   emr     jars that an EMR node has in addition: S3A and the job history server, 10 MB
 #   browser headless Chromium, which opens the trainer's report in a test: 70 MB
 #   root    a Debian file tree, in which the tests of bootstrap/ run the actions for nodes: 29 MB
+#   redis   a Redis server, which a benchmark compares with the parameter server: 2 MB
 #   sagemaker  the source of sagemaker-training, with which the tests compare the entry of the container: 63 KB
 #   bench   Python packages of the engines in the benchmarks, and the AWS CLI: 1.4 GB
 #   check   cargo-deny, shellcheck, hadolint, mypy and ruff
@@ -71,6 +72,7 @@ main() {
             emr) jars emr "$root/bootstrap/hadoop/emr" "10 MB" ;;
             browser) browser ;;
             root) debian_root ;;
+            redis) redis ;;
             sagemaker) sagemaker ;;
             bench) python_set bench "1.4 GB" ;;
             check) python_set check; link_tool shellcheck check/bin/shellcheck; link_tool hadolint check/bin/hadolint; cargo_tool cargo-deny "$CARGO_DENY" ;;
@@ -204,7 +206,28 @@ debian_root() {
     for folder in bin sbin lib lib64; do
         ln -s "usr/$folder" "root/$folder"
     done
-    "$PYTHON" - "$wanted" downloads/debian "$DEBIAN" "$DEBIAN_SNAPSHOT" <<'END' ||
+    debian_packages "$wanted"
+    for package in downloads/debian/*.deb; do
+        # `dpkg-deb --extract` would replace the links to usr/.
+        dpkg-deb --fsys-tarfile "$package" | tar --extract --keep-directory-symlink --directory root
+    done
+    # As the installation scripts of base-passwd, mawk and base-files do.
+    cp root/usr/share/base-passwd/passwd.master root/etc/passwd
+    cp root/usr/share/base-passwd/group.master root/etc/group
+    cp root/usr/share/base-files/profile root/etc/
+    ln -sfn mawk root/usr/bin/awk
+    chmod 1777 root/tmp
+    mkdir -p root/usr/local/bin root/var/tmp && chmod 1777 root/var/tmp
+    rm -rf root/usr/share/{doc,man,locale,info}
+    # Last, so that an interrupted installation is repeated.
+    echo "$stamp" >root.stamp
+}
+
+# debian_packages LIST: downloads Debian packages into downloads/debian. A line of LIST has the SHA-256 of a package, and its
+# path in the archive.
+debian_packages() {
+    mkdir -p downloads/debian
+    "$PYTHON" - "$1" downloads/debian "$DEBIAN" "$DEBIAN_SNAPSHOT" <<'END' ||
 import concurrent.futures, hashlib, os, sys, urllib.error, urllib.parse, urllib.request
 wanted, folder, *archives = sys.argv[1:]
 
@@ -223,7 +246,7 @@ def fetch(line):
             with open(os.path.join(folder, os.path.basename(path)), "wb") as file:
                 file.write(content)
             return None
-        said.append(f"{url}: SHA-256 differs from bootstrap/root/packages.sha256")
+        said.append(f"{url}: SHA-256 differs from {wanted}")
     return said[0]
 
 with concurrent.futures.ThreadPoolExecutor(8) as pool:
@@ -231,20 +254,24 @@ with concurrent.futures.ThreadPoolExecutor(8) as pool:
 sys.exit("\n".join(failed[:3]) or 0)
 END
         fail "packages of Debian could not be downloaded (see the lines above). They need deb.debian.org or a mirror (DEBIAN=...)"
+}
+
+# Unpacks Redis and its libraries into .deps/redis.
+redis() {
+    local wanted="$root/bootstrap/redis/packages.sha256" stamp package
+    stamp=$({ declare -f redis && cat "$wanted"; } | sha256sum)
+    [ "$(cat redis/stamp 2>/dev/null)" = "$stamp" ] && return
+    [ "$(uname -m)" = x86_64 ] || fail "bootstrap/redis/packages.sha256 lists packages for x86-64, found $(uname -m)"
+    need dpkg-deb "dpkg"
+    say "installing Redis from bootstrap/redis/packages.sha256, a download of 2 MB"
+    rm -rf redis downloads/debian
+    mkdir -p redis
+    debian_packages "$wanted"
     for package in downloads/debian/*.deb; do
-        # `dpkg-deb --extract` would replace the links to usr/.
-        dpkg-deb --fsys-tarfile "$package" | tar --extract --keep-directory-symlink --directory root
+        dpkg-deb --extract "$package" redis
     done
-    # As the installation scripts of base-passwd, mawk and base-files do.
-    cp root/usr/share/base-passwd/passwd.master root/etc/passwd
-    cp root/usr/share/base-passwd/group.master root/etc/group
-    cp root/usr/share/base-files/profile root/etc/
-    ln -sfn mawk root/usr/bin/awk
-    chmod 1777 root/tmp
-    mkdir -p root/usr/local/bin root/var/tmp && chmod 1777 root/var/tmp
-    rm -rf root/usr/share/{doc,man,locale,info}
     # Last, so that an interrupted installation is repeated.
-    echo "$stamp" >root.stamp
+    echo "$stamp" >redis/stamp
 }
 
 # Unpacks the source of sagemaker-training into .deps/sagemaker. The tests import it with the packages of .deps/s3. To build it
