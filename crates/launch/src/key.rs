@@ -48,7 +48,7 @@ impl fmt::Debug for Secret {
 #[derive(Debug, ThisError)]
 pub enum Error {
     /// It could not be read.
-    #[error("{}: the key of the ranks cannot be read; create one with `head -c 32 /dev/urandom | base64` and set {KEY_FILE} to its path", path.display())]
+    #[error("{}: the key cannot be read; create one with `head -c 32 /dev/urandom | base64` and set {KEY_FILE} or --token-file to its path", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -56,7 +56,7 @@ pub enum Error {
         source: io::Error,
     },
     /// Other users can read or change it.
-    #[error("{}: the key of the ranks has mode {mode:03o} and owner {owner}, expected 600 and {user}; make a new key, which only you can read", path.display())]
+    #[error("{}: the key has mode {mode:03o} and owner {owner}, expected 600 and {user}; make a new key, which only you can read", path.display())]
     Exposed {
         /// The file.
         path: PathBuf,
@@ -181,6 +181,6 @@ mod tests {
         assert!(refused(&[b' '; 100]).contains(": 0 bytes"));
         assert!(refused(&[b'x'; 5000]).contains(": more bytes"));
         let missing = of_file(Path::new("/no/such/key")).unwrap_err().to_string();
-        assert!(missing.starts_with("/no/such/key: the key of the ranks cannot be read"), "{missing}");
+        assert!(missing.starts_with("/no/such/key: the key cannot be read"), "{missing}");
     }
 }
