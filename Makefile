@@ -114,6 +114,7 @@ bench: ## measure the stages, sentimill, store, reading, n-grams, all-reduce and
 	.deps/ngrams/bin/python -B trainer/bench/embed.py $(TARGET)/release/trainer $(if $(DATA),$(DATA)/text/gutenberg_14_books.txt.gz,generated) \
 		$(TARGET)/release/bench/embed $(if $(DATA),$(DATA)/words,none)
 	python3 trainer/bench/embed_stream.py $(TARGET)/release/trainer $(TARGET)/release/bench/stream
+	python3 trainer/bench/served.py $(TARGET)/release/trainer $(TARGET)/release/bench/embed/cleaned.txt $(TARGET)/release/bench/served none --dims 50
 ifeq ($(TORCH),yes)
 	@bootstrap/laptop.sh --cuda
 	cargo build --release $(LOCKED) $(WORKSPACE) --example all_reduce --example step
