@@ -227,9 +227,9 @@ debian_root() {
 # path in the archive.
 debian_packages() {
     mkdir -p downloads/debian
-    "$PYTHON" - "$1" downloads/debian "$DEBIAN" "$DEBIAN_SNAPSHOT" <<'END' ||
+    "$PYTHON" - "$1" "${1#"$root/"}" downloads/debian "$DEBIAN" "$DEBIAN_SNAPSHOT" <<'END' ||
 import concurrent.futures, hashlib, os, sys, urllib.error, urllib.parse, urllib.request
-wanted, folder, *archives = sys.argv[1:]
+wanted, shown, folder, *archives = sys.argv[1:]
 
 def fetch(line):
     digest, path = line.split()
@@ -246,7 +246,7 @@ def fetch(line):
             with open(os.path.join(folder, os.path.basename(path)), "wb") as file:
                 file.write(content)
             return None
-        said.append(f"{url}: SHA-256 differs from {wanted}")
+        said.append(f"{url}: SHA-256 differs from {shown}")
     return said[0]
 
 with concurrent.futures.ThreadPoolExecutor(8) as pool:
