@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+PROJECT = Path(__file__).resolve().parent.parent
 # Generated reviews: of an experiment, and of a test of it.
 LINES, LINES_SMALL = 1_280_000, 2_000
 MIB = 1 << 20

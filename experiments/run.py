@@ -24,16 +24,19 @@ import time
 from datetime import datetime, timezone
 from pathlib import Path
 
+import batches
 import epochs
+import mixed
 import ngrams
 import page
 import preprocessing
+import ranks
 import reviews
 import steps
-from machine import Machine
+from machine import PROJECT, Machine
 
-EXPERIMENTS = {module.__name__: module for module in (reviews, preprocessing, epochs, steps, ngrams)}
-PROJECT = Path(__file__).resolve().parent.parent
+MODULES = (reviews, preprocessing, epochs, steps, ranks, mixed, batches, ngrams)
+EXPERIMENTS = {module.__name__: module for module in MODULES}
 
 
 def main() -> None:

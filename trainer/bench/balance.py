@@ -17,7 +17,6 @@ import argparse
 import json
 import os
 import shutil
-import socket
 import statistics
 import subprocess
 import sys
@@ -26,39 +25,9 @@ import threading
 import time
 from pathlib import Path
 
-PERIOD_US = 5_000
-V1, V2 = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
+from limits import Group, free_port
+
 LOG_STEPS = "10"
-
-
-class Group:
-    """A control group with a quota of CPU time."""
-
-    def __init__(self, name: str, percent: float):
-        self.is_v1 = (V1 / "cpu.cfs_quota_us").exists()
-        self.folder = (V1 if self.is_v1 else V2) / f"sentimill-{os.getpid()}-{name}"
-        self.folder.mkdir()
-        self.limit(percent)
-
-    def limit(self, percent: float) -> None:
-        quota = round(PERIOD_US * percent / 100)
-        if self.is_v1:
-            (self.folder / "cpu.cfs_period_us").write_text(str(PERIOD_US))
-            (self.folder / "cpu.cfs_quota_us").write_text(str(quota))
-        else:
-            (self.folder / "cpu.max").write_text(f"{quota} {PERIOD_US}")
-
-    def enter(self) -> None:
-        (self.folder / "cgroup.procs").write_text(str(os.getpid()))
-
-    def delete(self) -> None:
-        self.folder.rmdir()
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def run(arguments, groups: list[Group], epochs: int, flags: list[str], halve=None) -> dict:

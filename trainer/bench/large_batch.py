@@ -20,8 +20,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-import h5py
-
 BASE = 64
 RULES = {
     "adam": lambda batch, warm_up: [],
@@ -42,8 +40,15 @@ def scaled(rate: str, batch: int, warm_up: int, most: int) -> list[str]:
 
 
 def rows_of(path: str) -> int:
+    import h5py
+
     with h5py.File(path) as file:
         return len(file["label"])
+
+
+def warm_up(epochs: int, n_rows: int, batch: int) -> int:
+    """A tenth of the steps."""
+    return max(1, epochs * -(-n_rows // batch) // 10)
 
 
 def main() -> None:
@@ -64,8 +69,8 @@ def main() -> None:
     for rule in rules:
         cells = []
         for batch in batches:
-            warm_up = max(1, arguments.epochs * -(-n_rows // batch) // 10)
-            found = [accuracy(arguments, RULES[rule](batch, warm_up), batch, seed) for seed in range(1, arguments.seeds + 1)]
+            found = [accuracy(arguments, RULES[rule](batch, warm_up(arguments.epochs, n_rows, batch)), batch, seed)
+                     for seed in range(1, arguments.seeds + 1)]
             deviation = f" ± {statistics.stdev(found):.4f}" if len(found) > 1 else ""
             cells.append(f"{statistics.mean(found):.4f}{deviation}")
         print(f"| {rule} | " + " | ".join(cells) + " |", flush=True)
@@ -86,4 +91,5 @@ def accuracy(arguments, flags: list[str], batch: int, seed: int) -> float:
     return found
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -20,39 +20,11 @@ import sys
 import tempfile
 import time
 
-SPACES = ["sentimill-0", "sentimill-1"]
-LINKS = ["smill0", "smill1"]
-ADDRESSES = ["10.93.7.1", "10.93.7.2"]
+from limits import Nodes
+
 PORT = 29_417
 MODELS = {"linear": ["--model", "linear"], "fasttext": ["--model", "fasttext"]}
 WORDS = 100_000
-
-
-def ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True)
-
-
-def delete_spaces() -> None:
-    for space in SPACES:
-        subprocess.run(["ip", "netns", "del", space], stderr=subprocess.DEVNULL)
-
-
-def make_spaces(rate: str) -> None:
-    """Connects two namespaces by a link of this rate."""
-    delete_spaces()
-    for space in SPACES:
-        ip("netns", "add", space)
-    ip("link", "add", LINKS[0], "type", "veth", "peer", "name", LINKS[1])
-    for space, link, address in zip(SPACES, LINKS, ADDRESSES):
-        ip("link", "set", link, "netns", space)
-        ip("-n", space, "addr", "add", f"{address}/24", "dev", link)
-        for name in (link, "lo"):
-            ip("-n", space, "link", "set", name, "up")
-        if rate != "none":
-            limit = ["tbf", "rate", rate, "burst", "256kb", "latency", "50ms"]
-            subprocess.run(
-                ["ip", "netns", "exec", space, "tc", "qdisc", "add", "dev", link, "root", *limit], check=True
-            )
 
 
 def write_generated(path: str, documents: int, seed: int) -> None:
@@ -95,9 +67,9 @@ def measure(trainer: str, train: str, test: str, flags: list[str], rate: str | N
         command += [*flags, "--threads", "1", "--json", "--quiet"]
         if rate is None:
             return run([command], [{}])
-        make_spaces(rate)
-        commands = [["ip", "netns", "exec", space, *command] for space in SPACES]
-        shared = {"WORLD_SIZE": "2", "MASTER_ADDR": ADDRESSES[0], "MASTER_PORT": str(PORT), "OMP_NUM_THREADS": "1"}
+        nodes = Nodes(rate)
+        commands = [[*nodes.within(name), *command] for name in nodes.names]
+        shared = {"WORLD_SIZE": "2", "MASTER_ADDR": nodes.addresses[0], "MASTER_PORT": str(PORT), "OMP_NUM_THREADS": "1"}
         return run(commands, [{**shared, "RANK": str(rank)} for rank in range(2)])
 
 
@@ -145,7 +117,7 @@ def main() -> None:
                     row += ["", "", ""]
                 print(f"| {' | '.join(row)} |", flush=True)
     finally:
-        delete_spaces()
+        Nodes.delete()
     print(f"load after: {os.getloadavg()[0]:.1f}")
 
 

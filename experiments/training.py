@@ -1,0 +1,60 @@
+"""A training by ranks, each under a quota of CPU time, on one node or on two."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from machine import PROJECT, Machine, epochs_of
+
+sys.path.append(str(PROJECT / "trainer" / "bench"))
+from limits import Group, Nodes, free_port
+
+COMPUTING, EXCHANGING = ["forward_s", "backward_s", "optimizer_s"], ["waiting_s", "reduction_s"]
+
+
+def train(machine: Machine, dataset: Path, quotas: list[float], flags: list, link: str | None = None) -> dict:
+    """Trains with a rank per quota, which is in percent of a core. `link` is the rate between two nodes.
+
+    Returns rows per second over all epochs, and milliseconds and megabytes per step of rank 0. A test has no quotas.
+    """
+    out, groups, nodes = machine.folder("ranks"), [], Nodes(link) if link else None
+    command = [machine.programs / "trainer", "fit", dataset, "--out", out, "--quiet", "--device", "cpu"]
+    command += ["--test-fraction", 0, "--validation-fraction", 0, *(["--epochs", 1] if "--epochs" not in flags else []), *flags]
+    shared = {"OMP_NUM_THREADS": "1", "WORLD_SIZE": str(len(quotas)), "MASTER_PORT": str(free_port())}
+    shared["MASTER_ADDR"] = nodes.addresses[0] if nodes else "127.0.0.1"
+    processes = []
+    try:
+        for rank, quota in enumerate(quotas):
+            if not machine.small:
+                groups.append(Group(str(rank), quota))
+            within = nodes.within(nodes.names[rank * len(nodes.names) // len(quotas)]) if nodes else []
+            environment = os.environ | shared | {"RANK": str(rank)}
+            started = subprocess.Popen(
+                [*within, *map(str, command)],
+                env=environment,
+                stderr=subprocess.PIPE,
+                text=True,
+                preexec_fn=groups[rank].enter if groups else None,
+            )
+            processes.append(started)
+        told = [process.communicate()[1] for process in processes]
+    finally:
+        for group in groups:
+            group.delete()
+        if nodes:
+            nodes.delete()
+    if any(process.returncode for process in processes):
+        sys.exit(f"{' '.join(map(str, command))}: {told}")
+    epochs = epochs_of(out)
+    profiles, n_steps = [epoch["ranks"][0]["profile"] for epoch in epochs], epochs[-1]["step"]
+    seconds = sum(epoch["seconds"] for epoch in epochs)
+    of_step = lambda names: 1000 * sum(profile[name] for profile in profiles for name in names) / n_steps
+    return {
+        "rows/s": sum(rank["rows"] for epoch in epochs for rank in epoch["ranks"]) / seconds,
+        "steps": n_steps,
+        "computing": of_step(COMPUTING),
+        "exchanging": of_step(EXCHANGING),
+        "step": 1000 * seconds / n_steps,
+        "sent": sum(profile["sent_bytes"] for profile in profiles) / n_steps / 1e6,
+    }

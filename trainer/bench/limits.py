@@ -1,0 +1,84 @@
+"""Limits of ranks: quotas of CPU time, and links between nodes that are namespaces of this machine.
+
+Both require the right to make them, which root has.
+"""
+
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+PERIOD_US = 5_000
+V1, V2 = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
+
+
+class Group:
+    """A control group, version 1 or 2, with a quota of CPU time."""
+
+    def __init__(self, name: str, percent: float):
+        self.is_v1 = (V1 / "cpu.cfs_quota_us").exists()
+        self.folder = (V1 if self.is_v1 else V2) / f"sentimill-{os.getpid()}-{name}"
+        self.folder.mkdir()
+        self.limit(percent)
+
+    def limit(self, percent: float) -> None:
+        """Sets the quota, in percent of a core."""
+        quota = round(PERIOD_US * percent / 100)
+        if self.is_v1:
+            (self.folder / "cpu.cfs_period_us").write_text(str(PERIOD_US))
+            (self.folder / "cpu.cfs_quota_us").write_text(str(quota))
+        else:
+            (self.folder / "cpu.max").write_text(f"{quota} {PERIOD_US}")
+
+    def enter(self) -> None:
+        """Moves this process into the group."""
+        (self.folder / "cgroup.procs").write_text(str(os.getpid()))
+
+    def delete(self) -> None:
+        """Deletes the group, whose processes must have ended."""
+        self.folder.rmdir()
+
+
+class Nodes:
+    """Two network namespaces, connected by a link of a rate that tc knows, such as 1gbit; `none`: not limited."""
+
+    names = ["sentimill-0", "sentimill-1"]
+    links = ["smill0", "smill1"]
+    addresses = ["10.93.7.1", "10.93.7.2"]
+
+    def __init__(self, rate: str):
+        self.delete()
+        for name in self.names:
+            ip("netns", "add", name)
+        ip("link", "add", self.links[0], "type", "veth", "peer", "name", self.links[1])
+        for name, link, address in zip(self.names, self.links, self.addresses):
+            ip("link", "set", link, "netns", name)
+            ip("-n", name, "addr", "add", f"{address}/24", "dev", link)
+            for each in (link, "lo"):
+                ip("-n", name, "link", "set", each, "up")
+            if rate != "none":
+                limit = ["tbf", "rate", rate, "burst", "256kb", "latency", "50ms"]
+                subprocess.run([*self.within(name), "tc", "qdisc", "add", "dev", link, "root", *limit], check=True)
+
+    @staticmethod
+    def within(name: str) -> list[str]:
+        """The beginning of a command that runs in this namespace."""
+        return ["ip", "netns", "exec", name]
+
+    @classmethod
+    def delete(cls) -> None:
+        """Deletes the namespaces and their link, if there are any."""
+        for name in cls.names:
+            subprocess.run(["ip", "netns", "del", name], stderr=subprocess.DEVNULL)
+
+
+def ip(*arguments: str) -> None:
+    """Runs ip(8)."""
+    subprocess.run(["ip", *arguments], check=True)
+
+
+def free_port() -> int:
+    """A port on which nobody listens."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
