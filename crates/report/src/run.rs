@@ -53,6 +53,8 @@ pub struct Run {
     pub tokens: Vec<TokensLine>,
     /// Comparisons with files of word similarity, in the order of tokens.
     pub similarities: Vec<SimilarityLine>,
+    /// Comparisons with other vectors, in the order of tokens.
+    pub pips: Vec<PipLine>,
     /// Words of a model of word vectors. The caller reads them from the model.
     pub words: Option<Words>,
     /// Where the reviews of the most wrong rows come from, if that is known.
@@ -85,6 +87,16 @@ pub struct TokensLine {
     pub loss: Option<f64>,
     pub tokens_per_s: f64,
     pub skipped_lines: u64,
+}
+
+/// A comparison with other vectors, by the PIP loss of vectors of length 1.
+#[derive(Clone, Debug)]
+pub struct PipLine {
+    pub n_tokens: u64,
+    pub reference: String,
+    pub words: u64,
+    pub loss: f64,
+    pub random: f64,
 }
 
 /// A comparison with a file of word similarity.
@@ -350,6 +362,9 @@ impl Run {
             Line::Similarity { step, file, spearman, pairs, found } => {
                 self.similarities.push(SimilarityLine { n_tokens: step, file, spearman, pairs, found });
             }
+            Line::Pip { step, reference, words, loss, random } => {
+                self.pips.push(PipLine { n_tokens: step, reference, words, loss, random });
+            }
             Line::Shares { .. } => {}
             Line::Test { metrics, .. } => self.tested = Some((Part::Test, metrics)),
         }
@@ -360,6 +375,7 @@ impl Run {
         self.epochs.retain(|line| line.step <= step);
         self.tokens.retain(|line| line.n_tokens <= step);
         self.similarities.retain(|line| line.n_tokens <= step);
+        self.pips.retain(|line| line.n_tokens <= step);
         self.last_step = step;
         self.tested = None;
     }

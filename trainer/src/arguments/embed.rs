@@ -155,6 +155,11 @@ pub struct Embed {
     /// checkpoint. The training does not depend on it.
     #[arg(long, value_name = "FILE", num_args = 1.., hide_short_help = true, help_heading = "Running")]
     pub similarity: Vec<PathBuf>,
+    /// Vectors to compare with, in any format of `vectors`
+    ///
+    /// Their PIP loss (see `vectors pip --help`), with vectors of length 1, is logged as --similarity is.
+    #[arg(long, value_name = "MODEL", hide_short_help = true, help_heading = "Running")]
+    pub reference: Option<PathBuf>,
     /// Resume the training in --out
     ///
     /// It continues from its newest checkpoint, or starts again if there is none. Pass the flags and the input of the

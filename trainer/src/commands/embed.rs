@@ -1,26 +1,25 @@
 //! `trainer embed`: trains word vectors on lines, streams or a dataset. Nothing here needs tensors.
 
+mod comparisons;
 mod files;
 mod kept;
 mod lines;
 mod out;
 mod progress;
 mod served;
-mod similarity;
 mod spelled;
 mod stream;
 
 use std::thread::available_parallelism;
 use std::time::Instant;
 
-use embeddings::similarity::Similarity;
 use launch::interrupt::Interrupts;
 use report::whole;
 use serde::Serialize;
 use skipgram::{Characters, Settings, Training, Vocabulary};
 
+use self::comparisons::{Compared, Comparisons};
 use self::out::Out;
-use self::similarity::Similarities;
 use super::ngrams::is_dataset;
 use super::summary::print;
 use crate::arguments::{CharNgrams, Embed, EmbedModel};
@@ -56,9 +55,9 @@ struct Summary {
     evicted_words: u64,
     /// Mean loss of the last epoch, or of the last seconds of a stream.
     loss: Option<f64>,
-    /// The last comparison with each file of `--similarity`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    similarity: Vec<Similarity>,
+    /// The last comparisons with the files of `--similarity` and with `--reference`.
+    #[serde(flatten)]
+    compared: Compared,
     /// Seconds of the whole command, and tokens trained by this process per second of it.
     seconds: f64,
     tokens_per_s: f64,
@@ -98,7 +97,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
     }
     let began = Instant::now();
     check(arguments)?;
-    let mut similarities = Similarities::read(&arguments.similarity)?;
+    let mut comparisons = Comparisons::read(arguments)?;
     let mut out = Out::take(arguments)?;
     let recipe = recipe(arguments);
     if out.is_complete(&recipe)? {
@@ -108,11 +107,11 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
     }
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
     let mut trained = match arguments.model {
-        EmbedModel::CharLstm => spelled::train(arguments, &mut out, &interrupts, &mut similarities)?,
+        EmbedModel::CharLstm => spelled::train(arguments, &mut out, &interrupts, &mut comparisons)?,
         EmbedModel::SkipGram if is_stream(arguments) => {
-            stream::train(arguments, &mut out, &interrupts, &mut similarities)?
+            stream::train(arguments, &mut out, &interrupts, &mut comparisons)?
         }
-        EmbedModel::SkipGram => files::train(arguments, &mut out, &interrupts, &mut similarities)?,
+        EmbedModel::SkipGram => files::train(arguments, &mut out, &interrupts, &mut comparisons)?,
     };
     out.finish(&mut trained.vectors, &trained.vocabulary, &recipe)?;
     if !trained.vocabulary.is_exact() {
@@ -141,7 +140,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
             skipped_lines: trained.n_skipped,
             evicted_words: trained.vocabulary.n_evicted(),
             loss: trained.loss,
-            similarity: similarities.into_last(),
+            compared: comparisons.into_last(),
             seconds,
             tokens_per_s,
         })?;

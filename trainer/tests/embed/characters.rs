@@ -116,6 +116,36 @@ fn similarity_is_logged_and_is_that_of_the_model() {
 }
 
 #[test]
+fn the_distance_to_other_vectors_is_logged_and_is_that_of_the_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("text"), sentences(4000, 14)).unwrap();
+    trained(embed(&at("text"), &at("other"), &["--seed", "2", "--min-count", "50"]));
+    let other = at("other");
+    let reference = ["--reference", other.to_str().unwrap()];
+    for (name, more) in [("plain", &[][..]), ("characters", &FLAGS[..])] {
+        let out = at(name);
+        let summary = trained(embed(&at("text"), &out, &[&reference[..], more].concat()));
+        let mut compare = trainer();
+        compare.args(["vectors", "pip"]).args([&out, &other]);
+        let (code, said, told) = run(compare);
+        assert_eq!(code, Some(0), "{told}");
+        let expected: Value = serde_json::from_str(&said).unwrap();
+        let found = &summary["pip"];
+        assert_eq!(found["words"], expected["words"]);
+        let [found, expected] = [found, &expected].map(|of| of["unit"]["loss"].as_f64().unwrap());
+        assert!(found > 0.0 && (found - expected).abs() < 1e-6 * expected, "{found} {expected}");
+        let metrics = fs::read_to_string(out.join("metrics.jsonl")).unwrap();
+        assert_eq!(metrics.matches("\"event\":\"pip\"").count(), 5, "one per epoch");
+    }
+    fs::write(at("no.vec"), "1 2\nnowhere 1 2\n").unwrap();
+    let none = at("no.vec");
+    let (code, told) = ended(embed(&at("text"), &at("none"), &["--reference", none.to_str().unwrap()]));
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains("no PIP loss: no word of"), "{told}");
+}
+
+#[test]
 fn invalid_character_ngrams_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (input, out) = (folder.path().join("text"), folder.path().join("out"));

@@ -35,6 +35,8 @@ pub fn words(runs: &[Run], html: &mut Html) {
                 )
             };
             similarity.draw(html);
+            let pip = series(runs, |run| vec![("", Style::Line, pips(run))]);
+            over_tokens("PIP loss", "to other vectors, divided by that of random vectors", pip).draw(html);
         });
         for (at, run) in runs.iter().enumerate() {
             let Some(words) = &run.words else { continue };
@@ -86,6 +88,10 @@ fn similarities(runs: &[Run]) -> Vec<Series> {
     lines
 }
 
+fn pips(run: &Run) -> Vec<(f64, f64)> {
+    run.pips.iter().map(|line| (line.n_tokens as f64, line.loss / line.random)).collect()
+}
+
 /// The last comparison with each file, and the name of the file without its folder and extension.
 pub fn last_similarities(run: &Run) -> Vec<(String, &SimilarityLine)> {
     let mut last: Vec<&SimilarityLine> = Vec::new();
@@ -103,6 +109,17 @@ pub fn last_similarities(run: &Run) -> Vec<(String, &SimilarityLine)> {
 }
 
 fn compared(run: &Run, html: &mut Html) {
+    if let Some(line) = run.pips.last() {
+        table("PIP loss", html, |html| {
+            columns(&["other vectors", "loss", "of random vectors", "words"], html);
+            html.element("tbody", &[], |html| {
+                row_of(&line.reference, html, |html| {
+                    [line.loss, line.random].iter().for_each(|loss| cell(&measure(*loss), html));
+                    cell(&crate::numbers::whole(line.words), html);
+                });
+            });
+        });
+    }
     let last = last_similarities(run);
     if last.is_empty() {
         return;

@@ -110,6 +110,19 @@ pub enum Line {
         /// Number of pairs whose words both have a vector.
         found: u64,
     },
+    /// Word vectors were compared with other ones.
+    Pip {
+        /// Number of tokens since the start of the training.
+        step: u64,
+        /// The other vectors.
+        reference: String,
+        /// Number of words that both have.
+        words: u64,
+        /// PIP loss of vectors of length 1.
+        loss: f64,
+        /// The loss of random vectors.
+        random: f64,
+    },
     /// The test split was evaluated.
     Test {
         /// Number of steps since the start of the training.
@@ -129,6 +142,7 @@ impl Line {
             | Self::Shares { step, .. }
             | Self::Tokens { step, .. }
             | Self::Similarity { step, .. }
+            | Self::Pip { step, .. }
             | Self::Test { step, .. } => step,
         }
     }

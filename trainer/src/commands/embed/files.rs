@@ -12,11 +12,11 @@ use report::whole;
 use serde::{Deserialize, Serialize};
 use skipgram::{Decay, Distribution, Done, Sentences, Subwords, Training, Vocabulary, Work, count, number};
 
+use super::comparisons::Comparisons;
 use super::kept::Kept;
 use super::lines::{Lines, each_row};
 use super::out::{CHUNK_BYTES, Out};
 use super::progress::Progress;
-use super::similarity::Similarities;
 use super::{Trained, Vectors, epochs, recipe, settings, threads};
 use crate::arguments::Embed;
 use crate::commands::ngrams::is_dataset;
@@ -61,7 +61,7 @@ pub(super) fn train(
     arguments: &Embed,
     out: &mut Out,
     interrupts: &Interrupts,
-    similarities: &mut Similarities,
+    comparisons: &mut Comparisons,
 ) -> Result<Trained> {
     let input = read(arguments)?;
     check_words(arguments, &input)?;
@@ -118,7 +118,7 @@ pub(super) fn train(
             loss = of_epoch.loss();
             progress.end_epoch(epoch as u32 + 1, epochs, training.n_tokens(), loss);
             of_epoch = Done::default();
-            similarities.compare(
+            comparisons.compare(
                 training.n_tokens(),
                 vocabulary,
                 |word| training.vector_of(vocabulary, word),
@@ -129,7 +129,7 @@ pub(super) fn train(
         if asked.is_some() && !is_complete {
             let place = serde_json::to_vec(&reached).map_err(|error| Error::internal(&error))?;
             out.save(&training, vocabulary, &place)?;
-            similarities.compare(
+            comparisons.compare(
                 training.n_tokens(),
                 vocabulary,
                 |word| training.vector_of(vocabulary, word),

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use embeddings::pip::Pip;
 use embeddings::similarity::Similarity;
 use report::whole;
 use runs::training::Line;
@@ -94,6 +95,17 @@ impl Progress {
             pairs: *pairs as u64,
             found: *found as u64,
         });
+    }
+
+    /// Prints and logs the distance to other vectors.
+    pub(super) fn write_pip(&mut self, step: u64, reference: &str, pip: Option<&Pip>) {
+        let Some(Pip { words, unit, .. }) = pip else {
+            return tell(&format!("no PIP loss: no word of {reference} has a vector"));
+        };
+        let (words, loss, random) = (*words as u64, unit.loss, unit.random);
+        let of_words = whole(words);
+        tell(&format!("PIP loss {loss:.1} of {of_words} words, {random:.1} of random vectors: {reference}"));
+        self.log.write(&Line::Pip { step, reference: reference.to_owned(), words, loss, random });
     }
 
     /// Logs a line.

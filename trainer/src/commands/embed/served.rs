@@ -9,7 +9,6 @@ mod steps;
 
 use std::time::Duration;
 
-use embeddings::similarity::Similarity;
 use launch::interrupt::Interrupts;
 use parameters::{Client, ClientOptions, Initial, Joined, Moment, Optimizer, Read, Spec};
 use report::whole;
@@ -19,9 +18,9 @@ use skipgram::{Training, Vocabulary};
 
 use self::shares::Share;
 use self::steps::{Measured, Steps};
+use super::comparisons::{Compared, Comparisons};
 use super::files::{self, Input};
 use super::out::Out;
-use super::similarity::Similarities;
 use super::{Vectors, epochs, is_stream, place, recipe, settings};
 use crate::arguments::{Embed, EmbedModel};
 use crate::commands::serve::token;
@@ -57,9 +56,9 @@ struct Summary {
     bytes_per_step: f64,
     /// Share of the time in which this process waited for servers and other workers.
     waiting_share: f64,
-    /// The last comparison with each file of `--similarity`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    similarity: Vec<Similarity>,
+    /// The last comparisons with the files of `--similarity` and with `--reference`.
+    #[serde(flatten)]
+    compared: Compared,
 }
 
 /// Refuses what parameter servers cannot train.
@@ -86,7 +85,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
     super::check(arguments)?;
     let worker = arguments.served.worker;
     let recipe = recipe(arguments);
-    let mut similarities = Similarities::read(&arguments.similarity)?;
+    let mut comparisons = Comparisons::read(arguments)?;
     let out = (worker.number == 0).then(|| Out::take(arguments)).transpose()?;
     if let Some(out) = &out
         && out.is_complete(&recipe)?
@@ -122,7 +121,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
         client: &client,
         vocabulary: &vocabulary,
     };
-    let (training, measured, done) = steps.run(training, out.as_ref(), &mut similarities)?;
+    let (training, measured, done) = steps.run(training, out.as_ref(), &mut comparisons)?;
     let words = vocabulary.n_words() as u64;
     if let Some(out) = &out {
         tell("waiting for the other workers");
@@ -154,7 +153,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
             pairs_per_s,
             bytes_per_step: measured.bytes as f64 / measured.steps.max(1) as f64,
             waiting_share: measured.waiting_s / measured.seconds.max(f64::MIN_POSITIVE),
-            similarity: similarities.into_last(),
+            compared: comparisons.into_last(),
             measured,
         })?;
     }

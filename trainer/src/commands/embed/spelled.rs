@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use skipgram::{Decay, Distribution, Vocabulary};
 use spelling::{Done, Settings, Training};
 
+use super::comparisons::Comparisons;
 use super::files::{Input, check_words, read};
 use super::out::Out;
 use super::progress::Progress;
-use super::similarity::Similarities;
 use super::{Trained, Vectors, epochs, recipe, threads};
 use crate::arguments::{CharLstm, Embed};
 use crate::error::{Error, Result};
@@ -53,7 +53,7 @@ pub(super) fn train(
     arguments: &Embed,
     out: &mut Out,
     interrupts: &Interrupts,
-    similarities: &mut Similarities,
+    comparisons: &mut Comparisons,
 ) -> Result<Trained> {
     let input = read(arguments)?;
     check_words(arguments, &input)?;
@@ -97,7 +97,7 @@ pub(super) fn train(
             if let Some(asked) = pauses.asked() {
                 let place = serde_json::to_vec(&reached).map_err(|error| Error::internal(&error))?;
                 out.save_with(|file| training.save(&place, file))?;
-                compare(similarities, &training, &vocabulary, &mut progress);
+                compare(comparisons, &training, &vocabulary, &mut progress);
                 if asked == Asked::Stop {
                     out.checkpoints_saved()?;
                     return Err(Error::Interrupted { resume: out.shown_checkpoints() });
@@ -111,7 +111,7 @@ pub(super) fn train(
             let epoch = (reached.n_done / reached.n_parts) as u32;
             progress.end_epoch(epoch, epochs, training.n_tokens(), loss);
             of_epoch = Done::default();
-            compare(similarities, &training, &vocabulary, &mut progress);
+            compare(comparisons, &training, &vocabulary, &mut progress);
         }
     }
     progress.finish()?;
@@ -121,14 +121,14 @@ pub(super) fn train(
 
 /// Compares the vectors of this moment with the files of `--similarity`.
 fn compare(
-    similarities: &mut Similarities,
+    comparisons: &mut Comparisons,
     training: &Training,
     vocabulary: &Vocabulary,
     progress: &mut Progress,
 ) {
     let generator = training.generator();
     let of = |word: &[u8]| (!word.is_empty()).then(|| generator.vector(word));
-    similarities.compare(training.n_tokens(), vocabulary, of, progress);
+    comparisons.compare(training.n_tokens(), vocabulary, of, progress);
 }
 
 impl Reached {

@@ -16,10 +16,10 @@ use report::whole;
 use serde::{Deserialize, Serialize};
 use skipgram::{Decay, Done, Growing, Training, Vocabulary, Work};
 
+use super::comparisons::Comparisons;
 use super::lines::Lines;
 use super::out::{CHUNK_BYTES, Out};
 use super::progress::{Counts, Progress};
-use super::similarity::Similarities;
 use super::{Trained, Vectors, recipe, settings, threads};
 use crate::arguments::{Embed, IfSlow};
 use crate::error::{Error, Result};
@@ -76,7 +76,7 @@ pub(super) fn train(
     arguments: &Embed,
     out: &mut Out,
     interrupts: &Interrupts,
-    similarities: &mut Similarities,
+    comparisons: &mut Comparisons,
 ) -> Result<Trained> {
     out.begin(arguments, &recipe(arguments))?;
     let settings = settings(arguments);
@@ -103,7 +103,7 @@ pub(super) fn train(
     let growing = Growing::new(vocabulary, &training);
     let mut stream =
         Stream { arguments, training, growing, chunks, lines, reached, counters, n_tokens: 0, loss: None };
-    let ended = stream.train(out, &mut progress, interrupts, similarities);
+    let ended = stream.train(out, &mut progress, interrupts, comparisons);
     stream.counters.stop.store(true, Relaxed);
     ended?;
     progress.finish()?;
@@ -215,7 +215,7 @@ impl Stream<'_> {
         out: &mut Out,
         progress: &mut Progress,
         interrupts: &Interrupts,
-        similarities: &mut Similarities,
+        comparisons: &mut Comparisons,
     ) -> Result<()> {
         let every = self.arguments.checkpoint_every;
         loop {
@@ -223,7 +223,7 @@ impl Stream<'_> {
             let ended = self.segment(due, progress, interrupts)?;
             let (training, vocabulary) = (&self.training, self.growing.vocabulary());
             let of = |word: &[u8]| training.vector_of(vocabulary, word);
-            similarities.compare(training.n_tokens(), vocabulary, of, progress);
+            comparisons.compare(training.n_tokens(), vocabulary, of, progress);
             if ended == Ended::Input {
                 return Ok(());
             }

@@ -15,10 +15,10 @@ use skipgram::{Decay, Distribution, Done, Rows, Training, Vocabulary, Work};
 use super::read_all;
 use super::shares::Share;
 use crate::arguments::Embed;
+use crate::commands::embed::comparisons::Comparisons;
 use crate::commands::embed::epochs;
 use crate::commands::embed::out::Out;
 use crate::commands::embed::progress::{Counts, Progress};
-use crate::commands::embed::similarity::Similarities;
 use crate::error::{Error, Result};
 use crate::tell::tell;
 
@@ -84,7 +84,7 @@ impl<'a> Steps<'a> {
         &'a self,
         mut training: Training,
         out: Option<&Out>,
-        similarities: &mut Similarities,
+        comparisons: &mut Comparisons,
     ) -> Result<(Training, Measured, Done)> {
         let n_steps = self.share.n_steps(epochs(self.arguments));
         let mut step = if self.joined.step == LEFT { n_steps } else { self.joined.step.min(n_steps) };
@@ -108,7 +108,7 @@ impl<'a> Steps<'a> {
                 run.tell(step, progress.as_mut());
             }
             if let (true, Some(progress)) = (step % self.share.n_steps_of_epoch() == 0, &mut progress) {
-                run.end_epoch(step, progress, similarities)?;
+                run.end_epoch(step, progress, comparisons)?;
             }
         }
         run.wait_for_push()?;
@@ -221,12 +221,7 @@ impl<'a> Run<'a> {
     }
 
     /// Ends an epoch of this worker. Vectors are evaluated as they are then on the servers.
-    fn end_epoch(
-        &mut self,
-        step: u64,
-        progress: &mut Progress,
-        similarities: &mut Similarities,
-    ) -> Result<()> {
+    fn end_epoch(&mut self, step: u64, progress: &mut Progress, comparisons: &mut Comparisons) -> Result<()> {
         let Steps { arguments, client, vocabulary, share, .. } = *self.steps;
         let epoch = (step / share.n_steps_of_epoch()) as u32;
         let (training, n_tokens) = (&self.training, self.training.n_tokens());
@@ -235,7 +230,7 @@ impl<'a> Run<'a> {
             read_all(client, training, Moment::Now)?;
         }
         let vector = |word: &[u8]| training.vector_of(vocabulary, word);
-        similarities.compare(n_tokens, vocabulary, vector, progress);
+        comparisons.compare(n_tokens, vocabulary, vector, progress);
         Ok(())
     }
 }

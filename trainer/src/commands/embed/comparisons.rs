@@ -1,0 +1,98 @@
+//! Comparisons of the vectors during a training, with scores of people and with other vectors: lines of the metrics.
+
+use std::borrow::Cow;
+
+use embeddings::pip::{self, Pip};
+use embeddings::similarity::{Pairs, Similarity};
+use embeddings::{Embedding, files, lower_case};
+use ngrams::Names;
+use serde::Serialize;
+use skipgram::Vocabulary;
+
+use super::progress::Progress;
+use crate::arguments::Embed;
+use crate::error::Result;
+
+/// What the vectors are compared with.
+pub(super) struct Comparisons {
+    files: Vec<Pairs>,
+    /// The vectors of `--reference`, and their name.
+    reference: Option<(String, Embedding)>,
+    seed: u64,
+    /// Number of tokens at the last comparison, and its results.
+    last: Option<(u64, Compared)>,
+}
+
+/// Results of a comparison.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Compared {
+    /// With each file of `--similarity`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    similarity: Vec<Similarity>,
+    /// With `--reference`; `None` if no word of it has a vector.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pip: Option<Pip>,
+}
+
+impl Comparisons {
+    /// Reads the files, so that a damaged one is refused before the training.
+    pub(super) fn read(arguments: &Embed) -> Result<Self> {
+        let pairs = arguments.similarity.iter().map(|file| Pairs::read(file));
+        let reference = arguments.reference.as_deref();
+        let reference = reference.map(|path| Ok((path.display().to_string(), files::read(path)?)));
+        Ok(Self {
+            files: pairs.collect::<embeddings::Result<_>>()?,
+            reference: reference.transpose().map_err(|error: embeddings::Error| error)?,
+            seed: arguments.seed,
+            last: None,
+        })
+    }
+
+    /// Compares the vectors of this moment, unless nothing was trained since the last time. `of` returns the vector of a
+    /// word as it is.
+    pub(super) fn compare(
+        &mut self,
+        n_tokens: u64,
+        vocabulary: &Vocabulary,
+        of: impl Fn(&[u8]) -> Option<Vec<f32>>,
+        progress: &mut Progress,
+    ) {
+        let is_asked = !self.files.is_empty() || self.reference.is_some();
+        if !is_asked || self.last.as_ref().is_some_and(|(last, _)| *last == n_tokens) {
+            return;
+        }
+        let is_known = |word: &[u8]| vocabulary.find(word).is_some();
+        // As in `trainer vectors similarity`: as it is, then in lower case, then by character n-grams.
+        let find = |word: &[u8]| {
+            let lower = lower_case(word);
+            let found = if is_known(word) || !is_known(&lower) { of(word) } else { of(&lower) };
+            found.map(Cow::Owned)
+        };
+        let similarity: Vec<Similarity> = self.files.iter().map(|pairs| pairs.compare(find)).collect();
+        similarity.iter().for_each(|similarity| progress.write_similarity(n_tokens, similarity));
+        let pip = self.reference.as_ref().and_then(|(name, reference)| {
+            let pip = self.distance(reference, |word| is_known(word).then(|| of(word)).flatten());
+            progress.write_pip(n_tokens, name, pip.as_ref());
+            pip
+        });
+        self.last = Some((n_tokens, Compared { similarity, pip }));
+    }
+
+    /// The PIP loss against the reference, over the words that both have.
+    fn distance(&self, reference: &Embedding, of: impl Fn(&[u8]) -> Option<Vec<f32>>) -> Option<Pip> {
+        let (mut words, mut vectors) = (Names::default(), Vec::new());
+        for word in reference.words.words().iter() {
+            if let Some(vector) = of(word) {
+                words.push(word);
+                vectors.extend(vector);
+            }
+        }
+        let dim = vectors.len().checked_div(words.len())?;
+        pip::between(&Embedding::new(words, None, dim, vectors), reference, self.seed).ok()
+    }
+
+    /// The last results.
+    pub(super) fn into_last(self) -> Compared {
+        self.last.map_or_else(Compared::default, |(_, found)| found)
+    }
+}
