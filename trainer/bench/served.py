@@ -1,24 +1,28 @@
-"""Word vectors on parameter servers beside one process: time, pairs per second, bytes, and what staleness costs.
+"""Word vectors by several processes: synchronous ranks and workers of parameter servers, beside one process.
 
 usage: served.py TRAINER TEXT WORK WORDS [--dims LIST] [--step-pairs LIST] [--staleness LIST] [--workers LIST]
-                 [--servers N] [--epochs N] [--wire NAME] [--log-sync NAME]
+                 [--average-every N] [--links LIST] [--servers N] [--epochs N] [--wire NAME] [--log-sync NAME]
   TRAINER  the program
   TEXT     cleaned text, one sentence per line
   WORK     a folder for trainings and servers
   WORDS    a file of word similarity, such as EN-WS-353-ALL.txt; none: no similarity
 
 For each dimension, one process with one thread is the reference of the PIP loss. Then each number of workers trains with each
-number of pairs per step and each bound of staleness. All processes are on this machine, connected by the loopback interface.
-Seconds are those of the whole command. PIP is the loss of unit vectors beside the reference, divided by that of random
-vectors: 0 is equal, 1 is random.
+number of pairs per step: as ranks, which exchange rows after each step (`ranks`) or average them every N steps (`average`),
+and with each bound of staleness on parameter servers. A link is `loopback`, or the rate of a link such as 1gbit between two
+network namespaces, in which half of the processes are each; it requires the rights of root. Seconds are those of the whole
+command. PIP is the loss of unit vectors beside the reference, divided by that of random vectors: 0 is equal, 1 is random.
 """
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import time
 from pathlib import Path
+
+from limits import Nodes, free_port
 
 
 def main() -> None:
@@ -31,6 +35,8 @@ def main() -> None:
     parser.add_argument("--step-pairs", default="1024,8192")
     parser.add_argument("--staleness", default="1")
     parser.add_argument("--workers", default="4")
+    parser.add_argument("--average-every", type=int, default=16)
+    parser.add_argument("--links", default="loopback")
     parser.add_argument("--servers", type=int, default=2)
     parser.add_argument("--epochs", default="1")
     parser.add_argument("--wire", default="f32")
@@ -38,7 +44,7 @@ def main() -> None:
     arguments = parser.parse_args()
     shutil.rmtree(arguments.work, ignore_errors=True)
     arguments.work.mkdir(parents=True)
-    heads = "dim", "workers", "staleness", "pairs a step", "seconds", "pairs/s", "MB a step", "waiting", "PIP", "similarity"
+    heads = "dim", "processes", "mode", "link", "pairs a step", "seconds", "pairs/s", "MB a step", "waiting", "PIP", "similarity"
     print("| " + " | ".join(heads) + " |")
     print("|---" * len(heads) + "|")
     for dim in arguments.dims.split(","):
@@ -48,45 +54,98 @@ def main() -> None:
             began = time.perf_counter()
             told = run(embed(arguments, dim, "--threads", "1", "--seed", str(seed), "--out", name))
             seconds = time.perf_counter() - began
-            row = [dim, "one process" if seed == 1 else "another seed", "", "", f"{seconds:.1f}", f"{told['tokens_per_s']:,.0f} words/s"]
+            row = [dim, "1", "one process" if seed == 1 else "another seed", "", "", f"{seconds:.1f}", f"{told['tokens_per_s']:,.0f} words/s"]
             show([*row, "", "", *quality(arguments, name, alone)])
-        for workers in arguments.workers.split(","):
-            for step_pairs in arguments.step_pairs.split(","):
-                for staleness in arguments.staleness.split(","):
-                    served(arguments, dim, int(workers), step_pairs, staleness, alone)
+        for link in arguments.links.split(","):
+            for workers in map(int, arguments.workers.split(",")):
+                for step_pairs in arguments.step_pairs.split(","):
+                    job = Job(arguments, dim, workers, step_pairs, link, alone)
+                    job.measure("ranks", lambda: job.ranks([]))
+                    job.measure("average", lambda: job.ranks(["--average-every", str(arguments.average_every)]))
+                    for staleness in arguments.staleness.split(","):
+                        job.measure(f"staleness {staleness}", lambda bound=staleness: job.served(bound))
 
 
-def served(arguments, dim: str, workers: int, step_pairs: str, staleness: str, alone: Path) -> None:
-    name = f"{dim}-{workers}-{step_pairs}-{staleness}"
-    servers, addresses = [], []
-    for shard in range(arguments.servers):
-        command = [arguments.trainer, "serve", "--folder", arguments.work / f"server-{name}-{shard}"]
-        command += ["--shard", f"{shard}/{arguments.servers}", "--workers", str(workers), "--staleness", staleness]
-        command += ["--log-sync", arguments.log_sync, "--until-done"]
-        server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        servers.append(server)
-        line = next(line for line in server.stderr if "listening on " in line)
-        addresses.append(line.split("listening on ")[1].split(";")[0])
-    out = arguments.work / name
-    began = time.perf_counter()
-    commands = []
-    for worker in range(workers):
-        command = embed(arguments, dim, "--async", ",".join(addresses), "--worker", f"{worker}/{workers}")
-        command += ["--step-pairs", step_pairs, "--wire", arguments.wire, *(["--out", out] if worker == 0 else [])]
-        commands.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
-    said = [command.communicate()[0] for command in commands]
-    seconds = time.perf_counter() - began
-    ends = [process.wait() for process in commands + servers]
-    if any(ends):
-        raise SystemExit(f"{name}: exit codes {ends}")
-    told = [json.loads(line) for line in said]
-    pairs_per_s = sum(one["pairs_per_s"] for one in told)
-    megabytes = sum(one["bytes_per_step"] for one in told) / workers / 1e6
-    waiting = sum(one["waiting_share"] for one in told) / workers
-    row = [dim, str(workers), staleness, step_pairs, f"{seconds:.1f}", f"{pairs_per_s:,.0f}", f"{megabytes:.2f}", f"{waiting:.0%}"]
-    show([*row, *quality(arguments, out, alone)])
-    for shard in range(arguments.servers):
-        shutil.rmtree(arguments.work / f"server-{name}-{shard}")
+class Job:
+    """Several processes that train together."""
+
+    def __init__(self, arguments, dim: str, workers: int, step_pairs: str, link: str, alone: Path):
+        self.arguments, self.dim, self.workers, self.alone = arguments, dim, workers, alone
+        self.step_pairs, self.link, self.out = step_pairs, link, arguments.work / "out"
+
+    def measure(self, mode: str, train) -> None:
+        """Trains, and prints a line."""
+        shutil.rmtree(self.out, ignore_errors=True)
+        self.nodes = None if self.link == "loopback" else Nodes(self.link)
+        try:
+            seconds, pairs_per_s, step_bytes, waiting = train()
+        finally:
+            Nodes.delete()
+        row = [self.dim, str(self.workers), mode, self.link, self.step_pairs, f"{seconds:.1f}", f"{pairs_per_s:,.0f}"]
+        show([*row, f"{step_bytes / 1e6:.2f}", f"{waiting:.0%}", *quality(self.arguments, self.out, self.alone)])
+
+    def within(self, number: int, of: int) -> list[str]:
+        """The beginning of the command of a process on its node."""
+        return self.nodes.within(self.nodes.names[number * 2 // of]) if self.nodes else []
+
+    def ranks(self, more: list[str]):
+        """Synchronous ranks. Bytes are those that rank 0 sends per exchange, the waiting is its exchanging."""
+        command = embed(self.arguments, self.dim, "--step-pairs", self.step_pairs, "--out", self.out, *more)
+        address = self.nodes.addresses[0] if self.nodes else "127.0.0.1"
+        shared = os.environ | {"WORLD_SIZE": str(self.workers), "MASTER_ADDR": address, "MASTER_PORT": str(free_port())}
+        shared["OMP_NUM_THREADS"] = "1"
+        places = [(self.within(rank, self.workers), shared | {"RANK": str(rank)}) for rank in range(self.workers)]
+        began = time.perf_counter()
+        said = outputs([start([*within, *command], environment) for within, environment in places])
+        seconds, told = time.perf_counter() - began, json.loads(said[0])
+        return seconds, told["pairs_per_s"], told["bytes_per_exchange"], told["exchanging_share"]
+
+    def served(self, staleness: str):
+        """Workers of parameter servers. Bytes and waiting are means over the workers."""
+        arguments, servers, addresses = self.arguments, [], []
+        for shard in range(arguments.servers):
+            folder = arguments.work / f"server-{shard}"
+            shutil.rmtree(folder, ignore_errors=True)
+            command = [*self.within(shard, arguments.servers), arguments.trainer, "serve", "--folder", folder, "--until-done"]
+            command += ["--shard", f"{shard}/{arguments.servers}", "--workers", str(self.workers), "--staleness", staleness]
+            command += ["--log-sync", arguments.log_sync, "--token-file", self.key()]
+            if self.nodes:
+                command += ["--listen", f"{self.nodes.addresses[shard * 2 // arguments.servers]}:0"]
+            servers.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+            line = next(line for line in servers[-1].stderr if "listening on " in line)
+            addresses.append(line.split("listening on ")[1].split(";")[0])
+        commands = []
+        for worker in range(self.workers):
+            command = embed(arguments, self.dim, "--async", ",".join(addresses), "--worker", f"{worker}/{self.workers}")
+            command += ["--step-pairs", self.step_pairs, "--wire", arguments.wire, "--token-file", self.key()]
+            command += ["--out", self.out] if worker == 0 else []
+            commands.append([*self.within(worker, self.workers), *command])
+        began = time.perf_counter()
+        told = [json.loads(line) for line in outputs([start(command, None) for command in commands])]
+        seconds = time.perf_counter() - began
+        outputs(servers)
+        mean = lambda name: sum(one[name] for one in told) / self.workers
+        return seconds, sum(one["pairs_per_s"] for one in told), mean("bytes_per_step"), mean("waiting_share")
+
+    def key(self) -> Path:
+        """The file with the key of servers and workers."""
+        path = self.arguments.work / "key"
+        if not path.exists():
+            path.touch(mode=0o600)
+            path.write_text("a key of this benchmark only\n")
+        return path
+
+
+def start(command: list, environment) -> subprocess.Popen:
+    return subprocess.Popen(list(map(str, command)), env=environment, stdout=subprocess.PIPE, text=True)
+
+
+def outputs(processes: list[subprocess.Popen]) -> list[str]:
+    """What processes have printed when all have ended."""
+    said = [process.communicate()[0] for process in processes]
+    if any(process.returncode for process in processes):
+        raise SystemExit(f"exit codes {[process.returncode for process in processes]}")
+    return said
 
 
 def embed(arguments, dim: str, *more) -> list:

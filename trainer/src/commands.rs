@@ -42,7 +42,8 @@ pub fn without_torch(command: &Command) -> Option<Result<()>> {
     match command {
         Command::Ngrams(_) if ngrams::has_ranks() => None,
         Command::Ngrams(arguments) => Some(ngrams::ngrams(arguments, None)),
-        Command::Embed(arguments) => Some(check_alone("embed").and_then(|()| embed::embed(arguments))),
+        Command::Embed(_) if ngrams::has_ranks() => None,
+        Command::Embed(arguments) => Some(embed::embed(arguments)),
         Command::Serve(arguments) => Some(check_alone("serve").and_then(|()| serve::serve(arguments))),
         Command::Autotune(arguments) => {
             Some(check_alone("autotune").and_then(|()| autotune::autotune(arguments)))
@@ -107,8 +108,8 @@ pub fn with_torch(command: &Command) -> Result<()> {
         Command::Explain(arguments) => explain::explain(arguments),
         Command::Export(arguments) => export::export(arguments),
         Command::Ngrams(arguments) => ngrams::on_ranks(arguments),
+        Command::Embed(arguments) => embed::on_ranks(arguments),
         Command::Autotune(_)
-        | Command::Embed(_)
         | Command::Serve(_)
         | Command::Report(_)
         | Command::Vectors(_)

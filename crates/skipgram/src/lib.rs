@@ -31,4 +31,5 @@ pub use numbering::{Growing, count, number};
 pub use sentences::Sentences;
 pub use settings::{Decay, Settings};
 pub use training::{Done, Training, Work};
+pub use vectors::Table;
 pub use vocabulary::{Counted, Vocabulary};

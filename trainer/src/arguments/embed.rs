@@ -183,9 +183,28 @@ pub struct Embed {
     /// Training by several processes.
     #[command(flatten)]
     pub served: Async,
+    /// Number of pairs of words per step, approximately
+    ///
+    /// Of several ranks and of workers with --async. A step trains on rows of one moment: its rows are read, trained, and their
+    /// changes are sent. 8192 by default.
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=100_000_000), hide_short_help = true, help_heading = "Several ranks")]
+    pub step_pairs: Option<u64>,
+    /// Average the ranks' rows every N steps
+    ///
+    /// By default, the changes of all ranks are added after each step. Here, each rank trains N steps by itself; a row is then
+    /// changed by the mean over the ranks that changed it.
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=100_000_000), conflicts_with = "servers", hide_short_help = true, help_heading = "Several ranks")]
+    pub average_every: Option<u64>,
     /// Storage.
     #[command(flatten)]
     pub storage: Storage,
+}
+
+impl Embed {
+    /// Number of pairs of words per step.
+    pub fn step_pairs(&self) -> u64 {
+        self.step_pairs.unwrap_or(8192)
+    }
 }
 
 /// Flags of `--model char-lstm`.
@@ -264,11 +283,6 @@ pub struct Async {
     /// This process of all workers, from 0: I/N
     #[arg(long, value_name = "I/N", default_value = "0/1", value_parser = place, requires = "servers", help_heading = "Parameter servers")]
     pub worker: Place,
-    /// Number of pairs of words per step, approximately
-    ///
-    /// A step pulls the rows of its pairs, trains, and pushes their updates.
-    #[arg(long, value_name = "N", default_value = "8192", value_parser = whole::<u64>(1..=100_000_000), requires = "servers", hide_short_help = true, help_heading = "Parameter servers")]
-    pub step_pairs: u64,
     /// Encoding of updates: f32, bf16 or top-K
     ///
     /// bf16: 16 bits per value. top-K: the K largest values of a row. The rest is added to the next update of the row; what is

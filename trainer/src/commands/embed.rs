@@ -1,11 +1,13 @@
 //! `trainer embed`: trains word vectors on lines, streams or a dataset. Nothing here needs tensors.
 
+mod changes;
 mod comparisons;
 mod files;
 mod kept;
 mod lines;
 mod out;
 mod progress;
+mod ranks;
 mod served;
 mod spelled;
 mod stream;
@@ -20,6 +22,7 @@ use skipgram::{Characters, Settings, Training, Vocabulary};
 
 use self::comparisons::{Compared, Comparisons};
 use self::out::Out;
+pub(super) use self::ranks::on_ranks;
 use super::ngrams::is_dataset;
 use super::summary::print;
 use crate::arguments::{CharNgrams, Embed, EmbedModel};
@@ -97,6 +100,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
     }
     let began = Instant::now();
     check(arguments)?;
+    check_alone(arguments)?;
     let mut comparisons = Comparisons::read(arguments)?;
     let mut out = Out::take(arguments)?;
     let recipe = recipe(arguments);
@@ -205,6 +209,19 @@ fn check(arguments: &Embed) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Refuses flags of a training by several processes.
+fn check_alone(arguments: &Embed) -> Result<()> {
+    let set = [("--step-pairs", arguments.step_pairs), ("--average-every", arguments.average_every)];
+    match set.into_iter().find(|(_, value)| value.is_some()) {
+        None => Ok(()),
+        Some((setting, _)) => Err(Error::Setting {
+            setting,
+            found: "set for one process".to_owned(),
+            expected: "several ranks or --async".to_owned(),
+        }),
+    }
 }
 
 fn settings(arguments: &Embed) -> Settings {

@@ -20,6 +20,7 @@ use ::ngrams::Words;
 pub(super) use self::evaluate::evaluate;
 pub(super) use self::explain::explain;
 pub(super) use self::export::export;
+pub(super) use self::group::Group;
 pub(super) use self::input::{Input, is_dataset};
 pub(super) use self::predict::predict;
 pub(super) use self::settings::{Settings, reading, words};

@@ -6,6 +6,7 @@ mod characters;
 mod command;
 mod resuming;
 mod served;
+mod several_ranks;
 mod spelled;
 mod streams;
 
@@ -218,18 +219,4 @@ fn lines_of_another_format_than_the_default_are_refused_with_theirs() {
     // Other lines are sentences, whatever they contain.
     fs::write(&input, "{a good kettle}\n{\"reviewText\": 1}\n__label__1\n").unwrap();
     trained(embed(&input, &out, &["--min-count", "1"]));
-}
-
-#[test]
-fn several_ranks_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let (input, out) = (folder.path().join("text"), folder.path().join("out"));
-    fs::write(&input, sentences(10, 1)).unwrap();
-    let mut launch = trainer();
-    launch.args(["launch", "--nproc", "2", "--", "embed", "--input"]).arg(&input).arg("--out").arg(&out);
-    let (code, told) = ended(launch);
-    assert_eq!(code, Some(78), "{told}");
-    let expected =
-        "WORLD_SIZE is 2, expected 1, because embed has one rank; run it without launch and torchrun";
-    assert!(told.contains(expected) && !out.exists(), "{told}");
 }

@@ -42,15 +42,15 @@ impl Drop for Running {
 }
 
 /// A server process.
-struct Server {
+pub(crate) struct Server {
     process: Running,
     folder: PathBuf,
-    address: String,
+    pub(crate) address: String,
     flags: Vec<String>,
 }
 
 impl Server {
-    fn start(folder: &Path, flags: &[&str]) -> Self {
+    pub(crate) fn start(folder: &Path, flags: &[&str]) -> Self {
         let flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
         let (process, address) = Self::spawn(folder, "127.0.0.1:0", &flags);
         Self { process, folder: folder.to_owned(), address, flags }
@@ -97,7 +97,7 @@ fn worker(input: &Path, out: &Path, servers: &str, place: &str, more: &[&str]) -
 }
 
 /// Runs two workers. `more` is for both of them. Returns the summary of worker 0.
-fn train(input: &Path, out: &Path, servers: &str, more: &[&str]) -> Value {
+pub(crate) fn train(input: &Path, out: &Path, servers: &str, more: &[&str]) -> Value {
     let mut other = worker(input, out, servers, "1/2", more);
     let mut other = Running::start(other.arg("--quiet"));
     let summary = trained(worker(input, out, servers, "0/2", more));

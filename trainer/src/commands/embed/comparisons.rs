@@ -48,6 +48,11 @@ impl Comparisons {
         })
     }
 
+    /// Whether there is something to compare with.
+    pub(super) fn is_asked(&self) -> bool {
+        !self.files.is_empty() || self.reference.is_some()
+    }
+
     /// Compares the vectors of this moment, unless nothing was trained since the last time. `of` returns the vector of a
     /// word as it is.
     pub(super) fn compare(
@@ -57,8 +62,7 @@ impl Comparisons {
         of: impl Fn(&[u8]) -> Option<Vec<f32>>,
         progress: &mut Progress,
     ) {
-        let is_asked = !self.files.is_empty() || self.reference.is_some();
-        if !is_asked || self.last.as_ref().is_some_and(|(last, _)| *last == n_tokens) {
+        if !self.is_asked() || self.last.as_ref().is_some_and(|(last, _)| *last == n_tokens) {
             return;
         }
         let is_known = |word: &[u8]| vocabulary.find(word).is_some();

@@ -4,7 +4,7 @@
 //! Its sentences, rows and random numbers depend on the settings, the worker and the step only: a worker that is started
 //! again repeats the step that was interrupted.
 
-mod shares;
+pub(super) mod shares;
 mod steps;
 
 use std::time::Duration;
@@ -63,18 +63,27 @@ struct Summary {
 
 /// Refuses what parameter servers cannot train.
 pub(super) fn check(arguments: &Embed) -> Result<()> {
+    check_of("with --async", arguments)
+}
+
+/// Refuses what several processes cannot train.
+pub(super) fn check_of(processes: &str, arguments: &Embed) -> Result<()> {
     let refused = |setting, found: &str, expected: &str| {
-        let (found, expected) = (format!("{found} with --async"), expected.to_owned());
+        let (found, expected) = (format!("{found} {processes}"), expected.to_owned());
         Err(Error::Setting { setting, found, expected })
     };
     if arguments.model == EmbedModel::CharLstm {
         return refused("--model", "char-lstm", "skip-gram, whose vectors are rows of a table");
     }
     if arguments.char_ngrams.is_some() {
-        return refused("--char-ngrams", "set", "one row per word; omit --char-ngrams, or --async");
+        return refused(
+            "--char-ngrams",
+            "set",
+            "one row per word; omit --char-ngrams, or train by one process",
+        );
     }
     if is_stream(arguments) {
-        let expected = "files, folders or a dataset, which each worker reads";
+        let expected = "files, folders or a dataset, which each process reads";
         return refused("--input", "standard input", expected);
     }
     Ok(())
@@ -106,10 +115,11 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
         worker.number,
         worker.of
     ));
-    let share = Share::of(&sentences, arguments)?;
+    let share = Share::of(&sentences, arguments, worker)?;
     drop(sentences);
     let training = Training::new(settings(arguments), vocabulary.n_words())?;
-    let (mut client, joined) = connect(arguments, &training, &vocabulary)?;
+    let content = content(arguments, &vocabulary, &share)?;
+    let (mut client, joined) = connect(arguments, &training, &content)?;
     if let Some(out) = &out {
         out.begin_served(arguments, &recipe)?;
     }
@@ -161,7 +171,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
 }
 
 /// Creates both tables on the servers, or finds those of the other workers, and joins.
-fn connect(arguments: &Embed, training: &Training, vocabulary: &Vocabulary) -> Result<(Client, Joined)> {
+fn connect(arguments: &Embed, training: &Training, content: &str) -> Result<(Client, Joined)> {
     let served = &arguments.served;
     let mut client = Client::new(&ClientOptions {
         servers: served.servers.clone(),
@@ -170,25 +180,24 @@ fn connect(arguments: &Embed, training: &Training, vocabulary: &Vocabulary) -> R
         wire: served.wire,
         patience: Duration::from_secs_f64(served.patience.min(1e9)),
     })?;
-    let content = content(arguments, vocabulary)?;
     let key = training.key().to_vec();
     let initials = [Initial::Uniform { key, divisor: arguments.dim as f32 }, Initial::Zero];
     for (name, initial) in ["vectors", "outputs"].into_iter().zip(initials) {
         client.create(&Spec {
             name: name.to_owned(),
-            n_rows: vocabulary.n_words() as u64,
+            n_rows: training.input().n_rows() as u64,
             dim: arguments.dim as u32,
             initial,
             optimizer: Optimizer::Sum,
-            content: content.clone(),
+            content: content.to_owned(),
         })?;
     }
     let joined = client.join(served.worker.number, served.worker.of)?;
     Ok((client, joined))
 }
 
-/// What all workers must agree on: the settings, and a digest of the vocabulary.
-fn content(arguments: &Embed, vocabulary: &Vocabulary) -> Result<String> {
+/// What all workers must agree on: the settings, and digests of the vocabulary and of the sentences in their order.
+pub(super) fn content(arguments: &Embed, vocabulary: &Vocabulary, share: &Share) -> Result<String> {
     let mut digest = Sha256::new();
     for (word, count) in vocabulary.iter() {
         digest.update((word.len() as u64).to_le_bytes());
@@ -197,8 +206,12 @@ fn content(arguments: &Embed, vocabulary: &Vocabulary) -> Result<String> {
     }
     let digest: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     let settings = serde_json::to_string(&settings(arguments)).map_err(|error| Error::internal(&error))?;
-    let (epochs, step_pairs) = (epochs(arguments), arguments.served.step_pairs);
-    Ok(format!("vocabulary {digest:.16}, epochs {epochs}, step pairs {step_pairs}, {settings}"))
+    let (epochs, step_pairs, wire) = (epochs(arguments), arguments.step_pairs(), arguments.served.wire);
+    let sentences = share.digest();
+    Ok(format!(
+        "vocabulary {digest:.16}, sentences {sentences:.16}, epochs {epochs}, step pairs {step_pairs}, wire {wire:?}, \
+         {settings}"
+    ))
 }
 
 /// Reads all rows from the servers.

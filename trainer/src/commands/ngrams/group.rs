@@ -77,18 +77,61 @@ impl<'a> Group<'a> {
 
     /// The action for all ranks: to stop if a rank was asked to, otherwise a checkpoint if a rank was asked for it.
     pub fn agree(self, asked: Option<Asked>) -> Result<Option<Asked>> {
-        let Some(ranks) = self.ranks else { return Ok(asked) };
-        let own = match asked {
+        let most = self.gather(&[Self::number_of(asked)])?.into_iter().flatten().max();
+        Ok(Self::asked_of(most.unwrap_or_default()))
+    }
+
+    /// The number by which ranks tell each other what they are asked for. The largest one counts.
+    pub fn number_of(asked: Option<Asked>) -> u8 {
+        match asked {
             None => 0,
             Some(Asked::Checkpoint) => 1,
             Some(Asked::Stop) => 2,
-        };
-        let most = gather(ranks, &[own])?.into_iter().flatten().max();
-        Ok(match most {
-            None | Some(0) => None,
-            Some(1) => Some(Asked::Checkpoint),
-            Some(_) => Some(Asked::Stop),
-        })
+        }
+    }
+
+    /// What [`Group::number_of`] has this number for.
+    pub fn asked_of(number: u8) -> Option<Asked> {
+        match number {
+            0 => None,
+            1 => Some(Asked::Checkpoint),
+            _ => Some(Asked::Stop),
+        }
+    }
+
+    /// Sends bytes to all ranks. Returns the bytes of each rank.
+    pub fn gather(self, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
+        self.ranks.map_or_else(|| Ok(vec![bytes.to_vec()]), |ranks| gather(ranks, bytes))
+    }
+
+    /// The numbers of all ranks.
+    fn numbers(self, number: u64) -> Result<impl Iterator<Item = u64>> {
+        let all = self.gather(&number.to_le_bytes())?;
+        let numbers: Option<Vec<u64>> =
+            all.iter().map(|bytes| Some(u64::from_le_bytes(*bytes.first_chunk()?))).collect();
+        Ok(numbers.ok_or_else(|| Error::internal(&"a rank sent no number"))?.into_iter())
+    }
+
+    /// The sum of a number over the ranks.
+    pub fn sum(self, number: u64) -> Result<u64> {
+        Ok(self.numbers(number)?.sum())
+    }
+
+    /// The largest number of a rank.
+    pub fn most(self, number: u64) -> Result<u64> {
+        Ok(self.numbers(number)?.max().unwrap_or(number))
+    }
+
+    /// Refuses ranks with another input or other settings, which this text has.
+    pub fn compare_all(self, content: &str) -> Result<()> {
+        let all = self.gather(content.as_bytes())?;
+        match all.iter().position(|other| other != content.as_bytes()) {
+            None => Ok(()),
+            Some(other) => {
+                let rank = self.ranks.map_or(0, Ranks::rank);
+                Err(NgramsError::OtherRank { rank, other, what: "texts or settings" }.into())
+            }
+        }
     }
 
     /// The bytes of rank 0, on all ranks.

@@ -1,27 +1,32 @@
-//! The sentences of a worker, in steps.
+//! The sentences of a worker or rank, in steps.
 
+use sha2::{Digest, Sha256};
 use skipgram::Sentences;
 
 use super::super::kept::Kept;
-use crate::arguments::Embed;
+use crate::arguments::{Embed, Place};
 use crate::error::Result;
 
-/// The sentences of a worker.
+/// The sentences of a worker or rank.
 #[derive(Debug)]
-pub(super) struct Share {
+pub(in crate::commands::embed) struct Share {
     /// A part is the sentences of a step.
     steps: Kept,
     /// Words of the steps before each step of an epoch, and at the end those of the epoch.
     n_words: Vec<u64>,
+    /// Of the sentences of all workers, in their order.
+    digest: String,
+    place: Place,
 }
 
 impl Share {
     /// Takes every Nth sentence.
-    pub(super) fn of(sentences: &Kept, arguments: &Embed) -> Result<Self> {
-        let place = arguments.served.worker;
+    pub(in crate::commands::embed) fn of(sentences: &Kept, arguments: &Embed, place: Place) -> Result<Self> {
         // The mean number of words of a window is one more than half of its largest distance, on both sides.
-        let words_per_step = (arguments.served.step_pairs / (u64::from(arguments.window) + 1)).max(1);
-        let mut share = Self { steps: Kept::new(arguments.memory), n_words: vec![0] };
+        let words_per_step = (arguments.step_pairs() / (u64::from(arguments.window) + 1)).max(1);
+        let steps = Kept::new(arguments.memory);
+        let mut share = Self { steps, n_words: vec![0], digest: String::new(), place };
+        let mut digest = Sha256::new();
         let mut step = Sentences::default();
         let mut number = 0;
         for part in 0..sentences.len() {
@@ -30,6 +35,8 @@ impl Share {
                 if sentence.len() < 2 {
                     continue;
                 }
+                digest.update((sentence.len() as u64).to_le_bytes());
+                sentence.iter().for_each(|word| digest.update(word.to_le_bytes()));
                 if number % place.of == place.number {
                     step.push(sentence.iter().copied(), sentence.len() as u64);
                 }
@@ -42,6 +49,7 @@ impl Share {
         if step.n_words() > 0 {
             share.push(step)?;
         }
+        share.digest = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(share)
     }
 
@@ -51,23 +59,33 @@ impl Share {
         self.steps.push(step)
     }
 
+    /// The worker or rank, and the number of them.
+    pub(in crate::commands::embed) fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Digest of the sentences of all workers, in their order.
+    pub(in crate::commands::embed) fn digest(&self) -> &str {
+        &self.digest
+    }
+
     /// Number of steps of all epochs.
-    pub(super) fn n_steps(&self, epochs: u32) -> u64 {
+    pub(in crate::commands::embed) fn n_steps(&self, epochs: u32) -> u64 {
         self.steps.len() as u64 * u64::from(epochs)
     }
 
     /// Steps of an epoch.
-    pub(super) fn n_steps_of_epoch(&self) -> u64 {
+    pub(in crate::commands::embed) fn n_steps_of_epoch(&self) -> u64 {
         self.steps.len() as u64
     }
 
     /// The sentences of a step.
-    pub(super) fn step(&self, step: u64) -> Result<std::sync::Arc<Sentences>> {
+    pub(in crate::commands::embed) fn step(&self, step: u64) -> Result<std::sync::Arc<Sentences>> {
         self.steps.get((step % self.n_steps_of_epoch()) as usize)
     }
 
     /// Number of words before a step.
-    pub(super) fn n_words_before(&self, step: u64) -> u64 {
+    pub(in crate::commands::embed) fn n_words_before(&self, step: u64) -> u64 {
         if self.steps.len() == 0 {
             return 0;
         }

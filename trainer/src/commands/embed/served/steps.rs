@@ -226,7 +226,7 @@ impl<'a> Run<'a> {
         let epoch = (step / share.n_steps_of_epoch()) as u32;
         let (training, n_tokens) = (&self.training, self.training.n_tokens());
         progress.end_epoch(epoch, epochs(arguments), n_tokens, std::mem::take(&mut self.of_epoch).loss());
-        if !arguments.similarity.is_empty() {
+        if comparisons.is_asked() {
             read_all(client, training, Moment::Now)?;
         }
         let vector = |word: &[u8]| training.vector_of(vocabulary, word);

@@ -1,0 +1,374 @@
+//! Trains as one of several ranks. In a step, all ranks train on rows of the same moment, and then exchange the rows that
+//! they changed. Without `--average-every`, the result has the bits of parameter servers with `--staleness 0`.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use launch::interrupt::{Asked, Interrupts};
+use report::whole;
+use serde::{Deserialize, Serialize};
+use skipgram::{Decay, Distribution, Done, Training, Vocabulary, Work};
+use tch::Device;
+
+use super::changes::{Changes, Combine};
+use super::comparisons::{Compared, Comparisons};
+use super::files::{self, Input};
+use super::out::Out;
+use super::progress::{Counts, Progress};
+use super::served::{self, shares::Share};
+use super::{Vectors, epochs, place, settings};
+use crate::arguments::{Embed, Place};
+use crate::commands::ngrams::Group;
+use crate::commands::summary::print;
+use crate::error::{Error, Result};
+use crate::ranks::Ranks;
+use crate::tell::{set_quiet, tell};
+
+/// Time between two lines.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// The summary that `--json` prints.
+#[derive(Debug, Serialize)]
+struct Summary {
+    ranks: usize,
+    /// The model folder.
+    model: std::path::PathBuf,
+    /// Number of words with a vector.
+    words: u64,
+    /// Number of tokens of the input.
+    tokens: u64,
+    /// Number of steps, of the rank with the most.
+    steps: u64,
+    /// Mean loss of rank 0 in this process.
+    loss: Option<f64>,
+    /// Exchanges of this process, and what rank 0 sent in them.
+    exchanges: u64,
+    rows_per_exchange: f64,
+    bytes_per_exchange: f64,
+    /// Bytes of all rows, which an exchange of whole tables would send.
+    table_bytes: u64,
+    /// Seconds of all steps, and the share of them in which rank 0 exchanged rows and waited for other ranks.
+    seconds: f64,
+    exchanging_share: f64,
+    /// Pairs of words per second of all ranks.
+    pairs_per_s: f64,
+    #[serde(flatten)]
+    compared: Compared,
+}
+
+/// The place of a checkpoint, which an unchanged training has again.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Reached {
+    /// Number of completed steps.
+    step: u64,
+    n_steps: u64,
+    n_tokens: u64,
+    n_ranks: usize,
+}
+
+/// Trains as one of several ranks. Every rank calls it with the same arguments; rank 0 writes.
+pub(in crate::commands) fn on_ranks(arguments: &Embed) -> Result<()> {
+    let ranks = Ranks::join(Device::Cpu)?;
+    set_quiet(arguments.quiet || !ranks.is_first());
+    // As in `ngrams::on_ranks`.
+    embed(arguments, black_box(&ranks))
+}
+
+fn embed(arguments: &Embed, ranks: &dyn ngrams::ranks::Ranks) -> Result<()> {
+    super::check(arguments)?;
+    check(arguments)?;
+    let group = Group::of(Some(ranks));
+    let recipe = recipe(arguments, group.world_size());
+    let mut comparisons = Comparisons::read(arguments)?;
+    let mut out = group.on_first(|| Out::take(arguments))?;
+    if group.told(|| out.as_ref().map_or(Ok(false), |out| out.is_complete(&recipe)))? {
+        let Some(out) = &out else { return Ok(()) };
+        tell(&format!("already complete: the model is in {}", out.shown_model().display()));
+        out.finish_again()?;
+        return if arguments.json { print(&place(out, true)) } else { Ok(()) };
+    }
+    let interrupts = Interrupts::listen().map_err(Error::Signals)?;
+    let input = files::read(arguments)?;
+    files::check_words(arguments, &input)?;
+    let Input { vocabulary, sentences, n_lines } = input;
+    tell(&format!(
+        "{} lines with {} tokens; {} words; {} ranks",
+        whole(n_lines),
+        whole(vocabulary.n_tokens()),
+        whole(vocabulary.n_words() as u64),
+        group.world_size()
+    ));
+    let share = Share::of(
+        &sentences,
+        arguments,
+        Place { number: ranks.rank() as u32, of: group.world_size() as u32 },
+    )?;
+    drop(sentences);
+    group.compare_all(&served::content(arguments, &vocabulary, &share)?)?;
+    group.on_first(|| out.as_ref().map_or(Ok(()), |out| out.begin(arguments, &recipe)))?;
+    let mut run = Run::begin(arguments, group, share, &vocabulary, &mut out)?;
+    run.finish(&interrupts, &mut out, &mut comparisons)?;
+    let n_pairs = group.sum(run.done.n_pairs)?;
+    let Some(out) = &out else { return Ok(()) };
+    let Run { training, reached, changes, done, seconds, exchanging_s, .. } = run;
+    out.finish(&mut Vectors::Table(Box::new(training)), &vocabulary, &recipe)?;
+    let pairs_per_s = n_pairs as f64 / seconds.max(f64::MIN_POSITIVE);
+    let words = vocabulary.n_words() as u64;
+    tell(&format!(
+        "{} words; {} pairs in {seconds:.1} s, {} pairs/s; the model is in {}",
+        whole(words),
+        whole(n_pairs),
+        whole(pairs_per_s as u64),
+        out.shown_model().display()
+    ));
+    if arguments.json {
+        let sent = changes.sent();
+        let per_exchange = |n: u64| n as f64 / sent.exchanges.max(1) as f64;
+        print(&Summary {
+            ranks: group.world_size(),
+            model: out.shown_model(),
+            words,
+            tokens: vocabulary.n_tokens(),
+            steps: reached.n_steps,
+            loss: done.loss(),
+            exchanges: sent.exchanges,
+            rows_per_exchange: per_exchange(sent.rows),
+            bytes_per_exchange: per_exchange(sent.bytes),
+            table_bytes: 2 * words * arguments.dim as u64 * size_of::<f32>() as u64,
+            seconds,
+            exchanging_share: exchanging_s / seconds.max(f64::MIN_POSITIVE),
+            pairs_per_s,
+            compared: comparisons.into_last(),
+        })?;
+    }
+    Ok(())
+}
+
+/// Refuses what ranks cannot train.
+fn check(arguments: &Embed) -> Result<()> {
+    if !arguments.served.servers.is_empty() {
+        return Err(Error::Setting {
+            setting: "--async",
+            found: "set on several ranks".to_owned(),
+            expected: "workers that are started without launch and torchrun".to_owned(),
+        });
+    }
+    if let Some(threads) = arguments.threads.filter(|threads| *threads != 1) {
+        return Err(Error::Setting {
+            setting: "--threads",
+            found: format!("{threads} on several ranks"),
+            expected: "one thread per rank; start more ranks".to_owned(),
+        });
+    }
+    served::check_of("on several ranks", arguments)
+}
+
+/// The settings by which a resumed training is compared.
+fn recipe(arguments: &Embed, n_ranks: usize) -> serde_json::Value {
+    let mut recipe = super::recipe(arguments);
+    recipe["ranks"] = n_ranks.into();
+    recipe["step-pairs"] = arguments.step_pairs().into();
+    recipe["average-every"] = arguments.average_every.into();
+    recipe
+}
+
+/// The training of this rank.
+struct Run<'a> {
+    arguments: &'a Embed,
+    group: Group<'a>,
+    vocabulary: &'a Vocabulary,
+    share: Share,
+    training: Training,
+    distribution: Arc<Distribution>,
+    decay: Decay,
+    changes: Changes,
+    reached: Reached,
+    done: Done,
+    of_epoch: Done,
+    seconds: f64,
+    exchanging_s: f64,
+}
+
+impl<'a> Run<'a> {
+    /// A new training, or one that is resumed from the newest checkpoint of rank 0.
+    fn begin(
+        arguments: &'a Embed,
+        group: Group<'a>,
+        share: Share,
+        vocabulary: &'a Vocabulary,
+        out: &mut Option<Out>,
+    ) -> Result<Self> {
+        let settings = settings(arguments);
+        let distribution = Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample);
+        let n_own = share.n_steps(epochs(arguments));
+        let mut reached = Reached {
+            step: 0,
+            n_steps: group.most(n_own)?,
+            n_tokens: vocabulary.n_tokens(),
+            n_ranks: group.world_size(),
+        };
+        let mut training = Training::new(settings, vocabulary.n_words())?;
+        let state = group.on_first(|| out.as_mut().map_or(Ok(None), Out::state))?.flatten();
+        if group.told(|| Ok(state.is_some()))? {
+            reached.step = restore(&mut training, group, state, &reached)?;
+            training.set_n_tokens(share.n_words_before(reached.step.min(n_own)));
+        } else {
+            (0..vocabulary.n_words() as u32).for_each(|word| training.draw(word));
+        }
+        let combine = if arguments.average_every.is_some() { Combine::Mean } else { Combine::Sum };
+        Ok(Self {
+            arguments,
+            group,
+            vocabulary,
+            changes: Changes::new(combine),
+            decay: Decay::Linear { n_tokens: share.n_words_before(n_own) },
+            share,
+            training,
+            distribution: Arc::new(distribution),
+            reached,
+            done: Done::default(),
+            of_epoch: Done::default(),
+            seconds: 0.0,
+            exchanging_s: 0.0,
+        })
+    }
+
+    /// Trains the steps that are left.
+    fn finish(
+        &mut self,
+        interrupts: &Interrupts,
+        out: &mut Option<Out>,
+        comparisons: &mut Comparisons,
+    ) -> Result<()> {
+        let mut progress =
+            out.as_ref().map(|out| Progress::new(out, self.training.n_tokens())).transpose()?;
+        let (began, mut told, mut saved_at) = (Instant::now(), Instant::now(), Instant::now());
+        let period = self.arguments.average_every.unwrap_or(1);
+        let interval = Duration::from_secs_f64(self.arguments.checkpoint_every.min(1e9));
+        while self.reached.step < self.reached.n_steps {
+            self.train_step()?;
+            let step = self.reached.step;
+            let is_last = step == self.reached.n_steps;
+            let is_epoch = step.is_multiple_of(self.steps_of_epoch());
+            if step.is_multiple_of(period) || is_epoch || is_last {
+                // Only rank 0 reads the clock; the ranks then agree on the result.
+                let is_due = out.is_some() && !interval.is_zero() && saved_at.elapsed() >= interval;
+                let asked = self.exchange(interrupts.asked().or(is_due.then_some(Asked::Checkpoint)))?;
+                if asked.is_some() && !is_last {
+                    self.save(out)?;
+                    saved_at = Instant::now();
+                }
+                if asked == Some(Asked::Stop) && !is_last {
+                    let saved = |out: &Out| out.checkpoints_saved().map(|()| out.shown_checkpoints());
+                    let resume = self.group.told(|| out.as_ref().map(saved).transpose())?;
+                    return Err(Error::Interrupted { resume: resume.unwrap_or_default() });
+                }
+            }
+            self.seconds = began.elapsed().as_secs_f64();
+            let Some(progress) = &mut progress else { continue };
+            if told.elapsed() >= INTERVAL {
+                told = Instant::now();
+                self.tell(progress);
+            }
+            if is_epoch {
+                self.end_epoch(progress, comparisons);
+            }
+        }
+        progress.map_or(Ok(()), |mut progress| progress.finish())
+    }
+
+    /// Steps of an epoch of the rank with the most.
+    fn steps_of_epoch(&self) -> u64 {
+        (self.reached.n_steps / u64::from(epochs(self.arguments))).max(1)
+    }
+
+    /// Trains a step on the own rows. A rank that has fewer sentences has no more steps at the end.
+    fn train_step(&mut self) -> Result<()> {
+        let step = self.reached.step;
+        self.reached.step += 1;
+        if step >= self.share.n_steps(epochs(self.arguments)) {
+            return Ok(());
+        }
+        let place = self.share.place();
+        let work = Work {
+            sentences: self.share.step(step)?,
+            distribution: Arc::clone(&self.distribution),
+            subwords: None,
+            number: step * u64::from(place.of) + u64::from(place.number),
+        };
+        self.changes.keep(&self.training, &self.training.rows(&work));
+        let is_taken = AtomicBool::new(false);
+        let take = || (!is_taken.swap(true, Relaxed)).then(|| work.clone());
+        let done = self.training.run(1, self.decay, &take)?;
+        self.done.add(&done);
+        self.of_epoch.add(&done);
+        Ok(())
+    }
+
+    /// Exchanges what has changed since the last time. Returns the action for all ranks.
+    fn exchange(&mut self, asked: Option<Asked>) -> Result<Option<Asked>> {
+        let began = Instant::now();
+        let asked = self.changes.exchange(&self.training, self.group, asked)?;
+        self.exchanging_s += began.elapsed().as_secs_f64();
+        Ok(asked)
+    }
+
+    fn save(&self, out: &mut Option<Out>) -> Result<()> {
+        let place = serde_json::to_vec(&self.reached).map_err(|error| Error::internal(&error))?;
+        let save = || out.as_mut().map_or(Ok(()), |out| out.save(&self.training, self.vocabulary, &place));
+        self.group.on_first(save).map(drop)
+    }
+
+    /// Tells the user about the steps so far, and logs them.
+    fn tell(&self, progress: &mut Progress) {
+        let loss = self.training.take_loss();
+        let loss_text = loss.map_or_else(String::new, |loss| format!(", loss {loss:.4}"));
+        tell(&format!(
+            "step {} of {}, {} pairs/s on rank 0, {:.0} % exchanging{loss_text}",
+            whole(self.reached.step),
+            whole(self.reached.n_steps),
+            whole((self.done.n_pairs as f64 / self.seconds) as u64),
+            100.0 * self.exchanging_s / self.seconds
+        ));
+        let n_tokens = self.training.n_tokens();
+        progress.write(n_tokens, loss, progress.tokens_per_s(n_tokens), Counts::default());
+    }
+
+    fn end_epoch(&mut self, progress: &mut Progress, comparisons: &mut Comparisons) {
+        let epoch = (self.reached.step / self.steps_of_epoch()) as u32;
+        let (training, n_tokens) = (&self.training, self.training.n_tokens());
+        let loss = std::mem::take(&mut self.of_epoch).loss();
+        progress.end_epoch(epoch, epochs(self.arguments), n_tokens, loss);
+        let vector = |word: &[u8]| training.vector_of(self.vocabulary, word);
+        comparisons.compare(n_tokens, self.vocabulary, vector, progress);
+    }
+}
+
+/// Reads the state of rank 0 on all ranks. Returns the number of completed steps.
+fn restore(
+    training: &mut Training,
+    group: Group<'_>,
+    state: Option<(std::path::PathBuf, impl std::io::Read)>,
+    expected: &Reached,
+) -> Result<u64> {
+    let mut from = std::path::PathBuf::new();
+    // The ranks of other machines do not have the folder.
+    let bytes = group.on_first(|| {
+        let mut bytes = Vec::new();
+        if let Some((path, mut file)) = state {
+            file.read_to_end(&mut bytes).map_err(|source| Error::io(&path, source))?;
+            from = path;
+        }
+        Ok(bytes)
+    })?;
+    let bytes = group.broadcast(bytes.unwrap_or_default())?;
+    let (vocabulary, place) = training.restore(training.input().n_rows(), &mut &bytes[..])?;
+    let found: Reached = serde_json::from_slice(&place).map_err(|error| Error::internal(&error))?;
+    if found != (Reached { step: found.step, ..*expected }) {
+        let (found, expected) = (vocabulary.n_tokens(), expected.n_tokens);
+        return Err(Error::OtherInput { path: from, found, expected });
+    }
+    Ok(found.step)
+}
