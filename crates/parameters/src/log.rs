@@ -160,7 +160,11 @@ impl Log {
         let torn = length - reader.at;
         if torn > 0 {
             reader.check_torn(is_last)?;
-            file.set_len(reader.at).and_then(|()| file.sync_all()).at(&path, "truncate it")?;
+            file.set_len(reader.at).at(&path, "truncate it")?;
+        }
+        if is_last {
+            // A kill may have come between a write and its sync. Clients repeat these pushes, which are then acknowledged.
+            file.sync_all().at(&path, "write it")?;
         }
         let n_bytes = reader.at - begin;
         let (folder, settings) = (folder.to_owned(), settings.clone());

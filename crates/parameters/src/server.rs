@@ -13,6 +13,7 @@ use std::sync::mpsc::sync_channel;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use durable::sync_folder;
 use rustix::fs::{FlockOperation, flock};
 use tokio::runtime::Runtime;
 use tokio::sync::{oneshot, watch};
@@ -223,7 +224,8 @@ fn recover(options: &ServerOptions) -> Result<Recovered> {
     let snapshot::Recovered { mut state, mut tables, number } = found.unwrap_or_else(new);
     let apply = |entry| repeat(&mut state, &mut tables, entry, &settings);
     let (log, torn_bytes) = Log::recover(&options.folder, &settings, number, apply)?;
-    // Files that a kill has left between the snapshot and their deletion.
+    // Files that a kill has left between the snapshot and their deletion. The name of the snapshot may not be durable yet.
+    sync_folder(&options.folder).at(&options.folder, "sync the folder")?;
     Log::delete_before(&options.folder, number)?;
     Ok(Recovered { state, tables, log, torn_bytes })
 }
