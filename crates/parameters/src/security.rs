@@ -137,12 +137,24 @@ impl TlsFiles {
 
     /// The settings of a client; `None` without an authority.
     pub(crate) fn client(&self) -> Result<Option<ClientTlsConfig>> {
-        let Some(path) = &self.authority else { return Ok(None) };
+        let Some(path) = &self.authority else { return self.without_authority() };
         let config = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(read(path)?));
         Ok(Some(match self.identity()? {
             Some(identity) => config.identity(identity),
             None => config,
         }))
+    }
+
+    /// A client with a certificate expects an encrypted connection, which needs the authority of the server.
+    fn without_authority(&self) -> Result<Option<ClientTlsConfig>> {
+        match self.certificate.as_ref().or(self.key.as_ref()) {
+            None => Ok(None),
+            Some(path) => Err(Error::Certificate {
+                path: path.clone(),
+                found: "passed to a client without --tls-ca".to_owned(),
+                expected: "the authority of the server's certificate with it",
+            }),
+        }
     }
 
     fn identity(&self) -> Result<Option<Identity>> {
@@ -201,6 +213,11 @@ mod tests {
             let error = check_address(anywhere, None, open).unwrap_err().to_string();
             assert!(error.starts_with("--listen 0.0.0.0:0: is reachable from other machines"), "{error}");
         }
+        let error = certificate.client().unwrap_err().to_string();
+        assert!(
+            error.starts_with("c.pem: passed to a client without --tls-ca, expected the authority"),
+            "{error}"
+        );
         let both = TlsFiles { authority: authority.authority.clone(), ..certificate };
         assert!(check_address(anywhere, None, &both).is_ok());
         let error = authority.server().unwrap_err().to_string();
