@@ -7,7 +7,7 @@ use prost::Message;
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::Ledger;
-use crate::messages::PushRequest;
+use crate::messages::{PushRequest, Update};
 use crate::refusal::Refusal;
 use crate::spec::Spec;
 
@@ -15,15 +15,15 @@ use crate::spec::Spec;
 pub const LEFT: u64 = u64::MAX;
 /// Maximum bytes of a worker's step. With `--staleness 0`, they are held in memory until all workers are done.
 const STEP_BYTES_MAX: u64 = 1 << 30;
-/// Maximum number of tables.
-const TABLES_MAX: usize = 64;
+/// Maximum number of tables, and of updates or reads of a message.
+pub(crate) const TABLES_MAX: usize = 64;
 
 /// A worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Worker {
     /// Completed steps.
     pub(crate) clock: u64,
-    /// Accepted parts of the current step, and their bytes.
+    /// Accepted parts of the current step, and their memory in bytes.
     pub(crate) n_parts: u32,
     n_bytes: u64,
     pub(crate) is_removed: bool,
@@ -140,7 +140,7 @@ impl State {
         if self.staleness.is_some_and(|bound| staleness > bound) {
             return Ok(Verdict::TooOld(staleness));
         }
-        if worker.n_bytes + bytes_of(push) > STEP_BYTES_MAX {
+        if worker.n_bytes + memory_of(push) > STEP_BYTES_MAX {
             return Err(Refusal::invalid(format!(
                 "a step of more than {STEP_BYTES_MAX} bytes; use smaller steps"
             )));
@@ -150,12 +150,12 @@ impl State {
 
     /// Accepts a push that is new. Returns the pushes that are to be applied now, in their order.
     pub(crate) fn accept(&mut self, push: PushRequest, staleness: u64) -> Vec<PushRequest> {
-        let bytes = bytes_of(&push);
+        let (bytes, memory) = (bytes_of(&push), memory_of(&push));
         let rows = push.updates.iter().map(|update| update.rows.len() as u64 / 4).sum();
         self.ledger.add(push.worker, rows, bytes, staleness);
         let worker = &mut self.workers[push.worker as usize];
         worker.n_parts += 1;
-        worker.n_bytes += bytes;
+        worker.n_bytes += memory;
         if push.is_last {
             *worker = Worker { clock: worker.clock + 1, ..Worker::default() };
         }
@@ -226,6 +226,11 @@ pub(crate) fn bytes_of(push: &PushRequest) -> u64 {
     push.updates.iter().map(|update| (update.rows.len() + update.values.len()) as u64).sum()
 }
 
+/// Memory of a push in bytes. A push without rows needs some too.
+pub(crate) fn memory_of(push: &PushRequest) -> u64 {
+    (size_of::<PushRequest>() + push.updates.len() * size_of::<Update>() + push.encoded_len()) as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -272,6 +277,18 @@ mod tests {
         assert!(
             state.judge(&push(0, 0, 1, true, 0)).is_err() && state.judge(&push(0, LEFT, 0, true, 0)).is_err()
         );
+    }
+
+    #[test]
+    fn a_step_of_many_empty_parts_is_refused() {
+        let mut state = State::new(1, Some(0));
+        accept(&mut state, push(0, 0, 0, false, 0));
+        let of_part = state.workers[0].n_bytes;
+        assert!(of_part > 0);
+        state.workers[0].n_bytes = STEP_BYTES_MAX - of_part + 1;
+        let refused = state.judge(&push(0, 0, 1, false, 0));
+        let message = "a step of more than 1073741824 bytes; use smaller steps";
+        assert_eq!(refused, Err(Refusal::invalid(message)));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use prost::Message;
+use bytes::Bytes;
 use tokio::time::timeout;
 use tonic::{Request as Call, Response, Status};
 
@@ -14,7 +14,7 @@ use crate::messages::{
 use crate::refusal::Refusal;
 use crate::service::parameters_server::Parameters;
 use crate::spec::Spec;
-use crate::state::{LEFT, Slowest};
+use crate::state::{LEFT, Slowest, TABLES_MAX, memory_of};
 use crate::{MESSAGE_BYTES_MAX, WAIT};
 
 type Answered<T> = Result<Response<T>, Status>;
@@ -48,7 +48,8 @@ impl Calls {
         Ok((found.is_some(), found.unwrap_or_else(|| *slowest.borrow())))
     }
 
-    fn read(&self, request: &PullRequest) -> Result<Vec<bytes::Bytes>, Refusal> {
+    fn read(&self, request: &PullRequest) -> Result<Vec<Bytes>, Refusal> {
+        check_lengths("reads", request.reads.iter().map(|read| &read.rows))?;
         let mut sum = 0;
         let mut tables = Vec::new();
         for read in &request.reads {
@@ -65,8 +66,23 @@ impl Calls {
     }
 
     fn check(&self, push: &PushRequest) -> Result<(), Refusal> {
+        check_lengths("updates", push.updates.iter().map(|update| &update.rows))?;
         push.updates.iter().try_for_each(|update| self.shared.table(update.table)?.check(update))
     }
+}
+
+/// Refuses parts that need more memory than the rows in them.
+fn check_lengths<'a>(what: &str, rows: impl ExactSizeIterator<Item = &'a Bytes>) -> Result<(), Refusal> {
+    if rows.len() > TABLES_MAX {
+        let found = rows.len();
+        return Err(Refusal::invalid(format!("{found} {what} in a message, expected at most {TABLES_MAX}")));
+    }
+    for rows in rows {
+        if rows.is_empty() {
+            return Err(Refusal::invalid(format!("{what} without rows, expected at least one row")));
+        }
+    }
+    Ok(())
 }
 
 #[tonic::async_trait]
@@ -110,7 +126,7 @@ impl Parameters for Calls {
     async fn push(&self, call: Call<PushRequest>) -> Answered<PushReply> {
         let request = call.into_inner();
         self.shared.hear(request.worker);
-        let queued = self.shared.reserve(request.encoded_len())?;
+        let queued = self.shared.reserve(memory_of(&request) as usize)?;
         self.check(&request)?;
         let is_repeated = self.shared.ask(|answer| Request::Push(request, queued, answer)).await?;
         Ok(Response::new(PushReply { is_repeated }))

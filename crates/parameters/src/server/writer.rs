@@ -18,7 +18,7 @@ use crate::messages::PushRequest;
 use crate::refusal::Refusal;
 use crate::snapshot::Snapshot;
 use crate::spec::Spec;
-use crate::state::{LEFT, Slowest, State, Verdict, bytes_of};
+use crate::state::{LEFT, Slowest, State, Verdict, memory_of};
 use crate::table::{Table, table_bytes};
 
 /// Bytes of entries that are logged together.
@@ -66,6 +66,8 @@ enum Effect {
 struct Work {
     group: Group,
     bytes: u64,
+    /// Pushes in the group are part of the memory of the queue.
+    queued: Vec<Queued>,
     effects: Vec<Effect>,
     answers: Vec<Box<dyn FnOnce() + Send>>,
 }
@@ -175,10 +177,10 @@ impl Writer {
     }
 
     fn push(&mut self, push: PushRequest, queued: Queued, answer: Answer<bool>, work: &mut Work) {
-        drop(queued);
         match self.state.judge(&push) {
             Ok(Verdict::New(staleness)) => {
-                work.bytes += bytes_of(&push);
+                work.bytes += memory_of(&push);
+                work.queued.push(queued);
                 let entry = Entry::Push(push);
                 work.group.push(&entry);
                 if let Entry::Push(push) = entry {

@@ -37,6 +37,11 @@ fn malformed_requests_are_refused() {
         (push(nan), "a value is not a finite number"),
         (push(Update { encoding: 9, ..update(&[0], DIM) }), "encoding 9 with k 0"),
         (push(Update { encoding: 2, k: u32::MAX, ..update(&[0], DIM) }), "encoding 2 with k 4294967295"),
+        (push(update(&[], 0)), "updates without rows"),
+        (
+            PushRequest { updates: vec![update(&[0], DIM); 65], ..PushRequest::default() },
+            "65 updates in a message, expected at most 64",
+        ),
         (push(Update { table: 7, ..update(&[0], DIM) }), "table 7 does not exist"),
         (PushRequest { worker: u32::MAX, ..push(update(&[0], DIM)) }, "worker 4294967295"),
         (PushRequest { step: u64::MAX, ..push(update(&[0], DIM)) }, "of step 18446744073709551615"),
@@ -52,10 +57,16 @@ fn malformed_requests_are_refused() {
     assert_eq!(pushed(push(large)).code(), Code::OutOfRange);
 
     // A small request must not make a large reply.
-    let rows = to_bytes(&vec![0; MESSAGE_BYTES_MAX / 4 / DIM + 1]).into();
-    let pull = PullRequest { reads: vec![Rows { table: 0, rows }], ..PullRequest::default() };
-    let refused = runtime.block_on(calls.pull(pull)).unwrap_err();
-    assert!(refused.message().contains("bytes of rows, expected at most 8388608"), "{refused:?}");
+    let read = |n: usize| Rows { table: 0, rows: to_bytes(&vec![0; n]).into() };
+    for (reads, expected) in [
+        (vec![read(MESSAGE_BYTES_MAX / 4 / DIM + 1)], "bytes of rows, expected at most 8388608"),
+        (vec![read(0)], "reads without rows"),
+        (vec![read(1); 65], "65 reads in a message, expected at most 64"),
+    ] {
+        let pull = PullRequest { reads, ..PullRequest::default() };
+        let refused = runtime.block_on(calls.pull(pull)).unwrap_err();
+        assert!(refused.message().contains(expected), "{refused:?}: expected {expected:?}");
+    }
 
     let valid = spec().to_request(0, 1);
     for (request, expected) in [
