@@ -219,6 +219,15 @@ pub enum Error {
         /// Number of its completed steps.
         step: u64,
     },
+    /// A worker of a served training was removed.
+    #[error(
+        "worker {worker} was removed because it was silent for too long; the others have continued without it: \
+         let them end, or start a training in new folders"
+    )]
+    WorkerRemoved {
+        /// The worker.
+        worker: u32,
+    },
     /// A search was interrupted by a signal. Its best settings were printed.
     #[error("interrupted after {}; the printed settings are the best of them", n_of(*n_trials))]
     SearchInterrupted {
@@ -314,7 +323,10 @@ impl Error {
             Self::Fetched { found, .. } => found.exit(),
             Self::Predict(error) => error.exit(),
             Self::Weights { .. } | Self::Unexpected { .. } | Self::NoTorch { .. } => Exit::MissingInput,
-            Self::NoClassifier { .. } | Self::OfWords { .. } | Self::Finished { .. } => Exit::Settings,
+            Self::NoClassifier { .. }
+            | Self::OfWords { .. }
+            | Self::Finished { .. }
+            | Self::WorkerRemoved { .. } => Exit::Settings,
             Self::NoVectors { .. } => Exit::BadInput,
             Self::Elsewhere { .. }
             | Self::Interrupted { .. }

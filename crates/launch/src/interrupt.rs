@@ -57,6 +57,11 @@ impl Interrupts {
         self.checkpoint.swap(false, Ordering::SeqCst).then_some(Asked::Checkpoint)
     }
 
+    /// The flag that a request to stop sets.
+    pub fn stop_flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
+    }
+
     /// Whether a stop is requested. Several threads may call it often.
     pub fn is_stop_asked(&self) -> bool {
         self.stop.load(Ordering::Relaxed)

@@ -6,6 +6,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{env, io, thread};
 
@@ -123,6 +124,7 @@ fn work(
         tls: TlsFiles::default(),
         wire: load.wire,
         patience: Duration::from_secs(60),
+        stop: Arc::default(),
     })?;
     let table = client.create(&Spec {
         name: "rows".to_owned(),

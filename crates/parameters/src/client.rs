@@ -3,8 +3,10 @@
 mod attempts;
 mod pull;
 mod push;
+mod waiting;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
@@ -20,6 +22,7 @@ use crate::messages::{JoinRequest, LeaveRequest, StatisticsRequest};
 use crate::security::{Pass, TlsFiles, Token};
 use crate::service::parameters_client::ParametersClient;
 use crate::spec::Spec;
+use crate::state::LEFT;
 use crate::values::Wire;
 use crate::{MESSAGE_BYTES_MAX, REQUEST_LIMIT};
 
@@ -41,8 +44,10 @@ pub struct ClientOptions {
     pub tls: TlsFiles,
     /// How updates are sent.
     pub wire: Wire,
-    /// Time after which a server that does not answer, or another worker that is too far behind, is an error.
+    /// Time after which a server that does not answer, or a slowest worker that completes no step, is an error.
     pub patience: Duration,
+    /// Ends all waits when it is set.
+    pub stop: Arc<AtomicBool>,
 }
 
 /// A client.
@@ -51,6 +56,7 @@ pub struct Client {
     runtime: Runtime,
     servers: Vec<Arc<Remote>>,
     wire: Wire,
+    stop: Arc<AtomicBool>,
     /// The worker that has joined, with the completed steps of it on each server.
     joined: Option<Joined>,
     /// Floats per row of each table.
@@ -62,8 +68,11 @@ pub struct Client {
 pub struct Joined {
     /// The worker.
     pub worker: u32,
-    /// The next step: completed steps on the server that has the fewest; [`crate::LEFT`] if it has left all servers.
+    /// The next step: completed steps on the server that has the fewest; [`crate::LEFT`] if it has left all servers, or a
+    /// server has removed it.
     pub step: u64,
+    /// Whether a server has removed it because it was silent for too long.
+    pub is_removed: bool,
     /// The bound of the servers; `None`: unbounded.
     pub staleness: Option<u64>,
 }
@@ -98,7 +107,8 @@ impl Client {
                 |(shard, name): (u32, &String)| Remote::new(options, name, shard, n_shards).map(Arc::new);
             (0..).zip(&options.servers).map(remote).collect::<Result<_>>()
         })?;
-        Ok(Self { runtime, servers, wire: options.wire, joined: None, dims: Vec::new() })
+        let stop = Arc::clone(&options.stop);
+        Ok(Self { runtime, servers, wire: options.wire, stop, joined: None, dims: Vec::new() })
     }
 
     /// Creates a table on all servers, or checks that an existing one is the same. Returns its number.
@@ -109,7 +119,7 @@ impl Client {
         let mut number = None;
         for server in &self.servers {
             let request = spec.to_request(server.shard, server.n_shards);
-            let reply = self.runtime.block_on(repeat(server, |mut calls| {
+            let reply = self.wait(repeat(server, |mut calls| {
                 let request = request.clone();
                 async move { calls.create(request).await }
             }))?;
@@ -126,25 +136,29 @@ impl Client {
         Ok(number)
     }
 
-    /// Takes part as a worker, again if it had been started before.
+    /// Takes part as a worker, again if it had been started before. One that was removed can only read.
     ///
     /// # Errors
     /// If a server has other workers or does not answer.
     pub fn join(&mut self, worker: u32, n_workers: u32) -> Result<Joined> {
         let mut joined: Option<Joined> = None;
         for server in &self.servers {
-            let reply = self.runtime.block_on(repeat(server, |mut calls| async move {
+            let reply = self.wait(repeat(server, |mut calls| async move {
                 calls.join(JoinRequest { worker, n_workers }).await
             }))?;
-            let so_far =
-                joined.get_or_insert(Joined { worker, step: reply.step, staleness: reply.staleness });
+            let of_first = Joined { worker, step: LEFT, is_removed: false, staleness: reply.staleness };
+            let so_far = joined.get_or_insert(of_first);
             if so_far.staleness != reply.staleness {
                 let found = format!("--staleness {:?}", reply.staleness);
                 return Err(server.unexpected(found, format!("{:?}, as the first server", so_far.staleness)));
             }
             so_far.step = so_far.step.min(reply.step);
+            so_far.is_removed |= reply.is_removed;
         }
-        let joined = joined.ok_or_else(|| Error::internal(&"a client without servers"))?;
+        let mut joined = joined.ok_or_else(|| Error::internal(&"a client without servers"))?;
+        if joined.is_removed {
+            joined.step = LEFT;
+        }
         self.joined = Some(joined.clone());
         Ok(joined)
     }
@@ -157,7 +171,7 @@ impl Client {
         let worker = self.worker()?;
         for server in &self.servers {
             let left = |mut calls: Calls| async move { calls.leave(LeaveRequest { worker }).await };
-            self.runtime.block_on(repeat(server, left))?;
+            self.wait(repeat(server, left))?;
         }
         Ok(())
     }
@@ -169,7 +183,7 @@ impl Client {
     pub fn statistics(&self) -> Result<Vec<Statistics>> {
         let of_server = |server: &Arc<Remote>| {
             let ask = |mut calls: Calls| async move { calls.statistics(StatisticsRequest {}).await };
-            let reply = self.runtime.block_on(repeat(server, ask))?;
+            let reply = self.wait(repeat(server, ask))?;
             serde_json::from_str(&reply.json)
                 .map_err(|error| server.unexpected(error.to_string(), "statistics".to_owned()))
         };

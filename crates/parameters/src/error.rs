@@ -101,7 +101,7 @@ pub enum Error {
         cause: String,
     },
     /// Another worker is too far behind.
-    #[error("{server}: waited {waited_s} s for worker {slowest}; start it, and repeat the command")]
+    #[error("{server}: waited {waited_s} s for a step of worker {slowest}; start it, and repeat the command")]
     Behind {
         /// The server.
         server: String,
@@ -110,6 +110,12 @@ pub enum Error {
         /// The slowest worker.
         slowest: u32,
     },
+    /// The process was asked to stop while it waited.
+    #[error(
+        "interrupted while it waited for a parameter server or another worker; repeat the command, that of worker 0 with \
+         --resume"
+    )]
+    Interrupted,
     /// A server refused a request.
     #[error("{server}: the parameter server refused: {message}")]
     Refused {
@@ -152,7 +158,7 @@ impl Error {
             Self::Locked { .. } | Self::Open { .. } | Self::Address { .. } => Exit::Usage,
             Self::OtherSettings { .. } | Self::Certificate { .. } | Self::Refused { .. } => Exit::Settings,
             Self::Unreachable { .. } => Exit::Unavailable,
-            Self::Behind { .. } => Exit::TryAgain,
+            Self::Behind { .. } | Self::Interrupted => Exit::TryAgain,
             Self::Reply { .. } | Self::Internal { .. } => Exit::Internal,
         }
     }

@@ -66,6 +66,9 @@ pub struct JoinReply {
     /// Maximum number of steps by which it can be ahead of the slowest worker; absent: any.
     #[prost(uint64, optional, tag = "2")]
     pub staleness: Option<u64>,
+    /// Whether it was removed. Its pushes are refused, and it can read the rows when the others have left.
+    #[prost(bool, tag = "3")]
+    pub is_removed: bool,
 }
 
 /// Rows of a table.
@@ -99,7 +102,7 @@ pub struct PullReply {
     /// Values of each read, `f32` each.
     #[prost(bytes = "bytes", repeated, tag = "1")]
     pub values: Vec<Bytes>,
-    /// Completed steps of the slowest worker before the rows were read.
+    /// Completed steps of the slowest worker before the rows were read, also if the worker must wait.
     #[prost(uint64, tag = "2")]
     pub read_at: u64,
     /// The slowest worker is too far behind. Nothing was read; ask again.

@@ -2,6 +2,7 @@
 
 mod calls;
 mod shared;
+mod silence;
 mod writer;
 
 use std::fs::{self, File};

@@ -84,14 +84,19 @@ impl State {
         Slowest { worker, clock, n_here }
     }
 
-    /// A worker that takes part.
-    pub(crate) fn worker(&self, worker: u32) -> Result<&Worker, Refusal> {
+    /// A worker, which may have been removed.
+    pub(crate) fn known(&self, worker: u32) -> Result<&Worker, Refusal> {
         let n_workers = self.workers.len();
-        let found = self.workers.get(worker as usize).ok_or_else(|| {
+        self.workers.get(worker as usize).ok_or_else(|| {
             Refusal::invalid(format!(
                 "worker {worker}, expected one of the {n_workers} workers of the server"
             ))
-        })?;
+        })
+    }
+
+    /// A worker that was not removed.
+    fn worker(&self, worker: u32) -> Result<&Worker, Refusal> {
+        let found = self.known(worker)?;
         if found.is_removed {
             return Err(Refusal::conflict(format!(
                 "worker {worker} was removed because it was silent for too long; the others have continued without it"

@@ -4,11 +4,13 @@
 mod cuts;
 mod hostile;
 mod kills;
+mod silence;
 mod steps;
 mod strangers;
 mod workers;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
@@ -43,6 +45,7 @@ fn client_options(servers: &[String]) -> ClientOptions {
         tls: TlsFiles::default(),
         wire: Wire::F32,
         patience: Duration::from_secs(120),
+        stop: Arc::default(),
     }
 }
 

@@ -1,11 +1,12 @@
 //! `trainer serve`: a parameter server. Nothing here needs tensors.
 
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use launch::interrupt::{Asked, Interrupts};
 use launch::key;
-use parameters::{Client, ClientOptions, Server, ServerOptions, Statistics, Token, Wire};
+use parameters::{Client, ClientOptions, LogSync, Server, ServerOptions, Statistics, Token, Wire};
 use report::whole;
 
 use super::summary::print;
@@ -40,9 +41,15 @@ pub(super) fn serve(arguments: &Serve) -> Result<()> {
         tls: arguments.security.tls(),
     })?;
     if server.torn_bytes() > 0 {
+        let torn = whole(server.torn_bytes());
+        let of_pushes = match arguments.log_sync {
+            LogSync::Always => "they were not acknowledged",
+            LogSync::Interval | LogSync::Off => {
+                "they may have been acknowledged: repeat the commands of the workers"
+            }
+        };
         tell(&format!(
-            "removed {} bytes at the end of the log, which a crash had left incomplete; they were not acknowledged",
-            whole(server.torn_bytes())
+            "removed {torn} bytes at the end of the log, which a crash had left incomplete; {of_pushes}"
         ));
     }
     tell(&format!("listening on {}; the state is in {}", server.address(), folder.display()));
@@ -74,6 +81,7 @@ fn statistics(arguments: &Serve) -> Result<()> {
         tls: arguments.security.tls(),
         wire: Wire::F32,
         patience: STATISTICS_LIMIT,
+        stop: Arc::default(),
     })?;
     let statistics: Vec<Statistics> = client.statistics()?;
     statistics.iter().try_for_each(print)

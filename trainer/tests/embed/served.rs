@@ -170,6 +170,15 @@ fn workers_that_do_not_fit_together_are_refused() {
     assert!(
         refused("0/1", &["--min-count", "9"]).contains("start all workers with the same input and settings")
     );
+    assert!(refused("0/1", &["--wire", "bf16"]).contains("wire Bf16"));
+    // Other sentences of the same words.
+    let lines = fs::read_to_string(&input).unwrap();
+    let reversed: String = lines.lines().rev().map(|line| format!("{line}\n")).collect();
+    let other = folder.path().join("reversed");
+    fs::write(&other, reversed).unwrap();
+    let (code, told) = ended(worker(&other, &folder.path().join("other"), &server.address, "0/1", &[]));
+    assert_eq!(code, Some(78), "{told}");
+    assert!(told.contains("start all workers with the same input and settings"), "{told}");
     let mut statistics = trainer();
     statistics.args(["serve", "--statistics", &server.address]);
     let (code, said, told) = run(statistics);
@@ -236,12 +245,12 @@ fn flags_that_parameter_servers_do_not_support_are_refused() {
     refused(
         served("0/1", &["--char-ngrams", "3-6"]),
         78,
-        "--char-ngrams is set with --async, expected one row per word; omit --char-ngrams, or --async",
+        "--char-ngrams is set with --async, expected one row per word; omit --char-ngrams, or train by one process",
     );
     refused(
         worker(Path::new("-"), &out, "127.0.0.1:1", "0/1", &[]),
         78,
-        "--input is standard input with --async, expected files, folders or a dataset, which each worker reads",
+        "--input is standard input with --async, expected files, folders or a dataset, which each process reads",
     );
     refused(served("0/1", &["--follow"]), 64, "cannot be used with");
     refused(served("0/1", &["--threads", "2"]), 64, "cannot be used with");

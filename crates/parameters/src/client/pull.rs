@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -92,7 +93,7 @@ impl Client {
         let mut pulled = Pulled { values: lengths.map(|n| vec![0.0; n]).collect(), ..Pulled::default() };
         let n_shards = self.servers.len() as u32;
         for (shard, part) in (0..).zip(parts) {
-            let part = self.runtime.block_on(part).map_err(|error| Error::internal(&error))??;
+            let part = self.wait_for(part)?;
             for (((read, dim), from), to) in reads.iter().zip(&dims).zip(&part.values).zip(&mut pulled.values)
             {
                 let own = read.rows.iter().zip(to.chunks_exact_mut(*dim));
@@ -135,9 +136,9 @@ impl Remote {
         Ok(read)
     }
 
-    /// Asks until the other workers are near enough.
+    /// Asks until the other workers are near enough. The time limit begins again with each step of the slowest one.
     async fn ask(&self, request: &PullRequest) -> Result<PullReply> {
-        let began = Instant::now();
+        let mut wait = Wait { began: Instant::now(), slowest: None };
         loop {
             let attempt = |mut calls: Calls| {
                 let request = request.clone();
@@ -147,11 +148,31 @@ impl Remote {
             if !reply.must_wait {
                 return Ok(reply);
             }
-            if began.elapsed() > self.patience {
-                let (server, waited_s) = (self.name.clone(), began.elapsed().as_secs());
+            let waited = wait.so_far(Instant::now(), &reply);
+            if waited > self.patience {
+                let (server, waited_s) = (self.name.clone(), waited.as_secs());
                 return Err(Error::Behind { server, waited_s, slowest: reply.slowest });
             }
         }
+    }
+}
+
+/// A wait for the slowest worker.
+struct Wait {
+    began: Instant,
+    /// The worker, and its completed steps.
+    slowest: Option<(u32, u64)>,
+}
+
+impl Wait {
+    /// How long the slowest worker has completed no step, during this wait.
+    fn so_far(&mut self, now: Instant, reply: &PullReply) -> Duration {
+        let found = Some((reply.slowest, reply.read_at));
+        if self.slowest.is_some() && self.slowest != found {
+            self.began = now;
+        }
+        self.slowest = found;
+        now.saturating_duration_since(self.began)
     }
 }
 
@@ -181,6 +202,18 @@ fn parts(reads: &[Read], dims: &[usize]) -> Vec<Vec<(usize, Range<usize>)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_time_of_a_wait_begins_again_with_each_step_of_the_slowest_worker() {
+        let began = Instant::now();
+        let mut wait = Wait { began, slowest: None };
+        let mut so_far = |s, slowest, read_at| {
+            let reply = PullReply { slowest, read_at, must_wait: true, ..PullReply::default() };
+            wait.so_far(began + Duration::from_secs(s), &reply).as_secs()
+        };
+        assert_eq!((so_far(5, 1, 0), so_far(500, 1, 0), so_far(590, 1, 1)), (5, 500, 0));
+        assert_eq!((so_far(1000, 1, 1), so_far(1010, 2, 1), so_far(1020, 2, 1)), (410, 0, 10));
+    }
 
     #[test]
     fn messages_are_bounded_and_have_each_row_once() {

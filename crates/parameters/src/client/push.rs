@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 use super::attempts::repeat;
 use super::{Calls, Client, Remote};
 use crate::PART_BYTES;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::messages::{self, PushRequest};
 use crate::state::bytes_of;
 use crate::values::{Wire, to_bytes};
@@ -89,7 +89,7 @@ impl Client {
     pub fn pushed(&self, pushing: Pushing) -> Result<Sent> {
         let mut sum = Sent::default();
         for part in pushing.0 {
-            sum.add(&self.runtime.block_on(part).map_err(|error| Error::internal(&error))??);
+            sum.add(&self.wait_for(part)?);
         }
         Ok(sum)
     }

@@ -14,8 +14,11 @@ use crate::messages::{
 use crate::refusal::Refusal;
 use crate::service::parameters_server::Parameters;
 use crate::spec::Spec;
-use crate::state::{LEFT, Slowest, TABLES_MAX, memory_of};
+use crate::state::{LEFT, Slowest, TABLES_MAX, Worker, memory_of};
 use crate::{MESSAGE_BYTES_MAX, WAIT};
+
+/// Steps by which a worker reads ahead of its own pushes: the next step, while the last two are sent.
+const AHEAD_MAX: u64 = 2;
 
 type Answered<T> = Result<Response<T>, Status>;
 
@@ -45,7 +48,15 @@ impl Calls {
             Ok(Err(_)) => return Err(Refusal::ending()),
             Err(_) => None,
         };
-        Ok((found.is_some(), found.unwrap_or_else(|| *slowest.borrow())))
+        let now = found.unwrap_or_else(|| *slowest.borrow());
+        if found.is_none() && !is_end && worker == Some(now.worker) && step > now.clock + AHEAD_MAX {
+            let (worker, clock) = (now.worker, now.clock);
+            return Err(Refusal::conflict(format!(
+                "worker {worker} is at step {step}, but this server has its pushes of {clock} steps: it has lost \
+                 acknowledged ones (--log-sync); start the worker again"
+            )));
+        }
+        Ok((found.is_some(), now))
     }
 
     fn read(&self, request: &PullRequest) -> Result<Vec<Bytes>, Refusal> {
@@ -105,21 +116,23 @@ impl Parameters for Calls {
 
     async fn join(&self, call: Call<JoinRequest>) -> Answered<JoinReply> {
         let JoinRequest { worker, n_workers } = call.into_inner();
-        let step = self.shared.ask(|answer| Request::Join(worker, n_workers, answer)).await?;
+        let joined = self.shared.ask(|answer| Request::Join(worker, n_workers, answer)).await?;
         self.shared.hear(worker);
-        Ok(Response::new(JoinReply { step, staleness: self.staleness }))
+        let Worker { clock: step, is_removed, .. } = joined;
+        Ok(Response::new(JoinReply { step, staleness: self.staleness, is_removed }))
     }
 
     async fn pull(&self, call: Call<PullRequest>) -> Answered<PullReply> {
         let request = call.into_inner();
         request.worker.into_iter().for_each(|worker| self.shared.hear(worker));
         let (is_near, slowest) = self.near(request.worker, request.step).await?;
+        let Slowest { worker, clock, .. } = slowest;
         if !is_near {
-            let reply = PullReply { must_wait: true, slowest: slowest.worker, ..PullReply::default() };
+            let reply =
+                PullReply { must_wait: true, slowest: worker, read_at: clock, ..PullReply::default() };
             return Ok(Response::new(reply));
         }
         let values = self.read(&request)?;
-        let Slowest { worker, clock, .. } = slowest;
         Ok(Response::new(PullReply { values, read_at: clock, must_wait: false, slowest: worker }))
     }
 

@@ -11,7 +11,7 @@ use crate::ledger::Statistics;
 use crate::messages::PushRequest;
 use crate::refusal::Refusal;
 use crate::spec::Spec;
-use crate::state::Slowest;
+use crate::state::{Slowest, Worker};
 use crate::table::Table;
 
 /// Requests that wait for the thread that writes.
@@ -26,7 +26,7 @@ pub(crate) type Answer<T> = oneshot::Sender<Result<T, Refusal>>;
 pub(crate) enum Request {
     Create(Spec, Answer<u32>),
     /// The worker, and the number of workers that it expects.
-    Join(u32, u32, Answer<u64>),
+    Join(u32, u32, Answer<Worker>),
     /// A push, and its bytes in the queue.
     Push(PushRequest, Queued, Answer<bool>),
     Leave(u32, Answer<()>),

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use super::LogSync;
 use super::shared::{Answer, Queued, Request, Shared};
+use super::silence::Silence;
 use crate::error::{Error, Result};
 use crate::ledger::{SinceStart, Statistics, TableStatistics, WorkerStatistics};
 use crate::log::{Entry, Group, Log, Settings};
@@ -18,7 +19,7 @@ use crate::messages::PushRequest;
 use crate::refusal::Refusal;
 use crate::snapshot::Snapshot;
 use crate::spec::Spec;
-use crate::state::{LEFT, Slowest, State, Verdict, memory_of};
+use crate::state::{LEFT, Slowest, State, Verdict, Worker, memory_of};
 use crate::table::{Table, table_bytes};
 
 /// Bytes of entries that are logged together.
@@ -48,6 +49,7 @@ pub(crate) struct Writer {
     log: Log,
     /// The start of the process.
     began: Instant,
+    silence: Silence,
     synced: Instant,
     snapshot: Option<JoinHandle<Result<()>>>,
     snapshot_at: Instant,
@@ -88,6 +90,7 @@ impl Writer {
             state,
             log,
             began: now,
+            silence: Silence::new(now),
             synced: now,
             snapshot: None,
             snapshot_at: now,
@@ -165,7 +168,7 @@ impl Writer {
         Ok(number)
     }
 
-    fn join(&self, worker: u32, n_workers: u32) -> std::result::Result<u64, Refusal> {
+    fn join(&self, worker: u32, n_workers: u32) -> std::result::Result<Worker, Refusal> {
         let expected = self.state.workers.len();
         if n_workers as usize != expected {
             return Err(Refusal::conflict(format!(
@@ -173,7 +176,7 @@ impl Writer {
                  the server"
             )));
         }
-        Ok(self.state.worker(worker)?.clock)
+        Ok(self.state.known(worker)?.clone())
     }
 
     fn push(&mut self, push: PushRequest, queued: Queued, answer: Answer<bool>, work: &mut Work) {
@@ -206,7 +209,7 @@ impl Writer {
     }
 
     fn leave(&mut self, worker: u32, work: &mut Work) -> std::result::Result<(), Refusal> {
-        if self.state.worker(worker)?.clock != LEFT {
+        if self.state.known(worker)?.clock != LEFT {
             work.group.push(&Entry::Leave(worker));
             work.effects.extend(self.state.leave(worker, false).into_iter().map(Effect::Push));
         }
@@ -216,10 +219,12 @@ impl Writer {
     /// Removes workers that have been silent for too long, since the start if they had pushed before it.
     fn remove_silent(&mut self, work: &mut Work, shared: &Shared) {
         let heard = shared.heard.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let now = Instant::now();
+        self.silence.look(now);
         for (worker, heard) in (0..).zip(heard) {
             let clock = self.state.workers[worker as usize].clock;
             let heard = heard.or((clock > 0).then_some(self.began));
-            let is_silent = heard.is_some_and(|heard| heard.elapsed() > self.writing.remove_after);
+            let is_silent = heard.is_some_and(|heard| self.silence.since(heard) > self.writing.remove_after);
             if is_silent && clock != LEFT {
                 work.group.push(&Entry::Remove(worker));
                 work.effects.extend(self.state.leave(worker, true).into_iter().map(Effect::Push));

@@ -224,6 +224,19 @@ fn what_an_encoding_does_not_send_is_left_for_the_next_step() {
 }
 
 #[test]
+fn a_worker_whose_pushes_were_lost_does_not_wait_for_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(&options(folder.path(), 1, Some(1))).unwrap();
+    let mut worker = client(&[address(&server)]);
+    worker.create(&spec()).unwrap();
+    worker.join(0, 1).unwrap();
+    let pull = |step| worker.pulled(worker.pull(Moment::Step(step), Vec::new()).unwrap());
+    pull(1).unwrap();
+    let error = pull(3).unwrap_err().to_string();
+    assert!(error.contains("worker 0 is at step 3, but this server has its pushes of 0 steps"), "{error}");
+}
+
+#[test]
 fn another_description_of_a_table_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(&options(folder.path(), 2, Some(0))).unwrap();
@@ -245,27 +258,4 @@ fn another_description_of_a_table_is_refused() {
     assert!(error.contains("worker 2, expected one of the 2 workers"), "{error}");
     let error = client(&[address(&server), address(&server)]).create(&spec()).unwrap_err().to_string();
     assert!(error.contains("it has the rows 0/1, expected 0/2"), "{error}");
-}
-
-#[test]
-fn a_silent_worker_is_removed_and_the_others_continue() {
-    let folder = tempfile::tempdir().unwrap();
-    let removing =
-        ServerOptions { remove_after: Duration::from_millis(1), ..options(folder.path(), 2, Some(0)) };
-    let server = Server::start(&removing).unwrap();
-    let mut silent = client(&[address(&server)]);
-    silent.create(&spec()).unwrap();
-    silent.join(1, 2).unwrap();
-    // The end of all workers: the silent one is removed, the other one leaves.
-    let mut other = client(&[address(&server)]);
-    other.create(&spec()).unwrap();
-    let _ = other.join(0, 2);
-    let _ = other.leave();
-    other.pulled(other.pull(Moment::End, Vec::new()).unwrap()).unwrap();
-    let error = silent.join(1, 2).unwrap_err().to_string();
-    assert!(error.contains("worker 1 was removed because it was silent for too long"), "{error}");
-    drop(server.stop().unwrap());
-    let server = Server::start(&options(folder.path(), 2, Some(0))).unwrap();
-    let error = client(&[address(&server)]).join(1, 2).unwrap_err().to_string();
-    assert!(error.contains("was removed"), "{error}");
 }

@@ -119,7 +119,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
     drop(sentences);
     let training = Training::new(settings(arguments), vocabulary.n_words())?;
     let content = content(arguments, &vocabulary, &share)?;
-    let (mut client, joined) = connect(arguments, &training, &content)?;
+    let (mut client, joined) = connect(arguments, &interrupts, &training, &content)?;
     if let Some(out) = &out {
         out.begin_served(arguments, &recipe)?;
     }
@@ -171,7 +171,12 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
 }
 
 /// Creates both tables on the servers, or finds those of the other workers, and joins.
-fn connect(arguments: &Embed, training: &Training, content: &str) -> Result<(Client, Joined)> {
+fn connect(
+    arguments: &Embed,
+    interrupts: &Interrupts,
+    training: &Training,
+    content: &str,
+) -> Result<(Client, Joined)> {
     let served = &arguments.served;
     let mut client = Client::new(&ClientOptions {
         servers: served.servers.clone(),
@@ -179,6 +184,7 @@ fn connect(arguments: &Embed, training: &Training, content: &str) -> Result<(Cli
         tls: served.security.tls(),
         wire: served.wire,
         patience: Duration::from_secs_f64(served.patience.min(1e9)),
+        stop: interrupts.stop_flag(),
     })?;
     let key = training.key().to_vec();
     let initials = [Initial::Uniform { key, divisor: arguments.dim as f32 }, Initial::Zero];
@@ -193,7 +199,22 @@ fn connect(arguments: &Embed, training: &Training, content: &str) -> Result<(Cli
         })?;
     }
     let joined = client.join(served.worker.number, served.worker.of)?;
+    check_removed(&joined)?;
     Ok((client, joined))
+}
+
+/// A worker that was removed trains no more; worker 0 writes what the others have trained.
+fn check_removed(joined: &Joined) -> Result<()> {
+    match joined.worker {
+        _ if !joined.is_removed => Ok(()),
+        0 => {
+            tell(
+                "worker 0 was removed because it was silent for too long; the others continue without its sentences",
+            );
+            Ok(())
+        }
+        worker => Err(Error::WorkerRemoved { worker }),
+    }
 }
 
 /// What all workers must agree on: the settings, and digests of the vocabulary and of the sentences in their order.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use parameters::{Client, ClientOptions, TlsFiles, Wire};
@@ -11,6 +12,7 @@ use tests::seeds::{each_seed, seeds};
 
 use super::super::sentences;
 use super::{Running, Server, train, worker};
+use crate::command::ended;
 
 /// Returns when the server has accepted this number of pushes.
 fn wait_for(client: &Client, n_pushes: u64) {
@@ -24,6 +26,7 @@ fn client(server: &Server) -> Client {
         tls: TlsFiles::default(),
         wire: Wire::F32,
         patience: Duration::from_secs(60),
+        stop: Arc::default(),
     })
     .unwrap()
 }
@@ -85,6 +88,45 @@ fn with_staleness_0_kills_of_server_and_workers_do_not_change_a_bit() {
         assert!(vectors(&out) == vectors(&whole), "the vectors differ");
         assert_eq!(server.ended()["ledger"], ledger);
     });
+}
+
+#[test]
+fn a_worker_that_waits_for_another_one_ends_at_sigterm() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, out) = (folder.path().join("text"), folder.path().join("out"));
+    fs::write(&input, sentences(300, 3)).unwrap();
+    let server = Server::start(&folder.path().join("server"), &["--workers", "2", "--staleness", "0"]);
+    let mut command = worker(&input, &out, &server.address, "0/2", &[]);
+    let mut waiting = Running::start(command.stderr(Stdio::piped()));
+    wait_for(&client(&server), 1);
+    waiting.signal(Signal::TERM);
+    let told = std::io::read_to_string(waiting.0.stderr.take().unwrap()).unwrap();
+    assert_eq!(waiting.0.wait().unwrap().code(), Some(75), "{told}");
+    assert!(told.contains("interrupted"), "{told}");
+}
+
+#[test]
+fn a_worker_that_was_removed_writes_the_vectors_that_the_others_have_trained() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, out) = (folder.path().join("text"), folder.path().join("out"));
+    fs::write(&input, sentences(300, 3)).unwrap();
+    let flags = ["--workers", "2", "--staleness", "0", "--remove-after", "1", "--json"];
+    let server = Server::start(&folder.path().join("server"), &flags);
+    let client = client(&server);
+    let start = |place: &str, more: &[&str]| {
+        let mut command = worker(&input, &out, &server.address, place, more);
+        Running::start(command.stdout(Stdio::null()).stderr(Stdio::null()))
+    };
+    let mut first = start("0/2", &[]);
+    wait_for(&client, 1);
+    first.kill();
+    let mut other = start("1/2", &[]);
+    assert!(other.0.wait().unwrap().success());
+    assert!(client.statistics().unwrap()[0].workers[0].removed);
+    let (code, told) = ended(worker(&input, &out, &server.address, "0/2", &["--resume"]));
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains("worker 0 was removed because it was silent for too long"), "{told}");
+    assert!(out.join("model/vectors.npy").exists());
 }
 
 #[test]

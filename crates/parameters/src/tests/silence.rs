@@ -1,0 +1,83 @@
+//! Workers that are silent, and workers that wait.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use super::{address, client, client_options, ones, options, spec};
+use crate::{Client, LEFT, Moment, Read, Server, ServerOptions};
+
+fn worker(servers: &[String], number: u32) -> Client {
+    let mut worker = client(servers);
+    worker.create(&spec()).unwrap();
+    worker.join(number, 2).unwrap();
+    worker
+}
+
+fn step(worker: &Client, step: u64) -> crate::Result<()> {
+    let pulled = worker.pulled(worker.pull(Moment::Step(step), Vec::new())?)?;
+    worker.pushed(worker.push(step, &pulled.read_at, &mut [ones(vec![1])])?).map(drop)
+}
+
+#[test]
+fn a_silent_worker_is_removed_and_can_only_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let remove_after = Duration::from_secs(1);
+    let removing = ServerOptions { remove_after, ..options(folder.path(), 2, Some(0)) };
+    let server = Server::start(&removing).unwrap();
+    let servers = [address(&server)];
+    let (silent, mut other) = (worker(&servers, 1), worker(&servers, 0));
+    // The second step begins when the silent worker was removed. The other one asks every few milliseconds until then.
+    step(&other, 0).unwrap();
+    while !other.statistics().unwrap()[0].workers[1].removed {
+        other.join(0, 2).unwrap();
+    }
+    step(&other, 1).unwrap();
+    let error = step(&silent, 0).unwrap_err().to_string();
+    assert!(error.contains("worker 1 was removed because it was silent for too long"), "{error}");
+    other.leave().unwrap();
+    drop(server.stop().unwrap());
+
+    let server = Server::start(&options(folder.path(), 2, Some(0))).unwrap();
+    let mut silent = client(&[address(&server)]);
+    silent.create(&spec()).unwrap();
+    let joined = silent.join(1, 2).unwrap();
+    assert_eq!((joined.step, joined.is_removed), (LEFT, true));
+    let rows = vec![Read { table: 0, rows: vec![1] }];
+    assert_eq!(silent.pulled(silent.pull(Moment::End, rows).unwrap()).unwrap().values[0], [2.0; 5]);
+    silent.leave().unwrap();
+}
+
+/// The number of requests of worker 0 that a server hears, until there are 3 or 30 s are over.
+fn n_heard(reader: &Client) -> u32 {
+    let (began, mut n_heard, mut before) = (Instant::now(), 0, 0.0);
+    while n_heard < 3 && began.elapsed() < Duration::from_secs(30) {
+        let silent_s = reader.statistics().unwrap()[0].workers[0].silent_s.unwrap();
+        n_heard += u32::from(silent_s < before);
+        before = silent_s;
+    }
+    n_heard
+}
+
+#[test]
+fn a_worker_that_waits_for_a_server_shows_the_others_that_it_is_alive() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let start = |shard: u32| {
+        let options =
+            ServerOptions { shard, n_shards: 2, ..options(folders[shard as usize].path(), 2, Some(0)) };
+        Server::start(&options).unwrap()
+    };
+    let (ends, stays) = (start(0), start(1));
+    let options = client_options(&[address(&ends), address(&stays)]);
+    let mut waiting = Client::new(&options).unwrap();
+    waiting.create(&spec()).unwrap();
+    waiting.join(0, 2).unwrap();
+    ends.stop().unwrap();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(move || step(&waiting, 0).unwrap_err());
+        // The first one is the pull.
+        assert_eq!(n_heard(&client(&[address(&stays)])), 3);
+        options.stop.store(true, Relaxed);
+        let error = waits.join().unwrap();
+        assert!(matches!(error, crate::Error::Interrupted), "{error}");
+    });
+}
