@@ -137,15 +137,19 @@ fn words_of_one_topic_are_neighbours_by_two_workers_and_two_servers() {
 }
 
 #[test]
-fn vectors_are_compared_with_people_while_they_are_trained() {
+fn vectors_are_compared_while_they_are_served() {
     let folder = tempfile::tempdir().unwrap();
     let (input, out, pairs) =
         (folder.path().join("text"), folder.path().join("out"), folder.path().join("pairs"));
     fs::write(&input, sentences(4000, 1)).unwrap();
     fs::write(&pairs, "kettle water 9\nnovel author 8\nkettle novel 1\nwater author 2\n").unwrap();
     let server = Server::start(&folder.path().join("server"), &["--until-done", "--json"]);
-    let more = ["--similarity", pairs.to_str().unwrap()];
+    let other = folder.path().join("other");
+    trained(embed(&input, &other, &[]));
+    let more = ["--similarity", pairs.to_str().unwrap(), "--reference", other.to_str().unwrap()];
     let summary = trained(worker(&input, &out, &server.address, "0/1", &more));
+    let losses = &summary["pip"]["unit"];
+    assert!(losses["loss"].as_f64().unwrap() < 0.5 * losses["random"].as_f64().unwrap(), "{summary}");
     assert_eq!(summary["similarity"][0]["found"], Value::from(4));
     assert!(summary["similarity"][0]["spearman"].as_f64().unwrap() > 0.5, "{summary}");
     // One line per epoch.

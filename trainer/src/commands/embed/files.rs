@@ -47,16 +47,6 @@ pub(super) struct Input {
     pub(super) n_lines: u64,
 }
 
-/// Refuses an input without words.
-pub(super) fn check_words(arguments: &Embed, input: &Input) -> Result<()> {
-    if input.vocabulary.n_words() == 0 {
-        let found = format!("no word occurs {} times", arguments.min_count);
-        let remedy = "lower --min-count, or check --format";
-        return Err(Error::UselessTexts { input: arguments.input.join(" "), found, remedy });
-    }
-    Ok(())
-}
-
 pub(super) fn train(
     arguments: &Embed,
     out: &mut Out,
@@ -64,7 +54,6 @@ pub(super) fn train(
     comparisons: &mut Comparisons,
 ) -> Result<Trained> {
     let input = read(arguments)?;
-    check_words(arguments, &input)?;
     let Input { vocabulary, sentences, n_lines } = &input;
     tell(&format!(
         "{} lines with {} tokens; {} words",
@@ -213,8 +202,19 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Counts and numbers the words of the input. If the vocabulary was full, the input is read again: numbers have changed.
+/// Reads the input, and refuses one without words.
 pub(super) fn read(arguments: &Embed) -> Result<Input> {
+    let input = numbered(arguments)?;
+    if input.vocabulary.n_words() == 0 {
+        let found = format!("no word occurs {} times", arguments.min_count);
+        let remedy = "lower --min-count, or check --format";
+        return Err(Error::UselessTexts { input: arguments.input.join(" "), found, remedy });
+    }
+    Ok(input)
+}
+
+/// Counts and numbers the words of the input. If the vocabulary was full, the input is read again: numbers have changed.
+fn numbered(arguments: &Embed) -> Result<Input> {
     let mut vocabulary = Vocabulary::new(arguments.words_max);
     let mut parts = Parts::new(arguments.memory);
     let n_lines =

@@ -90,9 +90,7 @@ fn embed(arguments: &Embed, ranks: &dyn ngrams::ranks::Ranks) -> Result<()> {
         return if arguments.json { print(&place(out, true)) } else { Ok(()) };
     }
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
-    let input = files::read(arguments)?;
-    files::check_words(arguments, &input)?;
-    let Input { vocabulary, sentences, n_lines } = input;
+    let Input { vocabulary, sentences, n_lines } = files::read(arguments)?;
     tell(&format!(
         "{} lines with {} tokens; {} words; {} ranks",
         whole(n_lines),

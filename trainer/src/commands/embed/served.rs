@@ -104,9 +104,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
         return if arguments.json { print(&place(out, true)) } else { Ok(()) };
     }
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
-    let input = files::read(arguments)?;
-    files::check_words(arguments, &input)?;
-    let Input { vocabulary, sentences, n_lines } = input;
+    let Input { vocabulary, sentences, n_lines } = files::read(arguments)?;
     tell(&format!(
         "{} lines with {} tokens; {} words; worker {} of {}",
         whole(n_lines),

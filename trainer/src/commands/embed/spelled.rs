@@ -12,7 +12,7 @@ use skipgram::{Decay, Distribution, Vocabulary};
 use spelling::{Done, Settings, Training};
 
 use super::comparisons::Comparisons;
-use super::files::{Input, check_words, read};
+use super::files::{Input, read};
 use super::out::Out;
 use super::progress::Progress;
 use super::{Trained, Vectors, epochs, recipe, threads};
@@ -55,9 +55,7 @@ pub(super) fn train(
     interrupts: &Interrupts,
     comparisons: &mut Comparisons,
 ) -> Result<Trained> {
-    let input = read(arguments)?;
-    check_words(arguments, &input)?;
-    let Input { vocabulary, sentences, n_lines } = input;
+    let Input { vocabulary, sentences, n_lines } = read(arguments)?;
     let settings = settings(arguments, &arguments.char_lstm);
     let distribution = Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample);
     let mut training = Training::new(settings, &vocabulary, threads(arguments))?;
