@@ -27,6 +27,7 @@ from pathlib import Path
 import batches
 import epochs
 import mixed
+import money
 import ngrams
 import page
 import preprocessing
@@ -35,7 +36,7 @@ import reviews
 import steps
 from machine import PROJECT, Machine
 
-MODULES = (reviews, preprocessing, epochs, steps, ranks, mixed, batches, ngrams)
+MODULES = (reviews, preprocessing, epochs, money, steps, ranks, mixed, batches, ngrams)
 EXPERIMENTS = {module.__name__: module for module in MODULES}
 
 

@@ -11,7 +11,7 @@ import xml.etree.ElementTree as xml
 from pathlib import Path
 
 RUN = Path(__file__).resolve().parent.parent / "run.py"
-NAMES = ["reviews", "preprocessing", "epochs", "steps", "ranks", "mixed", "batches", "ngrams"]
+NAMES = ["reviews", "preprocessing", "epochs", "money", "steps", "ranks", "mixed", "batches", "ngrams"]
 
 
 class Experiments(unittest.TestCase):

@@ -1,10 +1,11 @@
 """Word vectors from standard input: words/s, memory and skipped lines over time.
 
-usage: embed_stream.py TRAINER WORK [--words N] [--minutes M] [--threads N] [--words-max N] [--char-ngrams MIN-MAX]
+usage: embed_stream.py TRAINER WORK [--words N] [--minutes M] [--minutes-above M] [--threads N] [--words-max N] [--char-ngrams MIN-MAX]
   TRAINER        the program
   WORK           a folder for the trainings
   --words        words of the stream at full speed (default 20 million)
-  --minutes      duration of each of the other streams (default 0.5)
+  --minutes      duration of the stream at 80 % of this rate (default 0.5)
+  --minutes-above  duration of each stream above it (default: the same)
 
 The stream is synthetic: lines of 20 words by Zipf's law, a block of which is repeated with other rare words, so that new
 words never end. Four streams in turn: at full speed; at 80 % of this rate from a source that cannot wait (--if-slow skip);
@@ -39,6 +40,7 @@ def main() -> None:
     parser.add_argument("work", type=Path)
     parser.add_argument("--words", type=float, default=20e6)
     parser.add_argument("--minutes", type=float, default=0.5)
+    parser.add_argument("--minutes-above", type=float)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--words-max", type=int, default=1_000_000)
     parser.add_argument("--char-ngrams")
@@ -48,6 +50,7 @@ def main() -> None:
     seconds = 60 * arguments.minutes
     rate = stream(arguments, block, "full speed", n_words=arguments.words)
     stream(arguments, block, "80 %, cannot wait", rate=0.8 * rate, seconds=seconds, skips=True)
+    seconds = 60 * (arguments.minutes_above or arguments.minutes)
     stream(arguments, block, "150 %, held back", rate=1.5 * rate, seconds=seconds)
     stream(arguments, block, "150 %, cannot wait", rate=1.5 * rate, seconds=seconds, skips=True)
 
