@@ -53,6 +53,8 @@ pub struct Run {
     pub tokens: Vec<TokensLine>,
     /// Comparisons with files of word similarity, in the order of tokens.
     pub similarities: Vec<SimilarityLine>,
+    /// Numbers of tokens, and losses of held-out sentences.
+    pub held_out: Vec<(u64, f64)>,
     /// Comparisons with other vectors, in the order of tokens.
     pub pips: Vec<PipLine>,
     /// Words of a model of word vectors. The caller reads them from the model.
@@ -362,6 +364,7 @@ impl Run {
             Line::Similarity { step, file, spearman, pairs, found } => {
                 self.similarities.push(SimilarityLine { n_tokens: step, file, spearman, pairs, found });
             }
+            Line::HeldOut { step, loss } => self.held_out.push((step, loss)),
             Line::Pip { step, reference, words, loss, random } => {
                 self.pips.push(PipLine { n_tokens: step, reference, words, loss, random });
             }
@@ -375,6 +378,7 @@ impl Run {
         self.epochs.retain(|line| line.step <= step);
         self.tokens.retain(|line| line.n_tokens <= step);
         self.similarities.retain(|line| line.n_tokens <= step);
+        self.held_out.retain(|&(n_tokens, _)| n_tokens <= step);
         self.pips.retain(|line| line.n_tokens <= step);
         self.last_step = step;
         self.tested = None;

@@ -114,6 +114,7 @@ fn scalars(line: &Line) -> Vec<(String, f64)> {
                 add(&format!("similarity/{name}"), *spearman);
             }
         }
+        Line::HeldOut { loss, .. } => add("held_out/loss", *loss),
         Line::Pip { loss, .. } => add("similarity/pip_loss", *loss),
         Line::Steps { loss, rate, gradient_norm, reviews_per_s, waited_share, shares, .. } => {
             add("training/loss", *loss);

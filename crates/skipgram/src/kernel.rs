@@ -20,7 +20,7 @@ pub(crate) const TARGETS: usize = 6;
 /// Maximum number of words per step; the words of a larger window take several steps.
 pub(crate) const WORDS_MAX: usize = 32;
 /// Smallest probability whose logarithm is computed for the loss.
-const PROBABILITY_MIN: f32 = 1e-7;
+pub(crate) const PROBABILITY_MIN: f32 = 1e-7;
 
 /// The targets of a step.
 #[derive(Clone, Copy, Debug)]

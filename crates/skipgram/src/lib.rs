@@ -11,6 +11,7 @@ mod characters;
 mod distribution;
 mod draws;
 mod error;
+mod held_out;
 mod kernel;
 mod numbering;
 mod sentences;

@@ -160,6 +160,11 @@ pub struct Embed {
     /// Their PIP loss (see `vectors pip --help`), with vectors of length 1, is logged as --similarity is.
     #[arg(long, value_name = "MODEL", hide_short_help = true, help_heading = "Running")]
     pub reference: Option<PathBuf>,
+    /// Sentences that are not trained on, in --format
+    ///
+    /// Their loss is logged as --similarity is. Requires files, folders or a dataset as --input, and skip-gram.
+    #[arg(long, value_name = "FILE", num_args = 1.., hide_short_help = true, help_heading = "Running")]
+    pub held_out: Vec<String>,
     /// Resume the training in --out
     ///
     /// It continues from its newest checkpoint, or starts again if there is none. Pass the flags and the input of the

@@ -190,6 +190,10 @@ fn check(arguments: &Embed) -> Result<()> {
     if has_dataset && arguments.follow {
         return refused("--follow", "set for a dataset".to_owned(), "files, folders or standard input");
     }
+    if !arguments.held_out.is_empty() && (is_stream(arguments) || arguments.model == EmbedModel::CharLstm) {
+        let found = if is_stream(arguments) { "set for a stream" } else { "set for char-lstm" };
+        return refused("--held-out", found.to_owned(), "skip-gram on files, folders or a dataset");
+    }
     match arguments.epochs {
         Some(epochs) if epochs > 1 && is_stream(arguments) => {
             return refused(

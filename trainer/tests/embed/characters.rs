@@ -116,6 +116,37 @@ fn similarity_is_logged_and_is_that_of_the_model() {
 }
 
 #[test]
+fn the_loss_of_held_out_sentences_decreases() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("text"), sentences(4000, 14)).unwrap();
+    fs::write(at("held"), sentences(400, 15)).unwrap();
+    let held_out = at("held");
+    let flags = ["--held-out", held_out.to_str().unwrap(), "--checkpoint-every", "0"];
+    for (name, more) in [("plain", &[][..]), ("characters", &FLAGS[..])] {
+        let out = at(name);
+        let summary = trained(embed(&at("text"), &out, &[&flags[..], more].concat()));
+        let metrics = fs::read_to_string(out.join("metrics.jsonl")).unwrap();
+        let lines = metrics.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let losses: Vec<f64> = lines
+            .filter(|line| line["event"] == "held_out")
+            .map(|line| line["loss"].as_f64().unwrap())
+            .collect();
+        assert_eq!(losses.len(), 5, "{metrics}");
+        assert!(losses[4] < losses[0], "{losses:?}");
+        assert_eq!(summary["held_out_loss"].as_f64(), losses.last().copied());
+    }
+    let refused = |more: &[&str], code: i32, expected: &str| {
+        let (found, told) = ended(embed(&at("text"), &at("out"), more));
+        assert!(found == Some(code) && told.contains(expected), "{found:?} {told}");
+    };
+    refused(&[&flags[..], &["--model", "char-lstm"]].concat(), 78, "--held-out is set for char-lstm");
+    refused(&[&flags[..], &["--follow"]].concat(), 78, "--held-out is set for a stream");
+    fs::write(&held_out, "nowhere\n").unwrap();
+    refused(&flags, 65, "no word is in the vocabulary");
+}
+
+#[test]
 fn the_distance_to_other_vectors_is_logged_and_is_that_of_the_model() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);

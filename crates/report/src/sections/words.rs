@@ -18,10 +18,16 @@ const LINE: f32 = 20.0;
 pub fn words(runs: &[Run], html: &mut Html) {
     section("words", html, |html| {
         html.class("div", "charts", |html| {
-            let loss = |run: &Run| points(run, |line| line.loss);
-            let loss = series(runs, |run| vec![("", Style::Line, loss(run))]);
-            over_tokens("Loss", "a pair of words with its negative samples, during training", loss)
-                .draw(html);
+            let loss = series(runs, |run| {
+                let mut lines = vec![("", Style::Line, points(run, |line| line.loss))];
+                if !run.held_out.is_empty() {
+                    lines[0].0 = "training";
+                    let held_out = run.held_out.iter().map(|&(n_tokens, loss)| (n_tokens as f64, loss));
+                    lines.push(("held out", Style::Dashes, held_out.collect()));
+                }
+                lines
+            });
+            over_tokens("Loss", "a pair of words with its negative samples", loss).draw(html);
             let speed =
                 series(runs, |run| vec![("", Style::Line, points(run, |line| Some(line.tokens_per_s)))]);
             over_tokens("Tokens per second", "", speed).draw(html);

@@ -123,6 +123,14 @@ pub enum Line {
         /// The loss of random vectors.
         random: f64,
     },
+    /// The loss of held-out sentences was computed.
+    #[serde(rename = "held_out")]
+    HeldOut {
+        /// Number of tokens since the start of the training.
+        step: u64,
+        /// Mean loss of a pair.
+        loss: f64,
+    },
     /// The test split was evaluated.
     Test {
         /// Number of steps since the start of the training.
@@ -143,6 +151,7 @@ impl Line {
             | Self::Tokens { step, .. }
             | Self::Similarity { step, .. }
             | Self::Pip { step, .. }
+            | Self::HeldOut { step, .. }
             | Self::Test { step, .. } => step,
         }
     }

@@ -1,23 +1,31 @@
 //! Comparisons of the vectors during a training, with scores of people and with other vectors: lines of the metrics.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use embeddings::pip::{self, Pip};
 use embeddings::similarity::{Pairs, Similarity};
 use embeddings::{Embedding, files, lower_case};
 use ngrams::Names;
 use serde::Serialize;
-use skipgram::Vocabulary;
+use skipgram::{Distribution, Training, Vocabulary, Work};
 
+use super::files::held_out;
 use super::progress::Progress;
 use crate::arguments::Embed;
 use crate::error::Result;
+
+/// The number of the held-out sentences among the works of a training, which are fewer.
+const HELD_OUT: u64 = u64::MAX;
 
 /// What the vectors are compared with.
 pub(super) struct Comparisons {
     files: Vec<Pairs>,
     /// The vectors of `--reference`, and their name.
     reference: Option<(String, Embedding)>,
+    /// The sentences of `--held-out`, when the vocabulary is known.
+    held_out: Option<Work>,
+    is_asked: bool,
     seed: u64,
     /// Number of tokens at the last comparison, and its results.
     last: Option<(u64, Compared)>,
@@ -32,6 +40,9 @@ pub(super) struct Compared {
     /// With `--reference`; `None` if no word of it has a vector.
     #[serde(skip_serializing_if = "Option::is_none")]
     pip: Option<Pip>,
+    /// Of the sentences of `--held-out`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held_out_loss: Option<f64>,
 }
 
 impl Comparisons {
@@ -43,6 +54,10 @@ impl Comparisons {
         Ok(Self {
             files: pairs.collect::<embeddings::Result<_>>()?,
             reference: reference.transpose().map_err(|error: embeddings::Error| error)?,
+            held_out: None,
+            is_asked: !arguments.similarity.is_empty()
+                || arguments.reference.is_some()
+                || !arguments.held_out.is_empty(),
             seed: arguments.seed,
             last: None,
         })
@@ -50,20 +65,58 @@ impl Comparisons {
 
     /// Whether there is something to compare with.
     pub(super) fn is_asked(&self) -> bool {
-        !self.files.is_empty() || self.reference.is_some()
+        self.is_asked
+    }
+
+    /// Reads the sentences of `--held-out`.
+    pub(super) fn read_held_out(
+        &mut self,
+        arguments: &Embed,
+        training: &Training,
+        vocabulary: &Vocabulary,
+    ) -> Result<()> {
+        if arguments.held_out.is_empty() {
+            return Ok(());
+        }
+        let settings = training.settings();
+        let distribution = Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample);
+        self.held_out = Some(Work {
+            sentences: Arc::new(held_out(arguments, vocabulary)?),
+            distribution: Arc::new(distribution),
+            subwords: training.subwords(vocabulary).map(Arc::new),
+            number: HELD_OUT,
+        });
+        Ok(())
+    }
+
+    /// Compares the vectors of a training by skip-gram, as [`Comparisons::compare`].
+    pub(super) fn compare_tables(
+        &mut self,
+        training: &Training,
+        vocabulary: &Vocabulary,
+        progress: &mut Progress,
+    ) {
+        let of = |word: &[u8]| training.vector_of(vocabulary, word);
+        if !self.compare(training.n_tokens(), vocabulary, of, progress) {
+            return;
+        }
+        if let (Some(work), Some((_, last))) = (&self.held_out, &mut self.last) {
+            last.held_out_loss = training.held_out_loss(work);
+            last.held_out_loss.iter().for_each(|loss| progress.write_held_out(training.n_tokens(), *loss));
+        }
     }
 
     /// Compares the vectors of this moment, unless nothing was trained since the last time. `of` returns the vector of a
-    /// word as it is.
+    /// word as it is. Returns whether they were compared.
     pub(super) fn compare(
         &mut self,
         n_tokens: u64,
         vocabulary: &Vocabulary,
         of: impl Fn(&[u8]) -> Option<Vec<f32>>,
         progress: &mut Progress,
-    ) {
+    ) -> bool {
         if !self.is_asked() || self.last.as_ref().is_some_and(|(last, _)| *last == n_tokens) {
-            return;
+            return false;
         }
         let is_known = |word: &[u8]| vocabulary.find(word).is_some();
         // As in `trainer vectors similarity`: as it is, then in lower case, then by character n-grams.
@@ -79,7 +132,8 @@ impl Comparisons {
             progress.write_pip(n_tokens, name, pip.as_ref());
             pip
         });
-        self.last = Some((n_tokens, Compared { similarity, pip }));
+        self.last = Some((n_tokens, Compared { similarity, pip, held_out_loss: None }));
+        true
     }
 
     /// The PIP loss against the reference, over the words that both have.

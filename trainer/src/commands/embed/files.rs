@@ -92,6 +92,7 @@ pub(super) fn train(
         threads: threads(arguments),
         interrupts,
     };
+    comparisons.read_held_out(arguments, &training, vocabulary)?;
     let mut progress = Progress::new(out, training.n_tokens())?;
     let (mut n_tokens, mut loss) = (0, None);
     let mut saved_at = Instant::now();
@@ -107,23 +108,13 @@ pub(super) fn train(
             loss = of_epoch.loss();
             progress.end_epoch(epoch as u32 + 1, epochs, training.n_tokens(), loss);
             of_epoch = Done::default();
-            comparisons.compare(
-                training.n_tokens(),
-                vocabulary,
-                |word| training.vector_of(vocabulary, word),
-                &mut progress,
-            );
+            comparisons.compare_tables(&training, vocabulary, &mut progress);
         }
         let is_complete = reached.n_done == reached.n_parts * epochs as usize;
         if asked.is_some() && !is_complete {
             let place = serde_json::to_vec(&reached).map_err(|error| Error::internal(&error))?;
             out.save(&training, vocabulary, &place)?;
-            comparisons.compare(
-                training.n_tokens(),
-                vocabulary,
-                |word| training.vector_of(vocabulary, word),
-                &mut progress,
-            );
+            comparisons.compare_tables(&training, vocabulary, &mut progress);
             saved_at = Instant::now();
         }
         if asked == Some(Asked::Stop) && !is_complete {
@@ -211,6 +202,25 @@ pub(super) fn read(arguments: &Embed) -> Result<Input> {
         return Err(Error::UselessTexts { input: arguments.input.join(" "), found, remedy });
     }
     Ok(input)
+}
+
+/// The sentences of `--held-out` by the words of a vocabulary.
+pub(super) fn held_out(arguments: &Embed, vocabulary: &Vocabulary) -> Result<Sentences> {
+    let of = Embed { input: arguments.held_out.clone(), ..arguments.clone() };
+    let mut sentences = Sentences::default();
+    each_text(&of, |lines| {
+        number(vocabulary, lines, &mut sentences);
+        Ok(())
+    })?;
+    if sentences.n_words() == 0 {
+        let (input, found) = (of.input.join(" "), "no word is in the vocabulary".to_owned());
+        return Err(Error::UselessTexts {
+            input,
+            found,
+            remedy: "pass sentences of the same language and --format",
+        });
+    }
+    Ok(sentences)
 }
 
 /// Counts and numbers the words of the input. If the vocabulary was full, the input is read again: numbers have changed.

@@ -108,6 +108,12 @@ impl Progress {
         self.log.write(&Line::Pip { step, reference: reference.to_owned(), words, loss, random });
     }
 
+    /// Prints and logs the loss of held-out sentences.
+    pub(super) fn write_held_out(&mut self, step: u64, loss: f64) {
+        tell(&format!("held-out loss {loss:.4}"));
+        self.log.write(&Line::HeldOut { step, loss });
+    }
+
     /// Logs a line.
     pub(super) fn write(&mut self, step: u64, loss: Option<f64>, tokens_per_s: f64, counts: Counts) {
         self.log.write(&Line::Tokens {

@@ -107,6 +107,9 @@ fn embed(arguments: &Embed, ranks: &dyn ngrams::ranks::Ranks) -> Result<()> {
     group.compare_all(&served::content(arguments, &vocabulary, &share)?)?;
     group.on_first(|| out.as_ref().map_or(Ok(()), |out| out.begin(arguments, &recipe)))?;
     let mut run = Run::begin(arguments, group, share, &vocabulary, &mut out)?;
+    if out.is_some() {
+        comparisons.read_held_out(arguments, &run.training, &vocabulary)?;
+    }
     run.finish(&interrupts, &mut out, &mut comparisons)?;
     let n_pairs = group.sum(run.done.n_pairs)?;
     let Some(out) = &out else { return Ok(()) };
@@ -339,8 +342,7 @@ impl<'a> Run<'a> {
         let (training, n_tokens) = (&self.training, self.training.n_tokens());
         let loss = std::mem::take(&mut self.of_epoch).loss();
         progress.end_epoch(epoch, epochs(self.arguments), n_tokens, loss);
-        let vector = |word: &[u8]| training.vector_of(self.vocabulary, word);
-        comparisons.compare(n_tokens, self.vocabulary, vector, progress);
+        comparisons.compare_tables(training, self.vocabulary, progress);
     }
 }
 

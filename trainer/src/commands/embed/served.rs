@@ -116,6 +116,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
     let share = Share::of(&sentences, arguments, worker)?;
     drop(sentences);
     let training = Training::new(settings(arguments), vocabulary.n_words())?;
+    comparisons.read_held_out(arguments, &training, &vocabulary)?;
     let content = content(arguments, &vocabulary, &share)?;
     let (mut client, joined) = connect(arguments, &interrupts, &training, &content)?;
     if let Some(out) = &out {

@@ -229,8 +229,7 @@ impl<'a> Run<'a> {
         if comparisons.is_asked() {
             read_all(client, training, Moment::Now)?;
         }
-        let vector = |word: &[u8]| training.vector_of(vocabulary, word);
-        comparisons.compare(n_tokens, vocabulary, vector, progress);
+        comparisons.compare_tables(training, vocabulary, progress);
         Ok(())
     }
 }
