@@ -159,6 +159,27 @@ fn vectors_are_compared_while_they_are_served() {
 }
 
 #[test]
+fn no_worker_waits_for_steps_that_another_one_does_not_have() {
+    let folder = tempfile::tempdir().unwrap();
+    let long = "novel chapter author page story plot reader ending ".repeat(4);
+    for (name, lines) in [
+        ("less", ["kettle water\n", &format!("{long}\n")]),
+        ("more", [&format!("{long}\n"), "kettle water\n"]),
+    ] {
+        let at = |what: &str| folder.path().join(format!("{name}-{what}"));
+        fs::write(at("text"), lines.concat().repeat(300)).unwrap();
+        for staleness in ["0", "1"] {
+            let flags = ["--workers", "2", "--staleness", staleness, "--until-done", "--json"];
+            let server = Server::start(&at(&format!("server-{staleness}")), &flags);
+            let out = at(&format!("out-{staleness}"));
+            train(&at("text"), &out, &server.address, &["--patience", "20"]);
+            assert!(out.join("model/vectors.npy").exists());
+            assert_eq!(server.ended()["balanced"], Value::from(true));
+        }
+    }
+}
+
+#[test]
 fn workers_that_do_not_fit_together_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (input, out) = (folder.path().join("text"), folder.path().join("out"));

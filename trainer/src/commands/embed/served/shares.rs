@@ -16,7 +16,30 @@ pub(in crate::commands::embed) struct Share {
     n_words: Vec<u64>,
     /// Of the sentences of all workers, in their order.
     digest: String,
+    /// Steps of an epoch of the worker that has the most.
+    n_most: u64,
     place: Place,
+}
+
+/// The steps of a worker.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    n_complete: u64,
+    /// Words of the next step.
+    n_words: u64,
+}
+
+impl Progress {
+    fn add(&mut self, n_words: u64, words_per_step: u64) {
+        self.n_words += n_words;
+        if self.n_words >= words_per_step {
+            *self = Self { n_complete: self.n_complete + 1, n_words: 0 };
+        }
+    }
+
+    fn n_steps(&self) -> u64 {
+        self.n_complete + u64::from(self.n_words > 0)
+    }
 }
 
 impl Share {
@@ -25,7 +48,8 @@ impl Share {
         // The mean number of words of a window is one more than half of its largest distance, on both sides.
         let words_per_step = (arguments.step_pairs() / (u64::from(arguments.window) + 1)).max(1);
         let steps = Kept::new(arguments.memory);
-        let mut share = Self { steps, n_words: vec![0], digest: String::new(), place };
+        let mut share = Self { steps, n_words: vec![0], digest: String::new(), n_most: 0, place };
+        let mut of_all = vec![Progress::default(); place.of as usize];
         let mut digest = Sha256::new();
         let mut step = Sentences::default();
         let mut number = 0;
@@ -40,6 +64,7 @@ impl Share {
                 if number % place.of == place.number {
                     step.push(sentence.iter().copied(), sentence.len() as u64);
                 }
+                of_all[number as usize].add(sentence.len() as u64, words_per_step);
                 number = (number + 1) % place.of;
                 if step.n_words() as u64 >= words_per_step {
                     share.push(std::mem::take(&mut step))?;
@@ -49,6 +74,7 @@ impl Share {
         if step.n_words() > 0 {
             share.push(step)?;
         }
+        share.n_most = of_all.iter().map(Progress::n_steps).max().unwrap_or_default();
         share.digest = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(share)
     }
@@ -72,6 +98,12 @@ impl Share {
     /// Number of steps of all epochs.
     pub(in crate::commands::embed) fn n_steps(&self, epochs: u32) -> u64 {
         self.steps.len() as u64 * u64::from(epochs)
+    }
+
+    /// Number of steps of all epochs of the worker that has the most. Others have no sentences in their last ones, so that
+    /// nobody waits for a step that a worker does not have.
+    pub(in crate::commands::embed) fn n_most_steps(&self, epochs: u32) -> u64 {
+        self.n_most * u64::from(epochs)
     }
 
     /// Steps of an epoch.

@@ -86,12 +86,12 @@ impl<'a> Steps<'a> {
         out: Option<&Out>,
         comparisons: &mut Comparisons,
     ) -> Result<(Training, Measured, Done)> {
-        let n_steps = self.share.n_steps(epochs(self.arguments));
+        let (n_steps, n_own) = (self.share.n_most_steps(epochs(self.arguments)), self.n_own());
         let mut step = if self.joined.step == LEFT { n_steps } else { self.joined.step.min(n_steps) };
         if step > 0 {
             tell(&format!("continuing after step {} of {}", whole(step), whole(n_steps)));
         }
-        training.set_n_tokens(self.share.n_words_before(step));
+        training.set_n_tokens(self.share.n_words_before(step.min(n_own)));
         let mut progress = out.map(|out| Progress::new(out, training.n_tokens())).transpose()?;
         let mut run = Run::new(self, training, n_steps);
         let (began, mut told) = (Instant::now(), Instant::now());
@@ -107,7 +107,8 @@ impl<'a> Steps<'a> {
                 told = Instant::now();
                 run.tell(step, progress.as_mut());
             }
-            if let (true, Some(progress)) = (step % self.share.n_steps_of_epoch() == 0, &mut progress) {
+            let is_epoch = step <= n_own && step.is_multiple_of(self.share.n_steps_of_epoch());
+            if let (true, Some(progress)) = (is_epoch, &mut progress) {
                 run.end_epoch(step, progress, comparisons)?;
             }
         }
@@ -115,6 +116,13 @@ impl<'a> Steps<'a> {
         run.measured.seconds = began.elapsed().as_secs_f64();
         progress.map_or(Ok(()), |mut progress| progress.finish())?;
         Ok((run.training, run.measured, run.done))
+    }
+}
+
+impl Steps<'_> {
+    /// Number of steps with sentences.
+    fn n_own(&self) -> u64 {
+        self.share.n_steps(epochs(self.arguments))
     }
 }
 
@@ -127,7 +135,7 @@ impl<'a> Run<'a> {
             steps,
             training,
             distribution,
-            decay: Decay::Linear { n_tokens: steps.share.n_words_before(n_steps) },
+            decay: Decay::Linear { n_tokens: steps.share.n_words_before(steps.n_own()) },
             n_steps,
             leftovers: Leftovers::default(),
             next: None,
@@ -175,8 +183,12 @@ impl<'a> Run<'a> {
     /// Starts to pull the rows of a step.
     fn begin(&self, step: u64) -> Result<Begun> {
         let place = self.steps.arguments.served.worker;
+        let sentences = match step < self.steps.n_own() {
+            true => self.steps.share.step(step)?,
+            false => Arc::default(),
+        };
         let work = Work {
-            sentences: self.steps.share.step(step)?,
+            sentences,
             distribution: Arc::clone(&self.distribution),
             subwords: None,
             number: step * u64::from(place.of) + u64::from(place.number),
