@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("work", type=Path)
     parser.add_argument("words")
     parser.add_argument("--dims", default="50,200")
-    parser.add_argument("--step-pairs", default="1024,8192")
+    parser.add_argument("--step-pairs", default="512,2048")
     parser.add_argument("--staleness", default="1")
     parser.add_argument("--workers", default="4")
     parser.add_argument("--average-every", type=int, default=16)
@@ -77,11 +77,14 @@ class Job:
         """Trains, and prints a line."""
         shutil.rmtree(self.out, ignore_errors=True)
         self.nodes = None if self.link == "loopback" else Nodes(self.link)
+        row = [self.dim, str(self.workers), mode, self.link, self.step_pairs]
         try:
             seconds, pairs_per_s, step_bytes, waiting = train()
+        except DivergedError:
+            return show([*row, "diverged", "", "", "", "", ""])
         finally:
             Nodes.delete()
-        row = [self.dim, str(self.workers), mode, self.link, self.step_pairs, f"{seconds:.1f}", f"{pairs_per_s:,.0f}"]
+        row += [f"{seconds:.1f}", f"{pairs_per_s:,.0f}"]
         show([*row, f"{step_bytes / 1e6:.2f}", f"{waiting:.0%}", *quality(self.arguments, self.out, self.alone)])
 
     def within(self, number: int, of: int) -> list[str]:
@@ -121,7 +124,13 @@ class Job:
             command += ["--out", self.out] if worker == 0 else []
             commands.append([*self.within(worker, self.workers), *command])
         began = time.perf_counter()
-        told = [json.loads(line) for line in outputs([start(command, None) for command in commands])]
+        try:
+            told = [json.loads(line) for line in outputs([start(command, None) for command in commands])]
+        except DivergedError:
+            for server in servers:
+                server.kill()
+                server.wait()
+            raise
         seconds = time.perf_counter() - began
         outputs(servers)
         mean = lambda name: sum(one[name] for one in told) / self.workers
@@ -136,6 +145,10 @@ class Job:
         return path
 
 
+class DivergedError(Exception):
+    """A vector is not finite."""
+
+
 def start(command: list, environment) -> subprocess.Popen:
     return subprocess.Popen(list(map(str, command)), env=environment, stdout=subprocess.PIPE, text=True)
 
@@ -143,6 +156,9 @@ def start(command: list, environment) -> subprocess.Popen:
 def outputs(processes: list[subprocess.Popen]) -> list[str]:
     """What processes have printed when all have ended."""
     said = [process.communicate()[0] for process in processes]
+    # The exit code of settings with which a training diverges.
+    if any(process.returncode == 78 for process in processes):
+        raise DivergedError
     if any(process.returncode for process in processes):
         raise SystemExit(f"exit codes {[process.returncode for process in processes]}")
     return said

@@ -43,6 +43,15 @@ pub enum Error {
         /// Number of completed steps.
         step: u64,
     },
+    /// The vectors of a worker or rank are not finite.
+    #[error(
+        "step {step}: the training diverged: a vector is not finite; lower --step-pairs, the --staleness of the servers, or \
+         --rate, and start again"
+    )]
+    VectorsDiverged {
+        /// The step.
+        step: u64,
+    },
     /// A weights file does not match the model.
     #[error("{}: {found}, expected {expected}", path.display())]
     Weights {
@@ -304,7 +313,10 @@ impl Error {
             }
             Self::Dataset(error) => error.exit(),
             Self::Batches(error) => error.exit(),
-            Self::Setting { .. } | Self::Diverged { .. } | Self::OutOfMemory { .. } => Exit::Settings,
+            Self::Setting { .. }
+            | Self::Diverged { .. }
+            | Self::VectorsDiverged { .. }
+            | Self::OutOfMemory { .. } => Exit::Settings,
             Self::Ngrams(error) => of_ngrams(error),
             Self::Texts(error) => error.exit(),
             Self::NgramFiles(error) => error.exit(),

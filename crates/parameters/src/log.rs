@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Entries that arrive while the disk is busy form one group. Only the last group of the last file can be incomplete: a
-//! crash interrupted its write, and none of its entries was acknowledged.
+//! crash interrupted its write. With [`crate::LogSync::Always`], none of its entries was acknowledged.
 
 mod groups;
 mod reader;

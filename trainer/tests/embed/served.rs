@@ -180,6 +180,29 @@ fn no_worker_waits_for_steps_that_another_one_does_not_have() {
 }
 
 #[test]
+fn a_training_that_diverges_is_told_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |what: &str| folder.path().join(what);
+    fs::write(at("text"), sentences(1000, 1)).unwrap();
+    let server = Server::start(&at("server"), &["--until-done"]);
+    let embed = |out: &str| {
+        let mut command = trainer();
+        command.arg("embed").arg("--input").arg(at("text")).arg("--out").arg(at(out));
+        command.args(["--rate", "1e36", "--step-pairs", "1000"]);
+        command
+    };
+    let mut worker = embed("served");
+    worker.args(["--async", &server.address]);
+    let launched = embed("ranks");
+    let mut ranks = trainer();
+    ranks.args(["launch", "--nproc", "2", "--"]).args(launched.get_args());
+    for command in [worker, ranks] {
+        let (code, told) = ended(command);
+        assert!(code == Some(78) && told.contains("the training diverged: a vector is not finite"), "{told}");
+    }
+}
+
+#[test]
 fn workers_that_do_not_fit_together_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (input, out) = (folder.path().join("text"), folder.path().join("out"));

@@ -60,11 +60,14 @@ impl Changes {
 
     /// Exchanges the differences of all ranks, and adds them to the rows as they were. Then all ranks have the same rows.
     /// Returns the action for all ranks, as [`Group::agree`].
+    ///
+    /// Errors: a rank cannot be reached, or the vectors are not finite at this step.
     pub(super) fn exchange(
         &mut self,
         training: &Training,
         group: Group<'_>,
         asked: Option<Asked>,
+        step: u64,
     ) -> Result<Option<Asked>> {
         let mut message = vec![Group::number_of(asked)];
         for (table, before) in tables(training).into_iter().zip(&mut self.before) {
@@ -80,7 +83,7 @@ impl Changes {
             let (&[of_rank], mut rest) = message.split_first_chunk().ok_or_else(invalid)?;
             asked = asked.max(of_rank);
             for (table, means) in tables(training).into_iter().zip(&mut means) {
-                rest = each_difference(table, rest, |row, difference| match self.combine {
+                rest = each_difference(table, rest, step, |row, difference| match self.combine {
                     Combine::Sum => add(table, row, difference),
                     Combine::Mean => {
                         let (n, sum) = means.entry(row).or_insert_with(|| (0.0, vec![0.0; table.dim()]));
@@ -123,6 +126,7 @@ fn write_differences(table: &Table, before: HashMap<u32, Vec<f32>>, message: &mu
 fn each_difference<'a>(
     table: &Table,
     message: &'a [u8],
+    step: u64,
     mut take: impl FnMut(u32, &[f32]),
 ) -> Result<&'a [u8]> {
     let (n_rows, rest) = message.split_first_chunk().ok_or_else(invalid)?;
@@ -138,6 +142,9 @@ fn each_difference<'a>(
         }
         difference.clear();
         difference.extend(values.as_chunks().0.iter().map(|value| f32::from_le_bytes(*value)));
+        if difference.iter().any(|value| !value.is_finite()) {
+            return Err(Error::VectorsDiverged { step });
+        }
         take(row, &difference);
     }
     Ok(rest)

@@ -311,7 +311,7 @@ impl<'a> Run<'a> {
     /// Exchanges what has changed since the last time. Returns the action for all ranks.
     fn exchange(&mut self, asked: Option<Asked>) -> Result<Option<Asked>> {
         let began = Instant::now();
-        let asked = self.changes.exchange(&self.training, self.group, asked)?;
+        let asked = self.changes.exchange(&self.training, self.group, asked, self.reached.step)?;
         self.exchanging_s += began.elapsed().as_secs_f64();
         Ok(asked)
     }

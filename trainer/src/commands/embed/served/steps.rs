@@ -168,6 +168,9 @@ impl<'a> Run<'a> {
         self.done.add(&done);
         self.of_epoch.add(&done);
         let mut updates = updates(&self.training, rows, &pulled.values, &mut self.leftovers);
+        if updates.iter().flat_map(|update| &update.values).any(|value| !value.is_finite()) {
+            return Err(Error::VectorsDiverged { step });
+        }
         self.wait_for_push()?;
         self.pushing = Some(client.push(step, &pulled.read_at, &mut updates)?);
         if arguments.served.wire != Wire::F32 {
