@@ -15,7 +15,7 @@ from machine import PROJECT, Machine
 from result import Result
 
 sys.path.append(str(PROJECT / "trainer" / "bench"))
-from large_batch import RULES, accuracy, rows_of, warm_up
+from large_batch import RULES, accuracy, rows_of, shown, warm_up
 
 TITLE = "Large batches"
 EPOCHS = 4
@@ -34,8 +34,7 @@ def run(machine: Machine) -> Result:
         for batch in batches:
             flags = RULES[rule](batch, warm_up(EPOCHS, rows_of(settings.train), batch))
             found = [accuracy(settings, flags, batch, seed) for seed in seeds]
-            deviation = f" ± {statistics.stdev(found):.4f}" if len(found) > 1 else ""
-            cells.append(f"{statistics.mean(found):.4f}{deviation}")
+            cells.append(shown(found))
             series.setdefault(rule, []).append((batch, statistics.mean(found)))
         result.rows.append([rule, *cells])
     result.charts = [Chart("Test accuracy by batch size", "batch size", "accuracy", series, is_log=True)]

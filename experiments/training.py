@@ -1,6 +1,5 @@
 """A training by ranks, each under a quota of CPU time, on one node or on two."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 from machine import PROJECT, Machine, epochs_of
 
 sys.path.append(str(PROJECT / "trainer" / "bench"))
-from limits import Group, Nodes, free_port
+from limits import Group, Nodes, environments
 
 COMPUTING, EXCHANGING = ["forward_s", "backward_s", "optimizer_s"], ["waiting_s", "reduction_s"]
 
@@ -21,15 +20,13 @@ def train(machine: Machine, dataset: Path, quotas: list[float], flags: list, lin
     out, groups, nodes = machine.folder("ranks"), [], Nodes(link) if link else None
     command = [machine.programs / "trainer", "fit", dataset, "--out", out, "--quiet", "--device", "cpu"]
     command += ["--test-fraction", 0, "--validation-fraction", 0, *(["--epochs", 1] if "--epochs" not in flags else []), *flags]
-    shared = {"OMP_NUM_THREADS": "1", "WORLD_SIZE": str(len(quotas)), "MASTER_PORT": str(free_port())}
-    shared["MASTER_ADDR"] = nodes.addresses[0] if nodes else "127.0.0.1"
+    places = environments(len(quotas), nodes.addresses[0]) if nodes else environments(len(quotas))
     processes = []
     try:
-        for rank, quota in enumerate(quotas):
+        for rank, (quota, environment) in enumerate(zip(quotas, places)):
             if not machine.small:
                 groups.append(Group(str(rank), quota))
-            within = nodes.within(nodes.names[rank * len(nodes.names) // len(quotas)]) if nodes else []
-            environment = os.environ | shared | {"RANK": str(rank)}
+            within = nodes.of(rank, len(quotas)) if nodes else []
             started = subprocess.Popen(
                 [*within, *map(str, command)],
                 env=environment,

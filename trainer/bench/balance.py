@@ -25,7 +25,7 @@ import threading
 import time
 from pathlib import Path
 
-from limits import Group, free_port
+from limits import Group, environments
 
 LOG_STEPS = "10"
 
@@ -37,13 +37,11 @@ def run(arguments, groups: list[Group], epochs: int, flags: list[str], halve=Non
     command += ["--batch", str(arguments.batch), "--validation-fraction", "0", "--device", "cpu"]
     command += ["--test", arguments.test] if arguments.test else ["--test-fraction", "0"]
     command += ["--log-steps", LOG_STEPS, "--quiet", *flags, *arguments.flags]
-    shared = {**os.environ, "OMP_NUM_THREADS": "1"}
-    shared |= {"WORLD_SIZE": str(len(groups)), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     ranks = [
         subprocess.Popen(
-            command, env={**shared, "RANK": str(rank)}, preexec_fn=group.enter, stderr=subprocess.PIPE, text=True
+            command, env=environment, preexec_fn=group.enter, stderr=subprocess.PIPE, text=True
         )
-        for rank, group in enumerate(groups)
+        for environment, group in zip(environments(len(groups)), groups)
     ]
     halved_at = []
     if halve:

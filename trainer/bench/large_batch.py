@@ -71,9 +71,14 @@ def main() -> None:
         for batch in batches:
             found = [accuracy(arguments, RULES[rule](batch, warm_up(arguments.epochs, n_rows, batch)), batch, seed)
                      for seed in range(1, arguments.seeds + 1)]
-            deviation = f" ± {statistics.stdev(found):.4f}" if len(found) > 1 else ""
-            cells.append(f"{statistics.mean(found):.4f}{deviation}")
+            cells.append(shown(found))
         print(f"| {rule} | " + " | ".join(cells) + " |", flush=True)
+
+
+def shown(found: list[float]) -> str:
+    """The mean and, of several values, their standard deviation."""
+    deviation = f" ± {statistics.stdev(found):.4f}" if len(found) > 1 else ""
+    return f"{statistics.mean(found):.4f}{deviation}"
 
 
 def accuracy(arguments, flags: list[str], batch: int, seed: int) -> float:

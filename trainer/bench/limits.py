@@ -65,6 +65,10 @@ class Nodes:
         """The beginning of a command that runs in this namespace."""
         return ["ip", "netns", "exec", name]
 
+    def of(self, number: int, count: int) -> list[str]:
+        """The beginning of the command of one of some processes: the first half of them is on the first node."""
+        return self.within(self.names[number * len(self.names) // count])
+
     @classmethod
     def delete(cls) -> None:
         """Deletes the namespaces and their link, if there are any."""
@@ -75,6 +79,12 @@ class Nodes:
 def ip(*arguments: str) -> None:
     """Runs ip(8)."""
     subprocess.run(["ip", *arguments], check=True)
+
+
+def environments(n_ranks: int, address: str = "127.0.0.1") -> list[dict[str, str]]:
+    """The environments of ranks with one thread each, which meet at this address."""
+    shared = {"WORLD_SIZE": str(n_ranks), "MASTER_ADDR": address, "MASTER_PORT": str(free_port()), "OMP_NUM_THREADS": "1"}
+    return [os.environ | shared | {"RANK": str(rank)} for rank in range(n_ranks)]
 
 
 def free_port() -> int:

@@ -16,13 +16,12 @@ command. PIP is the loss of unit vectors beside the reference, divided by that o
 
 import argparse
 import json
-import os
 import shutil
 import subprocess
 import time
 from pathlib import Path
 
-from limits import Nodes, free_port
+from limits import Nodes, environments
 
 
 def main() -> None:
@@ -89,17 +88,15 @@ class Job:
 
     def within(self, number: int, of: int) -> list[str]:
         """The beginning of the command of a process on its node."""
-        return self.nodes.within(self.nodes.names[number * 2 // of]) if self.nodes else []
+        return self.nodes.of(number, of) if self.nodes else []
 
     def ranks(self, more: list[str]):
         """Synchronous ranks. Bytes are those that rank 0 sends per exchange, the waiting is its exchanging."""
         command = embed(self.arguments, self.dim, "--step-pairs", self.step_pairs, "--out", self.out, *more)
         address = self.nodes.addresses[0] if self.nodes else "127.0.0.1"
-        shared = os.environ | {"WORLD_SIZE": str(self.workers), "MASTER_ADDR": address, "MASTER_PORT": str(free_port())}
-        shared["OMP_NUM_THREADS"] = "1"
-        places = [(self.within(rank, self.workers), shared | {"RANK": str(rank)}) for rank in range(self.workers)]
+        commands = [[*self.within(rank, self.workers), *command] for rank in range(self.workers)]
         began = time.perf_counter()
-        said = outputs([start([*within, *command], environment) for within, environment in places])
+        said = outputs(list(map(start, commands, environments(self.workers, address))))
         seconds, told = time.perf_counter() - began, json.loads(said[0])
         return seconds, told["pairs_per_s"], told["bytes_per_exchange"], told["exchanging_share"]
 

@@ -146,7 +146,6 @@ impl Training {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
     use super::*;
     use crate::{Decay, Sentences};
@@ -169,8 +168,7 @@ mod tests {
         let distribution = Arc::new(Distribution::new(&vec![10; n_words], 1, 0.75, 0.01));
         let work = Work { sentences: Arc::new(sentences), distribution, subwords: None, number: 7 };
         let rows = training.rows(&work);
-        let is_taken = AtomicBool::new(false);
-        training.run(1, Decay::Constant, &|| (!is_taken.swap(true, Relaxed)).then(|| work.clone())).unwrap();
+        training.run_once(Decay::Constant, &work).unwrap();
         for (table, rows) in [(training.input(), &rows.input), (training.output(), &rows.output)] {
             let mut values = [0.0; 3];
             let changed = (0..n_words as u32).filter(|&row| {

@@ -50,7 +50,6 @@ impl Training {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
     use crate::{Characters, Decay, Distribution, Sentences, Settings, Training, Vocabulary, Work};
 
@@ -81,9 +80,7 @@ mod tests {
             // Output vectors are 0: the probability of a word and of each of five samples is 1/2.
             let guess = 6.0 * 2f64.ln();
             assert!((training.held_out_loss(&work).unwrap() - guess).abs() < 1e-9);
-            let is_taken = AtomicBool::new(false);
-            let next = || (!is_taken.swap(true, Relaxed)).then(|| work.clone());
-            training.run(1, Decay::Constant, &next).unwrap();
+            training.run_once(Decay::Constant, &work).unwrap();
             let found = training.held_out_loss(&work).unwrap();
             assert!(found < guess - 0.1, "{found}");
         }
@@ -93,11 +90,7 @@ mod tests {
     fn it_is_the_loss_that_a_training_without_a_rate_reports() {
         let vocabulary = vocabulary();
         let of_rate = |rate| Settings { dim: 16, min_count: 1, sample: 0.0, rate, ..Settings::default() };
-        let run = |training: &Training, work: &Work| {
-            let is_taken = AtomicBool::new(false);
-            let next = || (!is_taken.swap(true, Relaxed)).then(|| work.clone());
-            training.run(1, Decay::Constant, &next).unwrap()
-        };
+        let run = |training: &Training, work: &Work| training.run_once(Decay::Constant, work).unwrap();
         let training = Training::new(of_rate(0.5), 30).unwrap();
         (0..30).for_each(|word| training.draw(word));
         let work = work(&vocabulary, &training);

@@ -1,6 +1,6 @@
 //! The vectors of a training, which threads share without locks.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
@@ -237,6 +237,15 @@ impl Training {
     /// The key of the random numbers of [`Training::draw`], without the word at its end.
     pub fn key(&self) -> [u64; 2] {
         [WEIGHTS, self.settings.seed]
+    }
+
+    /// Trains on one work, by one thread.
+    ///
+    /// # Errors
+    /// If the system has no memory for the thread.
+    pub fn run_once(&self, decay: Decay, work: &Work) -> Result<Done> {
+        let is_taken = AtomicBool::new(false);
+        self.run(1, decay, &|| (!is_taken.swap(true, Relaxed)).then(|| work.clone()))
     }
 
     /// Trains on work until there is no more. `next` is called by `threads` threads.

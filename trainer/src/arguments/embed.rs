@@ -303,9 +303,9 @@ pub struct Async {
     pub security: Security,
 }
 
-/// Maximum of `--dim`.
 /// Default of `--step-pairs`. With 8,192, four workers with a staleness of 1 diverge on 14 novels.
 const STEP_PAIRS: u64 = 2048;
+/// Maximum of `--dim`.
 const DIM_MAX: i64 = 4096;
 /// Maximum of `--words-max`.
 const WORDS_MAX: i64 = 1 << 30;

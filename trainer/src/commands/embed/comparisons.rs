@@ -1,6 +1,7 @@
 //! Comparisons of the vectors during a training, with scores of people and with other vectors: lines of the metrics.
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use embeddings::pip::{self, Pip};
@@ -25,7 +26,6 @@ pub(super) struct Comparisons {
     reference: Option<(String, Embedding)>,
     /// The sentences of `--held-out`, when the vocabulary is known.
     held_out: Option<Work>,
-    is_asked: bool,
     seed: u64,
     /// Number of tokens at the last comparison, and its results.
     last: Option<(u64, Compared)>,
@@ -49,15 +49,11 @@ impl Comparisons {
     /// Reads the files, so that a damaged one is refused before the training.
     pub(super) fn read(arguments: &Embed) -> Result<Self> {
         let pairs = arguments.similarity.iter().map(|file| Pairs::read(file));
-        let reference = arguments.reference.as_deref();
-        let reference = reference.map(|path| Ok((path.display().to_string(), files::read(path)?)));
+        let read = |path: &PathBuf| -> Result<_> { Ok((path.display().to_string(), files::read(path)?)) };
         Ok(Self {
             files: pairs.collect::<embeddings::Result<_>>()?,
-            reference: reference.transpose().map_err(|error: embeddings::Error| error)?,
+            reference: arguments.reference.as_ref().map(read).transpose()?,
             held_out: None,
-            is_asked: !arguments.similarity.is_empty()
-                || arguments.reference.is_some()
-                || !arguments.held_out.is_empty(),
             seed: arguments.seed,
             last: None,
         })
@@ -65,7 +61,7 @@ impl Comparisons {
 
     /// Whether there is something to compare with.
     pub(super) fn is_asked(&self) -> bool {
-        self.is_asked
+        !self.files.is_empty() || self.reference.is_some() || self.held_out.is_some()
     }
 
     /// Reads the sentences of `--held-out`.

@@ -3,18 +3,16 @@
 
 use std::hint::black_box;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use launch::interrupt::{Asked, Interrupts};
 use report::whole;
 use serde::{Deserialize, Serialize};
-use skipgram::{Decay, Distribution, Done, Training, Vocabulary, Work};
+use skipgram::{Decay, Distribution, Done, Training, Vocabulary};
 use tch::Device;
 
 use super::changes::{Changes, Combine};
 use super::comparisons::{Compared, Comparisons};
-use super::files::{self, Input};
 use super::out::Out;
 use super::progress::{Counts, Progress};
 use super::served::{self, shares::Share};
@@ -90,20 +88,8 @@ fn embed(arguments: &Embed, ranks: &dyn ngrams::ranks::Ranks) -> Result<()> {
         return if arguments.json { print(&place(out, true)) } else { Ok(()) };
     }
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
-    let Input { vocabulary, sentences, n_lines } = files::read(arguments)?;
-    tell(&format!(
-        "{} lines with {} tokens; {} words; {} ranks",
-        whole(n_lines),
-        whole(vocabulary.n_tokens()),
-        whole(vocabulary.n_words() as u64),
-        group.world_size()
-    ));
-    let share = Share::of(
-        &sentences,
-        arguments,
-        Place { number: ranks.rank() as u32, of: group.world_size() as u32 },
-    )?;
-    drop(sentences);
+    let rank = Place { number: ranks.rank() as u32, of: group.world_size() as u32 };
+    let (vocabulary, share) = Share::read(arguments, rank, &format!("{} ranks", rank.of))?;
     group.compare_all(&served::content(arguments, &vocabulary, &share)?)?;
     group.on_first(|| out.as_ref().map_or(Ok(()), |out| out.begin(arguments, &recipe)))?;
     let mut run = Run::begin(arguments, group, share, &vocabulary, &mut out)?;
@@ -206,7 +192,7 @@ impl<'a> Run<'a> {
         let n_own = share.n_steps(epochs(arguments));
         let mut reached = Reached {
             step: 0,
-            n_steps: group.most(n_own)?,
+            n_steps: share.n_most_steps(epochs(arguments)),
             n_tokens: vocabulary.n_tokens(),
             n_ranks: group.world_size(),
         };
@@ -285,24 +271,12 @@ impl<'a> Run<'a> {
         (self.reached.n_steps / u64::from(epochs(self.arguments))).max(1)
     }
 
-    /// Trains a step on the own rows. A rank that has fewer sentences has no more steps at the end.
+    /// Trains a step on the own rows.
     fn train_step(&mut self) -> Result<()> {
-        let step = self.reached.step;
+        let work = self.share.work(self.reached.step, epochs(self.arguments), &self.distribution)?;
         self.reached.step += 1;
-        if step >= self.share.n_steps(epochs(self.arguments)) {
-            return Ok(());
-        }
-        let place = self.share.place();
-        let work = Work {
-            sentences: self.share.step(step)?,
-            distribution: Arc::clone(&self.distribution),
-            subwords: None,
-            number: step * u64::from(place.of) + u64::from(place.number),
-        };
         self.changes.keep(&self.training, &self.training.rows(&work));
-        let is_taken = AtomicBool::new(false);
-        let take = || (!is_taken.swap(true, Relaxed)).then(|| work.clone());
-        let done = self.training.run(1, self.decay, &take)?;
+        let done = self.training.run_once(self.decay, &work)?;
         self.done.add(&done);
         self.of_epoch.add(&done);
         Ok(())

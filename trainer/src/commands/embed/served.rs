@@ -19,7 +19,6 @@ use skipgram::{Training, Vocabulary};
 use self::shares::Share;
 use self::steps::{Measured, Steps};
 use super::comparisons::{Compared, Comparisons};
-use super::files::{self, Input};
 use super::out::Out;
 use super::{Vectors, epochs, is_stream, place, recipe, settings};
 use crate::arguments::{Embed, EmbedModel};
@@ -104,17 +103,8 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
         return if arguments.json { print(&place(out, true)) } else { Ok(()) };
     }
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
-    let Input { vocabulary, sentences, n_lines } = files::read(arguments)?;
-    tell(&format!(
-        "{} lines with {} tokens; {} words; worker {} of {}",
-        whole(n_lines),
-        whole(vocabulary.n_tokens()),
-        whole(vocabulary.n_words() as u64),
-        worker.number,
-        worker.of
-    ));
-    let share = Share::of(&sentences, arguments, worker)?;
-    drop(sentences);
+    let who = format!("worker {} of {}", worker.number, worker.of);
+    let (vocabulary, share) = Share::read(arguments, worker, &who)?;
     let training = Training::new(settings(arguments), vocabulary.n_words())?;
     comparisons.read_held_out(arguments, &training, &vocabulary)?;
     let content = content(arguments, &vocabulary, &share)?;
@@ -224,12 +214,12 @@ pub(super) fn content(arguments: &Embed, vocabulary: &Vocabulary, share: &Share)
         digest.update(word);
         digest.update(count.to_le_bytes());
     }
-    let digest: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = |digest: [u8; 32]| digest[..8].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let (vocabulary, sentences) = (hex(digest.finalize().into()), hex(share.digest()));
     let settings = serde_json::to_string(&settings(arguments)).map_err(|error| Error::internal(&error))?;
     let (epochs, step_pairs, wire) = (epochs(arguments), arguments.step_pairs(), arguments.served.wire);
-    let sentences = share.digest();
     Ok(format!(
-        "vocabulary {digest:.16}, sentences {sentences:.16}, epochs {epochs}, step pairs {step_pairs}, wire {wire:?}, \
+        "vocabulary {vocabulary}, sentences {sentences}, epochs {epochs}, step pairs {step_pairs}, wire {wire:?}, \
          {settings}"
     ))
 }

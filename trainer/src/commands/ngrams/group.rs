@@ -104,22 +104,11 @@ impl<'a> Group<'a> {
         self.ranks.map_or_else(|| Ok(vec![bytes.to_vec()]), |ranks| gather(ranks, bytes))
     }
 
-    /// The numbers of all ranks.
-    fn numbers(self, number: u64) -> Result<impl Iterator<Item = u64>> {
-        let all = self.gather(&number.to_le_bytes())?;
-        let numbers: Option<Vec<u64>> =
-            all.iter().map(|bytes| Some(u64::from_le_bytes(*bytes.first_chunk()?))).collect();
-        Ok(numbers.ok_or_else(|| Error::internal(&"a rank sent no number"))?.into_iter())
-    }
-
     /// The sum of a number over the ranks.
     pub fn sum(self, number: u64) -> Result<u64> {
-        Ok(self.numbers(number)?.sum())
-    }
-
-    /// The largest number of a rank.
-    pub fn most(self, number: u64) -> Result<u64> {
-        Ok(self.numbers(number)?.max().unwrap_or(number))
+        let all = self.gather(&number.to_le_bytes())?;
+        let sum: Option<u64> = all.iter().map(|bytes| Some(u64::from_le_bytes(*bytes.first_chunk()?))).sum();
+        sum.ok_or_else(|| Error::internal(&"a rank sent no number"))
     }
 
     /// Refuses ranks with another input or other settings, which this text has.

@@ -4,7 +4,6 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use skipgram::{Decay, Distribution, Sentences, Settings, Training, Vocabulary, Work, count};
 
@@ -45,8 +44,7 @@ fn differences(
     for (table, rows) in of_training.iter().zip(tables) {
         (0..).zip(rows).for_each(|(row, values)| table.write(row, 0, values));
     }
-    let is_taken = AtomicBool::new(false);
-    training.run(1, decay, &|| (!is_taken.swap(true, Relaxed)).then(|| work.clone())).unwrap();
+    training.run_once(decay, work).unwrap();
     let rows = training.rows(work);
     let mut found = Vec::new();
     for (at, rows) in [rows.input, rows.output].into_iter().enumerate() {

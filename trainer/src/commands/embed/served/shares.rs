@@ -1,11 +1,16 @@
 //! The sentences of a worker or rank, in steps.
 
-use sha2::{Digest, Sha256};
-use skipgram::Sentences;
+use std::sync::Arc;
 
+use report::whole;
+use sha2::{Digest, Sha256};
+use skipgram::{Distribution, Sentences, Vocabulary, Work};
+
+use super::super::files::{self, Input};
 use super::super::kept::Kept;
 use crate::arguments::{Embed, Place};
 use crate::error::Result;
+use crate::tell::tell;
 
 /// The sentences of a worker or rank.
 #[derive(Debug)]
@@ -15,7 +20,7 @@ pub(in crate::commands::embed) struct Share {
     /// Words of the steps before each step of an epoch, and at the end those of the epoch.
     n_words: Vec<u64>,
     /// Of the sentences of all workers, in their order.
-    digest: String,
+    digest: [u8; 32],
     /// Steps of an epoch of the worker that has the most.
     n_most: u64,
     place: Place,
@@ -43,12 +48,28 @@ impl Progress {
 }
 
 impl Share {
+    /// Reads the input. Returns its words, and the share of a worker or rank; `who` names it for the user.
+    pub(in crate::commands::embed) fn read(
+        arguments: &Embed,
+        place: Place,
+        who: &str,
+    ) -> Result<(Vocabulary, Self)> {
+        let Input { vocabulary, sentences, n_lines } = files::read(arguments)?;
+        tell(&format!(
+            "{} lines with {} tokens; {} words; {who}",
+            whole(n_lines),
+            whole(vocabulary.n_tokens()),
+            whole(vocabulary.n_words() as u64)
+        ));
+        Ok((vocabulary, Self::of(&sentences, arguments, place)?))
+    }
+
     /// Takes every Nth sentence.
-    pub(in crate::commands::embed) fn of(sentences: &Kept, arguments: &Embed, place: Place) -> Result<Self> {
+    fn of(sentences: &Kept, arguments: &Embed, place: Place) -> Result<Self> {
         // The mean number of words of a window is one more than half of its largest distance, on both sides.
         let words_per_step = (arguments.step_pairs() / (u64::from(arguments.window) + 1)).max(1);
         let steps = Kept::new(arguments.memory);
-        let mut share = Self { steps, n_words: vec![0], digest: String::new(), n_most: 0, place };
+        let mut share = Self { steps, n_words: vec![0], digest: [0; 32], n_most: 0, place };
         let mut of_all = vec![Progress::default(); place.of as usize];
         let mut digest = Sha256::new();
         let mut step = Sentences::default();
@@ -75,7 +96,7 @@ impl Share {
             share.push(step)?;
         }
         share.n_most = of_all.iter().map(Progress::n_steps).max().unwrap_or_default();
-        share.digest = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        share.digest = digest.finalize().into();
         Ok(share)
     }
 
@@ -85,14 +106,9 @@ impl Share {
         self.steps.push(step)
     }
 
-    /// The worker or rank, and the number of them.
-    pub(in crate::commands::embed) fn place(&self) -> Place {
-        self.place
-    }
-
     /// Digest of the sentences of all workers, in their order.
-    pub(in crate::commands::embed) fn digest(&self) -> &str {
-        &self.digest
+    pub(in crate::commands::embed) fn digest(&self) -> [u8; 32] {
+        self.digest
     }
 
     /// Number of steps of all epochs.
@@ -111,9 +127,19 @@ impl Share {
         self.steps.len() as u64
     }
 
-    /// The sentences of a step.
-    pub(in crate::commands::embed) fn step(&self, step: u64) -> Result<std::sync::Arc<Sentences>> {
-        self.steps.get((step % self.n_steps_of_epoch()) as usize)
+    /// The work of a step, which has no sentences after the last own one.
+    pub(in crate::commands::embed) fn work(
+        &self,
+        step: u64,
+        epochs: u32,
+        distribution: &Arc<Distribution>,
+    ) -> Result<Work> {
+        let sentences = match step < self.n_steps(epochs) {
+            true => self.steps.get((step % self.n_steps_of_epoch()) as usize)?,
+            false => Arc::default(),
+        };
+        let number = step * u64::from(self.place.of) + u64::from(self.place.number);
+        Ok(Work { sentences, distribution: Arc::clone(distribution), subwords: None, number })
     }
 
     /// Number of words before a step.

@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use launch::interrupt::{Asked, Interrupts};
@@ -162,9 +161,7 @@ impl<'a> Run<'a> {
         if !is_strict && step + 1 < self.n_steps {
             self.next = Some(self.begin(step + 1)?);
         }
-        let is_taken = AtomicBool::new(false);
-        let take = || (!is_taken.swap(true, Relaxed)).then(|| work.clone());
-        let done = self.training.run(1, self.decay, &take)?;
+        let done = self.training.run_once(self.decay, &work)?;
         self.done.add(&done);
         self.of_epoch.add(&done);
         let mut updates = updates(&self.training, rows, &pulled.values, &mut self.leftovers);
@@ -185,17 +182,8 @@ impl<'a> Run<'a> {
 
     /// Starts to pull the rows of a step.
     fn begin(&self, step: u64) -> Result<Begun> {
-        let place = self.steps.arguments.served.worker;
-        let sentences = match step < self.steps.n_own() {
-            true => self.steps.share.step(step)?,
-            false => Arc::default(),
-        };
-        let work = Work {
-            sentences,
-            distribution: Arc::clone(&self.distribution),
-            subwords: None,
-            number: step * u64::from(place.of) + u64::from(place.number),
-        };
+        let epochs = epochs(self.steps.arguments);
+        let work = self.steps.share.work(step, epochs, &self.distribution)?;
         let rows = self.training.rows(&work);
         let reads = [&rows.input, &rows.output].into_iter().zip(0..);
         let reads = reads.map(|(rows, table)| Read { table, rows: rows.clone() }).collect();
