@@ -53,6 +53,16 @@ pub enum Error {
         /// Its value now.
         expected: String,
     },
+    /// The tables in the folder need more memory than the server may take.
+    #[error("{}: its tables need {needs} bytes, but --memory is {max}; raise it, or choose another --folder", path.display())]
+    Memory {
+        /// The folder.
+        path: PathBuf,
+        /// Bytes of the tables.
+        needs: usize,
+        /// Bytes of `--memory`.
+        max: usize,
+    },
     /// A server would be reachable from other machines without authentication.
     #[error(
         "--listen {address}: is reachable from other machines, expected 127.0.0.1; or pass --token-file, or \
@@ -156,7 +166,10 @@ impl Error {
             Self::Io { .. } | Self::Listen { .. } | Self::Threads(_) => Exit::Io,
             Self::Damaged { .. } => Exit::MissingInput,
             Self::Locked { .. } | Self::Open { .. } | Self::Address { .. } => Exit::Usage,
-            Self::OtherSettings { .. } | Self::Certificate { .. } | Self::Refused { .. } => Exit::Settings,
+            Self::OtherSettings { .. }
+            | Self::Memory { .. }
+            | Self::Certificate { .. }
+            | Self::Refused { .. } => Exit::Settings,
             Self::Unreachable { .. } => Exit::Unavailable,
             Self::Behind { .. } | Self::Interrupted => Exit::TryAgain,
             Self::Reply { .. } | Self::Internal { .. } => Exit::Internal,

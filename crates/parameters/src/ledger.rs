@@ -59,6 +59,8 @@ pub struct SinceStart {
     pub log_writes: u64,
     /// Snapshots.
     pub snapshots: u64,
+    /// Snapshots that could not be written.
+    pub failed_snapshots: u64,
 }
 
 /// What a server has done.

@@ -59,8 +59,14 @@ impl Log {
     pub(crate) fn create(folder: &Path, settings: &Settings, number: u64) -> Result<Self> {
         let path = file_path(folder, number);
         let mut file = OpenOptions::new().create_new(true).append(true).open(&path).at(&path, "create it")?;
-        file.write_all(&header(settings)?).and_then(|()| file.sync_all()).at(&path, "write it")?;
-        sync_folder(folder).at(folder, "sync the folder")?;
+        let header = header(settings)?;
+        let written =
+            file.write_all(&header).and_then(|()| file.sync_all()).and_then(|()| sync_folder(folder));
+        if let Err(error) = written {
+            // It has no entry. The next attempt creates it again; if this fails too, that attempt is told why.
+            let _ = fs::remove_file(&path);
+            return Err(error).at(&path, "write it");
+        }
         let (folder, settings) = (folder.to_owned(), settings.clone());
         Ok(Self { folder, settings, number, path, file, n_bytes: 0, is_synced: true })
     }

@@ -10,10 +10,12 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
+use tonic::transport::server::TlsConnectInfo;
 use tonic::transport::{Certificate, ClientTlsConfig, Identity, ServerTlsConfig};
 use tonic::{Request, Status};
 
 use crate::error::{Error, Result};
+use crate::server::Known;
 
 /// What the token is derived for. A change of it makes all older tokens invalid.
 const PURPOSE: &[u8] = b"sentimill parameter server 1";
@@ -75,13 +77,22 @@ pub(crate) struct Guard(pub(crate) Option<Token>);
 
 impl Interceptor for Guard {
     fn call(&mut self, request: Request<()>) -> std::result::Result<Request<()>, Status> {
-        let Some(token) = &self.0 else { return Ok(request) };
-        let sent = request.metadata().get(HEADER).map(|value| value.as_bytes());
-        match sent.and_then(|sent| sent.strip_prefix(b"Bearer ")) {
-            Some(sent) if token.is(sent) => Ok(request),
-            Some(_) => Err(Status::unauthenticated("another token; pass the server's --token-file")),
-            None => Err(Status::unauthenticated("no token; pass the server's --token-file")),
+        if let Some(token) = &self.0 {
+            let sent = request.metadata().get(HEADER).map(|value| value.as_bytes());
+            match sent.and_then(|sent| sent.strip_prefix(b"Bearer ")) {
+                Some(sent) if token.is(sent) => {}
+                Some(_) => {
+                    return Err(Status::unauthenticated("another token; pass the server's --token-file"));
+                }
+                None => return Err(Status::unauthenticated("no token; pass the server's --token-file")),
+            }
         }
+        let extensions = request.extensions();
+        let over_tls = || extensions.get::<TlsConnectInfo<Known>>().map(|info| info.get_ref());
+        if let Some(known) = extensions.get().or_else(over_tls) {
+            known.set();
+        }
+        Ok(request)
     }
 }
 

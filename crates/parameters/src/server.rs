@@ -1,6 +1,7 @@
 //! A server: it listens, recovers its state, and serves requests until it is stopped.
 
 mod calls;
+mod connections;
 mod shared;
 mod silence;
 mod writer;
@@ -9,8 +10,8 @@ use std::fs::{self, File};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -20,9 +21,10 @@ use tokio::runtime::Runtime;
 use tokio::sync::{oneshot, watch};
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server as Transport;
-use tonic::transport::server::TcpIncoming;
 
 use self::calls::Calls;
+pub(crate) use self::connections::Known;
+use self::connections::{FIRST_REQUEST_LIMIT, accept};
 use self::shared::{QUEUE_MAX, Request, Shared};
 use self::writer::{Writer, Writing, repeat};
 use crate::error::{At, Error, Result};
@@ -30,8 +32,9 @@ use crate::ledger::Statistics;
 use crate::log::{Log, Settings};
 use crate::security::{Guard, TlsFiles, Token, check_address};
 use crate::service::parameters_server::ParametersServer;
+use crate::spec::Spec;
 use crate::state::State;
-use crate::table::{Table, table_bytes};
+use crate::table::{Table, tables_bytes};
 use crate::{MESSAGE_BYTES_MAX, snapshot};
 
 /// Requests of one connection that are served at the same time.
@@ -43,6 +46,10 @@ const CONNECTION_WINDOW: u32 = 4 << 20;
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
 /// Threads that serve requests, besides the one that writes.
 const THREADS: usize = 2;
+/// Connections at the same time: of clients that print statistics and the like,
+const CONNECTIONS_MAX: usize = 256;
+/// and of each worker, which has one and makes another one after an error.
+const CONNECTIONS_PER_WORKER: usize = 4;
 const LOCK: &str = "lock";
 
 /// When accepted pushes are made durable.
@@ -101,12 +108,19 @@ pub struct ServerOptions {
 /// A running server. If it is dropped without [`Server::stop`], the state is as after a kill.
 #[derive(Debug)]
 pub struct Server {
-    runtime: Runtime,
     address: SocketAddr,
     shared: Arc<Shared>,
-    stop: Option<oneshot::Sender<()>>,
-    writer: JoinHandle<Result<Statistics>>,
     torn_bytes: u64,
+    /// `None` after the end.
+    running: Option<Running>,
+}
+
+#[derive(Debug)]
+struct Running {
+    runtime: Runtime,
+    stop: oneshot::Sender<()>,
+    writer: JoinHandle<Result<Statistics>>,
+    /// Nobody else writes into the folder.
     _lock: File,
 }
 
@@ -141,7 +155,8 @@ impl Server {
             .spawn(move || writer.run(&requests, &of_writer))
             .map_err(Error::Threads)?;
         let (runtime, stop, address) = serve(options, listener, Arc::clone(&shared))?;
-        Ok(Self { runtime, address, shared, stop: Some(stop), writer, torn_bytes, _lock: lock })
+        let running = Some(Running { runtime, stop, writer, _lock: lock });
+        Ok(Self { address, shared, torn_bytes, running })
     }
 
     /// The address at which it listens.
@@ -149,14 +164,15 @@ impl Server {
         self.address
     }
 
-    /// Bytes at the end of the log that a crash had left incomplete, and that were removed. They were not acknowledged.
+    /// Bytes at the end of the log that a crash had left incomplete, and that were removed. With [`LogSync::Always`], they
+    /// were not acknowledged.
     pub fn torn_bytes(&self) -> u64 {
         self.torn_bytes
     }
 
     /// Whether the thread that writes has failed. [`Server::stop`] returns its error.
     pub fn has_failed(&self) -> bool {
-        self.writer.is_finished()
+        self.running.as_ref().is_none_or(|running| running.writer.is_finished())
     }
 
     /// Whether all workers have left or were removed.
@@ -169,15 +185,31 @@ impl Server {
     /// # Errors
     /// If the log or the snapshot cannot be written.
     pub fn stop(mut self) -> Result<Statistics> {
-        if let Some(stop) = self.stop.take() {
-            let _ = stop.send(());
-        }
+        let ended = self.end(Request::Stop);
+        ended.unwrap_or_else(|| Err(Error::internal(&"a server was stopped twice")))
+    }
+
+    /// The error of a snapshot that could not be written since the last call. The log has what the snapshot would have.
+    pub fn failed_snapshot(&self) -> Option<Error> {
+        self.shared.failed_snapshot.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Ends the threads, and then leaves the folder to others; `None` if that was done before.
+    fn end(&mut self, last: Request) -> Option<Result<Statistics>> {
+        let Running { runtime, stop, writer, _lock } = self.running.take()?;
+        let _ = stop.send(());
         // An error means that the thread has ended with an error, which is returned.
-        let _ = self.shared.queue.send(Request::Stop);
-        let statistics = self.writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let _ = self.shared.queue.send(last);
+        let statistics = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         // Clients that wait are cut off; they ask the next server.
-        self.runtime.shutdown_background();
-        statistics
+        runtime.shutdown_background();
+        Some(statistics)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.end(Request::Abandon));
     }
 }
 
@@ -211,24 +243,32 @@ struct Recovered {
 /// Reads the newest snapshot and repeats the log after it.
 fn recover(options: &ServerOptions) -> Result<Recovered> {
     let settings = settings(options);
-    let new_table = |spec: crate::Spec| {
-        table_bytes(&spec, settings.shard, settings.servers)
-            .ok_or_else(|| Error::internal(&"a table is larger than the address space"))?;
-        Ok(Table::new(spec, settings.shard, settings.servers))
-    };
-    let found = snapshot::recover(&options.folder, &settings, new_table)?;
+    let check = |specs: &[Spec]| check_memory(options, specs);
+    let found = snapshot::recover(&options.folder, &settings, check)?;
     let new = || snapshot::Recovered {
         state: State::new(settings.workers, settings.staleness),
         tables: Vec::new(),
         number: 0,
     };
     let snapshot::Recovered { mut state, mut tables, number } = found.unwrap_or_else(new);
-    let apply = |entry| repeat(&mut state, &mut tables, entry, &settings);
+    let apply = |entry| {
+        repeat(&mut state, &mut tables, entry, &settings)?;
+        check(&state.specs)
+    };
     let (log, torn_bytes) = Log::recover(&options.folder, &settings, number, apply)?;
     // Files that a kill has left between the snapshot and their deletion. The name of the snapshot may not be durable yet.
     sync_folder(&options.folder).at(&options.folder, "sync the folder")?;
     Log::delete_before(&options.folder, number)?;
     Ok(Recovered { state, tables, log, torn_bytes })
+}
+
+/// Refuses tables that need more than `--memory`.
+fn check_memory(options: &ServerOptions, specs: &[Spec]) -> Result<()> {
+    let needs = tables_bytes(specs, options.shard, options.n_shards);
+    if needs > options.memory_max {
+        return Err(Error::Memory { path: options.folder.clone(), needs, max: options.memory_max });
+    }
+    Ok(())
 }
 
 fn serve(
@@ -247,7 +287,9 @@ fn serve(
         listener.set_nonblocking(true)?;
         tokio::net::TcpListener::from_std(listener)
     });
-    let incoming = TcpIncoming::from(incoming.map_err(refused)?).with_nodelay(Some(true));
+    let n_max = CONNECTIONS_MAX + CONNECTIONS_PER_WORKER * options.n_workers as usize;
+    let (incoming, accepting) = accept(incoming.map_err(refused)?, n_max);
+    runtime.spawn(accepting);
     let mut transport = Transport::builder()
         .max_concurrent_streams(STREAMS_MAX)
         .initial_stream_window_size(STREAM_WINDOW)
@@ -255,7 +297,9 @@ fn serve(
         .http2_keepalive_interval(Some(KEEP_ALIVE))
         .http2_keepalive_timeout(Some(KEEP_ALIVE));
     if let Some(tls) = options.tls.server()? {
-        transport = transport.tls_config(tls).map_err(|error| options.tls.refused(&error))?;
+        transport = transport
+            .tls_config(tls.timeout(FIRST_REQUEST_LIMIT))
+            .map_err(|error| options.tls.refused(&error))?;
     }
     let calls = Calls { shared, staleness: options.staleness };
     let service = ParametersServer::new(calls).max_decoding_message_size(MESSAGE_BYTES_MAX);

@@ -82,7 +82,7 @@ pub(crate) struct Recovered {
 pub(crate) fn recover(
     folder: &Path,
     settings: &Settings,
-    new_table: impl Fn(Spec) -> Result<Table>,
+    check_memory: impl Fn(&[Spec]) -> Result<()>,
 ) -> Result<Option<Recovered>> {
     delete_interrupted(folder)?;
     let Some(number) = numbers(folder)?.pop() else { return Ok(None) };
@@ -92,11 +92,12 @@ pub(crate) fn recover(
     let Content { settings: found, mut state, files } =
         serde_json::from_slice(&json).map_err(|error| damaged(&path.join(STATE), error.to_string()))?;
     check_settings(&path.join(STATE), &found, settings)?;
+    check_memory(&state.specs)?;
     let mut tables = Vec::new();
     for (at, spec) in state.specs.iter().enumerate() {
         let path = path.join(file_name(at));
         let summary = files.get(&file_name(at)).ok_or_else(|| damaged(&path, "no digest".to_owned()))?;
-        let mut table = new_table(spec.clone())?;
+        let mut table = Table::new(spec.clone(), settings.shard, settings.servers);
         verified(&path, summary, || {
             let read = File::open(&path)
                 .and_then(|file| table.restore(&mut BufReader::with_capacity(1 << 20, file)));

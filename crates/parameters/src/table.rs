@@ -33,9 +33,14 @@ struct Block {
     values: Box<[f32]>,
 }
 
-/// Memory of a table in bytes.
-pub(crate) fn table_bytes(spec: &Spec, shard: u32, n_shards: u32) -> Option<usize> {
-    spec.rows_of(shard, n_shards).checked_mul(spec.width())?.checked_mul(4)
+/// Memory of tables in bytes.
+pub(crate) fn tables_bytes<'a>(
+    specs: impl IntoIterator<Item = &'a Spec>,
+    shard: u32,
+    n_shards: u32,
+) -> usize {
+    let of = |spec: &Spec| spec.rows_of(shard, n_shards).saturating_mul(spec.width()).saturating_mul(4);
+    specs.into_iter().map(of).fold(0, usize::saturating_add)
 }
 
 impl Table {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use launch::interrupt::{Asked, Interrupts};
 use launch::key;
 use parameters::{Client, ClientOptions, LogSync, Server, ServerOptions, Statistics, Token, Wire};
+use program::exit::chain;
 use report::whole;
 
 use super::summary::print;
@@ -58,6 +59,9 @@ pub(super) fn serve(arguments: &Serve) -> Result<()> {
         && !(arguments.until_done && server.is_done())
     {
         thread::park_timeout(LOOK_EVERY);
+        if let Some(error) = server.failed_snapshot() {
+            tell(&format!("warning: {}; the log has everything, and it is tried again", chain(&error)));
+        }
     }
     let statistics = server.stop()?;
     let ledger = &statistics.ledger;

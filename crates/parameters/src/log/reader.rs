@@ -82,8 +82,8 @@ impl Reader<'_> {
             None => true,
             Some(header) => match length_of(&header) {
                 Some(length) => self.group_at(self.at + (HEADER + length) as u64)?.is_none(),
-                // The file was extended, but its content was not written.
-                None => self.is_zero()?,
+                // The file was extended, but of its content nothing or a part of the header was written.
+                None => self.is_zero(self.at + HEADER as u64)?,
             },
         };
         if is_last && is_explained {
@@ -92,9 +92,9 @@ impl Reader<'_> {
         Err(damaged(self.path, self.at, "another digest".to_owned(), "that of the group"))
     }
 
-    /// Whether the rest of the file is zeros.
-    fn is_zero(&mut self) -> Result<bool> {
-        for at in (self.at..self.length).step_by(ZEROS_AT_ONCE) {
+    /// Whether the file is zeros from this place on.
+    fn is_zero(&mut self, from: u64) -> Result<bool> {
+        for at in (from..self.length).step_by(ZEROS_AT_ONCE) {
             let n = (self.length - at).min(ZEROS_AT_ONCE as u64) as usize;
             if self.bytes(at, n)?.is_none_or(|bytes| bytes.iter().any(|&byte| byte != 0)) {
                 return Ok(false);

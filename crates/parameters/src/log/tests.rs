@@ -64,8 +64,19 @@ fn a_changed_byte_before_a_whole_group_is_damage() {
         let error = recovered(folder.path()).unwrap_err().to_string();
         assert!(error.contains("restore the folder from a copy"), "{at}: {error}");
     }
-    fs::write(&path, [&whole[..end_of_first], &[0; 3000]].concat()).unwrap();
-    assert_eq!(recovered(folder.path()).unwrap(), (vec![push(2)], 3000));
+}
+
+#[test]
+fn zeros_after_a_part_of_a_group_are_what_a_crash_leaves() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), &[&[push(2)], &[push(1)]]);
+    let whole = fs::read(&path).unwrap();
+    let header = header(&SETTINGS).unwrap().len();
+    let second = header + (whole.len() - header) / 2;
+    for n in 0..whole.len() - second {
+        fs::write(&path, [&whole[..second + n], &[0; 3000]].concat()).unwrap();
+        assert_eq!(recovered(folder.path()).unwrap(), (vec![push(2)], 3000 + n as u64), "{n}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The calls of the service. Reads are served here, and changes are passed to the thread that writes.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
 use tokio::time::timeout;
@@ -139,8 +140,11 @@ impl Parameters for Calls {
     async fn push(&self, call: Call<PushRequest>) -> Answered<PushReply> {
         let request = call.into_inner();
         self.shared.hear(request.worker);
-        let queued = self.shared.reserve(memory_of(&request) as usize)?;
-        self.check(&request)?;
+        let queued = self.shared.reserve(memory_of(&request) as usize);
+        let queued = queued.and_then(|queued| self.check(&request).map(|()| queued));
+        let queued = queued.inspect_err(|_| {
+            self.shared.refused.fetch_add(1, Relaxed);
+        })?;
         let is_repeated = self.shared.ask(|answer| Request::Push(request, queued, answer)).await?;
         Ok(Response::new(PushReply { is_repeated }))
     }

@@ -1,12 +1,13 @@
 //! What the threads of a server share.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
 use tokio::sync::{oneshot, watch};
 
+use crate::error::Error;
 use crate::ledger::Statistics;
 use crate::messages::PushRequest;
 use crate::refusal::Refusal;
@@ -31,7 +32,10 @@ pub(crate) enum Request {
     Push(PushRequest, Queued, Answer<bool>),
     Leave(u32, Answer<()>),
     Statistics(Answer<Statistics>),
+    /// The last request: the state is written.
     Stop,
+    /// The last request: the folder stays as it is.
+    Abandon,
 }
 
 /// State that is read while another thread writes.
@@ -46,6 +50,9 @@ pub(crate) struct Shared {
     pub(crate) heard: Mutex<Vec<Option<Instant>>>,
     pub(crate) queue: SyncSender<Request>,
     queued_bytes: Arc<AtomicUsize>,
+    /// Pushes that were refused before they reached the thread that writes.
+    pub(crate) refused: AtomicU64,
+    pub(crate) failed_snapshot: Mutex<Option<Error>>,
 }
 
 /// Bytes in the queue, until it is dropped.
@@ -76,6 +83,8 @@ impl Shared {
             heard: Mutex::new(vec![None; n_workers as usize]),
             queue,
             queued_bytes: Arc::default(),
+            refused: AtomicU64::new(0),
+            failed_snapshot: Mutex::new(None),
         }
     }
 

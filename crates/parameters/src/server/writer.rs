@@ -2,6 +2,7 @@
 //! answers. So one call of the disk serves all workers, and an answer is sent when its entries are durable.
 
 use std::path::PathBuf;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -20,7 +21,7 @@ use crate::refusal::Refusal;
 use crate::snapshot::Snapshot;
 use crate::spec::Spec;
 use crate::state::{LEFT, Slowest, State, Verdict, Worker, memory_of};
-use crate::table::{Table, table_bytes};
+use crate::table::{Table, tables_bytes};
 
 /// Bytes of entries that are logged together.
 const GROUP_BYTES: u64 = 16 << 20;
@@ -28,8 +29,10 @@ const GROUP_BYTES: u64 = 16 << 20;
 const TICK: Duration = Duration::from_millis(100);
 /// Time between two calls of the disk with `--log-sync interval`.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
-/// A longer log is shortened by a snapshot, whatever `--snapshot-every` is.
+/// A longer log is shortened by a snapshot, whatever `--snapshot-every` is,
 const LOG_BYTES_MAX: u64 = 4 << 30;
+/// but not sooner than this after the last attempt.
+const SNAPSHOT_AGAIN: Duration = Duration::from_secs(10);
 
 /// The settings of the thread.
 #[derive(Debug)]
@@ -61,6 +64,14 @@ pub(crate) struct Writer {
 enum Effect {
     Table(Table),
     Push(PushRequest),
+}
+
+/// How the thread ends.
+enum Last {
+    /// With a snapshot.
+    Stop,
+    /// As after a kill.
+    Abandon,
 }
 
 /// A group, and what follows when it is durable.
@@ -103,29 +114,30 @@ impl Writer {
     pub(crate) fn run(mut self, requests: &Receiver<Request>, shared: &Shared) -> Result<Statistics> {
         loop {
             let mut work = Work::default();
-            let mut stops = false;
-            match requests.recv_timeout(TICK) {
-                Ok(first) => {
-                    stops = self.take(first, &mut work, shared);
-                    while !stops && work.bytes < GROUP_BYTES {
-                        let Ok(next) = requests.try_recv() else { break };
-                        stops = self.take(next, &mut work, shared);
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => stops = true,
+            let mut next = match requests.recv_timeout(TICK) {
+                Ok(first) => Some(first),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => Some(Request::Stop),
+            };
+            let mut last = None;
+            while let Some(request) = next {
+                last = self.take(request, &mut work, shared);
+                let continues = last.is_none() && work.bytes < GROUP_BYTES;
+                next = continues.then(|| requests.try_recv().ok()).flatten();
             }
             self.remove_silent(&mut work, shared);
             self.finish(work, shared)?;
             self.look_at_snapshot(shared)?;
-            if stops {
-                return self.end(shared);
+            match last {
+                None => {}
+                Some(Last::Abandon) => return Ok(self.statistics(shared)),
+                Some(Last::Stop) => return self.end(shared),
             }
         }
     }
 
-    /// Begins a request. Returns whether it is the last one.
-    fn take(&mut self, request: Request, work: &mut Work, shared: &Shared) -> bool {
+    /// Begins a request. Returns how the thread ends if it is the last one.
+    fn take(&mut self, request: Request, work: &mut Work, shared: &Shared) -> Option<Last> {
         match request {
             Request::Create(spec, answer) => {
                 let created = self.create(spec, work);
@@ -144,17 +156,17 @@ impl Writer {
                 let statistics = self.statistics(shared);
                 work.answer(answer, Ok(statistics));
             }
-            Request::Stop => return true,
+            Request::Stop => return Some(Last::Stop),
+            Request::Abandon => return Some(Last::Abandon),
         }
-        false
+        None
     }
 
     fn create(&mut self, spec: Spec, work: &mut Work) -> std::result::Result<u32, Refusal> {
         let (number, is_new) = self.state.table(&spec)?;
         if is_new {
             let Settings { shard, servers, .. } = self.writing.settings;
-            let sizes = self.state.specs.iter().chain([&spec]).map(|spec| table_bytes(spec, shard, servers));
-            let sum = sizes.sum::<Option<usize>>().unwrap_or(usize::MAX);
+            let sum = tables_bytes(self.state.specs.iter().chain([&spec]), shard, servers);
             let memory_max = self.writing.memory_max;
             if sum > memory_max {
                 return Err(Refusal::conflict(format!(
@@ -198,7 +210,9 @@ impl Writer {
             }
             Ok(Verdict::TooOld(staleness)) => {
                 self.since_start.too_old += 1;
-                let message = format!("rows that are {staleness} steps old, expected at most --staleness");
+                let bound = self.state.staleness.unwrap_or(u64::MAX);
+                let message =
+                    format!("rows that are {staleness} steps old, expected at most --staleness {bound}");
                 work.answer(answer, Err(Refusal::conflict(message)));
             }
             Err(refusal) => {
@@ -265,17 +279,32 @@ impl Writer {
 
     /// Begins a snapshot if one is due, and takes note of one that ended.
     fn look_at_snapshot(&mut self, shared: &Shared) -> Result<()> {
-        if let Some(snapshot) = self.snapshot.take_if(|snapshot| snapshot.is_finished()) {
-            self.end_snapshot(snapshot)?;
+        if let Some(snapshot) = self.snapshot.take_if(|snapshot| snapshot.is_finished())
+            && let Err(error) = self.end_snapshot(snapshot)
+        {
+            self.take_note(error, shared);
         }
-        let is_due = self.snapshot_at.elapsed() >= self.writing.snapshot_every && self.log.n_bytes() > 0;
-        if self.snapshot.is_none() && (is_due || self.log.n_bytes() > LOG_BYTES_MAX) {
-            self.begin_snapshot(shared)?;
+        let elapsed = self.snapshot_at.elapsed();
+        let is_due = elapsed >= self.writing.snapshot_every && self.log.n_bytes() > 0;
+        let is_long = self.log.n_bytes() > LOG_BYTES_MAX && elapsed >= SNAPSHOT_AGAIN;
+        if self.snapshot.is_none() && (is_due || is_long) {
+            // Without this, the log could not be continued either.
+            self.log.sync()?;
+            if let Err(error) = self.begin_snapshot(shared) {
+                self.take_note(error, shared);
+            }
         }
         Ok(())
     }
 
+    /// A snapshot that cannot be written is tried again later: the log has what it would have.
+    fn take_note(&mut self, error: Error, shared: &Shared) {
+        self.since_start.failed_snapshots += 1;
+        *shared.failed_snapshot.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    }
+
     fn begin_snapshot(&mut self, shared: &Shared) -> Result<()> {
+        self.snapshot_at = Instant::now();
         let number = self.log.rotate()?;
         let snapshot = Snapshot {
             settings: self.writing.settings.clone(),
@@ -291,7 +320,6 @@ impl Writer {
         };
         let thread = thread::Builder::new().name("snapshot".to_owned()).spawn(write);
         self.snapshot = Some(thread.map_err(Error::Threads)?);
-        self.snapshot_at = Instant::now();
         Ok(())
     }
 
@@ -333,7 +361,10 @@ impl Writer {
             ledger: ledger.clone(),
             balanced: ledger.balances(),
             waiting_pushes: held.len() as u64,
-            since_start: self.since_start,
+            since_start: SinceStart {
+                refused: self.since_start.refused + shared.refused.load(Relaxed),
+                ..self.since_start
+            },
         }
     }
 }

@@ -83,4 +83,6 @@ fn malformed_requests_are_refused() {
     }
     let statistics = server.stop().unwrap();
     assert_eq!((statistics.ledger.pushes, statistics.tables.len()), (0, 1));
+    // All but the one that was too large to be read.
+    assert_eq!(statistics.since_start.refused, 14);
 }

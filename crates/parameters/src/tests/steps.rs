@@ -107,7 +107,7 @@ fn a_worker_that_is_too_far_ahead_waits_for_the_slowest() {
     let read_at = fast.pulled(waiting).unwrap().read_at;
     assert_eq!(read_at, [1]);
     let too_old = fast.pushed(fast.push(3, &[0], &mut [ones(vec![1])]).unwrap()).unwrap_err().to_string();
-    assert!(too_old.contains("rows that are 3 steps old, expected at most --staleness"), "{too_old}");
+    assert!(too_old.contains("rows that are 3 steps old, expected at most --staleness 2"), "{too_old}");
     fast.pushed(fast.push(3, &read_at, &mut [ones(vec![1])]).unwrap()).unwrap();
     let statistics = server.stop().unwrap();
     assert_eq!(statistics.ledger.staleness, [(0, 2), (1, 1), (2, 2)].into());

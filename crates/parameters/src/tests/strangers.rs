@@ -1,6 +1,8 @@
 //! Clients without the token, without a certificate, or with another one are not served.
 
 use std::fs;
+use std::io::Read;
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -26,6 +28,21 @@ fn a_client_without_the_token_is_not_served() {
     assert!(refused(token("0123456789abcdeg")).contains("another token"));
     assert_eq!(create(&with(token("0123456789abcdef"))).unwrap(), 0);
     assert!(server.stop().unwrap().tables.len() == 1);
+}
+
+#[test]
+fn connections_without_a_request_are_closed_and_leave_their_places() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(&options(folder.path(), 1, None)).unwrap();
+    let strangers: Vec<TcpStream> = (0..260).map(|_| TcpStream::connect(server.address()).unwrap()).collect();
+    assert_eq!(create(&client_options(&[address(&server)])).unwrap(), 0);
+    for mut stranger in strangers {
+        stranger.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let mut bytes = Vec::new();
+        // The server has sent its settings of HTTP/2 at most.
+        stranger.read_to_end(&mut bytes).unwrap();
+        assert!(bytes.len() < 100, "{bytes:?}");
+    }
 }
 
 /// Writes an authority, and a certificate and key that it signed.

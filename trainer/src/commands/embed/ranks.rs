@@ -103,13 +103,7 @@ fn embed(arguments: &Embed, ranks: &dyn ngrams::ranks::Ranks) -> Result<()> {
     out.finish(&mut Vectors::Table(Box::new(training)), &vocabulary, &recipe)?;
     let pairs_per_s = n_pairs as f64 / seconds.max(f64::MIN_POSITIVE);
     let words = vocabulary.n_words() as u64;
-    tell(&format!(
-        "{} words; {} pairs in {seconds:.1} s, {} pairs/s; the model is in {}",
-        whole(words),
-        whole(n_pairs),
-        whole(pairs_per_s as u64),
-        out.shown_model().display()
-    ));
+    served::tell_end(words, n_pairs, seconds, Some(&out.shown_model()));
     if arguments.json {
         let sent = changes.sent();
         let per_exchange = |n: u64| n as f64 / sent.exchanges.max(1) as f64;

@@ -7,6 +7,7 @@
 pub(super) mod shares;
 mod steps;
 
+use std::path::Path;
 use std::time::Duration;
 
 use launch::interrupt::Interrupts;
@@ -106,7 +107,9 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
     let who = format!("worker {} of {}", worker.number, worker.of);
     let (vocabulary, share) = Share::read(arguments, worker, &who)?;
     let training = Training::new(settings(arguments), vocabulary.n_words())?;
-    comparisons.read_held_out(arguments, &training, &vocabulary)?;
+    if out.is_some() {
+        comparisons.read_held_out(arguments, &training, &vocabulary)?;
+    }
     let content = content(arguments, &vocabulary, &share)?;
     let (mut client, joined) = connect(arguments, &interrupts, &training, &content)?;
     if let Some(out) = &out {
@@ -130,15 +133,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
     client.leave()?;
     let pairs_per_s = done.n_pairs as f64 / measured.seconds.max(f64::MIN_POSITIVE);
     let model = out.as_ref().map(Out::shown_model);
-    let place_of_model =
-        model.as_ref().map_or_else(String::new, |model| format!("; the model is in {}", model.display()));
-    tell(&format!(
-        "{} words; {} pairs in {:.1} s, {} pairs/s{place_of_model}",
-        whole(words),
-        whole(done.n_pairs),
-        measured.seconds,
-        whole(pairs_per_s as u64)
-    ));
+    tell_end(words, done.n_pairs, measured.seconds, model.as_deref());
     if arguments.json {
         print(&Summary {
             worker: worker.number,
@@ -157,6 +152,14 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
         })?;
     }
     Ok(())
+}
+
+/// Tells the user what several processes trained.
+pub(super) fn tell_end(words: u64, n_pairs: u64, seconds: f64, model: Option<&Path>) {
+    let place = model.map_or_else(String::new, |model| format!("; the model is in {}", model.display()));
+    let per_s = n_pairs as f64 / seconds.max(f64::MIN_POSITIVE);
+    let (words, n_pairs, per_s) = (whole(words), whole(n_pairs), whole(per_s as u64));
+    tell(&format!("{words} words; {n_pairs} pairs in {seconds:.1} s, {per_s} pairs/s{place}"));
 }
 
 /// Creates both tables on the servers, or finds those of the other workers, and joins.

@@ -1,0 +1,120 @@
+//! Connections to a server. Their number is bounded, and one that sends no request that is served is closed after a while,
+//! so that strangers take neither all file descriptors nor all places.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc::{Sender, channel};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Sleep, sleep};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::server::Connected;
+
+/// Time from the connection to its first request that is served.
+pub(crate) const FIRST_REQUEST_LIMIT: Duration = Duration::from_secs(10);
+/// Time to the next attempt after one that failed, such as by too many open files.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+
+/// Whether a request of the connection was served.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known(Arc<AtomicBool>);
+
+impl Known {
+    pub(crate) fn set(&self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    stream: TcpStream,
+    known: Known,
+    /// Ends with the limit of time; `None` after it.
+    limit: Option<Pin<Box<Sleep>>>,
+    _place: OwnedSemaphorePermit,
+}
+
+/// Accepts connections, at most `n_max` at the same time; others wait until one is closed.
+pub(super) fn accept(
+    listener: TcpListener,
+    n_max: usize,
+) -> (ReceiverStream<io::Result<Connection>>, impl Future<Output = ()>) {
+    let (accepted, connections) = channel(1);
+    (ReceiverStream::new(connections), pass(listener, n_max, accepted))
+}
+
+async fn pass(listener: TcpListener, n_max: usize, accepted: Sender<io::Result<Connection>>) {
+    let places = Arc::new(Semaphore::new(n_max));
+    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+        let Ok((stream, _)) = listener.accept().await else {
+            sleep(ACCEPT_AGAIN).await;
+            continue;
+        };
+        // Without it, small messages wait for the acknowledgement of earlier ones; they arrive nonetheless.
+        let _ = stream.set_nodelay(true);
+        let limit = Some(Box::pin(sleep(FIRST_REQUEST_LIMIT)));
+        let connection = Connection { stream, known: Known::default(), limit, _place: place };
+        if accepted.send(Ok(connection)).await.is_err() {
+            return;
+        }
+    }
+}
+
+impl Connected for Connection {
+    type ConnectInfo = Known;
+
+    fn connect_info(&self) -> Known {
+        self.known.clone()
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if let Some(limit) = &mut self.limit
+            && limit.as_mut().poll(cx).is_ready()
+        {
+            self.limit = None;
+            if !self.known.0.load(Relaxed) {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+        }
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
