@@ -134,7 +134,7 @@ hadoop-bench: ## measure the Hadoop job on 1 GB against the same job in Python
 # EXPERIMENTS: names, default all. DATA: a folder of Amazon's, IMDB's and Yelp's reviews, default generated reviews.
 EXPERIMENTS :=
 experiments: build ## measure the tables of docs/experiments.md; DATA=folder EXPERIMENTS="epochs steps"
-	@bootstrap/laptop.sh test bench
+	@bootstrap/laptop.sh test bench hadoop
 	.deps/test/bin/python -B experiments/run.py --programs $(TARGET)/release --peers .deps/bench/bin/python $(if $(DATA),--data $(DATA)) $(EXPERIMENTS)
 	python3 -B experiments/run.py --page
 

@@ -29,6 +29,7 @@ import epochs
 import mixed
 import money
 import ngrams
+import nodes
 import page
 import preprocessing
 import ranks
@@ -36,7 +37,7 @@ import reviews
 import steps
 from machine import PROJECT, Machine
 
-MODULES = (reviews, preprocessing, epochs, money, steps, ranks, mixed, batches, ngrams)
+MODULES = (reviews, preprocessing, nodes, epochs, money, steps, ranks, mixed, batches, ngrams)
 EXPERIMENTS = {module.__name__: module for module in MODULES}
 
 

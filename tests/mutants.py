@@ -102,6 +102,9 @@ def run(program, folder, name, every):
         command += ["--shard", f"0/{every}", "--sharding", "round-robin"]
     command += [*files, "--", *group.tests]
     environment = os.environ | {"CARGO_TARGET_DIR": str(folder / "target")}
+    # Without this, the tests could run with the last mutant of an interrupted run, whose file is newer than the source.
+    cleaned = [argument for package in group.packages for argument in ("--package", package)]
+    subprocess.run(["cargo", "clean", "--quiet", "--profile", "dev", *cleaned], cwd=PROJECT, env=environment, check=True)
     # cargo-mutants' own baseline tests only packages that it changes; these tests may be in another one.
     packages = [f"--package={package}" for package in group.packages]
     baseline = ["cargo", "test", "--locked", "--profile", "dev", *packages, unoptimised, *group.tests]

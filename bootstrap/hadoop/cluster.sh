@@ -8,16 +8,17 @@
 #                                cluster is up
 #   start emr ..., serve emr ... with S3A and a job history server, as on EMR; first run `bootstrap/laptop.sh emr`
 #   stop                         kills all processes of the cluster, including tasks
-#   kill-node N, start-node N    kills node 1 or 2 and all its tasks, as in a power failure; starts this node again
+#   kill-node N, start-node N    kills node N, from 1 on, and all its tasks, as in a power failure; starts this node again
 #   web                          prints the URL of YARN's web pages
 #   fs, streaming, job, logs, application ARGUMENT ...
 #                                run Hadoop's clients: `hdfs dfs`, `hadoop jar hadoop-streaming.jar`, `mapred job`,
 #                                `yarn logs` and `yarn application`, with Java's options in HADOOP_CLIENT_OPTS and the
 #                                configuration in HADOOP_CONF_DIR, if set
+# HADOOP_NODES is the number of nodes of YARN, 2 by default.
 # The cluster uses 20 consecutive ports. HADOOP_PORT is the first of them; the default is the first of 20 free ports.
 set -euo pipefail
 
-NODES=2
+NODES=${HADOOP_NODES:-2}
 PORTS=20
 START_LIMIT_S=600
 # Hadoop 3.4 uses packages of Java that are closed since version 16.
@@ -94,7 +95,7 @@ start() {
     daemon datanode conf org.apache.hadoop.hdfs.server.datanode.DataNode
     daemon resourcemanager conf org.apache.hadoop.yarn.server.resourcemanager.ResourceManager
     [ -z "$emr" ] || daemon jobhistory conf org.apache.hadoop.mapreduce.v2.hs.JobHistoryServer
-    for node in $(seq $NODES); do
+    for node in $(seq "$NODES"); do
         conf "node$node" "127.0.0.$((node + 1))" "$@"
         start_node "$node"
     done

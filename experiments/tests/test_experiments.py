@@ -11,7 +11,13 @@ import xml.etree.ElementTree as xml
 from pathlib import Path
 
 RUN = Path(__file__).resolve().parent.parent / "run.py"
-NAMES = ["reviews", "preprocessing", "epochs", "money", "steps", "ranks", "mixed", "batches", "ngrams"]
+NAMES = ["reviews", "preprocessing", "nodes", "epochs", "money", "steps", "ranks", "mixed", "batches", "ngrams"]
+
+
+JARS = RUN.parent.parent / ".deps" / "hadoop" / "jars"
+if not JARS.exists():
+    print(f"SKIPPED nodes: {JARS} is missing; run bootstrap/laptop.sh hadoop")
+    NAMES.remove("nodes")
 
 
 class Experiments(unittest.TestCase):

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 PERIOD_US = 5_000
-V1, V2 = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
+V1, V1_TIMES, V2 = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup/cpuacct"), Path("/sys/fs/cgroup")
 
 
 class Group:
@@ -17,8 +17,12 @@ class Group:
 
     def __init__(self, name: str, percent: float):
         self.is_v1 = (V1 / "cpu.cfs_quota_us").exists()
-        self.folder = (V1 if self.is_v1 else V2) / f"sentimill-{os.getpid()}-{name}"
-        self.folder.mkdir()
+        name = f"sentimill-{os.getpid()}-{name}"
+        self.folder = (V1 if self.is_v1 else V2) / name
+        # With version 1, another hierarchy, or the same one, counts the time.
+        self.times = V1_TIMES / name if self.is_v1 else self.folder
+        for folder in {self.folder, self.times}:
+            folder.mkdir(exist_ok=True)
         self.limit(percent)
 
     def limit(self, percent: float) -> None:
@@ -32,11 +36,25 @@ class Group:
 
     def enter(self) -> None:
         """Moves this process into the group."""
-        (self.folder / "cgroup.procs").write_text(str(os.getpid()))
+        self.add(os.getpid())
+
+    def add(self, process: int) -> None:
+        """Moves a process into the group, to which its later children belong too."""
+        for folder in {self.folder, self.times}:
+            (folder / "cgroup.procs").write_text(str(process))
+
+    def cpu_s(self) -> float:
+        """Seconds of processor time of all processes that are or were in the group."""
+        if self.is_v1:
+            return int((self.times / "cpuacct.usage").read_text()) / 1e9
+        fields = dict(line.split() for line in (self.folder / "cpu.stat").read_text().splitlines())
+        return int(fields["usage_usec"]) / 1e6
 
     def delete(self) -> None:
         """Deletes the group, whose processes must have ended."""
-        self.folder.rmdir()
+        for folder in {self.folder, self.times}:
+            if folder.exists():
+                folder.rmdir()
 
 
 class Nodes:

@@ -147,16 +147,7 @@ impl ngrams::ranks::Ranks for Ranks {
     }
 
     fn gather(&self, bytes: &[u8]) -> std::result::Result<Vec<Vec<u8>>, Failure> {
-        let gather = || -> Result<Vec<Vec<u8>>> {
-            let Self::Several(group) = self else { return Ok(vec![bytes.to_vec()]) };
-            let all = group.all_gather_unequal(&Tensor::from_slice(bytes))?;
-            let copied = all.iter().map(|bytes| {
-                let mut copy = vec![0; bytes.numel()];
-                bytes.f_copy_data(&mut copy, bytes.numel())?;
-                Ok(copy)
-            });
-            copied.collect()
-        };
-        gather().map_err(Into::into)
+        let Self::Several(group) = self else { return Ok(vec![bytes.to_vec()]) };
+        Ok(group.all_gather_bytes(bytes)?)
     }
 }

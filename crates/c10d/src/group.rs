@@ -1,5 +1,6 @@
 //! Process groups and their collectives.
 
+mod bytes;
 mod check;
 mod join;
 mod work;
@@ -17,6 +18,7 @@ use crate::reduce_op::ReduceOp;
 use crate::shape::{DIMENSIONS_MAX, Shape};
 use crate::store::TcpStore;
 use crate::watch::Watch;
+use bytes::Frame;
 use join::{check_place, explain_absence, invalid_joining, join, present_key};
 pub use work::Work;
 use work::{CopyBack, Started};
@@ -55,6 +57,8 @@ pub struct ProcessGroup {
     backend: Backend,
     timeout: Duration,
     checked: bool,
+    /// Of the next exchange of bytes.
+    frame: Frame,
 }
 
 impl std::fmt::Debug for ProcessGroup {
@@ -118,7 +122,8 @@ impl ProcessGroup {
         watch.guard(inner.guard());
         let checked = options.checked && check::requested_by_all(store, &options.name, world_size)?;
         let timeout = options.timeout;
-        Ok(Self { inner, watch, _store: store.clone(), rank, world_size, backend, timeout, checked })
+        let (store, frame) = (store.clone(), Frame::new());
+        Ok(Self { inner, watch, _store: store, rank, world_size, backend, timeout, checked, frame })
     }
 
     /// This process's rank, from 0.

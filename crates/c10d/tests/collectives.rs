@@ -61,6 +61,7 @@ fn every_collective(group: &ProcessGroup) {
     broadcast(group);
     all_gather(group);
     all_gather_unequal(group);
+    all_gather_bytes(group);
     reduce_scatter(group);
     send_and_receive(group);
     barrier(group);
@@ -207,6 +208,16 @@ fn all_gather_unequal(group: &ProcessGroup) {
         }
         let none = group.all_gather_unequal(&Tensor::zeros([0, 4], (kind, Device::Cpu))).unwrap();
         assert!(none.iter().all(|rows| rows.size() == [0, 4] && rows.kind() == kind));
+    }
+}
+
+/// Messages that grow and shrink: within the frame of the last call, beyond it, and beyond its maximum.
+fn all_gather_bytes(group: &ProcessGroup) {
+    for (call, n) in [0, 1, 100, 200, 5000, 5100, 5000, 0, 400_000, 10, 300].into_iter().enumerate() {
+        let of_rank = |rank: usize| -> Vec<u8> { (0..n * rank).map(|at| (at + call + rank) as u8).collect() };
+        let expected: Vec<_> = (0..group.world_size()).map(of_rank).collect();
+        let found = group.all_gather_bytes(&of_rank(group.rank())).unwrap();
+        assert!(found == expected, "all_gather_bytes of {n} bytes, call {call}");
     }
 }
 

@@ -1,4 +1,4 @@
-"""Rows/s of a parameter server and of Redis with a Lua script, for the same updates.
+"""Rows/s of a parameter server and of Redis with a Lua script, for the same updates, beside those of the loopback interface.
 
 usage: redis.py PUSHES REDIS WORK [--runs N] [--seconds S]
   PUSHES  the example pushes of crates/parameters
@@ -7,7 +7,8 @@ usage: redis.py PUSHES REDIS WORK [--runs N] [--seconds S]
 
 Two clients add 1,000 random rows of 100 floats per message, then read as many, one message at a time. Redis has a row per
 key, and a script adds the rows of a message. Its clients only send bytes that were made before, and count replies. Both
-servers log to disk: before each acknowledgement, each second, or not at all.
+servers log to disk: before each acknowledgement, each second, or not at all. The limit of the loopback interface is that of a
+process per client which only reads and sends the bytes of the rows.
 """
 
 import argparse
@@ -60,6 +61,8 @@ def main() -> None:
             runs = [measure(arguments, log_sync) for _ in range(arguments.runs)]
             pushed, pulled = (list(of) for of in zip(*runs, strict=True))
             print(f"{log_sync:9} {name:11} pushed {spread(pushed)}  pulled {spread(pulled)}", flush=True)
+    pushed, pulled = (list(of) for of in zip(*(of_loopback(arguments.seconds) for _ in range(arguments.runs)), strict=True))
+    print(f"{'':9} {'loopback':11} pushed {spread(pushed)}  pulled {spread(pulled)}", flush=True)
 
 
 def spread(values: list[float]) -> str:
@@ -103,19 +106,63 @@ def of_redis(arguments: argparse.Namespace, log_sync: str) -> tuple[float, float
         shutil.rmtree(folder)
 
 
-def all_clients(seconds: float, port: int, make: Callable[[random.Random, bytes], bytes], digest: bytes) -> float:
+def of_loopback(seconds: float) -> tuple[float, float]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        servers = [multiprocessing.Process(target=exchange, args=(listener,), daemon=True) for _ in range(2 * CLIENTS)]
+        for server in servers:
+            server.start()
+        port = listener.getsockname()[1]
+        rates = tuple(all_clients(seconds, port, make, b"", exchanged) for make in (bytes_of_pushes, bytes_of_pulls))
+        for server in servers:
+            server.join()
+    assert len(rates) == 2
+    return rates
+
+
+def exchange(listener: socket.socket) -> None:
+    """Serves one client: reads messages of a length, and sends replies of a length; both are in the message."""
+    connection, _ = listener.accept()
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    buffer = memoryview(bytearray(8 + ROWS * 4 * (1 + DIM)))
+    while True:
+        n = connection.recv_into(buffer)
+        if n == 0:
+            return
+        length, reply = struct.unpack_from("<2I", buffer)
+        while n < 8 + length:
+            n += connection.recv_into(buffer[n:])
+        connection.sendall(buffer[:reply])
+
+
+def exchanged(connection: socket.socket, message: bytes) -> None:
+    connection.sendall(message)
+    expected = struct.unpack_from("<2I", message)[1]
+    while expected > 0:
+        expected -= len(connection.recv(1 << 20))
+
+
+def bytes_of_pushes(*_) -> bytes:
+    length = ROWS * 4 * (1 + DIM)
+    return struct.pack("<2I", length, 8) + bytes(length)
+
+
+def bytes_of_pulls(*_) -> bytes:
+    return struct.pack("<2I", ROWS * 4, ROWS * 4 * DIM) + bytes(ROWS * 4)
+
+
+def all_clients(seconds: float, port: int, make: Callable, digest: bytes, send: Callable | None = None) -> float:
     """Rows per second of all clients."""
     with multiprocessing.Pool(CLIENTS) as pool:
-        return sum(pool.starmap(client, [(seed, seconds, port, make, digest) for seed in range(CLIENTS)]))
+        return sum(pool.starmap(client, [(seed, seconds, port, make, digest, send or ask) for seed in range(CLIENTS)]))
 
 
-def client(seed: int, seconds: float, port: int, make: Callable[[random.Random, bytes], bytes], digest: bytes) -> float:
+def client(seed: int, seconds: float, port: int, make: Callable, digest: bytes, send: Callable) -> float:
     draw = random.Random(seed)
     messages = [make(draw, digest) for _ in range(MESSAGES)]
     connection = connect(port)
     began, n = time.perf_counter(), 0
     while time.perf_counter() - began < seconds:
-        ask(connection, messages[n % MESSAGES])
+        send(connection, messages[n % MESSAGES])
         n += 1
     return n * ROWS / (time.perf_counter() - began)
 
