@@ -137,3 +137,89 @@ fn check_object(store: &Store, ours: &Commit, elected: &Commit, scratch: &Path) 
         found => damaged(format!("records another SHA-256 for {key} than the one found, {found}")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use corpus::digest::Digest;
+    use corpus::settings::Settings;
+
+    use super::*;
+
+    fn run() -> (tempfile::TempDir, Store) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path().join("run").to_str().unwrap()).unwrap();
+        (folder, store)
+    }
+
+    /// The record of an attempt whose shard has this content, which is stored.
+    fn stored(folder: &Path, store: &Store, attempt: &str, content: &[u8]) -> Commit {
+        let shard = folder.join(attempt);
+        fs::write(&shard, content).unwrap();
+        let (object, sha256) = (shard_key(3, "host", attempt), sha256::of_bytes(content));
+        let bytes = content.len() as u64;
+        let etag = put_shard(store, &object, &shard, bytes, &sha256).unwrap();
+        Commit {
+            schema_version: 1,
+            run: store.url(),
+            partition: 3,
+            partitions: 8,
+            object,
+            bytes,
+            sha256,
+            etag,
+            host: "host".to_owned(),
+            attempt: attempt.to_owned(),
+            job: None,
+            committed_unix_s: 1,
+            counts: Default::default(),
+            kept_words: 0,
+            distinct_words: 0,
+            row_digest: Digest::default(),
+            settings: Settings::default(),
+        }
+    }
+
+    #[test]
+    fn the_first_attempt_is_elected_and_others_with_its_rows_agree() {
+        let (folder, store) = run();
+        assert_eq!(earlier(&store, 3).unwrap(), None);
+        let first = stored(folder.path(), &store, "first", b"rows");
+        let second = stored(folder.path(), &store, "second", b"rows");
+        let elect = |commit: &Commit| elect(&store, commit.clone(), folder.path()).unwrap();
+        assert_eq!(elect(&first), Outcome::Won(first.clone()));
+        assert_eq!(earlier(&store, 3).unwrap(), Some(first.clone()));
+        assert_eq!(elect(&second), Outcome::Same(first.clone()));
+        // Its first process may have exited before its report.
+        let again = Commit { committed_unix_s: 2, ..first.clone() };
+        assert_eq!(elect(&again), Outcome::Won(first));
+    }
+
+    #[test]
+    fn a_record_that_names_the_object_of_another_attempt_is_damaged() {
+        let (folder, store) = run();
+        let [first, second] = ["first", "second"].map(|name| stored(folder.path(), &store, name, b"rows"));
+        assert!(agree(&store, &first, &second, folder.path()).is_ok());
+        let crossed = Commit { object: first.object.clone(), ..second };
+        let error = agree(&store, &first, &crossed, folder.path()).unwrap_err();
+        assert!(
+            matches!(&error, Error::Damaged { found, .. } if found.starts_with("names no object")),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_shard_of_another_content_does_not_pass_for_an_earlier_try() {
+        let (folder, store) = run();
+        let first = stored(folder.path(), &store, "first", b"rows");
+        assert_eq!(stored(folder.path(), &store, "first", b"rows"), first);
+        for other in [&b"cows"[..], b"rows and more"] {
+            let shard = folder.path().join("first");
+            fs::write(&shard, other).unwrap();
+            let (bytes, digest) = (other.len() as u64, sha256::of_bytes(other));
+            let error = put_shard(&store, &first.object, &shard, bytes, &digest).unwrap_err();
+            assert!(matches!(error, Error::NameTaken { .. }), "{error}");
+        }
+    }
+}
