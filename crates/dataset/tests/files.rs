@@ -3,12 +3,14 @@
 
 mod fixture;
 
+use std::num::NonZeroUsize;
+
 use corpus::digest::Digest;
 use corpus::settings::Settings;
-use dataset::Error;
 use dataset::dataset_file::DatasetReader;
 use dataset::shard::{ShardReader, ShardSize, ShardWriter};
-use fixture::{many_rows, read_shard, rows, write_dataset, write_shard};
+use dataset::{Error, Row};
+use fixture::{many_rows, read_shard, row_digest, rows, write_dataset, write_shard, write_shard_of};
 
 #[test]
 fn a_shard_survives_the_round_trip() {
@@ -23,6 +25,39 @@ fn a_shard_survives_the_round_trip() {
     let mut joined = Vec::new();
     shard.join_words(&rows()[1], &mut joined).unwrap();
     assert_eq!(joined, "größe größe größe".as_bytes());
+    let mut row = Row::default();
+    shard.row(1, &mut row).unwrap();
+    assert_eq!(row, rows()[1]);
+    assert_eq!(shard.digest_of(&row).unwrap(), row_digest(&[row]));
+}
+
+#[test]
+fn equal_rows_are_in_order_also_at_the_border_of_a_block() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shard.h5");
+    let mut many = many_rows(40_000);
+    for at in [5, 32_768] {
+        many[at] = many[at - 1].clone();
+    }
+    write_shard(&path, &many);
+    assert!(read_shard(&path).unwrap() == many);
+}
+
+#[test]
+fn a_dictionary_above_the_limit_of_memory_is_not_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shard.h5");
+    let words: [(&[u8], u64); 3] = [(b"fit", 1), (b"good", 2), ("größe".as_bytes(), 3)];
+    write_shard_of(&path, &words, &rows(), Digest(5));
+    let verified = |bytes_max| {
+        let mut shard = ShardReader::open(&path).unwrap();
+        shard.keep_dictionary(bytes_max).unwrap();
+        shard.verify_blocks(NonZeroUsize::MIN, || (), |(), _| (), |()| ())
+    };
+    // The row digest is computed from words in memory only.
+    verified(1).unwrap();
+    let error = verified(1 << 20).unwrap_err().to_string();
+    assert!(error.contains("the row digest of the rows"), "{error}");
 }
 
 #[test]
@@ -72,6 +107,7 @@ fn a_dataset_survives_the_round_trip() {
     let dataset = DatasetReader::open(&path).unwrap();
     assert_eq!(dataset.settings().without, Some(Digest(9)));
     assert_eq!(dataset.vocabulary().counts, [10, 9, 8]);
+    assert_eq!((dataset.vocabulary().largest_id(), dataset.n_tokens()), (4, 6));
     let mut read = Vec::new();
     let result = dataset.verify(|row| {
         read.push(row.tokens.clone());

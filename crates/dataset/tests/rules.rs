@@ -481,6 +481,7 @@ fn of_rows() -> Vec<Case> {
         offsets("F27", "the end of row 1 is 1, expected at least 7", &[0, 7, 1, 6]),
         C::row("F28", "a token of row 1 is 0, expected 1 to 4", |row| row.tokens[1] = 0),
         C::row("F28", "a token of row 1 is 5, expected 1 to 4", |row| row.tokens[1] = 5),
+        C::row("F28", "a token of row 1 is 5, expected 1 to 4", |row| row.tokens = vec![1, 5, 4]),
         C::shard("F28", "a token of row 1 is 2, expected 0 to 1", &[(b"fit", 1), (b"good", 1)], rows()),
         C::row("F29", "the number of votes of row 1 is 0, expected 1 or more", |row| {
             row.votes = Votes([0; 5]);
@@ -498,6 +499,23 @@ fn of_rows() -> Vec<Case> {
             write_shard(path, &rows);
         }),
         C::given("F32", "row 1 is less than the previous row", When::Opened, |given| given.rows.swap(0, 1)),
+        // In the second chunk of hashes.
+        C::new("F32", "row 40000 is less than the previous row", When::Opened, |path| {
+            let mut rows = many_rows(50_000);
+            rows[40_000].hash = 0;
+            write_dataset(path, &rows);
+        }),
+        // Between two blocks of rows, and within the second one.
+        C::new("F32", "row 32768 is less than the previous row", When::Verified, |path| {
+            let mut rows = many_rows(40_000);
+            rows[32_767].hash = 50_000;
+            write_shard(path, &rows);
+        }),
+        C::new("F32", "row 39000 is less than the previous row", When::Verified, |path| {
+            let mut rows = many_rows(40_000);
+            rows[39_000].hash = 0;
+            write_shard(path, &rows);
+        }),
         C::given("F32", "row 1 is less than the previous row", When::Read, |given| {
             let of = |id: u32, word: &[u8]| Row {
                 hash: 5,
