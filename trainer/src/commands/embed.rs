@@ -127,6 +127,10 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
     let seconds = began.elapsed().as_secs_f64();
     let tokens_per_s = trained.n_tokens as f64 / seconds;
     let n_words = n_words(arguments.min_count, &trained.vocabulary);
+    if trained.n_skipped > 0 {
+        let (skipped, lines) = (whole(trained.n_skipped), whole(trained.n_lines + trained.n_skipped));
+        tell(&format!("{skipped} of {lines} lines were skipped, because they came faster than the training"));
+    }
     tell(&format!(
         "{} words; {} tokens in {seconds:.1} s, {} tokens/s; the model is in {}",
         whole(n_words),

@@ -162,6 +162,15 @@ fn lines_after_the_checkpoint_of_a_process_killed_at_any_instant_are_lost_and_co
 }
 
 #[test]
+fn a_stream_without_a_word_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (process, input) = start(&folder.path().join("out"), &[]);
+    drop(input);
+    let (_, told) = ended(process, 65);
+    assert!(told.contains("-: no word occurs 5 times; lower --min-count, or check --format"), "{told}");
+}
+
+#[test]
 fn lines_that_are_skipped_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
@@ -175,6 +184,8 @@ fn lines_that_are_skipped_are_counted() {
     let (summary, told) = ended(process, 0);
     let number = |name: &str| summary[name].as_u64().unwrap();
     assert!(number("skipped_lines") > 0, "{told}");
+    assert_eq!(number("lines") + number("skipped_lines"), 400_000, "{told}");
+    assert!(told.contains(" of 400,000 lines were skipped"), "{told}");
     assert_eq!(number("tokens"), 10 * (400_000 - number("skipped_lines")), "{told}");
 }
 

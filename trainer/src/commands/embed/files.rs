@@ -197,11 +197,16 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 pub(super) fn read(arguments: &Embed) -> Result<Input> {
     let input = numbered(arguments)?;
     if input.vocabulary.n_words() == 0 {
-        let found = format!("no word occurs {} times", arguments.min_count);
-        let remedy = "lower --min-count, or check --format";
-        return Err(Error::UselessTexts { input: arguments.input.join(" "), found, remedy });
+        return Err(no_words(arguments));
     }
     Ok(input)
+}
+
+/// The error of an input without words.
+pub(super) fn no_words(arguments: &Embed) -> Error {
+    let found = format!("no word occurs {} times", arguments.min_count);
+    let remedy = "lower --min-count, or check --format";
+    Error::UselessTexts { input: arguments.input.join(" "), found, remedy }
 }
 
 /// The sentences of `--held-out` by the words of a vocabulary.

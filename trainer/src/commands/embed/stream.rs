@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use skipgram::{Decay, Done, Growing, Training, Vocabulary, Work};
 
 use super::comparisons::Comparisons;
+use super::files::no_words;
 use super::lines::Lines;
 use super::out::{CHUNK_BYTES, Out};
 use super::progress::{Counts, Progress};
@@ -39,13 +40,16 @@ struct Reached {
     sources: std::collections::BTreeMap<String, [u64; 2]>,
     /// The beginning of a line of standard input.
     rest: Vec<u8>,
+    /// Lines that were trained on, and lines that were skipped.
+    n_trained: u64,
     n_skipped: u64,
     /// Whether the process stopped after it, so that no line was read since.
     is_end: bool,
 }
 
 impl Reached {
-    fn n_lines(&self) -> u64 {
+    /// Lines before the place, of which some may have been skipped.
+    fn n_passed(&self) -> u64 {
         self.sources.values().map(|[_, lines]| lines).sum()
     }
 
@@ -62,6 +66,7 @@ impl Reached {
             None => drop(self.sources.insert(chunk.source.to_string(), position)),
         }
         self.rest.clone_from(&chunk.rest);
+        self.n_trained += chunk.n_lines;
     }
 }
 
@@ -109,11 +114,14 @@ pub(super) fn train(
     progress.finish()?;
     stream.lines.check(arguments)?;
     let Stream { training, growing, reached, n_tokens, loss, counters, .. } = stream;
+    if super::n_words(arguments.min_count, growing.vocabulary()) == 0 {
+        return Err(no_words(arguments));
+    }
     let n_skipped = counters.n_skipped.load(Relaxed);
     Ok(Trained {
         vectors: Vectors::Table(Box::new(training)),
         vocabulary: growing.into_vocabulary(),
-        n_lines: reached.n_lines(),
+        n_lines: reached.n_trained,
         n_skipped,
         n_tokens,
         loss,
@@ -125,7 +133,7 @@ fn tell_lost(arguments: &Embed, reached: &Reached, out: &Out) {
     let is_stream = arguments.input.iter().any(|place| place == "-");
     let read = fs::read_to_string(out.lines_read()).ok().and_then(|text| text.trim().parse::<u64>().ok());
     if let (true, false, Some(read)) = (is_stream, reached.is_end, read) {
-        let n_lost = read.saturating_sub(reached.n_lines());
+        let n_lost = read.saturating_sub(reached.n_passed());
         tell(&format!(
             "warning: the last process did not end with a checkpoint: {} lines that it read after its last one are lost",
             whole(n_lost)
@@ -150,7 +158,7 @@ fn read(
     let path = out.lines_read();
     let file = fs::File::create(&path).map_err(|source| Error::io(&path, source))?;
     let (place, counters) = (reached.place(), Arc::clone(counters));
-    let mut n_read = reached.n_lines();
+    let mut n_read = reached.n_passed();
     let skips = arguments.if_slow == IfSlow::Skip;
     let work = move || {
         let pass = |chunk: Chunk| {
@@ -262,7 +270,7 @@ impl Stream<'_> {
             let ended = loop {
                 let counts = Counts {
                     n_words: growing.vocabulary().n_words() as u64,
-                    n_lines: reached.n_lines(),
+                    n_lines: reached.n_trained,
                     n_skipped: counters.n_skipped.load(Relaxed),
                 };
                 progress.note(training.n_tokens(), || training.take_loss(), Some(counts));
@@ -310,7 +318,7 @@ impl Stream<'_> {
         self.loss = done.loss();
         let counts = Counts {
             n_words: self.growing.vocabulary().n_words() as u64,
-            n_lines: self.reached.n_lines(),
+            n_lines: self.reached.n_trained,
             n_skipped: self.counters.n_skipped.load(Relaxed),
         };
         let n_tokens = self.training.n_tokens();
