@@ -50,10 +50,14 @@ class Cluster:
         }
         self.folder.mkdir()
         self.call("start", *(f"{name}={value}" for name, value in settings.items()))
-        for node in range(1, self.n_nodes + 1) if self.percent else []:
-            group = Group(f"node{node}", self.percent)
-            self.groups.append(group)
-            group.add(self.process_of(node))
+        try:
+            for node in range(1, self.n_nodes + 1) if self.percent else []:
+                self.groups.append(Group(f"node{node}", self.percent))
+                self.groups[-1].add(self.process_of(node))
+        except BaseException:
+            # Without this, the cluster would go on, since a context that was not entered is not left.
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_) -> None:

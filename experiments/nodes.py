@@ -19,6 +19,7 @@ are predictions.
 
 import sys
 
+import fit
 from chart import Bars
 from cluster import PHASES, Cluster
 from machine import PROJECT, Machine
@@ -35,12 +36,13 @@ SPLIT_MB, NODES_PER_CORE = 128, 100 / QUOTA
 
 
 def run(machine: Machine) -> Result:
-    columns = ["nodes", "reviews", "MB", *(f"{phase} s" for phase in [*PHASES, MERGE]), "sum s", "speed-up", "efficiency"]
-    result = Result([*columns, "ours, CPU s", "Hadoop, CPU s", "model s"])
     if not JARS.exists():
         sys.exit(f"{JARS} is missing; run bootstrap/laptop.sh hadoop")
+    columns = ["nodes", "reviews", "MB", *(f"{phase} s" for phase in [*PHASES, MERGE]), "sum s", "speed-up", "efficiency"]
+    result = Result([*columns, "ours, CPU s", "Hadoop, CPU s", "model s"])
     nodes, shares = (NODES[:1], SHARES[-1:]) if machine.small else (NODES, SHARES)
-    inputs = [parts(machine, share) for share in shares]
+    lines = machine.generated().read_bytes().splitlines(keepends=True)
+    inputs = [parts(machine, lines, share) for share in shares]
     cells, found = [], []
     for n_nodes in nodes:
         with Cluster(machine.folder(f"cluster-{n_nodes}"), n_nodes, None if machine.small else QUOTA) as cluster:
@@ -74,11 +76,10 @@ def run(machine: Machine) -> Result:
     return result
 
 
-def parts(machine: Machine, share: float):
-    """A folder with this share of the generated reviews in as many files as there are map tasks."""
+def parts(machine: Machine, lines: list[bytes], share: float):
+    """A folder with this share of the lines in as many files as there are map tasks."""
     folder = machine.folder(f"share-{100 * share:.0f}")
     folder.mkdir()
-    lines = machine.generated().read_bytes().splitlines(keepends=True)
     lines = lines[: int(len(lines) * share)]
     for part in range(MAPS):
         (folder / f"{part}.json").write_bytes(b"".join(lines[part::MAPS]))
@@ -92,20 +93,11 @@ def terms(n_nodes: float, n_maps: float, mb: float) -> dict[str, list[float]]:
 
 
 def model(cells: list, found: list[dict], rows) -> dict[str, list[float]]:
-    """The coefficients of each phase with the least squares of errors in these rows. None is negative."""
-    import numpy
-
+    """The coefficients of each phase with the least squares of errors in these rows."""
     fitted = {}
     for phase in terms(1, 1, 1):
-        left = numpy.array([terms(cells[row][0], MAPS, cells[row][2])[phase] for row in rows])
-        right = numpy.array([found[row]["times"][phase] for row in rows])
-        kept = numpy.ones(left.shape[1], dtype=bool)
-        coefficients = numpy.full(left.shape[1], -1.0)
-        while (coefficients < 0).any():
-            coefficients = numpy.zeros(left.shape[1])
-            coefficients[kept] = numpy.linalg.lstsq(left[:, kept], right, rcond=None)[0]
-            kept &= coefficients >= 0
-        fitted[phase] = coefficients.tolist()
+        of_rows = [terms(cells[row][0], MAPS, cells[row][2])[phase] for row in rows]
+        fitted[phase] = fit.coefficients(of_rows, [found[row]["times"][phase] for row in rows]).tolist()
     return fitted
 
 

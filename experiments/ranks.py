@@ -16,6 +16,7 @@ times as fast. Such a rank has a row for each row of the others, so the batch gr
 
 import statistics
 
+import fit
 from chart import Bars
 from machine import Machine
 from result import Result
@@ -84,14 +85,6 @@ def terms(ranks: int, batch: int, link: str | None, sent_mb: float):
 
 
 def model(settings: list, found: list[dict], rows):
-    """The coefficients with the least squares of relative errors in these rows. None is negative."""
-    import numpy
-
-    left = numpy.array([terms(*settings[row][1:], found[row]["sent"]) / found[row]["step"] for row in rows])
-    kept = numpy.ones(left.shape[1], dtype=bool)
-    while True:
-        coefficients = numpy.zeros(left.shape[1])
-        coefficients[kept] = numpy.linalg.lstsq(left[:, kept], numpy.ones(len(left)), rcond=None)[0]
-        if (coefficients >= 0).all():
-            return coefficients
-        kept &= coefficients >= 0
+    """The coefficients with the least squares of relative errors in these rows."""
+    relative = [terms(*settings[row][1:], found[row]["sent"]) / found[row]["step"] for row in rows]
+    return fit.coefficients(relative, [1.0] * len(relative))

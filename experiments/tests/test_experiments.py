@@ -12,8 +12,6 @@ from pathlib import Path
 
 RUN = Path(__file__).resolve().parent.parent / "run.py"
 NAMES = ["reviews", "preprocessing", "nodes", "epochs", "money", "steps", "ranks", "mixed", "batches", "ngrams"]
-
-
 JARS = RUN.parent.parent / ".deps" / "hadoop" / "jars"
 if not JARS.exists():
     print(f"SKIPPED nodes: {JARS} is missing; run bootstrap/laptop.sh hadoop")

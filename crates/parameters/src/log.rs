@@ -63,7 +63,7 @@ impl Log {
         let written =
             file.write_all(&header).and_then(|()| file.sync_all()).and_then(|()| sync_folder(folder));
         if let Err(error) = written {
-            // It has no entry. The next attempt creates it again; if this fails too, that attempt is told why.
+            // The file has no entries. If it cannot be deleted, the next attempt reports that it exists.
             let _ = fs::remove_file(&path);
             return Err(error).at(&path, "write it");
         }

@@ -75,18 +75,21 @@ impl Token {
 #[derive(Clone, Debug)]
 pub(crate) struct Guard(pub(crate) Option<Token>);
 
+impl Guard {
+    fn check(&self, request: &Request<()>) -> std::result::Result<(), Status> {
+        let Some(token) = &self.0 else { return Ok(()) };
+        let sent = request.metadata().get(HEADER).map(|value| value.as_bytes());
+        match sent.and_then(|sent| sent.strip_prefix(b"Bearer ")) {
+            Some(sent) if token.is(sent) => Ok(()),
+            Some(_) => Err(Status::unauthenticated("another token; pass the server's --token-file")),
+            None => Err(Status::unauthenticated("no token; pass the server's --token-file")),
+        }
+    }
+}
+
 impl Interceptor for Guard {
     fn call(&mut self, request: Request<()>) -> std::result::Result<Request<()>, Status> {
-        if let Some(token) = &self.0 {
-            let sent = request.metadata().get(HEADER).map(|value| value.as_bytes());
-            match sent.and_then(|sent| sent.strip_prefix(b"Bearer ")) {
-                Some(sent) if token.is(sent) => {}
-                Some(_) => {
-                    return Err(Status::unauthenticated("another token; pass the server's --token-file"));
-                }
-                None => return Err(Status::unauthenticated("no token; pass the server's --token-file")),
-            }
-        }
+        self.check(&request)?;
         let extensions = request.extensions();
         let over_tls = || extensions.get::<TlsConnectInfo<Known>>().map(|info| info.get_ref());
         if let Some(known) = extensions.get().or_else(over_tls) {

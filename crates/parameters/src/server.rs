@@ -251,10 +251,7 @@ fn recover(options: &ServerOptions) -> Result<Recovered> {
         number: 0,
     };
     let snapshot::Recovered { mut state, mut tables, number } = found.unwrap_or_else(new);
-    let apply = |entry| {
-        repeat(&mut state, &mut tables, entry, &settings)?;
-        check(&state.specs)
-    };
+    let apply = |entry| repeat(&mut state, &mut tables, entry, &settings, &check);
     let (log, torn_bytes) = Log::recover(&options.folder, &settings, number, apply)?;
     // Files that a kill has left between the snapshot and their deletion. The name of the snapshot may not be durable yet.
     sync_folder(&options.folder).at(&options.folder, "sync the folder")?;

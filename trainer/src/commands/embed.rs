@@ -117,6 +117,10 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
         }
         EmbedModel::SkipGram => files::train(arguments, &mut out, &interrupts, &mut comparisons)?,
     };
+    let n_words = n_words(arguments.min_count, &trained.vocabulary);
+    if n_words == 0 {
+        return Err(files::no_words(arguments));
+    }
     out.finish(&mut trained.vectors, &trained.vocabulary, &recipe)?;
     if !trained.vocabulary.is_exact() {
         tell(&format!(
@@ -126,7 +130,6 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
     }
     let seconds = began.elapsed().as_secs_f64();
     let tokens_per_s = trained.n_tokens as f64 / seconds;
-    let n_words = n_words(arguments.min_count, &trained.vocabulary);
     if trained.n_skipped > 0 {
         let (skipped, lines) = (whole(trained.n_skipped), whole(trained.n_lines + trained.n_skipped));
         tell(&format!("{skipped} of {lines} lines were skipped, because they came faster than the training"));

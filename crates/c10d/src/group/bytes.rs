@@ -7,9 +7,7 @@ use tch::Tensor;
 use super::ProcessGroup;
 use crate::error::{Error, Result};
 
-/// Bytes of the length at the begin of a frame.
-const LENGTH: usize = size_of::<u64>();
-/// Smallest and largest number of bytes after it.
+/// Smallest and largest number of bytes in a frame, which ends with the number of bytes of the message.
 const FRAME_MIN: usize = 256;
 const FRAME_MAX: usize = 1 << 20;
 
@@ -43,17 +41,15 @@ impl ProcessGroup {
         self.agree(CALL, String::new)?;
         let n = self.frame.0.load(Relaxed);
         let (head, rest) = bytes.split_at(n.min(bytes.len()));
-        let mut frame = (bytes.len() as u64).to_le_bytes().to_vec();
-        frame.extend(head);
-        frame.resize(LENGTH + n, 0);
+        let mut frame = head.to_vec();
+        frame.resize(n, 0);
+        frame.extend((bytes.len() as u64).to_le_bytes());
         let mut all = self.gather_frames(CALL, &frame)?;
-        let mut lengths = Vec::with_capacity(all.len());
-        for frame in &mut all {
-            let length = frame.first_chunk().map_or(0, |length| u64::from_le_bytes(*length));
-            // What does not fit in memory cannot have been sent.
-            lengths.push(usize::try_from(length).unwrap_or(usize::MAX));
-            frame.drain(..LENGTH);
-        }
+        let length = |frame: &mut Vec<u8>| -> usize {
+            let length = frame.split_off(n);
+            length.first_chunk().map_or(0, |length| u64::from_le_bytes(*length) as usize)
+        };
+        let lengths: Vec<usize> = all.iter_mut().map(length).collect();
         let longest = lengths.iter().copied().max().unwrap_or(0);
         self.frame.follow(longest);
         if longest > n {

@@ -31,6 +31,15 @@ fn push(step: u64) -> Entry {
     Entry::Push(PushRequest { worker: 1, step, ..PushRequest::default() })
 }
 
+/// A log of two groups of equal lengths, its bytes, and the place of the second group.
+fn two_groups(folder: &Path) -> (PathBuf, Vec<u8>, usize) {
+    let path = written(folder, &[&[push(2)], &[push(1)]]);
+    let whole = fs::read(&path).unwrap();
+    let header = header(&SETTINGS).unwrap().len();
+    let second = header + (whole.len() - header) / 2;
+    (path, whole, second)
+}
+
 #[test]
 fn entries_come_back_and_a_torn_group_is_removed_at_each_length() {
     let folder = tempfile::tempdir().unwrap();
@@ -51,11 +60,7 @@ fn entries_come_back_and_a_torn_group_is_removed_at_each_length() {
 #[test]
 fn a_changed_byte_before_a_whole_group_is_damage() {
     let folder = tempfile::tempdir().unwrap();
-    // Groups of equal lengths.
-    let path = written(folder.path(), &[&[push(2)], &[push(1)]]);
-    let whole = fs::read(&path).unwrap();
-    let header = header(&SETTINGS).unwrap().len();
-    let end_of_first = header + (whole.len() - header) / 2;
+    let (path, whole, end_of_first) = two_groups(folder.path());
     // Of the last group its header, which a crash leaves out, cuts or leaves as zeros.
     for at in 0..end_of_first + 16 {
         let mut bytes = whole.clone();
@@ -69,10 +74,7 @@ fn a_changed_byte_before_a_whole_group_is_damage() {
 #[test]
 fn zeros_after_a_part_of_a_group_are_what_a_crash_leaves() {
     let folder = tempfile::tempdir().unwrap();
-    let path = written(folder.path(), &[&[push(2)], &[push(1)]]);
-    let whole = fs::read(&path).unwrap();
-    let header = header(&SETTINGS).unwrap().len();
-    let second = header + (whole.len() - header) / 2;
+    let (path, whole, second) = two_groups(folder.path());
     for n in 0..whole.len() - second {
         fs::write(&path, [&whole[..second + n], &[0; 3000]].concat()).unwrap();
         assert_eq!(recovered(folder.path()).unwrap(), (vec![push(2)], 3000 + n as u64), "{n}");

@@ -288,7 +288,7 @@ impl Writer {
         let is_due = elapsed >= self.writing.snapshot_every && self.log.n_bytes() > 0;
         let is_long = self.log.n_bytes() > LOG_BYTES_MAX && elapsed >= SNAPSHOT_AGAIN;
         if self.snapshot.is_none() && (is_due || is_long) {
-            // Without this, the log could not be continued either.
+            // Unlike a failed snapshot, a failed write of the log ends the server.
             self.log.sync()?;
             if let Err(error) = self.begin_snapshot(shared) {
                 self.take_note(error, shared);
@@ -389,13 +389,15 @@ pub(crate) fn repeat(
     tables: &mut Vec<Arc<Table>>,
     entry: Entry,
     settings: &Settings,
+    check_memory: &impl Fn(&[Spec]) -> Result<()>,
 ) -> Result<()> {
     let broken = |_| Error::internal(&"the log has an entry that the state refuses");
     let ready = match entry {
         Entry::Create(request) => {
             let spec = Spec::of_request(request).map_err(broken)?;
-            tables.push(Arc::new(Table::new(spec.clone(), settings.shard, settings.servers)));
-            state.specs.push(spec);
+            state.specs.push(spec.clone());
+            check_memory(&state.specs)?;
+            tables.push(Arc::new(Table::new(spec, settings.shard, settings.servers)));
             Vec::new()
         }
         Entry::Push(push) => match state.judge(&push).map_err(broken)? {

@@ -17,7 +17,6 @@ use serde::{Deserialize, Serialize};
 use skipgram::{Decay, Done, Growing, Training, Vocabulary, Work};
 
 use super::comparisons::Comparisons;
-use super::files::no_words;
 use super::lines::Lines;
 use super::out::{CHUNK_BYTES, Out};
 use super::progress::{Counts, Progress};
@@ -114,9 +113,6 @@ pub(super) fn train(
     progress.finish()?;
     stream.lines.check(arguments)?;
     let Stream { training, growing, reached, n_tokens, loss, counters, .. } = stream;
-    if super::n_words(arguments.min_count, growing.vocabulary()) == 0 {
-        return Err(no_words(arguments));
-    }
     let n_skipped = counters.n_skipped.load(Relaxed);
     Ok(Trained {
         vectors: Vectors::Table(Box::new(training)),
