@@ -20,7 +20,10 @@ set -euo pipefail
 
 NODES=${HADOOP_NODES:-2}
 PORTS=20
-START_LIMIT_S=600
+# A start can fail: another process may bind a port between the search and the daemon's start.
+TRIES=3
+# Time limit of each service in a try.
+START_LIMIT_S=240
 # Hadoop 3.4 uses packages of Java that are closed since version 16.
 OPENS=()
 for package in lang lang.reflect net nio io util util.concurrent; do
@@ -73,7 +76,6 @@ usage() {
 }
 
 start() {
-    local node
     command -v curl >/dev/null || fail "curl was not found: apt-get install curl"
     [ ! -e "$folder/conf" ] || fail "$folder contains a cluster; stop it and delete the folder"
     if [ "${1:-}" = emr ]; then
@@ -81,10 +83,25 @@ start() {
         emr=yes
         shift
     fi
-    mkdir -p "$folder/work"
     # A partly started cluster is stopped.
     trap stop EXIT
     java_home
+    local try
+    for try in $(seq $TRIES); do
+        mkdir -p "$folder/work"
+        start_daemons "$@"
+        ! all_up || return 0
+        tell_logs
+        [ "$try" -lt $TRIES ] || break
+        echo "cluster: starting it again" >&2
+        stop
+        delete_cluster
+    done
+    fail "the cluster did not start in $TRIES tries; the logs of the last are in $folder"
+}
+
+start_daemons() {
+    local node
     port=${HADOOP_PORT:-$(free_ports)}
     conf conf 127.0.0.1 "$@"
     printf 'JAVA_HOME=%q\nport=%s\nemr=%s\n' "$JAVA_HOME" "$port" "$emr" >"$folder/running"
@@ -99,10 +116,26 @@ start() {
         conf "node$node" "127.0.0.$((node + 1))" "$@"
         start_node "$node"
     done
+}
+
+# Waits until all daemons serve. Fails if one has exited, or after the time limit.
+all_up() {
     until_up HDFS "http://127.0.0.1:$((port + 1))/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState" \
-        '"NumLiveDataNodes" : 1'
-    until_up YARN "http://127.0.0.1:$((port + 9))/ws/v1/cluster/metrics" "\"activeNodes\":$NODES"
-    [ -z "$emr" ] || until_up "the job history server" "http://127.0.0.1:$((port + 15))/ws/v1/history/info" startedOn
+        '"NumLiveDataNodes" : 1' || return 1
+    until_up YARN "http://127.0.0.1:$((port + 9))/ws/v1/cluster/metrics" "\"activeNodes\":$NODES" || return 1
+    [ -z "$emr" ] ||
+        until_up "the job history server" "http://127.0.0.1:$((port + 15))/ws/v1/history/info" startedOn || return 1
+}
+
+# Deletes what a start has made, and nothing else in the folder.
+delete_cluster() {
+    cd /
+    rm -rf "$folder"/{conf,name,data,tmp,work,running} "$folder"/node[0-9]* "$folder"/*.{log,pid}
+}
+
+# Prints the end of each daemon's log.
+tell_logs() {
+    tail -n 12 "$folder"/*.log >&2
 }
 
 start_node() {
@@ -167,16 +200,26 @@ of_running() {
 daemon() {
     SENTIMILL_CLUSTER=$folder setsid "$JAVA_HOME/bin/java" "${OPENS[@]}" "${SMALL[@]}" -Xmx256m \
         -cp "$folder/$2:$(all_jars :)" "$3" >"$folder/$1.log" 2>&1 </dev/null &
+    echo $! >"$folder/$1.pid"
     # Otherwise the shell reports when the daemon exits.
     disown
 }
 
-# until_up NAME URL EXPECTED: waits until the response at URL contains EXPECTED.
+# until_up NAME URL EXPECTED: waits until the response at URL contains EXPECTED. Fails if a daemon has exited, or after the
+# time limit.
 until_up() {
-    local begin=$SECONDS
-    until curl --silent --fail --max-time 5 "$2" | grep -qF -- "$3"; do
-        [ $((SECONDS - begin)) -lt $START_LIMIT_S ] ||
-            fail "$1 did not start within $START_LIMIT_S s; the logs are in $folder"
+    local begin=$SECONDS response='' pid
+    until response=$(curl --silent --fail --max-time 5 "$2") && [[ $response == *"$3"* ]]; do
+        for pid in "$folder"/*.pid; do
+            kill -0 "$(cat "$pid")" 2>/dev/null || {
+                echo "cluster: the daemon $(basename "$pid" .pid) has exited" >&2
+                return 1
+            }
+        done
+        [ $((SECONDS - begin)) -lt $START_LIMIT_S ] || {
+            echo "cluster: $1 did not start within $START_LIMIT_S s; it responds: $response" >&2
+            return 1
+        }
         sleep 0.2
     done
 }

@@ -8,7 +8,7 @@ use tch::{Device, Tensor};
 
 use ngrams::ranks::Failure;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::tell::tell;
 use crate::told::told;
 use launch::key;
@@ -148,6 +148,7 @@ impl ngrams::ranks::Ranks for Ranks {
 
     fn gather(&self, bytes: &[u8]) -> std::result::Result<Vec<Vec<u8>>, Failure> {
         let Self::Several(group) = self else { return Ok(vec![bytes.to_vec()]) };
-        Ok(group.all_gather_bytes(bytes)?)
+        // The caller gets this program's own error back, with its exit code.
+        Ok(group.all_gather_bytes(bytes).map_err(Error::from)?)
     }
 }
