@@ -324,7 +324,8 @@ fn of_embed(embed: &Embed) -> Vec<Idle> {
         ["token_file", "tls_ca", "tls_certificate", "tls_key"].map(|id| idle(id, is_alone, "--async"));
     // The training folder is that of worker 0.
     let is_other = embed.served.worker.number > 0;
-    let of_folder = ["out", "resume", "force", "similarity"].map(|id| idle(id, is_other, "--worker 0/N"));
+    let of_folder =
+        ["out", "resume", "force", "similarity", "held_out"].map(|id| idle(id, is_other, "--worker 0/N"));
     [&of_lstm[..], &of_ngrams[..], &of_servers[..], &of_folder[..]].concat()
 }
 

@@ -295,7 +295,9 @@ fn describe_bind_error(error: &io::Error) -> String {
             "not an address of this machine, which must serve the store; start rank 0 on MASTER_ADDR"
                 .to_owned()
         }
-        io::ErrorKind::AddrInUse => format!("{error}; set MASTER_PORT to another port"),
+        io::ErrorKind::AddrInUse => {
+            format!("{error}; choose another port by MASTER_PORT, or by --master-port of launch")
+        }
         _ => error.to_string(),
     }
 }

@@ -41,6 +41,14 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
+    /// The folder has files of something else.
+    #[error("{}: found {found}, expected the files of a parameter server or an empty folder; choose another --folder", path.display())]
+    Occupied {
+        /// The folder.
+        path: PathBuf,
+        /// A name in it.
+        found: String,
+    },
     /// The folder belongs to a server with other settings.
     #[error("{}: its server has {what} {found}, expected {expected}; pass the flags of that server, or choose another --folder", path.display())]
     OtherSettings {
@@ -100,7 +108,8 @@ pub enum Error {
     },
     /// A server did not answer in time.
     #[error(
-        "{server}: the parameter server has not answered for {waited_s} s: {cause}; start it, and repeat the command"
+        "{server}: the parameter server has not answered for {waited_s} s: {cause}; start it or check the \
+         address, and repeat the command"
     )]
     Unreachable {
         /// The server.
@@ -111,7 +120,10 @@ pub enum Error {
         cause: String,
     },
     /// Another worker is too far behind.
-    #[error("{server}: waited {waited_s} s for a step of worker {slowest}; start it, and repeat the command")]
+    #[error(
+        "{server}: waited {waited_s} s for a step of worker {slowest}; start it, and repeat the command, that of worker 0 \
+         with --resume"
+    )]
     Behind {
         /// The server.
         server: String,
@@ -165,7 +177,9 @@ impl Error {
             Self::File(error) => error.exit(),
             Self::Io { .. } | Self::Listen { .. } | Self::Threads(_) => Exit::Io,
             Self::Damaged { .. } => Exit::MissingInput,
-            Self::Locked { .. } | Self::Open { .. } | Self::Address { .. } => Exit::Usage,
+            Self::Locked { .. } | Self::Occupied { .. } | Self::Open { .. } | Self::Address { .. } => {
+                Exit::Usage
+            }
             Self::OtherSettings { .. }
             | Self::Memory { .. }
             | Self::Certificate { .. }

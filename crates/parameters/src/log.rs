@@ -30,7 +30,7 @@ pub(crate) use self::groups::{Entry, Group};
 use self::reader::{Reader, header};
 use crate::error::{At, Error, Result};
 
-const PREFIX: &str = "log-";
+pub(crate) const PREFIX: &str = "log-";
 
 /// What a server is, in each file of its log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

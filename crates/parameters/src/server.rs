@@ -35,7 +35,7 @@ use crate::service::parameters_server::ParametersServer;
 use crate::spec::Spec;
 use crate::state::State;
 use crate::table::{Table, tables_bytes};
-use crate::{MESSAGE_BYTES_MAX, snapshot};
+use crate::{MESSAGE_BYTES_MAX, log, snapshot};
 
 /// Requests of one connection that are served at the same time.
 const STREAMS_MAX: u32 = 64;
@@ -132,6 +132,7 @@ impl Server {
     pub fn start(options: &ServerOptions) -> Result<Self> {
         check_address(options.listen, options.token.as_ref(), &options.tls)?;
         fs::create_dir_all(&options.folder).at(&options.folder, "make the folder")?;
+        check_occupant(&options.folder)?;
         let lock = lock(&options.folder)?;
         let address = options.listen;
         let listener = TcpListener::bind(address).map_err(|source| Error::Listen { address, source })?;
@@ -194,6 +195,11 @@ impl Server {
         self.shared.failed_snapshot.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
+    /// The workers that were removed since the last call.
+    pub fn removed(&self) -> Vec<u32> {
+        std::mem::take(&mut *self.shared.removed.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Ends the threads, and then leaves the folder to others; `None` if that was done before.
     fn end(&mut self, last: Request) -> Option<Result<Statistics>> {
         let Running { runtime, stop, writer, _lock } = self.running.take()?;
@@ -220,6 +226,19 @@ fn settings(options: &ServerOptions) -> Settings {
         workers: options.n_workers,
         staleness: options.staleness,
     }
+}
+
+/// Refuses a folder with files that no server wrote.
+fn check_occupant(folder: &Path) -> Result<()> {
+    for entry in fs::read_dir(folder).at(folder, "list it")? {
+        let name = entry.at(folder, "list it")?.file_name().to_string_lossy().into_owned();
+        let is_own =
+            [log::PREFIX, snapshot::PREFIX, snapshot::SAVING].into_iter().any(|own| name.starts_with(own));
+        if name != LOCK && !is_own {
+            return Err(Error::Occupied { path: folder.to_owned(), found: name });
+        }
+    }
+    Ok(())
 }
 
 /// Keeps other servers out of the folder until the file is closed.

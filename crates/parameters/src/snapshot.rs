@@ -19,9 +19,9 @@ use crate::spec::Spec;
 use crate::state::State;
 use crate::table::Table;
 
-const PREFIX: &str = "snapshot-";
+pub(crate) const PREFIX: &str = "snapshot-";
 /// Folders of interrupted snapshots, as `durable` names them.
-const SAVING: &str = ".saving-";
+pub(crate) const SAVING: &str = ".saving-";
 const STATE: &str = "state.json";
 const HELD: &str = "held.bin";
 const STATE_BYTES_MAX: u64 = 1 << 28;

@@ -28,7 +28,8 @@ pub struct Spec {
     pub initial: Initial,
     /// What a push does.
     pub optimizer: Optimizer,
-    /// What the rows mean, such as a digest of the vocabulary. Workers with another text are refused.
+    /// What the rows mean, one fact per line, such as a digest of the vocabulary. Workers with another text are refused, with
+    /// the first line that differs.
     pub content: String,
 }
 
@@ -145,7 +146,11 @@ impl Spec {
             )))
         };
         if self.content != other.content {
-            return refused("the content", &self.content, &other.content);
+            // Only the first line that differs is shown.
+            let mut lines = self.content.lines().zip(other.content.lines());
+            let (here, there) =
+                lines.find(|(here, there)| here != there).unwrap_or((&self.content, &other.content));
+            return refused("the content", &here, &there);
         }
         if (self.n_rows, self.dim) != (other.n_rows, other.dim) {
             return refused("the size", &(self.n_rows, self.dim), &(other.n_rows, other.dim));

@@ -121,7 +121,8 @@ pub struct Embed {
     pub rate: Option<f64>,
     /// A stream ends after this number of words
     ///
-    /// The learning rate decreases to 0 until then. For standard input and --follow.
+    /// It ends with the block of lines that contains that word. The learning rate decreases to 0 until then.
+    /// For standard input and --follow.
     #[arg(long, value_name = "N", value_parser = at_least::<u64>(1), help_heading = "Optimisation")]
     pub words: Option<u64>,
     /// Subsampling threshold of frequent words

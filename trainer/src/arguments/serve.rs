@@ -24,7 +24,7 @@ pub struct Serve {
     ///
     /// Port 0 is a free port, which is printed. An address that other machines can reach requires --token-file, or the three
     /// TLS files.
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0", value_parser = address)]
     pub listen: SocketAddr,
     /// Print the statistics of running servers, and end
     #[arg(long, value_name = "HOST:PORT,...", value_delimiter = ',', conflicts_with = "folder")]
@@ -141,6 +141,11 @@ pub(super) fn place(text: &str) -> Result<Place, String> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Staleness(pub Option<u64>);
 
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let expected = "expected an IP address and a port up to 65535, such as 127.0.0.1:7070 or [::1]:7070";
+    text.parse().map_err(|_| expected.to_owned())
+}
+
 fn staleness(text: &str) -> Result<Staleness, String> {
     if text == "unbounded" {
         return Ok(Staleness(None));
@@ -162,5 +167,9 @@ mod tests {
         assert_eq!(staleness("0"), Ok(Staleness(Some(0))));
         assert_eq!(staleness("unbounded"), Ok(Staleness(None)));
         assert!(staleness("-1").is_err() && staleness("none").is_err());
+        assert!(address("[::1]:7070").is_ok());
+        for text in ["7070", "localhost:7070", "127.0.0.1:99999"] {
+            assert!(address(text).unwrap_err().contains("such as 127.0.0.1:7070"), "{text}");
+        }
     }
 }

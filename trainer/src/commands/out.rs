@@ -257,6 +257,9 @@ fn check_occupant(folder: &Path, existing: Existing) -> Result<()> {
         let expected = "a new name or an empty folder";
         Err(runs::Error::Occupied { path: folder.to_owned(), found, expected, remedy }.into())
     };
+    if is_training && existing == Existing::Refuse && training::has_only_settings(folder)? {
+        return Ok(());
+    }
     if is_training && existing == Existing::Refuse {
         return refused(
             "a training",

@@ -62,6 +62,13 @@ pub(super) fn serve(arguments: &Serve) -> Result<()> {
         if let Some(error) = server.failed_snapshot() {
             tell(&format!("warning: {}; the log has everything, and it is tried again", chain(&error)));
         }
+        for worker in server.removed() {
+            let after = arguments.remove_after;
+            tell(&format!(
+                "warning: worker {worker} was removed, because it was silent for {after} s; the others continue without \
+                 the rest of its sentences"
+            ));
+        }
     }
     let statistics = server.stop()?;
     let ledger = &statistics.ledger;

@@ -192,6 +192,10 @@ fn contradictory_flags_and_useless_inputs_are_refused() {
     refused(&["--follow", "--epochs", "2"], 78, "--epochs is 2, expected 1 for standard input and --follow");
     refused(&["--preset", "yelp"], 64, "--preset");
     refused(&["--dim", "0"], 64, "--dim");
+    // A mistake that ends a command before it trains does not occupy the folder.
+    let missing = ["--min-count", "1", "--held-out", "no-such-file"];
+    refused(&missing, 66, "no-such-file");
+    refused(&missing, 66, "no-such-file");
     trained(embed(&input, &out, &["--min-count", "1"]));
     refused(&["--min-count", "1"], 64, "a training");
     refused(&["--min-count", "2", "--resume"], 78, "--min-count is 1 in the training and 2 in this command");

@@ -7,7 +7,9 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
+use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustix::process::{Pid, Signal, kill_process};
@@ -47,17 +49,19 @@ pub(crate) struct Server {
     folder: PathBuf,
     pub(crate) address: String,
     flags: Vec<String>,
+    /// The lines that it prints after its address.
+    told: Receiver<String>,
 }
 
 impl Server {
     pub(crate) fn start(folder: &Path, flags: &[&str]) -> Self {
         let flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
-        let (process, address) = Self::spawn(folder, "127.0.0.1:0", &flags);
-        Self { process, folder: folder.to_owned(), address, flags }
+        let (process, address, told) = Self::spawn(folder, "127.0.0.1:0", &flags);
+        Self { process, folder: folder.to_owned(), address, flags, told }
     }
 
-    /// A process, and its address when it listens.
-    fn spawn(folder: &Path, address: &str, flags: &[String]) -> (Running, String) {
+    /// A process, its address when it listens, and its further lines.
+    fn spawn(folder: &Path, address: &str, flags: &[String]) -> (Running, String, Receiver<String>) {
         let mut command = trainer();
         command.arg("serve").arg("--folder").arg(folder).args(["--listen", address]).args(flags);
         let mut process = Running::start(command.stderr(Stdio::piped()).stdout(Stdio::piped()));
@@ -67,13 +71,21 @@ impl Server {
             let (_, address) = line.split_once("listening on ")?;
             Some(address.split_once(';')?.0.to_owned())
         });
-        thread::spawn(move || lines.for_each(drop));
-        (process, address.expect("the server listens"))
+        let (sender, receiver) = channel();
+        // A receiver that was dropped does not stop the reading, or the server would wait.
+        thread::spawn(move || lines.for_each(|line| drop(sender.send(line))));
+        (process, address.expect("the server listens"), receiver)
     }
 
     fn kill_and_start_again(&mut self) {
         self.process.kill();
-        (self.process, self.address) = Self::spawn(&self.folder, &self.address, &self.flags);
+        (self.process, self.address, self.told) = Self::spawn(&self.folder, &self.address, &self.flags);
+    }
+
+    /// Waits for a line that contains `text`.
+    fn wait_for_line(&self, text: &str) {
+        while !self.told.recv_timeout(Duration::from_secs(60)).expect("the server prints it").contains(text) {
+        }
     }
 
     /// The statistics that are printed at the end of `--until-done --json`.
@@ -215,10 +227,12 @@ fn workers_that_do_not_fit_together_are_refused() {
         told
     };
     assert!(refused("0/2", &[]).contains("2 workers, expected 1; pass the same number"));
+    let told = refused("0/1", &["--min-count", "9"]);
+    let difference = r#"the content is "min_count 9", expected "min_count 5", as on the server"#;
+    assert!(told.contains(difference) && told.contains("start all workers with the same input"), "{told}");
     assert!(
-        refused("0/1", &["--min-count", "9"]).contains("start all workers with the same input and settings")
+        refused("0/1", &["--wire", "bf16"]).contains(r#"the content is "wire Bf16", expected "wire F32""#)
     );
-    assert!(refused("0/1", &["--wire", "bf16"]).contains("wire Bf16"));
     // Other sentences of the same words.
     let lines = fs::read_to_string(&input).unwrap();
     let reversed: String = lines.lines().rev().map(|line| format!("{line}\n")).collect();

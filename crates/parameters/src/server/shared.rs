@@ -53,6 +53,8 @@ pub(crate) struct Shared {
     /// Pushes that were refused before they reached the thread that writes.
     pub(crate) refused: AtomicU64,
     pub(crate) failed_snapshot: Mutex<Option<Error>>,
+    /// Workers that were removed and not yet reported.
+    pub(crate) removed: Mutex<Vec<u32>>,
 }
 
 /// Bytes in the queue, until it is dropped.
@@ -85,6 +87,7 @@ impl Shared {
             queued_bytes: Arc::default(),
             refused: AtomicU64::new(0),
             failed_snapshot: Mutex::new(None),
+            removed: Mutex::default(),
         }
     }
 

@@ -242,6 +242,7 @@ impl Writer {
             if is_silent && clock != LEFT {
                 work.group.push(&Entry::Remove(worker));
                 work.effects.extend(self.state.leave(worker, true).into_iter().map(Effect::Push));
+                shared.removed.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
             }
         }
     }

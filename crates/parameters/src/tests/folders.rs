@@ -103,3 +103,12 @@ fn tables_of_a_folder_need_memory_too() {
     let of_snapshot = Server::start(&small).unwrap_err().to_string();
     assert!(of_snapshot.contains(message), "{of_snapshot}");
 }
+
+#[test]
+fn a_folder_of_something_else_is_refused_and_not_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("settings.json"), "{}").unwrap();
+    let error = Server::start(&options(folder.path(), 1, None)).unwrap_err().to_string();
+    assert!(error.contains("found settings.json, expected the files of a parameter server"), "{error}");
+    assert_eq!(names(folder.path()), ["settings.json"]);
+}

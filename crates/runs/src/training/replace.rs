@@ -86,6 +86,23 @@ pub fn check_replaceable(folder: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Whether a training has nothing to lose, because it ended before it trained: for example, by an error in its input.
+pub fn has_only_settings(folder: &Path) -> Result<bool> {
+    for name in names(folder)? {
+        let path = folder.join(&name);
+        let is_empty = match &*name {
+            SETTINGS => is_document::<RunSettings>(&path),
+            METRICS => fs::metadata(&path).is_ok_and(|metrics| metrics.is_file() && metrics.len() == 0),
+            CHECKPOINTS => path.is_dir() && all_names(&path)?.is_empty(),
+            _ => false,
+        };
+        if !is_empty {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Deletes the training in a folder. The files are first renamed, so that no incomplete training is left under the
 /// known names.
 pub fn clear(folder: &Path) -> Result<()> {

@@ -7,6 +7,7 @@
 pub(super) mod shares;
 mod steps;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -129,6 +130,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
         tell("waiting for the other workers");
         read_all(&client, &training, Moment::End)?;
         out.finish(&mut Vectors::Table(Box::new(training)), &vocabulary, &recipe)?;
+        tell_removed(&client)?;
     }
     client.leave()?;
     let pairs_per_s = done.n_pairs as f64 / measured.seconds.max(f64::MIN_POSITIVE);
@@ -160,6 +162,22 @@ pub(super) fn tell_end(words: u64, n_pairs: u64, seconds: f64, model: Option<&Pa
     let per_s = n_pairs as f64 / seconds.max(f64::MIN_POSITIVE);
     let (words, n_pairs, per_s) = (whole(words), whole(n_pairs), whole(per_s as u64));
     tell(&format!("{words} words; {n_pairs} pairs in {seconds:.1} s, {per_s} pairs/s{place}"));
+}
+
+/// Warns of workers whose sentences the model lacks.
+fn tell_removed(client: &Client) -> Result<()> {
+    let mut removed = BTreeSet::new();
+    for server in client.statistics()? {
+        let of_server = (0..).zip(&server.workers).filter(|(_, worker)| worker.removed);
+        removed.extend(of_server.map(|(number, _): (u32, _)| number));
+    }
+    for worker in removed {
+        tell(&format!(
+            "warning: worker {worker} was removed, because it was silent for too long; the model lacks the rest of its \
+             sentences"
+        ));
+    }
+    Ok(())
 }
 
 /// Creates both tables on the servers, or finds those of the other workers, and joins.
@@ -219,12 +237,14 @@ pub(super) fn content(arguments: &Embed, vocabulary: &Vocabulary, share: &Share)
     }
     let hex = |digest: [u8; 32]| digest[..8].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let (vocabulary, sentences) = (hex(digest.finalize().into()), hex(share.digest()));
-    let settings = serde_json::to_string(&settings(arguments)).map_err(|error| Error::internal(&error))?;
+    let settings = serde_json::to_value(settings(arguments)).map_err(|error| Error::internal(&error))?;
     let (epochs, step_pairs, wire) = (epochs(arguments), arguments.step_pairs(), arguments.served.wire);
-    Ok(format!(
-        "vocabulary {vocabulary}, sentences {sentences}, epochs {epochs}, step pairs {step_pairs}, wire {wire:?}, \
-         {settings}"
-    ))
+    // One setting a line: a message shows only the first that differs.
+    let mut lines =
+        vec![format!("--epochs {epochs}"), format!("--step-pairs {step_pairs}"), format!("wire {wire:?}")];
+    lines.extend(settings.as_object().into_iter().flatten().map(|(name, value)| format!("{name} {value}")));
+    lines.extend([format!("vocabulary {vocabulary}"), format!("sentences {sentences}")]);
+    Ok(lines.join("\n"))
 }
 
 /// Reads all rows from the servers.

@@ -123,9 +123,11 @@ fn a_worker_that_was_removed_writes_the_vectors_that_the_others_have_trained() {
     let mut other = start("1/2", &[]);
     assert!(other.0.wait().unwrap().success());
     assert!(client.statistics().unwrap()[0].workers[0].removed);
+    server.wait_for_line("warning: worker 0 was removed, because it was silent for 1 s");
     let (code, told) = ended(worker(&input, &out, &server.address, "0/2", &["--resume"]));
     assert_eq!(code, Some(0), "{told}");
     assert!(told.contains("worker 0 was removed because it was silent for too long"), "{told}");
+    assert!(told.contains("the model lacks the rest of its sentences"), "{told}");
     assert!(out.join("model/vectors.npy").exists());
 }
 
