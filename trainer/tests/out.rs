@@ -152,6 +152,17 @@ fn an_occupied_folder_is_refused_and_left_as_it_is() {
 }
 
 #[test]
+fn a_training_that_has_only_settings_is_replaced() {
+    let (data, dataset, out) = data_and_out();
+    trained(&dataset, &out, &["--seed", "1"]);
+    let begun = data.path().join("begun");
+    fs::create_dir(&begun).unwrap();
+    fs::copy(out.join("settings.json"), begun.join("settings.json")).unwrap();
+    trained(&dataset, &begun, &["--seed", "2"]);
+    assert!(begun.join("model").is_dir());
+}
+
+#[test]
 fn a_folder_that_is_empty_is_used() {
     let (_data, dataset, out) = data_and_out();
     fs::create_dir(&out).unwrap();

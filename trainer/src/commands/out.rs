@@ -89,7 +89,7 @@ impl Out {
             Location::Local(folder) => {
                 check_place(folder)?;
                 let hold = Hold::take(folder, PATIENCE)?;
-                check_occupant(folder, existing)?;
+                let existing = check_occupant(folder, existing)?;
                 Ok(Self { _hold: Some(hold), ..Self::of(folder.clone(), place, keep, existing) })
             }
             Location::S3(url) => {
@@ -243,24 +243,26 @@ pub fn check_force(out: &Path, init_from: Option<&Location>, restarts: usize) ->
     Ok(())
 }
 
-/// Refuses a folder with other content than `existing` allows.
-fn check_occupant(folder: &Path, existing: Existing) -> Result<()> {
+/// Refuses a folder with other content than `existing` allows. Returns what happens to the content: a training that ended
+/// before it trained is replaced in place of refused.
+fn check_occupant(folder: &Path, existing: Existing) -> Result<Existing> {
     if existing == Existing::Replace {
-        return Ok(training::check_replaceable(folder)?);
+        training::check_replaceable(folder)?;
+        return Ok(existing);
     }
     let names = training::names(folder)?;
     let has = |wanted: &str| names.iter().any(|name| name == wanted);
     let is_training = training::NAMES.into_iter().any(has);
-    let Some(first) = names.first() else { return Ok(()) };
+    let Some(first) = names.first() else { return Ok(existing) };
     let refused = |found: &str, remedy: &str| {
         let (found, remedy) = (found.to_owned(), remedy.to_owned());
         let expected = "a new name or an empty folder";
         Err(runs::Error::Occupied { path: folder.to_owned(), found, expected, remedy }.into())
     };
-    if is_training && existing == Existing::Refuse && training::has_only_settings(folder)? {
-        return Ok(());
-    }
     if is_training && existing == Existing::Refuse {
+        if training::has_only_settings(folder)? {
+            return Ok(Existing::Replace);
+        }
         return refused(
             "a training",
             "resume it with --resume, replace it with --force, or choose another --out",
@@ -272,7 +274,7 @@ fn check_occupant(folder: &Path, existing: Existing) -> Result<()> {
             "choose another --out; --init-from starts a training with its weights",
         );
     }
-    if is_training { Ok(()) } else { refused(first, "choose another --out") }
+    if is_training { Ok(existing) } else { refused(first, "choose another --out") }
 }
 
 #[cfg(test)]

@@ -54,21 +54,16 @@ pub(super) fn serve(arguments: &Serve) -> Result<()> {
         ));
     }
     tell(&format!("listening on {}; the state is in {}", server.address(), folder.display()));
-    while interrupts.asked() != Some(Asked::Stop)
-        && !server.has_failed()
-        && !(arguments.until_done && server.is_done())
-    {
+    loop {
+        let ends = interrupts.asked() == Some(Asked::Stop)
+            || server.has_failed()
+            || (arguments.until_done && server.is_done());
+        // After the look: the removal of the last worker is what ends a server.
+        tell_troubles(&server, arguments);
+        if ends {
+            break;
+        }
         thread::park_timeout(LOOK_EVERY);
-        if let Some(error) = server.failed_snapshot() {
-            tell(&format!("warning: {}; the log has everything, and it is tried again", chain(&error)));
-        }
-        for worker in server.removed() {
-            let after = arguments.remove_after;
-            tell(&format!(
-                "warning: worker {worker} was removed, because it was silent for {after} s; the others continue without \
-                 the rest of its sentences"
-            ));
-        }
     }
     let statistics = server.stop()?;
     let ledger = &statistics.ledger;
@@ -82,6 +77,20 @@ pub(super) fn serve(arguments: &Serve) -> Result<()> {
         return Err(Error::internal(&format!("the ledger does not balance: {ledger:?}")));
     }
     if arguments.json { print(&statistics) } else { Ok(()) }
+}
+
+/// Warns of what has happened since the last call.
+fn tell_troubles(server: &Server, arguments: &Serve) {
+    if let Some(error) = server.failed_snapshot() {
+        tell(&format!("warning: {}; the log has everything, and it is tried again", chain(&error)));
+    }
+    for worker in server.removed() {
+        let after = arguments.remove_after;
+        tell(&format!(
+            "warning: worker {worker} was removed, because it was silent for {after} s; the others continue without the \
+             rest of its sentences"
+        ));
+    }
 }
 
 /// Prints the statistics of servers, one JSON object per server.

@@ -15,6 +15,7 @@ use launch::interrupt::Interrupts;
 use parameters::{Client, ClientOptions, Initial, Joined, Moment, Optimizer, Read, Spec};
 use report::whole;
 use serde::Serialize;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 use skipgram::{Training, Vocabulary};
 
@@ -168,8 +169,8 @@ pub(super) fn tell_end(words: u64, n_pairs: u64, seconds: f64, model: Option<&Pa
 fn tell_removed(client: &Client) -> Result<()> {
     let mut removed = BTreeSet::new();
     for server in client.statistics()? {
-        let of_server = (0..).zip(&server.workers).filter(|(_, worker)| worker.removed);
-        removed.extend(of_server.map(|(number, _): (u32, _)| number));
+        let of_server = server.workers.iter().enumerate().filter(|(_, worker)| worker.removed);
+        removed.extend(of_server.map(|(number, _)| number));
     }
     for worker in removed {
         tell(&format!(
@@ -237,12 +238,14 @@ pub(super) fn content(arguments: &Embed, vocabulary: &Vocabulary, share: &Share)
     }
     let hex = |digest: [u8; 32]| digest[..8].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let (vocabulary, sentences) = (hex(digest.finalize().into()), hex(share.digest()));
-    let settings = serde_json::to_value(settings(arguments)).map_err(|error| Error::internal(&error))?;
+    // By way of the text, which has f32 numbers as they were written.
+    let settings = serde_json::to_string(&settings(arguments)).and_then(|text| serde_json::from_str(&text));
+    let settings: serde_json::Map<String, Value> = settings.map_err(|error| Error::internal(&error))?;
     let (epochs, step_pairs, wire) = (epochs(arguments), arguments.step_pairs(), arguments.served.wire);
     // One setting a line: a message shows only the first that differs.
     let mut lines =
-        vec![format!("--epochs {epochs}"), format!("--step-pairs {step_pairs}"), format!("wire {wire:?}")];
-    lines.extend(settings.as_object().into_iter().flatten().map(|(name, value)| format!("{name} {value}")));
+        vec![format!("epochs {epochs}"), format!("step_pairs {step_pairs}"), format!("wire {wire:?}")];
+    lines.extend(settings.iter().map(|(name, value)| format!("{name} {value}")));
     lines.extend([format!("vocabulary {vocabulary}"), format!("sentences {sentences}")]);
     Ok(lines.join("\n"))
 }

@@ -132,6 +132,20 @@ fn a_worker_that_was_removed_writes_the_vectors_that_the_others_have_trained() {
 }
 
 #[test]
+fn a_server_that_ends_because_its_last_worker_was_removed_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, out) = (folder.path().join("text"), folder.path().join("out"));
+    fs::write(&input, sentences(300, 3)).unwrap();
+    let flags = ["--workers", "1", "--remove-after", "1", "--until-done"];
+    let server = Server::start(&folder.path().join("server"), &flags);
+    let mut command = worker(&input, &out, &server.address, "0/1", &["--epochs", "100000"]);
+    let mut only = Running::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
+    wait_for(&client(&server), 1);
+    only.kill();
+    server.wait_for_line("warning: worker 0 was removed");
+}
+
+#[test]
 fn a_worker_that_was_replaced_and_continues_does_not_change_a_bit() {
     let folder = tempfile::tempdir().unwrap();
     let input = folder.path().join("text");
