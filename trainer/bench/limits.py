@@ -6,9 +6,12 @@ Both require the right to make them, which root has.
 import os
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 PERIOD_US = 5_000
+# Size of packets of a link with a delay: with 1,500, its process could not forward 1 Gbit/s.
+DELAYED_BYTES_MAX = 9_000
 V1, V1_TIMES, V2 = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup/cpuacct"), Path("/sys/fs/cgroup")
 
 
@@ -58,25 +61,45 @@ class Group:
 
 
 class Nodes:
-    """Two network namespaces, connected by a link of a rate that tc knows, such as 1gbit; `none`: not limited."""
+    """Two network namespaces, connected by a link of a rate that tc knows, such as 1gbit; `none`: not limited.
+
+    With a delay, packets pass through delayed_link.py.
+    """
 
     names = ["sentimill-0", "sentimill-1"]
     links = ["smill0", "smill1"]
     addresses = ["10.93.7.1", "10.93.7.2"]
+    forwarder = None
 
-    def __init__(self, rate: str):
+    def __init__(self, rate: str, delay_ms: float = 0):
         self.delete()
         for name in self.names:
             ip("netns", "add", name)
-        ip("link", "add", self.links[0], "type", "veth", "peer", "name", self.links[1])
+        self.forwarder = self.delayed(delay_ms) if delay_ms else self.direct()
         for name, link, address in zip(self.names, self.links, self.addresses):
-            ip("link", "set", link, "netns", name)
             ip("-n", name, "addr", "add", f"{address}/24", "dev", link)
             for each in (link, "lo"):
                 ip("-n", name, "link", "set", each, "up")
             if rate != "none":
                 limit = ["tbf", "rate", rate, "burst", "256kb", "latency", "50ms"]
                 subprocess.run([*self.within(name), "tc", "qdisc", "add", "dev", link, "root", *limit], check=True)
+
+    def direct(self) -> None:
+        """Connects the namespaces by the kernel."""
+        ip("link", "add", self.links[0], "type", "veth", "peer", "name", self.links[1])
+        for name, link in zip(self.names, self.links):
+            ip("link", "set", link, "netns", name)
+
+    def delayed(self, delay_ms: float) -> subprocess.Popen:
+        """Connects the namespaces by a process that forwards each packet after the delay."""
+        places = [f"{name}:{link}" for name, link in zip(self.names, self.links)]
+        command = [sys.executable, Path(__file__).with_name("delayed_link.py"), *places, str(delay_ms)]
+        forwarder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        if forwarder.stdout.readline() != "ready\n":
+            raise SystemExit(f"{command[1]}: exit code {forwarder.wait()}, expected a link")
+        for name, link in zip(self.names, self.links):
+            ip("-n", name, "link", "set", link, "mtu", str(DELAYED_BYTES_MAX))
+        return forwarder
 
     @staticmethod
     def within(name: str) -> list[str]:
@@ -87,10 +110,12 @@ class Nodes:
         """The beginning of the command of one of some processes: the first half of them is on the first node."""
         return self.within(self.names[number * len(self.names) // count])
 
-    @classmethod
-    def delete(cls) -> None:
+    def delete(self) -> None:
         """Deletes the namespaces and their link, if there are any."""
-        for name in cls.names:
+        if self.forwarder:
+            self.forwarder.kill()
+            self.forwarder.communicate()
+        for name in self.names:
             subprocess.run(["ip", "netns", "del", name], stderr=subprocess.DEVNULL)
 
 

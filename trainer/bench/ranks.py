@@ -70,7 +70,10 @@ def measure(trainer: str, train: str, test: str, flags: list[str], rate: str | N
         nodes = Nodes(rate)
         commands = [[*nodes.within(name), *command] for name in nodes.names]
         shared = {"WORLD_SIZE": "2", "MASTER_ADDR": nodes.addresses[0], "MASTER_PORT": str(PORT), "OMP_NUM_THREADS": "1"}
-        return run(commands, [{**shared, "RANK": str(rank)} for rank in range(2)])
+        try:
+            return run(commands, [{**shared, "RANK": str(rank)} for rank in range(2)])
+        finally:
+            nodes.delete()
 
 
 def main() -> None:
@@ -92,32 +95,29 @@ def main() -> None:
           " bytes a round | of whole tables | bytes in all |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     kinds = [None, *arguments.rates.split(",")]
-    try:
-        for model in arguments.models.split(","):
-            # In turn, so that a change of the machine's load concerns all.
-            runs = {kind: [] for kind in kinds}
-            for _ in range(arguments.runs):
-                for kind in kinds:
-                    flags = [*MODELS[model], "--round-texts", arguments.round_texts]
-                    found = measure(arguments.trainer, arguments.train, arguments.test, flags, kind)
-                    runs[kind].append(found)
-            alone = statistics.median(one["seconds"]["training"] for one in runs[None])
-            for kind, found in runs.items():
-                def median(of):
-                    return statistics.median(of(one) for one in found)
-                training = median(lambda one: one["seconds"]["training"])
-                metrics = median(lambda one: one["evaluation"]["precision_at_1"])
-                row = [model, "1" if kind is None else "2", kind or "", f"{metrics:.4f}"]
-                row += [f"{median(lambda one: one['took_s']):.2f}", f"{training:.2f}"]
-                row += [f"{median(lambda one: one['cpu_s']):.2f}", f"{alone / training:.2f}"]
-                exchange = found[0].get("exchange")
-                if exchange:
-                    row += [f"{exchange['bytes_per_round']:,}", f"{exchange['table_bytes']:,}", f"{exchange['bytes']:,}"]
-                else:
-                    row += ["", "", ""]
-                print(f"| {' | '.join(row)} |", flush=True)
-    finally:
-        Nodes.delete()
+    for model in arguments.models.split(","):
+        # In turn, so that a change of the machine's load concerns all.
+        runs = {kind: [] for kind in kinds}
+        for _ in range(arguments.runs):
+            for kind in kinds:
+                flags = [*MODELS[model], "--round-texts", arguments.round_texts]
+                found = measure(arguments.trainer, arguments.train, arguments.test, flags, kind)
+                runs[kind].append(found)
+        alone = statistics.median(one["seconds"]["training"] for one in runs[None])
+        for kind, found in runs.items():
+            def median(of):
+                return statistics.median(of(one) for one in found)
+            training = median(lambda one: one["seconds"]["training"])
+            metrics = median(lambda one: one["evaluation"]["precision_at_1"])
+            row = [model, "1" if kind is None else "2", kind or "", f"{metrics:.4f}"]
+            row += [f"{median(lambda one: one['took_s']):.2f}", f"{training:.2f}"]
+            row += [f"{median(lambda one: one['cpu_s']):.2f}", f"{alone / training:.2f}"]
+            exchange = found[0].get("exchange")
+            if exchange:
+                row += [f"{exchange['bytes_per_round']:,}", f"{exchange['table_bytes']:,}", f"{exchange['bytes']:,}"]
+            else:
+                row += ["", "", ""]
+            print(f"| {' | '.join(row)} |", flush=True)
     print(f"load after: {os.getloadavg()[0]:.1f}")
 
 

@@ -82,7 +82,8 @@ class Job:
         except DivergedError:
             return show([*row, "diverged", "", "", "", "", ""])
         finally:
-            Nodes.delete()
+            if self.nodes:
+                self.nodes.delete()
         row += [f"{seconds:.1f}", f"{pairs_per_s:,.0f}"]
         show([*row, f"{step_bytes / 1e6:.2f}", f"{waiting:.0%}", *quality(self.arguments, self.out, self.alone)])
 
