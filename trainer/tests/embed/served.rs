@@ -323,8 +323,9 @@ fn flags_that_parameter_servers_do_not_support_are_refused() {
     let mut statistics = trainer();
     statistics.args(["serve", "--statistics", "127.0.0.1:1", "--workers", "2"]);
     refused(statistics, 64, "--workers has no effect without --folder; omit --workers, or pass --folder");
+    // Before the input is read.
     refused(
-        worker(&input, &out, "here", "0/1", &[]),
+        worker(&folder.path().join("missing"), &out, "here", "0/1", &[]),
         64,
         "here: is no address of a server, expected HOST:PORT",
     );

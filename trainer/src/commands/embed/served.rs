@@ -24,7 +24,7 @@ use self::steps::{Measured, Steps};
 use super::comparisons::{Compared, Comparisons};
 use super::out::Out;
 use super::{Vectors, epochs, is_stream, place, recipe, settings};
-use crate::arguments::{Embed, EmbedModel};
+use crate::arguments::{Embed, EmbedModel, Place};
 use crate::commands::serve::token;
 use crate::commands::summary::print;
 use crate::error::{Error, Result};
@@ -106,6 +106,8 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
         return if arguments.json { print(&place(out, true)) } else { Ok(()) };
     }
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
+    // Before the input is read, which takes long: it refuses invalid addresses, tokens and certificates.
+    let client = client(arguments, &interrupts)?;
     let who = format!("worker {} of {}", worker.number, worker.of);
     let (vocabulary, share) = Share::read(arguments, worker, &who)?;
     let training = Training::new(settings(arguments), vocabulary.n_words())?;
@@ -113,7 +115,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
         comparisons.read_held_out(arguments, &training, &vocabulary)?;
     }
     let content = content(arguments, &vocabulary, &share)?;
-    let (mut client, joined) = connect(arguments, &interrupts, &training, &content)?;
+    let (mut client, joined) = join(client, arguments, &training, &content)?;
     if let Some(out) = &out {
         out.begin_served(arguments, &recipe)?;
     }
@@ -181,22 +183,27 @@ fn tell_removed(client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// Creates both tables on the servers, or finds those of the other workers, and joins.
-fn connect(
-    arguments: &Embed,
-    interrupts: &Interrupts,
-    training: &Training,
-    content: &str,
-) -> Result<(Client, Joined)> {
+/// The client of the servers, which contacts none of them yet.
+fn client(arguments: &Embed, interrupts: &Interrupts) -> Result<Client> {
     let served = &arguments.served;
-    let mut client = Client::new(&ClientOptions {
+    let options = ClientOptions {
         servers: served.servers.clone(),
         token: token(&served.security)?,
         tls: served.security.tls(),
         wire: served.wire,
         patience: Duration::from_secs_f64(served.patience.min(1e9)),
         stop: interrupts.stop_flag(),
-    })?;
+    };
+    Ok(Client::new(&options)?)
+}
+
+/// Creates both tables on the servers, or finds those of the other workers, and joins.
+fn join(
+    mut client: Client,
+    arguments: &Embed,
+    training: &Training,
+    content: &str,
+) -> Result<(Client, Joined)> {
     let key = training.key().to_vec();
     let initials = [Initial::Uniform { key, divisor: arguments.dim as f32 }, Initial::Zero];
     for (name, initial) in ["vectors", "outputs"].into_iter().zip(initials) {
@@ -209,7 +216,8 @@ fn connect(
             content: content.to_owned(),
         })?;
     }
-    let joined = client.join(served.worker.number, served.worker.of)?;
+    let Place { number, of } = arguments.served.worker;
+    let joined = client.join(number, of)?;
     check_removed(&joined)?;
     Ok((client, joined))
 }
