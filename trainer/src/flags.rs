@@ -318,7 +318,8 @@ fn of_embed(embed: &Embed) -> Vec<Idle> {
     let is_other = embed.model != EmbedModel::CharLstm;
     let of_lstm =
         ["hidden", "char_dim", "outputs", "batch"].map(|id| idle(id, is_other, "--model char-lstm"));
-    let of_ngrams = ["char_ngrams", "buckets"].map(|id| idle(id, !is_other, "--model skip-gram"));
+    let of_skip_gram = ["char_ngrams", "buckets", "step_pairs", "average_every"]
+        .map(|id| idle(id, !is_other, "--model skip-gram"));
     let is_alone = embed.served.servers.is_empty();
     let of_servers =
         ["token_file", "tls_ca", "tls_certificate", "tls_key"].map(|id| idle(id, is_alone, "--async"));
@@ -326,7 +327,7 @@ fn of_embed(embed: &Embed) -> Vec<Idle> {
     let is_other = embed.served.worker.number > 0;
     let of_folder =
         ["out", "resume", "force", "similarity", "held_out"].map(|id| idle(id, is_other, "--worker 0/N"));
-    [&of_lstm[..], &of_ngrams[..], &of_servers[..], &of_folder[..]].concat()
+    [&of_lstm[..], &of_skip_gram[..], &of_servers[..], &of_folder[..]].concat()
 }
 
 fn of_serve(serve: &Serve) -> Vec<Idle> {

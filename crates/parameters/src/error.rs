@@ -156,6 +156,15 @@ pub enum Error {
         /// The expected reply.
         expected: String,
     },
+    /// A rank sent updates that do not fit the tables.
+    #[error("a rank sent {message}; start all ranks with the same program and flags")]
+    Rank {
+        /// What it sent.
+        message: String,
+    },
+    /// A saved replica is damaged, or of other tables.
+    #[error("the saved rows are damaged or of other tables; use an older checkpoint, or start again")]
+    Replica(#[source] io::Error),
     /// A thread or runtime could not be started.
     #[error("cannot start threads")]
     Threads(#[source] io::Error),
@@ -176,7 +185,7 @@ impl Error {
         match self {
             Self::File(error) => error.exit(),
             Self::Io { .. } | Self::Listen { .. } | Self::Threads(_) => Exit::Io,
-            Self::Damaged { .. } => Exit::MissingInput,
+            Self::Damaged { .. } | Self::Replica(_) => Exit::MissingInput,
             Self::Locked { .. } | Self::Occupied { .. } | Self::Open { .. } | Self::Address { .. } => {
                 Exit::Usage
             }
@@ -186,7 +195,7 @@ impl Error {
             | Self::Refused { .. } => Exit::Settings,
             Self::Unreachable { .. } => Exit::Unavailable,
             Self::Behind { .. } | Self::Interrupted => Exit::TryAgain,
-            Self::Reply { .. } | Self::Internal { .. } => Exit::Internal,
+            Self::Reply { .. } | Self::Rank { .. } | Self::Internal { .. } => Exit::Internal,
         }
     }
 

@@ -12,7 +12,8 @@
 //!   server continues.
 //! - **Bounded.** Messages, queues, tables and waits have limits, and what exceeds them is refused by name.
 //!
-//! [`Server`] serves, and [`Client`] is for workers and readers.
+//! [`Server`] serves, and [`Client`] is for workers and readers. Ranks that exchange updates without a server have the tables in
+//! a [`Replica`] each.
 
 mod client;
 mod error;
@@ -20,6 +21,7 @@ mod ledger;
 mod log;
 mod messages;
 mod refusal;
+mod replica;
 mod security;
 mod server;
 mod snapshot;
@@ -41,6 +43,7 @@ use std::time::Duration;
 pub use client::{Client, ClientOptions, Joined, Moment, Pulled, Pulling, Pushing, Read, Sent, Update};
 pub use error::{Error, Result};
 pub use ledger::{Ledger, SinceStart, Statistics, TableStatistics, WorkerStatistics};
+pub use replica::Replica;
 pub use security::{TlsFiles, Token};
 pub use server::{LogSync, Server, ServerOptions};
 pub use spec::{DIM_MAX, Initial, Optimizer, Spec};

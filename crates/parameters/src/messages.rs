@@ -156,6 +156,14 @@ pub struct PushRequest {
     pub updates: Vec<Update>,
 }
 
+/// The updates of a step of a rank, for a [`crate::Replica`].
+#[derive(Clone, PartialEq, Message)]
+pub struct RankUpdates {
+    /// The updates.
+    #[prost(message, repeated, tag = "1")]
+    pub updates: Vec<Update>,
+}
+
 /// The updates are durable.
 #[derive(Clone, PartialEq, Message)]
 pub struct PushReply {

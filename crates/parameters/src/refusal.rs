@@ -2,6 +2,8 @@
 
 use tonic::{Code, Status};
 
+use crate::error::Error;
+
 /// A refused request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
@@ -28,6 +30,13 @@ impl Refusal {
     /// The server ends; the request can be repeated after it has been started again.
     pub(crate) fn ending() -> Self {
         Self { code: Code::Unavailable, message: "the server is ending".to_owned() }
+    }
+}
+
+impl From<Refusal> for Error {
+    /// The error of a process that has the tables itself.
+    fn from(refusal: Refusal) -> Self {
+        Self::Rank { message: refusal.message }
     }
 }
 

@@ -146,6 +146,12 @@ impl Table {
         }
     }
 
+    /// The number of the last update.
+    pub(crate) fn version(&self) -> u64 {
+        let of = |block: &RwLock<Block>| block.read().unwrap_or_else(PoisonError::into_inner).version;
+        self.blocks.iter().map(of).max().unwrap_or_default()
+    }
+
     /// Writes all blocks: version `u64`, then its values. Updates continue meanwhile.
     pub(crate) fn write(&self, output: &mut impl Write) -> io::Result<()> {
         let mut bytes = Vec::new();
@@ -161,8 +167,17 @@ impl Table {
         Ok(())
     }
 
-    /// Reads the blocks that [`Table::write`] wrote into a new table.
+    /// Reads the blocks that [`Table::write`] wrote into a new table, up to the end of the input.
     pub(crate) fn restore(&mut self, input: &mut impl Read) -> io::Result<()> {
+        self.read_blocks(input)?;
+        match input.read(&mut [0])? {
+            0 => Ok(()),
+            _ => Err(io::Error::other("the file is longer than the table")),
+        }
+    }
+
+    /// Reads the blocks that [`Table::write`] wrote.
+    pub(crate) fn read_blocks(&mut self, input: &mut impl Read) -> io::Result<()> {
         for block in &mut self.blocks {
             let block = block.get_mut().unwrap_or_else(PoisonError::into_inner);
             let mut bytes = vec![0; 8 + 4 * block.values.len()];
@@ -171,10 +186,7 @@ impl Table {
             block.version = version.try_into().map_or(0, u64::from_le_bytes);
             block.values.iter_mut().zip(floats(values)).for_each(|(to, value)| *to = value);
         }
-        match input.read(&mut [0])? {
-            0 => Ok(()),
-            _ => Err(io::Error::other("the file is longer than the table")),
-        }
+        Ok(())
     }
 }
 

@@ -96,8 +96,8 @@ pub struct Done {
     pub n_tokens: u64,
     /// Number of pairs of a word and the word at a position.
     pub n_pairs: u64,
-    /// Number of positions whose loss was computed, and its sum.
-    pub(crate) loss: (u64, f64),
+    /// Number of pairs whose loss was computed, and its sum.
+    pub loss: (u64, f64),
 }
 
 impl Done {

@@ -58,7 +58,7 @@ fn main() {
     let began = Instant::now();
     let mut n_pairs = 0;
     for epoch in 0..epochs {
-        let mut of_epoch = spelling::Done::default();
+        let mut of_epoch = skipgram::Done::default();
         for (at, sentences) in parts.iter().enumerate() {
             let part = training.part(sentences, &distribution, (epoch * parts.len() + at) as u64);
             for batch in 0..part.n_batches() {

@@ -30,6 +30,8 @@ pub(crate) struct Learner {
     pub(crate) weights: Weights,
     pub(crate) gradients: Weights,
     moments: [Weights; 2],
+    /// The first weights, from which rows differ.
+    first: Option<Weights>,
 }
 
 impl Learner {
@@ -40,6 +42,7 @@ impl Learner {
             weights: Weights::draw(sizes, seed, generator),
             gradients: Weights::zeros(sizes),
             moments: [Weights::zeros(sizes), Weights::zeros(sizes)],
+            first: None,
         }
     }
 
@@ -64,6 +67,43 @@ impl Learner {
         for ((weights, gradients), (mean, square)) in weights.zip(moments) {
             kernels::adam(team, weights, gradients, [mean, square], rule);
         }
+    }
+
+    /// Number of rows of `width` values that all weights have.
+    pub(crate) fn n_rows(&self, width: usize) -> usize {
+        self.weights.all().iter().map(Vec::len).sum::<usize>().div_ceil(width)
+    }
+
+    /// Sets rows of the weights to the first weights plus these differences.
+    pub(crate) fn write_rows(&mut self, rows: &[u32], differences: &[f32], width: usize) {
+        let first = self.first.get_or_insert_with(|| self.weights.clone());
+        for (&row, mut differences) in rows.iter().zip(differences.chunks_exact(width)) {
+            let begin = row as usize * width;
+            for (number, of_weight) in first.stretches(begin, begin + width) {
+                let (part, rest) = differences.split_at(of_weight.len());
+                let weights = self.weights.all_mut()[number][of_weight.clone()].iter_mut();
+                let first = &first.all()[number][of_weight];
+                weights
+                    .zip(first)
+                    .zip(part)
+                    .for_each(|((weight, first), difference)| *weight = first + difference);
+                differences = rest;
+            }
+        }
+    }
+
+    /// The gradients of rows, padded with zeros, after which all gradients are 0.
+    pub(crate) fn take_gradients(&mut self, rows: &[u32], width: usize) -> Vec<f32> {
+        let mut taken = Vec::with_capacity(rows.len() * width);
+        for &row in rows {
+            let (begin, end) = (row as usize * width, taken.len() + width);
+            for (number, of_weight) in self.gradients.stretches(begin, begin + width) {
+                taken.extend_from_slice(&self.gradients.all()[number][of_weight]);
+            }
+            taken.resize(end, 0.0);
+        }
+        self.gradients.all_mut().iter_mut().for_each(|gradients| gradients.fill(0.0));
+        taken
     }
 
     /// The weights and the optimizer's state.
@@ -111,6 +151,13 @@ impl Table {
             for (row, &word) in rows.chunks_exact(stride).zip(words) {
                 all[word as usize * dim..][..dim].copy_from_slice(&row[..dim]);
             }
+        }
+    }
+
+    /// Sets the vectors of words.
+    pub(crate) fn write_rows(&mut self, words: &[u32], values: &[f32]) {
+        for (&word, values) in words.iter().zip(values.chunks_exact(self.dim)) {
+            self.all[0][word as usize * self.dim..][..self.dim].copy_from_slice(values);
         }
     }
 

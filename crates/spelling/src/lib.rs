@@ -28,5 +28,5 @@ pub use characters::Characters;
 pub use error::{Error, Result};
 pub use generator::Generator;
 pub use settings::{Outputs, Settings};
-pub use training::{Done, Training};
+pub use training::{Drawn, TableSizes, Training};
 pub use weights::{Sizes, Weights};

@@ -119,3 +119,75 @@ fn a_damaged_state_is_refused() {
     state.push(0);
     assert!(refused(&state, &mut training).contains("the file is damaged"));
 }
+
+/// Trains by gradients of rows, which Adagrad applies to the rows of all tables.
+fn train_rows(training: &mut Training, steps: std::ops::Range<u64>) -> Vec<f64> {
+    let (sentences, distribution) = (sentences(), Distribution::new(&[150; 8], 1, 0.75, 0.0));
+    let tables = training.tables();
+    let mut values: Vec<Vec<[f32; 2]>> = tables.iter().map(|of| vec![[0.0; 2]; of.n_rows * of.dim]).collect();
+    let mut losses = Vec::new();
+    for number in steps {
+        let drawn = training.draw(&sentences, &distribution, number);
+        let rows = training.rows(&drawn);
+        let read = |(at, rows): (usize, &Vec<u32>)| {
+            let dim = tables[at].dim;
+            let of_row = |row: &u32| values[at][*row as usize * dim..][..dim].iter().map(|[value, _]| *value);
+            rows.iter().flat_map(of_row).collect()
+        };
+        let read: Vec<Vec<f32>> = rows.iter().enumerate().map(read).collect();
+        training.write_rows(&rows, &read);
+        let (done, gradients) = training.gradients(&drawn);
+        losses.push(done.loss().unwrap());
+        for (at, (rows, gradients)) in rows.iter().zip(&gradients).enumerate() {
+            let dim = tables[at].dim;
+            for (row, gradients) in rows.iter().zip(gradients.chunks_exact(dim)) {
+                let values = values[at][*row as usize * dim..][..dim].iter_mut();
+                for ([value, sum], gradient) in values.zip(gradients) {
+                    *sum += gradient * gradient;
+                    *value -= 0.05 * gradient / (sum.sqrt() + 1e-8);
+                }
+            }
+        }
+    }
+    losses
+}
+
+#[test]
+fn rows_that_another_optimizer_changes_are_trained() {
+    for outputs in [Outputs::Table, Outputs::Generator, Outputs::Shared] {
+        let mut training = new(outputs, 1);
+        let losses = train_rows(&mut training, 0..40);
+        assert!(losses[39] < 0.9 * losses[0], "{outputs:?}: {losses:?}");
+        assert_eq!(training.n_tokens(), 40 * 1200);
+        assert_eq!(training.tables().len(), if outputs == Outputs::Shared { 1 } else { 2 });
+    }
+}
+
+#[test]
+fn rows_of_zeros_are_the_first_weights() {
+    for outputs in [Outputs::Table, Outputs::Generator, Outputs::Shared] {
+        let (mut training, mut other) = (new(outputs, 1), new(outputs, 1));
+        let first = (training.vectors(), training.outputs());
+        let all = |of: &crate::TableSizes| (0..of.n_rows as u32).collect::<Vec<u32>>();
+        let rows: Vec<Vec<u32>> = training.tables().iter().map(all).collect();
+        let values = |value: f32| -> Vec<Vec<f32>> {
+            training.tables().iter().map(|of| vec![value; of.n_rows * of.dim]).collect()
+        };
+        let (zeros, ones) = (values(0.0), values(1.0));
+        training.write_rows(&rows, &ones);
+        assert_ne!((training.vectors(), training.outputs()), first, "{outputs:?}");
+        other.write_rows(&rows, &ones);
+        assert_eq!((training.vectors(), training.outputs()), (other.vectors(), other.outputs()));
+        training.write_rows(&rows, &zeros);
+        assert_eq!((training.vectors(), training.outputs()), first, "{outputs:?}");
+    }
+}
+
+#[test]
+fn a_step_without_positions_has_no_rows() {
+    let mut training = new(Outputs::Generator, 1);
+    let drawn = training.draw(&Sentences::default(), &Distribution::new(&[150; 8], 1, 0.75, 0.0), 0);
+    assert_eq!(training.rows(&drawn), [[0u32; 0], []]);
+    let (done, gradients) = training.gradients(&drawn);
+    assert_eq!((done.loss(), gradients), (None, vec![Vec::new(), Vec::new()]));
+}

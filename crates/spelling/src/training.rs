@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kernels::{Linear, Team};
-use skipgram::{Decay, Distribution, Sentences, Vocabulary};
+use skipgram::{Decay, Distribution, Done, Sentences, Vocabulary};
 
 use crate::adam::{self, Learner, Table};
 use crate::batches::{Batch, Part};
@@ -17,6 +17,9 @@ use crate::weights::Sizes;
 
 #[cfg(test)]
 mod gradients;
+mod rows;
+
+pub use rows::{Drawn, TableSizes};
 
 /// A training: the generators, and the number of tokens so far.
 pub struct Training {
@@ -38,31 +41,6 @@ enum Output {
     Table(Table),
     Generator(Box<Learner>),
     Shared,
-}
-
-/// What some steps have brought.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Done {
-    /// Number of tokens, including those that were left out.
-    pub n_tokens: u64,
-    /// Number of pairs of a word and the word at a position.
-    pub n_pairs: u64,
-    /// Number of pairs whose loss was computed, and its sum.
-    loss: (u64, f64),
-}
-
-impl Done {
-    /// The mean loss of a pair with its negative samples, of a sample of the positions; `None` without positions.
-    pub fn loss(&self) -> Option<f64> {
-        (self.loss.0 > 0).then(|| self.loss.1 / self.loss.0 as f64)
-    }
-
-    /// Adds other steps.
-    pub fn add(&mut self, other: &Self) {
-        self.n_tokens += other.n_tokens;
-        self.n_pairs += other.n_pairs;
-        self.loss = (self.loss.0 + other.loss.0, self.loss.1 + other.loss.1);
-    }
 }
 
 impl Training {
@@ -114,6 +92,11 @@ impl Training {
         self.n_tokens
     }
 
+    /// Continues after this number of tokens.
+    pub fn set_n_tokens(&mut self, n_tokens: u64) {
+        self.n_tokens = n_tokens;
+    }
+
     /// Splits sentences into batches. `number` determines the random numbers, together with the seed.
     pub fn part(&self, sentences: &Sentences, distribution: &Distribution, number: u64) -> Part {
         Part::new(sentences, distribution, number, &self.settings)
@@ -125,11 +108,13 @@ impl Training {
     /// If there is no such batch.
     pub fn step(&mut self, part: &Part, batch: usize, distribution: &Distribution, decay: Decay) -> Done {
         assert!(batch < part.n_batches(), "no such batch");
-        self.batch.draw(part, batch, distribution, &self.settings);
+        let mut drawn = std::mem::replace(&mut self.batch, Batch::new(0));
+        drawn.draw(part, batch, distribution, &self.settings);
         let rate = decay.rate(self.settings.rate, self.n_tokens);
         self.n_steps += 1;
-        self.differentiate();
-        self.update(&adam::rule(rate, self.n_steps));
+        self.differentiate(&drawn);
+        self.update(&drawn, &adam::rule(rate, self.n_steps));
+        self.batch = drawn;
         let before = if batch == 0 { 0 } else { part.n_tokens_to(batch - 1) };
         let n_tokens = part.n_tokens_to(batch) - before;
         self.n_tokens += n_tokens;
@@ -138,8 +123,8 @@ impl Training {
 
     /// Computes the gradients of the loss of the batch: the mean over its positions, so that they do not depend on its
     /// size.
-    fn differentiate(&mut self) {
-        let Self { team, words, input, output, batch, gradients, settings, .. } = self;
+    fn differentiate(&mut self, batch: &Batch) {
+        let Self { team, words, input, output, gradients, settings, .. } = self;
         let stride = Linear::stride(settings.dim);
         let ids = |numbers: &[u32]| {
             numbers.iter().map(|&word| words.get(word as usize)).collect::<Vec<_>>().into_iter()
@@ -172,8 +157,8 @@ impl Training {
     }
 
     /// Updates weights and table by the gradients.
-    fn update(&mut self, rule: &kernels::Adam) {
-        let Self { team, input, output, batch, gradients, .. } = self;
+    fn update(&mut self, batch: &Batch, rule: &kernels::Adam) {
+        let Self { team, input, output, gradients, .. } = self;
         input.update(team, rule);
         match output {
             Output::Table(table) => {

@@ -1,5 +1,7 @@
 //! The weights of a generator.
 
+use std::ops::Range;
+
 use kernels::{Parameters, Pool};
 use random::Random;
 use serde::{Deserialize, Serialize};
@@ -104,6 +106,21 @@ impl Weights {
     /// The values of each weight, in the order of [`Sizes::shapes`].
     pub fn all(&self) -> &[Vec<f32>; 7] {
         &self.all
+    }
+
+    /// Where the values from `begin` to `end` are, if those of all weights are one after another: weights and parts of them.
+    pub(crate) fn stretches(
+        &self,
+        begin: usize,
+        end: usize,
+    ) -> impl Iterator<Item = (usize, Range<usize>)> + use<> {
+        let mut first = 0;
+        self.all.each_ref().map(Vec::len).into_iter().enumerate().filter_map(move |(number, n)| {
+            let (from, to) = (begin.max(first), end.min(first + n));
+            let of_weight = from.saturating_sub(first)..to.saturating_sub(first);
+            first += n;
+            (from < to).then_some((number, of_weight))
+        })
     }
 
     pub(crate) fn all_mut(&mut self) -> &mut [Vec<f32>; 7] {

@@ -113,10 +113,10 @@ pub struct Embed {
     /// Number of epochs [default: 5; a stream: 1]
     #[arg(long, alias = "num-epochs", value_name = "N", value_parser = whole::<u32>(1..=100_000), help_heading = "Optimisation")]
     pub epochs: Option<u32>,
-    /// Learning rate [default: 0.025; char-lstm: 0.002]
+    /// Learning rate [default: 0.025; char-lstm: 0.002, by several processes 0.05]
     ///
-    /// It decreases linearly to 0. If the end of the input is unknown, it is constant. Also accepted as --lr and
-    /// --learning-rate.
+    /// It decreases linearly to 0. If the end of the input is unknown, and with char-lstm by several processes, it is constant.
+    /// Also accepted as --lr and --learning-rate.
     #[arg(long, aliases = ["lr", "learning-rate"], value_name = "RATE", value_parser = positive, help_heading = "Optimisation")]
     pub rate: Option<f64>,
     /// A stream ends after this number of words
@@ -191,7 +191,7 @@ pub struct Embed {
     pub served: Async,
     /// Number of pairs of words per step, approximately
     ///
-    /// Of several ranks and of workers with --async. A step trains on rows of one moment: its rows are read, trained, and their
+    /// Of several ranks and of workers with --async, by skip-gram. A step trains on rows of one moment: its rows are read, trained, and their
     /// changes are sent. 2048 by default. Frequent words change by the sum of what all processes do in a step and, on servers, in
     /// --staleness more: large steps of many processes diverge.
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=100_000_000), hide_short_help = true, help_heading = "Several ranks")]
@@ -236,7 +236,7 @@ pub struct CharLstm {
         help_heading = "char-lstm"
     )]
     pub outputs: OutputsName,
-    /// Number of positions per step
+    /// Number of positions per step, of each process
     #[arg(long, value_name = "N", default_value = "1024", value_parser = whole::<usize>(1..=1 << 20), hide_short_help = true, help_heading = "char-lstm")]
     pub batch: usize,
 }

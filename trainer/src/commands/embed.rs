@@ -1,10 +1,10 @@
 //! `trainer embed`: trains word vectors on lines, streams or a dataset. Nothing here needs tensors.
 
-mod changes;
 mod comparisons;
 mod files;
 mod kept;
 mod lines;
+mod model;
 mod out;
 mod progress;
 mod ranks;
@@ -103,7 +103,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
     check_alone(arguments)?;
     let mut comparisons = Comparisons::read(arguments)?;
     let mut out = Out::take(arguments)?;
-    let recipe = recipe(arguments);
+    let recipe = recipe(arguments, false);
     if out.is_complete(&recipe)? {
         tell(&format!("already complete: the model is in {}", out.shown_model().display()));
         out.finish_again()?;
@@ -253,13 +253,11 @@ fn settings(arguments: &Embed) -> Settings {
     }
 }
 
-/// The settings by which a resumed training is compared.
-fn recipe(arguments: &Embed) -> serde_json::Value {
+/// The settings by which a resumed training is compared, of one process or of several that share the rows.
+fn recipe(arguments: &Embed, is_shared: bool) -> serde_json::Value {
     let family = match arguments.model {
         EmbedModel::SkipGram => serde_json::json!({ "word-vectors": settings(arguments) }),
-        EmbedModel::CharLstm => {
-            serde_json::json!({ "char-lstm": spelled::settings(arguments, &arguments.char_lstm) })
-        }
+        EmbedModel::CharLstm => serde_json::json!({ "char-lstm": spelled::settings(arguments, is_shared) }),
     };
     serde_json::json!({
         "family": family,

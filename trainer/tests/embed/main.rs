@@ -8,6 +8,7 @@ mod resuming;
 mod served;
 mod several_ranks;
 mod spelled;
+mod spelled_shared;
 mod streams;
 
 use std::fmt::Write as _;

@@ -19,14 +19,14 @@ use super::{embed, sentences, separation, trained};
 use crate::command::{ended, run, trainer};
 
 /// A process. It is killed at the end of its test, also of one that fails.
-struct Running(Child);
+pub(crate) struct Running(pub(crate) Child);
 
 impl Running {
-    fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         Self(command.spawn().unwrap())
     }
 
-    fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
     }
@@ -89,7 +89,7 @@ impl Server {
     }
 
     /// The statistics that are printed at the end of `--until-done --json`.
-    fn ended(mut self) -> Value {
+    pub(crate) fn ended(mut self) -> Value {
         let said = std::io::read_to_string(self.process.0.stdout.take().unwrap()).unwrap();
         assert_eq!(self.process.0.wait().unwrap().code(), Some(0));
         serde_json::from_str(&said).unwrap()
@@ -299,11 +299,6 @@ fn flags_that_parameter_servers_do_not_support_are_refused() {
         assert!(told.contains(expected), "{told}");
     };
     let served = |place: &str, more: &[&str]| worker(&input, &out, "127.0.0.1:1", place, more);
-    refused(
-        served("0/1", &["--model", "char-lstm"]),
-        78,
-        "--model is char-lstm with --async, expected skip-gram, whose vectors are rows of a table",
-    );
     refused(
         served("0/1", &["--char-ngrams", "3-6"]),
         78,

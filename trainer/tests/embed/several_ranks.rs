@@ -105,7 +105,6 @@ fn what_several_ranks_cannot_train_is_refused() {
         assert!(code == Some(78) && told.contains(expected), "{code:?} {told}");
         assert!(!at("out/model").exists());
     };
-    refused(&["--model", "char-lstm"], "char-lstm on several ranks");
     refused(&["--char-ngrams", "3-6"], "--char-ngrams is set on several ranks");
     refused(&["--threads", "2"], "--threads is 2 on several ranks");
     refused(&["--async", "127.0.0.1:1"], "--async is set on several ranks");

@@ -1,5 +1,9 @@
-//! Trains as one of several ranks. In a step, all ranks train on rows of the same moment, and then exchange the rows that
-//! they changed. Without `--average-every`, the result has the bits of parameter servers with `--staleness 0`.
+//! Trains as one of several ranks. In a step, all ranks train on rows of the same moment, and then exchange what changes the
+//! rows. Without `--average-every`, the result has the bits of parameter servers with `--staleness 0`.
+
+mod differences;
+mod exchange;
+mod replicas;
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -8,16 +12,19 @@ use std::time::{Duration, Instant};
 use launch::interrupt::{Asked, Interrupts};
 use report::whole;
 use serde::{Deserialize, Serialize};
-use skipgram::{Decay, Distribution, Done, Training, Vocabulary};
+use skipgram::{Decay, Distribution, Done, Vocabulary};
 use tch::Device;
 
-use super::changes::{Changes, Combine};
+use self::differences::Differences;
+use self::exchange::Exchanged;
+use self::replicas::Replicas;
 use super::comparisons::{Compared, Comparisons};
+use super::model::Model;
 use super::out::Out;
 use super::progress::{Counts, Progress};
 use super::served::{self, shares::Share};
-use super::{Vectors, epochs, place, settings};
-use crate::arguments::{Embed, Place};
+use super::{epochs, place, spelled};
+use crate::arguments::{Embed, EmbedModel, Place};
 use crate::commands::ngrams::Group;
 use crate::commands::summary::print;
 use crate::error::{Error, Result};
@@ -79,7 +86,7 @@ fn embed(arguments: &Embed, ranks: &dyn ngrams::ranks::Ranks) -> Result<()> {
     check(arguments)?;
     let group = Group::of(Some(ranks));
     let recipe = recipe(arguments, group.world_size());
-    let mut comparisons = Comparisons::read(arguments)?;
+    let comparisons = Comparisons::read(arguments)?;
     let mut out = group.on_first(|| Out::take(arguments))?;
     if group.told(|| out.as_ref().map_or(Ok(false), |out| out.is_complete(&recipe)))? {
         let Some(out) = &out else { return Ok(()) };
@@ -90,43 +97,18 @@ fn embed(arguments: &Embed, ranks: &dyn ngrams::ranks::Ranks) -> Result<()> {
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
     let rank = Place { number: ranks.rank() as u32, of: group.world_size() as u32 };
     let (vocabulary, share) = Share::read(arguments, rank, &format!("{} ranks", rank.of))?;
-    group.compare_all(&served::content(arguments, &vocabulary, &share)?)?;
-    group.on_first(|| out.as_ref().map_or(Ok(()), |out| out.begin(arguments, &recipe)))?;
-    let mut run = Run::begin(arguments, group, share, &vocabulary, &mut out)?;
-    if out.is_some() {
-        comparisons.read_held_out(arguments, &run.training, &vocabulary)?;
+    let input = RankInput { arguments, group, interrupts, vocabulary, share, recipe };
+    match arguments.model {
+        EmbedModel::SkipGram => {
+            let model = Differences::new(arguments, &input.vocabulary)?;
+            input.train(model, &mut out, comparisons)
+        }
+        EmbedModel::CharLstm => {
+            let model = Replicas::new(spelled::Shared::new(arguments, &input.vocabulary)?);
+            input.train(model, &mut out, comparisons)
+        }
     }
-    run.finish(&interrupts, &mut out, &mut comparisons)?;
-    let n_pairs = group.sum(run.done.n_pairs)?;
-    let Some(out) = &out else { return Ok(()) };
-    let Run { training, reached, changes, done, seconds, exchanging_s, .. } = run;
-    out.finish(&mut Vectors::Table(Box::new(training)), &vocabulary, &recipe)?;
-    let pairs_per_s = n_pairs as f64 / seconds.max(f64::MIN_POSITIVE);
-    let words = vocabulary.n_words() as u64;
-    served::tell_end(words, n_pairs, seconds, Some(&out.shown_model()));
-    if arguments.json {
-        let sent = changes.sent();
-        let per_exchange = |n: u64| n as f64 / sent.exchanges.max(1) as f64;
-        print(&Summary {
-            ranks: group.world_size(),
-            model: out.shown_model(),
-            words,
-            tokens: vocabulary.n_tokens(),
-            steps: reached.n_steps,
-            loss: done.loss(),
-            exchanges: sent.exchanges,
-            rows_per_exchange: per_exchange(sent.rows),
-            bytes_per_exchange: per_exchange(sent.bytes),
-            table_bytes: 2 * words * arguments.dim as u64 * size_of::<f32>() as u64,
-            seconds,
-            exchanging_share: exchanging_s / seconds.max(f64::MIN_POSITIVE),
-            pairs_per_s,
-            compared: comparisons.into_last(),
-        })?;
-    }
-    Ok(())
 }
-
 /// Refuses what ranks cannot train.
 fn check(arguments: &Embed) -> Result<()> {
     if !arguments.served.servers.is_empty() {
@@ -148,23 +130,79 @@ fn check(arguments: &Embed) -> Result<()> {
 
 /// The settings by which a resumed training is compared.
 fn recipe(arguments: &Embed, n_ranks: usize) -> serde_json::Value {
-    let mut recipe = super::recipe(arguments);
+    let mut recipe = super::recipe(arguments, true);
     recipe["ranks"] = n_ranks.into();
-    recipe["step-pairs"] = arguments.step_pairs().into();
-    recipe["average-every"] = arguments.average_every.into();
+    if arguments.model == EmbedModel::SkipGram {
+        recipe["step-pairs"] = arguments.step_pairs().into();
+        recipe["average-every"] = arguments.average_every.into();
+    }
     recipe
 }
 
-/// The training of this rank.
-struct Run<'a> {
+/// What a rank trains on.
+struct RankInput<'a> {
     arguments: &'a Embed,
     group: Group<'a>,
-    vocabulary: &'a Vocabulary,
+    interrupts: Interrupts,
+    vocabulary: Vocabulary,
     share: Share,
-    training: Training,
+    recipe: serde_json::Value,
+}
+
+impl RankInput<'_> {
+    fn train<E: Exchanged>(
+        self,
+        model: E,
+        out: &mut Option<Out>,
+        mut comparisons: Comparisons,
+    ) -> Result<()> {
+        let Self { arguments, group, vocabulary, recipe, .. } = &self;
+        group.compare_all(&served::content(arguments, model.model(), vocabulary, &self.share)?)?;
+        group.on_first(|| out.as_ref().map_or(Ok(()), |out| out.begin(arguments, recipe)))?;
+        let mut run = Run::begin(&self, model, out)?;
+        if out.is_some() {
+            run.model.model().read_held_out(arguments, vocabulary, &mut comparisons)?;
+        }
+        run.finish(out, &mut comparisons)?;
+        let n_pairs = group.sum(run.done.n_pairs)?;
+        let Some(out) = out else { return Ok(()) };
+        let Run { model, reached, done, seconds, exchanging_s, .. } = run;
+        let sent = model.sent();
+        let model = model.into_model()?;
+        let values = model.specs("").iter().map(|spec| spec.n_rows * u64::from(spec.dim)).sum::<u64>();
+        out.finish(&mut model.into_vectors(), vocabulary, recipe)?;
+        let pairs_per_s = n_pairs as f64 / seconds.max(f64::MIN_POSITIVE);
+        let words = vocabulary.n_words() as u64;
+        served::tell_end(words, n_pairs, seconds, Some(&out.shown_model()));
+        if arguments.json {
+            let per_exchange = |n: u64| n as f64 / sent.exchanges.max(1) as f64;
+            print(&Summary {
+                ranks: group.world_size(),
+                model: out.shown_model(),
+                words,
+                tokens: vocabulary.n_tokens(),
+                steps: reached.n_steps,
+                loss: done.loss(),
+                exchanges: sent.exchanges,
+                rows_per_exchange: per_exchange(sent.rows),
+                bytes_per_exchange: per_exchange(sent.bytes),
+                table_bytes: values * size_of::<f32>() as u64,
+                seconds,
+                exchanging_share: exchanging_s / seconds.max(f64::MIN_POSITIVE),
+                pairs_per_s,
+                compared: comparisons.into_last(),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// The training of this rank.
+struct Run<'a, E> {
+    input: &'a RankInput<'a>,
+    model: E,
     distribution: Arc<Distribution>,
     decay: Decay,
-    changes: Changes,
     reached: Reached,
     done: Done,
     of_epoch: Done,
@@ -172,17 +210,10 @@ struct Run<'a> {
     exchanging_s: f64,
 }
 
-impl<'a> Run<'a> {
+impl<'a, E: Exchanged> Run<'a, E> {
     /// A new training, or one that is resumed from the newest checkpoint of rank 0.
-    fn begin(
-        arguments: &'a Embed,
-        group: Group<'a>,
-        share: Share,
-        vocabulary: &'a Vocabulary,
-        out: &mut Option<Out>,
-    ) -> Result<Self> {
-        let settings = settings(arguments);
-        let distribution = Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample);
+    fn begin(input: &'a RankInput<'a>, mut model: E, out: &mut Option<Out>) -> Result<Self> {
+        let RankInput { arguments, group, vocabulary, share, .. } = input;
         let n_own = share.n_steps(epochs(arguments));
         let mut reached = Reached {
             step: 0,
@@ -190,24 +221,16 @@ impl<'a> Run<'a> {
             n_tokens: vocabulary.n_tokens(),
             n_ranks: group.world_size(),
         };
-        let mut training = Training::new(settings, vocabulary.n_words())?;
         let state = group.on_first(|| out.as_mut().map_or(Ok(None), Out::state))?.flatten();
         if group.told(|| Ok(state.is_some()))? {
-            reached.step = restore(&mut training, group, state, &reached)?;
-            training.set_n_tokens(share.n_words_before(reached.step.min(n_own)));
-        } else {
-            (0..vocabulary.n_words() as u32).for_each(|word| training.draw(word));
+            reached.step = restore(&mut model, *group, state, &reached)?;
+            model.model_mut().set_n_tokens(share.n_words_before(reached.step.min(n_own)));
         }
-        let combine = if arguments.average_every.is_some() { Combine::Mean } else { Combine::Sum };
         Ok(Self {
-            arguments,
-            group,
-            vocabulary,
-            changes: Changes::new(combine),
+            input,
+            distribution: Arc::new(model.model().distribution(vocabulary)),
+            model,
             decay: Decay::Linear { n_tokens: share.n_words_before(n_own) },
-            share,
-            training,
-            distribution: Arc::new(distribution),
             reached,
             done: Done::default(),
             of_epoch: Done::default(),
@@ -217,17 +240,13 @@ impl<'a> Run<'a> {
     }
 
     /// Trains the steps that are left.
-    fn finish(
-        &mut self,
-        interrupts: &Interrupts,
-        out: &mut Option<Out>,
-        comparisons: &mut Comparisons,
-    ) -> Result<()> {
-        let mut progress =
-            out.as_ref().map(|out| Progress::new(out, self.training.n_tokens())).transpose()?;
+    fn finish(&mut self, out: &mut Option<Out>, comparisons: &mut Comparisons) -> Result<()> {
+        let RankInput { arguments, group, interrupts, .. } = self.input;
+        let n_tokens = self.model.model().n_tokens();
+        let mut progress = out.as_ref().map(|out| Progress::new(out, n_tokens)).transpose()?;
         let (began, mut told, mut saved_at) = (Instant::now(), Instant::now(), Instant::now());
-        let period = self.arguments.average_every.unwrap_or(1);
-        let interval = Duration::from_secs_f64(self.arguments.checkpoint_every.min(1e9));
+        let period = arguments.average_every.unwrap_or(1);
+        let interval = Duration::from_secs_f64(arguments.checkpoint_every.min(1e9));
         while self.reached.step < self.reached.n_steps {
             self.train_step()?;
             let step = self.reached.step;
@@ -243,7 +262,7 @@ impl<'a> Run<'a> {
                 }
                 if asked == Some(Asked::Stop) && !is_last {
                     let saved = |out: &Out| out.checkpoints_saved().map(|()| out.shown_checkpoints());
-                    let resume = self.group.told(|| out.as_ref().map(saved).transpose())?;
+                    let resume = group.told(|| out.as_ref().map(saved).transpose())?;
                     return Err(Error::Interrupted { resume: resume.unwrap_or_default() });
                 }
             }
@@ -254,7 +273,7 @@ impl<'a> Run<'a> {
                 self.tell(progress);
             }
             if is_epoch {
-                self.end_epoch(progress, comparisons);
+                self.end_epoch(progress, comparisons)?;
             }
         }
         progress.map_or(Ok(()), |mut progress| progress.finish())
@@ -262,15 +281,15 @@ impl<'a> Run<'a> {
 
     /// Steps of an epoch of the rank with the most.
     fn steps_of_epoch(&self) -> u64 {
-        (self.reached.n_steps / u64::from(epochs(self.arguments))).max(1)
+        (self.reached.n_steps / u64::from(epochs(self.input.arguments))).max(1)
     }
 
     /// Trains a step on the own rows.
     fn train_step(&mut self) -> Result<()> {
-        let work = self.share.work(self.reached.step, epochs(self.arguments), &self.distribution)?;
+        let RankInput { arguments, share, .. } = self.input;
+        let sentences = share.work(self.reached.step, epochs(arguments), &self.distribution)?;
         self.reached.step += 1;
-        self.changes.keep(&self.training, &self.training.rows(&work));
-        let done = self.training.run_once(self.decay, &work)?;
+        let done = self.model.step(sentences, self.decay, self.reached.step)?;
         self.done.add(&done);
         self.of_epoch.add(&done);
         Ok(())
@@ -279,20 +298,21 @@ impl<'a> Run<'a> {
     /// Exchanges what has changed since the last time. Returns the action for all ranks.
     fn exchange(&mut self, asked: Option<Asked>) -> Result<Option<Asked>> {
         let began = Instant::now();
-        let asked = self.changes.exchange(&self.training, self.group, asked, self.reached.step)?;
+        let asked = self.model.exchange(self.input.group, asked, self.reached.step)?;
         self.exchanging_s += began.elapsed().as_secs_f64();
         Ok(asked)
     }
 
     fn save(&self, out: &mut Option<Out>) -> Result<()> {
+        let RankInput { group, vocabulary, .. } = self.input;
         let place = serde_json::to_vec(&self.reached).map_err(|error| Error::internal(&error))?;
-        let save = || out.as_mut().map_or(Ok(()), |out| out.save(&self.training, self.vocabulary, &place));
-        self.group.on_first(save).map(drop)
+        let save = || out.as_mut().map_or(Ok(()), |out| self.model.save(out, vocabulary, &place));
+        group.on_first(save).map(drop)
     }
 
     /// Tells the user about the steps so far, and logs them.
-    fn tell(&self, progress: &mut Progress) {
-        let loss = self.training.take_loss();
+    fn tell(&mut self, progress: &mut Progress) {
+        let loss = self.model.model_mut().take_loss();
         let loss_text = loss.map_or_else(String::new, |loss| format!(", loss {loss:.4}"));
         tell(&format!(
             "step {} of {}, {} pairs/s on rank 0, {:.0} % exchanging{loss_text}",
@@ -301,22 +321,26 @@ impl<'a> Run<'a> {
             whole((self.done.n_pairs as f64 / self.seconds) as u64),
             100.0 * self.exchanging_s / self.seconds
         ));
-        let n_tokens = self.training.n_tokens();
+        let n_tokens = self.model.model().n_tokens();
         progress.write(n_tokens, loss, progress.tokens_per_s(n_tokens), Counts::default());
     }
 
-    fn end_epoch(&mut self, progress: &mut Progress, comparisons: &mut Comparisons) {
+    fn end_epoch(&mut self, progress: &mut Progress, comparisons: &mut Comparisons) -> Result<()> {
+        let RankInput { arguments, vocabulary, .. } = self.input;
         let epoch = (self.reached.step / self.steps_of_epoch()) as u32;
-        let (training, n_tokens) = (&self.training, self.training.n_tokens());
         let loss = std::mem::take(&mut self.of_epoch).loss();
-        progress.end_epoch(epoch, epochs(self.arguments), n_tokens, loss);
-        comparisons.compare_tables(training, self.vocabulary, progress);
+        progress.end_epoch(epoch, epochs(arguments), self.model.model().n_tokens(), loss);
+        if comparisons.is_asked() {
+            self.model.refresh()?;
+        }
+        self.model.model().compare(comparisons, vocabulary, progress);
+        Ok(())
     }
 }
 
 /// Reads the state of rank 0 on all ranks. Returns the number of completed steps.
 fn restore(
-    training: &mut Training,
+    model: &mut impl Exchanged,
     group: Group<'_>,
     state: Option<(std::path::PathBuf, impl std::io::Read)>,
     expected: &Reached,
@@ -332,11 +356,10 @@ fn restore(
         Ok(bytes)
     })?;
     let bytes = group.broadcast(bytes.unwrap_or_default())?;
-    let (vocabulary, place) = training.restore(training.input().n_rows(), &mut &bytes[..])?;
+    let place = model.restore(&bytes)?;
     let found: Reached = serde_json::from_slice(&place).map_err(|error| Error::internal(&error))?;
     if found != (Reached { step: found.step, ..*expected }) {
-        let (found, expected) = (vocabulary.n_tokens(), expected.n_tokens);
-        return Err(Error::OtherInput { path: from, found, expected });
+        return Err(Error::OtherInput { path: from, found: expected.n_tokens, expected: found.n_tokens });
     }
     Ok(found.step)
 }

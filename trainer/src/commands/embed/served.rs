@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use launch::interrupt::Interrupts;
-use parameters::{Client, ClientOptions, Initial, Joined, Moment, Optimizer, Read, Spec};
+use parameters::{Client, ClientOptions, Joined, Moment, Spec};
 use report::whole;
 use serde::Serialize;
 use serde_json::Value;
@@ -22,8 +22,9 @@ use skipgram::{Training, Vocabulary};
 use self::shares::Share;
 use self::steps::{Measured, Steps};
 use super::comparisons::{Compared, Comparisons};
+use super::model::{Model, reads, rows_from};
 use super::out::Out;
-use super::{Vectors, epochs, is_stream, place, recipe, settings};
+use super::{epochs, is_stream, place, recipe, settings, spelled};
 use crate::arguments::{Embed, EmbedModel, Place};
 use crate::commands::serve::token;
 use crate::commands::summary::print;
@@ -74,9 +75,6 @@ pub(super) fn check_of(processes: &str, arguments: &Embed) -> Result<()> {
         let (found, expected) = (format!("{found} {processes}"), expected.to_owned());
         Err(Error::Setting { setting, found, expected })
     };
-    if arguments.model == EmbedModel::CharLstm {
-        return refused("--model", "char-lstm", "skip-gram, whose vectors are rows of a table");
-    }
     if arguments.char_ngrams.is_some() {
         return refused(
             "--char-ngrams",
@@ -95,8 +93,8 @@ pub(super) fn check_of(processes: &str, arguments: &Embed) -> Result<()> {
 pub(super) fn embed(arguments: &Embed) -> Result<()> {
     super::check(arguments)?;
     let worker = arguments.served.worker;
-    let recipe = recipe(arguments);
-    let mut comparisons = Comparisons::read(arguments)?;
+    let recipe = recipe(arguments, true);
+    let comparisons = Comparisons::read(arguments)?;
     let out = (worker.number == 0).then(|| Out::take(arguments)).transpose()?;
     if let Some(out) = &out
         && out.is_complete(&recipe)?
@@ -110,53 +108,95 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
     let client = client(arguments, &interrupts)?;
     let who = format!("worker {} of {}", worker.number, worker.of);
     let (vocabulary, share) = Share::read(arguments, worker, &who)?;
-    let training = Training::new(settings(arguments), vocabulary.n_words())?;
-    if out.is_some() {
-        comparisons.read_held_out(arguments, &training, &vocabulary)?;
+    let worker = Worker { arguments, interrupts, client, out, recipe, vocabulary, share, comparisons };
+    match arguments.model {
+        EmbedModel::SkipGram => {
+            let training = Training::new(settings(arguments), worker.vocabulary.n_words())?;
+            worker.train(training)
+        }
+        EmbedModel::CharLstm => {
+            let training = spelled::Shared::new(arguments, &worker.vocabulary)?;
+            worker.train(training)
+        }
     }
-    let content = content(arguments, &vocabulary, &share)?;
-    let (mut client, joined) = join(client, arguments, &training, &content)?;
-    if let Some(out) = &out {
-        out.begin_served(arguments, &recipe)?;
+}
+
+/// A worker that has read its input.
+struct Worker<'a> {
+    arguments: &'a Embed,
+    interrupts: Interrupts,
+    client: Client,
+    /// The training folder, of worker 0.
+    out: Option<Out>,
+    recipe: Value,
+    vocabulary: Vocabulary,
+    share: Share,
+    comparisons: Comparisons,
+}
+
+impl Worker<'_> {
+    fn train<M: Model>(mut self, model: M) -> Result<()> {
+        let arguments = self.arguments;
+        if self.out.is_some() {
+            model.read_held_out(arguments, &self.vocabulary, &mut self.comparisons)?;
+        }
+        let content = content(arguments, &model, &self.vocabulary, &self.share)?;
+        let joined = self.join(&model.specs(&content))?;
+        if let Some(out) = &self.out {
+            out.begin_served(arguments, &self.recipe)?;
+        }
+        let Self { interrupts, mut client, out, recipe, vocabulary, share, mut comparisons, .. } = self;
+        let steps = Steps {
+            arguments,
+            interrupts: &interrupts,
+            share: &share,
+            joined: &joined,
+            client: &client,
+            vocabulary: &vocabulary,
+        };
+        let (mut model, measured, done) = steps.run(model, out.as_ref(), &mut comparisons)?;
+        let words = vocabulary.n_words() as u64;
+        if let Some(out) = &out {
+            tell("waiting for the other workers");
+            read_all(&client, &mut model, Moment::End)?;
+            out.finish(&mut model.into_vectors(), &vocabulary, &recipe)?;
+            tell_removed(&client)?;
+        }
+        client.leave()?;
+        let pairs_per_s = done.n_pairs as f64 / measured.seconds.max(f64::MIN_POSITIVE);
+        let model = out.as_ref().map(Out::shown_model);
+        tell_end(words, done.n_pairs, measured.seconds, model.as_deref());
+        if arguments.json {
+            let Place { number, of } = arguments.served.worker;
+            print(&Summary {
+                worker: number,
+                workers: of,
+                model,
+                words,
+                tokens: vocabulary.n_tokens(),
+                steps: share.n_steps(epochs(arguments)),
+                done_steps: measured.steps,
+                loss: done.loss(),
+                pairs_per_s,
+                bytes_per_step: measured.bytes as f64 / measured.steps.max(1) as f64,
+                waiting_share: measured.waiting_s / measured.seconds.max(f64::MIN_POSITIVE),
+                compared: comparisons.into_last(),
+                measured,
+            })?;
+        }
+        Ok(())
     }
-    let steps = Steps {
-        arguments,
-        interrupts: &interrupts,
-        share: &share,
-        joined: &joined,
-        client: &client,
-        vocabulary: &vocabulary,
-    };
-    let (training, measured, done) = steps.run(training, out.as_ref(), &mut comparisons)?;
-    let words = vocabulary.n_words() as u64;
-    if let Some(out) = &out {
-        tell("waiting for the other workers");
-        read_all(&client, &training, Moment::End)?;
-        out.finish(&mut Vectors::Table(Box::new(training)), &vocabulary, &recipe)?;
-        tell_removed(&client)?;
+
+    /// Creates the tables on the servers, or finds those of the other workers, and joins.
+    fn join(&mut self, specs: &[Spec]) -> Result<Joined> {
+        for spec in specs {
+            self.client.create(spec)?;
+        }
+        let Place { number, of } = self.arguments.served.worker;
+        let joined = self.client.join(number, of)?;
+        check_removed(&joined)?;
+        Ok(joined)
     }
-    client.leave()?;
-    let pairs_per_s = done.n_pairs as f64 / measured.seconds.max(f64::MIN_POSITIVE);
-    let model = out.as_ref().map(Out::shown_model);
-    tell_end(words, done.n_pairs, measured.seconds, model.as_deref());
-    if arguments.json {
-        print(&Summary {
-            worker: worker.number,
-            workers: worker.of,
-            model,
-            words,
-            tokens: vocabulary.n_tokens(),
-            steps: share.n_steps(epochs(arguments)),
-            done_steps: measured.steps,
-            loss: done.loss(),
-            pairs_per_s,
-            bytes_per_step: measured.bytes as f64 / measured.steps.max(1) as f64,
-            waiting_share: measured.waiting_s / measured.seconds.max(f64::MIN_POSITIVE),
-            compared: comparisons.into_last(),
-            measured,
-        })?;
-    }
-    Ok(())
 }
 
 /// Tells the user what several processes trained.
@@ -197,31 +237,6 @@ fn client(arguments: &Embed, interrupts: &Interrupts) -> Result<Client> {
     Ok(Client::new(&options)?)
 }
 
-/// Creates both tables on the servers, or finds those of the other workers, and joins.
-fn join(
-    mut client: Client,
-    arguments: &Embed,
-    training: &Training,
-    content: &str,
-) -> Result<(Client, Joined)> {
-    let key = training.key().to_vec();
-    let initials = [Initial::Uniform { key, divisor: arguments.dim as f32 }, Initial::Zero];
-    for (name, initial) in ["vectors", "outputs"].into_iter().zip(initials) {
-        client.create(&Spec {
-            name: name.to_owned(),
-            n_rows: training.input().n_rows() as u64,
-            dim: arguments.dim as u32,
-            initial,
-            optimizer: Optimizer::Sum,
-            content: content.to_owned(),
-        })?;
-    }
-    let Place { number, of } = arguments.served.worker;
-    let joined = client.join(number, of)?;
-    check_removed(&joined)?;
-    Ok((client, joined))
-}
-
 /// A worker that was removed trains no more; worker 0 writes what the others have trained.
 fn check_removed(joined: &Joined) -> Result<()> {
     match joined.worker {
@@ -237,7 +252,12 @@ fn check_removed(joined: &Joined) -> Result<()> {
 }
 
 /// What all workers must agree on: the settings, and digests of the vocabulary and of the sentences in their order.
-pub(super) fn content(arguments: &Embed, vocabulary: &Vocabulary, share: &Share) -> Result<String> {
+pub(super) fn content(
+    arguments: &Embed,
+    model: &impl Model,
+    vocabulary: &Vocabulary,
+    share: &Share,
+) -> Result<String> {
     let mut digest = Sha256::new();
     for (word, count) in vocabulary.iter() {
         digest.update((word.len() as u64).to_le_bytes());
@@ -246,29 +266,28 @@ pub(super) fn content(arguments: &Embed, vocabulary: &Vocabulary, share: &Share)
     }
     let hex = |digest: [u8; 32]| digest[..8].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let (vocabulary, sentences) = (hex(digest.finalize().into()), hex(share.digest()));
-    // By way of the text, which has f32 numbers as they were written.
-    let settings = serde_json::to_string(&settings(arguments)).and_then(|text| serde_json::from_str(&text));
-    let settings: serde_json::Map<String, Value> = settings.map_err(|error| Error::internal(&error))?;
-    let (epochs, step_pairs, wire) = (epochs(arguments), arguments.step_pairs(), arguments.served.wire);
-    // One setting a line: a message shows only the first that differs.
     let mut lines =
-        vec![format!("epochs {epochs}"), format!("step_pairs {step_pairs}"), format!("wire {wire:?}")];
+        vec![format!("epochs {}", epochs(arguments)), format!("wire {:?}", arguments.served.wire)];
+    if arguments.model == EmbedModel::SkipGram {
+        lines.push(format!("step_pairs {}", arguments.step_pairs()));
+    }
+    // By way of the text, which has f32 numbers as they were written.
+    let settings = model.settings_text().and_then(|text| serde_json::from_str(&text));
+    let settings: serde_json::Map<String, Value> = settings.map_err(|error| Error::internal(&error))?;
+    // One setting a line: a message shows only the first that differs.
     lines.extend(settings.iter().map(|(name, value)| format!("{name} {value}")));
     lines.extend([format!("vocabulary {vocabulary}"), format!("sentences {sentences}")]);
     Ok(lines.join("\n"))
 }
 
 /// Reads all rows from the servers.
-fn read_all(client: &Client, training: &Training, moment: Moment) -> Result<()> {
-    let rows: Vec<u32> = (0..training.input().n_rows() as u32).collect();
-    for rows in rows.chunks(ROWS_AT_ONCE) {
-        let reads = [0, 1].map(|table| Read { table, rows: rows.to_vec() });
-        let pulled = client.pulled(client.pull(moment, reads.into())?)?;
-        for (table, values) in [training.input(), training.output()].into_iter().zip(&pulled.values) {
-            for (row, values) in rows.iter().zip(values.chunks_exact(table.dim())) {
-                table.write(*row, 0, values);
-            }
-        }
+fn read_all<M: Model>(client: &Client, model: &mut M, moment: Moment) -> Result<()> {
+    let specs = model.specs("");
+    let n_rows = specs.iter().map(|spec| spec.n_rows).max().unwrap_or_default();
+    for from in (0..n_rows).step_by(ROWS_AT_ONCE) {
+        let rows = rows_from(&specs, from, ROWS_AT_ONCE as u64);
+        let pulled = client.pulled(client.pull(moment, reads(&rows))?)?;
+        model.write(&rows, &pulled.values);
     }
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! Trains vectors of words by their characters (`--model char-lstm`), in batches of positions.
 
+mod shared;
+
 use std::fs::File;
 use std::io::BufReader;
 use std::path::PathBuf;
@@ -8,17 +10,21 @@ use std::time::{Duration, Instant};
 use launch::interrupt::{Asked, Interrupts};
 use report::whole;
 use serde::{Deserialize, Serialize};
-use skipgram::{Decay, Distribution, Vocabulary};
-use spelling::{Done, Settings, Training};
+use skipgram::{Decay, Distribution, Done, Vocabulary};
+use spelling::{Settings, Training};
 
+pub(super) use self::shared::Shared;
 use super::comparisons::Comparisons;
 use super::files::{Input, read};
 use super::out::Out;
 use super::progress::Progress;
 use super::{Trained, Vectors, epochs, recipe, threads};
-use crate::arguments::{CharLstm, Embed};
+use crate::arguments::Embed;
 use crate::error::{Error, Result};
 use crate::tell::tell;
+
+/// Default learning rate of Adagrad, on several processes.
+const SHARED_RATE: f32 = 0.05;
 
 /// The place of a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,7 +38,10 @@ struct Reached {
     n_words: usize,
 }
 
-pub(super) fn settings(arguments: &Embed, of_lstm: &CharLstm) -> Settings {
+/// Settings of one process, or of several that share the rows.
+pub(super) fn settings(arguments: &Embed, is_shared: bool) -> Settings {
+    let of_lstm = &arguments.char_lstm;
+    let default_rate = if is_shared { SHARED_RATE } else { Settings::default().rate };
     Settings {
         dim: arguments.dim,
         char_dim: of_lstm.char_dim,
@@ -41,7 +50,7 @@ pub(super) fn settings(arguments: &Embed, of_lstm: &CharLstm) -> Settings {
         batch: of_lstm.batch,
         window: arguments.window,
         negatives: arguments.negatives,
-        rate: arguments.rate.map_or(Settings::default().rate, |rate| rate as f32),
+        rate: arguments.rate.map_or(default_rate, |rate| rate as f32),
         min_count: arguments.min_count,
         sample: arguments.subsample,
         seed: arguments.seed,
@@ -56,7 +65,7 @@ pub(super) fn train(
     comparisons: &mut Comparisons,
 ) -> Result<Trained> {
     let Input { vocabulary, sentences, n_lines } = read(arguments)?;
-    let settings = settings(arguments, &arguments.char_lstm);
+    let settings = settings(arguments, false);
     let distribution = Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample);
     let mut training = Training::new(settings, &vocabulary, threads(arguments))?;
     tell(&format!(
@@ -66,7 +75,7 @@ pub(super) fn train(
         whole(vocabulary.n_words() as u64),
         whole(training.characters().all().len() as u64)
     ));
-    out.begin(arguments, &recipe(arguments))?;
+    out.begin(arguments, &recipe(arguments, false))?;
     let mut reached = Reached {
         n_done: 0,
         n_batches: 0,

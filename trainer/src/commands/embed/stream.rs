@@ -82,7 +82,7 @@ pub(super) fn train(
     interrupts: &Interrupts,
     comparisons: &mut Comparisons,
 ) -> Result<Trained> {
-    out.begin(arguments, &recipe(arguments))?;
+    out.begin(arguments, &recipe(arguments, false))?;
     let settings = settings(arguments);
     let mut training = Training::new(settings, arguments.words_max)?;
     let (vocabulary, reached) = match out.state()? {
@@ -235,7 +235,7 @@ impl Stream<'_> {
             self.reached.n_skipped = self.counters.n_skipped.load(Relaxed);
             let place = serde_json::to_vec(&self.reached).map_err(|error| Error::internal(&error))?;
             out.save(&self.training, self.growing.vocabulary(), &place)?;
-            out.replace_model(&self.training, self.growing.vocabulary(), &recipe(self.arguments))?;
+            out.replace_model(&self.training, self.growing.vocabulary(), &recipe(self.arguments, false))?;
             if ended == Ended::Stop {
                 out.checkpoints_saved()?;
                 return Err(Error::Interrupted { resume: out.shown_checkpoints() });

@@ -8,7 +8,7 @@ use skipgram::{Distribution, Sentences, Vocabulary, Work};
 
 use super::super::files::{self, Input};
 use super::super::kept::Kept;
-use crate::arguments::{Embed, Place};
+use crate::arguments::{Embed, EmbedModel, Place};
 use crate::error::Result;
 use crate::tell::tell;
 
@@ -66,8 +66,11 @@ impl Share {
 
     /// Takes every Nth sentence.
     fn of(sentences: &Kept, arguments: &Embed, place: Place) -> Result<Self> {
-        // The mean number of words of a window is one more than half of its largest distance, on both sides.
-        let words_per_step = (arguments.step_pairs() / (u64::from(arguments.window) + 1)).max(1);
+        let words_per_step = match arguments.model {
+            // The mean number of words of a window is one more than half of its largest distance, on both sides.
+            EmbedModel::SkipGram => (arguments.step_pairs() / (u64::from(arguments.window) + 1)).max(1),
+            EmbedModel::CharLstm => arguments.char_lstm.batch as u64,
+        };
         let steps = Kept::new(arguments.memory);
         let mut share = Self { steps, n_words: vec![0], digest: [0; 32], n_most: 0, place };
         let mut of_all = vec![Progress::default(); place.of as usize];

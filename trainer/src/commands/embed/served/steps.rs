@@ -6,16 +6,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use launch::interrupt::{Asked, Interrupts};
-use parameters::{Client, Joined, LEFT, Moment, Pulling, Pushing, Read, Update, Wire};
+use parameters::{Client, Joined, LEFT, Moment, Pulling, Pushing, Update, Wire};
 use report::whole;
 use serde::Serialize;
-use skipgram::{Decay, Distribution, Done, Rows, Training, Vocabulary, Work};
+use skipgram::{Decay, Distribution, Done, Vocabulary};
 
 use super::read_all;
 use super::shares::Share;
 use crate::arguments::Embed;
 use crate::commands::embed::comparisons::Comparisons;
 use crate::commands::embed::epochs;
+use crate::commands::embed::model::{Model, reads, updates};
 use crate::commands::embed::out::Out;
 use crate::commands::embed::progress::{Counts, Progress};
 use crate::error::{Error, Result};
@@ -52,24 +53,25 @@ pub(super) struct Measured {
 }
 
 /// A step whose rows are being pulled.
-struct Begun {
-    work: Work,
-    rows: Rows,
+struct Begun<W> {
+    work: W,
+    /// Of each table.
+    rows: Vec<Vec<u32>>,
     pulling: Pulling,
 }
 
 /// What the encoding of updates has not sent, by table and row.
-type Leftovers = [HashMap<u32, Vec<f32>>; 2];
+type Leftovers = Vec<HashMap<u32, Vec<f32>>>;
 
 /// The steps of this process.
-struct Run<'a> {
+struct Run<'a, M: Model> {
     steps: &'a Steps<'a>,
-    training: Training,
+    model: M,
     distribution: Arc<Distribution>,
     decay: Decay,
     n_steps: u64,
     leftovers: Leftovers,
-    next: Option<Begun>,
+    next: Option<Begun<M::Work>>,
     pushing: Option<Pushing>,
     measured: Measured,
     done: Done,
@@ -77,22 +79,22 @@ struct Run<'a> {
 }
 
 impl<'a> Steps<'a> {
-    /// Runs the steps that are left. Returns the training, what the steps cost, and what they brought. Worker 0 has a
+    /// Runs the steps that are left. Returns the model, what the steps cost, and what they brought. Worker 0 has a
     /// training folder, with a log.
-    pub(super) fn run(
+    pub(super) fn run<M: Model>(
         &'a self,
-        mut training: Training,
+        mut model: M,
         out: Option<&Out>,
         comparisons: &mut Comparisons,
-    ) -> Result<(Training, Measured, Done)> {
+    ) -> Result<(M, Measured, Done)> {
         let (n_steps, n_own) = (self.share.n_most_steps(epochs(self.arguments)), self.n_own());
         let mut step = if self.joined.step == LEFT { n_steps } else { self.joined.step.min(n_steps) };
         if step > 0 {
             tell(&format!("continuing after step {} of {}", whole(step), whole(n_steps)));
         }
-        training.set_n_tokens(self.share.n_words_before(step.min(n_own)));
-        let mut progress = out.map(|out| Progress::new(out, training.n_tokens())).transpose()?;
-        let mut run = Run::new(self, training, n_steps);
+        model.set_n_tokens(self.share.n_words_before(step.min(n_own)));
+        let mut progress = out.map(|out| Progress::new(out, model.n_tokens())).transpose()?;
+        let mut run = Run::new(self, model, n_steps);
         let (began, mut told) = (Instant::now(), Instant::now());
         while step < n_steps {
             if self.interrupts.asked() == Some(Asked::Stop) {
@@ -114,7 +116,7 @@ impl<'a> Steps<'a> {
         run.wait_for_push()?;
         run.measured.seconds = began.elapsed().as_secs_f64();
         progress.map_or(Ok(()), |mut progress| progress.finish())?;
-        Ok((run.training, run.measured, run.done))
+        Ok((run.model, run.measured, run.done))
     }
 }
 
@@ -125,18 +127,15 @@ impl Steps<'_> {
     }
 }
 
-impl<'a> Run<'a> {
-    fn new(steps: &'a Steps<'a>, training: Training, n_steps: u64) -> Self {
-        let settings = training.settings();
-        let counts = steps.vocabulary.counts();
-        let distribution = Arc::new(Distribution::new(&counts, 1, settings.power, settings.sample));
+impl<'a, M: Model> Run<'a, M> {
+    fn new(steps: &'a Steps<'a>, model: M, n_steps: u64) -> Self {
         Self {
             steps,
-            training,
-            distribution,
+            leftovers: model.specs("").iter().map(|_| HashMap::new()).collect(),
+            distribution: Arc::new(model.distribution(steps.vocabulary)),
+            model,
             decay: Decay::Linear { n_tokens: steps.share.n_words_before(steps.n_own()) },
             n_steps,
-            leftovers: Leftovers::default(),
             next: None,
             pushing: None,
             measured: Measured::default(),
@@ -156,18 +155,16 @@ impl<'a> Run<'a> {
         let pulled = client.pulled(pulling)?;
         self.measured.waiting_s += waited.elapsed().as_secs_f64();
         self.measured.bytes += pulled.bytes;
-        write(&self.training, &rows, &pulled.values);
+        self.model.write(&rows, &pulled.values);
         let is_strict = joined.staleness == Some(0);
         if !is_strict && step + 1 < self.n_steps {
             self.next = Some(self.begin(step + 1)?);
         }
-        let done = self.training.run_once(self.decay, &work)?;
+        let (done, pushed) = self.model.train(&work, &rows, &pulled.values, self.decay)?;
         self.done.add(&done);
         self.of_epoch.add(&done);
-        let mut updates = updates(&self.training, rows, &pulled.values, &mut self.leftovers);
-        if updates.iter().flat_map(|update| &update.values).any(|value| !value.is_finite()) {
-            return Err(Error::VectorsDiverged { step });
-        }
+        let mut updates = updates(rows, pushed, step)?;
+        add(&mut updates, &mut self.leftovers);
         self.wait_for_push()?;
         self.pushing = Some(client.push(step, &pulled.read_at, &mut updates)?);
         if arguments.served.wire != Wire::F32 {
@@ -181,13 +178,11 @@ impl<'a> Run<'a> {
     }
 
     /// Starts to pull the rows of a step.
-    fn begin(&self, step: u64) -> Result<Begun> {
+    fn begin(&self, step: u64) -> Result<Begun<M::Work>> {
         let epochs = epochs(self.steps.arguments);
-        let work = self.steps.share.work(step, epochs, &self.distribution)?;
-        let rows = self.training.rows(&work);
-        let reads = [&rows.input, &rows.output].into_iter().zip(0..);
-        let reads = reads.map(|(rows, table)| Read { table, rows: rows.clone() }).collect();
-        let pulling = self.steps.client.pull(Moment::Step(step), reads)?;
+        let work = self.model.work_on(self.steps.share.work(step, epochs, &self.distribution)?);
+        let rows = self.model.rows_of(&work);
+        let pulling = self.steps.client.pull(Moment::Step(step), reads(&rows))?;
         Ok(Begun { work, rows, pulling })
     }
 
@@ -206,10 +201,10 @@ impl<'a> Run<'a> {
     }
 
     /// Tells the user about the steps so far, and logs them.
-    fn tell(&self, step: u64, progress: Option<&mut Progress>) {
+    fn tell(&mut self, step: u64, progress: Option<&mut Progress>) {
         let Measured { seconds, waiting_s, .. } = self.measured;
         let waiting = 100.0 * waiting_s / seconds;
-        let loss = self.training.take_loss();
+        let loss = self.model.take_loss();
         let loss_text = loss.map_or_else(String::new, |loss| format!(", loss {loss:.4}"));
         tell(&format!(
             "step {} of {}, {} pairs/s, {waiting:.0} % waiting{loss_text}",
@@ -218,7 +213,7 @@ impl<'a> Run<'a> {
             whole((self.done.n_pairs as f64 / seconds) as u64)
         ));
         if let Some(progress) = progress {
-            let n_tokens = self.training.n_tokens();
+            let n_tokens = self.model.n_tokens();
             progress.write(n_tokens, loss, progress.tokens_per_s(n_tokens), Counts::default());
         }
     }
@@ -227,50 +222,29 @@ impl<'a> Run<'a> {
     fn end_epoch(&mut self, step: u64, progress: &mut Progress, comparisons: &mut Comparisons) -> Result<()> {
         let Steps { arguments, client, vocabulary, share, .. } = *self.steps;
         let epoch = (step / share.n_steps_of_epoch()) as u32;
-        let (training, n_tokens) = (&self.training, self.training.n_tokens());
-        progress.end_epoch(epoch, epochs(arguments), n_tokens, std::mem::take(&mut self.of_epoch).loss());
+        let loss = std::mem::take(&mut self.of_epoch).loss();
+        progress.end_epoch(epoch, epochs(arguments), self.model.n_tokens(), loss);
         if comparisons.is_asked() {
-            read_all(client, training, Moment::Now)?;
+            read_all(client, &mut self.model, Moment::Now)?;
         }
-        comparisons.compare_tables(training, vocabulary, progress);
+        self.model.compare(comparisons, vocabulary, progress);
         Ok(())
     }
 }
 
-/// Writes rows into the tables.
-fn write(training: &Training, rows: &Rows, values: &[Vec<f32>]) {
-    let tables = [(training.input(), &rows.input), (training.output(), &rows.output)];
-    for ((table, rows), values) in tables.into_iter().zip(values) {
-        for (row, values) in rows.iter().zip(values.chunks_exact(table.dim())) {
-            table.write(*row, 0, values);
+/// Adds what earlier updates of the rows left.
+fn add(updates: &mut [Update], leftovers: &mut Leftovers) {
+    for (update, leftovers) in updates.iter_mut().zip(leftovers) {
+        let dim = update.values.len() / update.rows.len().max(1);
+        for (row, values) in update.rows.iter().zip(update.values.chunks_exact_mut(dim.max(1))) {
+            let left = leftovers.remove(row);
+            values.iter_mut().zip(left.iter().flatten()).for_each(|(value, left)| *value += left);
         }
     }
 }
 
-/// The differences of rows to their values before the step, with what earlier updates of them left.
-fn updates(training: &Training, rows: Rows, before: &[Vec<f32>], leftovers: &mut Leftovers) -> [Update; 2] {
-    let dim = training.settings().dim;
-    let mut after = vec![0.0; dim];
-    let tables = [(training.input(), rows.input), (training.output(), rows.output)];
-    let mut at = 0;
-    tables.map(|(table, rows)| {
-        let mut values = Vec::with_capacity(rows.len() * dim);
-        for (row, before) in rows.iter().zip(before[at].chunks_exact(dim)) {
-            table.read(*row, 0, &mut after);
-            let left = leftovers[at].remove(row);
-            let from = values.len();
-            values.extend(after.iter().zip(before).map(|(after, before)| after - before));
-            for (value, left) in values[from..].iter_mut().zip(left.iter().flatten()) {
-                *value += left;
-            }
-        }
-        at += 1;
-        Update { table: at as u32 - 1, rows, values }
-    })
-}
-
 /// Keeps what was not sent.
-fn keep(updates: [Update; 2], leftovers: &mut Leftovers) {
+fn keep(updates: Vec<Update>, leftovers: &mut Leftovers) {
     for (update, leftovers) in updates.into_iter().zip(leftovers) {
         let dim = update.values.len() / update.rows.len().max(1);
         for (row, values) in update.rows.iter().zip(update.values.chunks_exact(dim.max(1))) {

@@ -1,52 +1,49 @@
-//! The rows that a rank has changed since the last exchange.
+//! Skip-gram on ranks: the rows that a rank has changed since the last exchange, as differences.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use launch::interrupt::Asked;
-use ngrams::Error as NgramsError;
-use skipgram::{Rows, Table, Training};
+use skipgram::{Decay, Done, Rows, Table, Training, Vocabulary, Work};
 
+use super::exchange::{Exchanged, Sent, invalid};
+use crate::arguments::Embed;
+use crate::commands::embed::model::tables;
+use crate::commands::embed::out::Out;
+use crate::commands::embed::settings;
 use crate::commands::ngrams::Group;
 use crate::error::{Error, Result};
 
 /// How the differences of a row on several ranks are added to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Combine {
+enum Combine {
     /// All of them, in the order of ranks.
     Sum,
     /// The mean over the ranks that changed the row.
     Mean,
 }
 
-/// What a rank has sent.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sent {
-    pub(super) exchanges: u64,
-    pub(super) rows: u64,
-    pub(super) bytes: u64,
-}
-
-/// The values of changed rows before the first change, by table and row.
-#[derive(Debug)]
-pub(super) struct Changes {
+/// The training of a rank.
+pub(super) struct Differences {
+    training: Training,
     combine: Combine,
+    /// The values of changed rows before the first change, by table and row.
     before: [HashMap<u32, Vec<f32>>; 2],
     sent: Sent,
 }
 
-impl Changes {
-    pub(super) fn new(combine: Combine) -> Self {
-        Self { combine, before: Default::default(), sent: Sent::default() }
-    }
-
-    pub(super) fn sent(&self) -> Sent {
-        self.sent
+impl Differences {
+    /// A training with its first values.
+    pub(super) fn new(arguments: &Embed, vocabulary: &Vocabulary) -> Result<Self> {
+        let training = Training::new(settings(arguments), vocabulary.n_words())?;
+        (0..vocabulary.n_words() as u32).for_each(|word| training.draw(word));
+        let combine = if arguments.average_every.is_some() { Combine::Mean } else { Combine::Sum };
+        Ok(Self { training, combine, before: Default::default(), sent: Sent::default() })
     }
 
     /// Keeps the values of rows that are about to be changed, unless they have changed before.
-    pub(super) fn keep(&mut self, training: &Training, rows: &Rows) {
-        let tables = tables(training).into_iter().zip([&rows.input, &rows.output]);
+    fn keep(&mut self, rows: &Rows) {
+        let tables = tables(&self.training).into_iter().zip([&rows.input, &rows.output]);
         for (before, (table, rows)) in self.before.iter_mut().zip(tables) {
             for &row in rows {
                 if let Entry::Vacant(entry) = before.entry(row) {
@@ -57,18 +54,27 @@ impl Changes {
             }
         }
     }
+}
 
-    /// Exchanges the differences of all ranks, and adds them to the rows as they were. Then all ranks have the same rows.
-    /// Returns the action for all ranks, as [`Group::agree`].
-    ///
-    /// Errors: a rank cannot be reached, or the vectors are not finite at this step.
-    pub(super) fn exchange(
-        &mut self,
-        training: &Training,
-        group: Group<'_>,
-        asked: Option<Asked>,
-        step: u64,
-    ) -> Result<Option<Asked>> {
+impl Exchanged for Differences {
+    type Of = Training;
+
+    fn model(&self) -> &Training {
+        &self.training
+    }
+
+    fn model_mut(&mut self) -> &mut Training {
+        &mut self.training
+    }
+
+    fn step(&mut self, work: Work, decay: Decay, _: u64) -> Result<Done> {
+        self.keep(&self.training.rows(&work));
+        Ok(self.training.run_once(decay, &work)?)
+    }
+
+    /// Adds the differences of all ranks to the rows as they were.
+    fn exchange(&mut self, group: Group<'_>, asked: Option<Asked>, step: u64) -> Result<Option<Asked>> {
+        let training = &self.training;
         let mut message = vec![Group::number_of(asked)];
         for (table, before) in tables(training).into_iter().zip(&mut self.before) {
             self.sent.rows += before.len() as u64;
@@ -101,10 +107,24 @@ impl Changes {
         }
         Ok(Group::asked_of(asked))
     }
-}
 
-fn tables(training: &Training) -> [&Table; 2] {
-    [training.input(), training.output()]
+    fn sent(&self) -> Sent {
+        self.sent
+    }
+
+    fn save(&self, out: &mut Out, vocabulary: &Vocabulary, place: &[u8]) -> Result<()> {
+        out.save(&self.training, vocabulary, place)
+    }
+
+    fn restore(&mut self, mut state: &[u8]) -> Result<Vec<u8>> {
+        let n_rows = self.training.input().n_rows();
+        let (_, place) = self.training.restore(n_rows, &mut state)?;
+        Ok(place)
+    }
+
+    fn into_model(self) -> Result<Training> {
+        Ok(self.training)
+    }
 }
 
 /// Writes the number of rows, the rows in order, and their differences. The table gets its former values.
@@ -155,9 +175,4 @@ fn add(table: &Table, row: u32, difference: &[f32]) {
     table.read(row, 0, &mut values);
     values.iter_mut().zip(difference).for_each(|(value, difference)| *value += difference);
     table.write(row, 0, &values);
-}
-
-fn invalid() -> Error {
-    let source = "a rank sent an invalid message; start all ranks with the same program".into();
-    NgramsError::Exchange { source }.into()
 }

@@ -1,0 +1,184 @@
+//! Models whose rows several processes share: parameter servers hold them, or each rank has all of them.
+
+use parameters::{Initial, Optimizer, Read, Spec, Update};
+use skipgram::{Decay, Distribution, Done, Rows, Table, Training, Vocabulary, Work};
+
+use super::Vectors;
+use super::comparisons::Comparisons;
+use super::progress::Progress;
+use crate::arguments::Embed;
+use crate::error::{Error, Result};
+
+/// A model that is trained in steps. A step reads rows of tables, trains, and returns what is pushed for these rows.
+pub(super) trait Model {
+    /// What a step trains on.
+    type Work;
+
+    /// The settings that affect the vectors, as a JSON object.
+    fn settings_text(&self) -> serde_json::Result<String>;
+
+    /// The distribution of negative samples.
+    fn distribution(&self, vocabulary: &Vocabulary) -> Distribution;
+
+    /// The tables, with this content.
+    fn specs(&self, content: &str) -> Vec<Spec>;
+
+    /// The work of a step on these sentences.
+    fn work_on(&self, sentences: Work) -> Self::Work;
+
+    /// The rows that a step reads and changes, ascending, of each table.
+    fn rows_of(&self, work: &Self::Work) -> Vec<Vec<u32>>;
+
+    /// Sets rows of each table.
+    fn write(&mut self, rows: &[Vec<u32>], values: &[Vec<f32>]);
+
+    /// Trains on rows that were set to the values `before`. Returns what is pushed for them.
+    fn train(
+        &mut self,
+        work: &Self::Work,
+        rows: &[Vec<u32>],
+        before: &[Vec<f32>],
+        decay: Decay,
+    ) -> Result<(Done, Vec<Vec<f32>>)>;
+
+    /// Number of tokens so far.
+    fn n_tokens(&self) -> u64;
+
+    /// Continues after this number of tokens.
+    fn set_n_tokens(&mut self, n_tokens: u64);
+
+    /// The mean loss of a pair since the last call.
+    fn take_loss(&mut self) -> Option<f64>;
+
+    /// Reads the sentences of `--held-out`, of a model that has such a loss.
+    fn read_held_out(&self, _: &Embed, _: &Vocabulary, _: &mut Comparisons) -> Result<()> {
+        Ok(())
+    }
+
+    /// Compares the vectors of this moment, and logs the results.
+    fn compare(&self, comparisons: &mut Comparisons, vocabulary: &Vocabulary, progress: &mut Progress);
+
+    /// The vectors.
+    fn into_vectors(self) -> Vectors;
+}
+
+/// All rows of each table that are among `n` from row `from` on.
+pub(super) fn rows_from(specs: &[Spec], from: u64, n: u64) -> Vec<Vec<u32>> {
+    let of = |spec: &Spec| (from.min(spec.n_rows) as u32..(from + n).min(spec.n_rows) as u32).collect();
+    specs.iter().map(of).collect()
+}
+
+/// The reads of rows of each table.
+pub(super) fn reads(rows: &[Vec<u32>]) -> Vec<Read> {
+    (0..).zip(rows).map(|(table, rows)| Read { table, rows: rows.clone() }).collect()
+}
+
+/// The updates of rows of each table. Errors: a value is not finite at this step.
+pub(super) fn updates(rows: Vec<Vec<u32>>, pushed: Vec<Vec<f32>>, step: u64) -> Result<Vec<Update>> {
+    if pushed.iter().flatten().any(|value| !value.is_finite()) {
+        return Err(Error::VectorsDiverged { step });
+    }
+    let tables = (0..).zip(rows.into_iter().zip(pushed));
+    Ok(tables.map(|(table, (rows, values))| Update { table, rows, values }).collect())
+}
+
+impl Model for Training {
+    type Work = Work;
+
+    fn settings_text(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self.settings())
+    }
+
+    fn distribution(&self, vocabulary: &Vocabulary) -> Distribution {
+        let settings = self.settings();
+        Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample)
+    }
+
+    fn specs(&self, content: &str) -> Vec<Spec> {
+        let dim = self.settings().dim;
+        let key = self.key().to_vec();
+        let initials = [Initial::Uniform { key, divisor: dim as f32 }, Initial::Zero];
+        let of = |(name, initial): (&str, Initial)| Spec {
+            name: name.to_owned(),
+            n_rows: self.input().n_rows() as u64,
+            dim: dim as u32,
+            initial,
+            optimizer: Optimizer::Sum,
+            content: content.to_owned(),
+        };
+        ["vectors", "outputs"].into_iter().zip(initials).map(of).collect()
+    }
+
+    fn work_on(&self, sentences: Work) -> Work {
+        sentences
+    }
+
+    fn rows_of(&self, work: &Work) -> Vec<Vec<u32>> {
+        let Rows { input, output } = self.rows(work);
+        vec![input, output]
+    }
+
+    fn write(&mut self, rows: &[Vec<u32>], values: &[Vec<f32>]) {
+        for ((table, rows), values) in tables(self).into_iter().zip(rows).zip(values) {
+            for (row, values) in rows.iter().zip(values.chunks_exact(table.dim())) {
+                table.write(*row, 0, values);
+            }
+        }
+    }
+
+    /// The differences of rows to their values before the step.
+    fn train(
+        &mut self,
+        work: &Work,
+        rows: &[Vec<u32>],
+        before: &[Vec<f32>],
+        decay: Decay,
+    ) -> Result<(Done, Vec<Vec<f32>>)> {
+        let done = self.run_once(decay, work)?;
+        let mut after = vec![0.0; self.settings().dim];
+        let mut differences = |(table, (rows, before)): (&Table, (&Vec<u32>, &Vec<f32>))| {
+            let mut values = Vec::with_capacity(before.len());
+            for (row, before) in rows.iter().zip(before.chunks_exact(table.dim())) {
+                table.read(*row, 0, &mut after);
+                values.extend(after.iter().zip(before).map(|(after, before)| after - before));
+            }
+            values
+        };
+        let changed = tables(self).into_iter().zip(rows.iter().zip(before)).map(&mut differences);
+        Ok((done, changed.collect()))
+    }
+
+    fn n_tokens(&self) -> u64 {
+        Self::n_tokens(self)
+    }
+
+    fn set_n_tokens(&mut self, n_tokens: u64) {
+        Self::set_n_tokens(self, n_tokens);
+    }
+
+    fn take_loss(&mut self) -> Option<f64> {
+        Self::take_loss(self)
+    }
+
+    fn read_held_out(
+        &self,
+        arguments: &Embed,
+        vocabulary: &Vocabulary,
+        comparisons: &mut Comparisons,
+    ) -> Result<()> {
+        comparisons.read_held_out(arguments, self, vocabulary)
+    }
+
+    fn compare(&self, comparisons: &mut Comparisons, vocabulary: &Vocabulary, progress: &mut Progress) {
+        comparisons.compare_tables(self, vocabulary, progress);
+    }
+
+    fn into_vectors(self) -> Vectors {
+        Vectors::Table(Box::new(self))
+    }
+}
+
+/// The tables of the rows.
+pub(super) fn tables(training: &Training) -> [&Table; 2] {
+    [training.input(), training.output()]
+}

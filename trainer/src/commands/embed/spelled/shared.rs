@@ -1,0 +1,98 @@
+//! `--model char-lstm` on several processes: gradients of weights and output vectors, to which the tables apply Adagrad.
+
+use parameters::{Initial, Optimizer, Spec};
+use skipgram::{Decay, Distribution, Done, Vocabulary, Work};
+use spelling::{Drawn, TableSizes, Training};
+
+use super::compare;
+use crate::arguments::Embed;
+use crate::commands::embed::Vectors;
+use crate::commands::embed::comparisons::Comparisons;
+use crate::commands::embed::model::Model;
+use crate::commands::embed::progress::Progress;
+use crate::error::Result;
+
+/// A training whose weights and output vectors several processes share.
+pub(in crate::commands::embed) struct Shared {
+    training: Training,
+    /// Number of pairs since the loss was taken, and its sum.
+    recent: (u64, f64),
+}
+
+impl Shared {
+    pub(in crate::commands::embed) fn new(arguments: &Embed, vocabulary: &Vocabulary) -> Result<Self> {
+        let settings = super::settings(arguments, true);
+        Ok(Self { training: Training::new(settings, vocabulary, 1)?, recent: (0, 0.0) })
+    }
+}
+
+impl Model for Shared {
+    type Work = Drawn;
+
+    fn settings_text(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self.training.settings())
+    }
+
+    fn distribution(&self, vocabulary: &Vocabulary) -> Distribution {
+        let settings = self.training.settings();
+        Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample)
+    }
+
+    fn specs(&self, content: &str) -> Vec<Spec> {
+        let of = |TableSizes { name, n_rows, dim }: TableSizes| Spec {
+            name: name.to_owned(),
+            n_rows: n_rows as u64,
+            dim: dim as u32,
+            initial: Initial::Zero,
+            optimizer: Optimizer::Adagrad { rate: self.training.settings().rate },
+            content: content.to_owned(),
+        };
+        self.training.tables().into_iter().map(of).collect()
+    }
+
+    fn work_on(&self, Work { sentences, distribution, number, .. }: Work) -> Drawn {
+        self.training.draw(&sentences, &distribution, number)
+    }
+
+    fn rows_of(&self, work: &Drawn) -> Vec<Vec<u32>> {
+        self.training.rows(work)
+    }
+
+    fn write(&mut self, rows: &[Vec<u32>], values: &[Vec<f32>]) {
+        self.training.write_rows(rows, values);
+    }
+
+    /// Gradients. The rate of Adagrad decreases by itself.
+    fn train(
+        &mut self,
+        work: &Drawn,
+        _: &[Vec<u32>],
+        _: &[Vec<f32>],
+        _: Decay,
+    ) -> Result<(Done, Vec<Vec<f32>>)> {
+        let (done, gradients) = self.training.gradients(work);
+        self.recent = (self.recent.0 + done.loss.0, self.recent.1 + done.loss.1);
+        Ok((done, gradients))
+    }
+
+    fn n_tokens(&self) -> u64 {
+        self.training.n_tokens()
+    }
+
+    fn set_n_tokens(&mut self, n_tokens: u64) {
+        self.training.set_n_tokens(n_tokens);
+    }
+
+    fn take_loss(&mut self) -> Option<f64> {
+        let (n, sum) = std::mem::take(&mut self.recent);
+        (n > 0).then(|| sum / n as f64)
+    }
+
+    fn compare(&self, comparisons: &mut Comparisons, vocabulary: &Vocabulary, progress: &mut Progress) {
+        compare(comparisons, &self.training, vocabulary, progress);
+    }
+
+    fn into_vectors(self) -> Vectors {
+        Vectors::Spelled(Box::new(self.training))
+    }
+}

@@ -1,0 +1,143 @@
+//! Vectors of words by their characters, which several processes train together.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use ranks::{Rank, free_port, placed};
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::served::{Running, Server};
+use super::{TOPICS, sentences, separation, trained};
+use crate::command::{ended, run, trainer};
+
+const FLAGS: [&str; 10] =
+    ["--model", "char-lstm", "--hidden", "32", "--char-dim", "16", "--batch", "256", "--dim", "16"];
+
+fn embed(input: &Path, more: &[&str]) -> Command {
+    let mut command = trainer();
+    command.arg("embed").arg("--input").arg(input).args(FLAGS).args(more);
+    command
+}
+
+fn into(input: &Path, out: &Path, more: &[&str]) -> Command {
+    let mut command = embed(input, more);
+    command.arg("--out").arg(out).arg("--json");
+    command
+}
+
+/// Trains by two workers. Returns the summary of worker 0.
+fn served(input: &Path, out: &Path, servers: &str, more: &[&str]) -> Value {
+    let flags = |place| [&["--async", servers, "--worker", place], more].concat();
+    let mut other = Running::start(embed(input, &flags("1/2")).arg("--quiet"));
+    let summary = trained(into(input, out, &flags("0/2")));
+    assert!(other.0.wait().unwrap().success());
+    summary
+}
+
+/// Trains on ranks that `launch` starts.
+fn of_ranks(n_ranks: usize, input: &Path, out: &Path, more: &[&str]) -> Command {
+    let mut launch = trainer();
+    launch.args(["launch", "--nproc", &n_ranks.to_string(), "--"]).args(into(input, out, more).get_args());
+    launch
+}
+
+fn files(out: &Path) -> [Vec<u8>; 3] {
+    ["vectors.npy", "outputs.npy", "generator.safetensors"]
+        .map(|name| fs::read(out.join("model").join(name)).unwrap())
+}
+
+#[test]
+fn ranks_compute_the_bits_of_servers_with_staleness_0() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    // One rank has more steps than the other.
+    fs::write(at("text"), sentences(1001, 5)).unwrap();
+    for outputs in ["table", "generator", "shared"] {
+        let more = ["--outputs", outputs, "--epochs", "2"];
+        let of = |name: &str| at(&format!("{outputs}-{name}"));
+        let flags = |shard| ["--workers", "2", "--shard", shard, "--staleness", "0", "--until-done"];
+        let servers = [Server::start(&of("0"), &flags("0/2")), Server::start(&of("1"), &flags("1/2"))];
+        let addresses = servers.each_ref().map(|server| server.address.clone()).join(",");
+        served(&at("text"), &of("served"), &addresses, &more);
+        let summary = trained(of_ranks(2, &at("text"), &of("ranks"), &more));
+        assert!(files(&of("ranks")) == files(&of("served")), "{outputs}: the vectors differ");
+        assert_eq!((&summary["ranks"], &summary["words"]), (&Value::from(2), &Value::from(22)));
+        assert_eq!(summary["exchanges"], summary["steps"]);
+    }
+}
+
+#[test]
+fn words_that_never_occurred_have_vectors_after_asynchronous_workers() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("text");
+    fs::write(&input, sentences(4000, 11)).unwrap();
+    for (staleness, wire) in [("1", "bf16"), ("unbounded", "top-64")] {
+        let of = |name: &str| folder.path().join(format!("{staleness}-{name}"));
+        let flags = ["--workers", "2", "--staleness", staleness, "--until-done", "--json"];
+        let server = Server::start(&of("server"), &flags);
+        served(&input, &of("out"), &server.address, &["--wire", wire, "--subsample", "0"]);
+        assert!(separation(&of("out")) > 0.5, "{staleness} {wire}: {}", separation(&of("out")));
+        assert_eq!(server.ended()["balanced"], Value::from(true));
+        let mut neighbours = trainer();
+        neighbours.args(["vectors", "neighbours"]).arg(of("out")).args(["kettel", "--json", "--top", "3"]);
+        let (code, said, told) = run(neighbours);
+        assert_eq!(code, Some(0), "{told}");
+        let found: Value = serde_json::from_str(&said).unwrap();
+        let near = found["neighbours"].as_array().unwrap();
+        assert!(near.iter().all(|near| TOPICS[0].contains(&near["word"].as_str().unwrap())), "{found}");
+    }
+}
+
+#[test]
+fn a_terminated_training_continues_with_the_same_bits() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("text"), sentences(10_000, 3)).unwrap();
+    trained(of_ranks(2, &at("text"), &at("whole"), &[]));
+    let port = free_port();
+    let flags = ["--resume", "--checkpoint-every", "0.1"];
+    let start = |rank| Rank::start(rank, placed(into(&at("text"), &at("parts"), &flags), rank, 2, port));
+    let mut ranks = [start(0), start(1)];
+    ranks[0].wait_for("epoch 2 of 5");
+    ranks.iter().for_each(|rank| rank.signal(Signal::TERM));
+    for rank in &mut ranks {
+        let (code, output) = rank.end();
+        assert!(code == Some(75) && output.last().unwrap().contains("--resume"), "{output:?}");
+    }
+    // Other settings are another training.
+    let (code, told) = ended(of_ranks(2, &at("text"), &at("parts"), &["--resume", "--rate", "0.01"]));
+    assert!(code == Some(78) && told.contains("rate"), "{told}");
+    trained(of_ranks(2, &at("text"), &at("parts"), &["--resume"]));
+    assert!(files(&at("parts")) == files(&at("whole")));
+}
+
+#[test]
+fn a_worker_that_is_killed_continues() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("text"), sentences(10_000, 4)).unwrap();
+    let flags = ["--staleness", "0", "--until-done", "--json"];
+    let [server, other] = ["server", "other"].map(|name| Server::start(&at(name), &flags));
+    trained(into(&at("text"), &at("whole"), &["--async", &other.address]));
+    let flags = ["--async", &server.address];
+    let mut worker = Running::start(into(&at("text"), &at("out"), &flags).arg("--quiet"));
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    worker.kill();
+    trained(into(&at("text"), &at("out"), &[&flags[..], &["--resume"]].concat()));
+    assert!(files(&at("out")) == files(&at("whole")));
+    assert_eq!(server.ended()["balanced"], Value::from(true));
+}
+
+#[test]
+fn flags_that_it_does_not_have_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("text"), sentences(100, 1)).unwrap();
+    for flag in ["--step-pairs", "--average-every"] {
+        let (code, told) = ended(of_ranks(2, &at("text"), &at("out"), &[flag, "20"]));
+        let expected = format!("{flag} has no effect without --model skip-gram; omit {flag}");
+        assert!(code == Some(64) && told.contains(&expected), "{code:?} {told}");
+    }
+}
