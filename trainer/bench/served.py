@@ -2,10 +2,13 @@
 
 usage: served.py TRAINER TEXT WORK WORDS [--dims LIST] [--step-pairs LIST] [--staleness LIST] [--workers LIST]
                  [--average-every N] [--links LIST] [--servers N] [--epochs N] [--wire NAME] [--log-sync NAME]
+                 [--model NAME]
   TRAINER  the program
   TEXT     cleaned text, one sentence per line
   WORK     a folder for trainings and servers
   WORDS    a file of word similarity, such as EN-WS-353-ALL.txt; none: no similarity
+
+With `--model char-lstm`, --step-pairs is the number of positions per step, and ranks do not average.
 
 For each dimension, one process with one thread is the reference of the PIP loss. Then each number of workers trains with each
 number of pairs per step: as ranks, which exchange rows after each step (`ranks`) or average them every N steps (`average`),
@@ -22,6 +25,9 @@ import time
 from pathlib import Path
 
 from limits import Nodes, environments
+
+# The flag that sets the size of a step.
+STEPS = {"skip-gram": "--step-pairs", "char-lstm": "--batch"}
 
 
 def main() -> None:
@@ -40,10 +46,11 @@ def main() -> None:
     parser.add_argument("--epochs", default="1")
     parser.add_argument("--wire", default="f32")
     parser.add_argument("--log-sync", default="interval")
+    parser.add_argument("--model", default="skip-gram", choices=list(STEPS))
     arguments = parser.parse_args()
     shutil.rmtree(arguments.work, ignore_errors=True)
     arguments.work.mkdir(parents=True)
-    heads = "dim", "processes", "mode", "link", "pairs a step", "seconds", "pairs/s", "MB a step", "waiting", "PIP", "similarity"
+    heads = "dim", "processes", "mode", "link", "a step", "seconds", "pairs/s", "MB a step", "waiting", "PIP", "similarity"
     print("| " + " | ".join(heads) + " |")
     print("|---" * len(heads) + "|")
     for dim in arguments.dims.split(","):
@@ -60,7 +67,8 @@ def main() -> None:
                 for step_pairs in arguments.step_pairs.split(","):
                     job = Job(arguments, dim, workers, step_pairs, link, alone)
                     job.measure("ranks", lambda: job.ranks([]))
-                    job.measure("average", lambda: job.ranks(["--average-every", str(arguments.average_every)]))
+                    if arguments.model == "skip-gram":
+                        job.measure("average", lambda: job.ranks(["--average-every", str(arguments.average_every)]))
                     for staleness in arguments.staleness.split(","):
                         job.measure(f"staleness {staleness}", lambda bound=staleness: job.served(bound))
 
@@ -93,7 +101,7 @@ class Job:
 
     def ranks(self, more: list[str]):
         """Synchronous ranks. Bytes are those that rank 0 sends per exchange, the waiting is its exchanging."""
-        command = embed(self.arguments, self.dim, "--step-pairs", self.step_pairs, "--out", self.out, *more)
+        command = embed(self.arguments, self.dim, STEPS[self.arguments.model], self.step_pairs, "--out", self.out, *more)
         address = self.nodes.addresses[0] if self.nodes else "127.0.0.1"
         commands = [[*self.within(rank, self.workers), *command] for rank in range(self.workers)]
         began = time.perf_counter()
@@ -118,7 +126,7 @@ class Job:
         commands = []
         for worker in range(self.workers):
             command = embed(arguments, self.dim, "--async", ",".join(addresses), "--worker", f"{worker}/{self.workers}")
-            command += ["--step-pairs", self.step_pairs, "--wire", arguments.wire, "--token-file", self.key()]
+            command += [STEPS[arguments.model], self.step_pairs, "--wire", arguments.wire, "--token-file", self.key()]
             command += ["--out", self.out] if worker == 0 else []
             commands.append([*self.within(worker, self.workers), *command])
         began = time.perf_counter()
@@ -164,6 +172,7 @@ def outputs(processes: list[subprocess.Popen]) -> list[str]:
 
 def embed(arguments, dim: str, *more) -> list:
     command = [arguments.trainer, "embed", "--input", arguments.text, "--dim", dim, "--epochs", arguments.epochs]
+    command += ["--model", arguments.model]
     return [*command, "--json", "--quiet", *more]
 
 
