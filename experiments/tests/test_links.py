@@ -18,10 +18,13 @@ listener = socket.create_server(("{Nodes.addresses[1]}", 5001))
 listener.settimeout(60)
 print("ready", flush=True)
 connection, _ = listener.accept()
+connection.settimeout(60)
 connection.sendall(connection.recv(1))
 n_bytes = 0
 while n_bytes < {BYTES}:
-    n_bytes += len(connection.recv(65536))
+    received = connection.recv(65536)
+    assert received, "the client ended"
+    n_bytes += len(received)
 connection.sendall(b"x")
 """
 CLIENT = f"""

@@ -73,9 +73,20 @@ class Nodes:
 
     def __init__(self, rate: str, delay_ms: float = 0):
         self.delete()
+        try:
+            self.connect(rate, delay_ms)
+        except BaseException:
+            self.delete()
+            raise
+
+    def connect(self, rate: str, delay_ms: float) -> None:
+        """Makes the namespaces and their link."""
         for name in self.names:
             ip("netns", "add", name)
-        self.forwarder = self.delayed(delay_ms) if delay_ms else self.direct()
+        if delay_ms:
+            self.delayed(delay_ms)
+        else:
+            self.direct()
         for name, link, address in zip(self.names, self.links, self.addresses):
             ip("-n", name, "addr", "add", f"{address}/24", "dev", link)
             for each in (link, "lo"):
@@ -90,16 +101,15 @@ class Nodes:
         for name, link in zip(self.names, self.links):
             ip("link", "set", link, "netns", name)
 
-    def delayed(self, delay_ms: float) -> subprocess.Popen:
+    def delayed(self, delay_ms: float) -> None:
         """Connects the namespaces by a process that forwards each packet after the delay."""
         places = [f"{name}:{link}" for name, link in zip(self.names, self.links)]
         command = [sys.executable, Path(__file__).with_name("delayed_link.py"), *places, str(delay_ms)]
-        forwarder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        if forwarder.stdout.readline() != "ready\n":
-            raise SystemExit(f"{command[1]}: exit code {forwarder.wait()}, expected a link")
+        self.forwarder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        if self.forwarder.stdout.readline() != "ready\n":
+            raise SystemExit(f"{command[1]}: exit code {self.forwarder.wait()}, expected a link")
         for name, link in zip(self.names, self.links):
             ip("-n", name, "link", "set", link, "mtu", str(DELAYED_BYTES_MAX))
-        return forwarder
 
     @staticmethod
     def within(name: str) -> list[str]:

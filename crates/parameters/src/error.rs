@@ -157,9 +157,9 @@ pub enum Error {
         expected: String,
     },
     /// A rank sent updates that do not fit the tables.
-    #[error("a rank sent {message}; start all ranks with the same program and flags")]
+    #[error("invalid updates of a rank: {message}; start all ranks with the same program and flags")]
     Rank {
-        /// What it sent.
+        /// Why they are invalid.
         message: String,
     },
     /// A saved replica is damaged, or of other tables.

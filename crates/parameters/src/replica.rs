@@ -25,7 +25,7 @@ use crate::values::{Wire, floats, to_bytes};
 #[derive(Debug)]
 pub struct Replica {
     tables: Vec<Table>,
-    /// Number of messages of updates, which is the version of the blocks that the last one changed.
+    /// The version of the blocks that the last update changed.
     n_applied: u64,
 }
 
@@ -51,16 +51,16 @@ impl Replica {
     ///
     /// # Errors
     /// If there is no such table.
-    pub fn encode(&self, updates: &[Update]) -> Result<Vec<u8>> {
-        let encoded = |update: &Update| {
-            let dim = self.table(update.table)?.spec.dim as usize;
+    pub fn encode(&self, updates: Vec<Update>) -> Result<Vec<u8>> {
+        let encoded = |Update { table, rows, mut values }| {
+            let dim = self.table(table)?.spec.dim as usize;
             let (encoding, k) = Wire::F32.to_fields(dim);
-            let mut values = Vec::with_capacity(4 * update.values.len());
-            Wire::F32.encode(&mut update.values.clone(), dim, &mut values);
-            let rows = to_bytes(&update.rows).into();
-            Ok(messages::Update { table: update.table, rows, values: values.into(), encoding, k })
+            let mut bytes = Vec::with_capacity(4 * values.len());
+            Wire::F32.encode(&mut values, dim, &mut bytes);
+            let rows = to_bytes(&rows).into();
+            Ok(messages::Update { table, rows, values: bytes.into(), encoding, k })
         };
-        let updates = updates.iter().map(encoded).collect::<Result<_>>()?;
+        let updates = updates.into_iter().map(encoded).collect::<Result<_>>()?;
         Ok(RankUpdates { updates }.encode_to_vec())
     }
 
@@ -69,7 +69,7 @@ impl Replica {
     /// # Errors
     /// If it is no message of [`Replica::encode`] of the same tables.
     pub fn apply(&mut self, message: &[u8]) -> Result<()> {
-        let invalid = |error| Error::Rank { message: format!("no updates: {error}") };
+        let invalid = |error: prost::DecodeError| Error::Rank { message: error.to_string() };
         let RankUpdates { updates } = RankUpdates::decode(message).map_err(invalid)?;
         for update in &updates {
             self.table(update.table)?.check(update)?;
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn updates_are_applied_by_the_optimizer_of_their_table() {
         let mut replica = replica();
-        let message = replica.encode(&updates()).unwrap();
+        let message = replica.encode(updates()).unwrap();
         replica.apply(&message).unwrap();
         replica.apply(&message).unwrap();
         let twice = 0.5 + 0.5 / 2f32.sqrt();
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn a_restored_replica_continues_with_the_same_bits() {
         let mut whole = replica();
-        let message = whole.encode(&updates()).unwrap();
+        let message = whole.encode(updates()).unwrap();
         whole.apply(&message).unwrap();
         let saved = whole.save(b"step 1").unwrap();
         let mut other = replica();

@@ -96,7 +96,7 @@ pub struct Done {
     pub n_tokens: u64,
     /// Number of pairs of a word and the word at a position.
     pub n_pairs: u64,
-    /// Number of pairs whose loss was computed, and its sum.
+    /// Number of losses that were computed, of pairs or of means over a position, and their sum.
     pub loss: (u64, f64),
 }
 

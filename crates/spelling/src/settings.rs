@@ -20,7 +20,7 @@ pub struct Settings {
     pub window: u32,
     /// Number of negative samples per position. All words of its window share them.
     pub negatives: usize,
-    /// Initial learning rate of Adam.
+    /// Learning rate: of Adam, which it begins with, or of the tables' optimizer.
     pub rate: f32,
     /// Minimum occurrences of a word; rarer words are removed from the sentences.
     pub min_count: u64,

@@ -136,7 +136,7 @@ fn train_rows(training: &mut Training, steps: std::ops::Range<u64>) -> Vec<f64> 
         };
         let read: Vec<Vec<f32>> = rows.iter().enumerate().map(read).collect();
         training.write_rows(&rows, &read);
-        let (done, gradients) = training.gradients(&drawn);
+        let (done, gradients) = training.gradients(&drawn, &rows);
         losses.push(done.loss().unwrap());
         for (at, (rows, gradients)) in rows.iter().zip(&gradients).enumerate() {
             let dim = tables[at].dim;
@@ -187,7 +187,8 @@ fn rows_of_zeros_are_the_first_weights() {
 fn a_step_without_positions_has_no_rows() {
     let mut training = new(Outputs::Generator, 1);
     let drawn = training.draw(&Sentences::default(), &Distribution::new(&[150; 8], 1, 0.75, 0.0), 0);
-    assert_eq!(training.rows(&drawn), [[0u32; 0], []]);
-    let (done, gradients) = training.gradients(&drawn);
+    let rows = training.rows(&drawn);
+    assert_eq!(rows, [[0u32; 0], []]);
+    let (done, gradients) = training.gradients(&drawn, &rows);
     assert_eq!((done.loss(), gradients), (None, vec![Vec::new(), Vec::new()]));
 }

@@ -191,8 +191,8 @@ pub struct Embed {
     pub served: Async,
     /// Number of pairs of words per step, approximately
     ///
-    /// Of several ranks and of workers with --async, by skip-gram. A step trains on rows of one moment: its rows are read, trained, and their
-    /// changes are sent. 2048 by default. Frequent words change by the sum of what all processes do in a step and, on servers, in
+    /// Of several ranks and of workers with --async, by skip-gram. A step trains on rows of one moment: its rows are read,
+    /// trained, and their changes are sent. 2048 by default. Frequent words change by the sum of what all processes do in a step and, on servers, in
     /// --staleness more: large steps of many processes diverge.
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=100_000_000), hide_short_help = true, help_heading = "Several ranks")]
     pub step_pairs: Option<u64>,

@@ -103,7 +103,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
     check_alone(arguments)?;
     let mut comparisons = Comparisons::read(arguments)?;
     let mut out = Out::take(arguments)?;
-    let recipe = recipe(arguments, false);
+    let recipe = recipe(arguments, Processes::One);
     if out.is_complete(&recipe)? {
         tell(&format!("already complete: the model is in {}", out.shown_model().display()));
         out.finish_again()?;
@@ -253,11 +253,18 @@ fn settings(arguments: &Embed) -> Settings {
     }
 }
 
-/// The settings by which a resumed training is compared, of one process or of several that share the rows.
-fn recipe(arguments: &Embed, is_shared: bool) -> serde_json::Value {
+/// Whether one process trains, or several that share the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Processes {
+    One,
+    Several,
+}
+
+/// The settings by which a resumed training is compared.
+fn recipe(arguments: &Embed, processes: Processes) -> serde_json::Value {
     let family = match arguments.model {
         EmbedModel::SkipGram => serde_json::json!({ "word-vectors": settings(arguments) }),
-        EmbedModel::CharLstm => serde_json::json!({ "char-lstm": spelled::settings(arguments, is_shared) }),
+        EmbedModel::CharLstm => serde_json::json!({ "char-lstm": spelled::settings(arguments, processes) }),
     };
     serde_json::json!({
         "family": family,

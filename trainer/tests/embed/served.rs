@@ -110,9 +110,14 @@ fn worker(input: &Path, out: &Path, servers: &str, place: &str, more: &[&str]) -
 
 /// Runs two workers. `more` is for both of them. Returns the summary of worker 0.
 pub(crate) fn train(input: &Path, out: &Path, servers: &str, more: &[&str]) -> Value {
-    let mut other = worker(input, out, servers, "1/2", more);
+    two(worker(input, out, servers, "0/2", more), worker(input, out, servers, "1/2", more))
+}
+
+/// Runs worker 0 and another one. Returns the summary of worker 0.
+#[track_caller]
+pub(crate) fn two(first: Command, mut other: Command) -> Value {
     let mut other = Running::start(other.arg("--quiet"));
-    let summary = trained(worker(input, out, servers, "0/2", more));
+    let summary = trained(first);
     assert!(other.0.wait().unwrap().success());
     summary
 }

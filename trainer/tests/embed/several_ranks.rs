@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use ranks::{Rank, free_port, placed};
 use rustix::process::Signal;
@@ -22,11 +23,28 @@ fn launched(n_ranks: usize, input: &Path, out: &Path, more: &[&str]) -> Value {
     serde_json::from_str(&said).unwrap()
 }
 
-fn of_ranks(n_ranks: usize, input: &Path, out: &Path, more: &[&str]) -> std::process::Command {
+fn of_ranks(n_ranks: usize, input: &Path, out: &Path, more: &[&str]) -> Command {
+    on_ranks(n_ranks, &embed(input, out, &[&STEPS[..], more].concat()))
+}
+
+/// `launch` of this command.
+pub(crate) fn on_ranks(n_ranks: usize, command: &Command) -> Command {
     let mut launch = trainer();
-    launch.args(["launch", "--nproc", &n_ranks.to_string(), "--"]);
-    launch.args(embed(input, out, &[&STEPS[..], more].concat()).get_args());
+    launch.args(["launch", "--nproc", &n_ranks.to_string(), "--"]).args(command.get_args());
     launch
+}
+
+/// Starts this command as two ranks, and stops them after the second epoch.
+#[track_caller]
+pub(crate) fn stopped(command: impl Fn() -> Command) {
+    let port = free_port();
+    let mut ranks = [0, 1].map(|rank| Rank::start(rank, placed(command(), rank, 2, port)));
+    ranks[0].wait_for("epoch 2 of 5");
+    ranks.iter().for_each(|rank| rank.signal(Signal::TERM));
+    for rank in &mut ranks {
+        let (code, output) = rank.end();
+        assert!(code == Some(75) && output.last().unwrap().contains("--resume"), "{output:?}");
+    }
 }
 
 fn digests(out: &Path) -> String {
@@ -75,15 +93,7 @@ fn a_terminated_training_continues_with_the_same_bits() {
         let [whole, parts] = ["whole", "parts"].map(|part| at(&format!("{name}-{part}")));
         launched(2, &at("text"), &whole, more);
         let flags = [&STEPS[..], more, &["--resume", "--checkpoint-every", "0.1"]].concat();
-        let port = free_port();
-        let start = |rank| Rank::start(rank, placed(embed(&at("text"), &parts, &flags), rank, 2, port));
-        let mut ranks = [start(0), start(1)];
-        ranks[0].wait_for("epoch 2 of 5");
-        ranks.iter().for_each(|rank| rank.signal(Signal::TERM));
-        for rank in &mut ranks {
-            let (code, output) = rank.end();
-            assert!(code == Some(75) && output.last().unwrap().contains("--resume"), "{output:?}");
-        }
+        stopped(|| embed(&at("text"), &parts, &flags));
         launched(2, &at("text"), &parts, &[more, &["--resume"]].concat());
         assert_eq!(digests(&parts), digests(&whole));
         // Again, it is complete; with another number of ranks it is another training.

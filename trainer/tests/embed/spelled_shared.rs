@@ -4,11 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use ranks::{Rank, free_port, placed};
-use rustix::process::Signal;
 use serde_json::Value;
 
-use super::served::{Running, Server};
+use super::served::{Running, Server, two};
+use super::several_ranks::{on_ranks, stopped};
 use super::{TOPICS, sentences, separation, trained};
 use crate::command::{ended, run, trainer};
 
@@ -30,17 +29,12 @@ fn into(input: &Path, out: &Path, more: &[&str]) -> Command {
 /// Trains by two workers. Returns the summary of worker 0.
 fn served(input: &Path, out: &Path, servers: &str, more: &[&str]) -> Value {
     let flags = |place| [&["--async", servers, "--worker", place], more].concat();
-    let mut other = Running::start(embed(input, &flags("1/2")).arg("--quiet"));
-    let summary = trained(into(input, out, &flags("0/2")));
-    assert!(other.0.wait().unwrap().success());
-    summary
+    two(into(input, out, &flags("0/2")), embed(input, &flags("1/2")))
 }
 
 /// Trains on ranks that `launch` starts.
 fn of_ranks(n_ranks: usize, input: &Path, out: &Path, more: &[&str]) -> Command {
-    let mut launch = trainer();
-    launch.args(["launch", "--nproc", &n_ranks.to_string(), "--"]).args(into(input, out, more).get_args());
-    launch
+    on_ranks(n_ranks, &into(input, out, more))
 }
 
 fn files(out: &Path) -> [Vec<u8>; 3] {
@@ -96,16 +90,7 @@ fn a_terminated_training_continues_with_the_same_bits() {
     let at = |name: &str| folder.path().join(name);
     fs::write(at("text"), sentences(10_000, 3)).unwrap();
     trained(of_ranks(2, &at("text"), &at("whole"), &[]));
-    let port = free_port();
-    let flags = ["--resume", "--checkpoint-every", "0.1"];
-    let start = |rank| Rank::start(rank, placed(into(&at("text"), &at("parts"), &flags), rank, 2, port));
-    let mut ranks = [start(0), start(1)];
-    ranks[0].wait_for("epoch 2 of 5");
-    ranks.iter().for_each(|rank| rank.signal(Signal::TERM));
-    for rank in &mut ranks {
-        let (code, output) = rank.end();
-        assert!(code == Some(75) && output.last().unwrap().contains("--resume"), "{output:?}");
-    }
+    stopped(|| into(&at("text"), &at("parts"), &["--resume", "--checkpoint-every", "0.1"]));
     // Other settings are another training.
     let (code, told) = ended(of_ranks(2, &at("text"), &at("parts"), &["--resume", "--rate", "0.01"]));
     assert!(code == Some(78) && told.contains("rate"), "{told}");

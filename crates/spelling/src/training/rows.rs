@@ -92,9 +92,9 @@ impl Training {
         }
     }
 
-    /// Computes the gradients of the mean loss of the positions: of its rows, in the order of [`Training::rows`].
-    pub fn gradients(&mut self, drawn: &Drawn) -> (Done, Vec<Vec<f32>>) {
-        let (rows, batch) = (self.rows(drawn), &drawn.batch);
+    /// Computes the gradients of the mean loss of the positions, of their [`Training::rows`].
+    pub fn gradients(&mut self, drawn: &Drawn, rows: &[Vec<u32>]) -> (Done, Vec<Vec<f32>>) {
+        let batch = &drawn.batch;
         self.n_tokens += drawn.n_tokens;
         let mut done = Done { n_tokens: drawn.n_tokens, ..Done::default() };
         if batch.positions.is_empty() {

@@ -9,9 +9,10 @@ use embeddings::similarity::{Pairs, Similarity};
 use embeddings::{Embedding, files, lower_case};
 use ngrams::Names;
 use serde::Serialize;
-use skipgram::{Distribution, Training, Vocabulary, Work};
+use skipgram::{Training, Vocabulary, Work};
 
 use super::files::held_out;
+use super::model::Model;
 use super::progress::Progress;
 use crate::arguments::Embed;
 use crate::error::Result;
@@ -74,11 +75,9 @@ impl Comparisons {
         if arguments.held_out.is_empty() {
             return Ok(());
         }
-        let settings = training.settings();
-        let distribution = Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample);
         self.held_out = Some(Work {
             sentences: Arc::new(held_out(arguments, vocabulary)?),
-            distribution: Arc::new(distribution),
+            distribution: Arc::new(training.distribution(vocabulary)),
             subwords: training.subwords(vocabulary).map(Arc::new),
             number: HELD_OUT,
         });

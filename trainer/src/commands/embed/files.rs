@@ -17,7 +17,7 @@ use super::kept::Kept;
 use super::lines::{Lines, each_row};
 use super::out::{CHUNK_BYTES, Out};
 use super::progress::Progress;
-use super::{Trained, Vectors, epochs, recipe, settings, threads};
+use super::{Processes, Trained, Vectors, epochs, recipe, settings, threads};
 use crate::arguments::Embed;
 use crate::commands::ngrams::is_dataset;
 use crate::error::{Error, Result};
@@ -61,7 +61,7 @@ pub(super) fn train(
         whole(vocabulary.n_tokens()),
         whole(vocabulary.n_words() as u64)
     ));
-    out.begin(arguments, &recipe(arguments, false))?;
+    out.begin(arguments, &recipe(arguments, Processes::One))?;
     let settings = settings(arguments);
     let distribution = Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample);
     let mut training = Training::new(settings, vocabulary.n_words())?;

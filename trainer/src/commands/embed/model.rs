@@ -17,8 +17,14 @@ pub(super) trait Model {
     /// The settings that affect the vectors, as a JSON object.
     fn settings_text(&self) -> serde_json::Result<String>;
 
+    /// The exponent of counts in the distribution of negative samples, and the subsampling threshold.
+    fn sampling(&self) -> [f64; 2];
+
     /// The distribution of negative samples.
-    fn distribution(&self, vocabulary: &Vocabulary) -> Distribution;
+    fn distribution(&self, vocabulary: &Vocabulary) -> Distribution {
+        let [power, sample] = self.sampling();
+        Distribution::new(&vocabulary.counts(), 1, power, sample)
+    }
 
     /// The tables, with this content.
     fn specs(&self, content: &str) -> Vec<Spec>;
@@ -73,13 +79,18 @@ pub(super) fn reads(rows: &[Vec<u32>]) -> Vec<Read> {
     (0..).zip(rows).map(|(table, rows)| Read { table, rows: rows.clone() }).collect()
 }
 
-/// The updates of rows of each table. Errors: a value is not finite at this step.
-pub(super) fn updates(rows: Vec<Vec<u32>>, pushed: Vec<Vec<f32>>, step: u64) -> Result<Vec<Update>> {
-    if pushed.iter().flatten().any(|value| !value.is_finite()) {
-        return Err(Error::VectorsDiverged { step });
-    }
+/// The updates of rows of each table.
+pub(super) fn updates(rows: Vec<Vec<u32>>, pushed: Vec<Vec<f32>>) -> Vec<Update> {
     let tables = (0..).zip(rows.into_iter().zip(pushed));
-    Ok(tables.map(|(table, (rows, values))| Update { table, rows, values }).collect())
+    tables.map(|(table, (rows, values))| Update { table, rows, values }).collect()
+}
+
+/// Refuses updates of this step that are not finite.
+pub(super) fn check_finite(updates: &[Update], step: u64) -> Result<()> {
+    match updates.iter().flat_map(|update| &update.values).all(|value| value.is_finite()) {
+        true => Ok(()),
+        false => Err(Error::VectorsDiverged { step }),
+    }
 }
 
 impl Model for Training {
@@ -89,9 +100,8 @@ impl Model for Training {
         serde_json::to_string(self.settings())
     }
 
-    fn distribution(&self, vocabulary: &Vocabulary) -> Distribution {
-        let settings = self.settings();
-        Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample)
+    fn sampling(&self) -> [f64; 2] {
+        [self.settings().power, self.settings().sample]
     }
 
     fn specs(&self, content: &str) -> Vec<Spec> {

@@ -23,7 +23,7 @@ use super::model::Model;
 use super::out::Out;
 use super::progress::{Counts, Progress};
 use super::served::{self, shares::Share};
-use super::{epochs, place, spelled};
+use super::{Processes, epochs, place, spelled};
 use crate::arguments::{Embed, EmbedModel, Place};
 use crate::commands::ngrams::Group;
 use crate::commands::summary::print;
@@ -109,6 +109,7 @@ fn embed(arguments: &Embed, ranks: &dyn ngrams::ranks::Ranks) -> Result<()> {
         }
     }
 }
+
 /// Refuses what ranks cannot train.
 fn check(arguments: &Embed) -> Result<()> {
     if !arguments.served.servers.is_empty() {
@@ -130,7 +131,7 @@ fn check(arguments: &Embed) -> Result<()> {
 
 /// The settings by which a resumed training is compared.
 fn recipe(arguments: &Embed, n_ranks: usize) -> serde_json::Value {
-    let mut recipe = super::recipe(arguments, true);
+    let mut recipe = super::recipe(arguments, Processes::Several);
     recipe["ranks"] = n_ranks.into();
     if arguments.model == EmbedModel::SkipGram {
         recipe["step-pairs"] = arguments.step_pairs().into();

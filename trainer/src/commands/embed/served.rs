@@ -24,7 +24,7 @@ use self::steps::{Measured, Steps};
 use super::comparisons::{Compared, Comparisons};
 use super::model::{Model, reads, rows_from};
 use super::out::Out;
-use super::{epochs, is_stream, place, recipe, settings, spelled};
+use super::{Processes, epochs, is_stream, place, recipe, settings, spelled};
 use crate::arguments::{Embed, EmbedModel, Place};
 use crate::commands::serve::token;
 use crate::commands::summary::print;
@@ -93,7 +93,7 @@ pub(super) fn check_of(processes: &str, arguments: &Embed) -> Result<()> {
 pub(super) fn embed(arguments: &Embed) -> Result<()> {
     super::check(arguments)?;
     let worker = arguments.served.worker;
-    let recipe = recipe(arguments, true);
+    let recipe = recipe(arguments, Processes::Several);
     let comparisons = Comparisons::read(arguments)?;
     let out = (worker.number == 0).then(|| Out::take(arguments)).transpose()?;
     if let Some(out) = &out
@@ -266,11 +266,11 @@ pub(super) fn content(
     }
     let hex = |digest: [u8; 32]| digest[..8].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let (vocabulary, sentences) = (hex(digest.finalize().into()), hex(share.digest()));
-    let mut lines =
-        vec![format!("epochs {}", epochs(arguments)), format!("wire {:?}", arguments.served.wire)];
+    let mut lines = vec![format!("epochs {}", epochs(arguments))];
     if arguments.model == EmbedModel::SkipGram {
         lines.push(format!("step_pairs {}", arguments.step_pairs()));
     }
+    lines.push(format!("wire {:?}", arguments.served.wire));
     // By way of the text, which has f32 numbers as they were written.
     let settings = model.settings_text().and_then(|text| serde_json::from_str(&text));
     let settings: serde_json::Map<String, Value> = settings.map_err(|error| Error::internal(&error))?;

@@ -18,7 +18,7 @@ use super::comparisons::Comparisons;
 use super::files::{Input, read};
 use super::out::Out;
 use super::progress::Progress;
-use super::{Trained, Vectors, epochs, recipe, threads};
+use super::{Processes, Trained, Vectors, epochs, recipe, threads};
 use crate::arguments::Embed;
 use crate::error::{Error, Result};
 use crate::tell::tell;
@@ -39,9 +39,12 @@ struct Reached {
 }
 
 /// Settings of one process, or of several that share the rows.
-pub(super) fn settings(arguments: &Embed, is_shared: bool) -> Settings {
+pub(super) fn settings(arguments: &Embed, processes: Processes) -> Settings {
     let of_lstm = &arguments.char_lstm;
-    let default_rate = if is_shared { SHARED_RATE } else { Settings::default().rate };
+    let default_rate = match processes {
+        Processes::One => Settings::default().rate,
+        Processes::Several => SHARED_RATE,
+    };
     Settings {
         dim: arguments.dim,
         char_dim: of_lstm.char_dim,
@@ -65,7 +68,7 @@ pub(super) fn train(
     comparisons: &mut Comparisons,
 ) -> Result<Trained> {
     let Input { vocabulary, sentences, n_lines } = read(arguments)?;
-    let settings = settings(arguments, false);
+    let settings = settings(arguments, Processes::One);
     let distribution = Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample);
     let mut training = Training::new(settings, &vocabulary, threads(arguments))?;
     tell(&format!(
@@ -75,7 +78,7 @@ pub(super) fn train(
         whole(vocabulary.n_words() as u64),
         whole(training.characters().all().len() as u64)
     ));
-    out.begin(arguments, &recipe(arguments, false))?;
+    out.begin(arguments, &recipe(arguments, Processes::One))?;
     let mut reached = Reached {
         n_done: 0,
         n_batches: 0,

@@ -20,7 +20,7 @@ use super::comparisons::Comparisons;
 use super::lines::Lines;
 use super::out::{CHUNK_BYTES, Out};
 use super::progress::{Counts, Progress};
-use super::{Trained, Vectors, recipe, settings, threads};
+use super::{Processes, Trained, Vectors, recipe, settings, threads};
 use crate::arguments::{Embed, IfSlow};
 use crate::error::{Error, Result};
 use crate::tell::tell;
@@ -82,7 +82,7 @@ pub(super) fn train(
     interrupts: &Interrupts,
     comparisons: &mut Comparisons,
 ) -> Result<Trained> {
-    out.begin(arguments, &recipe(arguments, false))?;
+    out.begin(arguments, &recipe(arguments, Processes::One))?;
     let settings = settings(arguments);
     let mut training = Training::new(settings, arguments.words_max)?;
     let (vocabulary, reached) = match out.state()? {
@@ -235,7 +235,11 @@ impl Stream<'_> {
             self.reached.n_skipped = self.counters.n_skipped.load(Relaxed);
             let place = serde_json::to_vec(&self.reached).map_err(|error| Error::internal(&error))?;
             out.save(&self.training, self.growing.vocabulary(), &place)?;
-            out.replace_model(&self.training, self.growing.vocabulary(), &recipe(self.arguments, false))?;
+            out.replace_model(
+                &self.training,
+                self.growing.vocabulary(),
+                &recipe(self.arguments, Processes::One),
+            )?;
             if ended == Ended::Stop {
                 out.checkpoints_saved()?;
                 return Err(Error::Interrupted { resume: out.shown_checkpoints() });

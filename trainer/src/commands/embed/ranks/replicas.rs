@@ -7,7 +7,7 @@ use parameters::{Replica, Spec};
 use skipgram::{Decay, Done, Vocabulary, Work};
 
 use super::exchange::{Exchanged, Sent, invalid};
-use crate::commands::embed::model::{Model, reads, rows_from, updates};
+use crate::commands::embed::model::{Model, check_finite, reads, rows_from, updates};
 use crate::commands::embed::out::Out;
 use crate::commands::ngrams::Group;
 use crate::error::Result;
@@ -53,7 +53,9 @@ impl<M: Model> Exchanged for Replicas<M> {
         self.model.write(&rows, &before);
         let (done, pushed) = self.model.train(&work, &rows, &before, decay)?;
         self.sent.rows += rows.iter().map(|rows| rows.len() as u64).sum::<u64>();
-        self.message = self.replica.encode(&updates(rows, pushed, step)?)?;
+        let updates = updates(rows, pushed);
+        check_finite(&updates, step)?;
+        self.message = self.replica.encode(updates)?;
         Ok(done)
     }
 

@@ -16,7 +16,7 @@ use super::shares::Share;
 use crate::arguments::Embed;
 use crate::commands::embed::comparisons::Comparisons;
 use crate::commands::embed::epochs;
-use crate::commands::embed::model::{Model, reads, updates};
+use crate::commands::embed::model::{Model, check_finite, reads, updates};
 use crate::commands::embed::out::Out;
 use crate::commands::embed::progress::{Counts, Progress};
 use crate::error::{Error, Result};
@@ -163,8 +163,9 @@ impl<'a, M: Model> Run<'a, M> {
         let (done, pushed) = self.model.train(&work, &rows, &pulled.values, self.decay)?;
         self.done.add(&done);
         self.of_epoch.add(&done);
-        let mut updates = updates(rows, pushed, step)?;
+        let mut updates = updates(rows, pushed);
         add(&mut updates, &mut self.leftovers);
+        check_finite(&updates, step)?;
         self.wait_for_push()?;
         self.pushing = Some(client.push(step, &pulled.read_at, &mut updates)?);
         if arguments.served.wire != Wire::F32 {

@@ -1,15 +1,15 @@
 //! `--model char-lstm` on several processes: gradients of weights and output vectors, to which the tables apply Adagrad.
 
 use parameters::{Initial, Optimizer, Spec};
-use skipgram::{Decay, Distribution, Done, Vocabulary, Work};
+use skipgram::{Decay, Done, Vocabulary, Work};
 use spelling::{Drawn, TableSizes, Training};
 
 use super::compare;
 use crate::arguments::Embed;
-use crate::commands::embed::Vectors;
 use crate::commands::embed::comparisons::Comparisons;
 use crate::commands::embed::model::Model;
 use crate::commands::embed::progress::Progress;
+use crate::commands::embed::{Processes, Vectors};
 use crate::error::Result;
 
 /// A training whose weights and output vectors several processes share.
@@ -21,7 +21,7 @@ pub(in crate::commands::embed) struct Shared {
 
 impl Shared {
     pub(in crate::commands::embed) fn new(arguments: &Embed, vocabulary: &Vocabulary) -> Result<Self> {
-        let settings = super::settings(arguments, true);
+        let settings = super::settings(arguments, Processes::Several);
         Ok(Self { training: Training::new(settings, vocabulary, 1)?, recent: (0, 0.0) })
     }
 }
@@ -33,9 +33,8 @@ impl Model for Shared {
         serde_json::to_string(self.training.settings())
     }
 
-    fn distribution(&self, vocabulary: &Vocabulary) -> Distribution {
-        let settings = self.training.settings();
-        Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample)
+    fn sampling(&self) -> [f64; 2] {
+        [self.training.settings().power, self.training.settings().sample]
     }
 
     fn specs(&self, content: &str) -> Vec<Spec> {
@@ -66,11 +65,11 @@ impl Model for Shared {
     fn train(
         &mut self,
         work: &Drawn,
-        _: &[Vec<u32>],
+        rows: &[Vec<u32>],
         _: &[Vec<f32>],
         _: Decay,
     ) -> Result<(Done, Vec<Vec<f32>>)> {
-        let (done, gradients) = self.training.gradients(work);
+        let (done, gradients) = self.training.gradients(work, rows);
         self.recent = (self.recent.0 + done.loss.0, self.recent.1 + done.loss.1);
         Ok((done, gradients))
     }
