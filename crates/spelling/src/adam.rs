@@ -29,7 +29,8 @@ pub(crate) struct Learner {
     pub(crate) engine: Engine,
     pub(crate) weights: Weights,
     pub(crate) gradients: Weights,
-    moments: [Weights; 2],
+    /// Of trainings whose optimizer is Adam.
+    moments: Option<[Weights; 2]>,
     /// The first weights, from which rows differ.
     first: Option<Weights>,
 }
@@ -41,7 +42,7 @@ impl Learner {
             engine: Engine::new(&sizes, team),
             weights: Weights::draw(sizes, seed, generator),
             gradients: Weights::zeros(sizes),
-            moments: [Weights::zeros(sizes), Weights::zeros(sizes)],
+            moments: None,
             first: None,
         }
     }
@@ -61,7 +62,7 @@ impl Learner {
 
     /// Updates the weights by their gradients, and sets these to 0.
     pub(crate) fn update(&mut self, team: &Team, rule: &Adam) {
-        let [means, squares] = &mut self.moments;
+        let [means, squares] = moments(&mut self.moments, *self.weights.sizes());
         let moments = means.all_mut().iter_mut().zip(squares.all_mut());
         let weights = self.weights.all_mut().iter_mut().zip(self.gradients.all_mut());
         for ((weights, gradients), (mean, square)) in weights.zip(moments) {
@@ -108,46 +109,47 @@ impl Learner {
 
     /// The weights and the optimizer's state.
     pub(crate) fn state(&mut self) -> impl Iterator<Item = &mut Vec<f32>> {
-        let [means, squares] = &mut self.moments;
+        let [means, squares] = moments(&mut self.moments, *self.weights.sizes());
         [&mut self.weights, means, squares].into_iter().flat_map(Weights::all_mut)
     }
+}
+
+fn moments(moments: &mut Option<[Weights; 2]>, sizes: Sizes) -> &mut [Weights; 2] {
+    moments.get_or_insert_with(|| [Weights::zeros(sizes), Weights::zeros(sizes)])
 }
 
 /// A table of vectors that is trained. Only the rows of a step change.
 pub(crate) struct Table {
     dim: usize,
-    /// `[V, D]` each: vectors and the optimizer's moments.
-    all: [Vec<f32>; 3],
-    /// Rows of the last call, padded.
+    /// `[V, D]`
+    vectors: Vec<f32>,
+    /// `[V, D]` each, of trainings whose optimizer is Adam.
+    moments: Option<[Vec<f32>; 2]>,
+    /// Rows of vectors and moments of the last call, padded.
     rows: [Vec<f32>; 3],
 }
 
 impl Table {
     /// Zeros.
     pub(crate) fn new(n_words: usize, dim: usize) -> Self {
-        let all = [(); 3].map(|()| vec![0.0; n_words * dim]);
-        Self { dim, all, rows: Default::default() }
+        Self { dim, vectors: vec![0.0; n_words * dim], moments: None, rows: Default::default() }
     }
 
     /// The vectors of words, [`Linear::stride`] apart and padded with zeros.
     pub(crate) fn vectors(&mut self, words: &[u32]) -> &[f32] {
-        let (dim, stride) = (self.dim, Linear::stride(self.dim));
-        for (rows, all) in self.rows.iter_mut().zip(&self.all) {
-            rows.clear();
-            rows.resize(words.len() * stride, 0.0);
-            for (row, &word) in rows.chunks_exact_mut(stride).zip(words) {
-                row[..dim].copy_from_slice(&all[word as usize * dim..][..dim]);
-            }
-        }
+        copy_rows(&self.vectors, self.dim, words, &mut self.rows[0]);
         &self.rows[0]
     }
 
     /// Updates the vectors of the words of the last call, and sets their gradients to 0.
     pub(crate) fn update(&mut self, team: &Team, words: &[u32], of_vectors: &mut [f32], rule: &Adam) {
+        let [means, squares] = zeros(&mut self.moments, self.vectors.len());
         let [vectors, mean, square] = &mut self.rows;
+        copy_rows(means, self.dim, words, mean);
+        copy_rows(squares, self.dim, words, square);
         kernels::adam(team, vectors, of_vectors, [mean, square], rule);
         let (dim, stride) = (self.dim, Linear::stride(self.dim));
-        for (rows, all) in self.rows.iter().zip(&mut self.all) {
+        for (rows, all) in self.rows.iter().zip([&mut self.vectors, means, squares]) {
             for (row, &word) in rows.chunks_exact(stride).zip(words) {
                 all[word as usize * dim..][..dim].copy_from_slice(&row[..dim]);
             }
@@ -157,17 +159,32 @@ impl Table {
     /// Sets the vectors of words.
     pub(crate) fn write_rows(&mut self, words: &[u32], values: &[f32]) {
         for (&word, values) in words.iter().zip(values.chunks_exact(self.dim)) {
-            self.all[0][word as usize * self.dim..][..self.dim].copy_from_slice(values);
+            self.vectors[word as usize * self.dim..][..self.dim].copy_from_slice(values);
         }
     }
 
     /// `[V, D]`
     pub(crate) fn all(&self) -> &[f32] {
-        &self.all[0]
+        &self.vectors
     }
 
     /// The vectors and the optimizer's state.
     pub(crate) fn state(&mut self) -> impl Iterator<Item = &mut Vec<f32>> {
-        self.all.iter_mut()
+        let moments = zeros(&mut self.moments, self.vectors.len());
+        std::iter::once(&mut self.vectors).chain(moments)
+    }
+}
+
+fn zeros(moments: &mut Option<[Vec<f32>; 2]>, length: usize) -> &mut [Vec<f32>; 2] {
+    moments.get_or_insert_with(|| [vec![0.0; length], vec![0.0; length]])
+}
+
+/// Copies rows of a table, [`Linear::stride`] apart and padded with zeros.
+fn copy_rows(table: &[f32], dim: usize, words: &[u32], rows: &mut Vec<f32>) {
+    let stride = Linear::stride(dim);
+    rows.clear();
+    rows.resize(words.len() * stride, 0.0);
+    for (row, &word) in rows.chunks_exact_mut(stride).zip(words) {
+        row[..dim].copy_from_slice(&table[word as usize * dim..][..dim]);
     }
 }

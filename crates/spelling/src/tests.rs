@@ -22,7 +22,7 @@ fn settings(outputs: Outputs) -> Settings {
 }
 
 /// Sentences of words of one topic.
-fn sentences() -> Sentences {
+pub(crate) fn sentences() -> Sentences {
     let mut sentences = Sentences::default();
     for at in 0..150u32 {
         let topic = 4 * (at % 2);
@@ -31,7 +31,7 @@ fn sentences() -> Sentences {
     sentences
 }
 
-fn new(outputs: Outputs, n_threads: usize) -> Training {
+pub(crate) fn new(outputs: Outputs, n_threads: usize) -> Training {
     let words = WORDS.iter().map(|word| (word.as_bytes(), 150));
     Training::new(settings(outputs), &Vocabulary::of(8, words, 1200, 0), n_threads).unwrap()
 }
@@ -160,26 +160,6 @@ fn rows_that_another_optimizer_changes_are_trained() {
         assert!(losses[39] < 0.9 * losses[0], "{outputs:?}: {losses:?}");
         assert_eq!(training.n_tokens(), 40 * 1200);
         assert_eq!(training.tables().len(), if outputs == Outputs::Shared { 1 } else { 2 });
-    }
-}
-
-#[test]
-fn rows_of_zeros_are_the_first_weights() {
-    for outputs in [Outputs::Table, Outputs::Generator, Outputs::Shared] {
-        let (mut training, mut other) = (new(outputs, 1), new(outputs, 1));
-        let first = (training.vectors(), training.outputs());
-        let all = |of: &crate::TableSizes| (0..of.n_rows as u32).collect::<Vec<u32>>();
-        let rows: Vec<Vec<u32>> = training.tables().iter().map(all).collect();
-        let values = |value: f32| -> Vec<Vec<f32>> {
-            training.tables().iter().map(|of| vec![value; of.n_rows * of.dim]).collect()
-        };
-        let (zeros, ones) = (values(0.0), values(1.0));
-        training.write_rows(&rows, &ones);
-        assert_ne!((training.vectors(), training.outputs()), first, "{outputs:?}");
-        other.write_rows(&rows, &ones);
-        assert_eq!((training.vectors(), training.outputs()), (other.vectors(), other.outputs()));
-        training.write_rows(&rows, &zeros);
-        assert_eq!((training.vectors(), training.outputs()), first, "{outputs:?}");
     }
 }
 

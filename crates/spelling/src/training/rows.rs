@@ -17,8 +17,6 @@ const WIDTH: usize = 256;
 /// A table, whose first values are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableSizes {
-    /// Its name.
-    pub name: &'static str,
     /// Number of rows.
     pub n_rows: usize,
     /// Values per row.
@@ -33,18 +31,18 @@ pub struct Drawn {
 }
 
 impl Training {
-    /// The tables of the rows.
+    /// The tables of the rows: of inputs, and of outputs unless the generator is shared.
     pub fn tables(&self) -> Vec<TableSizes> {
-        let of = |name, learner: &Learner| TableSizes { name, n_rows: learner.n_rows(WIDTH), dim: WIDTH };
+        let of = |learner: &Learner| TableSizes { n_rows: learner.n_rows(WIDTH), dim: WIDTH };
         let output = match &self.output {
             Output::Table(_) => {
                 let n_rows = self.words.ends.len();
-                Some(TableSizes { name: "outputs", n_rows, dim: self.settings.dim })
+                Some(TableSizes { n_rows, dim: self.settings.dim })
             }
-            Output::Generator(output) => Some(of("output-weights", output)),
+            Output::Generator(output) => Some(of(output)),
             Output::Shared => None,
         };
-        std::iter::once(of("weights", &self.input)).chain(output).collect()
+        std::iter::once(of(&self.input)).chain(output).collect()
     }
 
     /// Draws the windows and samples of all positions of some sentences. `number` determines the random numbers, together
@@ -118,5 +116,100 @@ impl Training {
         ordered.sort_unstable_by_key(|&at| batch.outputs.words[at]);
         let of_word = |at: usize| &self.gradients[0].of_outputs[at * stride..][..dim];
         ordered.into_iter().flat_map(of_word).copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Outputs;
+    use crate::tests::{new, sentences};
+    use crate::weights::Weights;
+
+    const ALL: [Outputs; 3] = [Outputs::Table, Outputs::Generator, Outputs::Shared];
+
+    /// All values, one weight after another.
+    fn flat(weights: &Weights) -> Vec<f32> {
+        weights.all().concat()
+    }
+
+    /// Values of all rows of all tables, each with its own.
+    fn all_rows(training: &Training, value: impl Fn(usize) -> f32) -> (Vec<Vec<u32>>, Vec<Vec<f32>>) {
+        let of = |TableSizes { n_rows, dim }: TableSizes| {
+            ((0..n_rows as u32).collect(), (0..n_rows * dim).map(&value).collect())
+        };
+        training.tables().into_iter().map(of).unzip()
+    }
+
+    #[test]
+    fn rows_are_differences_from_the_first_weights_in_their_order() {
+        for outputs in ALL {
+            let mut training = new(outputs, 1);
+            let first = (training.vectors(), training.outputs());
+            let weights = flat(&training.input.weights);
+            let of_output = match &training.output {
+                Output::Generator(output) => Some(flat(&output.weights)),
+                Output::Table(_) | Output::Shared => None,
+            };
+            let (rows, values) = all_rows(&training, |at| (at % 8191) as f32 / 16.0);
+            training.write_rows(&rows, &values);
+            let check = |found: &Weights, first: &[f32], values: &[f32]| {
+                let found = flat(found);
+                assert!(values.len() - found.len() < WIDTH);
+                let differences = first.iter().zip(values).map(|(first, value)| first + value);
+                assert!(found.into_iter().eq(differences), "{outputs:?}");
+            };
+            check(&training.input.weights, &weights, &values[0]);
+            match (&training.output, of_output) {
+                (Output::Generator(output), Some(first)) => check(&output.weights, &first, &values[1]),
+                (Output::Table(table), _) => assert_eq!(table.all(), values[1]),
+                _ => assert_eq!(values.len(), 1),
+            }
+            // Some rows only.
+            training.write_rows(&[vec![1], vec![1]][..rows.len()], &vec![vec![0.5; WIDTH]; rows.len()]);
+            let mut expected = values[0].clone();
+            expected[WIDTH..2 * WIDTH].fill(0.5);
+            check(&training.input.weights, &weights, &expected);
+            let (rows, zeros) = all_rows(&training, |_| 0.0);
+            training.write_rows(&rows, &zeros);
+            assert_eq!((training.vectors(), training.outputs()), first, "{outputs:?}");
+        }
+    }
+
+    #[test]
+    fn gradients_of_rows_are_those_of_the_step() {
+        let distribution = Distribution::new(&[150; 8], 1, 0.75, 0.0);
+        for outputs in ALL {
+            let (mut training, mut other) = (new(outputs, 1), new(outputs, 1));
+            let drawn = training.draw(&sentences(), &distribution, 3);
+            let rows = training.rows(&drawn);
+            // Vectors of zeros would have no gradients.
+            let (all, values) = all_rows(&training, |at| (at % 7) as f32 / 70.0);
+            training.write_rows(&all, &values);
+            other.write_rows(&all, &values);
+            let (_, found) = training.gradients(&drawn, &rows);
+            other.differentiate(&drawn.batch);
+            let check = |found: &[f32], learner: &Learner| {
+                let expected = flat(&learner.gradients);
+                let (found, padding) = found.split_at(expected.len());
+                assert!(found == expected && expected.iter().any(|value| *value != 0.0), "{outputs:?}");
+                assert!(padding.iter().all(|value| *value == 0.0));
+            };
+            check(&found[0], &other.input);
+            match &other.output {
+                Output::Generator(output) => check(&found[1], output),
+                Output::Table(_) => {
+                    let dim = other.settings.dim;
+                    assert!(rows[1].is_sorted() && found[1].len() == rows[1].len() * dim);
+                    for (word, found) in rows[1].iter().zip(found[1].chunks_exact(dim)) {
+                        let at = drawn.batch.outputs.words.iter().position(|other| other == word).unwrap();
+                        assert_eq!(found, &other.gradients[0].of_outputs[at * Linear::stride(dim)..][..dim]);
+                    }
+                }
+                Output::Shared => {}
+            }
+            // The gradients of the next step begin at 0.
+            assert!(flat(&training.input.gradients).iter().all(|value| *value == 0.0));
+        }
     }
 }
