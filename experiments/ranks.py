@@ -1,9 +1,11 @@
 """Ranks of one training: more ranks for the same batch (strong), for a batch that grows with them (weak), on two nodes.
 
 Each rank is a process with one thread and a quota of half a core; four of them use two cores. Nodes are network namespaces,
-connected by a link of this rate; a packet between them takes at least *delay*. Values are medians of runs in turn.
-*Efficiency* is the speed divided by that of one rank and by the number of ranks. Milliseconds per step are those of rank 0:
-*computing* is forward, backward and optimizer, and *exchanging* is waiting for other ranks and the reduction of gradients.
+connected by a link of this rate; a packet between them takes at least *delay*. Links without a delay are the kernel's. Those
+with a delay have packets of up to 9,000 bytes, and a process that forwards them uses processor time. Values are medians of
+runs in turn. *Efficiency* is the speed divided by that of one rank and by the number of ranks. Milliseconds per step are those
+of rank 0: *computing* is forward, backward and optimizer, and *exchanging* is waiting for other ranks and the reduction of
+gradients.
 
 *Model* is the time of a step that a model predicts, which was fitted to all other rows of the table:
 

@@ -20,6 +20,7 @@ from collections import deque
 CLONE_NEWNET = 0x40000000
 TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 PACKET_BYTES_MAX = 65536
+PACKETS_AT_ONCE = 64
 
 
 def main() -> None:
@@ -62,8 +63,8 @@ def forward(ends: list[int], delay_s: float) -> None:
 
 
 def packets(end: int):
-    """The packets that have arrived."""
-    while True:
+    """The packets that have arrived, up to a number, so that those that are due do not wait for them."""
+    for _ in range(PACKETS_AT_ONCE):
         try:
             yield os.read(end, PACKET_BYTES_MAX)
         except BlockingIOError:
