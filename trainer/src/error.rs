@@ -45,8 +45,8 @@ pub enum Error {
     },
     /// The vectors of a worker or rank are not finite.
     #[error(
-        "step {step}: the training diverged: a vector is not finite; lower --step-pairs, the --staleness of the servers, or \
-         --rate, and start again"
+        "step {step}: the training diverged: a vector is not finite; lower --rate, the --staleness of the servers or, of \
+         skip-gram, --step-pairs, and start again with --force"
     )]
     VectorsDiverged {
         /// The step.
@@ -103,8 +103,22 @@ pub enum Error {
     /// A parameter server, or the connection to one, failed.
     #[error(transparent)]
     Parameters(#[from] parameters::Error),
+    /// Parameter servers have tables of another program.
+    #[error(
+        "--async {servers}: the servers have other tables: {name} is table {number}, expected table {expected}; start them with new folders"
+    )]
+    OtherTables {
+        /// The servers.
+        servers: String,
+        /// A table.
+        name: String,
+        /// Its number.
+        number: u32,
+        /// The expected number.
+        expected: u32,
+    },
     /// A training is resumed with another input.
-    #[error("{}: a checkpoint of an input of {expected} tokens, found {found} tokens; pass the input of the interrupted training, or start again with --force", path.display())]
+    #[error("{}: a checkpoint of another input, of {expected} tokens; found one of {found} tokens; pass the input of the interrupted training, or start again with --force", path.display())]
     OtherInput {
         /// The checkpoint.
         path: PathBuf,
@@ -320,7 +334,9 @@ impl Error {
             Self::Ngrams(error) => of_ngrams(error),
             Self::Texts(error) => error.exit(),
             Self::NgramFiles(error) => error.exit(),
-            Self::SkipGram(skipgram::Error::Memory { .. }) | Self::OtherInput { .. } => Exit::Settings,
+            Self::SkipGram(skipgram::Error::Memory { .. })
+            | Self::OtherInput { .. }
+            | Self::OtherTables { .. } => Exit::Settings,
             Self::Spelling(spelling::Error::Threads { .. }) => Exit::Settings,
             Self::SkipGram(_) | Self::Spelling(_) => Exit::Io,
             Self::Embeddings(error) => error.exit(),

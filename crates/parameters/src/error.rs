@@ -162,6 +162,9 @@ pub enum Error {
         /// Why they are invalid.
         message: String,
     },
+    /// A rank sent values that are not finite.
+    #[error("a rank sent values that are not finite; lower the learning rate")]
+    NotFinite,
     /// A saved replica is damaged, or of other tables.
     #[error("the saved rows are damaged or of other tables; use an older checkpoint, or start again")]
     Replica(#[source] io::Error),
@@ -192,7 +195,8 @@ impl Error {
             Self::OtherSettings { .. }
             | Self::Memory { .. }
             | Self::Certificate { .. }
-            | Self::Refused { .. } => Exit::Settings,
+            | Self::Refused { .. }
+            | Self::NotFinite => Exit::Settings,
             Self::Unreachable { .. } => Exit::Unavailable,
             Self::Behind { .. } | Self::Interrupted => Exit::TryAgain,
             Self::Reply { .. } | Self::Rank { .. } | Self::Internal { .. } => Exit::Internal,

@@ -4,6 +4,7 @@
 //! Saved, all numbers are little-endian:
 //!
 //! ```text
+//! "replica1"                    8 bytes
 //! length of the caller's bytes  u32, then the bytes
 //! tables                        blocks, as in a snapshot of a server
 //! digest of all bytes above     u64, XXH3
@@ -20,6 +21,10 @@ use crate::messages::{self, RankUpdates};
 use crate::spec::Spec;
 use crate::table::Table;
 use crate::values::{Wire, floats, to_bytes};
+
+const MARK: &[u8; 8] = b"replica1";
+/// A higher version of a block is damage: no training has as many steps.
+const VERSION_MAX: u64 = 1 << 60;
 
 /// The tables of a rank.
 #[derive(Debug)]
@@ -67,11 +72,15 @@ impl Replica {
     /// Applies the updates of a message. If it is invalid, no row changes.
     ///
     /// # Errors
-    /// If it is no message of [`Replica::encode`] of the same tables.
+    /// If it is no message of [`Replica::encode`] of the same tables, or a value is not finite.
     pub fn apply(&mut self, message: &[u8]) -> Result<()> {
         let invalid = |error: prost::DecodeError| Error::Rank { message: error.to_string() };
         let RankUpdates { updates } = RankUpdates::decode(message).map_err(invalid)?;
         for update in &updates {
+            // Before other checks, which refuse it as an invalid message.
+            if !floats(&update.values).all(f32::is_finite) {
+                return Err(Error::NotFinite);
+            }
             self.table(update.table)?.check(update)?;
         }
         for update in &updates {
@@ -93,38 +102,57 @@ impl Replica {
     /// If the caller has 4 GiB or more.
     pub fn save(&self, place: &[u8]) -> Result<Vec<u8>> {
         let n = u32::try_from(place.len()).map_err(|error| Error::internal(&error))?;
-        let mut bytes = [&n.to_le_bytes()[..], place].concat();
+        let mut bytes = [&MARK[..], &n.to_le_bytes(), place].concat();
         self.tables.iter().try_for_each(|table| table.write(&mut bytes)).map_err(Error::Replica)?;
         bytes.extend(xxh3_64(&bytes).to_le_bytes());
         Ok(bytes)
     }
 
-    /// Reads what [`Replica::save`] saved into new tables of the same description. Returns the bytes of the caller.
+    /// The bytes of the caller in what [`Replica::save`] saved.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn place(bytes: &[u8]) -> Result<&[u8]> {
+        split(bytes).map(|(place, _)| place).map_err(Error::Replica)
+    }
+
+    /// Reads what [`Replica::save`] saved into new tables of the same description.
     ///
     /// # Errors
     /// If it is damaged or of other tables.
-    pub fn restore(&mut self, bytes: &[u8]) -> Result<Vec<u8>> {
-        self.read_saved(bytes).map_err(Error::Replica)
+    pub fn restore(&mut self, bytes: &[u8]) -> Result<()> {
+        self.read_tables(bytes).map_err(Error::Replica)
     }
 
-    fn read_saved(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
-        let damaged = |what| move || io::Error::other(what);
-        let (content, digest) = bytes.split_last_chunk().ok_or_else(damaged("it ends too early"))?;
-        if xxh3_64(content) != u64::from_le_bytes(*digest) {
-            return Err(io::Error::other("its digest differs"));
-        }
-        let (n, rest) = content.split_first_chunk().ok_or_else(damaged("it ends too early"))?;
-        let n = u32::from_le_bytes(*n) as usize;
-        let (place, mut rest) = rest.split_at_checked(n).ok_or_else(damaged("it ends too early"))?;
+    fn read_tables(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let (_, mut tables) = split(bytes)?;
         for table in &mut self.tables {
-            table.read_blocks(&mut rest)?;
+            table.read_blocks(&mut tables)?;
         }
         self.n_applied = self.tables.iter().map(Table::version).max().unwrap_or_default();
-        match rest.is_empty() {
-            true => Ok(place.to_vec()),
+        if self.n_applied > VERSION_MAX {
+            return Err(io::Error::other("a block has an impossible version"));
+        }
+        match tables.is_empty() {
+            true => Ok(()),
             false => Err(io::Error::other("it is longer than the tables")),
         }
     }
+}
+
+/// The bytes of the caller and the tables.
+fn split(bytes: &[u8]) -> io::Result<(&[u8], &[u8])> {
+    let early = || io::Error::other("it ends too early");
+    let (content, digest) = bytes.split_last_chunk().ok_or_else(early)?;
+    if xxh3_64(content) != u64::from_le_bytes(*digest) {
+        return Err(io::Error::other("its digest differs"));
+    }
+    let (mark, rest) = content.split_first_chunk().ok_or_else(early)?;
+    if mark != MARK {
+        return Err(io::Error::other("it is no state of ranks"));
+    }
+    let (n, rest) = rest.split_first_chunk().ok_or_else(early)?;
+    rest.split_at_checked(u32::from_le_bytes(*n) as usize).ok_or_else(early)
 }
 
 #[cfg(test)]
@@ -191,6 +219,10 @@ mod tests {
             let message = RankUpdates { updates: vec![encoded(first), encoded(update)] }.encode_to_vec();
             assert!(matches!(replica.apply(&message), Err(Error::Rank { .. })));
         }
+        let [mut finite, mut other] = <[Update; 2]>::try_from(updates()).unwrap();
+        (finite.values[0], other.values[3]) = (1.0, f32::NAN);
+        let message = replica.encode(vec![finite, other]).unwrap();
+        assert!(matches!(replica.apply(&message), Err(Error::NotFinite)));
         assert!(replica.apply(b"\xff").is_err());
         assert_eq!(read(&replica), [[0.0; 4], [0.0; 4]]);
     }
@@ -202,17 +234,30 @@ mod tests {
         whole.apply(&message).unwrap();
         let saved = whole.save(b"step 1").unwrap();
         let mut other = replica();
-        assert_eq!(other.restore(&saved).unwrap(), b"step 1");
+        assert_eq!(Replica::place(&saved).unwrap(), b"step 1");
+        other.restore(&saved).unwrap();
         for replica in [&mut whole, &mut other] {
             replica.apply(&message).unwrap();
         }
         assert_eq!(read(&other), read(&whole));
-        for at in [2, 9, saved.len() - 1] {
+        for at in [2, 9, 30, saved.len() - 1] {
             let mut damaged = saved.clone();
             damaged[at] ^= 1;
             assert!(matches!(replica().restore(&damaged), Err(Error::Replica(_))), "byte {at}");
         }
         assert!(replica().restore(&saved[..saved.len() - 9]).is_err());
         assert!(replica().restore(b"").is_err());
+        // With valid digests: a file of something else, and versions that a training would wrap.
+        let digested = |at: usize, bytes: &[u8]| {
+            let mut forged = saved[..saved.len() - 8].to_vec();
+            forged[at..at + bytes.len()].copy_from_slice(bytes);
+            forged.extend(xxh3_64(&forged).to_le_bytes());
+            forged
+        };
+        let first_version = MARK.len() + 4 + b"step 1".len();
+        for (at, bytes) in [(0, &b"another1"[..]), (first_version, &u64::MAX.to_le_bytes())] {
+            assert!(matches!(replica().restore(&digested(at, bytes)), Err(Error::Replica(_))), "byte {at}");
+        }
+        assert!(replica().restore(&digested(first_version, &2u64.to_le_bytes())).is_ok());
     }
 }

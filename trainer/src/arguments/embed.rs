@@ -9,7 +9,7 @@ use parameters::Wire;
 use program::location::Location;
 use program::size::parse_memory;
 
-use super::numbers::{at_least, not_negative, positive, share, whole};
+use super::numbers::{at_least, not_negative, positive, rate, share, whole};
 use super::serve::{Place, Security, place};
 use super::{CharNgrams, LineFormat, Storage};
 
@@ -117,7 +117,7 @@ pub struct Embed {
     ///
     /// It decreases linearly to 0. If the end of the input is unknown, and with char-lstm by several processes, it is constant.
     /// Also accepted as --lr and --learning-rate.
-    #[arg(long, aliases = ["lr", "learning-rate"], value_name = "RATE", value_parser = positive, help_heading = "Optimisation")]
+    #[arg(long, aliases = ["lr", "learning-rate"], value_name = "RATE", value_parser = rate, help_heading = "Optimisation")]
     pub rate: Option<f64>,
     /// A stream ends after this number of words
     ///
@@ -248,6 +248,13 @@ pub enum EmbedModel {
     SkipGram,
     /// An LSTM over characters.
     CharLstm,
+}
+
+impl EmbedModel {
+    /// Its name on the command line.
+    pub fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
 }
 
 /// `--outputs`.

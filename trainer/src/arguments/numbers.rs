@@ -53,6 +53,12 @@ pub(super) fn positive(text: &str) -> Result<f64, String> {
     number(text, |value| value > 0.0, "above 0")
 }
 
+/// Parses a number above 0 that an `f32` has.
+pub(super) fn rate(text: &str) -> Result<f64, String> {
+    let range = f64::from(f32::MIN_POSITIVE)..=f64::from(f32::MAX);
+    number(text, |value| range.contains(&value), "from 1.2e-38 to 3.4e38")
+}
+
 /// Parses a number above 0 and at most a million, far above useful values.
 pub(super) fn cost(text: &str) -> Result<f64, String> {
     number(text, |value| value > 0.0 && value <= 1e6, "above 0 and at most 1000000")
@@ -95,6 +101,10 @@ mod tests {
         assert_eq!(factor("0"), Err("expected a number above 0 and at most 1".to_owned()));
         assert_eq!(positive("1e-30"), Ok(1e-30));
         assert_eq!(positive("0"), Err("expected a number above 0".to_owned()));
+        assert_eq!(rate("0.05"), Ok(0.05));
+        for text in ["0", "1e-40", "1e39"] {
+            assert_eq!(rate(text), Err("expected a number from 1.2e-38 to 3.4e38".to_owned()), "{text}");
+        }
         for text in ["0", "-1", "525601"] {
             let expected = "expected a number above 0 and at most 525600, such as 5".to_owned();
             assert_eq!(minutes(text), Err(expected), "{text}");

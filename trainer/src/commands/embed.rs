@@ -263,8 +263,10 @@ enum Processes {
 /// The settings by which a resumed training is compared.
 fn recipe(arguments: &Embed, processes: Processes) -> serde_json::Value {
     let family = match arguments.model {
-        EmbedModel::SkipGram => serde_json::json!({ "word-vectors": settings(arguments) }),
-        EmbedModel::CharLstm => serde_json::json!({ "char-lstm": spelled::settings(arguments, processes) }),
+        EmbedModel::SkipGram => serde_json::json!({ "word-vectors": written(&settings(arguments)) }),
+        EmbedModel::CharLstm => {
+            serde_json::json!({ "char-lstm": written(&spelled::settings(arguments, processes)) })
+        }
     };
     serde_json::json!({
         "family": family,
@@ -274,6 +276,11 @@ fn recipe(arguments: &Embed, processes: Processes) -> serde_json::Value {
         "follow": arguments.follow,
         "input": arguments.input,
     })
+}
+
+/// Settings by way of their text, which has `f32` numbers as a user writes them.
+fn written(settings: &impl Serialize) -> serde_json::Value {
+    serde_json::to_string(settings).and_then(|text| serde_json::from_str(&text)).unwrap_or_default()
 }
 
 fn epochs(arguments: &Embed) -> u32 {

@@ -1,6 +1,6 @@
 //! Vectors on parameter servers: several workers, what they compute, and what is refused.
 
-mod killed;
+pub(crate) mod killed;
 mod sequential;
 
 use std::fs;
@@ -246,18 +246,45 @@ fn workers_that_do_not_fit_together_are_refused() {
     let (code, told) = ended(worker(&other, &folder.path().join("other"), &server.address, "0/1", &[]));
     assert_eq!(code, Some(78), "{told}");
     assert!(told.contains("start all workers with the same input and settings"), "{told}");
+    // Another model. Nothing is deleted, and no table is created.
+    let other = folder.path().join("other");
+    trained(embed(&input, &other, &[]));
+    for outputs in ["table", "generator", "shared"] {
+        let more = ["--async", &server.address, "--model", "char-lstm", "--outputs", outputs, "--force"];
+        let (code, told) = ended(embed(&input, &other, &more));
+        let expected = r#"the content is "model char-lstm", expected "model skip-gram""#;
+        assert!(code == Some(78) && told.contains(expected), "{told}");
+    }
+    assert!(other.join("model/vectors.npy").exists());
     let mut statistics = trainer();
     statistics.args(["serve", "--statistics", &server.address]);
     let (code, said, told) = run(statistics);
     assert_eq!((code, told.as_str()), (Some(0), ""));
     let statistics: Value = serde_json::from_str(&said).unwrap();
-    assert_eq!(statistics["tables"][0]["name"], "vectors");
+    assert_eq!(statistics["tables"].as_array().unwrap().len(), 2);
+    assert_eq!(statistics["tables"][0]["name"], "inputs");
     let gone = server.address.clone();
     drop(server);
     let (code, told) =
         ended(worker(&input, &folder.path().join("gone"), &gone, "0/1", &["--patience", "0.2"]));
     assert_eq!(code, Some(69), "{told}");
     assert!(told.contains("the parameter server has not answered for 0 s"), "{told}");
+}
+
+#[test]
+fn tables_of_another_program_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, out) = (folder.path().join("text"), folder.path().join("out"));
+    fs::write(&input, sentences(300, 3)).unwrap();
+    let server = Server::start(&folder.path().join("server"), &[]);
+    let (initial, optimizer) = (parameters::Initial::Zero, parameters::Optimizer::Sum);
+    let (name, content) = ("theirs".to_owned(), String::new());
+    let spec = parameters::Spec { name, n_rows: 3, dim: 2, initial, optimizer, content };
+    assert_eq!(killed::client(&server).create(&spec).unwrap(), 0);
+    let (code, told) = ended(worker(&input, &out, &server.address, "0/1", &[]));
+    let expected =
+        "the servers have other tables: inputs is table 1, expected table 0; start them with new folders";
+    assert!(code == Some(78) && told.contains(expected), "{told}");
 }
 
 #[test]

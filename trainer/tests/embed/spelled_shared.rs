@@ -4,8 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use ranks::{Rank, free_port, placed};
 use serde_json::Value;
 
+use super::served::killed::{client, wait_for};
 use super::served::{Running, Server, two};
 use super::several_ranks::{on_ranks, stopped};
 use super::{TOPICS, sentences, separation, trained};
@@ -91,10 +93,27 @@ fn a_terminated_training_continues_with_the_same_bits() {
     fs::write(at("text"), sentences(10_000, 3)).unwrap();
     trained(of_ranks(2, &at("text"), &at("whole"), &[]));
     stopped(|| into(&at("text"), &at("parts"), &["--resume", "--checkpoint-every", "0.1"]));
-    // Other settings are another training.
-    let (code, told) = ended(of_ranks(2, &at("text"), &at("parts"), &["--resume", "--rate", "0.01"]));
-    assert!(code == Some(78) && told.contains("rate"), "{told}");
-    trained(of_ranks(2, &at("text"), &at("parts"), &["--resume"]));
+    // Other settings are another training, and so is one of one process.
+    let refused = |command: Command, expected: &str| {
+        let (code, told) = ended(command);
+        assert!(code == Some(78) && told.contains(expected), "{code:?} {told}");
+    };
+    refused(
+        of_ranks(2, &at("text"), &at("parts"), &["--resume", "--rate", "0.01"]),
+        "--rate is 0.05 in the training and 0.01 in this command",
+    );
+    refused(
+        into(&at("text"), &at("parts"), &["--resume"]),
+        "number of ranks is 2 in the training and missing in this command",
+    );
+    // And so are other words.
+    let lines = fs::read_to_string(at("text")).unwrap();
+    fs::write(at("text"), lines.replace("kettle", "kettles")).unwrap();
+    let of_10_000 = "a checkpoint of another input, of 100000 tokens; found one of 100000 tokens";
+    refused(of_ranks(2, &at("text"), &at("parts"), &["--resume"]), of_10_000);
+    fs::write(at("text"), lines).unwrap();
+    let summary = trained(of_ranks(2, &at("text"), &at("parts"), &["--resume"]));
+    assert!(summary["exchanges"].as_u64() < summary["steps"].as_u64(), "{summary}");
     assert!(files(&at("parts")) == files(&at("whole")));
 }
 
@@ -108,11 +127,29 @@ fn a_worker_that_is_killed_continues() {
     trained(into(&at("text"), &at("whole"), &["--async", &other.address]));
     let flags = ["--async", &server.address];
     let mut worker = Running::start(into(&at("text"), &at("out"), &flags).arg("--quiet"));
-    std::thread::sleep(std::time::Duration::from_millis(700));
+    wait_for(&client(&server), 5);
     worker.kill();
-    trained(into(&at("text"), &at("out"), &[&flags[..], &["--resume"]].concat()));
+    let (code, _, told) = run(into(&at("text"), &at("out"), &[&flags[..], &["--resume"]].concat()));
+    assert!(code == Some(0) && told.contains("continuing after step"), "{told}");
     assert!(files(&at("out")) == files(&at("whole")));
     assert_eq!(server.ended()["balanced"], Value::from(true));
+}
+
+#[test]
+fn ranks_that_diverge_all_say_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("text"), sentences(2000, 1)).unwrap();
+    let port = free_port();
+    let command = || into(&at("text"), &at("out"), &["--rate", "1e36"]);
+    let mut ranks = [0, 1].map(|rank| Rank::start(rank, placed(command(), rank, 2, port)));
+    for (code, output) in ranks.each_mut().map(Rank::end) {
+        let told = output.last().unwrap();
+        assert!(
+            code == Some(78) && told.contains("the training diverged: a vector is not finite"),
+            "{output:?}"
+        );
+    }
 }
 
 #[test]

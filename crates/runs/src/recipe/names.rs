@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// Fields of a recipe, by their path, with the flag of each field. A field that no flag sets has a description
 /// instead. A value that is one of several kinds, such as the optimizer, has the name of its kind.
-pub const SETTING_NAMES: [(&str, &str); 98] = [
+pub const SETTING_NAMES: [(&str, &str); 114] = [
     ("dataset", "id digest of the dataset"),
     ("plan", "read in blocks"),
     ("test_fraction", "--test-fraction"),
@@ -38,6 +38,22 @@ pub const SETTING_NAMES: [(&str, &str); 98] = [
     ("family.word-vectors.characters.min", "--char-ngrams, from"),
     ("family.word-vectors.characters.max", "--char-ngrams, to"),
     ("family.word-vectors.characters.buckets", "--buckets"),
+    ("family.char-lstm.dim", "--dim"),
+    ("family.char-lstm.char_dim", "--char-dim"),
+    ("family.char-lstm.hidden", "--hidden"),
+    ("family.char-lstm.outputs", "--outputs"),
+    ("family.char-lstm.batch", "--batch"),
+    ("family.char-lstm.window", "--window"),
+    ("family.char-lstm.negatives", "--negatives"),
+    ("family.char-lstm.rate", "--rate"),
+    ("family.char-lstm.min_count", "--min-count"),
+    ("family.char-lstm.sample", "--subsample"),
+    ("family.char-lstm.power", "exponent of the counts of negative samples"),
+    ("family.char-lstm.seed", "--seed"),
+    ("ranks", "number of ranks"),
+    ("workers", "number of workers"),
+    ("step-pairs", "--step-pairs"),
+    ("average-every", "--average-every"),
     ("words", "--words"),
     ("words-max", "--words-max"),
     ("follow", "--follow"),
@@ -148,8 +164,12 @@ fn difference_at(place: &str, found: &Value, expected: &Value) -> Option<(String
     if let (Value::Object(found), Value::Object(expected)) = (found, expected)
         && place.is_empty()
     {
-        let mut names = expected.keys().chain(found.keys());
-        return names.find_map(|name| difference_of_member(name, found, expected));
+        let names = expected.keys().chain(found.keys());
+        // First the settings that only one has: others follow from them, such as a rate from the number of processes.
+        let of_one = |name: &&String| !(found.contains_key(*name) && expected.contains_key(*name));
+        let difference = |name: &String| difference_of_member(name, found, expected);
+        let first = names.clone().filter(of_one).find_map(difference);
+        return first.or_else(|| names.clone().find_map(difference));
     }
     Some((setting_name(place), shown(found), shown(expected)))
 }

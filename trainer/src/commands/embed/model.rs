@@ -9,6 +9,10 @@ use super::progress::Progress;
 use crate::arguments::Embed;
 use crate::error::{Error, Result};
 
+/// Names of the tables of input and output vectors, or of the weights of their generators. All models have the first one, so that
+/// workers with different models are refused before they create a table.
+pub(super) const TABLES: [&str; 2] = ["inputs", "outputs"];
+
 /// A model that is trained in steps. A step reads rows of tables, trains, and returns what is pushed for these rows.
 pub(super) trait Model {
     /// What a step trains on.
@@ -116,7 +120,7 @@ impl Model for Training {
             optimizer: Optimizer::Sum,
             content: content.to_owned(),
         };
-        ["vectors", "outputs"].into_iter().zip(initials).map(of).collect()
+        TABLES.into_iter().zip(initials).map(of).collect()
     }
 
     fn work_on(&self, sentences: Work) -> Work {

@@ -16,7 +16,7 @@ use skipgram::{Decay, Distribution, Done, Vocabulary};
 use tch::Device;
 
 use self::differences::Differences;
-use self::exchange::Exchanged;
+use self::exchange::RankModel;
 use self::replicas::Replicas;
 use super::comparisons::{Compared, Comparisons};
 use super::model::Model;
@@ -64,13 +64,15 @@ struct Summary {
 }
 
 /// The place of a checkpoint, which an unchanged training has again.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Reached {
     /// Number of completed steps.
     step: u64,
     n_steps: u64,
     n_tokens: u64,
     n_ranks: usize,
+    /// What all ranks agree on: settings and digests of the input.
+    content: String,
 }
 
 /// Trains as one of several ranks. Every rank calls it with the same arguments; rank 0 writes.
@@ -104,7 +106,7 @@ fn embed(arguments: &Embed, ranks: &dyn ngrams::ranks::Ranks) -> Result<()> {
             input.train(model, &mut out, comparisons)
         }
         EmbedModel::CharLstm => {
-            let model = Replicas::new(spelled::Shared::new(arguments, &input.vocabulary)?);
+            let model = Replicas::new(spelled::SharedTraining::new(arguments, &input.vocabulary)?);
             input.train(model, &mut out, comparisons)
         }
     }
@@ -151,16 +153,17 @@ struct RankInput<'a> {
 }
 
 impl RankInput<'_> {
-    fn train<E: Exchanged>(
+    fn train<E: RankModel>(
         self,
         model: E,
         out: &mut Option<Out>,
         mut comparisons: Comparisons,
     ) -> Result<()> {
         let Self { arguments, group, vocabulary, recipe, .. } = &self;
-        group.compare_all(&served::content(arguments, model.model(), vocabulary, &self.share)?)?;
+        let content = served::content(arguments, model.model(), vocabulary, &self.share)?;
+        group.compare_all(&content)?;
         group.on_first(|| out.as_ref().map_or(Ok(()), |out| out.begin(arguments, recipe)))?;
-        let mut run = Run::begin(&self, model, out)?;
+        let mut run = Run::begin(&self, content, model, out)?;
         if out.is_some() {
             run.model.model().read_held_out(arguments, vocabulary, &mut comparisons)?;
         }
@@ -211,9 +214,9 @@ struct Run<'a, E> {
     exchanging_s: f64,
 }
 
-impl<'a, E: Exchanged> Run<'a, E> {
+impl<'a, E: RankModel> Run<'a, E> {
     /// A new training, or one that is resumed from the newest checkpoint of rank 0.
-    fn begin(input: &'a RankInput<'a>, mut model: E, out: &mut Option<Out>) -> Result<Self> {
+    fn begin(input: &'a RankInput<'a>, content: String, mut model: E, out: &mut Option<Out>) -> Result<Self> {
         let RankInput { arguments, group, vocabulary, share, .. } = input;
         let n_own = share.n_steps(epochs(arguments));
         let mut reached = Reached {
@@ -221,6 +224,7 @@ impl<'a, E: Exchanged> Run<'a, E> {
             n_steps: share.n_most_steps(epochs(arguments)),
             n_tokens: vocabulary.n_tokens(),
             n_ranks: group.world_size(),
+            content,
         };
         let state = group.on_first(|| out.as_mut().map_or(Ok(None), Out::state))?.flatten();
         if group.told(|| Ok(state.is_some()))? {
@@ -290,7 +294,7 @@ impl<'a, E: Exchanged> Run<'a, E> {
         let RankInput { arguments, share, .. } = self.input;
         let sentences = share.work(self.reached.step, epochs(arguments), &self.distribution)?;
         self.reached.step += 1;
-        let done = self.model.step(sentences, self.decay, self.reached.step)?;
+        let done = self.model.step(sentences, self.decay)?;
         self.done.add(&done);
         self.of_epoch.add(&done);
         Ok(())
@@ -341,7 +345,7 @@ impl<'a, E: Exchanged> Run<'a, E> {
 
 /// Reads the state of rank 0 on all ranks. Returns the number of completed steps.
 fn restore(
-    model: &mut impl Exchanged,
+    model: &mut impl RankModel,
     group: Group<'_>,
     state: Option<(std::path::PathBuf, impl std::io::Read)>,
     expected: &Reached,
@@ -357,10 +361,16 @@ fn restore(
         Ok(bytes)
     })?;
     let bytes = group.broadcast(bytes.unwrap_or_default())?;
-    let place = model.restore(&bytes)?;
-    let found: Reached = serde_json::from_slice(&place).map_err(|error| Error::internal(&error))?;
-    if found != (Reached { step: found.step, ..*expected }) {
-        return Err(Error::OtherInput { path: from, found: expected.n_tokens, expected: found.n_tokens });
-    }
-    Ok(found.step)
+    let mut step = 0;
+    model.restore(&bytes, |place| {
+        let found: Reached = serde_json::from_slice(place).map_err(|error| Error::internal(&error))?;
+        step = found.step;
+        match (Reached { step, ..expected.clone() }) == found {
+            true => Ok(()),
+            false => {
+                Err(Error::OtherInput { path: from, found: expected.n_tokens, expected: found.n_tokens })
+            }
+        }
+    })?;
+    Ok(step)
 }

@@ -24,7 +24,7 @@ use self::steps::{Measured, Steps};
 use super::comparisons::{Compared, Comparisons};
 use super::model::{Model, reads, rows_from};
 use super::out::Out;
-use super::{Processes, epochs, is_stream, place, recipe, settings, spelled};
+use super::{Processes, epochs, is_stream, place, settings, spelled};
 use crate::arguments::{Embed, EmbedModel, Place};
 use crate::commands::serve::token;
 use crate::commands::summary::print;
@@ -93,7 +93,7 @@ pub(super) fn check_of(processes: &str, arguments: &Embed) -> Result<()> {
 pub(super) fn embed(arguments: &Embed) -> Result<()> {
     super::check(arguments)?;
     let worker = arguments.served.worker;
-    let recipe = recipe(arguments, Processes::Several);
+    let recipe = recipe(arguments);
     let comparisons = Comparisons::read(arguments)?;
     let out = (worker.number == 0).then(|| Out::take(arguments)).transpose()?;
     if let Some(out) = &out
@@ -115,7 +115,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
             worker.train(training)
         }
         EmbedModel::CharLstm => {
-            let training = spelled::Shared::new(arguments, &worker.vocabulary)?;
+            let training = spelled::SharedTraining::new(arguments, &worker.vocabulary)?;
             worker.train(training)
         }
     }
@@ -189,8 +189,13 @@ impl Worker<'_> {
 
     /// Creates the tables on the servers, or finds those of the other workers, and joins.
     fn join(&mut self, specs: &[Spec]) -> Result<Joined> {
-        for spec in specs {
-            self.client.create(spec)?;
+        for (expected, spec) in (0..).zip(specs) {
+            // Tables of another program, or of a model with fewer of them.
+            let number = self.client.create(spec)?;
+            if number != expected {
+                let servers = self.arguments.served.servers.join(",");
+                return Err(Error::OtherTables { servers, name: spec.name.clone(), number, expected });
+            }
         }
         let Place { number, of } = self.arguments.served.worker;
         let joined = self.client.join(number, of)?;
@@ -251,6 +256,16 @@ fn check_removed(joined: &Joined) -> Result<()> {
     }
 }
 
+/// The settings by which a resumed training is compared.
+fn recipe(arguments: &Embed) -> Value {
+    let mut recipe = super::recipe(arguments, Processes::Several);
+    recipe["workers"] = arguments.served.worker.of.into();
+    if arguments.model == EmbedModel::SkipGram {
+        recipe["step-pairs"] = arguments.step_pairs().into();
+    }
+    recipe
+}
+
 /// What all workers must agree on: the settings, and digests of the vocabulary and of the sentences in their order.
 pub(super) fn content(
     arguments: &Embed,
@@ -266,7 +281,9 @@ pub(super) fn content(
     }
     let hex = |digest: [u8; 32]| digest[..8].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let (vocabulary, sentences) = (hex(digest.finalize().into()), hex(share.digest()));
-    let mut lines = vec![format!("epochs {}", epochs(arguments))];
+    // The model first: another one has other settings too.
+    let mut lines =
+        vec![format!("model {}", arguments.model.name()), format!("epochs {}", epochs(arguments))];
     if arguments.model == EmbedModel::SkipGram {
         lines.push(format!("step_pairs {}", arguments.step_pairs()));
     }

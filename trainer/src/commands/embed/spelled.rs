@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use skipgram::{Decay, Distribution, Done, Vocabulary};
 use spelling::{Settings, Training};
 
-pub(super) use self::shared::Shared;
+pub(super) use self::shared::SharedTraining;
 use super::comparisons::Comparisons;
 use super::files::{Input, read};
 use super::out::Out;

@@ -15,11 +15,11 @@ use super::{Running, Server, train, worker};
 use crate::command::ended;
 
 /// Returns when the server has accepted this number of pushes.
-fn wait_for(client: &Client, n_pushes: u64) {
+pub(crate) fn wait_for(client: &Client, n_pushes: u64) {
     while client.statistics().unwrap()[0].ledger.pushes < n_pushes {}
 }
 
-fn client(server: &Server) -> Client {
+pub(crate) fn client(server: &Server) -> Client {
     Client::new(&ClientOptions {
         servers: vec![server.address.clone()],
         token: None,

@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use launch::interrupt::Asked;
 use skipgram::{Decay, Done, Rows, Table, Training, Vocabulary, Work};
 
-use super::exchange::{Exchanged, Sent, invalid};
+use super::exchange::{RankModel, RankTraffic, invalid};
 use crate::arguments::Embed;
 use crate::commands::embed::model::tables;
 use crate::commands::embed::out::Out;
@@ -29,7 +29,7 @@ pub(super) struct Differences {
     combine: Combine,
     /// The values of changed rows before the first change, by table and row.
     before: [HashMap<u32, Vec<f32>>; 2],
-    sent: Sent,
+    sent: RankTraffic,
 }
 
 impl Differences {
@@ -38,7 +38,7 @@ impl Differences {
         let training = Training::new(settings(arguments), vocabulary.n_words())?;
         (0..vocabulary.n_words() as u32).for_each(|word| training.draw(word));
         let combine = if arguments.average_every.is_some() { Combine::Mean } else { Combine::Sum };
-        Ok(Self { training, combine, before: Default::default(), sent: Sent::default() })
+        Ok(Self { training, combine, before: Default::default(), sent: RankTraffic::default() })
     }
 
     /// Keeps the values of rows that are about to be changed, unless they have changed before.
@@ -56,7 +56,7 @@ impl Differences {
     }
 }
 
-impl Exchanged for Differences {
+impl RankModel for Differences {
     type Of = Training;
 
     fn model(&self) -> &Training {
@@ -67,7 +67,7 @@ impl Exchanged for Differences {
         &mut self.training
     }
 
-    fn step(&mut self, work: Work, decay: Decay, _: u64) -> Result<Done> {
+    fn step(&mut self, work: Work, decay: Decay) -> Result<Done> {
         self.keep(&self.training.rows(&work));
         Ok(self.training.run_once(decay, &work)?)
     }
@@ -108,7 +108,7 @@ impl Exchanged for Differences {
         Ok(Group::asked_of(asked))
     }
 
-    fn sent(&self) -> Sent {
+    fn sent(&self) -> RankTraffic {
         self.sent
     }
 
@@ -116,10 +116,10 @@ impl Exchanged for Differences {
         out.save(&self.training, vocabulary, place)
     }
 
-    fn restore(&mut self, mut state: &[u8]) -> Result<Vec<u8>> {
+    fn restore(&mut self, mut state: &[u8], check: impl FnOnce(&[u8]) -> Result<()>) -> Result<()> {
         let n_rows = self.training.input().n_rows();
         let (_, place) = self.training.restore(n_rows, &mut state)?;
-        Ok(place)
+        check(&place)
     }
 
     fn into_model(self) -> Result<Training> {

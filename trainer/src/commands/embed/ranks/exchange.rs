@@ -10,7 +10,7 @@ use crate::commands::ngrams::Group;
 use crate::error::{Error, Result};
 
 /// A model of which each rank has all rows. After an exchange, all ranks have the same ones.
-pub(super) trait Exchanged {
+pub(super) trait RankModel {
     type Of: Model;
 
     fn model(&self) -> &Self::Of;
@@ -18,7 +18,7 @@ pub(super) trait Exchanged {
     fn model_mut(&mut self) -> &mut Self::Of;
 
     /// Trains on the sentences of a step.
-    fn step(&mut self, sentences: Work, decay: Decay, step: u64) -> Result<Done>;
+    fn step(&mut self, sentences: Work, decay: Decay) -> Result<Done>;
 
     /// Sends what has changed since the last time to all ranks, and applies what all of them have sent, in the order of ranks.
     /// Returns the action for all ranks, as [`Group::agree`].
@@ -27,7 +27,7 @@ pub(super) trait Exchanged {
     fn exchange(&mut self, group: Group<'_>, asked: Option<Asked>, step: u64) -> Result<Option<Asked>>;
 
     /// What this rank has sent.
-    fn sent(&self) -> Sent;
+    fn sent(&self) -> RankTraffic;
 
     /// Gives the model the rows of this moment.
     fn refresh(&mut self) -> Result<()> {
@@ -37,8 +37,8 @@ pub(super) trait Exchanged {
     /// Saves a checkpoint with bytes of the caller.
     fn save(&self, out: &mut Out, vocabulary: &Vocabulary, place: &[u8]) -> Result<()>;
 
-    /// Reads the state of a checkpoint of the same settings and words. Returns the bytes of the caller.
-    fn restore(&mut self, state: &[u8]) -> Result<Vec<u8>>;
+    /// Reads the state of a checkpoint of the same settings and words. `check` refuses the caller's bytes of another training.
+    fn restore(&mut self, state: &[u8], check: impl FnOnce(&[u8]) -> Result<()>) -> Result<()>;
 
     /// The model with the rows of this moment.
     fn into_model(self) -> Result<Self::Of>;
@@ -46,7 +46,7 @@ pub(super) trait Exchanged {
 
 /// What a rank has sent.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sent {
+pub(super) struct RankTraffic {
     pub(super) exchanges: u64,
     pub(super) rows: u64,
     pub(super) bytes: u64,

@@ -6,11 +6,11 @@ use launch::interrupt::Asked;
 use parameters::{Replica, Spec};
 use skipgram::{Decay, Done, Vocabulary, Work};
 
-use super::exchange::{Exchanged, Sent, invalid};
-use crate::commands::embed::model::{Model, check_finite, reads, rows_from, updates};
+use super::exchange::{RankModel, RankTraffic, invalid};
+use crate::commands::embed::model::{Model, reads, rows_from, updates};
 use crate::commands::embed::out::Out;
 use crate::commands::ngrams::Group;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The model of a rank, and the tables of which it gets the rows of a step.
 pub(super) struct Replicas<M> {
@@ -19,7 +19,7 @@ pub(super) struct Replicas<M> {
     replica: Replica,
     /// The updates of the last step.
     message: Vec<u8>,
-    sent: Sent,
+    sent: RankTraffic,
 }
 
 impl<M: Model> Replicas<M> {
@@ -30,12 +30,12 @@ impl<M: Model> Replicas<M> {
             model,
             specs,
             message: Vec::new(),
-            sent: Sent::default(),
+            sent: RankTraffic::default(),
         }
     }
 }
 
-impl<M: Model> Exchanged for Replicas<M> {
+impl<M: Model> RankModel for Replicas<M> {
     type Of = M;
 
     fn model(&self) -> &M {
@@ -46,20 +46,18 @@ impl<M: Model> Exchanged for Replicas<M> {
         &mut self.model
     }
 
-    fn step(&mut self, sentences: Work, decay: Decay, step: u64) -> Result<Done> {
+    fn step(&mut self, sentences: Work, decay: Decay) -> Result<Done> {
         let work = self.model.work_on(sentences);
         let rows = self.model.rows_of(&work);
         let before = self.replica.read(&reads(&rows))?;
         self.model.write(&rows, &before);
         let (done, pushed) = self.model.train(&work, &rows, &before, decay)?;
         self.sent.rows += rows.iter().map(|rows| rows.len() as u64).sum::<u64>();
-        let updates = updates(rows, pushed);
-        check_finite(&updates, step)?;
-        self.message = self.replica.encode(updates)?;
+        self.message = self.replica.encode(updates(rows, pushed))?;
         Ok(done)
     }
 
-    fn exchange(&mut self, group: Group<'_>, asked: Option<Asked>, _: u64) -> Result<Option<Asked>> {
+    fn exchange(&mut self, group: Group<'_>, asked: Option<Asked>, step: u64) -> Result<Option<Asked>> {
         let message = [&[Group::number_of(asked)], &self.message[..]].concat();
         self.sent.exchanges += 1;
         self.sent.bytes += message.len() as u64;
@@ -67,12 +65,16 @@ impl<M: Model> Exchanged for Replicas<M> {
         for message in group.gather(&message)? {
             let (&of_rank, updates) = message.split_first().ok_or_else(invalid)?;
             asked = asked.max(of_rank);
-            self.replica.apply(updates)?;
+            // All ranks get the values, so that all of them fail at this step.
+            self.replica.apply(updates).map_err(|error| match error {
+                parameters::Error::NotFinite => Error::VectorsDiverged { step },
+                other => other.into(),
+            })?;
         }
         Ok(Group::asked_of(asked))
     }
 
-    fn sent(&self) -> Sent {
+    fn sent(&self) -> RankTraffic {
         self.sent
     }
 
@@ -89,7 +91,8 @@ impl<M: Model> Exchanged for Replicas<M> {
         out.save_with(|file| file.write_all(&state))
     }
 
-    fn restore(&mut self, state: &[u8]) -> Result<Vec<u8>> {
+    fn restore(&mut self, state: &[u8], check: impl FnOnce(&[u8]) -> Result<()>) -> Result<()> {
+        check(Replica::place(state)?)?;
         Ok(self.replica.restore(state)?)
     }
 

@@ -12,6 +12,9 @@ use crate::arguments::{Embed, EmbedModel, Place};
 use crate::error::Result;
 use crate::tell::tell;
 
+/// Longer sentences are split, so that a long line does not make a step that needs much memory. word2vec has this limit too.
+const WORDS_MAX: usize = 1000;
+
 /// The sentences of a worker or rank.
 #[derive(Debug)]
 pub(in crate::commands::embed) struct Share {
@@ -78,7 +81,8 @@ impl Share {
         let mut step = Sentences::default();
         let mut number = 0;
         for part in 0..sentences.len() {
-            for sentence in sentences.get(part)?.iter() {
+            let part = sentences.get(part)?;
+            for sentence in part.iter().flat_map(|sentence| sentence.chunks(WORDS_MAX)) {
                 // Sentences without a pair have no effect.
                 if sentence.len() < 2 {
                     continue;

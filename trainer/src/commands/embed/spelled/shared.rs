@@ -7,26 +7,26 @@ use spelling::{Drawn, TableSizes, Training};
 use super::compare;
 use crate::arguments::Embed;
 use crate::commands::embed::comparisons::Comparisons;
-use crate::commands::embed::model::Model;
+use crate::commands::embed::model::{Model, TABLES};
 use crate::commands::embed::progress::Progress;
 use crate::commands::embed::{Processes, Vectors};
 use crate::error::Result;
 
 /// A training whose weights and output vectors several processes share.
-pub(in crate::commands::embed) struct Shared {
+pub(in crate::commands::embed) struct SharedTraining {
     training: Training,
     /// Number of pairs since the loss was taken, and its sum.
     recent: (u64, f64),
 }
 
-impl Shared {
+impl SharedTraining {
     pub(in crate::commands::embed) fn new(arguments: &Embed, vocabulary: &Vocabulary) -> Result<Self> {
         let settings = super::settings(arguments, Processes::Several);
         Ok(Self { training: Training::new(settings, vocabulary, 1)?, recent: (0, 0.0) })
     }
 }
 
-impl Model for Shared {
+impl Model for SharedTraining {
     type Work = Drawn;
 
     fn settings_text(&self) -> serde_json::Result<String> {
@@ -38,7 +38,7 @@ impl Model for Shared {
     }
 
     fn specs(&self, content: &str) -> Vec<Spec> {
-        let of = |TableSizes { name, n_rows, dim }: TableSizes| Spec {
+        let of = |(name, TableSizes { n_rows, dim }): (&str, TableSizes)| Spec {
             name: name.to_owned(),
             n_rows: n_rows as u64,
             dim: dim as u32,
@@ -46,7 +46,7 @@ impl Model for Shared {
             optimizer: Optimizer::Adagrad { rate: self.training.settings().rate },
             content: content.to_owned(),
         };
-        self.training.tables().into_iter().map(of).collect()
+        TABLES.into_iter().zip(self.training.tables()).map(of).collect()
     }
 
     fn work_on(&self, Work { sentences, distribution, number, .. }: Work) -> Drawn {
