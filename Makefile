@@ -150,7 +150,6 @@ check: ## check format, lints, documentation, licences, scripts, workflows, figu
 	@if bootstrap/laptop.sh workflows; \
 	then .deps/bin/actionlint -shellcheck .deps/bin/shellcheck; \
 	else [ -z "$(CI)" ] && echo "SKIPPED actionlint: installation failed; see the lines above"; fi
-	python3 docs/figures/draw.py --check
 	python3 -B experiments/run.py --page --check
 	.deps/check/bin/ruff check --quiet --no-cache python
 	.deps/check/bin/ruff format --check --quiet --no-cache python

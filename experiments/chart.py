@@ -1,6 +1,7 @@
-"""Charts as SVG: lines or points over two axes, and bars."""
+"""Charts as SVG: lines or points over two axes, bars, and rankings."""
 
 import math
+import statistics
 from dataclasses import dataclass
 from html import escape
 
@@ -11,6 +12,8 @@ THEMES = {
 }
 # Pixels.
 WIDTH, PLOT, LEFT, RIGHT, TOP, BOTTOM, LINE = 640, 200, 64, 20, 50, 44, 18
+# Of a ranking: names and values beside the bars, and the heights of a row and a bar.
+NAMES, VALUES, ROW, BAR = 150, 90, 24, 16
 
 
 @dataclass
@@ -35,11 +38,24 @@ class Bars:
     series: dict[str, list[float]]
 
 
+@dataclass
+class Ranking:
+    """Horizontal bars from 0: panel, name and runs of each. A bar ends at the median; a whisker covers all runs.
+
+    Bars of `ours` have a colour.
+    """
+
+    title: str
+    unit: str
+    bars: list[tuple[str, str, list[float]]]
+    ours: set[str]
+
+
 def draw(charts: list, theme: tuple) -> str:
     """Draws charts below each other."""
     parts, y = [], 0
     for each in charts:
-        drawn, height = (draw_bars if isinstance(each, Bars) else draw_points)(each, theme, y)
+        drawn, height = DRAW[type(each)](each, theme, y)
         parts += drawn
         y += height
     titles = escape("; ".join(each.title for each in charts))
@@ -83,6 +99,31 @@ def draw_bars(bars: Bars, theme: tuple, top: int) -> tuple[list[str], int]:
             size = top + TOP + PLOT - y
             parts.append(f"<rect x='{begin + number * width:.1f}' y='{y:.1f}' width='{width * 0.92:.1f}' height='{size:.1f}' fill='{colour}'/>")
     return parts, height
+
+
+def draw_ranking(ranking: Ranking, theme: tuple, top: int) -> tuple[list[str], int]:
+    """The elements of a ranking from `top` on, and its height."""
+    parts = [label_at(LEFT / 4, top + 20, ranking.title, theme[1], "start", "font-weight='600'"), label_at(LEFT / 4, top + 38, ranking.unit, theme[2], "start")]
+    y, panel = top + TOP, ""
+    scale = (WIDTH - NAMES - VALUES) / max(value for _, _, runs in ranking.bars for value in runs)
+    for of_panel, name, runs in ranking.bars:
+        if of_panel != panel:
+            panel = of_panel
+            parts.append(label_at(LEFT / 4, y + 14, panel, theme[1], "start", "font-weight='600'"))
+            y += ROW
+        value, is_ours, middle = statistics.median(runs), name in ranking.ours, y + BAR / 2
+        low, end, high = (NAMES + each * scale for each in (min(runs), value, max(runs)))
+        weight, colour = ("font-weight='600'", theme[4][0]) if is_ours else ("", theme[4][4])
+        parts.append(label_at(NAMES - 8, middle + 4, name, theme[1], "end", weight))
+        parts.append(f"<rect x='{NAMES}' y='{y}' width='{end - NAMES:.1f}' height='{BAR}' fill='{colour}' fill-opacity='{1 if is_ours else 0.5}'/>")
+        whisker = f"M{low:.1f} {middle}H{high:.1f}M{low:.1f} {middle - 3}v6M{high:.1f} {middle - 3}v6"
+        parts.append(f"<path d='{whisker}' stroke='{theme[2]}' fill='none'/>")
+        parts.append(label_at(high + 8, middle + 4, f"{value:,.0f}" if value >= 100 else f"{value:.3g}", theme[1], "start", weight))
+        y += ROW
+    return parts, y - top + 12
+
+
+DRAW = {Chart: draw_points, Bars: draw_bars, Ranking: draw_ranking}
 
 
 def frame(title: str, unit: str, ys: list[float], series: dict, theme: tuple, top: int) -> tuple[list[str], int]:

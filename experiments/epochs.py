@@ -18,7 +18,7 @@ PROFILES = {"original": ["--profile", "original"], "defaults": []}
 def run(machine: Machine) -> Result:
     result = Result(["data", "recipe", "epoch", "seconds", "training loss", "test accuracy", "test F1", "majority"])
     by_epoch, by_time = {}, {}
-    for corpus in machine.corpora:
+    for corpus in machine.corpora():
         for recipe, flags in RECIPES.items():
             train, test = machine.dataset(corpus, *PROFILES[recipe])
             out = machine.folder("epochs")

@@ -16,6 +16,7 @@ PROJECT = Path(__file__).resolve().parent.parent
 # Generated reviews: of an experiment, and of a test of it.
 LINES, LINES_SMALL = 1_280_000, 2_000
 MIB = 1 << 20
+GENERATED = "generated"
 
 
 @dataclass
@@ -43,6 +44,8 @@ class Machine:
 
     def __init__(self, programs: Path, data: Path | None, peers: Path | None, work: Path, small: bool):
         self.programs, self.data, self.peers, self.work, self.small = programs, data, peers, work, small
+        # Names of the sources that the experiment has used.
+        self.used: list[str] = []
 
     def run(self, program: str, *arguments, environment: dict[str, str] | None = None) -> Run:
         """Runs a program to its end and returns what it used; a failure ends the experiment."""
@@ -61,12 +64,20 @@ class Machine:
                 sys.exit(f"{' '.join(command)}: exit code {os.waitstatus_to_exitcode(status)}: {' '.join(last)}")
         return Run(wall_s, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / MIB, output)
 
+    def bench(self, script: str, *arguments, environment: dict[str, str]) -> list[dict]:
+        """Runs a script that measures, and returns the lines of figures that it writes."""
+        figures = self.work / "figures"
+        figures.write_text("")
+        self.run(sys.executable, PROJECT / script, *arguments, environment=environment | {"FIGURES": str(figures)})
+        return [json.loads(line) for line in figures.read_text().splitlines()]
+
     def rounds(self) -> int:
         """Number of runs of which a figure is the median."""
         return 1 if self.small else 3
 
     def generated(self) -> Path:
         """Generated reviews."""
+        self.use(GENERATED)
         path = self.work / "generated.json"
         if not path.exists():
             lines = LINES_SMALL if self.small else LINES
@@ -75,11 +86,22 @@ class Machine:
                 subprocess.run([generator / "demo-corpus", "--reviews", str(lines)], stdout=file, check=True)
         return path
 
-    @cached_property
+    def use(self, name: str) -> None:
+        """Notes the name of a source."""
+        if name not in self.used:
+            self.used.append(name)
+
     def corpora(self) -> list[Corpus]:
         """The sources of reviews."""
+        for corpus in self.sources:
+            self.use(corpus.name)
+        return self.sources
+
+    @cached_property
+    def sources(self) -> list[Corpus]:
+        """The sources of reviews, of which an experiment uses some."""
         if self.small or self.data is None:
-            return [Corpus("generated", [self.generated()], None, [])]
+            return [Corpus(GENERATED, [self.generated()], None, [])]
         amazon = sorted((self.data / "amazon").glob("*.json.gz"))
         imdb = self.data / "imdb"
         yelp = self.data / "yelp" / "sentences_polarity.csv.gz"
@@ -91,7 +113,9 @@ class Machine:
 
     def corpus(self, name: str) -> Corpus:
         """The source with this name, or the generated one."""
-        return next((corpus for corpus in self.corpora if corpus.name == name), self.corpora[0])
+        found = next((corpus for corpus in self.sources if corpus.name == name), self.sources[0])
+        self.use(found.name)
+        return found
 
     def dataset(self, corpus: Corpus, *flags: str) -> tuple[Path, Path | None]:
         """The dataset of a source, and that of its test split."""
@@ -119,8 +143,8 @@ class Machine:
         return f"{os.cpu_count()} cores, {model}"
 
     def data_name(self) -> str:
-        """Names of the sources."""
-        return ", ".join(corpus.name for corpus in self.corpora)
+        """Names of the sources that the experiment has used."""
+        return ", ".join(self.used)
 
 
 def spread(values: list[float], digits: int) -> str:

@@ -6,6 +6,7 @@ for an accuracy of 94.0 % on Yelp polarity, a larger set of other texts.
 """
 
 import json
+import random
 
 from chart import Chart
 from machine import Corpus, Machine, lines_of
@@ -24,25 +25,25 @@ model = fasttext.train_supervised(train, wordNgrams=int(n), dim=10, epoch=int(ep
 print(model.test(test)[1])
 """
 PEER_VOWPAL_WABBIT = """
+import sys
+import tempfile
 from vowpalwabbit import Workspace
 train, test, n, passes = sys.argv[1:]
-read = lambda path: [line.split(" ", 1) for line in open(path)]
-example = lambda label, text: f"{1 if label == '__label__positive' else -1} | " + text.replace(":", " ").replace("|", " ").strip()
-model = Workspace(f"--ngram {n} -b 22 --loss_function logistic --quiet")
-rows = [example(*row) for row in read(train)]
-for _ in range(int(passes)):
-    for row in rows:
-        model.learn(row)
-tests = read(test)
-correct = sum((model.predict(example("__label__none", text)) > 0) == (label == "__label__positive") for label, text in tests)
-print(correct / len(tests))
+settings = ["--ngram", n, "--passes", passes, "-b", "24", "--learning_rate", "2", "--loss_function", "logistic", "--holdout_off"]
+with tempfile.TemporaryDirectory() as folder:
+    files = ["-c", "--cache_file", f"{folder}/cache", "-f", f"{folder}/model"]
+    Workspace(arg_list=["-d", train, *settings, *files, "--quiet"]).finish()
+    Workspace(arg_list=["-d", test, "-t", "-i", f"{folder}/model", "-p", f"{folder}/scores", "--quiet"]).finish()
+    scores = [float(line.split()[0]) for line in open(f"{folder}/scores")]
+labels = [line.startswith("1 ") for line in open(test)]
+print(sum((score > 0) == label for score, label in zip(scores, labels, strict=True)) / len(labels))
 """
 
 
 def run(machine: Machine) -> Result:
     result = Result(["data", "command", "accuracy", "wall s", "CPU s", "peak MiB"])
     charts = []
-    for corpus in machine.corpora:
+    for corpus in machine.corpora():
         if corpus.name == "Amazon":
             continue
         points: dict[str, list] = {}
@@ -76,7 +77,7 @@ def trainings(machine: Machine, corpus: Corpus):
         return accuracy_of(used.output), used
 
     def peer(script, n, more):
-        train, test = texts(machine, corpus)
+        train, test = texts(machine, corpus, "vw" if script == PEER_VOWPAL_WABBIT else "words")
         used = machine.run(str(machine.peers), "-c", script, train, test, n, more)
         return float(used.output), used
 
@@ -99,14 +100,26 @@ def accuracy_of(output: str) -> float:
     return (summary.get("evaluation") or summary.get("test") or summary)["accuracy"]
 
 
-def texts(machine: Machine, corpus: Corpus):
-    """The reviews as lines of fastText's format, in lower case with punctuation between spaces."""
-    paths = [machine.work / f"{corpus.name}.{part}.words" for part in ("train", "test")]
+def texts(machine: Machine, corpus: Corpus, kind: str) -> list:
+    """The reviews in lower case with punctuation between spaces, as lines of fastText or Vowpal Wabbit (`vw`).
+
+    They are shuffled: these programs train in the order of the lines, and IMDB's are sorted by label.
+    """
+    paths = [machine.work / f"{corpus.name}.{part}.{kind}" for part in ("train", "test")]
+    labels = ["-1 |", "1 |"] if kind == "vw" else ["__label__negative", "__label__positive"]
     for path, places in zip(paths, (corpus.train, [corpus.test])):
         if not path.exists():
-            with path.open("w") as file:
-                for review in (json.loads(line) for place in places for line in lines_of(place)):
-                    label = "positive" if review["overall"] > 3 else "negative"
-                    words = "".join(c if c.isalnum() or c in "' " else f" {c} " for c in review["reviewText"].lower())
-                    file.write(f"__label__{label} {' '.join(words.split())}\n")
+            lines = []
+            for review in (json.loads(line) for place in places for line in lines_of(place)):
+                words = "".join(spaced(character, kind) for character in review["reviewText"].lower())
+                lines.append(f"{labels[review['overall'] > 3]} {' '.join(words.split())}\n")
+            random.Random(1).shuffle(lines)
+            path.write_text("".join(lines))
     return paths
+
+
+def spaced(character: str, kind: str) -> str:
+    """A character, or punctuation between spaces, which in lines of Vowpal Wabbit may not separate features."""
+    if character.isalnum() or character in "' ":
+        return character
+    return " " if kind == "vw" and character in ":|" else f" {character} "

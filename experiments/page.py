@@ -38,6 +38,6 @@ def section(experiment, folder: Path) -> str:
         f'<img src="experiments/{name}.svg" width="80%" alt="{experiment.TITLE}: the columns of the table as a chart"></picture>'
     )
     origin = f"{about['machine']}; load {about['load']} at the end; {about['date']}; {about['seconds']} s. Data: {about['data']}."
-    command = f"    experiments/run.py --data DATA {name}"
+    command = f"    make experiments DATA=FOLDER EXPERIMENTS={name}"
     parts = [f"## {experiment.TITLE}", inspect.getdoc(experiment), "\n".join(lines), picture, origin, command]
     return "\n\n".join(parts) + "\n"

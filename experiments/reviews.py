@@ -24,7 +24,7 @@ def run(machine: Machine) -> Result:
     columns += ["median length", *(f"length {first}, %" for first in BINS)]
     result = Result(columns)
     shares, lengths = {}, {}
-    for corpus in machine.corpora:
+    for corpus in machine.corpora():
         dataset = machine.work / f"{corpus.name}.whole.h5"
         inputs = [*corpus.train, *([corpus.test] if corpus.test else [])]
         told = machine.run("sentimill", *inputs, "--out", dataset, "--max-tokens", 0, "--stopwords", "none", "--json", *corpus.flags)

@@ -5,7 +5,7 @@ usage: run.py [--programs FOLDER] [--data FOLDER] [--peers PYTHON] [--out FOLDER
        run.py --page [--check]
   --programs FOLDER  sentimill, trainer and demo-corpus; default: target/release
   --data FOLDER      real reviews: amazon/, imdb/, yelp/; without it, generated reviews
-  --peers PYTHON     Python with the packages of bootstrap/requirements/bench.txt: ngrams compares their programs
+  --peers PYTHON     Python with the packages of bootstrap/requirements/bench.txt: engines, hadoop and ngrams compare their programs
   --out FOLDER       receives NAME.csv, NAME.svg, NAME-dark.svg and NAME.json; default: docs/experiments
   --small            generated reviews and few runs: a test of the experiments, whose figures mean nothing
   NAME               some of the names in EXPERIMENTS; default: all
@@ -25,7 +25,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import batches
+import engines
 import epochs
+import hadoop
 import mixed
 import money
 import ngrams
@@ -34,10 +36,11 @@ import page
 import preprocessing
 import ranks
 import reviews
+import speed
 import steps
 from machine import PROJECT, Machine
 
-MODULES = (reviews, preprocessing, nodes, epochs, money, steps, ranks, mixed, batches, ngrams)
+MODULES = (reviews, preprocessing, engines, nodes, hadoop, epochs, money, speed, steps, ranks, mixed, batches, ngrams)
 EXPERIMENTS = {module.__name__: module for module in MODULES}
 
 
@@ -64,6 +67,7 @@ def main() -> None:
 
 
 def measure(experiment, machine: Machine, out: Path) -> None:
+    machine.used.clear()
     begin = time.monotonic()
     result = experiment.run(machine)
     seconds = time.monotonic() - begin

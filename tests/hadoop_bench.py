@@ -5,11 +5,12 @@ merge; and of the programs alone, without Hadoop's Java, CPU time and the peak m
 
 usage: tests/hadoop_bench.py PROGRAMS PYTHON
   PROGRAMS  folder of the programs
-  PYTHON    Python with numpy, h5py and orjson
+  PYTHON    Python with numpy, h5py and orjson; none: the programs alone
 Environment: REVIEWS (default 2200000, about 1 GB), RUNS (default 3), INPUT (a file of reviews instead of synthetic
-ones).
+ones), FIGURES (a file to which the figures are appended as JSON lines).
 """
 
+import json
 import os
 import pathlib
 import shutil
@@ -22,11 +23,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CLUSTER = ROOT / "bootstrap/hadoop/cluster.sh"
 PEER = ROOT / "tests/python"
 PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
-PYTHON = pathlib.Path(sys.argv[2]).absolute()
+PYTHON = None if sys.argv[2] == "none" else pathlib.Path(sys.argv[2]).absolute()
 BENCH = PROGRAMS / "hadoop-bench"
 REVIEWS = int(os.environ.get("REVIEWS", 2_200_000))
 RUNS = int(os.environ.get("RUNS", 3))
-INPUT = os.environ.get("INPUT")
+INPUT, FIGURES = os.environ.get("INPUT"), os.environ.get("FIGURES")
 CORES = os.cpu_count()
 GNU_TIME = "/usr/bin/time"
 # Writes user seconds, system seconds and peak KiB of a task into a file named after the attempt.
@@ -60,16 +61,23 @@ def main():
         cluster("fs", "-mkdir", "/programs", "/reviews")
         cluster("fs", "-put", "reviews", "/reviews")
         cluster("fs", "-put", "mapper", "combiner", "reducer", "measured.sh", "/programs")
-        figures = {"Rust": [], "Python": []}
+        figures = {"Rust": [], "Python": []} if PYTHON else {"Rust": []}
         for run in range(RUNS):
             figures["Rust"].append(rust(run))
+            if not PYTHON:
+                continue
             if run == 0:
                 shell(f"{PYTHON} {PEER}/stop_words.py reviews.h5 >stop_words")
             figures["Python"].append(python(run))
     finally:
         cluster("stop")
-    shell(f"{PYTHON} {PEER}/agree.py reviews.h5 python.h5", stdout=None)
+    if PYTHON:
+        shell(f"{PYTHON} {PEER}/agree.py reviews.h5 python.h5", stdout=None)
     report(figures)
+    if FIGURES:
+        with open(FIGURES, "a") as file:
+            for who, runs in figures.items():
+                print(json.dumps({"programs": who, "runs": runs}), file=file)
 
 
 def rust(run):
@@ -123,12 +131,13 @@ def tasks(folder):
 def report(figures):
     size_mb = pathlib.Path("reviews").stat().st_size / 1e6
     print(f"{size_mb:.1f} MB of reviews, {CORES} reducers, median of {RUNS} runs in turn (fastest-slowest)")
-    print(f"{'':12}{'Rust':>24}{'Python':>24}{'Python / Rust':>16}")
+    print(f"{'':12}{'Rust':>24}{'Python':>24}{'Python / Rust':>24}" if PYTHON else f"{'':12}{'Rust':>24}")
     for what in figures["Rust"][0]:
         of = {who: [run[what] for run in runs] for who, runs in figures.items()}
-        ratio = statistics.median(python / rust for rust, python in zip(of["Rust"], of["Python"]))
         cells = [f"{statistics.median(all):.2f} ({min(all):.2f}-{max(all):.2f})" for all in of.values()]
-        print(f"{what:12}{cells[0]:>24}{cells[1]:>24}{ratio:16.2f}")
+        if PYTHON:
+            cells.append(f"{statistics.median(python / rust for rust, python in zip(of['Rust'], of['Python'])):.2f}")
+        print(f"{what:12}{''.join(f'{cell:>24}' for cell in cells)}")
 
 
 def timed(work):

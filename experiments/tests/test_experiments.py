@@ -11,11 +11,11 @@ import xml.etree.ElementTree as xml
 from pathlib import Path
 
 RUN = Path(__file__).resolve().parent.parent / "run.py"
-NAMES = ["reviews", "preprocessing", "nodes", "epochs", "money", "steps", "ranks", "mixed", "batches", "ngrams"]
+NAMES = ["reviews", "preprocessing", "engines", "nodes", "hadoop", "epochs", "money", "speed", "steps", "ranks", "mixed", "batches", "ngrams"]
 JARS = RUN.parent.parent / ".deps" / "hadoop" / "jars"
 if not JARS.exists():
-    print(f"SKIPPED nodes: {JARS} is missing; run bootstrap/laptop.sh hadoop")
-    NAMES.remove("nodes")
+    print(f"SKIPPED nodes, hadoop: {JARS} is missing; run bootstrap/laptop.sh hadoop")
+    NAMES = [name for name in NAMES if name not in ("nodes", "hadoop")]
 
 
 class Experiments(unittest.TestCase):

@@ -12,9 +12,11 @@ usage: sentimill/bench/compare.py PROGRAMS PYTHON [INPUT ...]
   INPUT     files of JSON lines, or of CSV if their names end in .csv, measured in sequence; default: synthetic reviews
             without invalid lines, as JSON lines and as CSV
 Environment: REVIEWS (default 2200000, about 1 GB), ROUNDS (3), PEER_ROUNDS (ROUNDS), PEERS ("chdb duckdb polars python"),
-WITH (a command prefix of each job, such as `taskset -c 0,1`).
+WITH (a command prefix of each job, such as `taskset -c 0,1`), FIGURES (a file to which the figures are appended as JSON
+lines).
 """
 
+import json
 import os
 import pathlib
 import resource
@@ -38,6 +40,7 @@ ROUNDS = int(os.environ.get("ROUNDS", 3))
 PEER_ROUNDS = int(os.environ.get("PEER_ROUNDS", ROUNDS))
 PEERS = os.environ.get("PEERS", "chdb duckdb polars python").split()
 WITH = shlex.split(os.environ.get("WITH", ""))
+FIGURES = os.environ.get("FIGURES")
 LOOK_S = 0.02
 
 
@@ -91,6 +94,11 @@ def compare(path):
     print(f"{'':10}{'s':>8}{'fastest':>9}{'slowest':>9}{'CPU s':>8}{'others':>8}{'MB/s':>8}{'peak MiB':>10}  wall, CPU / sentimill's")
     for job in [ours, *peers]:
         report(job, ours, megabytes)
+        if FIGURES:
+            peak_mib = job.peak_bytes / (1 << 20)
+            figures = {"input": path.name, "MB": megabytes, "engine": job.name, "peak MiB": peak_mib}
+            with open(FIGURES, "a") as file:
+                print(json.dumps(figures | {"wall s": job.seconds, "CPU s": job.processor_seconds}), file=file)
     print(load(), flush=True)
     return differing
 

@@ -9,6 +9,7 @@ Each round trains for two epochs and uses the reviews/s of the faster one. This 
 metrics, but not the start, nor PyTorch's preparation for new shapes. The scripts: usual.py, as most people write it;
 pytorch.py, which sorts rows by length like the trainer, with fused Adam and allocators set to keep memory in the process;
 with two threads it also runs in two ranks.
+Environment: THREADS (default "1 2"), FIGURES (a file to which the figures are appended as JSON lines).
 """
 
 import json
@@ -38,7 +39,7 @@ def main() -> None:
         sys.exit(__doc__)
     trainer, python, rounds, datasets = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:]
     for dataset in datasets:
-        for threads in (1, 2):
+        for threads in map(int, os.environ.get("THREADS", "1 2").split()):
             compare(trainer, python, rounds, dataset, threads)
 
 
@@ -73,6 +74,9 @@ def compare(trainer: str, python: str, rounds: int, dataset: str, threads: int) 
             for name, peer in peers.items()
         ]
         print(f"{kind:<24} {spread:>24}   {', '.join(ratios)}", flush=True)
+        if figures := os.environ.get("FIGURES"):
+            with open(figures, "a") as file:
+                print(json.dumps({"threads": threads, "kind": kind, "reviews/s": found}), file=file)
 
 
 def speed(command: list[str], environment: dict[str, str]) -> float:

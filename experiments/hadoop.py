@@ -1,0 +1,41 @@
+"""The job on Hadoop, with the programs and with the same programs in Python.
+
+Hadoop reads, sorts and moves the same bytes for both; one map or reduce task runs per core. *Job* is the wall time of the job's
+client, and *merge* that of the program that makes one dataset of the shards. Processor time is that of the programs alone,
+without Hadoop's Java. Values are medians and ranges of runs in turn.
+"""
+
+import sys
+
+from chart import Ranking
+from machine import GENERATED, PROJECT, Machine, spread
+from result import Result
+
+TITLE = "A Hadoop job"
+JARS = PROJECT / ".deps" / "hadoop" / "jars"
+NAMES = {"Rust": "Sentimill", "Python": "Python"}
+# Columns, with the names of tests/hadoop_bench.py.
+COLUMNS = {
+    "job, wall s": "job",
+    "merge, wall s": "merge",
+    "mappers, CPU s": "map CPU",
+    "reducers, CPU s": "reduce CPU",
+    "mapper, peak MiB": "map MiB",
+    "reducer, peak MiB": "reduce MiB",
+}
+CHARTED = ["job, wall s", "mappers, CPU s", "reducers, CPU s"]
+
+
+def run(machine: Machine) -> Result:
+    if not JARS.exists():
+        sys.exit(f"{JARS} is missing; run bootstrap/laptop.sh hadoop")
+    machine.use(GENERATED)
+    environment = {"REVIEWS": "2000", "RUNS": "1"} if machine.small else {}
+    figures = machine.bench("tests/hadoop_bench.py", machine.programs, machine.peers or "none", environment=environment)
+    result = Result(["programs", *COLUMNS])
+    of = lambda line, column: [run[COLUMNS[column]] for run in line["runs"]]
+    for line in figures:
+        result.rows.append([NAMES[line["programs"]], *(spread(of(line, column), 2) for column in COLUMNS)])
+    bars = [(column, NAMES[line["programs"]], of(line, column)) for column in CHARTED for line in figures]
+    result.charts = [Ranking("The Hadoop job on 1 GB", "seconds, less is better", bars, {"Sentimill"})]
+    return result

@@ -1,0 +1,37 @@
+"""Training speed of `trainer fit` and of PyTorch scripts with the same model and rows.
+
+The model has two LSTM layers of 32 over the first 100 words, in batches of 512. *Usual* is a script as most people write it
+(`trainer/bench/usual.py`), and *tuned* one that sorts rows by length as `trainer` does, with a fused Adam and an allocator that
+keeps memory (`trainer/bench/pytorch.py`). Values are reviews per second of whole epochs: medians and ranges of runs in turn.
+"""
+
+import statistics
+import sys
+
+from chart import Ranking
+from machine import PROJECT, Machine, spread
+from result import Result
+
+TITLE = "Training speed"
+TORCH = PROJECT / ".deps" / "torch" / "bin" / "python"
+ROUNDS = 5
+
+
+def run(machine: Machine) -> Result:
+    if not TORCH.exists():
+        sys.exit(f"{TORCH} is missing; run bootstrap/laptop.sh --cuda")
+    dataset, _ = machine.dataset(machine.corpus("IMDB"), "--profile", "original")
+    rounds, environment = (1, {"THREADS": "1"}) if machine.small else (ROUNDS, {})
+    figures = machine.bench("trainer/bench/compare.py", machine.programs / "trainer", TORCH, rounds, dataset, environment=environment)
+    result = Result(["cores", "program", "reviews/s", "trainer ÷ program"])
+    bars = []
+    for line in figures:
+        kind, _, ranks = line["kind"].partition(", ")
+        panel = f"{line['threads']} {'ranks' if ranks else 'threads' if line['threads'] > 1 else 'thread'}"
+        own = next(each["reviews/s"] for each in figures if each["threads"] == line["threads"] and each["kind"] == f"trainer{', ' * bool(ranks)}{ranks}")
+        ratio = statistics.median(ours / theirs for ours, theirs in zip(own, line["reviews/s"]))
+        result.rows.append([panel, kind, spread(line["reviews/s"], 0), f"{ratio:.2f}"])
+        bars.append((panel, kind, line["reviews/s"]))
+    bars.sort(key=lambda bar: (bar[0].endswith("ranks"), bar[0]))
+    result.charts = [Ranking(f"Training on {machine.used[0]}", "reviews per second, more is better", bars, {"trainer"})]
+    return result
