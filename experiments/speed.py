@@ -23,7 +23,7 @@ def run(machine: Machine) -> Result:
     dataset, _ = machine.dataset(machine.corpus("IMDB"), "--profile", "original")
     rounds, environment = (1, {"THREADS": "1"}) if machine.small else (ROUNDS, {})
     figures = machine.bench("trainer/bench/compare.py", machine.programs / "trainer", TORCH, rounds, dataset, environment=environment)
-    result = Result(["cores", "program", "reviews/s", "trainer ÷ program"])
+    result = Result(["threads or ranks", "program", "reviews/s", "trainer ÷ program"])
     bars = []
     for line in figures:
         kind, _, ranks = line["kind"].partition(", ")
