@@ -6,6 +6,7 @@ without Hadoop's Java. Values are medians and ranges of runs in turn.
 """
 
 import sys
+from pathlib import Path
 
 from chart import Ranking
 from machine import GENERATED, PROJECT, Machine, spread
@@ -13,6 +14,7 @@ from result import Result
 
 TITLE = "A Hadoop job"
 JARS = PROJECT / ".deps" / "hadoop" / "jars"
+GNU_TIME = Path("/usr/bin/time")
 NAMES = {"Rust": "Sentimill", "Python": "Python"}
 # Columns, with the names of tests/hadoop_bench.py.
 COLUMNS = {
@@ -29,6 +31,8 @@ CHARTED = ["job, wall s", "mappers, CPU s", "reducers, CPU s"]
 def run(machine: Machine) -> Result:
     if not JARS.exists():
         sys.exit(f"{JARS} is missing; run bootstrap/laptop.sh hadoop")
+    if not GNU_TIME.exists():
+        sys.exit(f"{GNU_TIME} is missing; install GNU time, which is Debian's package `time`")
     machine.use(GENERATED)
     environment = {"REVIEWS": "2000", "RUNS": "1"} if machine.small else {}
     figures = machine.bench("tests/hadoop_bench.py", machine.programs, machine.peers or "none", environment=environment)

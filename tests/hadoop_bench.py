@@ -43,6 +43,8 @@ SETTINGS = {
     "mapreduce.reduce.memory.mb": 2048,
     "mapreduce.task.io.sort.mb": 100,
     "mapreduce.map.java.opts": "-Xmx256m",
+    # The shuffle keeps up to 70 % of it in memory.
+    "mapreduce.reduce.java.opts": "-Xmx1024m",
 }
 
 

@@ -16,6 +16,9 @@ JARS = RUN.parent.parent / ".deps" / "hadoop" / "jars"
 if not JARS.exists():
     print(f"SKIPPED nodes, hadoop: {JARS} is missing; run bootstrap/laptop.sh hadoop")
     NAMES = [name for name in NAMES if name not in ("nodes", "hadoop")]
+elif not Path("/usr/bin/time").exists():
+    print("SKIPPED hadoop: /usr/bin/time is missing; install Debian's package time")
+    NAMES.remove("hadoop")
 
 
 class Experiments(unittest.TestCase):
