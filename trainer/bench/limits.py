@@ -3,13 +3,16 @@
 Both require the right to make them, which root has.
 """
 
+import errno
 import os
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 PERIOD_US = 5_000
+DELETE_S = 10
 # Size of packets of a link with a delay: with 1,500, its process could not forward 1 Gbit/s.
 DELAYED_BYTES_MAX = 9_000
 V1, V1_TIMES, V2 = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup/cpuacct"), Path("/sys/fs/cgroup")
@@ -54,10 +57,16 @@ class Group:
         return int(fields["usage_usec"]) / 1e6
 
     def delete(self) -> None:
-        """Deletes the group, whose processes must have ended."""
+        """Deletes the group. Its processes must have ended; the kernel may take a moment until it has forgotten them."""
         for folder in {self.folder, self.times}:
-            if folder.exists():
-                folder.rmdir()
+            end = time.monotonic() + DELETE_S
+            while folder.exists():
+                try:
+                    folder.rmdir()
+                except OSError as error:
+                    if error.errno != errno.EBUSY or time.monotonic() > end:
+                        raise
+                    time.sleep(0.05)
 
 
 class Nodes:
