@@ -37,7 +37,7 @@ class Experiments(unittest.TestCase):
                     self.assertEqual(about["data"], "generated")
                     for suffix in ["", "-dark"]:
                         picture = xml.parse(Path(folder) / f"{name}{suffix}.svg").getroot()
-                        self.assertGreater(len(picture.findall("*")), 10)
+                        self.assertGreater(len(picture.findall("*")), 8)
 
     def test_an_unknown_experiment_is_refused(self):
         done = subprocess.run([sys.executable, "-B", RUN, "nothing"], capture_output=True, text=True)

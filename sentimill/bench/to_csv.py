@@ -3,12 +3,11 @@ texts become spaces: DuckDB's parallel reader refuses a file with line breaks in
 """
 
 import csv
+import json
 import sys
-
-import orjson
 
 out = csv.writer(open(sys.stdout.fileno(), "w", encoding="utf-8", newline="", closefd=False), lineterminator="\n")
 out.writerow(["reviewText", "overall"])
 for line in sys.stdin.buffer:
-    review = orjson.loads(line)
+    review = json.loads(line)
     out.writerow([" ".join(review["reviewText"].splitlines()), review["overall"]])
