@@ -56,7 +56,7 @@ const TOO_LARGE: u64 = 2;
 pub struct Decision {
     /// The first step with these shares.
     pub from_step: u64,
-    /// Rows of a whole batch, by rank.
+    /// Parts of a batch's work, by rank. There are as many parts as a whole batch has rows.
     pub sizes: Vec<usize>,
     /// Why.
     pub reason: Reason,
@@ -226,7 +226,7 @@ impl Balancer {
         Some(self.change(step, sizes, Reason::Memory { rank }))
     }
 
-    /// Maximum rows of each share, so that a step with the longest rows fits.
+    /// Maximum size of each share, so that a step with the longest rows fits.
     fn limits(&self) -> Vec<usize> {
         let of_row = self.costs.work_per_row_max().unwrap_or(1.0);
         let rows = |max: u64| ((max as f64 / of_row) as usize).max(1);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct Measured {
     /// Number of rows.
     pub rows: usize,
-    /// What the time grows with, for example rows × longest row.
+    /// What the time grows with, for example tokens.
     pub work: u64,
     /// Compute time, without waiting for batches or for other ranks.
     pub nanoseconds: u64,
@@ -95,22 +95,19 @@ impl Costs {
         }
     }
 
-    /// The largest work per row of a share. `None` before the first row.
+    /// The largest mean work of a row in a step. `None` before the first row.
     pub fn work_per_row_max(&self) -> Option<f64> {
-        let with_rows = self.steps.iter().flatten().filter(|of| of.rows > 0 && of.work > 0);
-        with_rows.map(|of| of.work as f64 / of.rows as f64).max_by(f64::total_cmp)
+        self.steps.iter().filter_map(|step| work_per_row(step)).max_by(f64::total_cmp)
     }
 
-    /// The cost of a row of each rank. Work per row differs between ranks if the rows of a batch are sorted. `None` if a
-    /// rank has no measurement with work and time.
+    /// The cost of each rank, where a unit of work is the mean work of a row. `None` if a rank has no measurement with
+    /// work and time.
     pub fn fit(&self) -> Option<Vec<Cost>> {
+        let of_row = work_per_row(self.steps.iter().flatten())?;
         let n_ranks = self.steps.front()?.len();
         let of_rank = |rank| self.steps.iter().map(move |step: &Vec<Measured>| step[rank]);
-        let cost = |rank| {
-            let fitted = fit(of_rank(rank))?;
-            let (rows, work) = of_rank(rank).fold((0, 0), |sum, of| (sum.0 + of.rows, sum.1 + of.work));
-            Some(Cost { per_work: fitted.per_work * work as f64 / rows.max(1) as f64, ..fitted })
-        };
+        let cost =
+            |rank| fit(of_rank(rank)).map(|fitted| Cost { per_work: fitted.per_work * of_row, ..fitted });
         (0..n_ranks).map(cost).collect()
     }
 
@@ -131,6 +128,13 @@ impl Costs {
             n_slower.max(n_faster) >= RECENT - NOISE && deviation > CHANGED_ERRORS * expected.error
         })
     }
+}
+
+/// The mean work of a row. `None` without rows or work.
+fn work_per_row<'a>(measured: impl IntoIterator<Item = &'a Measured>) -> Option<f64> {
+    let sum = |(rows, work), of: &Measured| (rows + of.rows, work + of.work);
+    let (rows, work) = measured.into_iter().fold((0, 0), sum);
+    (rows > 0 && work > 0).then(|| work as f64 / rows as f64)
 }
 
 /// Fits a line, and again without outliers.

@@ -154,11 +154,11 @@ impl Dealing {
         }
     }
 
-    /// This rank's rows of a batch.
-    fn cut(&self, step: u64, n_rows: usize) -> Range<usize> {
+    /// This rank's rows of a batch whose rows have these lengths.
+    fn cut(&self, step: u64, lengths: &[u32]) -> Range<usize> {
         match self {
-            Self::Shares { rank, schedule, .. } => schedule.at(step).range(*rank, n_rows),
-            Self::Whole { .. } => 0..n_rows,
+            Self::Shares { rank, schedule, .. } => schedule.at(step).range(*rank, lengths),
+            Self::Whole { .. } => 0..lengths.len(),
         }
     }
 }
@@ -214,13 +214,13 @@ impl Cut {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// This rank's rows of a batch. Waits until the batch can be cut.
-    fn rows(&self, step: u64, n_rows: usize) -> Range<usize> {
+    /// This rank's rows of a batch whose rows have these lengths. Waits until the batch can be cut.
+    fn rows(&self, step: u64, lengths: &[u32]) -> Range<usize> {
         let mut now = self.lock();
         while step >= now.end {
             now = self.changed.wait(now).unwrap_or_else(PoisonError::into_inner);
         }
-        now.dealing.cut(step, n_rows)
+        now.dealing.cut(step, lengths)
     }
 
     /// Permits batches up to this step.
@@ -474,7 +474,9 @@ fn make_batches(
     for job in jobs {
         let batch = job.map(|job| {
             let rows = job.window.order.batch((job.step - job.window.first_step) as usize);
-            let own = cut.rows(job.step, rows.len());
+            let lengths: Vec<u32> =
+                rows.iter().map(|&place| job.window.table.length(place as usize)).collect();
+            let own = cut.rows(job.step, &lengths);
             let first_row = own.start;
             let batch = make_batch(job.step, rows.len(), &job.window.table, &rows[own], row_weight);
             Batch { first_row, ..batch }

@@ -1,4 +1,5 @@
-//! Divides a batch among ranks, by the number of rows that each takes of a whole batch.
+//! Divides a batch among ranks, by the part of its tokens that each takes. The compute time of a rank grows with its
+//! tokens; the rows of a batch can differ in length by a multiple.
 
 use std::ops::Range;
 
@@ -6,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// Rows that each rank takes of a whole batch. Rank i takes the range between prefix sums i and i + 1. A share may be
-/// empty.
+/// The part of a batch's tokens that each rank takes, in as many parts as a whole batch has rows. A share may be empty.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Shares {
@@ -41,11 +41,27 @@ impl Shares {
         Err(Error::Setting { setting: "the list of shares", found: format!("{:?}", self.sizes), expected })
     }
 
-    /// This rank's rows of a batch. A shorter batch is cut at the same indices, so the last ranks get fewer rows or
-    /// none.
-    pub fn range(&self, rank: usize, rows: usize) -> Range<usize> {
-        let start: usize = self.sizes[..rank].iter().sum();
-        start.min(rows)..(start + self.sizes[rank]).min(rows)
+    /// This rank's rows of a batch whose rows have these lengths. Each rank's rows follow those of the rank before.
+    pub fn range(&self, rank: usize, lengths: &[u32]) -> Range<usize> {
+        let before: usize = self.sizes[..rank].iter().sum();
+        self.cut(before, lengths)..self.cut(before + self.sizes[rank], lengths)
+    }
+
+    /// The number of rows whose tokens are nearest to this number of parts.
+    fn cut(&self, parts: usize, lengths: &[u32]) -> usize {
+        let all: usize = self.sizes.iter().sum();
+        // Rows without tokens are in a share, too.
+        if parts == 0 || parts == all {
+            return if parts == 0 { 0 } else { lengths.len() };
+        }
+        let tokens: u128 = lengths.iter().map(|&length| u128::from(length)).sum();
+        let mut before = 0;
+        let is_nearer_with = |&&length: &&u32| {
+            let middle = 2 * before + u128::from(length);
+            before += u128::from(length);
+            middle * all as u128 <= 2 * tokens * parts as u128
+        };
+        lengths.iter().take_while(is_nearer_with).count()
     }
 }
 
@@ -95,12 +111,16 @@ mod tests {
     }
 
     #[test]
-    fn a_short_batch_leaves_the_last_ranks_without_rows() {
+    fn shares_are_parts_of_the_tokens() {
         let shares = Shares::of(vec![3, 0, 4, 1]);
-        let cut = |rows| [0, 1, 2, 3].map(|rank| shares.range(rank, rows));
-        assert_eq!(cut(8), [0..3, 3..3, 3..7, 7..8]);
-        assert_eq!(cut(5), [0..3, 3..3, 3..5, 5..5]);
-        assert_eq!(cut(2), [0..2, 2..2, 2..2, 2..2]);
+        let cut = |lengths: &[u32]| [0, 1, 2, 3].map(|rank| shares.range(rank, lengths));
+        assert_eq!(cut(&[7; 8]), [0..3, 3..3, 3..7, 7..8]);
+        assert_eq!(cut(&[1, 1, 1, 1, 1, 1, 6, 12]), [0..7, 7..7, 7..8, 8..8]);
+        assert_eq!(cut(&[10, 10, 10, 1, 1, 1, 1, 6]), [0..2, 2..2, 2..7, 7..8]);
+        // A shorter batch, rows without tokens, and none.
+        assert_eq!(cut(&[7; 4]), [0..2, 2..2, 2..4, 4..4]);
+        assert_eq!(cut(&[0, 0]), [0..2, 2..2, 2..2, 2..2]);
+        assert_eq!(cut(&[]), [0..0, 0..0, 0..0, 0..0]);
     }
 
     #[test]
@@ -124,14 +144,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shares_cover_each_row_of_each_batch_once(
+        fn shares_have_each_row_once_and_differ_from_their_part_by_at_most_a_row(
             sizes in prop::collection::vec(0usize..9, 1..6),
-            rows in 0usize..60,
+            lengths in prop::collection::vec(0u32..50, 0..60),
         ) {
-            let shares = Shares::of(sizes.clone());
-            let rows = rows.min(sizes.iter().sum());
-            let all: Vec<usize> = (0..sizes.len()).flat_map(|rank| shares.range(rank, rows)).collect();
-            prop_assert_eq!(all, (0..rows).collect::<Vec<_>>());
+            let (shares, all) = (Shares::of(sizes.clone()), sizes.iter().sum::<usize>());
+            prop_assume!(all > 0);
+            let ranges: Vec<Range<usize>> = (0..sizes.len()).map(|rank| shares.range(rank, &lengths)).collect();
+            prop_assert_eq!(ranges.iter().cloned().flatten().collect::<Vec<_>>(), (0..lengths.len()).collect::<Vec<_>>());
+            let tokens = |range: Range<usize>| lengths[range].iter().sum::<u32>();
+            let (longest, sum) = (lengths.iter().max().copied().unwrap_or(0), tokens(0..lengths.len()));
+            for (range, size) in ranges.into_iter().zip(sizes) {
+                let ideal = f64::from(sum) * size as f64 / all as f64;
+                prop_assert!((f64::from(tokens(range)) - ideal).abs() <= f64::from(longest));
+            }
         }
     }
 }

@@ -96,8 +96,9 @@ fn scalars(line: &Line) -> Vec<(String, f64)> {
     match line {
         Line::Start { .. } => {}
         Line::Shares { decision, .. } => {
-            for (rank, rows) in decision.sizes.iter().enumerate() {
-                add(&format!("rank_{rank}/share_rows"), *rows as f64);
+            let all = decision.sizes.iter().sum::<usize>().max(1) as f64;
+            for (rank, &size) in decision.sizes.iter().enumerate() {
+                add(&format!("rank_{rank}/share"), size as f64 / all);
             }
         }
         Line::Tokens { loss, tokens_per_s, words, skipped_lines, .. } => {

@@ -277,20 +277,16 @@ impl Progress {
 
 /// A decision about shares in a line.
 fn shares(decision: &Decision) -> String {
-    let sizes: Vec<String> = decision.sizes.iter().map(usize::to_string).collect();
-    let (from, sizes) = (decision.from_step, sizes.join(", "));
+    let all = decision.sizes.iter().sum::<usize>().max(1) as f64;
+    let percents = decision.sizes.iter().map(|&size| format!("{:.1} %", 100.0 * size as f64 / all));
+    let (from, percents) = (decision.from_step, percents.collect::<Vec<_>>().join(", "));
+    let line = format!("shares of the tokens by rank from batch {from} on: {percents}");
     match decision.reason {
         Reason::Faster { before, after } => {
             let gain = 100.0 * (1.0 - after as f64 / before.max(1) as f64);
-            format!(
-                "rows of a batch by rank from batch {from} on: {sizes}; expected to take {gain:.0} % less time"
-            )
+            format!("{line}; expected to take {gain:.0} % less time")
         }
-        Reason::Epoch { .. } => format!("rows of a batch by rank from batch {from} on: {sizes}"),
-        Reason::Memory { rank } => {
-            format!(
-                "rows of a batch by rank from batch {from} on: {sizes}; a share did not fit into the memory of rank {rank}"
-            )
-        }
+        Reason::Epoch { .. } => line,
+        Reason::Memory { rank } => format!("{line}; a share did not fit into the memory of rank {rank}"),
     }
 }

@@ -92,7 +92,9 @@ fn ranks_cover_each_batch_if_shares_change_while_batches_are_made() {
             assert_eq!(shares.map(|share| share.rows.clone()).concat(), batch.rows);
             let decided = step.checked_sub(1 + AHEAD as usize).map(|at| at / 3 * 3);
             let first = decided.map_or(101, |at| 1 + at * 67 % 299);
-            assert_eq!(shares[0].rows.len(), first.min(batch.rows.len()), "batch {step}");
+            let tokens = |batch: &Batch| batch.lengths.iter().sum::<i64>() as f64;
+            let ideal = tokens(batch) * first as f64 / BATCH as f64;
+            assert!((tokens(shares[0]) - ideal).abs() <= batch.longest as f64, "batch {step}");
         }
     }
 }
