@@ -176,7 +176,7 @@ impl<'a> Encoded<'a> {
                 rows.flat_map(|row| floats(&row[2 * k as usize..])).all(f32::is_finite)
             }
         };
-        if is_finite { Ok(()) } else { Err(Refusal::invalid("a value is not a finite number")) }
+        if is_finite { Ok(()) } else { Err(Refusal::not_finite()) }
     }
 
     /// Calls `add` with each index and value of a row.
@@ -241,8 +241,8 @@ mod tests {
         assert_eq!(of(3, 0, &[]), refused("encoding 3 with k 0, expected 0, 1 or 2"));
         assert_eq!(of(2, 3, &[]), refused("encoding 2 with k 3, expected 0, 1 or 2"));
         let nan = [f32::NAN.to_le_bytes(), 1f32.to_le_bytes()].concat();
-        assert_eq!(of(0, 0, &nan), refused("a value is not a finite number"));
-        assert_eq!(of(1, 0, &[0x80, 0x7f, 0, 0]), refused("a value is not a finite number"));
+        assert_eq!(of(0, 0, &nan), Refusal::not_finite());
+        assert_eq!(of(1, 0, &[0x80, 0x7f, 0, 0]), Refusal::not_finite());
         let indices = "indices of top-k, expected ascending ones below 2";
         assert_eq!(of(2, 1, &[2, 0, 0, 0, 0, 0]), refused(indices));
         assert_eq!(of(2, 2, &[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]), refused(indices));

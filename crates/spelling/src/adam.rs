@@ -62,7 +62,8 @@ impl Learner {
 
     /// Updates the weights by their gradients, and sets these to 0.
     pub(crate) fn update(&mut self, team: &Team, rule: &Adam) {
-        let [means, squares] = moments(&mut self.moments, *self.weights.sizes());
+        let sizes = *self.weights.sizes();
+        let [means, squares] = moments(&mut self.moments, || Weights::zeros(sizes));
         let moments = means.all_mut().iter_mut().zip(squares.all_mut());
         let weights = self.weights.all_mut().iter_mut().zip(self.gradients.all_mut());
         for ((weights, gradients), (mean, square)) in weights.zip(moments) {
@@ -109,13 +110,15 @@ impl Learner {
 
     /// The weights and the optimizer's state.
     pub(crate) fn state(&mut self) -> impl Iterator<Item = &mut Vec<f32>> {
-        let [means, squares] = moments(&mut self.moments, *self.weights.sizes());
+        let sizes = *self.weights.sizes();
+        let [means, squares] = moments(&mut self.moments, || Weights::zeros(sizes));
         [&mut self.weights, means, squares].into_iter().flat_map(Weights::all_mut)
     }
 }
 
-fn moments(moments: &mut Option<[Weights; 2]>, sizes: Sizes) -> &mut [Weights; 2] {
-    moments.get_or_insert_with(|| [Weights::zeros(sizes), Weights::zeros(sizes)])
+/// The moments, which are zeros at first. A training by another optimizer has none.
+fn moments<T>(moments: &mut Option<[T; 2]>, zeros: impl Fn() -> T) -> &mut [T; 2] {
+    moments.get_or_insert_with(|| [zeros(), zeros()])
 }
 
 /// A table of vectors that is trained. Only the rows of a step change.
@@ -143,7 +146,7 @@ impl Table {
 
     /// Updates the vectors of the words of the last call, and sets their gradients to 0.
     pub(crate) fn update(&mut self, team: &Team, words: &[u32], of_vectors: &mut [f32], rule: &Adam) {
-        let [means, squares] = zeros(&mut self.moments, self.vectors.len());
+        let [means, squares] = moments(&mut self.moments, || vec![0.0; self.vectors.len()]);
         let [vectors, mean, square] = &mut self.rows;
         copy_rows(means, self.dim, words, mean);
         copy_rows(squares, self.dim, words, square);
@@ -170,13 +173,9 @@ impl Table {
 
     /// The vectors and the optimizer's state.
     pub(crate) fn state(&mut self) -> impl Iterator<Item = &mut Vec<f32>> {
-        let moments = zeros(&mut self.moments, self.vectors.len());
+        let moments = moments(&mut self.moments, || vec![0.0; self.vectors.len()]);
         std::iter::once(&mut self.vectors).chain(moments)
     }
-}
-
-fn zeros(moments: &mut Option<[Vec<f32>; 2]>, length: usize) -> &mut [Vec<f32>; 2] {
-    moments.get_or_insert_with(|| [vec![0.0; length], vec![0.0; length]])
 }
 
 /// Copies rows of a table, [`Linear::stride`] apart and padded with zeros.

@@ -1,11 +1,12 @@
 //! Models whose rows several processes share: parameter servers hold them, or each rank has all of them.
 
 use parameters::{Initial, Optimizer, Read, Spec, Update};
+use serde_json::Value;
 use skipgram::{Decay, Distribution, Done, Rows, Table, Training, Vocabulary, Work};
 
-use super::Vectors;
 use super::comparisons::Comparisons;
 use super::progress::Progress;
+use super::{Vectors, written};
 use crate::arguments::Embed;
 use crate::error::{Error, Result};
 
@@ -19,7 +20,7 @@ pub(super) trait Model {
     type Work;
 
     /// The settings that affect the vectors, as a JSON object.
-    fn settings_text(&self) -> serde_json::Result<String>;
+    fn settings_written(&self) -> Value;
 
     /// The exponent of counts in the distribution of negative samples, and the subsampling threshold.
     fn sampling(&self) -> [f64; 2];
@@ -100,8 +101,8 @@ pub(super) fn check_finite(updates: &[Update], step: u64) -> Result<()> {
 impl Model for Training {
     type Work = Work;
 
-    fn settings_text(&self) -> serde_json::Result<String> {
-        serde_json::to_string(self.settings())
+    fn settings_written(&self) -> Value {
+        written(self.settings())
     }
 
     fn sampling(&self) -> [f64; 2] {

@@ -160,7 +160,7 @@ impl RankInput<'_> {
         mut comparisons: Comparisons,
     ) -> Result<()> {
         let Self { arguments, group, vocabulary, recipe, .. } = &self;
-        let content = served::content(arguments, model.model(), vocabulary, &self.share)?;
+        let content = served::content(arguments, model.model(), vocabulary, &self.share);
         group.compare_all(&content)?;
         group.on_first(|| out.as_ref().map_or(Ok(()), |out| out.begin(arguments, recipe)))?;
         let mut run = Run::begin(&self, content, model, out)?;

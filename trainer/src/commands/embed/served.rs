@@ -140,7 +140,7 @@ impl Worker<'_> {
         if self.out.is_some() {
             model.read_held_out(arguments, &self.vocabulary, &mut self.comparisons)?;
         }
-        let content = content(arguments, &model, &self.vocabulary, &self.share)?;
+        let content = content(arguments, &model, &self.vocabulary, &self.share);
         let joined = self.join(&model.specs(&content))?;
         if let Some(out) = &self.out {
             out.begin_served(arguments, &self.recipe)?;
@@ -272,7 +272,7 @@ pub(super) fn content(
     model: &impl Model,
     vocabulary: &Vocabulary,
     share: &Share,
-) -> Result<String> {
+) -> String {
     let mut digest = Sha256::new();
     for (word, count) in vocabulary.iter() {
         digest.update((word.len() as u64).to_le_bytes());
@@ -288,13 +288,12 @@ pub(super) fn content(
         lines.push(format!("step_pairs {}", arguments.step_pairs()));
     }
     lines.push(format!("wire {:?}", arguments.served.wire));
-    // By way of the text, which has f32 numbers as they were written.
-    let settings = model.settings_text().and_then(|text| serde_json::from_str(&text));
-    let settings: serde_json::Map<String, Value> = settings.map_err(|error| Error::internal(&error))?;
     // One setting a line: a message shows only the first that differs.
-    lines.extend(settings.iter().map(|(name, value)| format!("{name} {value}")));
+    let settings = model.settings_written();
+    let settings = settings.as_object().into_iter().flatten();
+    lines.extend(settings.map(|(name, value)| format!("{name} {value}")));
     lines.extend([format!("vocabulary {vocabulary}"), format!("sentences {sentences}")]);
-    Ok(lines.join("\n"))
+    lines.join("\n")
 }
 
 /// Reads all rows from the servers.

@@ -1,6 +1,7 @@
 //! `--model char-lstm` on several processes: gradients of weights and output vectors, to which the tables apply Adagrad.
 
 use parameters::{Initial, Optimizer, Spec};
+use serde_json::Value;
 use skipgram::{Decay, Done, Vocabulary, Work};
 use spelling::{Drawn, TableSizes, Training};
 
@@ -9,7 +10,7 @@ use crate::arguments::Embed;
 use crate::commands::embed::comparisons::Comparisons;
 use crate::commands::embed::model::{Model, TABLES};
 use crate::commands::embed::progress::Progress;
-use crate::commands::embed::{Processes, Vectors};
+use crate::commands::embed::{Processes, Vectors, written};
 use crate::error::Result;
 
 /// A training whose weights and output vectors several processes share.
@@ -29,8 +30,8 @@ impl SharedTraining {
 impl Model for SharedTraining {
     type Work = Drawn;
 
-    fn settings_text(&self) -> serde_json::Result<String> {
-        serde_json::to_string(self.training.settings())
+    fn settings_written(&self) -> Value {
+        written(self.training.settings())
     }
 
     fn sampling(&self) -> [f64; 2] {
