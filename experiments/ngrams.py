@@ -9,7 +9,7 @@ import json
 import subprocess
 
 from chart import Chart
-from machine import Corpus, Machine, lines_of
+from machine import PROJECT, Corpus, Machine, lines_of
 from result import Result
 
 TITLE = "Accuracy for a time"
@@ -18,26 +18,8 @@ FASTTEXT = [
     ["--model", "fasttext", "--ngrams", n, "--dim", dim, "--epochs", epochs, "--rate", 0.5]
     for n, dim, epochs in [(1, 10, 5), (2, 10, 5), (2, 50, 5), (2, 10, 15)]
 ]
-PEER_FASTTEXT = """
-import sys, fasttext
-train, test, n, epochs = sys.argv[1:]
-model = fasttext.train_supervised(train, wordNgrams=int(n), dim=10, epoch=int(epochs), lr=0.5, thread=2, verbose=0)
-print(model.test(test)[1])
-"""
-PEER_VOWPAL_WABBIT = """
-import sys
-import tempfile
-from vowpalwabbit import Workspace
-train, test, n, passes = sys.argv[1:]
-settings = ["--ngram", n, "--passes", passes, "-b", "24", "--learning_rate", "2", "--loss_function", "logistic", "--holdout_off"]
-with tempfile.TemporaryDirectory() as folder:
-    files = ["-c", "--cache_file", f"{folder}/cache", "-f", f"{folder}/model"]
-    Workspace(arg_list=["-d", train, *settings, *files, "--quiet"]).finish()
-    Workspace(arg_list=["-d", test, "-t", "-i", f"{folder}/model", "-p", f"{folder}/scores", "--quiet"]).finish()
-    scores = [float(line.split()[0]) for line in open(f"{folder}/scores")]
-labels = [line.startswith("1 ") for line in open(test)]
-print(sum((score > 0) == label for score, label in zip(scores, labels, strict=True)) / len(labels))
-"""
+# Scripts of `bench`, with two threads and a seed.
+BENCH, THREADS_AND_SEED = PROJECT / "trainer" / "bench", [2, 1]
 
 
 def run(machine: Machine) -> Result:
@@ -76,10 +58,10 @@ def trainings(machine: Machine, corpus: Corpus):
         used = machine.run("trainer", "fit", train, "--out", out, "--quiet", "--json", "--device", "cpu", *more)
         return accuracy_of(used.output), used
 
-    def peer(script, n, more):
-        train, test = texts(machine, corpus, "vw" if script == PEER_VOWPAL_WABBIT else "words")
-        used = machine.run(str(machine.peers), "-c", script, train, test, n, more)
-        return float(used.output), used
+    def peer(script, kind, *settings):
+        train, test = texts(machine, corpus, kind)
+        used = machine.run(str(machine.peers), BENCH / script, train, test, *THREADS_AND_SEED, *settings)
+        return json.loads(used.output)["accuracy"], used
 
     for flags in LINEAR[1:2] if machine.small else LINEAR:
         yield "ngrams, linear", " ".join(["trainer ngrams", *map(str, flags)]), lambda flags=flags: ngrams(flags)
@@ -89,10 +71,10 @@ def trainings(machine: Machine, corpus: Corpus):
     if machine.peers and corpus.test:
         for n, epochs in [(1, 5), (2, 5), (2, 15)]:
             name = f"fastText, wordNgrams {n}, dim 10, {epochs} epochs, rate 0.5"
-            yield "fastText", name, lambda n=n, epochs=epochs: peer(PEER_FASTTEXT, n, epochs)
+            yield "fastText", name, lambda n=n, epochs=epochs: peer("in_fasttext.py", "words", n, 10, epochs, 0.5)
         for n, passes in [(2, 1), (3, 3)]:
             name = f"Vowpal Wabbit, n-grams of {n}, {passes} passes"
-            yield "Vowpal Wabbit", name, lambda n=n, passes=passes: peer(PEER_VOWPAL_WABBIT, n, passes)
+            yield "Vowpal Wabbit", name, lambda n=n, passes=passes: peer("in_vw.py", "vw", n, passes)
 
 
 def accuracy_of(output: str) -> float:

@@ -1,4 +1,4 @@
-"""Trains and tests a classifier of the fastText program; called by ngrams.py.
+"""Trains and tests a classifier of the fastText program; called by ngrams.py and experiments/ngrams.py.
 
 usage: in_fasttext.py TRAIN TEST THREADS SEED NGRAMS DIM EPOCHS RATE
 """

@@ -1,6 +1,6 @@
-"""Trains and tests a linear model of Vowpal Wabbit; called by ngrams.py.
+"""Trains and tests a linear model of Vowpal Wabbit; called by ngrams.py and experiments/ngrams.py.
 
-usage: in_vw.py TRAIN TEST THREADS SEED
+usage: in_vw.py TRAIN TEST THREADS SEED NGRAMS PASSES
 
 It reads and trains in one thread each, whatever THREADS is.
 """
@@ -14,18 +14,19 @@ from pathlib import Path
 
 import vowpalwabbit
 
-SETTINGS = "--ngram 3 --passes 3 --learning_rate 2 --loss_function logistic -b 24 --holdout_off"
+SETTINGS = "--learning_rate 2 --loss_function logistic -b 24 --holdout_off"
 
 
 def main() -> None:
-    if len(sys.argv) != 5:
+    if len(sys.argv) != 7:
         sys.exit(__doc__)
-    train, test, _, seed = sys.argv[1:]
+    train, test, _, seed, ngrams, passes = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         model, predictions = f"{folder}/model", f"{folder}/predictions"
+        settings = ["--ngram", ngrams, "--passes", passes, *SETTINGS.split()]
         cache = ["-c", "--cache_file", f"{folder}/cache", "--random_seed", seed, "--quiet"]
         began, cpu_began = time.perf_counter(), time.process_time()
-        vowpalwabbit.Workspace(arg_list=["-d", train, *SETTINGS.split(), *cache, "-f", model]).finish()
+        vowpalwabbit.Workspace(arg_list=["-d", train, *settings, *cache, "-f", model]).finish()
         seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu_began
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         vowpalwabbit.Workspace(arg_list=["-d", test, "-t", "-i", model, "-p", predictions, "--quiet"]).finish()

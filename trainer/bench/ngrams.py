@@ -62,7 +62,7 @@ def main() -> None:
             Job("trainer, bigrams", "words", BIGRAMS),
             Job("fastText, bigrams", "words", BIGRAMS, "in_fasttext.py", "trainer, bigrams"),
             Job("trainer, linear", "lines"),
-            Job("Vowpal Wabbit, trigrams", "vw", {}, "in_vw.py", "trainer, linear"),
+            Job("Vowpal Wabbit, trigrams", "vw", {"ngrams": "3", "passes": "3"}, "in_vw.py", "trainer, linear"),
         ]
         for seed in range(1, seeds + 1):
             for job in jobs:
