@@ -17,7 +17,8 @@ def train(machine: Machine, dataset: Path, quotas: list[float], flags: list, lin
 
     A packet between nodes takes at least the delay.
 
-    Returns rows per second over all epochs, and milliseconds and megabytes per step of rank 0. A test has no quotas.
+    Returns rows per second over all epochs, the part of the time in which each rank computes, and milliseconds and megabytes
+    per step of rank 0. A test has no quotas.
     """
     out, groups, nodes = machine.folder("ranks"), [], Nodes(link, delay_ms) if link else None
     command = [machine.programs / "trainer", "fit", dataset, "--out", out, "--quiet", "--device", "cpu"]
@@ -48,10 +49,12 @@ def train(machine: Machine, dataset: Path, quotas: list[float], flags: list, lin
     epochs = epochs_of(out)
     profiles, n_steps = [epoch["ranks"][0]["profile"] for epoch in epochs], epochs[-1]["step"]
     seconds = sum(epoch["seconds"] for epoch in epochs)
+    computed = lambda rank: sum(epoch["ranks"][rank]["profile"][name] for epoch in epochs for name in COMPUTING)
     of_step = lambda names: 1000 * sum(profile[name] for profile in profiles for name in names) / n_steps
     return {
         "rows/s": sum(rank["rows"] for epoch in epochs for rank in epoch["ranks"]) / seconds,
         "steps": n_steps,
+        "computing of ranks": [computed(rank) / seconds for rank in range(len(quotas))],
         "computing": of_step(COMPUTING),
         "exchanging": of_step(EXCHANGING),
         "step": 1000 * seconds / n_steps,
