@@ -38,6 +38,10 @@ def section(experiment, folder: Path) -> str:
         f'<img src="experiments/{name}.svg" width="80%" alt="{experiment.TITLE}: the columns of the table as a chart"></picture>'
     )
     origin = f"{about['machine']}; load {about['load']} at the end; {about['date']}; {about['seconds']} s. Data: {about['data']}."
+    if again := about.get("again"):
+        parts = [f"{column} {percent:g} %" for column, percent in again["differences"].items()]
+        found = f"differs by at most: {', '.join(parts)}" if parts else "has the same values"
+        origin += f"\n\nA second run ({again['date']}) {found}."
     command = f"    make experiments DATA=FOLDER EXPERIMENTS={name}"
     parts = [f"## {experiment.TITLE}", inspect.getdoc(experiment), "\n".join(lines), picture, origin, command]
     return "\n\n".join(parts) + "\n"

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Runs the experiments of docs/experiments.md.
 
-usage: run.py [--programs FOLDER] [--data FOLDER] [--peers PYTHON] [--out FOLDER] [--small] [NAME ...]
+usage: run.py [--programs FOLDER] [--data FOLDER] [--peers PYTHON] [--out FOLDER] [--small] [--again] [NAME ...]
        run.py --page [--check]
   --programs FOLDER  sentimill, trainer and demo-corpus; default: target/release
   --data FOLDER      real reviews: amazon/, imdb/, yelp/; without it, generated reviews
   --peers PYTHON     Python with the packages of bootstrap/requirements/bench.txt: engines, hadoop and ngrams compare their programs
   --out FOLDER       receives NAME.csv, NAME.svg, NAME-dark.svg and NAME.json; default: docs/experiments
   --small            generated reviews and few runs: a test of the experiments, whose figures mean nothing
+  --again            keep the tables, and note how much the values of a second run differ from them
   NAME               some of the names in EXPERIMENTS; default: all
   --page             write docs/experiments.md from docs/experiments/; --check: only compare
 
@@ -51,6 +52,7 @@ def main() -> None:
     parser.add_argument("--peers", type=Path)
     parser.add_argument("--out", type=Path, default=PROJECT / "docs" / "experiments")
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--again", action="store_true")
     parser.add_argument("--page", action="store_true")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("names", nargs="*", metavar="NAME")
@@ -63,10 +65,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="experiments-") as work:
         machine = Machine(arguments.programs.resolve(), arguments.data, arguments.peers, Path(work), arguments.small)
         for name in arguments.names or EXPERIMENTS:
-            measure(EXPERIMENTS[name], machine, arguments.out)
+            measure(EXPERIMENTS[name], machine, arguments.out, arguments.again)
 
 
-def measure(experiment, machine: Machine, out: Path) -> None:
+def measure(experiment, machine: Machine, out: Path, is_again: bool) -> None:
     machine.used.clear()
     begin = time.monotonic()
     result = experiment.run(machine)
@@ -78,7 +80,10 @@ def measure(experiment, machine: Machine, out: Path) -> None:
         "seconds": round(seconds),
         "data": machine.data_name(),
     }
-    result.write(out, experiment.__name__, about)
+    if is_again:
+        result.compare(out, experiment.__name__, about)
+    else:
+        result.write(out, experiment.__name__, about)
     print(json.dumps({"experiment": experiment.__name__, "seconds": round(seconds, 1), "rows": len(result.rows)}), flush=True)
 
 

@@ -11,6 +11,9 @@ import xml.etree.ElementTree as xml
 from pathlib import Path
 
 RUN = Path(__file__).resolve().parent.parent / "run.py"
+sys.path.append(str(RUN.parent))
+import result
+
 NAMES = ["reviews", "preprocessing", "engines", "nodes", "hadoop", "epochs", "money", "speed", "steps", "ranks", "mixed", "batches", "ngrams"]
 JARS = RUN.parent.parent / ".deps" / "hadoop" / "jars"
 if not JARS.exists():
@@ -38,6 +41,25 @@ class Experiments(unittest.TestCase):
                     for suffix in ["", "-dark"]:
                         picture = xml.parse(Path(folder) / f"{name}{suffix}.svg").getroot()
                         self.assertGreater(len(picture.findall("*")), 8)
+
+    def test_a_second_run_keeps_the_table_and_notes_the_differences(self):
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-B", RUN, "--small", "--out", folder, "--programs", os.environ["SENTIMILL_PROGRAMS"]]
+            subprocess.run([*command, "reviews"], check=True, stdout=subprocess.DEVNULL)
+            table, about = Path(folder) / "reviews.csv", Path(folder) / "reviews.json"
+            n_reviews = next(csv.DictReader(table.read_text().splitlines()))["reviews"]
+            changed = table.read_text().replace(f"generated,{n_reviews}", f"generated,{2 * int(n_reviews)}")
+            table.write_text(changed)
+            subprocess.run([*command, "--again", "reviews"], check=True, stdout=subprocess.DEVNULL)
+            self.assertEqual(table.read_text(), changed)
+            self.assertEqual(json.loads(about.read_text())["again"]["differences"], {"reviews": 50.0})
+
+    def test_differences_are_those_of_numbers_and_medians(self):
+        rows, others = [["a", "1,000 (900–1,100)", "0.0", "–"]], [["a", "800", "0.5", "–"]]
+        found = result.differences(["name", "speed", "loss", "none"], rows, others)
+        self.assertEqual(found, {"speed": 20.0, "loss": 100.0})
+        with self.assertRaises(SystemExit):
+            result.differences(["name"], [["a"]], [["b"]])
 
     def test_an_unknown_experiment_is_refused(self):
         done = subprocess.run([sys.executable, "-B", RUN, "nothing"], capture_output=True, text=True)
