@@ -97,7 +97,7 @@ impl Costs {
 
     /// The largest mean work of a row in a step. `None` before the first row.
     pub fn work_per_row_max(&self) -> Option<f64> {
-        self.steps.iter().filter_map(|step| work_per_row(step)).max_by(f64::total_cmp)
+        self.steps.iter().filter_map(work_per_row).max_by(f64::total_cmp)
     }
 
     /// The cost of each rank, where a unit of work is the mean work of a row. `None` if a rank has no measurement with
