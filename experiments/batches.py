@@ -2,13 +2,15 @@
 
 *Scaled* multiplies the learning rate by the batch size relative to 64, up to a limit, after a warm-up of a tenth of the steps
 (Goyal et al. 2017, "Accurate, Large Minibatch SGD"). LARS (You et al. 2017) and LAMB (You et al. 2020) scale the update of
-each tensor by its norm. Trainings have the same number of epochs, so one with a batch of 8,192 has a sixty-fourth of the
-updates of one with 128. Values are means and standard deviations of seeds.
+each tensor by its norm. Trainings have the first 100 words of each review and the same number of epochs, so one with a batch of
+8,192 has a sixty-fourth of the updates of one with 128. Values are means and standard deviations of seeds.
 """
 
+import os
 import statistics
 import sys
 from argparse import Namespace
+from concurrent.futures import ThreadPoolExecutor
 
 from chart import Chart
 from machine import PROJECT, Machine
@@ -18,7 +20,7 @@ sys.path.append(str(PROJECT / "trainer" / "bench"))
 from large_batch import RULES, accuracy, rows_of, shown, warm_up
 
 TITLE = "Large batches"
-EPOCHS = 4
+EPOCHS, WORDS = 4, "100"
 
 
 def run(machine: Machine) -> Result:
@@ -29,13 +31,19 @@ def run(machine: Machine) -> Result:
     seeds = range(1, 1 + machine.rounds())
     result = Result(["optimizer", *(f"batch {batch:,}" for batch in batches)])
     series = {}
-    for rule in list(RULES)[:2] if machine.small else RULES:
-        cells = []
-        for batch in batches:
-            flags = RULES[rule](batch, warm_up(EPOCHS, rows_of(settings.train), batch))
-            found = [accuracy(settings, flags, batch, seed) for seed in seeds]
-            cells.append(shown(found))
-            series.setdefault(rule, []).append((batch, statistics.mean(found)))
-        result.rows.append([rule, *cells])
+    n_rows = rows_of(settings.train)
+
+    def train(rule, batch, seed):
+        flags = RULES[rule](batch, warm_up(EPOCHS, n_rows, batch))
+        return accuracy(settings, [*flags, "--tokens", WORDS], batch, seed)
+
+    rules = list(RULES)[:2] if machine.small else RULES
+    # Each training has one thread.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        trained = {(rule, batch): [pool.submit(train, rule, batch, seed) for seed in seeds] for rule in rules for batch in batches}
+    for rule in rules:
+        found = [[training.result() for training in trained[rule, batch]] for batch in batches]
+        result.rows.append([rule, *map(shown, found)])
+        series[rule] = list(zip(batches, map(statistics.mean, found)))
     result.charts = [Chart("Test accuracy by batch size", "batch size", "accuracy", series, is_log=True)]
     return result
