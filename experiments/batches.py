@@ -33,14 +33,14 @@ def run(machine: Machine) -> Result:
     series = {}
     n_rows = rows_of(settings.train)
 
-    def train(rule, batch, seed):
+    def accuracy_of(rule, batch, seed):
         flags = RULES[rule](batch, warm_up(EPOCHS, n_rows, batch))
         return accuracy(settings, [*flags, "--tokens", WORDS], batch, seed)
 
     rules = list(RULES)[:2] if machine.small else RULES
     # Each training has one thread.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        trained = {(rule, batch): [pool.submit(train, rule, batch, seed) for seed in seeds] for rule in rules for batch in batches}
+        trained = {(rule, batch): [pool.submit(accuracy_of, rule, batch, seed) for seed in seeds] for rule in rules for batch in batches}
     for rule in rules:
         found = [[training.result() for training in trained[rule, batch]] for batch in batches]
         result.rows.append([rule, *map(shown, found)])
