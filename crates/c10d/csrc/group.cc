@@ -244,6 +244,12 @@ class GuardedGloo : public c10d::ProcessGroupGloo {
                                            const c10d::AllgatherOptions& options) override {
     return guard_->watch_collective(begin([&] { return ProcessGroupGloo::allgather(outputs, inputs, options); }));
   }
+  c10::intrusive_ptr<c10d::Work> alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& output_parts,
+                                               std::vector<int64_t>& input_parts,
+                                               const c10d::AllToAllOptions& options) override {
+    return guard_->watch_collective(
+        begin([&] { return ProcessGroupGloo::alltoall_base(output, input, output_parts, input_parts, options); }));
+  }
   c10::intrusive_ptr<c10d::Work> barrier(const c10d::BarrierOptions& options) override {
     return guard_->watch_collective(begin([&] { return ProcessGroupGloo::barrier(options); }));
   }
@@ -349,6 +355,9 @@ int start(c10d_group* group, bool empty, c10d_work** out, char** message, Begin&
     *out = work.release();
   });
 }
+
+// Gloo gathers in a ring, in which each tensor is passed on n - 1 times. Smaller tensors are sent to all ranks at once.
+constexpr int64_t direct_bytes_max = 4096;
 
 bool is_gloo(const c10d_group* group) { return group->device == c10::DeviceType::CPU; }
 
@@ -477,8 +486,17 @@ int c10d_broadcast(c10d_group* group, c10d_tensor tensor, int root, c10d_work** 
 int c10d_all_gather(c10d_group* group, c10d_tensor output, c10d_tensor input, c10d_work** out, char** message) {
   auto& values = tensor_of(input);
   return start(group, values.numel() == 0, out, message, [&](c10d_work& work) {
-    std::vector<std::vector<at::Tensor>> outputs{as_bytes(tensor_of(output)).chunk(group->backend->getSize())};
-    std::vector<at::Tensor> inputs{as_bytes(values)};
+    const auto n_ranks = group->backend->getSize();
+    const auto bytes = as_bytes(values);
+    auto all = as_bytes(tensor_of(output));
+    if (is_gloo(group) && bytes.numel() <= direct_bytes_max) {
+      auto copies = bytes.repeat({n_ranks});
+      std::vector<int64_t> equal_parts;
+      work.work = group->backend->alltoall_base(all, copies, equal_parts, equal_parts, c10d::AllToAllOptions());
+      return;
+    }
+    std::vector<std::vector<at::Tensor>> outputs{all.chunk(n_ranks)};
+    std::vector<at::Tensor> inputs{bytes};
     work.work = group->backend->allgather(outputs, inputs, c10d::AllgatherOptions());
   });
 }

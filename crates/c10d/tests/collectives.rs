@@ -184,6 +184,15 @@ fn all_gather(group: &ProcessGroup) {
             found.iter().zip(&expected).for_each(|(found, expected)| assert_same(found, expected, &what));
         }
 
+        // Small tensors are sent to all ranks at once, others in a ring.
+        for n in [500, 5_000] {
+            let of_rank = |rank: usize| own(rank, kind).repeat([n]);
+            let found = group.all_gather(&of_rank(group.rank())).unwrap();
+            for (rank, found) in found.iter().enumerate() {
+                assert_same(found, &of_rank(rank), &format!("{what}, {n} times"));
+            }
+        }
+
         let none = group.all_gather(&Tensor::zeros([0, 2], (kind, Device::Cpu))).unwrap();
         assert!(none.iter().all(|rows| rows.size() == [0, 2]), "{what}");
     }
