@@ -80,11 +80,14 @@ class Machine:
         self.use(GENERATED)
         path = self.work / "generated.json"
         if not path.exists():
-            lines = LINES_SMALL if self.small else LINES
-            with path.open("wb") as file:
-                generator = next(place for place in (self.programs, self.programs / "examples") if (place / "demo-corpus").exists())
-                subprocess.run([generator / "demo-corpus", "--reviews", str(lines)], stdout=file, check=True)
+            self.generate(path, LINES_SMALL if self.small else LINES)
         return path
+
+    def generate(self, path: Path, n_reviews: int, seed: int = 1) -> None:
+        """Writes generated reviews, which are others with another seed."""
+        generator = next(place for place in (self.programs, self.programs / "examples") if (place / "demo-corpus").exists())
+        with path.open("wb") as file:
+            subprocess.run([generator / "demo-corpus", "--reviews", str(n_reviews), "--seed", str(seed)], stdout=file, check=True)
 
     def use(self, name: str) -> None:
         """Notes the name of a source."""

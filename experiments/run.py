@@ -28,6 +28,7 @@ from pathlib import Path
 import batches
 import engines
 import epochs
+import growth
 import hadoop
 import mixed
 import money
@@ -41,7 +42,7 @@ import speed
 import steps
 from machine import PROJECT, Machine
 
-MODULES = (reviews, preprocessing, engines, nodes, hadoop, epochs, money, speed, steps, ranks, mixed, batches, ngrams)
+MODULES = (reviews, preprocessing, growth, engines, nodes, hadoop, epochs, money, speed, steps, ranks, mixed, batches, ngrams)
 EXPERIMENTS = {module.__name__: module for module in MODULES}
 
 

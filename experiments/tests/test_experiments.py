@@ -14,7 +14,7 @@ RUN = Path(__file__).resolve().parent.parent / "run.py"
 sys.path.append(str(RUN.parent))
 import result
 
-NAMES = ["reviews", "preprocessing", "engines", "nodes", "hadoop", "epochs", "money", "speed", "steps", "ranks", "mixed", "batches", "ngrams"]
+NAMES = ["reviews", "preprocessing", "growth", "engines", "nodes", "hadoop", "epochs", "money", "speed", "steps", "ranks", "mixed", "batches", "ngrams"]
 JARS = RUN.parent.parent / ".deps" / "hadoop" / "jars"
 if not JARS.exists():
     print(f"SKIPPED nodes, hadoop: {JARS} is missing; run bootstrap/laptop.sh hadoop")
