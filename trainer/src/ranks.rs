@@ -77,9 +77,12 @@ impl Ranks {
     /// Gathers values from each rank. On a GPU, waits until the values have arrived.
     pub fn gather_f64<const N: usize>(&self, numbers: [f64; N]) -> Result<Vec<[f64; N]>> {
         let Self::Several(group) = self else { return Ok(vec![numbers]) };
-        let own = Tensor::from_slice(&numbers).to_device(group.device());
-        let all = Tensor::f_cat(&group.all_gather(&own)?, 0)?.to_device(Device::Cpu);
-        Ok(Vec::<f64>::try_from(&all)?.as_chunks().0.to_vec())
+        let all = group.all_gather_bytes(numbers.map(f64::to_ne_bytes).as_flattened())?;
+        let of_rank = |bytes: &Vec<u8>| {
+            let (numbers, _) = bytes.as_chunks();
+            std::array::from_fn(|at| numbers.get(at).map_or(f64::NAN, |&number| f64::from_ne_bytes(number)))
+        };
+        Ok(all.iter().map(of_rank).collect())
     }
 
     /// Sums integers over the ranks.

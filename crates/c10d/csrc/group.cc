@@ -356,9 +356,6 @@ int start(c10d_group* group, bool empty, c10d_work** out, char** message, Begin&
   });
 }
 
-// Gloo gathers in a ring, in which each tensor is passed on n - 1 times. Smaller tensors are sent to all ranks at once.
-constexpr int64_t direct_bytes_max = 4096;
-
 bool is_gloo(const c10d_group* group) { return group->device == c10::DeviceType::CPU; }
 
 // Gloo has no mean: the sum is divided after the reduction.
@@ -483,13 +480,14 @@ int c10d_broadcast(c10d_group* group, c10d_tensor tensor, int root, c10d_work** 
   });
 }
 
-int c10d_all_gather(c10d_group* group, c10d_tensor output, c10d_tensor input, c10d_work** out, char** message) {
+int c10d_all_gather(c10d_group* group, c10d_tensor output, c10d_tensor input, int direct, c10d_work** out,
+                    char** message) {
   auto& values = tensor_of(input);
   return start(group, values.numel() == 0, out, message, [&](c10d_work& work) {
     const auto n_ranks = group->backend->getSize();
     const auto bytes = as_bytes(values);
     auto all = as_bytes(tensor_of(output));
-    if (is_gloo(group) && bytes.numel() <= direct_bytes_max) {
+    if (direct && is_gloo(group)) {
       auto copies = bytes.repeat({n_ranks});
       std::vector<int64_t> equal_parts;
       work.work = group->backend->alltoall_base(all, copies, equal_parts, equal_parts, c10d::AllToAllOptions());

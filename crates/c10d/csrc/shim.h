@@ -84,7 +84,9 @@ int c10d_group_is_broken(c10d_group* group);
 // freed.
 int c10d_all_reduce(c10d_group* group, c10d_tensor tensor, int reduction, c10d_work** out, char** message);
 int c10d_broadcast(c10d_group* group, c10d_tensor tensor, int root, c10d_work** out, char** message);
-int c10d_all_gather(c10d_group* group, c10d_tensor output, c10d_tensor input, c10d_work** out, char** message);
+// `direct`: with Gloo, each rank sends its tensor to all others at once, instead of in a ring.
+int c10d_all_gather(c10d_group* group, c10d_tensor output, c10d_tensor input, int direct, c10d_work** out,
+                    char** message);
 int c10d_reduce_scatter(c10d_group* group, c10d_tensor output, c10d_tensor input, int reduction, c10d_work** out,
                         char** message);
 int c10d_barrier(c10d_group* group, c10d_work** out, char** message);

@@ -176,6 +176,7 @@ unsafe extern "C" {
         group: *mut CGroup,
         output: CTensor,
         input: CTensor,
+        direct: c_int,
         out: *mut *mut CWork,
         message: Message,
     ) -> c_int;
@@ -548,10 +549,10 @@ impl Group {
         })
     }
 
-    pub fn all_gather(&self, output: &Tensor, input: &Tensor) -> Result<Work> {
+    pub fn all_gather(&self, output: &Tensor, input: &Tensor, direct: bool) -> Result<Work> {
         // SAFETY: as in `all_reduce`.
         Work::start(|out, message| unsafe {
-            c10d_all_gather(self.group.as_ptr(), handle(output), handle(input), out, message)
+            c10d_all_gather(self.group.as_ptr(), handle(output), handle(input), direct.into(), out, message)
         })
     }
 

@@ -1,7 +1,7 @@
 //! Process groups and their collectives.
 
-mod bytes;
 mod check;
+mod gather;
 mod join;
 mod work;
 
@@ -15,10 +15,9 @@ use crate::ffi::{self, Failure, Status};
 use crate::launch::Launch;
 use crate::options::{Backend, Options};
 use crate::reduce_op::ReduceOp;
-use crate::shape::{DIMENSIONS_MAX, Shape};
 use crate::store::TcpStore;
 use crate::watch::Watch;
-use bytes::Frame;
+use gather::Frame;
 use join::{check_place, explain_absence, invalid_joining, join, present_key};
 pub use work::Work;
 use work::{CopyBack, Started};
@@ -238,78 +237,6 @@ impl ProcessGroup {
         self.agree(CALL, || format!(" from rank {root}, {}", shown(tensor)))?;
         let (dense, copy_back) = in_place(CALL, tensor)?;
         self.begin(CALL, self.inner.broadcast(&dense, root), copy_back)?.wait()
-    }
-
-    /// Returns every rank's tensor, by rank. Takes every kind; shape and kind must be equal on all ranks.
-    ///
-    /// ```
-    /// # use c10d::{Backend, Launch, Options, ProcessGroup};
-    /// # use tch::Tensor;
-    /// let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Gloo, &Options::default())?;
-    /// let all = group.all_gather(&Tensor::from_slice(&[7i32]))?;
-    /// assert_eq!(all, [Tensor::from_slice(&[7i32])]);
-    /// # Ok::<(), c10d::Error>(())
-    /// ```
-    pub fn all_gather(&self, tensor: &Tensor) -> Result<Vec<Tensor>> {
-        const CALL: &str = "all_gather";
-        self.check_device(CALL, tensor)?;
-        self.agree(CALL, || format!(", {}", shown(tensor)))?;
-        self.gather_equal(CALL, tensor)
-    }
-
-    /// Returns every rank's tensor, by rank. The number of rows (the first dimension) may differ and may be 0. Makes
-    /// two collectives: one for the shapes, and one for the rows, padded to the maximum.
-    ///
-    /// ```
-    /// # use c10d::{Backend, Launch, Options, ProcessGroup};
-    /// # use tch::{Kind, Tensor, Device};
-    /// let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Gloo, &Options::default())?;
-    /// let all = group.all_gather_unequal(&Tensor::zeros([0, 3], (Kind::Float, Device::Cpu)))?;
-    /// assert_eq!(all[0].size(), [0, 3]);
-    /// # Ok::<(), c10d::Error>(())
-    /// ```
-    pub fn all_gather_unequal(&self, tensor: &Tensor) -> Result<Vec<Tensor>> {
-        const CALL: &str = "all_gather_unequal";
-        self.check_device(CALL, tensor)?;
-        let torch = |error: tch::TchError| Error::torch(CALL, &error);
-        let own = Shape::of(tensor).filter(|_| tensor.dim() > 0).ok_or_else(|| Error::Invalid {
-            call: CALL.to_owned(),
-            detail: format!(
-                "shape {:?} of kind {:?}, expected 1 to {DIMENSIONS_MAX} dimensions and a supported kind",
-                tensor.size(),
-                tensor.kind()
-            ),
-        })?;
-        self.agree(CALL, String::new)?;
-        let shapes = self.gather_equal(CALL, &own.to_tensor().f_to_device(self.device()).map_err(torch)?)?;
-        let shapes =
-            shapes.iter().map(|shape| Shape::from_tensor(CALL, shape)).collect::<Result<Vec<_>>>()?;
-        if let Some((rank, other)) =
-            shapes.iter().enumerate().find(|(_, other)| !own.agrees_but_for_rows(other))
-        {
-            return Err(Error::Invalid {
-                call: CALL.to_owned(),
-                detail: format!(
-                    "{own} on rank {}, {other} on rank {rank}: only the first dimension may differ",
-                    self.rank
-                ),
-            });
-        }
-        let most = shapes.iter().map(Shape::rows).max().unwrap_or(0);
-        let mut padded_shape = tensor.size();
-        padded_shape[0] = most;
-        let padded = if own.rows() == most {
-            contiguous(CALL, tensor)?
-        } else {
-            let padded = Tensor::f_zeros(&padded_shape, (tensor.kind(), tensor.device())).map_err(torch)?;
-            padded
-                .f_narrow(0, 0, own.rows())
-                .and_then(|mut head| head.f_copy_(tensor).map(drop))
-                .map_err(torch)?;
-            padded
-        };
-        let all = self.gather_equal(CALL, &padded)?;
-        Ok(all.iter().zip(&shapes).map(|(rows, shape)| rows.narrow(0, 0, shape.rows())).collect())
     }
 
     /// Returns this rank's share of the reduction over all ranks: rows `rank * n` to `(rank + 1) * n`, where the
@@ -563,27 +490,6 @@ impl ProcessGroup {
             }
             other => other,
         }
-    }
-
-    /// Returns every rank's shapes. Each rank has at least one.
-    pub(crate) fn all_gather_shapes(&self, call: &'static str, own: &[Shape]) -> Result<Vec<Vec<Shape>>> {
-        let rows: Vec<Tensor> = own.iter().map(Shape::to_tensor).collect();
-        let all = self.all_gather_unequal(&Tensor::stack(&rows, 0).to_device(self.device()))?;
-        all.iter()
-            .map(|rows| {
-                (0..rows.size()[0]).map(|row| Shape::from_tensor(call, &rows.select(0, row))).collect()
-            })
-            .collect()
-    }
-
-    fn gather_equal(&self, call: &'static str, tensor: &Tensor) -> Result<Vec<Tensor>> {
-        let dense = contiguous(call, tensor)?;
-        let mut shape = vec![self.world_size as i64];
-        shape.extend(dense.size());
-        let output = Tensor::f_empty(&shape, (dense.kind(), dense.device()))
-            .map_err(|error| Error::torch(call, &error))?;
-        self.begin(call, self.inner.all_gather(&output, &dense), None)?.wait()?;
-        Ok((0..self.world_size as i64).map(|rank| output.select(0, rank)).collect())
     }
 
     fn begin(

@@ -192,7 +192,8 @@ fn each_rank_tells_its_rows_and_what_it_waited_for() {
             let waited = of(rank, "waited_for_batches_s") + of(rank, "waited_for_ranks_s");
             assert!(waited > 0.0 && waited < of(rank, "seconds"), "{epoch}");
         }
-        assert!((of(0, "rows") - of(1, "rows")).abs() <= 20.0, "{epoch}");
+        // A batch is divided by tokens: a rank with longer reviews has fewer of them.
+        assert!((of(0, "rows") - of(1, "rows")).abs() <= 0.2 * (of(0, "rows") + of(1, "rows")), "{epoch}");
     }
     let page = report(&[&run]);
     assert!(page.contains("<th scope=\"row\">1</th>") && page.contains("2 ranks on cpu"));
