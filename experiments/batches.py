@@ -3,7 +3,7 @@
 *Scaled* multiplies the learning rate by the batch size relative to 64, up to a limit, after a warm-up of a tenth of the steps
 (Goyal et al. 2017, "Accurate, Large Minibatch SGD"). LARS (You et al. 2017) and LAMB (You et al. 2020) scale the update of
 each tensor by its norm. Trainings have the first 100 words of each review and the same number of epochs, so one with a batch of
-8,192 has a sixty-fourth of the updates of one with 128. Values are means and standard deviations of seeds.
+8,192 has a sixty-fourth of the updates of one with 128. Values are means and standard deviations of three seeds.
 """
 
 import os
@@ -41,9 +41,13 @@ def run(machine: Machine) -> Result:
     # Each training has one thread.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         trained = {(rule, batch): [pool.submit(accuracy_of, rule, batch, seed) for seed in seeds] for rule in rules for batch in batches}
+        try:
+            found = {setting: [training.result() for training in trainings] for setting, trainings in trained.items()}
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
     for rule in rules:
-        found = [[training.result() for training in trained[rule, batch]] for batch in batches]
-        result.rows.append([rule, *map(shown, found)])
-        series[rule] = list(zip(batches, map(statistics.mean, found)))
+        result.rows.append([rule, *(shown(found[rule, batch]) for batch in batches)])
+        series[rule] = [(batch, statistics.mean(found[rule, batch])) for batch in batches]
     result.charts = [Chart("Test accuracy by batch size", "batch size", "accuracy", series, is_log=True)]
     return result

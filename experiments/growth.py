@@ -1,7 +1,8 @@
 """Time and memory of `sentimill` by the size of its input.
 
-The input are files of 250 MB, each of generated reviews of another seed, so that no file is read twice. Short reviews repeat,
-as in real data. Reviews are in memory until they fill half of `--memory` (512 MiB); then they are in temporary files.
+The input is files of 250 MB, generated with different seeds, so that no file is read twice. Short reviews repeat, as in real
+data. Reviews are in memory until they fill three eighths of `--memory` (512 MiB); then they are in temporary files. Times are
+medians, and *peak MiB* is the maximum of the runs.
 """
 
 import statistics

@@ -40,7 +40,8 @@ def section(experiment, folder: Path) -> str:
     origin = f"{about['machine']}; load {about['load']} at the end; {about['date']}; {about['seconds']} s. Data: {about['data']}."
     if again := about.get("again"):
         parts = [f"{column} {percent:g} %" for column, percent in again["differences"].items()]
-        found = f"differs by at most: {', '.join(parts)}" if parts else "has the same values"
+        found = f"differs by at most: {', '.join(parts)}" if parts else "has the same numbers"
+        found += "".join(f"; {text}" for text in again.get("texts", []))
         origin += f"\n\nA second run ({again['date']}) {found}."
     command = f"    make experiments DATA=FOLDER EXPERIMENTS={name}"
     parts = [f"## {experiment.TITLE}", inspect.getdoc(experiment), "\n".join(lines), picture, origin, command]

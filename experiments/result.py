@@ -20,8 +20,7 @@ class Result:
 
     def write(self, folder: Path, name: str, about: dict) -> None:
         """Writes NAME.csv, NAME.json and the charts, one below the other, as NAME.svg and NAME-dark.svg."""
-        with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([self.columns, *self.rows])
+        write_table(folder / f"{name}.csv", self.columns, self.rows)
         (folder / f"{name}.json").write_text(json.dumps(about, indent=2) + "\n")
         for suffix, theme in chart.THEMES.items():
             (folder / f"{name}{suffix}.svg").write_text(chart.draw(self.charts, theme), encoding="utf-8")
@@ -29,34 +28,54 @@ class Result:
     def compare(self, folder: Path, name: str, about: dict) -> None:
         """Notes in NAME.json how much these values differ from those that were written before."""
         columns, rows, before = read(folder, name)
-        if before["machine"] != about["machine"]:
-            sys.exit(f"{folder / name}.csv is of {before['machine']}, this is {about['machine']}; measure it without --again")
-        before["again"] = {
-            "date": about["date"],
-            "seconds": about["seconds"],
-            "differences": differences(columns, rows, [[str(cell) for cell in row] for row in self.rows]),
-        }
+        again = [[str(cell) for cell in row] for row in self.rows]
+        if (before["data"], columns, len(rows)) != (about["data"], self.columns, len(again)):
+            kept = folder / f"{name}.second.csv"
+            write_table(kept, self.columns, again)
+            sys.exit(
+                f"{folder / name}.csv has {len(rows)} rows of {', '.join(columns)} for {before['data']}; the second run has "
+                f"{len(again)} rows of {', '.join(self.columns)} for {about['data']}, in {kept}. Measure {name} without --again."
+            )
+        percent, texts = differences(columns, rows, again)
+        before["again"] = {"date": about["date"], "seconds": about["seconds"], "differences": percent, "texts": texts}
         (folder / f"{name}.json").write_text(json.dumps(before, indent=2) + "\n")
+
+
+def check_comparable(folder: Path, name: str, about: dict) -> None:
+    """Ends the program unless a second run can be compared with the table that was written before."""
+    if not (folder / f"{name}.csv").exists():
+        sys.exit(f"{folder / name}.csv: not found; --again requires the table of a first run")
+    _, _, before = read(folder, name)
+    for what in ("machine", "small"):
+        if before.get(what, False) != about[what]:
+            sys.exit(f"{folder / name}.csv: {what}: {before.get(what, False)}, now {about[what]}; measure it without --again")
 
 
 NUMBER = re.compile(r"-?[\d,]*\.?\d+")
 
 
-def differences(columns: list[str], rows: list[list[str]], others: list[list[str]]) -> dict[str, float]:
-    """The largest difference of the values of each column, in percent of the larger value. Of a cell with a range, the median
-    is compared. Columns without a difference are left out."""
-    found: dict[str, float] = {}
+def differences(columns: list[str], rows: list[list[str]], others: list[list[str]]) -> tuple[dict[str, float], list[str]]:
+    """The largest difference of the values of each column, in percent of the larger value, and the cells that are not both
+    numbers. Of a cell with a range, the median is compared. Columns without a difference are left out."""
+    percent: dict[str, float] = {}
+    texts = []
     for row, other in zip(rows, others, strict=True):
         for column, cell, other_cell in zip(columns, row, other, strict=True):
             if cell == other_cell:
                 continue
             numbers = [NUMBER.match(text) for text in (cell, other_cell)]
             if not all(numbers):
-                sys.exit(f"{column}: {other_cell} in the second run, {cell} in the first one")
+                texts.append(f"{column}: {cell} in the first run, {other_cell} in the second")
+                continue
             one, two = (float(number[0].replace(",", "")) for number in numbers)
-            percent = 100 * abs(one - two) / max(abs(one), abs(two), sys.float_info.min)
-            found[column] = max(found.get(column, 0.0), round(percent, 1))
-    return found
+            found = 100 * abs(one - two) / max(abs(one), abs(two), sys.float_info.min)
+            percent[column] = max(percent.get(column, 0.0), round(found, 1))
+    return percent, texts
+
+
+def write_table(path: Path, columns: list[str], rows: list[list]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([columns, *rows])
 
 
 def read(folder: Path, name: str) -> tuple[list[str], list[list[str]], dict]:

@@ -41,6 +41,7 @@ import reviews
 import speed
 import steps
 from machine import PROJECT, Machine
+from result import check_comparable
 
 MODULES = (reviews, preprocessing, growth, engines, nodes, hadoop, epochs, money, speed, steps, ranks, mixed, batches, ngrams)
 EXPERIMENTS = {module.__name__: module for module in MODULES}
@@ -70,22 +71,24 @@ def main() -> None:
 
 
 def measure(experiment, machine: Machine, out: Path, is_again: bool) -> None:
+    name = experiment.__name__
+    about = {"machine": machine.description(), "small": machine.small}
+    if is_again:
+        check_comparable(out, name, about)
     machine.used.clear()
     begin = time.monotonic()
     result = experiment.run(machine)
-    seconds = time.monotonic() - begin
-    about = {
+    about |= {
         "date": datetime.now(timezone.utc).date().isoformat(),
-        "machine": machine.description(),
         "load": round(os.getloadavg()[0], 1),
-        "seconds": round(seconds),
+        "seconds": round(time.monotonic() - begin),
         "data": machine.data_name(),
     }
     if is_again:
-        result.compare(out, experiment.__name__, about)
+        result.compare(out, name, about)
     else:
-        result.write(out, experiment.__name__, about)
-    print(json.dumps({"experiment": experiment.__name__, "seconds": round(seconds, 1), "rows": len(result.rows)}), flush=True)
+        result.write(out, name, about)
+    print(json.dumps({"experiment": name, "seconds": about["seconds"], "rows": len(result.rows)}), flush=True)
 
 
 main()

@@ -57,9 +57,19 @@ class Experiments(unittest.TestCase):
     def test_differences_are_those_of_numbers_and_medians(self):
         rows, others = [["a", "1,000 (900–1,100)", "0.0", "–"]], [["a", "800", "0.5", "–"]]
         found = result.differences(["name", "speed", "loss", "none"], rows, others)
-        self.assertEqual(found, {"speed": 20.0, "loss": 100.0})
-        with self.assertRaises(SystemExit):
-            result.differences(["name"], [["a"]], [["b"]])
+        self.assertEqual(found, ({"speed": 20.0, "loss": 100.0}, []))
+        found = result.differences(["seconds"], [["not reached"]], [["87.2"]])
+        self.assertEqual(found, ({}, ["seconds: not reached in the first run, 87.2 in the second"]))
+
+    def test_only_a_run_that_can_be_compared_is_started(self):
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-B", RUN, "--again", "--out", folder, "reviews"]
+            done = subprocess.run(command, capture_output=True, text=True)
+            self.assertIn("reviews.csv: not found; --again requires the table of a first run", done.stderr)
+            (Path(folder) / "reviews.csv").write_text("data\nIMDB\n")
+            (Path(folder) / "reviews.json").write_text('{"machine": "another"}')
+            done = subprocess.run(command, capture_output=True, text=True)
+            self.assertIn("reviews.csv: machine: another, now ", done.stderr)
 
     def test_an_unknown_experiment_is_refused(self):
         done = subprocess.run([sys.executable, "-B", RUN, "nothing"], capture_output=True, text=True)

@@ -13,7 +13,6 @@ table has the mean accuracy over the seeds and its standard deviation.
 import argparse
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -83,17 +82,16 @@ def shown(found: list[float]) -> str:
 
 def accuracy(arguments, flags: list[str], batch: int, seed: int) -> float:
     """Trains once. A training that diverges has the accuracy of a guess."""
-    folder = Path(tempfile.mkdtemp())
-    command = [arguments.trainer, "fit", arguments.train, "--test", arguments.test, "--out", str(folder / "out")]
-    command += ["--batch", str(batch), "--epochs", str(arguments.epochs), "--seed", str(seed), "--quiet"]
-    command += ["--validation-fraction", "0", "--device", "cpu", *flags]
-    done = subprocess.run(command, env={"OMP_NUM_THREADS": "1"} | os.environ, capture_output=True, text=True)
-    if done.returncode and "the loss is" not in done.stderr:
-        sys.exit(f"{' '.join(command)}: exit code {done.returncode}: {done.stderr}")
-    evaluation = folder / "out" / "evaluation.json"
-    found = json.loads(evaluation.read_text())["metrics"]["accuracy"] if evaluation.exists() else 0.5
-    shutil.rmtree(folder)
-    return found
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "out"
+        command = [arguments.trainer, "fit", arguments.train, "--test", arguments.test, "--out", str(out)]
+        command += ["--batch", str(batch), "--epochs", str(arguments.epochs), "--seed", str(seed), "--quiet"]
+        command += ["--validation-fraction", "0", "--device", "cpu", *flags]
+        done = subprocess.run(command, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
+        if done.returncode and "the loss is" not in done.stderr:
+            sys.exit(f"{' '.join(command)}: exit code {done.returncode}: {done.stderr}")
+        evaluation = out / "evaluation.json"
+        return json.loads(evaluation.read_text())["metrics"]["accuracy"] if evaluation.exists() else 0.5
 
 
 if __name__ == "__main__":
