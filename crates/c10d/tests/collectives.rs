@@ -206,7 +206,7 @@ fn all_gather_unequal(group: &ProcessGroup) {
         for (rank, rows) in found.iter().enumerate() {
             assert_same(rows, &rows_of(rank, kind), &format!("all_gather_unequal of strided {kind:?}"));
         }
-        // Over 4 KiB, in a ring.
+        // Over 4 KiB, which are sent in another way.
         let many = |rank: usize| rows_of(rank, kind).repeat([3000, 1]);
         let found = group.all_gather_unequal(&many(group.rank())).unwrap();
         for (rank, rows) in found.iter().enumerate() {
@@ -219,7 +219,9 @@ fn all_gather_unequal(group: &ProcessGroup) {
 
 /// Messages that grow and shrink: within the frame of the last call, beyond it, and beyond its maximum.
 fn all_gather_bytes(group: &ProcessGroup) {
-    for (call, n) in [0, 1, 100, 200, 5000, 5100, 5000, 0, 400_000, 10, 300].into_iter().enumerate() {
+    for (call, n) in
+        [0, 1, 100, 200, 4088, 4089, 5000, 5100, 5000, 0, 400_000, 10, 300].into_iter().enumerate()
+    {
         let of_rank = |rank: usize| -> Vec<u8> { (0..n * rank).map(|at| (at + call + rank) as u8).collect() };
         let expected: Vec<_> = (0..group.world_size()).map(of_rank).collect();
         let found = group.all_gather_bytes(&of_rank(group.rank())).unwrap();

@@ -8,11 +8,25 @@ use super::{ProcessGroup, contiguous, invalid, shown};
 use crate::error::{Error, Result};
 use crate::shape::{DIMENSIONS_MAX, Shape};
 
-/// With Gloo, tensors of up to this many bytes are sent to all ranks at once. In Gloo's ring, a tensor is passed on
-/// n - 1 times.
-const DIRECT_BYTES_MAX: usize = 4096;
+/// How Gloo gathers. All ranks must choose alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Each tensor is passed on n - 1 times.
+    Ring,
+    /// Each rank sends its tensor to all others at once.
+    Direct,
+}
 
-/// Smallest and largest number of bytes in a frame, which ends with the number of bytes of the message.
+impl Way {
+    const DIRECT_BYTES_MAX: usize = 4096;
+
+    /// For tensors with this number of bytes.
+    fn of(n_bytes: usize) -> Self {
+        if n_bytes <= Self::DIRECT_BYTES_MAX { Self::Direct } else { Self::Ring }
+    }
+}
+
+/// Smallest and largest number of bytes of a message in a frame. The frame ends with the length of the message.
 const FRAME_MIN: usize = 256;
 const FRAME_MAX: usize = 1 << 20;
 
@@ -47,7 +61,7 @@ impl ProcessGroup {
         const CALL: &str = "all_gather";
         self.check_device(CALL, tensor)?;
         self.agree(CALL, || format!(", {}", shown(tensor)))?;
-        Ok(by_rank(&self.gather(CALL, tensor, false)?))
+        Ok(by_rank(&self.gather(CALL, tensor, Way::Ring)?))
     }
 
     /// Returns every rank's tensor, by rank. The number of rows (the first dimension) may differ and may be 0. Makes
@@ -103,8 +117,9 @@ impl ProcessGroup {
         Ok(all.iter().zip(&shapes).map(|(rows, shape)| rows.narrow(0, 0, shape.rows())).collect())
     }
 
-    /// Returns every rank's bytes, by rank. Their numbers may differ and may be 0. Makes one collective, or two if a rank has
-    /// over an eighth more than the most in the last call, or more than 1 MiB. `torch.distributed` has no counterpart.
+    /// Returns every rank's bytes, by rank. Their lengths may differ and may be 0. Makes one collective, or two if a
+    /// rank has over an eighth more than the most in the last call, or more than 1 MiB. `torch.distributed` has no
+    /// counterpart.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup};
@@ -154,31 +169,40 @@ impl ProcessGroup {
     fn gather_frames(&self, call: &'static str, frame: &[u8]) -> Result<Vec<Vec<u8>>> {
         let torch = |error: tch::TchError| Error::torch(call, &error);
         let own = Tensor::from_slice(frame).f_to_device(self.device()).map_err(torch)?;
-        let all = self.gather(call, &own, frame.len() <= DIRECT_BYTES_MAX)?;
+        let all = self.gather(call, &own, Way::of(frame.len()))?;
         let mut bytes = vec![0; all.numel()];
         all.f_copy_data(&mut bytes, all.numel()).map_err(torch)?;
         Ok(bytes.chunks_exact(frame.len()).map(<[u8]>::to_vec).collect())
     }
 
-    /// Returns every rank's tensor, by rank. Small tensors are sent directly.
+    /// Returns every rank's tensor, by rank.
     pub(super) fn gather_equal(&self, call: &'static str, tensor: &Tensor) -> Result<Vec<Tensor>> {
         let n_bytes = tensor.numel() * tensor.kind().elt_size_in_bytes();
-        Ok(by_rank(&self.gather(call, tensor, n_bytes <= DIRECT_BYTES_MAX)?))
+        Ok(by_rank(&self.gather(call, tensor, Way::of(n_bytes))?))
     }
 
-    /// The tensors of all ranks, stacked. If `direct`, Gloo's all-to-all takes the place of its ring; all ranks must
-    /// choose alike.
-    fn gather(&self, call: &'static str, tensor: &Tensor, direct: bool) -> Result<Tensor> {
+    /// The tensors of all ranks, stacked.
+    fn gather(&self, call: &'static str, tensor: &Tensor, way: Way) -> Result<Tensor> {
         let torch = |error: tch::TchError| Error::torch(call, &error);
         let dense = contiguous(call, tensor)?;
         let mut shape = vec![self.world_size as i64];
         shape.extend(dense.size());
         let all = Tensor::f_empty(&shape, (dense.kind(), dense.device())).map_err(torch)?;
-        self.begin(call, self.inner.all_gather(&all, &dense, direct), None)?.wait()?;
+        self.begin(call, self.inner.all_gather(&all, &dense, way == Way::Direct), None)?.wait()?;
         Ok(all)
     }
 }
 
 fn by_rank(all: &Tensor) -> Vec<Tensor> {
     (0..all.size()[0]).map(|rank| all.select(0, rank)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn up_to_4_kib_are_sent_directly() {
+        assert_eq!([0, 264, 4096, 4097].map(Way::of), [Way::Direct, Way::Direct, Way::Direct, Way::Ring]);
+    }
 }
