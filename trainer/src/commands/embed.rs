@@ -18,6 +18,7 @@ use std::time::Instant;
 use launch::interrupt::Interrupts;
 use report::whole;
 use serde::Serialize;
+use serde_json::{Map, Value, json};
 use skipgram::{Characters, Settings, Training, Vocabulary};
 
 use self::comparisons::{Compared, Comparisons};
@@ -103,7 +104,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
     check_alone(arguments)?;
     let mut comparisons = Comparisons::read(arguments)?;
     let mut out = Out::take(arguments)?;
-    let recipe = recipe(arguments, Processes::One);
+    let recipe = recipe(arguments, Processes::One)?;
     if out.is_complete(&recipe)? {
         tell(&format!("already complete: the model is in {}", out.shown_model().display()));
         out.finish_again()?;
@@ -261,26 +262,27 @@ enum Processes {
 }
 
 /// The settings by which a resumed training is compared.
-fn recipe(arguments: &Embed, processes: Processes) -> serde_json::Value {
+fn recipe(arguments: &Embed, processes: Processes) -> Result<Value> {
     let family = match arguments.model {
-        EmbedModel::SkipGram => serde_json::json!({ "word-vectors": written(&settings(arguments)) }),
+        EmbedModel::SkipGram => json!({ "word-vectors": written(&settings(arguments))? }),
         EmbedModel::CharLstm => {
-            serde_json::json!({ "char-lstm": written(&spelled::settings(arguments, processes)) })
+            json!({ "char-lstm": written(&spelled::settings(arguments, processes))? })
         }
     };
-    serde_json::json!({
+    Ok(json!({
         "family": family,
         "epochs": epochs(arguments),
         "words": arguments.words,
         "words-max": arguments.words_max,
         "follow": arguments.follow,
         "input": arguments.input,
-    })
+    }))
 }
 
 /// Settings by way of their text, which has `f32` numbers as a user writes them.
-fn written(settings: &impl Serialize) -> serde_json::Value {
-    serde_json::to_string(settings).and_then(|text| serde_json::from_str(&text)).unwrap_or_default()
+fn written(settings: &impl Serialize) -> Result<Map<String, Value>> {
+    let text = serde_json::to_string(settings);
+    text.and_then(|text| serde_json::from_str(&text)).map_err(|error| Error::internal(&error))
 }
 
 fn epochs(arguments: &Embed) -> u32 {

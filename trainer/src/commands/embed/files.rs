@@ -61,7 +61,7 @@ pub(super) fn train(
         whole(vocabulary.n_tokens()),
         whole(vocabulary.n_words() as u64)
     ));
-    out.begin(arguments, &recipe(arguments, Processes::One))?;
+    out.begin(arguments, &recipe(arguments, Processes::One)?)?;
     let settings = settings(arguments);
     let distribution = Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample);
     let mut training = Training::new(settings, vocabulary.n_words())?;

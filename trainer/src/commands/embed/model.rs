@@ -1,7 +1,7 @@
 //! Models whose rows several processes share: parameter servers hold them, or each rank has all of them.
 
 use parameters::{Initial, Optimizer, Read, Spec, Update};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use skipgram::{Decay, Distribution, Done, Rows, Table, Training, Vocabulary, Work};
 
 use super::comparisons::Comparisons;
@@ -19,8 +19,8 @@ pub(super) trait Model {
     /// What a step trains on.
     type Work;
 
-    /// The settings that affect the vectors, as a JSON object.
-    fn settings_written(&self) -> Value;
+    /// The settings that affect the vectors.
+    fn settings_written(&self) -> Result<Map<String, Value>>;
 
     /// The exponent of counts in the distribution of negative samples, and the subsampling threshold.
     fn sampling(&self) -> [f64; 2];
@@ -101,7 +101,7 @@ pub(super) fn check_finite(updates: &[Update], step: u64) -> Result<()> {
 impl Model for Training {
     type Work = Work;
 
-    fn settings_written(&self) -> Value {
+    fn settings_written(&self) -> Result<Map<String, Value>> {
         written(self.settings())
     }
 

@@ -87,7 +87,7 @@ fn embed(arguments: &Embed, ranks: &dyn ngrams::ranks::Ranks) -> Result<()> {
     super::check(arguments)?;
     check(arguments)?;
     let group = Group::of(Some(ranks));
-    let recipe = recipe(arguments, group.world_size());
+    let recipe = recipe(arguments, group.world_size())?;
     let comparisons = Comparisons::read(arguments)?;
     let mut out = group.on_first(|| Out::take(arguments))?;
     if group.told(|| out.as_ref().map_or(Ok(false), |out| out.is_complete(&recipe)))? {
@@ -132,14 +132,14 @@ fn check(arguments: &Embed) -> Result<()> {
 }
 
 /// The settings by which a resumed training is compared.
-fn recipe(arguments: &Embed, n_ranks: usize) -> serde_json::Value {
-    let mut recipe = super::recipe(arguments, Processes::Several);
+fn recipe(arguments: &Embed, n_ranks: usize) -> Result<serde_json::Value> {
+    let mut recipe = super::recipe(arguments, Processes::Several)?;
     recipe["ranks"] = n_ranks.into();
     if arguments.model == EmbedModel::SkipGram {
         recipe["step-pairs"] = arguments.step_pairs().into();
         recipe["average-every"] = arguments.average_every.into();
     }
-    recipe
+    Ok(recipe)
 }
 
 /// What a rank trains on.
@@ -160,7 +160,7 @@ impl RankInput<'_> {
         mut comparisons: Comparisons,
     ) -> Result<()> {
         let Self { arguments, group, vocabulary, recipe, .. } = &self;
-        let content = served::content(arguments, model.model(), vocabulary, &self.share);
+        let content = served::content(arguments, model.model(), vocabulary, &self.share)?;
         group.compare_all(&content)?;
         group.on_first(|| out.as_ref().map_or(Ok(()), |out| out.begin(arguments, recipe)))?;
         let mut run = Run::begin(&self, content, model, out)?;

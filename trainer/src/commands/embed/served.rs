@@ -93,7 +93,7 @@ pub(super) fn check_of(processes: &str, arguments: &Embed) -> Result<()> {
 pub(super) fn embed(arguments: &Embed) -> Result<()> {
     super::check(arguments)?;
     let worker = arguments.served.worker;
-    let recipe = recipe(arguments);
+    let recipe = recipe(arguments)?;
     let comparisons = Comparisons::read(arguments)?;
     let out = (worker.number == 0).then(|| Out::take(arguments)).transpose()?;
     if let Some(out) = &out
@@ -140,7 +140,7 @@ impl Worker<'_> {
         if self.out.is_some() {
             model.read_held_out(arguments, &self.vocabulary, &mut self.comparisons)?;
         }
-        let content = content(arguments, &model, &self.vocabulary, &self.share);
+        let content = content(arguments, &model, &self.vocabulary, &self.share)?;
         let joined = self.join(&model.specs(&content))?;
         if let Some(out) = &self.out {
             out.begin_served(arguments, &self.recipe)?;
@@ -257,13 +257,13 @@ fn check_removed(joined: &Joined) -> Result<()> {
 }
 
 /// The settings by which a resumed training is compared.
-fn recipe(arguments: &Embed) -> Value {
-    let mut recipe = super::recipe(arguments, Processes::Several);
+fn recipe(arguments: &Embed) -> Result<Value> {
+    let mut recipe = super::recipe(arguments, Processes::Several)?;
     recipe["workers"] = arguments.served.worker.of.into();
     if arguments.model == EmbedModel::SkipGram {
         recipe["step-pairs"] = arguments.step_pairs().into();
     }
-    recipe
+    Ok(recipe)
 }
 
 /// What all workers must agree on: the settings, and digests of the vocabulary and of the sentences in their order.
@@ -272,7 +272,7 @@ pub(super) fn content(
     model: &impl Model,
     vocabulary: &Vocabulary,
     share: &Share,
-) -> String {
+) -> Result<String> {
     let mut digest = Sha256::new();
     for (word, count) in vocabulary.iter() {
         digest.update((word.len() as u64).to_le_bytes());
@@ -289,11 +289,10 @@ pub(super) fn content(
     }
     lines.push(format!("wire {:?}", arguments.served.wire));
     // One setting a line: a message shows only the first that differs.
-    let settings = model.settings_written();
-    let settings = settings.as_object().into_iter().flatten();
-    lines.extend(settings.map(|(name, value)| format!("{name} {value}")));
+    let settings = model.settings_written()?;
+    lines.extend(settings.iter().map(|(name, value)| format!("{name} {value}")));
     lines.extend([format!("vocabulary {vocabulary}"), format!("sentences {sentences}")]);
-    lines.join("\n")
+    Ok(lines.join("\n"))
 }
 
 /// Reads all rows from the servers.

@@ -78,7 +78,7 @@ pub(super) fn train(
         whole(vocabulary.n_words() as u64),
         whole(training.characters().all().len() as u64)
     ));
-    out.begin(arguments, &recipe(arguments, Processes::One))?;
+    out.begin(arguments, &recipe(arguments, Processes::One)?)?;
     let mut reached = Reached {
         n_done: 0,
         n_batches: 0,

@@ -82,7 +82,7 @@ pub(super) fn train(
     interrupts: &Interrupts,
     comparisons: &mut Comparisons,
 ) -> Result<Trained> {
-    out.begin(arguments, &recipe(arguments, Processes::One))?;
+    out.begin(arguments, &recipe(arguments, Processes::One)?)?;
     let settings = settings(arguments);
     let mut training = Training::new(settings, arguments.words_max)?;
     let (vocabulary, reached) = match out.state()? {
@@ -238,7 +238,7 @@ impl Stream<'_> {
             out.replace_model(
                 &self.training,
                 self.growing.vocabulary(),
-                &recipe(self.arguments, Processes::One),
+                &recipe(self.arguments, Processes::One)?,
             )?;
             if ended == Ended::Stop {
                 out.checkpoints_saved()?;

@@ -1,7 +1,7 @@
 //! `--model char-lstm` on several processes: gradients of weights and output vectors, to which the tables apply Adagrad.
 
 use parameters::{Initial, Optimizer, Spec};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use skipgram::{Decay, Done, Vocabulary, Work};
 use spelling::{Drawn, TableSizes, Training};
 
@@ -30,7 +30,7 @@ impl SharedTraining {
 impl Model for SharedTraining {
     type Work = Drawn;
 
-    fn settings_written(&self) -> Value {
+    fn settings_written(&self) -> Result<Map<String, Value>> {
         written(self.training.settings())
     }
 
