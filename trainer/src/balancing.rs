@@ -44,8 +44,8 @@ impl Balancing {
         };
         let first = self.number(position, 0);
         let mut schedule = ShareSchedule::new(Shares::of(balancer.sizes_at(first).to_vec()));
-        for Decision { from_step, sizes, .. } in balancer.log().iter().filter(|of| of.from_step > first) {
-            schedule.change(from_step - first, Shares::of(sizes.clone()));
+        for Decision { from_step, parts, .. } in balancer.log().iter().filter(|of| of.from_step > first) {
+            schedule.change(from_step - first, Shares::of(parts.clone()));
         }
         Dealing::Shares { rank, world_size, schedule }
     }
@@ -73,7 +73,7 @@ impl Balancing {
             decisions.extend(decision.cloned());
         }
         for decision in decisions.iter().filter(|decision| decision.from_step - first < self.n_batches) {
-            loader.change(decision.from_step - first, Shares::of(decision.sizes.clone()), self.batch_rows)?;
+            loader.change(decision.from_step - first, Shares::of(decision.parts.clone()), self.batch_rows)?;
         }
         Ok(decisions)
     }

@@ -77,12 +77,19 @@ impl Ranks {
     /// Gathers values from each rank. On a GPU, waits until the values have arrived.
     pub fn gather_f64<const N: usize>(&self, numbers: [f64; N]) -> Result<Vec<[f64; N]>> {
         let Self::Several(group) = self else { return Ok(vec![numbers]) };
-        let all = group.all_gather_bytes(numbers.map(f64::to_ne_bytes).as_flattened())?;
-        let of_rank = |bytes: &Vec<u8>| {
-            let (numbers, _) = bytes.as_chunks();
-            std::array::from_fn(|at| numbers.get(at).map_or(f64::NAN, |&number| f64::from_ne_bytes(number)))
+        let own = numbers.map(f64::to_ne_bytes);
+        let all = group.all_gather_bytes(own.as_flattened())?;
+        let of_rank = |(rank, bytes): (usize, &Vec<u8>)| -> Result<[f64; N]> {
+            let (numbers, rest) = bytes.as_chunks::<8>();
+            let numbers: [[u8; 8]; N] =
+                numbers.try_into().ok().filter(|_| rest.is_empty()).ok_or_else(|| Error::Setting {
+                    setting: "a message in each step",
+                    found: format!("{} bytes from rank {rank}", bytes.len()),
+                    expected: format!("{} bytes; run the same version of trainer as every rank", 8 * N),
+                })?;
+            Ok(numbers.map(f64::from_ne_bytes))
         };
-        Ok(all.iter().map(of_rank).collect())
+        all.iter().enumerate().map(of_rank).collect()
     }
 
     /// Sums integers over the ranks.

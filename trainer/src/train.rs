@@ -1,7 +1,7 @@
-//! The training loop: fetch, forward, backward, reduce, clip, step, log, save.
+//! The training loop: fetch, forward, backward, reduce, clip, step, log, balance, save.
 //!
 //! The result depends on the recipe, the dataset and the number of ranks. Its last bits also depend on the number
-//! of threads and on the CPU. It does not depend on timing or on the number of interruptions.
+//! of threads, on the CPU and, if ranks are balanced, on their times. It does not depend on the number of interruptions.
 
 use std::time::{Duration, Instant};
 

@@ -71,14 +71,14 @@ fn weights(out: &Path) -> Vec<u8> {
 }
 
 #[test]
-fn a_slower_rank_gets_fewer_rows_and_a_replay_of_the_decisions_gives_the_same_bits() {
+fn a_slower_rank_gets_fewer_tokens_and_a_replay_of_the_decisions_gives_the_same_bits() {
     let world = World::new();
     let out = world.train("first", &["--balance=dynamic", "--throttle=1,4"]);
     let made = decisions(&out).unwrap();
     let last = made.last().expect("a decision");
-    assert_eq!(last.sizes.iter().sum::<usize>(), BATCH);
-    // The ideal is 51 and 13 rows.
-    assert!(last.sizes[0] > 38, "{made:?}");
+    assert_eq!(last.parts.iter().sum::<usize>(), BATCH);
+    // The ideal is 51 and 13 parts.
+    assert!(last.parts[0] > 38, "{made:?}");
     assert!(made.iter().all(|decision| matches!(decision.reason, Reason::Faster { .. })), "{made:?}");
 
     let replay = ["--balance=replay", "--decisions", out.to_str().unwrap()];
@@ -105,7 +105,7 @@ fn a_resumed_training_continues_with_the_decisions_before() {
     let before: Vec<_> = decisions(&out).unwrap().into_iter().filter(|of| of.from_step <= 90).collect();
     assert!(!before.is_empty());
     for decision in &before {
-        let sizes = format!("{:?}", decision.sizes).replace(' ', "");
+        let sizes = format!("{:?}", decision.parts).replace(' ', "");
         assert!(state.split_whitespace().collect::<String>().contains(&sizes), "{sizes}: {state}");
     }
 }
@@ -116,7 +116,7 @@ fn shares_follow_the_times_of_an_epoch() {
     let out = world.train("first", &["--balance=per-epoch", "--throttle=1,4"]);
     let made = decisions(&out).unwrap();
     assert_eq!(made.len(), 3, "{made:?}");
-    assert!(made[0].sizes[0] > 38 && matches!(made[0].reason, Reason::Epoch { .. }), "{made:?}");
+    assert!(made[0].parts[0] > 38 && matches!(made[0].reason, Reason::Epoch { .. }), "{made:?}");
 }
 
 #[test]
@@ -255,6 +255,6 @@ fn a_rank_with_little_memory_gets_fewer_rows() {
     }
     let made = decisions(&out).unwrap();
     let of_memory = made.iter().find(|decision| decision.reason == Reason::Memory { rank: 1 });
-    let sizes = &of_memory.expect("a decision").sizes;
+    let sizes = &of_memory.expect("a decision").parts;
     assert!(sizes[1] <= 500 && sizes.iter().sum::<usize>() == 2000, "{made:?}");
 }

@@ -57,9 +57,17 @@ pub struct Decision {
     /// The first step with these shares.
     pub from_step: u64,
     /// Parts of a batch's work, by rank. There are as many parts as a whole batch has rows.
-    pub sizes: Vec<usize>,
+    pub parts: Vec<usize>,
     /// Why.
     pub reason: Reason,
+}
+
+impl Decision {
+    /// Each rank's part of a batch's work.
+    pub fn fractions(&self) -> impl Iterator<Item = f64> {
+        let all = self.parts.iter().sum::<usize>().max(1) as f64;
+        self.parts.iter().map(move |&parts| parts as f64 / all)
+    }
 }
 
 /// Why shares change.
@@ -132,7 +140,7 @@ impl Balancer {
             return Err(("balancer", format!("{:?}", self.settings), expected));
         }
         let sum = |sizes: &[usize]| sizes.iter().try_fold(0, |sum: usize, &size| sum.checked_add(size));
-        let all = self.log.iter().map(|decision| &decision.sizes).chain([&self.first]);
+        let all = self.log.iter().map(|decision| &decision.parts).chain([&self.first]);
         for sizes in all {
             if sizes.len() != ranks || sum(sizes) != Some(batch_rows) {
                 let expected = format!("{ranks} shares with the sum {batch_rows}");
@@ -153,13 +161,13 @@ impl Balancer {
 
     /// The shares of the latest decision.
     pub fn sizes(&self) -> &[usize] {
-        self.log.last().map_or(&self.first, |decision| &decision.sizes)
+        self.log.last().map_or(&self.first, |decision| &decision.parts)
     }
 
     /// The shares at a step.
     pub fn sizes_at(&self, step: u64) -> &[usize] {
         let decided = self.log.iter().rfind(|decision| decision.from_step <= step);
-        decided.map_or(&self.first, |decision| &decision.sizes)
+        decided.map_or(&self.first, |decision| &decision.parts)
     }
 
     /// All decisions. They are sufficient to repeat the training.
@@ -206,7 +214,7 @@ impl Balancer {
         let seconds: Vec<f64> = nanoseconds.iter().map(|&nanoseconds| nanoseconds as f64 / 1e9).collect();
         let Plan { sizes, left_out, .. } =
             per_epoch::plan(&shares, &seconds, self.settings.batch_rows, n_rows);
-        self.log.push(Decision { from_step: next_step, sizes, reason: Reason::Epoch { left_out } });
+        self.log.push(Decision { from_step: next_step, parts: sizes, reason: Reason::Epoch { left_out } });
         self.log.last()
     }
 
@@ -226,7 +234,7 @@ impl Balancer {
         Some(self.change(step, sizes, Reason::Memory { rank }))
     }
 
-    /// Maximum size of each share, so that a step with the longest rows fits.
+    /// Maximum parts of each share, by the step with the most work per row.
     fn limits(&self) -> Vec<usize> {
         let of_row = self.costs.work_per_row_max().unwrap_or(1.0);
         let rows = |max: u64| ((max as f64 / of_row) as usize).max(1);
@@ -237,7 +245,7 @@ impl Balancer {
         let from_step = step + 1 + self.settings.delay;
         // Steps up to the change still have the shares before.
         self.next_decision = from_step + FIRST;
-        self.log.push(Decision { from_step, sizes, reason });
+        self.log.push(Decision { from_step, parts: sizes, reason });
         &self.log[self.log.len() - 1]
     }
 }
@@ -354,8 +362,8 @@ mod tests {
             balancer.end_epoch(first + 20, 10_000).cloned()
         };
         assert_eq!(epoch(&mut balancer, 0), None);
-        let (sizes, reason) = (vec![146, 147, 146, 73], Reason::Epoch { left_out: 272 });
-        assert_eq!(epoch(&mut balancer, 20), Some(Decision { from_step: 40, sizes, reason }));
+        let (parts, reason) = (vec![146, 147, 146, 73], Reason::Epoch { left_out: 272 });
+        assert_eq!(epoch(&mut balancer, 20), Some(Decision { from_step: 40, parts, reason }));
         assert_eq!((balancer.sizes_at(39), balancer.sizes_at(40)[3]), (&[128; 4][..], 73));
     }
 
@@ -382,11 +390,11 @@ mod tests {
         let (before, step) = (simulation.balancer.sizes()[0], simulation.step);
         let work = before as u64 * 100;
         let decision = simulation.balancer.out_of_memory(step, 0, work).unwrap().clone();
-        assert_eq!(decision.sizes.iter().sum::<usize>(), BATCH);
+        assert_eq!(decision.parts.iter().sum::<usize>(), BATCH);
         assert_eq!(decision.reason, Reason::Memory { rank: 0 });
         // The longest row has nearly 100 tokens.
         let is_half = |rows: usize| (before / 2..=before / 2 + 5).contains(&rows);
-        assert!(is_half(decision.sizes[0]), "{before}: {decision:?}");
+        assert!(is_half(decision.parts[0]), "{before}: {decision:?}");
         simulation.run(200, 0.0);
         assert!(is_half(simulation.balancer.sizes()[0]), "{before}: {:?}", simulation.balancer.log());
     }
@@ -418,8 +426,8 @@ mod tests {
                 let measured = times.iter().zip(rows).map(|(&nanoseconds, rows)| Measured { rows, work: rows as u64, nanoseconds });
                 let measured = measured.collect();
                 if let Some(decision) = balancer.note(step, measured) {
-                    prop_assert!(decision.sizes.iter().all(|&rows| rows > 0));
-                    prop_assert_eq!(decision.sizes.iter().sum::<usize>(), BATCH);
+                    prop_assert!(decision.parts.iter().all(|&rows| rows > 0));
+                    prop_assert_eq!(decision.parts.iter().sum::<usize>(), BATCH);
                     prop_assert!(decision.from_step > step);
                 }
             }

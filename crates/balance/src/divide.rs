@@ -5,11 +5,12 @@ use std::collections::BinaryHeap;
 
 use crate::costs::Cost;
 
-/// Divides a batch so that the slowest rank's time is as small as possible. Each rank gets at least one row, if there are
-/// enough, and at most its limit. Rows beyond the sum of all limits are given to the ranks as if there were no limits.
+/// Divides the work of a batch so that the slowest rank's time is as small as possible. Returns the parts of each rank;
+/// a part is the mean work of a row, and the unit of work of `costs`. Each rank gets at least one part, if there are
+/// enough, and at most its limit. Parts beyond the sum of all limits are given to the ranks as if there were no limits.
 ///
-/// One unit of work of `costs` is the mean work of a row. The time of a rank grows with its rows, so assigning
-/// each row to the rank whose time with it is smallest gives the optimum. Equal times are decided by the lower rank.
+/// The time of a rank grows with its parts, so assigning each part to the rank whose time with it is smallest gives the
+/// optimum. Equal times are decided by the lower rank.
 pub fn divide(batch_rows: usize, costs: &[Cost], limits: &[usize]) -> Vec<usize> {
     let mut sizes: Vec<usize> = (0..costs.len()).map(|rank| usize::from(rank < batch_rows)).collect();
     let mut left = batch_rows - sizes.iter().sum::<usize>();

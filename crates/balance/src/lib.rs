@@ -4,9 +4,9 @@
 //! ranks, so every rank makes the same decision without an exchange.
 //!
 //! The compute time of a rank in a step is modelled as `fixed + per_work · work`. Work is what the time grows with, for
-//! example tokens. A share is a part of a batch's work. [`Costs`] fits both numbers to the latest steps. [`divide()`] finds the shares with the
-//! smallest time of the slowest rank. [`Balancer`] decides when shares change. [`per_epoch`] is the rule of an earlier
-//! system, for comparison.
+//! example tokens. A share is a part of a batch's work. [`Costs`] fits both numbers to the latest steps. [`divide()`]
+//! finds the shares with the smallest time of the slowest rank. [`Balancer`] decides when shares change. [`per_epoch`]
+//! is the rule of an earlier system, for comparison.
 
 mod balancer;
 mod costs;

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// The part of a batch's tokens that each rank takes, in as many parts as a whole batch has rows. A share may be empty.
+/// The part of a batch's tokens that each rank takes, in as many parts as a whole batch has rows. A share may be empty,
+/// and has no rows if the longest rows of the batch have more tokens than its parts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Shares {
@@ -15,7 +16,7 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// Equal shares. The remaining rows go to the first ranks, one each.
+    /// Equal shares. The remaining parts go to the first ranks, one each.
     pub fn equal(batch_rows: usize, n_ranks: usize) -> Self {
         let sizes = (0..n_ranks).map(|rank| batch_rows / n_ranks + usize::from(rank < batch_rows % n_ranks));
         Self { sizes: sizes.collect() }
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_shares_differ_by_at_most_one_row() {
+    fn equal_shares_differ_by_at_most_one_part() {
         assert_eq!(Shares::equal(8, 3).sizes(), [3, 3, 2]);
         assert_eq!(Shares::equal(2, 4).sizes(), [1, 1, 0, 0]);
         assert_eq!(Shares::equal(512, 1).sizes(), [512]);

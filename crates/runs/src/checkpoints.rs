@@ -33,7 +33,7 @@ use crate::saved;
 use crate::saved::folder::{Unfinished, read_bounded, verify};
 use crate::training::STATE;
 
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 const LATEST: &str = "latest";
 /// The weights.
 pub const MODEL: &str = "model.safetensors";

@@ -96,9 +96,8 @@ fn scalars(line: &Line) -> Vec<(String, f64)> {
     match line {
         Line::Start { .. } => {}
         Line::Shares { decision, .. } => {
-            let all = decision.sizes.iter().sum::<usize>().max(1) as f64;
-            for (rank, &size) in decision.sizes.iter().enumerate() {
-                add(&format!("rank_{rank}/share"), size as f64 / all);
+            for (rank, part) in decision.fractions().enumerate() {
+                add(&format!("rank_{rank}/share"), part);
             }
         }
         Line::Tokens { loss, tokens_per_s, words, skipped_lines, .. } => {
@@ -126,6 +125,8 @@ fn scalars(line: &Line) -> Vec<(String, f64)> {
             add("speed/reviews_per_s", *reviews_per_s);
             add("speed/waited_share", *waited_share);
             for (rank, share) in shares.iter().enumerate() {
+                add(&format!("rank_{rank}/share_rows"), share.rows);
+                add(&format!("rank_{rank}/share_tokens"), share.work);
                 add(&format!("rank_{rank}/share_computed_s"), share.computed_s);
                 add(&format!("rank_{rank}/share_rest_s"), share.rest_s);
             }

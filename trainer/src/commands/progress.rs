@@ -113,8 +113,8 @@ struct Window {
     steps: u64,
     loss: f64,
     waited: Duration,
-    /// By rank: sums over the steps of the rows of a share and of its computing time.
-    shares: Vec<(f64, f64)>,
+    /// By rank: sums over the steps of the rows of a share, of its work and of its computing time.
+    shares: Vec<[f64; 3]>,
 }
 
 impl Window {
@@ -136,11 +136,10 @@ impl Window {
         }
         let n = self.steps as f64;
         let of_step = took.as_secs_f64() / n;
-        let mean = self.shares.iter().map(|&(rows, computed)| (rows / n, computed / n));
-        mean.map(|(rows, computed_s)| ShareTimes {
-            rows,
-            computed_s,
-            rest_s: (of_step - computed_s).max(0.0),
+        let mean = self.shares.iter().map(|sums| sums.map(|sum| sum / n));
+        mean.map(|[rows, work, computed_s]| {
+            let rest_s = (of_step - computed_s).max(0.0);
+            ShareTimes { rows, work, computed_s, rest_s }
         })
         .collect()
     }
@@ -185,10 +184,11 @@ impl Progress {
                 self.since.steps += 1;
                 self.since.loss += loss;
                 self.since.waited += waited;
-                self.since.shares.resize(shares.len(), (0.0, 0.0));
+                self.since.shares.resize(shares.len(), [0.0; 3]);
                 for (sum, share) in self.since.shares.iter_mut().zip(shares) {
-                    sum.0 += share.rows as f64;
-                    sum.1 += share.nanoseconds as f64 / 1e9;
+                    sum[0] += share.rows as f64;
+                    sum[1] += share.work as f64;
+                    sum[2] += share.nanoseconds as f64 / 1e9;
                 }
                 self.bar.set_position(position.steps);
                 let took = self.since.begin.elapsed();
@@ -277,8 +277,7 @@ impl Progress {
 
 /// A decision about shares in a line.
 fn shares(decision: &Decision) -> String {
-    let all = decision.sizes.iter().sum::<usize>().max(1) as f64;
-    let percents = decision.sizes.iter().map(|&size| format!("{:.1} %", 100.0 * size as f64 / all));
+    let percents = decision.fractions().map(|part| format!("{:.1} %", 100.0 * part));
     let (from, percents) = (decision.from_step, percents.collect::<Vec<_>>().join(", "));
     let line = format!("shares of the tokens by rank from batch {from} on: {percents}");
     match decision.reason {

@@ -23,7 +23,7 @@ pub fn speed(runs: &[Run], html: &mut Html) {
             let chart =
                 over_epoch_axis("Waiting for batches", "share of a step's time, of rank 0", percent, waits);
             Chart { from_zero: true, y_limits: SHARE, ..chart }.draw(html);
-            over_shares("Shares", "rows of a batch", runs, |share| share.rows, html);
+            over_shares("Shares", "tokens of a batch", runs, |share| share.work, html);
             over_shares("Computing", "seconds of a share", runs, |share| share.computed_s, html);
             let note = "seconds of a batch besides computing: waiting, reduction, optimizer";
             over_shares("Waiting and reduction", note, runs, |share| share.rest_s, html);

@@ -5,21 +5,31 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use balance::Decision;
+use serde_json::Value;
 
 use super::{Line, METRICS};
 use crate::error::{Error, Result};
 
 /// The decisions of a training, without those after a checkpoint from which it was resumed. Half a line, which a killed
-/// training may leave, is skipped.
+/// training may leave, is skipped. Decisions of older versions, which divided rows and not tokens, are refused.
 pub fn decisions(folder: &Path) -> Result<Vec<Decision>> {
     let path = folder.join(METRICS);
     let failed = |source| Error::io(&path, source);
     let mut found: Vec<(u64, Decision)> = Vec::new();
     for line in BufReader::new(File::open(&path).map_err(failed)?).split(b'\n') {
-        match serde_json::from_slice(&line.map_err(failed)?) {
+        let line = line.map_err(failed)?;
+        match serde_json::from_slice(&line) {
             Ok(Line::Start { step, .. }) => found.retain(|(decided, _)| *decided <= step),
             Ok(Line::Shares { step, decision }) => found.push((step, decision)),
-            _ => {}
+            Ok(_) => {}
+            Err(error) => {
+                let line: Value = serde_json::from_slice(&line).unwrap_or_default();
+                if line["event"] == "shares" {
+                    let found =
+                        format!("a decision of another version of this program: {error}; train again");
+                    return Err(Error::Unreadable { path, found });
+                }
+            }
         }
     }
     Ok(found.into_iter().map(|(_, decision)| decision).collect())
@@ -35,7 +45,7 @@ mod tests {
     fn decisions_after_the_checkpoint_of_a_resumed_training_are_void() {
         let decision = |from_step| Decision {
             from_step,
-            sizes: vec![3, 5],
+            parts: vec![3, 5],
             reason: Reason::Faster { before: 20, after: 10 },
         };
         let start =
@@ -48,5 +58,13 @@ mod tests {
             .unwrap();
         assert_eq!(decisions(folder.path()).unwrap(), [decision(11), decision(28)]);
         assert!(decisions(&folder.path().join("none")).is_err());
+
+        let older = r#"{"event":"shares","step":3,"decision":{"from_step":9,"sizes":[5,3],"reason":{"epoch":{"left_out":0}}}}"#;
+        std::fs::write(folder.path().join(METRICS), older).unwrap();
+        let told = decisions(folder.path()).unwrap_err().to_string();
+        assert!(
+            told.contains("a decision of another version of this program: missing field `parts`"),
+            "{told}"
+        );
     }
 }

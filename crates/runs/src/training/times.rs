@@ -78,6 +78,9 @@ impl Add for Profile {
 pub struct ShareTimes {
     /// Rows.
     pub rows: f64,
+    /// Tokens; if PyTorch computes the gradients, with padding. 0 in older files.
+    #[serde(default)]
+    pub work: f64,
     /// Seconds of computing.
     pub computed_s: f64,
     /// Seconds of the rest of the batch: waiting, exchange of gradients, and the optimizer.
