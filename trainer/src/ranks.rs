@@ -1,5 +1,5 @@
-//! The processes of a training: a single process, or a group of ranks. All communication between ranks is in
-//! this module.
+//! The processes of a training: a single process, or a group of ranks. All communication between ranks but the
+//! reduction of gradients is in this module.
 
 use c10d::{Backend, Key, Launch, Options, ProcessGroup, ReduceOp};
 use serde::Serialize;
@@ -79,17 +79,7 @@ impl Ranks {
         let Self::Several(group) = self else { return Ok(vec![numbers]) };
         let own = numbers.map(f64::to_ne_bytes);
         let all = group.all_gather_bytes(own.as_flattened())?;
-        let of_rank = |(rank, bytes): (usize, &Vec<u8>)| -> Result<[f64; N]> {
-            let (numbers, rest) = bytes.as_chunks::<8>();
-            let numbers: [[u8; 8]; N] =
-                numbers.try_into().ok().filter(|_| rest.is_empty()).ok_or_else(|| Error::Setting {
-                    setting: "a message in each step",
-                    found: format!("{} bytes from rank {rank}", bytes.len()),
-                    expected: format!("{} bytes; run the same version of trainer as every rank", 8 * N),
-                })?;
-            Ok(numbers.map(f64::from_ne_bytes))
-        };
-        all.iter().enumerate().map(of_rank).collect()
+        all.iter().enumerate().map(|(rank, bytes)| numbers_of(rank, bytes)).collect()
     }
 
     /// Sums integers over the ranks.
@@ -147,6 +137,18 @@ impl Ranks {
     }
 }
 
+/// The numbers in a message.
+fn numbers_of<const N: usize>(rank: usize, bytes: &[u8]) -> Result<[f64; N]> {
+    let (numbers, rest) = bytes.as_chunks::<8>();
+    let numbers: [[u8; 8]; N] =
+        numbers.try_into().ok().filter(|_| rest.is_empty()).ok_or_else(|| Error::Setting {
+            setting: "a message of another rank",
+            found: format!("{} bytes from rank {rank}", bytes.len()),
+            expected: format!("{} bytes; start the same version of trainer on all ranks", 8 * N),
+        })?;
+    Ok(numbers.map(f64::from_ne_bytes))
+}
+
 impl ngrams::ranks::Ranks for Ranks {
     fn rank(&self) -> usize {
         Self::rank(self)
@@ -160,5 +162,23 @@ impl ngrams::ranks::Ranks for Ranks {
         let Self::Several(group) = self else { return Ok(vec![bytes.to_vec()]) };
         // The caller gets this program's own error back, with its exit code.
         Ok(group.all_gather_bytes(bytes).map_err(Error::from)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_message_of_another_length_is_an_error_that_names_the_rank() {
+        let bytes = [0.5f64, -2.0].map(f64::to_ne_bytes);
+        assert_eq!(numbers_of::<2>(3, bytes.as_flattened()).unwrap(), [0.5, -2.0]);
+        for length in [0, 8, 15] {
+            let told = numbers_of::<2>(3, &bytes.as_flattened()[..length]).unwrap_err().to_string();
+            assert!(told.contains(&format!("{length} bytes from rank 3, expected 16 bytes")), "{told}");
+        }
+        assert!(numbers_of::<2>(3, &[0; 24]).is_err());
     }
 }

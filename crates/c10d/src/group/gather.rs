@@ -29,6 +29,8 @@ impl Way {
 /// Smallest and largest number of bytes of a message in a frame. The frame ends with the length of the message.
 const FRAME_MIN: usize = 256;
 const FRAME_MAX: usize = 1 << 20;
+/// Largest number of bytes of a message.
+const MESSAGE_MAX: u64 = 1 << 36;
 
 /// The number of bytes that each rank sends at once. It follows from the lengths of the last call, which all ranks know.
 #[derive(Debug)]
@@ -118,7 +120,7 @@ impl ProcessGroup {
     }
 
     /// Returns every rank's bytes, by rank. Their lengths may differ and may be 0. Makes one collective, or two if a
-    /// rank has over an eighth more than the most in the last call, or more than 1 MiB. `torch.distributed` has no
+    /// rank has over an eighth more than the most in the last call, or more than 1 MiB. More than 64 GiB are an error. `torch.distributed` has no
     /// counterpart.
     ///
     /// ```
@@ -136,12 +138,20 @@ impl ProcessGroup {
         frame.resize(n, 0);
         frame.extend((bytes.len() as u64).to_le_bytes());
         let mut all = self.gather_frames(CALL, &frame)?;
-        let length = |frame: &mut Vec<u8>| -> usize {
+        let length = |frame: &mut Vec<u8>| -> u64 {
             let length = frame.split_off(n);
-            length.first_chunk().map_or(0, |length| u64::from_le_bytes(*length) as usize)
+            length.first_chunk().map_or(0, |length| u64::from_le_bytes(*length))
         };
-        let lengths: Vec<usize> = all.iter_mut().map(length).collect();
+        let lengths: Vec<u64> = all.iter_mut().map(length).collect();
         let longest = lengths.iter().copied().max().unwrap_or(0);
+        if longest > MESSAGE_MAX {
+            let rank = lengths.iter().position(|&length| length == longest).unwrap_or(0);
+            return Err(invalid(
+                CALL,
+                format!("{longest} bytes from rank {rank}, expected at most {MESSAGE_MAX}"),
+            ));
+        }
+        let (longest, lengths) = (longest as usize, lengths.into_iter().map(|length| length as usize));
         self.frame.follow(longest);
         if longest > n {
             let mut rest = rest.to_vec();
