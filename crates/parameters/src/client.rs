@@ -136,7 +136,8 @@ impl Client {
         Ok(number)
     }
 
-    /// Takes part as a worker, again if it had been started before. One that was removed can only read.
+    /// Takes part as a worker, again if it had been started before. One that a server has removed leaves the others, and can
+    /// only read.
     ///
     /// # Errors
     /// If a server has other workers or does not answer.
@@ -156,10 +157,12 @@ impl Client {
             so_far.is_removed |= reply.is_removed;
         }
         let mut joined = joined.ok_or_else(|| Error::internal(&"a client without servers"))?;
+        self.joined = Some(joined.clone());
         if joined.is_removed {
             joined.step = LEFT;
+            // The other servers have heard from it, and would wait for its steps.
+            self.leave()?;
         }
-        self.joined = Some(joined.clone());
         Ok(joined)
     }
 

@@ -54,7 +54,7 @@ pub struct Embed {
     pub follow: bool,
     /// wait or skip, if lines arrive faster than they are read
     ///
-    /// wait: the writer of standard input is held back. skip: lines that do not fit into the queue are skipped and counted.
+    /// wait: the writer of standard input blocks. skip: lines that do not fit into the queue are skipped and counted.
     #[arg(
         long,
         value_enum,
@@ -304,7 +304,9 @@ pub struct Async {
     #[arg(long, value_name = "NAME", default_value = "f32", value_parser = |text: &str| text.parse::<Wire>(), requires = "servers", hide_short_help = true, help_heading = "Parameter servers")]
     pub wire: Wire,
     /// Seconds after which a silent server or a slower worker is an error
-    #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = positive, requires = "servers", hide_short_help = true, help_heading = "Parameter servers")]
+    ///
+    /// More than --remove-after of the servers: until then they wait for a worker that does not come back.
+    #[arg(long, value_name = "SECONDS", default_value = "900", value_parser = positive, requires = "servers", hide_short_help = true, help_heading = "Parameter servers")]
     pub patience: f64,
     /// Token and certificates.
     #[command(flatten)]

@@ -230,14 +230,15 @@ impl Writer {
         Ok(())
     }
 
-    /// Removes workers that have been silent for too long, since the start if they had pushed before it.
+    /// Removes workers that have been silent for too long, since the start of the process if they had pushed before it.
     fn remove_silent(&mut self, work: &mut Work, shared: &Shared) {
         let heard = shared.heard.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let now = Instant::now();
         self.silence.look(now);
         for (worker, heard) in (0..).zip(heard) {
-            let clock = self.state.workers[worker as usize].clock;
-            let heard = heard.or((clock > 0).then_some(self.began));
+            let Worker { clock, n_parts, .. } = self.state.workers[worker as usize];
+            let had_pushed = clock > 0 || n_parts > 0;
+            let heard = heard.or(had_pushed.then_some(self.began));
             let is_silent = heard.is_some_and(|heard| self.silence.since(heard) > self.writing.remove_after);
             if is_silent && clock != LEFT {
                 work.group.push(&Entry::Remove(worker));

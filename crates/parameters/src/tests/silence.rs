@@ -47,6 +47,28 @@ fn a_silent_worker_is_removed_and_can_only_read() {
     silent.leave().unwrap();
 }
 
+#[test]
+fn a_worker_that_one_server_removed_keeps_no_other_server_waiting() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let start = |shard: u32, remove_after| {
+        let options = options(folders[shard as usize].path(), 2, Some(0));
+        Server::start(&ServerOptions { shard, n_shards: 2, remove_after, ..options }).unwrap()
+    };
+    let (removes, waits) = (start(0, Duration::from_secs(1)), start(1, Duration::from_secs(1000)));
+    let servers = [address(&removes), address(&waits)];
+    drop(worker(&servers, 1));
+    let mut other = worker(&servers, 0);
+    while !other.statistics().unwrap()[0].workers[1].removed {
+        other.join(0, 2).unwrap();
+    }
+    let mut again = client(&servers);
+    again.create(&spec()).unwrap();
+    let joined = again.join(1, 2).unwrap();
+    assert_eq!((joined.step, joined.is_removed), (LEFT, true));
+    (0..3).for_each(|number| step(&other, number).unwrap());
+    other.leave().unwrap();
+}
+
 /// The number of requests of worker 0 that a server hears, until there are 3 or 30 s are over.
 fn n_heard(reader: &Client) -> u32 {
     let (began, mut n_heard, mut before) = (Instant::now(), 0, 0.0);

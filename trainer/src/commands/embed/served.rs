@@ -159,8 +159,9 @@ impl Worker<'_> {
         if let Some(out) = &out {
             tell("waiting for the other workers");
             read_all(&client, &mut model, Moment::End)?;
-            out.finish(&mut model.into_vectors(), &vocabulary, &recipe)?;
+            // Before the model is written, which may take longer than --remove-after.
             tell_removed(&client)?;
+            out.finish(&mut model.into_vectors(), &vocabulary, &recipe)?;
         }
         client.leave()?;
         let pairs_per_s = done.n_pairs as f64 / measured.seconds.max(f64::MIN_POSITIVE);
