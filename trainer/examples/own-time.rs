@@ -40,11 +40,12 @@ fn profile() {
 
 /// Ranks of equal speed whose times differ by up to 10 %.
 fn decide(ranks: usize) {
-    let settings = Settings { rule: Rule::Dynamic { every: 10 }, ranks, batch_rows: BATCH, delay: 6 };
+    let settings =
+        Settings { rule: Rule::Dynamic { every: 10 }, ranks, batch_rows: BATCH, step_batches: 1, delay: 6 };
     let mut balancer = Balancer::new(settings, vec![BATCH / ranks; ranks]);
     let mut random = 1u64;
     for step in 0..STEPS {
-        let sizes = balancer.sizes_at(step).to_vec();
+        let sizes = balancer.parts_of(step).to_vec();
         let measured = sizes.iter().map(|&rows| {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let work = rows as u64 * (50 + step % 50);

@@ -28,7 +28,8 @@ impl Balancing {
         let (batch_rows, world_size) = (recipe.batch_rows, ranks.world_size());
         let rule = recipe.balance.clone().filter(|_| world_size > 1);
         position.balancer = rule.map(|rule| {
-            let settings = Settings { rule, ranks: world_size, batch_rows, delay: AHEAD };
+            let step_batches = recipe.accumulate as u64;
+            let settings = Settings { rule, ranks: world_size, batch_rows, step_batches, delay: AHEAD };
             let saved = position.balancer.take().filter(|saved| *saved.settings() == settings);
             let equal = || Balancer::new(settings, Shares::equal(batch_rows, world_size).sizes().to_vec());
             saved.unwrap_or_else(equal)
@@ -43,9 +44,9 @@ impl Balancing {
             return Dealing::equal(self.batch_rows, rank, world_size);
         };
         let first = self.number(position, 0);
-        let mut schedule = ShareSchedule::new(Shares::of(balancer.sizes_at(first).to_vec()));
-        for Decision { from_step, parts, .. } in balancer.log().iter().filter(|of| of.from_step > first) {
-            schedule.change(from_step - first, Shares::of(parts.clone()));
+        let mut schedule = ShareSchedule::new(Shares::of(balancer.parts_of(first).to_vec()));
+        for Decision { from_batch, parts, .. } in balancer.log().iter().filter(|of| of.from_batch > first) {
+            schedule.change(from_batch - first, Shares::of(parts.clone()));
         }
         Dealing::Shares { rank, world_size, schedule }
     }
@@ -72,8 +73,12 @@ impl Balancing {
             let decision = work.and_then(|work| balancer.out_of_memory(last, rank, work));
             decisions.extend(decision.cloned());
         }
-        for decision in decisions.iter().filter(|decision| decision.from_step - first < self.n_batches) {
-            loader.change(decision.from_step - first, Shares::of(decision.parts.clone()), self.batch_rows)?;
+        for decision in decisions.iter().filter(|decision| decision.from_batch - first < self.n_batches) {
+            loader.change(
+                decision.from_batch - first,
+                Shares::of(decision.parts.clone()),
+                self.batch_rows,
+            )?;
         }
         Ok(decisions)
     }

@@ -36,7 +36,9 @@ pub struct Settings {
     pub ranks: usize,
     /// Rows of a whole batch.
     pub batch_rows: usize,
-    /// Steps from a decision to the first step to which it applies. Batches of earlier steps may be cut already.
+    /// Batches of a step.
+    pub step_batches: u64,
+    /// Batches from a decision to the first one to which it applies. Earlier ones may be cut already.
     pub delay: u64,
 }
 
@@ -54,8 +56,8 @@ const TOO_LARGE: u64 = 2;
 /// A change of the shares.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
-    /// The first step with these shares.
-    pub from_step: u64,
+    /// The first batch with these shares, counted over the whole training.
+    pub from_batch: u64,
     /// Parts of a batch's work, by rank. There are as many parts as a whole batch has rows.
     pub parts: Vec<usize>,
     /// Why.
@@ -100,7 +102,7 @@ pub struct Balancer {
     costs: Costs,
     /// Maximum work of a share, by rank, where a larger one did not fit into memory.
     work_max: Vec<Option<u64>>,
-    /// The first step without shares that are decided already.
+    /// Number of batches before the next decision.
     next_decision: u64,
     /// Shares before the first decision.
     first: Vec<usize>,
@@ -114,7 +116,7 @@ impl Balancer {
     /// Starts with these shares, whose sum is that of a batch.
     pub fn new(settings: Settings, first: Vec<usize>) -> Self {
         let (work_max, epoch_nanoseconds) = (vec![None; settings.ranks], vec![0; settings.ranks]);
-        let (costs, next_decision) = (Costs::new(WINDOW), FIRST);
+        let (costs, next_decision) = (Costs::new(WINDOW), FIRST.saturating_mul(settings.step_batches));
         let log = match &settings.rule {
             Rule::Replay { decisions } => decisions.clone(),
             Rule::Dynamic { .. } | Rule::PerEpoch { .. } => Vec::new(),
@@ -139,12 +141,12 @@ impl Balancer {
             let expected = format!("the rule {rule:?} and {batch_rows} rows");
             return Err(("balancer", format!("{:?}", self.settings), expected));
         }
-        let sum = |sizes: &[usize]| sizes.iter().try_fold(0, |sum: usize, &size| sum.checked_add(size));
+        let sum = |parts: &[usize]| parts.iter().try_fold(0, |sum: usize, &part| sum.checked_add(part));
         let all = self.log.iter().map(|decision| &decision.parts).chain([&self.first]);
-        for sizes in all {
-            if sizes.len() != ranks || sum(sizes) != Some(batch_rows) {
+        for parts in all {
+            if parts.len() != ranks || sum(parts) != Some(batch_rows) {
                 let expected = format!("{ranks} shares with the sum {batch_rows}");
-                return Err(("balancer.sizes", format!("{sizes:?}"), expected));
+                return Err(("balancer.parts", format!("{parts:?}"), expected));
             }
         }
         let lengths = self.costs.lengths().chain([self.work_max.len(), self.epoch_nanoseconds.len()]);
@@ -160,13 +162,13 @@ impl Balancer {
     }
 
     /// The shares of the latest decision.
-    pub fn sizes(&self) -> &[usize] {
+    pub fn parts(&self) -> &[usize] {
         self.log.last().map_or(&self.first, |decision| &decision.parts)
     }
 
-    /// The shares at a step.
-    pub fn sizes_at(&self, step: u64) -> &[usize] {
-        let decided = self.log.iter().rfind(|decision| decision.from_step <= step);
+    /// The shares of a batch.
+    pub fn parts_of(&self, batch: u64) -> &[usize] {
+        let decided = self.log.iter().rfind(|decision| decision.from_batch <= batch);
         decided.map_or(&self.first, |decision| &decision.parts)
     }
 
@@ -175,34 +177,35 @@ impl Balancer {
         &self.log
     }
 
-    /// Notes the measurements of a step, one per rank, and decides. `step` counts all steps of the training.
-    pub fn note(&mut self, step: u64, measured: Vec<Measured>) -> Option<&Decision> {
+    /// Notes the measurements of a step, one per rank, and decides. `batch` is the last one of the step; it counts all
+    /// batches of the training.
+    pub fn note(&mut self, batch: u64, measured: Vec<Measured>) -> Option<&Decision> {
         for (sum, measured) in self.epoch_nanoseconds.iter_mut().zip(&measured) {
             *sum += measured.nanoseconds;
         }
         self.costs.add(measured);
         let Rule::Dynamic { every } = self.settings.rule else { return None };
-        if step + 1 < self.next_decision {
+        if batch + 1 < self.next_decision {
             return None;
         }
         let costs = self.costs.fit()?;
-        let sizes = divide(self.settings.batch_rows, &costs, &self.limits());
-        let slowest = |sizes: &[usize]| {
-            let times = sizes.iter().zip(&costs).map(|(&rows, cost)| cost.seconds(rows as f64));
+        let parts = divide(self.settings.batch_rows, &costs, &self.limits());
+        let slowest = |parts: &[usize]| {
+            let times = parts.iter().zip(&costs).map(|(&part, cost)| cost.seconds(part as f64));
             times.fold(0.0, f64::max)
         };
-        let (before, after) = (slowest(self.sizes()), slowest(&sizes));
-        self.next_decision = step + 1 + every;
+        let (before, after) = (slowest(self.parts()), slowest(&parts));
+        self.next_decision = (batch + 1).saturating_add(every.saturating_mul(self.settings.step_batches));
         let error = costs.iter().map(|cost| cost.error).fold(0.0, f64::max);
         if before - after < GAIN_MIN.max(GAIN_ERRORS * error) * before {
             return None;
         }
         let [before, after] = [before, after].map(|seconds| (seconds * 1e9) as u64);
-        Some(self.change(step, sizes, Reason::Faster { before, after }))
+        Some(self.change(batch, parts, Reason::Faster { before, after }))
     }
 
     /// Notes the end of an epoch of `n_rows` rows, before the batches of the next one are cut, and decides.
-    pub fn end_epoch(&mut self, next_step: u64, n_rows: u64) -> Option<&Decision> {
+    pub fn end_epoch(&mut self, next_batch: u64, n_rows: u64) -> Option<&Decision> {
         let ranks = self.settings.ranks;
         let nanoseconds = std::mem::replace(&mut self.epoch_nanoseconds, vec![0; ranks]);
         self.epochs += 1;
@@ -210,42 +213,42 @@ impl Balancer {
         if !self.epochs.is_multiple_of(every.max(1)) || nanoseconds.contains(&0) {
             return None;
         }
-        let shares: Vec<f64> = self.sizes().iter().map(|&rows| rows as f64).collect();
+        let shares: Vec<f64> = self.parts().iter().map(|&part| part as f64).collect();
         let seconds: Vec<f64> = nanoseconds.iter().map(|&nanoseconds| nanoseconds as f64 / 1e9).collect();
         let Plan { sizes, left_out, .. } =
             per_epoch::plan(&shares, &seconds, self.settings.batch_rows, n_rows);
-        self.log.push(Decision { from_step: next_step, parts: sizes, reason: Reason::Epoch { left_out } });
+        self.log.push(Decision { from_batch: next_batch, parts: sizes, reason: Reason::Epoch { left_out } });
         self.log.last()
     }
 
     /// Notes that a share with this work did not fit into the memory of a rank. With [`Rule::Dynamic`], the rank gets
     /// less.
-    pub fn out_of_memory(&mut self, step: u64, rank: usize, work: u64) -> Option<&Decision> {
+    pub fn out_of_memory(&mut self, batch: u64, rank: usize, work: u64) -> Option<&Decision> {
         let Rule::Dynamic { .. } = self.settings.rule else { return None };
         let fits = work / TOO_LARGE;
         self.work_max[rank] = Some(self.work_max[rank].map_or(fits, |max| max.min(fits)));
         let limits = self.limits();
-        if self.sizes()[rank] <= limits[rank] {
+        if self.parts()[rank] <= limits[rank] {
             return None;
         }
         let equal = crate::Cost { fixed: 0.0, per_work: 1.0, error: 0.0 };
         let costs = self.costs.fit().unwrap_or_else(|| vec![equal; self.settings.ranks]);
-        let sizes = divide(self.settings.batch_rows, &costs, &limits);
-        Some(self.change(step, sizes, Reason::Memory { rank }))
+        let parts = divide(self.settings.batch_rows, &costs, &limits);
+        Some(self.change(batch, parts, Reason::Memory { rank }))
     }
 
     /// Maximum parts of each share, by the step with the most work per row.
     fn limits(&self) -> Vec<usize> {
         let of_row = self.costs.work_per_row_max().unwrap_or(1.0);
-        let rows = |max: u64| ((max as f64 / of_row) as usize).max(1);
-        self.work_max.iter().map(|max| max.map_or(usize::MAX, rows)).collect()
+        let parts = |max: u64| ((max as f64 / of_row) as usize).max(1);
+        self.work_max.iter().map(|max| max.map_or(usize::MAX, parts)).collect()
     }
 
-    fn change(&mut self, step: u64, sizes: Vec<usize>, reason: Reason) -> &Decision {
-        let from_step = step + 1 + self.settings.delay;
-        // Steps up to the change still have the shares before.
-        self.next_decision = from_step + FIRST;
-        self.log.push(Decision { from_step, parts: sizes, reason });
+    fn change(&mut self, batch: u64, parts: Vec<usize>, reason: Reason) -> &Decision {
+        let from_batch = batch + 1 + self.settings.delay;
+        // Batches up to the change still have the shares before.
+        self.next_decision = from_batch.saturating_add(FIRST.saturating_mul(self.settings.step_batches));
+        self.log.push(Decision { from_batch, parts, reason });
         &self.log[self.log.len() - 1]
     }
 }
@@ -273,6 +276,7 @@ mod tests {
                 rule: Rule::Dynamic { every: 10 },
                 ranks: truth.len(),
                 batch_rows: BATCH,
+                step_batches: 1,
                 delay: 6,
             };
             let sizes = vec![BATCH / truth.len(); truth.len()];
@@ -291,7 +295,7 @@ mod tests {
         fn run(&mut self, steps: u64, noise: f64) -> f64 {
             let (mut taken, mut ideal) = (0.0, 0.0);
             for _ in 0..steps {
-                let sizes = self.balancer.sizes_at(self.step).to_vec();
+                let sizes = self.balancer.parts_of(self.step).to_vec();
                 let length = 40.0 + (self.uniform() * 60.0).floor();
                 let costs: Vec<crate::Cost> = self
                     .truth
@@ -351,7 +355,13 @@ mod tests {
 
     #[test]
     fn shares_of_an_epoch_follow_the_times_of_the_epoch_before() {
-        let settings = Settings { rule: Rule::PerEpoch { every: 2 }, ranks: 4, batch_rows: 512, delay: 6 };
+        let settings = Settings {
+            rule: Rule::PerEpoch { every: 2 },
+            ranks: 4,
+            batch_rows: 512,
+            step_batches: 1,
+            delay: 6,
+        };
         let mut balancer = Balancer::new(settings, vec![128; 4]);
         let epoch = |balancer: &mut Balancer, first| {
             let measured =
@@ -363,8 +373,35 @@ mod tests {
         };
         assert_eq!(epoch(&mut balancer, 0), None);
         let (parts, reason) = (vec![146, 147, 146, 73], Reason::Epoch { left_out: 272 });
-        assert_eq!(epoch(&mut balancer, 20), Some(Decision { from_step: 40, parts, reason }));
-        assert_eq!((balancer.sizes_at(39), balancer.sizes_at(40)[3]), (&[128; 4][..], 73));
+        assert_eq!(epoch(&mut balancer, 20), Some(Decision { from_batch: 40, parts, reason }));
+        assert_eq!((balancer.parts_of(39), balancer.parts_of(40)[3]), (&[128; 4][..], 73));
+    }
+
+    #[test]
+    fn steps_of_several_batches_are_counted_as_steps() {
+        let settings = |step_batches| Settings {
+            rule: Rule::Dynamic { every: 10 },
+            ranks: 2,
+            batch_rows: BATCH,
+            step_batches,
+            delay: 2,
+        };
+        // The step after which there is a decision, if ranks are equal until this step.
+        let decided = |step_batches: u64, equal_until: u64| {
+            let mut balancer = Balancer::new(settings(step_batches), vec![BATCH / 2; 2]);
+            let decides = |step: &u64| {
+                let seconds = if *step < equal_until { [1, 1] } else { [1, 3] };
+                let measured =
+                    seconds.map(|seconds| Measured { rows: 9, work: 9, nanoseconds: seconds * 1_000_000 });
+                balancer.note((step + 1) * step_batches - 1, measured.to_vec()).is_some()
+            };
+            (0..60).find(decides)
+        };
+        for step_batches in [1, 4, 16] {
+            assert_eq!(decided(step_batches, 0), Some(2), "{step_batches} batches");
+            let late = decided(step_batches, 10).unwrap();
+            assert_eq!(late % 10, 2, "{step_batches} batches: {late}");
+        }
     }
 
     #[test]
@@ -377,7 +414,7 @@ mod tests {
         let settings = Settings { rule: Rule::Replay { decisions }, ..again.balancer.settings().clone() };
         again.balancer = Balancer::new(settings, vec![BATCH / 2; 2]);
         for step in 0..200 {
-            assert_eq!(again.balancer.sizes_at(step), first.balancer.sizes_at(step));
+            assert_eq!(again.balancer.parts_of(step), first.balancer.parts_of(step));
             again.run(1, 0.2);
         }
         assert_eq!(again.balancer.log(), first.balancer.log());
@@ -387,7 +424,7 @@ mod tests {
     fn a_share_that_does_not_fit_is_halved_and_stays_so() {
         let mut simulation = Simulation::of(&[(0.0, 1e-5), (0.0, 4e-5)]);
         simulation.run(100, 0.0);
-        let (before, step) = (simulation.balancer.sizes()[0], simulation.step);
+        let (before, step) = (simulation.balancer.parts()[0], simulation.step);
         let work = before as u64 * 100;
         let decision = simulation.balancer.out_of_memory(step, 0, work).unwrap().clone();
         assert_eq!(decision.parts.iter().sum::<usize>(), BATCH);
@@ -396,7 +433,7 @@ mod tests {
         let is_half = |rows: usize| (before / 2..=before / 2 + 5).contains(&rows);
         assert!(is_half(decision.parts[0]), "{before}: {decision:?}");
         simulation.run(200, 0.0);
-        assert!(is_half(simulation.balancer.sizes()[0]), "{before}: {:?}", simulation.balancer.log());
+        assert!(is_half(simulation.balancer.parts()[0]), "{before}: {:?}", simulation.balancer.log());
     }
 
     proptest! {
@@ -419,16 +456,17 @@ mod tests {
         fn all_shares_have_rows_and_the_sum_of_a_batch(
             times in prop::collection::vec(prop::collection::vec(0u64..10_000, 3), 20..60),
         ) {
-            let settings = Settings { rule: Rule::Dynamic { every: 3 }, ranks: 3, batch_rows: BATCH, delay: 2 };
+            let settings =
+                Settings { rule: Rule::Dynamic { every: 3 }, ranks: 3, batch_rows: BATCH, step_batches: 1, delay: 2 };
             let mut balancer = Balancer::new(settings, vec![86, 85, 85]);
             for (step, times) in (0..).zip(times) {
-                let rows = balancer.sizes().to_vec();
+                let rows = balancer.parts().to_vec();
                 let measured = times.iter().zip(rows).map(|(&nanoseconds, rows)| Measured { rows, work: rows as u64, nanoseconds });
                 let measured = measured.collect();
                 if let Some(decision) = balancer.note(step, measured) {
                     prop_assert!(decision.parts.iter().all(|&rows| rows > 0));
                     prop_assert_eq!(decision.parts.iter().sum::<usize>(), BATCH);
-                    prop_assert!(decision.from_step > step);
+                    prop_assert!(decision.from_batch > step);
                 }
             }
         }

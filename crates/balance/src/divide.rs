@@ -12,26 +12,26 @@ use crate::costs::Cost;
 /// The time of a rank grows with its parts, so assigning each part to the rank whose time with it is smallest gives the
 /// optimum. Equal times are decided by the lower rank.
 pub fn divide(batch_rows: usize, costs: &[Cost], limits: &[usize]) -> Vec<usize> {
-    let mut sizes: Vec<usize> = (0..costs.len()).map(|rank| usize::from(rank < batch_rows)).collect();
-    let mut left = batch_rows - sizes.iter().sum::<usize>();
+    let mut parts: Vec<usize> = (0..costs.len()).map(|rank| usize::from(rank < batch_rows)).collect();
+    let mut left = batch_rows - parts.iter().sum::<usize>();
     for is_limited in [true, false] {
-        let time = |rank: usize, rows: usize| Ordered(costs[rank].seconds(rows as f64));
-        let has_room = |rank: usize, rows: usize| !is_limited || rows < limits[rank];
+        let time = |rank: usize, parts: usize| Ordered(costs[rank].seconds(parts as f64));
+        let has_room = |rank: usize, parts: usize| !is_limited || parts < limits[rank];
         let mut next: BinaryHeap<_> = (0..costs.len())
-            .filter(|&rank| has_room(rank, sizes[rank]))
-            .map(|rank| Reverse((time(rank, sizes[rank] + 1), rank)))
+            .filter(|&rank| has_room(rank, parts[rank]))
+            .map(|rank| Reverse((time(rank, parts[rank] + 1), rank)))
             .collect();
         while left > 0
             && let Some(Reverse((_, rank))) = next.pop()
         {
-            sizes[rank] += 1;
+            parts[rank] += 1;
             left -= 1;
-            if has_room(rank, sizes[rank]) {
-                next.push(Reverse((time(rank, sizes[rank] + 1), rank)));
+            if has_room(rank, parts[rank]) {
+                next.push(Reverse((time(rank, parts[rank] + 1), rank)));
             }
         }
     }
-    sizes
+    parts
 }
 
 /// A time in a heap. Costs are finite.

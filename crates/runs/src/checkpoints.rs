@@ -264,7 +264,10 @@ fn read_state(path: &Path, expected: &Expected<'_>) -> Result<State> {
     let json = read_bounded(path, TRAINING_BYTES_MAX)?;
     let Version { version } = serde_json::from_slice(&json).map_err(|error| unreadable(error.to_string()))?;
     if version != VERSION {
-        return Err(unreadable(format!("format version {version}, this program reads version {VERSION}")));
+        let found = format!(
+            "format version {version}, expected {VERSION}; resume with the version of this program that wrote it, or train again"
+        );
+        return Err(unreadable(found));
     }
     let state: State = serde_json::from_slice(&json).map_err(|error| unreadable(error.to_string()))?;
     if let Some(Difference { setting, ours, theirs }) = state.preparation.difference(expected.preparation) {

@@ -43,14 +43,14 @@ mod tests {
 
     #[test]
     fn decisions_after_the_checkpoint_of_a_resumed_training_are_void() {
-        let decision = |from_step| Decision {
-            from_step,
+        let decision = |from_batch| Decision {
+            from_batch,
             parts: vec![3, 5],
             reason: Reason::Faster { before: 20, after: 10 },
         };
         let start =
             |step| Line::Start { version: 2, unix_s: 0.0, step, world_size: 2, device: "CPU".to_owned() };
-        let shares = |step, from_step| Line::Shares { step, decision: decision(from_step) };
+        let shares = |step, from_batch| Line::Shares { step, decision: decision(from_batch) };
         let lines = [start(0), shares(5, 11), shares(25, 31), start(20), shares(22, 28)];
         let lines: Vec<String> = lines.iter().map(|line| serde_json::to_string(line).unwrap()).collect();
         let folder = tempfile::tempdir().unwrap();
@@ -63,7 +63,7 @@ mod tests {
         std::fs::write(folder.path().join(METRICS), older).unwrap();
         let told = decisions(folder.path()).unwrap_err().to_string();
         assert!(
-            told.contains("a decision of another version of this program: missing field `parts`"),
+            told.contains("a decision of another version of this program: missing field `from_batch`"),
             "{told}"
         );
     }
