@@ -323,7 +323,8 @@ impl Run {
         if n_unread > 0 {
             let lines = counted(n_unread as u64, "line");
             self.notes.push(format!(
-                "{lines} of {METRICS} cannot be read: a killed training can leave half a line."
+                "{lines} of {METRICS} cannot be read: a killed training leaves half a line, and other versions of this program \
+                 write other lines."
             ));
         }
         Ok(())

@@ -126,7 +126,9 @@ fn scalars(line: &Line) -> Vec<(String, f64)> {
             add("speed/waited_share", *waited_share);
             for (rank, share) in shares.iter().enumerate() {
                 add(&format!("rank_{rank}/share_rows"), share.rows);
-                add(&format!("rank_{rank}/share_tokens"), share.work);
+                if let Some(work) = share.work {
+                    add(&format!("rank_{rank}/share_work"), work);
+                }
                 add(&format!("rank_{rank}/share_computed_s"), share.computed_s);
                 add(&format!("rank_{rank}/share_rest_s"), share.rest_s);
             }

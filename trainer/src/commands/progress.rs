@@ -139,7 +139,7 @@ impl Window {
         let mean = self.shares.iter().map(|sums| sums.map(|sum| sum / n));
         mean.map(|[rows, work, computed_s]| {
             let rest_s = (of_step - computed_s).max(0.0);
-            ShareTimes { rows, work, computed_s, rest_s }
+            ShareTimes { rows, work: Some(work), computed_s, rest_s }
         })
         .collect()
     }
@@ -278,7 +278,7 @@ impl Progress {
 /// A decision about shares in a line.
 fn shares(decision: &Decision) -> String {
     let percents = decision.fractions().map(|part| format!("{:.1} %", 100.0 * part));
-    let (from, percents) = (decision.from_step, percents.collect::<Vec<_>>().join(", "));
+    let (from, percents) = (decision.from_batch, percents.collect::<Vec<_>>().join(", "));
     let line = format!("shares of the tokens by rank from batch {from} on: {percents}");
     match decision.reason {
         Reason::Faster { before, after } => {

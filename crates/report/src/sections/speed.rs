@@ -23,10 +23,16 @@ pub fn speed(runs: &[Run], html: &mut Html) {
             let chart =
                 over_epoch_axis("Waiting for batches", "share of a step's time, of rank 0", percent, waits);
             Chart { from_zero: true, y_limits: SHARE, ..chart }.draw(html);
-            over_shares("Shares", "tokens of a batch", runs, |share| share.work, html);
-            over_shares("Computing", "seconds of a share", runs, |share| share.computed_s, html);
+            over_shares(
+                "Shares",
+                "tokens of a batch; with PyTorch, with padding",
+                runs,
+                |share| share.work,
+                html,
+            );
+            over_shares("Computing", "seconds of a share", runs, |share| Some(share.computed_s), html);
             let note = "seconds of a batch besides computing: waiting, reduction, optimizer";
-            over_shares("Waiting and reduction", note, runs, |share| share.rest_s, html);
+            over_shares("Waiting and reduction", note, runs, |share| Some(share.rest_s), html);
         });
         for (at, run) in runs.iter().enumerate() {
             by_rank(at, run, runs.len() > 1, html);
@@ -35,7 +41,13 @@ pub fn speed(runs: &[Run], html: &mut Html) {
 }
 
 /// A line per rank of the runs with several ranks.
-fn over_shares(title: &str, note: &str, runs: &[Run], value: fn(&ShareTimes) -> f64, html: &mut Html) {
+fn over_shares(
+    title: &str,
+    note: &str,
+    runs: &[Run],
+    value: fn(&ShareTimes) -> Option<f64>,
+    html: &mut Html,
+) {
     let mut lines = Vec::new();
     for (at, run) in runs.iter().enumerate() {
         let n_ranks = run.steps.iter().map(|line| line.shares.len()).max().unwrap_or(0);
@@ -43,7 +55,7 @@ fn over_shares(title: &str, note: &str, runs: &[Run], value: fn(&ShareTimes) -> 
             let points = run
                 .steps
                 .iter()
-                .filter_map(|line| Some((epochs_at(run, line.step)?, value(line.shares.get(rank)?))));
+                .filter_map(|line| Some((epochs_at(run, line.step)?, value(line.shares.get(rank)?)?)));
             let style = if rank == 0 { Style::Line } else { Style::Faint };
             let (of, what) = (line_of(runs, run), format!("rank {rank}"));
             lines.push(Series { run: at, of, what, style, points: points.collect() });

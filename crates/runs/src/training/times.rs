@@ -78,9 +78,9 @@ impl Add for Profile {
 pub struct ShareTimes {
     /// Rows.
     pub rows: f64,
-    /// Tokens; if PyTorch computes the gradients, with padding. 0 in older files.
-    #[serde(default)]
-    pub work: f64,
+    /// What the time grows with: tokens; if PyTorch computes the gradients, with padding. `None` in older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<f64>,
     /// Seconds of computing.
     pub computed_s: f64,
     /// Seconds of the rest of the batch: waiting, exchange of gradients, and the optimizer.
