@@ -9,8 +9,11 @@ import result
 HEAD = """# Experiments
 
 Each section is made by one command; `make experiments` runs all of them. The results are in
-[experiments/](experiments/) as CSV. An *earlier system* is one of the three that this project follows; its figures are those
-that its authors published.
+[experiments/](experiments/) as CSV. An *earlier system* is one whose published figures are compared here. The *original
+system* is one of them: its settings are those of `--profile original` and `--recipe original`.
+
+The folder of `DATA` has `amazon/*.json.gz`, `imdb/train.jsonl.gz`, `imdb/test.jsonl.gz` and
+`yelp/sentences_polarity.csv.gz`. Without `DATA`, reviews are generated.
 
 <!-- experiments/run.py --page writes this file. -->
 """

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import chart
+from machine import GENERATED
 
 
 @dataclass
@@ -41,7 +42,7 @@ class Result:
         (folder / f"{name}.json").write_text(json.dumps(before, indent=2) + "\n")
 
 
-def check_comparable(folder: Path, name: str, about: dict) -> None:
+def check_comparable(folder: Path, name: str, about: dict, has_data: bool) -> None:
     """Ends the program unless a second run can be compared with the table that was written before."""
     if not (folder / f"{name}.csv").exists():
         sys.exit(f"{folder / name}.csv: not found; --again requires the table of a first run")
@@ -49,6 +50,8 @@ def check_comparable(folder: Path, name: str, about: dict) -> None:
     for what in ("machine", "small"):
         if before.get(what, False) != about[what]:
             sys.exit(f"{folder / name}.csv: {what}: {before.get(what, False)}, now {about[what]}; measure it without --again")
+    if before["data"] != GENERATED and not has_data:
+        sys.exit(f"{folder / name}.csv: data: {before['data']}, now {GENERATED}; pass --data")
 
 
 NUMBER = re.compile(r"-?[\d,]*\.?\d+")
@@ -56,7 +59,7 @@ NUMBER = re.compile(r"-?[\d,]*\.?\d+")
 
 def differences(columns: list[str], rows: list[list[str]], others: list[list[str]]) -> tuple[dict[str, float], list[str]]:
     """The largest difference of the values of each column, in percent of the larger value, and the cells that are not both
-    numbers. Of a cell with a range, the median is compared. Columns without a difference are left out."""
+    numbers. Of a cell with a range, the median is compared. Columns that differ by less than 0.05 percent are left out."""
     percent: dict[str, float] = {}
     texts = []
     for row, other in zip(rows, others, strict=True):
@@ -69,7 +72,8 @@ def differences(columns: list[str], rows: list[list[str]], others: list[list[str
                 continue
             one, two = (float(number[0].replace(",", "")) for number in numbers)
             found = 100 * abs(one - two) / max(abs(one), abs(two), sys.float_info.min)
-            percent[column] = max(percent.get(column, 0.0), round(found, 1))
+            if round(found, 1) > 0:
+                percent[column] = max(percent.get(column, 0.0), round(found, 1))
     return percent, texts
 
 

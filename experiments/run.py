@@ -66,15 +66,18 @@ def main() -> None:
     arguments.out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="experiments-") as work:
         machine = Machine(arguments.programs.resolve(), arguments.data, arguments.peers, Path(work), arguments.small)
-        for name in arguments.names or EXPERIMENTS:
+        names = arguments.names or EXPERIMENTS
+        if arguments.again:
+            about = {"machine": machine.description(), "small": machine.small}
+            for name in names:
+                check_comparable(arguments.out, name, about, arguments.data is not None)
+        for name in names:
             measure(EXPERIMENTS[name], machine, arguments.out, arguments.again)
 
 
 def measure(experiment, machine: Machine, out: Path, is_again: bool) -> None:
     name = experiment.__name__
     about = {"machine": machine.description(), "small": machine.small}
-    if is_again:
-        check_comparable(out, name, about)
     machine.used.clear()
     begin = time.monotonic()
     result = experiment.run(machine)

@@ -58,6 +58,7 @@ class Experiments(unittest.TestCase):
         rows, others = [["a", "1,000 (900–1,100)", "0.0", "–"]], [["a", "800", "0.5", "–"]]
         found = result.differences(["name", "speed", "loss", "none"], rows, others)
         self.assertEqual(found, ({"speed": 20.0, "loss": 100.0}, []))
+        self.assertEqual(result.differences(["s"], [["5.0 (4.9–5.1)"]], [["5.0 (4.8–5.2)"]]), ({}, []))
         found = result.differences(["seconds"], [["not reached"]], [["87.2"]])
         self.assertEqual(found, ({}, ["seconds: not reached in the first run, 87.2 in the second"]))
 
@@ -70,6 +71,10 @@ class Experiments(unittest.TestCase):
             (Path(folder) / "reviews.json").write_text('{"machine": "another"}')
             done = subprocess.run(command, capture_output=True, text=True)
             self.assertIn("reviews.csv: machine: another, now ", done.stderr)
+            this = done.stderr.split(", now ")[1].split(";")[0]
+            (Path(folder) / "reviews.json").write_text(json.dumps({"machine": this, "data": "IMDB"}))
+            done = subprocess.run(command, capture_output=True, text=True)
+            self.assertIn("reviews.csv: data: IMDB, now generated; pass --data", done.stderr)
 
     def test_an_unknown_experiment_is_refused(self):
         done = subprocess.run([sys.executable, "-B", RUN, "nothing"], capture_output=True, text=True)

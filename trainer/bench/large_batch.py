@@ -1,6 +1,6 @@
 """Accuracy of large batches: one learning rate, linear scaling with a warm-up, LARS and LAMB.
 
-usage: large_batch.py TRAINER TRAIN.h5 TEST.h5 [--batches 128,512,2048,8192] [--seeds N] [--epochs N] [--rules NAME,...]
+usage: large_batch.py TRAINER TRAIN.h5 TEST.h5 [--batches 128,512,2048,8192] [--seeds N] [--epochs N] [--rules NAME;...]
   TRAINER  the program
   TEST.h5  rows that are evaluated; to choose settings, a part of the training rows
 
