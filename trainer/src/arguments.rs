@@ -99,11 +99,11 @@ pub enum Command {
     /// Compressed files are decompressed. A line that cannot be classified has `error` in its object.
     #[command(allow_negative_numbers = true, after_help = MORE, after_long_help = PREDICT_EXAMPLES)]
     Predict(Predict),
-    /// Show the words that spoke for and against each prediction
+    /// Show how much each word changes the predicted label's probability
     ///
     /// The method is occlusion: the weight of a word is the change of the log-odds of the predicted label if every
-    /// occurrence of the word is replaced by the unknown word. A positive weight speaks for the label. With fit --loss
-    /// rating, it is the change of the rating.
+    /// occurrence of the word is replaced by the unknown word. A word with a positive weight increases the
+    /// probability of the label. With fit --loss rating, the weight is the change of the rating.
     #[command(after_help = MORE, after_long_help = EXPLAIN_EXAMPLES)]
     Explain(Explain),
     /// Write a model folder with files for other programs

@@ -233,7 +233,7 @@ fn claim_again(url: &S3Url, store: &Store, content: &Content) -> Result<(Option<
     let is_own = fs::read_to_string(folder.join(CLAIM)).is_ok_and(|claim| claim == standing.claim());
     if !is_own && !standing.is_released() {
         tell(&format!(
-            "{url}: {} has not released it; waiting {} s for a sign of life",
+            "{url}: {} has not released it; waiting {} s for a heartbeat",
             standing.holder(),
             mirror::PATIENCE.as_secs()
         ));

@@ -158,7 +158,7 @@ fn a_training_in_s3_that_is_killed_twice_and_resumed_elsewhere_has_the_weights_o
 
         // It is killed between the objects of a checkpoint.
         let mut second = Rank::start(0, world.fit_in_s3("two", &["--resume"]));
-        second.wait_for(" has not released it; waiting 20 s for a sign of life");
+        second.wait_for(" has not released it; waiting 20 s for a heartbeat");
         is_slow.store(true, Ordering::Relaxed);
         second.wait_for("resuming after step ");
         let n_uploads = world.requests("PUT", "/optimizer.safetensors");
@@ -380,10 +380,10 @@ fn a_training_that_was_resumed_elsewhere_stops_and_replaces_nothing() {
         assert!(begin.elapsed() < LIMIT, "no checkpoint");
         std::thread::sleep(Duration::from_millis(20));
     }
-    // Stopped for longer than a sign of life may take.
+    // Stopped for longer than a heartbeat may take.
     first.signal(Signal::STOP);
     let mut second = Rank::start(0, world.fit_in_s3("two", &["--epochs=100000", "--resume"]));
-    second.wait_for("waiting 20 s for a sign of life");
+    second.wait_for("waiting 20 s for a heartbeat");
     second.wait_for("resuming after step ");
     second.signal(Signal::TERM);
     assert_eq!(second.end().0, Some(75));

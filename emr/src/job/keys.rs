@@ -180,7 +180,7 @@ pub const KEYS: &[Key] = &[
     key("cluster", "fleets", Kind::Tables, "Instance fleets, in place of groups: at most one per role."),
     key("cluster", "bootstrap", Kind::Tables, "Bootstrap actions, at most 16."),
     key("cluster.groups", "role", ROLES, "primary, core or task. Required."),
-    key("cluster.groups", "type", Kind::Text, "Instance type, such as m7g.xlarge. Required."),
+    key("cluster.groups", "type", Kind::Text, "Instance type, such as m6i.xlarge. Required."),
     key("cluster.groups", "count", Kind::Number, "Number of instances. Default: 1."),
     key(
         "cluster.groups",
@@ -194,7 +194,7 @@ pub const KEYS: &[Key] = &[
         "cluster.fleets",
         "types",
         Kind::Amounts,
-        "Instance types with their weights, such as { \"m7g.xlarge\" = 4 }. Required.",
+        "Instance types with their weights, such as { \"m6i.xlarge\" = 4 }. Required.",
     ),
     key("cluster.fleets", "on-demand", Kind::Number, "On-demand capacity, in units of weight. Default: 0."),
     key(

@@ -95,7 +95,7 @@ Examples:
 pub(super) const EXPLAIN_EXAMPLES: &str = "\
 Examples:
   trainer explain reviews.model 'a good book, but the cover was torn'
-      Show the words that spoke for the predicted label, and against it
+      Show the words that increase or decrease the label's probability
 
   trainer explain reviews.model --input new.json.gz --json > explained.jsonl
       Explain the predictions for a file, one JSON object per line";

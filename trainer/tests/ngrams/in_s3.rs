@@ -103,7 +103,7 @@ fn a_training_in_s3_that_is_killed_and_resumed_elsewhere_has_the_bits_of_a_local
     assert!(world.server.get("kettles/model/SHA256SUMS").is_none());
     let (code, told) = ended(world.train("two", OUT, &[&flags[..], &["--resume"]].concat()));
     assert_eq!(code, Some(0), "{told}");
-    assert!(told.contains(" has not released it; waiting 20 s for a sign of life"), "{told}");
+    assert!(told.contains(" has not released it; waiting 20 s for a heartbeat"), "{told}");
     assert!(told.contains("resuming from the checkpoint"), "{told}");
     world.assert_same_model("local");
 }
