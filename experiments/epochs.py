@@ -1,6 +1,6 @@
-"""Test accuracy and F1 after every epoch, with the earlier system's recipe and with defaults.
+"""Test accuracy and F1 after every epoch, with the original system's recipe and with defaults.
 
-`--recipe original` on `--profile original` is the recipe of the earlier system: two LSTM layers of 32, the first 100 words
+`--recipe original` on `--profile original` is the recipe of the original system: two LSTM layers of 32, the first 100 words
 without stop words, SGD, `pos_weight` 0.2. That system reached an accuracy of 84.96 % on 21 million Amazon reviews, of which
 78.1 % are positive, in ten epochs of 59 to 64 minutes on one GPU. The sets here are other and smaller ones. *Majority* is the
 accuracy of the larger class. Seconds are those of training only, with one thread per core.

@@ -13,7 +13,7 @@ rest of the nodes.
     reduce = f + g · MB per node;  merge = h + i · MB
 
 The last rows apply the model that was fitted to all rows to larger data and nodes of four whole cores, where each core is
-four nodes of this table: map tasks read 128 MB. The earlier system took 55 minutes for its 92.45 GB on 32 cores. These rows
+four nodes of this table: map tasks read 128 MB. The original system took 55 minutes for its 92.45 GB on 32 cores. These rows
 are predictions.
 """
 

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! claims/000001.json               the first writer: host, process, start
-//! claims/000001/sign-0000000007    a sign of life, put every five seconds; the previous one is deleted
+//! claims/000001/sign-0000000007    a heartbeat, put every five seconds; the previous one is deleted
 //! claims/000001/released           the writer has ended
 //! claims/000002.json               the writer that resumed
 //! ```
 //!
 //! A claim is a put-if-absent of the next number, so one of several processes gets it. The newest claim counts. A
-//! process that resumes watches the newest claim for [`PATIENCE`]: if a new sign of life appears, it is refused;
+//! process that resumes watches the newest claim for [`PATIENCE`]: if a new heartbeat appears, it is refused;
 //! otherwise it puts the next claim. No clocks of two machines are compared. A writer that was only slow, or cut off
 //! from the store, finds the newer claim before it completes its next bundle, and stops. It has replaced nothing, and
 //! its local folder is unchanged.
@@ -28,9 +28,9 @@ const RELEASED: &str = "released";
 const SIGN: &str = "sign-";
 /// Host names are shorter.
 const RECORD_BYTES_MAX: u64 = 64 << 10;
-/// Time between two signs of life.
+/// Time between two heartbeats.
 const SIGN_EVERY: Duration = Duration::from_secs(5);
-/// Time without a sign of life after which a writer counts as dead.
+/// Time without a heartbeat after which a writer counts as dead.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -53,7 +53,7 @@ struct Record {
 pub struct Standing {
     number: u32,
     record: Record,
-    /// The name of the newest sign of life.
+    /// The name of the newest heartbeat.
     sign: Option<Key>,
     is_released: bool,
 }
@@ -214,7 +214,7 @@ fn check(store: &Store, number: u32) -> Result<()> {
     }
 }
 
-/// Puts signs of life until the claim is dropped.
+/// Puts heartbeats until the claim is dropped.
 fn sign(store: &Store, number: u32, has_ended: &Receiver<()>) {
     let mut previous: Option<Key> = None;
     for at in 1u64.. {

@@ -14,7 +14,7 @@ use crate::messages::PullRequest;
 
 /// Time between two looks at the request to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Time between two signs of life.
+/// Time between two heartbeats.
 const SIGN_EVERY: Duration = Duration::from_secs(1);
 
 impl Client {
