@@ -45,7 +45,6 @@ build demo hadoop-demo bench hadoop-bench experiments dist: export SENTIMILL_COM
 build: ## build the programs into target/release/
 	@bootstrap/laptop.sh build $(TORCH_SET)
 	cargo build --release $(LOCKED) $(WORKSPACE) --bins --example demo-corpus
-	$(if $(TORCH_SET),tests/programs.sh $(TARGET)/release release trainer)
 	$(EXCLUDED)
 
 demo: build ## run all stages on 20,000 synthetic reviews
@@ -67,7 +66,8 @@ test: setup ## run all tests, or with ONLY="reducer store" those of these packag
 	$(if $(ONLY),,$(if $(TORCH_SET),$(MAKE) --no-print-directory gpu-bundle-test PROFILE=))
 	$(EXCLUDED)
 
-prove: dist ## run all tests with full case counts, build the container, fuzz, sanitize, mutations
+prove: dist build ## run all tests with full case counts, build the container, fuzz, sanitize, mutations
+	$(if $(TORCH_SET),tests/programs.sh $(TARGET)/release release trainer)
 	PROVE=1 $(MAKE) test
 	tests/container_build.py
 	$(MAKE) fuzz sanitize mutations

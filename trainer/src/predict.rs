@@ -118,7 +118,7 @@ pub enum Error {
     },
     /// No line could be read in the format.
     #[error(
-        "{place}: no line could be read (bad_line {bad_line}, no_text {no_text}); check --format, --preset and --text-field"
+        "{place}: no line could be read (bad_line {bad_line}, no_text {no_text}); check --format (text: one text per line), --preset and --text-field"
     )]
     OtherFormat {
         /// The file, or standard input.

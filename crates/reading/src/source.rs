@@ -41,7 +41,7 @@ impl Source {
 }
 
 /// Extensions of compressed files.
-const PACKED: [&str; 5] = ["gz", "bz2", "zst", "bgz", "zip"];
+pub const PACKED: [&str; 5] = ["gz", "bz2", "zst", "bgz", "zip"];
 
 /// Patterns match as in shells: a star does not match a slash or a leading dot.
 const AS_SHELLS_DO: MatchOptions =

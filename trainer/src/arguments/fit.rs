@@ -29,7 +29,7 @@ pub struct Fit {
     /// Dataset that is the validation split
     ///
     /// `sentimill --vocabulary DATASET --without DATASET` makes one. It has the vocabulary of DATASET. It is evaluated
-    /// after each epoch, and no row of DATASET is held back for validation.
+    /// after each epoch, and no row of DATASET is held out for validation.
     #[arg(
         long,
         value_name = "FILE",
@@ -40,7 +40,7 @@ pub struct Fit {
     pub validation: Option<Location>,
     /// Test dataset with the vocabulary of DATASET
     ///
-    /// `sentimill --vocabulary DATASET --without DATASET` makes one. No row of DATASET is held back for the test.
+    /// `sentimill --vocabulary DATASET --without DATASET` makes one. No row of DATASET is held out for the test.
     #[arg(
         long,
         value_name = "FILE",
@@ -116,7 +116,7 @@ pub struct Fit {
     pub test_every: bool,
     /// Cross-validation with K trainings
     ///
-    /// Each fold holds back another range of the rows and is tested on it. The result is the mean and the standard
+    /// Each fold holds out another range of the rows and is tested on it. The result is the mean and the standard
     /// deviation of each metric, to compare settings; there is no model of all rows. The rows of --test-fraction stay
     /// unused, so that they can test the model which `trainer fit` then makes. --out [default: DATASET as .folds]
     /// receives one training folder per fold.

@@ -42,7 +42,7 @@ pub struct Ngrams {
     pub test_fraction: f64,
     /// Validation split of --input [default: 0]
     ///
-    /// Share of texts that are held back for the choice of settings. It is evaluated at the end unless there is a test.
+    /// Share of texts that are held out for the choice of settings. It is evaluated at the end unless there is a test.
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share, hide_default_value = true, hide_short_help = true)]
     pub validation_fraction: f64,
     /// Maximum share of bad lines

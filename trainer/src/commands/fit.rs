@@ -160,7 +160,7 @@ fn omitted(unlabelled: &Rows, rows: &Rows, n_omitted: u64) -> Option<String> {
     })
 }
 
-/// Opens a dataset whose rows are held back from training on `rows`.
+/// Opens a dataset whose rows are held out from training on `rows`.
 fn open_beside(location: &Location, division: Division, rows: &Rows, reader: &Reader) -> Result<Rows> {
     let held_back = reader.open(location, division, rows.smallest())?;
     held_back.check_fits(&rows.vocabulary().words, &rows.settings().rows, &rows.name())?;

@@ -1,4 +1,4 @@
-//! `trainer fit --folds`: a cross-validation. Each fold is a training that holds back one range of split numbers. Its
+//! `trainer fit --folds`: a cross-validation. Each fold is a training that holds out one range of split numbers. Its
 //! result is the mean and the standard deviation of each metric, and no model of all rows.
 
 mod folder;
@@ -51,7 +51,7 @@ pub(super) fn fit_folds(arguments: &Fit, n_folds: u16) -> Result<()> {
     if training.json { print(&Printed { training: folder.shown(), record: &record }) } else { Ok(()) }
 }
 
-/// Trains one fold, or finds it complete. Returns the metrics of the rows that it holds back on rank 0.
+/// Trains one fold, or finds it complete. Returns the metrics of the rows that it holds out on rank 0.
 fn fit_fold(arguments: &Fit, fold: Fold, folder: &Folder, session: &Session) -> Result<Option<Metrics>> {
     let Fit { lstm, training, .. } = arguments;
     let data = Data::open(arguments, recipe::division_of(arguments, fold)?)?;

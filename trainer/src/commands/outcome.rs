@@ -57,7 +57,7 @@ pub(super) fn lines(record: &EvaluationRecord) -> Vec<String> {
     if record.is_fitted() {
         lines.push(
             "warning: threshold or calibration was fitted on these rows, so the metrics are better than on other rows; \
-             hold back a test split with --test-fraction, or pass --test"
+             hold out a test split with --test-fraction, or pass --test"
                 .to_owned(),
         );
     }
@@ -67,8 +67,8 @@ pub(super) fn lines(record: &EvaluationRecord) -> Vec<String> {
             Some(auc) if auc >= RANKS_ROWS => {
                 let compared = if is_of_label { "AUC" } else { "macro F1" };
                 format!(
-                    "the AUC shows that the model has learned: compare {compared}, or train with {weight} balanced if this \
-                     training did not"
+                    "the AUC shows that the model has learned: compare {compared}. With {weight} balanced, the model predicts \
+                     rare labels more often, mostly at a lower accuracy"
                 )
             }
             _ => "train on more rows, longer, or with another --rate".to_owned(),
@@ -154,7 +154,8 @@ mod tests {
                 "F1       0.8000 (baseline: 0.8571)",
                 "AUC      1.0000 (baseline: 0.5000)",
                 "the accuracy is not above that of the majority-class baseline (label 1 for every row); the AUC \
-                 shows that the model has learned: compare AUC, or train with --pos-weight balanced if this training did not",
+                 shows that the model has learned: compare AUC. With --pos-weight balanced, the model predicts rare labels \
+                 more often, mostly at a lower accuracy",
             ]
         );
     }

@@ -31,7 +31,7 @@ pub(super) struct Summary {
     /// Metrics of the validation split with the saved weights, before a threshold and a calibration are fitted on it;
     /// `null` without a validation split.
     validation: Option<Metrics>,
-    /// The final evaluation; `null` if no rows were held back.
+    /// The final evaluation; `null` if no rows were held out.
     pub(super) evaluation: Option<Evaluated>,
 }
 

@@ -137,8 +137,12 @@ fn json_lines_and_a_dataset_are_read() {
         .enumerate()
         .map(|(at, text)| format!("{{\"reviewText\":\"{text}\",\"overall\":{}}}\n", 1 + 4 * (at % 2)))
         .collect();
-    fs::write(&input, lines).unwrap();
-    let summary = trained(embed(&input, &out, &["--format", "json"]));
+    let without_text = "{\"overall\":1}\n";
+    fs::write(&input, lines + without_text).unwrap();
+    let (code, said, told) = run(embed(&input, &out, &["--format", "json"]));
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains("1 of 3,001 lines have no text in the format json"), "{told}");
+    let summary: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(summary["tokens"], Value::from(30_000));
     assert!(separation(&out) > 0.5);
     let (code, told) = ended(embed(
@@ -221,6 +225,11 @@ fn lines_of_another_format_than_the_default_are_refused_with_theirs() {
         assert_eq!(code, Some(65), "{told}");
         assert!(told.contains(expected) && !out.exists(), "{told}");
     }
+    let table = folder.path().join("reviews.CSV.gz");
+    fs::write(&table, "text,stars\na good kettle,5\n").unwrap();
+    let (code, told) = ended(embed(&table, &out, &["--min-count", "1"]));
+    assert_eq!(code, Some(65), "{told}");
+    assert!(told.contains("found the name of a table, expected sentences; make a dataset of it"), "{told}");
     // Other lines are sentences, whatever they contain.
     fs::write(&input, "{a good kettle}\n{\"reviewText\": 1}\n__label__1\n").unwrap();
     trained(embed(&input, &out, &["--min-count", "1"]));

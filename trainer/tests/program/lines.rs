@@ -58,7 +58,7 @@ fn lines_of_another_format_are_bad_input_and_reported_once() {
     assert_eq!(status.code(), Some(65), "{told}");
     assert!(
         told.ends_with(
-            ": no line could be read (bad_line 2, no_text 0); check --format, --preset and --text-field\n"
+            ": no line could be read (bad_line 2, no_text 0); check --format (text: one text per line), --preset and --text-field\n"
         ),
         "{told}"
     );

@@ -204,6 +204,19 @@ fn each_rank_tells_its_rows_and_what_it_waited_for() {
 }
 
 #[test]
+fn only_trainings_that_were_tested_on_the_same_rows_are_ranked() {
+    let ((data, dataset), (_others, other)) = (reviews(300), reviews(400));
+    let [one, two, third] = ["one", "two", "third"].map(|name| data.path().join(name));
+    fit(&dataset, &one, "--epochs 1");
+    fit(&dataset, &two, "--epochs 2");
+    fit(&other, &third, "--epochs 1");
+    assert!(report(&[&one, &two]).contains(" is ahead, with "));
+    let page = report(&[&one, &third]);
+    let told = "They were tested on different rows, so these numbers cannot be compared.";
+    assert!(page.contains(told) && !page.contains("is ahead"));
+}
+
+#[test]
 fn what_a_folder_lacks_is_said_and_nothing_fails() {
     let (data, dataset) = reviews(300);
     let whole = data.path().join("whole");

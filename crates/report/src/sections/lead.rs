@@ -45,16 +45,24 @@ pub fn lead(runs: &[Run]) -> String {
             let ((best, of_best), (next, of_next)) = (order[0], order[1]);
             let points = 100.0 * (of_best.accuracy - of_next.accuracy);
             let rows = rows_of(best);
-            let same = if rows.is_some() && order.iter().all(|(run, _)| rows_of(run) == rows) {
-                "."
+            let accuracy = percent(of_best.accuracy);
+            if rows.is_none() || order.iter().any(|(run, _)| rows_of(run) != rows) {
+                return format!(
+                    "{} has {accuracy} accuracy, {} has {}. They were tested on different rows, so these numbers cannot be \
+                     compared.",
+                    best.name,
+                    next.name,
+                    percent(of_next.accuracy)
+                );
+            }
+            let baseline = if of_best.accuracy > of_best.larger_class().accuracy {
+                String::new()
             } else {
-                ". They were tested on different rows: compare with care."
+                format!(" {}", majority(best, of_best))
             };
             format!(
-                "{} is ahead, with {} accuracy, {points:.1} points before {}{same}",
-                best.name,
-                percent(of_best.accuracy),
-                next.name
+                "{} is ahead, with {accuracy} accuracy, {points:.1} points before {}.{baseline}",
+                best.name, next.name
             )
         }
     }

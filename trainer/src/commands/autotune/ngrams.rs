@@ -207,7 +207,7 @@ impl AllTexts {
         let is_read = self.read.iter().any(|read| read.place == place);
         let input = Input::of(arguments, if is_read { |_| () } else { tell });
         let (texts, _) = match place {
-            // Texts that the printed command holds back are not used for a choice.
+            // Texts that the printed command holds out are not used for a choice.
             Place::Input => input.read_training(arguments, how.clone())?,
             Place::Validation => input.read(&self.validation, how.clone())?,
         };

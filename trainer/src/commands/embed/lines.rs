@@ -6,15 +6,26 @@ use corpus::review::ReviewParser;
 use dataset::dataset_file::DatasetReader;
 use dataset::vocabulary::FIRST_WORD;
 use program::location::Location;
+use reading::PACKED;
+use report::whole;
 use serde_json::{Map, Value};
 use store::S3Options;
 
 use crate::arguments::{Embed, LineFormat};
 use crate::error::{Error, Result};
 use crate::places;
+use crate::tell::tell;
 
 /// The beginning of a label in fastText's format.
 const LABEL: &[u8] = b"__label__";
+
+/// Whether this is the name of a table, whose separators and other columns would be trained on as words.
+fn is_table(place: &str) -> bool {
+    let name = place.to_lowercase();
+    let plain =
+        name.rsplit_once('.').filter(|(_, last)| PACKED.contains(last)).map_or(&name[..], |(plain, _)| plain);
+    [".csv", ".tsv"].iter().any(|table| plain.ends_with(table))
+}
 
 /// Cleans lines, and counts them.
 pub(super) struct Lines {
@@ -40,6 +51,15 @@ impl Lines {
             }
         };
         let input = arguments.input.join(" ");
+        if parser.is_none()
+            && let Some(table) = arguments.input.iter().find(|place| is_table(place))
+        {
+            return Err(Error::UselessTexts {
+                input: table.clone(),
+                found: "found the name of a table, expected sentences".to_owned(),
+                remedy: "make a dataset of it with sentimill --format csv, and pass the dataset",
+            });
+        }
         Ok(Self { parser, cleaner: Cleaner::default(), input, n_lines: 0, n_bad: 0 })
     }
 
@@ -91,13 +111,17 @@ impl Lines {
         Err(Error::UselessTexts { input: self.input.clone(), found, remedy })
     }
 
-    /// Fails if no line has a text: the format is probably another one.
+    /// Reports lines without a text. Fails if no line has one: the format is probably another one.
     pub(super) fn check(&self, arguments: &Embed) -> Result<()> {
+        let name = match arguments.format {
+            LineFormat::Text => "text".to_owned(),
+            LineFormat::Review(name) => name.to_string(),
+        };
+        if self.n_bad > 0 && self.n_bad < self.n_lines {
+            let (bad, all) = (whole(self.n_bad), whole(self.n_lines));
+            tell(&format!("{bad} of {all} lines have no text in the format {name}"));
+        }
         if self.n_lines > 0 && self.n_bad == self.n_lines {
-            let name = match arguments.format {
-                LineFormat::Text => "text".to_owned(),
-                LineFormat::Review(name) => name.to_string(),
-            };
             return Err(Error::UselessTexts {
                 input: self.input.clone(),
                 found: format!("no line is of the format {name}"),

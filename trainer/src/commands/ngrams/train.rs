@@ -405,13 +405,19 @@ fn lines(part: Part, evaluated: &Evaluated) -> Vec<String> {
             let larger = metrics.larger_class();
             let baseline = larger.accuracy;
             let f1 = if metrics.confusion.n_classes() == 2 { "F1      " } else { "macro F1" };
-            vec![
+            let mut lines = vec![
                 format!(
                     "accuracy {:.4}{interval} on {rows} {name} texts (majority-class baseline: {baseline:.4})",
                     metrics.accuracy
                 ),
                 format!("{f1} {:.4}", metrics.f1),
-            ]
+            ];
+            if metrics.accuracy <= baseline {
+                let auc =
+                    metrics.auc.map_or_else(String::new, |auc| format!("; AUC {auc:.4} (baseline: 0.5000)"));
+                lines.push(format!("the accuracy is not above that of the majority-class baseline{auc}"));
+            }
+            lines
         }
         Measured::Many { f1, .. } => vec![
             format!(
