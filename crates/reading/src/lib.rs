@@ -53,7 +53,7 @@ pub use corpus::rejects::Content;
 pub use error::Error;
 pub use reviews::{Found, Judgement, Reviews};
 pub use sequence::{Chunk, Place, Position, SequenceOptions, read_sequence};
-pub use source::{PACKED, Source, find};
+pub use source::{Source, find, unpacked};
 
 use entries::Entries;
 use members::{MemberFile, MemberGroup};

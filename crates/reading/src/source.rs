@@ -41,7 +41,7 @@ impl Source {
 }
 
 /// Extensions of compressed files.
-pub const PACKED: [&str; 5] = ["gz", "bz2", "zst", "bgz", "zip"];
+const PACKED: [&str; 5] = ["gz", "bz2", "zst", "bgz", "zip"];
 
 /// Patterns match as in shells: a star does not match a slash or a leading dot.
 const AS_SHELLS_DO: MatchOptions =
@@ -239,15 +239,21 @@ fn sort(paths: &mut [PathBuf]) {
 fn check_copies(paths: &[PathBuf]) -> Result<(), Error> {
     let names: HashSet<&Path> = paths.iter().map(PathBuf::as_path).collect();
     for path in paths {
-        let is_packed =
-            path.extension().is_some_and(|extension| PACKED.iter().any(|packed| extension == *packed));
-        let plain = path.with_extension("");
-        if is_packed && names.contains(plain.as_path()) {
+        if let Some(plain) = unpacked(path)
+            && names.contains(plain.as_path())
+        {
             let (first, second) = (plain.display().to_string(), path.display().to_string());
             return Err(Error::Copy { first, second });
         }
     }
     Ok(())
+}
+
+/// The name of a compressed file without the extension that says so.
+pub fn unpacked(path: &Path) -> Option<PathBuf> {
+    let is_packed =
+        path.extension().is_some_and(|extension| PACKED.iter().any(|packed| extension == *packed));
+    is_packed.then(|| path.with_extension(""))
 }
 
 /// Whether the library `datasets` writes this file beside its Arrow files.

@@ -9,7 +9,7 @@ use corpus::settings::{Difference, Settings};
 use dataset::sha256;
 use program::location::Location;
 use program::place::{check_folder, folder_of};
-use reading::PACKED;
+use reading::unpacked;
 
 use crate::error::{Error, Result};
 use crate::ranks::Ranks;
@@ -59,10 +59,8 @@ pub fn default_of(input: &Location, extension: &str) -> Location {
 
 /// Returns the default as [`default_of`] does.
 pub fn default_of_path(input: &Path, extension: &str) -> PathBuf {
-    let is_packed =
-        |name: &Path| PACKED.iter().any(|packed| name.extension().is_some_and(|of| of == *packed));
-    let plain = if is_packed(input) { input.with_extension("") } else { input.to_owned() };
-    let stem = plain.file_stem().unwrap_or_default().to_string_lossy();
+    let plain = unpacked(input);
+    let stem = plain.as_deref().unwrap_or(input).file_stem().unwrap_or_default().to_string_lossy();
     // A folder with the name of a pattern would be deleted or read together with those that match it.
     let is_name = !stem.is_empty() && !stem.contains(['*', '?', '[']);
     let stem = if is_name { stem } else { "training".into() };

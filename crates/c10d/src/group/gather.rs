@@ -120,8 +120,8 @@ impl ProcessGroup {
     }
 
     /// Returns every rank's bytes, by rank. Their lengths may differ and may be 0. Makes one collective, or two if a
-    /// rank has over an eighth more than the most in the last call, or more than 1 MiB. More than 64 GiB are an error. `torch.distributed` has no
-    /// counterpart.
+    /// rank has over an eighth more than the most in the last call, or more than 1 MiB. More than 64 GiB are an error.
+    /// `torch.distributed` has no counterpart.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup};

@@ -1,12 +1,14 @@
 //! Lines, and rows of a dataset, to cleaned lines, each a sentence.
 
+use std::path::{Path, PathBuf};
+
 use corpus::clean::Cleaner;
 use corpus::format::Asked;
 use corpus::review::ReviewParser;
 use dataset::dataset_file::DatasetReader;
 use dataset::vocabulary::FIRST_WORD;
 use program::location::Location;
-use reading::PACKED;
+use reading::unpacked;
 use report::whole;
 use serde_json::{Map, Value};
 use store::S3Options;
@@ -22,8 +24,8 @@ const LABEL: &[u8] = b"__label__";
 /// Whether this is the name of a table, whose separators and other columns would be trained on as words.
 fn is_table(place: &str) -> bool {
     let name = place.to_lowercase();
-    let plain =
-        name.rsplit_once('.').filter(|(_, last)| PACKED.contains(last)).map_or(&name[..], |(plain, _)| plain);
+    let plain = unpacked(Path::new(&name)).unwrap_or_else(|| PathBuf::from(&name));
+    let plain = plain.to_string_lossy();
     [".csv", ".tsv"].iter().any(|table| plain.ends_with(table))
 }
 
@@ -113,22 +115,23 @@ impl Lines {
 
     /// Reports lines without a text. Fails if no line has one: the format is probably another one.
     pub(super) fn check(&self, arguments: &Embed) -> Result<()> {
+        if self.n_bad == 0 {
+            return Ok(());
+        }
         let name = match arguments.format {
             LineFormat::Text => "text".to_owned(),
             LineFormat::Review(name) => name.to_string(),
         };
-        if self.n_bad > 0 && self.n_bad < self.n_lines {
+        if self.n_bad < self.n_lines {
             let (bad, all) = (whole(self.n_bad), whole(self.n_lines));
             tell(&format!("{bad} of {all} lines have no text in the format {name}"));
+            return Ok(());
         }
-        if self.n_lines > 0 && self.n_bad == self.n_lines {
-            return Err(Error::UselessTexts {
-                input: self.input.clone(),
-                found: format!("no line is of the format {name}"),
-                remedy: "check --format",
-            });
-        }
-        Ok(())
+        Err(Error::UselessTexts {
+            input: self.input.clone(),
+            found: format!("no line is of the format {name}"),
+            remedy: "check --format",
+        })
     }
 }
 
