@@ -8,7 +8,7 @@ usage: balance.py TRAINER DATASET.h5 QUOTAS [--runs N] [--epochs N] [--epochs-al
 
 Each rank has one thread and a control group with this quota of CPU time. The ideal is the sum of the rows per second of
 each rank alone under its quota. All jobs run in turn. The table has medians over the runs, of all epochs from their first
-step. With --halve, the quota of a rank is halved after some seconds, and the table has the steps until the rows per
+step, and their ratio to the first mode in the same round, with its 95 percent interval of the mean. With --halve, the quota of a rank is halved after some seconds, and the table has the steps until the rows per
 second are within 5 percent of the new ideal. With --test, there are only the mean accuracies on these rows of as many
 seeds as runs, and their standard deviations. Requires the right to make control groups, version 1 or 2.
 """
@@ -82,6 +82,17 @@ def reaction(result: dict, ideal: float) -> str:
     return "never"
 
 
+def ratio(speeds: list[float], first: list[float]) -> str:
+    """The mean of the ratios of the rounds, and the 95 % interval of the mean by Student's t, of up to 30 rounds."""
+    ratios = [one / other for one, other in zip(speeds, first)]
+    mean = statistics.mean(ratios)
+    if len(ratios) < 2:
+        return f"{mean:.3f}"
+    t_of = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 10: 2.26, 12: 2.20, 15: 2.14, 20: 2.09, 30: 2.05}
+    half = t_of[max(n for n in t_of if n <= len(ratios))] * statistics.stdev(ratios) / len(ratios) ** 0.5
+    return f"{mean:.3f} ({mean - half:.3f}–{mean + half:.3f})"
+
+
 def accuracies(arguments, groups: list[Group]) -> None:
     for mode in arguments.modes.split(","):
         seeds = range(1, arguments.runs + 1)
@@ -140,13 +151,13 @@ def main() -> None:
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; each rank alone: "
           + ", ".join(f"{speed:.0f}" for speed in speeds) + f" rows/s; ideal {ideal:.0f} rows/s")
     new_ideal = ideal - speeds[halve[0]] + statistics.median(slower) if halve else None
-    print("| balance | steps | rows/s | of the ideal |" + (f" steps to 95 % of {new_ideal:.0f} |" if halve else ""))
-    print("|---|---|---|---|" + ("---|" if halve else ""))
+    print(f"| balance | steps | rows/s | of the ideal | ratio to {modes[0]} |" + (f" steps to 95 % of {new_ideal:.0f} |" if halve else ""))
+    print("|---|---|---|---|---|" + ("---|" if halve else ""))
     for mode, results in found.items():
         all_speeds = [result["speed"] for result in results]
         speed = statistics.median(all_speeds)
         line = f"| {mode} | {results[0]['steps']} | {speed:.0f} ({min(all_speeds):.0f}–{max(all_speeds):.0f})"
-        line += f" | {100 * speed / ideal:.1f} % |"
+        line += f" | {100 * speed / ideal:.1f} % | {ratio(all_speeds, [result['speed'] for result in found[modes[0]]])} |"
         if halve:
             line += " " + ", ".join(reaction(result, new_ideal) for result in results) + " |"
         print(line)

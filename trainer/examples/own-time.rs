@@ -1,6 +1,8 @@
-//! Measures the time per step of the profile and of the balancer, without the exchange of their measurements.
+//! Measures the time per step of the profile, of the balancer and, with several ranks, of the exchange of measurements.
 //!
 //! usage: own-time
+//!
+//! The environment of torchrun makes it a rank.
 
 #![allow(clippy::print_stdout)]
 
@@ -9,16 +11,44 @@ use std::time::Instant;
 
 use balance::{Balancer, Measured, Rule, Settings};
 use tch::Device;
+use trainer::ranks::Ranks;
 use trainer::times::{Phase, Stopwatch};
 
 const STEPS: u64 = 20_000;
 const BATCH: usize = 4096;
 
-fn main() {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    if std::env::var_os("RANK").is_some() {
+        return exchange(&Ranks::join(Device::Cpu)?);
+    }
     println!("profile: {:.2} µs per step", micros(profile));
     for ranks in [2, 8, 64] {
         println!("balancer of {ranks} ranks: {:.1} µs per step", micros(|| decide(ranks)));
     }
+    Ok(())
+}
+
+/// The exchange of losses and requests in a step, with and without the four numbers for the balancer, in turn. Ranks enter
+/// it at the same time, so that none waits for another one.
+fn exchange(ranks: &Ranks) -> Result<(), Box<dyn std::error::Error>> {
+    let (mut without, mut with) = (Vec::new(), Vec::new());
+    for _ in 0..STEPS / 4 {
+        ranks.gather_f64([0.0])?;
+        let begin = Instant::now();
+        ranks.gather_f64([1.0; 4])?;
+        without.push(begin.elapsed());
+        ranks.gather_f64([0.0])?;
+        let begin = Instant::now();
+        ranks.gather_f64([1.0; 8])?;
+        with.push(begin.elapsed());
+    }
+    if ranks.rank() == 0 {
+        for (name, mut times) in [("without", without), ("with", with)] {
+            times.sort();
+            println!("exchange {name} measurements: {:.1} µs, the median", times[times.len() / 2].as_secs_f64() * 1e6);
+        }
+    }
+    Ok(())
 }
 
 fn micros(work: impl FnOnce()) -> f64 {
@@ -28,7 +58,7 @@ fn micros(work: impl FnOnce()) -> f64 {
 }
 
 fn profile() {
-    let mut stopwatch = Stopwatch::start(Device::Cpu);
+    let mut stopwatch = Stopwatch::start(Device::Cpu, false);
     for _ in 0..STEPS {
         stopwatch.count(1, 1);
         for phase in Phase::ALL {

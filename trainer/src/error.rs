@@ -40,7 +40,7 @@ pub enum Error {
          --clip"
     )]
     Diverged {
-        /// Number of completed steps.
+        /// The step, from 1.
         step: u64,
     },
     /// The vectors of a worker or rank are not finite.
@@ -49,7 +49,7 @@ pub enum Error {
          skip-gram, --step-pairs, and start again with --force"
     )]
     VectorsDiverged {
-        /// The step.
+        /// The step, from 1.
         step: u64,
     },
     /// A weights file does not match the model.
@@ -117,8 +117,12 @@ pub enum Error {
         /// The expected number.
         expected: u32,
     },
-    /// A training is resumed with another input.
-    #[error("{}: a checkpoint of another input, of {expected} tokens; found one of {found} tokens; pass the input of the interrupted training, or start again with --force", path.display())]
+    /// A training is resumed with another input or other settings.
+    #[error(
+        "{}: {}; pass the input and the flags of the interrupted training, or start again with --force",
+        path.display(),
+        other_input(*found, *expected)
+    )]
     OtherInput {
         /// The checkpoint.
         path: PathBuf,
@@ -366,6 +370,7 @@ impl Error {
             Self::Key(launch::key::Error::Unreadable { .. }) => Exit::MissingInput,
             Self::Key(_) => Exit::Settings,
             Self::Ranks(error) if error.is_worth_retrying() => Exit::TryAgain,
+            Self::Ranks(c10d::Error::Torch { .. }) => Exit::Internal,
             Self::Ranks(_) => Exit::Settings,
             Self::Torch(_) | Self::Internal { .. } => Exit::Internal,
         }
@@ -411,6 +416,14 @@ fn of_ngrams(error: &ngrams::Error) -> Exit {
         }
         Error::LongLine { .. } | Error::TooManyLabels { .. } | Error::NoTexts { .. } => Exit::BadInput,
         _ => Exit::Settings,
+    }
+}
+
+/// Equal numbers of tokens do not tell what differs.
+fn other_input(found: u64, expected: u64) -> String {
+    match found == expected {
+        true => "a checkpoint of another input or other settings".to_owned(),
+        false => format!("a checkpoint of another input, of {expected} tokens; found one of {found} tokens"),
     }
 }
 

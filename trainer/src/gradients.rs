@@ -127,8 +127,8 @@ impl<'r> Gradients<'r> {
                     let step = InStep { generator: step.generator.wrapping_add(number), ..step };
                     let share = || share_loss(recipe, model, inputs, part, step);
                     let loss = stopwatch.measure(Phase::Forward, share)?;
-                    let backward = || Tensor::f_run_backward(&[&loss.of_step], parameters, false, false);
-                    let gradients = stopwatch.measure(Phase::Backward, backward)?;
+                    let backward = || Ok(Tensor::f_run_backward(&[&loss.of_step], parameters, false, false)?);
+                    let gradients = stopwatch.compute(Phase::Backward, backward)?;
                     sum += loss.sum;
                     Ok(gradients)
                 })?;
@@ -138,7 +138,7 @@ impl<'r> Gradients<'r> {
                         stopwatch.count_sent(sent());
                     }
                     None if batch.rows.is_empty() => {}
-                    None => stopwatch.measure(Phase::Backward, || accumulate(parameters, gradients))?,
+                    None => stopwatch.compute(Phase::Backward, || accumulate(parameters, gradients))?,
                 }
                 Ok(sum)
             }
@@ -356,7 +356,7 @@ mod tests {
         let mut gradients = Gradients::new(recipe, model, compute, &ranks).unwrap();
         assert_eq!(matches!(gradients.way, Way::Kernels { .. }), compute.team().is_some());
         let inputs = Inputs::copied(Device::Cpu);
-        let mut stopwatch = Stopwatch::start(Device::Cpu);
+        let mut stopwatch = Stopwatch::start(Device::Cpu, false);
         let mut loss = 0.0;
         for (at, batch) in batches.iter().enumerate() {
             let is_last_batch = at + 1 == batches.len();

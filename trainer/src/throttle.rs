@@ -41,7 +41,7 @@ impl<'a> Throttle<'a> {
                 expected: "1 for a training that PyTorch computes".to_owned(),
             });
         }
-        Ok(Some(Self { more: factor - 1.0, unused, stopwatch: Stopwatch::start(compute.device()) }))
+        Ok(Some(Self { more: factor - 1.0, unused, stopwatch: Stopwatch::start(compute.device(), false) }))
     }
 
     /// Computes the gradients of a part of a batch, or of several batches.

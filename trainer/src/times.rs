@@ -61,6 +61,7 @@ pub struct Span {
 pub struct Stopwatch {
     begin: Instant,
     device: Device,
+    has_others: bool,
     rows: u64,
     sent_bytes: u64,
     /// By number of the phase.
@@ -88,11 +89,12 @@ impl Lap {
 }
 
 impl Stopwatch {
-    /// Starts measuring a rank that computes on this device.
-    pub fn start(device: Device) -> Self {
+    /// Starts measuring a rank that computes on this device, alone or with other ranks.
+    pub fn start(device: Device, has_others: bool) -> Self {
         Self {
             begin: Instant::now(),
             device,
+            has_others,
             rows: 0,
             sent_bytes: 0,
             totals: Default::default(),
@@ -119,6 +121,25 @@ impl Stopwatch {
         let begin = Instant::now();
         let done = work();
         self.note(phase, begin, begin.elapsed());
+        done
+    }
+
+    /// Measures a phase that computes. A GPU with other ranks has computed it when this returns; otherwise the time would
+    /// count as that of a later phase, for example of waiting for the other ranks.
+    pub fn compute<T>(&mut self, phase: Phase, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let device = Some(self.device).filter(|_| self.has_others);
+        self.measure(phase, || {
+            let done = work()?;
+            device.map_or(Ok(()), c10d::wait_for)?;
+            Ok(done)
+        })
+    }
+
+    /// Does something that is not a part of a step, such as saving a checkpoint.
+    pub fn aside<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        let begin = Instant::now();
+        let done = work();
+        self.lap.begin += begin.elapsed();
         done
     }
 
@@ -155,7 +176,8 @@ impl Stopwatch {
     }
 
     /// Computes gradients and reduces them. The reduction starts when this rank has computed its last gradient. It
-    /// includes the time until the other ranks have computed theirs.
+    /// includes the time until the other ranks have computed theirs. On a GPU, it ends in the next exchange with the other
+    /// ranks, and counts as waiting.
     pub fn backward(&mut self, reducer: &Reducer<'_>, loss: &Tensor) -> Result<()> {
         let begin = Instant::now();
         reducer.backward(loss)?;
@@ -175,9 +197,9 @@ impl Stopwatch {
         let [seconds, rows, sent] = [micros(self.begin.elapsed()), self.rows as i64, self.sent_bytes as i64];
         let mut own = vec![rows, sent, seconds];
         own.extend(self.totals.map(micros));
-        let has_others = ranks.world_size() > 1;
-        // Calls of a GPU return before they are computed.
-        let is_profiled = self.device == Device::Cpu;
+        let has_others = self.has_others;
+        // A GPU without other ranks is not made to wait after each phase.
+        let is_profiled = has_others || self.device == Device::Cpu;
         let times = ranks.gather_i64(&own)?;
         let times = times.chunks_exact(own.len()).enumerate().map(|(rank, of_rank)| {
             let (counts, durations) = of_rank.split_at(2);
@@ -192,10 +214,7 @@ impl Stopwatch {
                 optimizer_s,
                 sent_bytes: counts[1] as u64,
             };
-            let waited_for_ranks_s = match has_others {
-                true => is_profiled.then_some(waiting_s + reduction_s),
-                false => Some(0.0),
-            };
+            let waited_for_ranks_s = Some(if has_others { waiting_s + reduction_s } else { 0.0 });
             RankTimes {
                 rank,
                 rows: counts[0] as u64,
@@ -206,5 +225,30 @@ impl Stopwatch {
             }
         });
         Ok(times.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Computes for some time.
+    fn spend(millis: u64) {
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_millis(millis) {}
+    }
+
+    #[test]
+    fn waiting_and_checkpoints_are_no_part_of_a_measurement() {
+        let mut stopwatch = Stopwatch::start(Device::Cpu, true);
+        stopwatch.count(2, 30);
+        stopwatch.count(4, 50);
+        stopwatch.measure(Phase::Backward, || spend(10));
+        stopwatch.measure(Phase::Waiting, || spend(40));
+        stopwatch.aside(|| spend(40));
+        let Measured { rows, work, nanoseconds } = stopwatch.lap();
+        assert_eq!((rows, work), (3, 40));
+        let of_both = Duration::from_nanos(2 * nanoseconds);
+        assert!((Duration::from_millis(10)..Duration::from_millis(40)).contains(&of_both), "{of_both:?}");
     }
 }

@@ -177,7 +177,7 @@ pub fn train(
         let mut began = Instant::now();
         let mut waited_before = Duration::ZERO;
         let mut own_loss = 0.0;
-        let mut stopwatch = Stopwatch::start(compute.device());
+        let mut stopwatch = Stopwatch::start(compute.device(), ranks.world_size() > 1);
         while let Some(batch) = stopwatch.measure(Phase::Loading, || loader.next()) {
             let batch = batch?;
             stopwatch.count(batch.rows.len(), gradients.work(&batch));
@@ -204,16 +204,16 @@ pub fn train(
             let agreed = stopwatch.measure(Phase::Waiting, || agree(ranks, &own))?;
             own_loss = 0.0;
             if !agreed.loss.is_finite() {
-                return Err(Error::Diverged { step: training.position.steps });
+                return Err(Error::Diverged { step: training.position.steps + 1 });
             }
             gradients.over_ranks(&agreed.n_touched, &mut stopwatch)?;
             let rate = recipe.schedule.rate(training.position.steps);
             let Training { model, optimizer, .. } = &mut *training;
-            let norm = stopwatch.measure(Phase::Optimizer, || {
+            let norm = stopwatch.compute(Phase::Optimizer, || {
                 let mut tensors = gradients.tensors(model);
                 let norm = recipe.clip.map(|most| clip(&mut tensors, most)).transpose()?;
                 optimizer.step(model.parameters().tensors(), &mut tensors, rate, compute.team())?;
-                Ok::<_, Error>(norm)
+                Ok(norm)
             })?;
             training.position.steps += 1;
             training.position.epoch_loss += agreed.loss;
@@ -241,7 +241,7 @@ pub fn train(
             }
             match agreed.asked {
                 None => {}
-                Some(Asked::Checkpoint) => (hooks.save)(training)?,
+                Some(Asked::Checkpoint) => stopwatch.aside(|| (hooks.save)(training))?,
                 Some(Asked::Stop) => {
                     (hooks.save)(training)?;
                     trace.as_mut().map_or(Ok(()), |trace| trace.write(ranks))?;

@@ -12,7 +12,7 @@ use command::{ended, plain, trainer};
 use fixtures::reviews;
 use ranks::{Rank, free_port, placed};
 use runs::training::decisions;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tch::Tensor;
 use tempfile::TempDir;
 
@@ -84,16 +84,32 @@ fn a_slower_rank_gets_fewer_tokens_and_a_replay_of_the_decisions_gives_the_same_
     let replay = ["--balance=replay", "--decisions", out.to_str().unwrap()];
     let again = world.train("again", &replay);
     assert!(weights(&again) == weights(&out));
+}
 
-    // Stopped and resumed, with decisions of the time before and after.
-    let stopped = world.train("stopped", &[&replay[..], &["--checkpoint-steps=50"]].concat());
-    let mut checkpoints: Vec<PathBuf> =
-        fs::read_dir(stopped.join("checkpoints")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    checkpoints.retain(|path| path.is_dir());
-    checkpoints.sort();
-    let from = format!("--resume={}", checkpoints[0].display());
+#[test]
+fn a_resumed_replay_has_the_bits_of_one_that_was_not_stopped() {
+    let world = World::new();
+    // Decisions before and after the checkpoint at step 50.
+    let made = world.folder.path().join("made");
+    fs::create_dir(&made).unwrap();
+    let decision = |step: u64, parts: [usize; 2]| {
+        let decision =
+            json!({"from_batch": step + 3, "parts": parts, "reason": {"faster": {"before": 2, "after": 1}}});
+        json!({"event": "shares", "step": step, "decision": decision}).to_string()
+    };
+    let lines = [decision(20, [50, 14]), decision(80, [20, 44])];
+    fs::write(made.join("metrics.jsonl"), lines.join("\n")).unwrap();
+    let replay = ["--balance=replay", "--decisions", made.to_str().unwrap(), "--log-steps=1"];
+
+    let whole = world.train("whole", &[&replay[..], &["--checkpoint-steps=50"]].concat());
+    let from = format!("--resume={}", whole.join("checkpoints/step-000000050").display());
     let resumed = world.train("resumed", &[&replay[..], &[&from]].concat());
-    assert!(weights(&resumed) == weights(&out));
+
+    assert!(weights(&resumed) == weights(&whole));
+    let tokens_of_first = |step: &Value| step["shares"][0]["work"].as_f64().unwrap();
+    let steps = self::lines(&resumed, "steps");
+    assert_eq!(steps[0]["step"], 51);
+    assert!(tokens_of_first(&steps[0]) > 1.5 * tokens_of_first(&steps[60]), "{steps:?}");
 }
 
 #[test]
@@ -128,6 +144,7 @@ fn the_loss_does_not_depend_on_shares() {
     };
     let off = of("off", &["--balance=off"]);
     let on = of("on", &["--balance=dynamic", "--throttle=1,4"]);
+    assert!(!decisions(&world.folder.path().join("on")).unwrap().is_empty());
     assert_eq!(off.len(), 3);
     for (off, on) in off.iter().zip(&on) {
         assert!((off - on).abs() < 1e-3 * off, "{off} {on}");

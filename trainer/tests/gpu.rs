@@ -65,9 +65,14 @@ impl Job {
 
     /// The loss of each step.
     fn losses(&self, name: &str) -> Vec<f64> {
+        self.lines(name, "steps").iter().map(|line| line["loss"].as_f64().unwrap()).collect()
+    }
+
+    /// The lines of an event in the metrics.
+    fn lines(&self, name: &str, event: &str) -> Vec<Value> {
         let lines = fs::read_to_string(self.out(name).join("metrics.jsonl")).unwrap();
         let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        lines.filter(|line| line["event"] == "steps").map(|line| line["loss"].as_f64().unwrap()).collect()
+        lines.filter(|line| line["event"] == event).collect()
     }
 
     fn weights(&self, name: &str) -> Vec<u8> {
@@ -106,7 +111,7 @@ fn a_pretraining_has_the_processors_losses() {
     for (precision, bound) in [("--precision=f32", F32_LOSS), (DOUBLE, F64)] {
         let [found, expected] = ["found", "expected"].map(|side| format!("{side} {precision}"));
         let sizes: Vec<&str> = SIZES.iter().copied().filter(|size| !size.starts_with("--linear")).collect();
-        for (name, device) in [(&found, on_gpu()), (&expected, &["--device=cpu", "--compute=pytorch"])] {
+        for (name, device) in [(&found, on_gpu()), (&expected, BY_PYTORCH)] {
             let mut command = trainer();
             command.arg("pretrain").arg(&job.dataset).arg("--out").arg(job.out(name));
             command.args(plain_of_words(&[&sizes, device, &[precision, "--rate=0.005"]].concat()));
@@ -220,11 +225,52 @@ fn a_rank_for_each_gpu_has_the_losses_of_one() {
     job.compare(&format!("losses of steps, {n_gpus} ranks over NCCL"), ["all", "one"], F64);
 }
 
+/// The ranks are balanced by the times that PyTorch needs: on the GPUs of this machine, or on its processor.
+#[test]
+fn balanced_ranks_have_the_losses_of_one_and_measure_their_phases() {
+    let n_gpus = if has_gpu() { Cuda::device_count() } else { 0 };
+    let (n_ranks, device) = if n_gpus < 2 { (2, BY_PYTORCH) } else { (n_gpus, &["--device=cuda"][..]) };
+    let job = Job::new();
+    job.train("one", &[device, &[DOUBLE]].concat());
+    // Ranks of equal speed may keep their shares, so unequal ones are replayed.
+    let mut parts = vec![1; n_ranks as usize];
+    parts[0] = 33 - n_ranks;
+    let decision = json!({"from_batch": 5, "parts": parts, "reason": {"faster": {"before": 2, "after": 1}}});
+    let shares = json!({"event": "shares", "step": 2, "decision": decision});
+    fs::create_dir(job.out("made")).unwrap();
+    fs::write(job.out("made").join("metrics.jsonl"), shares.to_string()).unwrap();
+    let replay = format!("--decisions={}", job.out("made").display());
+    for (name, rule) in
+        [("measured", vec!["--balance=dynamic"]), ("replayed", vec!["--balance=replay", &replay])]
+    {
+        ranks_train(&job, name, n_ranks, &[device, &[DOUBLE], &rule[..]].concat());
+        job.compare(&format!("losses of steps, {n_ranks} ranks, {name} shares"), [name, "one"], F64);
+    }
+
+    for step in job.lines("measured", "steps") {
+        let shares = step["shares"].as_array().unwrap();
+        assert_eq!(shares.len() as i64, n_ranks);
+        assert!(shares.iter().all(|share| share["computed_s"].as_f64().unwrap() > 0.0), "{step}");
+    }
+    let last = job.lines("replayed", "steps").pop().unwrap();
+    let [most, least] = [0, 1].map(|rank| last["shares"][rank]["work"].as_f64().unwrap());
+    assert!(most > 5.0 * least, "{last}");
+    let epochs = job.lines("measured", "epoch");
+    let ranks = epochs.iter().flat_map(|epoch| epoch["ranks"].as_array().unwrap());
+    for rank in ranks {
+        let of = |name: &str| rank["profile"][name].as_f64().unwrap();
+        let computed = of("forward_s") + of("backward_s") + of("optimizer_s");
+        let measured = computed + of("loading_s") + of("waiting_s") + of("reduction_s");
+        assert!(of("backward_s") > 0.0 && measured <= rank["seconds"].as_f64().unwrap(), "{rank}");
+    }
+}
+
 const PROCESSOR: &[&str] = &["--device=cpu"];
+const BY_PYTORCH: &[&str] = &["--device=cpu", "--compute=pytorch"];
 
 /// The flags that select the GPU, or PyTorch on the CPU if there is no GPU.
 fn on_gpu() -> &'static [&'static str] {
-    if has_gpu() { &["--device=cuda"] } else { &["--device=cpu", "--compute=pytorch"] }
+    if has_gpu() { &["--device=cuda"] } else { BY_PYTORCH }
 }
 
 /// Whether there is a GPU. Loads CUDA before any query for a GPU, as the program does.

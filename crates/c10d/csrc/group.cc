@@ -12,6 +12,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Version.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 using shim::Endable;
@@ -310,6 +311,13 @@ c10d_group* assemble(const c10d_store* store, int rank, int size, c10::DeviceTyp
   return new c10d_group{std::move(group), backend, std::move(guard), device};
 }
 
+// Makes a GPU the current one of this thread. A thread begins on GPU 0. PyTorch's calls that wait for a GPU or record
+// its events return to the current one, and so would create a context of each rank on GPU 0.
+void use_gpu(int device) {
+  const c10::impl::VirtualGuardImpl gpu(c10::DeviceType::CUDA);
+  gpu.setDevice(c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(device)));
+}
+
 using NcclNew = c10d::Backend* (*)(const c10::intrusive_ptr<c10d::Store>&, int, int, int, int64_t);
 NcclNew nccl_new = nullptr;
 
@@ -421,10 +429,23 @@ int c10d_load_cuda(const char* libtorch_cuda, const uint8_t* nccl_part, size_t n
   });
 }
 
+int c10d_use_gpu(int device, char** message) {
+  return guarded(message, C10D_FAILED, [&] { shim::use_gpu(device); });
+}
+
+int c10d_wait_for_gpu(int device, char** message) {
+  return guarded(message, C10D_FAILED, [&] {
+    const c10::impl::VirtualGuardImpl gpu(c10::DeviceType::CUDA);
+    gpu.synchronizeDevice(static_cast<c10::DeviceIndex>(device));
+  });
+}
+
 int c10d_nccl_new(c10d_store* store, const char* path, int rank, int world_size, int device, int64_t timeout_ms,
                   c10d_group** out, char** message) {
   return guarded(message, C10D_FAILED, [&] {
     TORCH_CHECK(shim::nccl_new != nullptr, "CUDA has not been loaded");
+    // ProcessGroup::new has set it for the computing thread; this thread is another one.
+    shim::use_gpu(device);
     auto guard = std::make_shared<Guard>();
     auto backend = c10::intrusive_ptr<c10d::Backend>::reclaim(
         shim::nccl_new(shim::prefixed(store, path, "cuda"), rank, world_size, device, timeout_ms));

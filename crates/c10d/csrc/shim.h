@@ -65,6 +65,10 @@ int c10d_store_delete(c10d_store* store, const char* key, int* deleted, char** m
 
 // CUDA. Both libraries stay loaded. `nccl_part` is the library built from nccl.cc.
 int c10d_load_cuda(const char* libtorch_cuda, const uint8_t* nccl_part, size_t nccl_part_length, char** message);
+// Makes a GPU the current one of the calling thread.
+int c10d_use_gpu(int device, char** message);
+// Waits until a GPU has computed everything that it was given.
+int c10d_wait_for_gpu(int device, char** message);
 
 // Group. `path` is the prefix of its keys in the store: "default_pg/0/" for the default group of init_process_group.
 // `address`: this rank's address, on which Gloo listens unless GLOO_SOCKET_IFNAME names interfaces.

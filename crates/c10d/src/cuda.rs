@@ -1,8 +1,11 @@
 //! Loads CUDA on request, so that the same program runs on machines without CUDA.
 
 use std::env;
+use std::ffi::c_int;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+
+use tch::Device;
 
 use crate::error::{Error, Result};
 use crate::ffi;
@@ -40,6 +43,20 @@ pub fn has_nccl_part() -> bool {
     NCCL_PART.is_some()
 }
 
+/// Waits until a device has computed everything that it was given: calls of a GPU return before that. Errors: one of
+/// these calls failed.
+///
+/// ```
+/// c10d::wait_for(tch::Device::Cpu)?;
+/// # Ok::<(), c10d::Error>(())
+/// ```
+pub fn wait_for(device: Device) -> Result<()> {
+    let Device::Cuda(number) = device else { return Ok(()) };
+    let failed = |detail: String| Error::Torch { call: "waiting for the GPU".to_owned(), detail };
+    let number = c_int::try_from(number).map_err(|_| failed(format!("GPU {number} not found")))?;
+    ffi::wait_for_gpu(number).map_err(|failure| failed(failure.text))
+}
+
 fn load() -> Result<()> {
     let failed = |detail: String| Error::Cuda { detail };
     let part = NCCL_PART.ok_or_else(|| {
@@ -71,12 +88,12 @@ fn find_library() -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Refuses a GPU number that does not exist.
-pub(crate) fn check_device(device: usize) -> Result<()> {
+/// Makes a GPU the current one of this thread. Refuses a number that does not exist.
+pub(crate) fn use_device(device: usize) -> Result<()> {
     load_cuda()?;
     let n_devices = usize::try_from(tch::Cuda::device_count()).unwrap_or(0);
-    if device < n_devices {
-        return Ok(());
+    if device >= n_devices {
+        return Err(Error::Cuda { detail: format!("GPU {device} not found; this machine has {n_devices}") });
     }
-    Err(Error::Cuda { detail: format!("GPU {device} not found; this machine has {n_devices}") })
+    ffi::use_gpu(device).map_err(|failure| Error::Cuda { detail: failure.text })
 }

@@ -106,12 +106,12 @@ pub enum Error {
         /// The missing component and how to install it.
         detail: String,
     },
-    /// An error of tch that is unrelated to other ranks.
+    /// An error of PyTorch that is unrelated to other ranks.
     #[error("{call}: {detail}")]
     Torch {
         /// The failed call.
         call: String,
-        /// tch's message.
+        /// PyTorch's message.
         detail: String,
     },
 }

@@ -131,6 +131,8 @@ unsafe extern "C" {
         nccl_part_length: usize,
         message: Message,
     ) -> c_int;
+    fn c10d_use_gpu(device: c_int, message: Message) -> c_int;
+    fn c10d_wait_for_gpu(device: c_int, message: Message) -> c_int;
 
     fn c10d_gloo_new(
         store: *mut CStore,
@@ -299,6 +301,18 @@ pub(crate) fn load_cuda(libtorch_cuda: &Path, nccl_part: &[u8]) -> Result<()> {
     let path = c_text(&libtorch_cuda.to_string_lossy())?;
     // SAFETY: both arguments outlive the call.
     call(|message| unsafe { c10d_load_cuda(path.as_ptr(), nccl_part.as_ptr(), nccl_part.len(), message) })
+}
+
+/// Makes a GPU the current one of this thread.
+pub(crate) fn use_gpu(device: usize) -> Result<()> {
+    // SAFETY: no pointers but the message, which the shim sets.
+    call(|message| unsafe { c10d_use_gpu(device as c_int, message) })
+}
+
+/// Waits until a GPU has computed everything that it was given.
+pub(crate) fn wait_for_gpu(device: c_int) -> Result<()> {
+    // SAFETY: no pointers but the message, which the shim sets.
+    call(|message| unsafe { c10d_wait_for_gpu(device, message) })
 }
 
 /// The server of a store that is opened.

@@ -80,7 +80,8 @@ impl ProcessGroup {
         Self::new(&store, launch.rank, launch.world_size, backend, options)
     }
 
-    /// Joins the group that meets in `store`. Returns when all ranks have joined.
+    /// Joins the group that meets in `store`. Returns when all ranks have joined. With NCCL, makes the group's GPU the
+    /// current one of the calling thread, which should be the thread that computes.
     ///
     /// ```
     /// use c10d::{Backend, Options, ProcessGroup, TcpStore};
@@ -104,7 +105,7 @@ impl ProcessGroup {
     ) -> Result<Self> {
         check_place(rank, world_size, options)?;
         if let Backend::Nccl { device } = backend {
-            cuda::check_device(device)?;
+            cuda::use_device(device)?;
         }
         if store.add(&present_key(&options.name, rank), 1)? > 1 {
             return Err(invalid_joining(format!(

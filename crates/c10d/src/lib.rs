@@ -25,7 +25,7 @@ mod shape;
 mod store;
 mod watch;
 
-pub use cuda::{has_nccl_part, load_cuda};
+pub use cuda::{has_nccl_part, load_cuda, wait_for};
 pub use error::{Cause, Error, Loss, Result};
 pub use ffi::compiled_version;
 pub use group::{ProcessGroup, Work};

@@ -2,7 +2,7 @@
 //! is tested.
 #![allow(clippy::unwrap_used)]
 
-use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp, Reducer, ReducerOptions, TcpStore};
+use c10d::{Backend, Error, Launch, Options, ProcessGroup, ReduceOp, Reducer, ReducerOptions, TcpStore};
 use ranks::{free_port, is_rank_of, options, skipped, start};
 use tch::{Device, Kind, Tensor};
 
@@ -29,6 +29,15 @@ fn a_missing_gpu_is_reported() {
             .to_owned(),
     ];
     assert!(known.contains(&error), "{error}");
+}
+
+/// On each machine: without CUDA, PyTorch cannot wait for any GPU.
+#[test]
+fn a_gpu_that_fails_is_an_error_of_pytorch() {
+    let error = c10d::wait_for(Device::Cuda(99)).unwrap_err();
+
+    assert!(matches!(error, Error::Torch { .. }) && !error.is_worth_retrying(), "{error}");
+    assert!(error.to_string().starts_with("waiting for the GPU: "), "{error}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use corpus::format::{FieldPaths, Preset};
 use parameters::Wire;
 use program::location::Location;
+use program::place::local_path;
 use program::size::parse_memory;
 
 use super::numbers::{at_least, not_negative, positive, rate, share, whole};
@@ -135,8 +136,8 @@ pub struct Embed {
     pub seed: u64,
     /// Number of threads [default: one per core]
     ///
-    /// skip-gram: one thread gives the same vectors each time; several share them without locks. char-lstm: a number of threads
-    /// gives the same vectors each time.
+    /// skip-gram: one thread gives the same vectors each time; several share them without locks. char-lstm: the same
+    /// number of threads gives the same vectors each time.
     #[arg(long, short = 'j', value_name = "N", value_parser = whole::<u16>(1..=1024), help_heading = "Running")]
     pub threads: Option<u16>,
     /// Memory for the sentences of files
@@ -154,12 +155,18 @@ pub struct Embed {
     ///
     /// Lines of two words and a score. Spearman's rank correlation of scores and cosines is logged after each epoch and with each
     /// checkpoint. The training does not depend on it.
-    #[arg(long, value_name = "FILE", num_args = 1.., hide_short_help = true, help_heading = "Running")]
+    #[arg(long, value_name = "FILE", num_args = 1.., value_parser = PathBufValueParser::new().try_map(local_path), hide_short_help = true, help_heading = "Running")]
     pub similarity: Vec<PathBuf>,
     /// Vectors to compare with, in any format of `vectors`
     ///
     /// Their PIP loss (see `vectors pip --help`), with vectors of length 1, is logged as --similarity is.
-    #[arg(long, value_name = "MODEL", hide_short_help = true, help_heading = "Running")]
+    #[arg(
+        long,
+        value_name = "MODEL",
+        value_parser = PathBufValueParser::new().try_map(local_path),
+        hide_short_help = true,
+        help_heading = "Running"
+    )]
     pub reference: Option<PathBuf>,
     /// Sentences that are not trained on, in --format
     ///

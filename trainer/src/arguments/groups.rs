@@ -116,7 +116,7 @@ pub struct Optimisation {
     /// off: equal shares of each batch. dynamic: shares for which the slowest rank is fastest, from measured compute
     /// times. per-epoch: after an epoch, shares follow its compute times, for comparison. The batch size stays the same.
     /// The last bits of the model depend on the measured times. replay: the shares of the training --decisions, with
-    /// which it can be repeated. Requires the CPU.
+    /// which it can be repeated.
     #[arg(
         long,
         value_enum,
@@ -353,8 +353,14 @@ pub struct TrainingFlags {
     /// Write the phases of some steps to a new file, for Chrome's trace viewer
     ///
     /// One process of the viewer per rank: loading, forward, backward, waiting, reduction and optimizer. Open it with
-    /// chrome://tracing or ui.perfetto.dev. Not on GPUs.
-    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = "Checkpoints and logs")]
+    /// chrome://tracing or ui.perfetto.dev. Not with one rank on a GPU.
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_parser = PathBufValueParser::new().try_map(local_path),
+        hide_short_help = true,
+        help_heading = "Checkpoints and logs"
+    )]
     pub trace: Option<PathBuf>,
     /// The steps of --trace, such as 100-150
     #[arg(

@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use parameters::{LogSync, TlsFiles};
+use program::place::local_path;
 use program::size::parse_memory;
 
 use super::numbers::{positive, whole};
@@ -18,7 +20,12 @@ pub struct Serve {
     /// Folder of the snapshots and the log
     ///
     /// A server that was stopped or killed continues with the state in its folder.
-    #[arg(long, value_name = "FOLDER", required_unless_present = "statistics")]
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        value_parser = PathBufValueParser::new().try_map(local_path),
+        required_unless_present = "statistics"
+    )]
     pub folder: Option<PathBuf>,
     /// Address and port at which it listens
     ///

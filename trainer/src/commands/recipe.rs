@@ -94,7 +94,7 @@ fn training_rows(arguments: &Fit, rows: &Rows) -> Result<u64> {
     Ok(rows.rows_under(division(arguments)?, Part::Training))
 }
 
-/// Settings of all families, without held-back rows.
+/// Settings of all families, without held-out rows.
 fn recipe(
     lstm: &LstmFlags,
     arguments: &Optimisation,
@@ -136,7 +136,7 @@ fn recipe(
         row_weight: arguments.row_weight.into(),
         batch_rows,
         accumulate,
-        balance: balance(arguments, device)?,
+        balance: balance(arguments)?,
         epochs,
         rule: match optimizer {
             OptimizerName::Sgd => Rule::Sgd { momentum: arguments.momentum },
@@ -165,12 +165,8 @@ fn recipe(
     })
 }
 
-fn balance(arguments: &Optimisation, device: Device) -> Result<Option<balance::Rule>> {
+fn balance(arguments: &Optimisation) -> Result<Option<balance::Rule>> {
     let Optimisation { balance, balance_every: every, decisions, .. } = arguments;
-    if *balance != BalanceName::Off && device != Device::Cpu {
-        let expected = "off on a GPU, because compute times are measured on CPUs only";
-        return Err(setting("--balance", &format!("{balance:?}").to_lowercase(), expected));
-    }
     Ok(match balance {
         BalanceName::Off => None,
         BalanceName::Dynamic => Some(balance::Rule::Dynamic { every: every.unwrap_or(BALANCE_STEPS) }),

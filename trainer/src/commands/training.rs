@@ -48,11 +48,11 @@ impl Session {
         let compute = device::choose(&training.running.computing, backend)?;
         let ranks = Ranks::join(compute.device())?;
         if let Some(path) = &training.trace {
-            if compute.device() != Device::Cpu {
+            if compute.device() != Device::Cpu && ranks.world_size() == 1 {
                 return Err(Error::Setting {
                     setting: "--trace",
                     found: format!("device {}", described(compute.device())),
-                    expected: "--device cpu; use PyTorch's profiler for GPUs".to_owned(),
+                    expected: "--device cpu or several ranks; use PyTorch's profiler for one GPU".to_owned(),
                 });
             }
             // A process that replaces a killed one finds its file.

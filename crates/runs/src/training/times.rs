@@ -15,10 +15,10 @@ pub struct RankTimes {
     pub seconds: f64,
     /// Time spent waiting for batches.
     pub waited_for_batches_s: f64,
-    /// Time spent waiting for the other ranks, including the transfer of gradients. `None` on a GPU, where it cannot
-    /// be separated from computation.
+    /// Time spent waiting for the other ranks, including the transfer of gradients. `None` in older files of ranks on
+    /// GPUs.
     pub waited_for_ranks_s: Option<f64>,
-    /// Where the time of its steps went; `None` on a GPU, and in older files.
+    /// Where the time of its steps went; `None` on a GPU without other ranks, and in older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Profile>,
 }
@@ -33,9 +33,9 @@ pub struct Profile {
     pub forward_s: f64,
     /// Computing losses and gradients.
     pub backward_s: f64,
-    /// Waiting until the slowest rank has computed its gradients.
+    /// Waiting until the slowest rank has computed its gradients; on GPUs, also exchanging them.
     pub waiting_s: f64,
-    /// Exchanging gradients.
+    /// Exchanging gradients; on GPUs, only what precedes the exchange.
     pub reduction_s: f64,
     /// Clipping gradients and changing weights.
     pub optimizer_s: f64,
@@ -81,8 +81,8 @@ pub struct ShareTimes {
     /// What the time grows with: tokens; if PyTorch computes the gradients, with padding. `None` in older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<f64>,
-    /// Seconds of computing.
+    /// Seconds of computing, including the optimizer.
     pub computed_s: f64,
-    /// Seconds of the rest of the batch: waiting, exchange of gradients, and the optimizer.
+    /// Seconds of the rest of the batch: loading, waiting and the exchange of gradients.
     pub rest_s: f64,
 }
