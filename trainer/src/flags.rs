@@ -112,6 +112,9 @@ fn hint(words: &[OsString], error: clap::Error) -> clap::Error {
             "unexpected argument '{unknown}' found; run `trainer pretrain DATASET --out FOLDER`, then `trainer fit \
              DATASET --init-from FOLDER`"
         ),
+        ErrorKind::UnknownArgument if ["ngrams", "embed"].contains(&here) && !unknown.starts_with('-') => {
+            format!("unexpected argument '{unknown}' found; pass inputs with --input: trainer {here} --input {unknown}")
+        }
         ErrorKind::UnknownArgument => match owners(&command, unknown, here).as_slice() {
             [] => return error,
             owners => {
@@ -563,6 +566,8 @@ mod tests {
                 "fit a.h5 --pretrain",
                 "run `trainer pretrain DATASET --out FOLDER`, then `trainer fit DATASET --init-from",
             ),
+            ("ngrams a.txt", "pass inputs with --input: trainer ngrams --input a.txt"),
+            ("embed a.txt", "pass inputs with --input: trainer embed --input a.txt"),
             ("autotune --validation a.txt --minutes 5", "as in: trainer autotune ngrams --input"),
             ("autotune train.txt", "as in: trainer autotune ngrams --input"),
             ("autotune fit a.h5 --minutes 5 --candidates 9", "it is a flag of `trainer pretrain`, not of"),

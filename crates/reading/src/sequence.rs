@@ -5,27 +5,28 @@
 //! input.
 //!
 //! [`SequenceOptions::follows`] reads folders again and again: files that appear and lines that are appended are passed on
-//! as they come. Compressed files must be complete when they appear.
+//! as they come. Compressed files must be complete when they appear. A file that vanishes before it is opened, such as one
+//! that its writer renames, is skipped.
 //!
 //! Standard input and named pipes are read as lines arrive. If the writer pauses, the lines so far are passed on. A process
 //! that is told to stop passes on all complete lines that it has read and keeps the rest of the last one in the place, so
 //! that the next process continues with the next byte.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io::{self, Cursor, Read};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use input::Compression;
+use input::{Compression, Form};
 use memchr::memrchr;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use store::S3Options;
 
-use crate::source::Kind;
+use crate::source::{Kind, find_followed};
 use crate::{Error, Source, find};
 
 /// Size of one read.
@@ -106,21 +107,36 @@ pub fn read_sequence(
     mut pass: impl FnMut(Chunk) -> bool,
 ) -> Result<(), Error> {
     let mut place = place.clone();
+    // Sizes of files before they were read to their end. A file that still has that size is not opened again.
+    let mut sizes: HashMap<String, u64> = HashMap::new();
     loop {
-        let sources = match find(&options.inputs, &options.s3) {
+        let sources = match options.follows {
+            true => find_followed(&options.inputs, &options.s3),
+            false => find(&options.inputs, &options.s3),
+        };
+        let sources = match sources {
             Err(Error::Empty { .. } | Error::NoMatch { .. }) if options.follows => Vec::new(),
             found => found?,
         };
         for source in &sources {
-            if options.follows && is_unchanged(source, &place) {
+            let is_read = |bytes: u64| sizes.get(&source.name) == Some(&bytes);
+            if options.follows && source.bytes.is_some_and(is_read) {
                 continue;
             }
-            let mut reader = Reader::open(source, options, stop, &mut place)?;
-            if !reader.each(&mut |chunk: Chunk| {
-                place.pass(&chunk);
-                pass(chunk)
-            })? {
-                return Ok(());
+            if !options.follows || !is_unchanged(source, &place) {
+                let mut reader = match Reader::open(source, options, stop, &mut place) {
+                    Err(error) if options.follows && is_absence(&error) => continue,
+                    opened => opened?,
+                };
+                if !reader.each(&mut |chunk: Chunk| {
+                    place.pass(&chunk);
+                    pass(chunk)
+                })? {
+                    return Ok(());
+                }
+            }
+            if let Some(bytes) = source.bytes {
+                sizes.insert(source.name.clone(), bytes);
             }
         }
         if !options.follows || stop.load(Relaxed) {
@@ -128,6 +144,11 @@ pub fn read_sequence(
         }
         thread::sleep(FOLLOW_EVERY);
     }
+}
+
+/// Whether a source vanished after it was found.
+fn is_absence(error: &Error) -> bool {
+    matches!(error, Error::Read { source, .. } if source.kind() == io::ErrorKind::NotFound)
 }
 
 /// Whether a file that is followed has been read to its end. Of a compressed file, only the decoded size is known: it is read
@@ -148,6 +169,23 @@ fn is_compressed(path: &std::path::Path) -> io::Result<bool> {
     let mut beginning = Vec::new();
     File::open(path)?.take(MAGIC_BYTES as u64).read_to_end(&mut beginning)?;
     Ok(Compression::of(&beginning).is_some())
+}
+
+/// Opens a file behind this number of bytes. `None` if it must be read from its start, because it is compressed, encoded or
+/// shorter.
+fn open_behind(source: &Source, bytes: u64) -> io::Result<Option<File>> {
+    let Kind::File(path) = &source.kind else { return Ok(None) };
+    let mut file = File::open(path)?;
+    let mut beginning = Vec::new();
+    (&file).take(input::FORM_BYTES as u64).read_to_end(&mut beginning)?;
+    let is_plain = Compression::of(&beginning).is_none()
+        && Form::of(&beginning) == Form::Utf8
+        && input::check_lines(&beginning).is_ok();
+    if !is_plain || file.metadata()?.len() < bytes {
+        return Ok(None);
+    }
+    file.seek(SeekFrom::Start(bytes))?;
+    Ok(Some(file))
 }
 
 /// A source that is read.
@@ -209,6 +247,12 @@ impl<'a> Reader<'a> {
     }
 
     fn skip(&mut self, position: Position) -> Result<(), Error> {
+        let behind = open_behind(self.source, position.bytes);
+        if let Some(file) = behind.map_err(|error| self.source.failed(error))? {
+            self.content = Box::new(file);
+            self.position = position;
+            return Ok(());
+        }
         let skipped = io::copy(&mut (&mut self.content).take(position.bytes), &mut io::sink());
         let skipped = skipped.map_err(|error| self.source.failed(error))?;
         self.position = position;
@@ -403,6 +447,18 @@ mod tests {
     }
 
     #[test]
+    fn a_place_in_utf_16_continues_behind_its_last_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lines");
+        let encoded = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+        fs::write(&path, encoded("\u{feff}one\n")).unwrap();
+        let mut place = Place::default();
+        read_all(&options(&path, false), &mut place);
+        fs::write(&path, encoded("\u{feff}one\ntwo\n")).unwrap();
+        assert_eq!(read_all(&options(&path, false), &mut place), b"two\n");
+    }
+
+    #[test]
     fn each_chunk_is_a_place_to_continue_from() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lines");
@@ -444,6 +500,27 @@ mod tests {
             assert_eq!(receiver.recv().unwrap(), b"three\n");
             stop.store(true, Relaxed);
         });
+    }
+
+    #[test]
+    fn a_file_that_vanishes_after_it_was_found_is_skipped_if_it_is_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        // The first file is listed and cannot be found; the last one is found and cannot be opened.
+        std::os::unix::fs::symlink("nowhere", folder.path().join("a")).unwrap();
+        fs::write(folder.path().join("b"), "one\n").unwrap();
+        fs::write(folder.path().join("c"), "two\n").unwrap();
+        let stop = AtomicBool::new(false);
+        let mut lines = Vec::new();
+        let pass = |chunk: Chunk| {
+            lines.extend(chunk.lines);
+            fs::remove_file(folder.path().join("c")).unwrap();
+            stop.store(true, Relaxed);
+            true
+        };
+        read_sequence(&options(folder.path(), true), &Place::default(), &stop, pass).unwrap();
+        assert_eq!(lines, b"one\n");
+        let options = options(folder.path(), false);
+        assert!(read_sequence(&options, &Place::default(), &stop, |_| true).is_err());
     }
 
     #[test]

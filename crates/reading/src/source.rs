@@ -61,7 +61,15 @@ const AS_SHELLS_DO: MatchOptions =
 /// The same file, folder, object or URL under two names is an error, and so is a compressed file in a folder or a pattern
 /// beside the file without its extension.
 pub fn find(inputs: &[String], s3: &S3Options) -> Result<Vec<Source>, Error> {
-    let mut found = Found::default();
+    find_into(Found::default(), inputs, s3)
+}
+
+/// As [`find`], for inputs that are listed again later: what vanishes while it is listed is left out.
+pub(super) fn find_followed(inputs: &[String], s3: &S3Options) -> Result<Vec<Source>, Error> {
+    find_into(Found { is_followed: true, ..Found::default() }, inputs, s3)
+}
+
+fn find_into(mut found: Found, inputs: &[String], s3: &S3Options) -> Result<Vec<Source>, Error> {
     for input in inputs {
         if input == "-" {
             found.standard_input()?;
@@ -94,6 +102,8 @@ struct Found {
     names: HashMap<(u64, u64), String>,
     /// The URLs of objects and of files on web servers.
     objects: HashSet<String>,
+    /// Whether files may vanish, such as one that its writer renames.
+    is_followed: bool,
 }
 
 impl Found {
@@ -159,7 +169,7 @@ impl Found {
         sort(&mut fitting);
         check_copies(&fitting)?;
         for path in fitting {
-            if !self.named(&path)? {
+            if !self.named(&path)? && !self.is_followed {
                 return Err(Error::Missing { input: path.display().to_string() });
             }
         }
@@ -197,7 +207,10 @@ impl Found {
 
     fn folder(&mut self, folder: &Path) -> Result<(), Error> {
         let unlisted = |error| cannot("list the folder", folder, error);
-        let entries = fs::read_dir(folder).map_err(unlisted)?;
+        let entries = match fs::read_dir(folder) {
+            Err(error) if self.is_followed && is_absence(&error) => return Ok(()),
+            listed => listed.map_err(unlisted)?,
+        };
         let mut paths =
             entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>().map_err(unlisted)?;
         paths.retain(|path| !is_hidden(path));
@@ -207,7 +220,10 @@ impl Found {
         sort(&mut paths);
         check_copies(&paths)?;
         for path in paths {
-            let metadata = fs::metadata(&path).map_err(|error| cannot("read its metadata", &path, error))?;
+            let metadata = match fs::metadata(&path) {
+                Err(error) if self.is_followed && is_absence(&error) => continue,
+                read => read.map_err(|error| cannot("read its metadata", &path, error))?,
+            };
             if metadata.is_dir() {
                 // A link to a parent folder is found here as a duplicate, so the recursion ends.
                 self.meet(&path, &metadata)?;

@@ -15,6 +15,7 @@ mod stream;
 use std::thread::available_parallelism;
 use std::time::Instant;
 
+use corpus::format::Format;
 use launch::interrupt::Interrupts;
 use report::whole;
 use serde::Serialize;
@@ -269,14 +270,21 @@ fn recipe(arguments: &Embed, processes: Processes) -> Result<Value> {
             json!({ "char-lstm": written(&spelled::settings(arguments, processes))? })
         }
     };
-    Ok(json!({
+    let mut recipe = json!({
         "family": family,
         "epochs": epochs(arguments),
         "words": arguments.words,
         "words-max": arguments.words_max,
         "follow": arguments.follow,
         "input": arguments.input,
-    }))
+        "format": "text",
+        "text-field": null,
+        "with-title": null,
+    });
+    for (name, value) in lines::format(arguments)?.iter().flat_map(Format::of_texts) {
+        recipe[name] = value.into();
+    }
+    Ok(recipe)
 }
 
 /// Settings by way of their text, which has `f32` numbers as a user writes them.

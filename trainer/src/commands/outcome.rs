@@ -2,11 +2,21 @@
 
 use batches::Part;
 use runs::training::EvaluationRecord;
-use scoring::{Interval, LargerClass};
+use scoring::{Interval, LargerClass, Metrics};
 
 /// A model with a higher AUC ranks rows better than chance, even if no score crosses the threshold. This happens
 /// if few rows have one of the labels.
 const RANKS_ROWS: f64 = 0.6;
+
+/// What can help a model that is not better than the majority-class baseline.
+pub(super) struct Remedies<'a> {
+    /// What the command calls a row.
+    pub(super) row: &'a str,
+    /// What follows the advice for a model that ranks rows better than chance.
+    pub(super) learned: &'a str,
+    /// The advice for any other model.
+    pub(super) not_learned: &'a str,
+}
 
 /// Accuracy, F1 and AUC, each with its interval and its baseline; for three or more classes a line per class; and another
 /// line if the model is not better than the baseline.
@@ -61,23 +71,39 @@ pub(super) fn lines(record: &EvaluationRecord) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if metrics.accuracy <= accuracy {
-        let weight = if is_of_label { "--pos-weight" } else { "--class-weight" };
-        let remedy = match metrics.auc {
-            Some(auc) if auc >= RANKS_ROWS => {
-                let compared = if is_of_label { "AUC" } else { "macro F1" };
-                format!(
-                    "the AUC shows that the model has learned: compare {compared}. With {weight} balanced, the model predicts \
-                     rare labels more often, mostly at a lower accuracy"
-                )
-            }
-            _ => "train on more rows, longer, or with another --rate".to_owned(),
-        };
-        lines.push(format!(
-            "the accuracy is not above that of the majority-class baseline ({largest} for every row); {remedy}"
-        ));
-    }
+    let weight = if is_of_label { "--pos-weight" } else { "--class-weight" };
+    let learned = format!(
+        ". With {weight} balanced, the model predicts rare labels more often, mostly at a lower accuracy"
+    );
+    let remedies = Remedies {
+        row: "row",
+        learned: &learned,
+        not_learned: "train on more rows, longer, or with another --rate",
+    };
+    lines.extend(not_above_baseline(metrics, &largest, &remedies));
     lines
+}
+
+/// A line if the model is not better than the majority-class baseline, which predicts `largest` for every row.
+pub(super) fn not_above_baseline(
+    metrics: &Metrics,
+    largest: &str,
+    remedies: &Remedies<'_>,
+) -> Option<String> {
+    let Remedies { row, learned, not_learned } = *remedies;
+    if metrics.accuracy > metrics.larger_class().accuracy {
+        return None;
+    }
+    let remedy = match metrics.auc {
+        Some(auc) if auc >= RANKS_ROWS => {
+            let compared = if metrics.confusion.n_classes() == 2 { "AUC" } else { "macro F1" };
+            format!("the AUC of {auc:.4} shows that the model has learned: compare {compared}{learned}")
+        }
+        _ => not_learned.to_owned(),
+    };
+    Some(format!(
+        "the accuracy is not above that of the majority-class baseline ({largest} for every {row}); {remedy}"
+    ))
 }
 
 /// A confidence interval, if it was computed.
@@ -90,7 +116,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use scoring::{ClassTally, Metrics, Probabilities, RowScore, Scoring, Tally, class_metrics};
+    use scoring::{ClassTally, Probabilities, RowScore, Scoring, Tally, class_metrics};
 
     fn record(metrics: Metrics, classes: &[String]) -> EvaluationRecord {
         EvaluationRecord {
@@ -153,8 +179,8 @@ mod tests {
                 "accuracy 0.7500 on 4 test rows (majority-class baseline, label 1: 0.7500)",
                 "F1       0.8000 (baseline: 0.8571)",
                 "AUC      1.0000 (baseline: 0.5000)",
-                "the accuracy is not above that of the majority-class baseline (label 1 for every row); the AUC \
-                 shows that the model has learned: compare AUC. With --pos-weight balanced, the model predicts rare labels \
+                "the accuracy is not above that of the majority-class baseline (label 1 for every row); the AUC of \
+                 1.0000 shows that the model has learned: compare AUC. With --pos-weight balanced, the model predicts rare labels \
                  more often, mostly at a lower accuracy",
             ]
         );

@@ -141,10 +141,15 @@ fn json_lines_and_a_dataset_are_read() {
     fs::write(&input, lines + without_text).unwrap();
     let (code, said, told) = run(embed(&input, &out, &["--format", "json"]));
     assert_eq!(code, Some(0), "{told}");
-    assert!(told.contains("1 of 3,001 lines have no text in the format json"), "{told}");
+    let expected = format!("1 of 3,001 lines of {} have no text in the format json", input.display());
+    assert!(told.contains(&expected), "{told}");
     let summary: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(summary["tokens"], Value::from(30_000));
     assert!(separation(&out) > 0.5);
+    // A full vocabulary has the input read again.
+    let (code, told) =
+        ended(embed(&input, &folder.path().join("few"), &["--format", "json", "--words-max", "10"]));
+    assert_eq!((code, told.matches(&expected).count()), (Some(0), 1), "{told}");
     let (code, told) = ended(embed(
         &folder.path().join("reviews.json"),
         &folder.path().join("x"),
@@ -204,6 +209,15 @@ fn contradictory_flags_and_useless_inputs_are_refused() {
     trained(embed(&input, &out, &["--min-count", "1"]));
     refused(&["--min-count", "1"], 64, "a training");
     refused(&["--min-count", "2", "--resume"], 78, "--min-count is 1 in the training and 2 in this command");
+    let format = ["--min-count", "1", "--resume", "--format", "json"];
+    refused(&format, 78, "--format is text in the training and json in this command");
+    // Older versions did not write the format.
+    let settings = out.join("settings.json");
+    let mut older: Value = serde_json::from_slice(&fs::read(&settings).unwrap()).unwrap();
+    older["recipe"].as_object_mut().unwrap().retain(|name, _| name != "format" && name != "text-field");
+    fs::write(&settings, older.to_string()).unwrap();
+    let summary = trained(embed(&input, &out, &["--min-count", "1", "--resume"]));
+    assert_eq!(summary["was_complete"], Value::from(true));
 }
 
 #[test]

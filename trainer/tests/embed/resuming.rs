@@ -1,7 +1,8 @@
 //! Trainings that are killed or stopped, and resumed.
 
 use std::fs;
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -45,19 +46,24 @@ fn a_training_on_files_that_is_killed_continues_with_the_same_bits() {
     });
 }
 
+/// Starts a training, and stops it before it is complete.
+#[track_caller]
+pub(crate) fn stopped(mut command: Command, out: &Path) {
+    let mut process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !out.join("metrics.jsonl").exists() {
+        thread::sleep(Duration::from_millis(5));
+    }
+    kill_process(Pid::from_child(&process), Signal::TERM).unwrap();
+    assert_eq!(process.wait().unwrap().code(), Some(75));
+}
+
 #[test]
 fn a_training_is_not_resumed_with_another_input() {
     let folder = tempfile::tempdir().unwrap();
     let (input, out) = (folder.path().join("text"), folder.path().join("out"));
     fs::write(&input, sentences(40_000, 6)).unwrap();
     let flags = ["--threads", "1", "--epochs", "40"];
-    let mut process =
-        embed(&input, &out, &flags).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    while !out.join("metrics.jsonl").exists() {
-        thread::sleep(Duration::from_millis(5));
-    }
-    kill_process(Pid::from_child(&process), Signal::TERM).unwrap();
-    assert_eq!(process.wait().unwrap().code(), Some(75));
+    stopped(embed(&input, &out, &flags), &out);
     let resumed = || ended(embed(&input, &out, &[&flags[..], &["--resume"]].concat()));
     fs::write(&input, sentences(39_000, 6)).unwrap();
     let (code, told) = resumed();
@@ -66,4 +72,9 @@ fn a_training_is_not_resumed_with_another_input() {
         told.contains("a checkpoint of another input, of 400000 tokens; found one of 390000 tokens"),
         "{told}"
     );
+    // Another word, as often and at the same places.
+    fs::write(&input, sentences(40_000, 6).replace("kettle", "kettles")).unwrap();
+    let (code, told) = resumed();
+    assert_eq!(code, Some(78), "{told}");
+    assert!(told.contains("a checkpoint of another input or other settings; pass the input"), "{told}");
 }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tch::{Kind, Tensor};
 use tests::seeds::{each_seed, seeds};
 
+use super::resuming::stopped;
 use super::{TOPICS, embed, model, sentences, separation, trained};
 use crate::command::{ended, run, trainer};
 
@@ -162,6 +163,21 @@ fn a_training_that_is_killed_or_stopped_continues_with_the_same_bits() {
         trained(spelled(&input, &out, &[&flags[..], &["--resume"]].concat()));
         assert!(files(&out) == expected, "killed {n_killed} times");
     });
+}
+
+#[test]
+fn a_training_is_not_resumed_with_other_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, out) = (folder.path().join("text"), folder.path().join("out"));
+    let lines = sentences(4000, 13);
+    fs::write(&input, &lines).unwrap();
+    let flags = ["--epochs", "40"];
+    stopped(spelled(&input, &out, &flags), &out);
+    // The same characters, as often and at the same places.
+    fs::write(&input, lines.replace("kettle", "kettel")).unwrap();
+    let (code, told) = ended(spelled(&input, &out, &[&flags[..], &["--resume"]].concat()));
+    assert_eq!(code, Some(78), "{told}");
+    assert!(told.contains("a checkpoint of another input or other settings; pass the input"), "{told}");
 }
 
 #[test]

@@ -21,6 +21,47 @@ fn a_complete_training_is_resumed_without_work_and_other_settings_are_refused() 
 }
 
 #[test]
+fn a_complete_training_is_not_taken_for_one_of_another_input_format_or_labels() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let review = |line: &str| {
+        let (label, text) = line.split_once(' ').unwrap();
+        let stars = if label == "__label__2" { 5 } else { 1 };
+        format!("{{\"reviewText\": \"{text}\", \"overall\": {stars}}}\n")
+    };
+    let reviews: String = lines(500, 1).lines().map(review).collect();
+    fs::write(at("reviews.json"), &reviews).unwrap();
+    fs::write(at("others.json"), &reviews).unwrap();
+    let train = |input: &str, more: &[&str]| {
+        let mut command = trainer();
+        command.arg("ngrams").arg("--input").arg(at(input)).arg("--out").arg(at("out")).args(more);
+        ended(command)
+    };
+    let (code, told) = train("reviews.json", &[]);
+    assert_eq!(code, Some(0), "{told}");
+    for (input, flags, expected) in [
+        ("others.json", &["--quiet"][..], "--input is ["),
+        ("reviews.json", &["--format", "fasttext"], "--format is json in the training and fasttext in this"),
+        ("reviews.json", &["--text-field", "text"], "--text-field is reviewText in the training and text in"),
+        ("reviews.json", &["--rating-field", "stars"], "--rating-field is overall in the training and stars"),
+        ("reviews.json", &["--positive-from", "3"], "--positive-from is 4 in the training and 3 in"),
+        ("reviews.json", &["--labels", "1-2=bad,4-5=good"], "--labels is not set in the training and 1-2"),
+    ] {
+        let (code, told) = train(input, &[flags, &["--resume"]].concat());
+        assert_eq!(code, Some(78), "{flags:?} {told}");
+        assert!(told.contains(expected), "{flags:?} {told}");
+    }
+    // Older versions did not write these settings.
+    let settings = at("out/settings.json");
+    let mut older: Value = serde_json::from_slice(&fs::read(&settings).unwrap()).unwrap();
+    let written = ["family", "test_fraction", "validation_fraction", "epochs", "ngrams"];
+    older["recipe"].as_object_mut().unwrap().retain(|name, _| written.contains(&name.as_str()));
+    fs::write(&settings, older.to_string()).unwrap();
+    let (code, told) = train("reviews.json", &["--resume"]);
+    assert!(code == Some(0) && told.contains("already complete"), "{told}");
+}
+
+#[test]
 fn a_killed_training_resumes_to_the_same_bits() {
     let (folder, train, test) = corpus();
     let content = fs::read_to_string(&train).unwrap().repeat(8);

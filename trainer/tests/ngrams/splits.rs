@@ -18,7 +18,7 @@ fn ngrams_of_json(input: &Path, out: &Path, more: &[&str]) -> Command {
 }
 
 #[test]
-fn a_share_of_the_texts_is_held_back_and_evaluated_alone() {
+fn a_share_of_the_texts_is_held_out_and_evaluated_alone() {
     let (folder, train, _) = corpus();
     for model in MODELS {
         let out = folder.path().join(model[1]);

@@ -1,5 +1,6 @@
 //! An array of NumPy `[V, D]`, and the words in a text file of the same name with the extension `.txt`, one per line.
 
+use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
@@ -14,10 +15,11 @@ use crate::error::Result;
 
 const WORDS_BYTES_MAX: u64 = 4 << 30;
 
-/// Writes the words, then the array.
+/// Writes the words, then the array. If the array cannot be written, the words are removed.
 pub(super) fn write(path: &Path, embedding: &Embedding) -> Result<()> {
     durable::check_free(path)?;
-    durable::new_file(&path.with_extension("txt"), |file| {
+    let list = path.with_extension("txt");
+    durable::new_file(&list, |file| {
         let mut out = BufWriter::new(file);
         embedding
             .words
@@ -26,12 +28,17 @@ pub(super) fn write(path: &Path, embedding: &Embedding) -> Result<()> {
             .try_for_each(|word| out.write_all(word).and_then(|()| out.write_all(b"\n")))?;
         out.flush()
     })?;
-    Ok(durable::new_file(path, |file| {
+    let written = durable::new_file(path, |file| {
         let mut out = BufWriter::with_capacity(1 << 20, file);
         out.write_all(&npy::header(embedding.n_words(), embedding.dim))?;
         embedding.vectors.iter().try_for_each(|value| out.write_all(&value.to_le_bytes()))?;
         out.flush()
-    })?)
+    });
+    if written.is_err() {
+        // The repeated command would be refused because of them.
+        let _ = fs::remove_file(&list);
+    }
+    Ok(written?)
 }
 
 /// Reads the words and the array.

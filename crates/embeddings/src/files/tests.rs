@@ -138,6 +138,15 @@ fn an_existing_file_is_not_replaced() {
 }
 
 #[test]
+fn words_whose_array_cannot_be_written_are_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    // A file cannot have a name with a slash at its end.
+    let told = write(&folder.path().join("x.npy/"), Format::Numpy, &plain(), None).unwrap_err().to_string();
+    assert!(told.contains("cannot rename it"), "{told}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn damaged_text_is_refused() {
     for (text, expected) in [
         (

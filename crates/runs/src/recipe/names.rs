@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// Fields of a recipe, by their path, with the flag of each field. A field that no flag sets has a description
 /// instead. A value that is one of several kinds, such as the optimizer, has the name of its kind.
-pub const SETTING_NAMES: [(&str, &str); 114] = [
+pub const SETTING_NAMES: [(&str, &str); 121] = [
     ("dataset", "id digest of the dataset"),
     ("plan", "read in blocks"),
     ("test_fraction", "--test-fraction"),
@@ -58,6 +58,13 @@ pub const SETTING_NAMES: [(&str, &str); 114] = [
     ("words-max", "--words-max"),
     ("follow", "--follow"),
     ("input", "--input"),
+    ("format", "--format"),
+    ("text-field", "--text-field"),
+    ("with-title", "--with-title"),
+    ("rating-field", "--rating-field"),
+    ("class-ratings", "--class-ratings"),
+    ("positive-from", "--positive-from"),
+    ("labels", "--labels"),
     ("ngrams.words", "--words"),
     ("ngrams.words_max", "--words-max"),
     ("ngrams.min_count", "--min-count"),
@@ -121,21 +128,38 @@ pub const SETTING_NAMES: [(&str, &str); 114] = [
     ("calibration", "--calibrate"),
 ];
 
+/// Fields of what is read, which recipes of older versions may lack.
+const OF_INPUT: [&str; 8] = [
+    "input",
+    "format",
+    "text-field",
+    "with-title",
+    "rating-field",
+    "class-ratings",
+    "positive-from",
+    "labels",
+];
+
 /// The flag that sets a field of a recipe, or the name of the field.
 pub fn setting_name(place: &str) -> String {
     let known = SETTING_NAMES.iter().find(|(at, _)| *at == place).map(|(_, name)| (*name).to_owned());
     known.unwrap_or_else(|| place.replace('.', " › ").replace('_', " "))
 }
 
-/// The first setting in which two recipes differ: its flag, and both values.
+/// The first setting in which two recipes differ: its flag, and both values. A recipe of an older version, `found`, may lack
+/// settings of what is read.
 pub fn first_difference(found: &Value, expected: &Value) -> Option<(String, String, String)> {
-    if let (Value::Object(found), Value::Object(expected)) = (found, expected)
-        && let Some(difference) = difference_of_member("sample", found, expected)
-    {
-        // Others follow from it: the batch size and the steps of the schedule depend on the number of rows.
-        return Some(difference);
+    let mut expected = expected.clone();
+    if let (Value::Object(found), Value::Object(expected)) = (found, &mut expected) {
+        expected.retain(|name, _| found.contains_key(name) || !OF_INPUT.contains(&name.as_str()));
+        // Others follow from them: the batch size and the steps of the schedule depend on the number of rows, and the fields of
+        // a line on its format.
+        let first = ["sample", "input", "format"];
+        if let Some(difference) = first.iter().find_map(|name| difference_of_member(name, found, expected)) {
+            return Some(difference);
+        }
     }
-    difference_at("", found, expected)
+    difference_at("", found, &expected)
 }
 
 /// The difference of a setting that can be absent.
@@ -234,6 +258,11 @@ mod tests {
             differs(json!({"batch_rows": 16, "sample": "0.25"}), json!({"batch_rows": 64})),
             "--sample 0.25 missing"
         );
+        let read = |format: &str, ratings: Option<&str>| json!({"class-ratings": ratings, "format": format});
+        assert_eq!(differs(read("json", None), read("fasttext", Some("1=1"))), "--format json fasttext");
+        assert_eq!(differs(read("json", None), read("json", Some("1=1"))), "--class-ratings not set 1=1");
+        assert_eq!(first_difference(&json!({"seed": 1}), &json!({"seed": 1, "format": "json"})), None);
+        assert_eq!(differs(json!({"seed": 1}), json!({"seed": 2, "format": "json"})), "--seed 1 2");
         let probability = |value: f64| json!({"threshold": {"probability": value}});
         assert_eq!(differs(probability(0.3), probability(0.4)), "--threshold 0.3 0.4");
         assert_eq!(first_difference(&json!({"seed": 1}), &json!({"seed": 1})), None);

@@ -74,10 +74,11 @@ pub(super) fn train(
     match out.state()? {
         None => (0..vocabulary.n_words() as u32).for_each(|word| training.draw(word)),
         Some((path, mut file)) => {
-            let (_, place) = training.restore(vocabulary.n_words(), &mut file)?;
+            let (words, place) = training.restore(vocabulary.n_words(), &mut file)?;
             let found: Reached = serde_json::from_slice(&place).map_err(|error| Error::internal(&error))?;
             reached.n_done = found.n_done;
-            if found != reached {
+            // Rows belong to words by their order.
+            if found != reached || !words.iter().eq(vocabulary.iter()) {
                 return Err(Error::OtherInput { path, found: reached.n_tokens, expected: found.n_tokens });
             }
         }
@@ -241,7 +242,7 @@ fn numbered(arguments: &Embed) -> Result<Input> {
     }
     drop((vocabulary, parts));
     let mut parts = Parts::new(arguments.memory);
-    each_text(arguments, |lines| parts.add(lines, |lines, to| number(&ranked, lines, to)))?;
+    each_text_again(arguments, |lines| parts.add(lines, |lines, to| number(&ranked, lines, to)))?;
     Ok(Input { vocabulary: ranked, sentences: parts.finish()?, n_lines })
 }
 
@@ -270,13 +271,29 @@ impl Parts {
     }
 }
 
-/// Passes the cleaned lines of the input to `add`, some at a time. Returns the number of lines.
-fn each_text(arguments: &Embed, mut add: impl FnMut(&[u8]) -> Result<()>) -> Result<u64> {
+/// Passes the cleaned lines of the input to `add`, some at a time, and reports lines without a text. Returns the number of
+/// lines.
+fn each_text(arguments: &Embed, add: impl FnMut(&[u8]) -> Result<()>) -> Result<u64> {
     if let [place] = &arguments.input[..]
         && is_dataset(place)
     {
         return each_row(place, &arguments.storage.options(), add);
     }
+    let lines = each_line(arguments, add)?;
+    lines.check(arguments)?;
+    Ok(lines.n_lines)
+}
+
+/// As [`each_text`], for an input of which lines without a text were reported.
+fn each_text_again(arguments: &Embed, add: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    match &arguments.input[..] {
+        [place] if is_dataset(place) => each_row(place, &arguments.storage.options(), add).map(drop),
+        _ => each_line(arguments, add).map(drop),
+    }
+}
+
+/// Passes the cleaned lines of files to `add`. Returns their counts.
+fn each_line(arguments: &Embed, mut add: impl FnMut(&[u8]) -> Result<()>) -> Result<Lines> {
     let options = SequenceOptions {
         inputs: arguments.input.clone(),
         s3: arguments.storage.options(),
@@ -305,6 +322,5 @@ fn each_text(arguments: &Embed, mut add: impl FnMut(&[u8]) -> Result<()>) -> Res
         read.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(texts::Error::from)?;
         added
     })?;
-    lines.check(arguments)?;
-    Ok(lines.n_lines)
+    Ok(lines)
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use corpus::clean::Cleaner;
-use corpus::format::Asked;
+use corpus::format::{Asked, Format};
 use corpus::review::ReviewParser;
 use dataset::dataset_file::DatasetReader;
 use dataset::vocabulary::FIRST_WORD;
@@ -29,6 +29,19 @@ fn is_table(place: &str) -> bool {
     [".csv", ".tsv"].iter().any(|table| plain.ends_with(table))
 }
 
+/// The format of lines; `None` if each line is a sentence.
+pub(super) fn format(arguments: &Embed) -> Result<Option<Format>> {
+    let Embed { preset, text_field, with_title, .. } = arguments.clone();
+    let asked = Asked { preset, text_field, with_title, ..Asked::default() };
+    match arguments.format {
+        LineFormat::Review(name) => Ok(Some(Asked { name, ..asked }.format()?)),
+        LineFormat::Text => {
+            asked.nothing_for("text")?;
+            Ok(None)
+        }
+    }
+}
+
 /// Cleans lines, and counts them.
 pub(super) struct Lines {
     parser: Option<ReviewParser>,
@@ -43,15 +56,7 @@ pub(super) struct Lines {
 
 impl Lines {
     pub(super) fn of(arguments: &Embed) -> Result<Self> {
-        let Embed { preset, text_field, with_title, .. } = arguments.clone();
-        let asked = Asked { preset, text_field, with_title, ..Asked::default() };
-        let parser = match arguments.format {
-            LineFormat::Review(name) => Some(ReviewParser::new(Asked { name, ..asked }.format()?)),
-            LineFormat::Text => {
-                asked.nothing_for("text")?;
-                None
-            }
-        };
+        let parser = format(arguments)?.map(ReviewParser::new);
         let input = arguments.input.join(" ");
         if parser.is_none()
             && let Some(table) = arguments.input.iter().find(|place| is_table(place))
@@ -124,7 +129,7 @@ impl Lines {
         };
         if self.n_bad < self.n_lines {
             let (bad, all) = (whole(self.n_bad), whole(self.n_lines));
-            tell(&format!("{bad} of {all} lines have no text in the format {name}"));
+            tell(&format!("{bad} of {all} lines of {} have no text in the format {name}", self.input));
             return Ok(());
         }
         Err(Error::UselessTexts {

@@ -90,7 +90,7 @@ pub(super) fn updates(rows: Vec<Vec<u32>>, pushed: Vec<Vec<f32>>) -> Vec<Update>
     tables.map(|(table, (rows, values))| Update { table, rows, values }).collect()
 }
 
-/// Refuses updates of this step that are not finite.
+/// Refuses updates of this step, from 1, that are not finite.
 pub(super) fn check_finite(updates: &[Update], step: u64) -> Result<()> {
     match updates.iter().flat_map(|update| &update.values).all(|value| value.is_finite()) {
         true => Ok(()),

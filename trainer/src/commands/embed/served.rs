@@ -274,14 +274,7 @@ pub(super) fn content(
     vocabulary: &Vocabulary,
     share: &Share,
 ) -> Result<String> {
-    let mut digest = Sha256::new();
-    for (word, count) in vocabulary.iter() {
-        digest.update((word.len() as u64).to_le_bytes());
-        digest.update(word);
-        digest.update(count.to_le_bytes());
-    }
-    let hex = |digest: [u8; 32]| digest[..8].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    let (vocabulary, sentences) = (hex(digest.finalize().into()), hex(share.digest()));
+    let (vocabulary, sentences) = (digest_of(vocabulary), hex(share.digest()));
     // The model first: another one has other settings too.
     let mut lines =
         vec![format!("model {}", arguments.model.name()), format!("epochs {}", epochs(arguments))];
@@ -294,6 +287,21 @@ pub(super) fn content(
     lines.extend(settings.iter().map(|(name, value)| format!("{name} {value}")));
     lines.extend([format!("vocabulary {vocabulary}"), format!("sentences {sentences}")]);
     Ok(lines.join("\n"))
+}
+
+/// A digest of the words and their counts, in their order.
+pub(super) fn digest_of(vocabulary: &Vocabulary) -> String {
+    let mut digest = Sha256::new();
+    for (word, count) in vocabulary.iter() {
+        digest.update((word.len() as u64).to_le_bytes());
+        digest.update(word);
+        digest.update(count.to_le_bytes());
+    }
+    hex(digest.finalize().into())
+}
+
+fn hex(digest: [u8; 32]) -> String {
+    digest[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Reads all rows from the servers.

@@ -18,6 +18,7 @@ use super::comparisons::Comparisons;
 use super::files::{Input, read};
 use super::out::Out;
 use super::progress::Progress;
+use super::served::digest_of;
 use super::{Processes, Trained, Vectors, epochs, recipe, threads};
 use crate::arguments::Embed;
 use crate::error::{Error, Result};
@@ -27,7 +28,7 @@ use crate::tell::tell;
 const SHARED_RATE: f32 = 0.05;
 
 /// The place of a checkpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Reached {
     /// Number of parts of the sentences trained on, over all epochs, and of batches of the next part.
     n_done: usize,
@@ -36,6 +37,9 @@ struct Reached {
     n_parts: usize,
     n_tokens: u64,
     n_words: usize,
+    /// Digest of the words, which the state does not contain; empty in checkpoints of older versions.
+    #[serde(default)]
+    vocabulary: String,
 }
 
 /// Settings of one process, or of several that share the rows.
@@ -85,6 +89,7 @@ pub(super) fn train(
         n_parts: sentences.len(),
         n_tokens: vocabulary.n_tokens(),
         n_words: vocabulary.n_words(),
+        vocabulary: digest_of(&vocabulary),
     };
     if let Some(state) = out.state()? {
         reached.restore(&mut training, state)?;
@@ -146,7 +151,10 @@ impl Reached {
     fn restore(&mut self, training: &mut Training, state: (PathBuf, BufReader<File>)) -> Result<()> {
         let (path, mut file) = state;
         let place = training.restore(&mut file)?;
-        let found: Self = serde_json::from_slice(&place).map_err(|error| Error::internal(&error))?;
+        let mut found: Self = serde_json::from_slice(&place).map_err(|error| Error::internal(&error))?;
+        if found.vocabulary.is_empty() {
+            found.vocabulary.clone_from(&self.vocabulary);
+        }
         (self.n_done, self.n_batches) = (found.n_done, found.n_batches);
         match found == *self {
             true => Ok(()),

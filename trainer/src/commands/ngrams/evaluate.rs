@@ -71,10 +71,10 @@ pub(in crate::commands) fn evaluate(arguments: &Evaluate, model: &Path) -> Resul
                 remedy: "raise --test-fraction, or omit it",
             });
         }
-        if let Some(held_back) = trained_share(model, &place)
-            && arguments.test_fraction.is_none_or(|fraction| fraction > held_back)
+        if let Some(held_out) = trained_share(model, &place)
+            && arguments.test_fraction.is_none_or(|fraction| fraction > held_out)
         {
-            tell(&trained_on_warning(&place, held_back));
+            tell(&trained_on_warning(&place, held_out));
         }
         let evaluation = evaluate_texts(&classifier, &texts, input.threads)?;
         let Evaluation { evaluated, only_unknown, unknown_label } = &evaluation;
@@ -111,9 +111,9 @@ fn trained_share(model: &Path, place: &str) -> Option<f64> {
     (settings.dataset.path == absolute(place)).then_some(share)
 }
 
-fn trained_on_warning(place: &str, held_back: f64) -> String {
-    let remedy = match held_back > 0.0 {
-        true => format!("pass its --test-fraction {held_back}"),
+fn trained_on_warning(place: &str, held_out: f64) -> String {
+    let remedy = match held_out > 0.0 {
+        true => format!("pass its --test-fraction {held_out}"),
         false => "evaluate other texts".to_owned(),
     };
     format!(

@@ -116,7 +116,7 @@ impl Input<'_> {
                     inputs: places.to_vec(),
                     s3: self.s3.clone(),
                     format,
-                    labels: self.labels(),
+                    labels: labels(self.rated),
                     bad_lines_max: self.bad_lines_max,
                     threads: self.threads,
                 };
@@ -156,12 +156,13 @@ impl Input<'_> {
         }
         Ok(ReadInput { splits, ledger: None })
     }
+}
 
-    fn labels(&self) -> Labels {
-        match (&self.rated.labels, self.rated.positive_from) {
-            (Some(classes), _) => Labels::Classes(classes.clone()),
-            (None, positive_from) => Labels::PositiveFrom(positive_from.unwrap_or(4)),
-        }
+/// The labels of ratings.
+pub fn labels(rated: &Rated) -> Labels {
+    match (&rated.labels, rated.positive_from) {
+        (Some(classes), _) => Labels::Classes(classes.clone()),
+        (None, positive_from) => Labels::PositiveFrom(positive_from.unwrap_or(4)),
     }
 }
 

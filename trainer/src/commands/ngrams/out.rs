@@ -98,7 +98,7 @@ impl Out {
         &self,
         arguments: &Ngrams,
         texts: &Texts,
-        held_back: Option<&(Part, Texts)>,
+        held_out: Option<&(Part, Texts)>,
         recipe: serde_json::Value,
         settings: &Settings,
         world_size: usize,
@@ -113,12 +113,12 @@ impl Out {
             })
             .collect();
         let mut rows = [counts.n_texts, 0, 0];
-        if let Some((part, held_back)) = held_back {
-            rows[*part as usize] = held_back.n_texts();
-            let labels = held_back.dictionary.labels();
+        if let Some((part, held_out)) = held_out {
+            rows[*part as usize] = held_out.n_texts();
+            let labels = held_out.dictionary.labels();
             for (name, counts) in &mut classes {
                 let label = (0..labels.len() as u32).find(|&label| labels.get(label) == name.as_bytes());
-                counts[*part as usize] = label.map_or(0, |label| held_back.dictionary.label_count(label));
+                counts[*part as usize] = label.map_or(0, |label| held_out.dictionary.label_count(label));
             }
         }
         classes.sort();

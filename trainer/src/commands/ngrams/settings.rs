@@ -1,9 +1,11 @@
 //! Converts the flags of `trainer ngrams` into the settings of a model, and these into the recipe in `settings.json`.
 
 use ::ngrams::{Features, Reading, Words, fasttext, linear};
+use corpus::format::Format;
 use serde_json::{Value, json};
 
 use super::group::Group;
+use super::input::labels;
 use crate::arguments::{ModelName, NgramLossName, NgramOptimizerName, Ngrams, WeightsName, WordsName};
 use crate::error::{Error, Result};
 
@@ -76,6 +78,35 @@ impl Settings {
             "ngrams": { "words": words, "words_max": reading.words_max, "min_count": reading.count_min, kind: settings },
         })
     }
+}
+
+/// Adds what is read to a recipe: the input, the format of its lines and the labels of their ratings. `is_dataset`: the
+/// input has a format and labels of its own.
+pub fn add_input(recipe: &mut Value, arguments: &Ngrams, is_dataset: bool) -> Result<()> {
+    recipe["input"] = json!(arguments.input);
+    let names =
+        ["format", "text-field", "with-title", "rating-field", "class-ratings", "positive-from", "labels"];
+    names.into_iter().for_each(|name| recipe[name] = Value::Null);
+    if is_dataset {
+        return Ok(());
+    }
+    let format = arguments.format.clone().format();
+    let format = format.map_err(|(exit, message)| Error::Refused { exit, message })?;
+    for (name, value) in format.of_texts() {
+        recipe[name] = value.into();
+    }
+    // The labels of fastText's format are those of its lines.
+    if arguments.format.is_fasttext() {
+        return Ok(());
+    }
+    if let Format::Json(fields) | Format::Delimited { fields, .. } = &format {
+        recipe["rating-field"] = fields.rating.to_string().into();
+    }
+    recipe["class-ratings"] = json!(format.class_ratings().map(ToString::to_string));
+    let labels = labels(&arguments.rated);
+    recipe["positive-from"] = json!(labels.positive_from());
+    recipe["labels"] = json!(labels.classes().map(ToString::to_string));
+    Ok(())
 }
 
 /// How texts are read.

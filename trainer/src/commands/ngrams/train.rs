@@ -12,7 +12,7 @@ use batches::Part;
 use launch::interrupt::{Asked, Interrupts};
 use report::whole;
 use runs::training::{Line, OfManyLabels};
-use scoring::Interval;
+use scoring::{Interval, LargerClass};
 use serde::Serialize;
 use tch::Device;
 use texts::Wanted;
@@ -21,9 +21,10 @@ use super::group::{Exchanged, Group};
 use super::input::{Counters, Input, ReadInput, division, is_dataset};
 use super::out::Out;
 use super::progress::Progress;
-use super::settings::{Settings, check_min_count, reading, words};
+use super::settings::{Settings, add_input, check_min_count, reading, words};
 use super::top::top;
 use crate::arguments::{ModelName, Ngrams};
+use crate::commands::outcome::{Remedies, not_above_baseline};
 use crate::commands::progress::Log;
 use crate::commands::summary::print;
 use crate::error::{Error, Result};
@@ -113,7 +114,10 @@ pub(in crate::commands) fn ngrams(
     let is_dataset = matches!(&arguments.input[..], [place] if is_dataset(place));
     let reading = reading(arguments, kind, words(arguments, kind, is_dataset));
     let settings = Settings::of(arguments, kind, reading.words);
-    let recipe = settings.recipe(arguments, &reading, group);
+    let mut recipe = settings.recipe(arguments, &reading, group);
+    // The same input may have another path on the machine of another rank.
+    let of_all_ranks = recipe.to_string();
+    add_input(&mut recipe, arguments, is_dataset)?;
     if group.told(|| out.as_ref().map_or(Ok(false), |out| out.is_complete(&recipe)))? {
         return match &out {
             Some(out) => {
@@ -126,16 +130,16 @@ pub(in crate::commands) fn ngrams(
         };
     }
     let input = Input::of(arguments, tell);
-    let held_back = held_back(arguments);
+    let held_out = held_out(arguments);
     let of_evaluated = Reading { words_max: usize::MAX >> 1, count_min: 1, ..reading.clone() };
-    let wanted = [(Part::Training, &reading)].into_iter().chain(held_back.map(|part| (part, &of_evaluated)));
+    let wanted = [(Part::Training, &reading)].into_iter().chain(held_out.map(|part| (part, &of_evaluated)));
     let wanted = wanted.map(|(part, reading)| Wanted { part, reading: reading.clone() }).collect();
     let ReadInput { mut splits, ledger } =
         input.read_splits(&arguments.input, division(arguments)?, wanted)?;
-    let held_back = held_back.and_then(|part| Some((part, splits.pop()?)));
+    let held_out = held_out.and_then(|part| Some((part, splits.pop()?)));
     let texts = splits.remove(0);
     check(&texts, arguments)?;
-    if let Some((part, texts)) = &held_back
+    if let Some((part, texts)) = &held_out
         && texts.n_texts() == 0
     {
         let found = format!("no text is in the {} split", name_of(*part));
@@ -147,13 +151,13 @@ pub(in crate::commands) fn ngrams(
         true => Ok(None),
         false => Ok(Some((Part::Test, input.read(&arguments.test, of_evaluated)?.0))),
     })?;
-    group.compare(&texts, &recipe.to_string())?;
+    group.compare(&texts, &of_all_ranks)?;
     let read_s = began.elapsed().as_secs_f64();
     let begin = |out: &Out| {
         out.clear()?;
         // The settings of a checkpoint are there. Its training may yet be refused.
         if !out.has_checkpoint()? {
-            out.describe(arguments, &texts, held_back.as_ref(), recipe, &settings, group.world_size())?;
+            out.describe(arguments, &texts, held_out.as_ref(), recipe, &settings, group.world_size())?;
         }
         out.progress(&texts, &settings, group.world_size())
     };
@@ -172,7 +176,7 @@ pub(in crate::commands) fn ngrams(
     let (counts, n_words, n_labels) =
         (texts.counts(), texts.dictionary.n_words() as u64, texts.dictionary.labels().len() as u64);
     drop(texts);
-    let evaluation = match test.flatten().or(held_back) {
+    let evaluation = match test.flatten().or(held_out) {
         Some((part, texts)) => {
             let evaluation = evaluate(&classifier, &texts, input.threads)?;
             let place = if part == Part::Test { arguments.test.join(" ") } else { name_of(part).to_owned() };
@@ -331,7 +335,7 @@ impl<'a> Job<'a> {
 }
 
 /// The split of --input that is evaluated at the end.
-fn held_back(arguments: &Ngrams) -> Option<Part> {
+fn held_out(arguments: &Ngrams) -> Option<Part> {
     if arguments.test_fraction > 0.0 {
         return Some(Part::Test);
     }
@@ -394,7 +398,7 @@ pub fn check(texts: &Texts, arguments: &Ngrams) -> Result<()> {
 /// The metrics of a split in some lines.
 fn lines(part: Part, evaluated: &Evaluated) -> Vec<String> {
     let name = name_of(part);
-    let Evaluated { metrics, intervals, precision_at_1, recall_at_1, .. } = evaluated;
+    let Evaluated { metrics, intervals, precision_at_1, recall_at_1, classes, .. } = evaluated;
     let interval = intervals.map_or_else(String::new, |of| {
         let Interval(low, high) = of.accuracy;
         format!(" [95 %: {low:.4} to {high:.4}]")
@@ -402,8 +406,7 @@ fn lines(part: Part, evaluated: &Evaluated) -> Vec<String> {
     let rows = whole(metrics.rows());
     match metrics {
         Measured::Few(metrics) => {
-            let larger = metrics.larger_class();
-            let baseline = larger.accuracy;
+            let LargerClass { label, accuracy: baseline, .. } = metrics.larger_class();
             let f1 = if metrics.confusion.n_classes() == 2 { "F1      " } else { "macro F1" };
             let mut lines = vec![
                 format!(
@@ -412,11 +415,13 @@ fn lines(part: Part, evaluated: &Evaluated) -> Vec<String> {
                 ),
                 format!("{f1} {:.4}", metrics.f1),
             ];
-            if metrics.accuracy <= baseline {
-                let auc =
-                    metrics.auc.map_or_else(String::new, |auc| format!("; AUC {auc:.4} (baseline: 0.5000)"));
-                lines.push(format!("the accuracy is not above that of the majority-class baseline{auc}"));
-            }
+            let largest = classes.get(usize::from(label)).map_or("", |class| class.name.as_str());
+            let remedies = Remedies {
+                row: "text",
+                learned: "",
+                not_learned: "train on more texts, longer, or search settings with `trainer autotune ngrams`",
+            };
+            lines.extend(not_above_baseline(metrics, &format!("label {largest}"), &remedies));
             lines
         }
         Measured::Many { f1, .. } => vec![

@@ -94,7 +94,8 @@ pub enum Measured {
 /// Metrics of a label.
 #[derive(Debug, Serialize)]
 pub struct Named {
-    name: String,
+    /// The label.
+    pub name: String,
     #[serde(flatten)]
     metrics: OfClass,
 }

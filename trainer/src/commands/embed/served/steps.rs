@@ -165,7 +165,7 @@ impl<'a, M: Model> Run<'a, M> {
         self.of_epoch.add(&done);
         let mut updates = updates(rows, pushed);
         add(&mut updates, &mut self.leftovers);
-        check_finite(&updates, step)?;
+        check_finite(&updates, step + 1)?;
         self.wait_for_push()?;
         self.pushing = Some(client.push(step, &pulled.read_at, &mut updates)?);
         if arguments.served.wire != Wire::F32 {
