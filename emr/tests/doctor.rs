@@ -1,6 +1,8 @@
 //! `emr doctor` on this machine, with a store and without.
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -47,6 +49,44 @@ fn a_folder_for_temporary_files_that_cannot_be_written_is_reported_with_a_remedy
         .expect(&said);
     assert!(rest.trim_start().starts_with("set TMPDIR to a writable folder on a large disk\n"), "{said}");
     assert!(finished.stderr.starts_with("emr: missing on this machine: TMPDIR"), "{}", finished.stderr);
+}
+
+/// The check of libtorch with these executables beside `emr`, each with the libraries that `ldd` prints for it.
+fn libtorch(executables: &[(&str, &str)]) -> String {
+    // On the file system of `emr`, so that a link is enough.
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let emr = folder.path().join("emr");
+    fs::hard_link(env!("CARGO_BIN_EXE_emr"), &emr).unwrap();
+    for (name, libraries) in executables {
+        fs::write(folder.path().join(name), "").unwrap();
+        fs::write(folder.path().join(format!("{name}.libraries")), libraries).unwrap();
+    }
+    let ldd = folder.path().join("ldd");
+    fs::write(&ldd, "#!/bin/sh\ncat \"$1.libraries\"\n").unwrap();
+    fs::set_permissions(&ldd, Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+
+    // Other programs are absent, or do not run, so the exit code is not that of this check.
+    let said = run(without_hadoop(&emr).arg("doctor").env("PATH", path), b"").said();
+
+    let line = said.lines().find(|line| line.starts_with("libtorch ")).unwrap_or_else(|| panic!("{said}"));
+    line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn libtorch_is_that_of_the_executable_that_trains() {
+    let none = "\tlibc.so.6 => /lib64/libc.so.6 (0x00007f0000000000)\n";
+    let found = "\tlibtorch_cpu.so => /torch/lib/libtorch_cpu.so (0x00007f0000000000)\n";
+    let absent = "\tlibtorch_cpu.so => not found\n\tlibc10.so => not found\n";
+    let both = |libraries| libtorch(&[("trainer", none), ("trainer-torch", libraries)]);
+    assert_eq!(both(found), "ok found, for CPUs");
+    assert_eq!(both(absent), "missing trainer-torch lacks libtorch_cpu.so, libc10.so");
+
+    // A machine with a GPU may have trainer-torch under the name trainer.
+    let alone = |libraries| libtorch(&[("trainer", libraries)]);
+    assert_eq!(alone(found), "ok found, for CPUs");
+    assert_eq!(alone(absent), "missing trainer lacks libtorch_cpu.so, libc10.so");
+    assert_eq!(alone(none), "warning trainer links no libtorch");
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::Error;
 use crate::cluster::{Reason, Step};
 use crate::diagnose::without_secrets;
 use crate::logs::{Listing, Log, Place, cluster_folder, list, stem, step_of};
+use crate::submission;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -113,14 +114,12 @@ impl Choice {
         Ok(Found { listing, steps: Vec::new(), failed: Vec::new(), location, is_remote })
     }
 
-    /// The logs of a cluster, or of the steps of a job, and the reasons of states that EMR reports.
+    /// The logs of a cluster, or of the steps of a job's last submission, and the reasons of states that EMR reports.
     fn of_cluster(&self, job: Option<PathBuf>) -> Result<Found, Error> {
         let subject = Subject { job, cluster: self.cluster.clone(), region: self.region.clone() };
         let found = subject.find()?;
         let cluster = found.emr.cluster(&found.cluster)?;
-        let run_id = found.run_id();
-        let mut steps = found.emr.steps(&cluster.id)?;
-        steps.retain(|step| step.name.contains(&run_id));
+        let steps = submission::steps_of(found.emr.steps(&cluster.id)?, &found.run_id());
         let of_step =
             |step: &Step| reason(&format!("step {}", step.id), step.state.as_str(), step.reason.as_ref());
         let mut reasons: Vec<Log> = steps.iter().filter_map(of_step).collect();

@@ -2,7 +2,7 @@
 
 use std::env;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -13,6 +13,9 @@ use super::system::output;
 const CAPABILITY_MIN: (u32, u32) = (7, 5);
 /// The first driver of CUDA 13.
 const DRIVER_MIN: u32 = 580;
+/// Executables that train, by priority. `trainer` starts the `trainer-torch` beside it, which links libtorch. A machine
+/// with GPUs may have the latter alone, under the name `trainer`.
+const WITH_TORCH: [&str; 2] = ["trainer-torch", "trainer"];
 
 pub(super) fn examine(checks: &mut Checks) {
     let queried = output(
@@ -100,14 +103,12 @@ fn module() -> Option<String> {
         .map(str::to_owned)
 }
 
-/// PyTorch's C++ library, as the dynamic linker finds it for `trainer`.
+/// PyTorch's C++ library, as the dynamic linker finds it for the executable beside `emr` that trains.
 fn libtorch(checks: &mut Checks) {
-    let Some(trainer) =
-        env::current_exe().ok().map(|path| path.with_file_name("trainer")).filter(|path| path.is_file())
-    else {
+    let Some((name, path)) = env::current_exe().ok().and_then(|emr| with_torch(emr.parent()?)) else {
         return;
     };
-    let libraries = output("ldd", &[&trainer.to_string_lossy()]).unwrap_or_default();
+    let libraries = output("ldd", &[&path.to_string_lossy()]).unwrap_or_default();
     let torch: Vec<_> = libraries
         .lines()
         .map(str::trim)
@@ -121,14 +122,14 @@ fn libtorch(checks: &mut Checks) {
     if !missing.is_empty() {
         checks.missing(
             "libtorch",
-            format!("trainer lacks {}", missing.join(", ")),
+            format!("{name} lacks {}", missing.join(", ")),
             "add PyTorch's folder torch/lib to LD_LIBRARY_PATH; bootstrap/gpu-node installs it",
         );
     } else if torch.is_empty() {
         checks.warning(
             "libtorch",
-            "trainer links no libtorch",
-            "check that the file trainer beside emr is this project's",
+            format!("{name} links no libtorch"),
+            "copy trainer-torch of this project into the folder of emr; training needs it",
         );
     } else {
         // The program loads CUDA's part at run time, from the same folder.
@@ -138,6 +139,11 @@ fn libtorch(checks: &mut Checks) {
             .ok("libtorch", if cuda { "found, with CUDA" } else { "found, for CPUs" })
             .fact("libtorch_cuda", cuda);
     }
+}
+
+/// The executable of a folder that trains: its name and its path.
+fn with_torch(folder: &Path) -> Option<(&'static str, PathBuf)> {
+    WITH_TORCH.into_iter().map(|name| (name, folder.join(name))).find(|(_, path)| path.is_file())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::world::{document, error, world};
+use crate::world::{document, error, text, world};
 
 #[test]
 fn a_step_that_fails_has_its_exit_code_and_the_job_continues_on_its_idle_cluster() {
@@ -23,7 +23,7 @@ fn a_step_that_fails_has_its_exit_code_and_the_job_continues_on_its_idle_cluster
     assert!(failed.stderr.contains(&idle), "{}", failed.stderr);
 
     let found = world.emr("diagnose", &job, &[]).succeeded();
-    assert!(found.said().contains("bad"), "{}", found.said());
+    assert!(found.said().contains("[bad-lines]"), "{}", found.said());
     let status = document(&world.emr("status", &job, &["--json"]).succeeded());
     assert_eq!(status["idle"]["timeout_s"], 900);
     assert_eq!((&status["steps"][0]["state"], &status["shards"]["committed"]), (&"FAILED".into(), &0.into()));
@@ -50,6 +50,15 @@ fn a_step_that_fails_has_its_exit_code_and_the_job_continues_on_its_idle_cluster
     assert_eq!(made["result"]["ledger"]["mapper"]["lines"], 2000);
     assert_eq!((&made["cluster"]["state"], &made["idle"]["timeout_s"]), (&"RUNNING".into(), &900.into()));
     world.emr.order("DELETE", "faults", &json!({}));
+
+    // The logs are those of the last submission, not those of the step that failed before.
+    let found = world.emr("diagnose", &job, &[]).succeeded().said();
+    assert!(!found.contains("[bad-lines]"), "{found}");
+    let listed = world.emr("logs", &job, &["--max", "1000"]).succeeded().said();
+    for step in steps["Steps"].as_array().unwrap() {
+        let is_of_last = step["Status"]["State"] == "COMPLETED";
+        assert_eq!(listed.contains(&format!("/steps/{}/", text(&step["Id"]))), is_of_last, "{listed}");
+    }
 
     // A dataset that was deleted is made again, from the same shards.
     for name in ["h5", "manifest.json"] {
