@@ -44,7 +44,7 @@ fn an_evaluation_on_training_rows_warns_and_one_on_others_does_not() {
     let out = data.path().join("out");
     trained(&dataset, &out, &["--validation-fraction", "0.1"]);
     let model = out.join("model");
-    let (_other, held_back) = dataset_of(200, 50, other_hashes);
+    let (_other, held_out) = dataset_of(200, 50, other_hashes);
     let splits =
         |range: std::ops::Range<u16>| (0..600).filter(|&at| range.contains(&review(at).split)).count();
     let n_training = splits(200..1000);
@@ -54,13 +54,13 @@ fn an_evaluation_on_training_rows_warns_and_one_on_others_does_not() {
     assert!(told.contains(&format!("at least {n_training} {WARNING}")), "{told}");
     // The same test split as in `fit`, and a part of it.
     for fraction in ["0.1", "0.05"] {
-        let (held_back, told) = evaluated(&model, &dataset, &["--test-fraction", fraction]);
-        assert_eq!((&held_back["trained_on"], told.as_str()), (&Value::from(0), ""));
+        let (held_out, told) = evaluated(&model, &dataset, &["--test-fraction", fraction]);
+        assert_eq!((&held_out["trained_on"], told.as_str()), (&Value::from(0), ""));
     }
     let (more, told) = evaluated(&model, &dataset, &["--test-fraction", "0.3"]);
     assert_eq!(more["trained_on"], splits(200..300));
     assert!(told.contains(WARNING), "{told}");
-    assert_eq!(evaluated(&model, &held_back, &[]).0["trained_on"], 0);
+    assert_eq!(evaluated(&model, &held_out, &[]).0["trained_on"], 0);
 
     // An exported model also contains the hashes of its training rows; a model of an older version does not.
     let exported = data.path().join("exported");
@@ -79,7 +79,7 @@ fn an_evaluation_on_training_rows_warns_and_one_on_others_does_not() {
 #[test]
 fn a_test_on_training_rows_warns() {
     let (data, dataset) = reviews(600);
-    let (_other, held_back) = dataset_of(200, 50, other_hashes);
+    let (_other, held_out) = dataset_of(200, 50, other_hashes);
     let test = |name: &str, path: &Path| {
         trained(
             &dataset,
@@ -88,7 +88,7 @@ fn a_test_on_training_rows_warns() {
         )
     };
     assert!(test("same", &dataset).contains(&format!("at least 600 {WARNING}")));
-    assert!(!test("other", &held_back).contains("warning"));
+    assert!(!test("other", &held_out).contains("warning"));
     let model = data.path().join("other/model");
     let kept: Value = serde_json::from_slice(&fs::read(model.join("trained_on.json")).unwrap()).unwrap();
     assert_eq!(
@@ -186,7 +186,7 @@ fn a_validation_dataset_chooses_the_epoch_and_is_recorded() {
     let document =
         |name: &str| -> Value { serde_json::from_slice(&fs::read(out.join(name)).unwrap()).unwrap() };
     let settings = document("settings.json");
-    // No row of the dataset is held back for validation.
+    // No row of the dataset is held out for validation.
     let n_test = (0..600).filter(|&at| review(at).split < 100).count();
     assert_eq!(settings["dataset"]["rows"], serde_json::json!([600 - n_test, 0, n_test]));
     assert_eq!(settings["validation"]["rows"], serde_json::json!([0, 200, 0]));

@@ -68,26 +68,26 @@ fn evaluation(out: &Path, fold: usize) -> Value {
 }
 
 /// The rows that a fold holds back.
-fn held_back(out: &Path, fold: usize) -> Vec<u32> {
+fn held_out(out: &Path, fold: usize) -> Vec<u32> {
     let n_rows = evaluation(out, fold)["metrics"]["rows"].as_u64().unwrap();
     let scores = read_scores(&out.join(format!("fold-{fold}/scores.npy")), n_rows).unwrap();
     scores.iter().map(|score| score.row).collect()
 }
 
 #[test]
-fn each_row_is_held_back_by_one_fold_and_a_row_of_the_test_split_by_none() {
+fn each_row_is_held_out_by_one_fold_and_a_row_of_the_test_split_by_none() {
     let world = World::new();
     for (test_fraction, first) in [("0.1", 100), ("0", 0)] {
         let out = world.out(test_fraction);
         let fraction = format!("--test-fraction={test_fraction}");
         world.train(&out, &["--folds=4", &fraction, "--validation-fraction=0.05", "--epochs=1"]);
-        let mut rows: Vec<u32> = (1..=4).flat_map(|fold| held_back(&out, fold)).collect();
+        let mut rows: Vec<u32> = (1..=4).flat_map(|fold| held_out(&out, fold)).collect();
         rows.sort_unstable();
         let expected: Vec<u32> = (0..N_ROWS).filter(|&at| review(at).split >= first).collect();
         assert_eq!(rows, expected);
         for fold in 1..=4 {
             // Rows with equal kept words have equal split numbers.
-            let splits: Vec<u16> = held_back(&out, fold).iter().map(|&at| review(at).split).collect();
+            let splits: Vec<u16> = held_out(&out, fold).iter().map(|&at| review(at).split).collect();
             let length = (1000 - u32::from(first)) / 4;
             let range = |fold: usize| u32::from(first) + length * fold as u32;
             assert!(splits.iter().all(|&split| (range(fold - 1)..range(fold)).contains(&u32::from(split))));

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn each_split_number_is_held_back_by_exactly_one_fold() {
+    fn each_split_number_is_held_out_by_exactly_one_fold() {
         for (of, test_fraction, validation_fraction) in
             [(2, 0.0, 0.0), (3, 0.1, 0.05), (7, 0.333, 0.1), (50, 0.9, 0.01)]
         {

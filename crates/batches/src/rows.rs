@@ -208,7 +208,7 @@ impl Rows {
 
     /// Adds the rows of a dataset without labels to the training split. Their indices follow those of this dataset.
     /// They are not in [`Rows::census`], whose labels and ratings they do not have. Rows whose text is in this dataset
-    /// are omitted, because it can be in a split that is held back; their number is returned. Both datasets must be in
+    /// are omitted, because it can be in a split that is held out; their number is returned. Both datasets must be in
     /// memory, and all rows of `other` in its training split.
     pub fn add_unlabelled(&mut self, other: &Self) -> Result<u64> {
         other.check_fits(&self.vocabulary.words, &self.settings.rows, &self.name())?;

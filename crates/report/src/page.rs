@@ -58,7 +58,7 @@ fn body(runs: &[Run], html: &mut Html) {
             ("folds", sections::folds),
             ("curves", sections::curves),
             ("epochs", sections::epochs),
-            ("held-back", sections::held_back),
+            ("held-out", sections::held_out),
             ("wrong", sections::wrong),
             ("ngrams", sections::ngrams),
             ("words", sections::words),

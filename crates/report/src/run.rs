@@ -434,7 +434,7 @@ impl Run {
                 match (self.is_of_words(), self.is_of_ngrams()) {
                     (true, _) => "A pretraining has no test split: its quality shows in the classifier that starts from it.",
                     (false, true) => {
-                        "No test texts were held back (--test or --test-fraction), so the quality of the model is unknown; trainer evaluate \
+                        "No test texts were held out (--test or --test-fraction), so the quality of the model is unknown; trainer evaluate \
                          computes it."
                     }
                     (false, false) => {

@@ -5,7 +5,7 @@ mod data;
 mod epochs;
 mod folds;
 mod glance;
-mod held_back;
+mod held_out;
 mod intervals;
 mod lead;
 mod ngrams;
@@ -20,7 +20,7 @@ pub use self::data::cards;
 pub use self::epochs::epochs;
 pub use self::folds::{folds, has_folds};
 pub use self::glance::glance;
-pub use self::held_back::held_back;
+pub use self::held_out::held_out;
 pub use self::lead::lead;
 pub use self::ngrams::{has_ngrams, ngrams};
 pub use self::notes::notes;
@@ -41,7 +41,7 @@ pub const NAMES: [(&str, &str); 12] = [
     ("folds", "Folds"),
     ("curves", "Curves"),
     ("epochs", "Epochs"),
-    ("held-back", "Held-back rows"),
+    ("held-out", "Held-out rows"),
     ("wrong", "Most wrong"),
     ("ngrams", "N-grams"),
     ("words", "Word vectors"),
@@ -58,7 +58,7 @@ pub fn is_shown(id: &str, runs: &[Run]) -> bool {
     match id {
         "words" => runs.iter().any(Run::is_of_vectors),
         // Word vectors have no rows, splits and data card.
-        "curves" | "epochs" | "held-back" | "wrong" | "speed" | "data" if are_of_vectors => false,
+        "curves" | "epochs" | "held-out" | "wrong" | "speed" | "data" if are_of_vectors => false,
         "folds" => has_folds(runs),
         "ngrams" => has_ngrams(runs),
         // An n-gram training has no ranks in its log, and no evaluation of single rows.

@@ -67,7 +67,7 @@ pub const MODEL: &str = "model";
 pub const METRICS: &str = "metrics.jsonl";
 /// The settings and the dataset.
 pub const SETTINGS: &str = "settings.json";
-/// The evaluation of the held-back rows.
+/// The evaluation of the held-out rows.
 pub const EVALUATION: &str = "evaluation.json";
 /// The score of each evaluated row.
 pub const SCORES: &str = "scores.npy";

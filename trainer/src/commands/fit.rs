@@ -73,12 +73,12 @@ impl Data {
         let soft =
             soft_labels::read(&arguments.soft_labels, &rows, without_labels, &training.storage.options())?;
         check_classes(&rows, soft.as_ref())?;
-        let held_back = |location: &Option<Location>, division| {
+        let held_out = |location: &Option<Location>, division| {
             let location = location.as_ref();
             location.map(|location| open_beside(location, division, &rows, &reader)).transpose()
         };
-        let validation = held_back(&arguments.validation, Division::all_validation())?;
-        let test = held_back(&arguments.test, Division::all_test())?;
+        let validation = held_out(&arguments.validation, Division::all_validation())?;
+        let test = held_out(&arguments.test, Division::all_test())?;
         Ok(Self { rows, unlabelled, soft, validation, test })
     }
 
@@ -162,7 +162,7 @@ fn omitted(unlabelled: &Rows, rows: &Rows, n_omitted: u64) -> Option<String> {
 
 /// Opens a dataset whose rows are held out from training on `rows`.
 fn open_beside(location: &Location, division: Division, rows: &Rows, reader: &Reader) -> Result<Rows> {
-    let held_back = reader.open(location, division, rows.smallest())?;
-    held_back.check_fits(&rows.vocabulary().words, &rows.settings().rows, &rows.name())?;
-    Ok(held_back)
+    let held_out = reader.open(location, division, rows.smallest())?;
+    held_out.check_fits(&rows.vocabulary().words, &rows.settings().rows, &rows.name())?;
+    Ok(held_out)
 }

@@ -23,6 +23,8 @@ use tempfile::TempDir;
 
 const SIZES: [&str; 10] =
     ["--embedding", "8", "--hidden", "6", "--linear", "5", "--batch", "32", "--device", "cpu"];
+/// The phases of a step.
+const PHASES: [&str; 6] = ["loading", "forward", "backward", "waiting", "reduction", "optimizer"];
 /// A word that would change the page's title if it were anything but text.
 const HOSTILE_WORD: &str =
     "</p><script>document.title='owned'</script><img src='https://example.com/x' onerror=alert(1)>";
@@ -45,6 +47,12 @@ fn report(runs: &[&Path]) -> String {
     let out = folder.path().join("report.html");
     done(trainer().arg("report").args(runs).arg("--out").arg(&out));
     fs::read_to_string(out).unwrap()
+}
+
+/// The part of a page after one text and before another.
+fn between<'p>(page: &'p str, before: &str, after: &str) -> &'p str {
+    let (_, rest) = page.split_once(before).unwrap_or_else(|| panic!("{before} is not in {page}"));
+    rest.split_once(after).unwrap().0
 }
 
 fn lines(run: &Path) -> Vec<Value> {
@@ -160,7 +168,7 @@ fn a_pretraining_lies_beside_the_training_that_begins_with_it() {
         &format!("<dt>loss of a next word</dt><dd>{loss:.4}</dd>"),
         "Loss of a next word over epoch. words, training, by step: from ",
         "Loss over epoch. begun, training, by step: from ",
-        " accuracy; no other training has metrics of held-back rows.",
+        " accuracy; no other training has metrics of held-out rows.",
     ] {
         assert!(page.contains(text), "{text}");
     }
@@ -195,12 +203,45 @@ fn each_rank_tells_its_rows_and_what_it_waited_for() {
         assert!(of(0, "rows") > 0.0 && of(1, "rows") > 0.0, "{epoch}");
     }
     // The tokens of a batch are halved to within the longest review, which has 30.
-    for line in lines(&run).into_iter().filter(|line| line["event"] == "steps") {
+    let steps: Vec<Value> = lines(&run).into_iter().filter(|line| line["event"] == "steps").collect();
+    assert!(steps.len() >= 2, "a line at the end of each epoch");
+    for line in &steps {
         let [one, other] = [0, 1].map(|rank| line["shares"][rank]["work"].as_f64().unwrap());
         assert!(one + other > 200.0 && (one - other).abs() <= 30.0, "{line}");
     }
     let page = report(&[&run]);
-    assert!(page.contains("<th scope=\"row\">1</th>") && page.contains("2 ranks on cpu"));
+    assert!(page.contains("2 ranks on cpu"));
+    for chart in ["Shares", "Computing", "Waiting and reduction"] {
+        let lines = between(&page, &format!("aria-label=\"{chart} over epoch. "), "\"");
+        assert!(lines.starts_with("rank 0: from ") && lines.contains(" rank 1: from "), "{chart}: {lines}");
+    }
+    for table in ["Ranks of two", "Phases of two"] {
+        let rows = between(&page, &format!("aria-label=\"{table}\""), "</table>");
+        for rank in 0..2 {
+            assert!(rows.contains(&format!("<th scope=\"row\">{rank}</th>")), "{table}: {rows}");
+        }
+    }
+    let phases = between(&page, "aria-label=\"Phases of two\"", "</thead>");
+    for phase in PHASES {
+        assert!(phases.contains(&format!("<th scope=\"col\">{phase}</th>")), "{phase}: {phases}");
+    }
+
+    let Some(python) = python() else { return };
+    let found = script(&python, READ_EVENTS, &[&run.join("tensorboard")]);
+    let of_steps = ["share_rows", "share_work", "share_computed_s", "share_rest_s"].map(str::to_owned);
+    let of_epochs = PHASES.map(|phase| format!("{phase}_share"));
+    let tags = of_steps.iter().map(|tag| (tag, steps.len())).chain(of_epochs.iter().map(|tag| (tag, 2)));
+    for (tag, n_values) in tags {
+        for rank in 0..2 {
+            let values = found[format!("rank_{rank}/{tag}")].as_array();
+            assert_eq!(values.map(Vec::len), Some(n_values), "{tag} of rank {rank}: {found}");
+        }
+    }
+    for (value, line) in found["rank_1/share_work"].as_array().unwrap().iter().zip(&steps) {
+        assert_eq!(value[0], line["step"]);
+        let [shown, written] = [&value[1], &line["shares"][1]["work"]].map(|work| work.as_f64().unwrap());
+        assert!((shown - written).abs() <= 1e-6 * written, "{value}: {line}");
+    }
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn a_training_of_word_vectors_has_curves_neighbours_and_a_map() {
         assert!(page.contains(expected), "{expected}\n{page}");
     }
     // It has no classes, rows and epochs of rows.
-    for other in ["Most wrong", "Held-back rows", "accuracy", "There is no test split", "my<pairs>"] {
+    for other in ["Most wrong", "Held-out rows", "accuracy", "There is no test split", "my<pairs>"] {
         assert!(!page.contains(other), "{other}");
     }
     let both = report(&[&at("one"), &at("two")]);

@@ -22,13 +22,13 @@ pub fn curves(runs: &[Run], html: &mut Html) {
             let note = "sampled softmax, during training";
             positive(over_epoch_axis("Loss of a next word", note, short, losses(runs, Run::is_of_words)))
                 .draw(html);
-            let note = "held-back rows";
-            share(over_epoch_axis("Accuracy", note, percent, held_back(runs, |of| of.accuracy))).draw(html);
+            let note = "held-out rows";
+            share(over_epoch_axis("Accuracy", note, percent, held_out(runs, |of| of.accuracy))).draw(html);
             let note = match runs.iter().any(Run::has_classes) {
-                true => "held-back rows; for three or more classes the macro F1",
+                true => "held-out rows; for three or more classes the macro F1",
                 false => note,
             };
-            share(over_epoch_axis("F1", note, short, held_back(runs, |of| of.f1))).draw(html);
+            share(over_epoch_axis("F1", note, short, held_out(runs, |of| of.f1))).draw(html);
             let is_constant = |run: &Run| run.steps.windows(2).all(|at| at[0].rate == at[1].rate);
             if !runs.iter().all(is_constant) {
                 let rates = series(runs, |run| vec![("", Style::Line, over_steps(run, |line| line.rate))]);
@@ -61,7 +61,7 @@ fn losses(runs: &[Run], is_of: impl Fn(&Run) -> bool) -> Vec<Series> {
     })
 }
 
-fn held_back(runs: &[Run], measure: fn(&Metrics) -> f64) -> Vec<Series> {
+fn held_out(runs: &[Run], measure: fn(&Metrics) -> f64) -> Vec<Series> {
     series(runs, |run| {
         let validation = over_epochs(run, |epoch| epoch.validation.as_ref().map(measure));
         vec![

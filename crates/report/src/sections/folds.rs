@@ -124,7 +124,7 @@ pub(super) fn lead(runs: &[Run]) -> Option<String> {
     let metrics = known.metrics();
     let accuracy = *estimates(&metrics).get("accuracy")?;
     Some(format!(
-        "{}: {} of the held-back rows are predicted correctly on average, with a standard deviation of {:.1} points.",
+        "{}: {} of the held-out rows are predicted correctly on average, with a standard deviation of {:.1} points.",
         counted(metrics.len() as u64, "fold"),
         percent(accuracy.mean),
         100.0 * accuracy.deviation

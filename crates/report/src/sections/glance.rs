@@ -47,7 +47,7 @@ fn run_card(at: usize, run: &Run, html: &mut Html) {
             }
             (None, _) if run.is_of_vectors() => of_vectors(run, html),
             (None, _) => {
-                html.paragraph("quiet", "No rows were held back, or they are not evaluated yet.");
+                html.paragraph("quiet", "No rows were held out, or they are not evaluated yet.");
             }
             (Some((part, metrics)), _) => {
                 html.class("dl", "figures", |html| {

@@ -28,13 +28,13 @@ pub fn lead(runs: &[Run]) -> String {
             "A next-word model, for the initial weights of other trainings; it has no accuracy.".to_owned()
         }
         ([run], _) if run.is_of_vectors() => of_vectors(run),
-        ([_], _) => "No metrics of held-back rows yet.".to_owned(),
+        ([_], _) => "No metrics of held-out rows yet.".to_owned(),
         (runs, []) if runs.iter().all(Run::is_of_vectors) => {
             format!("{} trainings of word vectors.", runs.len())
         }
-        (_, []) => "None of these trainings has metrics of held-back rows.".to_owned(),
+        (_, []) => "None of these trainings has metrics of held-out rows.".to_owned(),
         (_, [(run, metrics)]) => format!(
-            "{} has {} accuracy; no other training has metrics of held-back rows.",
+            "{} has {} accuracy; no other training has metrics of held-out rows.",
             run.name,
             percent(metrics.accuracy)
         ),

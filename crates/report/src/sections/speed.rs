@@ -30,8 +30,14 @@ pub fn speed(runs: &[Run], html: &mut Html) {
                 |share| share.work,
                 html,
             );
-            over_shares("Computing", "seconds of a share", runs, |share| Some(share.computed_s), html);
-            let note = "seconds of a batch besides computing: waiting, reduction, optimizer";
+            over_shares(
+                "Computing",
+                "seconds of a share, with the optimizer",
+                runs,
+                |share| Some(share.computed_s),
+                html,
+            );
+            let note = "seconds of a batch besides computing: loading, waiting, reduction";
             over_shares("Waiting and reduction", note, runs, |share| Some(share.rest_s), html);
         });
         for (at, run) in runs.iter().enumerate() {

@@ -27,7 +27,7 @@ pub fn wrong(runs: &[Run], html: &mut Html) {
             }
             match &run.evaluation {
                 None => {
-                    html.paragraph("quiet", "Unknown: this folder has no evaluation of held-back rows.");
+                    html.paragraph("quiet", "Unknown: this folder has no evaluation of held-out rows.");
                 }
                 Some(record) if record.wrong.is_empty() => {
                     html.paragraph("quiet", "None: every row was predicted correctly.");

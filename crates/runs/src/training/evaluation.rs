@@ -1,4 +1,4 @@
-//! `evaluation.json`: the evaluation of the model on held-back rows.
+//! `evaluation.json`: the evaluation of the model on held-out rows.
 
 use std::path::Path;
 

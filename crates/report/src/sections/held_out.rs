@@ -1,4 +1,4 @@
-//! Evaluation of held-back rows: confusion matrix, metrics of three or more classes, ROC curve, calibration, certainty.
+//! Evaluation of held-out rows: confusion matrix, metrics of three or more classes, ROC curve, calibration, certainty.
 
 use super::intervals::intervals;
 use super::{cell, columns, line_of, part_name, row_of, section, table};
@@ -13,13 +13,13 @@ use scoring::Metrics;
 use scoring::{Calibration, calibration, roc};
 
 /// Metrics with their intervals, confusion matrix, ROC curve and calibration.
-pub fn held_back(runs: &[Run], html: &mut Html) {
-    section("held-back", html, |html| {
+pub fn held_out(runs: &[Run], html: &mut Html) {
+    section("held-out", html, |html| {
         if runs.iter().all(|run| run.tested.is_none()) {
             let has_many = runs.iter().any(|run| run.of_many_labels().is_some());
             html.paragraph("quiet", match has_many {
                 true => "There are no intervals and curves for texts with many labels, or with labels that the model does not have.",
-                false => "No rows were held back, or they are not evaluated yet.",
+                false => "No rows were held out, or they are not evaluated yet.",
             });
             return;
         }
