@@ -1,9 +1,10 @@
 """Test accuracy with large batches: one learning rate, linear scaling with a warm-up, LARS and LAMB.
 
 *Scaled* multiplies the learning rate by the batch size relative to 64, up to a limit, after a warm-up of a tenth of the steps
-(Goyal et al. 2017, "Accurate, Large Minibatch SGD"). LARS (You et al. 2017) and LAMB (You et al. 2020) scale the update of
-each tensor by its norm. Trainings have the first 100 words of each review and the same number of epochs, so one with a batch of
-8,192 has a sixty-fourth of the updates of one with 128. Values are means and standard deviations of three seeds.
+(Goyal et al. 2017, "Accurate, Large Minibatch SGD"). LARS (You et al. 2017) and LAMB (You et al. 2020) scale the update of each
+tensor by its norm; here they have one learning rate and no warm-up. A training that diverges has an accuracy of 0.5. Trainings
+have the first 100 words of each review and the same number of epochs, so one with a batch of 8,192 has a sixty-fourth of the
+updates of one with 128. Values are means and standard deviations of three seeds.
 """
 
 import os

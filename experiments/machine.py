@@ -83,6 +83,10 @@ class Machine:
             self.generate(path, LINES_SMALL if self.small else LINES)
         return path
 
+    def generated_corpus(self) -> Corpus:
+        """The source of generated reviews."""
+        return Corpus(GENERATED, [self.generated()], None, [])
+
     def generate(self, path: Path, n_reviews: int, seed: int = 1) -> None:
         """Writes generated reviews, which are others with another seed."""
         generator = next(place for place in (self.programs, self.programs / "examples") if (place / "demo-corpus").exists())
@@ -104,7 +108,7 @@ class Machine:
     def sources(self) -> list[Corpus]:
         """The sources of reviews, of which an experiment uses some."""
         if self.small or self.data is None:
-            return [Corpus(GENERATED, [self.generated()], None, [])]
+            return [self.generated_corpus()]
         amazon = sorted((self.data / "amazon").glob("*.json.gz"))
         imdb = self.data / "imdb"
         yelp = self.data / "yelp" / "sentences_polarity.csv.gz"

@@ -1,19 +1,20 @@
 """Generated reviews to a dataset by a Hadoop cluster of 2, 4 and 8 nodes, each with a quota of a quarter core.
 
-Nodes are YARN node managers on this machine: HDFS on one data node, one task at a time per node, as many reducers as nodes,
-and eight map tasks whatever the share of the reviews. The quota includes everything of a node: its manager, Java of the
-tasks, and the programs. *Start-up* ends when the application master runs; *shuffle* is copying and sorting by the reducers.
-`merge` runs on one core without a quota. The speed-up compares with two nodes and the same share; with twice the nodes and
-twice the share, equal times are perfect weak scaling. *Ours* is the processor time of `mapper` and `reducer`; *Hadoop* is the
-rest of the nodes.
+Nodes are YARN node managers on this machine: HDFS on one data node, one task at a time per node, as many reducers as nodes, and
+eight map tasks whatever the share of the reviews. The quota includes everything of a node: its manager, Java of the tasks, and
+the programs. *Start-up* ends when the application master runs; *shuffle* is copying and sorting by the reducers. `merge` runs
+on one core without a quota. The speed-up (strong scaling) compares with two nodes and the same share. *Weak* (weak scaling)
+compares with two nodes and 25 %, where the share grows with the nodes. *Ours* is the processor time of `mapper` and `reducer`;
+*Hadoop* is the rest of the nodes.
 
-*Model* is the sum of the phases as predicted by a model that was fitted to all other rows:
+The shares are the first reviews of the input. *Model* is the sum of the phases as predicted by a model that was fitted to all
+other rows:
 
     start-up = a;  map = b · tasks per node + c · MB per node;  shuffle = d + e · MB per node
     reduce = f + g · MB per node;  merge = h + i · MB
 
-The last rows apply the model that was fitted to all rows to larger data and nodes of four whole cores, where each core is
-four nodes of this table: map tasks read 128 MB. The original system took 55 minutes for its 92.45 GB on 32 cores. These rows
+The last rows apply the model that was fitted to all rows to larger data and nodes of four whole cores, where each core is four
+nodes of this table: map tasks read 128 MB. The original system took 55 minutes for its 92.45 GB on 32 virtual cores. These rows
 are predictions.
 """
 
@@ -23,7 +24,7 @@ import fit
 from chart import Bars
 from cluster import PHASES, Cluster
 from machine import PROJECT, Machine
-from result import Result
+from result import Result, error_of
 
 TITLE = "Preprocessing by Hadoop nodes"
 NODES, SHARES, QUOTA = [2, 4, 8], [0.25, 0.5, 1.0], 25
@@ -38,7 +39,7 @@ SPLIT_MB, NODES_PER_CORE = 128, 100 / QUOTA
 def run(machine: Machine) -> Result:
     if not JARS.exists():
         sys.exit(f"{JARS} is missing; run bootstrap/laptop.sh hadoop")
-    columns = ["nodes", "reviews", "MB", *(f"{phase} s" for phase in [*PHASES, MERGE]), "sum s", "speed-up", "efficiency"]
+    columns = ["nodes", "reviews", "MB", *(f"{phase} s" for phase in [*PHASES, MERGE]), "sum s", "speed-up", "efficiency", "weak"]
     result = Result([*columns, "ours, CPU s", "Hadoop, CPU s", "model s"])
     nodes, shares = (NODES[:1], SHARES[-1:]) if machine.small else (NODES, SHARES)
     lines = machine.generated().read_bytes().splitlines(keepends=True)
@@ -56,20 +57,26 @@ def run(machine: Machine) -> Result:
                 cells.append((n_nodes, share, mb))
                 found.append({"times": job.phases | {MERGE: merged.wall_s}, "ours": job.programs_s, "all": job.nodes_s})
     sums = [sum(each["times"].values()) for each in found]
+    sum_of, models = {cell[:2]: seconds for cell, seconds in zip(cells, sums)}, []
     for at, ((n_nodes, share, mb), each) in enumerate(zip(cells, found)):
-        speed_up = sums[[cell[:2] for cell in cells].index((nodes[0], share))] / sums[at]
+        speed_up = sum_of[nodes[0], share] / sums[at]
+        # As many reviews per node as two nodes have of the smallest share.
+        is_weak = share / n_nodes == shares[0] / nodes[0]
+        weak = f"{sum_of[nodes[0], shares[0]] / sums[at]:.2f}" if is_weak else "–"
         others = [index for index in range(len(cells)) if index != at]
         # A test has too few runs for a fit.
         predicted = sums[at] if machine.small else sum(predict(model(cells, found, others), n_nodes, MAPS, mb).values())
         times = [f"{seconds:.1f}" for seconds in each["times"].values()]
-        row = [n_nodes, f"{share:.0%}", f"{mb:.0f}", *times, f"{sums[at]:.1f}", f"{speed_up:.2f}", f"{speed_up * nodes[0] / n_nodes:.2f}"]
+        models.append(predicted)
+        row = [n_nodes, f"{share:.0%}", f"{mb:.0f}", *times, f"{sums[at]:.1f}", f"{speed_up:.2f}", f"{speed_up * nodes[0] / n_nodes:.2f}", weak]
         result.rows.append([*row, f"{each['ours']:.1f}", f"{max(0.0, each['all'] - each['ours']):.1f}", f"{predicted:.1f}"])
     if not machine.small:
         fitted = model(cells, found, range(len(cells)))
         for name, mb, cores in LARGER:
             times = predict(fitted, cores * NODES_PER_CORE, mb / SPLIT_MB, mb)
             row = [name, "all", mb, *(f"{seconds:.0f}" for seconds in times.values()), f"{sum(times.values()):.0f}"]
-            result.rows.append([*row, *["predicted"] * 5])
+            result.rows.append([*row, *["predicted"] * 6])
+        result.notes.append(error_of(models, sums))
     names = [f"{n_nodes} nodes, {share:.0%}" for n_nodes, share, _ in cells]
     series = {phase: [each["times"][phase] for each in found] for phase in [*PHASES, MERGE]}
     result.charts = [Bars("Seconds of each phase by nodes and share of the reviews", "seconds", names, series)]

@@ -9,11 +9,16 @@ import result
 HEAD = """# Experiments
 
 Each section is made by one command; `make experiments` runs all of them. The results are in
-[experiments/](experiments/) as CSV. An *earlier system* is one whose published figures are compared here. The *original
-system* is one of them: its settings are those of `--profile original` and `--recipe original`.
+[experiments/](experiments/) as CSV. An *earlier system* is a published project whose own figures are compared here. The
+*original system* is one of them: it converted 92.45 GB of Amazon reviews with Hadoop Streaming in Python on 32 virtual cores,
+and trained an LSTM in PyTorch on GPUs. `--profile original` and `--recipe original` are its settings.
 
 The folder of `DATA` has `amazon/*.json.gz`, `imdb/train.jsonl.gz`, `imdb/test.jsonl.gz` and
-`yelp/sentences_polarity.csv.gz`. Without `DATA`, reviews are generated.
+`yelp/sentences_polarity.csv.gz`. Without `DATA`, reviews are generated. Some experiments require root, for control groups and
+network namespaces, and `ip`, `tc`, GNU time, Java and Maven.
+
+The tables of this page took TOTAL minutes. A further run of a table, with `experiments/run.py --again`, notes how much its
+values differ: the largest difference of the values of a column, in percent of the larger one.
 
 <!-- experiments/run.py --page writes this file. -->
 """
@@ -23,7 +28,9 @@ def write(experiments, docs: Path, check: bool) -> None:
     """Writes the page, or with `check` compares it."""
     folder, path = docs / "experiments", docs / "experiments.md"
     measured = [experiment for experiment in experiments if (folder / f"{experiment.__name__}.csv").exists()]
-    page = "\n".join([HEAD, *(section(experiment, folder) for experiment in measured)])
+    seconds = sum(result.read(folder, experiment.__name__)[2]["seconds"] for experiment in measured)
+    head = HEAD.replace("TOTAL", f"{seconds / 60:.0f}")
+    page = "\n".join([head, *(section(experiment, folder) for experiment in measured)])
     if not check:
         path.write_text(page, encoding="utf-8")
     elif not path.exists() or path.read_text(encoding="utf-8") != page:
@@ -41,11 +48,9 @@ def section(experiment, folder: Path) -> str:
         f'<img src="experiments/{name}.svg" width="80%" alt="{experiment.TITLE}: the columns of the table as a chart"></picture>'
     )
     origin = f"{about['machine']}; load {about['load']} at the end; {about['date']}; {about['seconds']} s. Data: {about['data']}."
-    if again := about.get("again"):
-        parts = [f"{column} {percent:g} %" for column, percent in again["differences"].items()]
-        found = f"differs by at most: {', '.join(parts)}" if parts else "has the same numbers"
-        found += "".join(f"; {text}" for text in again.get("texts", []))
-        origin += f"\n\nA second run ({again['date']}) {found}."
+    if further := about.get("further"):
+        origin += f"\n\n{result.spread_of(further)}"
     command = f"    make experiments DATA=FOLDER EXPERIMENTS={name}"
-    parts = [f"## {experiment.TITLE}", inspect.getdoc(experiment), "\n".join(lines), picture, origin, command]
+    notes = [" ".join(about["notes"])] if "notes" in about else []
+    parts = [f"## {experiment.TITLE}", inspect.getdoc(experiment), "\n".join(lines), *notes, picture, origin, command]
     return "\n\n".join(parts) + "\n"

@@ -1,20 +1,20 @@
-"""Ranks of one training: more ranks for the same batch (strong), for a batch that grows with them (weak), on two nodes.
+"""Ranks of one training: more ranks for the same batch (strong), for a batch that grows with them (weak), on several nodes.
 
 Each rank is a process with one thread and a quota of half a core; four of them use two cores. Nodes are network namespaces,
-connected by a link of this rate; a packet between them takes at least *delay*. Links without a delay are the kernel's. Those
-with a delay have packets of up to 9,000 bytes, and a process that forwards them uses processor time. Values are medians of
-runs in turn. *Efficiency* is the speed divided by that of one rank and by the number of ranks. Milliseconds per step are those
-of rank 0: *computing* is forward, backward and optimizer, and *exchanging* is waiting for other ranks and the reduction of
+each with a link of this rate; a packet between two takes at least *delay*. Links without a delay are the kernel's. Those
+with a delay have packets of up to 9,000 bytes, and a process that forwards them uses processor time. Values are medians of runs
+in turn. *Efficiency* is the speed divided by that of one rank and by the number of ranks. Milliseconds per step are those of
+rank 0: *computing* is forward, backward and optimizer, and *exchanging* is waiting for other ranks and the reduction of
 gradients.
 
 *Model* is the time of a step that a model predicts, which was fitted to all other rows of the table:
 
     ms = a · rows of a rank + b + c · MB sent ÷ (MB/s of the link) + d · (ranks − 1) + e · delay
 
-The times a and b are of half a core; a link within one machine has no terms c and e. The last rows apply the model that was
-fitted to all rows to more ranks, each on a node of its own with 10 Gbit/s and no delay, and with a tenth of a and b, as if
-each rank computed ten times as fast. Such a rank has a row for each row of the others, so the batch grows with them: these
-rows are predictions.
+The times a, b and d are of half a core; a link within one machine has no terms c and e. The last rows apply the model that was
+fitted to all rows to more ranks, each on a node of its own with 10 Gbit/s and no delay. Each of these ranks computes ten times
+as fast, with a tenth of a and b, and has 64 rows per step, so the batch grows with the number of ranks (weak scaling). The time
+d of an exchange with one more rank is that of half a core, not that of a GPU, and it limits these rows. They are predictions.
 """
 
 import statistics
@@ -22,7 +22,7 @@ import statistics
 import fit
 from chart import Bars
 from machine import Machine
-from result import Result
+from result import Result, error_of
 from training import train
 
 TITLE = "Several ranks"
@@ -44,6 +44,8 @@ SETTINGS = [
     ("2 nodes", 2, BATCH, "100mbit", 10),
     ("2 nodes", 4, BATCH, "1gbit", 0),
     ("2 nodes", 4, BATCH, "100mbit", 0),
+    ("4 nodes", 4, BATCH, "1gbit", 0),
+    ("4 nodes", 4, BATCH, "100mbit", 0),
 ]
 MB_PER_S = {"1gbit": 125.0, "100mbit": 12.5, "10gbit": 1250.0}
 FASTER, MORE_RANKS = 10, [8, 64, 256]
@@ -56,7 +58,8 @@ def run(machine: Machine) -> Result:
     for _ in range(machine.rounds()):
         for setting, of_setting in zip(settings, runs):
             ranks, batch, link, delay_ms = setting[1:]
-            of_setting.append(train(machine, dataset, [QUOTA] * ranks, ["--batch", batch], link, delay_ms))
+            nodes = int(setting[0][0]) if link else 1
+            of_setting.append(train(machine, dataset, [QUOTA] * ranks, ["--batch", batch], link, delay_ms, nodes))
     found = [{key: statistics.median(each[key] for each in of_setting) for key in of_setting[0]} for of_setting in runs]
     times = ["computing", "exchanging", "step", "model"]
     columns = ["scaling", "ranks", "batch", "link", "delay ms", "rows/s", "efficiency"]
@@ -68,16 +71,17 @@ def run(machine: Machine) -> Result:
         others = [index for index in range(len(settings)) if index != at]
         # A test has too few runs for a fit.
         measured["model"] = measured["step"] if machine.small else model(settings, found, others) @ terms(*settings[at][1:], measured["sent"])
-        row = [name, ranks, batch, link or "none", delay_ms, f"{speed:.0f}", f"{efficiency:.2f}"]
+        row = [name, ranks, batch, link or "none", delay_ms, f"{speed:.0f}", f"{efficiency:.3f}"]
         result.rows.append([*row, *(f"{measured[time]:.1f}" for time in times), f"{1000 * measured['sent']:.0f}"])
     if not machine.small:
+        result.notes.append(error_of(*([measured[time] for measured in found] for time in ("model", "step"))))
         fitted = model(settings, found, range(len(settings))) / [FASTER, FASTER, 1, 1, 1]
         # Of two ranks, each sends a value of each gradient once: half of them twice.
         gradients = found[1]["sent"]
         for ranks in MORE_RANKS:
             batch, sent = ranks * OF_RANK, 2 * (ranks - 1) / ranks * gradients
             alone_ms, step = fitted @ terms(1, OF_RANK, None, 0, 0.0), fitted @ terms(ranks, batch, "10gbit", 0, sent)
-            row = [f"{ranks} nodes", ranks, batch, "10gbit", 0, f"{1000 * batch / step:.0f}", f"{alone_ms / step:.2f}"]
+            row = [f"{ranks} nodes", ranks, batch, "10gbit", 0, f"{1000 * batch / step:.0f}", f"{alone_ms / step:.3f}"]
             result.rows.append([*row, f"{alone_ms:.1f}", f"{step - alone_ms:.1f}", "predicted", f"{step:.1f}", f"{1000 * sent:.0f}"])
     label = lambda link, delay_ms: f", {link}{f', {delay_ms} ms' if delay_ms else ''}" if link else ""
     names = [f"{name}, {ranks}{label(link, delay_ms)}" for name, ranks, _, link, delay_ms in settings]

@@ -13,33 +13,66 @@ from machine import GENERATED
 
 @dataclass
 class Result:
-    """Columns and rows of a table. Each chart is one of chart.py's."""
+    """Columns and rows of a table. Each chart is one of chart.py's. Notes are sentences below the table."""
 
     columns: list[str]
     rows: list[list] = field(default_factory=list)
     charts: list = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def write(self, folder: Path, name: str, about: dict) -> None:
         """Writes NAME.csv, NAME.json and the charts, one below the other, as NAME.svg and NAME-dark.svg."""
         write_table(folder / f"{name}.csv", self.columns, self.rows)
-        (folder / f"{name}.json").write_text(json.dumps(about, indent=2) + "\n")
+        write_about(folder, name, about | ({"notes": self.notes} if self.notes else {}))
         for suffix, theme in chart.THEMES.items():
             (folder / f"{name}{suffix}.svg").write_text(chart.draw(self.charts, theme), encoding="utf-8")
 
     def compare(self, folder: Path, name: str, about: dict) -> None:
-        """Notes in NAME.json how much these values differ from those that were written before."""
+        """Notes in NAME.json how much the values of this further run differ from those that were written before."""
         columns, rows, before = read(folder, name)
         again = [[str(cell) for cell in row] for row in self.rows]
         if (before["data"], columns, len(rows)) != (about["data"], self.columns, len(again)):
-            kept = folder / f"{name}.second.csv"
+            kept = folder / f"{name}.further.csv"
             write_table(kept, self.columns, again)
             sys.exit(
-                f"{folder / name}.csv has {len(rows)} rows of {', '.join(columns)} for {before['data']}; the second run has "
+                f"{folder / name}.csv has {len(rows)} rows of {', '.join(columns)} for {before['data']}; this run has "
                 f"{len(again)} rows of {', '.join(self.columns)} for {about['data']}, in {kept}. Measure {name} without --again."
             )
         percent, texts = differences(columns, rows, again)
-        before["again"] = {"date": about["date"], "seconds": about["seconds"], "differences": percent, "texts": texts}
-        (folder / f"{name}.json").write_text(json.dumps(before, indent=2) + "\n")
+        further = {"date": about["date"], "seconds": about["seconds"], "differences": percent, "texts": texts}
+        before.setdefault("further", []).append(further)
+        write_about(folder, name, before)
+
+
+def spread_of(further: list[dict]) -> str:
+    """What is known of further runs of a table, as a sentence or two."""
+    dates, is_one = ", ".join(run["date"] for run in further), len(further) == 1
+    differences = largest(further)
+    parts = [f"{column} {percent:g} %" for column, percent in differences.items()]
+    found = f"differ{'s' * is_one} by at most: {', '.join(parts)}" if parts else f"ha{'s' if is_one else 've'} the same numbers"
+    found += "".join(f"; {text}" for run in further for text in run["texts"])
+    spread = f"{'A second run' if is_one else f'{len(further)} further runs'} ({dates}) {found}."
+    if is_one:
+        return spread
+    before = largest(further[:-1])
+    more = [f"{column} {percent:g} %" for column, percent in further[-1]["differences"].items() if percent > before.get(column, 0.0)]
+    within = f"differs more than those before it in: {', '.join(more)}" if more else "is within the differences of those before it"
+    return f"{spread} The last one {within}."
+
+
+def largest(further: list[dict]) -> dict[str, float]:
+    """The largest difference of each column."""
+    found: dict[str, float] = {}
+    for run in further:
+        for column, percent in run["differences"].items():
+            found[column] = max(found.get(column, 0.0), percent)
+    return found
+
+
+def error_of(model: list[float], measured: list[float]) -> str:
+    """A sentence about the error of a model in the runs from which it was left out."""
+    errors = [100 * abs(predicted - value) / value for predicted, value in zip(model, measured, strict=True)]
+    return f"The model differs from the measured times by {sum(errors) / len(errors):.0f} % on average, and by at most {max(errors):.0f} %."
 
 
 def check_comparable(folder: Path, name: str, about: dict, has_data: bool) -> None:
@@ -68,7 +101,7 @@ def differences(columns: list[str], rows: list[list[str]], others: list[list[str
                 continue
             numbers = [NUMBER.match(text) for text in (cell, other_cell)]
             if not all(numbers):
-                texts.append(f"{column}: {cell} in the first run, {other_cell} in the second")
+                texts.append(f"{column}: {cell} in the table, {other_cell} in the other run")
                 continue
             one, two = (float(number[0].replace(",", "")) for number in numbers)
             found = 100 * abs(one - two) / max(abs(one), abs(two), sys.float_info.min)
@@ -80,6 +113,10 @@ def differences(columns: list[str], rows: list[list[str]], others: list[list[str
 def write_table(path: Path, columns: list[str], rows: list[list]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([columns, *rows])
+
+
+def write_about(folder: Path, name: str, about: dict) -> None:
+    (folder / f"{name}.json").write_text(json.dumps(about, indent=2) + "\n")
 
 
 def read(folder: Path, name: str) -> tuple[list[str], list[list[str]], dict]:

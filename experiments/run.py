@@ -8,7 +8,7 @@ usage: run.py [--programs FOLDER] [--data FOLDER] [--peers PYTHON] [--out FOLDER
   --peers PYTHON     Python with the packages of bootstrap/requirements/bench.txt: engines, hadoop and ngrams compare their programs
   --out FOLDER       receives NAME.csv, NAME.svg, NAME-dark.svg and NAME.json; default: docs/experiments
   --small            generated reviews and few runs: a test of the experiments, whose figures mean nothing
-  --again            keep the tables, and note how much the values of a second run differ from them
+  --again            keep the tables, and note how much the values of a further run differ from them
   NAME               some of the names in EXPERIMENTS; default: all
   --page             write docs/experiments.md from docs/experiments/; --check: only compare
 

@@ -12,15 +12,15 @@ from limits import Group, Nodes, environments
 COMPUTING, EXCHANGING = ["forward_s", "backward_s", "optimizer_s"], ["waiting_s", "reduction_s"]
 
 
-def train(machine: Machine, dataset: Path, quotas: list[float], flags: list, link: str | None = None, delay_ms: float = 0) -> dict:
-    """Trains with a rank per quota, which is in percent of a core. `link` is the rate between two nodes.
+def train(machine: Machine, dataset: Path, quotas: list[float], flags: list, link: str | None = None, delay_ms: float = 0, n_nodes: int = 2) -> dict:
+    """Trains with a rank per quota, which is in percent of a core. `link` is the rate of the link of each node.
 
-    A packet between nodes takes at least the delay.
+    Without it, there is one node. A packet between two nodes takes at least the delay.
 
     Returns rows per second over all epochs, the part of the time in which each rank computes, and milliseconds and megabytes
     per step of rank 0. A test has no quotas.
     """
-    out, groups, nodes = machine.folder("ranks"), [], Nodes(link, delay_ms) if link else None
+    out, groups, nodes = machine.folder("ranks"), [], Nodes(link, delay_ms, n_nodes) if link else None
     command = [machine.programs / "trainer", "fit", dataset, "--out", out, "--quiet", "--device", "cpu"]
     command += ["--test-fraction", 0, "--validation-fraction", 0, *(["--epochs", 1] if "--epochs" not in flags else []), *flags]
     places = environments(len(quotas), nodes.addresses[0]) if nodes else environments(len(quotas))

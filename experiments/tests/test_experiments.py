@@ -14,14 +14,15 @@ RUN = Path(__file__).resolve().parent.parent / "run.py"
 sys.path.append(str(RUN.parent))
 import result
 
-NAMES = ["reviews", "preprocessing", "growth", "engines", "nodes", "hadoop", "epochs", "money", "speed", "steps", "ranks", "mixed", "batches", "ngrams"]
+ALL = ["reviews", "preprocessing", "growth", "engines", "nodes", "hadoop", "epochs", "money", "speed", "steps", "ranks", "mixed", "batches", "ngrams"]
+NAMES = ALL
 JARS = RUN.parent.parent / ".deps" / "hadoop" / "jars"
 if not JARS.exists():
     print(f"SKIPPED nodes, hadoop: {JARS} is missing; run bootstrap/laptop.sh hadoop")
     NAMES = [name for name in NAMES if name not in ("nodes", "hadoop")]
 elif not Path("/usr/bin/time").exists():
     print("SKIPPED hadoop: /usr/bin/time is missing; install Debian's package time")
-    NAMES.remove("hadoop")
+    NAMES = [name for name in NAMES if name != "hadoop"]
 
 
 class Experiments(unittest.TestCase):
@@ -42,7 +43,7 @@ class Experiments(unittest.TestCase):
                         picture = xml.parse(Path(folder) / f"{name}{suffix}.svg").getroot()
                         self.assertGreater(len(picture.findall("*")), 8)
 
-    def test_a_second_run_keeps_the_table_and_notes_the_differences(self):
+    def test_a_further_run_keeps_the_table_and_notes_the_differences(self):
         with tempfile.TemporaryDirectory() as folder:
             command = [sys.executable, "-B", RUN, "--small", "--out", folder, "--programs", os.environ["SENTIMILL_PROGRAMS"]]
             subprocess.run([*command, "reviews"], check=True, stdout=subprocess.DEVNULL)
@@ -52,7 +53,8 @@ class Experiments(unittest.TestCase):
             table.write_text(changed)
             subprocess.run([*command, "--again", "reviews"], check=True, stdout=subprocess.DEVNULL)
             self.assertEqual(table.read_text(), changed)
-            self.assertEqual(json.loads(about.read_text())["again"]["differences"], {"reviews": 50.0})
+            [further] = json.loads(about.read_text())["further"]
+            self.assertEqual(further["differences"], {"reviews": 50.0})
 
     def test_differences_are_those_of_numbers_and_medians(self):
         rows, others = [["a", "1,000 (900–1,100)", "0.0", "–"]], [["a", "800", "0.5", "–"]]
@@ -60,7 +62,40 @@ class Experiments(unittest.TestCase):
         self.assertEqual(found, ({"speed": 20.0, "loss": 100.0}, []))
         self.assertEqual(result.differences(["s"], [["5.0 (4.9–5.1)"]], [["5.0 (4.8–5.2)"]]), ({}, []))
         found = result.differences(["seconds"], [["not reached"]], [["87.2"]])
-        self.assertEqual(found, ({}, ["seconds: not reached in the first run, 87.2 in the second"]))
+        self.assertEqual(found, ({}, ["seconds: not reached in the table, 87.2 in the other run"]))
+
+    def test_the_page_says_whether_the_last_run_is_within_the_differences_of_those_before(self):
+        run = lambda day, **differences: {"date": day, "differences": differences, "texts": []}
+        one, less, more = run("Monday", wall=20.0), run("Tuesday", wall=5.0, CPU=0.0), run("Friday", wall=30.0)
+        self.assertEqual(result.spread_of([one]), "A second run (Monday) differs by at most: wall 20 %.")
+        self.assertEqual(result.spread_of([run("Monday")]), "A second run (Monday) has the same numbers.")
+        self.assertIn("wall 20 %, CPU 0 %. The last one is within the differences", result.spread_of([one, less]))
+        self.assertIn("by at most: wall 30 %. The last one differs more than those before it in: wall 30 %.", result.spread_of([one, more]))
+
+    def test_the_models_find_the_times_from_which_they_were_made(self):
+        import nodes
+        import numpy
+        import ranks
+
+        cells = [(n_nodes, share, 580 * share) for n_nodes in nodes.NODES for share in nodes.SHARES]
+        made = {"start-up": [30.0], "map": [9.0, 0.2], "shuffle": [20.0, 0.02], "reduce": [1.0, 0.04], "merge": [0.3, 0.004]}
+        found = [{"times": nodes.predict(made, n_nodes, nodes.MAPS, mb)} for n_nodes, _, mb in cells]
+        fitted = nodes.model(cells, found, range(1, len(cells)))
+        for phase, coefficients in made.items():
+            numpy.testing.assert_allclose(fitted[phase], coefficients, rtol=1e-6, err_msg=phase)
+
+        made = numpy.array([0.8, 5.0, 1.1, 9.0, 4.0])
+        steps = [{"sent": 0.7 * (ranks_of - 1)} for _, ranks_of, *_ in ranks.SETTINGS]
+        for setting, step in zip(ranks.SETTINGS, steps):
+            step["step"] = float(made @ ranks.terms(*setting[1:], step["sent"]))
+        numpy.testing.assert_allclose(ranks.model(ranks.SETTINGS, steps, range(1, len(steps))), made, rtol=1e-6)
+        self.assertIn("by 10 % on average, and by at most 20 %", result.error_of([100.0, 80.0], [100.0, 100.0]))
+
+    def test_a_coefficient_that_would_be_negative_is_zero(self):
+        import fit
+
+        found = fit.coefficients([[1.0, 1.0], [1.0, 2.0], [1.0, 3.0]], [3.0, 2.0, 1.0])
+        self.assertEqual(found.tolist(), [2.0, 0.0])
 
     def test_only_a_run_that_can_be_compared_is_started(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -79,7 +114,8 @@ class Experiments(unittest.TestCase):
     def test_an_unknown_experiment_is_refused(self):
         done = subprocess.run([sys.executable, "-B", RUN, "nothing"], capture_output=True, text=True)
         self.assertNotEqual(done.returncode, 0)
-        self.assertIn("nothing: unknown experiment, expected some of: reviews preprocessing", done.stderr)
+        known = done.stderr.split("nothing: unknown experiment, expected some of: ")[1].split()
+        self.assertEqual(known, ALL)
 
 
 if __name__ == "__main__":

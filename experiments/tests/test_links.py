@@ -11,10 +11,11 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "trainer" / "bench"))
 from limits import Nodes
 
 DELAY_MS, BYTES = 15, 1 << 20
+ADDRESS = Nodes.node(1)[2]
 # Echoes a byte, and answers many bytes by one.
 SERVER = f"""
 import socket
-listener = socket.create_server(("{Nodes.addresses[1]}", 5001))
+listener = socket.create_server(("{ADDRESS}", 5001))
 listener.settimeout(60)
 print("ready", flush=True)
 connection, _ = listener.accept()
@@ -29,7 +30,7 @@ connection.sendall(b"x")
 """
 CLIENT = f"""
 import socket, time
-connection = socket.create_connection(("{Nodes.addresses[1]}", 5001))
+connection = socket.create_connection(("{ADDRESS}", 5001))
 begin = time.monotonic()
 connection.sendall(b"x")
 connection.recv(1)
@@ -44,16 +45,22 @@ class Links(unittest.TestCase):
         if os.getuid() != 0 or not shutil.which("ip"):
             print("SKIPPED links: requires root and ip(8)")
             self.skipTest("requires root and ip(8)")
-        nodes = Nodes("none", DELAY_MS)
-        try:
-            server, client = ([*nodes.within(name), sys.executable, "-c"] for name in reversed(nodes.names))
-            with subprocess.Popen([*server, SERVER], stdout=subprocess.PIPE, text=True) as serving:
-                self.assertEqual(serving.stdout.readline(), "ready\n")
-                round_trip = subprocess.run([*client, CLIENT], stdout=subprocess.PIPE, text=True, check=True).stdout
-            self.assertEqual(serving.returncode, 0)
-            self.assertGreaterEqual(float(round_trip), 2 * DELAY_MS / 1000)
-        finally:
-            nodes.delete()
+        self.assertGreaterEqual(round_trip_s(Nodes("none", DELAY_MS), client=0), 2 * DELAY_MS / 1000)
+        # The last of four nodes reaches the second one.
+        self.assertLess(round_trip_s(Nodes("1gbit", count=4), client=3), 2 * DELAY_MS / 1000)
+
+
+def round_trip_s(nodes: Nodes, client: int) -> float:
+    """Seconds until a byte from a node to the second one is back. Many bytes follow it."""
+    try:
+        server, client = ([*nodes.within(nodes.names[number]), sys.executable, "-c"] for number in (1, client))
+        with subprocess.Popen([*server, SERVER], stdout=subprocess.PIPE, text=True) as serving:
+            assert serving.stdout.readline() == "ready\n"
+            round_trip = subprocess.run([*client, CLIENT], stdout=subprocess.PIPE, text=True, check=True).stdout
+        assert serving.returncode == 0
+        return float(round_trip)
+    finally:
+        nodes.delete()
 
 
 if __name__ == "__main__":

@@ -70,17 +70,17 @@ class Group:
 
 
 class Nodes:
-    """Two network namespaces, connected by a link of a rate that tc knows, such as 1gbit; `none`: not limited.
+    """Network namespaces, each with a link of a rate that tc knows, such as 1gbit; `none`: not limited.
 
-    With a delay, packets pass through delayed_link.py.
+    Two are connected directly, and more by a bridge. With a delay, packets between two pass through delayed_link.py.
     """
 
-    names = ["sentimill-0", "sentimill-1"]
-    links = ["smill0", "smill1"]
-    addresses = ["10.93.7.1", "10.93.7.2"]
-    forwarder = None
+    bridge, forwarder = "smillbr", None
 
-    def __init__(self, rate: str, delay_ms: float = 0):
+    def __init__(self, rate: str, delay_ms: float = 0, count: int = 2):
+        self.names, self.links, self.addresses = zip(*(self.node(number) for number in range(count)))
+        if delay_ms and count != 2:
+            sys.exit(f"a link with a delay connects 2 nodes, found {count}")
         self.delete()
         try:
             self.connect(rate, delay_ms)
@@ -88,14 +88,21 @@ class Nodes:
             self.delete()
             raise
 
+    @staticmethod
+    def node(number: int) -> tuple[str, str, str]:
+        """The names of a namespace and of its link, and its address."""
+        return f"sentimill-{number}", f"smill{number}", f"10.93.7.{number + 1}"
+
     def connect(self, rate: str, delay_ms: float) -> None:
-        """Makes the namespaces and their link."""
+        """Makes the namespaces and their links."""
         for name in self.names:
             ip("netns", "add", name)
         if delay_ms:
             self.delayed(delay_ms)
-        else:
+        elif len(self.names) == 2:
             self.direct()
+        else:
+            self.bridged()
         for name, link, address in zip(self.names, self.links, self.addresses):
             ip("-n", name, "addr", "add", f"{address}/24", "dev", link)
             for each in (link, "lo"):
@@ -110,8 +117,18 @@ class Nodes:
         for name, link in zip(self.names, self.links):
             ip("link", "set", link, "netns", name)
 
+    def bridged(self) -> None:
+        """Connects the namespaces by a bridge of the kernel."""
+        ip("link", "add", self.bridge, "type", "bridge")
+        ip("link", "set", self.bridge, "up")
+        for name, link in zip(self.names, self.links):
+            port = f"{link}-br"
+            ip("link", "add", link, "type", "veth", "peer", "name", port)
+            ip("link", "set", link, "netns", name)
+            ip("link", "set", port, "master", self.bridge, "up")
+
     def delayed(self, delay_ms: float) -> None:
-        """Connects the namespaces by a process that forwards each packet after the delay."""
+        """Connects two namespaces by a process that forwards each packet after the delay."""
         places = [f"{name}:{link}" for name, link in zip(self.names, self.links)]
         command = [sys.executable, Path(__file__).with_name("delayed_link.py"), *places, str(delay_ms)]
         self.forwarder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -126,16 +143,17 @@ class Nodes:
         return ["ip", "netns", "exec", name]
 
     def of(self, number: int, count: int) -> list[str]:
-        """The beginning of the command of one of some processes: the first half of them is on the first node."""
+        """The beginning of the command of one of some processes, which are divided among the nodes in their order."""
         return self.within(self.names[number * len(self.names) // count])
 
     def delete(self) -> None:
-        """Deletes the namespaces and their link, if there are any."""
+        """Deletes the namespaces and their links, if there are any."""
         if self.forwarder:
             self.forwarder.kill()
             self.forwarder.communicate()
         for name in self.names:
             subprocess.run(["ip", "netns", "del", name], stderr=subprocess.DEVNULL)
+        subprocess.run(["ip", "link", "del", self.bridge], stderr=subprocess.DEVNULL)
 
 
 def ip(*arguments: str) -> None:

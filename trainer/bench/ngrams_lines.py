@@ -1,9 +1,9 @@
-"""Writes reviews as lines, for ngrams.py.
+"""Writes reviews as lines, for ngrams.py and experiments/ngrams.py.
 
-usage: ngrams_lines.py WORK [DATA]
-  WORK  folder to write to
-  DATA  folder with imdb/train.jsonl.gz, imdb/test.jsonl.gz and yelp/sentences_polarity.csv.gz; default: generated
-        reviews, on which only the times mean something
+usage: ngrams_lines.py WORK [DATA | COUNT]
+  WORK   folder to write to
+  DATA   folder with imdb/train.jsonl.gz, imdb/test.jsonl.gz and yelp/sentences_polarity.csv.gz
+  COUNT  number of generated reviews, on which only the times mean something; default: 60000
 
 For each set and part there are three files: NAME.PART.lines and NAME.PART.words, in fastText's format, with the text as
 given and in lower case with punctuation between spaces; and NAME.PART.vw, the same words in Vowpal Wabbit's format.
@@ -30,10 +30,11 @@ def main() -> None:
         sys.exit(__doc__)
     work = Path(sys.argv[1])
     work.mkdir(parents=True, exist_ok=True)
-    if len(sys.argv) == 2:
-        write(work / "generated", *generated())
+    source = sys.argv[2] if len(sys.argv) == 3 else "60000"
+    if source.isdigit():
+        write(work / "generated", *generated(int(source)))
         return
-    data = Path(sys.argv[2])
+    data = Path(source)
     write(work / "IMDB", *imdb(data))
     write(work / "Yelp", *yelp(data))
 
@@ -54,12 +55,12 @@ def yelp(data: Path) -> tuple[list, list]:
     return shuffled(train), found[::YELP_TEST]
 
 
-def generated() -> tuple[list, list]:
-    command = [sys.executable, str(HERE / "generated.py"), "60000"]
+def generated(count: int) -> tuple[list, list]:
+    command = [sys.executable, str(HERE / "generated.py"), str(count)]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     found = [json.loads(line) for line in lines]
     rows = [(int(review["overall"] > 3), review["reviewText"]) for review in found]
-    return rows[6000:], rows[:6000]
+    return rows[count // 10 :], rows[: count // 10]
 
 
 def shuffled(rows: list) -> list:
