@@ -45,7 +45,10 @@ fn exchange(ranks: &Ranks) -> Result<(), Box<dyn std::error::Error>> {
     if ranks.rank() == 0 {
         for (name, mut times) in [("without", without), ("with", with)] {
             times.sort();
-            println!("exchange {name} measurements: {:.1} µs, the median", times[times.len() / 2].as_secs_f64() * 1e6);
+            println!(
+                "exchange {name} measurements: {:.1} µs, the median",
+                times[times.len() / 2].as_secs_f64() * 1e6
+            );
         }
     }
     Ok(())
