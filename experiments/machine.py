@@ -1,6 +1,5 @@
 """The machine, the programs and the reviews of an experiment."""
 
-import gzip
 import json
 import os
 import shutil
@@ -158,13 +157,6 @@ def spread(values: list[float], digits: int) -> str:
     """The median and, of several values, the range."""
     middle = f"{statistics.median(values):.{digits}f}"
     return middle if len(values) < 2 else f"{middle} ({min(values):.{digits}f}–{max(values):.{digits}f})"
-
-
-def lines_of(path: Path):
-    """The lines of a plain or compressed file."""
-    opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
-    with opened as lines:
-        yield from lines
 
 
 def epochs_of(training: Path) -> list[dict]:

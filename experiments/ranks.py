@@ -47,6 +47,7 @@ SETTINGS = [
     ("4 nodes", 4, BATCH, "1gbit", 0),
     ("4 nodes", 4, BATCH, "100mbit", 0),
 ]
+NODES = {"2 nodes": 2, "4 nodes": 4}
 MB_PER_S = {"1gbit": 125.0, "100mbit": 12.5, "10gbit": 1250.0}
 FASTER, MORE_RANKS = 10, [8, 64, 256]
 
@@ -58,8 +59,7 @@ def run(machine: Machine) -> Result:
     for _ in range(machine.rounds()):
         for setting, of_setting in zip(settings, runs):
             ranks, batch, link, delay_ms = setting[1:]
-            nodes = int(setting[0][0]) if link else 1
-            of_setting.append(train(machine, dataset, [QUOTA] * ranks, ["--batch", batch], link, delay_ms, nodes))
+            of_setting.append(train(machine, dataset, [QUOTA] * ranks, ["--batch", batch], link, delay_ms, NODES.get(setting[0], 1)))
     found = [{key: statistics.median(each[key] for each in of_setting) for key in of_setting[0]} for of_setting in runs]
     times = ["computing", "exchanging", "step", "model"]
     columns = ["scaling", "ranks", "batch", "link", "delay ms", "rows/s", "efficiency"]

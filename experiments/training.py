@@ -12,7 +12,7 @@ from limits import Group, Nodes, environments
 COMPUTING, EXCHANGING = ["forward_s", "backward_s", "optimizer_s"], ["waiting_s", "reduction_s"]
 
 
-def train(machine: Machine, dataset: Path, quotas: list[float], flags: list, link: str | None = None, delay_ms: float = 0, n_nodes: int = 2) -> dict:
+def train(machine: Machine, dataset: Path, quotas: list[float], flags: list, link: str | None = None, delay_ms: float = 0, n_nodes: int = 1) -> dict:
     """Trains with a rank per quota, which is in percent of a core. `link` is the rate of the link of each node.
 
     Without it, there is one node. A packet between two nodes takes at least the delay.

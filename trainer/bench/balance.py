@@ -8,9 +8,10 @@ usage: balance.py TRAINER DATASET.h5 QUOTAS [--runs N] [--epochs N] [--epochs-al
 
 Each rank has one thread and a control group with this quota of CPU time. The ideal is the sum of the rows per second of
 each rank alone under its quota. All jobs run in turn. The table has medians over the runs, of all epochs from their first
-step, and their ratio to the first mode in the same round, with its 95 percent interval of the mean. With --halve, the quota of a rank is halved after some seconds, and the table has the steps until the rows per
-second are within 5 percent of the new ideal. With --test, there are only the mean accuracies on these rows of as many
-seeds as runs, and their standard deviations. Requires the right to make control groups, version 1 or 2.
+step, and their ratio to the first mode in the same round, with its 95 percent interval of the mean. With --halve, the
+quota of a rank is halved after some seconds, and the table has the steps until the rows per second are within 5 percent
+of the new ideal. With --test, there are only the mean accuracies on these rows of as many seeds as runs, and their
+standard deviations. Requires the right to make control groups, version 1 or 2.
 """
 
 import argparse

@@ -370,9 +370,8 @@ impl Error {
             Self::Key(launch::key::Error::Unreadable { .. }) => Exit::MissingInput,
             Self::Key(_) => Exit::Settings,
             Self::Ranks(error) if error.is_worth_retrying() => Exit::TryAgain,
-            Self::Ranks(c10d::Error::Torch { .. }) => Exit::Internal,
+            Self::Ranks(c10d::Error::Torch { .. }) | Self::Torch(_) | Self::Internal { .. } => Exit::Internal,
             Self::Ranks(_) => Exit::Settings,
-            Self::Torch(_) | Self::Internal { .. } => Exit::Internal,
         }
     }
 

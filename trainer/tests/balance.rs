@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use balance::Reason;
-use command::{ended, plain, trainer};
+use command::{decide, ended, events, losses, plain, trainer};
 use fixtures::reviews;
 use ranks::{Rank, free_port, placed};
 use runs::training::decisions;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tch::Tensor;
 use tempfile::TempDir;
 
@@ -60,12 +60,6 @@ impl World {
     }
 }
 
-fn lines(out: &Path, event: &str) -> Vec<Value> {
-    let metrics = fs::read_to_string(out.join("metrics.jsonl")).unwrap();
-    let lines = metrics.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    lines.filter(|line| line["event"] == event).collect()
-}
-
 fn weights(out: &Path) -> Vec<u8> {
     fs::read(out.join("model/model.safetensors")).unwrap()
 }
@@ -91,14 +85,7 @@ fn a_resumed_replay_has_the_bits_of_one_that_was_not_stopped() {
     let world = World::new();
     // Decisions before and after the checkpoint at step 50.
     let made = world.folder.path().join("made");
-    fs::create_dir(&made).unwrap();
-    let decision = |step: u64, parts: [usize; 2]| {
-        let decision =
-            json!({"from_batch": step + 3, "parts": parts, "reason": {"faster": {"before": 2, "after": 1}}});
-        json!({"event": "shares", "step": step, "decision": decision}).to_string()
-    };
-    let lines = [decision(20, [50, 14]), decision(80, [20, 44])];
-    fs::write(made.join("metrics.jsonl"), lines.join("\n")).unwrap();
+    decide(&made, &[(20, vec![50, 14]), (80, vec![20, 44])]);
     let replay = ["--balance=replay", "--decisions", made.to_str().unwrap(), "--log-steps=1"];
 
     let whole = world.train("whole", &[&replay[..], &["--checkpoint-steps=50"]].concat());
@@ -107,7 +94,7 @@ fn a_resumed_replay_has_the_bits_of_one_that_was_not_stopped() {
 
     assert!(weights(&resumed) == weights(&whole));
     let tokens_of_first = |step: &Value| step["shares"][0]["work"].as_f64().unwrap();
-    let steps = self::lines(&resumed, "steps");
+    let steps = events(&resumed, "steps");
     assert_eq!(steps[0]["step"], 51);
     assert!(tokens_of_first(&steps[0]) > 1.5 * tokens_of_first(&steps[60]), "{steps:?}");
 }
@@ -121,7 +108,7 @@ fn a_resumed_training_continues_with_the_decisions_before() {
     let from = format!("--resume={}", out.join("checkpoints/step-000000100").display());
     let resumed = world.train("resumed", &[&balanced[..], &[&from, "--log-steps=1"]].concat());
     // Equal shares have 32 rows, and a new balancer changes them after some steps.
-    let first = &lines(&resumed, "steps")[0];
+    let first = &events(&resumed, "steps")[0];
     assert_eq!(first["step"], 101);
     assert!(first["shares"][0]["rows"].as_f64().unwrap() > 38.0, "{first}");
 }
@@ -138,10 +125,7 @@ fn shares_follow_the_times_of_an_epoch() {
 #[test]
 fn the_loss_does_not_depend_on_shares() {
     let world = World::new();
-    let of = |name, more: &[&str]| {
-        let epochs = lines(&world.train(name, more), "epoch");
-        epochs.iter().map(|epoch| epoch["loss"].as_f64().unwrap()).collect::<Vec<_>>()
-    };
+    let of = |name, more: &[&str]| losses(&world.train(name, more), "epoch");
     let off = of("off", &["--balance=off"]);
     let on = of("on", &["--balance=dynamic", "--throttle=1,4"]);
     assert!(!decisions(&world.folder.path().join("on")).unwrap().is_empty());
@@ -168,7 +152,7 @@ fn the_profile_and_the_trace_show_the_phases_of_each_rank() {
         ["--throttle=1,4", "--log-steps=10", "--trace", trace.to_str().unwrap(), "--trace-steps=11-20"];
     let out = world.train("profiled", &flags);
 
-    for epoch in lines(&out, "epoch") {
+    for epoch in events(&out, "epoch") {
         let [fast, slow] = [0, 1].map(|rank| epoch["ranks"][rank].clone());
         let seconds = |of: &Value, name: &str| of["profile"][name].as_f64().unwrap();
         assert!(seconds(&slow, "backward_s") > 2.0 * seconds(&fast, "backward_s"), "{epoch}");
@@ -180,7 +164,7 @@ fn the_profile_and_the_trace_show_the_phases_of_each_rank() {
             assert!(seconds(&rank, "sent_bytes") > 0.0);
         }
     }
-    let steps = lines(&out, "steps");
+    let steps = events(&out, "steps");
     let last = &steps.last().unwrap()["shares"];
     let computed = |rank: usize| last[rank]["computed_s"].as_f64().unwrap();
     assert!(computed(1) > 2.0 * computed(0), "{last}");
@@ -240,7 +224,7 @@ fn a_batch_that_does_not_fit_into_memory_is_computed_in_parts() {
         fit.args(world.plain_arguments(&out, &[&LARGE[..], &["--epochs=1"]].concat()));
         let (code, told) = ended(fit);
         assert_eq!(code, Some(0), "{told}");
-        let loss = lines(&out, "epoch")[0]["loss"].as_f64().unwrap();
+        let loss = events(&out, "epoch")[0]["loss"].as_f64().unwrap();
         let mut tensors = Tensor::read_safetensors(out.join("model/model.safetensors")).unwrap();
         tensors.sort_by(|(one, _), (other, _)| one.cmp(other));
         (told, loss, tensors)

@@ -131,12 +131,8 @@ fn the_epoch_with_the_least_validation_loss_is_kept_and_named() {
     let more = ["--rate", "0.3", "--decay", "constant", "--batch", "32"];
     let said = fit(&dataset, &out, &[&more[..], &["--epochs", "8"]].concat());
 
-    let lines = fs::read_to_string(out.join("metrics.jsonl")).unwrap();
-    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let losses: Vec<f64> = lines
-        .filter(|line| line["event"] == "epoch")
-        .map(|line| line["validation"]["loss"].as_f64().unwrap())
-        .collect();
+    let epochs = command::events(&out, "epoch");
+    let losses: Vec<f64> = epochs.iter().map(|epoch| epoch["validation"]["loss"].as_f64().unwrap()).collect();
     let least = losses.iter().copied().fold(f64::INFINITY, f64::min);
     let epoch = 1 + losses.iter().position(|&loss| loss == least).unwrap();
     assert!(epoch < 8, "{losses:?}");

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use command::{ended, fit, run, trainer};
+use command::{ended, events, fit, run, trainer};
 use corpus::labels::Labels;
 use corpus::settings::{Keep, Settings};
 use dataset::Row;
@@ -192,12 +192,7 @@ fn a_validation_dataset_chooses_the_epoch_and_is_recorded() {
     assert_eq!(settings["validation"]["rows"], serde_json::json!([0, 200, 0]));
     assert!(settings["validation"]["path"].as_str().unwrap().ends_with("reviews.h5"));
 
-    let lines = fs::read_to_string(out.join("metrics.jsonl")).unwrap();
-    let epochs: Vec<Value> = lines
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .filter(|line: &Value| line["event"] == "epoch")
-        .collect();
+    let epochs = events(&out, "epoch");
     assert_eq!(epochs.len(), 3);
     let loss = |epoch: &Value| epoch["validation"]["loss"].as_f64().unwrap();
     let best = epochs.iter().min_by(|one, other| loss(one).total_cmp(&loss(other))).unwrap();

@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
-use command::{plain, plain_of_words, run, trainer};
+use command::{decide, events, losses, plain, plain_of_words, run, trainer};
 use fixtures::{reviews, word};
 use ranks::{Rank, skipped};
 use rustix::process::Signal;
@@ -65,14 +65,7 @@ impl Job {
 
     /// The loss of each step.
     fn losses(&self, name: &str) -> Vec<f64> {
-        self.lines(name, "steps").iter().map(|line| line["loss"].as_f64().unwrap()).collect()
-    }
-
-    /// The lines of an event in the metrics.
-    fn lines(&self, name: &str, event: &str) -> Vec<Value> {
-        let lines = fs::read_to_string(self.out(name).join("metrics.jsonl")).unwrap();
-        let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        lines.filter(|line| line["event"] == event).collect()
+        losses(&self.out(name), "steps")
     }
 
     fn weights(&self, name: &str) -> Vec<u8> {
@@ -234,11 +227,8 @@ fn balanced_ranks_have_the_losses_of_one_and_measure_their_phases() {
     job.train("one", &[device, &[DOUBLE]].concat());
     // Ranks of equal speed may keep their shares, so unequal ones are replayed.
     let mut parts = vec![1; n_ranks as usize];
-    parts[0] = 33 - n_ranks;
-    let decision = json!({"from_batch": 5, "parts": parts, "reason": {"faster": {"before": 2, "after": 1}}});
-    let shares = json!({"event": "shares", "step": 2, "decision": decision});
-    fs::create_dir(job.out("made")).unwrap();
-    fs::write(job.out("made").join("metrics.jsonl"), shares.to_string()).unwrap();
+    parts[0] = 33 - parts.len();
+    decide(&job.out("made"), &[(2, parts)]);
     let replay = format!("--decisions={}", job.out("made").display());
     for (name, rule) in
         [("measured", vec!["--balance=dynamic"]), ("replayed", vec!["--balance=replay", &replay])]
@@ -247,15 +237,15 @@ fn balanced_ranks_have_the_losses_of_one_and_measure_their_phases() {
         job.compare(&format!("losses of steps, {n_ranks} ranks, {name} shares"), [name, "one"], F64);
     }
 
-    for step in job.lines("measured", "steps") {
+    for step in events(&job.out("measured"), "steps") {
         let shares = step["shares"].as_array().unwrap();
         assert_eq!(shares.len() as i64, n_ranks);
         assert!(shares.iter().all(|share| share["computed_s"].as_f64().unwrap() > 0.0), "{step}");
     }
-    let last = job.lines("replayed", "steps").pop().unwrap();
+    let last = events(&job.out("replayed"), "steps").pop().unwrap();
     let [most, least] = [0, 1].map(|rank| last["shares"][rank]["work"].as_f64().unwrap());
     assert!(most > 5.0 * least, "{last}");
-    let epochs = job.lines("measured", "epoch");
+    let epochs = events(&job.out("measured"), "epoch");
     let ranks = epochs.iter().flat_map(|epoch| epoch["ranks"].as_array().unwrap());
     for rank in ranks {
         let of = |name: &str| rank["profile"][name].as_f64().unwrap();

@@ -7,12 +7,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use command::{plain, plain_of_words};
+use command::{losses, plain, plain_of_words};
 use corpus::record::Votes;
 use dataset::Row;
 use fixtures::dataset_of;
 use ranks::{Rank, free_port, placed};
-use serde_json::Value;
 use tch::Tensor;
 use tempfile::TempDir;
 
@@ -69,12 +68,6 @@ fn said(mut command: Command) -> (Option<i32>, String) {
 fn succeed(command: Command) {
     let (code, said) = said(command);
     assert_eq!(code, Some(0), "{said}");
-}
-
-fn losses(out: &Path, event: &str) -> Vec<f64> {
-    let lines = fs::read_to_string(out.join("metrics.jsonl")).unwrap();
-    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    lines.filter(|line| line["event"] == event).map(|line| line["loss"].as_f64().unwrap()).collect()
 }
 
 fn weights_file(model: &Path) -> PathBuf {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use batches::{Division, Reading, Rows};
-use command::{ended, plain, run, trainer};
+use command::{ended, losses, plain, run, trainer};
 use corpus::record::Votes;
 use dataset::Row;
 use dataset::dataset_file::DatasetReader;
@@ -288,16 +288,14 @@ fn probabilities_of_zero_and_one_train_the_bits_of_labels() {
 fn kernels_and_pytorch_learn_the_same_soft_labels_and_metrics_have_labels() {
     let data = Data::new();
     let soft = data.soft("soft.npy", &data.dataset, N_ROWS, probabilities);
-    let losses = |name: &str, more: &[&str]| -> Vec<f64> {
+    let losses_of = |name: &str, more: &[&str]| {
         let more =
             [&["--hidden=16", "--epochs=2", "--log-steps=1", "--validation-fraction=0.2"], more].concat();
         trained(data.fit(name, &soft, &plain(&more)));
-        let lines = fs::read_to_string(data.path(name).join("metrics.jsonl")).unwrap();
-        let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        lines.filter(|line| line["event"] == "steps").map(|line| line["loss"].as_f64().unwrap()).collect()
+        losses(&data.path(name), "steps")
     };
-    let kernels = losses("kernels", &[]);
-    let exact = losses("exact", &["--precision=f64"]);
+    let kernels = losses_of("kernels", &[]);
+    let exact = losses_of("exact", &["--precision=f64"]);
     assert_eq!(kernels.len(), exact.len());
     for (found, expected) in kernels.iter().zip(&exact) {
         assert!((found - expected).abs() < 1e-4, "{found} {expected}");

@@ -125,7 +125,7 @@ pub fn read_sequence(
             }
             if !options.follows || !is_unchanged(source, &place) {
                 let mut reader = match Reader::open(source, options, stop, &mut place) {
-                    Err(error) if options.follows && is_absence(&error) => continue,
+                    Err(error) if options.follows && has_vanished(&error) => continue,
                     opened => opened?,
                 };
                 if !reader.each(&mut |chunk: Chunk| {
@@ -147,7 +147,7 @@ pub fn read_sequence(
 }
 
 /// Whether a source vanished after it was found.
-fn is_absence(error: &Error) -> bool {
+fn has_vanished(error: &Error) -> bool {
     matches!(error, Error::Read { source, .. } if source.kind() == io::ErrorKind::NotFound)
 }
 

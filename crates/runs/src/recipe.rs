@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::class_weights::ClassWeights;
 pub use self::lstm::{ClassifierSettings, Dropout, Family, LstmSettings, NextWordSettings, Objective, Pool};
-pub use self::names::{SETTING_NAMES, first_difference, setting_name};
+pub use self::names::{OF_INPUT, SETTING_NAMES, first_difference, setting_name};
 pub use self::position::Position;
 pub use self::schedule::{Decay, Schedule};
 

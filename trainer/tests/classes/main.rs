@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use batches::random::Purpose;
-use command::{run, trainer};
+use command::{events, losses, run, trainer};
 use corpus::labels::Labels;
 use corpus::record::Votes;
 use corpus::settings::Settings;
@@ -95,12 +95,6 @@ fn evaluate(model: &Path, dataset: &Path) -> Command {
     evaluate
 }
 
-fn lines(run: &Path, event: &str) -> Vec<Value> {
-    let lines = fs::read_to_string(run.join("metrics.jsonl")).unwrap();
-    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    lines.filter(|line| line["event"] == event).collect()
-}
-
 fn read_json(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
@@ -120,7 +114,7 @@ fn planted_classes_are_learned_evaluated_and_predicted_by_name() {
     let out = data.path().join("out");
     let (_, told) = done(fit(&dataset, &out, &["--validation-fraction", "0.1"]));
 
-    let test = lines(&out, "test").remove(0)["metrics"].clone();
+    let test = events(&out, "test").remove(0)["metrics"].clone();
     assert!(test["accuracy"].as_f64().unwrap() > 0.85 && test["f1"].as_f64().unwrap() > 0.8, "{test}");
     let line =
         told.lines().find(|line| line.starts_with("trainer: macro F1 ")).unwrap_or_else(|| panic!("{told}"));
@@ -171,7 +165,7 @@ fn five_classes_and_classes_in_another_order_are_trained_too() {
         let (data, dataset) = dataset(labels);
         let out = data.path().join("out");
         done(fit(&dataset, &out, &["--class-weight", "balanced", "--epochs", "8"]));
-        let test = lines(&out, "test").remove(0)["metrics"].clone();
+        let test = events(&out, "test").remove(0)["metrics"].clone();
         // The macro F1 of a constant prediction is 0.13 for five classes and 0.27 for three.
         assert!(test["f1"].as_f64().unwrap() > 0.5, "{labels}: {test}");
         let found = predicted(&out, &(48..56).map(word).collect::<Vec<_>>().join(" "));
@@ -285,7 +279,7 @@ fn a_model_is_refused_for_a_dataset_with_other_labels() {
     begun.arg("--init-from").arg(&out);
     done(begun);
     let [first, second] =
-        ["out", "begun"].map(|name| lines(&data.path().join(name), "test").remove(0)["metrics"].clone());
+        ["out", "begun"].map(|name| events(&data.path().join(name), "test").remove(0)["metrics"].clone());
     assert_eq!(first["confusion"], second["confusion"]);
 }
 
@@ -303,16 +297,13 @@ fn two_ranks_train_and_evaluate_as_one() {
             out
         };
         let [one, two] = [("one", "1"), ("two", "2")].map(|(name, world_size)| train(name, world_size));
-        let losses = |run: &Path| -> Vec<f64> {
-            lines(run, "steps").iter().map(|line| line["loss"].as_f64().unwrap()).collect()
-        };
-        let (one_losses, two_losses) = (losses(&one), losses(&two));
+        let (one_losses, two_losses) = (losses(&one, "steps"), losses(&two, "steps"));
         assert!(one_losses.len() > 80 && one_losses.len() == two_losses.len());
         let tolerance = if compute == "pytorch" { 1e-9 } else { 1e-4 };
         for (step, (one, two)) in one_losses.iter().zip(&two_losses).enumerate() {
             assert!((one - two).abs() <= tolerance * one, "{compute}, step {step}: {one} and {two}");
         }
-        let confusion = |run: &Path| lines(run, "test").remove(0)["metrics"]["confusion"].clone();
+        let confusion = |run: &Path| events(run, "test").remove(0)["metrics"]["confusion"].clone();
         assert_eq!(confusion(&one), confusion(&two));
 
         // One model, evaluated by one and by two ranks: the same metrics in every bit.
@@ -370,7 +361,7 @@ fn kernels_and_pytorch_train_three_classes_alike() {
     let losses = ["auto", "pytorch"].map(|compute| {
         let out = data.path().join(compute);
         done(fit(&dataset, &out, &["--compute", compute, "--epochs", "1", "--class-weight", "1,2,0.5"]));
-        lines(&out, "steps").iter().map(|line| line["loss"].as_f64().unwrap()).collect::<Vec<_>>()
+        losses(&out, "steps")
     });
     assert!(losses[0].len() > 40 && losses[0].len() == losses[1].len());
     for (step, (kernels, pytorch)) in losses[0].iter().zip(&losses[1]).enumerate() {

@@ -1,8 +1,13 @@
 //! Runs the program as a process: small trainings, and their exit code and output.
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
+
+use balance::{Decision, Reason};
+use runs::training::Line;
+use serde_json::Value;
 
 /// Settings of a training without dropout and validation split. They apply unless a test passes other values.
 const PLAIN: [&str; 10] = [
@@ -63,6 +68,29 @@ pub fn fit(dataset: &Path, out: &Path, more: &[&str]) -> Command {
         command.args(["--epochs", "1"]);
     }
     command
+}
+
+/// The lines of an event in the metrics of a training folder.
+pub fn events(out: &Path, event: &str) -> Vec<Value> {
+    let lines = fs::read_to_string(out.join("metrics.jsonl")).unwrap();
+    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.filter(|line| line["event"] == event).collect()
+}
+
+/// The losses in the lines of an event.
+pub fn losses(out: &Path, event: &str) -> Vec<f64> {
+    events(out, event).iter().map(|line| line["loss"].as_f64().unwrap()).collect()
+}
+
+/// Makes a training folder for `--balance replay`: steps, and the parts of batches that are decided in them.
+pub fn decide(out: &Path, decided: &[(u64, Vec<usize>)]) {
+    let line = |(step, parts): &(u64, Vec<usize>)| {
+        let reason = Reason::Faster { before: 2, after: 1 };
+        let decision = Decision { from_batch: step + 3, parts: parts.clone(), reason };
+        serde_json::to_string(&Line::Shares { step: *step, decision }).unwrap()
+    };
+    fs::create_dir(out).unwrap();
+    fs::write(out.join("metrics.jsonl"), decided.iter().map(line).collect::<Vec<_>>().join("\n")).unwrap();
 }
 
 /// The exit code and standard error.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tests::oracle::word_vectors;
 
 use super::{embed, model, sentences, separation, trained};
-use crate::command::{ended, run, trainer};
+use crate::command::{ended, losses, run, trainer};
 
 const FLAGS: [&str; 5] = ["--char-ngrams", "3-5", "--buckets", "5000", "--threads=1"];
 
@@ -126,13 +126,8 @@ fn the_loss_of_held_out_sentences_decreases() {
     for (name, more) in [("plain", &[][..]), ("characters", &FLAGS[..])] {
         let out = at(name);
         let summary = trained(embed(&at("text"), &out, &[&flags[..], more].concat()));
-        let metrics = fs::read_to_string(out.join("metrics.jsonl")).unwrap();
-        let lines = metrics.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let losses: Vec<f64> = lines
-            .filter(|line| line["event"] == "held_out")
-            .map(|line| line["loss"].as_f64().unwrap())
-            .collect();
-        assert_eq!(losses.len(), 5, "{metrics}");
+        let losses = losses(&out, "held_out");
+        assert_eq!(losses.len(), 5, "{losses:?}");
         assert!(losses[4] < losses[0], "{losses:?}");
         assert_eq!(summary["held_out_loss"].as_f64(), losses.last().copied());
     }

@@ -16,7 +16,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use command::{plain, trainer};
+use command::{events, losses, plain, trainer};
 use dataset::Row;
 use fixtures::reviews;
 use ranks::{Rank, free_port, placed};
@@ -71,14 +71,12 @@ impl Job {
 
     /// The lines of metrics of one kind.
     fn metrics(&self, name: &str, event: &str) -> Vec<Value> {
-        let lines = fs::read_to_string(self.out(name).join("metrics.jsonl")).unwrap();
-        let values = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        values.filter(|value| value["event"] == event).collect()
+        events(&self.out(name), event)
     }
 
     /// The loss of each step.
     fn losses(&self, name: &str) -> Vec<f64> {
-        self.metrics(name, "steps").iter().map(|line| line["loss"].as_f64().unwrap()).collect()
+        losses(&self.out(name), "steps")
     }
 
     fn weights(&self, name: &str) -> Vec<u8> {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use browser::{Browser, chromium};
-use command::{plain, plain_of_words, trainer};
+use command::{events, plain, plain_of_words, trainer};
 use dataset::Row;
 use fixtures::{dataset_with, review, reviews};
 use runs::tensorboard::EventFile;
@@ -115,7 +115,7 @@ fn the_page_says_what_a_training_was_and_how_it_went() {
     let run = data.path().join("careful");
     fit(&dataset, &run, "--epochs 3 --rate 0.01 --validation-fraction 0.2");
     let page = report(&[&run]);
-    let test = lines(&run).into_iter().find(|line| line["event"] == "test").unwrap();
+    let test = events(&run, "test").remove(0);
     let accuracy = test["metrics"]["accuracy"].as_f64().unwrap();
     assert!(page.contains(&format!("{:.1} %", 100.0 * accuracy)), "accuracy {accuracy}");
     for text in [
@@ -133,7 +133,7 @@ fn the_page_says_what_a_training_was_and_how_it_went() {
     ] {
         assert!(page.contains(text), "{text}");
     }
-    let epochs: Vec<Value> = lines(&run).into_iter().filter(|line| line["event"] == "epoch").collect();
+    let epochs = events(&run, "epoch");
     for epoch in &epochs {
         for number in ["accuracy", "f1"] {
             let cell = format!("<td>{:.4}</td>", epoch["validation"][number].as_f64().unwrap());
@@ -189,7 +189,7 @@ fn each_rank_tells_its_rows_and_what_it_waited_for() {
     let mut launch = trainer();
     launch.args(["launch", "--nproc", "2", "--", "fit"]).arg(&dataset).arg("--out").arg(&run);
     done(launch.args(plain(&[&SIZES[..], &["--epochs", "2"]].concat())));
-    let epochs: Vec<Value> = lines(&run).into_iter().filter(|line| line["event"] == "epoch").collect();
+    let epochs = events(&run, "epoch");
     assert_eq!(epochs.len(), 2);
     for epoch in epochs {
         let ranks = epoch["ranks"].as_array().unwrap();
@@ -203,7 +203,7 @@ fn each_rank_tells_its_rows_and_what_it_waited_for() {
         assert!(of(0, "rows") > 0.0 && of(1, "rows") > 0.0, "{epoch}");
     }
     // The tokens of a batch are halved to within the longest review, which has 30.
-    let steps: Vec<Value> = lines(&run).into_iter().filter(|line| line["event"] == "steps").collect();
+    let steps = events(&run, "steps");
     assert!(steps.len() >= 2, "a line at the end of each epoch");
     for line in &steps {
         let [one, other] = [0, 1].map(|rank| line["shares"][rank]["work"].as_f64().unwrap());
@@ -512,8 +512,8 @@ fn tensorboard_reads_what_metrics_jsonl_says() {
     let found = script(&python, READ_EVENTS, &[&run.join("tensorboard")]);
 
     let expected = |event: &str, number: &str| -> Vec<(u64, f64)> {
-        let lines = lines(&run).into_iter().filter(|line| line["event"] == event);
-        lines
+        events(&run, event)
+            .iter()
             .map(|line| (line["step"].as_u64().unwrap(), line.pointer(number).unwrap().as_f64().unwrap()))
             .collect()
     };

@@ -129,7 +129,7 @@ pub const SETTING_NAMES: [(&str, &str); 121] = [
 ];
 
 /// Fields of what is read, which recipes of older versions may lack.
-const OF_INPUT: [&str; 8] = [
+pub const OF_INPUT: [&str; 8] = [
     "input",
     "format",
     "text-field",

@@ -242,7 +242,7 @@ fn numbered(arguments: &Embed) -> Result<Input> {
     }
     drop((vocabulary, parts));
     let mut parts = Parts::new(arguments.memory);
-    each_text_again(arguments, |lines| parts.add(lines, |lines, to| number(&ranked, lines, to)))?;
+    each_line(arguments, |lines| parts.add(lines, |lines, to| number(&ranked, lines, to)))?;
     Ok(Input { vocabulary: ranked, sentences: parts.finish()?, n_lines })
 }
 
@@ -274,26 +274,18 @@ impl Parts {
 /// Passes the cleaned lines of the input to `add`, some at a time, and reports lines without a text. Returns the number of
 /// lines.
 fn each_text(arguments: &Embed, add: impl FnMut(&[u8]) -> Result<()>) -> Result<u64> {
+    let (n_lines, lines) = each_line(arguments, add)?;
+    lines.map_or(Ok(()), |lines| lines.check(arguments))?;
+    Ok(n_lines)
+}
+
+/// As [`each_text`], without a report. Returns the counts of lines, too, if the input is not a dataset.
+fn each_line(arguments: &Embed, mut add: impl FnMut(&[u8]) -> Result<()>) -> Result<(u64, Option<Lines>)> {
     if let [place] = &arguments.input[..]
         && is_dataset(place)
     {
-        return each_row(place, &arguments.storage.options(), add);
+        return Ok((each_row(place, &arguments.storage.options(), add)?, None));
     }
-    let lines = each_line(arguments, add)?;
-    lines.check(arguments)?;
-    Ok(lines.n_lines)
-}
-
-/// As [`each_text`], for an input of which lines without a text were reported.
-fn each_text_again(arguments: &Embed, add: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
-    match &arguments.input[..] {
-        [place] if is_dataset(place) => each_row(place, &arguments.storage.options(), add).map(drop),
-        _ => each_line(arguments, add).map(drop),
-    }
-}
-
-/// Passes the cleaned lines of files to `add`. Returns their counts.
-fn each_line(arguments: &Embed, mut add: impl FnMut(&[u8]) -> Result<()>) -> Result<Lines> {
     let options = SequenceOptions {
         inputs: arguments.input.clone(),
         s3: arguments.storage.options(),
@@ -322,5 +314,5 @@ fn each_line(arguments: &Embed, mut add: impl FnMut(&[u8]) -> Result<()>) -> Res
         read.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(texts::Error::from)?;
         added
     })?;
-    Ok(lines)
+    Ok((lines.n_lines, Some(lines)))
 }

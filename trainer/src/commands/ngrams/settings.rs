@@ -2,6 +2,7 @@
 
 use ::ngrams::{Features, Reading, Words, fasttext, linear};
 use corpus::format::Format;
+use runs::recipe::OF_INPUT;
 use serde_json::{Value, json};
 
 use super::group::Group;
@@ -83,10 +84,8 @@ impl Settings {
 /// Adds what is read to a recipe: the input, the format of its lines and the labels of their ratings. `is_dataset`: the
 /// input has a format and labels of its own.
 pub fn add_input(recipe: &mut Value, arguments: &Ngrams, is_dataset: bool) -> Result<()> {
+    OF_INPUT.into_iter().for_each(|name| recipe[name] = Value::Null);
     recipe["input"] = json!(arguments.input);
-    let names =
-        ["format", "text-field", "with-title", "rating-field", "class-ratings", "positive-from", "labels"];
-    names.into_iter().for_each(|name| recipe[name] = Value::Null);
     if is_dataset {
         return Ok(());
     }
