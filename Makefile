@@ -1,7 +1,7 @@
 # The project's commands. `make help` lists them.
 SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo hadoop-demo test prove fuzz sanitize mutations bench hadoop-bench experiments check deny sbom dist gpu-bundle gpu-bundle-test clean
+.PHONY: help setup build demo hadoop-demo test prove fuzz sanitize mutations bench hadoop-bench experiments screenshots check deny sbom dist gpu-bundle gpu-bundle-test clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # CI and releases refuse a Cargo.lock that does not match Cargo.toml; a developer's build updates it.
@@ -137,6 +137,11 @@ experiments: build ## measure the tables of docs/experiments.md; DATA=folder EXP
 	@bootstrap/laptop.sh test bench hadoop
 	.deps/test/bin/python -B experiments/run.py --programs $(TARGET)/release --peers .deps/bench/bin/python $(if $(DATA),--data $(DATA)) $(EXPERIMENTS)
 	python3 -B experiments/run.py --page
+
+screenshots: build ## make the pictures of docs/training.md; DATA=folder
+	@bootstrap/laptop.sh test browser
+	cargo build --release $(LOCKED) -p trainer --example report-picture
+	.deps/test/bin/python -B experiments/screenshots.py --programs $(TARGET)/release --data $(DATA)
 
 check: ## check format, lints, documentation, licences, scripts, workflows, figures
 	@bootstrap/laptop.sh build check $(TORCH_SET)

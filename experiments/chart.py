@@ -12,6 +12,8 @@ THEMES = {
 }
 # Pixels.
 WIDTH, PLOT, LEFT, RIGHT, TOP, BOTTOM, LINE = 640, 200, 64, 20, 50, 44, 18
+# Average width of a character.
+CHARACTER = 6.2
 # Of a ranking: names and values beside the bars, and the heights of a row and a bar.
 NAMES, VALUES, ROW, BAR = 150, 90, 24, 16
 
@@ -88,12 +90,17 @@ def draw_points(chart: Chart, theme: tuple, top: int) -> tuple[list[str], int]:
 def draw_bars(bars: Bars, theme: tuple, top: int) -> tuple[list[str], int]:
     """The elements of bars from `top` on, and their height."""
     ys = ticks([0.0, *(value for values in bars.series.values() for value in values)])
-    parts, height = frame(bars.title, bars.y, ys, bars.series, theme, top)
     step = (WIDTH - LEFT - RIGHT) / len(bars.groups)
     width = step * 0.8 / len(bars.series)
+    longest = CHARACTER * max(map(len, bars.groups))
+    # Names that would overlap are turned by 45 degrees.
+    is_turned = longest > step
+    parts, height = frame(bars.title, bars.y, ys, bars.series, theme, top, longest * math.sqrt(0.5) if is_turned else 0.0)
     for group, name in enumerate(bars.groups):
         begin = LEFT + group * step + step * 0.1
-        parts.append(label_at(begin + step * 0.4, top + TOP + PLOT + 16, name, theme[2], "middle"))
+        x, y = begin + step * 0.4, top + TOP + PLOT + 16
+        turn = f"transform='rotate(-45 {x:.1f} {y:.1f})'" if is_turned else ""
+        parts.append(label_at(x, y, name, theme[2], "end" if is_turned else "middle", turn))
         for number, (values, colour) in enumerate(zip(bars.series.values(), theme[4])):
             y = at(values[group], ys, top + TOP + PLOT, top + TOP)
             size = top + TOP + PLOT - y
@@ -126,14 +133,14 @@ def draw_ranking(ranking: Ranking, theme: tuple, top: int) -> tuple[list[str], i
 DRAW = {Chart: draw_points, Bars: draw_bars, Ranking: draw_ranking}
 
 
-def frame(title: str, unit: str, ys: list[float], series: dict, theme: tuple, top: int) -> tuple[list[str], int]:
-    """Title, legend, grid and y axis."""
+def frame(title: str, unit: str, ys: list[float], series: dict, theme: tuple, top: int, names: float = 0.0) -> tuple[list[str], int]:
+    """Title, legend, grid and y axis. `names` is the height of the names below the x axis, if it is more than a line."""
     parts = [label_at(LEFT, top + 20, title, theme[1], "start", "font-weight='600'"), label_at(LEFT, top + 38, unit, theme[2], "start")]
     for tick in ys:
         y = at(tick, ys, top + TOP + PLOT, top + TOP)
         parts.append(f"<line x1='{LEFT}' x2='{WIDTH - RIGHT}' y1='{y:.1f}' y2='{y:.1f}' stroke='{theme[3]}'/>")
         parts.append(label_at(LEFT - 6, y + 4, text(tick), theme[2], "end"))
-    y = top + TOP + PLOT + BOTTOM
+    y = top + TOP + PLOT + BOTTOM + round(names)
     for name, colour in zip(series, theme[4]):
         parts.append(f"<rect x='{LEFT}' y='{y}' width='12' height='12' fill='{colour}'/>")
         parts.append(label_at(LEFT + 18, y + 10, name, theme[1], "start"))

@@ -15,8 +15,15 @@ from limits import Group
 SCRIPT = PROJECT / "bootstrap" / "hadoop" / "cluster.sh"
 # A node runs one task; one node also runs the application master, of 384 MB.
 TASK_MB, NODE_MB = 512, 896
-# Runs a program and writes its processor times into a file named after the task.
-MEASURED = '#!/bin/bash\nfolder=$1; shift\n"$@"\ncode=$?\ntimes >"$folder/$mapreduce_task_attempt_id"\nexit $code\n'
+# Runs a program and appends its processor times to a file named after the program and the task. A map task can run several
+# combiners.
+MEASURED = """#!/bin/bash
+folder=$1; shift
+"$@"
+code=$?
+times >>"$folder/$(basename "$1")-$mapreduce_task_attempt_id"
+exit $code
+"""
 PROGRAMS = ["mapper", "combiner", "reducer"]
 PHASES = ["start-up", "map", "shuffle", "reduce"]
 
@@ -55,7 +62,7 @@ class Cluster:
                 self.groups.append(Group(f"node{node}", self.percent))
                 self.groups[-1].add(self.process_of(node))
         except BaseException:
-            # Without this, the cluster would go on, since a context that was not entered is not left.
+            # Without this, the cluster would continue, since a context that was not entered is not left.
             self.__exit__()
             raise
         return self
@@ -104,13 +111,13 @@ class Cluster:
         files = ",".join(f"hdfs:///programs/{program}" for program in [*PROGRAMS, "measured.sh"])
         run = times / "run"
         command = [SCRIPT, "streaming", self.folder / "cluster", "-D", f"mapreduce.job.reduces={self.n_nodes}", "-files", files]
-        command += ["-mapper", f"measured.sh {times} ./mapper", "-combiner", "combiner"]
+        command += ["-mapper", f"measured.sh {times} ./mapper", "-combiner", f"measured.sh {times} ./combiner"]
         command += ["-reducer", f"measured.sh {times} ./reducer --run file://{run}"]
         command += ["-input", f"/reviews/{folder}", "-output", f"/out/{name}"]
         before = [group.cpu_s() for group in self.groups]
         phases = self.phases(command)
         nodes_s = sum(group.cpu_s() - at for group, at in zip(self.groups, before))
-        return Job(phases, sum(map(processor_s, times.glob("attempt_*"))), nodes_s), run
+        return Job(phases, sum(map(processor_s, times.glob("*-attempt_*"))), nodes_s), run
 
     def phases(self, command: list) -> dict[str, float]:
         """Runs a job, and finds its phases in the progress that its client prints."""
@@ -136,7 +143,7 @@ def reduced(line: str) -> float:
 
 
 def processor_s(path: Path) -> float:
-    """Seconds of the children in what bash's `times` wrote: user and system time, such as 0m1.250s."""
-    _, children = path.read_text().splitlines()
+    """Seconds of the children in what bash's `times` wrote, once or several times: a line of the shell and one of its children,
+    each with user and system time, such as 0m1.250s."""
     of = lambda text: 60 * float(text.split("m")[0]) + float(text.split("m")[1].rstrip("s"))
-    return sum(map(of, children.split()))
+    return sum(of(time) for children in path.read_text().splitlines()[1::2] for time in children.split())

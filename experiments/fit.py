@@ -2,7 +2,7 @@
 
 
 def coefficients(terms, times):
-    """The coefficients of the terms (a row per time) with the least squares of errors. One that is negative is 0 instead."""
+    """The coefficients of the terms (a row per time) with the least squares of errors. The most negative ones are 0 instead."""
     import numpy
 
     terms, times = numpy.array(terms), numpy.array(times)
@@ -12,4 +12,4 @@ def coefficients(terms, times):
         found[kept] = numpy.linalg.lstsq(terms[:, kept], times, rcond=None)[0]
         if (found >= 0).all():
             return found
-        kept &= found >= 0
+        kept[found.argmin()] = False

@@ -1,8 +1,10 @@
 """The job on Hadoop, with the programs and with the same programs in Python.
 
-Hadoop reads, sorts and moves the same bytes for both; one map or reduce task runs per core. *Job* is the wall time of the job's
-client, and *merge* that of the program that makes one dataset of the shards. Processor time is that of the programs alone,
-without Hadoop's Java. Values are medians and ranges of runs in turn.
+The input is 1 GB of generated reviews. The cluster has two nodes and two reducers, and runs one map or reduce task per core. Both
+jobs have `--profile original`, and their rows are equal. Only the job of Sentimill has a combiner. The Python programs compute
+no hashes, splits or digests, and count no lines. *Job* is the wall time of the job's client, and *merge* that of the program
+that makes one dataset of the shards. Processor time is that of the programs alone, without Hadoop's Java. Values are medians
+and ranges of runs in turn. The original system converted 92.45 GB in 55 minutes on 32 virtual cores.
 """
 
 import sys
@@ -21,6 +23,7 @@ COLUMNS = {
     "job, wall s": "job",
     "merge, wall s": "merge",
     "mappers, CPU s": "map CPU",
+    "combiners, CPU s": "combine CPU",
     "reducers, CPU s": "reduce CPU",
     "mapper, peak MiB": "map MiB",
     "reducer, peak MiB": "reduce MiB",
@@ -39,7 +42,8 @@ def run(machine: Machine) -> Result:
     result = Result(["programs", *COLUMNS])
     of = lambda line, column: [run[COLUMNS[column]] for run in line["runs"]]
     for line in figures:
-        result.rows.append([NAMES[line["programs"]], *(spread(of(line, column), 2) for column in COLUMNS)])
+        cells = [spread(values, 2) if any(values := of(line, column)) else "–" for column in COLUMNS]
+        result.rows.append([NAMES[line["programs"]], *cells])
     bars = [(column, NAMES[line["programs"]], of(line, column)) for column in CHARTED for line in figures]
     result.charts = [Ranking("The Hadoop job on 1 GB", "seconds, less is better", bars, {"Sentimill"})]
     return result

@@ -30,7 +30,7 @@ class Run:
 
 @dataclass
 class Corpus:
-    """Reviews of one source. Without `test`, rows are held back."""
+    """Reviews of one source. Without `test`, rows are held out."""
 
     name: str
     train: list[Path]
@@ -137,16 +137,21 @@ class Machine:
         return train, test
 
     def folder(self, name: str) -> Path:
-        """An empty place for a training."""
+        """A path in the work folder at which nothing exists."""
         path = self.work / name
         shutil.rmtree(path, ignore_errors=True)
         return path
 
     def description(self) -> str:
-        """The processor and the number of cores."""
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "unknown processor")
-        return f"{os.cpu_count()} cores, {model}"
+        """The number of cores, and the processor."""
+        lines = [line.split(":") for line in Path("/proc/cpuinfo").read_text().splitlines() if ":" in line]
+        found = {name.strip(): value.strip() for name, value in reversed(lines)}
+        name = found.get("model name", "unknown processor")
+        return f"{os.cpu_count()} cores, {name}, model {found.get('model', 'unknown')}"
+
+    def version(self) -> str:
+        """Version and commit of the programs."""
+        return self.run("sentimill", "--version").output.splitlines()[0]
 
     def data_name(self) -> str:
         """Names of the sources that the experiment has used."""

@@ -1,6 +1,7 @@
 """Writes docs/experiments.md from the results in docs/experiments/."""
 
 import inspect
+import re
 import sys
 from pathlib import Path
 
@@ -17,7 +18,8 @@ The folder of `DATA` has `amazon/*.json.gz`, `imdb/train.jsonl.gz`, `imdb/test.j
 `yelp/sentences_polarity.csv.gz`. Without `DATA`, reviews are generated. Some experiments require root, for control groups and
 network namespaces, and `ip`, `tc`, GNU time, Java and Maven.
 
-The tables of this page took TOTAL minutes. A further run of a table, with `experiments/run.py --again`, notes how much its
+The tables of this page took TOTAL minutes, without the build and its downloads. `--small` runs all of them on few reviews in
+about two minutes, which the tests do. A further run of a table, with `experiments/run.py --again`, notes how much its
 values differ: the largest difference of the values of a column, in percent of the larger one.
 
 <!-- experiments/run.py --page writes this file. -->
@@ -43,11 +45,14 @@ def section(experiment, folder: Path) -> str:
     columns, rows, about = result.read(folder, name)
     table = [columns, ["---"] * len(columns), *rows]
     lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in table]
+    drawn = re.search("<title>(.*)</title>", (folder / f"{name}.svg").read_text(encoding="utf-8"))[1]
     picture = (
         f'<picture><source media="(prefers-color-scheme: dark)" srcset="experiments/{name}-dark.svg">'
-        f'<img src="experiments/{name}.svg" width="80%" alt="{experiment.TITLE}: the columns of the table as a chart"></picture>'
+        f'<img src="experiments/{name}.svg" width="80%" alt="{experiment.TITLE}, charts: {drawn}"></picture>'
     )
     origin = f"{about['machine']}; load {about['load']} at the end; {about['date']}; {about['seconds']} s. Data: {about['data']}."
+    if "programs" in about:
+        origin += f" Programs: {about['programs']}."
     if further := about.get("further"):
         origin += f"\n\n{result.spread_of(further)}"
     command = f"    make experiments DATA=FOLDER EXPERIMENTS={name}"

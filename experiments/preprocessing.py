@@ -1,7 +1,7 @@
 """Generated reviews to a dataset by `sentimill`, by threads and by the share of reviews that `--sample` keeps.
 
 All lines are read and cleaned; rows that are not sampled are dropped after deduplication. So a sample of 25 % takes more than
-a quarter of the time. The speed-up compares with one thread and the same sample, and the efficiency is the speed-up divided by
+a quarter of the time. The speed-up compares with one thread and the same sample in the same turn, and the efficiency is the speed-up divided by
 the threads. The original system took 14 minutes for a quarter of 92.45 GB and 55 minutes for all of it on 32 virtual cores:
 28 MB/s, or 0.9 MB/s per core.
 """
@@ -9,6 +9,7 @@ the threads. The original system took 14 minutes for a quarter of 92.45 GB and 5
 import statistics
 
 from chart import Chart
+from growth import name_of
 from machine import Machine, spread
 from result import Result
 
@@ -32,15 +33,15 @@ def run(machine: Machine) -> Result:
             runs[sample, threads].append(machine.run("sentimill", reviews, "--out", out, "--quiet", "--threads", threads, *flags))
             out.unlink()
             out.with_suffix(".manifest.json").unlink()
-    series = {f"{threads} threads": [] for threads in THREADS}
+    series = {name_of(threads): [] for threads in THREADS}
     for sample, threads in cells:
         walls = [run.wall_s for run in runs[sample, threads]]
         wall_s = statistics.median(walls)
-        speed_up = statistics.median(run.wall_s for run in runs[sample, THREADS[0]]) / wall_s
+        speed_up = statistics.median(one.wall_s / wall for one, wall in zip(runs[sample, THREADS[0]], walls))
         cpu = spread([run.cpu_s for run in runs[sample, threads]], 2)
         peak = max(run.peak_mib for run in runs[sample, threads])
         row = [f"{sample:.0%}", threads, spread(walls, 2), cpu, f"{peak:.0f}", f"{size_mb / wall_s:.0f}"]
         result.rows.append([*row, f"{speed_up:.2f}", f"{speed_up / threads:.2f}"])
-        series[f"{threads} threads"].append((100 * sample, wall_s))
+        series[name_of(threads)].append((100 * sample, wall_s))
     result.charts = [Chart(f"{size_mb:,.0f} MB of reviews to a dataset", "% of rows that are kept", "wall seconds", series)]
     return result

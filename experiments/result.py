@@ -39,7 +39,9 @@ class Result:
                 f"{len(again)} rows of {', '.join(self.columns)} for {about['data']}, in {kept}. Measure {name} without --again."
             )
         percent, texts = differences(columns, rows, again)
-        further = {"date": about["date"], "seconds": about["seconds"], "differences": percent, "texts": texts}
+        n_within, n_ranges = within_ranges(rows, again)
+        further = {key: about[key] for key in ("date", "seconds", "programs")}
+        further |= {"differences": percent, "texts": texts, "equal": rows == again, "within": n_within, "ranges": n_ranges}
         before.setdefault("further", []).append(further)
         write_about(folder, name, before)
 
@@ -49,9 +51,12 @@ def spread_of(further: list[dict]) -> str:
     dates, is_one = ", ".join(run["date"] for run in further), len(further) == 1
     differences = largest(further)
     parts = [f"{column} {percent:g} %" for column, percent in differences.items()]
-    found = f"differ{'s' * is_one} by at most: {', '.join(parts)}" if parts else f"ha{'s' if is_one else 've'} the same numbers"
+    same = f"ha{'s' if is_one else 've'} the same numbers" if all(run.get("equal") for run in further) else f"differ{'s' * is_one} by less than 0.05 %"
+    found = f"differ{'s' * is_one} by at most: {', '.join(parts)}" if parts else same
     found += "".join(f"; {text}" for run in further for text in run["texts"])
     spread = f"{'A second run' if is_one else f'{len(further)} further runs'} ({dates}) {found}."
+    if further[-1].get("ranges"):
+        spread += f" Of the last one, {further[-1]['within']} of {further[-1]['ranges']} medians are within the range in the table."
     if is_one:
         return spread
     before = largest(further[:-1])
@@ -88,6 +93,19 @@ def check_comparable(folder: Path, name: str, about: dict, has_data: bool) -> No
 
 
 NUMBER = re.compile(r"-?[\d,]*\.?\d+")
+RANGE = re.compile(r".* \((?P<least>[\d,.]+)–(?P<most>[\d,.]+)\)")
+
+
+def number(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+def within_ranges(rows: list[list[str]], others: list[list[str]]) -> tuple[int, int]:
+    """Of the cells with a range, how many contain the median of the same cell of another run; and the number of these cells."""
+    cells = [pair for row, other in zip(rows, others, strict=True) for pair in zip(row, other, strict=True)]
+    found = [(has, NUMBER.match(other)) for cell, other in cells if (has := RANGE.fullmatch(cell))]
+    within = [median and number(has["least"]) <= number(median[0]) <= number(has["most"]) for has, median in found]
+    return sum(map(bool, within)), len(within)
 
 
 def differences(columns: list[str], rows: list[list[str]], others: list[list[str]]) -> tuple[dict[str, float], list[str]]:
@@ -103,7 +121,7 @@ def differences(columns: list[str], rows: list[list[str]], others: list[list[str
             if not all(numbers):
                 texts.append(f"{column}: {cell} in the table, {other_cell} in the other run")
                 continue
-            one, two = (float(number[0].replace(",", "")) for number in numbers)
+            one, two = (number(found[0]) for found in numbers)
             found = 100 * abs(one - two) / max(abs(one), abs(two), sys.float_info.min)
             if round(found, 1) > 0:
                 percent[column] = max(percent.get(column, 0.0), round(found, 1))

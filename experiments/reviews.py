@@ -1,7 +1,8 @@
 """Ratings of all reviews, classes of distinct texts, and lengths of distinct texts in words.
 
 A label is 1 for ratings 4 and 5. Reviews with equal cleaned text are one row, whose rating is the most frequent one, so the
-classes after deduplication differ from those before. Bins of lengths are named by their smallest length.
+classes after deduplication differ from those before. Bins of lengths are named by their smallest length. The original system
+had 142.8 million reviews of Amazon, of which 21.3 million rows were left; 78.1 % of its test rows had label 1.
 """
 
 import json
@@ -27,8 +28,8 @@ def run(machine: Machine) -> Result:
     for corpus in machine.corpora():
         dataset = machine.work / f"{corpus.name}.whole.h5"
         inputs = [*corpus.train, *([corpus.test] if corpus.test else [])]
-        told = machine.run("sentimill", *inputs, "--out", dataset, "--max-tokens", 0, "--stopwords", "none", "--json", *corpus.flags)
-        card = json.loads(told.output)["card"]
+        done = machine.run("sentimill", *inputs, "--out", dataset, "--max-tokens", 0, "--stopwords", "none", "--json", *corpus.flags)
+        card = json.loads(done.output)["card"]
         with h5py.File(dataset) as file:
             found = numpy.diff(file["offsets"][:])
             labels = file["label"][:]

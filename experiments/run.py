@@ -86,6 +86,7 @@ def measure(experiment, machine: Machine, out: Path, is_again: bool) -> None:
         "load": round(os.getloadavg()[0], 1),
         "seconds": round(time.monotonic() - begin),
         "data": machine.data_name(),
+        "programs": machine.version(),
     }
     if is_again:
         result.compare(out, name, about)

@@ -1,12 +1,15 @@
 """Where the time of a training step goes, by batch size and number of ranks on one machine.
 
 The phases are those that `trainer fit` measures on each rank: loading a batch, forward, backward, waiting for other ranks,
-reduction of gradients, and optimizer. Each rank has one thread, and the ranks share the cores of the machine. Values are
-milliseconds per step of the slowest rank in the last epoch.
+reduction of gradients, and optimizer. Each rank has one thread, and the ranks share the cores of the machine. *Batch* is that
+of all ranks together. Values are milliseconds per step in the second epoch: medians of three runs, and ranges of sums and
+rows/s.
 """
 
+import statistics
+
 from chart import Bars
-from machine import Machine, epochs_of
+from machine import Machine, epochs_of, spread
 from result import Result
 
 TITLE = "Time of a training step"
@@ -14,28 +17,36 @@ PHASES = ["loading", "forward", "backward", "waiting", "reduction", "optimizer"]
 
 
 def run(machine: Machine) -> Result:
-    columns = ["ranks", "batch", "steps", *(f"{phase} ms" for phase in PHASES), "sum ms", "rows/s", "KB sent per step"]
+    columns = ["ranks", "rank", "batch", "steps", *(f"{phase} ms" for phase in PHASES), "sum ms", "rows/s", "KB sent per step"]
     result = Result(columns)
     dataset, _ = machine.dataset(machine.corpus("IMDB"))
-    batches = [32, 128] if machine.small else [32, 128, 512]
+    settings = [(ranks, batch) for ranks in [1, 2] for batch in ([32, 128] if machine.small else [32, 128, 512])]
+    runs = {setting: [] for setting in settings}
+    for _ in range(machine.rounds()):
+        for setting in settings:
+            runs[setting].append(second_epoch(machine, dataset, *setting))
     names, series = [], {phase: [] for phase in PHASES}
-    for ranks in [1, 2]:
-        for batch in batches:
-            out = machine.folder("steps")
-            fit = ["fit", dataset, "--out", out, "--epochs", 2, "--batch", batch, "--quiet", "--device", "cpu"]
-            fit += ["--test-fraction", 0.5, "--validation-fraction", 0]
-            launch = ["launch", "--nproc", ranks, "--"] if ranks > 1 else []
-            machine.run("trainer", *launch, *fit, environment={"OMP_NUM_THREADS": "1"})
-            epoch = epochs_of(out)[-1]
-            n_steps = epoch["step"] - epoch["from_step"]
-            slowest = max(epoch["ranks"], key=lambda rank: rank["profile"]["forward_s"] + rank["profile"]["backward_s"])
-            profile = slowest["profile"]
-            times = [1000 * profile[f"{phase}_s"] / n_steps for phase in PHASES]
-            rows = sum(rank["rows"] for rank in epoch["ranks"])
-            row = [ranks, batch, n_steps, *(f"{time:.2f}" for time in times), f"{sum(times):.2f}"]
-            result.rows.append([*row, f"{rows / epoch['seconds']:.0f}", f"{profile['sent_bytes'] / n_steps / 1000:.0f}"])
-            names.append(f"{ranks} × {batch}")
-            for phase, time in zip(PHASES, times):
-                series[phase].append(time)
-    result.charts = [Bars("Phases of a step, by ranks × batch size", "milliseconds", names, series)]
+    for (ranks, batch), epochs in runs.items():
+        n_steps = epochs[0]["step"] - epochs[0]["from_step"]
+        for rank in range(ranks):
+            profiles = [epoch["ranks"][rank]["profile"] for epoch in epochs]
+            times = {phase: [1000 * profile[f"{phase}_s"] / n_steps for profile in profiles] for phase in PHASES}
+            middles = {phase: statistics.median(of_phase) for phase, of_phase in times.items()}
+            row = [ranks, rank, batch, n_steps, *(f"{middle:.2f}" for middle in middles.values()), spread(list(map(sum, zip(*times.values()))), 2)]
+            rows_per_s = [sum(of_rank["rows"] for of_rank in epoch["ranks"]) / epoch["seconds"] for epoch in epochs]
+            result.rows.append([*row, spread(rows_per_s, 0), f"{profiles[0]['sent_bytes'] / n_steps / 1000:.0f}"])
+            names.append(f"{ranks} × {batch}, rank {rank}")
+            for phase, middle in middles.items():
+                series[phase].append(middle)
+    result.charts = [Bars("Phases of a step, by ranks × batch size and rank", "milliseconds", names, series)]
     return result
+
+
+def second_epoch(machine: Machine, dataset, ranks: int, batch: int) -> dict:
+    """The second epoch of a training, as it is logged."""
+    out = machine.folder("steps")
+    fit = ["fit", dataset, "--out", out, "--epochs", 2, "--batch", batch, "--quiet", "--device", "cpu"]
+    fit += ["--test-fraction", 0.5, "--validation-fraction", 0]
+    launch = ["launch", "--nproc", ranks, "--"] if ranks > 1 else []
+    machine.run("trainer", *launch, *fit, environment={"OMP_NUM_THREADS": "1"})
+    return epochs_of(out)[-1]

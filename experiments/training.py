@@ -1,4 +1,4 @@
-"""A training by ranks, each under a quota of CPU time, on one node or on two."""
+"""A training by ranks, each under a quota of CPU time, on one or several nodes."""
 
 import subprocess
 import sys
@@ -17,8 +17,8 @@ def train(machine: Machine, dataset: Path, quotas: list[float], flags: list, lin
 
     Without it, there is one node. A packet between two nodes takes at least the delay.
 
-    Returns rows per second over all epochs, the part of the time in which each rank computes, and milliseconds and megabytes
-    per step of rank 0. A test has no quotas.
+    Returns rows per second over all epochs, the part of the time in which each rank computes, milliseconds and megabytes per
+    step of rank 0, and the size of the model. A test has no quotas.
     """
     out, groups, nodes = machine.folder("ranks"), [], Nodes(link, delay_ms, n_nodes) if link else None
     command = [machine.programs / "trainer", "fit", dataset, "--out", out, "--quiet", "--device", "cpu"]
@@ -38,14 +38,14 @@ def train(machine: Machine, dataset: Path, quotas: list[float], flags: list, lin
                 preexec_fn=groups[rank].enter if groups else None,
             )
             processes.append(started)
-        told = [process.communicate()[1] for process in processes]
+        errors = [process.communicate()[1] for process in processes]
     finally:
         for group in groups:
             group.delete()
         if nodes:
             nodes.delete()
     if any(process.returncode for process in processes):
-        sys.exit(f"{' '.join(map(str, command))}: {told}")
+        sys.exit(f"{' '.join(map(str, command))}: {errors}")
     epochs = epochs_of(out)
     profiles, n_steps = [epoch["ranks"][0]["profile"] for epoch in epochs], epochs[-1]["step"]
     seconds = sum(epoch["seconds"] for epoch in epochs)
@@ -58,5 +58,6 @@ def train(machine: Machine, dataset: Path, quotas: list[float], flags: list, lin
         "computing": of_step(COMPUTING),
         "exchanging": of_step(EXCHANGING),
         "step": 1000 * seconds / n_steps,
+        "model bytes": (out / "model" / "model.safetensors").stat().st_size,
         "sent": sum(profile["sent_bytes"] for profile in profiles) / n_steps / 1e6,
     }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Measures the Hadoop job on this machine, with the programs and with those of tests/python/, in turn. Hadoop reads, sorts
-and moves the same bytes for both; one map or reduce task runs per core. Prints the wall time of the job client and of
+"""Measures the Hadoop job on this machine, with the programs and with those of tests/python/, in turn. Both read the same
+bytes; only the programs in Rust include a combiner. One map or reduce task runs per core. Prints the wall time of the job client and of
 merge; and of the programs alone, without Hadoop's Java, CPU time and the peak memory of the largest.
 
 usage: tests/hadoop_bench.py PROGRAMS PYTHON
@@ -30,8 +30,11 @@ RUNS = int(os.environ.get("RUNS", 3))
 INPUT, FIGURES = os.environ.get("INPUT"), os.environ.get("FIGURES")
 CORES = os.cpu_count()
 GNU_TIME = "/usr/bin/time"
-# Writes user seconds, system seconds and peak KiB of a task into a file named after the attempt.
-MEASURED = f'#!/bin/sh\nfolder=$1; shift\nexec {GNU_TIME} -f "%U %S %M" -o "$folder/$mapreduce_task_attempt_id" "$@"\n'
+# Appends user seconds, system seconds and peak KiB of a program to a file named after its role and the attempt.
+MEASURED = f"""#!/bin/sh
+folder=$1; role=$2; shift 2
+exec {GNU_TIME} -a -f "%U %S %M" -o "$folder/$role-$mapreduce_task_attempt_id" "$@"
+"""
 SETTINGS = {
     "mapreduce.job.reduces": CORES,
     "mapreduce.job.running.map.limit": CORES,
@@ -85,8 +88,9 @@ def main():
 def rust(run):
     folder = task_folder(f"rust-{run}")
     files = ",".join(f"hdfs:///programs/{name}" for name in ("mapper", "combiner", "reducer", "measured.sh"))
-    measured = f"measured.sh {folder} ./"
-    job_s = job(f"rust-{run}", files, f"{measured}mapper", f"{measured}reducer --profile original --run file://{folder}/run", "-combiner", "combiner")
+    measured = lambda role: f"measured.sh {folder} {role} ./{role}"
+    reducer = f"{measured('reducer')} --profile original --run file://{folder}/run"
+    job_s = job(f"rust-{run}", files, measured("mapper"), reducer, "-combiner", measured("combiner"))
     pathlib.Path("reviews.h5").unlink(missing_ok=True)
     pathlib.Path("reviews.manifest.json").unlink(missing_ok=True)
     merge = f"merge --run file://{folder}/run --counts rust-{run}.log --out reviews.h5 >card"
@@ -95,12 +99,12 @@ def rust(run):
 
 def python(run):
     folder = task_folder(f"python-{run}")
-    measured = f"measured.sh {folder} {PYTHON} {PEER}"
-    reducer = f"{measured}/reducer.py {BENCH}/stop_words 100 {folder}/shard"
+    measured = lambda role: f"measured.sh {folder} {role} {PYTHON} {PEER}/{role}.py"
+    reducer = f"{measured('reducer')} {BENCH}/stop_words 100 {folder}/shard"
     # Each reducer takes the name of its shard as an argument.
     pathlib.Path("python-reducer.sh").write_text(f"#!/bin/sh\nexec ./{reducer}$mapreduce_task_partition\n")
     files = f"hdfs:///programs/measured.sh,file://{BENCH}/python-reducer.sh"
-    job_s = job(f"python-{run}", files, f"{measured}/mapper.py /dev/stdout", "python-reducer.sh")
+    job_s = job(f"python-{run}", files, f"{measured('mapper')} /dev/stdout", "python-reducer.sh")
     shards = " ".join(f"{folder}/shard{partition}" for partition in range(CORES))
     merge = f"{PYTHON} {PEER}/merge.py stop_words 10000 python.h5 {shards}"
     return {"job": job_s, "merge": timed(lambda: shell(merge)), **tasks(folder)}
@@ -120,13 +124,13 @@ def task_folder(name):
 
 
 def tasks(folder):
-    """Returns CPU seconds of all maps and of all reducers, and the peak memory of the largest in MiB."""
+    """Returns CPU seconds of all programs of a role, and the peak memory of the largest in MiB."""
     found = {}
-    for kind, name in (("m", "map"), ("r", "reduce")):
-        # The file of a killed attempt is empty.
-        lines = [text.split() for path in folder.glob(f"attempt_*_{kind}_*") if (text := path.read_text())]
+    for role, name in (("mapper", "map"), ("combiner", "combine"), ("reducer", "reduce")):
+        # The file of a killed attempt is empty. A map task can run several combiners.
+        lines = [line.split() for path in folder.glob(f"{role}-attempt_*") for line in path.read_text().splitlines()]
         found[f"{name} CPU"] = sum(float(user) + float(system) for user, system, _ in lines)
-        found[f"{name} MiB"] = max(int(peak) for _, _, peak in lines) / 1024
+        found[f"{name} MiB"] = max((int(peak) for _, _, peak in lines), default=0) / 1024
     return found
 
 
@@ -137,7 +141,7 @@ def report(figures):
     for what in figures["Rust"][0]:
         of = {who: [run[what] for run in runs] for who, runs in figures.items()}
         cells = [f"{statistics.median(all):.2f} ({min(all):.2f}-{max(all):.2f})" for all in of.values()]
-        if PYTHON:
+        if PYTHON and all(of["Rust"]):
             cells.append(f"{statistics.median(python / rust for rust, python in zip(of['Rust'], of['Python'])):.2f}")
         print(f"{what:12}{''.join(f'{cell:>24}' for cell in cells)}")
 

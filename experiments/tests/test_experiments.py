@@ -61,6 +61,7 @@ class Experiments(unittest.TestCase):
         found = result.differences(["name", "speed", "loss", "none"], rows, others)
         self.assertEqual(found, ({"speed": 20.0, "loss": 100.0}, []))
         self.assertEqual(result.differences(["s"], [["5.0 (4.9–5.1)"]], [["5.0 (4.8–5.2)"]]), ({}, []))
+        self.assertEqual(result.within_ranges([["a", "5 (4–6)", "1,000 (900–1,100)"]], [["a", "6", "1,200 (1,000–1,300)"]]), (1, 2))
         found = result.differences(["seconds"], [["not reached"]], [["87.2"]])
         self.assertEqual(found, ({}, ["seconds: not reached in the table, 87.2 in the other run"]))
 
@@ -68,7 +69,10 @@ class Experiments(unittest.TestCase):
         run = lambda day, **differences: {"date": day, "differences": differences, "texts": []}
         one, less, more = run("Monday", wall=20.0), run("Tuesday", wall=5.0, CPU=0.0), run("Friday", wall=30.0)
         self.assertEqual(result.spread_of([one]), "A second run (Monday) differs by at most: wall 20 %.")
-        self.assertEqual(result.spread_of([run("Monday")]), "A second run (Monday) has the same numbers.")
+        self.assertEqual(result.spread_of([run("Monday")]), "A second run (Monday) differs by less than 0.05 %.")
+        self.assertEqual(result.spread_of([run("Monday") | {"equal": True}]), "A second run (Monday) has the same numbers.")
+        ranged = one | {"within": 2, "ranges": 3}
+        self.assertIn("Of the last one, 2 of 3 medians are within the range in the table.", result.spread_of([ranged]))
         self.assertIn("wall 20 %, CPU 0 %. The last one is within the differences", result.spread_of([one, less]))
         self.assertIn("by at most: wall 30 %. The last one differs more than those before it in: wall 30 %.", result.spread_of([one, more]))
 
@@ -84,12 +88,20 @@ class Experiments(unittest.TestCase):
         for phase, coefficients in made.items():
             numpy.testing.assert_allclose(fitted[phase], coefficients, rtol=1e-6, err_msg=phase)
 
-        made = numpy.array([0.8, 5.0, 1.1, 9.0, 4.0])
+        made = numpy.array([0.8, 5.0, 1.1, 9.0, 4.0, 2.0])
         steps = [{"sent": 0.7 * (ranks_of - 1)} for _, ranks_of, *_ in ranks.SETTINGS]
         for setting, step in zip(ranks.SETTINGS, steps):
             step["step"] = float(made @ ranks.terms(*setting[1:], step["sent"]))
         numpy.testing.assert_allclose(ranks.model(ranks.SETTINGS, steps, range(1, len(steps))), made, rtol=1e-6)
+        self.assertAlmostEqual(ranks.left_out(ranks.SETTINGS, steps, 7), steps[7]["step"], 6)
+        self.assertIn("by 0 % on average, and by at most 0 %", ranks.error_for_more_ranks(ranks.SETTINGS, steps))
         self.assertIn("by 10 % on average, and by at most 20 %", result.error_of([100.0, 80.0], [100.0, 100.0]))
+
+    def test_ranks_send_rows_or_all_gradients_whichever_is_less(self):
+        import ranks
+
+        self.assertAlmostEqual(ranks.sent_mb(4, 1.0, 4.2), 3.0)
+        self.assertAlmostEqual(ranks.sent_mb(64, 1.0, 4.2), 2 * 63 / 64 * 4.2)
 
     def test_a_coefficient_that_would_be_negative_is_zero(self):
         import fit

@@ -168,7 +168,7 @@ def environments(n_ranks: int, address: str = "127.0.0.1") -> list[dict[str, str
 
 
 def free_port() -> int:
-    """A port on which nobody listens."""
+    """A free port."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]

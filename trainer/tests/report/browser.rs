@@ -137,11 +137,12 @@ impl Browser {
         self.told.iter().filter(is_complaint).collect()
     }
 
-    /// A picture of the whole page, as PNG.
-    pub fn picture(&mut self) -> Vec<u8> {
+    /// A picture of the page from its top, of at most this height, as PNG.
+    pub fn picture(&mut self, height_max: u64) -> Vec<u8> {
         let size =
             self.value("[document.documentElement.clientWidth, document.documentElement.scrollHeight]");
-        let clip = json!({"x": 0, "y": 0, "width": size[0], "height": size[1], "scale": 1});
+        let height = size[1].as_u64().unwrap().min(height_max);
+        let clip = json!({"x": 0, "y": 0, "width": size[0], "height": height, "scale": 1});
         let asked = json!({"format": "png", "captureBeyondViewport": true, "clip": clip});
         STANDARD.decode(self.call("Page.captureScreenshot", &asked)["data"].as_str().unwrap()).unwrap()
     }
