@@ -36,10 +36,12 @@ impl Idle {
         })
     }
 
-    /// `idle since 12 min, costs 0.83 USD per hour; EMR terminates it after 15 min without work; …`
+    /// `j-1 has been idle for 12 min and costs 0.83 USD per hour; EMR terminates it after 15 min without work; …`
     pub fn sentence(&self, cluster: &str) -> String {
-        let since =
-            self.since_unix_s.map(|since| format!(" since {}", duration(now_unix_s().saturating_sub(since))));
+        let is_idle = match self.since_unix_s {
+            Some(since) => format!("has been idle for {}", duration(now_unix_s().saturating_sub(since))),
+            None => "is idle".to_owned(),
+        };
         let cost = match self.per_hour {
             Some(amount) => format!("costs {amount:.2} {} per hour", self.currency),
             None => "costs money (the job file lacks its prices)".to_owned(),
@@ -50,8 +52,7 @@ impl Idle {
         };
         let protection = if self.is_protected { ", once its termination protection is off" } else { "" };
         format!(
-            "{cluster} is idle{} and {cost}; {end}; emr terminate --cluster {cluster} ends it now{protection}",
-            since.unwrap_or_default()
+            "{cluster} {is_idle} and {cost}; {end}; emr terminate --cluster {cluster} ends it now{protection}"
         )
     }
 }
@@ -85,7 +86,7 @@ mod tests {
         };
         assert_eq!(
             idle.sentence("j-1"),
-            "j-1 is idle since 12 min and costs 0.83 USD per hour; EMR terminates it after 15 min without work; \
+            "j-1 has been idle for 12 min and costs 0.83 USD per hour; EMR terminates it after 15 min without work; \
              emr terminate --cluster j-1 ends it now"
         );
         let idle = Idle { timeout_s: None, per_hour: None, is_protected: true, since_unix_s: None, ..idle };
