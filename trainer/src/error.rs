@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use program::exit::Exit;
+use program::system::cause_and_remedy;
 use thiserror::Error;
 
 /// Name of standard output, used instead of a path.
@@ -277,7 +278,7 @@ pub enum Error {
         message: String,
     },
     /// Reading or writing failed.
-    #[error("{}", path.display())]
+    #[error("{}: {}", path.display(), cause_and_remedy(source))]
     Io {
         /// The file or folder.
         path: PathBuf,
@@ -285,7 +286,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The handling of signals could not be set up.
-    #[error("cannot handle signals")]
+    #[error("cannot handle signals: {}", cause_and_remedy(.0))]
     Signals(#[source] io::Error),
     /// The ranks' key could not be read.
     #[error(transparent)]

@@ -40,6 +40,7 @@ use std::io;
 
 use corpus::ledger::Fate;
 use program::exit::Exit;
+use program::system::{cause, cause_and_remedy};
 use thiserror::Error;
 
 pub use self::lines::{Format, LineOptions};
@@ -101,7 +102,7 @@ impl Counts {
 #[derive(Debug, Error)]
 pub enum Error {
     /// An input does not exist, or this user may not read it.
-    #[error("{place}: cannot be opened, expected a file of lines; check the path and its permissions")]
+    #[error("{place}: {}, expected a file of lines; check the path and its permissions", cause(source))]
     Open {
         /// The file.
         place: String,
@@ -130,7 +131,7 @@ pub enum Error {
     },
     /// The output could not be written. If the reader closed the pipe, this is an error too, because output
     /// is lost.
-    #[error("cannot write predictions")]
+    #[error("cannot write predictions: {}", cause_and_remedy(.0))]
     Write(#[source] io::Error),
     /// The model's texts were cleaned with other rules.
     #[error("the model's {what} is {found}, expected {expected}; predict with the sentimill that saved it")]

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use program::exit::Exit;
+use program::system::Failure;
 use thiserror::Error;
 
 /// Why a file of a model could not be read or written.
@@ -19,7 +20,7 @@ pub enum Error {
         expected: &'static str,
     },
     /// A call of the operating system failed.
-    #[error("{}: cannot {action}; check the path, its permissions and the free space", path.display())]
+    #[error("{}: {}", path.display(), Failure::writing(action, source, "choose another path"))]
     Io {
         /// The file or folder.
         path: PathBuf,

@@ -12,6 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use program::system::cause;
 use rustix::process::geteuid;
 use rustix::rand::{GetRandomFlags, getrandom};
 use thiserror::Error as ThisError;
@@ -48,7 +49,7 @@ impl fmt::Debug for Secret {
 #[derive(Debug, ThisError)]
 pub enum Error {
     /// It could not be read.
-    #[error("{}: the key cannot be read; create one with `head -c 32 /dev/urandom | base64` and set {KEY_FILE} or --token-file to its path", path.display())]
+    #[error("{}: the key cannot be read: {}; create one with `head -c 32 /dev/urandom | base64` and set {KEY_FILE} or --token-file to its path", path.display(), cause(source))]
     Unreadable {
         /// The file.
         path: PathBuf,

@@ -32,6 +32,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use program::exit::{Exit, chain};
+use program::system::cause_and_remedy;
 use rustix::process::Signal;
 use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::{Handle, Signals};
@@ -94,7 +95,7 @@ pub enum Error {
     #[error("all ranks were killed at the second interrupt; start again from the last checkpoint")]
     Killed,
     /// The program could not be started.
-    #[error("{}: cannot be started as rank {rank}", program.display())]
+    #[error("{}: cannot be started as rank {rank}: {}", program.display(), cause_and_remedy(source))]
     Start {
         /// The program.
         program: PathBuf,
@@ -104,7 +105,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The log folder or a log could not be created.
-    #[error("{}", path.display())]
+    #[error("{}: {}", path.display(), cause_and_remedy(source))]
     Log {
         /// The folder or file.
         path: PathBuf,
@@ -112,7 +113,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A call of the operating system failed.
-    #[error("cannot {what}")]
+    #[error("cannot {what}: {}", cause_and_remedy(source))]
     System {
         /// The failed action.
         what: &'static str,
@@ -252,7 +253,7 @@ impl<'a> Watch<'a> {
         loop {
             for rank in 0..self.ranks.len() {
                 if let Some(end) = self.ranks[rank].new_end().map_err(system("wait for a rank"))? {
-                    self.ended(rank, end);
+                    self.on_exit(rank, end);
                 }
             }
             if self.ranks.iter().all(Rank::has_ended) {
@@ -265,7 +266,7 @@ impl<'a> Watch<'a> {
                 }
             };
             match signal {
-                Ok(signal) => self.told(signal),
+                Ok(signal) => self.on_signal(signal),
                 Err(RecvTimeoutError::Timeout) => self.time_is_up(),
                 Err(RecvTimeoutError::Disconnected) => {
                     let source = io::Error::other("the thread that handles signals exited");
@@ -275,7 +276,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn ended(&mut self, rank: usize, end: End) {
+    fn on_exit(&mut self, rank: usize, end: End) {
         match self.stage {
             // The rank was ended by `launch`, so its exit code does not matter.
             Stage::Ending(_) | Stage::Killed => {}
@@ -295,7 +296,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn told(&mut self, signal: i32) {
+    fn on_signal(&mut self, signal: i32) {
         match signal {
             SIGINT if self.interrupted => self.kill_all(),
             SIGINT | SIGTERM => {

@@ -195,7 +195,7 @@ fn an_invalid_log_folder_starts_no_rank() {
     let (code, stdout, stderr) = run(launch(2, "echo started").env(LOG_DIR, "/dev/null/logs"));
 
     assert_eq!((code, stdout.as_str()), (Some(74), ""));
-    assert_eq!(stderr, "trainer: /dev/null/logs: a part of the path is a file, expected a folder\n");
+    assert_eq!(stderr, "trainer: /dev/null/logs: a part of the path is a file, expected a folder; check the path\n");
 }
 
 #[test]
@@ -396,6 +396,9 @@ fn a_program_that_cannot_be_started_is_named() {
     let options = Options::of(NonZeroUsize::new(2).unwrap());
     let error = launch::run(Path::new("/no/such/program"), &[], &options).unwrap_err();
 
-    assert_eq!(error.to_string(), "/no/such/program: cannot be started as rank 0");
+    assert_eq!(
+        error.to_string(),
+        "/no/such/program: cannot be started as rank 0: no such file or folder; check the path"
+    );
     assert_eq!(error.exit_code(), 74);
 }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use program::exit::Exit;
+use program::system::Failure;
 use thiserror::Error;
 
 /// Why a server or a client failed.
@@ -14,7 +15,7 @@ pub enum Error {
     #[error(transparent)]
     File(#[from] durable::Error),
     /// A file or folder could not be read or written.
-    #[error("{}: cannot {action}; check the path, its permissions and the free space", path.display())]
+    #[error("{}: {}", path.display(), Failure::writing(action, source, "choose another path"))]
     Io {
         /// The file or folder.
         path: PathBuf,

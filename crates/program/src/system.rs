@@ -58,6 +58,15 @@ pub fn cause(error: &io::Error) -> String {
     Cause::of(error).to_string()
 }
 
+/// The cause in words and a remedy: `permission denied; check the permissions`.
+pub fn cause_and_remedy(error: &io::Error) -> String {
+    match Cause::of(error) {
+        // The error's text already ends with a remedy.
+        Cause::Explained(text) => text,
+        cause => format!("{cause}; {}", cause.remedy()),
+    }
+}
+
 /// The text of a system error without its number, in lower case: `connection refused`.
 pub fn without_number(text: &str) -> String {
     text.split(" (os error").next().unwrap_or_default().to_lowercase()

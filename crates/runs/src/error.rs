@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use program::exit::Exit;
+use program::system::cause_and_remedy;
 use thiserror::Error;
 
 /// Errors of reading or writing a training folder.
@@ -96,7 +97,7 @@ pub enum Error {
         expected: String,
     },
     /// Reading or writing failed.
-    #[error("{}", path.display())]
+    #[error("{}: {}", path.display(), cause_and_remedy(source))]
     Io {
         /// The file or folder.
         path: PathBuf,

@@ -130,7 +130,7 @@ fn files_are_predicted_inflated_each_line_with_its_file() {
     let missing = job.out("missing");
     let (code, lines, told) = predict(&[&plain, &missing]);
     assert_eq!((code, lines.len()), (Some(66), 0), "nothing is answered before all files are there: {told}");
-    assert!(told.contains("missing: cannot be opened, expected a file of lines"), "{told}");
+    assert!(told.contains("missing: no such file or folder, expected a file of lines"), "{told}");
 
     fs::write(&plain, b"w1\nw\xff\xfe2\n").unwrap();
     let (code, _, told) = predict(&[&plain]);

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use program::exit::Exit;
+use program::system::Failure;
 use thiserror::Error;
 
 /// Why a model could not be saved or read.
@@ -21,7 +22,7 @@ pub enum Error {
         file: String,
     },
     /// A call of the operating system failed.
-    #[error("{}: cannot {action}; check the path, its permissions and the free space", path.display())]
+    #[error("{}: {}", path.display(), Failure::writing(action, source, "choose another path"))]
     Io {
         /// The file or folder.
         path: PathBuf,

@@ -10,6 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use dataset::sha256;
+use durable::sync_folder;
 use program::place::folder_of;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use tempfile::TempDir;
@@ -255,15 +256,6 @@ fn check_file(path: &Path) -> Result<()> {
 
 fn sync(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
-}
-
-/// Makes the entries of a folder durable.
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    match sync(folder) {
-        // Some network file systems do not support this; their entries are already on the server.
-        Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
-        synced_or_not => synced_or_not,
-    }
 }
 
 /// Adds the path and the action to an error of the operating system.

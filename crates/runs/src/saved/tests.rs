@@ -364,8 +364,7 @@ fn a_failed_write_of_weights_leaves_no_files() {
     let error = failed.unwrap_err();
     assert_eq!(
         message(&error, &folder),
-        "model/model.safetensors: cannot write it; check the path, its permissions and the free space: disk \
-         full"
+        "model/model.safetensors: disk full while writing; free space there or choose another path"
     );
     assert_eq!(error.exit() as u8, 74);
     assert_eq!(names(within.path()), [""; 0]);
