@@ -9,8 +9,8 @@ mod buffer;
 mod collect;
 mod commit;
 mod reading;
+mod report;
 mod runs;
-mod said;
 pub mod task;
 
 use std::fs;
@@ -34,7 +34,7 @@ use thiserror::Error;
 use crate::collect::{Collection, Collector};
 use crate::commit::{Outcome, agree, earlier, elect, put_shard};
 use crate::reading::Reading;
-use crate::said::Said;
+use crate::report::Report;
 use crate::task::Task;
 
 /// Maximum number of threads that verify a shard. A Hadoop container has one or two cores, however many the
@@ -187,7 +187,7 @@ pub fn run(
     store: &Store,
     task: &Task,
 ) -> Result<Commit> {
-    let mut said = Said { log, runner: task.runner };
+    let mut report = Report { log, runner: task.runner };
     let before = earlier(store, task.partition)?;
     let collection = collect(input, task, store.progress())?;
     let totals = collection.totals;
@@ -198,13 +198,14 @@ pub fn run(
     let elected = match before {
         Some(before) => {
             agree(store, &unplaced(store, task, &collection), &before, &task.scratch)?;
-            said.notice(&format!("partition {} was already committed, with the same rows", task.partition))?;
+            report
+                .notice(&format!("partition {} was already committed, with the same rows", task.partition))?;
             before
         }
-        None => commit(&mut said, store, task, collection)?,
+        None => commit(&mut report, store, task, collection)?,
     };
-    said.counters(&totals.counts)?;
-    said.commit(output, &elected)?;
+    report.counters(&totals.counts)?;
+    report.commit(output, &elected)?;
     Ok(elected)
 }
 
@@ -215,9 +216,14 @@ fn collect(input: impl Read + Send + 'static, task: &Task, progress: &Progress) 
     Ok(collector.finish()?)
 }
 
-fn commit(said: &mut Said<impl Write>, store: &Store, task: &Task, collection: Collection) -> Result<Commit> {
+fn commit(
+    report: &mut Report<impl Write>,
+    store: &Store,
+    task: &Task,
+    collection: Collection,
+) -> Result<Commit> {
     let (totals, unplaced) = (collection.totals, unplaced(store, task, &collection));
-    said.status(&format!("writing a shard of {} rows", totals.counts.rows))?;
+    report.status(&format!("writing a shard of {} rows", totals.counts.rows))?;
     let folder = tempfile::Builder::new().prefix("reducer-").tempdir_in(&task.scratch);
     let folder = folder.map_err(|source| Error::Scratch { path: task.scratch.clone(), source })?;
     let path = folder.path().join("shard.h5");
@@ -228,14 +234,14 @@ fn commit(said: &mut Said<impl Write>, store: &Store, task: &Task, collection: C
     let unreadable = |source| Error::Scratch { path: path.clone(), source };
     let bytes = fs::metadata(&path).map_err(unreadable)?.len();
     let sha256 = sha256::of_file_reporting(&path, store.progress()).map_err(unreadable)?;
-    said.status(&format!("storing {bytes} bytes in the run"))?;
+    report.status(&format!("storing {bytes} bytes in the run"))?;
     let object = shard_key(task.partition, &task.host, &task.attempt);
     let etag = put_shard(store, &object, &path, bytes, &sha256)?;
     let commit = Commit { object, bytes, sha256, etag, ..unplaced };
     match elect(store, commit, &task.scratch)? {
         Outcome::Won(commit) => Ok(commit),
         Outcome::Same(elected) => {
-            said.notice(&format!("attempt {} was elected, with the same rows", elected.attempt))?;
+            report.notice(&format!("attempt {} was elected, with the same rows", elected.attempt))?;
             Ok(elected)
         }
     }

@@ -233,7 +233,7 @@ struct Head {
     n_lengths: usize,
     own_lengths: [u8; LENGTH_SYMBOLS],
     /// Symbols of lengths, each with the value of its extra bits.
-    told: Vec<(u8, u32)>,
+    length_symbols: Vec<(u8, u32)>,
     n_bits: usize,
 }
 
@@ -243,17 +243,17 @@ impl Head {
         // There is one distance, with a code of one bit.
         let mut all = lengths[..n_symbols].to_vec();
         all.push(DISTANCE_BITS as u8);
-        let told = told(&all);
+        let length_symbols = length_symbols(&all);
         let mut frequencies = [0; LENGTH_SYMBOLS];
-        told.iter().for_each(|&(symbol, _)| frequencies[usize::from(symbol)] += 1);
+        length_symbols.iter().for_each(|&(symbol, _)| frequencies[usize::from(symbol)] += 1);
         let own_lengths = huffman::lengths(&frequencies, LENGTH_BITS_MAX);
         let n_lengths = LENGTH_ORDER.iter().rposition(|&symbol| own_lengths[symbol] > 0);
         let n_lengths = n_lengths.map_or(0, |last| last + 1).max(4);
         let told_bits = |&(symbol, _): &(u8, u32)| {
             usize::from(own_lengths[usize::from(symbol)]) + extra_bits_of_lengths(symbol) as usize
         };
-        let n_bits = 3 + 5 + 5 + 4 + 3 * n_lengths + told.iter().map(told_bits).sum::<usize>();
-        Self { n_symbols, n_lengths, own_lengths, told, n_bits }
+        let n_bits = 3 + 5 + 5 + 4 + 3 * n_lengths + length_symbols.iter().map(told_bits).sum::<usize>();
+        Self { n_symbols, n_lengths, own_lengths, length_symbols, n_bits }
     }
 
     fn write(&self, is_last: bool, bits: &mut Bits<'_>) {
@@ -266,7 +266,7 @@ impl Head {
             bits.put(Code::new(u32::from(self.own_lengths[symbol]), 3));
         }
         let code: [Code; LENGTH_SYMBOLS] = code(&self.own_lengths);
-        for &(symbol, more) in &self.told {
+        for &(symbol, more) in &self.length_symbols {
             bits.put(code[usize::from(symbol)]);
             bits.put(Code::new(more, extra_bits_of_lengths(symbol)));
         }
@@ -283,12 +283,12 @@ fn extra_bits_of_lengths(symbol: u8) -> u32 {
 }
 
 /// Encodes code lengths.
-fn told(lengths: &[u8]) -> Vec<(u8, u32)> {
-    let mut told = Vec::with_capacity(lengths.len());
+fn length_symbols(lengths: &[u8]) -> Vec<(u8, u32)> {
+    let mut length_symbols = Vec::with_capacity(lengths.len());
     for alike in lengths.chunk_by(|one, other| one == other) {
         let (length, mut n) = (alike[0], alike.len());
         if length > 0 {
-            told.push((length, 0));
+            length_symbols.push((length, 0));
             n -= 1;
         }
         while n > 0 {
@@ -299,11 +299,11 @@ fn told(lengths: &[u8]) -> Vec<(u8, u32)> {
                 _ => (length, 0, 1),
             };
             let now = n.min(most);
-            told.push((symbol, if least > 0 { (now - least) as u32 } else { 0 }));
+            length_symbols.push((symbol, if least > 0 { (now - least) as u32 } else { 0 }));
             n -= now;
         }
     }
-    told
+    length_symbols
 }
 
 /// Writes a stored block.

@@ -129,7 +129,7 @@ impl Chart<'_> {
             });
             html.element(
                 "div",
-                &[("class", "plot"), ("role", "img"), ("aria-label", &self.told())],
+                &[("class", "plot"), ("role", "img"), ("aria-label", &self.described())],
                 |html| {
                     self.y_axis(&frame, html);
                     html.class("div", "area", |html| {
@@ -166,11 +166,11 @@ impl Chart<'_> {
     }
 
     /// A text description of the chart: start and end of each line.
-    fn told(&self) -> String {
-        let mut told = format!("{} over {}.", self.title, self.x_label);
+    fn described(&self) -> String {
+        let mut text = format!("{} over {}.", self.title, self.x_label);
         for line in &self.lines {
             let (first, last) = (line.points[0], line.points[line.points.len() - 1]);
-            told += &format!(
+            text += &format!(
                 " {}: from {} at {} to {} at {}.",
                 line.name(),
                 (self.y_text)(first.1),
@@ -179,7 +179,7 @@ impl Chart<'_> {
                 (self.x_text)(last.0)
             );
         }
-        told
+        text
     }
 
     fn y_axis(&self, frame: &Frame, html: &mut Html) {

@@ -12,12 +12,12 @@ use serde_json::json;
 use crate::{Error, Result};
 
 /// Prints notices and the result.
-pub(crate) struct Said<L> {
+pub(crate) struct Report<L> {
     pub log: L,
     pub runner: Runner,
 }
 
-impl<L: Write> Said<L> {
+impl<L: Write> Report<L> {
     /// Reports progress.
     pub fn status(&mut self, status: &str) -> Result<()> {
         match self.runner {
