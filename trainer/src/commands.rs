@@ -11,6 +11,7 @@ mod export;
 mod family;
 mod fit;
 mod folds;
+mod group;
 mod init;
 mod launch;
 mod lines;
@@ -20,6 +21,7 @@ mod out;
 mod outcome;
 mod predict;
 mod pretrain;
+mod print;
 mod progress;
 mod recipe;
 mod report;
@@ -27,12 +29,14 @@ mod rows;
 mod serve;
 mod soft_labels;
 mod summary;
+mod texts_out;
 mod training;
 mod vectors;
 
 use std::path::{Path, PathBuf};
 
 use crate::arguments::{Command, Evaluate, Explain, Export, Predict};
+use crate::environment::{check_alone, has_ranks};
 use crate::error::{Error, Result};
 
 pub use launch::launch;
@@ -40,9 +44,9 @@ pub use launch::launch;
 /// Runs a command that needs no tensors, such as each command of an n-gram model. `None` if the command needs them.
 pub fn without_torch(command: &Command) -> Option<Result<()>> {
     match command {
-        Command::Ngrams(_) if ngrams::has_ranks() => None,
+        Command::Ngrams(_) if has_ranks() => None,
         Command::Ngrams(arguments) => Some(ngrams::ngrams(arguments, None)),
-        Command::Embed(_) if ngrams::has_ranks() => None,
+        Command::Embed(_) if has_ranks() => None,
         Command::Embed(arguments) => Some(embed::embed(arguments)),
         Command::Serve(arguments) => Some(check_alone("serve").and_then(|()| serve::serve(arguments))),
         Command::Autotune(arguments) => {
@@ -78,18 +82,6 @@ pub fn without_torch(command: &Command) -> Option<Result<()>> {
             })
         }
         Command::Fit(_) | Command::Pretrain(_) | Command::Launch(_) => None,
-    }
-}
-
-/// Refuses to run a command as one of several ranks: each would do all of its work.
-fn check_alone(command: &str) -> Result<()> {
-    match std::env::var("WORLD_SIZE") {
-        Ok(found) if found != "1" => Err(Error::Setting {
-            setting: "WORLD_SIZE",
-            found,
-            expected: format!("1, because {command} has one rank; run it without launch and torchrun"),
-        }),
-        _ => Ok(()),
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) use self::share::Weighed;
 pub use self::share::kind_of;
 use crate::error::Result;
 use crate::inputs::Inputs;
-use crate::step::InStep;
+use crate::train::step::InStep;
 
 /// A model of any family.
 #[derive(Debug)]

@@ -1,20 +1,23 @@
 //! Parses the arguments. A flag that has no effect is refused. If a flag belongs to another command, the error names
 //! this command.
 
+mod idle;
+mod locations;
+mod unknown;
+
 use std::ffi::OsString;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::parser::ValueSource;
+use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use program::location::Location;
 
 use crate::arguments::{
-    Arguments, Autotune, BalanceName, Command, Computing, DecayName, DeviceName, Embed, EmbedModel, Explain,
-    Fit, Given, LossName, LstmFlags, ModelName, Ngrams, Optimisation, OptimizerName, Passed, Pip, Predict,
-    Pretrain, Report, Serve, TrainingFlags, Tuned, Vectors, VectorsAction,
+    Arguments, Autotune, BalanceName, Command, Fit, Given, ModelName, Ngrams, Passed, Tuned,
 };
-use crate::defaults::Defaults;
 use crate::places::is_any_in_s3;
+use idle::{idle, of_computing, of_embed, of_fit, of_serve, of_training, of_vectors, refuse_idle};
+use locations::{locations, locations_of_fit, replaced_in_s3};
+use unknown::hint;
 
 /// Parses the program's arguments. Errors, besides those of the parser: a flag without an effect.
 ///
@@ -73,76 +76,6 @@ fn note_given(command: &mut Command, matches: &ArgMatches) {
     *given = Given::of(matches);
 }
 
-/// Replaces the parser's error about an unknown argument by one that names the right command, where there is one.
-fn hint(words: &[OsString], error: clap::Error) -> clap::Error {
-    let mut command = Arguments::command();
-    let names: Vec<String> = command.get_subcommands().map(|known| known.get_name().to_owned()).collect();
-    let of_user = words.iter().skip(1).filter_map(|word| word.to_str());
-    let Some(here) = of_user.clone().find(|word| names.iter().any(|name| name == word)) else { return error };
-    let context = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => text.as_str(),
-        _ => "",
-    };
-    let unknown = context(ContextKind::InvalidArg);
-    let is_nested = of_user.clone().any(|word| ["ngrams", "fit"].contains(&word));
-    let is_of_autotune = match here {
-        "ngrams" => ["--validation", "--minutes", "--autotune"].contains(&unknown),
-        "fit" => ["--minutes", "--autotune"].contains(&unknown),
-        _ => false,
-    };
-    let message = match error.kind() {
-        ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument
-            if here == "launch" && !words.iter().any(|word| word == "--") =>
-        {
-            "trainer launch requires -- before the command, as in: trainer launch --nproc 2 -- fit reviews.h5"
-                .to_owned()
-        }
-        ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand if here == "autotune" && !is_nested => {
-            "trainer autotune requires the command whose settings are searched, as in: trainer autotune ngrams --input \
-             train.txt --validation dev.txt --minutes 5"
-                .to_owned()
-        }
-        ErrorKind::UnknownArgument if is_of_autotune => {
-            format!(
-                "unexpected argument '{unknown}' found; to search settings, run `trainer autotune {here}` with --validation \
-                 and --minutes"
-            )
-        }
-        ErrorKind::UnknownArgument if matches!(unknown, "--pretrain" | "--model") => format!(
-            "unexpected argument '{unknown}' found; run `trainer pretrain DATASET --out FOLDER`, then `trainer fit \
-             DATASET --init-from FOLDER`"
-        ),
-        ErrorKind::UnknownArgument if ["ngrams", "embed"].contains(&here) && !unknown.starts_with('-') => {
-            format!("unexpected argument '{unknown}' found; pass inputs with --input: trainer {here} --input {unknown}")
-        }
-        ErrorKind::UnknownArgument => match owners(&command, unknown, here).as_slice() {
-            [] => return error,
-            owners => {
-                let owners: Vec<String> = owners.iter().map(|name| format!("`trainer {name}`")).collect();
-                let owners = owners.join(", ");
-                format!(
-                    "unexpected argument '{unknown}' found; it is a flag of {owners}, not of `trainer {here}`"
-                )
-            }
-        },
-        _ => return error,
-    };
-    command.error(error.kind(), message)
-}
-
-/// The commands other than `here` that have a flag.
-fn owners(command: &clap::Command, flag: &str, here: &str) -> Vec<String> {
-    let Some(name) = flag.strip_prefix("--") else { return Vec::new() };
-    let has = |known: &&clap::Command| {
-        known.get_arguments().any(|argument| {
-            let aliases = argument.get_all_aliases().unwrap_or_default();
-            argument.get_long() == Some(name) || aliases.contains(&name)
-        })
-    };
-    let others = command.get_subcommands().filter(|known| known.get_name() != here);
-    others.filter(has).map(|known| known.get_name().to_owned()).collect()
-}
-
 /// Refuses a flag that was passed and has no effect.
 fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error> {
     let Some((_, given)) = matches.subcommand() else { return Ok(()) };
@@ -184,27 +117,28 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
     }
     if let Command::Fit(fit) = &arguments.command
         && fit.folds.is_some()
-        && fit.training.resume.as_ref().is_some_and(|from| *from != Location::Local("latest".into()))
+        && let Some(message) = refused_with_folds(fit)
     {
-        let message = "--resume takes no folder with --folds: each fold resumes from its newest checkpoint";
         return Err(Arguments::command().error(ErrorKind::ArgumentConflict, message));
     }
     refuse_idle(&idle, given)
 }
 
-/// Refuses a flag without an effect if it was passed.
-fn refuse_idle(idle: &[Idle], given: &ArgMatches) -> Result<(), clap::Error> {
-    let is_given = |id: &str| {
-        given.try_contains_id(id).is_ok() && given.value_source(id) == Some(ValueSource::CommandLine)
-    };
-    match idle.iter().find(|Idle { id, is_idle, .. }| *is_idle && is_given(id)) {
-        None => Ok(()),
-        Some(Idle { id, needs, .. }) => {
-            let flag = id.replace('_', "-");
-            let message = format!("--{flag} has no effect without {needs}; omit --{flag}, or pass {needs}");
-            Err(Arguments::command().error(ErrorKind::ArgumentConflict, message))
-        }
+/// Why flags are refused that are for one training.
+fn refused_with_folds(fit: &Fit) -> Option<&'static str> {
+    if fit.training.resume.as_ref().is_some_and(|from| *from != Location::Local("latest".into())) {
+        return Some("--resume takes no folder with --folds: each fold resumes from its newest checkpoint");
     }
+    if fit.training.trace.is_some() {
+        return Some("--trace cannot be used with --folds: each fold would replace the file; omit --trace");
+    }
+    if fit.optimisation.balance == BalanceName::Replay {
+        return Some(
+            "--balance replay cannot be used with --folds: the decisions are those of one training; omit --folds, or \
+             pass --balance dynamic",
+        );
+    }
+    None
 }
 
 /// Refuses flags without an effect in a search.
@@ -260,147 +194,6 @@ fn of_ngrams(ngrams: &Ngrams, validation: &[String]) -> Result<(), clap::Error> 
             ))
         }
     }
-}
-
-/// The paths and URLs in the arguments of a command.
-fn locations(command: &Command) -> Vec<&Location> {
-    match command {
-        Command::Fit(fit) => locations_of_fit(fit),
-        Command::Pretrain(pretrain) => {
-            let Pretrain { dataset, out, lstm, training, .. } = &**pretrain;
-            let optional = [out, &lstm.init_from, &training.resume];
-            std::iter::once(dataset).chain(optional.into_iter().flatten()).collect()
-        }
-        Command::Evaluate(evaluate) => std::iter::once(&evaluate.model).chain(&evaluate.datasets).collect(),
-        Command::Predict(Predict { model, files, .. }) => std::iter::once(model).chain(files).collect(),
-        Command::Explain(Explain { model, input, .. }) => std::iter::once(model).chain(input).collect(),
-        Command::Export(export) => std::iter::once(&export.model).chain(&export.out).collect(),
-        Command::Report(Report { runs, out, .. }) => runs.iter().chain([out]).collect(),
-        Command::Embed(embed) => embed.out.iter().collect(),
-        // Their places are checked by `of_ngrams` and `of_search`.
-        Command::Ngrams(_)
-        | Command::Autotune(_)
-        | Command::Serve(_)
-        | Command::Vectors(_)
-        | Command::Launch(_) => Vec::new(),
-    }
-}
-
-fn locations_of_fit(fit: &Fit) -> Vec<&Location> {
-    let Fit { dataset, out, validation, test, soft_labels, unlabelled, lstm, training, .. } = fit;
-    let optional = [out, validation, test, unlabelled, &lstm.init_from, &training.resume];
-    std::iter::once(dataset).chain(soft_labels).chain(optional.into_iter().flatten()).collect()
-}
-
-/// The URL of an output that `--force` would replace.
-fn replaced_in_s3(command: &Command) -> Option<&Location> {
-    let out = match command {
-        Command::Fit(fit) if fit.training.force => &fit.out,
-        Command::Pretrain(pretrain) if pretrain.training.force => &pretrain.out,
-        Command::Embed(embed) if embed.force => &embed.out,
-        Command::Export(export) if export.force => &export.out,
-        _ => return None,
-    };
-    out.as_ref().filter(|out| matches!(out, Location::S3(_)))
-}
-
-/// A flag, and whether it has no effect because of other flags.
-#[derive(Clone, Copy)]
-struct Idle {
-    id: &'static str,
-    is_idle: bool,
-    /// The flags with which this flag has an effect.
-    needs: &'static str,
-}
-
-fn idle(id: &'static str, is_idle: bool, needs: &'static str) -> Idle {
-    Idle { id, is_idle, needs }
-}
-
-fn of_embed(embed: &Embed) -> Vec<Idle> {
-    let is_other = embed.model != EmbedModel::CharLstm;
-    let of_lstm =
-        ["hidden", "char_dim", "outputs", "batch"].map(|id| idle(id, is_other, "--model char-lstm"));
-    let of_skip_gram = ["char_ngrams", "buckets", "step_pairs", "average_every"]
-        .map(|id| idle(id, !is_other, "--model skip-gram"));
-    let is_alone = embed.served.servers.is_empty();
-    let of_servers =
-        ["token_file", "tls_ca", "tls_certificate", "tls_key"].map(|id| idle(id, is_alone, "--async"));
-    // The training folder is that of worker 0.
-    let is_other = embed.served.worker.number > 0;
-    let of_folder =
-        ["out", "resume", "force", "similarity", "held_out"].map(|id| idle(id, is_other, "--worker 0/N"));
-    [&of_lstm[..], &of_skip_gram[..], &of_servers[..], &of_folder[..]].concat()
-}
-
-fn of_serve(serve: &Serve) -> Vec<Idle> {
-    let ids = [
-        "listen",
-        "shard",
-        "workers",
-        "staleness",
-        "remove_after",
-        "memory",
-        "log_sync",
-        "snapshot_every",
-        "until_done",
-        "json",
-    ];
-    ids.map(|id| idle(id, serve.folder.is_none(), "--folder")).to_vec()
-}
-
-fn of_vectors(vectors: &Vectors) -> Vec<Idle> {
-    match &vectors.action {
-        VectorsAction::Pip(Pip { corpus, .. }) => {
-            ["window", "shift", "words"].map(|id| idle(id, corpus.is_empty(), "--corpus")).to_vec()
-        }
-        _ => Vec::new(),
-    }
-}
-
-fn of_fit(fit: &Fit) -> Vec<Idle> {
-    let is_other = !matches!(fit.loss, LossName::Label);
-    let is_untested = fit.test.is_none() && fit.folds.is_none() && fit.test_fraction == 0.0;
-    let of_fit = vec![
-        idle("pos_weight", is_other, "--loss label"),
-        idle("class_weight", is_other, "--loss label"),
-        idle("soft_labels", is_other, "--loss label"),
-        idle("calibrate", matches!(fit.loss, LossName::Rating), "--loss label or five-ratings"),
-        idle("test_every", is_untested, "a test split"),
-    ];
-    [of_fit, of_training(&fit.lstm, &fit.optimisation, &fit.training)].concat()
-}
-
-fn of_training(lstm: &LstmFlags, optimisation: &Optimisation, training: &TrainingFlags) -> Vec<Idle> {
-    let Optimisation { batch, accumulate, base_batch, optimizer, decay, balance, .. } = *optimisation;
-    // The rows are not counted yet, so the default batch size, which depends on their number, is unknown
-    // here.
-    let defaults = Defaults::of(optimisation.recipe, 0);
-    let rows = batch.map_or(u64::MAX, |batch| u64::from(batch) * u64::from(accumulate));
-    // The warm-up starts from the rate of the base batch. There is no warm-up unless the base batch is smaller than
-    // the batch.
-    let climbs = base_batch.is_some_and(|base| base < rows);
-    let steps = decay.unwrap_or(defaults.decay) == DecayName::Step;
-    let has_decisions = matches!(balance, BalanceName::Dynamic | BalanceName::PerEpoch);
-    let has_momentum =
-        matches!(optimizer.unwrap_or(defaults.optimizer), OptimizerName::Sgd | OptimizerName::Lars);
-    let computing = &training.running.computing;
-    let mut all = vec![
-        idle("momentum", !has_momentum, "--optimizer sgd or lars"),
-        idle("decay_epochs", !steps, "--decay step"),
-        idle("decay_factor", !steps, "--decay step"),
-        idle("warm_up", !climbs, "a --base-batch of fewer rows than a step"),
-        idle("dropout_layers", lstm.layers.unwrap_or(defaults.layers) == 1, "--layers 2 or more"),
-        idle("balance_every", !has_decisions, "--balance dynamic or per-epoch"),
-        idle("decisions", balance != BalanceName::Replay, "--balance replay"),
-        idle("device_memory", computing.device == DeviceName::Cpu, "a GPU"),
-    ];
-    all.extend(of_computing(computing));
-    all
-}
-
-fn of_computing(computing: &Computing) -> Vec<Idle> {
-    vec![idle("compute", computing.device == DeviceName::Cuda, "--device cpu or auto")]
 }
 
 #[cfg(test)]
@@ -502,6 +295,19 @@ mod tests {
     }
 
     #[test]
+    fn folds_are_neither_traced_nor_replayed() {
+        for (flags, expected) in [
+            ("--trace t.json", "--trace cannot be used with --folds"),
+            ("--balance replay --decisions a", "--balance replay cannot be used with --folds"),
+        ] {
+            let message = refusal(&format!("fit a.h5 --folds 3 {flags}")).unwrap_or_default();
+            assert!(message.contains(expected), "{flags}: {message}");
+            assert_eq!(refusal(&format!("fit a.h5 {flags}")), None);
+        }
+        assert_eq!(refusal("fit a.h5 --folds 3 --balance dynamic"), None);
+    }
+
+    #[test]
     fn soft_labels_are_predicted_for_one_dataset() {
         for (files, found) in [("", "found 0 files"), (" a.h5 b.h5", "found 2 files")] {
             let told = refusal(&format!("predict m{files} --soft a.npy")).unwrap_or_default();
@@ -539,46 +345,6 @@ mod tests {
             ),
             "{told}"
         );
-    }
-
-    fn hinted(arguments: &str) -> String {
-        let words: Vec<OsString> =
-            ["trainer"].into_iter().chain(arguments.split(' ')).map(OsString::from).collect();
-        let error = Arguments::command().try_get_matches_from(&words).unwrap_err();
-        hint(&words, error).to_string()
-    }
-
-    #[test]
-    fn a_flag_of_another_command_is_named_with_that_command() {
-        for (arguments, expected) in [
-            (
-                "fit a.h5 --candidates 9",
-                "'--candidates' found; it is a flag of `trainer pretrain`, not of `trainer fit`",
-            ),
-            ("pretrain a.h5 --pos-weight 2", "it is a flag of `trainer fit`, not of `trainer pretrain`"),
-            ("pretrain a.h5 --early-stopping 2", "it is a flag of `trainer fit`, not of `trainer pretrain`"),
-            (
-                "fit a.h5 --format text",
-                "it is a flag of `trainer ngrams`, `trainer embed`, `trainer evaluate`, `trainer predict`, `trainer \
-                 explain`, not of `trainer fit`",
-            ),
-            (
-                "fit a.h5 --pretrain",
-                "run `trainer pretrain DATASET --out FOLDER`, then `trainer fit DATASET --init-from",
-            ),
-            ("ngrams a.txt", "pass inputs with --input: trainer ngrams --input a.txt"),
-            ("embed a.txt", "pass inputs with --input: trainer embed --input a.txt"),
-            ("autotune --validation a.txt --minutes 5", "as in: trainer autotune ngrams --input"),
-            ("autotune train.txt", "as in: trainer autotune ngrams --input"),
-            ("autotune fit a.h5 --minutes 5 --candidates 9", "it is a flag of `trainer pretrain`, not of"),
-            ("ngrams --input a.txt --validation b.txt", "run `trainer autotune ngrams` with --validation"),
-            ("fit a.h5 --minutes 5", "run `trainer autotune fit` with --validation and --minutes"),
-            ("launch --nproc 2 fit a.h5", "requires -- before the command"),
-            ("launch --nproc 2", "requires -- before the command"),
-        ] {
-            let found = hinted(arguments);
-            assert!(found.contains(expected), "{arguments}: {found}");
-        }
     }
 
     #[test]

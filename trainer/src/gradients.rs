@@ -19,8 +19,8 @@ use crate::families::classifier::kernels::{add_gradients, engine};
 use crate::families::{Lstm, Model, Weighed};
 use crate::inputs::Inputs;
 use crate::ranks::Ranks;
-use crate::step::InStep;
-use crate::times::{Phase, Stopwatch};
+use crate::train::step::InStep;
+use crate::train::times::{Phase, Stopwatch};
 
 /// Accumulates gradients.
 pub(crate) struct Gradients<'r> {
@@ -356,7 +356,7 @@ mod tests {
         let mut gradients = Gradients::new(recipe, model, compute, &ranks).unwrap();
         assert_eq!(matches!(gradients.way, Way::Kernels { .. }), compute.team().is_some());
         let inputs = Inputs::copied(Device::Cpu);
-        let mut stopwatch = Stopwatch::start(Device::Cpu, false);
+        let mut stopwatch = Stopwatch::alone(Device::Cpu);
         let mut loss = 0.0;
         for (at, batch) in batches.iter().enumerate() {
             let is_last_batch = at + 1 == batches.len();

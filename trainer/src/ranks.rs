@@ -1,5 +1,5 @@
-//! The processes of a training: a single process, or a group of ranks. All communication between ranks but the
-//! reduction of gradients is in this module.
+//! The processes of a training: a single process, or a group of ranks. All collectives of the ranks are called here,
+//! except those of the gradients.
 
 use c10d::{Backend, Key, Launch, Options, ProcessGroup, ReduceOp};
 use serde::Serialize;
@@ -9,8 +9,8 @@ use tch::{Device, Tensor};
 use ngrams::ranks::Failure;
 
 use crate::error::{Error, Result};
+use crate::of_rank_0::of_rank_0;
 use crate::tell::tell;
-use crate::told::told;
 use launch::key;
 
 /// This process among the processes of the training.
@@ -88,6 +88,7 @@ impl Ranks {
             let mut sums = Tensor::from_slice(numbers).to_device(group.device());
             group.all_reduce(&mut sums, ReduceOp::Sum)?;
             sums.to_device(Device::Cpu).copy_data(numbers, numbers.len());
+            group.check_on_host("all_reduce")?;
         }
         Ok(())
     }
@@ -97,16 +98,21 @@ impl Ranks {
         let Self::Several(group) = self else { return Ok(numbers.to_vec()) };
         let own = Tensor::from_slice(numbers).to_device(group.device());
         let all = Tensor::f_cat(&group.all_gather_unequal(&own)?, 0)?.to_device(Device::Cpu);
-        Ok(Vec::<i64>::try_from(&all)?)
+        let all = Vec::<i64>::try_from(&all)?;
+        group.check_on_host("all_gather")?;
+        Ok(all)
     }
 
     /// Runs a function on rank 0, for example to check files, and broadcasts its result. If it fails, all ranks fail:
     /// rank 0 with the error, the others with its message.
-    pub fn told<T: Serialize + DeserializeOwned>(&self, find_out: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub fn of_rank_0<T: Serialize + DeserializeOwned>(
+        &self,
+        find_out: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
         if matches!(self, Self::Alone) {
             return find_out();
         }
-        told(self.is_first(), find_out, |mut message| {
+        of_rank_0(self.is_first(), find_out, |mut message| {
             self.broadcast_bytes(&mut message)?;
             Ok(message)
         })
@@ -117,12 +123,13 @@ impl Ranks {
         let Self::Several(group) = self else { return Ok(()) };
         let mut length = Tensor::from_slice(&[bytes.len() as i64]).to_device(group.device());
         group.broadcast(&mut length, 0)?;
-        bytes.resize(length.int64_value(&[0]) as usize, 0);
+        let length = length.int64_value(&[0]) as usize;
+        group.check_on_host("broadcast")?;
+        bytes.resize(length, 0);
         let mut content = Tensor::from_slice(bytes).to_device(group.device());
         group.broadcast(&mut content, 0)?;
-        let length = bytes.len();
         content.to_device(Device::Cpu).copy_data(bytes, length);
-        Ok(())
+        Ok(group.check_on_host("broadcast")?)
     }
 
     /// Broadcasts rank 0's tensors into those of every rank, which must have the same shapes and kinds.

@@ -3,7 +3,15 @@
 //! The result depends on the recipe, the dataset and the number of ranks. Its last bits also depend on the number
 //! of threads, on the CPU and, if ranks are balanced, on their times. It does not depend on the number of interruptions.
 
-use std::time::{Duration, Instant};
+mod balancing;
+pub(crate) mod checkpoint;
+pub mod splits;
+pub mod step;
+pub(crate) mod throttle;
+pub mod times;
+pub mod trace;
+
+use std::time::Duration;
 
 use balance::{Decision, Measured};
 use batches::{Arrangement, Loader, Loading, Part};
@@ -13,7 +21,6 @@ use runs::training::RankTimes;
 use scoring::Metrics;
 use tch::{Device, Tensor};
 
-use crate::balancing::Balancing;
 use crate::compute::Compute;
 use crate::error::{Error, Result};
 use crate::families::Model;
@@ -22,11 +29,12 @@ use crate::gradients::Gradients;
 use crate::inputs::Inputs;
 use crate::optim::{Optimizer, clip};
 use crate::ranks::Ranks;
-use crate::splits::Splits;
-use crate::step::InStep;
-use crate::throttle::Throttle;
-use crate::times::{Phase, Stopwatch};
-use crate::trace::{self, Trace};
+use crate::train::balancing::Balancing;
+use crate::train::splits::Splits;
+use crate::train::step::InStep;
+use crate::train::throttle::Throttle;
+use crate::train::times::{Phase, Stopwatch};
+use crate::train::trace::Trace;
 
 /// A training in progress. A checkpoint has the same content.
 #[derive(Debug)]
@@ -65,12 +73,19 @@ pub enum Event<'a> {
         norm: Option<f64>,
         /// Number of rows in the step.
         rows: u64,
-        /// Duration of the step.
-        took: Duration,
-        /// Part of the duration that was spent waiting for the loaders.
+        /// Number of batches in the step.
+        batches: u64,
+        /// Time that was spent waiting for the loaders.
         waited: Duration,
         /// The mean share of a batch of the step, by rank.
         shares: &'a [Measured],
+    },
+    /// A resumed training continues with the decisions of its checkpoint.
+    Restored {
+        /// The position of the checkpoint.
+        position: &'a Position,
+        /// The decisions, at least one.
+        decisions: &'a [Decision],
     },
     /// Batches are divided differently from a later batch on.
     Shares {
@@ -103,6 +118,8 @@ pub struct Hooks<'a> {
     pub asked: &'a mut dyn FnMut(&Position) -> Option<Asked>,
     /// Saves a checkpoint, on every rank.
     pub save: &'a mut dyn FnMut(&Training) -> Result<()>,
+    /// Collects the phases of some steps, on every rank.
+    pub trace: Option<&'a mut Trace>,
 }
 
 /// How [`train`] ended.
@@ -114,7 +131,7 @@ pub enum End {
     Stopped,
 }
 
-/// Options that do not affect the result.
+/// Options that are not part of the recipe.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The compute backend.
@@ -125,10 +142,8 @@ pub struct Options {
     pub loaders: usize,
     /// Whether the test split is evaluated after every epoch.
     pub test_every: bool,
-    /// Computation of this rank relative to that of its gradients, at least 1.
-    pub throttle: f64,
-    /// The steps whose phases are written to a file.
-    pub trace: Option<trace::Settings>,
+    /// Computation of each rank relative to that of its gradients, at least 1; empty if all are 1.
+    pub throttle: Vec<f64>,
 }
 
 fn inputs_of<'a>(splits: Splits<'a>, device: Device, device_bytes: u64) -> Inputs<'a> {
@@ -156,9 +171,13 @@ pub fn train(
     let n_rows = rows.n_rows(Part::Training);
     let inputs = inputs_of(splits, compute.device(), options.device_bytes);
     let alone = Ranks::Alone;
-    let mut throttle = Throttle::new(options.throttle, recipe, &training.model, compute, &alone)?;
+    let factors = &options.throttle;
+    let mut throttle = Throttle::new(factors, ranks.rank(), recipe, &training.model, compute, &alone)?;
     let balancing = Balancing::begin(recipe, n_rows, &mut training.position, ranks);
-    let mut trace = options.trace.clone().map(Trace::new);
+    let decisions = Balancing::restored(&training.position);
+    if !decisions.is_empty() {
+        (hooks.on_event)(&Event::Restored { position: &training.position, decisions });
+    }
     while !training.position.has_ended {
         let loading = Loading {
             part: Part::Training,
@@ -174,10 +193,12 @@ pub fn train(
             ahead: Balancing::ahead(&training.position),
         };
         let mut loader = Loader::start(rows, loading)?;
-        let mut began = Instant::now();
         let mut waited_before = Duration::ZERO;
-        let mut own_loss = 0.0;
-        let mut stopwatch = Stopwatch::start(compute.device(), ranks.world_size() > 1);
+        let (mut own_loss, mut n_batches) = (0.0, 0);
+        let mut stopwatch = match ranks {
+            Ranks::Alone => Stopwatch::alone(compute.device()),
+            Ranks::Several(_) => Stopwatch::among_ranks(compute.device()),
+        };
         while let Some(batch) = stopwatch.measure(Phase::Loading, || loader.next()) {
             let batch = batch?;
             stopwatch.count(batch.rows.len(), gradients.work(&batch));
@@ -188,6 +209,7 @@ pub fn train(
                 stopwatch.measure(Phase::Backward, repeat)?;
             }
             training.position.batch += 1;
+            n_batches += 1;
             if !step.is_last_batch {
                 continue;
             }
@@ -219,21 +241,22 @@ pub fn train(
             training.position.epoch_loss += agreed.loss;
 
             let spans = stopwatch.end_step();
-            if let Some(trace) = &mut trace {
-                trace.note(training.position.steps, spans, ranks)?;
+            if let Some(trace) = &mut hooks.trace {
+                stopwatch.aside(|| trace.note(training.position.steps, spans, ranks))?;
             }
             let waited = stopwatch.total(Phase::Loading);
-            (hooks.on_event)(&Event::Step {
+            let event = Event::Step {
                 position: &training.position,
                 loss: agreed.loss / step.rows as f64,
                 rate,
                 norm,
                 rows: step.rows,
-                took: began.elapsed(),
+                batches: std::mem::take(&mut n_batches),
                 waited: waited - waited_before,
                 shares: &agreed.measured,
-            });
-            (began, waited_before) = (Instant::now(), waited);
+            };
+            stopwatch.aside(|| (hooks.on_event)(&event));
+            waited_before = waited;
             for decision in
                 balancing.note(&mut training.position, agreed.measured, &agreed.failed, &mut loader)?
             {
@@ -244,7 +267,7 @@ pub fn train(
                 Some(Asked::Checkpoint) => stopwatch.aside(|| (hooks.save)(training))?,
                 Some(Asked::Stop) => {
                     (hooks.save)(training)?;
-                    trace.as_mut().map_or(Ok(()), |trace| trace.write(ranks))?;
+                    hooks.trace.as_mut().map_or(Ok(()), |trace| trace.write(ranks))?;
                     return Ok(End::Stopped);
                 }
             }
@@ -256,11 +279,11 @@ pub fn train(
             (hooks.on_event)(&Event::Shares { position: &training.position, decision: &decision });
         }
     }
-    trace.as_mut().map_or(Ok(()), |trace| trace.write(ranks))?;
+    hooks.trace.as_mut().map_or(Ok(()), |trace| trace.write(ranks))?;
     Ok(End::Complete)
 }
 
-/// What a rank tells the others in a step.
+/// What a rank sends to the others in a step.
 struct Own {
     /// Weighted sum of the losses of its share.
     loss: f64,

@@ -17,7 +17,7 @@ use tch::{Device, Tensor};
 use trainer::families::Model;
 use trainer::gradients::share_loss;
 use trainer::inputs::Inputs;
-use trainer::step::InStep;
+use trainer::train::step::InStep;
 
 const BATCH: usize = 24;
 const SPLITS: u64 = 12;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::costs::{Costs, Measured};
+use crate::costs::{Cost, Costs, Measured};
 use crate::divide::divide;
 use crate::per_epoch::{self, Plan};
 
@@ -12,10 +12,11 @@ use crate::per_epoch::{self, Plan};
 pub enum Rule {
     /// The slowest rank's time is minimised.
     Dynamic {
-        /// Steps between two decisions.
+        /// Steps from a decision that changes nothing to the next one. The first decision follows after three steps, and
+        /// so does the one after a change.
         every: u64,
     },
-    /// Shares follow the compute times of whole epochs, as in [`per_epoch`].
+    /// Shares follow the compute times of whole epochs, as in an earlier system.
     PerEpoch {
         /// Epochs between two decisions.
         every: u64,
@@ -42,16 +43,16 @@ pub struct Settings {
     pub delay: u64,
 }
 
-/// Steps before the first decision.
-const FIRST: u64 = 3;
+/// Steps with new shares that are measured before the next decision: after the start, and after each change.
+const NEW_STEPS: u64 = 3;
 /// Steps that are kept.
 const WINDOW: usize = 100;
 /// Minimum predicted gain of a decision, as a part of the time of the slowest rank.
 const GAIN_MIN: f64 = 0.02;
-/// Minimum predicted gain in standard errors of the most uncertain rank.
+/// Minimum predicted gain in standard errors of the most uncertain rank's time.
 const GAIN_ERRORS: f64 = 2.0;
-/// The work of a share that did not fit into memory, divided by this, is the rank's limit.
-const TOO_LARGE: u64 = 2;
+/// The limit of a rank is the work of a share that did not fit into its memory, divided by this.
+const MEMORY_DIVISOR: u64 = 2;
 
 /// A change of the shares.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,7 +117,7 @@ impl Balancer {
     /// Starts with these shares, whose sum is that of a batch.
     pub fn new(settings: Settings, first: Vec<usize>) -> Self {
         let (work_max, epoch_nanoseconds) = (vec![None; settings.ranks], vec![0; settings.ranks]);
-        let (costs, next_decision) = (Costs::new(WINDOW), FIRST.saturating_mul(settings.step_batches));
+        let (costs, next_decision) = (Costs::new(WINDOW), NEW_STEPS.saturating_mul(settings.step_batches));
         let log = match &settings.rule {
             Rule::Replay { decisions } => decisions.clone(),
             Rule::Dynamic { .. } | Rule::PerEpoch { .. } => Vec::new(),
@@ -162,7 +163,7 @@ impl Balancer {
     }
 
     /// The shares of the latest decision.
-    pub fn parts(&self) -> &[usize] {
+    fn parts(&self) -> &[usize] {
         self.log.last().map_or(&self.first, |decision| &decision.parts)
     }
 
@@ -225,13 +226,13 @@ impl Balancer {
     /// less.
     pub fn out_of_memory(&mut self, batch: u64, rank: usize, work: u64) -> Option<&Decision> {
         let Rule::Dynamic { .. } = self.settings.rule else { return None };
-        let fits = work / TOO_LARGE;
+        let fits = work / MEMORY_DIVISOR;
         self.work_max[rank] = Some(self.work_max[rank].map_or(fits, |max| max.min(fits)));
         let limits = self.limits();
         if self.parts()[rank] <= limits[rank] {
             return None;
         }
-        let equal = crate::Cost { fixed: 0.0, per_work: 1.0, error: 0.0 };
+        let equal = Cost { fixed: 0.0, per_work: 1.0, error: 0.0 };
         let costs = self.costs.fit().unwrap_or_else(|| vec![equal; self.settings.ranks]);
         let parts = divide(self.settings.batch_rows, &costs, &limits);
         Some(self.change(batch, parts, Reason::Memory { rank }))
@@ -247,7 +248,7 @@ impl Balancer {
     fn change(&mut self, batch: u64, parts: Vec<usize>, reason: Reason) -> &Decision {
         let from_batch = batch + 1 + self.settings.delay;
         // Batches up to the change still have the shares before.
-        self.next_decision = from_batch.saturating_add(FIRST.saturating_mul(self.settings.step_batches));
+        self.next_decision = from_batch.saturating_add(NEW_STEPS.saturating_mul(self.settings.step_batches));
         self.log.push(Decision { from_batch, parts, reason });
         &self.log[self.log.len() - 1]
     }
@@ -264,7 +265,7 @@ mod tests {
     /// Ranks whose times follow a formula with noise.
     struct Simulation {
         balancer: Balancer,
-        /// Seconds of a step without work, and seconds per unit of work, by rank.
+        /// Seconds of a batch without work, and seconds per unit of work, by rank.
         truth: Vec<(f64, f64)>,
         step: u64,
         random: u64,
@@ -297,13 +298,12 @@ mod tests {
             for _ in 0..steps {
                 let sizes = self.balancer.parts_of(self.step).to_vec();
                 let length = 40.0 + (self.uniform() * 60.0).floor();
-                let costs: Vec<crate::Cost> = self
+                let costs: Vec<Cost> = self
                     .truth
                     .iter()
-                    .map(|&(fixed, per_work)| crate::Cost { fixed, per_work, error: 0.0 })
+                    .map(|&(fixed, per_work)| Cost { fixed, per_work, error: 0.0 })
                     .collect();
-                let of_rows =
-                    costs.iter().map(|cost| crate::Cost { per_work: cost.per_work * length, ..*cost });
+                let of_rows = costs.iter().map(|cost| Cost { per_work: cost.per_work * length, ..*cost });
                 let best = divide(BATCH, &of_rows.collect::<Vec<_>>(), &vec![usize::MAX; costs.len()]);
                 let slowest = |sizes: &[usize]| {
                     sizes

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-/// The step of one rank. Integers survive JSON without a change of bits.
+/// The mean batch of one rank in a step. Integers survive JSON without a change of bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Measured {
     /// Number of rows.
@@ -21,10 +21,10 @@ impl Measured {
     }
 }
 
-/// Expected compute time: `fixed + per_work · work` seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// Expected compute time of a batch: `fixed + per_work · work` seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// Seconds of a step without work.
+    /// Seconds of a batch without work.
     pub fixed: f64,
     /// Seconds per unit of work.
     pub per_work: f64,
@@ -33,7 +33,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// The expected seconds of a step.
+    /// The expected seconds of a batch.
     pub fn seconds(&self, work: f64) -> f64 {
         self.fixed + self.per_work * work
     }
@@ -73,13 +73,8 @@ impl Costs {
         Self { steps: VecDeque::new(), window: window.max(2 * RECENT) }
     }
 
-    /// Number of steps that are kept.
-    pub fn n_steps(&self) -> usize {
-        self.steps.len()
-    }
-
     /// Number of ranks of each step that is kept.
-    pub(crate) fn lengths(&self) -> impl Iterator<Item = usize> + '_ {
+    pub fn lengths(&self) -> impl Iterator<Item = usize> + '_ {
         self.steps.iter().map(Vec::len)
     }
 
@@ -220,7 +215,7 @@ mod tests {
         }
         let cost = costs.fit().unwrap()[0];
         assert!((cost.fixed - 0.5).abs() < 1e-6 && cost.error < 1e-6, "{cost:?}");
-        assert_eq!(costs.n_steps(), 40);
+        assert_eq!(costs.steps.len(), 40);
     }
 
     #[test]
@@ -230,9 +225,9 @@ mod tests {
         (0..20).for_each(|_| add(&mut costs, 1.0));
         add(&mut costs, 4.0);
         (0..8).for_each(|_| add(&mut costs, 1.0));
-        assert_eq!(costs.n_steps(), 29);
+        assert_eq!(costs.steps.len(), 29);
         (0..RECENT).for_each(|_| add(&mut costs, 2.0));
-        assert!(costs.n_steps() <= RECENT, "{}", costs.n_steps());
+        assert!(costs.steps.len() <= RECENT, "{}", costs.steps.len());
         assert_eq!(costs.fit().unwrap()[1].per_work, 0.2);
     }
 

@@ -3,16 +3,15 @@
 //! Measurements go in and shares come out: this crate reads no clock and no file. Every rank has the measurements of all
 //! ranks, so every rank makes the same decision without an exchange.
 //!
-//! The compute time of a rank in a step is modelled as `fixed + per_work · work`. Work is what the time grows with, for
-//! example tokens. A share is a part of a batch's work. [`Costs`] fits both numbers to the latest steps. [`divide()`]
-//! finds the shares with the smallest time of the slowest rank. [`Balancer`] decides when shares change. [`per_epoch`]
-//! is the rule of an earlier system, for comparison.
+//! The compute time of a rank for a batch is modelled as `fixed + per_work · work`. Work is what the time grows with, for
+//! example tokens. A share is a part of a batch's work. `costs` fits both numbers to the latest steps. `divide` finds the
+//! shares with the smallest time of the slowest rank. [`Balancer`] decides when shares change. `per_epoch` is the rule of
+//! an earlier system, for comparison.
 
 mod balancer;
 mod costs;
 mod divide;
-pub mod per_epoch;
+mod per_epoch;
 
 pub use balancer::{Balancer, Decision, Reason, Rule, Settings};
-pub use costs::{Cost, Costs, Measured};
-pub use divide::divide;
+pub use costs::Measured;

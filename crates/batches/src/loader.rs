@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
-use std::time::Instant;
 
 use dataset::vocabulary::PADDING;
 use serde::{Deserialize, Serialize};
@@ -194,7 +193,6 @@ pub struct Loader {
     cut: Arc<Cut>,
     ahead: Option<u64>,
     n_taken: usize,
-    waited_s: f64,
 }
 
 /// How batches are cut, for all threads.
@@ -258,7 +256,6 @@ impl Loader {
             cut: Arc::new(Cut { now: Mutex::new(now), changed: Condvar::new() }),
             ahead: loading.ahead,
             n_taken: 0,
-            waited_s: 0.0,
         };
         let mut jobs = Vec::new();
         for number in 0..loading.loaders {
@@ -305,11 +302,6 @@ impl Loader {
         }
     }
 
-    /// Time that the consumer has waited for batches.
-    pub fn waited_s(&self) -> f64 {
-        self.waited_s
-    }
-
     fn spawn(&mut self, name: String, work: impl FnOnce() + Send + 'static) -> Result<()> {
         let thread = Builder::new().name(name).spawn(work).map_err(|source| Error::Thread { source })?;
         self.threads.push(thread);
@@ -326,9 +318,7 @@ impl Iterator for Loader {
         if let Some(ahead) = self.ahead {
             self.cut.permit((step + 1).saturating_add(ahead));
         }
-        let asked = Instant::now();
         let batch = self.queues[self.n_taken % self.queues.len()].recv();
-        self.waited_s += asked.elapsed().as_secs_f64();
         self.n_taken += 1;
         let batch = batch.unwrap_or_else(|_| {
             Err(Error::Internal { promise: format!("a loader ended before it returned batch {step}") })

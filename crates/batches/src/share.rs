@@ -3,14 +3,11 @@
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
-
 use crate::error::{Error, Result};
 
 /// The part of a batch's tokens that each rank takes, in as many parts as a whole batch has rows. A share may be empty,
 /// and has no rows if the longest rows of the batch have more tokens than its parts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shares {
     sizes: Vec<usize>,
 }
@@ -33,7 +30,7 @@ impl Shares {
     }
 
     /// Refuses shares for another number of ranks, and shares whose sum is not the batch size.
-    pub fn check(&self, batch_rows: usize, n_ranks: usize) -> Result<()> {
+    pub(crate) fn check(&self, batch_rows: usize, n_ranks: usize) -> Result<()> {
         let sum = self.sizes.iter().try_fold(0usize, |sum, &size| sum.checked_add(size));
         if self.sizes.len() == n_ranks && sum == Some(batch_rows) {
             return Ok(());
@@ -43,7 +40,7 @@ impl Shares {
     }
 
     /// This rank's rows of a batch whose rows have these lengths. Each rank's rows follow those of the rank before.
-    pub fn range(&self, rank: usize, lengths: &[u32]) -> Range<usize> {
+    pub(crate) fn range(&self, rank: usize, lengths: &[u32]) -> Range<usize> {
         let before: usize = self.sizes[..rank].iter().sum();
         self.cut(before, lengths)..self.cut(before + self.sizes[rank], lengths)
     }
@@ -67,8 +64,7 @@ impl Shares {
 }
 
 /// The shares of an epoch's batches. They can change from step to step.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShareSchedule {
     /// Shares and the step from which they apply. Steps ascend, starting at 0.
     changes: Vec<(u64, Shares)>,
@@ -87,13 +83,13 @@ impl ShareSchedule {
     }
 
     /// The shares at this step.
-    pub fn at(&self, step: u64) -> &Shares {
+    pub(crate) fn at(&self, step: u64) -> &Shares {
         let next = self.changes.partition_point(|(from, _)| *from <= step);
         &self.changes[next.saturating_sub(1)].1
     }
 
     /// All changes, each with its first step.
-    pub fn changes(&self) -> &[(u64, Shares)] {
+    pub(crate) fn changes(&self) -> &[(u64, Shares)] {
         &self.changes
     }
 }

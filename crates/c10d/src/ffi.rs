@@ -1,10 +1,12 @@
-//! The C functions of csrc/shim.h. An owner type frees each handle.
+//! The C functions of csrc/shim.h behind safe types. An owner type frees each handle.
 //!
 //! The only module of this crate with `unsafe`. `Send` and `Sync` mark what several threads may use.
 #![allow(unsafe_code)]
 
+mod shim;
+
 use std::cell::Cell;
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int};
 use std::net::TcpListener;
 use std::os::fd::IntoRawFd;
 use std::path::Path;
@@ -14,6 +16,8 @@ use std::sync::Arc;
 use tch::Tensor;
 
 use crate::reduce_op::ReduceOp;
+pub(crate) use shim::BucketTimes;
+use shim::{CGroup, CGuard, CReducer, CStore, CTensor, CWork, Message};
 
 /// The cause of a failed call: `c10d_status` without C10D_OK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,206 +36,6 @@ pub(crate) struct Failure {
 }
 
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
-
-macro_rules! opaque {
-    ($($name:ident),*) => {$(
-        #[repr(C)]
-        struct $name {
-            _opaque: [u8; 0],
-        }
-    )*};
-}
-opaque!(CStore, CGroup, CGuard, CWork, CReducer);
-
-/// `c10d_bucket_times`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct BucketTimes {
-    pub bytes: u64,
-    pub ready_ns: i64,
-    pub reduced_ns: i64,
-}
-
-type CTensor = *mut c_void;
-type Message = *mut *mut c_char;
-
-unsafe extern "C" {
-    fn c10d_free(text_or_bytes: *mut c_void);
-    fn c10d_compiled_version() -> *const c_char;
-    fn c10d_loaded_version() -> *mut c_char;
-
-    fn c10d_store_open(
-        host: *const c_char,
-        port: u16,
-        serve: c_int,
-        listener: c_int,
-        n_workers: i64,
-        timeout_ms: i64,
-        out: *mut *mut CStore,
-        message: Message,
-    ) -> c_int;
-    fn c10d_store_close(store: *mut CStore);
-    fn c10d_store_port(store: *const CStore) -> u16;
-    fn c10d_store_set(
-        store: *mut CStore,
-        key: *const c_char,
-        value: *const u8,
-        length: usize,
-        message: Message,
-    ) -> c_int;
-    fn c10d_store_get(
-        store: *mut CStore,
-        key: *const c_char,
-        value: *mut *mut u8,
-        length: *mut usize,
-        message: Message,
-    ) -> c_int;
-    fn c10d_store_compare_set(
-        store: *mut CStore,
-        key: *const c_char,
-        expected: *const u8,
-        expected_length: usize,
-        desired: *const u8,
-        desired_length: usize,
-        value: *mut *mut u8,
-        length: *mut usize,
-        message: Message,
-    ) -> c_int;
-    fn c10d_store_add(
-        store: *mut CStore,
-        key: *const c_char,
-        amount: i64,
-        sum: *mut i64,
-        message: Message,
-    ) -> c_int;
-    fn c10d_store_wait(
-        store: *mut CStore,
-        keys: *const *const c_char,
-        n_keys: usize,
-        timeout_ms: i64,
-        message: Message,
-    ) -> c_int;
-    fn c10d_store_check(
-        store: *mut CStore,
-        keys: *const *const c_char,
-        n_keys: usize,
-        all_set: *mut c_int,
-        message: Message,
-    ) -> c_int;
-    fn c10d_store_delete(
-        store: *mut CStore,
-        key: *const c_char,
-        deleted: *mut c_int,
-        message: Message,
-    ) -> c_int;
-
-    fn c10d_load_cuda(
-        libtorch_cuda: *const c_char,
-        nccl_part: *const u8,
-        nccl_part_length: usize,
-        message: Message,
-    ) -> c_int;
-    fn c10d_use_gpu(device: c_int, message: Message) -> c_int;
-    fn c10d_wait_for_gpu(device: c_int, message: Message) -> c_int;
-
-    fn c10d_gloo_new(
-        store: *mut CStore,
-        path: *const c_char,
-        rank: c_int,
-        world_size: c_int,
-        address: *const c_char,
-        timeout_ms: i64,
-        out: *mut *mut CGroup,
-        message: Message,
-    ) -> c_int;
-    fn c10d_nccl_new(
-        store: *mut CStore,
-        path: *const c_char,
-        rank: c_int,
-        world_size: c_int,
-        device: c_int,
-        timeout_ms: i64,
-        out: *mut *mut CGroup,
-        message: Message,
-    ) -> c_int;
-    fn c10d_group_free(group: *mut CGroup);
-    fn c10d_group_guard(group: *mut CGroup) -> *mut CGuard;
-    fn c10d_guard_fail(guard: *mut CGuard, message: *const c_char);
-    fn c10d_guard_free(guard: *mut CGuard);
-    fn c10d_group_is_broken(group: *mut CGroup) -> c_int;
-
-    fn c10d_all_reduce(
-        group: *mut CGroup,
-        tensor: CTensor,
-        reduction: c_int,
-        out: *mut *mut CWork,
-        message: Message,
-    ) -> c_int;
-    fn c10d_broadcast(
-        group: *mut CGroup,
-        tensor: CTensor,
-        root: c_int,
-        out: *mut *mut CWork,
-        message: Message,
-    ) -> c_int;
-    fn c10d_all_gather(
-        group: *mut CGroup,
-        output: CTensor,
-        input: CTensor,
-        direct: c_int,
-        out: *mut *mut CWork,
-        message: Message,
-    ) -> c_int;
-    fn c10d_reduce_scatter(
-        group: *mut CGroup,
-        output: CTensor,
-        input: CTensor,
-        reduction: c_int,
-        out: *mut *mut CWork,
-        message: Message,
-    ) -> c_int;
-    fn c10d_barrier(group: *mut CGroup, out: *mut *mut CWork, message: Message) -> c_int;
-    fn c10d_send(
-        group: *mut CGroup,
-        tensor: CTensor,
-        to: c_int,
-        tag: c_int,
-        out: *mut *mut CWork,
-        message: Message,
-    ) -> c_int;
-    fn c10d_receive(
-        group: *mut CGroup,
-        tensor: CTensor,
-        from: c_int,
-        tag: c_int,
-        out: *mut *mut CWork,
-        message: Message,
-    ) -> c_int;
-    fn c10d_work_wait(work: *mut CWork, message: Message) -> c_int;
-    fn c10d_work_is_done(work: *mut CWork) -> c_int;
-    fn c10d_work_free(work: *mut CWork);
-
-    fn c10d_reducer_new(
-        group: *mut CGroup,
-        parameters: *const CTensor,
-        n_parameters: usize,
-        first_bucket_bytes: i64,
-        bucket_bytes: i64,
-        find_unused: c_int,
-        mean: c_int,
-        out: *mut *mut CReducer,
-        message: Message,
-    ) -> c_int;
-    fn c10d_reducer_prepare(
-        reducer: *mut CReducer,
-        outputs: *const CTensor,
-        n_outputs: usize,
-        message: Message,
-    ) -> c_int;
-    fn c10d_reducer_finish(reducer: *mut CReducer, message: Message) -> c_int;
-    fn c10d_reducer_timeline(reducer: *mut CReducer, times: *mut BucketTimes, capacity: usize) -> usize;
-    fn c10d_reducer_free(reducer: *mut CReducer);
-}
 
 /// Runs one call of the shim and converts its status and message into a result.
 fn call(function: impl FnOnce(Message) -> c_int) -> Result<()> {
@@ -252,7 +56,7 @@ fn take_text(text: *mut c_char) -> Option<String> {
     // SAFETY: the shim's texts end with a zero byte. They belong to the caller, which frees them once, here.
     unsafe {
         let owned = CStr::from_ptr(text.as_ptr()).to_string_lossy().into_owned();
-        c10d_free(text.as_ptr().cast());
+        shim::c10d_free(text.as_ptr().cast());
         Some(owned)
     }
 }
@@ -262,7 +66,7 @@ fn take_bytes(data: *mut u8, length: usize) -> Vec<u8> {
     // SAFETY: the shim wrote `length` bytes at `data`. They belong to the caller, which frees them once, here.
     unsafe {
         let owned = std::slice::from_raw_parts(data, length).to_vec();
-        c10d_free(data.cast());
+        shim::c10d_free(data.cast());
         owned
     }
 }
@@ -287,32 +91,34 @@ fn owned<T>(pointer: *mut T) -> NonNull<T> {
 /// The PyTorch whose headers the shim was compiled with.
 pub fn compiled_version() -> &'static str {
     // SAFETY: a literal of the shim.
-    unsafe { CStr::from_ptr(c10d_compiled_version()) }.to_str().expect("a version is ASCII")
+    unsafe { CStr::from_ptr(shim::c10d_compiled_version()) }.to_str().expect("a version is ASCII")
 }
 
 /// The version of the loaded libtorch, if it is known.
 pub(crate) fn loaded_version() -> Option<String> {
     // SAFETY: no arguments; the caller owns the text.
-    take_text(unsafe { c10d_loaded_version() })
+    take_text(unsafe { shim::c10d_loaded_version() })
 }
 
 /// Loads libtorch_cuda and the NCCL part. Both stay loaded.
 pub(crate) fn load_cuda(libtorch_cuda: &Path, nccl_part: &[u8]) -> Result<()> {
     let path = c_text(&libtorch_cuda.to_string_lossy())?;
     // SAFETY: both arguments outlive the call.
-    call(|message| unsafe { c10d_load_cuda(path.as_ptr(), nccl_part.as_ptr(), nccl_part.len(), message) })
+    call(|message| unsafe {
+        shim::c10d_load_cuda(path.as_ptr(), nccl_part.as_ptr(), nccl_part.len(), message)
+    })
 }
 
 /// Makes a GPU the current one of this thread.
 pub(crate) fn use_gpu(device: usize) -> Result<()> {
     // SAFETY: no pointers but the message, which the shim sets.
-    call(|message| unsafe { c10d_use_gpu(device as c_int, message) })
+    call(|message| unsafe { shim::c10d_use_gpu(device as c_int, message) })
 }
 
 /// Waits until a GPU has computed everything that it was given.
 pub(crate) fn wait_for_gpu(device: c_int) -> Result<()> {
     // SAFETY: no pointers but the message, which the shim sets.
-    call(|message| unsafe { c10d_wait_for_gpu(device, message) })
+    call(|message| unsafe { shim::c10d_wait_for_gpu(device, message) })
 }
 
 /// The server of a store that is opened.
@@ -353,21 +159,30 @@ impl Store {
         let mut out = null_mut();
         // SAFETY: the host outlives the call, no one else owns the listener, and `out` is written on success.
         call(|message| unsafe {
-            c10d_store_open(host.as_ptr(), port, serve, listener, n_workers, timeout_ms, &mut out, message)
+            shim::c10d_store_open(
+                host.as_ptr(),
+                port,
+                serve,
+                listener,
+                n_workers,
+                timeout_ms,
+                &mut out,
+                message,
+            )
         })?;
         Ok(Self(owned(out)))
     }
 
     pub fn port(&self) -> u16 {
         // SAFETY: the store is open.
-        unsafe { c10d_store_port(self.0.as_ptr()) }
+        unsafe { shim::c10d_store_port(self.0.as_ptr()) }
     }
 
     pub fn set(&self, key: &str, value: &[u8]) -> Result<()> {
         let key = c_text(key)?;
         // SAFETY: the store is open, the arguments outlive the call.
         call(|message| unsafe {
-            c10d_store_set(self.0.as_ptr(), key.as_ptr(), value.as_ptr(), value.len(), message)
+            shim::c10d_store_set(self.0.as_ptr(), key.as_ptr(), value.as_ptr(), value.len(), message)
         })
     }
 
@@ -376,7 +191,7 @@ impl Store {
         let (mut data, mut length) = (null_mut(), 0);
         // SAFETY: the store is open, the arguments outlive the call, data and length are written on success.
         call(|message| unsafe {
-            c10d_store_get(self.0.as_ptr(), key.as_ptr(), &mut data, &mut length, message)
+            shim::c10d_store_get(self.0.as_ptr(), key.as_ptr(), &mut data, &mut length, message)
         })?;
         Ok(take_bytes(data, length))
     }
@@ -386,7 +201,7 @@ impl Store {
         let (mut data, mut length) = (null_mut(), 0);
         // SAFETY: the store is open, the arguments outlive the call, data and length are written on success.
         call(|message| unsafe {
-            c10d_store_compare_set(
+            shim::c10d_store_compare_set(
                 self.0.as_ptr(),
                 key.as_ptr(),
                 expected.as_ptr(),
@@ -405,7 +220,9 @@ impl Store {
         let key = c_text(key)?;
         let mut sum = 0;
         // SAFETY: the store is open, the arguments outlive the call.
-        call(|message| unsafe { c10d_store_add(self.0.as_ptr(), key.as_ptr(), amount, &mut sum, message) })?;
+        call(|message| unsafe {
+            shim::c10d_store_add(self.0.as_ptr(), key.as_ptr(), amount, &mut sum, message)
+        })?;
         Ok(sum)
     }
 
@@ -414,7 +231,7 @@ impl Store {
         let pointers: Vec<_> = keys.iter().map(|key| key.as_ptr()).collect();
         // SAFETY: the store is open, the keys outlive the call.
         call(|message| unsafe {
-            c10d_store_wait(self.0.as_ptr(), pointers.as_ptr(), pointers.len(), timeout_ms, message)
+            shim::c10d_store_wait(self.0.as_ptr(), pointers.as_ptr(), pointers.len(), timeout_ms, message)
         })
     }
 
@@ -423,7 +240,7 @@ impl Store {
         let mut all_set = 0;
         // SAFETY: the store is open, the key outlives the call.
         call(|message| unsafe {
-            c10d_store_check(self.0.as_ptr(), &key.as_ptr(), 1, &mut all_set, message)
+            shim::c10d_store_check(self.0.as_ptr(), &key.as_ptr(), 1, &mut all_set, message)
         })?;
         Ok(all_set != 0)
     }
@@ -432,7 +249,9 @@ impl Store {
         let key = c_text(key)?;
         let mut deleted = 0;
         // SAFETY: the store is open, the key outlives the call.
-        call(|message| unsafe { c10d_store_delete(self.0.as_ptr(), key.as_ptr(), &mut deleted, message) })?;
+        call(|message| unsafe {
+            shim::c10d_store_delete(self.0.as_ptr(), key.as_ptr(), &mut deleted, message)
+        })?;
         Ok(deleted != 0)
     }
 }
@@ -440,7 +259,7 @@ impl Store {
 impl Drop for Store {
     fn drop(&mut self) {
         // SAFETY: freed once. Groups created from it hold their own references.
-        unsafe { c10d_store_close(self.0.as_ptr()) }
+        unsafe { shim::c10d_store_close(self.0.as_ptr()) }
     }
 }
 
@@ -456,14 +275,14 @@ impl Guard {
     pub fn fail(&self, message: &str) {
         let text = CString::new(message.replace('\0', " ")).expect("its zero bytes were replaced");
         // SAFETY: the guard is alive, the text outlives the call.
-        unsafe { c10d_guard_fail(self.0.as_ptr(), text.as_ptr()) }
+        unsafe { shim::c10d_guard_fail(self.0.as_ptr(), text.as_ptr()) }
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
         // SAFETY: freed once; the group has its own reference.
-        unsafe { c10d_guard_free(self.0.as_ptr()) }
+        unsafe { shim::c10d_guard_free(self.0.as_ptr()) }
     }
 }
 
@@ -490,7 +309,7 @@ impl Group {
         let mut out = null_mut();
         // SAFETY: the store is open, path and address outlive the call, `out` is written on success.
         call(|message| unsafe {
-            c10d_gloo_new(
+            shim::c10d_gloo_new(
                 store.0.as_ptr(),
                 path.as_ptr(),
                 rank as c_int,
@@ -516,7 +335,7 @@ impl Group {
         let mut out = null_mut();
         // SAFETY: as in `gloo`.
         call(|message| unsafe {
-            c10d_nccl_new(
+            shim::c10d_nccl_new(
                 store.0.as_ptr(),
                 path.as_ptr(),
                 rank as c_int,
@@ -541,58 +360,72 @@ impl Group {
 
     pub fn guard(&self) -> Guard {
         // SAFETY: the group is alive.
-        Guard(owned(unsafe { c10d_group_guard(self.group.as_ptr()) }))
+        Guard(owned(unsafe { shim::c10d_group_guard(self.group.as_ptr()) }))
     }
 
     pub fn is_broken(&self) -> bool {
         // SAFETY: the group is alive.
-        unsafe { c10d_group_is_broken(self.group.as_ptr()) != 0 }
+        unsafe { shim::c10d_group_is_broken(self.group.as_ptr()) != 0 }
     }
 
     pub fn all_reduce(&self, tensor: &Tensor, op: ReduceOp) -> Result<Work> {
         // SAFETY: here and below, the group and the tensors are alive. The shim holds its own references.
         Work::start(|out, message| unsafe {
-            c10d_all_reduce(self.group.as_ptr(), handle(tensor), op as c_int, out, message)
+            shim::c10d_all_reduce(self.group.as_ptr(), handle(tensor), op as c_int, out, message)
         })
     }
 
     pub fn broadcast(&self, tensor: &Tensor, root: usize) -> Result<Work> {
         // SAFETY: as in `all_reduce`.
         Work::start(|out, message| unsafe {
-            c10d_broadcast(self.group.as_ptr(), handle(tensor), root as c_int, out, message)
+            shim::c10d_broadcast(self.group.as_ptr(), handle(tensor), root as c_int, out, message)
         })
     }
 
     pub fn all_gather(&self, output: &Tensor, input: &Tensor, direct: bool) -> Result<Work> {
         // SAFETY: as in `all_reduce`.
         Work::start(|out, message| unsafe {
-            c10d_all_gather(self.group.as_ptr(), handle(output), handle(input), direct.into(), out, message)
+            shim::c10d_all_gather(
+                self.group.as_ptr(),
+                handle(output),
+                handle(input),
+                direct.into(),
+                out,
+                message,
+            )
         })
     }
 
     pub fn reduce_scatter(&self, output: &Tensor, input: &Tensor, op: ReduceOp) -> Result<Work> {
         // SAFETY: as in `all_reduce`.
         Work::start(|out, message| unsafe {
-            c10d_reduce_scatter(self.group.as_ptr(), handle(output), handle(input), op as c_int, out, message)
+            shim::c10d_reduce_scatter(
+                self.group.as_ptr(),
+                handle(output),
+                handle(input),
+                op as c_int,
+                out,
+                message,
+            )
         })
     }
 
     pub fn barrier(&self) -> Result<Work> {
         // SAFETY: as in `all_reduce`.
-        Work::start(|out, message| unsafe { c10d_barrier(self.group.as_ptr(), out, message) })
+        Work::start(|out, message| unsafe { shim::c10d_barrier(self.group.as_ptr(), out, message) })
     }
 
     pub fn send(&self, tensor: &Tensor, to: usize, tag: i32) -> Result<Work> {
         // SAFETY: as in `all_reduce`.
         Work::start(|out, message| unsafe {
-            c10d_send(self.group.as_ptr(), handle(tensor), to as c_int, tag, out, message)
+            shim::c10d_send(self.group.as_ptr(), handle(tensor), to as c_int, tag, out, message)
         })
     }
 
     pub fn receive(&self, tensor: &Tensor, from: usize, tag: i32) -> Result<Work> {
         // SAFETY: as in `all_reduce`.
         Work::start(|out, message| unsafe {
-            c10d_receive(self.group.as_ptr(), handle(tensor), from as c_int, tag, out, message)
+            shim::c10d_receive(self.group.as_ptr(), handle(tensor), from as c_int, tag, out, message)
         })
     }
 }
@@ -603,7 +436,7 @@ impl Drop for Group {
             return;
         }
         // SAFETY: freed once.
-        unsafe { c10d_group_free(self.group.as_ptr()) }
+        unsafe { shim::c10d_group_free(self.group.as_ptr()) }
     }
 }
 
@@ -619,19 +452,19 @@ impl Work {
 
     pub fn wait(&self) -> Result<()> {
         // SAFETY: the work is alive.
-        call(|message| unsafe { c10d_work_wait(self.0.as_ptr(), message) })
+        call(|message| unsafe { shim::c10d_work_wait(self.0.as_ptr(), message) })
     }
 
     pub fn is_done(&self) -> bool {
         // SAFETY: the work is alive.
-        unsafe { c10d_work_is_done(self.0.as_ptr()) != 0 }
+        unsafe { shim::c10d_work_is_done(self.0.as_ptr()) != 0 }
     }
 }
 
 impl Drop for Work {
     fn drop(&mut self) {
         // SAFETY: freed once; unfinished work holds its own references to itself and its tensors.
-        unsafe { c10d_work_free(self.0.as_ptr()) }
+        unsafe { shim::c10d_work_free(self.0.as_ptr()) }
     }
 }
 
@@ -651,7 +484,7 @@ impl Reducer {
         let mut out = null_mut();
         // SAFETY: the group and the parameters outlive the call, and the reducer holds its own references.
         call(|message| unsafe {
-            c10d_reducer_new(
+            shim::c10d_reducer_new(
                 group.group.as_ptr(),
                 handles.as_ptr(),
                 handles.len(),
@@ -670,20 +503,20 @@ impl Reducer {
         let handles: Vec<_> = outputs.iter().map(|tensor| handle(tensor)).collect();
         // SAFETY: the reducer and the outputs outlive the call.
         call(|message| unsafe {
-            c10d_reducer_prepare(self.0.as_ptr(), handles.as_ptr(), handles.len(), message)
+            shim::c10d_reducer_prepare(self.0.as_ptr(), handles.as_ptr(), handles.len(), message)
         })
     }
 
     pub fn finish(&self) -> Result<()> {
         // SAFETY: the reducer is alive.
-        call(|message| unsafe { c10d_reducer_finish(self.0.as_ptr(), message) })
+        call(|message| unsafe { shim::c10d_reducer_finish(self.0.as_ptr(), message) })
     }
 
     pub fn timeline(&self) -> Vec<BucketTimes> {
         let mut times = vec![BucketTimes::default(); 64];
         loop {
             // SAFETY: the reducer is alive, and at most `times.len()` entries are written.
-            let n = unsafe { c10d_reducer_timeline(self.0.as_ptr(), times.as_mut_ptr(), times.len()) };
+            let n = unsafe { shim::c10d_reducer_timeline(self.0.as_ptr(), times.as_mut_ptr(), times.len()) };
             if n <= times.len() {
                 times.truncate(n);
                 return times;
@@ -696,6 +529,6 @@ impl Reducer {
 impl Drop for Reducer {
     fn drop(&mut self) {
         // SAFETY: freed once.
-        unsafe { c10d_reducer_free(self.0.as_ptr()) }
+        unsafe { shim::c10d_reducer_free(self.0.as_ptr()) }
     }
 }

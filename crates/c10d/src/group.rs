@@ -452,9 +452,29 @@ impl ProcessGroup {
     /// # Ok::<(), c10d::Error>(())
     /// ```
     pub fn check(&self) -> Result<()> {
+        self.check_ranks("check")
+    }
+
+    /// Checks that a call whose results were copied to the host was not aborted. On a GPU, an aborted call leaves
+    /// arbitrary results; on the CPU, it fails itself.
+    ///
+    /// ```
+    /// # use c10d::{Backend, Launch, Options, ProcessGroup};
+    /// let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Gloo, &Options::default())?;
+    /// group.check_on_host("all_reduce")?;
+    /// # Ok::<(), c10d::Error>(())
+    /// ```
+    pub fn check_on_host(&self, call: &str) -> Result<()> {
+        match self.device() {
+            Device::Cpu => Ok(()),
+            _ => self.check_ranks(call),
+        }
+    }
+
+    fn check_ranks(&self, call: &str) -> Result<()> {
         // A rank that left normally is an error only in a call that needs it.
         match self.watch.loss_within(Duration::ZERO).filter(|loss| loss.cause != Cause::Left) {
-            Some(loss) => Err(Error::PeerLost { call: "check".to_owned(), loss }),
+            Some(loss) => Err(Error::PeerLost { call: call.to_owned(), loss }),
             None => Ok(()),
         }
     }

@@ -1,4 +1,5 @@
-//! Checkpoints of a training. A training resumed from one has the same result as an uninterrupted one.
+//! Checkpoints of a training. A training resumed from one has the same result as an uninterrupted one, if its shares are
+//! fixed or replayed.
 //!
 //! ```text
 //! checkpoints/
@@ -135,8 +136,8 @@ impl Checkpoints {
         self.forget_old()
     }
 
-    /// Saves a checkpoint of an n-gram training, which is one file, and returns its folder. On return, it is durable.
-    pub fn save_ngrams(
+    /// Saves a checkpoint of n-grams or word vectors, which is one file, and returns its folder. On return, it is durable.
+    pub fn save_state(
         &self,
         number: u64,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,

@@ -40,6 +40,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use durable::sync_folder;
 use program::place::folder_of;
 use tempfile::NamedTempFile;
 
@@ -92,18 +93,13 @@ pub fn temporary_beside(path: &Path) -> Result<NamedTempFile> {
 /// Writes a file that appears completely or not at all, and replaces an existing one. On return, it is durable.
 pub fn put(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<()> {
     let failed = |source| Error::io(path, source);
-    let folder = folder_of(path);
     let temporary = temporary_beside(path)?;
     let mut buffer = BufWriter::new(temporary.as_file());
     write(&mut buffer).and_then(|()| buffer.flush()).map_err(failed)?;
     drop(buffer);
     temporary.as_file().sync_all().map_err(failed)?;
     temporary.persist(path).map_err(|error| failed(error.error))?;
-    match File::open(folder).and_then(|folder| folder.sync_all()) {
-        // Some network file systems do not support this operation.
-        Err(error) if error.kind() != io::ErrorKind::InvalidInput => Err(failed(error)),
-        _ => Ok(()),
-    }
+    sync_folder(folder_of(path)).map_err(failed)
 }
 
 /// Writes a JSON document in the same way.

@@ -129,6 +129,8 @@ pub struct Optimisation {
     )]
     pub balance: BalanceName,
     /// Steps or epochs between two decisions about shares [default: 10; per-epoch: 1]
+    ///
+    /// With dynamic, the first decision and the one after a change follow after three steps.
     #[arg(long, value_name = "N", value_parser = at_least::<u64>(1), hide_short_help = true, help_heading = "Optimisation")]
     pub balance_every: Option<u64>,
     /// Training folder whose shares --balance replay repeats
@@ -203,7 +205,7 @@ pub struct Optimisation {
         help_heading = "Optimisation"
     )]
     pub decay_factor: f64,
-    /// Momentum, with --optimizer sgd
+    /// Momentum, with --optimizer sgd or lars
     #[arg(
         long,
         value_name = "SHARE",

@@ -13,6 +13,7 @@ use program::size::parse_memory;
 
 use super::Storage;
 use super::numbers::{at_least, cost, not_negative, positive, share, whole};
+use crate::environment::local_world_size;
 
 /// Flags of the training of an n-gram model.
 #[derive(Clone, Debug, Args)]
@@ -370,10 +371,9 @@ impl Ngrams {
 
     /// Number of threads.
     pub fn n_threads(&self) -> NonZeroUsize {
-        let ranks = std::env::var("LOCAL_WORLD_SIZE").ok().and_then(|ranks| ranks.parse::<usize>().ok());
         let cores = || {
             let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-            NonZeroUsize::new(cores.get() / ranks.unwrap_or(1).max(1)).unwrap_or(NonZeroUsize::MIN)
+            NonZeroUsize::new(cores.get() / local_world_size().max(1)).unwrap_or(NonZeroUsize::MIN)
         };
         self.threads.and_then(|threads| NonZeroUsize::new(usize::from(threads))).unwrap_or_else(cores)
     }

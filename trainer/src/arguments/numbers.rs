@@ -1,4 +1,4 @@
-//! Numbers as users write them → values in a range; messages name the range.
+//! Parses the numbers of flags. A message names the valid range.
 
 use std::ops::RangeInclusive;
 

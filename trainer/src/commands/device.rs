@@ -4,6 +4,7 @@ use tch::Device;
 
 use crate::arguments::{ComputeName, Computing, DeviceName};
 use crate::compute::Compute;
+use crate::environment::local_rank;
 use crate::error::{Error, Result};
 use crate::ffi::keep_memory;
 
@@ -33,7 +34,7 @@ fn device(computing: &Computing) -> Result<Device> {
 
 /// Returns the GPU of this rank.
 fn own_gpu() -> Result<Device> {
-    let own = std::env::var("LOCAL_RANK").ok().and_then(|rank| rank.parse().ok()).unwrap_or(0);
+    let own = local_rank();
     let n_gpus = tch::Cuda::device_count();
     if i64::try_from(own).is_ok_and(|own| own < n_gpus) {
         return Ok(Device::Cuda(own));

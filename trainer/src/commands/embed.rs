@@ -1,4 +1,4 @@
-//! `trainer embed`: trains word vectors on lines, streams or a dataset. Nothing here needs tensors.
+//! `trainer embed`: trains word vectors on lines, streams or a dataset. Only `on_ranks` needs libtorch.
 
 mod comparisons;
 mod files;
@@ -23,11 +23,11 @@ use serde_json::{Map, Value, json};
 use skipgram::{Characters, Settings, Training, Vocabulary};
 
 use self::comparisons::{Compared, Comparisons};
-use self::out::Out;
 pub(super) use self::ranks::on_ranks;
 use super::ngrams::is_dataset;
-use super::summary::print;
+use super::print::print_json;
 use crate::arguments::{CharNgrams, Embed, EmbedModel};
+use crate::commands::texts_out::TextsOut;
 use crate::error::{Error, Result};
 use crate::tell::tell;
 
@@ -104,12 +104,11 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
     check(arguments)?;
     check_alone(arguments)?;
     let mut comparisons = Comparisons::read(arguments)?;
-    let mut out = Out::take(arguments)?;
+    let mut out = out::take(arguments)?;
     let recipe = recipe(arguments, Processes::One)?;
-    if out.is_complete(&recipe)? {
-        tell(&format!("already complete: the model is in {}", out.shown_model().display()));
+    if out::is_complete(&out, &recipe)? {
         out.finish_again()?;
-        return if arguments.json { print(&place(&out, true)) } else { Ok(()) };
+        return if arguments.json { print_json(&place(&out, true)) } else { Ok(()) };
     }
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
     let mut trained = match arguments.model {
@@ -123,7 +122,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
     if n_words == 0 {
         return Err(files::no_words(arguments));
     }
-    out.finish(&mut trained.vectors, &trained.vocabulary, &recipe)?;
+    out::finish(&out, &mut trained.vectors, &trained.vocabulary, &recipe)?;
     if !trained.vocabulary.is_exact() {
         tell(&format!(
             "the vocabulary was full: counts are approximate, and {} words lost their place to others; raise --words-max",
@@ -144,7 +143,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
         out.shown_model().display()
     ));
     if arguments.json {
-        print(&Summary {
+        print_json(&Summary {
             place: place(&out, false),
             words: n_words,
             tokens: trained.vocabulary.n_tokens(),
@@ -161,7 +160,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
     Ok(())
 }
 
-fn place(out: &Out, was_complete: bool) -> CompleteSummary {
+fn place(out: &TextsOut, was_complete: bool) -> CompleteSummary {
     CompleteSummary { training: out.shown().to_owned(), model: out.shown_model(), was_complete }
 }
 

@@ -1,22 +1,21 @@
 //! `trainer evaluate`: metrics of a saved model on datasets.
 
-use std::io::{self, Write};
-
 use serde::Serialize;
 
 use super::classes::{Class, classes};
+use super::print::{MetricTable, names_of_means, print_json};
 use super::rows::{Reader, trained_on_warning};
 use super::{device, model};
 use crate::arguments::Evaluate;
 use crate::compute::Compute;
-use crate::error::{Error, Result, STANDARD_OUTPUT};
+use crate::error::Result;
 use crate::families::classifier::{self, EvaluatedRows, Evaluation};
 use crate::families::{SavedClassifier, read_classifier};
 use crate::ranks::Ranks;
 use crate::tell::tell;
 use batches::{Division, Part, Rows};
 use program::location::Location;
-use scoring::{Calibrator, Interval, Intervals, Metrics, ProbabilityQuality, Threshold};
+use scoring::{Calibrator, Intervals, Metrics, ProbabilityQuality, Threshold};
 
 /// The output for a dataset.
 #[derive(Serialize)]
@@ -78,7 +77,7 @@ pub fn evaluate(arguments: &Evaluate) -> Result<()> {
             };
             match arguments.text {
                 true => print_table(&evaluated)?,
-                false => print(&evaluated)?,
+                false => print_json(&evaluated)?,
             }
         }
     }
@@ -116,54 +115,39 @@ fn evaluated(
     classifier::evaluate_rows(&classifier.model, rows, ranks, compute, &evaluation)
 }
 
-fn print(evaluated: &Evaluated) -> Result<()> {
-    let json = serde_json::to_string(evaluated).map_err(|error| Error::internal(&error))?;
-    writeln!(io::stdout(), "{json}").map_err(|source| Error::io(STANDARD_OUTPUT.as_ref(), source))
-}
-
 /// Prints a table of metrics and their intervals.
 fn print_table(evaluated: &Evaluated) -> Result<()> {
     let Evaluated { dataset, metrics, classes, trained_on, intervals, probabilities, .. } = evaluated;
-    let mut lines = vec![format!("{dataset}: {} rows; 95 % confidence intervals", metrics.rows)];
-    let mut line = |name: &str, value: Option<f64>, interval: Option<Interval>| {
-        let value = value.map_or_else(|| "none".to_owned(), |value| format!("{value:.4}"));
-        let interval =
-            interval.map_or_else(String::new, |Interval(low, high)| format!("{low:.4} to {high:.4}"));
-        lines.push(format!("{name:<18}  {value:>8}  {interval}").trim_end().to_owned());
-    };
-    line("accuracy", Some(metrics.accuracy), Some(intervals.accuracy));
-    let [f1, precision, recall] = match metrics.confusion.n_classes() {
-        2 => ["F1", "precision", "recall"],
-        _ => ["macro F1", "macro precision", "macro recall"],
-    };
-    line(f1, Some(metrics.f1), Some(intervals.f1));
-    line(precision, Some(metrics.precision), Some(intervals.precision));
-    line(recall, Some(metrics.recall), Some(intervals.recall));
-    line("AUC", metrics.auc, intervals.auc);
-    line("loss", Some(metrics.loss), Some(intervals.loss));
+    let mut table = MetricTable::of(dataset, metrics.rows);
+    table.add("accuracy", Some(metrics.accuracy), Some(intervals.accuracy));
+    let [f1, precision, recall] = names_of_means(metrics.confusion.n_classes());
+    table.add(f1, Some(metrics.f1), Some(intervals.f1));
+    table.add(precision, Some(metrics.precision), Some(intervals.precision));
+    table.add(recall, Some(metrics.recall), Some(intervals.recall));
+    table.add("AUC", metrics.auc, intervals.auc);
+    table.add("loss", Some(metrics.loss), Some(intervals.loss));
     if let Some(ProbabilityQuality { quality, uncalibrated }) = probabilities {
-        line("Brier score", Some(quality.brier), intervals.brier);
+        table.add("Brier score", Some(quality.brier), intervals.brier);
         if let Some(before) = uncalibrated {
-            line("  uncalibrated", Some(before.brier), None);
+            table.add("  uncalibrated", Some(before.brier), None);
         }
-        line("calibration error", Some(quality.calibration_error), None);
+        table.add("calibration error", Some(quality.calibration_error), None);
         if let Some(before) = uncalibrated {
-            line("  uncalibrated", Some(before.calibration_error), None);
+            table.add("  uncalibrated", Some(before.calibration_error), None);
         }
     }
     let name = |label: usize| classes.get(label).map_or_else(|| label.to_string(), |of| of.name().to_owned());
     let heads: Vec<String> =
         (0..metrics.confusion.n_classes()).map(|class| format!("predicted {}", name(class))).collect();
-    lines.push(format!("{:<18}  {}", "", heads.join("  ")));
+    table.add_line(format!("{:<18}  {}", "", heads.join("  ")));
     for (label, counts) in metrics.confusion.labels().enumerate() {
         let counts = counts.iter().zip(&heads);
         let counts: Vec<String> =
             counts.map(|(count, head)| format!("{count:>width$}", width = head.chars().count())).collect();
-        lines.push(format!("{:<18}  {}", format!("label {}", name(label)), counts.join("  ")));
+        table.add_line(format!("{:<18}  {}", format!("label {}", name(label)), counts.join("  ")));
     }
     if let Some(known) = trained_on {
-        lines.push(format!("{:<18}  {known:>8}", "known to the model"));
+        table.add_line(format!("{:<18}  {known:>8}", "known to the model"));
     }
-    let text = lines.join("\n");
-    writeln!(io::stdout(), "{text}").map_err(|source| Error::io(STANDARD_OUTPUT.as_ref(), source))
+    table.print()
 }

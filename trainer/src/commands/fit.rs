@@ -5,14 +5,14 @@ use program::location::Location;
 
 use super::folds::fit_folds;
 use super::out::default_of;
+use super::print::print_json;
 use super::rows::{Reader, cut, sampled, trained_on_warning, validation_warning};
-use super::summary::print;
 use super::training::{Job, Session};
 use super::{recipe, soft_labels};
 use crate::arguments::{BalanceName, Fit};
 use crate::error::{Error, Result};
 use crate::soft_targets::SoftTargets;
-use crate::splits::Splits;
+use crate::train::splits::Splits;
 
 /// Trains a classifier. Every rank calls it with the same arguments; rank 0 writes.
 pub fn fit(arguments: &Fit) -> Result<()> {
@@ -38,7 +38,7 @@ pub fn fit(arguments: &Fit) -> Result<()> {
         training,
     };
     match job.run(notes.into_iter())? {
-        Some(summary) if training.json => print(&summary),
+        Some(summary) if training.json => print_json(&summary),
         _ => Ok(()),
     }
 }
@@ -104,7 +104,9 @@ impl Data {
         let trained_on: Vec<&Rows> =
             std::iter::once(rows).chain(unlabelled.as_ref().map(|(rows, _)| rows)).collect();
         let shared = match validation {
-            Some(validation) => session.ranks().told(|| Ok(training_texts_in(validation, &trained_on)?))?,
+            Some(validation) => {
+                session.ranks().of_rank_0(|| Ok(training_texts_in(validation, &trained_on)?))?
+            }
             None => 0,
         };
         let notes = [
@@ -146,7 +148,7 @@ fn check_classes(rows: &Rows, soft: Option<&SoftTargets>) -> Result<()> {
 }
 
 /// A note about `--balance` with nothing to balance.
-fn balanced_alone(balance: BalanceName, world_size: usize) -> Option<String> {
+pub(super) fn balanced_alone(balance: BalanceName, world_size: usize) -> Option<String> {
     (balance != BalanceName::Off && world_size == 1).then(|| {
         "--balance has no effect, because there is one rank; start several with `trainer launch`".to_owned()
     })

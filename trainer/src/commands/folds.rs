@@ -14,8 +14,8 @@ use serde::Serialize;
 use self::folder::Folder;
 use super::fit::Data;
 use super::out::default_of;
+use super::print::print_json;
 use super::recipe;
-use super::summary::print;
 use super::training::{Job, Session};
 use crate::arguments::Fit;
 use crate::error::{Error, Result};
@@ -48,7 +48,7 @@ pub(super) fn fit_folds(arguments: &Fit, n_folds: u16) -> Result<()> {
     folder.put(&record)?;
     lines(&record).iter().for_each(|line| tell(line));
     tell(&format!("the metrics of the folds are in {}", folder.shown().join(FOLDS).display()));
-    if training.json { print(&Printed { training: folder.shown(), record: &record }) } else { Ok(()) }
+    if training.json { print_json(&Printed { training: folder.shown(), record: &record }) } else { Ok(()) }
 }
 
 /// Trains one fold, or finds it complete. Returns the metrics of the rows that it holds out on rank 0.

@@ -1,9 +1,8 @@
-//! N-gram models: their training, and the commands that use them. Nothing here needs tensors.
+//! N-gram models: their training, and the commands that use them. Only `on_ranks` needs libtorch.
 
 mod evaluate;
 mod explain;
 mod export;
-mod group;
 mod input;
 mod out;
 mod predict;
@@ -20,18 +19,12 @@ use ::ngrams::Words;
 pub(super) use self::evaluate::evaluate;
 pub(super) use self::explain::explain;
 pub(super) use self::export::export;
-pub(super) use self::group::Group;
 pub(super) use self::input::{Input, is_dataset};
 pub(super) use self::predict::predict;
 pub(super) use self::settings::{Settings, reading, words};
 pub(super) use self::train::{check, ngrams, on_ranks};
 use super::lines::InvalidUtf8;
 use crate::families::ngrams::Classifier;
-
-/// Whether torchrun or `launch` started this process as one of several ranks, which communicate through libtorch.
-pub(super) fn has_ranks() -> bool {
-    std::env::var_os("RANK").is_some() && std::env::var_os("WORLD_SIZE").is_none_or(|size| size != "1")
-}
 
 /// Number of threads of commands without a flag for it: OMP_NUM_THREADS, or one per core.
 pub(super) fn threads() -> NonZeroUsize {

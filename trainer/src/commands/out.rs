@@ -35,6 +35,17 @@ pub enum Existing {
     Replace,
 }
 
+impl Existing {
+    /// What --resume and --force say.
+    pub fn of_flags(is_resumed: bool, is_forced: bool) -> Self {
+        match (is_resumed, is_forced) {
+            (true, _) => Self::Resume,
+            (false, true) => Self::Replace,
+            (false, false) => Self::Refuse,
+        }
+    }
+}
+
 /// The training folder.
 pub struct Out {
     folder: PathBuf,
@@ -78,7 +89,7 @@ impl Out {
         ranks: &Ranks,
     ) -> Result<Self> {
         let mut taken = None;
-        let folder: PathBuf = ranks.told(|| {
+        let folder: PathBuf = ranks.of_rank_0(|| {
             let out = taken.insert(Self::take_alone(place, s3, keep, existing)?);
             Ok(out.folder.clone())
         })?;
@@ -175,7 +186,7 @@ impl Out {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(is_complete),
             read => read.map_err(|source| Error::io(&path, source))?,
         };
-        let settings: RunSettings = serde_json::from_slice(&json).map_err(|error| Error::Weights {
+        let settings: RunSettings = serde_json::from_slice(&json).map_err(|error| Error::Unexpected {
             path: path.clone(),
             found: error.to_string(),
             expected: "the settings of a training; choose another --out".to_owned(),

@@ -3,14 +3,15 @@
 
 use batches::{Division, Part, Smallest};
 
+use super::fit::balanced_alone;
 use super::out::default_of;
+use super::print::print_json;
 use super::recipe;
 use super::rows::{Reader, cut};
-use super::summary::print;
 use super::training::{Job, Session};
 use crate::arguments::Pretrain;
 use crate::error::Result;
-use crate::splits::Splits;
+use crate::train::splits::Splits;
 
 /// Trains a next-word model. Every rank calls it with the same arguments; rank 0 writes.
 pub fn pretrain(arguments: &Pretrain) -> Result<()> {
@@ -23,7 +24,11 @@ pub fn pretrain(arguments: &Pretrain) -> Result<()> {
     let rows = reader.open(&arguments.dataset, division, &Smallest::default())?;
     let recipe = recipe::of_pretrain(arguments, &rows, session.device())?;
     let n_rows = rows.census(Part::Training).rows;
-    let notes = [recipe::chosen(optimisation, &recipe, n_rows, None), cut(&rows, lstm.tokens)];
+    let notes = [
+        recipe::chosen(optimisation, &recipe, n_rows, None),
+        balanced_alone(optimisation.balance, session.ranks().world_size()),
+        cut(&rows, lstm.tokens),
+    ];
     let (splits, test_every) = (Splits::of(&rows), false);
     let job = Job {
         session: &session,
@@ -36,7 +41,7 @@ pub fn pretrain(arguments: &Pretrain) -> Result<()> {
         training,
     };
     match job.run(notes.into_iter().flatten())? {
-        Some(summary) if training.json => print(&summary),
+        Some(summary) if training.json => print_json(&summary),
         _ => Ok(()),
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use balance::{Decision, Reason};
+use balance::{Decision, Measured, Reason};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ const INTERVAL: Duration = Duration::from_secs(5);
 
 /// Metrics in the training folder: `metrics.jsonl`, and the same values for TensorBoard. Only on rank 0.
 pub struct Log {
-    metrics: PathBuf,
+    folder: PathBuf,
     file: File,
     events: EventFile,
     begin: Instant,
@@ -36,7 +36,7 @@ impl Log {
         let tensorboard = folder.join(TENSORBOARD);
         let events =
             EventFile::create(&tensorboard, step).map_err(|source| Error::io(&tensorboard, source))?;
-        let mut log = Self { metrics, file, events, begin: Instant::now(), failed: None };
+        let mut log = Self { folder: folder.to_owned(), file, events, begin: Instant::now(), failed: None };
         let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         log.write(&Line::Start { version: FORMAT_VERSION, unix_s, step, world_size, device });
         Ok(log)
@@ -45,11 +45,27 @@ impl Log {
     /// Appends a line.
     pub fn write(&mut self, line: &Line) {
         let written = serde_json::to_string(line).map_err(|error| Error::internal(&error)).and_then(|json| {
-            writeln!(self.file, "{json}").map_err(|source| Error::io(&self.metrics, source))?;
+            writeln!(self.file, "{json}").map_err(|source| Error::io(&self.folder.join(METRICS), source))?;
             self.events.add(line).map_err(|source| Error::io(self.events.path(), source))
         });
-        if let Err(error) = written {
+        self.keep(written);
+    }
+
+    /// Keeps an error that does not stop the training.
+    pub fn keep(&mut self, done: Result<()>) {
+        if let Err(error) = done {
             self.failed.get_or_insert(error);
+        }
+    }
+
+    /// Appends the decisions of a checkpoint, unless the folder has them. Without them, the shares of a training that is
+    /// resumed in another folder could not be replayed.
+    fn restore(&mut self, step: u64, decisions: &[Decision]) {
+        if runs::training::decisions(&self.folder).is_ok_and(|known| known == decisions) {
+            return;
+        }
+        for decision in decisions {
+            self.write(&Line::Shares { step, decision: decision.clone() });
         }
     }
 
@@ -111,9 +127,10 @@ struct Window {
     begin: Instant,
     rows: u64,
     steps: u64,
+    batches: u64,
     loss: f64,
     waited: Duration,
-    /// By rank: sums over the steps of the rows of a share, of its work and of its computing time.
+    /// By rank: sums over the batches of the rows of a share, of its work and of its computing time.
     shares: Vec<[f64; 3]>,
 }
 
@@ -123,22 +140,35 @@ impl Window {
             begin: Instant::now(),
             rows: 0,
             steps: 0,
+            batches: 0,
             loss: 0.0,
             waited: Duration::ZERO,
             shares: Vec::new(),
         }
     }
 
-    /// The mean shares, if there are several ranks.
+    /// Adds a step whose batches have these mean shares, by rank.
+    fn add_shares(&mut self, batches: u64, shares: &[Measured]) {
+        self.batches += batches;
+        self.shares.resize(shares.len(), [0.0; 3]);
+        for (sums, share) in self.shares.iter_mut().zip(shares) {
+            let of_batch = [share.rows as f64, share.work as f64, share.nanoseconds as f64 / 1e9];
+            for (sum, value) in sums.iter_mut().zip(of_batch) {
+                *sum += batches as f64 * value;
+            }
+        }
+    }
+
+    /// The mean shares of a batch, if there are several ranks.
     fn shares(&self, took: Duration) -> Vec<ShareTimes> {
         if self.shares.len() < 2 {
             return Vec::new();
         }
-        let n = self.steps as f64;
-        let of_step = took.as_secs_f64() / n;
+        let n = self.batches as f64;
+        let of_batch = took.as_secs_f64() / n;
         let mean = self.shares.iter().map(|sums| sums.map(|sum| sum / n));
         mean.map(|[rows, work, computed_s]| {
-            let rest_s = (of_step - computed_s).max(0.0);
+            let rest_s = (of_batch - computed_s).max(0.0);
             ShareTimes { rows, work: Some(work), computed_s, rest_s }
         })
         .collect()
@@ -178,18 +208,13 @@ impl Progress {
     /// Shows and logs an event.
     pub fn note(&mut self, event: &Event<'_>) {
         match *event {
-            Event::Step { position, loss, rate, norm, rows, waited, shares, .. } => {
+            Event::Step { position, loss, rate, norm, rows, batches, waited, shares } => {
                 self.epoch.last = Instant::now();
                 self.since.rows += rows;
                 self.since.steps += 1;
                 self.since.loss += loss;
                 self.since.waited += waited;
-                self.since.shares.resize(shares.len(), [0.0; 3]);
-                for (sum, share) in self.since.shares.iter_mut().zip(shares) {
-                    sum[0] += share.rows as f64;
-                    sum[1] += share.work as f64;
-                    sum[2] += share.nanoseconds as f64 / 1e9;
-                }
+                self.since.add_shares(batches, shares);
                 self.bar.set_position(position.steps);
                 let took = self.since.begin.elapsed();
                 let is_due =
@@ -218,6 +243,7 @@ impl Progress {
                 });
                 self.since = Window::new();
             }
+            Event::Restored { position, decisions } => self.log.restore(position.steps, decisions),
             Event::Shares { position, decision } => {
                 self.print(&shares(decision));
                 self.log.write(&Line::Shares { step: position.steps, decision: (*decision).clone() });
@@ -287,5 +313,53 @@ fn shares(decision: &Decision) -> String {
         }
         Reason::Epoch { .. } => line,
         Reason::Memory { rank } => format!("{line}; a share did not fit into the memory of rank {rank}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_and_times_are_those_of_a_batch_if_steps_have_several() {
+        let of = |seconds: u64| Measured { rows: 4, work: 100, nanoseconds: seconds * 1_000_000_000 };
+        let mut window = Window::new();
+        window.add_shares(2, &[of(1), of(3)]);
+        // The last step of an epoch.
+        window.add_shares(1, &[of(4), of(3)]);
+        let [fast, slow] = window.shares(Duration::from_secs(15))[..] else { panic!("two ranks") };
+        let of_batch = |share: ShareTimes| (share.rows, share.work, share.computed_s, share.rest_s);
+        assert_eq!(of_batch(fast), (4.0, Some(100.0), 2.0, 3.0));
+        assert_eq!(of_batch(slow), (4.0, Some(100.0), 3.0, 2.0));
+    }
+
+    #[test]
+    fn the_decisions_of_a_checkpoint_are_appended_if_the_folder_lacks_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let decision = |from_batch| Decision {
+            from_batch,
+            parts: vec![3, 5],
+            reason: Reason::Faster { before: 20, after: 10 },
+        };
+        let log = || Log::begin(folder.path(), 30, 2, "cpu".to_owned()).unwrap();
+        let of_checkpoint = [decision(5), decision(28)];
+        let lines = |event: &str| {
+            let lines = std::fs::read_to_string(folder.path().join(METRICS)).unwrap();
+            lines.matches(&format!("\"event\":\"{event}\"")).count()
+        };
+
+        // Another folder, which has no decision of the first one; and again in the same folder.
+        for n_starts in 1..=2 {
+            let mut log = log();
+            log.restore(30, &of_checkpoint);
+            assert_eq!((lines("start"), lines("shares")), (n_starts, 2));
+            assert_eq!(runs::training::decisions(folder.path()).unwrap(), of_checkpoint);
+            log.finish().unwrap();
+        }
+        // A folder that has lost some of them.
+        let mut log = log();
+        log.restore(30, &[decision(5), decision(9), decision(28)]);
+        let expected = [decision(5), decision(9), decision(28)];
+        assert_eq!(runs::training::decisions(folder.path()).unwrap(), expected);
     }
 }

@@ -1,14 +1,18 @@
 //! Builds the recipe from arguments and the number of rows. Options that are not set have the defaults of `--recipe`.
 
+use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use batches::{Division, Fold, Part, Rows};
 use report::whole;
 use runs::recipe::{
     ClassWeights, ClassifierSettings, Decay, Dropout, Family, LstmSettings, NextWordSettings, Objective,
-    Precision, Recipe, Rule, Schedule, ThresholdRule, Unlabelled,
+    Precision, Recipe, Rule, Schedule, ThresholdRule, Unlabelled, first_difference,
 };
+use runs::training::{RunSettings, SETTINGS};
 use scoring::Method;
+use serde_json::{Value, json};
 use tch::Device;
 
 use crate::arguments::{
@@ -19,7 +23,7 @@ use crate::compute::Compute;
 use crate::defaults::{Defaults, rate};
 use crate::error::{Error, Result};
 use crate::families::classifier::unsupported;
-use crate::splits::Splits;
+use crate::train::splits::Splits;
 
 /// Why no weight is computed from labels.
 const WITHOUT_COUNTS: &str = "numbers with --soft-labels, because rows are not learned by their labels";
@@ -122,8 +126,11 @@ fn recipe(
     if precision == Precision::Bf16 && device == Device::Cpu {
         return Err(setting("--precision", "bf16", "f32 or f64 on a CPU; bf16 requires a GPU"));
     }
+    let dataset = rows.id_digest().to_string();
+    let batches = json!({"dataset": dataset, "batch_rows": batch_rows, "accumulate": accumulate});
+    let balance = balance(arguments, &batches)?;
     Ok(Recipe {
-        dataset: rows.id_digest().to_string(),
+        dataset,
         plan: rows.plan(Part::Training, batch_rows)?,
         test_fraction: 0.0,
         validation_fraction: 0.0,
@@ -136,7 +143,7 @@ fn recipe(
         row_weight: arguments.row_weight.into(),
         batch_rows,
         accumulate,
-        balance: balance(arguments)?,
+        balance,
         epochs,
         rule: match optimizer {
             OptimizerName::Sgd => Rule::Sgd { momentum: arguments.momentum },
@@ -165,7 +172,8 @@ fn recipe(
     })
 }
 
-fn balance(arguments: &Optimisation) -> Result<Option<balance::Rule>> {
+/// How batches are divided. `batches` are the settings of the recipe that determine them.
+fn balance(arguments: &Optimisation, batches: &Value) -> Result<Option<balance::Rule>> {
     let Optimisation { balance, balance_every: every, decisions, .. } = arguments;
     Ok(match balance {
         BalanceName::Off => None,
@@ -178,9 +186,34 @@ fn balance(arguments: &Optimisation) -> Result<Option<balance::Rule>> {
                 let expected = "a training folder with decisions of --balance dynamic or per-epoch";
                 return Err(setting("--decisions", &folder.display().to_string(), expected));
             }
+            check_batches(folder, batches)?;
             Some(balance::Rule::Replay { decisions })
         }
     })
+}
+
+/// Refuses decisions about the batches of another training. A folder may have no settings: those of older versions of
+/// this program had none.
+fn check_batches(folder: &Path, batches: &Value) -> Result<()> {
+    let path = folder.join(SETTINGS);
+    let settings: RunSettings = match fs::read(&path) {
+        Ok(json) => serde_json::from_slice(&json).map_err(|error| Error::Unexpected {
+            path,
+            found: error.to_string(),
+            expected: "the settings of a training".to_owned(),
+        })?,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(source) => return Err(Error::io(&path, source)),
+    };
+    let names = batches.as_object().into_iter().flat_map(|batches| batches.keys());
+    let of_folder = names.filter_map(|name| Some((name.clone(), settings.recipe.get(name)?.clone())));
+    match first_difference(&Value::Object(of_folder.collect()), batches) {
+        Some((name, found, expected)) => {
+            let found = format!("{}, a training with {name} {found}", folder.display());
+            Err(setting("--decisions", &found, &format!("one with {name} {expected}")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// A message about settings chosen by the number of training rows, if any.

@@ -10,7 +10,7 @@ use parameters::{Client, ClientOptions, LogSync, Server, ServerOptions, Statisti
 use program::exit::chain;
 use report::whole;
 
-use super::summary::print;
+use super::print::print_json;
 use crate::arguments::{Security, Serve};
 use crate::error::{Error, Result};
 use crate::tell::tell;
@@ -76,7 +76,7 @@ pub(super) fn serve(arguments: &Serve) -> Result<()> {
     if !statistics.balanced {
         return Err(Error::internal(&format!("the ledger does not balance: {ledger:?}")));
     }
-    if arguments.json { print(&statistics) } else { Ok(()) }
+    if arguments.json { print_json(&statistics) } else { Ok(()) }
 }
 
 /// Warns of what has happened since the last call.
@@ -104,7 +104,7 @@ fn statistics(arguments: &Serve) -> Result<()> {
         stop: Arc::default(),
     })?;
     let statistics: Vec<Statistics> = client.statistics()?;
-    statistics.iter().try_for_each(print)
+    statistics.iter().try_for_each(print_json)
 }
 
 /// The token of `--token-file`, or of the key of this process.

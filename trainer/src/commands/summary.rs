@@ -1,7 +1,6 @@
 //! The result of a training as one JSON document, for `--json`.
 
 use std::fs;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use batches::Part;
@@ -11,7 +10,6 @@ use scoring::{Calibrator, Intervals, Metrics, ProbabilityQuality, Threshold};
 use serde::Serialize;
 
 use super::classes::{Class, classes};
-use crate::error::{Error, Result, STANDARD_OUTPUT};
 
 /// The summary that `fit --json` and `pretrain --json` print.
 #[derive(Debug, Serialize)]
@@ -100,10 +98,4 @@ impl Summary {
             evaluation: record.as_ref().map(Evaluated::from),
         }
     }
-}
-
-/// Prints a result on standard output.
-pub(super) fn print(result: &impl Serialize) -> Result<()> {
-    let json = serde_json::to_string(result).map_err(|error| Error::internal(&error))?;
-    writeln!(io::stdout(), "{json}").map_err(|source| Error::io(STANDARD_OUTPUT.as_ref(), source))
 }

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use balance::Rule;
 use batches::Part;
 use launch::interrupt::{Asked, Interrupts};
 use program::location::Location;
@@ -22,16 +23,17 @@ use super::recipe::steps_of_epoch;
 use super::summary::Summary;
 use super::{device, init, outcome};
 use crate::arguments::{ComputeName, LstmFlags, TrainingFlags};
-use crate::checkpoint::{restore, save};
 use crate::compute::Compute;
+use crate::environment::restarts;
 use crate::error::{Error, Result};
 use crate::families::classifier::{Choice, EvaluatedRows, Evaluation, evaluate_rows};
 use crate::families::save_model;
 use crate::ranks::Ranks;
 use crate::remote;
-use crate::splits::Splits;
 use crate::tell::tell;
-use crate::trace;
+use crate::train::checkpoint::{restore, save};
+use crate::train::splits::Splits;
+use crate::train::trace::{self, Trace};
 use crate::train::{End, Event, Hooks, Options, Training, train};
 
 /// This process as a rank of a training.
@@ -47,6 +49,7 @@ impl Session {
         let interrupts = Interrupts::listen().map_err(Error::Signals)?;
         let compute = device::choose(&training.running.computing, backend)?;
         let ranks = Ranks::join(compute.device())?;
+        check_throttle(&training.throttle, ranks.world_size())?;
         if let Some(path) = &training.trace {
             if compute.device() != Device::Cpu && ranks.world_size() == 1 {
                 return Err(Error::Setting {
@@ -56,8 +59,7 @@ impl Session {
                 });
             }
             // A process that replaces a killed one finds its file.
-            let restarts = c10d::Launch::from_env().map_or(0, |launch| launch.restarts);
-            ranks.told(|| if restarts == 0 { trace::check(path) } else { Ok(()) })?;
+            ranks.of_rank_0(|| if restarts() == 0 { trace::check(path) } else { Ok(()) })?;
         }
         Ok(Self { interrupts, compute, ranks })
     }
@@ -70,14 +72,9 @@ impl Session {
         init_from: Option<&Location>,
     ) -> Result<Out> {
         if let (Location::Local(out), true) = (out, training.force) {
-            let restarts = c10d::Launch::from_env().map_or(0, |launch| launch.restarts);
-            out::check_force(out, init_from, restarts)?;
+            out::check_force(out, init_from, restarts())?;
         }
-        let existing = match (training.resume.is_some(), training.force) {
-            (true, _) => Existing::Resume,
-            (false, true) => Existing::Replace,
-            (false, false) => Existing::Refuse,
-        };
+        let existing = Existing::of_flags(training.resume.is_some(), training.force);
         Out::take(out, &training.storage.options(), training.keep_checkpoints, existing, &self.ranks)
     }
 
@@ -125,12 +122,13 @@ impl Job<'_> {
     /// rank 0.
     pub(super) fn run(self, notes: impl Iterator<Item = String>) -> Result<Option<Summary>> {
         let Self { session, out, recipe, splits, .. } = self;
-        if session.ranks.told(|| out.is_complete(recipe, &splits.rows.settings().rows))? {
+        if session.ranks.of_rank_0(|| out.is_complete(recipe, &splits.rows.settings().rows))? {
             let summary = Summary::of_complete(out.folder(), out.shown());
             out.model_saved()?;
             session.tell(&format!("already complete: the model is in {}", out.shown().join(MODEL).display()));
             return Ok(session.ranks.is_first().then_some(summary));
         }
+        check_decisions(recipe, session.ranks.world_size())?;
         let mut training = self.begin()?;
         notes.for_each(|line| session.tell(&line));
         let (end, log) = self.train(&mut training)?;
@@ -156,7 +154,7 @@ impl Job<'_> {
         let mut folder = PathBuf::new();
         let is_latest = *wanted == Location::Local("latest".into());
         let has_checkpoint = !is_latest
-            || ranks.told(|| {
+            || ranks.of_rank_0(|| {
                 let newest = out
                     .checkpoints()
                     .newest(|error| tell(&format!("skipped a damaged checkpoint: {error}")))?;
@@ -170,7 +168,7 @@ impl Job<'_> {
             }
             return Ok(training);
         }
-        ranks.told(|| {
+        ranks.of_rank_0(|| {
             if !is_latest {
                 folder = checkpoint_at(wanted, training)?;
             }
@@ -228,17 +226,24 @@ impl Job<'_> {
                 progress.note(event);
             }
         };
-        let mut hooks = Hooks { on_event: &mut on_event, asked: &mut asked, save: &mut save_here };
+        let traced = |path| Trace::new(trace::Settings { path, steps: flags.trace_steps.clone() });
+        let mut trace = flags.trace.clone().map(traced);
+        let mut hooks =
+            Hooks { on_event: &mut on_event, asked: &mut asked, save: &mut save_here, trace: trace.as_mut() };
         let options = Options {
             compute: compute.clone(),
             device_bytes: flags.device_memory,
             loaders: usize::from(flags.running.loaders),
             test_every,
-            trace: flags.trace.clone().map(|path| trace::Settings { path, steps: flags.trace_steps.clone() }),
-            throttle: flags.throttle.get(ranks.rank()).copied().unwrap_or(1.0),
+            throttle: flags.throttle.clone(),
         };
         let end = train(recipe, splits, ranks, &options, training, &mut hooks)?;
-        Ok((end, progress.map(Progress::finish)))
+        let mut log = progress.map(Progress::finish);
+        // Only rank 0 writes the trace.
+        if let (Some(log), Some(trace)) = (&mut log, trace) {
+            log.keep(trace.finish());
+        }
+        Ok((end, log))
     }
 
     /// Writes the settings, then the first line of metrics.
@@ -369,6 +374,29 @@ impl Job<'_> {
             wrong,
         };
         Ok(Some((record, scores)))
+    }
+}
+
+/// Refuses factors of --throttle for another number of ranks.
+fn check_throttle(factors: &[f64], world_size: usize) -> Result<()> {
+    if factors.is_empty() || factors.len() == world_size {
+        return Ok(());
+    }
+    let found: Vec<String> = factors.iter().map(f64::to_string).collect();
+    let expected = format!("a factor for each rank; the number of ranks is {world_size}");
+    Err(Error::Setting { setting: "--throttle", found: found.join(","), expected })
+}
+
+/// Refuses to replay the decisions of another number of ranks.
+fn check_decisions(recipe: &Recipe, world_size: usize) -> Result<()> {
+    let Some(Rule::Replay { decisions }) = &recipe.balance else { return Ok(()) };
+    match decisions.iter().map(|decision| decision.parts.len()).find(|&n_ranks| n_ranks != world_size) {
+        Some(n_ranks) => Err(Error::Setting {
+            setting: "--decisions",
+            found: format!("a training of {n_ranks} ranks"),
+            expected: format!("one of {world_size}, the number of ranks of this training"),
+        }),
+        None => Ok(()),
     }
 }
 

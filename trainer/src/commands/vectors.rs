@@ -5,12 +5,8 @@ mod convert;
 mod evaluate;
 mod pip;
 
-use std::io::{self, Write};
-
-use serde::Serialize;
-
 use crate::arguments::{Vectors, VectorsAction};
-use crate::error::{Error, Result, STANDARD_OUTPUT};
+use crate::error::Result;
 
 /// Runs a command of word vectors.
 pub(super) fn vectors(arguments: &Vectors) -> Result<()> {
@@ -21,13 +17,4 @@ pub(super) fn vectors(arguments: &Vectors) -> Result<()> {
         VectorsAction::Pip(arguments) => pip::pip(arguments),
         VectorsAction::Convert(arguments) => convert::convert(arguments),
     }
-}
-
-/// Prints an object as a line of JSON.
-fn print_json(value: &impl Serialize) -> Result<()> {
-    print_line(&serde_json::to_string(value).map_err(|error| Error::internal(&error))?)
-}
-
-fn print_line(line: &str) -> Result<()> {
-    writeln!(io::stdout(), "{line}").map_err(|source| Error::io(STANDARD_OUTPUT.as_ref(), source))
 }

@@ -13,7 +13,7 @@ use self::softmax::{Candidates, Pairs};
 use super::lstm::{Layout, Lstm, drop};
 use super::share::{Share, Weighed, in_precision};
 use crate::error::Result;
-use crate::step::InStep;
+use crate::train::step::InStep;
 
 /// The model.
 #[derive(Debug)]

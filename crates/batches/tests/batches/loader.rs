@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::time::Instant;
 
 use batches::Error;
 use batches::{Order, ShareSchedule, Shares};
@@ -204,17 +203,6 @@ fn dropping_a_loader_ends_its_threads() {
             drop(loader);
         }
     }
-}
-
-#[test]
-fn waiting_time_is_measured() {
-    let (_folder, path) = dataset(N_ROWS);
-    let rows = in_blocks(&path);
-    let mut loader = Loader::start(&rows, loading(301)).unwrap();
-    let started = Instant::now();
-    loader.next().unwrap().unwrap();
-    let waited_s = loader.waited_s();
-    assert!(waited_s > 0.0 && waited_s <= started.elapsed().as_secs_f64());
 }
 
 #[test]

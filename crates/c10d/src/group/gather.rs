@@ -93,6 +93,7 @@ impl ProcessGroup {
         let shapes = self.gather_equal(CALL, &own.to_tensor().f_to_device(self.device()).map_err(torch)?)?;
         let shapes =
             shapes.iter().map(|shape| Shape::from_tensor(CALL, shape)).collect::<Result<Vec<_>>>()?;
+        self.check_on_host(CALL)?;
         if let Some((rank, other)) =
             shapes.iter().enumerate().find(|(_, other)| !own.agrees_but_for_rows(other))
         {
@@ -168,11 +169,12 @@ impl ProcessGroup {
     pub(crate) fn all_gather_shapes(&self, call: &'static str, own: &[Shape]) -> Result<Vec<Vec<Shape>>> {
         let rows: Vec<Tensor> = own.iter().map(Shape::to_tensor).collect();
         let all = self.all_gather_unequal(&Tensor::stack(&rows, 0).to_device(self.device()))?;
-        all.iter()
-            .map(|rows| {
-                (0..rows.size()[0]).map(|row| Shape::from_tensor(call, &rows.select(0, row))).collect()
-            })
-            .collect()
+        let shapes_of = |rows: &Tensor| -> Result<Vec<Shape>> {
+            (0..rows.size()[0]).map(|row| Shape::from_tensor(call, &rows.select(0, row))).collect()
+        };
+        let shapes = all.iter().map(shapes_of).collect::<Result<Vec<_>>>()?;
+        self.check_on_host(call)?;
+        Ok(shapes)
     }
 
     /// The equal frames of all ranks.
@@ -182,6 +184,7 @@ impl ProcessGroup {
         let all = self.gather(call, &own, Way::of(frame.len()))?;
         let mut bytes = vec![0; all.numel()];
         all.f_copy_data(&mut bytes, all.numel()).map_err(torch)?;
+        self.check_on_host(call)?;
         Ok(bytes.chunks_exact(frame.len()).map(<[u8]>::to_vec).collect())
     }
 

@@ -37,7 +37,7 @@ pub fn speed(runs: &[Run], html: &mut Html) {
                 |share| Some(share.computed_s),
                 html,
             );
-            let note = "seconds of a batch besides computing: loading, waiting, reduction";
+            let note = "seconds of a batch besides computing, with logging and checkpoints";
             over_shares("Waiting and reduction", note, runs, |share| Some(share.rest_s), html);
         });
         for (at, run) in runs.iter().enumerate() {

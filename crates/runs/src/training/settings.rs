@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use batches::{Fold, Part, Rows};
 
+use super::FORMAT_VERSION;
+
 /// The settings of a training and its dataset.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSettings {
@@ -70,6 +72,26 @@ pub struct UnlabelledRecord {
 }
 
 impl RunSettings {
+    /// The settings of a model of texts that are read in order, on one process. The number of its parameters is unknown.
+    pub fn of_texts(dataset: DatasetRecord, recipe: serde_json::Value, device: String) -> Self {
+        Self {
+            version: FORMAT_VERSION,
+            sentimill: env!("CARGO_PKG_VERSION").to_owned(),
+            preparation: None,
+            dataset,
+            validation: None,
+            unlabelled: None,
+            soft_labels: Vec::new(),
+            test: None,
+            init_from: None,
+            recipe,
+            parameters: 0,
+            steps_of_epoch: 1,
+            world_size: 1,
+            device,
+        }
+    }
+
     /// Number of epochs, if the recipe contains it.
     pub fn epochs(&self) -> Option<u64> {
         Some(KnownEpochs::deserialize(&self.recipe).ok()?.epochs)

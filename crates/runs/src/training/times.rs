@@ -83,6 +83,6 @@ pub struct ShareTimes {
     pub work: Option<f64>,
     /// Seconds of computing, including the optimizer.
     pub computed_s: f64,
-    /// Seconds of the rest of the batch: loading, waiting and the exchange of gradients.
+    /// Seconds of the rest of the batch: loading, waiting, the exchange of gradients, logging and checkpoints.
     pub rest_s: f64,
 }

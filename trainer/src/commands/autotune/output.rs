@@ -13,7 +13,7 @@ use super::command::line;
 use super::search::Settings;
 use super::{End, Metrics, Plan, Reason, Trial};
 use crate::arguments::MetricName;
-use crate::commands::summary::print;
+use crate::commands::print::print_json;
 use crate::error::{Error, Result, STANDARD_OUTPUT};
 use crate::tell::{is_quiet, tell};
 
@@ -156,7 +156,7 @@ impl Output {
         let words = plan.trained.words(&best.settings);
         let command = line(&words);
         if self.is_json {
-            print(&Found {
+            print_json(&Found {
                 command: String::from_utf8_lossy(&command).into_owned(),
                 words: words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
                 metric: self.metric.name(),

@@ -15,11 +15,12 @@ use skipgram::{Decay, Distribution, Done, Sentences, Subwords, Training, Vocabul
 use super::comparisons::Comparisons;
 use super::kept::Kept;
 use super::lines::{Lines, each_row};
-use super::out::{CHUNK_BYTES, Out};
+use super::out::{self, CHUNK_BYTES};
 use super::progress::Progress;
 use super::{Processes, Trained, Vectors, epochs, recipe, settings, threads};
 use crate::arguments::Embed;
 use crate::commands::ngrams::is_dataset;
+use crate::commands::texts_out::TextsOut;
 use crate::error::{Error, Result};
 use crate::tell::tell;
 
@@ -49,7 +50,7 @@ pub(super) struct Input {
 
 pub(super) fn train(
     arguments: &Embed,
-    out: &mut Out,
+    out: &mut TextsOut,
     interrupts: &Interrupts,
     comparisons: &mut Comparisons,
 ) -> Result<Trained> {
@@ -61,7 +62,7 @@ pub(super) fn train(
         whole(vocabulary.n_tokens()),
         whole(vocabulary.n_words() as u64)
     ));
-    out.begin(arguments, &recipe(arguments, Processes::One)?)?;
+    out::begin(out, arguments, &recipe(arguments, Processes::One)?)?;
     let settings = settings(arguments);
     let distribution = Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample);
     let mut training = Training::new(settings, vocabulary.n_words())?;
@@ -71,7 +72,7 @@ pub(super) fn train(
         n_tokens: vocabulary.n_tokens(),
         n_words: vocabulary.n_words(),
     };
-    match out.state()? {
+    match out::state(out)? {
         None => (0..vocabulary.n_words() as u32).for_each(|word| training.draw(word)),
         Some((path, mut file)) => {
             let (words, place) = training.restore(vocabulary.n_words(), &mut file)?;
@@ -114,7 +115,7 @@ pub(super) fn train(
         let is_complete = reached.n_done == reached.n_parts * epochs as usize;
         if asked.is_some() && !is_complete {
             let place = serde_json::to_vec(&reached).map_err(|error| Error::internal(&error))?;
-            out.save(&training, vocabulary, &place)?;
+            out::save(out, &training, vocabulary, &place)?;
             comparisons.compare_tables(&training, vocabulary, &mut progress);
             saved_at = Instant::now();
         }

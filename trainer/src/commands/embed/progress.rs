@@ -7,8 +7,8 @@ use embeddings::similarity::Similarity;
 use report::whole;
 use runs::training::Line;
 
-use super::out::Out;
 use crate::commands::progress::Log;
+use crate::commands::texts_out::TextsOut;
 use crate::error::Result;
 use crate::tell::tell;
 
@@ -37,9 +37,9 @@ pub(super) struct Counts {
 
 impl Progress {
     /// Begins the log of a process, at this number of tokens.
-    pub(super) fn new(out: &Out, n_tokens: u64) -> Result<Self> {
+    pub(super) fn new(out: &TextsOut, n_tokens: u64) -> Result<Self> {
         let now = Instant::now();
-        Ok(Self { log: out.log(n_tokens)?, begin: now, since: now, n_begun: n_tokens, n_tokens })
+        Ok(Self { log: out.log(n_tokens, 1)?, begin: now, since: now, n_begun: n_tokens, n_tokens })
     }
 
     /// Time after which progress is noted again.

@@ -20,13 +20,14 @@ use self::exchange::RankModel;
 use self::replicas::Replicas;
 use super::comparisons::{Compared, Comparisons};
 use super::model::Model;
-use super::out::Out;
+use super::out;
 use super::progress::{Counts, Progress};
 use super::served::{self, shares::Share};
 use super::{Processes, epochs, place, spelled};
 use crate::arguments::{Embed, EmbedModel, Place};
-use crate::commands::ngrams::Group;
-use crate::commands::summary::print;
+use crate::commands::group::Group;
+use crate::commands::print::print_json;
+use crate::commands::texts_out::TextsOut;
 use crate::error::{Error, Result};
 use crate::ranks::Ranks;
 use crate::tell::{set_quiet, tell};
@@ -89,12 +90,11 @@ fn embed(arguments: &Embed, ranks: &dyn ngrams::ranks::Ranks) -> Result<()> {
     let group = Group::of(Some(ranks));
     let recipe = recipe(arguments, group.world_size())?;
     let comparisons = Comparisons::read(arguments)?;
-    let mut out = group.on_first(|| Out::take(arguments))?;
-    if group.told(|| out.as_ref().map_or(Ok(false), |out| out.is_complete(&recipe)))? {
+    let mut out = group.on_first(|| out::take(arguments))?;
+    if group.of_rank_0(|| out.as_ref().map_or(Ok(false), |out| out::is_complete(out, &recipe)))? {
         let Some(out) = &out else { return Ok(()) };
-        tell(&format!("already complete: the model is in {}", out.shown_model().display()));
         out.finish_again()?;
-        return if arguments.json { print(&place(out, true)) } else { Ok(()) };
+        return if arguments.json { print_json(&place(out, true)) } else { Ok(()) };
     }
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
     let rank = Place { number: ranks.rank() as u32, of: group.world_size() as u32 };
@@ -156,13 +156,13 @@ impl RankInput<'_> {
     fn train<E: RankModel>(
         self,
         model: E,
-        out: &mut Option<Out>,
+        out: &mut Option<TextsOut>,
         mut comparisons: Comparisons,
     ) -> Result<()> {
         let Self { arguments, group, vocabulary, recipe, .. } = &self;
         let content = served::content(arguments, model.model(), vocabulary, &self.share)?;
         group.compare_all(&content)?;
-        group.on_first(|| out.as_ref().map_or(Ok(()), |out| out.begin(arguments, recipe)))?;
+        group.on_first(|| out.as_ref().map_or(Ok(()), |out| out::begin(out, arguments, recipe)))?;
         let mut run = Run::begin(&self, content, model, out)?;
         if out.is_some() {
             run.model.model().read_held_out(arguments, vocabulary, &mut comparisons)?;
@@ -174,13 +174,13 @@ impl RankInput<'_> {
         let sent = model.sent();
         let model = model.into_model()?;
         let values = model.specs("").iter().map(|spec| spec.n_rows * u64::from(spec.dim)).sum::<u64>();
-        out.finish(&mut model.into_vectors(), vocabulary, recipe)?;
+        out::finish(out, &mut model.into_vectors(), vocabulary, recipe)?;
         let pairs_per_s = n_pairs as f64 / seconds.max(f64::MIN_POSITIVE);
         let words = vocabulary.n_words() as u64;
         served::tell_end(words, n_pairs, seconds, Some(&out.shown_model()));
         if arguments.json {
             let per_exchange = |n: u64| n as f64 / sent.exchanges.max(1) as f64;
-            print(&Summary {
+            print_json(&Summary {
                 ranks: group.world_size(),
                 model: out.shown_model(),
                 words,
@@ -216,7 +216,12 @@ struct Run<'a, E> {
 
 impl<'a, E: RankModel> Run<'a, E> {
     /// A new training, or one that is resumed from the newest checkpoint of rank 0.
-    fn begin(input: &'a RankInput<'a>, content: String, mut model: E, out: &mut Option<Out>) -> Result<Self> {
+    fn begin(
+        input: &'a RankInput<'a>,
+        content: String,
+        mut model: E,
+        out: &mut Option<TextsOut>,
+    ) -> Result<Self> {
         let RankInput { arguments, group, vocabulary, share, .. } = input;
         let n_own = share.n_steps(epochs(arguments));
         let mut reached = Reached {
@@ -226,8 +231,8 @@ impl<'a, E: RankModel> Run<'a, E> {
             n_ranks: group.world_size(),
             content,
         };
-        let state = group.on_first(|| out.as_mut().map_or(Ok(None), Out::state))?.flatten();
-        if group.told(|| Ok(state.is_some()))? {
+        let state = group.on_first(|| out.as_mut().map_or(Ok(None), out::state))?.flatten();
+        if group.of_rank_0(|| Ok(state.is_some()))? {
             reached.step = restore(&mut model, *group, state, &reached)?;
             model.model_mut().set_n_tokens(share.n_words_before(reached.step.min(n_own)));
         }
@@ -245,7 +250,7 @@ impl<'a, E: RankModel> Run<'a, E> {
     }
 
     /// Trains the steps that are left.
-    fn finish(&mut self, out: &mut Option<Out>, comparisons: &mut Comparisons) -> Result<()> {
+    fn finish(&mut self, out: &mut Option<TextsOut>, comparisons: &mut Comparisons) -> Result<()> {
         let RankInput { arguments, group, interrupts, .. } = self.input;
         let n_tokens = self.model.model().n_tokens();
         let mut progress = out.as_ref().map(|out| Progress::new(out, n_tokens)).transpose()?;
@@ -266,8 +271,8 @@ impl<'a, E: RankModel> Run<'a, E> {
                     saved_at = Instant::now();
                 }
                 if asked == Some(Asked::Stop) && !is_last {
-                    let saved = |out: &Out| out.checkpoints_saved().map(|()| out.shown_checkpoints());
-                    let resume = group.told(|| out.as_ref().map(saved).transpose())?;
+                    let saved = |out: &TextsOut| out.checkpoints_saved().map(|()| out.shown_checkpoints());
+                    let resume = group.of_rank_0(|| out.as_ref().map(saved).transpose())?;
                     return Err(Error::Interrupted { resume: resume.unwrap_or_default() });
                 }
             }
@@ -308,7 +313,7 @@ impl<'a, E: RankModel> Run<'a, E> {
         Ok(asked)
     }
 
-    fn save(&self, out: &mut Option<Out>) -> Result<()> {
+    fn save(&self, out: &mut Option<TextsOut>) -> Result<()> {
         let RankInput { group, vocabulary, .. } = self.input;
         let place = serde_json::to_vec(&self.reached).map_err(|error| Error::internal(&error))?;
         let save = || out.as_mut().map_or(Ok(()), |out| self.model.save(out, vocabulary, &place));

@@ -23,11 +23,12 @@ use self::shares::Share;
 use self::steps::{Measured, Steps};
 use super::comparisons::{Compared, Comparisons};
 use super::model::{Model, reads, rows_from};
-use super::out::Out;
+use super::out;
 use super::{Processes, epochs, is_stream, place, settings, spelled};
 use crate::arguments::{Embed, EmbedModel, Place};
+use crate::commands::print::print_json;
 use crate::commands::serve::token;
-use crate::commands::summary::print;
+use crate::commands::texts_out::TextsOut;
 use crate::error::{Error, Result};
 use crate::tell::tell;
 
@@ -95,13 +96,12 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
     let worker = arguments.served.worker;
     let recipe = recipe(arguments)?;
     let comparisons = Comparisons::read(arguments)?;
-    let out = (worker.number == 0).then(|| Out::take(arguments)).transpose()?;
+    let out = (worker.number == 0).then(|| out::take(arguments)).transpose()?;
     if let Some(out) = &out
-        && out.is_complete(&recipe)?
+        && out::is_complete(out, &recipe)?
     {
-        tell(&format!("already complete: the model is in {}", out.shown_model().display()));
         out.finish_again()?;
-        return if arguments.json { print(&place(out, true)) } else { Ok(()) };
+        return if arguments.json { print_json(&place(out, true)) } else { Ok(()) };
     }
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
     // Before the input is read, which takes long: it refuses invalid addresses, tokens and certificates.
@@ -127,7 +127,7 @@ struct Worker<'a> {
     interrupts: Interrupts,
     client: Client,
     /// The training folder, of worker 0.
-    out: Option<Out>,
+    out: Option<TextsOut>,
     recipe: Value,
     vocabulary: Vocabulary,
     share: Share,
@@ -143,7 +143,7 @@ impl Worker<'_> {
         let content = content(arguments, &model, &self.vocabulary, &self.share)?;
         let joined = self.join(&model.specs(&content))?;
         if let Some(out) = &self.out {
-            out.begin_served(arguments, &self.recipe)?;
+            out::begin_served(out, arguments, &self.recipe)?;
         }
         let Self { interrupts, mut client, out, recipe, vocabulary, share, mut comparisons, .. } = self;
         let steps = Steps {
@@ -161,15 +161,15 @@ impl Worker<'_> {
             read_all(&client, &mut model, Moment::End)?;
             // Before the model is written, which may take longer than --remove-after.
             tell_removed(&client)?;
-            out.finish(&mut model.into_vectors(), &vocabulary, &recipe)?;
+            out::finish(out, &mut model.into_vectors(), &vocabulary, &recipe)?;
         }
         client.leave()?;
         let pairs_per_s = done.n_pairs as f64 / measured.seconds.max(f64::MIN_POSITIVE);
-        let model = out.as_ref().map(Out::shown_model);
+        let model = out.as_ref().map(TextsOut::shown_model);
         tell_end(words, done.n_pairs, measured.seconds, model.as_deref());
         if arguments.json {
             let Place { number, of } = arguments.served.worker;
-            print(&Summary {
+            print_json(&Summary {
                 worker: number,
                 workers: of,
                 model,

@@ -16,11 +16,12 @@ use spelling::{Settings, Training};
 pub(super) use self::shared::SharedTraining;
 use super::comparisons::Comparisons;
 use super::files::{Input, read};
-use super::out::Out;
+use super::out;
 use super::progress::Progress;
 use super::served::digest_of;
 use super::{Processes, Trained, Vectors, epochs, recipe, threads};
 use crate::arguments::Embed;
+use crate::commands::texts_out::TextsOut;
 use crate::error::{Error, Result};
 use crate::tell::tell;
 
@@ -67,7 +68,7 @@ pub(super) fn settings(arguments: &Embed, processes: Processes) -> Settings {
 
 pub(super) fn train(
     arguments: &Embed,
-    out: &mut Out,
+    out: &mut TextsOut,
     interrupts: &Interrupts,
     comparisons: &mut Comparisons,
 ) -> Result<Trained> {
@@ -82,7 +83,7 @@ pub(super) fn train(
         whole(vocabulary.n_words() as u64),
         whole(training.characters().all().len() as u64)
     ));
-    out.begin(arguments, &recipe(arguments, Processes::One)?)?;
+    out::begin(out, arguments, &recipe(arguments, Processes::One)?)?;
     let mut reached = Reached {
         n_done: 0,
         n_batches: 0,
@@ -91,7 +92,7 @@ pub(super) fn train(
         n_words: vocabulary.n_words(),
         vocabulary: digest_of(&vocabulary),
     };
-    if let Some(state) = out.state()? {
+    if let Some(state) = out::state(out)? {
         reached.restore(&mut training, state)?;
     }
     let mut progress = Progress::new(out, training.n_tokens())?;
@@ -111,7 +112,7 @@ pub(super) fn train(
             progress.note(training.n_tokens(), || None, None);
             if let Some(asked) = pauses.asked() {
                 let place = serde_json::to_vec(&reached).map_err(|error| Error::internal(&error))?;
-                out.save_with(|file| training.save(&place, file))?;
+                out.save(|file| training.save(&place, file))?;
                 compare(comparisons, &training, &vocabulary, &mut progress);
                 if asked == Asked::Stop {
                     out.checkpoints_saved()?;

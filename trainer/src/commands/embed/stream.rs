@@ -18,10 +18,11 @@ use skipgram::{Decay, Done, Growing, Training, Vocabulary, Work};
 
 use super::comparisons::Comparisons;
 use super::lines::Lines;
-use super::out::{CHUNK_BYTES, Out};
+use super::out::{self, CHUNK_BYTES};
 use super::progress::{Counts, Progress};
 use super::{Processes, Trained, Vectors, recipe, settings, threads};
 use crate::arguments::{Embed, IfSlow};
+use crate::commands::texts_out::TextsOut;
 use crate::error::{Error, Result};
 use crate::tell::tell;
 
@@ -78,14 +79,14 @@ struct Counters {
 
 pub(super) fn train(
     arguments: &Embed,
-    out: &mut Out,
+    out: &mut TextsOut,
     interrupts: &Interrupts,
     comparisons: &mut Comparisons,
 ) -> Result<Trained> {
-    out.begin(arguments, &recipe(arguments, Processes::One)?)?;
+    out::begin(out, arguments, &recipe(arguments, Processes::One)?)?;
     let settings = settings(arguments);
     let mut training = Training::new(settings, arguments.words_max)?;
-    let (vocabulary, reached) = match out.state()? {
+    let (vocabulary, reached) = match out::state(out)? {
         None => {
             if arguments.resume {
                 tell_lost(arguments, &Reached::default(), out);
@@ -125,9 +126,9 @@ pub(super) fn train(
 }
 
 /// Reports lines of a stream that a killed process read after its last checkpoint.
-fn tell_lost(arguments: &Embed, reached: &Reached, out: &Out) {
+fn tell_lost(arguments: &Embed, reached: &Reached, out: &TextsOut) {
     let is_stream = arguments.input.iter().any(|place| place == "-");
-    let read = fs::read_to_string(out.lines_read()).ok().and_then(|text| text.trim().parse::<u64>().ok());
+    let read = fs::read_to_string(out::lines_read(out)).ok().and_then(|text| text.trim().parse::<u64>().ok());
     if let (true, false, Some(read)) = (is_stream, reached.is_end, read) {
         let n_lost = read.saturating_sub(reached.n_passed());
         tell(&format!(
@@ -140,7 +141,7 @@ fn tell_lost(arguments: &Embed, reached: &Reached, out: &Out) {
 /// Starts to read the lines behind a place.
 fn read(
     arguments: &Embed,
-    out: &Out,
+    out: &TextsOut,
     reached: &Reached,
     counters: &Arc<Counters>,
 ) -> Result<Receiver<Result<Chunk>>> {
@@ -151,7 +152,7 @@ fn read(
         chunk_bytes: CHUNK_BYTES,
     };
     let (sender, receiver) = sync_channel(CHUNKS_WAITING);
-    let path = out.lines_read();
+    let path = out::lines_read(out);
     let file = fs::File::create(&path).map_err(|source| Error::io(&path, source))?;
     let (place, counters) = (reached.place(), Arc::clone(counters));
     let mut n_read = reached.n_passed();
@@ -216,7 +217,7 @@ enum Ended {
 impl Stream<'_> {
     fn train(
         &mut self,
-        out: &mut Out,
+        out: &mut TextsOut,
         progress: &mut Progress,
         interrupts: &Interrupts,
         comparisons: &mut Comparisons,
@@ -234,8 +235,9 @@ impl Stream<'_> {
             self.reached.is_end = ended == Ended::Stop;
             self.reached.n_skipped = self.counters.n_skipped.load(Relaxed);
             let place = serde_json::to_vec(&self.reached).map_err(|error| Error::internal(&error))?;
-            out.save(&self.training, self.growing.vocabulary(), &place)?;
-            out.replace_model(
+            out::save(out, &self.training, self.growing.vocabulary(), &place)?;
+            out::replace_model(
+                out,
                 &self.training,
                 self.growing.vocabulary(),
                 &recipe(self.arguments, Processes::One)?,

@@ -11,6 +11,7 @@ use runs::training::{self, Hold, PATIENCE, put};
 use super::super::out::{check_force, check_place};
 use super::super::training::Session;
 use crate::arguments::Fit;
+use crate::environment::restarts;
 use crate::error::{Error, Result};
 use crate::remote::{Expected, FoldsPrefix};
 
@@ -31,12 +32,11 @@ impl Folder {
     pub(super) fn take(out: &Location, arguments: &Fit, session: &Session) -> Result<Self> {
         let flags = &arguments.training;
         let (mut prefix, mut hold) = (None, None);
-        session.ranks().told(|| {
+        session.ranks().of_rank_0(|| {
             match out {
                 Location::Local(folder) => {
                     if flags.force {
-                        let restarts = c10d::Launch::from_env().map_or(0, |launch| launch.restarts);
-                        check_force(folder, arguments.lstm.init_from.as_ref(), restarts)?;
+                        check_force(folder, arguments.lstm.init_from.as_ref(), restarts())?;
                     }
                     check_place(folder)?;
                     hold = Some(Hold::take(folder, PATIENCE)?);
@@ -73,7 +73,7 @@ impl Folder {
         if !self.is_replaced {
             return Ok(());
         }
-        session.ranks().told(|| Ok(clear(folder)?))
+        session.ranks().of_rank_0(|| Ok(clear(folder)?))
     }
 
     /// Writes the metrics of all folds.

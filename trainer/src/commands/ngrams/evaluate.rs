@@ -1,14 +1,13 @@
 //! `trainer evaluate` with an n-gram model.
 
 use std::fs;
-use std::io::{self, Write};
 use std::path::Path;
 
 use ::ngrams::Reading;
 use batches::{Division, Part};
 use corpus::ledger::Share;
 use runs::training::{RunSettings, SETTINGS};
-use scoring::{Interval, ProbabilityQuality};
+use scoring::ProbabilityQuality;
 use serde::Serialize;
 use texts::Wanted;
 
@@ -16,8 +15,8 @@ use super::input::{Counters, Input, ReadInput};
 use super::out::absolute;
 use super::threads;
 use crate::arguments::Evaluate;
-use crate::commands::summary::print;
-use crate::error::{Error, Result, STANDARD_OUTPUT};
+use crate::commands::print::{MetricTable, names_of_means, print_json};
+use crate::error::{Error, Result};
 use crate::families::ngrams::Classifier;
 use crate::families::ngrams::evaluate::{Evaluation, evaluate as evaluate_texts};
 use crate::families::ngrams::quality::{Evaluated, Measured};
@@ -25,7 +24,7 @@ use crate::tell::tell;
 
 /// The output for a file.
 #[derive(Serialize)]
-struct Said<'a> {
+struct Printed<'a> {
     /// The file or dataset as passed.
     dataset: String,
     #[serde(flatten)]
@@ -87,7 +86,7 @@ pub(in crate::commands) fn evaluate(arguments: &Evaluate, model: &Path) -> Resul
         }
         evaluation.warning(&place, texts.n_texts()).iter().for_each(|warning| tell(warning));
         let without_label = texts.counts().n_unlabelled;
-        let said = Said {
+        let printed = Printed {
             dataset: place,
             evaluated,
             without_label,
@@ -96,8 +95,8 @@ pub(in crate::commands) fn evaluate(arguments: &Evaluate, model: &Path) -> Resul
             unknown_label: *unknown_label,
         };
         match arguments.text {
-            true => print_table(&said)?,
-            false => print(&said)?,
+            true => print_table(&printed)?,
+            false => print_json(&printed)?,
         }
     }
     Ok(())
@@ -122,41 +121,31 @@ fn trained_on_warning(place: &str, held_out: f64) -> String {
 }
 
 /// Prints a table of metrics and their intervals.
-fn print_table(said: &Said<'_>) -> Result<()> {
+fn print_table(printed: &Printed<'_>) -> Result<()> {
     let Evaluated { metrics, precision_at_1, recall_at_1, classes, intervals, probabilities } =
-        said.evaluated;
-    let mut lines = vec![format!("{}: {} rows; 95 % confidence intervals", said.dataset, metrics.rows())];
-    let mut line = |name: &str, value: Option<f64>, interval: Option<Interval>| {
-        let value = value.map_or_else(|| "none".to_owned(), |value| format!("{value:.4}"));
-        let interval =
-            interval.map_or_else(String::new, |Interval(low, high)| format!("{low:.4} to {high:.4}"));
-        lines.push(format!("{name:<18}  {value:>8}  {interval}").trim_end().to_owned());
-    };
+        printed.evaluated;
+    let mut table = MetricTable::of(&printed.dataset, metrics.rows());
     let of = intervals.as_ref();
-    line("accuracy", Some(metrics.accuracy()), of.map(|of| of.accuracy));
-    let [f1, precision, recall] = match classes.len() {
-        2 => ["F1", "precision", "recall"],
-        _ => ["macro F1", "macro precision", "macro recall"],
-    };
+    table.add("accuracy", Some(metrics.accuracy()), of.map(|of| of.accuracy));
+    let [f1, precision, recall] = names_of_means(classes.len());
     let (values, auc, loss) = match *metrics {
         Measured::Few(metrics) => {
             ([metrics.f1, metrics.precision, metrics.recall], metrics.auc, metrics.loss)
         }
         Measured::Many { loss, f1, precision, recall, .. } => ([f1, precision, recall], None, loss),
     };
-    line(f1, Some(values[0]), of.map(|of| of.f1));
-    line(precision, Some(values[1]), of.map(|of| of.precision));
-    line(recall, Some(values[2]), of.map(|of| of.recall));
-    line("precision at 1", Some(*precision_at_1), None);
-    line("recall at 1", Some(*recall_at_1), None);
+    table.add(f1, Some(values[0]), of.map(|of| of.f1));
+    table.add(precision, Some(values[1]), of.map(|of| of.precision));
+    table.add(recall, Some(values[2]), of.map(|of| of.recall));
+    table.add("precision at 1", Some(*precision_at_1), None);
+    table.add("recall at 1", Some(*recall_at_1), None);
     if of.is_some() {
-        line("AUC", auc, of.and_then(|of| of.auc));
+        table.add("AUC", auc, of.and_then(|of| of.auc));
     }
-    line("loss", Some(loss), of.map(|of| of.loss));
+    table.add("loss", Some(loss), of.map(|of| of.loss));
     if let Some(ProbabilityQuality { quality, .. }) = probabilities {
-        line("Brier score", Some(quality.brier), of.and_then(|of| of.brier));
-        line("calibration error", Some(quality.calibration_error), None);
+        table.add("Brier score", Some(quality.brier), of.and_then(|of| of.brier));
+        table.add("calibration error", Some(quality.calibration_error), None);
     }
-    let text = lines.join("\n");
-    writeln!(io::stdout(), "{text}").map_err(|source| Error::io(STANDARD_OUTPUT.as_ref(), source))
+    table.print()
 }

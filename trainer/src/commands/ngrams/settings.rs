@@ -5,9 +5,9 @@ use corpus::format::Format;
 use runs::recipe::OF_INPUT;
 use serde_json::{Value, json};
 
-use super::group::Group;
 use super::input::labels;
 use crate::arguments::{ModelName, NgramLossName, NgramOptimizerName, Ngrams, WeightsName, WordsName};
+use crate::commands::group::Group;
 use crate::error::{Error, Result};
 
 /// Default of `--buckets` for the fastText model.

@@ -17,16 +17,17 @@ use serde::Serialize;
 use tch::Device;
 use texts::Wanted;
 
-use super::group::{Exchanged, Group};
 use super::input::{Counters, Input, ReadInput, division, is_dataset};
-use super::out::Out;
+use super::out;
 use super::progress::Progress;
 use super::settings::{Settings, add_input, check_min_count, reading, words};
 use super::top::top;
 use crate::arguments::{ModelName, Ngrams};
+use crate::commands::group::{Exchanged, Group};
 use crate::commands::outcome::{Remedies, not_above_baseline};
+use crate::commands::print::print_json;
 use crate::commands::progress::Log;
-use crate::commands::summary::print;
+use crate::commands::texts_out::TextsOut;
 use crate::error::{Error, Result};
 use crate::families::ngrams::evaluate::{Evaluation, evaluate};
 use crate::families::ngrams::quality::{Evaluated, Measured};
@@ -110,7 +111,7 @@ pub(in crate::commands) fn ngrams(
             expected: "files or URLs, which each rank reads".to_owned(),
         });
     }
-    let mut out = group.on_first(|| Out::take(arguments))?;
+    let mut out = group.on_first(|| out::take(arguments))?;
     let is_dataset = matches!(&arguments.input[..], [place] if is_dataset(place));
     let reading = reading(arguments, kind, words(arguments, kind, is_dataset));
     let settings = Settings::of(arguments, kind, reading.words);
@@ -118,13 +119,12 @@ pub(in crate::commands) fn ngrams(
     // The same input may have another path on the machine of another rank.
     let of_all_ranks = recipe.to_string();
     add_input(&mut recipe, arguments, is_dataset)?;
-    if group.told(|| out.as_ref().map_or(Ok(false), |out| out.is_complete(&recipe)))? {
+    if group.of_rank_0(|| out.as_ref().map_or(Ok(false), |out| out.has_model(&recipe)))? {
         return match &out {
             Some(out) => {
                 out.finish_again()?;
-                tell(&format!("already complete: the model is in {}", out.shown_model().display()));
                 let summary = Summary::of_complete(out, kind, settings.epochs());
-                if arguments.json { print(&summary) } else { Ok(()) }
+                if arguments.json { print_json(&summary) } else { Ok(()) }
             }
             None => Ok(()),
         };
@@ -153,13 +153,13 @@ pub(in crate::commands) fn ngrams(
     })?;
     group.compare(&texts, &of_all_ranks)?;
     let read_s = began.elapsed().as_secs_f64();
-    let begin = |out: &Out| {
+    let begin = |out: &TextsOut| {
         out.clear()?;
         // The settings of a checkpoint are there. Its training may yet be refused.
         if !out.has_checkpoint()? {
-            out.describe(arguments, &texts, held_out.as_ref(), recipe, &settings, group.world_size())?;
+            out::describe(out, arguments, &texts, held_out.as_ref(), recipe, &settings, group.world_size())?;
         }
-        out.progress(&texts, &settings, group.world_size())
+        out::progress(out, &texts, &settings, group.world_size())
     };
     let mut progress = group.on_first(|| out.as_ref().map(begin).transpose())?.flatten();
     let began_training = Instant::now();
@@ -186,16 +186,16 @@ pub(in crate::commands) fn ngrams(
         None => None,
     };
     top.evaluation = evaluation.as_ref().and_then(|(part, evaluation)| of_many(*part, &evaluation.evaluated));
-    out.keep_top(&top)?;
+    out::keep_top(&out, &top)?;
     finish_log(log, &settings, evaluation.as_ref())?;
-    out.finish(&classifier)?;
+    out::finish(&out, &classifier)?;
     let told = evaluation.iter().flat_map(|(part, evaluation)| lines(*part, &evaluation.evaluated));
     told.for_each(|line| tell(&line));
     let exchange = group.exchanged(traffic);
     exchange.iter().for_each(|exchange| tell(&exchange.to_string()));
     tell(&format!("the model is in {}", out.shown_model().display()));
     if arguments.json {
-        print(&Summary {
+        print_json(&Summary {
             texts: Some(counts.n_texts),
             words: Some(n_words),
             tokens: Some(counts.n_tokens),
@@ -219,7 +219,7 @@ pub(in crate::commands) fn ngrams(
 }
 
 impl Summary {
-    fn of_complete(out: &Out, kind: ModelName, epochs: u32) -> Self {
+    fn of_complete(out: &TextsOut, kind: ModelName, epochs: u32) -> Self {
         Self {
             training: out.shown().to_owned(),
             model: out.shown_model(),
@@ -274,7 +274,7 @@ impl<'a> Job<'a> {
     fn train_fasttext(
         self,
         settings: &fasttext::Settings,
-        out: &mut Option<Out>,
+        out: &mut Option<TextsOut>,
         progress: &mut Option<Progress>,
     ) -> Result<(Model, Option<Traffic>)> {
         let group = self.group;
@@ -290,12 +290,12 @@ impl<'a> Job<'a> {
             let asked = group.agree(interrupts.asked().or(is_due.then_some(Asked::Checkpoint)))?;
             if asked.is_some() && done.n_done < done.n_total {
                 training.complete()?;
-                group.on_first(|| out.as_mut().map_or(Ok(()), |out| out.save(&training)))?;
+                group.on_first(|| out.as_mut().map_or(Ok(()), |out| out.save(|file| training.save(file))))?;
                 saved_at = Instant::now();
             }
             if asked == Some(Asked::Stop) && done.n_done < done.n_total {
-                let saved = |out: &Out| out.checkpoints_saved().map(|()| out.shown_checkpoints());
-                let resume = group.told(|| out.as_ref().map(saved).transpose())?;
+                let saved = |out: &TextsOut| out.checkpoints_saved().map(|()| out.shown_checkpoints());
+                let resume = group.of_rank_0(|| out.as_ref().map(saved).transpose())?;
                 return Err(Error::Interrupted { resume: resume.unwrap_or_default() });
             }
         }
@@ -308,12 +308,12 @@ impl<'a> Job<'a> {
     fn begin(
         self,
         settings: &fasttext::Settings,
-        out: &mut Option<Out>,
+        out: &mut Option<TextsOut>,
         progress: &mut Option<Progress>,
     ) -> Result<fasttext::Training<'a>> {
         let Self { texts, group, .. } = self;
-        let state = group.on_first(|| out.as_mut().map_or(Ok(None), Out::state))?.flatten();
-        if !group.told(|| Ok(state.is_some()))? {
+        let state = group.on_first(|| out.as_mut().map_or(Ok(None), out::state))?.flatten();
+        if !group.of_rank_0(|| Ok(state.is_some()))? {
             return Ok(fasttext::Training::on_ranks(texts, settings.clone(), group.ranks())?);
         }
         progress.iter_mut().for_each(Progress::resume);

@@ -8,9 +8,9 @@ use embeddings::neighbours::{Method, Neighbour, Neighbours as Search};
 use embeddings::{Embedding, files};
 use serde::Serialize;
 
-use super::{print_json, print_line};
 use crate::arguments::{Analogy, MethodName, Neighbours, Similarity};
 use crate::commands::ngrams::threads;
+use crate::commands::print::{print_json, print_line};
 use crate::error::Result;
 
 /// The neighbours of a word.

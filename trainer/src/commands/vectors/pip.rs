@@ -8,16 +8,16 @@ use embeddings::{Embedding, files, pip};
 use serde::Serialize;
 use store::S3Options;
 
-use super::print_json;
 use crate::arguments::{Pip, WordsName};
 use crate::commands::lines::{Input, inputs};
 use crate::commands::ngrams::threads;
+use crate::commands::print::print_json;
 use crate::error::{Error, Result};
 use crate::tell::tell;
 
 /// The output.
 #[derive(Serialize)]
-struct Said {
+struct Printed {
     model: String,
     /// The other vectors, or the files of the text.
     reference: Vec<String>,
@@ -44,18 +44,18 @@ struct Matrix {
 pub(super) fn pip(arguments: &Pip) -> Result<()> {
     let embedding = files::read(&arguments.vectors.model)?;
     let model = arguments.vectors.model.display().to_string();
-    let said = match &arguments.other {
+    let printed = match &arguments.other {
         Some(other) => {
             let pip = pip::between(&embedding, &files::read(other)?, arguments.seed)?;
-            Said { model, reference: vec![other.display().to_string()], pip, ppmi: None }
+            Printed { model, reference: vec![other.display().to_string()], pip, ppmi: None }
         }
         None => {
             let (pip, matrix) = of_text(&embedding, arguments)?;
             let reference = arguments.corpus.iter().map(ToString::to_string).collect();
-            Said { model, reference, pip, ppmi: Some(matrix) }
+            Printed { model, reference, pip, ppmi: Some(matrix) }
         }
     };
-    print_json(&said)
+    print_json(&printed)
 }
 
 fn of_text(embedding: &Embedding, arguments: &Pip) -> Result<(pip::Pip, Matrix)> {

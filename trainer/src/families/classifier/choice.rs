@@ -9,8 +9,8 @@ use super::{Classifier, EvaluatedRows, Evaluation, evaluate_rows};
 use crate::compute::Compute;
 use crate::error::Result;
 use crate::ranks::Ranks;
-use crate::splits::Splits;
 use crate::tell::tell;
+use crate::train::splits::Splits;
 
 /// Calibration and threshold of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ impl Choice {
             }
         };
         // The machines of other ranks may round otherwise, so all use the numbers of rank 0.
-        ranks.told(|| {
+        ranks.of_rank_0(|| {
             let calibration = recipe.calibration.and_then(|method| match &scores {
                 Scores::Label(scores) => calibrate(method, scoring, scores),
                 Scores::Classes(scores) => Some(calibrate_classes(scores)),

@@ -13,7 +13,7 @@ use crate::families::lstm::Lstm;
 use crate::families::words::drop_words;
 use crate::ffi::{numbers, numbers_mut};
 use crate::inputs::token_rows;
-use crate::step::InStep;
+use crate::train::step::InStep;
 
 /// Kernels for a classifier, if its sizes are supported.
 pub(crate) fn engine(classifier: &Classifier, compute: &Compute, dropout: Dropout) -> Option<Engine> {

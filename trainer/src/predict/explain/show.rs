@@ -45,7 +45,7 @@ fn sides(explained: &Explained, top: usize) -> [Vec<&Weighed>; 2] {
 }
 
 #[derive(Serialize)]
-struct Said<'a> {
+struct Printed<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<&'a str>,
     line: u64,
@@ -105,7 +105,7 @@ fn object(line: u64, explained: &Result<Explained, Refusal>, view: View<'_>) -> 
         }
         Err(refusal) => Answer::Refusal { error: refusal.name() },
     };
-    let said = Said { file: view.file, line, answer };
+    let said = Printed { file: view.file, line, answer };
     let mut json = serde_json::to_string(&said).expect("plain values are JSON");
     json.push('\n');
     json

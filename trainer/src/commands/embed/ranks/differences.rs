@@ -9,9 +9,10 @@ use skipgram::{Decay, Done, Rows, Table, Training, Vocabulary, Work};
 use super::exchange::{RankModel, RankTraffic, invalid};
 use crate::arguments::Embed;
 use crate::commands::embed::model::tables;
-use crate::commands::embed::out::Out;
+use crate::commands::embed::out;
 use crate::commands::embed::settings;
-use crate::commands::ngrams::Group;
+use crate::commands::group::Group;
+use crate::commands::texts_out::TextsOut;
 use crate::error::{Error, Result};
 
 /// How the differences of a row on several ranks are added to it.
@@ -112,8 +113,8 @@ impl RankModel for Differences {
         self.sent
     }
 
-    fn save(&self, out: &mut Out, vocabulary: &Vocabulary, place: &[u8]) -> Result<()> {
-        out.save(&self.training, vocabulary, place)
+    fn save(&self, out: &mut TextsOut, vocabulary: &Vocabulary, place: &[u8]) -> Result<()> {
+        out::save(out, &self.training, vocabulary, place)
     }
 
     fn restore(&mut self, mut state: &[u8], check: impl FnOnce(&[u8]) -> Result<()>) -> Result<()> {

@@ -5,8 +5,8 @@ use ngrams::Error as NgramsError;
 use skipgram::{Decay, Done, Vocabulary, Work};
 
 use crate::commands::embed::model::Model;
-use crate::commands::embed::out::Out;
-use crate::commands::ngrams::Group;
+use crate::commands::group::Group;
+use crate::commands::texts_out::TextsOut;
 use crate::error::{Error, Result};
 
 /// A model of which each rank has all rows. After an exchange, all ranks have the same ones.
@@ -35,7 +35,7 @@ pub(super) trait RankModel {
     }
 
     /// Saves a checkpoint with bytes of the caller.
-    fn save(&self, out: &mut Out, vocabulary: &Vocabulary, place: &[u8]) -> Result<()>;
+    fn save(&self, out: &mut TextsOut, vocabulary: &Vocabulary, place: &[u8]) -> Result<()>;
 
     /// Reads the state of a checkpoint of the same settings and words. `check` refuses the caller's bytes of another training.
     fn restore(&mut self, state: &[u8], check: impl FnOnce(&[u8]) -> Result<()>) -> Result<()>;

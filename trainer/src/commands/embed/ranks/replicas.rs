@@ -8,8 +8,8 @@ use skipgram::{Decay, Done, Vocabulary, Work};
 
 use super::exchange::{RankModel, RankTraffic, invalid};
 use crate::commands::embed::model::{Model, reads, rows_from, updates};
-use crate::commands::embed::out::Out;
-use crate::commands::ngrams::Group;
+use crate::commands::group::Group;
+use crate::commands::texts_out::TextsOut;
 use crate::error::{Error, Result};
 
 /// The model of a rank, and the tables of which it gets the rows of a step.
@@ -86,9 +86,9 @@ impl<M: Model> RankModel for Replicas<M> {
         Ok(())
     }
 
-    fn save(&self, out: &mut Out, _: &Vocabulary, place: &[u8]) -> Result<()> {
+    fn save(&self, out: &mut TextsOut, _: &Vocabulary, place: &[u8]) -> Result<()> {
         let state = self.replica.save(place)?;
-        out.save_with(|file| file.write_all(&state))
+        out.save(|file| file.write_all(&state))
     }
 
     fn restore(&mut self, state: &[u8], check: impl FnOnce(&[u8]) -> Result<()>) -> Result<()> {

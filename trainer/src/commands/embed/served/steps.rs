@@ -17,8 +17,8 @@ use crate::arguments::Embed;
 use crate::commands::embed::comparisons::Comparisons;
 use crate::commands::embed::epochs;
 use crate::commands::embed::model::{Model, check_finite, reads, updates};
-use crate::commands::embed::out::Out;
 use crate::commands::embed::progress::{Counts, Progress};
+use crate::commands::texts_out::TextsOut;
 use crate::error::{Error, Result};
 use crate::tell::tell;
 
@@ -84,7 +84,7 @@ impl<'a> Steps<'a> {
     pub(super) fn run<M: Model>(
         &'a self,
         mut model: M,
-        out: Option<&Out>,
+        out: Option<&TextsOut>,
         comparisons: &mut Comparisons,
     ) -> Result<(M, Measured, Done)> {
         let (n_steps, n_own) = (self.share.n_most_steps(epochs(self.arguments)), self.n_own());

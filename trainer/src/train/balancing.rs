@@ -2,12 +2,13 @@
 //!
 //! Batches are numbered over the whole training: batch b of epoch e is e · n + b, with n batches per epoch.
 
-use balance::{Balancer, Decision, Measured, Settings};
+use balance::{Balancer, Decision, Measured, Rule, Settings};
 use batches::{Dealing, Loader, ShareSchedule, Shares};
 use runs::recipe::{Position, Recipe};
 
 use crate::error::Result;
 use crate::ranks::Ranks;
+use crate::tell::tell;
 
 /// Batches that loaders make ahead if shares can change. A decision applies after them.
 const AHEAD: u64 = 2;
@@ -23,18 +24,33 @@ pub struct Balancing {
 
 impl Balancing {
     /// Begins or continues to balance, if the recipe says so and there are several ranks. A training that is resumed with
-    /// another number of ranks begins with equal shares.
+    /// another number of ranks begins with equal shares, and rank 0 prints a message.
     pub fn begin(recipe: &Recipe, n_rows: u64, position: &mut Position, ranks: &Ranks) -> Self {
         let (batch_rows, world_size) = (recipe.batch_rows, ranks.world_size());
         let rule = recipe.balance.clone().filter(|_| world_size > 1);
+        let saved = position.balancer.take();
         position.balancer = rule.map(|rule| {
             let step_batches = recipe.accumulate as u64;
             let settings = Settings { rule, ranks: world_size, batch_rows, step_batches, delay: AHEAD };
-            let saved = position.balancer.take().filter(|saved| *saved.settings() == settings);
-            let equal = || Balancer::new(settings, Shares::equal(batch_rows, world_size).sizes().to_vec());
-            saved.unwrap_or_else(equal)
+            match saved {
+                Some(saved) if *saved.settings() == settings => saved,
+                other => {
+                    if let Some(saved) = other.filter(|_| ranks.is_first()) {
+                        tell(&not_continued(saved.settings(), &settings));
+                    }
+                    Balancer::new(settings, Shares::equal(batch_rows, world_size).sizes().to_vec())
+                }
+            }
         });
         Self { n_batches: n_rows.div_ceil(batch_rows as u64), n_rows, batch_rows }
+    }
+
+    /// The decisions of the checkpoint from which a training was resumed. Call it before the first step.
+    pub fn restored(position: &Position) -> &[Decision] {
+        match &position.balancer {
+            Some(balancer) if !matches!(balancer.settings().rule, Rule::Replay { .. }) => balancer.log(),
+            _ => &[],
+        }
     }
 
     /// The shares of an epoch, with the changes that are decided.
@@ -83,8 +99,11 @@ impl Balancing {
         Ok(decisions)
     }
 
-    /// Notes the end of an epoch, after `position` has moved to the next one.
+    /// Notes the end of an epoch, after `position` has moved to the next one. There is no decision after the last epoch.
     pub fn end_epoch(&self, position: &mut Position) -> Option<Decision> {
+        if position.has_ended {
+            return None;
+        }
         let first = self.number(position, 0);
         position.balancer.as_mut()?.end_epoch(first, self.n_rows).cloned()
     }
@@ -93,4 +112,13 @@ impl Balancing {
     fn number(&self, position: &Position, batch: u64) -> u64 {
         u64::from(position.epoch) * self.n_batches + batch
     }
+}
+
+/// A message about a balancer in a checkpoint that is not continued.
+fn not_continued(saved: &Settings, settings: &Settings) -> String {
+    let of = match saved.ranks == settings.ranks {
+        true => "another version of this program".to_owned(),
+        false => format!("{} ranks", saved.ranks),
+    };
+    format!("the checkpoint has measurements and shares of {of}: starting from equal shares")
 }

@@ -1,4 +1,5 @@
-//! This process among the ranks of an n-gram training. Rank 0 writes the folder and reports; all ranks compute.
+//! This process among the ranks of a training of n-grams or word vectors. Rank 0 writes the folder and reports; all ranks
+//! compute.
 
 use ::ngrams::ranks::{Ranks, Traffic, compare};
 use ::ngrams::{Error as NgramsError, Texts};
@@ -8,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
-use crate::told::told;
+use crate::of_rank_0::of_rank_0;
 
 /// A single process, or one of several ranks.
 #[derive(Clone, Copy)]
@@ -53,9 +54,12 @@ impl<'a> Group<'a> {
     }
 
     /// Runs a function on rank 0. Returns its result on all ranks. If it fails, all ranks fail.
-    pub fn told<T: Serialize + DeserializeOwned>(self, find_out: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub fn of_rank_0<T: Serialize + DeserializeOwned>(
+        self,
+        find_out: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
         let Some(ranks) = self.ranks else { return find_out() };
-        told(ranks.rank() == 0, find_out, |message| {
+        of_rank_0(ranks.rank() == 0, find_out, |message| {
             gather(ranks, &message)?.into_iter().next().ok_or_else(|| Error::internal(&"no rank answered"))
         })
     }
@@ -63,7 +67,7 @@ impl<'a> Group<'a> {
     /// Runs a function on rank 0 alone. If it fails, all ranks fail.
     pub fn on_first<T>(self, run: impl FnOnce() -> Result<T>) -> Result<Option<T>> {
         let mut made = None;
-        self.told(|| {
+        self.of_rank_0(|| {
             made = Some(run()?);
             Ok(())
         })?;

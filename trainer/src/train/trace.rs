@@ -10,7 +10,8 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::ranks::Ranks;
-use crate::times::{Phase, Span};
+use crate::tell::tell;
+use crate::train::times::{Phase, Span};
 
 /// The steps that are written, and where.
 #[derive(Clone, Debug)]
@@ -23,12 +24,14 @@ pub struct Settings {
 
 /// Collects the phases of steps.
 #[derive(Debug)]
-pub(crate) struct Trace {
+pub struct Trace {
     settings: Settings,
     /// The end of the first exchange. All ranks leave it at almost the same time, so it aligns their clocks.
     origin: Option<Instant>,
     spans: Vec<(u64, Span)>,
     is_written: bool,
+    /// The error of the write. It is reported at the end, because it does not stop the training.
+    failed: Option<Error>,
 }
 
 /// A phase as ranks send it: step, number of the phase, and begin and duration in nanoseconds.
@@ -50,11 +53,15 @@ struct Event {
 }
 
 impl Trace {
+    /// Starts without phases.
     pub fn new(settings: Settings) -> Self {
-        Self { settings, origin: None, spans: Vec::new(), is_written: false }
+        Self { settings, origin: None, spans: Vec::new(), is_written: false, failed: None }
     }
 
     /// Notes the phases of a step. After the last step, all ranks gather them, and rank 0 writes the file.
+    ///
+    /// # Errors
+    /// If the ranks cannot communicate.
     pub fn note(&mut self, step: u64, spans: Vec<Span>, ranks: &Ranks) -> Result<()> {
         if self.is_written || !self.settings.steps.contains(&step) {
             return Ok(());
@@ -67,7 +74,11 @@ impl Trace {
         if step < *self.settings.steps.end() { Ok(()) } else { self.write(ranks) }
     }
 
-    /// Writes the file, if it is not written yet.
+    /// Writes the file, if it is not written yet and there are phases. After a restart past the last step there are none,
+    /// and the file is that of the process before.
+    ///
+    /// # Errors
+    /// If the ranks cannot communicate.
     pub fn write(&mut self, ranks: &Ranks) -> Result<()> {
         if std::mem::replace(&mut self.is_written, true) {
             return Ok(());
@@ -75,6 +86,16 @@ impl Trace {
         let own: Vec<i64> = self.spans.iter().flat_map(|(step, span)| self.sent(*step, span)).collect();
         // Ranks have different numbers of phases.
         let lengths = ranks.gather_i64(&[own.len() as i64])?;
+        if lengths.iter().all(|&length| length == 0) {
+            if ranks.is_first() {
+                let Settings { path, steps } = &self.settings;
+                let (path, first, last) = (path.display(), steps.start(), steps.end());
+                tell(&format!(
+                    "{path}: not written, because steps {first} to {last} were not trained by this process"
+                ));
+            }
+            return Ok(());
+        }
         let all = ranks.gather_i64(&own)?;
         if !ranks.is_first() {
             return Ok(());
@@ -83,7 +104,13 @@ impl Trace {
         let of_ranks = lengths.iter().map(|&length| rest.split_off(..length as usize).unwrap_or_default());
         let of_ranks: Vec<&[Sent]> = of_ranks.map(|of_rank| of_rank.as_chunks().0).collect();
         let path = &self.settings.path;
-        write_events(path, &of_ranks).map_err(|source| Error::io(path, source))
+        self.failed = write_events(path, &of_ranks).err().map(|source| Error::io(path, source));
+        Ok(())
+    }
+
+    /// Returns the error of the write.
+    pub fn finish(self) -> Result<()> {
+        self.failed.map_or(Ok(()), Err)
     }
 
     fn sent(&self, step: u64, span: &Span) -> Sent {
@@ -135,4 +162,42 @@ fn write_events(path: &Path, of_ranks: &[&[Sent]]) -> std::io::Result<()> {
     serde_json::to_writer(&mut file, &serde_json::json!({ "traceEvents": events }))?;
     writeln!(file)?;
     file.into_inner()?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A trace of steps 1 and 2 in one process, after steps with one phase each.
+    fn after(steps: RangeInclusive<u64>, path: &Path) -> Trace {
+        let mut trace = Trace::new(Settings { path: path.to_owned(), steps: 1..=2 });
+        for step in steps {
+            let span = Span { phase: Phase::Forward, begin: Instant::now(), took: Duration::from_millis(1) };
+            trace.note(step, vec![span], &Ranks::Alone).unwrap();
+        }
+        trace.write(&Ranks::Alone).unwrap();
+        trace
+    }
+
+    #[test]
+    fn a_process_that_restarts_after_the_last_step_keeps_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace.json");
+        after(1..=4, &path).finish().unwrap();
+        let written = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(written.matches("forward").count(), 2, "{written}");
+
+        after(3..=4, &path).finish().unwrap();
+
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), written);
+    }
+
+    #[test]
+    fn a_failed_write_is_reported_at_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = after(1..=4, &folder.path().join("none/trace.json")).finish().unwrap_err().to_string();
+        assert!(error.contains("none/trace.json"), "{error}");
+    }
 }

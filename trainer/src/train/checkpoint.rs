@@ -38,7 +38,7 @@ pub fn restore(
     training: &mut Training,
     ranks: &Ranks,
 ) -> Result<()> {
-    let state = ranks.told(|| restore_here(folder, recipe, rows, training))?;
+    let state = ranks.of_rank_0(|| restore_here(folder, recipe, rows, training))?;
     if state.has_best && training.best.is_none() {
         training.best = Some(training.model.parameters().copies());
     }

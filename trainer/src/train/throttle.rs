@@ -10,8 +10,8 @@ use crate::families::Model;
 use crate::gradients::Gradients;
 use crate::inputs::Inputs;
 use crate::ranks::Ranks;
-use crate::step::InStep;
-use crate::times::Stopwatch;
+use crate::train::step::InStep;
+use crate::train::times::Stopwatch;
 
 /// Repeats the computation of gradients.
 pub(crate) struct Throttle<'a> {
@@ -22,26 +22,30 @@ pub(crate) struct Throttle<'a> {
 }
 
 impl<'a> Throttle<'a> {
-    /// `None` for a factor of 1. `alone` is [`Ranks::Alone`].
+    /// `None` if this rank has a factor of 1. `factors` are those of all ranks, or empty. `alone` is [`Ranks::Alone`].
+    ///
+    /// # Errors
+    /// On all ranks alike, if a factor is greater than 1 and PyTorch computes the gradients.
     pub fn new(
-        factor: f64,
+        factors: &[f64],
+        rank: usize,
         recipe: &Recipe,
         model: &Model,
         compute: &Compute,
         alone: &'a Ranks,
     ) -> Result<Option<Self>> {
-        if factor <= 1.0 {
-            return Ok(None);
-        }
+        let Some(throttled) = factors.iter().find(|&&factor| factor > 1.0) else { return Ok(None) };
         let unused = Gradients::new(recipe, model, compute, alone)?;
         if !unused.are_of_kernels() {
             return Err(Error::Setting {
                 setting: "--throttle",
-                found: factor.to_string(),
+                found: throttled.to_string(),
                 expected: "1 for a training that PyTorch computes".to_owned(),
             });
         }
-        Ok(Some(Self { more: factor - 1.0, unused, stopwatch: Stopwatch::start(compute.device(), false) }))
+        let more = factors.get(rank).map_or(0.0, |factor| factor - 1.0);
+        let stopwatch = Stopwatch::alone(compute.device());
+        Ok((more > 0.0).then_some(Self { more, unused, stopwatch }))
     }
 
     /// Computes the gradients of a part of a batch, or of several batches.
@@ -59,6 +63,8 @@ impl<'a> Throttle<'a> {
             self.unused.add(recipe, model, inputs, &part, step, &mut self.stopwatch)?;
             more -= 1.0;
         }
+        // Its phases are not shown.
+        self.stopwatch.end_step();
         Ok(())
     }
 }
