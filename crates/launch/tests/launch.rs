@@ -195,7 +195,10 @@ fn an_invalid_log_folder_starts_no_rank() {
     let (code, stdout, stderr) = run(launch(2, "echo started").env(LOG_DIR, "/dev/null/logs"));
 
     assert_eq!((code, stdout.as_str()), (Some(74), ""));
-    assert_eq!(stderr, "trainer: /dev/null/logs: a part of the path is a file, expected a folder; check the path\n");
+    assert_eq!(
+        stderr,
+        "trainer: /dev/null/logs: a part of the path is a file, expected a folder; check the path\n"
+    );
 }
 
 #[test]
