@@ -287,7 +287,7 @@ fn a_trace_does_not_replace_a_file() {
 const LARGE: [&str; 6] =
     ["--precision=f64", "--optimizer=sgd", "--embedding=32", "--hidden=256", "--linear=8", "--batch=2000"];
 /// An address space for the program, libtorch and a quarter of a batch.
-const SMALL_KIB: u32 = 1_650_000;
+const SMALL_KIB: u32 = 1_400_000;
 
 /// The program with a limit of its address space, in KiB.
 fn limited(kib: u32) -> Command {
