@@ -9,7 +9,7 @@ import statistics
 from pathlib import Path
 
 from chart import Chart
-from machine import GENERATED, Machine, spread
+from machine import GENERATED, Machine, spread, threads_named
 from result import Result
 
 TITLE = "Growth with the input"
@@ -24,7 +24,7 @@ def run(machine: Machine) -> Result:
     machine.use(GENERATED)
     n_reviews, sizes = (REVIEWS_SMALL, SIZES_SMALL) if machine.small else (REVIEWS, SIZES)
     result = Result(["MB", "threads", "wall s", "CPU s", "peak MiB", "MB/s"])
-    time, memory = ({name_of(threads): [] for threads in THREADS} for _ in range(2))
+    time, memory = ({threads_named(threads): [] for threads in THREADS} for _ in range(2))
     files: list[Path] = []
     for n_files in sizes:
         for seed in range(len(files) + 1, n_files + 1):
@@ -37,8 +37,8 @@ def run(machine: Machine) -> Result:
             wall_s = statistics.median(walls)
             row = [f"{size_mb:.0f}", threads, spread(walls, 2), spread([run.cpu_s for run in runs], 2)]
             result.rows.append([*row, f"{peak_mib:.0f}", f"{size_mb / wall_s:.0f}"])
-            time[name_of(threads)].append((size_mb, wall_s))
-            memory[name_of(threads)].append((size_mb, peak_mib))
+            time[threads_named(threads)].append((size_mb, wall_s))
+            memory[threads_named(threads)].append((size_mb, peak_mib))
     for file in files:
         file.unlink()
     result.charts = [
@@ -46,10 +46,6 @@ def run(machine: Machine) -> Result:
         Chart("Memory", "MB of reviews", "peak MiB", memory, is_log=True),
     ]
     return result
-
-
-def name_of(threads: int) -> str:
-    return f"{threads} thread{'s' * (threads > 1)}"
 
 
 def measured(machine: Machine, files: list[Path], threads: int):

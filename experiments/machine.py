@@ -164,6 +164,11 @@ def spread(values: list[float], digits: int) -> str:
     return middle if len(values) < 2 else f"{middle} ({min(values):.{digits}f}–{max(values):.{digits}f})"
 
 
+def threads_named(threads: int) -> str:
+    """This number of threads, as in a legend."""
+    return f"{threads} thread{'s' * (threads > 1)}"
+
+
 def epochs_of(training: Path) -> list[dict]:
     """The epochs of a training folder, as they are logged."""
     lines = map(json.loads, (training / "metrics.jsonl").read_text().splitlines())

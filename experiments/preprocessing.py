@@ -9,8 +9,7 @@ the threads. The original system took 14 minutes for a quarter of 92.45 GB and 5
 import statistics
 
 from chart import Chart
-from growth import name_of
-from machine import Machine, spread
+from machine import Machine, spread, threads_named
 from result import Result
 
 TITLE = "Preprocessing on one machine"
@@ -33,7 +32,7 @@ def run(machine: Machine) -> Result:
             runs[sample, threads].append(machine.run("sentimill", reviews, "--out", out, "--quiet", "--threads", threads, *flags))
             out.unlink()
             out.with_suffix(".manifest.json").unlink()
-    series = {name_of(threads): [] for threads in THREADS}
+    series = {threads_named(threads): [] for threads in THREADS}
     for sample, threads in cells:
         walls = [run.wall_s for run in runs[sample, threads]]
         wall_s = statistics.median(walls)
@@ -42,6 +41,6 @@ def run(machine: Machine) -> Result:
         peak = max(run.peak_mib for run in runs[sample, threads])
         row = [f"{sample:.0%}", threads, spread(walls, 2), cpu, f"{peak:.0f}", f"{size_mb / wall_s:.0f}"]
         result.rows.append([*row, f"{speed_up:.2f}", f"{speed_up / threads:.2f}"])
-        series[name_of(threads)].append((100 * sample, wall_s))
+        series[threads_named(threads)].append((100 * sample, wall_s))
     result.charts = [Chart(f"{size_mb:,.0f} MB of reviews to a dataset", "% of rows that are kept", "wall seconds", series)]
     return result

@@ -10,7 +10,7 @@ import statistics
 import sys
 
 from chart import Ranking
-from machine import PROJECT, Machine, spread
+from machine import PROJECT, Machine, spread, threads_named
 from result import Result
 
 TITLE = "Training speed"
@@ -28,7 +28,7 @@ def run(machine: Machine) -> Result:
     bars = []
     for line in figures:
         kind, _, ranks = line["kind"].partition(", ")
-        panel = f"{line['threads']} {'ranks' if ranks else 'threads' if line['threads'] > 1 else 'thread'}"
+        panel = f"{line['threads']} ranks" if ranks else threads_named(line["threads"])
         own = next(each["reviews/s"] for each in figures if each["threads"] == line["threads"] and each["kind"] == f"trainer{', ' * bool(ranks)}{ranks}")
         ratio = statistics.median(ours / theirs for ours, theirs in zip(own, line["reviews/s"]))
         result.rows.append([panel, kind, spread(line["reviews/s"], 0), f"{ratio:.2f}"])

@@ -87,8 +87,7 @@ impl Ranks {
         if let Self::Several(group) = self {
             let mut sums = Tensor::from_slice(numbers).to_device(group.device());
             group.all_reduce(&mut sums, ReduceOp::Sum)?;
-            sums.to_device(Device::Cpu).copy_data(numbers, numbers.len());
-            group.check_on_host("all_reduce")?;
+            group.to_host("all_reduce", &sums)?.copy_data(numbers, numbers.len());
         }
         Ok(())
     }
@@ -97,10 +96,8 @@ impl Ranks {
     pub fn gather_i64(&self, numbers: &[i64]) -> Result<Vec<i64>> {
         let Self::Several(group) = self else { return Ok(numbers.to_vec()) };
         let own = Tensor::from_slice(numbers).to_device(group.device());
-        let all = Tensor::f_cat(&group.all_gather_unequal(&own)?, 0)?.to_device(Device::Cpu);
-        let all = Vec::<i64>::try_from(&all)?;
-        group.check_on_host("all_gather")?;
-        Ok(all)
+        let all = Tensor::f_cat(&group.all_gather_unequal(&own)?, 0)?;
+        Ok(Vec::<i64>::try_from(&group.to_host("all_gather", &all)?)?)
     }
 
     /// Runs a function on rank 0, for example to check files, and broadcasts its result. If it fails, all ranks fail:
@@ -123,13 +120,12 @@ impl Ranks {
         let Self::Several(group) = self else { return Ok(()) };
         let mut length = Tensor::from_slice(&[bytes.len() as i64]).to_device(group.device());
         group.broadcast(&mut length, 0)?;
-        let length = length.int64_value(&[0]) as usize;
-        group.check_on_host("broadcast")?;
+        let length = group.to_host("broadcast", &length)?.int64_value(&[0]) as usize;
         bytes.resize(length, 0);
         let mut content = Tensor::from_slice(bytes).to_device(group.device());
         group.broadcast(&mut content, 0)?;
-        content.to_device(Device::Cpu).copy_data(bytes, length);
-        Ok(group.check_on_host("broadcast")?)
+        group.to_host("broadcast", &content)?.copy_data(bytes, length);
+        Ok(())
     }
 
     /// Broadcasts rank 0's tensors into those of every rank, which must have the same shapes and kinds.

@@ -455,20 +455,23 @@ impl ProcessGroup {
         self.check_ranks("check")
     }
 
-    /// Checks that a call whose results were copied to the host was not aborted. On a GPU, an aborted call leaves
-    /// arbitrary results; on the CPU, it fails itself.
+    /// The results of a call on the host. Refuses those of a call that was aborted: on a GPU, it leaves arbitrary
+    /// results; on the CPU, it fails itself.
     ///
     /// ```
-    /// # use c10d::{Backend, Launch, Options, ProcessGroup};
+    /// # use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};
     /// let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Gloo, &Options::default())?;
-    /// group.check_on_host("all_reduce")?;
+    /// let mut sums = tch::Tensor::from_slice(&[1i64, 2]).to_device(group.device());
+    /// group.all_reduce(&mut sums, ReduceOp::Sum)?;
+    /// assert_eq!(group.to_host("all_reduce", &sums)?.int64_value(&[1]), 2);
     /// # Ok::<(), c10d::Error>(())
     /// ```
-    pub fn check_on_host(&self, call: &str) -> Result<()> {
-        match self.device() {
-            Device::Cpu => Ok(()),
-            _ => self.check_ranks(call),
+    pub fn to_host(&self, call: &str, results: &Tensor) -> Result<Tensor> {
+        let there = results.f_to_device(Device::Cpu).map_err(|error| Error::torch(call, &error))?;
+        if self.device() != Device::Cpu {
+            self.check_ranks(call)?;
         }
+        Ok(there)
     }
 
     fn check_ranks(&self, call: &str) -> Result<()> {

@@ -294,7 +294,7 @@ fn read_state(path: &Path, expected: &Expected<'_>) -> Result<State> {
 }
 
 /// The first setting in which a written recipe differs from the expected one: its flag, and both values.
-pub fn differing(found: &Value, expected: &Recipe) -> Result<Option<(String, String, String)>> {
+pub fn differing(found: &Value, expected: &impl Serialize) -> Result<Option<(String, String, String)>> {
     // Both recipes are compared in their written form, because the last bit of a number can change when it is
     // written and read.
     let text = serde_json::to_vec(expected).map_err(|error| Error::internal(&error))?;

@@ -175,22 +175,18 @@ impl Out {
         }
     }
 
+    /// The settings of the training in the folder; `None` if they are not written yet.
+    pub fn settings(&self) -> Result<Option<RunSettings>> {
+        read_settings(&self.folder, "the settings of a training; choose another --out")
+    }
+
     /// Returns whether the training is complete. Errors: the existing training has other settings.
     pub fn is_complete(&self, recipe: &Recipe, preparation: &Settings) -> Result<bool> {
         if self.existing == Existing::Replace {
             return Ok(false);
         }
         let is_complete = self.model().is_dir();
-        let path = self.folder.join(SETTINGS);
-        let json = match fs::read(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(is_complete),
-            read => read.map_err(|source| Error::io(&path, source))?,
-        };
-        let settings: RunSettings = serde_json::from_slice(&json).map_err(|error| Error::Unexpected {
-            path: path.clone(),
-            found: error.to_string(),
-            expected: "the settings of a training; choose another --out".to_owned(),
-        })?;
+        let Some(settings) = self.settings()? else { return Ok(is_complete) };
         // In folders of older versions, the settings of the recipe have other names. Checkpoints contain
         // their own version.
         if settings.version < FORMAT_VERSION {
@@ -219,6 +215,20 @@ impl Out {
         record.scores_sha256 = sha256::of_file(&path).map_err(|source| Error::io(&path, source))?;
         Ok(put_json(&self.folder.join(EVALUATION), &record)?)
     }
+}
+
+/// The settings of the training in a folder, if there are any. `expected` completes the message about invalid ones.
+pub fn read_settings(folder: &Path, expected: &str) -> Result<Option<RunSettings>> {
+    let path = folder.join(SETTINGS);
+    let json = match fs::read(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        read => read.map_err(|source| Error::io(&path, source))?,
+    };
+    serde_json::from_slice(&json).map(Some).map_err(|error| Error::Unexpected {
+        path,
+        found: error.to_string(),
+        expected: expected.to_owned(),
+    })
 }
 
 /// Refuses an output in a folder that does not exist: only the last folder of a path is created.

@@ -1,7 +1,5 @@
 //! Builds the recipe from arguments and the number of rows. Options that are not set have the defaults of `--recipe`.
 
-use std::fs;
-use std::io::ErrorKind;
 use std::path::Path;
 
 use batches::{Division, Fold, Part, Rows};
@@ -10,11 +8,11 @@ use runs::recipe::{
     ClassWeights, ClassifierSettings, Decay, Dropout, Family, LstmSettings, NextWordSettings, Objective,
     Precision, Recipe, Rule, Schedule, ThresholdRule, Unlabelled, first_difference,
 };
-use runs::training::{RunSettings, SETTINGS};
 use scoring::Method;
 use serde_json::{Value, json};
 use tch::Device;
 
+use super::out::read_settings;
 use crate::arguments::{
     BalanceName, ClassWeight, DecayName, Fit, LossName, LstmFlags, Optimisation, OptimizerName, PosWeight,
     Pretrain,
@@ -195,16 +193,7 @@ fn balance(arguments: &Optimisation, batches: &Value) -> Result<Option<balance::
 /// Refuses decisions about the batches of another training. A folder may have no settings: those of older versions of
 /// this program had none.
 fn check_batches(folder: &Path, batches: &Value) -> Result<()> {
-    let path = folder.join(SETTINGS);
-    let settings: RunSettings = match fs::read(&path) {
-        Ok(json) => serde_json::from_slice(&json).map_err(|error| Error::Unexpected {
-            path,
-            found: error.to_string(),
-            expected: "the settings of a training".to_owned(),
-        })?,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(source) => return Err(Error::io(&path, source)),
-    };
+    let Some(settings) = read_settings(folder, "the settings of a training")? else { return Ok(()) };
     let names = batches.as_object().into_iter().flat_map(|batches| batches.keys());
     let of_folder = names.filter_map(|name| Some((name.clone(), settings.recipe.get(name)?.clone())));
     match first_difference(&Value::Object(of_folder.collect()), batches) {

@@ -6,9 +6,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use program::location::Location;
-use runs::checkpoints::number_of;
-use runs::recipe::first_difference;
-use runs::training::{CHECKPOINTS, METRICS, MODEL, RunSettings, SETTINGS, STATE, put_json};
+use runs::checkpoints::{differing, number_of};
+use runs::training::{CHECKPOINTS, DatasetRecord, METRICS, MODEL, RunSettings, SETTINGS, STATE, put_json};
 use serde_json::Value;
 use store::S3Options;
 
@@ -20,7 +19,7 @@ use crate::tell::tell;
 /// Number of checkpoints that are kept.
 const KEPT: usize = 1;
 /// The device, as the report shows it.
-pub const DEVICE: &str = "CPU";
+const DEVICE: &str = "CPU";
 
 /// The training folder.
 pub struct TextsOut {
@@ -89,20 +88,11 @@ impl TextsOut {
 
     /// Whether there is a model of the training that is resumed. Errors: this training has other settings.
     pub fn has_model(&self, recipe: &Value) -> Result<bool> {
-        let path = self.folder().join(SETTINGS);
-        if !self.is_resumed() || !path.exists() {
+        if !self.is_resumed() {
             return Ok(false);
         }
-        let json = fs::read(&path).map_err(|source| Error::io(&path, source))?;
-        let settings: RunSettings = serde_json::from_slice(&json).map_err(|error| Error::Unexpected {
-            path: path.clone(),
-            found: error.to_string(),
-            expected: "the settings of a training; choose another --out".to_owned(),
-        })?;
-        // Numbers are compared in their written form.
-        let text = serde_json::to_vec(recipe).map_err(|error| Error::internal(&error))?;
-        let recipe = serde_json::from_slice(&text).map_err(|error| Error::internal(&error))?;
-        match first_difference(&settings.recipe, &recipe) {
+        let Some(settings) = self.out.settings()? else { return Ok(false) };
+        match differing(&settings.recipe, recipe)? {
             None => Ok(self.model().is_dir()),
             Some((what, found, expected)) => {
                 let path = self.shown().join(SETTINGS);
@@ -111,9 +101,20 @@ impl TextsOut {
         }
     }
 
-    /// Writes the settings.
-    pub fn write_settings(&self, settings: &RunSettings) -> Result<()> {
-        Ok(put_json(&self.folder().join(SETTINGS), settings)?)
+    /// Writes the settings. `parameters` is 0 if their number is unknown.
+    pub fn write_settings(
+        &self,
+        dataset: DatasetRecord,
+        recipe: Value,
+        parameters: u64,
+        world_size: usize,
+    ) -> Result<()> {
+        let settings = RunSettings {
+            parameters,
+            world_size,
+            ..RunSettings::of_texts(dataset, recipe, DEVICE.to_owned())
+        };
+        Ok(put_json(&self.folder().join(SETTINGS), &settings)?)
     }
 
     /// Deletes the metrics of an earlier process, which has left no checkpoint.

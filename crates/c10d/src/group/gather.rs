@@ -91,9 +91,8 @@ impl ProcessGroup {
         })?;
         self.agree(CALL, String::new)?;
         let shapes = self.gather_equal(CALL, &own.to_tensor().f_to_device(self.device()).map_err(torch)?)?;
-        let shapes =
-            shapes.iter().map(|shape| Shape::from_tensor(CALL, shape)).collect::<Result<Vec<_>>>()?;
-        self.check_on_host(CALL)?;
+        let shape_of = |shape| Shape::from_tensor(CALL, &self.to_host(CALL, shape)?);
+        let shapes = shapes.iter().map(shape_of).collect::<Result<Vec<_>>>()?;
         if let Some((rank, other)) =
             shapes.iter().enumerate().find(|(_, other)| !own.agrees_but_for_rows(other))
         {
@@ -169,22 +168,21 @@ impl ProcessGroup {
     pub(crate) fn all_gather_shapes(&self, call: &'static str, own: &[Shape]) -> Result<Vec<Vec<Shape>>> {
         let rows: Vec<Tensor> = own.iter().map(Shape::to_tensor).collect();
         let all = self.all_gather_unequal(&Tensor::stack(&rows, 0).to_device(self.device()))?;
-        let shapes_of = |rows: &Tensor| -> Result<Vec<Shape>> {
-            (0..rows.size()[0]).map(|row| Shape::from_tensor(call, &rows.select(0, row))).collect()
-        };
-        let shapes = all.iter().map(shapes_of).collect::<Result<Vec<_>>>()?;
-        self.check_on_host(call)?;
-        Ok(shapes)
+        all.iter()
+            .map(|rows| {
+                let rows = self.to_host(call, rows)?;
+                (0..rows.size()[0]).map(|row| Shape::from_tensor(call, &rows.select(0, row))).collect()
+            })
+            .collect()
     }
 
     /// The equal frames of all ranks.
     fn gather_frames(&self, call: &'static str, frame: &[u8]) -> Result<Vec<Vec<u8>>> {
         let torch = |error: tch::TchError| Error::torch(call, &error);
         let own = Tensor::from_slice(frame).f_to_device(self.device()).map_err(torch)?;
-        let all = self.gather(call, &own, Way::of(frame.len()))?;
+        let all = self.to_host(call, &self.gather(call, &own, Way::of(frame.len()))?)?;
         let mut bytes = vec![0; all.numel()];
         all.f_copy_data(&mut bytes, all.numel()).map_err(torch)?;
-        self.check_on_host(call)?;
         Ok(bytes.chunks_exact(frame.len()).map(<[u8]>::to_vec).collect())
     }
 

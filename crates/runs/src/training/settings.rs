@@ -173,28 +173,14 @@ mod tests {
     use super::*;
 
     fn of(recipe: Value) -> RunSettings {
-        RunSettings {
-            version: 2,
-            sentimill: String::new(),
-            preparation: None,
-            dataset: DatasetRecord {
-                path: String::new(),
-                rows: [0; 3],
-                positive: [0; 3],
-                classes: Vec::new(),
-                card: Vec::new(),
-            },
-            validation: None,
-            unlabelled: None,
-            soft_labels: Vec::new(),
-            test: None,
-            init_from: None,
-            recipe,
-            parameters: 0,
-            steps_of_epoch: 0,
-            world_size: 1,
-            device: String::new(),
-        }
+        let dataset = DatasetRecord {
+            path: String::new(),
+            rows: [0; 3],
+            positive: [0; 3],
+            classes: Vec::new(),
+            card: Vec::new(),
+        };
+        RunSettings::of_texts(dataset, recipe, String::new())
     }
 
     #[test]

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use embeddings::folder::{self, Characters, Parts};
 use ngrams::{Dictionary, Names};
-use runs::training::{DatasetRecord, RunSettings};
+use runs::training::DatasetRecord;
 use serde_json::Value;
 use skipgram::{Training, Vocabulary};
 
 use super::Vectors;
 use crate::arguments::Embed;
 use crate::commands::out::Existing;
-use crate::commands::texts_out::{DEVICE, TextsOut};
+use crate::commands::texts_out::TextsOut;
 use crate::error::{Error, Result};
 use crate::tell::tell;
 
@@ -66,7 +66,7 @@ fn write_settings(out: &TextsOut, arguments: &Embed, recipe: &Value) -> Result<(
         classes: Vec::new(),
         card: Vec::new(),
     };
-    out.write_settings(&RunSettings::of_texts(dataset, recipe.clone(), DEVICE.to_owned()))
+    out.write_settings(dataset, recipe.clone(), 0, 1)
 }
 
 /// The state of the newest checkpoint of a training that is resumed, if there is one.

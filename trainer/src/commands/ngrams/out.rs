@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use ::ngrams::Texts;
 use batches::Part;
 use report::whole;
-use runs::training::{DatasetRecord, NGRAMS, RunSettings, TopNgrams, put_json};
+use runs::training::{DatasetRecord, NGRAMS, TopNgrams, put_json};
 
 use super::progress::Progress;
 use super::settings::Settings;
 use crate::arguments::Ngrams;
 use crate::commands::out::Existing;
-use crate::commands::texts_out::{DEVICE, TextsOut};
+use crate::commands::texts_out::TextsOut;
 use crate::error::{Error, Result};
 use crate::families::ngrams::Classifier;
 use crate::tell::tell;
@@ -74,11 +74,7 @@ pub fn describe(
         card: card.map(|(name, n)| (name.to_owned(), whole(n))).into(),
     };
     let parameters = settings.parameters(dictionary.n_words() as u64, labels.len() as u64);
-    out.write_settings(&RunSettings {
-        parameters,
-        world_size,
-        ..RunSettings::of_texts(dataset, recipe, DEVICE.to_owned())
-    })
+    out.write_settings(dataset, recipe, parameters, world_size)
 }
 
 /// Shows and logs the training. The log continues that of the checkpoint, if there is one.
