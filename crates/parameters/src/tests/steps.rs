@@ -78,6 +78,7 @@ fn a_worker_that_was_replaced_and_continues_changes_nothing() {
     assert_eq!(push(&forgotten, 0, 1000.0).unwrap().repeated, 1);
     assert_eq!(push(&replacement, 1, 1.0).unwrap().repeated, 0);
     replacement.leave().unwrap();
+    assert_eq!(push(&forgotten, 1, 1000.0).unwrap().repeated, 1);
     let error = push(&forgotten, 2, 1000.0).unwrap_err().to_string();
     assert!(error.contains("a push of worker 0, which has left"), "{error}");
     assert_eq!(all_rows(&forgotten)[7 * DIM..8 * DIM], [2.0; DIM]);

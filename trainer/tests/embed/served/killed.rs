@@ -160,10 +160,10 @@ fn a_worker_that_was_replaced_and_continues_does_not_change_a_bit() {
     let client = client(&server);
     let address = server.address.clone();
     let start = |place: &str| {
-        let mut command = worker(&input, &of("out"), &address, place, &[]);
+        let mut command = worker(&input, &of("out"), &address, place, &["--patience", "5"]);
         Running::start(command.stdout(Stdio::null()).stderr(Stdio::null()))
     };
-    let (mut first, forgotten) = (start("0/2"), start("1/2"));
+    let (mut first, mut forgotten) = (start("0/2"), start("1/2"));
     let n_pushes = ledger["pushes"].as_u64().unwrap();
     wait_for(&client, n_pushes / 4);
     forgotten.signal(Signal::STOP);
@@ -171,7 +171,9 @@ fn a_worker_that_was_replaced_and_continues_does_not_change_a_bit() {
     wait_for(&client, n_pushes / 2);
     forgotten.signal(Signal::CONT);
     assert!(first.0.wait().unwrap().success());
-    assert!(replacement.0.wait().unwrap().success());
+    // Either may be the first to complete the steps. The other one may not reach the server again, which ends then.
+    let are_complete = [&mut forgotten, &mut replacement].map(|worker| worker.0.wait().unwrap().success());
+    assert!(are_complete.contains(&true), "{are_complete:?}");
     assert_eq!(server.ended()["ledger"], ledger);
     let vectors = |out: &str| fs::read(of(out).join("model/vectors.npy")).unwrap();
     assert!(vectors("out") == vectors("whole"), "the vectors differ");
