@@ -3,8 +3,8 @@
 The input is 1 GB of generated reviews. The cluster has two nodes and two reducers, and runs one map or reduce task per core. Both
 jobs have `--profile original`, and their rows are equal. Only the job of Sentimill has a combiner. The Python programs compute
 no hashes, splits or digests, and count no lines. *Job* is the wall time of the job's client, and *merge* that of the program
-that makes one dataset of the shards. Processor time is that of the programs alone, without Hadoop's Java. Values are medians
-and ranges of runs in turn. The original system converted 92.45 GB in 55 minutes on 32 virtual cores.
+that makes one dataset of the shards. CPU time is that of the programs alone, without Hadoop's Java. Values are medians
+and ranges of alternating runs. The original system converted 92.45 GB in 55 minutes on 32 virtual cores.
 """
 
 import sys

@@ -6,7 +6,7 @@ It includes no communication. It is measured before and after each training, on 
 the time in which the ranks compute, weighted by their quotas. It is measured during the training.
 
 The reviews are generated. `off` and `dynamic` train one epoch, from its first step. `per-epoch` changes shares after an epoch,
-so it trains four epochs of a quarter of the rows. Trainings run in turn, and values are medians and ranges of the rounds. The
+so it trains four epochs of a quarter of the rows. Trainings alternate; values are medians and ranges of the rounds. The
 earlier system balanced after each epoch, on GPUs: it reached 61 % of the ideal with speeds 1.79 : 1, and 44 % with three fast
 ranks and a slow one.
 """

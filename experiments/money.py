@@ -1,4 +1,4 @@
-"""Time and money until the mean training loss of an epoch is 0.13, which an earlier system reached in ten epochs.
+"""Time and cost until the mean training loss of an epoch is 0.13, which an earlier system reached in ten epochs.
 
 One thread per core. *USD* is the time multiplied by the price of a machine in experiments/prices.csv that has as many cores as
 this one, as if it were as fast; edit the file for other machines and prices (those in it are on-demand prices of EC2 in
@@ -14,7 +14,7 @@ from chart import Chart
 from machine import Machine, epochs_of
 from result import Result
 
-TITLE = "Time and money to a loss"
+TITLE = "Time and cost to a training loss"
 LOSS, EPOCHS = 0.13, 30
 SETTINGS = {
     "original": (["--profile", "original"], ["--recipe", "original"]),

@@ -1,12 +1,13 @@
 """Accuracy and time of `trainer ngrams`, `trainer fit`, the fastText program and Vowpal Wabbit.
 
-Times are those of reading, training and the test, with two threads; Vowpal Wabbit reads in one and trains in one. Those of
-`trainer` are of the whole command. fastText and Vowpal Wabbit run in Python, whose start is not included. `trainer ngrams`,
-fastText and Vowpal Wabbit read the same prepared lines (`trainer/bench/ngrams_lines.py`); `trainer fit` reads a dataset of
-these lines, which `sentimill` made before, and is tested on distinct texts. Every tenth sentence of Yelp is a test sentence.
-Values are medians and ranges of three seeds, in turn. *Front* marks the Pareto front: no other command is as accurate in less
-time, by the medians. The earlier system of n-grams needed two minutes per epoch on a GPU, and 8 hours for 17,000 batches, of
-21,000 to 24,000 per epoch, on a laptop. Its accuracy was 94.0 % on Yelp polarity, a larger set of other texts.
+Times are those of reading, training and the test, with two threads; Vowpal Wabbit has one thread that reads and one that trains.
+Those of `trainer` are of the whole command. fastText and Vowpal Wabbit are called from Python; the start of Python is not
+included. `trainer ngrams`, fastText and Vowpal Wabbit read the same prepared lines (`trainer/bench/ngrams_lines.py`);
+`trainer fit` reads a dataset of these lines, which `sentimill` made before, and is tested on distinct texts. Every tenth
+sentence of Yelp is a test sentence. Values are medians and ranges of three seeds, whose runs alternate. *Front* marks the Pareto
+front: no other command is as accurate in less time, by the medians. The earlier system of n-grams took two minutes per epoch on
+a GPU. On a laptop, 17,000 batches took it 8 hours; an epoch has 21,000 to 24,000. Its accuracy was 94.0 % on Yelp polarity, a
+larger set of other texts.
 """
 
 import json
@@ -20,7 +21,7 @@ from chart import Chart
 from machine import GENERATED, PROJECT, Machine, spread
 from result import Result
 
-TITLE = "Accuracy for a time"
+TITLE = "Accuracy by time"
 LINEAR = [["--model", "linear", "--ngrams", n] for n in (1, 2, 3)]
 FASTTEXT = [
     ["--model", "fasttext", "--ngrams", n, "--dim", dim, "--epochs", epochs, "--rate", 0.5]

@@ -5,8 +5,8 @@ eight map tasks whatever the share of the reviews. The quota includes everything
 the programs. HDFS, the resource manager and the client have no quota, and eight nodes compete with them for two cores.
 *Start-up* ends when the application master runs; *shuffle* is copying and sorting by the reducers. `merge` runs on one core
 without a quota. The speed-up (strong scaling) compares with two nodes and the same share. *Weak* (weak scaling) compares with
-two nodes and 25 %, where the share grows with the nodes. *Ours* is the processor time of `mapper`, `combiner` and `reducer`;
-*Hadoop* is the rest of the nodes. Each row is one run, after a job that warms the cluster up.
+two nodes and 25 %, where the share grows with the nodes. *Sentimill* is the CPU time of `mapper`, `combiner` and
+`reducer`, and *Hadoop* that of the rest of the nodes. Each row is one run, after a job that warms the cluster up.
 
 The shares are the first reviews of the input: with `--sample`, `mapper` would still read all of them. *Model* is the sum of the
 phases as predicted by a model that was fitted to all other rows:
@@ -42,7 +42,7 @@ def run(machine: Machine) -> Result:
     if not JARS.exists():
         sys.exit(f"{JARS} is missing; run bootstrap/laptop.sh hadoop")
     columns = ["nodes", "reviews", "MB", *(f"{phase} s" for phase in [*PHASES, MERGE]), "sum s", "speed-up", "efficiency", "weak"]
-    result = Result([*columns, "ours, CPU s", "Hadoop, CPU s", "model s"])
+    result = Result([*columns, "Sentimill, CPU s", "Hadoop, CPU s", "model s"])
     nodes, shares = (NODES[:1], SHARES[-1:]) if machine.small else (NODES, SHARES)
     lines = machine.generated().read_bytes().splitlines(keepends=True)
     inputs = [parts(machine, lines, share) for share in shares]

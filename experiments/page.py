@@ -6,21 +6,22 @@ import sys
 from pathlib import Path
 
 import result
+from machine import GENERATED
 
 HEAD = """# Experiments
 
-Each section is made by one command; `make experiments` runs all of them. The results are in
+One command measures each section; `make experiments` runs all of them. The results are in
 [experiments/](experiments/) as CSV. An *earlier system* is a published project whose own figures are compared here. The
 *original system* is one of them: it converted 92.45 GB of Amazon reviews with Hadoop Streaming in Python on 32 virtual cores,
 and trained an LSTM in PyTorch on GPUs. `--profile original` and `--recipe original` are its settings.
 
-The folder of `DATA` has `amazon/*.json.gz`, `imdb/train.jsonl.gz`, `imdb/test.jsonl.gz` and
+The folder `DATA` contains `amazon/*.json.gz`, `imdb/train.jsonl.gz`, `imdb/test.jsonl.gz` and
 `yelp/sentences_polarity.csv.gz`. Without `DATA`, reviews are generated. Some experiments require root, for control groups and
 network namespaces, and `ip`, `tc`, GNU time, Java and Maven.
 
 The tables of this page took TOTAL minutes, without the build and its downloads. `--small` runs all of them on few reviews in
-about two minutes, which the tests do. A further run of a table, with `experiments/run.py --again`, notes how much its
-values differ: the largest difference of the values of a column, in percent of the larger one.
+about two minutes, which the tests do. `experiments/run.py --again` repeats a table. The page then states, for each column, the
+largest difference between the runs, in percent of the larger value.
 
 <!-- experiments/run.py --page writes this file. -->
 """
@@ -55,7 +56,8 @@ def section(experiment, folder: Path) -> str:
         origin += f" Programs: {about['programs']}."
     if further := about.get("further"):
         origin += f"\n\n{result.spread_of(further)}"
-    command = f"    make experiments DATA=FOLDER EXPERIMENTS={name}"
+    needs_data = about["data"] != GENERATED
+    command = f"    make experiments {'DATA=FOLDER ' * needs_data}EXPERIMENTS={name}"
     notes = [" ".join(about["notes"])] if "notes" in about else []
     parts = [f"## {experiment.TITLE}", inspect.getdoc(experiment), "\n".join(lines), *notes, picture, origin, command]
     return "\n\n".join(parts) + "\n"

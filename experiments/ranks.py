@@ -2,9 +2,9 @@
 
 Each rank is a process with one thread and a quota of half a core; four of them use two cores. Nodes are network namespaces,
 each with a link of this rate; a packet between two takes at least *delay*. Links without a delay are the kernel's. Those
-with a delay have packets of up to 9,000 bytes, and a process that forwards them uses processor time; so rows with a delay are
-compared with each other, not with those without. *Batch* is that of all ranks together. Values are medians of three runs in
-turn, and ranges of rows/s and steps. *Efficiency* is the speed divided by that of one rank and by the number of ranks.
+with a delay have an MTU of 9,000 bytes, and a process that forwards their packets uses CPU time; so compare rows with a delay
+with each other only. *Batch* is that of all ranks together. Values are medians of three alternating runs, and ranges of rows/s
+and steps. *Efficiency* is the speed divided by that of one rank and by the number of ranks.
 Milliseconds per step are those of rank 0: *computing* is forward, backward and optimizer, and *exchanging* is waiting for other
 ranks and the reduction of gradients. The original system trained an epoch in 59 to 64 minutes on one GPU, in 22 on four and in
 16 on eight: efficiencies of about 0.7 and 0.5.

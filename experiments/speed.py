@@ -3,7 +3,7 @@
 The model has two LSTM layers of 32 over the first 100 words, in batches of 512. *Usual* is a script as most people write it
 (`trainer/bench/usual.py`), and *tuned* one that sorts rows by length as `trainer` does, with a fused Adam and an allocator that
 keeps memory (`trainer/bench/pytorch.py`). Values are reviews per second of whole epochs, the faster of two epochs of a run:
-medians and ranges of runs in turn.
+medians and ranges of alternating runs.
 """
 
 import statistics
