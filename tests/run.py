@@ -24,8 +24,7 @@ import threading
 import time
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
-# Test programs that mostly wait for nodes, time limits and exiting processes run in parallel with the others. Hadoop's takes as
-# long as all others together.
+# Test programs that mostly wait for nodes, time limits and exiting processes run in parallel with the others.
 NODES = [("tests", "hadoop")]
 WAIT = [("tests", "emr"), ("emr", "jobs"), ("emr", "diagnosed_cluster"), ("trainer", "in_s3"), ("c10d", "lost_ranks"), ("store", "s3"), ("c10d", "watch"), ("trainer", "out"), ("launch", "launch"), ("tests", "exactly_once")]
 # The longest of the others start first, so that the end of the run is parallel too.
@@ -62,11 +61,12 @@ def main():
 
     begin = time.monotonic()
     runs = Runs(environment(folders))
-    lanes = [[program for name in names for program in programs if program[:2] == name] for names in (NODES, WAIT)]
+    nodes, wait = ([program for name in names for program in programs if program[:2] == name] for names in (NODES, WAIT))
     rank = {name: at for at, name in enumerate(LONG)}
-    others = [program for program in programs if not any(program in lane for lane in lanes)]
-    lanes.append(sorted(others, key=lambda program: rank.get(program[:2], len(LONG))))
-    lanes = [threading.Thread(target=runs.run_all, args=(lane,)) for lane in lanes]
+    others = [program for program in programs if program not in nodes + wait]
+    others.sort(key=lambda program: rank.get(program[:2], len(LONG)))
+    # A lane that has no more programs takes those of another one.
+    lanes = [threading.Thread(target=runs.run_all, args=lists) for lists in ((nodes, wait, others), (wait, others), (others, wait))]
     libraries = [place[1] for _, _, kind, place in programs if kind == "lib"]
     lanes.append(threading.Thread(target=runs.doctests, args=(libraries, arguments)))
     for name, tests in PYTHON.items():
@@ -97,7 +97,9 @@ def cargo(arguments):
 
 def build(arguments):
     """Returns the test programs as (package, target, kind, (file, folder of the package)), and the library folders of build scripts."""
-    command = [os.environ.get("CARGO", "cargo"), "test", *arguments, "--no-run", "--message-format=json-render-diagnostics"]
+    # Of the examples, tests run only this one; `make check` compiles all of them.
+    targets = ["--lib", "--bins", "--tests", "--example", "demo-corpus"]
+    command = [os.environ.get("CARGO", "cargo"), "test", *arguments, *targets, "--no-run", "--message-format=json-render-diagnostics"]
     programs, folders = [], []
     cargo = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True)
     for line in cargo.stdout:
@@ -128,11 +130,12 @@ class Runs:
         self.environment, self.lock = environment, threading.Lock()
         self.failed, self.tests, self.seconds = [], [], []
 
-    def run_all(self, programs):
-        """Runs programs from the list until it is empty; other lanes may share the list."""
+    def run_all(self, *lists):
+        """Runs programs from the first list that has some, until all are empty; other lanes share the lists."""
         while True:
             with self.lock:
-                if not programs:
+                programs = next(filter(None, lists), None)
+                if programs is None:
                     return
                 program = programs.pop(0)
             self.run(*program)

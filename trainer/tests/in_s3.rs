@@ -141,58 +141,64 @@ fn model_files(folder: &Path) -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn a_training_in_s3_that_is_killed_twice_and_resumed_elsewhere_has_the_weights_of_a_local_one() {
-    for server in S3Server::each() {
-        let is_slow = Arc::new(AtomicBool::new(false));
-        let slow = Arc::clone(&is_slow);
-        let world = World::of(server, move |request| {
-            let is_slow = is_put(request, "/optimizer.safetensors") && slow.load(Ordering::Relaxed);
-            if is_slow { Fault::Delay(Duration::from_secs(60)) } else { Fault::None }
-        });
-        println!("{}", world.server.name());
-        let local = world.train_locally();
-
-        let mut first = Rank::start(0, world.fit_in_s3("one", &[]));
-        first.wait_for(" step 13: ");
-        world.wait_for(|request| is_put(request, "/SHA256SUMS") && !request.target.contains("/log/"));
-        killed(first);
-
-        // It is killed between the objects of a checkpoint.
-        let mut second = Rank::start(0, world.fit_in_s3("two", &["--resume"]));
-        second.wait_for(" has not released it; waiting 20 s for a heartbeat");
-        is_slow.store(true, Ordering::Relaxed);
-        second.wait_for("resuming after step ");
-        let n_uploads = world.requests("PUT", "/optimizer.safetensors");
-        while world.requests("PUT", "/optimizer.safetensors") == n_uploads {
-            std::thread::sleep(Duration::from_millis(20));
+    // At the same time, because a resumed training waits for heartbeats.
+    std::thread::scope(|scope| {
+        for server in S3Server::each() {
+            scope.spawn(move || is_killed_twice_and_resumed_elsewhere(server));
         }
-        killed(second);
-        is_slow.store(false, Ordering::Relaxed);
-        let newest = step(world.checkpoints().last().unwrap());
-        let cut =
-            world.proxy.seen().into_iter().rfind(|(request, _)| is_put(request, "/optimizer.safetensors"));
-        let cut =
-            cut.unwrap().0.target.split("checkpoints/").nth(1).unwrap().split('/').next().unwrap().to_owned();
-        assert!(step(&cut) > newest && !world.checkpoints().contains(&cut), "{cut} {newest}");
+    });
+}
 
-        let (code, told) = ended(world.fit_in_s3("three", &["--resume"]));
-        assert_eq!(code, Some(0), "{told}");
-        assert!(told.contains(&format!("resuming after step {newest}, ")), "{told}");
-        assert!(told.contains("the model is in s3://bucket/sentiment/model"), "{told}");
-        for (name, content) in model_files(&local.join("model")) {
-            assert!(world.object(&format!("model/{name}")).as_deref() == Some(&content), "{name}");
-        }
-        let local_scores = fs::read(local.join("scores.npy")).unwrap();
-        assert!(world.object("scores.npy").as_deref() == Some(&local_scores));
-        // The metrics are those of the first process up to its checkpoint, and of the last one.
-        let metrics = String::from_utf8(world.object("metrics.jsonl").unwrap()).unwrap();
-        let starts = metrics.lines().filter(|line| line.contains("\"start\"")).count();
-        assert!(starts >= 2, "{metrics}");
-        assert!(fs::read_dir(world.cache("three").join("trainings")).unwrap().next().is_none());
+fn is_killed_twice_and_resumed_elsewhere(server: S3Server) {
+    let is_slow = Arc::new(AtomicBool::new(false));
+    let slow = Arc::clone(&is_slow);
+    let world = World::of(server, move |request| {
+        let is_slow = is_put(request, "/optimizer.safetensors") && slow.load(Ordering::Relaxed);
+        if is_slow { Fault::Delay(Duration::from_secs(60)) } else { Fault::None }
+    });
+    println!("{}", world.server.name());
+    let local = world.train_locally();
 
-        let (code, told) = ended(world.fit_in_s3("four", &["--resume"]));
-        assert_eq!(code, Some(0), "{told}");
-        assert_eq!(told, "trainer: already complete: the model is in s3://bucket/sentiment/model");
+    let mut first = Rank::start(0, world.fit_in_s3("one", &[]));
+    first.wait_for(" step 13: ");
+    world.wait_for(|request| is_put(request, "/SHA256SUMS") && !request.target.contains("/log/"));
+    killed(first);
+
+    // It is killed between the objects of a checkpoint.
+    let mut second = Rank::start(0, world.fit_in_s3("two", &["--resume"]));
+    second.wait_for(" has not released it; waiting 20 s for a heartbeat");
+    is_slow.store(true, Ordering::Relaxed);
+    second.wait_for("resuming after step ");
+    let n_uploads = world.requests("PUT", "/optimizer.safetensors");
+    while world.requests("PUT", "/optimizer.safetensors") == n_uploads {
+        std::thread::sleep(Duration::from_millis(20));
     }
+    killed(second);
+    is_slow.store(false, Ordering::Relaxed);
+    let newest = step(world.checkpoints().last().unwrap());
+    let cut = world.proxy.seen().into_iter().rfind(|(request, _)| is_put(request, "/optimizer.safetensors"));
+    let cut =
+        cut.unwrap().0.target.split("checkpoints/").nth(1).unwrap().split('/').next().unwrap().to_owned();
+    assert!(step(&cut) > newest && !world.checkpoints().contains(&cut), "{cut} {newest}");
+
+    let (code, told) = ended(world.fit_in_s3("three", &["--resume"]));
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains(&format!("resuming after step {newest}, ")), "{told}");
+    assert!(told.contains("the model is in s3://bucket/sentiment/model"), "{told}");
+    for (name, content) in model_files(&local.join("model")) {
+        assert!(world.object(&format!("model/{name}")).as_deref() == Some(&content), "{name}");
+    }
+    let local_scores = fs::read(local.join("scores.npy")).unwrap();
+    assert!(world.object("scores.npy").as_deref() == Some(&local_scores));
+    // The metrics are those of the first process up to its checkpoint, and of the last one.
+    let metrics = String::from_utf8(world.object("metrics.jsonl").unwrap()).unwrap();
+    let starts = metrics.lines().filter(|line| line.contains("\"start\"")).count();
+    assert!(starts >= 2, "{metrics}");
+    assert!(fs::read_dir(world.cache("three").join("trainings")).unwrap().next().is_none());
+
+    let (code, told) = ended(world.fit_in_s3("four", &["--resume"]));
+    assert_eq!(code, Some(0), "{told}");
+    assert_eq!(told, "trainer: already complete: the model is in s3://bucket/sentiment/model");
 }
 
 #[test]

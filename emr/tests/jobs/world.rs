@@ -60,7 +60,7 @@ programs = "programs"
 places = ["s3://bucket/in/"]
 [hadoop]
 reducers = 2
-settings = {{ "mapreduce.map.maxattempts" = 2 }}
+settings = {{ "mapreduce.map.maxattempts" = 2, "mapreduce.task.progress-report.interval" = 1000 }}
 [cluster]
 region = "us-east-1"
 release = "emr-7.10.0"

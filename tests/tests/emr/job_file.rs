@@ -61,7 +61,7 @@ places = ["{input}"]
 
 [hadoop]
 reducers = 2
-settings = {{ "mapreduce.map.maxattempts" = 1, "mapreduce.reduce.maxattempts" = 1 }}
+settings = {{ "mapreduce.map.maxattempts" = 1, "mapreduce.reduce.maxattempts" = 1, "mapreduce.task.progress-report.interval" = 1000 }}
 
 [cluster]
 region = "us-east-1"

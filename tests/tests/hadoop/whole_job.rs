@@ -31,19 +31,6 @@ fn a_job_makes_the_same_dataset_as_a_pipe() {
 }
 
 #[test]
-fn an_empty_partition_is_committed() {
-    let Some(cluster) = cluster() else { return };
-    let _nodes = cluster.nodes.read();
-
-    let ran = Job::new(cluster, "empty", "few", FEW_PARTITIONS).run().succeeded();
-
-    let commits = ran.commits();
-    assert_eq!(commits.len(), FEW_PARTITIONS as usize);
-    assert_eq!(commits.last().unwrap().counts.reviews, 0);
-    ran.is_the_same_dataset(&FEW);
-}
-
-#[test]
 fn a_restarted_job_commits_nothing_twice() {
     if !tests::prove() {
         tests::say("SKIPPED a job that is started again: PROVE=1 has the time");
