@@ -55,7 +55,7 @@ impl Turn {
     pub fn run(&self, name: &str, job: &JobFile, more: &[&str]) -> Finished {
         let mut command = self.command(name);
         if ["run", "watch"].contains(&name) {
-            command.args(["--interval", "1"]);
+            command.args(["--interval", "0.2"]);
         }
         let finished = run(command.arg(job.path()).args(more), b"");
         assert!(!finished.stderr.contains(SECRET_KEY) && !finished.said().contains(SECRET_KEY));

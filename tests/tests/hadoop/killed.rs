@@ -22,9 +22,7 @@ const TWINS: u32 = 5;
 const PARTITIONS: u32 = 6;
 
 /// Two maps, and early speculative attempts of a reducer that makes no progress.
-const SPECULATION: [&str; 7] = [
-    // A reducer that waits for maps counts as slow, and delays the speculation about others.
-    "mapreduce.job.reduce.slowstart.completedmaps=1.0",
+const SPECULATION: [&str; 6] = [
     "mapreduce.input.fileinputformat.split.minsize=8000000",
     "mapreduce.map.speculative=false",
     "mapreduce.job.speculative.minimum-allowed-tasks=1",
