@@ -6,12 +6,12 @@ import shutil
 import statistics
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent
+CHILD = PROJECT / "experiments" / "child.py"
 # Generated reviews: of an experiment, and of a test of it.
 LINES, LINES_SMALL = 1_280_000, 2_000
 MIB = 1 << 20
@@ -50,18 +50,17 @@ class Machine:
         """Runs a program to its end and returns what it used; a failure ends the experiment."""
         executable = self.programs / program
         path = str(executable) if executable.exists() else program
-        command = [path, *map(str, arguments)]
-        begin = time.monotonic()
+        command, used = [path, *map(str, arguments)], self.work / "used"
+        used.unlink(missing_ok=True)
+        child = [sys.executable, "-I", "-S", CHILD, used, *command]
         with open(self.work / "stderr", "w+b") as errors:
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, env=os.environ | (environment or {}))
-            output = process.stdout.read().decode()
-            _, status, used = os.wait4(process.pid, 0)
-            wall_s = time.monotonic() - begin
-            if status:
+            output = subprocess.run(child, stdout=subprocess.PIPE, stderr=errors, env=os.environ | (environment or {})).stdout
+            wall_s, cpu_s, peak_kib, code = map(float, used.read_text().split())
+            if code:
                 errors.seek(0)
                 last = errors.read().decode(errors="replace").strip().splitlines()[-1:]
-                sys.exit(f"{' '.join(command)}: exit code {os.waitstatus_to_exitcode(status)}: {' '.join(last)}")
-        return Run(wall_s, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / MIB, output)
+                sys.exit(f"{' '.join(command)}: exit code {code:.0f}: {' '.join(last)}")
+        return Run(wall_s, cpu_s, peak_kib * 1024 / MIB, output.decode())
 
     def bench(self, script: str, *arguments, environment: dict[str, str]) -> list[dict]:
         """Runs a script that measures, and returns the lines of figures that it writes."""

@@ -38,7 +38,6 @@ def run(machine: Machine) -> Result:
     result = Result(["data", "command", "accuracy", "wall s", "CPU s", "peak MiB", "front"])
     work = machine.folder("lines")
     is_real = machine.data and not machine.small
-    # By a process of its own: the peak of a program that is started later includes the memory of this one.
     script = [sys.executable, BENCH / "ngrams_lines.py", work, machine.data if is_real else str(LINES_SMALL)]
     subprocess.run(script, check=True)
     for name in ["IMDB", "Yelp"] if is_real else [GENERATED]:
@@ -55,7 +54,7 @@ def run(machine: Machine) -> Result:
             cells = [spread([accuracy for accuracy, _ in found], 4), of("wall_s", 2), of("cpu_s", 2), f"{max(used.peak_mib for _, used in found):.0f}"]
             result.rows.append([name, command, *cells, "yes" if is_on_front(middle, middles.values()) else "–"])
             points.setdefault(family, []).append(middle)
-        title = f"{name}: accuracy for a time"
+        title = f"{name}: accuracy by time"
         result.charts.append(Chart(title, "wall seconds", "accuracy", points, is_joined=False, is_log=True))
     return result
 

@@ -123,6 +123,19 @@ class Experiments(unittest.TestCase):
             done = subprocess.run(command, capture_output=True, text=True)
             self.assertIn("reviews.csv: data: IMDB, now generated; pass --data", done.stderr)
 
+    def test_the_peak_of_a_command_is_its_own(self):
+        from machine import Machine
+
+        with tempfile.TemporaryDirectory() as folder:
+            machine = Machine(Path("/bin"), None, None, Path(folder), True)
+            held = bytearray(b"1") * (200 << 20)
+            used = machine.run("echo", "said")
+            self.assertEqual((used.output, len(held)), ("said\n", 200 << 20))
+            self.assertLess(used.peak_mib, 100)
+            self.assertLess(0, used.wall_s)
+            with self.assertRaisesRegex(SystemExit, "exit code 1: "):
+                machine.run("cat", "nothing")
+
     def test_an_unknown_experiment_is_refused(self):
         done = subprocess.run([sys.executable, "-B", RUN, "nothing"], capture_output=True, text=True)
         self.assertNotEqual(done.returncode, 0)
