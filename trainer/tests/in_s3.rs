@@ -144,7 +144,9 @@ fn a_training_in_s3_that_is_killed_twice_and_resumed_elsewhere_has_the_weights_o
     // At the same time, because a resumed training waits for heartbeats.
     std::thread::scope(|scope| {
         for server in S3Server::each() {
-            scope.spawn(move || is_killed_twice_and_resumed_elsewhere(server));
+            // A failure names its thread.
+            let thread = std::thread::Builder::new().name(server.name().to_owned());
+            thread.spawn_scoped(scope, move || is_killed_twice_and_resumed_elsewhere(server)).unwrap();
         }
     });
 }
@@ -156,7 +158,6 @@ fn is_killed_twice_and_resumed_elsewhere(server: S3Server) {
         let is_slow = is_put(request, "/optimizer.safetensors") && slow.load(Ordering::Relaxed);
         if is_slow { Fault::Delay(Duration::from_secs(60)) } else { Fault::None }
     });
-    println!("{}", world.server.name());
     let local = world.train_locally();
 
     let mut first = Rank::start(0, world.fit_in_s3("one", &[]));
