@@ -12,7 +12,6 @@ larger set of other texts.
 
 import json
 import statistics
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -38,8 +37,7 @@ def run(machine: Machine) -> Result:
     result = Result(["data", "command", "accuracy", "wall s", "CPU s", "peak MiB", "front"])
     work = machine.folder("lines")
     is_real = machine.data and not machine.small
-    script = [sys.executable, BENCH / "ngrams_lines.py", work, machine.data if is_real else str(LINES_SMALL)]
-    subprocess.run(script, check=True)
+    machine.run(sys.executable, BENCH / "ngrams_lines.py", work, machine.data if is_real else LINES_SMALL)
     for name in ["IMDB", "Yelp"] if is_real else [GENERATED]:
         machine.use(name)
         runs: dict[tuple[str, str], list] = {}

@@ -123,11 +123,11 @@ impl State {
     pub(crate) fn judge(&self, push: &PushRequest) -> Result<Verdict, Refusal> {
         let &PushRequest { worker: number, step, part, read_at, .. } = push;
         let worker = self.worker(number)?;
-        // Two processes of one worker push the same steps, and one of them may leave before the other has ended.
-        if worker.clock == LEFT && step < worker.n_done {
-            return Ok(Verdict::Repeated);
-        }
         if worker.clock == LEFT {
+            // Two processes of one worker push the same steps, and one of them may leave before the other has ended.
+            if step < worker.n_done {
+                return Ok(Verdict::Repeated);
+            }
             return Err(Refusal::conflict(format!(
                 "a push of worker {number}, which has left; another process has completed its steps"
             )));
