@@ -170,12 +170,9 @@ pub enum Error {
         /// Folder of the word vectors.
         path: PathBuf,
     },
-    /// The training folder could not be written or read.
+    /// A training folder, a checkpoint or a saved model could not be written or read.
     #[error(transparent)]
     Runs(#[from] runs::Error),
-    /// A checkpoint or a saved model could not be written or read.
-    #[error(transparent)]
-    Saved(#[from] runs::saved::Error),
     /// A folder in S3 could not be read or written.
     #[error(transparent)]
     Mirror(#[from] mirror::Error),
@@ -350,7 +347,6 @@ impl Error {
             Self::Refused { exit, .. } => *exit,
             Self::Scoring(error) => error.exit(),
             Self::Runs(error) => error.exit(),
-            Self::Saved(error) => error.exit(),
             Self::Mirror(error) | Self::NotStored { found: error, .. } => error.exit(),
             Self::Store(error) => error.exit(),
             Self::Fetched { found, .. } => found.exit(),

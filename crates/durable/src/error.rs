@@ -1,5 +1,6 @@
 //! Errors of reading and writing the files of a model, and their exit codes.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -41,7 +42,7 @@ pub enum Error {
         /// The valid values.
         expected: String,
         /// The remedy.
-        remedy: &'static str,
+        remedy: Cow<'static, str>,
     },
     /// A file does not match its digest.
     #[error(
@@ -98,10 +99,10 @@ impl Error {
         field: impl Display,
         found: impl Display,
         expected: impl Display,
-        remedy: &'static str,
+        remedy: impl Into<Cow<'static, str>>,
     ) -> Self {
         let (field, found, expected) = (field.to_string(), found.to_string(), expected.to_string());
-        Self::Unexpected { path: path.to_owned(), field, found, expected, remedy }
+        Self::Unexpected { path: path.to_owned(), field, found, expected, remedy: remedy.into() }
     }
 }
 

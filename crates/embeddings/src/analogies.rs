@@ -20,8 +20,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::thread;
 
-use durable::At;
-use durable::folder::check_regular;
+use durable::{At, check_regular};
 use serde::Serialize;
 use vectors::{LANES_MAX, Vector, on_processor};
 

@@ -23,8 +23,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use durable::folder::check_regular;
-use durable::{At, npy};
+use durable::{At, check_regular, npy};
 use ngrams::Dictionary;
 use ngrams::files::bin;
 use serde_json::{Value, json};

@@ -12,14 +12,14 @@
 //!   SHA256SUMS    digests of all files, for `sha256sum --check`
 //! ```
 //!
-//! It is written and verified as [`durable::folder`] describes. Arrays are those of [`durable::npy`].
+//! It is written as a [`durable::NewFolder`] and verified by [`durable::sums`]. Arrays are those of [`durable::npy`].
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-use durable::folder::{REMEDY, Sums, verified};
-use durable::{NewFolder, Output, Summary};
+use durable::sums::{Sums, verified};
+use durable::{NewFolder, Output, REMEDY, Summary};
 use ngrams::files::{family, words_file};
 use ngrams::{Dictionary, Names};
 use serde::{Deserialize, Serialize};

@@ -14,8 +14,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Write};
 use std::path::Path;
 
-use durable::folder::REMEDY;
-use durable::{At, Error, Output, Result, Source};
+use durable::{At, Error, Output, REMEDY, Result, Source};
 use spelling::{Characters, Sizes, Weights};
 
 use crate::array::VALUE_LIMIT;

@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use durable::folder::read_bounded;
+use durable::read_bounded;
 use serde::Serialize;
 
 use crate::embedding::Embedding;

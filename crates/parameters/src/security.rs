@@ -192,7 +192,7 @@ impl TlsFiles {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {
-    Ok(durable::folder::read_bounded(path, PEM_BYTES_MAX)?)
+    Ok(durable::read_bounded(path, PEM_BYTES_MAX)?)
 }
 
 #[cfg(test)]

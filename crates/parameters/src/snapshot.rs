@@ -9,8 +9,8 @@ use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use durable::folder::{self, Sums, verified};
-use durable::{NewFolder, Summary};
+use durable::sums::{Sums, verified};
+use durable::{NewFolder, REMEDY, Summary};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{At, Error, Result};
@@ -121,7 +121,7 @@ fn delete_interrupted(folder: &Path) -> Result<()> {
 }
 
 fn damaged(path: &Path, found: String) -> Error {
-    durable::Error::unexpected(path, "it", found, "a snapshot of this release", folder::REMEDY).into()
+    durable::Error::unexpected(path, "it", found, "a snapshot of this release", REMEDY).into()
 }
 
 fn file_name(table: usize) -> String {

@@ -19,11 +19,13 @@
 //! tensors.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use corpus::settings::{Difference, Settings};
 use dataset::WordList;
+use durable::sums::Sums;
+use durable::{NewFolder, read_bounded};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -31,7 +33,6 @@ use crate::error::{Error, Result};
 use crate::json;
 use crate::recipe::{Position, Recipe, first_difference};
 use crate::saved;
-use crate::saved::folder::{Unfinished, read_bounded, verify};
 use crate::training::STATE;
 
 const VERSION: u32 = 4;
@@ -144,13 +145,9 @@ impl Checkpoints {
     ) -> Result<PathBuf> {
         let name = name_of(number);
         let folder = self.folder.join(&name);
-        let mut unfinished = Unfinished::begin(&folder)?;
-        unfinished.put(STATE, |path| {
-            let mut file = BufWriter::new(File::create(path)?);
-            write(&mut file)?;
-            file.flush()
-        })?;
-        unfinished.finish()?;
+        let mut new = NewFolder::begin(&folder)?;
+        new.put(STATE, |out| write(out))?;
+        new.finish()?;
         self.name_latest(&name)?;
         self.forget_old()?;
         Ok(folder)
@@ -161,7 +158,7 @@ impl Checkpoints {
     pub fn newest(&self, mut on_damage: impl FnMut(&Error)) -> Result<Option<PathBuf>> {
         let mut last_error = None;
         for folder in self.all()?.into_iter().rev() {
-            match verify(&folder) {
+            match Sums::verify(&folder) {
                 Ok(_) => return Ok(Some(folder.clone())),
                 Err(error) => {
                     let error = Error::from(error);
@@ -223,23 +220,23 @@ fn name_of(steps: u64) -> String {
 fn write(folder: &Path, state: &State, words: &WordList, tensors: &[TensorFile<'_>]) -> Result<()> {
     let json = json::document(state).map_err(|error| Error::internal(&error))?;
     let words = saved::lines(words)?;
-    let mut unfinished = Unfinished::begin(folder)?;
+    let mut new = NewFolder::begin(folder)?;
     for (name, write) in tensors {
-        unfinished.put(name, write)?;
+        new.put_at(name, write)?;
     }
-    unfinished.put(TRAINING, |path| fs::write(path, &json))?;
-    unfinished.put(VOCABULARY, |path| fs::write(path, &words))?;
-    Ok(unfinished.finish()?)
+    new.put(TRAINING, |out| out.write_all(&json))?;
+    new.put(VOCABULARY, |out| out.write_all(&words))?;
+    Ok(new.finish()?)
 }
 
 /// Reads a checkpoint's state after verifying all its files. Errors: a file does not match its digest, or the recipe
 /// or vocabulary differs from the expected one.
 pub fn read(folder: &Path, expected: &Expected<'_>) -> Result<State> {
-    let listed = verify(folder)?;
-    [TRAINING, VOCABULARY, OPTIMIZER, MODEL].into_iter().try_for_each(|name| listed.require(name))?;
+    let sums = Sums::verify(folder)?;
+    [TRAINING, VOCABULARY, OPTIMIZER, MODEL].into_iter().try_for_each(|name| sums.require(name))?;
     let state = read_state(&folder.join(TRAINING), expected)?;
     if state.has_best {
-        listed.require(BEST)?;
+        sums.require(BEST)?;
     }
     let path = folder.join(VOCABULARY);
     let lines = saved::lines(expected.words)?;

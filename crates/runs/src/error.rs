@@ -59,9 +59,9 @@ pub enum Error {
         /// Its value in this training.
         expected: String,
     },
-    /// A file does not match its digest.
+    /// A file of a model or a checkpoint could not be read or written, or does not have the expected content.
     #[error(transparent)]
-    Saved(#[from] crate::saved::Error),
+    File(#[from] durable::Error),
     /// A file of a training folder is not usable for a report.
     #[error("{}: {found}, expected {expected}", path.display())]
     Report {
@@ -118,7 +118,7 @@ impl Error {
         match self {
             Self::Dataset(error) => error.exit(),
             Self::Occupied { .. } => Exit::Usage,
-            Self::Saved(error) => error.exit(),
+            Self::File(error) => error.exit(),
             Self::OtherTraining { .. } | Self::OtherDataset { .. } => Exit::Settings,
             Self::SoftLabels { .. } => Exit::BadInput,
             Self::Report { .. } | Self::Unreadable { .. } => Exit::MissingInput,

@@ -15,28 +15,27 @@
 //! The folder appears completely or not at all. It is read only if every file matches its digest. This module reads
 //! neither the weights nor the model's own settings.
 
-mod error;
-pub mod folder;
 mod interchange;
 #[cfg(test)]
 mod tests;
 mod trained_on;
 
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use corpus::digest::Digest;
 use corpus::settings::{Settings, Unsound};
-use dataset::{WordFault, WordList, sha256};
+use dataset::{WordFault, WordList};
+use durable::sums::{SUMS, Sums};
+use durable::{NewFolder, REMEDY, output, read_bounded};
+use scoring::{Calibrator, Decision, Scoring, Threshold};
 use serde::{Deserialize, Serialize};
 
-pub use self::error::{Error, Result};
-use self::folder::{At, Unfinished};
 pub use self::interchange::{File, files as files_for_others};
 pub use self::trained_on::TrainedOn;
+use crate::error::{Error, Result};
 use crate::json;
-use scoring::{Calibrator, Decision, Scoring, Threshold};
 
 /// Incremented if older programs would misread newer folders.
 pub const FORMAT_VERSION: u32 = 2;
@@ -117,12 +116,41 @@ pub struct Saved {
 
 /// Whether a folder has the files of a saved model.
 pub fn is_listed(folder: &Path) -> bool {
-    [CONFIG, folder::SUMS].iter().all(|name| folder.join(name).is_file())
+    [CONFIG, SUMS].iter().all(|name| folder.join(name).is_file())
 }
 
 /// Refuses a path at which no model can be written: it is occupied, or its parent folder is not writable.
 pub fn check_place(folder: &Path) -> Result<()> {
-    Unfinished::begin(folder).map(drop)
+    begin(folder).map(drop)
+}
+
+/// Begins the folder of a model. An occupied path is refused.
+pub fn begin(folder: &Path) -> Result<NewFolder> {
+    Ok(NewFolder::begin(folder)?)
+}
+
+/// Begins a folder that replaces the model at this path, if there is one. Only a model folder is replaced, and only if
+/// its files are unchanged and it contains no others.
+pub fn replacing(folder: &Path) -> Result<NewFolder> {
+    if fs::symlink_metadata(folder).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+        return begin(folder);
+    }
+    let unlisted = |sums: Sums| sums.require(CONFIG).and_then(|()| sums.unlisted());
+    let found = match Sums::verify(folder).and_then(unlisted) {
+        Ok(None) => return Ok(NewFolder::replacing(folder)?),
+        Ok(Some(name)) => format!("a folder with {name}"),
+        Err(_) if folder.is_file() => "a file".to_owned(),
+        Err(durable::Error::Missing { path, .. }) => {
+            format!("a folder without {}", path.file_name().unwrap_or_default().display())
+        }
+        Err(error) => error.to_string(),
+    };
+    Err(Error::Occupied {
+        path: folder.to_owned(),
+        found,
+        expected: "a model folder with unchanged files, which --force replaces",
+        remedy: "nothing was changed; move it away, or choose another folder".to_owned(),
+    })
 }
 
 /// Saves a model; `weights` writes its weights as safetensors to a path. The folder gets its name last, so a failure
@@ -133,12 +161,12 @@ pub fn write(
     vocabulary: &WordList,
     weights: impl FnOnce(&Path) -> io::Result<()>,
 ) -> Result<()> {
-    write_with(Unfinished::begin(folder)?, config, vocabulary, weights, &[])
+    write_with(begin(folder)?, config, vocabulary, weights, &[])
 }
 
 /// Saves a model as [`write()`] does, into a folder that was begun, with further files.
 pub fn write_with(
-    mut unfinished: Unfinished,
+    mut new: NewFolder,
     config: &Config,
     vocabulary: &WordList,
     weights: impl FnOnce(&Path) -> io::Result<()>,
@@ -148,33 +176,34 @@ pub fn write_with(
         return Err(Error::Internal { promise: format!("positive_from is {found}, not {expected}") });
     }
     let vocabulary_lines = lines(vocabulary)?;
-    let sha256 = unfinished.put(VOCABULARY, |path| fs::write(path, &vocabulary_lines))?;
+    let written = new.create(VOCABULARY, |out| out.write_all(&vocabulary_lines))?;
     let has_choices = config.calibration.is_some() || config.threshold.is_some();
     let document = Document {
         format_version: if has_choices { FORMAT_VERSION } else { VERSION_WITHOUT_CHOICES },
         sentimill: env!("CARGO_PKG_VERSION").to_owned(),
-        vocabulary: Words { words: vocabulary.len() as u64, sha256 },
+        vocabulary: Words { words: vocabulary.len() as u64, sha256: written.sha256.clone() },
         config: config.clone(),
     };
+    new.list(VOCABULARY, written);
     let json = json::document(&document).expect("a document of plain values is JSON");
-    unfinished.put(CONFIG, |path| fs::write(path, &json))?;
-    unfinished.put(WEIGHTS, weights)?;
+    new.put(CONFIG, |out| out.write_all(&json))?;
+    new.put_at(WEIGHTS, weights)?;
     for (name, content) in others {
-        unfinished.put(name, |path| fs::write(path, content))?;
+        new.put(name, |out| out.write_all(content))?;
     }
-    unfinished.finish()
+    Ok(new.finish()?)
 }
 
 /// Reads a saved model after verifying every file's SHA-256. The caller reads the weights.
 pub fn read(folder: &Path) -> Result<Saved> {
-    let listed = folder::verify(folder)?;
-    listed.require(CONFIG)?;
+    let sums = Sums::verify(folder)?;
+    sums.require(CONFIG)?;
     let document = read_document(&folder.join(CONFIG))?;
-    listed.require(VOCABULARY)?;
+    sums.require(VOCABULARY)?;
     let vocabulary = read_vocabulary(&folder.join(VOCABULARY), &document.vocabulary)?;
     check_words(folder, &document.config.preparation, &vocabulary)?;
-    listed.require(WEIGHTS)?;
-    let trained_on = listed.has(TRAINED_ON).then(|| TrainedOn::read(&folder.join(TRAINED_ON))).transpose()?;
+    sums.require(WEIGHTS)?;
+    let trained_on = sums.has(TRAINED_ON).then(|| TrainedOn::read(&folder.join(TRAINED_ON))).transpose()?;
     Ok(Saved { config: document.config, vocabulary, weights: folder.join(WEIGHTS), trained_on })
 }
 
@@ -196,32 +225,25 @@ pub fn lines(vocabulary: &WordList) -> Result<Vec<u8>> {
 }
 
 fn read_vocabulary(path: &Path, expected: &Words) -> Result<WordList> {
-    let bytes = folder::read_bounded(path, VOCABULARY_BYTES_MAX)?;
+    let bytes = read_bounded(path, VOCABULARY_BYTES_MAX)?;
     let mut vocabulary = WordList::default();
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
         vocabulary.push(line.strip_suffix(b"\n").unwrap_or(line));
     }
-    let sha256 = sha256::of_file(path).at(path, "read it")?;
-    let found = Words { words: vocabulary.len() as u64, sha256 };
+    let found = Words { words: vocabulary.len() as u64, sha256: output::summary_of(&bytes).sha256 };
     if found == *expected {
         return Ok(vocabulary);
     }
     let described = |words: &Words| format!("{} words (SHA-256 {:.8})", words.words, words.sha256);
-    Err(Error::Unexpected {
-        path: path.to_owned(),
-        thing: "the vocabulary".to_owned(),
-        found: described(&found),
-        expected: format!("the model's {}", described(expected)),
-        remedy: "vocabulary and weights must come from the same model: copy or export the whole model again"
-            .to_owned(),
-    })
+    let expected = format!("the model's {}", described(expected));
+    let remedy = "vocabulary and weights must come from the same model: copy or train the whole model again";
+    Err(durable::Error::unexpected(path, "the vocabulary", described(&found), expected, remedy).into())
 }
 
 /// Refuses settings that no dataset has, and words that no cleaned text contains.
 fn check_words(folder: &Path, settings: &Settings, vocabulary: &WordList) -> Result<()> {
-    let refused = |name: &str, thing: String, found: String, expected: &str| {
-        let (path, remedy) = (folder.join(name), "copy or export the model again".to_owned());
-        Err(Error::Unexpected { path, thing, found, expected: expected.to_owned(), remedy })
+    let refused = |name: &str, field: String, found: String, expected: &str| {
+        Err(durable::Error::unexpected(&folder.join(name), field, found, expected, REMEDY).into())
     };
     if let Err(Unsound { setting, found, expected }) = settings.check() {
         return refused(CONFIG, setting.to_owned(), found, expected);
@@ -238,37 +260,23 @@ fn read_document(path: &Path) -> Result<Document> {
         format_version: u32,
         sentimill: String,
     }
-    let json = folder::read_bounded(path, CONFIG_BYTES_MAX)?;
-    let no_config = |error: serde_json::Error| Error::Unexpected {
-        path: path.to_owned(),
-        thing: "its content".to_owned(),
-        found: error.to_string(),
-        expected: format!("the configuration of a saved model, format version 1 to {FORMAT_VERSION}"),
-        remedy: "copy or export the model again".to_owned(),
+    let json = read_bounded(path, CONFIG_BYTES_MAX)?;
+    let no_config = |error: serde_json::Error| {
+        let expected = format!("the configuration of a saved model, format version 1 to {FORMAT_VERSION}");
+        durable::Error::unexpected(path, "its content", error, expected, REMEDY)
     };
     let version: Version = serde_json::from_slice(&json).map_err(no_config)?;
     if !(VERSION_WITHOUT_CHOICES..=FORMAT_VERSION).contains(&version.format_version) {
-        return Err(Error::Unexpected {
-            path: path.to_owned(),
-            thing: "the format version".to_owned(),
-            found: version.format_version.to_string(),
-            expected: format!("1 to {FORMAT_VERSION}"),
-            remedy: format!("use sentimill {}, which wrote it", version.sentimill),
-        });
+        let (found, expected) = (version.format_version, format!("1 to {FORMAT_VERSION}"));
+        let remedy = format!("use sentimill {}, which wrote it", version.sentimill);
+        return Err(durable::Error::unexpected(path, "the format version", found, expected, remedy).into());
     }
     let document: Document = serde_json::from_slice(&json).map_err(no_config)?;
-    let refused = |thing: &str, found: String, expected: String| Error::Unexpected {
-        path: path.to_owned(),
-        thing: thing.to_owned(),
-        found,
-        expected,
-        remedy: "export the model again".to_owned(),
-    };
-    if let Some((found, expected)) = fault(&document.config) {
-        return Err(refused("positive_from", found, expected));
-    }
-    match fault_of_choices(&document.config) {
-        Some((thing, found, expected)) => Err(refused(thing, found, expected)),
+    let fault = fault(&document.config).map(|(found, expected)| ("positive_from", found, expected));
+    match fault.or_else(|| fault_of_choices(&document.config)) {
+        Some((field, found, expected)) => {
+            Err(durable::Error::unexpected(path, field, found, expected, REMEDY).into())
+        }
         None => Ok(document),
     }
 }

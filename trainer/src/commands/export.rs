@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use program::location::Location;
 use runs::saved;
-use runs::saved::folder::Unfinished;
 use runs::training::MODEL;
 use tch::Device;
 
@@ -48,7 +47,7 @@ fn export_to(out: &Path, arguments: &Export) -> Result<String> {
         }
         .into());
     }
-    let place = if arguments.force { Unfinished::replacing(out)? } else { Unfinished::begin(out)? };
+    let place = if arguments.force { saved::replacing(out)? } else { saved::begin(out)? };
     let s3 = arguments.storage.options();
     let SavedClassifier { model, vocabulary, config, trained_on, .. } =
         read_classifier(&model::folder(&arguments.model, &s3, "MODEL")?, Device::Cpu)?;

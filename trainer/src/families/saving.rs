@@ -10,7 +10,6 @@ use dataset::vocabulary::FIRST_WORD;
 use runs::recipe::{
     ClassifierSettings, Family, Fault, LstmSettings, NextWordSettings, Objective, Pool, Precision, Recipe,
 };
-use runs::saved::folder::Unfinished;
 use runs::saved::{self, CONFIG, Config, Saved, TrainedOn};
 use scoring::Scoring;
 use serde::{Deserialize, Serialize};
@@ -140,7 +139,7 @@ pub fn save_model(
     };
     let weights = |path: &Path| model.parameters().write(path);
     let words = &rows.vocabulary().words;
-    Ok(saved::write_with(Unfinished::begin(folder)?, &config, words, weights, &[trained_on.file()])?)
+    Ok(saved::write_with(saved::begin(folder)?, &config, words, weights, &[trained_on.file()])?)
 }
 
 /// Reads a saved classifier onto a device.
@@ -253,7 +252,7 @@ fn settings(folder: &Path, saved: &Saved) -> Result<(LstmSettings, Family, Preci
     let no_model = |found: String, expected: String| Error::Weights {
         path: path.clone(),
         found,
-        expected: format!("{expected}; copy or export the model again"),
+        expected: format!("{expected}; copy or train the model again"),
     };
     let document: Document = serde_json::from_value(saved.config.model.clone())
         .map_err(|error| no_model(error.to_string(), "the sizes of a model".to_owned()))?;

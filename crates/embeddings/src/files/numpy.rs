@@ -4,8 +4,7 @@ use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use durable::folder::read_bounded;
-use durable::{Error, npy};
+use durable::{Error, npy, read_bounded};
 use ngrams::Names;
 
 use super::REMEDY;

@@ -8,15 +8,15 @@
 //!   SHA256SUMS          digests of these three files, for `sha256sum --check`
 //! ```
 //!
-//! It is written and verified as [`durable::folder`] describes.
+//! It is written as a [`durable::NewFolder`] and verified by [`durable::sums`].
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use durable::folder::{REMEDY, Sums, read_bounded, verified};
-use durable::{Error, NewFolder, Result, Summary};
+use durable::sums::{Sums, verified};
+use durable::{Error, NewFolder, REMEDY, Result, Summary, read_bounded};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -13,13 +13,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use durable::{At, Error, Output, Result};
+use durable::{At, Error, Output, REMEDY, Result};
 
 /// A header has some hundred bytes.
 const HEADER_BYTES_MAX: u64 = 1 << 20;
 /// Elements that are read at a time.
 const PIECE_BYTES: usize = 256 << 10;
-const REMEDY: &str = "copy or train the model again";
 
 /// The type of the elements of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

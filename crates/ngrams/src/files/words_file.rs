@@ -4,8 +4,8 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use durable::folder::{REMEDY, content};
-use durable::{Error, Output, Result, Summary};
+use durable::sums::content;
+use durable::{Error, Output, REMEDY, Result, Summary};
 
 use crate::{Dictionary, Names};
 

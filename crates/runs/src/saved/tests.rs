@@ -104,7 +104,7 @@ fn a_saved_model_has_the_documented_files() {
   }
 }
 "#;
-    let sha256 = sha256::of_file(&folder.join("vocabulary.txt")).unwrap();
+    let sha256 = output::summary(&folder.join("vocabulary.txt")).unwrap().sha256;
     let config = fs::read_to_string(folder.join("config.json")).unwrap();
     assert_eq!(config.replace(&sha256, "VOCABULARY"), expected);
 }
@@ -148,9 +148,7 @@ fn a_missing_file_is_named() {
         let (_within, folder) = saved();
         fs::remove_file(folder.join(name)).unwrap();
         let error = read(&folder).unwrap_err();
-        let expected = format!(
-            "model: {name} is missing, expected a saved model; check the name, or copy or export the model again"
-        );
+        let expected = format!("model/{name}: not found, expected a file of a model; check the name");
         assert_eq!(message(&error, &folder), expected);
         assert_eq!(error.exit() as u8, 66);
     }
@@ -167,7 +165,7 @@ fn an_unlisted_file_is_refused() {
             sums.lines().filter(|line| !line.ends_with(name)).map(|line| format!("{line}\n")).collect();
         fs::write(folder.join("SHA256SUMS"), others).unwrap();
         let error = read(&folder).unwrap_err();
-        let expected = format!("model: the SHA-256 of {name} is missing, ");
+        let expected = format!("model/SHA256SUMS: the SHA-256 of {name} is missing, expected one; ");
         assert!(message(&error, &folder).starts_with(&expected), "{error}");
     }
 }
@@ -180,7 +178,7 @@ fn a_damaged_file_is_named_with_both_digests() {
     assert_eq!(
         message(&error, &folder),
         "model/model.safetensors: its SHA-256 is 4b2d93dd, expected 377f3b8c; the file was damaged or altered: copy \
-         or export the model again"
+         or train the model again"
     );
 }
 
@@ -322,7 +320,7 @@ fn an_oversized_file_is_refused() {
     let error = read(&folder).unwrap_err();
     assert_eq!(
         message(&error, &folder),
-        "model/SHA256SUMS: its size is greater, expected 1048576 bytes or less; check that this is the folder of a saved model"
+        "model/SHA256SUMS: the number of bytes is greater, expected at most 1048576; copy or train the model again"
     );
 }
 
@@ -341,8 +339,7 @@ fn an_existing_folder_is_refused_and_unchanged() {
     let error = save(&folder).unwrap_err();
     assert_eq!(
         message(&error, &folder),
-        "model: already exists: found a model folder, expected a new name; nothing was changed; move it away, or choose \
-         another folder"
+        "model: already exists: found a folder, expected a new name; move it away, or choose another path"
     );
     assert_eq!(error.exit() as u8, 64);
     read(&folder).unwrap();

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use batches::{SMALLEST_MAX, Smallest};
+use durable::{REMEDY, read_bounded};
 use serde::{Deserialize, Serialize};
 
 use super::TRAINED_ON;
-use super::error::{Error, Result};
-use super::folder::read_bounded;
-use batches::{SMALLEST_MAX, Smallest};
+use crate::error::Result;
 
 /// Incremented if older programs would misread newer files.
 const FORMAT_VERSION: u32 = 1;
@@ -52,16 +52,13 @@ impl TrainedOn {
 
     pub(super) fn read(path: &Path) -> Result<Self> {
         let json = read_bounded(path, BYTES_MAX)?;
-        let refused = |found: String| Error::Unexpected {
-            path: path.to_owned(),
-            thing: "its content".to_owned(),
-            found,
-            expected: format!("the rows that a model was trained on, format version {FORMAT_VERSION}"),
-            remedy: "copy or export the model again".to_owned(),
+        let refused = |found: String| {
+            let expected = format!("the rows that a model was trained on, format version {FORMAT_VERSION}");
+            durable::Error::unexpected(path, "its content", found, expected, REMEDY)
         };
         let read: Self = serde_json::from_slice(&json).map_err(|error| refused(error.to_string()))?;
         match read.fault() {
-            Some(fault) => Err(refused(fault)),
+            Some(fault) => Err(refused(fault).into()),
             None => Ok(read),
         }
     }

@@ -5,12 +5,13 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use durable::sums::Sums;
+
 use super::{
     CHECKPOINTS, EVALUATION, EvaluationRecord, LOCK, METRICS, MODEL, NGRAMS, RunSettings, SCORES, SETTINGS,
     TENSORBOARD, TopNgrams,
 };
 use crate::error::{Error, Result};
-use crate::saved::folder::verify;
 
 /// Names in a training folder. They are deleted in this order. The settings are last, so that a partially deleted
 /// folder is still recognized as a training folder.
@@ -61,7 +62,7 @@ pub fn check_replaceable(folder: &Path) -> Result<()> {
         }
     }
     for listed in &folders {
-        let changed = match verify(listed) {
+        let changed = match Sums::verify(listed) {
             Err(error) => Some(error.to_string()),
             Ok(files) => files.unlisted()?.map(|name| listed.join(name).display().to_string()),
         };

@@ -1,0 +1,140 @@
+//! Writes a folder of files with their digests in `SHA256SUMS`, for `sha256sum --check`.
+//!
+//! The folder appears completely or not at all: files are written into a temporary folder beside it and made durable,
+//! and the folder is then renamed. A killed process leaves at most a folder `.saving-…`.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use program::place::folder_of;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use tempfile::TempDir;
+
+use crate::error::{At, Result};
+use crate::new_file::{check_free, sync_folder};
+use crate::output::{self, Output, Summary};
+use crate::sums::SUMS;
+
+/// The name of a replaced folder in the temporary folder.
+const OLD: &str = "old";
+
+/// A folder that is being written. An occupied path is refused, each file is made durable, and the folder gets its name
+/// last. It is deleted unless it is finished.
+#[derive(Debug)]
+pub struct NewFolder {
+    temporary: TempDir,
+    folder: PathBuf,
+    /// Whether a folder at this path is replaced.
+    replaces: bool,
+    files: BTreeMap<String, Summary>,
+}
+
+impl NewFolder {
+    /// Refuses an occupied path before anything is written.
+    pub fn begin(folder: &Path) -> Result<Self> {
+        check_free(folder)?;
+        Self::beside(folder, false)
+    }
+
+    /// Begins a folder that replaces the one at this path. The caller has checked that it may be replaced.
+    pub fn replacing(folder: &Path) -> Result<Self> {
+        Self::beside(folder, true)
+    }
+
+    fn beside(folder: &Path, replaces: bool) -> Result<Self> {
+        let parent = folder_of(folder);
+        match fs::create_dir(parent) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            made => made.at(parent, "make the folder")?,
+        }
+        // As readable as any new folder is, by the user's umask.
+        let readable = Permissions::from_mode(0o777);
+        let made = tempfile::Builder::new().prefix(".saving-").permissions(readable).tempdir_in(parent);
+        // tempfile's error contains the name of a random folder; the kind of the error is sufficient.
+        let temporary = made.map_err(|error| error.kind().into()).at(parent, "make a folder in it")?;
+        Ok(Self { temporary, folder: folder.to_owned(), replaces, files: BTreeMap::new() })
+    }
+
+    /// Writes a file that [`NewFolder::finish`] lists.
+    pub fn put(&mut self, name: &str, write: impl FnOnce(&mut Output<'_>) -> io::Result<()>) -> Result<()> {
+        let summary = self.create(name, write)?;
+        self.list(name, summary);
+        Ok(())
+    }
+
+    /// Writes a file that [`NewFolder::finish`] lists, with a function that creates it.
+    pub fn put_at(&mut self, name: &str, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<()> {
+        let path = self.temporary.path().join(name);
+        // Messages name the final path, because the temporary folder is deleted.
+        let named = self.folder.join(name);
+        write(&path).and_then(|()| File::open(&path)?.sync_all()).at(&named, "write it")?;
+        let summary = output::summary(&path).at(&named, "read it back")?;
+        self.list(name, summary);
+        Ok(())
+    }
+
+    /// Writes a file, also in several threads at once. Only [`NewFolder::list`] adds it to the list.
+    pub fn create(
+        &self,
+        name: &str,
+        write: impl FnOnce(&mut Output<'_>) -> io::Result<()>,
+    ) -> Result<Summary> {
+        // Messages name the final path, because the temporary folder is deleted.
+        let summary = output::create(&self.temporary.path().join(name), write);
+        summary.at(&self.folder.join(name), "write it")
+    }
+
+    /// Adds a file to the list of digests.
+    pub fn list(&mut self, name: &str, summary: Summary) {
+        self.files.insert(name.to_owned(), summary);
+    }
+
+    /// The listed files.
+    pub fn files(&self) -> &BTreeMap<String, Summary> {
+        &self.files
+    }
+
+    /// Writes the list of digests and renames the folder. On return, it is durable.
+    pub fn finish(mut self) -> Result<()> {
+        let sums: String =
+            self.files.iter().map(|(name, Summary { sha256, .. })| format!("{sha256}  {name}\n")).collect();
+        self.put(SUMS, |out| out.write_all(sums.as_bytes()))?;
+        sync_folder(self.temporary.path()).at(&self.folder, "write it")?;
+        if !(self.replaces && exchange(self.temporary.path(), &self.folder)) {
+            // If the file system cannot exchange names, the old folder is moved aside for a moment.
+            let aside = self.replaces.then(|| move_aside(&self.folder)).transpose()?;
+            // At this point, only an empty folder can exist at this path, and it may be replaced.
+            if let Err(error) = fs::rename(self.temporary.path(), &self.folder) {
+                if let Some(aside) = aside
+                    && fs::rename(aside.path().join(OLD), &self.folder).is_err()
+                {
+                    // Not deleted: it is the only copy.
+                    let _ = aside.keep();
+                }
+                return Err(error).at(&self.folder, "rename it");
+            }
+            // There is nothing to remove under its former name.
+            let _ = self.temporary.keep();
+            drop(aside);
+        }
+        sync_folder(folder_of(&self.folder)).at(folder_of(&self.folder), "sync the folder")
+    }
+}
+
+/// Exchanges the names of two folders, so that the old one is deleted with the temporary folder. Returns whether the
+/// file system supports it.
+fn exchange(new: &Path, old: &Path) -> bool {
+    renameat_with(CWD, new, CWD, old, RenameFlags::EXCHANGE).is_ok()
+}
+
+/// Moves a folder into a temporary folder beside it. Both are deleted together.
+fn move_aside(folder: &Path) -> Result<TempDir> {
+    let parent = folder_of(folder);
+    let made = tempfile::Builder::new().prefix(".replaced-").tempdir_in(parent);
+    let aside = made.map_err(|error| error.kind().into()).at(parent, "make a folder in it")?;
+    fs::rename(folder, aside.path().join(OLD)).at(folder, "move it aside")?;
+    Ok(aside)
+}
