@@ -92,6 +92,15 @@ fn a_slower_rank_gets_fewer_tokens_and_a_replay_of_the_decisions_gives_the_same_
     let replay = ["--balance=replay", "--decisions", out.to_str().unwrap()];
     let again = world.train("again", &replay);
     assert!(weights(&again) == weights(&out));
+
+    let page = world.folder.path().join("report.html");
+    let mut report = trainer();
+    report.arg("report").arg(&out).arg("--out").arg(&page);
+    assert_eq!(ended(report).0, Some(0));
+    let page = fs::read_to_string(page).unwrap();
+    let share = 100.0 * last.fractions().next().unwrap();
+    let expected = format!("Decided shares over epoch. rank 0: from 50.0 % at 0 to {share:.1} % at ");
+    assert!(page.contains(&expected) && page.contains("--balance</th>"), "{expected}");
 }
 
 #[test]

@@ -39,6 +39,8 @@ pub struct Run {
     pub starts: usize,
     /// Progress lines, in the order of steps.
     pub steps: Vec<StepsLine>,
+    /// Changes of the shares of the ranks, in the order of steps.
+    pub decisions: Vec<DecisionLine>,
     /// Epochs, in order.
     pub epochs: Vec<EpochLine>,
     /// The last step.
@@ -80,6 +82,16 @@ pub struct StepsLine {
     pub waited_share: f64,
     /// By rank, if there are several.
     pub shares: Vec<ShareTimes>,
+}
+
+/// A change of the shares of the ranks.
+#[derive(Clone, Debug)]
+pub struct DecisionLine {
+    pub step: u64,
+    /// The first batch with these shares, counted over the whole training.
+    pub from_batch: u64,
+    /// Fractions of a batch, by rank.
+    pub fractions: Vec<f64>,
 }
 
 /// A progress line of a training of word vectors.
@@ -161,6 +173,18 @@ impl Run {
         run.ngrams = run.document(folder, NGRAMS, "the n-grams with the largest weights")?;
         run.note_what_is_missing(folder);
         Ok(run)
+    }
+
+    /// The evaluated rows: their dataset, split, fold and number.
+    pub fn evaluated_rows(&self) -> Option<(&str, Part, Option<Fold>, u64)> {
+        let record = self.evaluation.as_ref()?;
+        Some((&record.dataset, record.part, self.fold, record.metrics.rows))
+    }
+
+    /// The step in which a batch is trained on; batches are counted over the whole training.
+    pub fn step_of_batch(&self, batch: u64) -> u64 {
+        let accumulated = self.settings.as_ref().and_then(|settings| settings.recipe["accumulate"].as_u64());
+        batch / accumulated.unwrap_or(1).max(1)
     }
 
     /// Whether the model predicts next words. Then no row is right or wrong.
@@ -369,13 +393,19 @@ impl Run {
             Line::Pip { step, reference, words, loss, random } => {
                 self.pips.push(PipLine { n_tokens: step, reference, words, loss, random });
             }
-            Line::Shares { .. } => {}
+            Line::Shares { step, decision } => {
+                let (from_batch, fractions) = (decision.from_batch, decision.fractions().collect());
+                // A resumed training writes the decisions of its checkpoint again.
+                self.decisions.retain(|earlier| earlier.from_batch < from_batch);
+                self.decisions.push(DecisionLine { step, from_batch, fractions });
+            }
             Line::Test { metrics, .. } => self.tested = Some((Part::Test, metrics)),
         }
     }
 
     fn forget_after(&mut self, step: u64) {
         self.steps.retain(|line| line.step <= step);
+        self.decisions.retain(|line| line.step <= step);
         self.epochs.retain(|line| line.step <= step);
         self.tokens.retain(|line| line.n_tokens <= step);
         self.similarities.retain(|line| line.n_tokens <= step);

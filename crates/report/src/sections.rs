@@ -129,6 +129,13 @@ fn part_name(part: Part) -> &'static str {
     }
 }
 
+/// Whether all runs with metrics were evaluated on the same rows.
+fn are_comparable(runs: &[Run]) -> bool {
+    let mut of_tested = runs.iter().filter(|run| run.tested.is_some()).map(Run::evaluated_rows);
+    let Some(first) = of_tested.next() else { return true };
+    first.is_some() && of_tested.all(|rows| rows == first)
+}
+
 /// The name of the F1 of a run: that of label 1, or the mean over three or more classes.
 fn f1_name(run: &Run) -> &'static str {
     if run.has_classes() { "macro F1" } else { "F1" }

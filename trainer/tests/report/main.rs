@@ -254,6 +254,9 @@ fn only_trainings_that_were_tested_on_the_same_rows_are_ranked() {
     let page = report(&[&one, &third]);
     let told = "They were tested on different rows, so these numbers cannot be compared.";
     assert!(page.contains(told) && !page.contains("is ahead"));
+    let losses = |page: &str| between(page, "<th scope=\"row\">loss</th>", "</tr>").to_owned();
+    let (of_same, of_other) = (losses(&report(&[&one, &two])), losses(&page));
+    assert!(of_same.contains("(best)") && !of_other.contains("(best)"), "{of_same} {of_other}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! One card per run, and a table that compares the runs.
 
 use super::words::last_similarities;
-use super::{cell, columns_of_runs, f1_name, part_name, row_of, section, table};
+use super::{are_comparable, cell, columns_of_runs, f1_name, part_name, row_of, section, table};
 use crate::chart::color;
 use crate::html::Html;
 use crate::numbers::{counted, duration, measure, percent, short, whole};
@@ -174,10 +174,13 @@ fn short_whole(value: f64) -> String {
 }
 
 fn comparison(runs: &[Run], html: &mut Html) {
+    // Metrics of the evaluated rows come before the number of these rows.
+    let n_metrics = MEASURES.iter().take_while(|(name, ..)| *name != "rows").count();
+    let n_unranked = if are_comparable(runs) { 0 } else { n_metrics };
     table("The trainings compared", html, |html| {
         columns_of_runs("", runs, html);
         html.element("tbody", &[], |html| {
-            for (name, of, text, better) in MEASURES {
+            for (at, (name, of, text, better)) in MEASURES.into_iter().enumerate() {
                 let values: Vec<Option<f64>> = runs.iter().map(of).collect();
                 let known = || values.iter().flatten().copied();
                 // Metrics of another number of classes than that of all runs.
@@ -191,7 +194,7 @@ fn comparison(runs: &[Run], html: &mut Html) {
                     Better::Neither => None,
                 };
                 // If all values are equal, none is marked as the best.
-                let best = best.filter(|best| known().any(|value| value != *best));
+                let best = best.filter(|best| at >= n_unranked && known().any(|value| value != *best));
                 row_of(name, html, |html| {
                     for value in values {
                         match value {

@@ -1,6 +1,6 @@
 //! The sentence below the title: the accuracy, and the best run.
 
-use super::part_name;
+use super::{are_comparable, part_name};
 use crate::numbers::{counted, percent, whole};
 use crate::run::Run;
 use scoring::Metrics;
@@ -12,8 +12,6 @@ pub fn lead(runs: &[Run]) -> String {
     }
     let tested: Vec<(&Run, Metrics)> =
         runs.iter().filter_map(|run| run.tested.map(|(_, metrics)| (run, metrics))).collect();
-    let rows_of =
-        |run: &Run| run.evaluation.as_ref().map(|record| (record.dataset.clone(), record.metrics.rows));
     match (runs, &tested[..]) {
         ([run], [(_, metrics)]) => {
             let part = run.tested.map_or("test", |(part, _)| part_name(part));
@@ -44,9 +42,8 @@ pub fn lead(runs: &[Run]) -> String {
             // At least two runs.
             let ((best, of_best), (next, of_next)) = (order[0], order[1]);
             let points = 100.0 * (of_best.accuracy - of_next.accuracy);
-            let rows = rows_of(best);
             let accuracy = percent(of_best.accuracy);
-            if rows.is_none() || order.iter().any(|(run, _)| rows_of(run) != rows) {
+            if !are_comparable(runs) {
                 return format!(
                     "{} has {accuracy} accuracy, {} has {}. They were tested on different rows, so these numbers cannot be \
                      compared.",

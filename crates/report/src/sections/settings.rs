@@ -98,7 +98,7 @@ fn flattened(place: &str, value: &serde_json::Value, into: &mut Vec<(String, Str
     };
     for (field, value) in fields {
         // An enum: its variant, followed by the settings of the variant.
-        if matches!(place, "family" | "family.classifier.objective" | "rule" | "schedule.decay") {
+        if matches!(place, "balance" | "family" | "family.classifier.objective" | "rule" | "schedule.decay") {
             into.push((name_of(place), field.clone()));
         }
         let place = if place.is_empty() { field.clone() } else { format!("{place}.{field}") };
@@ -116,6 +116,7 @@ mod tests {
             "rule": {"sgd": {"momentum": 0.9}},
             "family": {"classifier": {"objective": {"label": {"pos_weight": 0.2}}}},
             "schedule": {"decay": "constant", "warm_up_steps": 0},
+            "balance": {"dynamic": {"every": 10}},
             "patience": null,
             "of_a_newer_version": {"some_thing": 1},
         });
@@ -123,6 +124,8 @@ mod tests {
         flattened("", &recipe, &mut found);
 
         let expected = [
+            ("--balance", "dynamic"),
+            ("--balance-every", "10"),
             ("model", "classifier"),
             ("--loss", "label"),
             ("--pos-weight", "0.2"),

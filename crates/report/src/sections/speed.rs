@@ -23,27 +23,46 @@ pub fn speed(runs: &[Run], html: &mut Html) {
             let chart =
                 over_epoch_axis("Waiting for batches", "share of a step's time, of rank 0", percent, waits);
             Chart { from_zero: true, y_limits: SHARE, ..chart }.draw(html);
-            over_shares(
-                "Shares",
-                "tokens of a batch; with PyTorch, with padding",
-                runs,
-                |share| share.work,
-                html,
-            );
-            over_shares(
-                "Computing",
-                "seconds of a share, with the optimizer",
-                runs,
-                |share| Some(share.computed_s),
-                html,
-            );
-            let note = "seconds of a batch besides computing, with logging and checkpoints";
-            over_shares("Waiting and reduction", note, runs, |share| Some(share.rest_s), html);
+            decided_shares(runs, html);
+            let note = "mean tokens of a batch; with PyTorch, with padding";
+            over_shares("Shares", note, runs, |share| share.work, html);
+            let note = "milliseconds of a share, with the optimizer";
+            over_shares("Computing", note, runs, |share| Some(1e3 * share.computed_s), html);
+            let note = "milliseconds of a batch besides computing, with logging and checkpoints";
+            over_shares("Waiting and reduction", note, runs, |share| Some(1e3 * share.rest_s), html);
         });
         for (at, run) in runs.iter().enumerate() {
             by_rank(at, run, runs.len() > 1, html);
         }
     });
+}
+
+/// A line per rank of the runs whose shares changed. Until the first decision, shares are equal.
+fn decided_shares(runs: &[Run], html: &mut Html) {
+    let mut lines = Vec::new();
+    for (at, run) in runs.iter().enumerate() {
+        let n_ranks = run.decisions.first().map_or(0, |first| first.fractions.len());
+        for rank in 0..n_ranks {
+            let mut share = 1.0 / n_ranks as f64;
+            let mut points = vec![(0.0, share)];
+            for decision in &run.decisions {
+                let x = epochs_at(run, run.step_of_batch(decision.from_batch));
+                if let (Some(x), Some(&decided)) = (x, decision.fractions.get(rank)) {
+                    points.extend([(x, share), (x, decided)]);
+                    share = decided;
+                }
+            }
+            points.extend(epochs_at(run, run.last_step).map(|end| (end, share)));
+            lines.push(of_rank(runs, at, rank, points));
+        }
+    }
+    let chart = over_epoch_axis("Decided shares", "of the tokens of a batch", percent, lines);
+    Chart { from_zero: true, y_limits: SHARE, ..chart }.draw(html);
+}
+
+fn of_rank(runs: &[Run], at: usize, rank: usize, points: Vec<(f64, f64)>) -> Series {
+    let style = if rank == 0 { Style::Line } else { Style::Faint };
+    Series { run: at, of: line_of(runs, &runs[at]), what: format!("rank {rank}"), style, points }
 }
 
 /// A line per rank of the runs with several ranks.
@@ -62,9 +81,7 @@ fn over_shares(
                 .steps
                 .iter()
                 .filter_map(|line| Some((epochs_at(run, line.step)?, value(line.shares.get(rank)?)?)));
-            let style = if rank == 0 { Style::Line } else { Style::Faint };
-            let (of, what) = (line_of(runs, run), format!("rank {rank}"));
-            lines.push(Series { run: at, of, what, style, points: points.collect() });
+            lines.push(of_rank(runs, at, rank, points.collect()));
         }
     }
     Chart { from_zero: true, y_limits: FROM_ZERO, ..over_epoch_axis(title, note, short, lines) }.draw(html);
@@ -113,7 +130,7 @@ fn by_rank(at: usize, run: &Run, with_name: bool, html: &mut Html) {
     });
     html.class("ul", &format!("legend {}", color(at)), |html| {
         html.markup("<li><i class=\"computes\"></i>computes</li><li><i class=\"for-batches\"></i>waits for batches</li>");
-        html.markup("<li><i class=\"for-ranks\"></i>waits for other ranks, transfer included</li>");
+        html.markup("<li><i class=\"for-ranks\"></i>waits for other ranks, and reduction</li>");
     });
     phases(run, &ranks, html);
 }
