@@ -49,17 +49,21 @@ pub fn likely(
             )
         }
         Format::Json(fields) | Format::Delimited { fields, .. } if is_most(counts.bad_rating) => {
-            format!(
-                "most lines have no rating from 1 to 5 in the field {}; name the field with --rating-field, or set \
-                 the stars of its values with --class-ratings",
-                fields.rating.quoted()
-            )
+            let most =
+                format!("most lines have no rating from 1 to 5 in the field {}", fields.rating.quoted());
+            match classes.found(counts.bad_rating) {
+                Some(found) => format!("{most}: {found}; or name another field with --rating-field"),
+                None => format!(
+                    "{most}; name the field with --rating-field, or set the stars of its values with --class-ratings"
+                ),
+            }
         }
         Format::Json(fields) | Format::Delimited { fields, .. } if counts.bad_rating == counts.bad() => {
-            format!(
-                "the field {} has values other than 1 to 5; set the stars of all values with --class-ratings",
-                fields.rating.quoted()
-            )
+            let values = format!("the field {} has values other than 1 to 5", fields.rating.quoted());
+            match classes.found(counts.bad_rating) {
+                Some(found) => format!("{values}: {found}"),
+                None => format!("{values}; set the stars of all values with --class-ratings"),
+            }
         }
         _ if is_most(counts.line_too_long) => {
             "most lines exceed the length limit; write one review per line".to_owned()
@@ -78,9 +82,13 @@ fn of_another_format(beginning: &[u8], format: &Format) -> String {
         [b'"', b'0'..=b'9' | b'-', ..] => Some(FormatName::PolarityCsv),
         [b'"', ..] => Some(FormatName::Csv),
         _ if beginning.starts_with(b"__label__") => Some(FormatName::FastText),
+        _ if !beginning.starts_with(b"[") && beginning.contains(&b'\t') => Some(FormatName::Tsv),
         _ => None,
     };
     match (other, name) {
+        (Some(table @ (FormatName::Csv | FormatName::Tsv)), _) if table != name => {
+            format!("the input looks like {table}; pass --format {table} to sentimill")
+        }
         (Some(other), _) if other != name => {
             format!("the input looks like {other}; pass --format {other}")
         }
@@ -123,8 +131,12 @@ mod tests {
         assert!(likely_for(bad_lines, b" [{\"a\"").contains("JSON array"));
         assert!(likely_for(bad_lines, b"a,b").contains("most lines are not JSON objects"));
         assert!(likely_for(bad_lines, b"\"1\",\"ok\"").contains("--format polarity-csv"));
-        assert!(likely_for(bad_lines, b"\"text\",\"star").ends_with("looks like csv; pass --format csv"));
+        assert!(
+            likely_for(bad_lines, b"\"text\",\"star")
+                .ends_with("looks like csv; pass --format csv to sentimill")
+        );
         assert!(likely_for(bad_lines, b"__label__1 ok").contains("--format fasttext"));
+        assert!(likely_for(bad_lines, b"id\tverdict").ends_with("pass --format tsv to sentimill"));
         let no_text = MapperCounts { bad_line: 0, no_text: 9, ..bad_lines };
         assert!(likely_for(no_text, b"{").contains("\"reviewText\""));
         let bad_rating = MapperCounts { bad_rating: 9, no_text: 0, ..no_text };
@@ -174,6 +186,17 @@ mod tests {
             likely(&bad_rating, b"__label__1", &format, &classes, ""),
             "classes without a rating: \"good\" 1; set their stars with --class-ratings=a=1,b=5,good=STARS"
         );
+        // Without --class-ratings.
+        let words = |counts| likely(&counts, b"{", &Format::default(), &classes, "");
+        let found = "\"good\" 1; set their stars with --class-ratings=good=STARS";
+        let most = "most lines have no rating from 1 to 5 in the field \"overall\"";
+        let one = MapperCounts { lines: 1, bad_rating: 1, ..MapperCounts::default() };
+        assert_eq!(words(one), format!("{most}: {found}; or name another field with --rating-field"));
+        // Eight of nine lines have no value.
+        let nine = MapperCounts { lines: 9, bad_rating: 9, ..MapperCounts::default() };
+        assert!(words(nine).starts_with(&format!("{most}; name the field with --rating-field")));
+        let expected = format!("the field \"overall\" has values other than 1 to 5: {found}");
+        assert_eq!(words(bad_rating), expected);
         let bad_line = MapperCounts { lines: 9, bad_line: 9, ..MapperCounts::default() };
         let none = UnratedClasses::default();
         assert!(likely(&bad_line, b"{\"a", &format, &none, "").contains("--format json"));

@@ -19,7 +19,7 @@ const NAME_CHARS_MAX: usize = 24;
 pub(crate) struct RatingRule {
     classes: Option<ClassRatings>,
     has_stars: bool,
-    /// The values without a rating, if classes are listed.
+    /// The values without a rating.
     pub unrated: UnratedClasses,
 }
 
@@ -36,6 +36,9 @@ impl RatingRule {
             None => {
                 let rating = Rating::from_text(text);
                 self.unrated.see(rating, || text.trim().parse() == Ok(0.0));
+                if rating.is_none() {
+                    self.unrated.count_word(text);
+                }
                 rating
             }
             Some(classes) => {
@@ -99,6 +102,16 @@ impl UnratedClasses {
         self.add(class.chars().take(NAME_CHARS_MAX).collect(), 1);
     }
 
+    /// Counts a line of this value, if it can be a class beside stars: with a number among the listed classes, the other
+    /// numbers would no longer be stars.
+    #[cold]
+    fn count_word(&mut self, value: &str) {
+        let value = value.trim();
+        if !value.is_empty() && value.parse::<f64>().is_err() {
+            self.count(value);
+        }
+    }
+
     /// Notes a value that is a number of stars, or 0.
     #[inline]
     fn see(&mut self, rating: Option<Rating>, is_zero: impl FnOnce() -> bool) {
@@ -150,8 +163,6 @@ impl UnratedClasses {
         if self.lines.is_empty() {
             return None;
         }
-        let mut classes: Vec<_> = self.lines.iter().collect();
-        classes.sort_by_key(|&(class, n)| (std::cmp::Reverse(n), class));
         // Texts and ids are not classes: the columns have another order, or the field is another one.
         if !self.are_classes() {
             // The values may be texts of reviews, which are not written to logs.
@@ -160,18 +171,35 @@ impl UnratedClasses {
                           each line";
             return (!format.has_fields()).then(|| format!("{n} lines {advice}"));
         }
-        let shown: Vec<_> = classes.iter().map(|(class, n)| format!("{class:?} {n}")).collect();
         // In a field, numbers may be stars.
         let suggested = if format.has_fields() { self.added_to(ratings) } else { self.suggested(ratings) };
+        Some(format!("classes without a rating: {}", self.with_flag(&suggested)))
+    }
+
+    /// The values of a field whose classes are not listed, and the flag that gives them ratings. `None` if they are not those
+    /// of most of these lines without a rating, or probably no classes.
+    pub fn found(&self, n_unrated: u64) -> Option<String> {
+        let are_most = 2 * self.lines.values().sum::<u64>() > n_unrated;
+        let can_be_listed =
+            |class: &String| !class.contains(|c: char| c == ',' || c == '=' || c.is_control());
+        let are_found = are_most && self.are_classes() && self.lines.keys().all(can_be_listed);
+        are_found.then(|| self.with_flag(&self.placeholders().collect::<Vec<_>>().join(",")))
+    }
+
+    /// The classes with their numbers of lines, most frequent first, and the flag with these ratings.
+    fn with_flag(&self, suggested: &str) -> String {
+        let mut classes: Vec<_> = self.lines.iter().collect();
+        classes.sort_by_key(|&(class, n)| (std::cmp::Reverse(n), class));
+        let shown: Vec<_> = classes.iter().map(|(class, n)| format!("{class:?} {n}")).collect();
         // A shell takes these characters as they are.
         let is_plain =
             |character: char| character.is_ascii_alphanumeric() || "=,.-_+:/@%".contains(character);
         let quote = if suggested.chars().all(is_plain) { "" } else { "'" };
-        Some(format!(
-            "classes without a rating: {}; set their stars with --class-ratings={quote}{}{quote}",
+        format!(
+            "{}; set their stars with --class-ratings={quote}{}{quote}",
             shown.join(", "),
             suggested.replace('\'', r"'\''")
-        ))
+        )
     }
 
     /// Example ratings. Numbered classes get the stars that most datasets give to these numbers; any other
@@ -189,8 +217,11 @@ impl UnratedClasses {
 
     /// These ratings and a placeholder for each class.
     fn added_to(&self, ratings: &ClassRatings) -> String {
-        let unrated = self.lines.keys().map(|class| format!("{class}=STARS"));
-        std::iter::once(ratings.to_string()).chain(unrated).collect::<Vec<_>>().join(",")
+        std::iter::once(ratings.to_string()).chain(self.placeholders()).collect::<Vec<_>>().join(",")
+    }
+
+    fn placeholders(&self) -> impl Iterator<Item = String> {
+        self.lines.keys().map(|class| format!("{class}=STARS"))
     }
 
     fn is_within(&self, least: i64, most: i64) -> bool {
@@ -223,7 +254,17 @@ mod tests {
         assert_eq!(rule.unrated, of(&["3", "4"]));
         let mut none = RatingRule::default();
         assert_eq!([stars(none.of_text("good")), stars(none.of_number(1.0))], [None, Some(1)]);
-        assert_eq!(none.unrated.described(&lines()), None);
+        assert_eq!(none.unrated.described(&Format::default()), None);
+        let found = "\"good\" 1; set their stars with --class-ratings=good=STARS";
+        assert_eq!(none.unrated.found(1).as_deref(), Some(found));
+        assert_eq!(none.unrated.found(2), None);
+        // With a number among the classes, 1 to 5 would be no stars.
+        assert_eq!([" ", "7", "4.5"].map(|text| stars(none.of_text(text))), [None; 3]);
+        assert_eq!(none.unrated.found(1).as_deref(), Some(found));
+        for no_class in ["so, so", "two\nlines", "A fine, long film about a house"] {
+            let mut rule = RatingRule::default();
+            assert_eq!((stars(rule.of_text(no_class)), rule.unrated.found(1)), (None, None), "{no_class}");
+        }
     }
 
     #[test]

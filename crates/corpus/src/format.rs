@@ -26,7 +26,7 @@ pub enum Format {
         /// The rating of each class.
         ratings: ClassRatings,
     },
-    /// CSV or TSV with a header. Only `sentimill` reads it, because a header and line breaks in quotes cannot be split
+    /// CSV or TSV with a header. The mapper does not read it, because a header and line breaks in quotes cannot be split
     /// at lines.
     Delimited {
         /// The character between columns.

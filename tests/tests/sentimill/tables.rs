@@ -223,12 +223,10 @@ fn a_wrong_column_or_format_is_named_in_the_refusal() {
             .contains("most records do not have the columns of the header; check the delimiter")
     );
     room.write("reviews.csv", "text,stars\n".to_owned() + &"good,positive\n".repeat(30));
-    assert!(
-        refusal(&named, 65).contains(
-            "most lines have no rating from 1 to 5 in the field \"stars\"; name the field with --rating-field, or set \
-             the stars of its values with --class-ratings"
-        )
-    );
+    assert!(refusal(&named, 65).contains(
+        "most lines have no rating from 1 to 5 in the field \"stars\": \"positive\" 30; set their stars with \
+             --class-ratings=positive=STARS; or name another field with --rating-field"
+    ));
     let classes = [&named[..], &["--class-ratings", "good=5"]].concat();
     assert!(
         refusal(&classes, 65).contains(
