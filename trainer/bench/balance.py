@@ -9,8 +9,8 @@ usage: balance.py TRAINER DATASET.h5 QUOTAS [--runs N] [--epochs N] [--epochs-al
 Each rank has one thread and a control group with this quota of CPU time. The ideal is the sum of the rows per second of
 each rank alone under its quota. All jobs run in turn. The table has medians over the runs, of all epochs from their first
 step, and their ratio to the first mode in the same round, with its 95 percent interval of the mean. With --halve, the
-quota of a rank is halved after some seconds, and the table has the steps until the rows per second are within 5 percent
-of the new ideal. With --test, there are only the mean accuracies on these rows of as many seeds as runs, and their
+quota of a rank is halved after some seconds, and the table has the steps until the decided shares are within 5 percent of
+the speeds of the ranks alone, and until the rows per second are within 5 percent of the new ideal. With --test, there are only the mean accuracies on these rows of as many seeds as runs, and their
 standard deviations. Requires the right to make control groups, version 1 or 2.
 """
 
@@ -72,15 +72,25 @@ def run(arguments, groups: list[Group], epochs: int, flags: list[str], halve=Non
     return {"speed": speed, "steps": epochs[-1]["step"], "lines": lines, "halved_at": halved_at, "accuracy": accuracy}
 
 
-def reaction(result: dict, ideal: float) -> str:
-    """The steps from the change of the quota until rows per second are within 5 % of the ideal."""
+def reaction(result: dict, speeds: list[float]) -> tuple[str, str]:
+    """The steps from the change of the quota until shares and rows per second are within 5 % of the ranks' speeds alone."""
     if not result["halved_at"]:
-        return "ended before the change"
-    changed = result["halved_at"][0]
-    for line in result["lines"]:
-        if line["event"] == "steps" and line["step"] > changed + int(LOG_STEPS) and line["reviews_per_s"] >= 0.95 * ideal:
-            return f"{line['step'] - changed}"
-    return "never"
+        return "ended before the change", "–"
+    changed, ideal = result["halved_at"][0], sum(speeds)
+
+    def are_ideal(parts: list[int]) -> bool:
+        # A rank's time for its part, relative to that with the ideal part.
+        return all(part / sum(parts) <= 1.05 * speed / ideal for part, speed in zip(parts, speeds))
+
+    def first(event: str, is_reached) -> str:
+        steps = (line["step"] for line in result["lines"] if line["event"] == event and is_reached(line))
+        return next((str(step - changed) for step in steps if step > changed), "never")
+
+    def is_fast(line: dict) -> bool:
+        # A line has the mean of the steps since the line before.
+        return line["step"] > changed + int(LOG_STEPS) and line["reviews_per_s"] >= 0.95 * ideal
+
+    return first("shares", lambda line: are_ideal(line["decision"]["parts"])), first("steps", is_fast)
 
 
 def ratio(speeds: list[float], first: list[float]) -> str:
@@ -151,16 +161,18 @@ def main() -> None:
     ideal = sum(speeds)
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; each rank alone: "
           + ", ".join(f"{speed:.0f}" for speed in speeds) + f" rows/s; ideal {ideal:.0f} rows/s")
-    new_ideal = ideal - speeds[halve[0]] + statistics.median(slower) if halve else None
-    print(f"| balance | steps | rows/s | of the ideal | ratio to {modes[0]} |" + (f" steps to 95 % of {new_ideal:.0f} |" if halve else ""))
-    print("|---|---|---|---|---|" + ("---|" if halve else ""))
+    new_speeds = [statistics.median(slower) if halve and rank == halve[0] else speed for rank, speed in enumerate(speeds)]
+    heads = f" steps to ideal shares | steps to 95 % of {sum(new_speeds):.0f} rows/s |" if halve else ""
+    print(f"| balance | steps | rows/s | of the ideal | ratio to {modes[0]} |{heads}")
+    print("|---|---|---|---|---|" + ("---|---|" if halve else ""))
     for mode, results in found.items():
         all_speeds = [result["speed"] for result in results]
         speed = statistics.median(all_speeds)
         line = f"| {mode} | {results[0]['steps']} | {speed:.0f} ({min(all_speeds):.0f}–{max(all_speeds):.0f})"
         line += f" | {100 * speed / ideal:.1f} % | {ratio(all_speeds, [result['speed'] for result in found[modes[0]]])} |"
         if halve:
-            line += " " + ", ".join(reaction(result, new_ideal) for result in results) + " |"
+            columns = zip(*(reaction(result, new_speeds) for result in results))
+            line += "".join(f" {', '.join(column)} |" for column in columns)
         print(line)
 
 

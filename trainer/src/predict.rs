@@ -96,6 +96,26 @@ impl Counts {
             Err(refusal) => *self.refused.entry(refusal.name()).or_default() += 1,
         }
     }
+
+    /// Adds the lines of another input.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.lines += other.lines;
+        self.predicted += other.predicted;
+        self.invalid_utf8 += other.invalid_utf8;
+        for (&reason, n) in &other.refused {
+            *self.refused.entry(reason).or_default() += n;
+        }
+    }
+
+    /// A message about the lines with an error and its reasons, if there are any.
+    pub(crate) fn refusals(&self) -> Option<String> {
+        let n_refused: u64 = self.refused.values().sum();
+        let reasons: Vec<String> = self.refused.iter().map(|(reason, n)| format!("{reason} {n}")).collect();
+        (n_refused > 0).then(|| {
+            let (lines, reasons) = (self.lines, reasons.join(", "));
+            format!("{n_refused} of {lines} lines: an error in place of a result ({reasons})")
+        })
+    }
 }
 
 /// Errors that end a prediction.

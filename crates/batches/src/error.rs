@@ -32,7 +32,7 @@ pub enum Error {
     },
     /// All rows of a split have the same label.
     #[error(
-        "{}: all {rows} rows for {part} have label {label}, expected both labels; check the ratings of the reviews",
+        "{}: all {rows} rows for {part} have label {label}, expected both labels; check the ratings of the reviews, or add reviews",
         path.display()
     )]
     OneClass {
@@ -90,8 +90,8 @@ pub enum Error {
     },
     /// The datasets have different vocabularies: the same ids mean different words.
     #[error(
-        "{}: its vocabulary differs from that of {}; create the dataset with `--vocabulary` of sentimill or merge and the \
-         dataset of the model",
+        "{}: its vocabulary differs from that of {}; make it again with `--vocabulary TRAINING.h5` of sentimill \
+         or merge, where TRAINING.h5 is the dataset of the training",
         path.display(), of.display()
     )]
     OtherVocabulary {
@@ -102,8 +102,8 @@ pub enum Error {
     },
     /// Texts of the two datasets were prepared with different settings.
     #[error(
-        "{}: {setting} {found}, expected {expected} as in {}; create the dataset with `sentimill --vocabulary` and \
-         the dataset of the model, which also adopts its settings",
+        "{}: {setting} {found}, expected {expected} as in {}; make it again with `sentimill --vocabulary TRAINING.h5`, which \
+         also adopts the settings of TRAINING.h5, the dataset of the training",
         path.display(), of.display()
     )]
     OtherPreparation {

@@ -35,7 +35,8 @@ impl FromStr for LineFormat {
 /// An unknown name of a format.
 #[derive(Clone, Debug, Error)]
 #[error(
-    "expected json, polarity-csv, fasttext or text; tables are read by sentimill, trainer ngrams and evaluate"
+    "expected json, polarity-csv, fasttext or text; tables are read by sentimill, trainer ngrams and evaluate: for \
+     predictions, write the texts one per line, and pass --format text"
 )]
 pub struct UnknownLineFormat;
 

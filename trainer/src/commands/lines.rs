@@ -14,14 +14,14 @@ use crate::predict::{self, Counts, Format, LineOptions};
 use crate::tell::tell;
 
 /// Reads the inputs one by one. `run` reads the lines of an input and returns their counts. Fails if no line of any input
-/// is in the format, and warns of one such input among several.
+/// is in the format, warns of one such input among several, and reports the number of lines with an error.
 pub(super) fn read_each(
     inputs: &[Input<'_>],
     options: &mut LineOptions,
     invalid: InvalidUtf8,
     mut run: impl FnMut(Box<dyn Read + '_>, &LineOptions) -> Result<Counts>,
 ) -> Result<()> {
-    let mut unread = Unread::default();
+    let mut all = Counts::default();
     for input in inputs {
         options.file = input.name();
         let counts = run(input.open()?, options)?;
@@ -30,10 +30,16 @@ pub(super) fn read_each(
         if inputs.len() > 1 && of_input.is_all() {
             tell(&format!("warning: {}", of_input.error(input.place())));
         }
-        unread.add(&of_input);
+        all.merge(&counts);
     }
+    let unread = Unread::of(&all);
     match (unread.is_all(), inputs) {
-        (false, _) => Ok(()),
+        (false, _) => {
+            if let Some(refusals) = all.refusals() {
+                tell(&refusals);
+            }
+            Ok(())
+        }
         (true, [input]) => Err(unread.error(input.place()).into()),
         (true, _) => Err(unread.error("all files".to_owned()).into()),
     }
@@ -176,7 +182,6 @@ pub(super) fn one_line(text: &str) -> (String, LineOptions) {
 }
 
 /// Counts of lines that could not be parsed in the format, and of predictions.
-#[derive(Default)]
 struct Unread {
     bad_line: u64,
     no_text: u64,
@@ -184,15 +189,9 @@ struct Unread {
 }
 
 impl Unread {
-    fn of(counts: &predict::Counts) -> Self {
+    fn of(counts: &Counts) -> Self {
         let of = |reason| counts.refused.get(reason).copied().unwrap_or(0);
         Self { bad_line: of("bad_line"), no_text: of("no_text"), predicted: counts.predicted }
-    }
-
-    fn add(&mut self, other: &Self) {
-        self.bad_line += other.bad_line;
-        self.no_text += other.no_text;
-        self.predicted += other.predicted;
     }
 
     /// Whether the lines are probably in another format, because none has a prediction.

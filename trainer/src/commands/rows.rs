@@ -73,6 +73,7 @@ fn check_dataset(path: &Path, named: &Location) -> Result<()> {
         }
         // Other errors are reported by the reader of datasets.
         Err(_) => return Ok(()),
+        Ok(0) => return refused("an empty file", format!("{dataset}; check the program that wrote it")),
         Ok(_) => {}
     }
     match kind_of_lines(&begin) {
@@ -93,13 +94,10 @@ fn kind_of_lines(begin: &[u8]) -> Option<&'static str> {
         (b"\x28\xb5\x2f\xfd", "a zstd-compressed file"),
         (b"\xfd7zXZ\0", "an xz-compressed file"),
     ];
-    if begin.is_empty() {
-        return Some("an empty file");
-    }
     if let Some((_, kind)) = PACKED.iter().find(|(magic, _)| begin.starts_with(magic)) {
         return Some(kind);
     }
-    let is_text = !begin.contains(&0) && begin[0] < 0x80;
+    let is_text = !begin.contains(&0) && *begin.first()? < 0x80;
     match begin.trim_ascii_start().first()? {
         b'{' | b'[' if is_text => Some("a JSON file"),
         _ if is_text => Some("a text file"),
@@ -160,7 +158,7 @@ mod tests {
         for (begin, expected) in [
             (&b"\x89HDF\r\n\x1a\n"[..], None),
             (b"\0\0\0\0", None),
-            (b"", Some("an empty file")),
+            (b"", None),
             (b"\x1f\x8b\x08\0", Some("a gzip-compressed file")),
             (b"BZh9", Some("a bzip2-compressed file")),
             (b"\x28\xb5\x2f\xfd", Some("a zstd-compressed file")),

@@ -115,7 +115,8 @@ fn files_are_predicted_inflated_each_line_with_its_file() {
 
     let (code, lines, told) = predict(&[&plain, &packed, Path::new("-")]);
     let (plain_name, packed_name) = (shown(&plain), shown(&packed));
-    assert_eq!((code, told.as_str()), (Some(0), ""));
+    let expected = "trainer: 6 of 6 lines: an error in place of a result (blank 1, only_unknown 5)\n";
+    assert_eq!((code, told.as_str()), (Some(0), expected));
     // The words of the fixture's vocabulary contain digits, which a cleaned text cannot contain.
     let expected = [
         format!("{plain_name} 1 \"only_unknown\""),
@@ -180,7 +181,8 @@ fn an_archive_is_refused_and_utf_16_is_read() {
     let (code, answers, told) = predict(&text);
     let errors: Vec<Value> =
         answers.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["error"].clone()).collect();
-    assert_eq!((code, told.as_str()), (Some(0), ""));
+    let expected = "trainer: 3 of 3 lines: an error in place of a result (blank 1, only_unknown 2)\n";
+    assert_eq!((code, told.as_str()), (Some(0), expected));
     assert_eq!(errors, ["only_unknown", "blank", "only_unknown"]);
 
     let (code, answers, told) = predict(&archive);

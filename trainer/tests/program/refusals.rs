@@ -47,7 +47,7 @@ fn a_dataset_that_cannot_be_trained_on_is_refused() {
     assert_eq!((code, left.len()), (Some(65), 0));
     assert!(
         told.ends_with(
-            "all 50 rows for training have label 1, expected both labels; check the ratings of the reviews"
+            "all 50 rows for training have label 1, expected both labels; check the ratings of the reviews, or add reviews"
         ),
         "{told}"
     );
