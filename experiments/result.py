@@ -56,7 +56,8 @@ def spread_of(further: list[dict]) -> str:
     found += "".join(f"; {text}" for run in further for text in run["texts"])
     spread = f"{'A second run' if is_one else f'{len(further)} further runs'} ({dates}) {found}."
     if further[-1].get("ranges"):
-        spread += f" Of the last one, {further[-1]['within']} of {further[-1]['ranges']} medians are within the range in the table."
+        of_which = "Of its medians" if is_one else "Of the medians of the last one"
+        spread += f" {of_which}, {further[-1]['within']} of {further[-1]['ranges']} are within the range in the table."
     if is_one:
         return spread
     before = largest(further[:-1])

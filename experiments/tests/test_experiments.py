@@ -72,7 +72,7 @@ class Experiments(unittest.TestCase):
         self.assertEqual(result.spread_of([run("Monday")]), "A second run (Monday) differs by less than 0.05 %.")
         self.assertEqual(result.spread_of([run("Monday") | {"equal": True}]), "A second run (Monday) has the same numbers.")
         ranged = one | {"within": 2, "ranges": 3}
-        self.assertIn("Of the last one, 2 of 3 medians are within the range in the table.", result.spread_of([ranged]))
+        self.assertIn("Of its medians, 2 of 3 are within the range in the table.", result.spread_of([ranged]))
         self.assertIn("wall 20 %, CPU 0 %. The last one is within the differences", result.spread_of([one, less]))
         self.assertIn("by at most: wall 30 %. The last one differs more than those before it in: wall 30 %.", result.spread_of([one, more]))
 
