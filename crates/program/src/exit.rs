@@ -17,7 +17,7 @@ pub enum Exit {
     Usage = 64,
     /// The input is bad beyond its limit.
     BadInput = 65,
-    /// An input is missing or does not match its digest.
+    /// An input is missing, is of another kind, or does not match its digest.
     MissingInput = 66,
     /// A remote service is unavailable.
     Unavailable = 69,

@@ -20,7 +20,7 @@ pub(super) const RULES: &[Rule] = &[
     exit_code(
         "exit-66",
         r"subprocess failed with code 66\b",
-        "an input is missing or does not match its digest",
+        "an input is missing, is of another kind, or does not match its digest",
         "check --run and the paths in the arguments",
     ),
     exit_code(
