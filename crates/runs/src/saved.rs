@@ -20,8 +20,7 @@ mod interchange;
 mod tests;
 mod trained_on;
 
-use std::fs;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use corpus::digest::Digest;
@@ -132,8 +131,9 @@ pub fn begin(folder: &Path) -> Result<NewFolder> {
 /// Begins a folder that replaces the model at this path, if there is one. Only a model folder is replaced, and only if
 /// its files are unchanged and it contains no others.
 pub fn replacing(folder: &Path) -> Result<NewFolder> {
-    if fs::symlink_metadata(folder).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
-        return begin(folder);
+    match NewFolder::begin(folder) {
+        Err(durable::Error::Occupied { .. }) => {}
+        begun => return Ok(begun?),
     }
     let unlisted = |sums: Sums| sums.require(CONFIG).and_then(|()| sums.unlisted());
     let found = match Sums::verify(folder).and_then(unlisted) {

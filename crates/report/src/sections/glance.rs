@@ -144,7 +144,8 @@ fn tested(run: &Run, of: fn(&Metrics) -> f64) -> Option<f64> {
     run.tested.as_ref().map(|(_, metrics)| of(metrics))
 }
 
-const MEASURES: [Measure; 17] = [
+/// Metrics of the evaluated rows, by which only runs on the same rows are compared.
+const METRICS: [Measure; 9] = [
     ("accuracy", |run| tested(run, |of| of.accuracy), measure, Better::More),
     ("F1", |run| of_label(run, |of| of.f1), measure, Better::More),
     ("precision", |run| of_label(run, |of| of.precision), measure, Better::More),
@@ -154,6 +155,9 @@ const MEASURES: [Measure; 17] = [
     ("macro recall", |run| of_classes(run, |of| of.recall), measure, Better::More),
     ("AUC", |run| run.tested.and_then(|(_, metrics)| metrics.auc), measure, Better::More),
     ("loss", |run| tested(run, |of| of.loss), measure, Better::Less),
+];
+
+const OTHERS: [Measure; 8] = [
     ("rows", |run| tested(run, |of| of.rows as f64), short_whole, Better::Neither),
     ("training loss, last epoch", |run| run.epochs.last().map(|epoch| epoch.loss), measure, Better::Neither),
     ("epochs", |run| Some(run.n_epochs() as f64), short_whole, Better::Neither),
@@ -174,13 +178,12 @@ fn short_whole(value: f64) -> String {
 }
 
 fn comparison(runs: &[Run], html: &mut Html) {
-    // Metrics of the evaluated rows come before the number of these rows.
-    let n_metrics = MEASURES.iter().take_while(|(name, ..)| *name != "rows").count();
-    let n_unranked = if are_comparable(runs) { 0 } else { n_metrics };
+    let are_ranked = are_comparable(runs);
+    let measures = METRICS.map(|of| (of, are_ranked)).into_iter().chain(OTHERS.map(|of| (of, true)));
     table("The trainings compared", html, |html| {
         columns_of_runs("", runs, html);
         html.element("tbody", &[], |html| {
-            for (at, (name, of, text, better)) in MEASURES.into_iter().enumerate() {
+            for ((name, of, text, better), is_ranked) in measures {
                 let values: Vec<Option<f64>> = runs.iter().map(of).collect();
                 let known = || values.iter().flatten().copied();
                 // Metrics of another number of classes than that of all runs.
@@ -194,7 +197,7 @@ fn comparison(runs: &[Run], html: &mut Html) {
                     Better::Neither => None,
                 };
                 // If all values are equal, none is marked as the best.
-                let best = best.filter(|best| at >= n_unranked && known().any(|value| value != *best));
+                let best = best.filter(|best| is_ranked && known().any(|value| value != *best));
                 row_of(name, html, |html| {
                     for value in values {
                         match value {
