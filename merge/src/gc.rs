@@ -3,8 +3,8 @@
 use dataset::commit::{DATA_PREFIX, is_shard_key};
 use store::{Listed, Store};
 
+use crate::commits::{complete, read_commits};
 use crate::error::{Error, Result};
-use crate::run::{complete, read_commits};
 
 /// Objects of a run that no commit record names.
 pub struct Garbage {

@@ -5,9 +5,11 @@
 //! rows. The result depends only on the rows and the settings, not on hosts, attempts or the number of
 //! partitions.
 
+mod commits;
 mod error;
 mod rows;
-mod run;
+mod seal;
+mod verify;
 mod vocabulary;
 
 pub mod arguments;
@@ -28,11 +30,11 @@ use dataset::spool::Spool;
 use making::{DatasetContent, DatasetOptions, Hashes, Ids, Making, ProgressBars, Size, TextsWriter};
 use store::{Key, Recorded, Store};
 
+use crate::commits::{complete, read_commits};
 pub use crate::error::{Error, Result};
 use crate::rows::each_row;
-use crate::run::{
-    VerifiedShard, check_sealed, complete, parsed_seal, read_commits, read_seal, seal_of, verify,
-};
+use crate::seal::{check_sealed, parsed_seal, read_seal, seal_of};
+use crate::verify::{VerifiedShard, verify};
 use crate::vocabulary::each_word;
 
 /// Maximum number of shards read at once. More are first merged in groups.

@@ -8,7 +8,7 @@ use making::Ids;
 
 use crate::FAN_IN;
 use crate::error::{Error, Result};
-use crate::run::VerifiedShard;
+use crate::verify::VerifiedShard;
 use crate::vocabulary::IdMap;
 
 /// Visits all rows of all shards, with ids of the vocabulary, in the order of the dataset.

@@ -8,7 +8,7 @@ use making::Ids;
 
 use crate::FAN_IN;
 use crate::error::Result;
-use crate::run::VerifiedShard;
+use crate::verify::VerifiedShard;
 
 /// Visits every distinct word of all shards once, in byte order, with the sum of its counts.
 pub(crate) fn each_word(
