@@ -13,6 +13,8 @@ sys.path.append(str(PROJECT / "trainer" / "bench"))
 from limits import Group
 
 SCRIPT = PROJECT / "bootstrap" / "hadoop" / "cluster.sh"
+# What `SCRIPT` requires, and how to install it.
+NEEDED = {PROJECT / ".deps" / "hadoop" / "jars": "run bootstrap/laptop.sh hadoop"}
 # A node runs one task; one node also runs the application master, of 384 MB.
 TASK_MB, NODE_MB = 512, 896
 # Runs a program and appends its processor times to a file named after the program and the task. A map task can run several

@@ -7,16 +7,15 @@ that makes one dataset of the shards. CPU time is that of the programs alone, wi
 and ranges of alternating runs. The original system converted 92.45 GB in 55 minutes on 32 virtual cores.
 """
 
-import sys
 from pathlib import Path
 
 from chart import Ranking
-from machine import GENERATED, PROJECT, Machine, spread
+from cluster import NEEDED
+from machine import GENERATED, Machine, spread
 from result import Result
 
 TITLE = "A Hadoop job"
-JARS = PROJECT / ".deps" / "hadoop" / "jars"
-GNU_TIME = Path("/usr/bin/time")
+REQUIRED = NEEDED | {Path("/usr/bin/time"): "install GNU time, which is Debian's package `time`"}
 NAMES = {"Rust": "Sentimill", "Python": "Python"}
 # Columns, with the names of tests/hadoop_bench.py.
 COLUMNS = {
@@ -32,10 +31,6 @@ CHARTED = ["job, wall s", "mappers, CPU s", "reducers, CPU s"]
 
 
 def run(machine: Machine) -> Result:
-    if not JARS.exists():
-        sys.exit(f"{JARS} is missing; run bootstrap/laptop.sh hadoop")
-    if not GNU_TIME.exists():
-        sys.exit(f"{GNU_TIME} is missing; install GNU time, which is Debian's package `time`")
     machine.use(GENERATED)
     environment = {"REVIEWS": "2000", "RUNS": "1"} if machine.small else {}
     figures = machine.bench("tests/hadoop_bench.py", machine.programs, machine.peers or "none", environment=environment)

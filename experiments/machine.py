@@ -43,6 +43,7 @@ class Machine:
 
     def __init__(self, programs: Path, data: Path | None, peers: Path | None, work: Path, small: bool):
         self.programs, self.data, self.peers, self.work, self.small = programs, data, peers, work, small
+        self.generator = programs / "examples" / "demo-corpus"
         # Names of the sources that the experiment has used.
         self.used: list[str] = []
 
@@ -87,9 +88,8 @@ class Machine:
 
     def generate(self, path: Path, n_reviews: int, seed: int = 1) -> None:
         """Writes generated reviews, which are others with another seed."""
-        generator = next(place for place in (self.programs, self.programs / "examples") if (place / "demo-corpus").exists())
         with path.open("wb") as file:
-            subprocess.run([generator / "demo-corpus", "--reviews", str(n_reviews), "--seed", str(seed)], stdout=file, check=True)
+            subprocess.run([self.generator, "--reviews", str(n_reviews), "--seed", str(seed)], stdout=file, check=True)
 
     def use(self, name: str) -> None:
         """Notes the name of a source."""

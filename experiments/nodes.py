@@ -20,27 +20,23 @@ cores. The fit covers 18 to 290 MB per node, and these rows have more, so the er
 of the time for 10 TB is `merge`, which runs on one machine.
 """
 
-import sys
-
 import fit
 from chart import Bars
-from cluster import PHASES, Cluster
-from machine import PROJECT, Machine
+from cluster import NEEDED, PHASES, Cluster
+from machine import Machine
 from result import Result, error_of
 
 TITLE = "Preprocessing by Hadoop nodes"
+REQUIRED = NEEDED
 NODES, SHARES, QUOTA = [2, 4, 8], [0.25, 0.5, 1.0], 25
 MAPS = 8
 MERGE = "merge"
-JARS = PROJECT / ".deps" / "hadoop" / "jars"
 # Name, megabytes, cores.
 LARGER = [("92.45 GB, 8 nodes", 92_450, 32), ("10 TB, 100 nodes", 10_000_000, 400)]
 SPLIT_MB, NODES_PER_CORE = 128, 100 / QUOTA
 
 
 def run(machine: Machine) -> Result:
-    if not JARS.exists():
-        sys.exit(f"{JARS} is missing; run bootstrap/laptop.sh hadoop")
     columns = ["nodes", "reviews", "MB", *(f"{phase} s" for phase in [*PHASES, MERGE]), "sum s", "speed-up", "efficiency", "weak"]
     result = Result([*columns, "Sentimill, CPU s", "Hadoop, CPU s", "model s"])
     nodes, shares = (NODES[:1], SHARES[-1:]) if machine.small else (NODES, SHARES)

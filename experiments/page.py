@@ -26,7 +26,8 @@ expected to be within the range of three other runs, and 83 % of those of five.
 
 Virtual machines of one kind differ in speed: ranges are those of one machine. Most second runs of this page were made on another
 machine of the same kind, which was about a fifth slower. There, ratios between programs in the same round differed by at most
-12 %, the percentages of the ideal speed by 2 %, and accuracies by 0.1 %.
+12 %, the percentages of the ideal speed by 2 %, and accuracies by 0.1 %. Speed-ups and efficiencies compare runs of different
+minutes, and differ more.
 
 <!-- experiments/run.py --page writes this file. -->
 """

@@ -3,7 +3,7 @@
 
 usage: run.py [--programs FOLDER] [--data FOLDER] [--peers PYTHON] [--out FOLDER] [--small] [--again] [NAME ...]
        run.py --page [--check]
-  --programs FOLDER  sentimill, trainer and demo-corpus; default: target/release
+  --programs FOLDER  sentimill, trainer, and examples/demo-corpus; default: target/release
   --data FOLDER      real reviews: amazon/, imdb/, yelp/; without it, generated reviews
   --peers PYTHON     Python with the packages of bootstrap/requirements/bench.txt: engines, hadoop and ngrams compare their programs
   --out FOLDER       receives NAME.csv, NAME.svg, NAME-dark.svg and NAME.json; default: docs/experiments
@@ -13,6 +13,7 @@ usage: run.py [--programs FOLDER] [--data FOLDER] [--peers PYTHON] [--out FOLDER
   --page             write docs/experiments.md from docs/experiments/; --check: only compare
 
 Each experiment is a module of this folder: its text is the text of the page, `TITLE` its title, and `run` measures.
+`REQUIRED`, where there is one, maps files that it requires to what installs them.
 Requires Python 3.10 with h5py.
 """
 
@@ -71,8 +72,18 @@ def main() -> None:
             about = {"machine": machine.description(), "small": machine.small}
             for name in names:
                 check_comparable(arguments.out, name, about, arguments.data is not None)
+        check_required(names, machine)
         for name in names:
             measure(EXPERIMENTS[name], machine, arguments.out, arguments.again)
+
+
+def check_required(names, machine: Machine) -> None:
+    """Ends the program before the first experiment if a file that one of them requires is missing."""
+    required = {machine.generator: "run make build, or pass --programs"}
+    for name in names:
+        required |= getattr(EXPERIMENTS[name], "REQUIRED", {})
+    if missing := [f"{path} is missing; {remedy}" for path, remedy in required.items() if not path.exists()]:
+        sys.exit(f"run.py: {missing[0]}")
 
 
 def measure(experiment, machine: Machine, out: Path, is_again: bool) -> None:

@@ -7,7 +7,6 @@ medians and ranges of alternating runs.
 """
 
 import statistics
-import sys
 
 from chart import Ranking
 from machine import PROJECT, Machine, spread, threads_named
@@ -15,12 +14,11 @@ from result import Result
 
 TITLE = "Training speed"
 TORCH = PROJECT / ".deps" / "torch" / "bin" / "python"
+REQUIRED = {TORCH: "run bootstrap/laptop.sh --cuda"}
 ROUNDS = 5
 
 
 def run(machine: Machine) -> Result:
-    if not TORCH.exists():
-        sys.exit(f"{TORCH} is missing; run bootstrap/laptop.sh --cuda")
     dataset, _ = machine.dataset(machine.corpus("IMDB"), "--profile", "original")
     rounds, environment = (1, {"THREADS": "1"}) if machine.small else (ROUNDS, {})
     figures = machine.bench("trainer/bench/compare.py", machine.programs / "trainer", TORCH, rounds, dataset, environment=environment)

@@ -123,6 +123,12 @@ class Experiments(unittest.TestCase):
             done = subprocess.run(command, capture_output=True, text=True)
             self.assertIn("reviews.csv: data: IMDB, now generated; pass --data", done.stderr)
 
+    def test_a_missing_file_is_named_before_the_first_experiment(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([sys.executable, "-B", RUN, "--out", folder, "--programs", folder], capture_output=True, text=True)
+            self.assertEqual(done.stderr, f"run.py: {folder}/examples/demo-corpus is missing; run make build, or pass --programs\n")
+            self.assertEqual(done.stdout, "")
+
     def test_the_peak_of_a_command_is_its_own(self):
         from machine import Machine
 
