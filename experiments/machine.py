@@ -157,6 +157,11 @@ class Machine:
         return ", ".join(self.used)
 
 
+def missing(required: dict[Path, str]) -> list[str]:
+    """Messages about the files that do not exist, of required ones and what installs them."""
+    return [f"{path} is missing; {remedy}" for path, remedy in required.items() if not path.exists()]
+
+
 def spread(values: list[float], digits: int) -> str:
     """The median and, of several values, the range."""
     middle = f"{statistics.median(values):.{digits}f}"

@@ -41,7 +41,7 @@ import ranks
 import reviews
 import speed
 import steps
-from machine import PROJECT, Machine
+from machine import PROJECT, Machine, missing
 from result import check_comparable
 
 MODULES = (reviews, preprocessing, growth, engines, nodes, hadoop, epochs, money, speed, steps, ranks, mixed, batches, ngrams)
@@ -82,8 +82,8 @@ def check_required(names, machine: Machine) -> None:
     required = {machine.generator: "run make build, or pass --programs"}
     for name in names:
         required |= getattr(EXPERIMENTS[name], "REQUIRED", {})
-    if missing := [f"{path} is missing; {remedy}" for path, remedy in required.items() if not path.exists()]:
-        sys.exit(f"run.py: {missing[0]}")
+    if found := missing(required):
+        sys.exit(f"run.py: {found[0]}")
 
 
 def measure(experiment, machine: Machine, out: Path, is_again: bool) -> None:

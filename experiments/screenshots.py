@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from machine import PROJECT, Machine
+from machine import PROJECT, Machine, missing
 
 TRAININGS = {"all-tokens": [], "first-100-tokens": ["--tokens", 100]}
 # Widths and heights in pixels.
@@ -25,8 +25,8 @@ def main() -> None:
     parser.add_argument("--programs", type=Path, default=PROJECT / "target" / "release")
     parser.add_argument("--chromium", type=Path, default=PROJECT / ".deps" / "browser" / "chromium")
     arguments = parser.parse_args()
-    if not arguments.chromium.exists():
-        sys.exit(f"{arguments.chromium} is missing; run bootstrap/laptop.sh browser")
+    if found := missing({arguments.chromium: "run bootstrap/laptop.sh browser"}):
+        sys.exit(found[0])
     with tempfile.TemporaryDirectory(prefix="screenshots-") as work:
         machine = Machine(arguments.programs.resolve(), arguments.data, None, Path(work), False)
         train, test = machine.dataset(machine.corpus("IMDB"))

@@ -12,17 +12,17 @@ from pathlib import Path
 
 RUN = Path(__file__).resolve().parent.parent / "run.py"
 sys.path.append(str(RUN.parent))
+import hadoop
+import nodes
 import result
+from machine import missing
 
 ALL = ["reviews", "preprocessing", "growth", "engines", "nodes", "hadoop", "epochs", "money", "speed", "steps", "ranks", "mixed", "batches", "ngrams"]
-NAMES = ALL
-JARS = RUN.parent.parent / ".deps" / "hadoop" / "jars"
-if not JARS.exists():
-    print(f"SKIPPED nodes, hadoop: {JARS} is missing; run bootstrap/laptop.sh hadoop")
-    NAMES = [name for name in NAMES if name not in ("nodes", "hadoop")]
-elif not Path("/usr/bin/time").exists():
-    print("SKIPPED hadoop: /usr/bin/time is missing; install Debian's package time")
-    NAMES = [name for name in NAMES if name != "hadoop"]
+NAMES = list(ALL)
+for experiment in (nodes, hadoop):
+    if found := missing(experiment.REQUIRED):
+        print(f"SKIPPED {experiment.__name__}: {found[0]}")
+        NAMES.remove(experiment.__name__)
 
 
 class Experiments(unittest.TestCase):
@@ -77,7 +77,6 @@ class Experiments(unittest.TestCase):
         self.assertIn("by at most: wall 30 %. The last one differs more than those before it in: wall 30 %.", result.spread_of([one, more]))
 
     def test_the_models_find_the_times_from_which_they_were_made(self):
-        import nodes
         import numpy
         import ranks
 
