@@ -8,7 +8,7 @@
 #   torch   the headers and CPU libraries of PyTorch that c10d and trainer are compiled with: 0.5 GB
 #   --cuda  torch, and the whole of PyTorch with CUDA: 4 GB
 #   test    Python packages for tests/oracle, python/, the notebook and readers of Parquet and of the trainer's files;
-#           fastText; an S3 server; --cuda, unless TORCH=no is set in the environment
+#           fastText; an S3 server; shellcheck and hadolint; --cuda, unless TORCH=no is set in the environment
 #   hadoop  Hadoop's jars, from which bootstrap/hadoop/cluster.sh starts a cluster on this machine: 93 MB
 #   emr     jars that an EMR node has in addition: S3A and the job history server, 10 MB
 #   browser headless Chromium, which opens the trainer's report in a test: 70 MB
@@ -22,6 +22,7 @@
 #   dist    zig, which links programs for an older glibc, and flit, which builds the wheel of python/
 #   fuzz    cargo-fuzz
 #   mutations  cargo-mutants
+#   KEPT=FOLDER in the environment: move what was installed into another .deps/ from there, instead of installing it again
 #   --json  as the last line of standard output, a JSON object: groups, folder, and whether anything was installed
 set -euo pipefail
 
@@ -67,7 +68,7 @@ main() {
             torch) torch=${torch:-part} ;;
             --cuda) torch=whole ;;
             # Tests of process groups start a Python rank; its PyTorch does not start without its CUDA libraries.
-            test) python_set test; torch_for_test; python_set s3; python_set report; python_set ngrams; tables; [ "${TORCH:-yes}" = no ] || torch=whole ;;
+            test) python_set test; torch_for_test; python_set s3; python_set report; python_set ngrams; tables; linters; [ "${TORCH:-yes}" = no ] || torch=whole ;;
             hadoop) jars hadoop "$root/bootstrap/hadoop" "93 MB" ;;
             emr) jars emr "$root/bootstrap/hadoop/emr" "10 MB" ;;
             browser) browser ;;
@@ -75,7 +76,7 @@ main() {
             redis) redis ;;
             sagemaker) sagemaker ;;
             bench) python_set bench "1.4 GB" ;;
-            check) python_set check; link_tool shellcheck check/bin/shellcheck; link_tool hadolint check/bin/hadolint; cargo_tool cargo-deny "$CARGO_DENY" ;;
+            check) linters; cargo_tool cargo-deny "$CARGO_DENY" ;;
             workflows) actionlint ;;
             sbom) cargo_tool cargo-sbom "$CARGO_SBOM" ;;
             dist) python_set dist; link_zig ;;
@@ -126,6 +127,12 @@ cmake_for_hdf5() {
     link_tool cmake build/lib/python3.*/site-packages/cmake/data/bin/cmake
 }
 
+linters() {
+    python_set check
+    link_tool shellcheck check/bin/shellcheck
+    link_tool hadolint check/bin/hadolint
+}
+
 link_zig() {
     link_tool zig dist/lib/python3.*/site-packages/ziglang/zig
     link_tool cargo-zigbuild dist/bin/cargo-zigbuild
@@ -138,6 +145,7 @@ jars() {
     shown=${wanted#"$root/"}
     need java "Java $JAVA_AT_LEAST or newer (apt-get install openjdk-17-jre-headless)"
     stamp=$(cat "$wanted/pom.xml" "$wanted/jars.sha256" | sha256sum)
+    kept "$name"
     [ "$(cat "$name/stamp" 2>/dev/null)" = "$stamp" ] && return
     at_least "$JAVA_AT_LEAST" "$(java_version)" ||
         fail "java is version $(java_version); Hadoop requires $JAVA_AT_LEAST or newer: apt-get install openjdk-17-jre-headless"
@@ -166,6 +174,7 @@ browser() {
     local wanted="$root/bootstrap/browser" stamp from=downloads/npm/node_modules/@sparticuz/chromium/bin name
     need npm "npm (apt-get install npm)"
     stamp=$(cat "$wanted/package.json" "$wanted/package-lock.json" | sha256sum)
+    kept browser
     [ "$(cat browser/stamp 2>/dev/null)" = "$stamp" ] && return
     say "installing Chromium from bootstrap/browser/package.json, a download of 70 MB"
     rm -rf browser
@@ -197,6 +206,7 @@ debian_root() {
     local wanted="$root/bootstrap/root/packages.sha256" stamp package folder
     # This function determines the content too.
     stamp=$({ declare -f debian_root && cat "$wanted"; } | sha256sum)
+    kept root root.stamp
     [ "$(cat root.stamp 2>/dev/null)" = "$stamp" ] && return
     [ "$(uname -m)" = x86_64 ] || fail "bootstrap/root/packages.sha256 lists packages for x86-64, found $(uname -m)"
     need dpkg-deb "dpkg"
@@ -260,6 +270,7 @@ END
 redis() {
     local wanted="$root/bootstrap/redis/packages.sha256" stamp package
     stamp=$({ declare -f redis && cat "$wanted"; } | sha256sum)
+    kept redis
     [ "$(cat redis/stamp 2>/dev/null)" = "$stamp" ] && return
     [ "$(uname -m)" = x86_64 ] || fail "bootstrap/redis/packages.sha256 lists packages for x86-64, found $(uname -m)"
     need dpkg-deb "dpkg"
@@ -279,6 +290,7 @@ redis() {
 sagemaker() {
     local stamp
     stamp=$(cat "$root/bootstrap/requirements/"{setuptools,sagemaker}.txt | sha256sum)
+    kept sagemaker
     [ "$(cat sagemaker/stamp 2>/dev/null)" = "$stamp" ] && return
     say "installing the source of sagemaker-training from bootstrap/requirements/sagemaker.txt"
     rm -rf sagemaker
@@ -294,6 +306,7 @@ sagemaker() {
 
 # cargo_tool NAME VERSION: compiles the package of that name into .deps/bin/NAME.
 cargo_tool() {
+    kept "bin/$1"
     # Some subcommands of cargo print their version only as `cargo-NAME NAME --version`.
     [[ $'\n'"$("$deps/bin/$1" --version 2>/dev/null; "$deps/bin/$1" "${1#cargo-}" --version 2>/dev/null)"$'\n' == *$'\n'"$1 $2"$'\n'* ]] && return
     need cargo "a Rust toolchain (rustup.rs)"
@@ -307,6 +320,7 @@ cargo_tool() {
 
 # .deps/bin/actionlint, compiled from its Go module.
 actionlint() {
+    kept bin/actionlint
     [ "$("$deps/bin/actionlint" -version 2>/dev/null | head -n 1)" = "$ACTIONLINT" ] && return
     local module=github.com/rhysd/actionlint built=downloads/go/bin/actionlint
     need go "Go $GO_AT_LEAST or newer (go.dev/dl)"
@@ -324,6 +338,7 @@ actionlint() {
 # If .deps/torch exists, libtorch/site-packages is a link into it; otherwise it contains only the files that are needed.
 pytorch() {
     local wanted="$root/bootstrap/requirements/libtorch.txt" whole=torch/stamp stamp file
+    kept libtorch
     if [ "$1" = whole ] || [ -e "$whole" ]; then
         python_set torch "a download of 2.4 GB"
         stamp="of .deps/torch, $(cat "$whole")"
@@ -365,6 +380,7 @@ torch_for_test() {
 tables() {
     local stamp packages
     stamp="Python $(python_version), $(cat "$root/bootstrap/requirements/"{setuptools,tables}.txt | sha256sum)"
+    kept tables
     [ "$(cat tables/stamp 2>/dev/null)" = "$stamp" ] && return
     say "installing the Python packages of bootstrap/requirements/tables.txt, a download of 80 MB"
     virtual_environment tables
@@ -395,6 +411,7 @@ python_set() {
     local wanted="$root/bootstrap/requirements/$1.txt" stamp
     need "$PYTHON" "Python $PYTHON_AT_LEAST or newer (apt-get install python3 python3-venv)"
     stamp="Python $(python_version), $(sha256sum <"$wanted")"
+    kept "$1"
     [ "$(cat "$deps/$1/stamp" 2>/dev/null)" = "$stamp" ] && return
     say "installing the Python packages of bootstrap/requirements/$1.txt${2:+, $2}"
     virtual_environment "$1"
@@ -434,6 +451,14 @@ pip() {
         -r "$root/bootstrap/requirements/$name.txt" "$@" ||
         fail "pip could not $command bootstrap/requirements/$name.txt (see the lines above). It needs PyPI or a mirror" \
             "(PIP_INDEX_URL=...) and Python $PYTHON_AT_LEAST to $PYTHON_AT_MOST (PYTHON=...)$remedy"
+}
+
+# kept NAME ...: moves files and folders that an earlier run has installed from $KEPT into .deps/.
+kept() {
+    local name
+    for name in "$@"; do
+        [ -z "${KEPT:-}" ] || [ ! -e "$KEPT/$name" ] || [ -e "$deps/$name" ] || mv "$KEPT/$name" "$deps/$name"
+    done
 }
 
 # link_tool NAME PATH: creates .deps/bin/NAME as a relative link, so that .deps can be moved.

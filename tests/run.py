@@ -49,7 +49,8 @@ def main():
     options, arguments = options.parse_known_args()
     only = options.only
     begin = time.monotonic()
-    cargo(["build", *arguments, "--bins"])
+    # Of the examples, tests run only this one; `make check` compiles all of them. `cargo test` would not give it its name.
+    cargo(["build", *arguments, "--bins", "--example", "demo-corpus"])
     programs, folders = build(arguments)
     packages = {package for package, _, _, _ in programs} | set(PYTHON)
     folder_of_tests = pathlib.Path(programs[0][3][0]).parent
@@ -97,8 +98,7 @@ def cargo(arguments):
 
 def build(arguments):
     """Returns the test programs as (package, target, kind, (file, folder of the package)), and the library folders of build scripts."""
-    # Of the examples, tests run only this one; `make check` compiles all of them.
-    targets = ["--lib", "--bins", "--tests", "--example", "demo-corpus"]
+    targets = ["--lib", "--bins", "--tests"]
     command = [os.environ.get("CARGO", "cargo"), "test", *arguments, *targets, "--no-run", "--message-format=json-render-diagnostics"]
     programs, folders = [], []
     cargo = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True)
@@ -148,8 +148,8 @@ class Runs:
         seconds = time.monotonic() - begin
         output = ended.stdout.decode(errors="replace")
         name = package if kind in ("lib", "bin", "proc-macro") and package == target else f"{package}/{target}"
-        if kind in ("bin", "example"):
-            name += f" ({kind})"
+        if kind == "bin":
+            name += " (bin)"
         with self.lock:
             self.seconds.append((seconds, name))
             self.tests += [(float(took), f"{name}: {test}") for test, took in TIMED.findall(output)]

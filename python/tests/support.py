@@ -33,12 +33,13 @@ def require(installed: bool, package: str) -> None:
 
 
 def program(name: str) -> str:
-    """Returns the path of a program in the folder $SENTIMILL_PROGRAMS, or of the newest build."""
+    """Returns the path of a program in the folder $SENTIMILL_PROGRAMS, which has all, or of the newest build."""
     given = os.environ.get("SENTIMILL_PROGRAMS")
     target = Path(os.environ.get("CARGO_TARGET_DIR", PROJECT / "target"))
     folders = [Path(given)] if given else [target / "release", target / "debug"]
     paths = [path for folder in folders for path in (folder / name, folder / "examples" / name) if path.is_file()]
     if not paths:
+        assert not given, f"{name} is missing in {given}, where `cargo build --bins --example demo-corpus` puts it"
         skip(f"{name} is missing in {folders}; `make build` builds it")
     return str(max(paths, key=lambda path: path.stat().st_mtime))
 

@@ -33,6 +33,24 @@ class Laptop(unittest.TestCase):
             self.assertEqual(found["folder"], str((PROJECT / ".deps").resolve()))
         self.assertEqual(os.stat(TREE).st_ctime_ns, before)
 
+    def test_of_an_earlier_installation_only_what_is_asked_for_is_moved(self):
+        if not TREE.exists():
+            skip("bootstrap: .deps/root is missing; bootstrap/laptop.sh root installs it")
+        with tempfile.TemporaryDirectory() as place:
+            project, kept = pathlib.Path(place), pathlib.Path(place) / "kept"
+            (project / "bootstrap/root").mkdir(parents=True)
+            for file in [LAPTOP, "bootstrap/root/packages.sha256"]:
+                shutil.copy(PROJECT / file, project / file)
+            for name in ["root/etc", "bin"]:
+                (kept / name).mkdir(parents=True)
+            (kept / "bin/shellcheck").touch()
+            shutil.copy(PROJECT / ".deps/root.stamp", kept / "root.stamp")
+            done = self.run_without_network(project, "root", KEPT=str(kept))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertTrue((project / ".deps/root/etc").exists())
+            self.assertTrue((kept / "bin/shellcheck").exists())
+            self.assertFalse((project / ".deps/bin/shellcheck").exists())
+
     def test_a_package_that_is_not_the_pinned_one_is_refused(self):
         with tempfile.TemporaryDirectory() as place:
             project = pathlib.Path(place)
