@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use arguments::{FormatArguments, parse_line_bytes};
 use clap::Parser;
 use clap::builder::{PathBufValueParser, TypedValueParser};
+use corpus::format::FormatName;
 use corpus::ledger::Share;
 use corpus::lines::LINE_BYTES_MAX;
 use program::place::local_path;
@@ -25,6 +26,7 @@ Examples:
 /// decompressed. Sort the records by `LC_ALL=C sort`, then pass them to `reducer`.
 #[derive(Parser, Clone, Debug)]
 #[command(version, after_long_help = EXAMPLES)]
+#[command(mut_arg("format", |format| format.help("json, polarity-csv or fasttext").value_parser(format_name)))]
 pub struct Arguments {
     /// Files to read [default: standard input]
     ///
@@ -58,4 +60,9 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(local_path),
         help_heading = "Output")]
     pub counts: Option<PathBuf>,
+}
+
+/// A format. Tables are parsed too, because their own message names `sentimill`.
+fn format_name(name: &str) -> Result<FormatName, &'static str> {
+    name.parse().map_err(|_| "expected json, polarity-csv or fasttext")
 }

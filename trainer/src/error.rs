@@ -53,6 +53,14 @@ pub enum Error {
         /// The step, from 1.
         step: u64,
     },
+    /// The vectors of a training by one process are not finite, or too large for a file.
+    #[error(
+        "{at}: the training diverged: a vector is not finite; lower --rate, and start again with --force"
+    )]
+    Diverging {
+        /// The epoch, if it is known, and the number of tokens.
+        at: String,
+    },
     /// A weights file does not match the model.
     #[error("{}: {found}, expected {expected}", path.display())]
     Weights {
@@ -332,6 +340,7 @@ impl Error {
             Self::Setting { .. }
             | Self::Diverged { .. }
             | Self::VectorsDiverged { .. }
+            | Self::Diverging { .. }
             | Self::OutOfMemory { .. } => Exit::Settings,
             Self::Ngrams(error) => of_ngrams(error),
             Self::Texts(error) => error.exit(),

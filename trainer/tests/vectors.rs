@@ -110,6 +110,35 @@ fn similarity_prints_one_object_per_file() {
 }
 
 #[test]
+fn layouts_of_wordsim_and_simlex_have_three_pairs() {
+    let folder = folder();
+    for (name, text) in [
+        ("ws.csv", "Word 1,Word 2,Human (mean)\nman,king,9\nwoman,queen,8\nman,tree,1\n"),
+        (
+            "simlex.txt",
+            "word1\tword2\tPOS\tSimLex999\tconc(w1)\nman\tking\tN\t9\t3.1\nwoman\tqueen\tN\t8\t2.1\n\
+             man\ttree\tN\t1\t1.0\n",
+        ),
+    ] {
+        fs::write(folder.path().join(name), text).unwrap();
+        let json = object(folder.path(), &["similarity", "royal.vec", name]);
+        assert_eq!((&json["pairs"], &json["found"], &json["spearman"]), (&json!(3), &json!(3), &json!(1.0)));
+    }
+}
+
+#[test]
+fn words_with_spaces_have_neighbours() {
+    let folder = folder();
+    let text =
+        "\u{feff}at name@domain.com 0.1 0.2 0.3\n. . . 0.4 0.5 0.6\nplain 0.7 0.8 0.9\ntree 0.7 0.8 0.95\n";
+    fs::write(folder.path().join("glove.txt"), text).unwrap();
+    let printed = said(folder.path(), &["neighbours", "glove.txt", "tree", ". . .", "--top", "1"]);
+    assert_eq!(printed, "tree\n  plain  0.9996\n. . .\n  plain  0.9982\n");
+    let at = said(folder.path(), &["neighbours", "glove.txt", "at name@domain.com", "--top", "1"]);
+    assert!(at.starts_with("at name@domain.com\n  "), "{at}");
+}
+
+#[test]
 fn every_format_is_written_and_read() {
     let folder = folder();
     let neighbours = |model: &str| said(folder.path(), &["neighbours", model, "queen"]);

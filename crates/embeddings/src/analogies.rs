@@ -13,24 +13,23 @@
 //! added for each question, so the number of questions costs little.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::Path;
 use std::thread;
 
-use durable::{At, check_regular};
 use serde::Serialize;
 use vectors::{LANES_MAX, Vector, on_processor};
 
 use crate::embedding::Embedding;
 use crate::error::{Error, Result};
+use crate::files::Content;
 use crate::neighbours::{EPSILON, Method};
 use crate::units::{PANEL, Units, unit};
 
 /// Memory of the cosines of a block: a part of a second-level cache.
 const BLOCK_BYTES: usize = 1 << 20;
+const FILE_BYTES_MAX: u64 = 256 << 20;
 const REMEDY: &str = "pass a file of analogies such as questions-words.txt";
 
 /// A file of analogies.
@@ -67,11 +66,9 @@ pub struct Accuracy {
 impl Analogies {
     /// Reads a file and looks up its words.
     pub fn read(path: &Path, embedding: &Embedding) -> Result<Self> {
-        check_regular(path)?;
-        let file = BufReader::new(File::open(path).at(path, "open it")?);
+        let bytes = Content::open(path)?.into_bytes(FILE_BYTES_MAX)?;
         let mut analogies = Self::default();
-        for (line, number) in file.split(b'\n').zip(1..) {
-            let line = line.at(path, "read it")?;
+        for (line, number) in bytes.split(|&byte| byte == b'\n').zip(1..) {
             let line = line.trim_ascii();
             if let Some(name) = line.strip_prefix(b":") {
                 let name = String::from_utf8_lossy(name.trim_ascii()).into_owned();

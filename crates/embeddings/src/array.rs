@@ -34,8 +34,8 @@ pub(crate) fn write(
     Ok(None)
 }
 
-/// Whether a value is finite and not too large.
-pub(crate) fn is_sound(value: &f32) -> bool {
+/// Whether a file can have a value: whether it is finite and of a magnitude below 1e12.
+pub fn is_sound(value: &f32) -> bool {
     // The comparison is false for NaN.
     value.abs() < VALUE_LIMIT
 }

@@ -33,6 +33,16 @@ pub enum Error {
         /// The word.
         word: String,
     },
+    /// A folder has an n-gram model.
+    #[error(
+        "{}: an n-gram model, expected word vectors; export its words with `trainer export {} --out WORDS.vec`",
+        path.display(),
+        path.display()
+    )]
+    OfNgrams {
+        /// The folder.
+        path: PathBuf,
+    },
     /// Two embeddings have no word in common.
     #[error("the vocabularies have no word in common; compare embeddings of the same language and case")]
     NothingInCommon,
@@ -58,6 +68,7 @@ impl Error {
             Self::File(error) => error.exit(),
             Self::Line { .. } | Self::NothingInCommon => Exit::BadInput,
             Self::UnknownWord { .. } => Exit::Usage,
+            Self::OfNgrams { .. } => Exit::Settings,
         }
     }
 }

@@ -10,8 +10,9 @@
 //! | `.bin` | model of fastText, with character n-grams | fastText, gensim: `load_facebook_vectors(F)` |
 //! | `.npy` | array of NumPy, and the words as `.txt` beside it | `numpy.load` |
 //!
-//! A binary file of word2vec is also read under the name `.bin`.
+//! A binary file of word2vec is also read under the name `.bin`. Files that are compressed are decompressed, except `.npy`.
 
+mod content;
 mod fasttext;
 mod numpy;
 #[cfg(test)]
@@ -19,22 +20,20 @@ mod tests;
 mod text;
 mod word2vec;
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use durable::{At, check_regular, npy};
+use durable::npy;
 use ngrams::Dictionary;
 use ngrams::files::bin;
 use serde_json::{Value, json};
 
+pub(crate) use self::content::Content;
+pub(crate) use self::text::{DECIMAL_COMMAS, has_decimal_commas};
 use crate::embedding::Embedding;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::folder;
 
 const REMEDY: &str = "check that this is a file of word vectors, and copy it again";
-/// Bytes that determine the format: the first line and a part of the first vector.
-const BEGINNING_BYTES: u64 = 64 << 10;
 
 /// A format of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,44 +71,39 @@ impl Format {
         }
     }
 
-    /// The format of an existing file or folder.
-    fn of_content(path: &Path) -> Result<Self> {
-        if path.is_dir() {
-            return Ok(Self::Folder);
-        }
-        check_regular(path)?;
-        let mut beginning = Vec::new();
-        File::open(path)
-            .and_then(|file| file.take(BEGINNING_BYTES).read_to_end(&mut beginning))
-            .at(path, "read it")?;
-        Ok(if beginning.starts_with(&bin::MAGIC.to_le_bytes()) {
+    /// The format of a file that begins with these bytes.
+    fn of_beginning(beginning: &[u8]) -> Self {
+        if beginning.starts_with(&bin::MAGIC.to_le_bytes()) {
             Self::FastText
         } else if beginning.starts_with(npy::MAGIC) {
             Self::Numpy
-        } else if word2vec::is_binary(&beginning) {
+        } else if word2vec::is_binary(beginning) {
             Self::Word2Vec
         } else {
             Self::Text
-        })
+        }
     }
 }
 
 /// Reads word vectors from a model folder, a training folder that contains it, or a file of any format.
 pub fn read(path: &Path) -> Result<Embedding> {
-    match Format::of_content(path)? {
-        Format::Folder => folder::read(&model_folder(path)),
-        _ => Ok(read_with_outputs(path)?.0),
+    match path.is_dir() {
+        true => folder::read(&word_vectors_folder(path)?),
+        false => Ok(read_with_outputs(path)?.0),
     }
 }
 
 /// Reads word vectors and, if the format has them, output vectors `[V, D]`.
 pub fn read_with_outputs(path: &Path) -> Result<(Embedding, Option<Vec<f32>>)> {
-    match Format::of_content(path)? {
-        Format::Folder => folder::read_with_outputs(&model_folder(path)),
-        Format::FastText => fasttext::read(path),
-        Format::Numpy => Ok((numpy::read(path)?, None)),
-        Format::Word2Vec => Ok((word2vec::read(path)?, None)),
-        Format::Vec | Format::Text => Ok((text::read(path)?, None)),
+    if path.is_dir() {
+        return folder::read_with_outputs(&word_vectors_folder(path)?);
+    }
+    let content = Content::open(path)?;
+    match Format::of_beginning(&content.beginning) {
+        Format::FastText => fasttext::read(content),
+        Format::Numpy => Ok((numpy::read(&content)?, None)),
+        Format::Word2Vec => Ok((word2vec::read(content)?, None)),
+        Format::Vec | Format::Text | Format::Folder => Ok((text::read(content)?, None)),
     }
 }
 
@@ -147,6 +141,15 @@ fn model_folder(path: &Path) -> PathBuf {
     if !path.join(folder::CONFIG).exists() && of_training.is_dir() { of_training } else { path.to_owned() }
 }
 
+/// The model folder, which is not of n-grams.
+fn word_vectors_folder(path: &Path) -> Result<PathBuf> {
+    let folder = model_folder(path);
+    match ngrams::files::is_folder(&folder) {
+        true => Err(Error::OfNgrams { path: path.to_owned() }),
+        false => Ok(folder),
+    }
+}
+
 /// Refuses words that a file of this format cannot separate.
 fn check_words(path: &Path, words: &Dictionary, format: Format) -> Result<()> {
     let separates = |byte: u8| match format {
@@ -166,9 +169,14 @@ fn check_words(path: &Path, words: &Dictionary, format: Format) -> Result<()> {
     }
 }
 
-/// The number of words and the dimension, if a file of `n_bytes` has room for them. A vector has at least
-/// `vector_bytes` per value, and a word at least two bytes.
-fn check_sizes(path: &Path, [n_words, dim]: [u64; 2], n_bytes: u64, vector_bytes: u64) -> Result<[usize; 2]> {
+/// The number of words and the dimension, if a file of `n_bytes` has room for them; it is unknown of a compressed one. A
+/// vector has at least `vector_bytes` per value, and a word at least two bytes.
+fn check_sizes(
+    path: &Path,
+    [n_words, dim]: [u64; 2],
+    n_bytes: Option<u64>,
+    vector_bytes: u64,
+) -> Result<[usize; 2]> {
     let refused = |field: &str, found: u64, expected: String| {
         Err(durable::Error::unexpected(path, field, found, expected, REMEDY).into())
     };
@@ -177,10 +185,12 @@ fn check_sizes(path: &Path, [n_words, dim]: [u64; 2], n_bytes: u64, vector_bytes
         return refused("the dimension", dim, format!("1 to {dim_max}"));
     }
     // The last word may lack its line break.
-    let n_max = words_max.min((n_bytes + 1) / (dim * vector_bytes + 2));
+    let fits = |n_bytes: u64| words_max.min((n_bytes + 1) / (dim * vector_bytes + 2));
+    let n_max = n_bytes.map_or(words_max, fits);
     if !(1..=n_max).contains(&n_words) {
-        let expected = format!("1 to {n_max}, because the file has {n_bytes} bytes");
-        return refused("the number of words", n_words, expected);
+        let reason =
+            n_bytes.map_or_else(String::new, |n_bytes| format!(", because the file has {n_bytes} bytes"));
+        return refused("the number of words", n_words, format!("1 to {n_max}{reason}"));
     }
     Ok([n_words as usize, dim as usize])
 }

@@ -23,5 +23,6 @@ pub mod similarity;
 mod tests;
 mod units;
 
+pub use array::is_sound;
 pub use embedding::{CharacterNgrams, Embedding, lower_case};
 pub use error::{Error, Result};

@@ -5,19 +5,28 @@
 //! book    paper     7.46
 //! ```
 //!
-//! Each line has two words and a score, separated by white space. Words are looked up as they are, then in lower case.
+//! Each line has two words and a score, separated by tabs, commas, semicolons or spaces. Words are looked up as they are, then
+//! in lower case. The first line may have the names of the columns, as in WordSim-353 (`Word 1,Word 2,Human (mean)`)
+//! and SimLex-999 (`word1 word2 POS SimLex999 …`). Without it, the score is the first number behind the words, and a part of
+//! speech may precede it, as in SimVerb-3500 (`take remove V 6.81 SYNONYMS`).
 
 use std::borrow::Cow;
 use std::path::Path;
 
-use durable::read_bounded;
 use serde::Serialize;
 
 use crate::embedding::Embedding;
 use crate::error::{Error, Result};
+use crate::files::{self, Content};
 
 const FILE_BYTES_MAX: u64 = 256 << 20;
-const REMEDY: &str = "pass a file of word similarity, such as WordSim-353";
+const REMEDY: &str =
+    "pass a file of word similarity, such as WordSim-353; in a header, name the score `score`";
+/// Names of the column of the score, in lower case, in the order in which they are looked for.
+const SCORES: [&str; 9] =
+    ["human (mean)", "simlex999", "score", "mean", "similarity", "sim", "rating", "human", "relatedness"];
+/// Parts of speech between the words and the score, in lower case.
+const PARTS_OF_SPEECH: [&str; 10] = ["n", "v", "a", "r", "j", "noun", "verb", "adj", "adjective", "adverb"];
 
 /// The result for a file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -47,7 +56,7 @@ impl Pairs {
     pub fn read(path: &Path) -> Result<Self> {
         Ok(Self {
             file: path.display().to_string(),
-            pairs: parse(path, &read_bounded(path, FILE_BYTES_MAX)?)?,
+            pairs: parse(path, &Content::open(path)?.into_bytes(FILE_BYTES_MAX)?)?,
         })
     }
 
@@ -74,22 +83,100 @@ pub fn similarity(embedding: &Embedding, path: &Path) -> Result<Similarity> {
 }
 
 fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<([Vec<u8>; 2], f64)>> {
+    let mut columns = Columns::Unnamed;
     let mut pairs = Vec::new();
-    for (line, number) in bytes.split(|&byte| byte == b'\n').zip(1..) {
-        let fields: Vec<&[u8]> =
-            line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty()).collect();
-        let (first, second, score) = match fields[..] {
-            [] => continue,
-            [first, second, score] => (first, second, number_of(score)),
-            _ => (line, line, None),
-        };
-        let Some(score) = score else {
+    let lines = bytes.split(|&byte| byte == b'\n').zip(1..);
+    for (at, (line, number)) in lines.filter(|(line, _)| !line.trim_ascii().is_empty()).enumerate() {
+        let separator = separator(line);
+        let fields = fields(line, separator);
+        if at == 0
+            && let Some(named) = Columns::named(&fields)
+        {
+            columns = named;
+            continue;
+        }
+        // A line of word vectors is no pair with one more field.
+        let is_pair = separator.is_some() || columns.are_all(&fields);
+        let pair = columns.pair(&fields).filter(|_| is_pair);
+        let Some((words, score)) = pair else {
             let line = line.trim_ascii_end();
-            return Err(Error::line(path, number, line, "two words and a score", REMEDY));
+            return Err(match files::has_decimal_commas(line) {
+                true => {
+                    let expected = "two words and a score with a decimal point, found a decimal comma";
+                    Error::line(path, number, line, expected, files::DECIMAL_COMMAS)
+                }
+                false => Error::line(path, number, line, "two words and a score", REMEDY),
+            });
         };
-        pairs.push(([first.to_vec(), second.to_vec()], score));
+        pairs.push((words.map(<[u8]>::to_vec), score));
     }
     Ok(pairs)
+}
+
+/// Where a line has its words and its score.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Columns {
+    /// Those of the words and of the score, by the names on the first line.
+    Named([usize; 3]),
+    /// The words are first.
+    Unnamed,
+}
+
+impl Columns {
+    /// The columns of a first line of names.
+    fn named(names: &[&[u8]]) -> Option<Self> {
+        let names: Vec<String> = names.iter().map(|name| lower(name)).collect();
+        let score = names.iter().position(|name| SCORES.contains(&name.as_str()))?;
+        let mut words = (0..names.len()).filter(|&at| names[at].starts_with("word"));
+        let [first, second] = [words.next().unwrap_or(0), words.next().unwrap_or(1)];
+        (score != first && score != second).then_some(Self::Named([first, second, score]))
+    }
+
+    fn pair<'a>(self, fields: &[&'a [u8]]) -> Option<([&'a [u8]; 2], f64)> {
+        let [first, second, score] = self.of(fields);
+        let words = [*fields.get(first)?, *fields.get(second)?];
+        let has_words = words.iter().all(|word| !word.is_empty());
+        has_words.then_some((words, number_of(fields.get(score)?)?))
+    }
+
+    /// Whether the score is the last field of a line without names.
+    fn are_all(self, fields: &[&[u8]]) -> bool {
+        self != Self::Unnamed || self.of(fields)[2] + 1 == fields.len()
+    }
+
+    /// The columns of the words and of the score.
+    fn of(self, fields: &[&[u8]]) -> [usize; 3] {
+        match self {
+            Self::Named(columns) => columns,
+            Self::Unnamed => {
+                let is_part = |field: &&[u8]| PARTS_OF_SPEECH.contains(&lower(field).as_str());
+                [0, 1, if fields.get(2).is_some_and(is_part) { 3 } else { 2 }]
+            }
+        }
+    }
+}
+
+/// The separator of fields that may contain spaces, if a line has it at least twice.
+fn separator(line: &[u8]) -> Option<u8> {
+    let n = |separator: u8| line.iter().filter(|&&byte| byte == separator).count();
+    b"\t;,".iter().copied().find(|&separator| n(separator) >= 2)
+}
+
+/// The fields of a line, without quotes. White space separates words only if there is no other separator.
+fn fields(line: &[u8], separator: Option<u8>) -> Vec<&[u8]> {
+    match separator {
+        Some(separator) => line.split(|&byte| byte == separator).map(bare).collect(),
+        None => line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty()).collect(),
+    }
+}
+
+fn bare(field: &[u8]) -> &[u8] {
+    let field = field.trim_ascii();
+    field.strip_prefix(b"\"").and_then(|field| field.strip_suffix(b"\"")).unwrap_or(field)
+}
+
+fn lower(field: &[u8]) -> String {
+    String::from_utf8_lossy(field).to_lowercase()
 }
 
 fn number_of(field: &[u8]) -> Option<f64> {
@@ -165,10 +252,45 @@ mod tests {
     }
 
     #[test]
+    fn layouts_of_well_known_files_are_read() {
+        for (name, text) in [
+            ("WordSim-353, combined.csv", "Word 1,Word 2,Human (mean)\na,b,9\na,c,5\na,d,1.5\n"),
+            ("combined.tab", "Word 1\tWord 2\tHuman (mean)\r\na\tb\t9\r\na\tc\t5\r\na\td\t1.5\r\n"),
+            ("set1.csv", "Word 1,Word 2,Human (mean),1,2\na,b,9,1,2\na,c,5,9,9\na,d,1.5,10,10\n"),
+            (
+                "SimLex-999",
+                "word1\tword2\tPOS\tSimLex999\tconc(w1)\na\tb\tN\t9\t1\na\tc\tV\t5\t2\na\td\tA\t1.5\t3\n",
+            ),
+            ("SimVerb-3500", "a\tb\tV\t9\tSYNONYMS\na\tc\tV\t5\tNONE\na\td\tV\t1.5\tNONE\n"),
+            ("rare words", "a\tb\t9\t8\t10\na\tc\t5\t0\t10\na\td\t1.5\t9\t9\n"),
+            ("RG-65", "a;b;9\na;c;5\na;d;1.5\n"),
+            ("an index", ",score,word1,word2\n0,9,a,b\n1,5,a,c\n2,1.5,a,d\n"),
+            (
+                "quotes, and a mark",
+                "\u{feff}\"word1\",\"word2\",\"score\"\n\"a\",\"b\",\"9\"\n\"a\",\"c\",5\na,d,1.5",
+            ),
+        ] {
+            let found = of(text).unwrap();
+            assert_eq!((found.spearman, found.pairs, found.found), (Some(1.0), 3, 3), "{name}");
+        }
+    }
+
+    #[test]
     fn a_line_without_a_score_is_refused() {
-        for (text, line, found) in
-            [("a b 1\na b\n", 2, "a b"), ("a b x", 1, "a b x"), ("a b nan", 1, "a b nan")]
-        {
+        let told = of("a\tb\t7,35\n").unwrap_err().to_string();
+        assert!(
+            told.contains("expected two words and a score with a decimal point, found a decimal comma;"),
+            "{told}"
+        );
+        // The type of WordSim-353 with annotations precedes the words.
+        let told = of("t\ta\tb\t6.77\n").unwrap_err().to_string();
+        assert!(told.contains("line 1 is \"t\\ta\\tb\\t6.77\", expected two words and a score;"), "{told}");
+        for (text, line, found) in [
+            ("a b 1\na b\n", 2, "a b"),
+            ("a b x", 1, "a b x"),
+            ("a b nan", 1, "a b nan"),
+            ("a 1 2 3", 1, "a 1 2 3"),
+        ] {
             let told = of(text).unwrap_err().to_string();
             let expected =
                 format!("pairs.txt: line {line} is \"{found}\", expected two words and a score; pass");

@@ -22,6 +22,7 @@
 //! The content of lines is not interpreted, except by [`Reviews`].
 
 mod arrow;
+mod class_folders;
 mod columns;
 mod entries;
 mod error;
@@ -49,6 +50,7 @@ use corpus::format::Format;
 use corpus::lines::Line;
 use input::{Compression, Fault, Form, Packed};
 
+pub use class_folders::class_folders;
 pub use corpus::rejects::Content;
 pub use error::Error;
 pub use reviews::{Found, Judgement, Reviews};

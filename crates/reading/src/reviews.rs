@@ -9,6 +9,7 @@ use corpus::judgement::{Refusal, TOLD, WithoutReview, invalid_utf8, judge};
 use corpus::ledger::{Fate, MapperCounts, Share};
 use corpus::review::Rating;
 
+use crate::class_folders::class_folders;
 use crate::{Content, InputEntry, InputPlace, Reading};
 
 /// Converts the entries that one thread visits.
@@ -149,7 +150,8 @@ impl Found {
         let mut notices = self.bad_lines(reading);
         let beginning = self.beginning.as_ref().map_or(&[][..], |(_, beginning)| beginning);
         let of_lines = || cause::likely(&self.counts, beginning, format, &self.unrated, listing);
-        let cause = || input::remedy(beginning).unwrap_or_else(of_lines);
+        let of_folders = || class_folders(reading.sources()).filter(|_| self.counts.reviews == 0);
+        let cause = || input::remedy(beginning).or_else(of_folders).unwrap_or_else(of_lines);
         let judged = judge(&self.counts, &self.unrated, bad_lines_max, cause);
         let dropped = if judged.is_ok() { self.unrated.described(format) } else { None };
         notices.extend(self.without_review(reading).notices(&self.counts));

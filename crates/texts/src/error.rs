@@ -27,12 +27,14 @@ pub enum Error {
     Dataset(#[from] dataset::Error),
     /// No line has a label.
     #[error(
-        "found no label in {} of fasttext, expected a label such as __label__1 per line; check --format",
+        "found no label in {} of fasttext, expected a label such as __label__1 per line; {remedy}",
         if *n_lines == 1 { "1 line".to_owned() } else { format!("{n_lines} lines") }
     )]
     NoLabel {
         /// Number of lines.
         n_lines: u64,
+        /// The remedy.
+        remedy: String,
     },
     /// No rating has a class.
     #[error("no rating of {n_reviews} reviews has a class; name a class for each rating with --labels")]

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 
 use ngrams::{Counts, LINE_BYTES_MAX, Texts, Words, add_lines, read_fasttext_file, without_mark};
-use reading::Source;
+use reading::{Source, class_folders};
 
 use crate::chunks::{STREAMS_MAX, check_sources, chunk_number};
 use crate::division::{BuiltByThread, SplitBuilders, ThreadSplits};
@@ -40,7 +40,8 @@ pub(crate) fn read(
     let (labelled, unlabelled) =
         (sum(|counts| counts.n_texts) + n_omitted, sum(|counts| counts.n_unlabelled));
     if labelled == 0 {
-        return Err(Error::NoLabel { n_lines: unlabelled });
+        let remedy = class_folders(sources).unwrap_or_else(|| "check --format".to_owned());
+        return Err(Error::NoLabel { n_lines: unlabelled, remedy });
     }
     Ok((texts, Ledger::FastText { labelled, unlabelled }))
 }

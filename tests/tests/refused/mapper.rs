@@ -380,7 +380,7 @@ fn invalid_options_are_refused() {
     job.refuses(
         || job.program("mapper", &["--format", "xml"], ""),
         64,
-        "mapper: --format xml: expected json, csv, tsv, polarity-csv or fasttext; see --help",
+        "mapper: --format xml: expected json, polarity-csv or fasttext; see --help",
     );
     job.refuses(
         || job.program("mapper", &["--format", "polarity-csv", "--class-ratings", "1=1,2=6"], ""),

@@ -43,6 +43,52 @@ fn another_file_is_refused_before_any_work_and_kept() {
 }
 
 #[test]
+fn folders_with_one_text_per_file_are_refused_with_the_command_that_makes_lines() {
+    let room = Room::new();
+    let text = |folder: &str, at: usize, text: &str| {
+        room.write(&format!("{folder}/{at}_7.txt"), format!("{text} number {}", "i".repeat(at + 1)));
+    };
+    for at in 0..12 {
+        text("my data/train/neg", at, "broke\nat once");
+        text("my data/train/pos", at, "works");
+        // IMDB's archive has texts without a label.
+        text("my data/train/unsup", at, "arrived");
+        text("by stars/bad", at, "broke");
+        text("by stars/good", at, "works");
+    }
+    for (input, names, rated) in [
+        ("my data", "neg, pos of my data/train", "neg=1,pos=5"),
+        ("my data/train", "neg, pos of my data/train", "neg=1,pos=5"),
+        ("by stars", "bad, good of by stars", "bad=STARS,good=STARS"),
+    ] {
+        let settings = Settings::default();
+        let told = run(&mut room.sentimill(MANNER, &settings, &[input]), b"").with_code(65).stderr;
+        let last = told.lines().last().unwrap();
+        let found = format!(
+            "; the folders {names} have one text per file, expected one per line; write lines, and pass "
+        );
+        let (_, recipe) = last.split_once(&found).unwrap_or_else(|| panic!("{told}"));
+        let flags = format!("them with --format fasttext, to sentimill also with --class-ratings {rated}: ");
+        let command = recipe.strip_prefix(&flags).unwrap_or_else(|| panic!("{told}"));
+        let mut shell = std::process::Command::new("sh");
+        run(shell.current_dir(room.path("")).args(["-c", command]), b"").with_code(0);
+        let lines = fs::read_to_string(room.path("reviews.txt")).unwrap();
+        let mut lines: Vec<&str> = lines.lines().collect();
+        lines.sort_unstable();
+        assert_eq!(lines.len(), 24, "{command}");
+        let of_first = if rated.contains("pos") {
+            "__label__neg broke at once number i"
+        } else {
+            "__label__bad broke number i"
+        };
+        assert_eq!(lines[0], of_first, "{command}");
+    }
+    let ratings = ["--format", "fasttext", "--class-ratings", "bad=1,good=5"];
+    let settings = Settings { lines: &ratings, ..Settings::default() };
+    run(&mut room.sentimill(MANNER, &settings, &["reviews.txt"]), b"").with_code(0);
+}
+
+#[test]
 fn two_outputs_with_one_path_are_refused_before_any_work() {
     let room = Room::new();
     room.write("reviews.json", "nonsense\n".repeat(2_000));

@@ -64,8 +64,8 @@ pub enum VectorsAction {
 pub struct VectorsModel {
     /// Model folder, training folder, or file of word vectors
     ///
-    /// Files: text and binary format of word2vec, .vec and .bin of fastText, .npy with the words in a .txt beside it. The
-    /// content selects the format.
+    /// Files: text of GloVe and of word2vec, binary format of word2vec, .vec, .bin and .ftz of fastText, .npy with the words
+    /// in a .txt beside it. All but .npy may be compressed by gzip, bzip2 or zstd. The content selects the format.
     #[arg(value_parser = PathBufValueParser::new().try_map(local_path))]
     pub model: PathBuf,
 }
@@ -151,6 +151,8 @@ pub struct Similarity {
     #[command(flatten)]
     pub vectors: VectorsModel,
     /// Files of two words and a score per line
+    ///
+    /// WordSim-353 and SimLex-999 are read as they are: with a header, commas or tabs, and a part of speech.
     #[arg(
         required = true,
         value_name = "FILE",

@@ -3,7 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use tch::{Device, Kind, Tensor};
+use safetensors::SafeTensorError;
+use tch::{Device, Kind, TchError, Tensor};
 
 use super::weights_file::{self, Expected};
 use crate::error::{Error, Result};
@@ -111,7 +112,11 @@ pub(crate) fn write(names: &[String], tensors: &[Tensor], path: &Path) -> io::Re
     let on_cpu: Vec<Tensor> =
         tensors.iter().map(|tensor| tensor.detach().to_device(Device::Cpu).contiguous()).collect();
     let named: Vec<(&str, &Tensor)> = names.iter().map(String::as_str).zip(&on_cpu).collect();
-    Tensor::write_safetensors(&named, path).map_err(io::Error::other)
+    Tensor::write_safetensors(&named, path).map_err(|error| match error {
+        // Its text has the debug format of the error of the operating system, which messages translate.
+        TchError::SafeTensorError { err: SafeTensorError::IoError(source), .. } => source,
+        error => io::Error::other(error),
+    })
 }
 
 /// Reads a safetensors file with exactly these tensor names, and the shapes and types of `like`.

@@ -160,6 +160,31 @@ fn json_lines_and_a_dataset_are_read() {
 }
 
 #[test]
+fn a_training_that_diverges_ends_with_its_first_epoch() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("text");
+    fs::write(&input, sentences(2000, 7)).unwrap();
+    let characters = ["--char-ngrams", "3-4", "--buckets", "500"];
+    let spelled = ["--model", "char-lstm", "--hidden", "16", "--char-dim", "4"];
+    for (at, more) in [&[][..], &characters, &spelled].into_iter().enumerate() {
+        let mut command = trainer();
+        command.arg("embed").arg("--input").arg(&input).arg("--out").arg(folder.path().join(at.to_string()));
+        command.args(["--dim", "16", "--rate", "1e30", "--threads", "1"]).args(more);
+        let (code, told) = ended(command);
+        let expected = "epoch 1, token 20,000: the training diverged: a vector is not finite; lower --rate, and start again \
+                        with --force";
+        assert_eq!((code, told.contains(expected)), (Some(78), true), "{more:?}: {told}");
+        assert!(!told.contains("epoch 2 of 5"), "{more:?}: {told}");
+    }
+    let mut command = trainer();
+    command.arg("embed").args(["--input", "-", "--dim", "16", "--rate", "1e30", "--out"]);
+    command.arg(folder.path().join("stream")).stdin(fs::File::open(&input).unwrap());
+    let (code, told) = ended(command);
+    let expected = "token 20,000: the training diverged: a vector is not finite; lower --rate";
+    assert_eq!((code, told.contains(expected)), (Some(78), true), "{told}");
+}
+
+#[test]
 fn a_full_vocabulary_keeps_frequent_words_and_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let (input, out) = (folder.path().join("text"), folder.path().join("out"));

@@ -87,6 +87,14 @@ fn inputs_without_use_are_refused_with_a_reason() {
             assert!(!out.exists(), "{told}");
         }
     }
+    let texts = folder.path().join("texts");
+    for class in ["neg", "pos"] {
+        fs::create_dir_all(texts.join(class)).unwrap();
+        fs::write(texts.join(class).join("0_9.txt"), "a text of this class").unwrap();
+    }
+    let (code, told) = ended(ngrams(&texts, &out, &[]));
+    let expected = "found no label in 2 lines of fasttext, expected a label such as __label__1 per line; the folders neg, pos of ";
+    assert!(code == Some(65) && told.contains(expected) && told.ends_with("; done > reviews.txt"), "{told}");
     let (code, told) = ended(ngrams(&folder.path().join("missing.txt"), &out, &[]));
     assert_eq!(code, Some(66), "{told}");
 }

@@ -1,31 +1,60 @@
-//! Models of `fasttext skipgram` and `fasttext cbow`, with character n-grams and output vectors.
+//! Models of `fasttext skipgram` and `fasttext cbow`, with character n-grams and output vectors, and the words of
+//! `fasttext supervised`.
 
 use std::path::Path;
 
 use ngrams::files::bin::word_vectors::{self, WordVectors};
-use ngrams::files::bin::{Args, Kind, Loss};
+use ngrams::files::bin::{self, Args, Dense, Kind, Loss};
 use ngrams::{Dictionary, Names};
 
+use super::Content;
 use crate::embedding::{CharacterNgrams, Embedding};
 use crate::error::Result;
 
-/// Reads a model and its output vectors. Those of hierarchical softmax do not belong to words, so they are omitted.
-pub(super) fn read(path: &Path) -> Result<(Embedding, Option<Vec<f32>>)> {
-    let WordVectors { args, entries, input, output } = word_vectors::read(path)?;
-    let words = entries.dictionary();
-    let counts: Vec<u64> = (0..words.n_words() as u32).map(|word| words.count(word)).collect();
-    let names = words.words().clone();
+/// Reads a model and its output vectors. Those of hierarchical softmax and of a classifier do not belong to words, so they
+/// are omitted.
+pub(super) fn read(content: Content<'_>) -> Result<(Embedding, Option<Vec<f32>>)> {
+    let path = content.path;
+    let is_classifier = bin::is_supervised(&content.beginning);
+    let (file, n_bytes) = content.into_file()?;
+    if is_classifier {
+        return Ok((of_classifier(bin::Model::parse(file, n_bytes, path)?), None));
+    }
+    let WordVectors { args, entries, input, output } = word_vectors::parse(file, n_bytes, path)?;
+    let outputs = (args.loss != Loss::HierarchicalSoftmax).then(|| output.into_values());
+    Ok((of_rows(&args, entries.dictionary(), input), outputs))
+}
+
+/// The vectors of the words of a classifier. Those of a quantised one are approximate, and it has none for other words.
+fn of_classifier(model: bin::Model) -> Embedding {
+    let (args, words) = (model.args().clone(), model.entries().dictionary().clone());
+    match model.into_dense_input() {
+        Ok(rows) => of_rows(&args, &words, rows),
+        Err(model) => {
+            let mut vectors = vec![0.0; words.n_words() * args.dim];
+            let rows = vectors.chunks_exact_mut(args.dim);
+            (0..).zip(rows).for_each(|(word, vector)| model.add_vector(word, vector));
+            Embedding::new(words.words().clone(), Some(counts(&words)), args.dim, vectors)
+        }
+    }
+}
+
+/// The vectors of the words of an input matrix.
+fn of_rows(args: &Args, words: &Dictionary, input: Dense) -> Embedding {
+    let (names, counts) = (words.words().clone(), Some(counts(words)));
     let mut own = input.into_values();
     let rows = own.split_off(words.n_words() * args.dim);
-    let embedding = match args.longest {
-        0 => Embedding::new(names, Some(counts), args.dim, own),
+    match args.longest {
+        0 => Embedding::new(names, counts, args.dim, own),
         max => {
             let characters = CharacterNgrams { min: args.shortest, max, buckets: args.n_buckets, rows, own };
-            Embedding::with_characters(names, Some(counts), args.dim, characters)
+            Embedding::with_characters(names, counts, args.dim, characters)
         }
-    };
-    let outputs = (args.loss != Loss::HierarchicalSoftmax).then(|| output.into_values());
-    Ok((embedding, outputs))
+    }
+}
+
+fn counts(words: &Dictionary) -> Vec<u64> {
+    (0..words.n_words() as u32).map(|word| words.count(word)).collect()
 }
 
 /// Writes a model of the kind skip-gram. Missing output vectors are 0.

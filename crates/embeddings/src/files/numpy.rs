@@ -4,10 +4,10 @@ use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use durable::{Error, npy, read_bounded};
+use durable::{Error, npy};
 use ngrams::Names;
 
-use super::REMEDY;
+use super::{Content, REMEDY};
 use crate::array;
 use crate::embedding::Embedding;
 use crate::error::Result;
@@ -41,14 +41,19 @@ pub(super) fn write(path: &Path, embedding: &Embedding) -> Result<()> {
 }
 
 /// Reads the words and the array.
-pub(super) fn read(path: &Path) -> Result<Embedding> {
+pub(super) fn read(content: &Content<'_>) -> Result<Embedding> {
+    let path = content.path;
+    if content.n_bytes.is_none() {
+        let (found, expected) = ("a compressed array of NumPy", "an array that is not compressed");
+        return Err(Error::unexpected(path, "the file", found, expected, "decompress it first").into());
+    }
     let ([n_words, dim], vectors) = array::read(path, REMEDY)?;
     let list = path.with_extension("txt");
-    let bytes = match read_bounded(&list, WORDS_BYTES_MAX) {
-        Err(Error::Missing { path, .. }) => {
+    let bytes = match Content::open(&list) {
+        Err(crate::Error::File(Error::Missing { path, .. })) => {
             return Err(Error::Missing { path, expected: "the words of the array, one per line" }.into());
         }
-        read => read?,
+        opened => opened?.into_bytes(WORDS_BYTES_MAX)?,
     };
     let lines = bytes.strip_suffix(b"\n").unwrap_or(&bytes).split(|&byte| byte == b'\n');
     let words: Names = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect();

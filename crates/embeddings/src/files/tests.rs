@@ -1,6 +1,7 @@
 //! Files are written and read back, files of other programs are read, and hostile files are refused.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 
 use super::*;
@@ -166,14 +167,20 @@ fn damaged_text_is_refused() {
             "2 2\na 1 2\nb 1\n",
             "x.vec: line 3 is \"b 1\", expected a word and 2 finite values; write the file again",
         ),
-        ("1 2\na 1 2 3\n", "x.vec: line 2 is \"a 1 2 3\", expected a word and 2 finite values"),
+        (
+            "1 2\na 1 2 3\n",
+            "x.vec: line 2 is \"a 1 2 3\", expected a word and 2 finite values; correct the dimension on the first line",
+        ),
+        // Two lines without the line break between them.
+        ("a 1 2\nb 1 2 c 3 4\n", "line 2 is \"b 1 2 c 3 4\", expected a word and 2 finite values"),
+        ("2 2\na 1 2 b 1 2\nc 1 2\n", "line 2 is \"a 1 2 b 1 2\", expected a word and 2 finite values"),
         ("1 2\na 1 nan\n", "line 2 is \"a 1 nan\", expected a word and 2 finite values"),
         ("1 2\na 1 1e30\n", "line 2 is \"a 1 1e30\", expected"),
         ("1 2\n 1 2\n", "line 2 is \" 1 2\", expected"),
         ("2 2\na 1 2\nand a long, long line", "line 3 is"),
         (
             "3 1\na 1\nb 12345678\n",
-            "line 4 is empty, expected a word and 1 values; the file was cut off: copy",
+            "line 4 is the end of the file, expected word 3 of 3; copy the file again, or correct the number of words",
         ),
         ("1 2\na 1 2\nb 1 2\n", "line 3 is \"b 1 2\", expected the end of the file after 1 words"),
         (
@@ -238,15 +245,119 @@ fn a_truncated_model_of_fasttext_is_refused() {
 }
 
 #[test]
-fn a_classifier_of_fasttext_is_refused() {
+fn a_classifier_of_fasttext_has_the_vectors_of_its_words() {
+    let whole = with_characters();
+    let characters = whole.characters.clone().unwrap();
+    let words = ["the", "film", "b\u{e4}d"];
+    let counts = || Some(vec![9, 5, 2]);
+    let own = characters.own[..9].to_vec();
+    let of_characters = CharacterNgrams { own: own.clone(), ..characters.clone() };
+    for (longest, expected) in [
+        (characters.max, Embedding::with_characters(names(&words), counts(), 3, of_characters)),
+        // The other rows are those of word n-grams.
+        (0, Embedding::new(names(&words), counts(), 3, own.clone())),
+    ] {
+        let bytes = classifier(&words, longest, &[&own[..], &characters.rows].concat());
+        assert_eq!(parsed("x.bin", &bytes).unwrap(), expected, "{longest}");
+        assert_eq!(parsed("x.bin.gz", &gzip(&bytes)).unwrap(), expected, "{longest}");
+        for n in 1..bytes.len() {
+            assert!(parsed("y.bin", &bytes[..n]).is_err(), "{n} bytes");
+        }
+    }
+}
+
+/// The file of a classifier of two labels. `rows` are those of the words and of 50 buckets, of three values each.
+fn classifier(words: &[&str; 3], longest: usize, rows: &[f32]) -> Vec<u8> {
     let mut bytes = ngrams::files::bin::MAGIC.to_le_bytes().to_vec();
-    let fields = [12, 2, 5, 5, 1, 5, 1, 3, 3, 0, 0, 0, 100];
+    let fields = [12, 3, 5, 5, 1, 5, 2, 3, 3, 50, 2, longest as i32, 100];
     fields.iter().for_each(|field: &i32| bytes.extend(field.to_le_bytes()));
-    let told = parsed("x.bin", &bytes).unwrap_err();
+    bytes.extend(1e-4f64.to_le_bytes());
+    [5, 3, 2].iter().for_each(|n: &i32| bytes.extend(n.to_le_bytes()));
+    [16i64, -1].iter().for_each(|n| bytes.extend(n.to_le_bytes()));
+    let words = words.iter().zip([9i64, 5, 2]).map(|(word, count)| (*word, count, 0));
+    for (word, count, kind) in words.chain([("__label__1", 3, 1), ("__label__2", 2, 1)]) {
+        bytes.extend_from_slice(word.as_bytes());
+        bytes.push(0);
+        bytes.extend(count.to_le_bytes());
+        bytes.push(kind);
+    }
+    for (n_rows, values) in [(53, rows), (2, &[0.5; 6][..])] {
+        bytes.push(0);
+        [n_rows, 3i64].iter().for_each(|n| bytes.extend(n.to_le_bytes()));
+        values.iter().for_each(|value| bytes.extend(value.to_le_bytes()));
+    }
+    bytes
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(bytes).unwrap();
+    packed.finish().unwrap()
+}
+
+#[test]
+fn the_last_numbers_of_a_line_are_the_vector_and_the_rest_is_the_word() {
+    for (text, words) in [
+        ("at name@domain.com 1 2 3\n. . . 4 5 6\nplain 7 8 9\n", ["at name@domain.com", ". . .", "plain"]),
+        ("3 3\nNew York 1 2 3 \n1 2 4 5 6 \n7 7 8 9 \n", ["New York", "1 2", "7"]),
+        // Of a line of numbers alone, the first one is the word.
+        ("1 1 2 3\n2 4 5 6\nsince 1984 7 8 9\n", ["1", "2", "since 1984"]),
+        ("3 3\r\n. .\u{2009}.\t1 2\t3\r\na  b 4 5 6\r\n, 7 8 9\r\n", [". .\u{2009}.", "a  b", ","]),
+        ("inf 1 2 3\nnot a nan 4 5 6\n1e40 7 8 9\n", ["inf", "not a nan", "1e40"]),
+    ] {
+        let expected = Embedding::new(names(&words), None, 3, (1..10).map(|at| at as f32).collect());
+        assert_eq!(parsed("x.txt", text.as_bytes()).unwrap(), expected, "{text:?}");
+    }
+    // The first lines have more spaces than most.
+    let lines = |n: usize| (0..n).map(|at| format!("w{at} 0.5 {at}\n")).collect::<String>();
+    let found = parsed("x.txt", format!("a 3 4 5\nb 2 6 7\n{}", lines(200)).as_bytes()).unwrap();
+    assert_eq!((found.n_words(), found.dim, found.words.name(0)), (202, 2, &b"a 3"[..]));
+}
+
+#[test]
+fn files_that_are_compressed_or_begin_with_a_mark_are_read() {
+    let expected = Embedding::new(names(&["red", "blue"]), None, 2, vec![1.0, -0.5, 0.25, 1e-5]);
+    let text = "2 2\nred 1 -0.5\nblue 0.25 1e-05\n";
+    let utf16 = |text: &str| -> Vec<u8> {
+        "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+    };
+    let words = [("red", [1.0, -0.5]), ("blue", [0.25, 1e-5])];
+    for (name, bytes) in [
+        ("x.vec", format!("\u{feff}{text}").into_bytes()),
+        ("x.txt", format!("\u{feff}{}", &text[4..]).into_bytes()),
+        ("x.txt", utf16(text)),
+        ("x.vec.gz", gzip(text.as_bytes())),
+        ("x.vec.gz", gzip(format!("\u{feff}{text}").as_bytes())),
+        ("x.w2v.gz", gzip(&binary(&words, "\n"))),
+    ] {
+        assert_eq!(parsed(name, &bytes).unwrap(), expected, "{name} {bytes:?}");
+    }
+    let cut = gzip(text.as_bytes());
+    let told = parsed("x.vec.gz", &cut[..cut.len() - 4]).unwrap_err();
+    assert!(told.contains("the gzip member at byte 0 is cut off"), "{told}");
+    let told = parsed("x.vec.gz", &gzip(b"4000000000 1048576\na 1\n")).unwrap_err();
     assert!(
-        told.contains("the kind of model is 3, a supervised model, expected 1 or 2, word vectors"),
+        told.contains("x.vec.gz: line 2 is \"a 1\", expected a word and 1048576 finite values"),
         "{told}"
     );
+    let told = parsed("glove.zip", b"PK\x03\x04...").unwrap_err();
+    assert!(
+        told.starts_with("glove.zip: the file is a zip archive, expected text or word vectors; unpack it"),
+        "{told}"
+    );
+}
+
+#[test]
+fn decimal_commas_are_named() {
+    for (text, line) in [
+        ("2 3\na 0,72 0,80 -1,9\nb 0,1 0,2 0,3\n", 2),
+        ("a 0,72 0,80\nb 0,1 0,2\n", 1),
+        ("2 2\na 0.5 0.5\nb 0,5 1,5e-3\n", 3),
+    ] {
+        let told = parsed("x.vec", text.as_bytes()).unwrap_err();
+        let expected = "with decimal points, found decimal commas; replace the commas: sed -E ";
+        assert!(told.starts_with(&format!("x.vec: line {line} is ")) && told.contains(expected), "{told}");
+    }
 }
 
 #[test]

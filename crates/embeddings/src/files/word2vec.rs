@@ -7,14 +7,13 @@
 //!
 //! Some programs omit the LF behind a vector, so it is optional.
 
-use std::fs::File;
-use std::io::{BufReader, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use durable::{At, Source, new_file};
+use durable::{Source, new_file};
 use ngrams::Names;
 
-use super::{REMEDY, check_sizes, sizes};
+use super::{Content, REMEDY, check_sizes, sizes, text};
 use crate::array::VALUE_LIMIT;
 use crate::embedding::Embedding;
 use crate::error::Result;
@@ -22,17 +21,17 @@ use crate::error::Result;
 const VALUE_BYTES: u64 = 4;
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Whether a file begins with the first line, a word and bytes that are not the digits of a number.
+/// Whether a file begins with the line of sizes, and then neither with a line of text that ends with a value nor with
+/// printable text.
 pub(super) fn is_binary(beginning: &[u8]) -> bool {
     let Some(end) = beginning.iter().position(|&byte| byte == b'\n') else { return false };
-    let Some([_, dim]) = sizes(&beginning[..end]) else { return false };
+    if sizes(&beginning[..end]).is_none() {
+        return false;
+    }
     let rest = &beginning[end + 1..];
-    let Some(space) = rest.iter().position(|&byte| byte == b' ') else { return false };
-    let is_of_text =
-        |byte: &u8| byte.is_ascii_digit() || b" \t\r\n+-.eEnaifty".contains(&byte.to_ascii_lowercase());
-    let values = &rest[space + 1..];
-    let n = values.len().min(usize::try_from(dim.saturating_mul(VALUE_BYTES)).unwrap_or(usize::MAX));
-    !values[..n].iter().take_while(|&&byte| byte != b'\n').all(is_of_text)
+    let line = rest.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let is_printable = |text: &str| !text.chars().any(|c| c.is_ascii_control() && !c.is_ascii_whitespace());
+    !text::ends_with_value(line) && !std::str::from_utf8(rest).is_ok_and(is_printable)
 }
 
 /// Writes vectors.
@@ -52,17 +51,17 @@ pub(super) fn write(path: &Path, embedding: &Embedding) -> Result<()> {
 }
 
 /// Reads vectors.
-pub(super) fn read(path: &Path) -> Result<Embedding> {
-    let file = File::open(path).at(path, "open it")?;
-    let n_bytes = file.metadata().at(path, "read its metadata")?.len();
-    let mut source = Source::new(BufReader::with_capacity(BUFFER_BYTES, file), n_bytes, path, REMEDY);
+pub(super) fn read(content: Content<'_>) -> Result<Embedding> {
+    let path = content.path;
+    let (file, n_bytes) = content.into_file()?;
+    let mut source = Source::new(file, n_bytes, path, REMEDY);
     let mut word = Vec::new();
     source.until(b'\n', &mut word)?;
     let Some(found) = sizes(&word) else {
         let found = format!("{:?}", String::from_utf8_lossy(&word));
         return Err(source.unexpected("the first line", found, "two numbers").into());
     };
-    let [n_words, dim] = check_sizes(path, found, n_bytes, VALUE_BYTES)?;
+    let [n_words, dim] = check_sizes(path, found, Some(n_bytes), VALUE_BYTES)?;
     let mut words = Names::default();
     let mut vectors = Vec::with_capacity(n_words * dim);
     for at in 0..n_words {

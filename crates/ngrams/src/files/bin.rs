@@ -54,6 +54,8 @@ const VERSION: i32 = 12;
 const VERSION_WITHOUT_SUBWORDS: i32 = 11;
 /// Larger magnitudes are damage. Below this limit, no sum or product of an answer overflows.
 const VALUE_LIMIT: f32 = 1e12;
+/// Place of the kind: behind the magic number, the version and seven other arguments.
+const KIND_AT: usize = 9 * 4;
 const BUFFER_BYTES: usize = 1 << 20;
 pub(super) const REMEDY: &str = "check that this is a supervised model of fastText, and copy it again";
 
@@ -152,10 +154,26 @@ impl Model {
         &self.input
     }
 
+    /// The input matrix, or the model if it is quantised.
+    ///
+    /// # Errors
+    /// If the input matrix is quantised.
+    pub fn into_dense_input(self) -> std::result::Result<Dense, Box<Self>> {
+        match self.input {
+            Matrix::Dense(dense) => Ok(dense),
+            Matrix::Quantised(_) => Err(Box::new(self)),
+        }
+    }
+
     /// One row per label.
     pub fn output(&self) -> &Matrix {
         &self.output
     }
+}
+
+/// Whether a file with this beginning is a supervised model, if it is one of fastText.
+pub fn is_supervised(beginning: &[u8]) -> bool {
+    beginning.get(KIND_AT..).is_some_and(|rest| rest.starts_with(&Kind::Supervised.number().to_le_bytes()))
 }
 
 /// Opens a file and returns its number of bytes.

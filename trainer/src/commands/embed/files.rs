@@ -15,6 +15,7 @@ use skipgram::{Decay, Distribution, Done, Sentences, Subwords, Training, Vocabul
 use super::comparisons::Comparisons;
 use super::kept::Kept;
 use super::lines::{Lines, each_row};
+use super::model::{CHECKED_WORDS, check_vectors};
 use super::out::{self, CHUNK_BYTES};
 use super::progress::Progress;
 use super::{Processes, Trained, Vectors, epochs, recipe, settings, threads};
@@ -92,6 +93,7 @@ pub(super) fn train(
         distribution: Arc::new(distribution),
         decay: Decay::Linear { n_tokens: vocabulary.n_tokens() * u64::from(epochs) },
         threads: threads(arguments),
+        n_words: reached.n_words,
         interrupts,
     };
     comparisons.read_held_out(arguments, &training, vocabulary)?;
@@ -109,11 +111,13 @@ pub(super) fn train(
         if reached.n_done == (epoch + 1) * reached.n_parts {
             loss = of_epoch.loss();
             progress.end_epoch(epoch as u32 + 1, epochs, training.n_tokens(), loss);
+            check_vectors(&training, reached.n_words, Some(epoch as u32 + 1))?;
             of_epoch = Done::default();
             comparisons.compare_tables(&training, vocabulary, &mut progress);
         }
         let is_complete = reached.n_done == reached.n_parts * epochs as usize;
         if asked.is_some() && !is_complete {
+            check_vectors(&training, reached.n_words, Some(epoch as u32 + 1))?;
             let place = serde_json::to_vec(&reached).map_err(|error| Error::internal(&error))?;
             out::save(out, &training, vocabulary, &place)?;
             comparisons.compare_tables(&training, vocabulary, &mut progress);
@@ -138,6 +142,7 @@ struct Run<'a> {
     distribution: Arc<Distribution>,
     decay: Decay,
     threads: usize,
+    n_words: usize,
     interrupts: &'a Interrupts,
 }
 
@@ -153,6 +158,7 @@ impl Run<'_> {
         let next = AtomicUsize::new(*n_done);
         let (asked, failed) = (Mutex::new(None), Mutex::new(None));
         let is_ended = AtomicBool::new(false);
+        let epoch = (*n_done / self.sentences.len()) as u32 + 1;
         let take = || {
             let is_due = due.is_some_and(|due| Instant::now() >= due);
             if let Some(what) = self.interrupts.asked().or(is_due.then_some(Asked::Checkpoint)) {
@@ -179,6 +185,13 @@ impl Run<'_> {
             let trained = scope.spawn(|| self.training.run(self.threads, self.decay, &take));
             while !trained.is_finished() {
                 thread::park_timeout(progress.interval());
+                if progress.is_due()
+                    && let Err(error) =
+                        check_vectors(self.training, CHECKED_WORDS.min(self.n_words), Some(epoch))
+                {
+                    locked(&failed).get_or_insert(error);
+                    is_ended.store(true, Relaxed);
+                }
                 progress.note(self.training.n_tokens(), || self.training.take_loss(), None);
             }
             trained.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -1,6 +1,7 @@
 //! Models whose rows several processes share: parameter servers hold them, or each rank has all of them.
 
 use parameters::{Initial, Optimizer, Read, Spec, Update};
+use report::whole;
 use serde_json::{Map, Value};
 use skipgram::{Decay, Distribution, Done, Rows, Table, Training, Vocabulary, Work};
 
@@ -96,6 +97,28 @@ pub(super) fn check_finite(updates: &[Update], step: u64) -> Result<()> {
         true => Ok(()),
         false => Err(Error::VectorsDiverged { step }),
     }
+}
+
+/// Words whose vectors are checked while all are trained. The first ones are frequent, so they diverge first.
+pub(super) const CHECKED_WORDS: usize = 1000;
+
+/// Refuses a training whose first `n_words` vectors have a value that no file can have. `epoch`: the current one, from 1.
+pub(super) fn check_vectors(training: &Training, n_words: usize, epoch: Option<u32>) -> Result<()> {
+    let mut vector = vec![0.0; training.settings().dim];
+    let is_sound = |word: u32| {
+        training.input().read(word, 0, &mut vector);
+        vector.iter().all(embeddings::is_sound)
+    };
+    match (0..n_words as u32).all(is_sound) {
+        true => Ok(()),
+        false => Err(diverging(epoch, training.n_tokens())),
+    }
+}
+
+/// The error of a training that diverged.
+pub(super) fn diverging(epoch: Option<u32>, n_tokens: u64) -> Error {
+    let epoch = epoch.map_or_else(String::new, |epoch| format!("epoch {epoch}, "));
+    Error::Diverging { at: format!("{epoch}token {}", whole(n_tokens)) }
 }
 
 impl Model for Training {

@@ -47,6 +47,11 @@ impl Progress {
         LOOK_EVERY
     }
 
+    /// Whether the next line is due.
+    pub(super) fn is_due(&self) -> bool {
+        self.since.elapsed() >= INTERVAL
+    }
+
     /// Notes the number of tokens so far, and the loss since the last line. A line is printed at intervals.
     pub(super) fn note(
         &mut self,
@@ -54,10 +59,10 @@ impl Progress {
         take_loss: impl FnOnce() -> Option<f64>,
         counts: Option<Counts>,
     ) {
-        let seconds = self.since.elapsed().as_secs_f64();
-        if seconds < INTERVAL.as_secs_f64() {
+        if !self.is_due() {
             return;
         }
+        let seconds = self.since.elapsed().as_secs_f64();
         let tokens_per_s = n_tokens.saturating_sub(self.n_tokens) as f64 / seconds;
         let of_stream = counts.map_or_else(String::new, |counts| {
             let skipped = match counts.n_skipped {

@@ -7,6 +7,7 @@ use std::io::BufReader;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use embeddings::is_sound;
 use launch::interrupt::{Asked, Interrupts};
 use report::whole;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,7 @@ use spelling::{Settings, Training};
 pub(super) use self::shared::SharedTraining;
 use super::comparisons::Comparisons;
 use super::files::{Input, read};
+use super::model::diverging;
 use super::out;
 use super::progress::Progress;
 use super::served::digest_of;
@@ -102,6 +104,7 @@ pub(super) fn train(
     let mut pauses = Pauses { every: arguments.checkpoint_every, saved_at: Instant::now(), interrupts };
     let (mut n_tokens, mut loss, mut of_epoch) = (0, None, Done::default());
     while reached.n_done < n_parts {
+        let epoch = (reached.n_done / reached.n_parts) as u32 + 1;
         let sentences = sentences.get(reached.n_done % reached.n_parts)?;
         let part = training.part(&sentences, &distribution, reached.n_done as u64);
         while reached.n_batches < part.n_batches() {
@@ -109,8 +112,12 @@ pub(super) fn train(
             n_tokens += done.n_tokens;
             of_epoch.add(&done);
             reached.n_batches += 1;
+            let asked = pauses.asked();
+            if asked.is_some() || progress.is_due() {
+                check(&training, epoch)?;
+            }
             progress.note(training.n_tokens(), || None, None);
-            if let Some(asked) = pauses.asked() {
+            if let Some(asked) = asked {
                 let place = serde_json::to_vec(&reached).map_err(|error| Error::internal(&error))?;
                 out.save(|file| training.save(&place, file))?;
                 compare(comparisons, &training, &vocabulary, &mut progress);
@@ -124,8 +131,8 @@ pub(super) fn train(
         (reached.n_done, reached.n_batches) = (reached.n_done + 1, 0);
         if reached.n_done.is_multiple_of(reached.n_parts) {
             loss = of_epoch.loss();
-            let epoch = (reached.n_done / reached.n_parts) as u32;
             progress.end_epoch(epoch, epochs, training.n_tokens(), loss);
+            check(&training, epoch)?;
             of_epoch = Done::default();
             compare(comparisons, &training, &vocabulary, &mut progress);
         }
@@ -133,6 +140,14 @@ pub(super) fn train(
     progress.finish()?;
     let vectors = Vectors::Spelled(Box::new(training));
     Ok(Trained { vectors, n_lines, vocabulary, n_skipped: 0, n_tokens, loss })
+}
+
+/// Refuses weights that no file can have.
+fn check(training: &Training, epoch: u32) -> Result<()> {
+    match training.generator().weights().all().iter().flatten().all(is_sound) {
+        true => Ok(()),
+        false => Err(diverging(Some(epoch), training.n_tokens())),
+    }
 }
 
 /// Compares the vectors of this moment with the files of `--similarity`.

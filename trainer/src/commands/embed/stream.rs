@@ -18,6 +18,7 @@ use skipgram::{Decay, Done, Growing, Training, Vocabulary, Work};
 
 use super::comparisons::Comparisons;
 use super::lines::Lines;
+use super::model::{CHECKED_WORDS, check_vectors};
 use super::out::{self, CHUNK_BYTES};
 use super::progress::{Counts, Progress};
 use super::{Processes, Trained, Vectors, recipe, settings, threads};
@@ -226,6 +227,7 @@ impl Stream<'_> {
         loop {
             let due = (every > 0.0).then(|| Instant::now() + Duration::from_secs_f64(every.min(1e9)));
             let ended = self.segment(due, progress, interrupts)?;
+            check_vectors(&self.training, self.growing.vocabulary().n_words(), None)?;
             let (training, vocabulary) = (&self.training, self.growing.vocabulary());
             let of = |word: &[u8]| training.vector_of(vocabulary, word);
             comparisons.compare(training.n_tokens(), vocabulary, of, progress);
@@ -275,6 +277,12 @@ impl Stream<'_> {
                     n_lines: reached.n_trained,
                     n_skipped: counters.n_skipped.load(Relaxed),
                 };
+                if progress.is_due()
+                    && let Err(error) =
+                        check_vectors(training, CHECKED_WORDS.min(growing.vocabulary().n_words()), None)
+                {
+                    break Err(error);
+                }
                 progress.note(training.n_tokens(), || training.take_loss(), Some(counts));
                 if stopping_since.is_none() {
                     match interrupts.asked() {

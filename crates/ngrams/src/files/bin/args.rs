@@ -27,7 +27,7 @@ impl Kind {
         self != Self::Supervised
     }
 
-    fn number(self) -> i32 {
+    pub(super) fn number(self) -> i32 {
         match self {
             Self::Cbow => 1,
             Self::SkipGram => 2,

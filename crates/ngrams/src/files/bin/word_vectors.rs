@@ -11,7 +11,7 @@ use durable::{Error, Result, Source};
 use super::args::{Args, Wanted};
 use super::entries::Entries;
 use super::matrix::{Dense, Matrix};
-use super::{open, parse_args, write_rows};
+use super::{parse_args, write_rows};
 use crate::Dictionary;
 
 const REMEDY: &str = "check that this is a file of fastText with word vectors, and copy it again";
@@ -27,12 +27,6 @@ pub struct WordVectors {
     pub input: Dense,
     /// `[V, D]`.
     pub output: Dense,
-}
-
-/// Reads a file.
-pub fn read(path: &Path) -> Result<WordVectors> {
-    let (file, n_bytes) = open(path, REMEDY)?;
-    parse(file, n_bytes, path)
 }
 
 /// Reads word vectors of `n_bytes` from `from`. Errors name `path`.

@@ -1,0 +1,105 @@
+//! The content of a file: decompressed, decoded to UTF-8 and without a byte-order mark.
+
+use std::fs::File;
+use std::io::{self, BufReader, Chain, Cursor, Read, Seek};
+use std::path::Path;
+
+use durable::{At, Error, check_regular};
+use input::{Compression, Fault, Input, MAGIC_BYTES, beginning_while};
+
+use super::REMEDY;
+use crate::error::Result;
+
+/// Bytes that determine the format: the first line and a part of the first vector.
+const BEGINNING_BYTES: usize = 64 << 10;
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// A file that was opened.
+#[derive(Debug)]
+pub(crate) struct Content<'a> {
+    pub path: &'a Path,
+    /// The first bytes.
+    pub beginning: Vec<u8>,
+    rest: Input,
+    /// Bytes of a file that is not compressed.
+    pub n_bytes: Option<u64>,
+}
+
+/// Reads a content once.
+pub(super) type Reader = BufReader<Chain<Cursor<Vec<u8>>, Input>>;
+
+impl<'a> Content<'a> {
+    pub(crate) fn open(path: &'a Path) -> Result<Self> {
+        check_regular(path)?;
+        let mut file = File::open(path).at(path, "open it")?;
+        let magic = beginning_while(&mut file, MAGIC_BYTES, |_| true).at(path, "read it")?;
+        let n_bytes = match Compression::of(&magic) {
+            None => Some(file.metadata().at(path, "read its metadata")?.len()),
+            Some(_) => None,
+        };
+        let mut rest = input::open(path).map_err(|error| unread(path, error))?;
+        let mut beginning =
+            beginning_while(&mut rest, BEGINNING_BYTES, |_| true).map_err(|error| unread(path, error))?;
+        if beginning.starts_with(BYTE_ORDER_MARK) {
+            beginning.drain(..BYTE_ORDER_MARK.len());
+        }
+        Ok(Self { path, beginning, rest, n_bytes })
+    }
+
+    /// Reads the content from its first byte on.
+    pub(super) fn into_reader(self) -> Reader {
+        BufReader::with_capacity(BUFFER_BYTES, Cursor::new(self.beginning).chain(self.rest))
+    }
+
+    /// The file and its number of bytes, which bounds the fields of a binary format. The content of a compressed one is
+    /// written to an unnamed temporary file.
+    pub(super) fn into_file(self) -> Result<(BufReader<File>, u64)> {
+        let path = self.path;
+        let (file, n_bytes) = match self.n_bytes {
+            Some(n_bytes) => (File::open(path).at(path, "open it")?, n_bytes),
+            None => {
+                let temporary = Path::new("a temporary file in TMPDIR");
+                let mut file = tempfile::tempfile().at(temporary, "create it")?;
+                let n_bytes = io::copy(&mut self.into_reader(), &mut file).map_err(|error| {
+                    if input::fault(&error).is_some() {
+                        unread(path, error)
+                    } else {
+                        unwritten(temporary, error)
+                    }
+                })?;
+                file.rewind().at(temporary, "read it")?;
+                (file, n_bytes)
+            }
+        };
+        Ok((BufReader::with_capacity(BUFFER_BYTES, file), n_bytes))
+    }
+
+    /// All bytes, if they are at most `bytes_max`.
+    pub(crate) fn into_bytes(self, bytes_max: u64) -> Result<Vec<u8>> {
+        let path = self.path;
+        let mut bytes = Vec::new();
+        let read = self.into_reader().take(bytes_max.saturating_add(1)).read_to_end(&mut bytes);
+        read.map_err(|error| unread(path, error))?;
+        if bytes.len() as u64 > bytes_max {
+            let expected = format!("at most {bytes_max}");
+            return Err(Error::unexpected(path, "the number of bytes", "greater", expected, REMEDY).into());
+        }
+        Ok(bytes)
+    }
+}
+
+/// The error of a read. An archive and another kind of file are named.
+pub(super) fn unread(path: &Path, error: io::Error) -> crate::Error {
+    let found = match input::fault(&error) {
+        Some(Fault::Packed { packed, .. }) => packed.to_string(),
+        Some(Fault::Tar) => "a tar archive".to_owned(),
+        _ => return Error::Io { path: path.to_owned(), action: "read it", source: error }.into(),
+    };
+    let remedy = "unpack it, and pass the file that was packed";
+    Error::unexpected(path, "the file", found, "text or word vectors", remedy).into()
+}
+
+fn unwritten(path: &Path, source: io::Error) -> crate::Error {
+    Error::Io { path: path.to_owned(), action: "write it", source }.into()
+}
