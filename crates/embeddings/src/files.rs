@@ -176,9 +176,10 @@ fn check_sizes(
     [n_words, dim]: [u64; 2],
     n_bytes: Option<u64>,
     vector_bytes: u64,
+    remedy: &'static str,
 ) -> Result<[usize; 2]> {
     let refused = |field: &str, found: u64, expected: String| {
-        Err(durable::Error::unexpected(path, field, found, expected, REMEDY).into())
+        Err(durable::Error::unexpected(path, field, found, expected, remedy).into())
     };
     let (words_max, dim_max) = (u64::from(u32::MAX) - 2, folder::DIM_MAX as u64);
     if !(1..=dim_max).contains(&dim) {

@@ -16,7 +16,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A state could not be written.
-    #[error("writing the state of the training")]
+    #[error("writing the state of the training: {source}")]
     WriteState {
         /// Cause.
         source: io::Error,

@@ -14,7 +14,7 @@ pub enum Error {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A state could not be written.
-    #[error("writing the state of the training")]
+    #[error("writing the state of the training: {source}")]
     WriteState {
         /// Cause.
         source: io::Error,

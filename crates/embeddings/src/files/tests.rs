@@ -156,7 +156,11 @@ fn damaged_text_is_refused() {
              pass a file of word vectors",
         ),
         ("a\n", "x.vec: line 1 is \"a\", expected two numbers"),
-        ("a 1 two\n", "line 1 is \"a 1 two\", expected a word and 2 finite values"),
+        (
+            "a 1 two\n",
+            "line 1 is \"a 1 two\", expected two numbers, of the words and of the dimension, or a word",
+        ),
+        ("b 1 2\na 1 two\n", "line 2 is \"a 1 two\", expected a word and 2 finite values"),
         ("a 1 2\nb 1\n", "line 2 is \"b 1\", expected a word and 2 finite values"),
         ("a 1 2\n\n", "line 2 is empty, expected a word and 2 finite values"),
         (
@@ -170,6 +174,14 @@ fn damaged_text_is_refused() {
         (
             "1 2\na 1 2 3\n",
             "x.vec: line 2 is \"a 1 2 3\", expected a word and 2 finite values; correct the dimension on the first line",
+        ),
+        (
+            "2 4\na 1 2\nb 1 2\n",
+            "x.vec: line 2 is \"a 1 2\", expected a word and 4 finite values; correct the dimension on the first line",
+        ),
+        (
+            "400000 2\na 1 2\n",
+            "expected 1 to 2, because the file has 15 bytes; copy the file again, or correct the number of words",
         ),
         // Two lines without the line break between them.
         ("a 1 2\nb 1 2 c 3 4\n", "line 2 is \"b 1 2 c 3 4\", expected a word and 2 finite values"),

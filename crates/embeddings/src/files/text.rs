@@ -35,6 +35,7 @@ const FIRST_LINES: usize = 100;
 const FIRST_BYTES: usize = 1 << 20;
 /// A word has fewer numbers in a row: more of them are the values of a line that has lost its break.
 const NUMBERS_MAX: usize = 10;
+const OTHER_SIZES: &str = "copy the file again, or correct the number of words on the first line";
 const CUT_OFF: &str = "the file was cut off: copy it again";
 pub(crate) const DECIMAL_COMMAS: &str =
     r"replace the commas: sed -E 's/([[:space:]][-+]?[0-9]*),([0-9])/\1.\2/g' FILE > NEW";
@@ -78,7 +79,7 @@ pub(super) fn read(content: Content<'_>) -> Result<Embedding> {
     lines.next()?;
     match sizes(&lines.line) {
         Some(found) => {
-            let sizes = check_sizes(path, found, n_bytes, VALUE_BYTES_MIN)?;
+            let sizes = check_sizes(path, found, n_bytes, VALUE_BYTES_MIN, OTHER_SIZES)?;
             check_dim(path, &first, sizes[1])?;
             read_counted(&mut lines, sizes, n_bytes)
         }
@@ -92,13 +93,14 @@ pub(super) fn ends_with_value(line: &[u8]) -> bool {
     std::str::from_utf8(field).is_ok_and(|field| field.replace(',', ".").parse::<f32>().is_ok())
 }
 
-/// Refuses a first line whose dimension is less than that of most of the next lines: the rest would be read as words.
+/// Refuses a first line whose dimension is not that of most of the next lines: if theirs is greater, values would be read as
+/// words.
 fn check_dim(path: &Path, first: &[u8], dim: usize) -> Result<()> {
     let lines = || first.split(|&byte| byte == b'\n').zip(1..).skip(1);
     let n_equal = lines().filter(|(line, _)| n_values(line) == dim).count();
-    let mut longer = lines().filter(|(line, _)| n_values(line) > dim);
-    match longer.next() {
-        Some((line, at)) if 1 + longer.count() > n_equal => {
+    let mut others = lines().filter(|(line, _)| ![0, dim].contains(&n_values(line)));
+    match others.next() {
+        Some((line, at)) if 1 + others.count() > n_equal => {
             let expected = format!("a word and {dim} finite values");
             let remedy = "correct the dimension on the first line, or write the file again";
             Err(Error::line(path, at, line, &expected, remedy))
@@ -134,7 +136,7 @@ fn read_counted<R: BufRead>(
                 line: lines.at,
                 found: "the end of the file".to_owned(),
                 expected: format!("word {at} of {n_words}"),
-                remedy: "copy the file again, or correct the number of words on the first line",
+                remedy: OTHER_SIZES,
             });
         }
         lines.parse(dim, &mut words, &mut values)?;

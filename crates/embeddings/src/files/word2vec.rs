@@ -61,7 +61,7 @@ pub(super) fn read(content: Content<'_>) -> Result<Embedding> {
         let found = format!("{:?}", String::from_utf8_lossy(&word));
         return Err(source.unexpected("the first line", found, "two numbers").into());
     };
-    let [n_words, dim] = check_sizes(path, found, Some(n_bytes), VALUE_BYTES)?;
+    let [n_words, dim] = check_sizes(path, found, Some(n_bytes), VALUE_BYTES, REMEDY)?;
     let mut words = Names::default();
     let mut vectors = Vec::with_capacity(n_words * dim);
     for at in 0..n_words {
