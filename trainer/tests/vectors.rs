@@ -133,7 +133,7 @@ fn words_with_spaces_have_neighbours() {
         "\u{feff}at name@domain.com 0.1 0.2 0.3\n. . . 0.4 0.5 0.6\nplain 0.7 0.8 0.9\ntree 0.7 0.8 0.95\n";
     fs::write(folder.path().join("glove.txt"), text).unwrap();
     let printed = said(folder.path(), &["neighbours", "glove.txt", "tree", ". . .", "--top", "1"]);
-    assert_eq!(printed, "tree\n  plain  0.9996\n. . .\n  plain  0.9982\n");
+    assert_eq!(printed, "tree\n  plain  0.9996\n. . .\n  tree  0.9992\n");
     let at = said(folder.path(), &["neighbours", "glove.txt", "at name@domain.com", "--top", "1"]);
     assert!(at.starts_with("at name@domain.com\n  "), "{at}");
 }

@@ -176,8 +176,8 @@ fn damaged_text_is_refused() {
             "x.vec: line 2 is \"a 1 2 3\", expected a word and 2 finite values; correct the dimension on the first line",
         ),
         (
-            "2 4\na 1 2\nb 1 2\n",
-            "x.vec: line 2 is \"a 1 2\", expected a word and 4 finite values; correct the dimension on the first line",
+            "1 4\na -1.5 2\n",
+            "x.vec: line 2 is \"a -1.5 2\", expected a word and 4 finite values; correct the dimension on the first line",
         ),
         (
             "400000 2\na 1 2\n",
