@@ -148,6 +148,27 @@ fn an_exported_model_predicts_by_its_own_python_file() {
         for (line, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
             assert!((ours - theirs).abs() < 1e-5, "{name}, line {line}: {ours}, predict.py {theirs}");
         }
+        for (text, found) in [
+            ("Terrible! Don't go there.", "found 'T' (latin capital letter t) at character 1"),
+            ("terrible, don't go", "found ',' (comma) at character 9"),
+            ("7 of 10", "found '7' (digit seven) at character 1"),
+            ("it 's", "found \"'\" (apostrophe) at character 4"),
+            ("two  spaces", "found ' ' (space) at character 5"),
+            ("caf\u{e9} it\u{2019}s", "found '\u{2019}' (right single quotation mark) at character 8"),
+        ] {
+            let (file, mut script) = (folder.path().join("refused"), Command::new(&python));
+            fs::write(&file, format!("caf\u{e9} it's a\u{301} \u{65e5}\u{672c}\n{text}\n")).unwrap();
+            script
+                .env("PYTHONUTF8", "1")
+                .arg(exported.join("predict.py"))
+                .stdin(fs::File::open(&file).unwrap());
+            let output = script.output().unwrap();
+            let [said, told] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+            assert_eq!((output.status.code(), said.lines().count()), (Some(65), 1), "{told}");
+            let expected =
+                format!("predict.py: line 2: {found}, expected a cleaned text: lower-case letters, ");
+            assert!(told.starts_with(&expected) && told.contains("clean it with `mapper`"), "{told}");
+        }
         let sums = Command::new("sha256sum")
             .args(["--check", "--quiet", "SHA256SUMS"])
             .current_dir(&exported)
