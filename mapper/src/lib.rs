@@ -13,7 +13,7 @@ use corpus::cause;
 use corpus::cleaned::CleanedReviews;
 use corpus::format::{Format, FormatName};
 use corpus::json_array::{FirstLine, is_array};
-use corpus::judgement::{Refusal, TOLD, WithoutReview, invalid_utf8, judge};
+use corpus::judgement::{Refusal, TOLD, WithoutReview, invalid_utf8, judge, other_labels};
 use corpus::ledger::{Fate, MapperCounts, Share};
 use corpus::lines::{Line, LineContent, LineReader};
 use corpus::record::{Votes, write_record};
@@ -287,7 +287,8 @@ impl<W: Write, L: Write> Mapper<W, L> {
         let judged = judge(&counts, &unrated, self.options.bad_lines_max, || self.cause());
         let dropped = if judged.is_ok() { unrated.described(&self.options.format) } else { None };
         let notices = self.without_review.notices(&counts).into_iter().chain(invalid_utf8(&counts));
-        for notice in notices.chain(dropped).chain([counts.to_string()]) {
+        let notices = notices.chain(dropped).chain(other_labels(self.reviews.other_labels(), &counts));
+        for notice in notices.chain([counts.to_string()]) {
             self.say(&notice)?;
         }
         match judged {
@@ -306,7 +307,8 @@ impl<W: Write, L: Write> Mapper<W, L> {
     fn judge_task(&mut self) -> Result<(), Error> {
         let counts = self.counts;
         report_counters(&mut self.log, MapperCounts::GROUP, &counts.counters()).map_err(Error::Log)?;
-        if let Some(notice) = invalid_utf8(&counts) {
+        let other_labels = other_labels(self.reviews.other_labels(), &counts);
+        for notice in invalid_utf8(&counts).into_iter().chain(other_labels) {
             self.say(&notice)?;
         }
         let judged = counts.judge_task(self.options.bad_lines_max);
@@ -323,8 +325,9 @@ impl<W: Write, L: Write> Mapper<W, L> {
     fn cause(&self) -> String {
         let classes = self.reviews.unrated_classes();
         let listing = "print them with mapper --rejects";
+        let program = cause::Program { listing, of_tables: " to sentimill" };
         let of_lines =
-            || cause::likely(&self.counts, &self.beginning, &self.options.format, &classes, listing);
+            || cause::likely(&self.counts, &self.beginning, &self.options.format, &classes, program);
         input::remedy(&self.beginning).unwrap_or_else(of_lines)
     }
 

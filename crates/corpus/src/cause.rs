@@ -16,14 +16,23 @@ pub fn beginning(line: LineContent<'_>) -> &[u8] {
     }
 }
 
+/// The program that reads the lines.
+#[derive(Clone, Copy, Debug)]
+pub struct Program<'a> {
+    /// The remedy if no cause is known: how the program lists the lines.
+    pub listing: &'a str,
+    /// What follows the flag of a format of tables: nothing, or the program to which it must be passed.
+    pub of_tables: &'a str,
+}
+
 /// The probable cause of many bad lines, and the remedy. A cause is stated only if it applies to more than half of
-/// the lines that are not blank. `listing` is the remedy if no cause is known: how the program lists the lines.
+/// the lines that are not blank.
 pub fn likely(
     counts: &MapperCounts,
     beginning: &[u8],
     format: &Format,
     classes: &UnratedClasses,
-    listing: &str,
+    program: Program<'_>,
 ) -> String {
     if counts.lines == 0 {
         return "check that the program that writes it succeeded".to_owned();
@@ -38,7 +47,7 @@ pub fn likely(
         return classes;
     }
     match format {
-        _ if is_most(counts.bad_line) => of_another_format(beginning, format),
+        _ if is_most(counts.bad_line) => of_another_format(beginning, format, program.of_tables),
         Format::Json(fields) | Format::Delimited { fields, .. } if is_most(counts.no_text) => {
             let quoted: Vec<_> = fields.text.iter().map(FieldPath::quoted).collect();
             let (field, them) =
@@ -68,11 +77,11 @@ pub fn likely(
         _ if is_most(counts.line_too_long) => {
             "most lines exceed the length limit; write one review per line".to_owned()
         }
-        _ => listing.to_owned(),
+        _ => program.listing.to_owned(),
     }
 }
 
-fn of_another_format(beginning: &[u8], format: &Format) -> String {
+fn of_another_format(beginning: &[u8], format: &Format, of_tables: &str) -> String {
     let name = format.name();
     let beginning = beginning.trim_ascii_start();
     let other = match beginning {
@@ -87,7 +96,7 @@ fn of_another_format(beginning: &[u8], format: &Format) -> String {
     };
     match (other, name) {
         (Some(table @ (FormatName::Csv | FormatName::Tsv)), _) if table != name => {
-            format!("the input looks like {table}; pass --format {table} to sentimill")
+            format!("the input looks like {table}; pass --format {table}{of_tables}")
         }
         (Some(other), _) if other != name => {
             format!("the input looks like {other}; pass --format {other}")
@@ -95,11 +104,10 @@ fn of_another_format(beginning: &[u8], format: &Format) -> String {
         (_, FormatName::Json) if beginning.starts_with(b"[") => {
             "the input looks like one JSON array; pass the whole file to sentimill, which reads arrays".to_owned()
         }
-        (_, FormatName::Json) => {
+        (_, FormatName::Json) => format!(
             "most lines are not JSON objects; write one object per line, or pass --format polarity-csv for lines of \
-             class,text, or --format csv to sentimill for a table with a header"
-                .to_owned()
-        }
+             class,text, or --format csv{of_tables} for a table with a header"
+        ),
         (_, FormatName::Csv | FormatName::Tsv) => {
             "most records do not have the columns of the header; check the delimiter and the quotes, or choose another \
              --format"
@@ -121,8 +129,25 @@ mod tests {
     use super::*;
     use crate::format::{FieldPaths, Fields};
 
+    /// The mapper, which reads no tables.
+    const MAPPER: Program<'static> = Program { listing: "list them", of_tables: " to sentimill" };
+
     fn likely_for(counts: MapperCounts, beginning: &[u8]) -> String {
-        likely(&counts, beginning, &Format::default(), &UnratedClasses::default(), "list them")
+        likely(&counts, beginning, &Format::default(), &UnratedClasses::default(), MAPPER)
+    }
+
+    #[test]
+    fn a_program_that_reads_tables_is_not_told_to_use_another() {
+        let reader = Program { of_tables: "", ..MAPPER };
+        let bad_lines = MapperCounts { lines: 10, bad_line: 9, ..MapperCounts::default() };
+        for (beginning, expected) in [
+            (&b"text,label"[..], "or --format csv for a table with a header"),
+            (b"\"text\",\"star", "looks like csv; pass --format csv"),
+            (b"id\tverdict", "looks like tsv; pass --format tsv"),
+        ] {
+            let found = likely(&bad_lines, beginning, &Format::default(), &UnratedClasses::default(), reader);
+            assert!(found.ends_with(expected), "{found}");
+        }
     }
 
     #[test]
@@ -155,7 +180,7 @@ mod tests {
     fn fields_are_named_as_a_user_passes_them() {
         let list: FieldPaths = r"summary,data.te\.xt".parse().unwrap();
         let format = Format::Json(Fields { text: list.0, rating: FieldPath::of("a.b"), classes: None });
-        let cause = |counts| likely(&counts, b"{", &format, &UnratedClasses::default(), "");
+        let cause = |counts| likely(&counts, b"{", &format, &UnratedClasses::default(), MAPPER);
         let no_text = MapperCounts { lines: 10, no_text: 9, ..MapperCounts::default() };
         assert_eq!(
             cause(no_text),
@@ -183,11 +208,11 @@ mod tests {
         classes.count("good");
         let bad_rating = MapperCounts { lines: 9, bad_rating: 1, reviews: 8, ..MapperCounts::default() };
         assert_eq!(
-            likely(&bad_rating, b"__label__1", &format, &classes, ""),
+            likely(&bad_rating, b"__label__1", &format, &classes, MAPPER),
             "classes without a rating: \"good\" 1; set their stars with --class-ratings=a=1,b=5,good=STARS"
         );
         // Without --class-ratings.
-        let words = |counts| likely(&counts, b"{", &Format::default(), &classes, "");
+        let words = |counts| likely(&counts, b"{", &Format::default(), &classes, MAPPER);
         let found = "\"good\" 1; set their stars with --class-ratings=good=STARS";
         let most = "most lines have no rating from 1 to 5 in the field \"overall\"";
         let one = MapperCounts { lines: 1, bad_rating: 1, ..MapperCounts::default() };

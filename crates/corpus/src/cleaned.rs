@@ -72,6 +72,11 @@ impl CleanedReviews {
         self.parser.unrated_classes()
     }
 
+    /// Number of lines of fastText's format so far in which `trainer ngrams` reads other labels.
+    pub fn other_labels(&self) -> u64 {
+        self.parser.other_labels()
+    }
+
     /// Number of lines and rows so far with bytes that are not UTF-8.
     pub fn invalid_utf8(&self) -> u64 {
         self.parser.invalid_utf8()

@@ -67,6 +67,17 @@ pub fn invalid_utf8(counts: &MapperCounts) -> Option<String> {
     })
 }
 
+/// The notice about lines of fastText's format in which `trainer ngrams` reads other labels, if there are any.
+pub fn other_labels(n: u64, counts: &MapperCounts) -> Option<String> {
+    (n > 0).then(|| {
+        format!(
+            "warning: {n} of {} lines have a label besides that at the start of the line: it is omitted or a part of the text \
+             here; trainer ngrams and the fastText program read each word that starts with __label__ as a label",
+            counts.lines
+        )
+    })
+}
+
 /// Files that have lines but no review, with the names of the first ones.
 #[derive(Clone, Debug, Default)]
 pub struct WithoutReview {

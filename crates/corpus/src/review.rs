@@ -140,9 +140,11 @@ impl ReviewParser {
             Format::PolarityCsv { ratings, with_title } => {
                 Parser::PolarityCsv(PolarityCsvParser::new(ratings, with_title))
             }
-            Format::FastText { ratings } => {
-                Parser::FastText(FastTextParser { ratings, unrated: UnratedClasses::default() })
-            }
+            Format::FastText { ratings } => Parser::FastText(FastTextParser {
+                ratings,
+                unrated: UnratedClasses::default(),
+                n_other_labels: 0,
+            }),
             Format::Delimited { delimiter, fields } => {
                 Parser::Csv(CsvParser::new(delimiter, RatingRule::new(fields.classes)))
             }
@@ -192,6 +194,11 @@ impl ReviewParser {
     /// Number of lines and rows so far with bytes that are not UTF-8.
     pub fn invalid_utf8(&self) -> u64 {
         self.decoder.n_repaired
+    }
+
+    /// Number of lines of fastText's format so far in which `trainer ngrams` reads other labels.
+    pub fn other_labels(&self) -> u64 {
+        if let Parser::FastText(parser) = &self.parser { parser.n_other_labels } else { 0 }
     }
 
     /// The classes without a rating of the lines read so far.

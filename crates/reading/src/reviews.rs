@@ -5,7 +5,7 @@ use corpus::cause;
 use corpus::classes::UnratedClasses;
 use corpus::cleaned::CleanedReviews;
 use corpus::format::Format;
-use corpus::judgement::{Refusal, TOLD, WithoutReview, invalid_utf8, judge};
+use corpus::judgement::{Refusal, TOLD, WithoutReview, invalid_utf8, judge, other_labels};
 use corpus::ledger::{Fate, MapperCounts, Share};
 use corpus::review::Rating;
 
@@ -28,6 +28,8 @@ pub struct Found {
     told: Told,
     /// The classes without a rating.
     unrated: UnratedClasses,
+    /// Lines of fastText's format with other labels for `trainer ngrams`.
+    other_labels: u64,
     /// What each source contains, by index of the source.
     held: Vec<Held>,
     /// The beginning of the first line, and the position of this line.
@@ -106,6 +108,7 @@ impl Reviews {
     pub fn finish(self) -> Found {
         let mut found = self.found;
         found.unrated = self.reviews.unrated_classes();
+        found.other_labels = self.reviews.other_labels();
         found.counts.invalid_utf8 = self.reviews.invalid_utf8();
         found
     }
@@ -128,6 +131,7 @@ impl Found {
         self.counts += other.counts;
         self.told.merge(&other.told);
         self.unrated.merge(&other.unrated);
+        self.other_labels += other.other_labels;
         self.held.resize(self.held.len().max(other.held.len()), Held::default());
         for (held, other) in self.held.iter_mut().zip(&other.held) {
             held.any |= other.any;
@@ -149,13 +153,15 @@ impl Found {
     ) -> Judgement {
         let mut notices = self.bad_lines(reading);
         let beginning = self.beginning.as_ref().map_or(&[][..], |(_, beginning)| beginning);
-        let of_lines = || cause::likely(&self.counts, beginning, format, &self.unrated, listing);
+        let program = cause::Program { listing, of_tables: "" };
+        let of_lines = || cause::likely(&self.counts, beginning, format, &self.unrated, program);
         let of_folders = || class_folders(reading.sources()).filter(|_| self.counts.reviews == 0);
         let cause = || input::remedy(beginning).or_else(of_folders).unwrap_or_else(of_lines);
         let judged = judge(&self.counts, &self.unrated, bad_lines_max, cause);
         let dropped = if judged.is_ok() { self.unrated.described(format) } else { None };
         notices.extend(self.without_review(reading).notices(&self.counts));
         notices.extend(invalid_utf8(&self.counts).into_iter().chain(dropped));
+        notices.extend(other_labels(self.other_labels, &self.counts));
         Judgement { notices, counts: judged.map(|()| self.counts) }
     }
 

@@ -10,7 +10,7 @@ use crate::job::{Job, REVIEWS, built};
 #[test]
 fn too_many_bad_lines_fail_with_the_likely_cause() {
     let job = Job::mapped(1);
-    for (input, refusal) in too_many() {
+    for (input, refusal) in too_many(" to sentimill") {
         job.refuses(
             || job.program("mapper", &["--counts", "new.json"], &input),
             65,

@@ -180,7 +180,7 @@ fn a_dataset_made_by_the_pipe_is_accepted() {
 
 #[test]
 fn too_many_bad_lines_fail_with_the_likely_cause() {
-    for (lines, refusal) in too_many() {
+    for (lines, refusal) in too_many("") {
         let room = Room::new();
         room.write("reviews.json", lines);
         refuses(&room, (&[], &["reviews.json"]), 65, &refusal);

@@ -233,5 +233,5 @@ fn a_wrong_column_or_format_is_named_in_the_refusal() {
             "classes without a rating: \"positive\" 30; set their stars with --class-ratings=good=5,positive=STARS"
         )
     );
-    assert!(refusal(&[], 65).ends_with("or --format csv to sentimill for a table with a header"));
+    assert!(refusal(&[], 65).ends_with("or --format csv for a table with a header"));
 }
