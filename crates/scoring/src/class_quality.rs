@@ -11,10 +11,8 @@
 
 use crate::calibration::{Calibrator, ProbabilityQuality, Quality, rounded, temperature};
 use crate::classes::{ClassScore, Probabilities};
-use crate::confusion::{Rates, rates};
 use crate::curves::BINS;
-use crate::intervals::{Interval, Intervals, of_counts, of_mean};
-use crate::metrics::Metrics;
+use crate::intervals::{Interval, Intervals, RowTexts, of_confusion, of_mean};
 
 /// The smallest probability whose logarithm is used.
 const PROBABILITY_MIN: f32 = f32::MIN_POSITIVE;
@@ -88,22 +86,24 @@ fn squared_errors(scores: &[ClassScore]) -> Vec<f64> {
 
 /// The intervals of an evaluation of three or more classes, as [`crate::intervals()`] for two.
 pub fn class_intervals(
-    metrics: &Metrics,
     calibrator: Option<Calibrator>,
     scores: &[ClassScore],
     losses: &[f64],
+    texts: RowTexts<'_>,
 ) -> Intervals {
-    let [accuracy, f1, precision, recall] = of_counts(metrics.confusion.counts(), |counts| {
-        let Rates { accuracy, f1, precision, recall } = rates(counts);
-        [accuracy, f1, precision, recall]
-    });
+    let n_classes = scores.first().map_or(1, |row| row.probabilities.all().len());
+    let cell =
+        |row: &ClassScore| n_classes * usize::from(row.label) + usize::from(row.probabilities.predicted());
+    let cells: Vec<usize> = scores.iter().map(cell).collect();
+    let [accuracy, f1, precision, recall] = of_confusion(&cells, n_classes, texts);
     let errors = match calibrator {
         None => squared_errors(scores),
         Some(calibrator) => squared_errors(&calibrated(calibrator, scores)),
     };
-    let auc = influences(scores).map(|influences| of_mean(&influences));
+    let auc = influences(scores).map(|influences| of_mean(&influences, texts));
     let auc = auc.map(|Interval(low, high)| Interval(low.max(0.0), high.min(1.0)));
-    Intervals { loss: of_mean(losses), accuracy, f1, precision, recall, auc, brier: Some(of_mean(&errors)) }
+    let (loss, brier) = (of_mean(losses, texts), Some(of_mean(&errors, texts)));
+    Intervals { loss, accuracy, f1, precision, recall, auc, brier }
 }
 
 /// Per row, the mean AUC plus the row's influence on it; `None` if a class has no rows, or all.
@@ -149,6 +149,7 @@ fn influences(scores: &[ClassScore]) -> Option<Vec<f64>> {
 mod tests {
     use super::*;
     use crate::classes::{ClassTally, class_metrics};
+    use crate::metrics::Metrics;
 
     /// Rows of three classes with random logits. The labels have their softmax as probabilities; the rows have the
     /// logits times `sharpness`.
@@ -221,7 +222,7 @@ mod tests {
             })
             .collect();
         aucs.sort_unstable_by(f64::total_cmp);
-        let Interval(low, high) = class_intervals(&metrics(&rows), None, &rows, &[1.0]).auc.unwrap();
+        let Interval(low, high) = class_intervals(None, &rows, &[1.0], RowTexts::Distinct).auc.unwrap();
         let width = aucs[389] - aucs[10];
         assert!(
             (low - aucs[10]).abs() < 0.15 * width && (high - aucs[389]).abs() < 0.15 * width,

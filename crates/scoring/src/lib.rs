@@ -27,7 +27,7 @@ pub use curves::{BINS, Bin, Calibration, calibration, roc};
 pub use decision::Decision;
 pub use error::{Error, Result};
 pub use folds::{Estimate, estimates};
-pub use intervals::{Interval, Intervals, intervals, of_auc, of_counts, of_mean};
+pub use intervals::{Interval, Intervals, RowTexts, intervals};
 pub use metrics::{LargerClass, Metrics, N_SUMS, Scoring, Tally, metrics, unranked};
 pub use threshold::{Criterion, Threshold};
 

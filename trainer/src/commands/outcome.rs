@@ -94,6 +94,13 @@ pub(super) fn not_above_baseline(
     if metrics.accuracy > metrics.larger_class().accuracy {
         return None;
     }
+    let n_labels = metrics.confusion.labels().filter(|counts| counts.iter().any(|&n| n > 0)).count();
+    if n_labels == 1 {
+        return Some(format!(
+            "warning: every evaluated {row} has {largest}, so these metrics do not show whether the model distinguishes \
+             labels; test on {row}s of all labels: pass another --test, or a larger --test-fraction"
+        ));
+    }
     let remedy = match metrics.auc {
         Some(auc) if auc >= RANKS_ROWS => {
             let compared = if metrics.confusion.n_classes() == 2 { "AUC" } else { "macro F1" };
@@ -116,13 +123,14 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use scoring::{ClassTally, Probabilities, RowScore, Scoring, Tally, class_metrics};
+    use scoring::{ClassTally, Probabilities, RowScore, RowTexts, Scoring, Tally, class_metrics};
 
     fn record(metrics: Metrics, classes: &[String]) -> EvaluationRecord {
         EvaluationRecord {
             version: 2,
             part: Part::Test,
             dataset: String::new(),
+            rows_digest: None,
             step: 0,
             scoring: Scoring::Logit,
             tokens_max: 0,
@@ -156,7 +164,7 @@ mod tests {
         let rows = [(2.0, 1), (1.0, 1), (-1.0, 1), (-2.0, 0)];
         let scores = rows.map(|(score, label)| RowScore { row: 0, label, score });
         let record = record(metrics(&rows), &[]);
-        let intervals = scoring::intervals(&record.metrics, Scoring::Logit, &scores, &[0.5; 4]);
+        let intervals = scoring::intervals(Scoring::Logit, &scores, &[0.5; 4], RowTexts::Distinct);
         let found = lines(&EvaluationRecord { intervals: Some(intervals), ..record });
 
         assert_eq!(
@@ -227,7 +235,16 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_one_label_have_no_auc() {
-        assert_eq!(of(&[(2.0, 0), (-2.0, 0)])[2], "AUC      none: every row has label 0");
+    fn rows_of_one_label_have_no_auc_and_need_another_test() {
+        for rows in [[(2.0, 0), (-2.0, 0)], [(-2.0, 0), (-2.0, 0)]] {
+            assert_eq!(
+                of(&rows)[2..],
+                [
+                    "AUC      none: every row has label 0",
+                    "warning: every evaluated row has label 0, so these metrics do not show whether the model distinguishes \
+                     labels; test on rows of all labels: pass another --test, or a larger --test-fraction",
+                ]
+            );
+        }
     }
 }

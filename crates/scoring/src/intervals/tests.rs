@@ -1,5 +1,5 @@
 use super::*;
-use crate::metrics::{Scoring, Tally};
+use crate::metrics::{Metrics, Scoring, Tally};
 
 /// A row drawn from known distributions: label 1 with probability 0.6, the score normal with mean 0.7 or -0.7.
 fn row(random: &mut Stream) -> (f32, u8) {
@@ -21,8 +21,8 @@ fn evaluated(rows: &[(f32, u8)]) -> (Metrics, Vec<RowScore>, Vec<f64>) {
 }
 
 fn of(rows: &[(f32, u8)]) -> Intervals {
-    let (metrics, scores, losses) = evaluated(rows);
-    intervals(&metrics, Scoring::Logit, &scores, &losses)
+    let (_, scores, losses) = evaluated(rows);
+    intervals(Scoring::Logit, &scores, &losses, RowTexts::Distinct)
 }
 
 /// The intervals contain the true value in about 95 % of simulated evaluations.
@@ -71,7 +71,7 @@ fn blocks_of_rows_change_an_interval_by_little() {
     let mut random = Stream::of(5);
     let rows: Vec<(f32, u8)> = (0..40_000).map(|_| row(&mut random)).collect();
     let (metrics, scores, losses) = evaluated(&rows);
-    let found = intervals(&metrics, Scoring::Logit, &scores, &losses);
+    let found = intervals(Scoring::Logit, &scores, &losses, RowTexts::Distinct);
     let n = rows.len() as f64;
     let half = |Interval(low, high): Interval| (high - low) / 2.0 / 1.96;
     let deviation = (metrics.accuracy * (1.0 - metrics.accuracy) / n).sqrt();
@@ -115,12 +115,68 @@ fn few_rows_have_wide_intervals() {
 fn counts_of_several_classes_have_intervals() {
     // Three classes, 30 rows each, of which 27, 24 and 21 are right.
     let counts = [27, 2, 1, 3, 24, 3, 4, 5, 21];
-    let [accuracy] = of_counts(&counts, |counts| {
-        let right: u64 = counts.iter().step_by(4).sum();
-        [right as f64 / counts.iter().sum::<u64>() as f64]
-    });
+    let cells: Vec<usize> = counts.iter().enumerate().flat_map(|(cell, &n)| vec![cell; n]).collect();
+    let [accuracy, ..] = of_confusion(&cells, 3, RowTexts::Distinct);
     let truth: f64 = 72.0 / 90.0;
     let deviation = (truth * (1.0 - truth) / 90.0).sqrt();
     assert!((truth - accuracy.0 - 1.96 * deviation).abs() < 0.02, "{accuracy:?}");
     assert!((accuracy.1 - truth - 1.96 * deviation).abs() < 0.02, "{accuracy:?}");
+}
+
+/// All intervals of rows, each of which has this number of copies.
+fn of_copies(rows: &[(f32, u8)], n_copies: usize, texts: RowTexts<'_>) -> [Interval; 6] {
+    let rows: Vec<(f32, u8)> = rows.iter().flat_map(|&row| vec![row; n_copies]).collect();
+    let (_, scores, losses) = evaluated(&rows);
+    let found = intervals(Scoring::Logit, &scores, &losses, texts);
+    [found.accuracy, found.f1, found.precision, found.recall, found.auc.unwrap(), found.loss]
+}
+
+#[test]
+fn copies_of_texts_do_not_narrow_intervals() {
+    let mut random = Stream::of(11);
+    let rows: Vec<(f32, u8)> = (0..400).map(|_| row(&mut random)).collect();
+    let keys: Vec<u64> = (0..400).flat_map(|text| [text; 9]).collect();
+    let width = |Interval(low, high): Interval| high - low;
+    let once = of_copies(&rows, 1, RowTexts::Distinct);
+    let copied = of_copies(&rows, 9, RowTexts::Keys(&keys));
+    let independent = of_copies(&rows, 9, RowTexts::Distinct);
+    for ((once, copied), independent) in once.into_iter().zip(copied).zip(independent) {
+        assert!((width(copied) / width(once) - 1.0).abs() < 0.15, "{copied:?}, {once:?}");
+        assert!((width(independent) / width(once) - 1.0 / 3.0).abs() < 0.1, "{independent:?}, {once:?}");
+    }
+}
+
+#[test]
+fn texts_without_copies_have_the_intervals_of_rows() {
+    let mut random = Stream::of(13);
+    let rows: Vec<(f32, u8)> = (0..500).map(|_| row(&mut random)).collect();
+    let keys: Vec<u64> = (0..500).map(|row| row * 7_919 % 1_009).collect();
+    assert_eq!(of_copies(&rows, 1, RowTexts::Keys(&keys)), of_copies(&rows, 1, RowTexts::Distinct));
+}
+
+/// One text with 100 copies, which are wrong, among 300 other rows, of which a tenth is wrong.
+#[test]
+fn the_interval_has_the_accuracy_with_and_without_a_text_of_many_copies() {
+    let other = |at: u64| (at, if at % 10 == 0 { (1.0, 0) } else { (1.0, 1) });
+    let rows: Vec<(u64, (f32, u8))> =
+        (0..300).map(other).chain((0..100).map(|_| (1_000, (2.0, 0)))).collect();
+    let (keys, rows): (Vec<u64>, Vec<(f32, u8)>) = rows.into_iter().unzip();
+    let [Interval(low, high), ..] = of_copies(&rows, 1, RowTexts::Keys(&keys));
+    // The accuracy of all rows is 0.675, without this text 0.9, and with three times its copies 0.45.
+    assert!(low < 0.5 && high > 0.9, "{low} {high}");
+    let [Interval(low, high), ..] = of_copies(&rows, 1, RowTexts::Distinct);
+    assert!(low > 0.62 && high < 0.73, "{low} {high}");
+}
+
+#[test]
+fn copies_with_different_labels_and_scores_are_drawn_together() {
+    // Each text has a row of each label, with other scores: the shares of labels are equal in every resample.
+    let mut random = Stream::of(17);
+    let scores: Vec<RowScore> =
+        (0..400).map(|row| RowScore { row, label: (row % 2) as u8, score: random.normal() as f32 }).collect();
+    let keys: Vec<u64> = (0..200).flat_map(|text| [text; 2]).collect();
+    let labels: Vec<f64> = scores.iter().map(|row| f64::from(row.label)).collect();
+    assert_eq!(of_mean(&labels, RowTexts::Keys(&keys)), Interval(0.5, 0.5));
+    let Interval(low, high) = of_mean(&labels, RowTexts::Distinct);
+    assert!(low < 0.47 && high > 0.53, "{low} {high}");
 }

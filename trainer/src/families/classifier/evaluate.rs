@@ -12,7 +12,7 @@ use crate::ranks::Ranks;
 use batches::{Arrangement, Batch, Dealing, Loader, Loading, Part, RowWeight, Rows};
 use runs::recipe::Recipe;
 use scoring::{
-    Counted, Decision, Intervals, Metrics, ProbabilityQuality, Scores, class_intervals, intervals,
+    Counted, Decision, Intervals, Metrics, ProbabilityQuality, RowTexts, Scores, class_intervals, intervals,
     metrics_of, scores_of,
 };
 
@@ -44,9 +44,9 @@ impl EvaluatedRows {
     /// The 95 % confidence intervals of the metrics.
     pub fn intervals(&self, decision: Decision) -> Intervals {
         match &self.scores {
-            Scores::Label(scores) => intervals(&self.metrics, decision, scores, &self.losses),
+            Scores::Label(scores) => intervals(decision, scores, &self.losses, RowTexts::Distinct),
             Scores::Classes(scores) => {
-                class_intervals(&self.metrics, decision.calibrator(), scores, &self.losses)
+                class_intervals(decision.calibrator(), scores, &self.losses, RowTexts::Distinct)
             }
         }
     }
