@@ -158,6 +158,16 @@ pub enum Error {
         /// The models with which the flag has an effect.
         expected: &'static str,
     },
+    /// Two models were passed to a command that takes one.
+    #[error(
+        "found two models, {model} and {other}, expected one model and files of lines; omit one of the models"
+    )]
+    TwoModels {
+        /// The first one.
+        model: String,
+        /// The second one, in the place of a file.
+        other: String,
+    },
     /// A saved model cannot classify rows, because it predicts next words.
     #[error(
         "{}: a next-word model, expected a classifier; train one with `trainer fit DATASET --init-from {}`",
@@ -332,9 +342,11 @@ impl Error {
     /// The exit code of a program that fails with this error.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Misplaced(_) | Self::NoFolder(_) | Self::OtherFamily { .. } | Self::NoValidation { .. } => {
-                Exit::Usage
-            }
+            Self::Misplaced(_)
+            | Self::NoFolder(_)
+            | Self::OtherFamily { .. }
+            | Self::TwoModels { .. }
+            | Self::NoValidation { .. } => Exit::Usage,
             Self::Dataset(error) => error.exit(),
             Self::Batches(error) => error.exit(),
             Self::Setting { .. }

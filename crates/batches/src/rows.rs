@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use corpus::digest::{Digest, SPLITS};
+use corpus::digest::{Digest, SPLITS, of_labelled};
 use corpus::settings::{Difference, Settings};
 use dataset::card::{Card, Summary};
 use dataset::dataset_file::{DatasetReader, DatasetSettings};
@@ -55,6 +55,8 @@ pub struct Census {
     pub tokens: u64,
     /// Number of rows per rating, from 1 to 5.
     pub ratings: [u64; 5],
+    /// The sum of the digests of the text hashes, by label.
+    pub digests: [Digest; 5],
 }
 
 impl Census {
@@ -63,6 +65,7 @@ impl Census {
         self.positive += u64::from(row.label == 1);
         if let Some(rows) = self.labels.get_mut(usize::from(row.label)) {
             *rows += 1;
+            self.digests[usize::from(row.label)] += Digest::of(&row.hash.to_le_bytes());
         }
         self.tokens += tokens.len() as u64;
         self.ratings[usize::from(row.votes.mode()) - 1] += 1;
@@ -74,6 +77,7 @@ impl Census {
         self.labels.iter_mut().zip(other.labels).for_each(|(sum, n)| *sum += n);
         self.tokens += other.tokens;
         self.ratings.iter_mut().zip(other.ratings).for_each(|(sum, n)| *sum += n);
+        self.digests.iter_mut().zip(other.digests).for_each(|(sum, digest)| *sum += digest);
     }
 
     /// The `pos_weight` that balances both labels: negative rows / positive rows. `None` without positive rows.
@@ -307,6 +311,15 @@ impl Rows {
     /// The counts of a split, without rows that were added to it.
     pub fn census(&self, part: Part) -> Census {
         self.census[part as usize]
+    }
+
+    /// The digest of the texts of a split and of the names of their labels. A model of n-grams that is evaluated on the
+    /// same texts has the same one.
+    pub fn labelled_digest(&self, part: Part) -> Digest {
+        let Census { labels, digests, .. } = self.census(part);
+        let names = self.settings.rows.labels.names();
+        let rows = names.into_iter().zip(labels.into_iter().zip(digests)).filter(|(_, (rows, _))| *rows > 0);
+        of_labelled(&rows.map(|(name, (_, sum))| (name.to_owned(), sum)).collect())
     }
 
     /// The smallest hashes of the training split.

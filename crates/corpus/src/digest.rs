@@ -3,6 +3,7 @@
 //! The digest of rows is a sum modulo 2^128. It depends neither on the order of rows nor on their
 //! distribution among shards, and the digests of shards add up to that of the dataset.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{AddAssign, SubAssign};
 
@@ -76,6 +77,14 @@ impl<'de> Deserialize<'de> for Digest {
             serde::de::Error::custom(format!("{hex:?} is not a digest of 32 hexadecimal digits"))
         })
     }
+}
+
+/// The digest of texts with labels, from the sum of the digests of the text hashes for each label: that of the lines
+/// `label TAB sum LF` in the order of labels. It depends on the texts and on the names of their labels only.
+pub fn of_labelled(sums: &BTreeMap<String, Digest>) -> Digest {
+    let mut lines = String::new();
+    sums.iter().for_each(|(label, sum)| lines.push_str(&format!("{label}\t{sum}\n")));
+    Digest::of(lines.as_bytes())
 }
 
 /// Computes the digests of rows one by one and reuses its buffer.
@@ -175,6 +184,20 @@ mod tests {
         assert_eq!(by_words, Digest::of(&[&bytes[..], b"good\nfit\n"].concat()));
         let by_ids = RowDigester::default().of_ids(7, 1, Votes([0, 0, 0, 0, 2]), [2, 9].into_iter());
         assert_eq!(by_ids, Digest::of(&[&bytes[..], &[2, 0, 0, 0, 9, 0, 0, 0]].concat()));
+    }
+
+    #[test]
+    fn the_digest_of_labelled_texts_covers_labels_and_sums() {
+        let sums = |labels: [&str; 2]| {
+            labels
+                .into_iter()
+                .zip([Digest(1), Digest(2)])
+                .map(|(label, sum)| (label.to_owned(), sum))
+                .collect()
+        };
+        let lines = format!("bad\t{}\ngood\t{}\n", Digest(2), Digest(1));
+        assert_eq!(of_labelled(&sums(["good", "bad"])), Digest::of(lines.as_bytes()));
+        assert_ne!(of_labelled(&sums(["bad", "good"])), Digest::of(lines.as_bytes()));
     }
 
     #[test]

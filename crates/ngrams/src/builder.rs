@@ -40,6 +40,8 @@ pub struct Reading {
     pub memory_bytes: usize,
     /// The folder of the temporary file.
     pub folder: PathBuf,
+    /// Whether each text has a key, which [`TextsBuilder::set_key`] sets.
+    pub has_keys: bool,
 }
 
 impl Default for Reading {
@@ -52,6 +54,7 @@ impl Default for Reading {
             count_min: 1,
             memory_bytes: 4 << 30,
             folder: std::env::temp_dir(),
+            has_keys: false,
         }
     }
 }
@@ -88,6 +91,7 @@ pub struct TextsBuilder {
     file: Option<(Arc<File>, u64)>,
     word: Vec<u8>,
     known: Known,
+    key: u64,
 }
 
 /// Words that are numbered in another way, and what a builder knows of them.
@@ -103,7 +107,7 @@ struct Known {
 #[derive(Debug)]
 pub(crate) enum Unnumbered {
     Memory(Block),
-    File { file: Arc<File>, from: u64, lengths: [usize; 4] },
+    File { file: Arc<File>, from: u64, lengths: [usize; 5] },
 }
 
 impl Builders {
@@ -132,6 +136,7 @@ impl Builders {
             file: None,
             word: Vec::new(),
             known: Known::default(),
+            key: 0,
         }
     }
 
@@ -157,6 +162,11 @@ impl TextsBuilder {
         self.end_block()?;
         self.chunks.push((chunk, self.words.names().len() as u32));
         Ok(())
+    }
+
+    /// Sets the key of the text that is added next. Texts with equal keys are copies of one text.
+    pub fn set_key(&mut self, key: u64) {
+        self.key = key;
     }
 
     /// Adds a text. Returns whether it has a label; a text without one is counted and skipped.
@@ -251,6 +261,9 @@ impl TextsBuilder {
         }
         let from = self.block.ends.last().copied().unwrap_or(0);
         self.block.end_text();
+        if self.reading.has_keys {
+            self.block.keys.extend([self.key as u32, (self.key >> 32) as u32]);
+        }
         self.counts.n_texts += 1;
         self.counts.n_empty += u64::from(from as usize == self.block.tokens.len());
         if self.block.tokens.len() >= BLOCK_TOKENS || self.block.ends.len() >= BLOCK_TOKENS {

@@ -20,6 +20,7 @@ pub struct Dictionary {
     hashes: Vec<u32>,
     labels: Names,
     label_counts: Vec<u64>,
+    classes: Names,
     n_tokens: u64,
     /// Built by the first search.
     by_name: OnceLock<[Numbers; 2]>,
@@ -34,7 +35,13 @@ impl Dictionary {
         assert!(words.len() == counts.len() && labels.len() == label_counts.len(), "one count per name");
         let hashes = words.iter().map(hash).collect();
         let n_tokens = counts.iter().sum();
-        Self { words, counts, hashes, labels, label_counts, n_tokens, by_name: OnceLock::new() }
+        let classes = Names::default();
+        Self { words, counts, hashes, labels, label_counts, classes, n_tokens, by_name: OnceLock::new() }
+    }
+
+    /// Sets the order in which users see the labels, as of `--labels`. It does not affect numbers and weights.
+    pub fn with_classes(self, classes: Names) -> Self {
+        Self { classes, ..self }
     }
 
     /// The number of a word.
@@ -86,6 +93,12 @@ impl Dictionary {
     /// The labels in order of their numbers, without prefix.
     pub fn labels(&self) -> &Names {
         &self.labels
+    }
+
+    /// The names of all labels in the order in which users see them, also of labels without a text. None: the order of
+    /// their bytes.
+    pub fn classes(&self) -> &Names {
+        &self.classes
     }
 
     /// Number of texts with a label.

@@ -246,6 +246,7 @@ fn sum(builders: &[TextsBuilder]) -> Counts {
         sum.n_texts += counts.n_texts;
         sum.n_empty += counts.n_empty;
         sum.n_unlabelled += counts.n_unlabelled;
+        sum.n_other_labels += counts.n_other_labels;
     }
     sum
 }

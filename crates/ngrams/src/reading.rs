@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -47,9 +48,7 @@ pub(crate) fn read_chunks(path: &Path, threads: usize, reading: Reading, chunk_b
                 return Ok(builder);
             }
             builder.begin(chunk)?;
-            let lines = chunks.lines(chunk)?;
-            let lines = if chunk == 0 { without_mark(builders.reading().words, lines) } else { lines };
-            add_lines(&mut builder, lines)?;
+            add_lines(&mut builder, chunks.lines(chunk)?)?;
         }
     };
     let built: Result<Vec<_>> = thread::scope(|scope| {
@@ -115,15 +114,13 @@ fn position(bytes: &[u8], byte: u8) -> Option<usize> {
     bytes.iter().position(|&other| other == byte)
 }
 
-/// The lines of a file without its byte order mark. For fastText, the mark is a part of the first word.
-pub fn without_mark(words: Words, lines: &[u8]) -> &[u8] {
-    match words {
-        Words::Spaces => lines,
-        Words::Punctuation | Words::Cleaned => lines.strip_prefix(b"\xef\xbb\xbf").unwrap_or(lines),
-    }
+/// A line without a byte-order mark at its start. `cat` leaves one within a file.
+pub fn without_mark(line: &[u8]) -> &[u8] {
+    line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
 }
 
-/// Adds lines of fastText's format to a builder. Each line ends with a line feed, except the last one.
+/// Adds lines of fastText's format to a builder. Each line ends with a line feed, except the last one. A byte-order mark
+/// at the start of a line is skipped.
 ///
 /// # Errors
 /// If the temporary file cannot be written.
@@ -131,7 +128,9 @@ pub fn add_lines(builder: &mut TextsBuilder, lines: &[u8]) -> Result<()> {
     let prefix = builder.reading.label_prefix.clone();
     let is_fasttext = builder.reading.words == Words::Spaces;
     let mut found = Found::default();
-    let (mut line_from, mut from) = (0, 0);
+    let start = |at: usize| lines.len() - without_mark(&lines[at..]).len();
+    let mut line_from = start(0);
+    let mut from = line_from;
     for (begin, block) in (0..).step_by(64).zip(lines.chunks(64)) {
         let mut spaces = spaces(block);
         while spaces != 0 {
@@ -140,14 +139,15 @@ pub fn add_lines(builder: &mut TextsBuilder, lines: &[u8]) -> Result<()> {
             found.add(lines, from, to, &prefix, is_fasttext);
             from = to + 1;
             if lines[to] == b'\n' {
-                found.end_line(builder, lines, to, is_fasttext)?;
+                found.end_line(builder, lines, line_from..to, is_fasttext)?;
+                from = start(from);
                 line_from = from;
             }
         }
     }
     if line_from < lines.len() {
         found.add(lines, from, lines.len(), &prefix, is_fasttext);
-        found.end_line(builder, lines, lines.len(), is_fasttext)?;
+        found.end_line(builder, lines, line_from..lines.len(), is_fasttext)?;
     }
     Ok(())
 }
@@ -199,17 +199,24 @@ impl Found {
         &mut self,
         builder: &mut TextsBuilder,
         lines: &[u8],
-        to: usize,
+        line: Range<usize>,
         is_fasttext: bool,
     ) -> Result<()> {
+        // A label at the head begins behind its prefix.
+        let head = line.start + builder.reading.label_prefix.len();
+        builder.counts.n_other_labels += u64::from(match self.labels[..] {
+            [] => false,
+            [Span { from, .. }] => from as usize != head,
+            _ => true,
+        });
         if is_fasttext {
             builder.add_spans(lines, &self.words, Some(END), &self.labels)?;
         } else {
-            let from = self.words.first().map_or(to, |word| word.from as usize);
+            let from = self.words.first().map_or(line.end, |word| word.from as usize);
             let labels: Vec<_> = self.labels.iter().map(|label| label.of(lines)).collect();
             let text = match self.has_label_inside {
                 true => self.join_words(lines),
-                false => &lines[from..to],
+                false => &lines[from..line.end],
             };
             builder.add_line(text, &labels)?;
         }
@@ -369,17 +376,55 @@ mod tests {
             )
         };
         assert_eq!(all, [text(&["</s>"], &["a", "b"]), text(&["x", "y", "</s>"], &["a", "c"])]);
-        assert_eq!(counts, Counts { n_texts: 2, n_empty: 0, n_unlabelled: 2, n_tokens: 4, n_unknown: 0 });
+        assert_eq!(
+            counts,
+            Counts { n_texts: 2, n_empty: 0, n_unlabelled: 2, n_tokens: 4, n_unknown: 0, n_other_labels: 2 }
+        );
         assert_eq!((texts.dictionary.label(b"a"), texts.dictionary.label_count(0)), (Some(0), 2));
     }
 
     #[test]
-    fn a_byte_order_mark_is_a_part_of_the_first_word_for_fasttext_only() {
-        let lines = "\u{feff}__label__a x\n__label__b y\n".as_bytes();
-        let of = |words| read(lines, 1, Reading { words, ..Reading::default() }, 1 << 20).counts();
-        assert_eq!((of(Words::Spaces).n_texts, of(Words::Spaces).n_unlabelled), (1, 1));
-        for words in [Words::Punctuation, Words::Cleaned] {
-            assert_eq!((of(words).n_texts, of(words).n_unlabelled), (2, 0));
+    fn a_byte_order_mark_at_the_start_of_a_line_is_skipped() {
+        let lines =
+            "\u{feff}__label__a x\n__label__b y\n\u{feff}__label__a x\n__label__b \u{feff}y\n\u{feff}";
+        let plain = lines.replace("\n\u{feff}", "\n").replacen('\u{feff}', "", 1);
+        for words in [Words::Spaces, Words::Punctuation, Words::Cleaned] {
+            for chunk_bytes in [7, 1 << 20] {
+                let of = |lines: &str| {
+                    let reading = Reading { words, ..Reading::default() };
+                    seen(&read(lines.as_bytes(), 2, reading, chunk_bytes))
+                };
+                assert_eq!(of(lines), of(&plain), "{words:?}");
+                assert_eq!((of(lines).1.n_texts, of(lines).1.n_unlabelled), (4, 0));
+            }
+        }
+    }
+
+    #[test]
+    fn lines_whose_label_is_not_one_at_their_head_are_counted() {
+        let lines = "__label__a x\n__label__a __label__b x\nx __label__a\n __label__a x\n\u{feff}__label__a x\nx\n__label__a\n";
+        for words in [Words::Spaces, Words::Punctuation] {
+            let counts = read(lines.as_bytes(), 1, Reading { words, ..Reading::default() }, 1 << 20).counts();
+            assert_eq!((counts.n_texts, counts.n_unlabelled, counts.n_other_labels), (6, 1, 3));
+        }
+    }
+
+    #[test]
+    fn texts_keep_their_keys_in_memory_and_in_a_file() {
+        for memory_bytes in [0, 1 << 20] {
+            let reading = Reading { has_keys: true, memory_bytes, ..Reading::default() };
+            let builders = Builders::new(reading);
+            let mut builder = builders.builder();
+            for (key, lines) in
+                [(u64::MAX - 1, "__label__a x\n"), (7, "no label\n"), (1 << 40, "__label__b y\n")]
+            {
+                builder.set_key(key);
+                add_lines(&mut builder, lines.as_bytes()).unwrap();
+            }
+            let texts = builders.merge(vec![builder]).unwrap();
+            let mut scratch = Block::default();
+            let keys: Vec<_> = texts.block(0, &mut scratch).unwrap().texts().map(|text| text.key).collect();
+            assert_eq!(keys, [Some(u64::MAX - 1), Some(1 << 40)]);
         }
     }
 

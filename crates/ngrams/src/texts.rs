@@ -21,6 +21,8 @@ pub struct Block {
     pub(crate) ends: Vec<u32>,
     pub(crate) labels: Vec<u32>,
     pub(crate) label_ends: Vec<u32>,
+    /// The halves of each key, the lower one first; empty if texts have no keys.
+    pub(crate) keys: Vec<u32>,
 }
 
 /// A text of a block.
@@ -30,6 +32,8 @@ pub struct TextRef<'a> {
     pub tokens: &'a [u32],
     /// Numbers of labels; at least one.
     pub labels: &'a [u32],
+    /// The key that the reader gave to the text.
+    pub key: Option<u64>,
 }
 
 /// What was read.
@@ -45,6 +49,8 @@ pub struct Counts {
     pub n_tokens: u64,
     /// Of those, words that are not in the dictionary.
     pub n_unknown: u64,
+    /// Lines of fastText's format with several labels, or with a label that is not at the head of the line.
+    pub n_other_labels: u64,
 }
 
 /// A dictionary and texts, which any thread can read any number of times.
@@ -70,7 +76,7 @@ pub(crate) struct Spilled {
     pub file: Arc<File>,
     pub from: u64,
     /// Lengths of the lists of a [`Block`].
-    pub lengths: [usize; 4],
+    pub lengths: [usize; 5],
     pub numbering: Arc<Numbering>,
 }
 
@@ -173,7 +179,8 @@ impl Texts {
         let mut bytes = Vec::new();
         for index in 0..self.n_blocks() {
             let block = self.block(index, &mut scratch)?;
-            for list in block.lists() {
+            // Words and labels determine a text; its key does not count.
+            for list in &block.lists()[..4] {
                 bytes.clear();
                 bytes.extend((list.len() as u32).to_le_bytes());
                 bytes.extend(list.iter().flat_map(|number| number.to_le_bytes()));
@@ -197,6 +204,12 @@ impl Block {
         TextRef {
             tokens: span(&self.tokens, &self.ends, index),
             labels: span(&self.labels, &self.label_ends, index),
+            key: self
+                .keys
+                .as_chunks()
+                .0
+                .get(index)
+                .map(|&[low, high]| u64::from(high) << 32 | u64::from(low)),
         }
     }
 
@@ -205,8 +218,8 @@ impl Block {
         (0..self.n_texts()).map(|index| self.text(index))
     }
 
-    pub(crate) fn lists(&self) -> [&Vec<u32>; 4] {
-        [&self.tokens, &self.ends, &self.labels, &self.label_ends]
+    pub(crate) fn lists(&self) -> [&Vec<u32>; 5] {
+        [&self.tokens, &self.ends, &self.labels, &self.label_ends, &self.keys]
     }
 
     /// Ends the current text.
@@ -264,7 +277,8 @@ impl Spilled {
         let mut bytes = vec![0; 4 * self.lengths.iter().sum::<usize>()];
         self.file.read_exact_at(&mut bytes, self.from)?;
         let mut rest = &bytes[..];
-        let lists = [&mut block.tokens, &mut block.ends, &mut block.labels, &mut block.label_ends];
+        let Block { tokens, ends, labels, label_ends, keys } = block;
+        let lists = [tokens, ends, labels, label_ends, keys];
         for (list, length) in lists.into_iter().zip(self.lengths) {
             let (numbers, others) = rest.split_at(4 * length);
             list.clear();

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use crate::numbers::counted;
 use crate::origins::Origins;
 use batches::{Fold, Part};
+use corpus::digest::Digest;
 use runs::training::{
     CHECKPOINTS, EVALUATION, EvaluationRecord, FORMAT_VERSION, Line, METRICS, MODEL, NGRAMS, RunSettings,
     SCORES, SETTINGS, TopNgrams, read_scores,
@@ -175,10 +176,32 @@ impl Run {
         Ok(run)
     }
 
-    /// The evaluated rows: their dataset, split, fold and number.
-    pub fn evaluated_rows(&self) -> Option<(&str, Part, Option<Fold>, u64)> {
-        let record = self.evaluation.as_ref()?;
-        Some((&record.dataset, record.part, self.fold, record.metrics.rows))
+    /// Whether another run was evaluated on the same rows. `None` if that is not known: an older version trained one of
+    /// them, and they are not of one dataset.
+    pub fn has_rows_of(&self, other: &Self) -> Option<bool> {
+        let n_rows = |run: &Self| run.tested.map(|(_, metrics)| metrics.rows);
+        if let (Some(digest), Some(of_other)) = (self.rows_digest(), other.rows_digest()) {
+            return Some(digest == of_other);
+        }
+        let place = |run: &Self| {
+            let record = run.evaluation.as_ref()?;
+            Some((record.dataset.clone(), record.part, run.fold))
+        };
+        match n_rows(self) == n_rows(other) {
+            true => place(self).filter(|of_self| Some(of_self) == place(other).as_ref()).map(|_| true),
+            false => Some(false),
+        }
+    }
+
+    /// The digest of the evaluated texts and their labels.
+    fn rows_digest(&self) -> Option<Digest> {
+        let of_ngrams = self.ngrams.as_ref().and_then(|top| top.tested?.digest);
+        self.evaluation.as_ref().and_then(|record| record.rows_digest).or(of_ngrams)
+    }
+
+    /// Number of distinct texts among the evaluated ones, of a model of n-grams.
+    pub fn distinct_texts(&self) -> Option<u64> {
+        Some(self.ngrams.as_ref()?.tested?.distinct_texts)
     }
 
     /// The step in which a batch is trained on; batches are counted over the whole training.

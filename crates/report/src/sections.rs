@@ -129,11 +129,15 @@ fn part_name(part: Part) -> &'static str {
     }
 }
 
-/// Whether all runs with metrics were evaluated on the same rows.
-fn are_comparable(runs: &[Run]) -> bool {
-    let mut of_tested = runs.iter().filter(|run| run.tested.is_some()).map(Run::evaluated_rows);
-    let Some(first) = of_tested.next() else { return true };
-    first.is_some() && of_tested.all(|rows| rows == first)
+/// Whether all runs with metrics were evaluated on the same rows; `None` if that is not known.
+fn are_comparable(runs: &[Run]) -> Option<bool> {
+    let mut tested = runs.iter().filter(|run| run.tested.is_some());
+    let Some(first) = tested.next() else { return Some(true) };
+    let others: Vec<Option<bool>> = tested.map(|run| first.has_rows_of(run)).collect();
+    match others.contains(&Some(false)) {
+        true => Some(false),
+        false => others.into_iter().collect::<Option<Vec<_>>>().map(|_| true),
+    }
 }
 
 /// The name of the F1 of a run: that of label 1, or the mean over three or more classes.

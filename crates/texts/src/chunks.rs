@@ -54,6 +54,11 @@ impl<'a> ThreadBuilders<'a> {
         Ok(builder.begin(chunk)?)
     }
 
+    /// Whether texts have keys.
+    pub fn has_keys(&self) -> bool {
+        self.builders.reading().has_keys
+    }
+
     /// The builder of the current chunk.
     pub fn builder(&mut self) -> &mut TextsBuilder {
         &mut self.all[self.current].1

@@ -6,7 +6,7 @@
 
 use batches::{Division, Part};
 use corpus::clean::Cleaner;
-use corpus::digest::split;
+use corpus::digest::{split, text_hash};
 use ngrams::{Builders, Reading, Texts, TextsBuilder};
 
 use crate::chunks::ThreadBuilders;
@@ -40,9 +40,9 @@ impl SplitBuilders {
         Self { division: Some(division), splits }
     }
 
-    /// Whether all texts are wanted.
-    pub fn is_of_all(&self) -> bool {
-        self.division.is_none()
+    /// Whether all lines are added as they are: all texts are wanted, and none needs a key.
+    pub fn takes_all_lines(&self) -> bool {
+        self.division.is_none() && !self.reading().has_keys
     }
 
     /// How the texts of the first split are read.
@@ -96,9 +96,14 @@ impl ThreadSplits<'_> {
         self.builders.iter_mut().try_for_each(|builders| builders.begin(chunk))
     }
 
-    /// Whether all texts are wanted.
-    pub fn is_of_all(&self) -> bool {
-        self.division.is_none()
+    /// Whether all lines are added as they are, as [`SplitBuilders::takes_all_lines`].
+    pub fn takes_all_lines(&self) -> bool {
+        self.division.is_none() && !self.has_keys(0)
+    }
+
+    /// Whether the texts of a split have keys.
+    pub fn has_keys(&self, index: usize) -> bool {
+        self.builders[index].has_keys()
     }
 
     /// Number of wanted splits.
@@ -106,14 +111,26 @@ impl ThreadSplits<'_> {
         self.builders.len()
     }
 
-    /// The index of the split of a text. A text in no wanted split is counted.
+    /// The index of the split of a text, which is added next. A text in no wanted split is counted. The key of a text is
+    /// the hash of its row in a dataset.
     pub fn index(&mut self, text: &[u8]) -> Option<usize> {
-        let Some(division) = self.division else { return Some(0) };
+        if self.takes_all_lines() {
+            return Some(0);
+        }
         self.cleaned.clear();
         let has_words = self.cleaner.clean(&String::from_utf8_lossy(text), &mut self.cleaned);
-        let part = division.part(split(if has_words { &self.cleaned } else { text }));
-        let index = part.and_then(|part| self.parts.iter().position(|&wanted| wanted == part));
-        self.n_omitted += u64::from(index.is_none());
+        let text = if has_words { &self.cleaned } else { text };
+        let index = match self.division {
+            None => Some(0),
+            Some(division) => {
+                division.part(split(text)).and_then(|part| self.parts.iter().position(|&of| of == part))
+            }
+        };
+        match index {
+            Some(index) if self.has_keys(index) => self.builders[index].builder().set_key(text_hash(text)),
+            Some(_) => {}
+            None => self.n_omitted += 1,
+        }
         index
     }
 

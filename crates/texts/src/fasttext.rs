@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 
-use ngrams::{Counts, LINE_BYTES_MAX, Texts, Words, add_lines, read_fasttext_file, without_mark};
+use ngrams::{Counts, LINE_BYTES_MAX, Texts, add_lines, read_fasttext_file, without_mark};
 use reading::{Source, class_folders};
 
 use crate::chunks::{STREAMS_MAX, check_sources, chunk_number};
@@ -31,19 +31,21 @@ pub(crate) fn read(
     check_sources(sources.len())?;
     let threads = lines.threads.get();
     let (texts, n_omitted) = match sources {
-        [source] if let (true, Some(path)) = (builders.is_of_all(), source.lines_file(&lines.format)?) => {
+        [source]
+            if let (true, Some(path)) = (builders.takes_all_lines(), source.lines_file(&lines.format)?) =>
+        {
             (vec![read_fasttext_file(path, threads, builders.reading().clone())?], 0)
         }
         _ => read_streams(sources, threads, builders, CHUNK_BYTES)?,
     };
     let sum = |of: fn(Counts) -> u64| texts.iter().map(|texts| of(texts.counts())).sum::<u64>();
-    let (labelled, unlabelled) =
-        (sum(|counts| counts.n_texts) + n_omitted, sum(|counts| counts.n_unlabelled));
+    let labelled = sum(|counts| counts.n_texts) + n_omitted;
+    let (unlabelled, other_labels) = (sum(|counts| counts.n_unlabelled), sum(|counts| counts.n_other_labels));
     if labelled == 0 {
         let remedy = class_folders(sources).unwrap_or_else(|| "check --format".to_owned());
         return Err(Error::NoLabel { n_lines: unlabelled, remedy });
     }
-    Ok((texts, Ledger::FastText { labelled, unlabelled }))
+    Ok((texts, Ledger::FastText { labelled, unlabelled, other_labels }))
 }
 
 /// Lines of a source, and the number of their chunk.
@@ -58,13 +60,8 @@ pub(crate) fn read_streams(
     let n_streams = STREAMS_MAX.min(threads).min(sources.len());
     // One chunk waits per thread.
     let (sender, receiver) = sync_channel(threads);
-    let streams = Streams {
-        sources,
-        next: AtomicUsize::new(0),
-        is_stopped: AtomicBool::new(false),
-        chunk_bytes,
-        words: builders.reading().words,
-    };
+    let streams =
+        Streams { sources, next: AtomicUsize::new(0), is_stopped: AtomicBool::new(false), chunk_bytes };
     let receiver = Arc::new(Mutex::new(receiver));
     let built: Result<Vec<BuiltByThread>> = thread::scope(|scope| {
         let streams = &streams;
@@ -118,10 +115,10 @@ fn number(
         match chunk {
             Ok((number, lines)) if !streams.is_stopped.load(Ordering::Relaxed) => {
                 builders.begin(number)?;
-                match builders.is_of_all() {
+                match builders.takes_all_lines() {
                     true => add_lines(builders.builder(0), &lines)?,
                     false => {
-                        divide(&lines, &mut builders, &mut of_splits);
+                        divide(&lines, &mut builders, &mut of_splits)?;
                         for (split, lines) in of_splits.iter().enumerate() {
                             add_lines(builders.builder(split), lines)?;
                         }
@@ -133,20 +130,25 @@ fn number(
     }
 }
 
-/// Sorts lines by their splits. A line without a label is counted by the builder of the first split.
-fn divide(lines: &[u8], builders: &mut ThreadSplits<'_>, of_splits: &mut [Vec<u8>]) {
+/// Sorts lines by their splits, and adds those that have a key. A line without a label is counted by the builder of the
+/// first split.
+fn divide(lines: &[u8], builders: &mut ThreadSplits<'_>, of_splits: &mut [Vec<u8>]) -> Result<()> {
     of_splits.iter_mut().for_each(Vec::clear);
     let mut text = Vec::new();
     for line in lines.split_inclusive(|&byte| byte == b'\n') {
         text.clear();
+        let line = without_mark(line);
         let split = match without_labels(line.strip_suffix(b"\n").unwrap_or(line), &mut text) {
             true => builders.index(text.trim_ascii()),
             false => Some(0),
         };
-        if let Some(split) = split {
-            of_splits[split].extend_from_slice(line);
+        match split {
+            Some(split) if builders.has_keys(split) => add_lines(builders.builder(split), line)?,
+            Some(split) => of_splits[split].extend_from_slice(line),
+            None => {}
         }
     }
+    Ok(())
 }
 
 /// The sources, while they are read.
@@ -156,7 +158,6 @@ struct Streams<'a> {
     next: AtomicUsize,
     is_stopped: AtomicBool,
     chunk_bytes: usize,
-    words: Words,
 }
 
 impl Streams<'_> {
@@ -199,10 +200,6 @@ impl Streams<'_> {
                 lines.truncate(end);
             }
             from += lines.len() as u64;
-            if chunk == 0 {
-                let n_marked = lines.len() - without_mark(self.words, &lines).len();
-                lines.drain(..n_marked);
-            }
             // If nobody takes the chunk, all other threads have ended.
             let is_taken = lines.is_empty() || sender.send((chunk_number(at, chunk), lines)).is_ok();
             if is_end || !is_taken {

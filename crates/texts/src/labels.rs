@@ -1,6 +1,13 @@
-//! The text of a line of fastText's format.
+//! The order of labels, and the text of a line of fastText's format.
 
-use ngrams::LABEL_PREFIX;
+use ngrams::{LABEL_PREFIX, Texts};
+
+/// Texts whose labels have the order of these names.
+pub(crate) fn in_order_of(names: Vec<&str>, mut texts: Texts) -> Texts {
+    let names = names.into_iter().map(str::as_bytes).collect();
+    texts.dictionary = std::mem::take(&mut texts.dictionary).with_classes(names);
+    texts
+}
 
 /// Appends a line without its labels. Returns whether it has a label.
 pub fn without_labels(line: &[u8], text: &mut Vec<u8>) -> bool {

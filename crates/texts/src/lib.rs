@@ -70,6 +70,8 @@ pub enum Ledger {
         labelled: u64,
         /// Lines without a label, which are skipped.
         unlabelled: u64,
+        /// Lines with several labels, or with a label that is not at the head of the line. `sentimill` reads other labels.
+        other_labels: u64,
     },
 }
 
@@ -109,9 +111,12 @@ impl Ledger {
             Self::Reviews { lines, not_labelled } => {
                 lines.counters().into_iter().chain([("not_labelled", not_labelled)]).collect()
             }
-            Self::FastText { labelled, unlabelled } => {
-                vec![("lines", labelled + unlabelled), ("without_label", unlabelled), ("texts", labelled)]
-            }
+            Self::FastText { labelled, unlabelled, other_labels } => vec![
+                ("lines", labelled + unlabelled),
+                ("without_label", unlabelled),
+                ("texts", labelled),
+                ("other_labels", other_labels),
+            ],
         }
     }
 
@@ -131,7 +136,7 @@ impl std::fmt::Display for Ledger {
             Self::Reviews { lines, not_labelled } => {
                 write!(out, "{lines}, {not_labelled} of them not_labelled")
             }
-            Self::FastText { labelled, unlabelled } => {
+            Self::FastText { labelled, unlabelled, .. } => {
                 let lines = labelled + unlabelled;
                 write!(out, "{lines} lines = {unlabelled} without a label + {labelled} texts")
             }

@@ -11,6 +11,7 @@ use reading::{Found, InputEntry, Judgement, Reading, ReadingOptions, Reviews, So
 use crate::chunks::{STREAMS_MAX, check_sources, chunk_number};
 use crate::division::{BuiltByThread, SplitBuilders, ThreadSplits};
 use crate::error::{Error, Result};
+use crate::labels::in_order_of;
 use crate::{Ledger, Lines};
 
 /// The advice for lines that are bad for no common reason.
@@ -48,6 +49,7 @@ pub(crate) fn read(
         return Err(Error::NoClass { n_reviews: counts.reviews });
     }
     let (texts, _) = builders.merge(built)?;
+    let texts = texts.into_iter().map(|texts| in_order_of(lines.labels.names(), texts)).collect();
     Ok((texts, Ledger::Reviews { lines: counts, not_labelled }))
 }
 

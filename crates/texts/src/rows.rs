@@ -13,6 +13,7 @@ use dataset::vocabulary::FIRST_WORD;
 use ngrams::{Builders, Reading, Texts, TextsBuilder};
 
 use crate::error::{Error, Result};
+use crate::labels::in_order_of;
 
 /// A dataset whose splits can be read.
 #[derive(Debug)]
@@ -74,7 +75,7 @@ impl DatasetTexts {
             Ok::<_, Error>(())
         })?;
         let texts = builders.merge(idle.into_inner().unwrap_or_else(PoisonError::into_inner))?;
-        Ok(Split { texts, n_unknown, n_cut })
+        Ok(Split { texts: in_order_of(names, texts), n_unknown, n_cut })
     }
 
     fn add(&self, block: &mut Block, (at, row): (u64, &Row), part: Part, names: &[&str]) -> Result<()> {
@@ -94,6 +95,7 @@ impl DatasetTexts {
         let known = known.inspect(|_| *n_unknown -= 1);
         // Readers refuse a label without a class.
         let label = names.get(usize::from(row.label)).map(|name| name.as_bytes()).unwrap_or_default();
+        block.builder.set_key(row.hash);
         block.builder.add_known(known, |at| words.get(at as usize), &[label])?;
         Ok(())
     }

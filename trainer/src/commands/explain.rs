@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use kernels::TokenRows;
 
-use super::lines::{FastTextLine, InvalidUtf8, inputs, one_line, options, read_each};
+use super::lines::{FastTextLine, InvalidUtf8, check, inputs, one_line, options, read_each};
 use super::{device, model};
 use crate::arguments::Explain;
 use crate::error::{Error, Result};
@@ -20,8 +20,7 @@ pub fn explain(arguments: &Explain) -> Result<()> {
     let mut lines = options(&arguments.lines, FastTextLine::Review)?;
     let s3 = arguments.storage.options();
     let inputs = if arguments.text.is_some() { Vec::new() } else { inputs(&arguments.input, &s3)? };
-    // All inputs are checked before the first line is read.
-    inputs.iter().try_for_each(|input| input.check())?;
+    check(&inputs, &arguments.model)?;
     let compute = device::choose(&arguments.computing, arguments.backend.compute)?;
     let SavedClassifier { model, vocabulary, config, scoring, .. } =
         read_classifier(&model::folder(&arguments.model, &s3, "MODEL")?, compute.device())?;

@@ -59,10 +59,11 @@ pub(super) fn ngrams(
 }
 
 /// Whether a file begins as the models of the fastText program do.
-fn is_of_fasttext(path: &Path) -> bool {
+pub(super) fn is_of_fasttext(path: &Path) -> bool {
     let mut begin = [0; 4];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut begin));
-    read.is_ok() && begin == MAGIC.to_le_bytes()
+    // A named pipe must not be opened twice.
+    let is_read = path.is_file() && File::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok();
+    is_read && begin == MAGIC.to_le_bytes()
 }
 
 /// The magic number of the fastText program.

@@ -8,8 +8,9 @@ use corpus::format::{Asked, FormatName};
 use program::location::Location;
 use store::{Object, S3Options};
 
+use super::model::is_model;
 use crate::arguments::{LineFormat, Lines};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::predict::{self, Counts, Format, LineOptions};
 use crate::tell::tell;
 
@@ -52,6 +53,19 @@ pub(super) enum Input<'a> {
     Object(Box<Object>),
 }
 
+/// Refuses inputs that cannot be read, and models among them, before the first line is read.
+pub(super) fn check(inputs: &[Input<'_>], model: &Location) -> Result<()> {
+    for input in inputs {
+        if let Input::File(path) = input
+            && is_model(path)
+        {
+            return Err(Error::TwoModels { model: model.to_string(), other: path.display().to_string() });
+        }
+        input.check()?;
+    }
+    Ok(())
+}
+
 /// The sources, in the order in which they were named. Objects below a prefix are ordered by name.
 pub(super) fn inputs<'a>(files: &'a [Location], s3: &S3Options) -> Result<Vec<Input<'a>>> {
     if files.is_empty() {
@@ -81,7 +95,7 @@ impl<'a> Input<'a> {
     }
 
     /// Refuses a file that cannot be read.
-    pub(super) fn check(&self) -> predict::Result<()> {
+    fn check(&self) -> predict::Result<()> {
         match self {
             // The listing has found it.
             Self::Object(_) => Ok(()),

@@ -10,6 +10,7 @@ use runs::training::{CHECKPOINTS, METRICS, MODEL, RunSettings, SETTINGS};
 use program::location::Location;
 use store::S3Options;
 
+use super::family::is_of_fasttext;
 use crate::error::{Error, Result};
 use crate::remote;
 
@@ -60,6 +61,14 @@ pub(super) fn folder_at(path: &Path, flag: &str) -> Result<PathBuf> {
         return refused("a cross-validation", expected);
     }
     Ok(path.to_owned())
+}
+
+/// Whether a path is a model folder, a training folder, or a file of the fastText program.
+pub(super) fn is_model(path: &Path) -> bool {
+    match path.is_dir() {
+        true => path.join(CONFIG).exists() || path.join(MODEL).is_dir(),
+        false => is_of_fasttext(path),
+    }
 }
 
 /// The command that resumes the training in a folder.

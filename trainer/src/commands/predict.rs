@@ -5,7 +5,7 @@ use std::io;
 
 use kernels::TokenRows;
 
-use super::lines::{FastTextLine, InvalidUtf8, inputs, options, read_each};
+use super::lines::{FastTextLine, InvalidUtf8, check, inputs, options, read_each};
 use super::{device, model, soft_labels};
 use crate::arguments::Predict;
 use crate::error::{Error, Result};
@@ -21,8 +21,7 @@ pub fn predict(arguments: &Predict) -> Result<()> {
     let mut lines = options(&arguments.lines, FastTextLine::Review)?;
     let s3 = arguments.storage.options();
     let inputs = inputs(&arguments.files, &s3)?;
-    // All inputs are checked before the first line is read.
-    inputs.iter().try_for_each(|input| input.check())?;
+    check(&inputs, &arguments.model)?;
     let compute = device::choose(&arguments.computing, arguments.backend.compute)?;
     let SavedClassifier { model, vocabulary, config, scoring, .. } =
         read_classifier(&model::folder(&arguments.model, &s3, "MODEL")?, compute.device())?;

@@ -361,6 +361,7 @@ impl Job<'_> {
             version: FORMAT_VERSION,
             part,
             dataset: of.place(),
+            rows_digest: Some(of.labelled_digest(part)),
             step: training.position.steps,
             scoring,
             tokens_max: recipe.tokens_max,

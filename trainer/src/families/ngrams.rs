@@ -52,8 +52,14 @@ impl Classifier {
                 labels.map(|label| bare(model.entries().label(label))).collect()
             }
         };
-        let labels =
-            Labels::new(names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect());
+        let labels = match &model {
+            Model::Linear(model) => Labels::of(model.dictionary()),
+            Model::FastText(model) => Labels::of(model.dictionary()),
+            Model::Program(_) => {
+                let shown = names.iter().map(|name| String::from_utf8_lossy(name).into_owned());
+                Labels::new(shown.collect(), &Names::default())
+            }
+        };
         Self { model, labels, numbers: names.into_iter().zip(0..).collect() }
     }
 

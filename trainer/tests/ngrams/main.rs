@@ -5,10 +5,12 @@ mod answers;
 #[path = "../command/mod.rs"]
 mod command;
 mod in_s3;
+mod labels;
 mod learning;
 mod refusals;
 mod resuming;
 mod splits;
+mod tested;
 
 use std::fmt::Write as _;
 use std::fs;

@@ -3,6 +3,7 @@
 use batches::{Census, Error, Fold, Tokens, training_texts_in};
 
 use super::*;
+use corpus::digest::Digest;
 use corpus::sample::Sample;
 use fixtures::dataset_of;
 
@@ -24,8 +25,12 @@ fn each_split_has_its_own_rows_and_counts() {
                 census.labels[usize::from(row.label)] += 1;
                 census.tokens += row.tokens.len().min(8) as u64;
                 census.ratings[usize::from(row.votes.mode()) - 1] += 1;
+                census.digests[usize::from(row.label)] += Digest::of(&row.hash.to_le_bytes());
             }
             assert_eq!(rows.census(part), census);
+            let [negative, positive, ..] = census.digests;
+            let lines = format!("negative\t{negative}\npositive\t{positive}\n");
+            assert_eq!(rows.labelled_digest(part), Digest::of(lines.as_bytes()));
             rows.check_classes(part).unwrap();
         }
         assert_eq!(sorted(all), (0..N_ROWS).collect::<Vec<_>>());

@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use super::tensors::{self, Tensor, Tensors};
 use super::words_file;
-use crate::{Dictionary, Names};
+use crate::Dictionary;
 
 /// Incremented if older programs would misread newer folders.
 const FORMAT_VERSION: u32 = 1;
@@ -55,6 +55,9 @@ struct Document {
     /// Settings of the model and of its training.
     settings: Value,
     labels: Vec<Label>,
+    /// The names of labels in the order in which users see them; omitted if it is the order of their bytes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    classes: Vec<Name>,
     /// Number of words.
     words: u64,
     files: BTreeMap<String, Summary>,
@@ -73,6 +76,24 @@ struct Label {
 enum Name {
     Text(String),
     Bytes(Vec<u8>),
+}
+
+impl From<&[u8]> for Name {
+    fn from(name: &[u8]) -> Self {
+        match std::str::from_utf8(name) {
+            Ok(text) => Self::Text(text.to_owned()),
+            Err(_) => Self::Bytes(name.to_vec()),
+        }
+    }
+}
+
+impl Name {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
 }
 
 /// The files of a model, of which the weights are not read yet.
@@ -121,13 +142,10 @@ pub(super) fn write(
     });
     unfinished.list(WORDS, words?);
     unfinished.list(WEIGHTS, weights?);
-    let labels = dictionary.labels().iter().zip(0..).map(|(name, number)| Label {
-        name: match std::str::from_utf8(name) {
-            Ok(text) => Name::Text(text.to_owned()),
-            Err(_) => Name::Bytes(name.to_vec()),
-        },
-        texts: dictionary.label_count(number),
-    });
+    let labels = dictionary.labels().iter().zip(0..);
+    let labels =
+        labels.map(|(name, number)| Label { name: name.into(), texts: dictionary.label_count(number) });
+    let classes = dictionary.classes();
     let document = Document {
         format_version: FORMAT_VERSION,
         sentimill: env!("CARGO_PKG_VERSION").to_owned(),
@@ -135,6 +153,11 @@ pub(super) fn write(
         kind,
         settings,
         labels: labels.collect(),
+        classes: if classes.iter().is_sorted() {
+            Vec::new()
+        } else {
+            classes.iter().map(Name::from).collect()
+        },
         words: dictionary.n_words() as u64,
         files: unfinished.files().clone(),
     };
@@ -191,14 +214,10 @@ fn read_dictionary(path: &Path, expected: &Summary, document: &Document) -> Resu
     if counts.len() as u64 != document.words {
         return Err(Error::unexpected(path, "the number of words", counts.len(), document.words, REMEDY));
     }
-    let name = |label: &Label| match &label.name {
-        Name::Text(text) => text.as_bytes().to_vec(),
-        Name::Bytes(bytes) => bytes.clone(),
-    };
-    let mut labels = Names::default();
-    document.labels.iter().for_each(|label| labels.push(&name(label)));
+    let labels = document.labels.iter().map(|label| label.name.bytes()).collect();
     let label_counts = document.labels.iter().map(|label| label.texts).collect();
-    Ok(Dictionary::new(words, counts, labels, label_counts))
+    let classes = document.classes.iter().map(Name::bytes).collect();
+    Ok(Dictionary::new(words, counts, labels, label_counts).with_classes(classes))
 }
 
 fn parse_document(path: &Path, json: &[u8]) -> Result<Document> {

@@ -107,6 +107,7 @@ pub(super) fn read(folder: &Folder) -> Result<Model> {
         words: config.words.into(),
         label_counts: (0..labels.len() as u32).map(|label| folder.dictionary.label_count(label)).collect(),
         labels,
+        classes: folder.dictionary.classes().clone(),
         outputs: config.outputs,
         rows,
         vocabulary: folder.dictionary.words().clone(),

@@ -35,6 +35,8 @@ pub struct Stored {
     pub labels: Names,
     /// Number of texts of each label.
     pub label_counts: Vec<u64>,
+    /// The order of labels for users, as [`Dictionary::classes`].
+    pub classes: Names,
     /// What the classifiers answer.
     pub outputs: Outputs,
     /// The n-grams with weights.
@@ -68,7 +70,9 @@ pub enum Outputs {
 impl Stored {
     pub(super) fn dictionary(&self) -> Dictionary {
         let counts = vec![0; self.vocabulary.len()];
-        Dictionary::new(self.vocabulary.clone(), counts, self.labels.clone(), self.label_counts.clone())
+        let (labels, label_counts) = (self.labels.clone(), self.label_counts.clone());
+        Dictionary::new(self.vocabulary.clone(), counts, labels, label_counts)
+            .with_classes(self.classes.clone())
     }
 }
 

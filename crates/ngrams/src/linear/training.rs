@@ -183,6 +183,7 @@ fn classifiers(
         words,
         label_counts: (0..labels.len() as u32).map(|label| texts.dictionary.label_count(label)).collect(),
         labels,
+        classes: texts.dictionary.classes().clone(),
         outputs,
         rows: rows.keys(),
         vocabulary: if settings.table == Table::Exact {

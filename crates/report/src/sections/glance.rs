@@ -157,8 +157,9 @@ const METRICS: [Measure; 9] = [
     ("loss", |run| tested(run, |of| of.loss), measure, Better::Less),
 ];
 
-const OTHERS: [Measure; 8] = [
+const OTHERS: [Measure; 9] = [
     ("rows", |run| tested(run, |of| of.rows as f64), short_whole, Better::Neither),
+    ("distinct texts", |run| run.distinct_texts().map(|n| n as f64), short_whole, Better::Neither),
     ("training loss, last epoch", |run| run.epochs.last().map(|epoch| epoch.loss), measure, Better::Neither),
     ("epochs", |run| Some(run.n_epochs() as f64), short_whole, Better::Neither),
     ("training time", |run| run.training_seconds().map(|(seconds, _)| seconds), duration, Better::Less),
@@ -178,7 +179,7 @@ fn short_whole(value: f64) -> String {
 }
 
 fn comparison(runs: &[Run], html: &mut Html) {
-    let are_ranked = are_comparable(runs);
+    let are_ranked = are_comparable(runs) == Some(true);
     let measures = METRICS.map(|of| (of, are_ranked)).into_iter().chain(OTHERS.map(|of| (of, true)));
     table("The trainings compared", html, |html| {
         columns_of_runs("", runs, html);
@@ -187,7 +188,7 @@ fn comparison(runs: &[Run], html: &mut Html) {
                 let values: Vec<Option<f64>> = runs.iter().map(of).collect();
                 let known = || values.iter().flatten().copied();
                 // Metrics of another number of classes than that of all runs.
-                let is_of_family = name.starts_with("macro") || name.starts_with("tokens");
+                let is_of_family = ["macro", "tokens", "distinct"].iter().any(|of| name.starts_with(of));
                 if (is_of_family || runs.iter().all(Run::is_of_vectors)) && known().next().is_none() {
                     continue;
                 }

@@ -43,14 +43,18 @@ pub fn lead(runs: &[Run]) -> String {
             let ((best, of_best), (next, of_next)) = (order[0], order[1]);
             let points = 100.0 * (of_best.accuracy - of_next.accuracy);
             let accuracy = percent(of_best.accuracy);
-            if !are_comparable(runs) {
-                return format!(
-                    "{} has {accuracy} accuracy, {} has {}. They were tested on different rows, so these numbers cannot be \
-                     compared.",
-                    best.name,
-                    next.name,
-                    percent(of_next.accuracy)
-                );
+            let why = match are_comparable(runs) {
+                Some(true) => None,
+                Some(false) => {
+                    Some("They were tested on different rows, so these numbers cannot be compared.")
+                }
+                None => Some(
+                    "It is not known whether they were tested on the same rows, so do not compare these numbers.",
+                ),
+            };
+            if let Some(why) = why {
+                let of_next = percent(of_next.accuracy);
+                return format!("{} has {accuracy} accuracy, {} has {of_next}. {why}", best.name, next.name);
             }
             let baseline = if of_best.accuracy > of_best.larger_class().accuracy {
                 String::new()

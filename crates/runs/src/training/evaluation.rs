@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use corpus::digest::Digest;
 use dataset::Row;
 use dataset::dataset_file::DatasetReader;
 use dataset::vocabulary::FIRST_WORD;
@@ -26,6 +27,9 @@ pub struct EvaluationRecord {
     pub part: Part,
     /// The dataset of the rows.
     pub dataset: String,
+    /// The digest of the texts of the rows and their labels, [`corpus::digest::of_labelled`]. Older versions did not write it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows_digest: Option<Digest>,
     /// Number of training steps.
     pub step: u64,
     /// The meaning of the scores.

@@ -1,6 +1,7 @@
 //! `ngrams.json`: the n-grams with the largest weights of an n-gram model, for the report.
 
 use batches::Part;
+use corpus::digest::Digest;
 use serde::{Deserialize, Serialize};
 
 /// The content of the file.
@@ -8,11 +9,27 @@ use serde::{Deserialize, Serialize};
 pub struct TopNgrams {
     /// Format version of the training folder.
     pub version: u32,
-    /// The labels, in the order of their names.
+    /// The labels, in their order.
     pub labels: Vec<TopOfLabel>,
+    /// The evaluated texts. Older versions did not write them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tested: Option<Tested>,
     /// The evaluation of texts with other metrics than two to five classes have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evaluation: Option<OfManyLabels>,
+}
+
+/// Evaluated texts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tested {
+    /// The split.
+    pub part: Part,
+    /// The digest of the texts and their labels, as in an [`super::EvaluationRecord`].
+    pub digest: Option<Digest>,
+    /// Number of texts.
+    pub texts: u64,
+    /// Number of distinct texts.
+    pub distinct_texts: u64,
 }
 
 /// Metrics of texts with many labels, several labels each, or labels that the model does not have.

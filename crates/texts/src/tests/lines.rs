@@ -3,6 +3,8 @@
 use std::fmt::Write;
 
 use ::tests::compressed::{gzip, zstd};
+use batches::{Division, Part};
+use corpus::digest::text_hash;
 use corpus::format::FormatName;
 use program::exit::Exit;
 
@@ -61,22 +63,60 @@ fn lines_of_fasttext_are_equal_from_a_file_and_from_streams() {
             let (read, told) = read_told(&lines(&paths, fasttext(), threads), Words::Spaces);
             let read = read.unwrap();
             assert!(seen(&read.texts) == expected, "{names:?}, {threads} threads");
-            let ledger = Ledger::FastText { labelled: expected.len() as u64, unlabelled: n_unlabelled };
-            assert_eq!((read.ledger, told.len()), (ledger, 0), "{names:?}");
+            let Ledger::FastText { labelled, unlabelled, .. } = read.ledger else { panic!("reviews") };
+            assert_eq!(
+                (labelled, unlabelled, told.len()),
+                (expected.len() as u64, n_unlabelled, 0),
+                "{names:?}"
+            );
         }
     }
-    let ledger = Ledger::FastText { labelled: 5, unlabelled: 2 };
+    let ledger = Ledger::FastText { labelled: 5, unlabelled: 2, other_labels: 1 };
     assert_eq!(ledger.to_string(), "7 lines = 2 without a label + 5 texts");
 }
 
 #[test]
-fn a_byte_order_mark_is_a_part_of_the_first_word_for_fasttext_only() {
-    let text = "\u{feff}__label__a good\n__label__b bad\n".as_bytes();
-    let folder = folder(&[("plain", text), ("gzip", &gzip(text))]);
+fn a_byte_order_mark_is_no_part_of_a_line() {
+    let text = "\u{feff}__label__a good\n__label__b bad\n\u{feff}__label__a fine\n";
+    let expected = naive(&text.replace('\u{feff}', "")).0;
+    let folder = folder(&[("plain", text.as_bytes()), ("gzip", &gzip(text.as_bytes()))]);
     for name in ["plain", "gzip"] {
-        for (words, n_texts) in [(Words::Spaces, 1), (Words::Punctuation, 2)] {
-            let (read, _) = read_told(&lines(&[&folder.path().join(name)], fasttext(), 2), words);
-            assert_eq!(read.unwrap().texts.n_texts(), n_texts, "{name}, {words:?}");
+        for has_keys in [false, true] {
+            let lines = lines(&[&folder.path().join(name)], fasttext(), 2);
+            let texts = read(&lines, Reading { has_keys, ..how(Words::Spaces) }, |_| ()).unwrap().texts;
+            assert_eq!(seen(&texts), expected, "{name}");
+        }
+    }
+}
+
+#[test]
+fn lines_with_other_labels_than_those_of_sentimill_are_counted() {
+    let text = "__label__1 __label__2 bad lamp\n__label__2 good lamp\n__label__1 awful __label__x lamp\n";
+    let folder = folder(&[("plain", text.as_bytes()), ("gzip", &gzip(text.as_bytes()))]);
+    for name in ["plain", "gzip"] {
+        let (read, _) = read_told(&lines(&[&folder.path().join(name)], fasttext(), 2), Words::Spaces);
+        let ledger = Ledger::FastText { labelled: 3, unlabelled: 0, other_labels: 2 };
+        assert_eq!(read.unwrap().ledger, ledger, "{name}");
+    }
+}
+
+#[test]
+fn copies_of_a_text_have_the_key_of_its_row_in_a_dataset() {
+    let labelled = "__label__1 Don't go!\n__label__2 don't  GO __label__3\n__label__1 7!\n__label__1 8!\n";
+    let json = "{\"reviewText\": \"Don't go!\", \"overall\": 1}\n{\"reviewText\": \"<i>don't go</i>\", \"overall\": 5}\n";
+    let folder = folder(&[("labelled", labelled.as_bytes()), ("json", json.as_bytes())]);
+    let expected = text_hash(b"don't go");
+    for (name, asked, n_others) in [("labelled", fasttext(), 2), ("json", Asked::default(), 0)] {
+        let lines = lines(&[&folder.path().join(name)], asked, 2);
+        let reading = Reading { has_keys: true, ..how(Words::Punctuation) };
+        let wanted = vec![Wanted { part: Part::Test, reading: reading.clone() }];
+        let (of_split, _) = read_splits(&lines, Division::all_test(), wanted, |_| ()).unwrap();
+        for texts in [&of_split[0], &read(&lines, reading, |_| ()).unwrap().texts] {
+            let block = texts.in_memory(0).unwrap();
+            let keys: Vec<u64> = block.texts().map(|text| text.key.unwrap()).collect();
+            assert_eq!(keys[..2], [expected; 2], "{name}");
+            let distinct: std::collections::HashSet<_> = keys.iter().collect();
+            assert_eq!((keys.len(), distinct.len()), (2 + n_others, 1 + n_others), "{name}");
         }
     }
 }

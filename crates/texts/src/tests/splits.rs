@@ -45,11 +45,15 @@ fn splits_have_the_words_and_labels_of_their_rows_in_order() {
 #[test]
 fn named_classes_are_the_labels() {
     let labels = Labels::Classes("1-3=so so,4-5=good".parse().unwrap());
+    let names = labels.clone();
     let (_folder, path) = dataset_prepared(1000, 60, Settings { labels, ..settings() }, review);
     let split = opened(&path, 2).read(Part::Training, how(Words::Cleaned)).unwrap();
     let mut labels: Vec<_> = split.texts.dictionary.labels().iter().collect();
     labels.sort_unstable();
     assert_eq!(labels, [&b"good"[..], b"so so"]);
+    let classes: Vec<_> =
+        split.texts.dictionary.classes().iter().map(|name| str::from_utf8(name).unwrap()).collect();
+    assert_eq!(classes, names.names());
 }
 
 #[test]
@@ -134,7 +138,7 @@ fn lines_are_in_the_split_of_their_row_in_a_dataset() {
         // Lines of fastText end with a word of their own.
         found.iter_mut().flatten().for_each(|(words, _)| assert_eq!(words.pop().unwrap(), "</s>"));
         assert!(found == expected, "{threads} threads");
-        assert_eq!(ledger, Ledger::FastText { labelled: 3000, unlabelled: 1 });
+        assert_eq!(ledger, Ledger::FastText { labelled: 3000, unlabelled: 1, other_labels: 0 });
     }
     assert!(n_omitted > 0 && expected.iter().all(|of_split| !of_split.is_empty()));
     let lines = lines(&[&folder.path().join("a.json")], Asked::default(), 2);

@@ -54,8 +54,12 @@ pub(in crate::commands) fn evaluate(arguments: &Evaluate, model: &Path) -> Resul
         s3: arguments.storage.options(),
         tell,
     };
-    let reading =
-        Reading { words: classifier.words(), memory_bytes: arguments.running.memory, ..Reading::default() };
+    let reading = Reading {
+        words: classifier.words(),
+        memory_bytes: arguments.running.memory,
+        has_keys: true,
+        ..Reading::default()
+    };
     for dataset in &arguments.datasets {
         let place = dataset.to_string();
         let wanted = vec![Wanted { part: Part::Test, reading: reading.clone() }];
@@ -76,7 +80,7 @@ pub(in crate::commands) fn evaluate(arguments: &Evaluate, model: &Path) -> Resul
             tell(&trained_on_warning(&place, held_out));
         }
         let evaluation = evaluate_texts(&classifier, &texts, input.threads)?;
-        let Evaluation { evaluated, only_unknown, unknown_label } = &evaluation;
+        let Evaluation { evaluated, only_unknown, unknown_label, .. } = &evaluation;
         if *unknown_label == texts.n_texts() {
             return Err(Error::UselessTexts {
                 input: place,
@@ -84,7 +88,7 @@ pub(in crate::commands) fn evaluate(arguments: &Evaluate, model: &Path) -> Resul
                 remedy: "pass the --format, --labels or --positive-from of its training",
             });
         }
-        evaluation.warning(&place, texts.n_texts()).iter().for_each(|warning| tell(warning));
+        evaluation.warnings(&place, texts.n_texts()).iter().for_each(|warning| tell(warning));
         let without_label = texts.counts().n_unlabelled;
         let printed = Printed {
             dataset: place,
@@ -122,11 +126,13 @@ fn trained_on_warning(place: &str, held_out: f64) -> String {
 
 /// Prints a table of metrics and their intervals.
 fn print_table(printed: &Printed<'_>) -> Result<()> {
-    let Evaluated { metrics, precision_at_1, recall_at_1, classes, intervals, probabilities } =
+    let Evaluated { metrics, precision_at_1, recall_at_1, classes, intervals, probabilities, .. } =
         printed.evaluated;
     let mut table = MetricTable::of(&printed.dataset, metrics.rows());
     let of = intervals.as_ref();
+    table.add_line(format!("{:<18}  {:>8}", "distinct texts", printed.evaluated.distinct_texts));
     table.add("accuracy", Some(metrics.accuracy()), of.map(|of| of.accuracy));
+    table.add("distinct accuracy", Some(printed.evaluated.distinct_accuracy), None);
     let [f1, precision, recall] = names_of_means(classes.len());
     let (values, auc, loss) = match *metrics {
         Measured::Few(metrics) => {

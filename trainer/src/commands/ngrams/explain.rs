@@ -7,7 +7,7 @@ use ::ngrams::files::bin::Loss;
 
 use super::invalid_utf8;
 use crate::arguments::Explain;
-use crate::commands::lines::{FastTextLine, inputs, one_line, options, read_each};
+use crate::commands::lines::{FastTextLine, check, inputs, one_line, options, read_each};
 use crate::error::{Error, Result};
 use crate::families::ngrams::explain::explain as explain_text;
 use crate::families::ngrams::text::Preparation;
@@ -20,8 +20,7 @@ pub(in crate::commands) fn explain(arguments: &Explain, model: &Path) -> Result<
     let mut lines = options(&arguments.lines, FastTextLine::Words)?;
     let s3 = arguments.storage.options();
     let inputs = if arguments.text.is_some() { Vec::new() } else { inputs(&arguments.input, &s3)? };
-    // All inputs are checked before the first line is read.
-    inputs.iter().try_for_each(|input| input.check())?;
+    check(&inputs, &arguments.model)?;
     let classifier = Classifier::read(model)?;
     if let Model::Program(program) = classifier.model()
         && program.args().loss == Loss::HierarchicalSoftmax

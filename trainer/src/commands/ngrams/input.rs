@@ -172,6 +172,13 @@ pub fn division(arguments: &Ngrams) -> Result<Division> {
 }
 
 fn tell_skipped(ledger: &Ledger, tell: fn(&str)) {
+    if let Ledger::FastText { other_labels: n @ 1.., .. } = *ledger {
+        let lines = if n == 1 { "1 line has".to_owned() } else { format!("{} lines have", report::whole(n)) };
+        tell(&format!(
+            "warning: {lines} several labels, or a label behind the text: each word that starts with __label__ is a label; \
+             sentimill reads only the first one at the start of a line"
+        ));
+    }
     match *ledger {
         Ledger::FastText { unlabelled: 1, .. } => tell("1 line without a label is skipped"),
         Ledger::FastText { unlabelled, .. } if unlabelled > 0 => {

@@ -15,7 +15,7 @@ use crate::arguments::Ngrams;
 use crate::commands::out::Existing;
 use crate::commands::texts_out::TextsOut;
 use crate::error::{Error, Result};
-use crate::families::ngrams::Classifier;
+use crate::families::ngrams::{Classifier, Labels};
 use crate::tell::tell;
 
 /// Locks the folder, or claims the prefix in S3. It must be new, empty or, as the flags allow, a training.
@@ -37,12 +37,10 @@ pub fn describe(
 ) -> Result<()> {
     let counts = texts.counts();
     let dictionary = &texts.dictionary;
-    let labels = dictionary.labels();
-    let mut classes: Vec<(String, [u64; 3])> = (0..labels.len() as u32)
-        .map(|label| {
-            let name = String::from_utf8_lossy(labels.get(label)).into_owned();
-            (name, [dictionary.label_count(label), 0, 0])
-        })
+    let labels = Labels::of(dictionary);
+    let mut classes: Vec<(String, [u64; 3])> = labels
+        .in_order()
+        .map(|label| (labels.name(label).to_owned(), [dictionary.label_count(label), 0, 0]))
         .collect();
     let mut rows = [counts.n_texts, 0, 0];
     if let Some((part, held_out)) = held_out {
@@ -53,14 +51,13 @@ pub fn describe(
             counts[*part as usize] = label.map_or(0, |label| held_out.dictionary.label_count(label));
         }
     }
-    classes.sort();
     let card = [
         ("texts", counts.n_texts),
         ("texts without words", counts.n_empty),
         ("lines without a label", counts.n_unlabelled),
         ("tokens", counts.n_tokens),
         ("words", dictionary.n_words() as u64),
-        ("labels", labels.len() as u64),
+        ("labels", labels.n_labels() as u64),
     ];
     let path = match &arguments.input[..] {
         [place] => absolute(place),
@@ -73,7 +70,7 @@ pub fn describe(
         classes,
         card: card.map(|(name, n)| (name.to_owned(), whole(n))).into(),
     };
-    let parameters = settings.parameters(dictionary.n_words() as u64, labels.len() as u64);
+    let parameters = settings.parameters(dictionary.n_words() as u64, labels.n_labels() as u64);
     out.write_settings(dataset, recipe, parameters, world_size)
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{invalid_utf8, threads};
 use crate::arguments::Predict;
-use crate::commands::lines::{FastTextLine, inputs, options, read_each};
+use crate::commands::lines::{FastTextLine, check, inputs, options, read_each};
 use crate::error::Result;
 use crate::families::ngrams::Classifier;
 use crate::families::ngrams::predict::{Choice, Options, run};
@@ -14,8 +14,7 @@ use crate::families::ngrams::predict::{Choice, Options, run};
 pub(in crate::commands) fn predict(arguments: &Predict, model: &Path) -> Result<()> {
     let mut lines = options(&arguments.lines, FastTextLine::Words)?;
     let inputs = inputs(&arguments.files, &arguments.storage.options())?;
-    // All inputs are checked before the first line is read.
-    inputs.iter().try_for_each(|input| input.check())?;
+    check(&inputs, &arguments.model)?;
     let classifier = Classifier::read(model)?;
     let options =
         Options { choice: Choice { top: arguments.top, threshold: arguments.threshold }, threads: threads() };

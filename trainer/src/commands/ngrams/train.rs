@@ -11,7 +11,7 @@ use ::ngrams::{Reading, Texts, fasttext, linear};
 use batches::Part;
 use launch::interrupt::{Asked, Interrupts};
 use report::whole;
-use runs::training::{Line, OfManyLabels};
+use runs::training::{Line, OfManyLabels, Tested};
 use scoring::{Interval, LargerClass};
 use serde::Serialize;
 use tch::Device;
@@ -131,7 +131,8 @@ pub(in crate::commands) fn ngrams(
     }
     let input = Input::of(arguments, tell);
     let held_out = held_out(arguments);
-    let of_evaluated = Reading { words_max: usize::MAX >> 1, count_min: 1, ..reading.clone() };
+    let of_evaluated =
+        Reading { words_max: usize::MAX >> 1, count_min: 1, has_keys: true, ..reading.clone() };
     let wanted = [(Part::Training, &reading)].into_iter().chain(held_out.map(|part| (part, &of_evaluated)));
     let wanted = wanted.map(|(part, reading)| Wanted { part, reading: reading.clone() }).collect();
     let ReadInput { mut splits, ledger } =
@@ -179,12 +180,21 @@ pub(in crate::commands) fn ngrams(
     let evaluation = match test.flatten().or(held_out) {
         Some((part, texts)) => {
             let evaluation = evaluate(&classifier, &texts, input.threads)?;
-            let place = if part == Part::Test { arguments.test.join(" ") } else { name_of(part).to_owned() };
-            evaluation.warning(&place, texts.n_texts()).iter().for_each(|warning| tell(warning));
+            let place = match &arguments.test[..] {
+                [] => format!("{}, {} split", arguments.input.join(" "), name_of(part)),
+                test => test.join(" "),
+            };
+            evaluation.warnings(&place, texts.n_texts()).iter().for_each(|warning| tell(warning));
             Some((part, evaluation))
         }
         None => None,
     };
+    top.tested = evaluation.as_ref().map(|(part, evaluation)| Tested {
+        part: *part,
+        digest: evaluation.digest,
+        texts: evaluation.evaluated.metrics.rows(),
+        distinct_texts: evaluation.evaluated.distinct_texts,
+    });
     top.evaluation = evaluation.as_ref().and_then(|(part, evaluation)| of_many(*part, &evaluation.evaluated));
     out::keep_top(&out, &top)?;
     finish_log(log, &settings, evaluation.as_ref())?;
@@ -369,6 +379,12 @@ pub fn check(texts: &Texts, arguments: &Ngrams) -> Result<()> {
         let found = format!("every text has the label {}", String::from_utf8_lossy(labels.get(0)));
         return refused(found, "a classifier needs texts of at least two labels");
     }
+    let has_text = |class: &[u8]| labels.iter().any(|label| label == class);
+    if let Some(class) = texts.dictionary.classes().iter().find(|class| !has_text(class)) {
+        let found = format!("no text has the label {}", String::from_utf8_lossy(class));
+        let remedy = "omit it from --labels, or pass texts of all labels: labels are numbered in the order of --labels";
+        return refused(found, remedy);
+    }
     if counts.n_empty == counts.n_texts {
         return refused("no text has a word".to_owned(), "check --format and --words");
     }
@@ -404,17 +420,29 @@ fn lines(part: Part, evaluated: &Evaluated) -> Vec<String> {
         format!(" [95 %: {low:.4} to {high:.4}]")
     });
     let rows = whole(metrics.rows());
+    let (texts, of_distinct) = match evaluated.distinct_texts {
+        distinct if distinct == metrics.rows() => (format!("{rows} {name} texts"), None),
+        distinct => {
+            let distinct = whole(distinct);
+            let accuracy = evaluated.distinct_accuracy;
+            (
+                format!("{rows} {name} texts, {distinct} of them distinct"),
+                Some(format!("accuracy {accuracy:.4} with each distinct text once")),
+            )
+        }
+    };
     match metrics {
         Measured::Few(metrics) => {
             let LargerClass { label, accuracy: baseline, .. } = metrics.larger_class();
             let f1 = if metrics.confusion.n_classes() == 2 { "F1      " } else { "macro F1" };
             let mut lines = vec![
                 format!(
-                    "accuracy {:.4}{interval} on {rows} {name} texts (majority-class baseline: {baseline:.4})",
+                    "accuracy {:.4}{interval} on {texts} (majority-class baseline: {baseline:.4})",
                     metrics.accuracy
                 ),
                 format!("{f1} {:.4}", metrics.f1),
             ];
+            lines.extend(of_distinct);
             let largest = classes.get(usize::from(label)).map_or("", |class| class.name.as_str());
             let remedies = Remedies {
                 row: "text",
@@ -424,12 +452,13 @@ fn lines(part: Part, evaluated: &Evaluated) -> Vec<String> {
             lines.extend(not_above_baseline(metrics, &format!("label {largest}"), &remedies));
             lines
         }
-        Measured::Many { f1, .. } => vec![
-            format!(
-                "precision at 1 {precision_at_1:.4}, recall at 1 {recall_at_1:.4} on {rows} {name} texts"
-            ),
+        Measured::Many { f1, .. } => [
+            format!("precision at 1 {precision_at_1:.4}, recall at 1 {recall_at_1:.4} on {texts}"),
             format!("macro F1 {f1:.4}"),
-        ],
+        ]
+        .into_iter()
+        .chain(of_distinct)
+        .collect(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Predicts by an n-gram model. A model of two labels prints the more probable one; other models, and `--top` and
 //! `--threshold`, print the most probable labels in descending order.
 //!
-//! The label of a prediction is its place in the order of names.
+//! The label of a prediction is its place in the order of labels.
 
 use std::io::{Read, Write};
 use std::num::NonZeroUsize;

@@ -5,10 +5,12 @@
 //! label, as the fastText program computes them: a text counts as right if its most probable label is one of its labels.
 
 use scoring::{
-    CLASSES_MAX, Counted, Decision, Intervals, Metrics, OfClass, ProbabilityQuality, Scores, Scoring,
-    class_intervals, intervals, metrics_of, scores_of,
+    CLASSES_MAX, Counted, Decision, Intervals, Metrics, OfClass, ProbabilityQuality, RowTexts, Scores,
+    Scoring, class_intervals, intervals, metrics_of, scores_of,
 };
 use serde::Serialize;
+
+use std::collections::HashMap;
 
 use super::labels::Labels;
 use crate::error::Result;
@@ -31,6 +33,10 @@ pub struct Quality<'a> {
     gold: u64,
     loss: f64,
     of_labels: Vec<OfLabel>,
+    /// The key of each text. Copies of a text have the same one.
+    keys: Vec<u64>,
+    /// Copies of each text, and how many of them are right, by key.
+    copies: HashMap<u64, (u64, u64)>,
     /// Results of texts with one label each, if the labels are few.
     few: Option<Few>,
 }
@@ -59,9 +65,16 @@ pub struct Evaluated {
     pub precision_at_1: f64,
     /// The same texts, divided by the labels of all texts.
     pub recall_at_1: f64,
+    /// Number of distinct texts: texts that are equal after cleaning count once.
+    pub distinct_texts: u64,
+    /// Accuracy if each distinct text counts once: the mean over texts of the share of their copies that are right.
+    pub distinct_accuracy: f64,
+    /// Number of copies of the text that has the most.
+    #[serde(skip)]
+    pub most_copies: u64,
     /// Metrics of each label.
     pub classes: Vec<Named>,
-    /// The 95 % confidence intervals; `null` for more than five labels.
+    /// The 95 % confidence intervals, from resamples of distinct texts; `null` for more than five labels.
     pub intervals: Option<Intervals>,
     /// The quality of probabilities; `null` for more than five labels.
     pub probabilities: Option<ProbabilityQuality>,
@@ -128,12 +141,24 @@ impl<'a> Quality<'a> {
         };
         let few = scoring.map(|scoring| Few { scoring, counted: Counted::new(scoring), losses: Vec::new() });
         let of_labels = vec![OfLabel::default(); labels.n_labels()];
-        Self { labels, n_unknown, rows: 0, not_finite: 0, right: 0, gold: 0, loss: 0.0, of_labels, few }
+        Self {
+            labels,
+            n_unknown,
+            rows: 0,
+            not_finite: 0,
+            right: 0,
+            gold: 0,
+            loss: 0.0,
+            of_labels,
+            keys: Vec::new(),
+            copies: HashMap::new(),
+            few,
+        }
     }
 
-    /// Adds a text: the probability of each label, the labels that it has, and the number of its labels that the model
-    /// does not have.
-    pub fn add(&mut self, probabilities: &[f32], labels: &[u32], n_unknown: usize) {
+    /// Adds a text: the probability of each label, the labels that it has, the number of its labels that the model does
+    /// not have, and its key.
+    pub fn add(&mut self, probabilities: &[f32], labels: &[u32], n_unknown: usize, key: u64) {
         if !probabilities.iter().all(|probability| probability.is_finite()) {
             self.not_finite += 1;
             return;
@@ -142,6 +167,10 @@ impl<'a> Quality<'a> {
         let is_right = labels.contains(&predicted);
         self.rows += 1;
         self.right += u64::from(is_right);
+        self.keys.push(key);
+        let (n_copies, n_right) = self.copies.entry(key).or_default();
+        *n_copies += 1;
+        *n_right += u64::from(is_right);
         self.gold += (labels.len() + n_unknown) as u64;
         let of_predicted = &mut self.of_labels[predicted as usize];
         of_predicted.predicted += 1;
@@ -171,11 +200,27 @@ impl<'a> Quality<'a> {
             .collect();
         let recall_at_1 = self.right as f64 / (self.gold as f64).max(1.0);
         let precision_at_1 = self.precision_at_1();
-        let (intervals, probabilities) = match (&metrics, self.few) {
-            (Measured::Few(metrics), Some(few)) => few.finish(metrics),
-            _ => (None, None),
+        let (distinct_texts, most_copies) =
+            (self.copies.len() as u64, self.copies.values().map(|(copies, _)| *copies).max().unwrap_or(0));
+        // The order of a map is random, and so would be the last bits of a sum of fractions.
+        let mut shares: Vec<f64> = self.copies.values().map(|&(n, right)| right as f64 / n as f64).collect();
+        shares.sort_unstable_by(f64::total_cmp);
+        let distinct_accuracy = shares.iter().sum::<f64>() / distinct_texts as f64;
+        let (intervals, probabilities) = match self.few {
+            Some(few) => few.finish(&self.keys),
+            None => (None, None),
         };
-        Ok(Evaluated { metrics, precision_at_1, recall_at_1, classes, intervals, probabilities })
+        Ok(Evaluated {
+            metrics,
+            precision_at_1,
+            recall_at_1,
+            distinct_texts,
+            distinct_accuracy,
+            most_copies,
+            classes,
+            intervals,
+            probabilities,
+        })
     }
 
     /// The metrics alone, which take less time. Errors: there are no texts, or a probability is not finite.
@@ -230,17 +275,17 @@ impl Few {
         Ok(metrics_of(*scoring, &counted.sums(), &mut counted.ranked().to_vec())?)
     }
 
-    fn finish(self, metrics: &Metrics) -> (Option<Intervals>, Option<ProbabilityQuality>) {
+    fn finish(self, keys: &[u64]) -> (Option<Intervals>, Option<ProbabilityQuality>) {
         let Self { scoring, counted, losses } = self;
         let places: Vec<i64> = (0..losses.len() as i64).collect();
         let decision = Decision::from(scoring);
         match scores_of(scoring, &places, counted.ranked()) {
             Scores::Label(scores) => (
-                Some(intervals(metrics, decision, &scores, &losses)),
+                Some(intervals(decision, &scores, &losses, RowTexts::Keys(keys))),
                 ProbabilityQuality::of(decision, &scores),
             ),
             Scores::Classes(scores) => (
-                Some(class_intervals(metrics, None, &scores, &losses)),
+                Some(class_intervals(None, &scores, &losses, RowTexts::Keys(keys))),
                 Some(ProbabilityQuality::of_classes(None, &scores)),
             ),
         }

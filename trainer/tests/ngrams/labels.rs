@@ -1,0 +1,227 @@
+//! The order of labels, lines of fastText's format in all commands, and models in the place of files.
+
+use corpus::labels::Labels;
+use corpus::settings::Settings;
+use dataset::Row;
+use fixtures::{dataset_prepared, word};
+
+use super::*;
+
+/// Reviews as JSON lines: those with five stars have good words, those with one star bad ones.
+fn reviews(n: usize, seed: u64) -> String {
+    let review = |line: &str| {
+        let (label, text) = line.split_once(' ').unwrap();
+        let stars = if label == "__label__2" { 5 } else { 1 };
+        format!("{{\"reviewText\": \"{text}\", \"overall\": {stars}}}\n")
+    };
+    lines(n, seed).lines().map(review).collect()
+}
+
+#[track_caller]
+fn done(command: Command) -> (String, String) {
+    let (code, said, told) = run(command);
+    assert_eq!(code, Some(0), "{told}");
+    (said, told)
+}
+
+fn train(input: &Path, out: &Path, more: &[&str]) -> Command {
+    let mut command = trainer();
+    command.arg("ngrams").arg("--input").arg(input).arg("--out").arg(out).args(more);
+    command
+}
+
+/// Label, class and probability of the second label, for a good and for a bad text.
+fn answers(model: &Path) -> [(u64, String, f64); 2] {
+    let said =
+        said(trainer_of("predict", model, &["--format", "text"]), "great lovely bright\nawful broken dull\n");
+    [0, 1].map(|at| {
+        let answer = &objects(&said)[at];
+        (
+            answer["label"].as_u64().unwrap(),
+            answer["class"].as_str().unwrap().to_owned(),
+            answer["probability"].as_f64().unwrap(),
+        )
+    })
+}
+
+#[test]
+fn labels_have_the_order_of_the_flag_as_in_a_dataset() {
+    let folder = tempfile::tempdir().unwrap();
+    let [input, test] = ["reviews.json", "test.json"].map(|name| folder.path().join(name));
+    fs::write(&input, reviews(2000, 1)).unwrap();
+    fs::write(&test, reviews(300, 2)).unwrap();
+    for model in MODELS {
+        let of = |labels: &str| {
+            let out = folder.path().join(format!("{}-{labels}", model[1]));
+            let test = test.to_str().unwrap();
+            let more = ["--labels", labels, "--deterministic", "--test", test, "--json"];
+            let (said, _) = done(train(&input, &out, &[model, &more].concat()));
+            (out, serde_json::from_str::<Value>(&said).unwrap()["evaluation"].clone())
+        };
+        // In the order of bytes, "good" is first.
+        let (poor_first, of_good) = of("1-2=poor,4-5=good");
+        let (good_first, of_poor) = of("4-5=good,1-2=poor");
+        let [good, poor] = answers(&poor_first);
+        assert_eq!([(good.0, &*good.1), (poor.0, &*poor.1)], [(1, "good"), (0, "poor")]);
+        assert!(good.2 > 0.5 && poor.2 < 0.5, "{good:?} {poor:?}");
+        let [good, poor] = answers(&good_first);
+        assert_eq!([(good.0, &*good.1), (poor.0, &*poor.1)], [(0, "good"), (1, "poor")]);
+        assert!(good.2 < 0.5 && poor.2 > 0.5, "{good:?} {poor:?}");
+        // F1 is that of label 1.
+        let named = |evaluation: &Value, at: usize| evaluation["classes"][at].clone();
+        for (evaluation, names) in [(&of_good, ["poor", "good"]), (&of_poor, ["good", "poor"])] {
+            assert_eq!([0, 1].map(|at| named(evaluation, at)["name"].clone()), names);
+            assert_eq!(evaluation["f1"], named(evaluation, 1)["f1"], "{evaluation}");
+            assert_eq!(evaluation["recall"], named(evaluation, 1)["recall"], "{evaluation}");
+        }
+        assert_eq!(of_good["confusion"]["true_positive"], of_poor["confusion"]["true_negative"]);
+        // The order of labels changes no weight. It is stored only if it is not that of the names.
+        let files = |out: &Path| model_files(out).into_iter().filter(|(name, _)| name != "SHA256SUMS");
+        for ((name, one), (_, other)) in files(&poor_first).zip(files(&good_first)) {
+            assert_eq!(one == other, name != "config.json", "{name}");
+        }
+        let has_order =
+            |out: &Path| fs::read_to_string(out.join("model/config.json")).unwrap().contains("\"classes\"");
+        assert_eq!([has_order(&poor_first), has_order(&good_first)], [true, false]);
+        let settings: Value =
+            serde_json::from_str(&fs::read_to_string(poor_first.join("settings.json")).unwrap()).unwrap();
+        assert_eq!(settings["dataset"]["classes"][0][0], "poor", "{settings}");
+    }
+}
+
+/// Row `at` of a dataset: its words are those of its rating, 1 to 5.
+fn row(at: u32, labels: &Labels) -> Row {
+    let rating = at % 5 + 1;
+    let mut votes = [0; 5];
+    votes[rating as usize - 1] = 1;
+    Row {
+        hash: u64::from(at),
+        tokens: (0..6).map(|n| 2 + 6 * (rating - 1) + (at / 5 + n) % 6).collect(),
+        votes: corpus::record::Votes(votes),
+        label: labels.label(rating as u8).unwrap(),
+        split: (at * 37 % 1000) as u16,
+        source: 0,
+    }
+}
+
+#[test]
+fn a_text_has_the_same_label_in_a_model_of_ngrams_and_in_an_lstm() {
+    let labels = Labels::Classes("4-5=fine,3=so so,1-2=awful".parse().unwrap());
+    let settings = Settings { labels: labels.clone(), max_tokens: 0, ..Settings::default() };
+    let (folder, dataset) = dataset_prepared(900, 30, settings, |at| row(at, &labels));
+    let [ngrams, lstm] = ["ngrams", "lstm"].map(|name| folder.path().join(name));
+    done(train(&dataset, &ngrams, &["--test-fraction", "0.1"]));
+    let mut fit = trainer();
+    fit.arg("fit")
+        .arg(&dataset)
+        .arg("--out")
+        .arg(&lstm)
+        .args(["--device", "cpu", "--batch", "16", "--rate", "0.02"]);
+    done({
+        fit.args([
+            "--embedding",
+            "16",
+            "--hidden",
+            "16",
+            "--linear",
+            "8",
+            "--epochs",
+            "6",
+            "--dropout-words",
+            "0",
+        ]);
+        fit
+    });
+    let texts: String =
+        [0, 6, 12, 18, 24].iter().map(|at| format!("{} {}\n", word(*at), word(at + 1))).collect();
+    let of = |model: &Path| -> Vec<(Value, Value)> {
+        let said = said(trainer_of("predict", model, &["--format", "text"]), &texts);
+        objects(&said).into_iter().map(|answer| (answer["label"].clone(), answer["class"].clone())).collect()
+    };
+    let expected = [(2, "awful"), (2, "awful"), (1, "so so"), (0, "fine"), (0, "fine")];
+    assert_eq!(of(&ngrams), expected.map(|(label, class)| (label.into(), class.into())));
+    assert_eq!(of(&lstm), of(&ngrams));
+    // Both were tested on the same rows.
+    let mut report = trainer_of("report", &ngrams, &[]);
+    let page = folder.path().join("page.html");
+    report.arg(&lstm).arg("--out").arg(&page);
+    done(report);
+    let page = fs::read_to_string(page).unwrap();
+    assert!(!page.contains("different rows") && !page.contains("not known"), "another test");
+}
+
+#[test]
+fn a_label_without_a_text_is_refused_as_by_fit() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, out) = (folder.path().join("reviews.json"), folder.path().join("out"));
+    fs::write(&input, reviews(200, 1)).unwrap();
+    let (code, told) = ended(train(&input, &out, &["--labels", "1-2=poor,3=fair,4-5=good"]));
+    assert_eq!((code, told.lines().count()), (Some(65), 1), "{told}");
+    assert!(told.contains("no text has the label fair; omit it from --labels"), "{told}");
+    assert!(!out.exists());
+}
+
+#[test]
+fn a_byte_order_mark_hides_no_line_from_any_command() {
+    let (folder, train, _) = corpus();
+    let marked = folder.path().join("marked.txt");
+    let content = fs::read_to_string(&train).unwrap();
+    fs::write(&marked, format!("\u{feff}{content}\u{feff}__label__2 great lovely kettle\n")).unwrap();
+    let plain = folder.path().join("plain.txt");
+    fs::write(&plain, format!("{content}__label__2 great lovely kettle\n")).unwrap();
+    for model in [MODELS[0], MODELS[1], &["--model", "linear", "--words", "spaces"]] {
+        let [of_marked, of_plain] = ["of-marked", "of-plain"].map(|name| folder.path().join(name));
+        for (input, out) in [(&marked, &of_marked), (&plain, &of_plain)] {
+            trained(input, out, &[model, &["--force", "--deterministic"]].concat());
+        }
+        assert!(model_files(&of_marked) == model_files(&of_plain), "{model:?}");
+        let found = evaluated(&of_marked, &marked, &[]);
+        assert_eq!((&found["rows"], &found["without_label"]), (&2001.into(), &0.into()));
+        let said = |file: &Path| {
+            let mut predict = trainer_of("predict", &of_marked, &[]);
+            predict.arg(file).args(["--format", "fasttext"]);
+            objects(&done(predict).0).into_iter().map(|answer| answer["score"].clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(said(&marked), said(&plain));
+    }
+}
+
+#[test]
+fn lines_with_other_labels_for_sentimill_are_a_warning_with_their_number() {
+    let (folder, train, test) = corpus();
+    let content = fs::read_to_string(&train).unwrap();
+    let out = folder.path().join("out");
+    assert!(!trained(&train, &out, &[]).contains("several labels"));
+    let others = "__label__1 awful __label__2 kettle\n__label__1 __label__2 dull kettle\n lid __label__2\n";
+    fs::write(&train, content + others).unwrap();
+    let (said, told) = done(ngrams(&train, &out, &["--force", "--json"]));
+    let expected = "warning: 3 lines have several labels, or a label behind the text: each word that starts with __label__ \
+                    is a label; sentimill reads only the first one at the start of a line";
+    assert!(told.contains(expected), "{told}");
+    assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["ledger"]["other_labels"], 3, "{said}");
+    let mut evaluate = trainer_of("evaluate", &out, &[]);
+    fs::write(&test, lines(50, 2) + "__label__1 __label__2 dull kettle\n").unwrap();
+    evaluate.arg(&test).args(["--format", "fasttext"]);
+    assert!(done(evaluate).1.contains("warning: 1 line has several labels"), "{told}");
+}
+
+#[test]
+fn two_models_are_refused_by_both_names() {
+    let (folder, train, _) = corpus();
+    let [one, other] = ["one", "other"].map(|name| folder.path().join(name));
+    trained(&train, &one, MODELS[1]);
+    fs::create_dir_all(other.join("model")).unwrap();
+    let file = folder.path().join("other.bin");
+    done(trainer_of("export", &one, &["--out", file.to_str().unwrap()]));
+    for (command, more) in [("predict", &[][..]), ("explain", &["--input"])] {
+        for other in [&other, &file, &other.join("model")] {
+            fs::write(folder.path().join("other/model/config.json"), "{}").unwrap();
+            let mut command = trainer_of(command, &one, more);
+            command.arg(other);
+            let (code, told) = ended(command);
+            assert_eq!((code, told.lines().count()), (Some(64), 1), "{told}");
+            let both = format!("found two models, {} and {}, ", one.display(), other.display());
+            assert!(told.contains(&both) && told.ends_with("omit one of the models"), "{told}");
+        }
+    }
+}
