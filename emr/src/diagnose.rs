@@ -5,15 +5,15 @@
 //! masked. Messages of this project's programs contain no review text.
 
 mod attempts;
-mod masked;
 mod report;
 mod rule;
 mod rules;
 mod search;
+mod splits;
 mod telling;
 
-pub use masked::without_secrets;
+pub use attempts::is_of_master;
 pub use report::{Block, Evidence, Outcome, Report};
 pub use rule::{Kind, Rule, without_values};
 pub use rules::rules;
-pub use search::{BYTES_MAX, LOGS_MAX, Scope, diagnose};
+pub use search::{BYTES_MAX, LOGS_MAX, Scope, diagnose, is_sign};

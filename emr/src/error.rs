@@ -106,8 +106,19 @@ pub enum Error {
         /// Why.
         found: String,
     },
+    /// The job was not run.
+    #[error("{run}: found no record of a run of this job; start it with emr run {}", job.display())]
+    NotRun {
+        /// The job file.
+        job: PathBuf,
+        /// Its run.
+        run: String,
+    },
     /// The job has no cluster.
-    #[error("{run}: no cluster was started for this run; start it with emr run {}", job.display())]
+    #[error(
+        "{run}: no cluster was started for this run, expected one on EMR; start it with emr run {job}, or see emr status {job}",
+        job = job.display()
+    )]
     NotSubmitted {
         /// The job file.
         job: PathBuf,
@@ -178,7 +189,7 @@ impl Error {
             Self::Submission(error) => error.exit(),
             Self::Runner(error) => error.exit(),
             Self::BadManifest { .. } => Exit::BadInput,
-            Self::NotSubmitted { .. } | Self::NoLogs { .. } => Exit::MissingInput,
+            Self::NotRun { .. } | Self::NotSubmitted { .. } | Self::NoLogs { .. } => Exit::MissingInput,
             Self::Protected { .. } | Self::BadPlace { .. } => Exit::Settings,
             Self::JobFailed { exit, .. } => *exit,
             Self::JobFile { .. } => Exit::MissingInput,

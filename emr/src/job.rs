@@ -120,6 +120,17 @@ pub struct Hadoop {
     pub reducer_memory: Option<String>,
     /// Settings that are passed with `-D`.
     pub settings: BTreeMap<String, String>,
+    /// The credentials of its tasks, without EMR.
+    pub credentials: Option<Credentials>,
+}
+
+/// Where the tasks of a Hadoop job find credentials.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Credentials {
+    /// The role of their nodes.
+    Role,
+    /// A file on each node.
+    File(String),
 }
 
 /// The machines for training.

@@ -3,11 +3,12 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::time::SystemTime;
 
 use corpus::ledger::{self, MapperCounts, ReducerCounts};
 use program::location::S3Url;
 use serde::{Deserialize, Serialize};
-use store::S3Options;
+use store::{S3Options, Store};
 
 use crate::Error;
 use crate::job::Place;
@@ -97,6 +98,18 @@ impl Made {
         let Manifest { seal, bytes, sha256, rows, left_out, digests } = manifest;
         let (dataset, run) = (dataset.to_string(), Some(seal.run).filter(|run| run != NO_RUN));
         Ok(Some(Self { dataset, run, bytes, sha256, rows, digests, ledger: seal.ledger, left_out }))
+    }
+
+    /// When the manifest of a dataset was written. `None` if there is none.
+    pub fn written(dataset: &Place, options: &S3Options) -> Result<Option<SystemTime>, Error> {
+        let place = manifest_of(dataset);
+        let Place::Local(path) = &place else {
+            let Ok(url) = S3Url::parse(&place.to_string()) else { return Ok(None) };
+            let (store, key) = Store::of_object(&url, options)?;
+            let listed = store.list(key.as_str())?;
+            return Ok(listed.into_iter().find(|listed| listed.key == key).map(|listed| listed.modified));
+        };
+        Ok(fs::metadata(path).and_then(|metadata| metadata.modified()).ok())
     }
 
     /// The ledger and the digests, as lines.

@@ -4,14 +4,19 @@
 pub mod emr;
 pub mod hadoop;
 pub mod local;
+mod tasks;
 
+use std::fs::{self, File};
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use clap::ValueEnum;
-use program::exit::Exit;
+use program::exit::{ERROR_FILE, Exit, chain, notice};
+use store::Store;
 
+use crate::failures::{Number, Record};
 use crate::job::Job;
 
 /// Where a job runs.
@@ -51,30 +56,44 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    /// A program failed. It has printed its message.
-    #[error("{program}: {ended}; its message is above")]
+    /// A program failed. Unless it was killed, it has printed its message.
+    #[error("{program}: {ended}")]
     Failed {
         /// The program.
         program: String,
-        /// How it ended.
+        /// How it ended, and what to do.
         ended: String,
         /// The exit code of this program.
         exit: Exit,
     },
     /// A Hadoop job failed.
-    #[error("the Hadoop job failed: {found}; {}", logs_of(kept.as_deref(), application.as_deref()))]
+    #[error("the Hadoop job failed: {found}; {next}")]
     HadoopJob {
-        /// The last message of the job client.
+        /// The cause and its remedy, or the last message of the job client.
         found: String,
-        /// The output of the job client, if it was kept.
-        kept: Option<String>,
+        /// The command that shows more.
+        next: String,
         /// The application of YARN, if it was started.
         application: Option<String>,
-        /// The exit code of the program that failed, else 70.
+        /// The exit code of the program that failed, or that of the cause; else 70.
         exit: Exit,
     },
-    /// The output of Hadoop's job client cannot be kept.
-    #[error("cannot keep the output of Hadoop's job client; check TMPDIR and its disk")]
+    /// The tasks of a job would have no credentials for its run.
+    #[error(
+        "{key}: not set, and tasks of Hadoop do not get the credentials of this machine, which are from {origin}; \
+         expected a file on each node with the credentials for {run}, in the format of ~/.aws/credentials and with mode 600, \
+         or \"role\" if the role of the nodes may use the bucket; set it in the job file"
+    )]
+    NoTaskCredentials {
+        /// The key of the job file.
+        key: String,
+        /// The run.
+        run: String,
+        /// The source of this machine's credentials.
+        origin: String,
+    },
+    /// The output of a job cannot be kept.
+    #[error("cannot keep the output of the job; check TMPDIR and its disk")]
     Log(#[source] io::Error),
     /// The runner cannot do what the job file states.
     #[error("{key}: {found} is not possible with --runner {runner}; {remedy}")]
@@ -146,7 +165,9 @@ impl Error {
     /// The exit code of this error.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::NotStarted { .. } | Self::Impossible { .. } => Exit::Settings,
+            Self::NotStarted { .. } | Self::Impossible { .. } | Self::NoTaskCredentials { .. } => {
+                Exit::Settings
+            }
             Self::Failed { exit, .. } | Self::HadoopJob { exit, .. } => *exit,
             Self::Log(_) => Exit::Io,
             Self::OtherDataset { .. } | Self::NoDetach { .. } => Exit::Usage,
@@ -156,14 +177,34 @@ impl Error {
     }
 }
 
-/// The commands that show why a Hadoop job failed.
-fn logs_of(kept: Option<&str>, application: Option<&str>) -> String {
-    let diagnose = kept.map(|kept| format!("emr diagnose {kept} shows the cause"));
-    let yarn = application.map(|id| format!("yarn logs -applicationId {id} shows the logs of its tasks"));
-    match diagnose.into_iter().chain(yarn).collect::<Vec<_>>() {
-        ways if ways.is_empty() => "the output of the job client shows the cause".to_owned(),
-        ways => ways.join(", "),
+/// Records a failure in the run, with the message of the program that failed. A store that fails does not replace the error
+/// of the job.
+fn record(store: &Store, kept: Option<Number>, runner: Runner, error: &Error, log: &Path) {
+    let message = match error {
+        Error::Failed { .. } => fs::read_to_string(log).ok().filter(|message| !message.is_empty()),
+        _ => None,
+    };
+    let message = message.unwrap_or_else(|| chain(error));
+    let application = match error {
+        Error::HadoopJob { application, .. } => application.clone(),
+        _ => None,
+    };
+    let record = Record::new(runner.name(), error.exit() as u8, message.trim_end(), application);
+    if let Some(Err(error)) = kept.map(|number| number.record(store, &record)) {
+        not_recorded(&error);
     }
+}
+
+/// Keeps the log of a failure in the run under its number.
+fn keep(store: &Store, log: &Path) -> Option<Number> {
+    Number::keep(store, log).unwrap_or_else(|error| {
+        not_recorded(&error);
+        None
+    })
+}
+
+fn not_recorded(error: &store::Error) {
+    notice("emr", &format!("warning: the run has no record of this failure: {}", chain(error)));
 }
 
 /// The meaning of an exit code of this project's programs; any other code is a broken invariant.
@@ -189,8 +230,11 @@ fn program(job: &Job, name: &str) -> Command {
     command
 }
 
-/// Runs a program of this project to its end. Its messages go to standard error.
-fn run(command: &mut Command) -> Result<(), Error> {
+/// Runs a program of this project to its end. Its messages go to standard error, and the last one of a failure into `log`
+/// too.
+fn run(command: &mut Command, log: &Path) -> Result<(), Error> {
+    File::create(log).map_err(Error::Log)?;
+    command.env(ERROR_FILE, log);
     let path = PathBuf::from(command.get_program());
     let remedy = "set programs in the job file to the folder of Sentimill's programs";
     let status = command.status();
@@ -204,10 +248,15 @@ fn ended(path: &Path, status: ExitStatus) -> Result<(), Error> {
     }
     let program = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let (ended, exit) = match status.code() {
-        Some(code) => {
-            (format!("exited with code {code}"), u8::try_from(code).map_or(Exit::Internal, exit_of))
+        Some(code) => (
+            format!("exited with code {code}; its message is above"),
+            u8::try_from(code).map_or(Exit::Internal, exit_of),
+        ),
+        None => {
+            let signal = status.signal().unwrap_or_default();
+            let remedy = "check the memory of this machine with dmesg, then run the command again";
+            (format!("was killed by signal {signal}; {remedy}"), Exit::TryAgain)
         }
-        None => ("was killed by a signal".to_owned(), Exit::TryAgain),
     };
     Err(Error::Failed { program, ended, exit })
 }

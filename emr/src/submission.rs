@@ -35,6 +35,7 @@ use crate::job::RUN_TAG;
 
 use election::{Attempt, Outcome};
 pub use records::{Error, enroll};
+pub(crate) use records::{JOB, read, to_bytes};
 
 /// Longest time between two requests for a state.
 const INTERVAL_MAX: Duration = Duration::from_secs(10);

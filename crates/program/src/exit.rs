@@ -1,13 +1,18 @@
 //! How all programs end: with an exit code of BSD's sysexits, and with one line that states the error,
 //! printed once.
 
+use std::env;
 use std::error::Error;
 use std::fmt::Display;
+use std::fs;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use crate::place::masked;
 use crate::system;
+
+/// Names a file into which a program also writes the message with which it ends, for the program that started it.
+pub const ERROR_FILE: &str = "SENTIMILL_ERROR_FILE";
 
 /// Exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +45,12 @@ impl From<Exit> for ExitCode {
 impl Exit {
     /// Prints the reason on standard error and returns the exit code.
     pub fn end(self, program: &str, why: &str) -> ExitCode {
+        let message = format!("{program}: {}\n", one_line(why));
         // If standard error cannot be written, only the exit code reports the failure.
-        let _ = writeln!(io::stderr(), "{program}: {}", one_line(why));
+        let _ = io::stderr().write_all(message.as_bytes());
+        if let Some(file) = env::var_os(ERROR_FILE) {
+            let _ = fs::write(file, message);
+        }
         self.into()
     }
 }

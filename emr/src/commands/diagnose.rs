@@ -1,15 +1,17 @@
 //! `emr diagnose`: the probable cause of a failure, by rules.
 
 use clap::Args;
+use serde::Serialize;
 
 use super::logs::{Again, Choice};
 use crate::Error;
-use crate::diagnose::{Outcome, Scope, diagnose};
+use crate::diagnose::{Outcome, Report, Scope, diagnose};
+use crate::failures::{Failure, Record};
 
 const EXAMPLES: &str = "\
 Examples:
   emr diagnose JOB.toml
-      Find out why a job on EMR failed
+      Find out why a job failed, on EMR, on Hadoop or on this machine
 
   emr diagnose job.log
       Find the cause in the saved output of Hadoop's job client";
@@ -30,23 +32,39 @@ pub struct Arguments {
     pub json: bool,
 }
 
+/// The document of `emr diagnose --json`.
+#[derive(Serialize)]
+struct Document<'a> {
+    /// The failure of a job that did not run on EMR.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<&'a Failure>,
+    #[serde(flatten)]
+    report: &'a Report,
+}
+
+impl Document<'_> {
+    fn text(&self) -> String {
+        let run = self.run.map(|failure| format!("run        {}\n", failure.text()));
+        run.unwrap_or_default() + &self.report.text()
+    }
+}
+
 /// Prints the causes.
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let found = arguments.choice.find()?;
     let again = Again::from_now();
     let mut report =
         diagnose(&found.listing, &Scope { steps: found.steps.clone(), failed: found.failed.clone() })?;
+    if let Some(Record { message, .. }) = found.failure.as_ref().and_then(|failure| failure.record.as_ref()) {
+        report.or_message(message);
+    }
     let is_missing = !found.has_log() && report.outcome != Outcome::Cause;
     if is_missing {
         report.outcome = Outcome::NoLog;
         report.again_at = found.is_remote.then(|| again.to_string());
     }
-    let text = if arguments.json {
-        serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
-    } else {
-        report.text()
-    };
-    program::exit::print(&text).map_err(Error::Output)?;
+    let document = Document { run: found.failure.as_ref(), report: &report };
+    super::print(arguments.json, &document, || document.text())?;
     match report.outcome {
         Outcome::NoLog => Err(again.missing(&found)),
         Outcome::Unknown => Err(Error::NoCause { n_read: report.n_read }),

@@ -3,17 +3,19 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use program::exit::{one_line, print};
 use store::S3Options;
 
-use super::subject::{Subject, Submitted};
+use super::subject::{Elsewhere, Ran, Subject, Submitted};
 use crate::Error;
 use crate::cluster::{Reason, Step};
-use crate::diagnose::without_secrets;
-use crate::logs::{Listing, Log, Place, cluster_folder, list, stem, step_of};
+use crate::failures::Failure;
+use crate::logs::{Listing, Log, Place, cluster_folder, list, stem, step_of, utc};
+use crate::runner::hadoop::LOG;
+use crate::secrets::without_secrets;
 use crate::submission;
 
 const EXAMPLES: &str = "\
@@ -71,6 +73,7 @@ pub struct Choice {
 }
 
 /// The logs of a choice.
+#[derive(Default)]
 pub(super) struct Found {
     pub listing: Listing,
     /// Steps whose logs are in question; none for all.
@@ -81,6 +84,8 @@ pub(super) struct Found {
     pub location: String,
     /// Whether EMR uploads them, so that they may appear later.
     pub is_remote: bool,
+    /// The failure whose logs they are, of a job that did not run on EMR.
+    pub failure: Option<Failure>,
 }
 
 impl Choice {
@@ -111,13 +116,28 @@ impl Choice {
         }
         let is_remote = places.iter().all(|place| place.starts_with("s3"));
         let location = one_line(&places.join(", "));
-        Ok(Found { listing, steps: Vec::new(), failed: Vec::new(), location, is_remote })
+        Ok(Found { listing, location, is_remote, ..Found::default() })
+    }
+
+    /// The logs of the last failure of a job that did not run on EMR, or the output of its Hadoop job.
+    fn of_run(ran: Elsewhere) -> Result<Found, Error> {
+        let Elsewhere { of: Submitted { job, store }, failure, has_counts, .. } = ran;
+        let options = job.bucket_options();
+        let listing = match &failure {
+            Some(failure) => failure.listing(&job.run, &options)?,
+            None if has_counts => list(&job.run.join(LOG).to_string(), &options)?,
+            None => Listing::default(),
+        };
+        Ok(Found { listing, location: store.url(), failure, ..Found::default() })
     }
 
     /// The logs of a cluster, or of the steps of a job's last submission, and the reasons of states that EMR reports.
     fn of_cluster(&self, job: Option<PathBuf>) -> Result<Found, Error> {
         let subject = Subject { job, cluster: self.cluster.clone(), region: self.region.clone() };
-        let found = subject.find()?;
+        let found = match subject.ran()? {
+            Ran::OnEmr(found) => *found,
+            Ran::Elsewhere(ran) => return Self::of_run(*ran),
+        };
         let cluster = found.emr.cluster(&found.cluster)?;
         let steps = submission::steps_of(found.emr.steps(&cluster.id)?, &found.run_id());
         let of_step =
@@ -144,6 +164,7 @@ impl Choice {
             steps: steps.into_iter().filter(|_| is_job).map(|step| step.id).collect(),
             is_remote: folder.is_some(),
             location: one_line(&folder.unwrap_or(of_cluster)),
+            failure: None,
         })
     }
 
@@ -259,38 +280,5 @@ impl Again {
 impl fmt::Display for Again {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&utc(self.0)[11..16])
-    }
-}
-
-/// A time as `2026-11-23 04:33:06`, in UTC.
-fn utc(time: SystemTime) -> String {
-    let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
-    // Days since 1 March of year 0; a year that starts in March ends with its leap day.
-    let days = days + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let (month, year) = if month < 10 { (month + 3, year) } else { (month - 9, year + 1) };
-    let year = year + era * 400;
-    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}", of_day / 3600, of_day / 60 % 60, of_day % 60)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_written_in_utc() {
-        for (seconds, expected) in [
-            (0, "1970-01-01 00:00:00"),
-            (951_782_400, "2000-02-29 00:00:00"),
-            (1_709_251_199, "2024-02-29 23:59:59"),
-            (1_795_408_386, "2026-11-23 04:33:06"),
-        ] {
-            assert_eq!(utc(UNIX_EPOCH + Duration::from_secs(seconds)), expected);
-        }
     }
 }

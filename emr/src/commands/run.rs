@@ -12,6 +12,7 @@ use super::subject::connect;
 use super::watch::{self, Watched};
 use crate::Error;
 use crate::client::Emr;
+use crate::credentials;
 use crate::follow::State;
 use crate::interrupt::Interrupt;
 use crate::job::Job;
@@ -19,6 +20,7 @@ use crate::online;
 use crate::plan::{Plan, programs};
 use crate::result::{Made, NO_RUN};
 use crate::runner::emr::Submitter;
+use crate::runner::hadoop::Submission;
 use crate::runner::{self, Runner};
 use crate::submission;
 
@@ -78,7 +80,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         Runner::Local => {
             // sentimill gets the same signal, deletes its files and ends; this program waits for it.
             Interrupt::catch().map_err(Error::Signals)?;
-            runner::local::run_job(&job, arguments.follow.quiet)?;
+            runner::local::run_job(&job, &options, arguments.follow.quiet)?;
             finish(arguments, &job, "local", &options)
         }
     }
@@ -154,9 +156,13 @@ fn on_hadoop(arguments: &Arguments, job: &Job, options: &S3Options) -> Result<()
     let digests = programs.iter().map(|program| (program.name.clone(), program.sha256.clone())).collect();
     let store = Store::open_with(&job.run.to_string(), options)?;
     store.probe()?;
+    let environment = credentials::of_tasks(job, options)?;
     submission::enroll(&store, &job.record(&digests))?;
     let interrupt = Interrupt::catch().map_err(Error::Signals)?;
-    runner::hadoop::run_job(job, &store, &programs, &interrupt, arguments.follow.quiet)?;
+    let argument = arguments.job.display().to_string();
+    let is_quiet = arguments.follow.quiet;
+    let (store, environment, interrupt) = (&store, &environment[..], &interrupt);
+    Submission { job, argument: &argument, store, environment, interrupt, is_quiet }.run(&programs)?;
     finish(arguments, job, "hadoop", options)
 }
 

@@ -3,12 +3,15 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::subject::{Found, Subject};
+use super::subject::{Elsewhere, Found, Ran, Subject, Submitted};
 use crate::Error;
 use crate::cluster::{Cluster, Step};
 use crate::cost::{Cost, now_unix_s};
-use crate::follow::State;
+use crate::failures::Failure;
+use crate::follow;
 use crate::idle::{Idle, duration};
+use crate::result::Made;
+use crate::runner::Runner;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,7 +23,8 @@ Examples:
 
 /// Print the state of a job and its cost so far
 ///
-/// Also for jobs that were started on another machine: the run states the cluster.
+/// Also for jobs that were started on another machine: the run states the cluster, or how the job failed on Hadoop or on this
+/// machine.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
@@ -49,25 +53,116 @@ struct Shards {
     partitions: u32,
 }
 
+/// The document of a job that did not run on EMR.
+#[derive(Debug, Serialize)]
+struct WithoutEmr {
+    state: State,
+    failure: Option<Failure>,
+    shards: Option<Shards>,
+    result: Option<Made>,
+    #[serde(skip)]
+    run: String,
+    #[serde(skip)]
+    argument: String,
+}
+
+/// The state of a job that did not run on EMR.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    /// The last command failed.
+    Failed,
+    /// There is a dataset.
+    Completed,
+    /// The Hadoop job has completed, and merge has not.
+    NotMerged,
+    /// A command has started the job. Whether it runs is not known.
+    Started,
+}
+
 /// Prints the state.
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let found = arguments.subject.find()?;
-    let document = Document::of(&found)?;
-    super::print(arguments.json, &document, || document.text())
+    match arguments.subject.ran()? {
+        Ran::OnEmr(found) => {
+            let document = Document::of(&found)?;
+            super::print(arguments.json, &document, || document.text())
+        }
+        Ran::Elsewhere(ran) => {
+            let document = WithoutEmr::of(*ran, arguments.subject.argument())?;
+            super::print(arguments.json, &document, || document.text())
+        }
+    }
+}
+
+impl Shards {
+    fn of(submitted: &Submitted) -> Result<Self, Error> {
+        let committed = submitted.store.list("commit/")?.len();
+        Ok(Self { committed, partitions: submitted.job.hadoop.reducers })
+    }
+
+    fn text(&self) -> String {
+        format!("shards            {} of {} committed\n", self.committed, self.partitions)
+    }
+}
+
+impl WithoutEmr {
+    fn of(ran: Elsewhere, argument: String) -> Result<Self, Error> {
+        let Elsewhere { of, failure, made: result, has_counts } = ran;
+        let state = match (&failure, &result) {
+            (Some(_), _) => State::Failed,
+            (None, Some(_)) => State::Completed,
+            (None, None) if has_counts => State::NotMerged,
+            (None, None) => State::Started,
+        };
+        let is_local = failure.as_ref().is_some_and(|failure| failure.runner() == Runner::Local.name())
+            || result.as_ref().is_some_and(|made| made.run.is_none());
+        let shards = if is_local { None } else { Some(Shards::of(&of)?) };
+        Ok(Self { state, failure, shards, result, run: of.store.url(), argument })
+    }
+
+    fn text(&self) -> String {
+        let Self { state, failure, shards, result, run, argument } = self;
+        let said = match (state, failure) {
+            (State::Failed, Some(failure)) => failure.text(),
+            (State::NotMerged, _) => {
+                "the Hadoop job has completed, and its run has not been merged".to_owned()
+            }
+            (State::Started, _) => "started, and no end is recorded: it runs, or its command was killed".to_owned(),
+            (State::Completed | State::Failed, _) => "completed".to_owned(),
+        };
+        let mut text = format!("run               {run}\nstate             {said}\n");
+        if let Some(record) = failure.as_ref().and_then(|failure| failure.record.as_ref()) {
+            text += &format!("message           {}\n", record.message);
+            if let Some(application) = &record.application {
+                text += &format!("application       {application}\n");
+            }
+        }
+        for log in failure.iter().flat_map(|failure| &failure.logs) {
+            text += &format!("log               {run}/{log}\n");
+        }
+        text += &shards.as_ref().map(Shards::text).unwrap_or_default();
+        if let Some(made) = result {
+            text +=
+                &format!("dataset           {} ({} bytes, {} rows)\n", made.dataset, made.bytes, made.rows);
+        }
+        let runner = failure.as_ref().map_or("hadoop", Failure::runner);
+        let next = match state {
+            State::Failed => format!(
+                "emr diagnose {argument} shows the cause; emr run {argument} --runner {runner} starts it again"
+            ),
+            State::NotMerged => format!("emr run {argument} --runner hadoop merges it"),
+            State::Completed | State::Started => return text,
+        };
+        text + &format!("next              {next}\n")
+    }
 }
 
 impl Document {
     fn of(found: &Found) -> Result<Self, Error> {
-        let state = State::of(&found.emr, &found.cluster, &found.run_id())?;
+        let state = follow::State::of(&found.emr, &found.cluster, &found.run_id())?;
         let cost = Cost::of(&found.emr.instances(&found.cluster)?, &found.prices(), now_unix_s());
         let idle = Idle::of(&found.emr, &state, &cost);
-        let shards = match &found.job {
-            Some(submitted) => Some(Shards {
-                committed: submitted.store.list("commit/")?.len(),
-                partitions: submitted.job.hadoop.reducers,
-            }),
-            None => None,
-        };
+        let shards = found.job.as_ref().map(Shards::of).transpose()?;
         Ok(Self { cluster: state.cluster, steps: state.steps, shards, cost, idle })
     }
 
@@ -101,9 +196,7 @@ impl Document {
                 text += &format!("                  {reason}\n");
             }
         }
-        if let Some(Shards { committed, partitions }) = shards {
-            text += &format!("shards            {committed} of {partitions} committed\n");
-        }
+        text += &shards.as_ref().map(Shards::text).unwrap_or_default();
         text += &format!("cost              {cost}\n");
         if let Some(idle) = idle {
             text += &format!("idle              {}\n", idle.sentence(&cluster.id));

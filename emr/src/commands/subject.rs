@@ -1,14 +1,17 @@
-//! The cluster that a command is about: that of a job, or one that is named.
+//! What a command is about: the cluster of a job or one that is named, or the run of a job without EMR.
 
 use std::path::PathBuf;
+use std::time::{Duration, UNIX_EPOCH};
 
 use clap::Args;
-use store::{S3Options, Store};
+use store::{Key, S3Options, Store};
 
 use crate::Error;
 use crate::client::Emr;
+use crate::failures::{self, Failure};
 use crate::job::{Job, Prices};
-use crate::submission;
+use crate::result::Made;
+use crate::{runner, submission};
 
 /// A job file or a cluster.
 #[derive(Args, Clone, Debug)]
@@ -42,7 +45,57 @@ pub struct Submitted {
     pub store: Store,
 }
 
+/// Where a job ran last.
+pub enum Ran {
+    /// On a cluster of EMR.
+    OnEmr(Box<Found>),
+    /// On Hadoop or on this machine.
+    Elsewhere(Box<Elsewhere>),
+}
+
+/// A job that ran on Hadoop or on this machine.
+pub struct Elsewhere {
+    /// The job and its run.
+    pub of: Submitted,
+    /// How it failed, if the last command failed.
+    pub failure: Option<Failure>,
+    /// The dataset, if it exists and was made from this run or by sentimill.
+    pub made: Option<Made>,
+    /// Whether the Hadoop job has completed, so that only its run has to be merged.
+    pub has_counts: bool,
+}
+
 impl Subject {
+    /// Finds the cluster of a job, or its run if it did not run on EMR. The last of both counts.
+    pub fn ran(&self) -> Result<Ran, Error> {
+        let Some(path) = &self.job else { return Ok(Ran::OnEmr(Box::new(self.find()?))) };
+        let job = Job::read_without_cluster(path)?;
+        let options = job.bucket_options();
+        let store = Store::open_with(&job.run.to_string(), &options)?;
+        let failure = failures::last(&store)?;
+        if submission::submitted(&store)?.is_some() {
+            let found = self.find()?;
+            let Some(failed) = &failure else { return Ok(Ran::OnEmr(Box::new(found))) };
+            let created = found.emr.cluster(&found.cluster)?.times.created_unix_s;
+            let created = created.map(|created| UNIX_EPOCH + Duration::from_secs(created));
+            if created.is_none_or(|created| created >= failed.ended) {
+                return Ok(Ran::OnEmr(Box::new(found)));
+            }
+        }
+        let is_of_run = |made: &Made| made.run.as_ref().is_none_or(|run| *run == store.url());
+        let made = Made::read(&job.dataset, &options)?.filter(is_of_run);
+        let counted = store.list(runner::hadoop::LOG)?.first().map(|log| log.modified);
+        let written = if made.is_some() { Made::written(&job.dataset, &options)? } else { None };
+        let is_enrolled = store.head(&Key::new(submission::JOB)?)?.is_some();
+        if failure.is_none() && made.is_none() && counted.is_none() && !is_enrolled {
+            return Err(Error::NotRun { job: path.clone(), run: store.url() });
+        }
+        // A failure before a later success is history.
+        let failure = failure.filter(|failure| counted.max(written).is_none_or(|done| done < failure.ended));
+        let has_counts = counted.is_some();
+        Ok(Ran::Elsewhere(Box::new(Elsewhere { of: Submitted { job, store }, failure, made, has_counts })))
+    }
+
     /// Finds the cluster. A job that was not submitted is an error.
     pub fn find(&self) -> Result<Found, Error> {
         let Some(path) = &self.job else {

@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
+use crate::runner::is_of_programs;
+
 /// What the logs show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -28,6 +30,9 @@ pub struct Evidence {
     pub line: u64,
     /// The line, with secrets masked.
     pub text: String,
+    /// The part of the input that the task read: `hdfs://host/part.gz, bytes 0 to 1234`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
 }
 
 /// A cause that a rule found.
@@ -75,6 +80,16 @@ pub struct Report {
 const CAUSES_SHOWN: usize = 3;
 
 impl Report {
+    /// Takes the message of a failed run as the cause, if no log reports a failure.
+    pub fn or_message(&mut self, message: &str) {
+        if matches!(self.outcome, Outcome::NoLog | Outcome::NoFailure)
+            && let Some(block) = Block::of_message(message)
+        {
+            self.causes = vec![block];
+            self.outcome = Outcome::Cause;
+        }
+    }
+
     /// The report as text.
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -116,6 +131,31 @@ impl Report {
 }
 
 impl Block {
+    /// A message of a program as a cause, if it states a remedy. Lines about progress state none.
+    fn of_message(message: &str) -> Option<Self> {
+        let (cause, remedy) = message.rsplit_once("; ")?;
+        let (cause, remedy) = (cause.to_owned(), remedy.to_owned());
+        Some(Self { rule: "message", cause, remedy, evidence: Vec::new(), n_lines: 0 })
+    }
+
+    /// The same, with the message as evidence.
+    pub(super) fn of_evidence(message: Evidence) -> Option<Self> {
+        let block = Self::of_message(&message.text)?;
+        Some(Self { n_lines: 1, evidence: vec![message], ..block })
+    }
+
+    /// Adds the last message of a program to a symptom. It is the cause, if the program ended with a code of its own.
+    pub(super) fn explain(&mut self, message: Evidence) {
+        let code = self.rule.strip_prefix("exit-").and_then(|code| code.parse().ok());
+        if code.is_some_and(is_of_programs)
+            && let Some(block) = Self::of_message(&message.text)
+        {
+            self.cause = block.cause;
+            self.remedy = block.remedy;
+        }
+        self.evidence.push(message);
+    }
+
     fn write(&self, text: &mut String) {
         field(text, "cause", &format!("{} [{}]", self.cause, self.rule));
         for line in &self.evidence {
@@ -132,6 +172,9 @@ impl Evidence {
     fn write(&self, text: &mut String) {
         field(text, "evidence", &format!("{}:{}", self.file, self.line));
         field(text, "", &self.text);
+        if let Some(input) = &self.input {
+            field(text, "", &format!("the task read {input}"));
+        }
     }
 }
 

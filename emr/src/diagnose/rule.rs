@@ -42,10 +42,16 @@ impl Rule {
     }
 }
 
+/// In place of `{input}` in a cause: the files that the failed tasks read, known only when all logs were read.
+pub const INPUT: &str = "{input}";
+
 /// A template with the values of named groups. `{one}{other}` are alternatives, of which at most one matched; if none did,
-/// `…` is shown.
+/// `…` is shown. [`INPUT`] remains.
 pub fn filled(template: &str, captures: &Captures<'_>) -> String {
     replaced(template, |names| {
+        if *names == ["input"] {
+            return INPUT.to_owned();
+        }
         let values = names.iter().filter_map(|name| captures.name(name));
         let shown: String = values.map(|value| shortened(value.as_str())).collect();
         if shown.is_empty() { "…".to_owned() } else { shown }

@@ -84,7 +84,7 @@ mod tests {
         let name = Regex::new(r"\{(\w*)\}").unwrap();
         for rule in rules() {
             let pattern = rule.regex();
-            let groups: BTreeSet<&str> = pattern.capture_names().flatten().collect();
+            let groups: BTreeSet<&str> = pattern.capture_names().flatten().chain(["input"]).collect();
             for template in [rule.cause, rule.remedy] {
                 assert!(template.len() > 5, "{}", rule.id);
                 for used in name.captures_iter(template) {

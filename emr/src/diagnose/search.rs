@@ -1,17 +1,18 @@
 //! Reads logs in the order in which they are likely to show a cause, and applies the rules to each line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use regex::{Regex, RegexSet};
 
 use super::attempts::{Attempts, is_of_master};
-use super::masked::masked;
 use super::report::{Block, Evidence, Outcome, Report};
-use super::rule::{Kind, Rule, filled};
+use super::rule::{INPUT, Kind, Rule, filled};
 use super::rules::rules;
+use super::splits::Splits;
 use super::telling::Telling;
-use crate::logs::{Error, Listing, Log, Place, application_of, stem, step_of};
+use crate::logs::{Error, Listing, Log, Place, Section, application_of, is_log, stem, step_of};
+use crate::secrets::masked;
 
 /// Maximum number of logs that are read.
 pub const LOGS_MAX: usize = 300;
@@ -19,12 +20,21 @@ pub const LOGS_MAX: usize = 300;
 pub const BYTES_MAX: u64 = 512 << 20;
 /// Number of lines of evidence per rule.
 const EVIDENCE_MAX: usize = 3;
+/// Number of inputs in a cause.
+const INPUTS_SHOWN: usize = 3;
+/// Maximum number of tasks per rule whose inputs are looked up.
+const TASKS_MAX: usize = 1000;
 
 /// The patterns of all rules, by priority.
 static PATTERNS: LazyLock<RegexSet> = LazyLock::new(|| {
     let set = RegexSet::new(rules().map(|rule| rule.pattern));
     set.unwrap_or_else(|error| unreachable!("a test compiles each pattern: {error}"))
 });
+
+/// Whether a line reports a failure: a rule recognises it, or a task ended with an exception.
+pub fn is_sign(line: &str) -> bool {
+    PATTERNS.is_match(line) || line.contains(" running child")
+}
 
 /// The logs of a listing that belong to a question.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +57,7 @@ pub fn diagnose(listing: &Listing, scope: &Scope) -> Result<Report, Error> {
         state: State::default(),
         applications: Vec::new(),
         attempts: Attempts::default(),
+        splits: Splits::default(),
         report: Report::default(),
     };
     search.report.n_logs = listing.logs.len();
@@ -92,13 +103,23 @@ struct Search {
     /// Patterns with groups, compiled when they match first.
     patterns: Vec<Option<Regex>>,
     /// Matches by the priority of their rule.
-    found: BTreeMap<usize, Block>,
+    found: BTreeMap<usize, Found>,
     telling: Option<Telling>,
     state: State,
     /// Applications that the steps submitted.
     applications: Vec<String>,
     attempts: Attempts,
+    splits: Splits,
     report: Report,
+}
+
+/// The matches of a rule.
+struct Found {
+    block: Block,
+    /// The task of each line of evidence.
+    shown: Vec<String>,
+    /// The tasks of all lines.
+    tasks: BTreeSet<String>,
 }
 
 /// What the logs say about the end of jobs.
@@ -126,9 +147,15 @@ impl Search {
     fn read(&mut self, log: &Log) -> Result<(), Error> {
         let mut lines = log.lines()?;
         let mut telling = Telling::of(log);
-        // Standard output of a task may contain anything that a program printed.
-        let may_quote = stem(&log.name) != "stdout";
+        let mut section = Section::of(&log.location);
+        let whole = section.name.clone();
         for (number, line) in lines.by_ref() {
+            section.read(&line);
+            // Containers also have scripts and settings, which are no logs.
+            if section.name != whole && !is_log(&section.name) {
+                continue;
+            }
+            self.splits.read(&section.task, &line);
             self.state.read(&line);
             self.state.has_failed |= log.is_state() && is_failure(&line);
             if log.place == Some(Place::Container) {
@@ -142,9 +169,10 @@ impl Search {
                 .iter()
                 .find(|&at| log.place.is_none_or(|place| self.rules[at].places.contains(&place)));
             if let Some(at) = first {
-                self.add(at, log, number, &line);
+                self.add(at, log, &section.task, number, &line);
             }
-            if may_quote {
+            // Standard output of a task may contain anything that a program printed.
+            if section.name != "stdout" {
                 telling.add(log, number, &line);
             }
         }
@@ -160,23 +188,33 @@ impl Search {
         Ok(())
     }
 
-    fn add(&mut self, at: usize, log: &Log, number: u64, line: &str) {
+    fn add(&mut self, at: usize, log: &Log, task: &str, number: u64, line: &str) {
         let rule = self.rules[at];
         let pattern = self.patterns[at].get_or_insert_with(|| rule.regex());
         let Some(captures) = pattern.captures(line) else { return };
-        let block = self.found.entry(at).or_insert_with(|| Block {
-            rule: rule.id,
-            cause: masked(&filled(rule.cause, &captures)),
-            remedy: masked(&filled(rule.remedy, &captures)),
-            evidence: Vec::new(),
-            n_lines: 0,
+        let found = self.found.entry(at).or_insert_with(|| Found {
+            block: Block {
+                rule: rule.id,
+                cause: masked(&filled(rule.cause, &captures)),
+                remedy: masked(&filled(rule.remedy, &captures)),
+                evidence: Vec::new(),
+                n_lines: 0,
+            },
+            shown: Vec::new(),
+            tasks: BTreeSet::new(),
         });
+        let Found { block, shown, tasks } = found;
         block.n_lines += 1;
-        // One line per log, so that the evidence shows how many logs are affected.
-        if block.evidence.len() < EVIDENCE_MAX
-            && block.evidence.iter().all(|known| known.file != log.location)
-        {
-            block.evidence.push(Evidence { file: log.location.clone(), line: number, text: masked(line) });
+        if tasks.len() < TASKS_MAX {
+            tasks.insert(task.to_owned());
+        }
+        // One line per log of a task, so that the evidence shows how many are affected.
+        let is_known =
+            block.evidence.iter().zip(&*shown).any(|(one, of)| one.file == log.location && of == task);
+        if block.evidence.len() < EVIDENCE_MAX && !is_known {
+            let (file, text) = (log.location.clone(), masked(line));
+            block.evidence.push(Evidence { file, line: number, text, input: None });
+            shown.push(task.to_owned());
         }
     }
 
@@ -200,14 +238,16 @@ impl Search {
             }
         }
         let mut report = self.report;
-        report.causes = self.found.into_values().collect();
+        let splits = &self.splits;
+        report.causes = self.found.into_values().map(|found| found.with_inputs(splits)).collect();
         let telling = self.telling;
-        if let (false, Some(block), Some(message)) = (
-            has_cause,
-            report.causes.first_mut(),
-            telling.as_ref().and_then(|telling| telling.message.clone()),
-        ) {
-            block.evidence.push(message);
+        if let (false, Some(message)) =
+            (has_cause, telling.as_ref().and_then(|telling| telling.message.clone()))
+        {
+            match report.causes.first_mut() {
+                Some(symptom) => symptom.explain(message),
+                None => report.causes.extend(Block::of_evidence(message)),
+            }
         }
         report.has_completed = has_completed;
         report.outcome = if listing.logs.is_empty() {
@@ -226,6 +266,27 @@ impl Search {
         }
         report.n_omitted = listing.n_omitted + listing.logs.len() - report.n_read;
         report
+    }
+}
+
+impl Found {
+    /// The block, with the inputs of its tasks.
+    fn with_inputs(self, splits: &Splits) -> Block {
+        let Self { mut block, shown, tasks } = self;
+        for (evidence, task) in block.evidence.iter_mut().zip(&shown) {
+            evidence.input = splits.of(task).map(|split| masked(&split.to_string()));
+        }
+        if block.cause.contains(INPUT) {
+            let files: BTreeSet<_> =
+                tasks.iter().filter_map(|task| splits.of(task)).map(|split| &split.file).collect();
+            let mut shown: Vec<String> = files.iter().take(INPUTS_SHOWN).map(|file| masked(file)).collect();
+            if files.len() > INPUTS_SHOWN {
+                shown.push(format!("{} more files", files.len() - INPUTS_SHOWN));
+            }
+            let shown = if shown.is_empty() { "an input file".to_owned() } else { shown.join(", ") };
+            block.cause = block.cause.replace(INPUT, &shown);
+        }
+        block
     }
 }
 

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::masked::masked;
 use super::report::Evidence;
 use crate::logs::{Log, Place, stem};
+use crate::secrets::masked;
 
 /// Number of lines that are shown.
 const LINES_MAX: usize = 5;
@@ -53,7 +53,7 @@ impl Telling {
         if !is_message && !FAILURE.is_match(line) {
             return;
         }
-        let evidence = Evidence { file: log.location.clone(), line: number, text: masked(line) };
+        let evidence = Evidence { file: log.location.clone(), line: number, text: masked(line), input: None };
         if is_message {
             self.message = Some(evidence);
         } else {

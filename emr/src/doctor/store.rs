@@ -1,19 +1,18 @@
 //! The store of a run: credentials, the clock of the service, reading, and conditional put requests.
 
-use std::env;
-use std::path::Path;
-
 use program::exit::chain;
 use store::{Store, clock_of};
 
 use super::Question;
 use super::check::Checks;
+use crate::credentials::Source;
 
 /// S3 refuses requests whose time differs by 15 minutes. A clock that differs by half a minute is not synchronized.
 const OFFSET_MAX_S: f64 = 30.0;
 
 pub(super) fn examine(checks: &mut Checks, question: &Question) {
-    let source = credentials(question);
+    let source = Source::of(question.s3.profile.as_deref());
+    let source = source.name();
     let Some(run) = &question.run else {
         checks
             .unknown("store", "not checked; pass --run URL")
@@ -63,28 +62,4 @@ fn clock(checks: &mut Checks, run: &str, question: &Question) {
     .fact("clock_offset_s", found.offset_s)
     .fact("endpoint", found.endpoint.clone())
     .fact("region", found.region);
-}
-
-/// The source from which AWS's tools take credentials on this machine: the first that is set. Never the credentials.
-fn credentials(question: &Question) -> String {
-    let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
-    let file = env::var_os("AWS_SHARED_CREDENTIALS_FILE").map(std::path::PathBuf::from);
-    let file = file.or_else(|| Some(Path::new(&env::var_os("HOME")?).join(".aws/credentials")));
-    if let Some(profile) = &question.s3.profile {
-        return format!("profile {profile}");
-    }
-    match () {
-        () if is_set("AWS_ACCESS_KEY_ID") => "the environment (AWS_ACCESS_KEY_ID)".to_owned(),
-        () if is_set("AWS_PROFILE") => format!("profile {}", env::var("AWS_PROFILE").unwrap_or_default()),
-        () if file.as_ref().is_some_and(|file| file.is_file()) => {
-            format!("the file {}", file.unwrap_or_default().display())
-        }
-        () if is_set("AWS_WEB_IDENTITY_TOKEN_FILE") => "a web identity token".to_owned(),
-        () if is_set("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
-            || is_set("AWS_CONTAINER_CREDENTIALS_FULL_URI") =>
-        {
-            "the role of the container".to_owned()
-        }
-        () => "the role of the machine, if it has one".to_owned(),
-    }
 }

@@ -35,6 +35,7 @@ pub struct Hadoop {
     pub reducers: Option<u32>,
     pub combiner: Option<bool>,
     pub reducer_memory: Option<Value>,
+    pub credentials: Option<String>,
     #[serde(default)]
     pub settings: BTreeMap<String, Value>,
 }

@@ -145,6 +145,12 @@ pub const KEYS: &[Key] = &[
     key("hadoop", "reducers", Kind::Number, "Number of reducers, 1 to 10000. Default: 16."),
     key("hadoop", "combiner", Kind::Switch, "Whether map tasks combine records. Default: true."),
     key("hadoop", "reducer-memory", Kind::NumberOrText, "`reducer --memory`. Default: 128MiB."),
+    key(
+        "hadoop",
+        "credentials",
+        Kind::Text,
+        "Credentials of the tasks with `--runner hadoop`, if the run is in S3: `role` for the role of the nodes, or a file on each node.",
+    ),
     key("hadoop", "settings", Kind::Values, "Settings of Hadoop, passed with `-D`."),
     key(
         "cluster",

@@ -12,8 +12,11 @@ use super::cluster_checks::has_form_of_region;
 use super::file::{self, File, Value};
 use super::flags::{InputFlags, OutputFlags, Refused, RowFlags, flags, parse_table, refused};
 use super::reader::{self, Lines};
-use super::{Gpus, Hadoop, Input, Job, Output, Place, Rows, Scope, Shared, cluster_checks, place};
+use super::{
+    Credentials, Gpus, Hadoop, Input, Job, Output, Place, Rows, Scope, Shared, cluster_checks, place,
+};
 use crate::finding::Finding;
+use crate::secrets::is_secret;
 
 const REDUCERS: u32 = 16;
 /// The names of shards have five digits.
@@ -35,9 +38,6 @@ const RESERVED_SETTINGS: [&str; 8] = [
 ];
 /// The setting of Hadoop Streaming that does not change records.
 const STREAM_SETTING: &str = "stream.jobconf.truncate.limit";
-/// Parts of the names of settings that hold credentials.
-const SECRET_PARTS: [&str; 5] =
-    ["secret", "password", "access.key", "session.token", "credential.provider.password"];
 
 /// Checks all values. `of_reader` are the findings about keys and kinds.
 pub fn checked(
@@ -289,7 +289,23 @@ impl Values<'_> {
         for name in settings.keys() {
             self.setting(name);
         }
-        Hadoop { reducers, combiner: table.combiner.unwrap_or(true), reducer_memory, settings }
+        let credentials = table.credentials.as_deref().and_then(|text| self.credentials(text));
+        Hadoop { reducers, combiner: table.combiner.unwrap_or(true), reducer_memory, settings, credentials }
+    }
+
+    fn credentials(&mut self, text: &str) -> Option<Credentials> {
+        match text {
+            "role" => Some(Credentials::Role),
+            path if path.starts_with('/') && !path.contains(char::is_whitespace) => {
+                Some(Credentials::File(path.to_owned()))
+            }
+            _ => {
+                let expected = "role, or the absolute path of a file on each node";
+                // The value may be a key.
+                self.refuse("hadoop.credentials", "another text", expected);
+                None
+            }
+        }
     }
 
     fn setting(&mut self, name: &str) {
@@ -308,11 +324,11 @@ impl Values<'_> {
                 "other settings",
             );
         }
-        let lower = name.to_lowercase();
-        if SECRET_PARTS.iter().any(|part| lower.contains(part)) {
-            let expected =
-                "no credentials: Hadoop stores settings in the job's history; use the role of the nodes";
-            self.refuse(&key, "a setting for credentials", expected);
+        if is_secret(name) {
+            let expected = "no credentials, because Hadoop stores settings in the job's history";
+            let finding = Finding::error(self.lines.thing(&key), "a setting for credentials", expected);
+            let remedy = "use the role of the nodes, or hadoop credential create and hadoop.security.credential.provider.path";
+            self.findings.push(finding.remedy(remedy));
         }
     }
 

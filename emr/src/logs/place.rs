@@ -29,11 +29,42 @@ impl fmt::Display for Place {
     }
 }
 
+/// A position in the logs of containers. The output of `yarn logs` has those of many.
+#[derive(Clone, Debug, Default)]
+pub struct Section {
+    /// The container, or the path of the log.
+    pub task: String,
+    /// Name of the log in the container.
+    pub name: String,
+}
+
+impl Section {
+    /// The start of a log.
+    pub fn of(path: &str) -> Self {
+        Self { task: container_of(path).unwrap_or(path).to_owned(), name: stem(path).to_owned() }
+    }
+
+    /// Reads a line. Returns whether it is a heading of `yarn logs`: `Container: container_1_0001_01_000002 on host_8041`,
+    /// `LogType:stderr`.
+    pub fn read(&mut self, line: &str) -> bool {
+        let container =
+            line.strip_prefix("Container: ").and_then(|rest| rest.split(' ').next()).and_then(container_of);
+        let name = line.strip_prefix("LogType:");
+        if let Some(container) = container {
+            self.task = container.to_owned();
+            self.name.clear();
+        } else if let Some(name) = name {
+            self.name = name.trim().to_owned();
+        }
+        container.is_some() || name.is_some()
+    }
+}
+
 /// What wrote the log with this path; `None` if the path does not show it, as for a file that a user saved.
 pub fn place_of(path: &str) -> Option<Place> {
     let segments: Vec<&str> = path.split('/').collect();
     let has = |is: &dyn Fn(&str) -> bool| segments.iter().any(|segment| is(segment));
-    if has(&|segment| segment.starts_with("container_")) {
+    if container_of(path).is_some() {
         return Some(Place::Container);
     }
     if has(&|segment| segment == "bootstrap-actions") {
@@ -70,6 +101,11 @@ pub fn step_of(path: &str) -> Option<&str> {
 /// The application to which a log belongs.
 pub fn application_of(path: &str) -> Option<&str> {
     path.split('/').find(|segment| segment.starts_with("application_"))
+}
+
+/// The container to which a log belongs.
+pub fn container_of(path: &str) -> Option<&str> {
+    path.split('/').find(|segment| segment.starts_with("container_"))
 }
 
 fn is_step(segment: &str) -> bool {

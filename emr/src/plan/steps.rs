@@ -30,7 +30,7 @@ pub fn job_name(job: &Job) -> String {
 
 /// The steps of a job on EMR.
 pub fn steps(job: &Job, programs: &[Program], action_on_failure: &str) -> Vec<Step> {
-    let streaming = [vec!["hadoop-streaming".to_owned()], streaming(job, programs, Scheme::S3)].concat();
+    let streaming = [vec!["hadoop-streaming".to_owned()], streaming(job, programs, Scheme::S3, &[])].concat();
     let merge = merge(job, programs);
     [("Hadoop job", streaming), (MERGE, merge)]
         .map(|(name, args)| Step {
@@ -41,8 +41,13 @@ pub fn steps(job: &Job, programs: &[Program], action_on_failure: &str) -> Vec<St
         .to_vec()
 }
 
-/// The arguments of `hadoop-streaming`, or of `hadoop jar hadoop-streaming.jar`.
-pub fn streaming(job: &Job, programs: &[Program], scheme: Scheme) -> Vec<String> {
+/// The arguments of `hadoop-streaming`, or of `hadoop jar hadoop-streaming.jar`. `environment` is that of the tasks.
+pub fn streaming(
+    job: &Job,
+    programs: &[Program],
+    scheme: Scheme,
+    environment: &[(String, String)],
+) -> Vec<String> {
     let mut settings = vec![
         ("mapreduce.job.name", job_name(job)),
         ("mapreduce.job.reduces", job.hadoop.reducers.to_string()),
@@ -63,6 +68,9 @@ pub fn streaming(job: &Job, programs: &[Program], scheme: Scheme) -> Vec<String>
         option("-combiner", "combiner".to_owned());
     }
     option("-reducer", command("reducer", &reducer_flags(job)));
+    for (name, value) in environment {
+        option("-cmdenv", format!("{name}={value}"));
+    }
     option("-outputformat", NO_OUTPUT.to_owned());
     for place in &job.input.places {
         option("-input", url(place, scheme));

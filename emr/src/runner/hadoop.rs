@@ -3,31 +3,57 @@
 //!
 //! The output of Hadoop's job client, which has the counters, is kept in the run as `job/hadoop.log`. A repeated
 //! command continues after it: with a log it only merges, with the run's manifest too. The output of a job that failed is
-//! kept as `job/failed-N.log`, and a repeated command starts the next job.
+//! kept as `job/failed-N.log`, with the logs of its failed tasks and a record, and a repeated command starts the next job.
 
 use std::env;
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use program::exit::Exit;
-use store::{Key, ObjectContent, Put, Store};
+use program::exit::{Exit, notice};
+use store::{Key, ObjectContent, S3Options, Store};
 
-use super::{Error, exit_of, program, run, s3_flag};
+use super::{Error, Runner, exit_of, keep, not_recorded, program, record, run, s3_flag, tasks};
+use crate::diagnose::{Block, Scope, diagnose};
+use crate::failures::Number;
 use crate::follow::exit_code;
 use crate::interrupt::Interrupt;
 use crate::job::{Job, Place};
+use crate::logs::{Listing, list};
 use crate::plan::programs::Program;
 use crate::plan::{Scheme, streaming};
+use crate::secrets::masked;
 
 /// The variable that names the jar of Hadoop Streaming.
 const JAR: &str = "HADOOP_STREAMING_JAR";
 /// The output of the job client of a job that succeeded, in the run.
-const LOG: &str = "job/hadoop.log";
-/// Maximum number of logs of failed jobs in a run.
-const FAILED_MAX: u32 = 1000;
+pub const LOG: &str = "job/hadoop.log";
+/// Exit codes of causes that Hadoop reports.
+const EXITS: [(&[&str], Exit); 5] = [
+    (&["input-missing", "file-missing", "block-missing", "s3-no-bucket"], Exit::MissingInput),
+    (&["input-damaged"], Exit::BadInput),
+    (&["connection-refused", "unknown-host", "safe-mode", "s3-slow-down"], Exit::Unavailable),
+    (&["no-space", "hdfs-full", "no-local-folder", "local-disks-bad"], Exit::Io),
+    (
+        &[
+            "s3a-no-credentials",
+            "s3-bad-key",
+            "s3-expired",
+            "s3a-access-denied",
+            "s3-kms",
+            "hdfs-denied",
+            "no-file-system",
+            "option-unknown",
+            "setting-invalid",
+            "class-missing",
+            "unknown-queue",
+            "memory-request",
+        ],
+        Exit::Settings,
+    ),
+];
 /// The manifest of a run, which merge writes.
 const SEAL: &str = "manifest.json";
 /// Maximum size of the output of the job client.
@@ -41,60 +67,131 @@ pub fn check(job: &Job) -> Result<(), Error> {
     Err(Error::Impossible { key, found, runner: "hadoop", remedy })
 }
 
-/// Runs the job on the cluster, unless an earlier command did, and merges the run.
-pub fn run_job(
-    job: &Job,
-    store: &Store,
-    programs: &[Program],
-    interrupt: &Interrupt,
-    is_quiet: bool,
-) -> Result<(), crate::Error> {
-    let folder = tempfile::tempdir().map_err(Error::Log)?;
-    let log = folder.path().join("job.log");
-    let key = Key::new(LOG)?;
-    let is_sealed = store.head(&Key::new(SEAL)?)?.is_some();
-    let mut has_counts = false;
-    if let Some(kept) = store.get_small(&key, LOG_BYTES_MAX)? {
-        std::fs::write(&log, kept).map_err(Error::Log)?;
-        has_counts = true;
-    } else if !is_sealed {
-        submit(job, programs, &log, interrupt, is_quiet).map_err(|error| kept(error, job, store, &log))?;
-        store.put_if_absent(&key, ObjectContent::File(&log))?;
-        has_counts = true;
-        if interrupt.is_set() {
-            let remedy = "the Hadoop job has completed; the same command merges its run";
-            return Err(Error::Interrupted { remedy: remedy.to_owned() }.into());
-        }
-    }
-    let mut merge = program(job, "merge");
-    merge.args(["--run", &store.url()]).arg("--out").arg(job.dataset.to_string());
-    if has_counts {
-        merge.arg("--counts").arg(&log);
-        merge.args(job.merge_flags());
-    } else {
-        merge.args(without_limit(job.merge_flags()));
-    }
-    merge.args(s3_flag(job));
-    if is_quiet {
-        merge.arg("--quiet");
-    }
-    Ok(run(&mut merge)?)
+/// A job on the way to the cluster.
+#[derive(Debug)]
+pub struct Submission<'a> {
+    /// The job.
+    pub job: &'a Job,
+    /// The job file, as an argument of another command.
+    pub argument: &'a str,
+    /// The run.
+    pub store: &'a Store,
+    /// The environment of the tasks.
+    pub environment: &'a [(String, String)],
+    /// Ctrl-C.
+    pub interrupt: &'a Interrupt,
+    /// Whether no progress is printed.
+    pub is_quiet: bool,
 }
 
-/// Keeps the output of the job client of a failed job in the run, and names it in the error. If the store fails, the
-/// error remains that of the job.
-fn kept(error: Error, job: &Job, store: &Store, log: &Path) -> Error {
-    let Error::HadoopJob { found, application, exit, .. } = error else { return error };
-    let stored = (1..=FAILED_MAX).find_map(|n| {
-        let name = format!("job/failed-{n}.log");
-        match Key::new(&name).and_then(|key| store.put_if_absent(&key, ObjectContent::File(log))) {
-            Ok(Put::Stored(_)) => Some(Some(job.run.join(&name))),
-            Ok(Put::AlreadyThere) => None,
-            Err(_) => Some(None),
+impl Submission<'_> {
+    /// Runs the job on the cluster, unless an earlier command did, and merges the run.
+    pub fn run(&self, programs: &[Program]) -> Result<(), crate::Error> {
+        let Self { job, store, interrupt, is_quiet, .. } = *self;
+        let folder = tempfile::tempdir().map_err(Error::Log)?;
+        let log = folder.path().join("job.log");
+        let key = Key::new(LOG)?;
+        let is_sealed = store.head(&Key::new(SEAL)?)?.is_some();
+        let mut has_counts = false;
+        if let Some(kept) = store.get_small(&key, LOG_BYTES_MAX)? {
+            fs::write(&log, kept).map_err(Error::Log)?;
+            has_counts = true;
+        } else if !is_sealed {
+            let submitted = submit(job, programs, self.environment, &log, interrupt, is_quiet);
+            submitted.map_err(|error| self.failed(error, &log))?;
+            store.put_if_absent(&key, ObjectContent::File(&log))?;
+            has_counts = true;
+            if interrupt.is_set() {
+                let remedy = "the Hadoop job has completed; the same command merges its run";
+                return Err(Error::Interrupted { remedy: remedy.to_owned() }.into());
+            }
         }
-    });
-    let kept = stored.flatten().map(|place| place.to_string());
-    Error::HadoopJob { found, kept, application, exit }
+        let mut merge = program(job, "merge");
+        merge.args(["--run", &store.url()]).arg("--out").arg(job.dataset.to_string());
+        if has_counts {
+            merge.arg("--counts").arg(&log);
+            merge.args(job.merge_flags());
+        } else {
+            merge.args(without_limit(job.merge_flags()));
+        }
+        merge.args(s3_flag(job));
+        if is_quiet {
+            merge.arg("--quiet");
+        }
+        let message = folder.path().join("merge.log");
+        Ok(run(&mut merge, &message).map_err(|error| self.failed(error, &message))?)
+    }
+
+    /// Keeps the logs of a failure in the run. The error of a Hadoop job becomes the cause that they show.
+    fn failed(&self, error: Error, log: &Path) -> Error {
+        let number = keep(self.store, log);
+        let error = match error {
+            Error::HadoopJob { found, exit, application, .. } => {
+                let tasks =
+                    application.as_deref().and_then(|id| self.tasks(id, number, log.with_extension("tasks")));
+                let yarn = application.as_deref().filter(|_| tasks.is_none());
+                let cause = cause([Some(log.to_owned()), tasks].into_iter().flatten());
+                let next = next(number.map(|_| self.argument), yarn, cause.is_some());
+                with_cause(Error::HadoopJob { found, exit, application, next }, cause.as_ref())
+            }
+            other => other,
+        };
+        record(self.store, number, Runner::Hadoop, &error, log);
+        error
+    }
+
+    /// Fetches the logs of the failed tasks, and keeps them in the run.
+    fn tasks(&self, application: &str, number: Option<Number>, into: PathBuf) -> Option<PathBuf> {
+        if !self.is_quiet {
+            notice("emr", "fetching the logs of the failed tasks");
+        }
+        // Without the command yarn, the message has the cause that the job client shows.
+        if !tasks::fetch(application, &into, self.interrupt).unwrap_or_default() {
+            return None;
+        }
+        if let Some(Err(error)) =
+            number.map(|number| number.put(self.store, "tasks.log", ObjectContent::File(&into)))
+        {
+            not_recorded(&error);
+        }
+        Some(into)
+    }
+}
+
+/// The most probable cause in these logs.
+fn cause(logs: impl Iterator<Item = PathBuf>) -> Option<Block> {
+    let mut listing = Listing::default();
+    for log in logs {
+        listing.logs.extend(list(&log.display().to_string(), &S3Options::default()).ok()?.logs);
+    }
+    diagnose(&listing, &Scope::default()).ok()?.causes.into_iter().next()
+}
+
+/// The commands that show more: for the job file, if the run has the logs, and for the application of YARN, if the logs of
+/// its tasks could not be fetched.
+fn next(argument: Option<&str>, yarn: Option<&str>, has_cause: bool) -> String {
+    let shown = if has_cause { "the evidence" } else { "the last lines that report a failure" };
+    let diagnose = argument.map(|job| format!("emr diagnose {job} shows {shown}"));
+    let yarn = yarn.map(|id| format!("yarn logs -applicationId {id} shows the logs of its tasks"));
+    let next = diagnose.into_iter().chain(yarn).collect::<Vec<_>>().join(", ");
+    if next.is_empty() { "the output of the job client is above".to_owned() } else { next }
+}
+
+/// The error of a job with its cause and remedy, if they are known.
+fn with_cause(error: Error, cause: Option<&Block>) -> Error {
+    match (error, cause) {
+        (Error::HadoopJob { next, exit, application, .. }, Some(Block { rule, cause, remedy, .. })) => {
+            let exit = if exit == Exit::Internal { exit_of_cause(rule) } else { exit };
+            Error::HadoopJob { found: format!("{cause}; {remedy}"), next, exit, application }
+        }
+        (error, _) => error,
+    }
+}
+
+/// The exit code of a cause that no program of this project reports.
+fn exit_of_cause(rule: &str) -> Exit {
+    let of = |(rules, _): &&(&[&str], Exit)| rules.contains(&rule);
+    EXITS.iter().find(of).map_or(Exit::Internal, |(_, exit)| *exit)
 }
 
 /// The flags of merge for a run whose manifest has the counts: the limit of bad lines applies to `--counts` only.
@@ -111,6 +208,7 @@ fn without_limit(flags: Vec<String>) -> Vec<String> {
 fn submit(
     job: &Job,
     programs: &[Program],
+    environment: &[(String, String)],
     log: &Path,
     interrupt: &Interrupt,
     is_quiet: bool,
@@ -120,7 +218,7 @@ fn submit(
         .map(|program| Program { url: Place::Local(program.path.clone()), ..program.clone() })
         .collect();
     let mut client = client(env::var_os(JAR));
-    client.args(streaming(job, &local, Scheme::S3a));
+    client.args(streaming(job, &local, Scheme::S3a, environment));
     let path = PathBuf::from(client.get_program());
     let not_started = |source| Error::NotStarted {
         program: path.clone(),
@@ -163,7 +261,7 @@ fn ended(log: &str, is_success: bool, is_interrupted: bool) -> Result<(), Error>
     Err(Error::Interrupted { remedy })
 }
 
-/// `job_1700000000000_0001`
+/// `job_1700000000000_0001`; `job_local17_0001` has no application
 fn job_id(log: &str) -> Option<&str> {
     log.split_once("Running job: ").and_then(|(_, rest)| rest.split_whitespace().next())
 }
@@ -201,24 +299,19 @@ fn copy(mut lines: impl BufRead, log: &Path, is_quiet: bool) -> io::Result<Strin
     Ok(text)
 }
 
-/// The error of a failed job: the last exception or error of the job client, and the exit code of the program.
+/// The error of a failed job by the output of its client: the last exception or error, and the exit code of the program.
 fn failed(log: &str) -> Error {
-    let is_cause =
-        |line: &&str| line.contains("Error") || line.contains("Exception") || line.contains("ERROR");
-    let found = log.lines().rev().find(is_cause).or_else(|| log.lines().last()).unwrap_or("no message");
-    let application = job_id(log).map(|id| id.replacen("job_", "application_", 1));
-    let exit = match exit_code(log) {
-        Some(code) => exit_of(code),
-        None if has_no_input(log) => Exit::MissingInput,
-        None => Exit::Internal,
+    let is_cause = |line: &&str| {
+        ["Error", "Exception", "ERROR"].iter().any(|sign| line.contains(sign))
+            && !line.contains("Job not successful!")
     };
-    Error::HadoopJob { found: found.trim().to_owned(), kept: None, application, exit }
-}
-
-/// Whether Hadoop refused the job because an input does not exist.
-fn has_no_input(log: &str) -> bool {
-    let is_pattern = |line: &str| line.contains("Input Pattern ") && line.contains(" matches 0 files");
-    log.lines().any(|line| line.contains("Input path does not exist: ") || is_pattern(line))
+    let found = log.lines().rev().find(is_cause).or_else(|| log.lines().last()).unwrap_or("no message");
+    let exit = exit_code(log).map_or(Exit::Internal, exit_of);
+    let of_yarn = |id: &&str| id.starts_with(|first: char| first.is_ascii_digit());
+    let application = job_id(log).and_then(|id| id.strip_prefix("job_")).filter(of_yarn);
+    let application = application.map(|id| format!("application_{id}"));
+    let next = next(None, application.as_deref(), false);
+    Error::HadoopJob { found: masked(found), next, application, exit }
 }
 
 #[cfg(test)]
@@ -248,21 +341,28 @@ mod tests {
         assert_eq!(error.exit(), Exit::BadInput);
         assert_eq!(
             error.to_string(),
-            "the Hadoop job failed: ERROR streaming.StreamJob: Job not successful!; \
-             yarn logs -applicationId application_17_0001 shows the logs of its tasks"
+            "the Hadoop job failed: Error: java.lang.RuntimeException: PipeMapRed.waitOutputThreads(): subprocess failed \
+             with code 65; yarn logs -applicationId application_17_0001 shows the logs of its tasks"
         );
     }
 
     #[test]
-    fn a_job_without_its_input_has_the_exit_code_of_a_missing_input() {
-        for log in [
-            "ERROR streaming.StreamJob: Error Launching job : Input path does not exist: hdfs://host/in/nosuch\n\
-             Streaming Command Failed!\n",
-            "ERROR streaming.StreamJob: Error Launching job : Input Pattern hdfs://host/in/* matches 0 files\n",
-        ] {
-            assert_eq!(failed(log).exit(), Exit::MissingInput, "{log}");
-        }
-        assert_eq!(failed("Streaming Command Failed!\n").exit(), Exit::Internal);
+    fn a_cause_that_hadoop_reports_has_an_exit_code_unless_a_program_has_one() {
+        let with = |rule: &'static str, log: &str| {
+            let (cause, remedy) = ("the input x is damaged".to_owned(), "copy it again".to_owned());
+            with_cause(failed(log), Some(&Block { rule, cause, remedy, evidence: Vec::new(), n_lines: 1 }))
+        };
+        let error = with("input-damaged", "Streaming Command Failed!\n");
+        assert_eq!(error.exit(), Exit::BadInput);
+        assert_eq!(
+            error.to_string(),
+            "the Hadoop job failed: the input x is damaged; copy it again; the output of the job client is above"
+        );
+        assert_eq!(with("input-missing", "").exit(), Exit::MissingInput);
+        assert_eq!(with("input-damaged", "subprocess failed with code 74\n").exit(), Exit::Io);
+        assert_eq!(with("shuffle", "").exit(), Exit::Internal);
+        let names: Vec<_> = crate::diagnose::rules().map(|rule| rule.id).collect();
+        assert!(EXITS.iter().flat_map(|(rules, _)| *rules).all(|rule| names.contains(rule)));
     }
 
     #[test]

@@ -2,11 +2,13 @@
 
 use std::process::Command;
 
-use super::{Error, program, run, s3_flag};
+use store::{S3Options, Store};
+
+use super::{Error, Runner, keep, not_recorded, program, record, run, s3_flag};
 use crate::job::Job;
 
-/// Runs the job on this machine.
-pub fn run_job(job: &Job, is_quiet: bool) -> Result<(), Error> {
+/// Runs the job on this machine. A failure is recorded in the run, which is not used otherwise.
+pub fn run_job(job: &Job, options: &S3Options, is_quiet: bool) -> Result<(), Error> {
     if let Some(limit) = &job.input.line_bytes_max {
         return Err(Error::Impossible {
             key: job.thing("input.line-bytes-max"),
@@ -15,7 +17,14 @@ pub fn run_job(job: &Job, is_quiet: bool) -> Result<(), Error> {
             remedy: "sentimill has a fixed limit; remove the key, or use another runner",
         });
     }
-    run(&mut command(job, is_quiet))
+    let folder = tempfile::tempdir().map_err(Error::Log)?;
+    let log = folder.path().join("sentimill.log");
+    run(&mut command(job, is_quiet), &log).inspect_err(|error| {
+        match Store::open_with(&job.run.to_string(), options) {
+            Ok(store) => record(&store, keep(&store, &log), Runner::Local, error, &log),
+            Err(error) => not_recorded(&error),
+        }
+    })
 }
 
 /// The command: the flags that the mappers, the reducers and merge have on a cluster.

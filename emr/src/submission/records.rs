@@ -11,7 +11,7 @@ use crate::job::JobRecord;
 /// Maximum size of a record.
 pub(super) const RECORD_BYTES_MAX: u64 = 1 << 20;
 /// The record that binds a run to a job.
-const JOB: &str = "job.json";
+pub(crate) const JOB: &str = "job.json";
 
 /// Why a job was not submitted.
 #[derive(Debug, thiserror::Error)]
@@ -112,13 +112,13 @@ pub fn enroll(store: &Store, job: &JobRecord) -> Result<(), Error> {
 }
 
 /// Reads a record, if it exists.
-pub(super) fn read<T: DeserializeOwned>(store: &Store, key: &Key) -> Result<Option<T>, Error> {
+pub(crate) fn read<T: DeserializeOwned>(store: &Store, key: &Key) -> Result<Option<T>, Error> {
     let Some(bytes) = store.get_small(key, RECORD_BYTES_MAX)? else { return Ok(None) };
     let record = serde_json::from_slice(&bytes);
     record.map(Some).map_err(|_| Error::BadRecord { object: format!("{}/{key}", store.url()) })
 }
 
-pub(super) fn to_bytes(record: &impl Serialize) -> Vec<u8> {
+pub(crate) fn to_bytes(record: &impl Serialize) -> Vec<u8> {
     let mut bytes = serde_json::to_vec_pretty(record).expect("records have text keys and finite numbers");
     bytes.push(b'\n');
     bytes

@@ -100,7 +100,7 @@ fn a_job_that_cannot_run_is_refused_before_any_request() {
     assert!(!of_emr.iter().any(|operation| requests.contains_key(*operation)), "{requests:?}");
     let missing = world.emr("status", &never, &[]).with_code(66);
     let expected = format!(
-        "emr: s3://bucket/runs/never: no cluster was started for this run; start it with emr run {}\n",
+        "emr: s3://bucket/runs/never: found no record of a run of this job; start it with emr run {}\n",
         never.display()
     );
     assert_eq!(missing.stderr, expected);

@@ -5,6 +5,7 @@
 //! few jobs, and each tests several properties.
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
+mod by_emr;
 mod cluster;
 mod diagnosed;
 mod failing;

@@ -34,7 +34,7 @@ pub(super) const RULES: &[Rule] = &[
         kind: Cause,
         pattern: r"NoAuthWithAWSException|NoAwsCredentialsException|No AWS Credentials provided by|Unable to load (?:AWS )?credentials from",
         cause: "S3A found no credentials",
-        remedy: "create the cluster with an instance profile (JobFlowRole) whose role may use the bucket, and check that the instance metadata service is enabled",
+        remedy: "on EMR, create the cluster with an instance profile (JobFlowRole) whose role may use the bucket; elsewhere, store the keys with hadoop credential create fs.s3a.access.key -provider jceks://hdfs/PATH, and set hadoop.security.credential.provider.path to this URL",
     },
     Rule {
         id: "s3-kms",

@@ -21,7 +21,7 @@ pub(super) const RULES: &[Rule] = &[
         kind: Cause,
         pattern: r"Input (?:path does not exist: (?P<path>\S+)|Pattern (?P<glob>\S+) matches 0 files)",
         cause: "the input {path} does not exist",
-        remedy: "check -input; S3 names are case-sensitive",
+        remedy: "check input.places in the job file, or -input; S3 names are case-sensitive",
     },
     Rule {
         id: "file-missing",
@@ -75,9 +75,9 @@ pub(super) const RULES: &[Rule] = &[
         id: "input-damaged",
         places: TASKS,
         kind: Cause,
-        pattern: r"java\.io\.IOException: (?P<what>incorrect header check|not a gzip file|invalid (?:stored )?block (?:type|lengths?)|invalid code lengths set|bad block header|unknown compression method)|EOFException: Unexpected end of input stream",
-        cause: "a compressed input file is cut off, damaged, or not compressed as its name says",
-        remedy: "test the files with gzip -t, copy damaged ones again, and rename plain files that end in .gz",
+        pattern: r"(?:java\.io\.IOException|InternalError|java\.util\.zip\.\w+): (?:incorrect (?:header|data|length) check|not a gzip file|gzip stream CRC failure|stored gzip size|invalid (?:stored )?(?:block|distance|literal|code|window|bit)|bad block header|unknown compression method|unexpected end of stream|block overrun|crc error|Stream is not BZip2 formatted|(?:Data corruption|Corrupted block) detected|Unknown frame descriptor|Restored data doesn't match checksum)|EOFException: Unexpected end of (?:input stream|ZLIB input stream)",
+        cause: "{input} is cut off, damaged, or not compressed as its name says",
+        remedy: "test the file: hadoop fs -cat FILE | gzip -t (or bzip2 -t, zstd -t); copy a damaged file again, and rename a plain file that ends in .gz",
     },
     Rule {
         id: "codec-missing",

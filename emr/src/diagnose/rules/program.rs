@@ -104,7 +104,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "input-cut-off",
         places: PROGRAMS,
         kind: Cause,
-        pattern: r"(?P<file>\S+): the \w+ member at byte (?P<member>\d+) is (?:cut off|damaged)",
+        pattern: r"(?P<file>\S+): (?:cannot read it: )?the \w+ member at byte (?P<member>\d+) is (?:cut off|damaged)",
         cause: "{file} is cut off or damaged",
         remedy: "copy the file again, and compare its size with the original",
     },
@@ -122,7 +122,7 @@ pub(super) const RULES: &[Rule] = &[
         kind: Cause,
         pattern: r"(?P<run>s3://\S+): no credentials(?: \(.*\))?; set AWS_PROFILE or AWS_ACCESS_KEY_ID",
         cause: "the program has no credentials for {run}",
-        remedy: "give the instance profile of the cluster access to the bucket; outside EMR, pass -cmdenv AWS_SHARED_CREDENTIALS_FILE=FILE, a file on each node with mode 600",
+        remedy: "give the instance profile of the cluster access to the bucket; outside EMR, set hadoop.credentials in the job file, or pass -cmdenv AWS_SHARED_CREDENTIALS_FILE=FILE, a file on each node with mode 600",
     },
     Rule {
         id: "store-ignores-condition",
