@@ -30,6 +30,10 @@ const PARTS: [&str; 16] = [
     "sessionkey",
     "sharedkey",
 ];
+/// Those of them whose values may be words.
+const PASSWORDS: [&str; 4] = ["password", "passwd", "passphrase", "pwd"];
+/// Keys and tokens are longer than words.
+const WORD_LETTERS_MAX: usize = 15;
 /// Names that are secret as a whole: parameters of signed URLs.
 const WHOLE: [&str; 3] = ["pwd", "sas", "sig"];
 /// Last words of names whose values are not secret, although a part of the name is.
@@ -85,6 +89,17 @@ fn is_secret_before_colon(name: &str) -> bool {
     is_secret(name) && !is_class && PARTS.iter().chain(&WHOLE).any(|part| joined.ends_with(part))
 }
 
+fn is_password(name: &str) -> bool {
+    PASSWORDS.iter().any(|part| joined(name).ends_with(part))
+}
+
+/// Whether a value after a colon is a word of a sentence, as in `failed to load the token: dispatch failure`.
+fn is_word(value: &str) -> bool {
+    let word = value.trim_end_matches([':', '.', '!', '?']);
+    let is_lower = word.chars().skip(1).all(|letter| letter.is_ascii_lowercase());
+    is_lower && word.starts_with(|first: char| first.is_ascii_alphabetic()) && word.len() <= WORD_LETTERS_MAX
+}
+
 /// The words of a name: `AWS_SESSION_TOKEN`, `fs.s3a.session.token` and `sessionToken`.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
@@ -136,7 +151,10 @@ fn without_named(line: &str) -> String {
     let (mut shown, mut at) = (String::with_capacity(line.len()), 0);
     while let Some(found) = NAMED.captures_at(line, at) {
         let [name, before, sign, after, value] = [1, 2, 3, 4, 5].map(|group| &found[group]);
-        let is_secret = if sign == ":" { is_secret_before_colon(name) } else { is_secret(name) };
+        let is_secret = match sign {
+            ":" => is_secret_before_colon(name) && (is_password(name) || !is_word(value)),
+            _ => is_secret(name),
+        };
         let (begin, end) = found.get(5).map_or((at, line.len()), |value| (value.start(), value.end()));
         // The value of another name may contain names itself, such as the query of a URL.
         shown += &line[at..begin - before.len() - sign.len() - after.len()];
@@ -172,6 +190,9 @@ mod tests {
             (r#""Token" : "IQoJb3", "Code""#, r#""Token" : "***", "Code""#),
             (r#"password="two words", x=1"#, r#"password="***", x=1"#),
             ("password: wJalr", "password: ***"),
+            ("password: hunter is wrong", "password: *** is wrong"),
+            ("session token: FwoGZXIvYXdzEBYaDJ", "session token: ***"),
+            ("secret: \"hunter\"", "secret: \"***\""),
             ("DEBUG: password: wJalr", "DEBUG: password: ***"),
             ("sasl.jaas.config=x password=\"wJalr", "sasl.jaas.config=x password=\"***\""),
             (
@@ -233,6 +254,8 @@ mod tests {
             "reducer --max-tokens=400, max_tokens: 400",
             "AWS_CREDENTIAL_EXPIRATION=2026-11-28T15:00:00Z",
             "/etc/sentimill/credentials: no such file",
+            "failed to load IMDS session token: dispatch failure: io error: request forbidden",
+            "JsonParseException: Unexpected token: Expected a value",
             "INFO org.apache.hadoop.security.token.Token: renewed",
             "INFO o.a.h.yarn.security.NMTokenSecretManagerInNM: Rolling master-key",
             "Executing with tokens: [Kind: mapreduce.job, Service: job_17_0001]",

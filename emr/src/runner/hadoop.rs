@@ -130,6 +130,7 @@ impl Submission<'_> {
                 let tasks =
                     application.as_deref().and_then(|id| self.tasks(id, number, log.with_extension("tasks")));
                 let yarn = application.as_deref().filter(|_| tasks.is_none());
+                let exit = tasks.as_deref().and_then(exit_code_of).filter(|_| exit == Exit::Internal).unwrap_or(exit);
                 let cause = cause([Some(log.to_owned()), tasks].into_iter().flatten());
                 let next = next(number.map(|_| self.argument), yarn, cause.is_some());
                 with_cause(Error::HadoopJob { found, exit, application, next }, cause.as_ref())
@@ -156,6 +157,11 @@ impl Submission<'_> {
         }
         Some(into)
     }
+}
+
+/// The exit code of a program in the logs of tasks. The job client does not show that of the last attempt.
+fn exit_code_of(tasks: &Path) -> Option<Exit> {
+    exit_code(&String::from_utf8_lossy(&fs::read(tasks).ok()?)).map(exit_of)
 }
 
 /// The most probable cause in these logs.

@@ -21,7 +21,7 @@ pub(super) const RULES: &[Rule] = &[
         kind: Cause,
         pattern: r"Input (?:path does not exist: (?P<path>\S+)|Pattern (?P<glob>\S+) matches 0 files)",
         cause: "the input {path} does not exist",
-        remedy: "check input.places in the job file, or -input; S3 names are case-sensitive",
+        remedy: "check input.places in the job file, or -input; copy a local file to HDFS with hdfs dfs -put; S3 names are case-sensitive",
     },
     Rule {
         id: "file-missing",

@@ -122,7 +122,7 @@ pub(super) const RULES: &[Rule] = &[
         kind: Cause,
         pattern: r"(?P<run>s3://\S+): no credentials(?: \(.*\))?; set AWS_PROFILE or AWS_ACCESS_KEY_ID",
         cause: "the program has no credentials for {run}",
-        remedy: "give the instance profile of the cluster access to the bucket; outside EMR, set hadoop.credentials in the job file, or pass -cmdenv AWS_SHARED_CREDENTIALS_FILE=FILE, a file on each node with mode 600",
+        remedy: "give the instance profile of the cluster access to the bucket; outside EMR, name a file that each node has, with mode 600 and of the user of the tasks: hadoop.credentials in the job file, or -cmdenv AWS_SHARED_CREDENTIALS_FILE=FILE",
     },
     Rule {
         id: "store-ignores-condition",
@@ -242,7 +242,7 @@ pub(super) const RULES: &[Rule] = &[
         kind: Cause,
         pattern: r"(?P<path>\S+): (?P<what>disk full|disk quota exceeded|file size limit exceeded) while writing",
         cause: "{what} at {path}",
-        remedy: "use nodes with larger volumes, or more reducers; TMPDIR can be set to a folder on a larger disk",
+        remedy: "free space there, or use nodes with larger volumes or more reducers; TMPDIR can be set to a folder on a larger disk",
     },
     Rule {
         id: "open-files",
