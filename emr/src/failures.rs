@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use program::exit::Exit;
 use serde::{Deserialize, Serialize, Serializer};
 use store::{Key, Listed, ObjectContent, Put, S3Options, Store};
 
@@ -95,7 +96,8 @@ impl Failure {
         let ended = utc(self.ended);
         match &self.record {
             Some(Record { runner, host, exit_code, .. }) => {
-                format!("--runner {runner} failed on {host} at {ended} UTC with exit code {exit_code}")
+                let how = if *exit_code == Exit::TryAgain as u8 { "stopped" } else { "failed" };
+                format!("--runner {runner} {how} on {host} at {ended} UTC with exit code {exit_code}")
             }
             None => {
                 format!("--runner {} failed before {ended} UTC, and its command was killed", self.runner())

@@ -48,7 +48,7 @@ fn a_job_that_fails_keeps_the_output_of_its_client_also_when_it_is_quiet() {
     let kept = run_folder.join("job/failed-1.log");
     let expected = String::from(
         "emr: the Hadoop job failed: the input hdfs://h/reviews does not exist; check input.places in the job file, or -input; copy a local file to HDFS with hdfs dfs -put; \
-         S3 names are case-sensitive; emr diagnose jobs/JOB.toml shows the evidence\n"
+         S3 names are case-sensitive; emr diagnose jobs/JOB.toml shows the evidence\n",
     );
     assert_eq!(said, expected);
     let log = fs::read_to_string(&kept).unwrap();

@@ -43,8 +43,7 @@ LogType:syslog
 2026-11-28 15:01:30,082 INFO [main] org.apache.hadoop.mapred.MapTask: Processing split: hdfs://h/reviews/good.json.gz:0+38119
 ";
 
-const CAUSE: &str =
-    "hdfs://h/reviews/cut.json.gz is cut off, damaged, or not compressed as its name says";
+const CAUSE: &str = "hdfs://h/reviews/cut.json.gz is cut off, damaged, or not compressed as its name says";
 const REMEDY: &str = "test the file: hadoop fs -cat FILE | gzip -t (or bzip2 -t, zstd -t); copy a damaged file again, and rename a plain file that ends in .gz";
 
 /// A folder with JOB.toml and scripts in place of programs.
@@ -123,7 +122,10 @@ fn a_damaged_file_of_a_hadoop_job_is_named_by_every_command() {
     assert_eq!(failed.stderr, expected);
     // Scripts of containers contain environments, and other tasks have not failed.
     let kept = world.file("run/job/failed-1.tasks.log");
-    assert!(kept.contains("cut.json.gz") && !kept.contains("canary") && !kept.contains("good.json.gz"), "{kept}");
+    assert!(
+        kept.contains("cut.json.gz") && !kept.contains("canary") && !kept.contains("good.json.gz"),
+        "{kept}"
+    );
 
     let run = world.path().join("run");
     let diagnosed = world.emr(&["diagnose", "JOB.toml"]).succeeded().said();
@@ -138,7 +140,8 @@ fn a_damaged_file_of_a_hadoop_job_is_named_by_every_command() {
         run = run.display()
     );
     assert_eq!(without_time(&diagnosed), expected);
-    let json: Value = serde_json::from_slice(&world.emr(&["diagnose", "JOB.toml", "--json"]).succeeded().stdout).unwrap();
+    let json: Value =
+        serde_json::from_slice(&world.emr(&["diagnose", "JOB.toml", "--json"]).succeeded().stdout).unwrap();
     assert_eq!((&json["run"]["runner"], &json["run"]["exit_code"]), (&"hadoop".into(), &65.into()));
     let input = &json["causes"][0]["evidence"][1]["input"];
     assert_eq!(input, "hdfs://h/reviews/cut.json.gz, bytes 0 to 133220");
@@ -163,7 +166,8 @@ fn a_damaged_file_of_a_hadoop_job_is_named_by_every_command() {
 #[test]
 fn the_message_of_a_task_is_the_cause_if_no_rule_knows_it() {
     let world = World::new();
-    let code = "Error: java.lang.RuntimeException: PipeMapRed.waitOutputThreads(): subprocess failed with code 65\n";
+    let code =
+        "Error: java.lang.RuntimeException: PipeMapRed.waitOutputThreads(): subprocess failed with code 65\n";
     world.program("mapred", 2, &format!("INFO mapreduce.Job: Running job: job_17_0001\n{code}"), 1);
     let tasks = format!(
         "Container: container_17_0001_01_000002 on h_1\nLogType:stderr\nmapper: field stars: found 7 of 10, expected 1 to 5; map them\n\
@@ -175,7 +179,10 @@ fn the_message_of_a_task_is_the_cause_if_no_rule_knows_it() {
                     emr diagnose JOB.toml shows the evidence";
     assert_eq!(last_line(&failed), expected);
     let diagnosed = world.emr(&["diagnose", "JOB.toml"]).succeeded().said();
-    assert!(diagnosed.contains("\ncause      mapper: field stars: found 7 of 10, expected 1 to 5 [exit-65]\n"), "{diagnosed}");
+    assert!(
+        diagnosed.contains("\ncause      mapper: field stars: found 7 of 10, expected 1 to 5 [exit-65]\n"),
+        "{diagnosed}"
+    );
     assert!(diagnosed.contains("\nremedy     map them\n"), "{diagnosed}");
 }
 
@@ -191,7 +198,12 @@ fn a_job_whose_task_logs_cannot_be_fetched_names_the_command_for_them() {
     );
     assert_eq!(last_line(&failed), expected);
     // Neither rules nor programs know the cause.
-    world.program("mapred", 2, "INFO mapreduce.Job: Running job: job_local17_0001\nError: java.lang.Odd: AWS_SESSION_TOKEN=canary\n", 1);
+    world.program(
+        "mapred",
+        2,
+        "INFO mapreduce.Job: Running job: job_local17_0001\nError: java.lang.Odd: AWS_SESSION_TOKEN=canary\n",
+        1,
+    );
     let failed = world.emr(&["run", "JOB.toml", "--runner", "hadoop", "--quiet"]).with_code(70);
     let expected = "emr: the Hadoop job failed: Error: java.lang.Odd: AWS_SESSION_TOKEN=***; \
                     emr diagnose JOB.toml shows the last lines that report a failure\n";
@@ -209,7 +221,10 @@ fn a_run_that_failed_on_this_machine_is_known_with_its_message() {
         &format!("echo '{message}' >&2\necho '{message}' >\"$SENTIMILL_ERROR_FILE\"\nexit 65\n"),
     );
     let failed = world.emr(&["run", "JOB.toml", "--runner", "local"]).with_code(65);
-    assert_eq!(failed.stderr, format!("{message}\nemr: sentimill: exited with code 65; its message is above\n"));
+    assert_eq!(
+        failed.stderr,
+        format!("{message}\nemr: sentimill: exited with code 65; its message is above\n")
+    );
     let diagnosed = world.emr(&["diagnose", "JOB.toml"]).succeeded().said();
     let expected = format!(
         "run        --runner local failed on HOST at TIME with exit code 65\n\
@@ -220,8 +235,14 @@ fn a_run_that_failed_on_this_machine_is_known_with_its_message() {
     );
     assert_eq!(without_time(&diagnosed), expected);
     let status = without_time(&world.emr(&["status", "JOB.toml"]).succeeded().said());
-    assert!(status.contains("\nstate             --runner local failed on HOST at TIME with exit code 65\n"), "{status}");
-    assert!(status.contains(&format!("\nmessage           {message}\n")) && !status.contains("shards"), "{status}");
+    assert!(
+        status.contains("\nstate             --runner local failed on HOST at TIME with exit code 65\n"),
+        "{status}"
+    );
+    assert!(
+        status.contains(&format!("\nmessage           {message}\n")) && !status.contains("shards"),
+        "{status}"
+    );
 
     // A program that was killed leaves no message.
     world.script("sentimill", "kill -9 $$\n");
@@ -245,9 +266,18 @@ fn a_run_without_a_record_and_a_job_in_progress_are_distinguished() {
     fs::create_dir(world.path().join("run")).unwrap();
     fs::write(world.path().join("run/job.json"), "{}").unwrap();
     let status = world.emr(&["status", "JOB.toml"]).succeeded().said();
-    assert!(status.contains("\nstate             started, and no end is recorded: it runs, or its command was killed\n"), "{status}");
+    assert!(
+        status.contains(
+            "\nstate             started, and no end is recorded: it runs, or its command was killed\n"
+        ),
+        "{status}"
+    );
     fs::create_dir(world.path().join("run/job")).unwrap();
-    fs::write(world.path().join("run/job/hadoop.log"), "INFO mapreduce.Job: Job job_17_0001 completed successfully\n").unwrap();
+    fs::write(
+        world.path().join("run/job/hadoop.log"),
+        "INFO mapreduce.Job: Job job_17_0001 completed successfully\n",
+    )
+    .unwrap();
     let status = world.emr(&["status", "JOB.toml", "--json"]).succeeded();
     let status: Value = serde_json::from_slice(&status.stdout).unwrap();
     assert_eq!(status["state"], "not_merged");
@@ -267,7 +297,7 @@ fn tasks_without_credentials_are_refused_before_the_job_is_submitted() {
         run(&mut with_s3(command, &format!("http://{}", server.address())), b"")
     };
     let refused = job("").with_code(78);
-    let expected = "emr: JOB.toml: hadoop.credentials: not set, and tasks of Hadoop do not get the credentials of this machine, which \
+    let expected = "emr: JOB.toml:8: hadoop.credentials: not set, and tasks of Hadoop do not get the credentials of this machine, which \
                     are from the environment (AWS_ACCESS_KEY_ID); expected a file on each node with the credentials for \
                     s3://bucket/run, in the format of ~/.aws/credentials and with mode 600, or \"role\" if the role of the nodes may \
                     use the bucket; set it in the job file\n";
@@ -289,5 +319,21 @@ fn tasks_without_credentials_are_refused_before_the_job_is_submitted() {
     }
     assert!(!with_file.contains("canary"), "{with_file}");
     let with_role = job("credentials = \"role\"").with_code(70).stderr;
-    assert!(with_role.contains(" -cmdenv AWS_REGION=eu-central-1 ") && !with_role.contains("CREDENTIALS"), "{with_role}");
+    assert!(
+        with_role.contains(" -cmdenv AWS_REGION=eu-central-1 ") && !with_role.contains("CREDENTIALS"),
+        "{with_role}"
+    );
+}
+
+#[test]
+fn a_job_client_that_cannot_be_started_is_recorded_too() {
+    let world = World::new();
+    let failed = world.emr(&["run", "JOB.toml", "--runner", "hadoop"]).with_code(78);
+    let expected = "mapred: cannot start the program; put the commands of a Hadoop installation on the PATH, or use another runner: \
+                    no such file or folder";
+    assert_eq!(failed.stderr, format!("emr: {expected}\n"));
+    let status = world.emr(&["status", "JOB.toml"]).succeeded().said();
+    assert!(status.contains(&format!("\nmessage           {expected}\n")), "{status}");
+    let diagnosed = world.emr(&["diagnose", "JOB.toml"]).succeeded().said();
+    assert!(diagnosed.contains("\ncause      mapred: cannot start the program [message]\n"), "{diagnosed}");
 }

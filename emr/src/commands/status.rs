@@ -127,7 +127,9 @@ impl WithoutEmr {
             (State::NotMerged, _) => {
                 "the Hadoop job has completed, and its run has not been merged".to_owned()
             }
-            (State::Started, _) => "started, and no end is recorded: it runs, or its command was killed".to_owned(),
+            (State::Started, _) => {
+                "started, and no end is recorded: it runs, or its command was killed".to_owned()
+            }
             (State::Completed | State::Failed, _) => "completed".to_owned(),
         };
         let mut text = format!("run               {run}\nstate             {said}\n");

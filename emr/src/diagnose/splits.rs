@@ -43,7 +43,8 @@ impl fmt::Display for Split {
 /// `… INFO [main] org.apache.hadoop.mapred.MapTask: Processing split: hdfs://host/part.gz:0+1234`
 fn split(line: &str) -> Option<Split> {
     let (_, text) = line.split_once("Processing split: ")?;
-    let (file, range) = text.trim_end().rsplit_once(':')?;
+    // A combined split has a list of paths, and no scheme first.
+    let (file, range) = text.trim_end().rsplit_once(':').filter(|(file, _)| file.contains("://"))?;
     let (begin, bytes) = range.split_once('+')?;
     Some(Split { file: file.to_owned(), begin: begin.parse().ok()?, bytes: bytes.parse().ok()? })
 }
@@ -64,6 +65,7 @@ mod tests {
                 "MapTask: Processing split: s3a://bucket/a b/part:1.bz2:134217728+10",
                 Some("s3a://bucket/a b/part:1.bz2, bytes 134217728 to 134217738"),
             ),
+            ("MapTask: Processing split: Paths:/in/a:0+1,/in/b:0+2 Locations:h", None),
             ("MapTask: Processing split: Paths:/in/a:0+1,/in/b:0+2", None),
             ("MapTask: Processing split: ", None),
             ("MapTask: numReduceTasks: 1", None),

@@ -124,13 +124,19 @@ impl Submission<'_> {
 
     /// Keeps the logs of a failure in the run. The error of a Hadoop job becomes the cause that they show.
     fn failed(&self, error: Error, log: &Path) -> Error {
-        let number = keep(self.store, log);
+        // A client that did not start has no output.
+        let number =
+            File::options().create(true).append(true).open(log).ok().and_then(|_| keep(self.store, log));
         let error = match error {
             Error::HadoopJob { found, exit, application, .. } => {
                 let tasks =
                     application.as_deref().and_then(|id| self.tasks(id, number, log.with_extension("tasks")));
                 let yarn = application.as_deref().filter(|_| tasks.is_none());
-                let exit = tasks.as_deref().and_then(exit_code_of).filter(|_| exit == Exit::Internal).unwrap_or(exit);
+                let exit = tasks
+                    .as_deref()
+                    .and_then(exit_code_of)
+                    .filter(|_| exit == Exit::Internal)
+                    .unwrap_or(exit);
                 let cause = cause([Some(log.to_owned()), tasks].into_iter().flatten());
                 let next = next(number.map(|_| self.argument), yarn, cause.is_some());
                 with_cause(Error::HadoopJob { found, exit, application, next }, cause.as_ref())

@@ -107,11 +107,14 @@ fn the_other_runners_write(world: &World, dataset: &[u8], sha256: &Value) {
     assert_eq!(document(&made)["result"]["run"], Value::Null);
     assert!(fs::read(&local).unwrap() == dataset, "local differs from emr");
 
-    let job = world.job("hadoop", &[
-        ("s3://bucket/datasets/hadoop.h5", "hadoop.h5"),
-        // The user has keys, and the nodes have a role.
-        ("reducers = 2", "reducers = 2\ncredentials = \"role\""),
-    ]);
+    let job = world.job(
+        "hadoop",
+        &[
+            ("s3://bucket/datasets/hadoop.h5", "hadoop.h5"),
+            // The user has keys, and the nodes have a role.
+            ("reducers = 2", "reducers = 2\ncredentials = \"role\""),
+        ],
+    );
     let on_hadoop = || {
         let mut command = world.command("run");
         command.arg(&job).args(["--runner", "hadoop", "--json"]);

@@ -34,7 +34,9 @@ fn a_damaged_file_is_named_by_the_command_that_ran_the_job_and_by_diagnose() {
     let folder = cluster.own_folder("by-emr");
     fs::create_dir(folder.join("bin")).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("emr/on_node.sh");
-    ["hadoop", "mapred", "yarn"].iter().for_each(|name| symlink(&script, folder.join("bin").join(name)).unwrap());
+    ["hadoop", "mapred", "yarn"]
+        .iter()
+        .for_each(|name| symlink(&script, folder.join("bin").join(name)).unwrap());
     let programs = folder.join("programs");
     fs::create_dir(&programs).unwrap();
     for name in ["mapper", "combiner", "reducer", "merge"] {
@@ -48,7 +50,8 @@ fn a_damaged_file_is_named_by_the_command_that_ran_the_job_and_by_diagnose() {
 
     let failed = emr(cluster, &folder, &["run", "JOB.toml", "--runner", "hadoop"]).with_code(65);
     let last = failed.stderr.trim_end().lines().last().unwrap();
-    let end = "/in/damaged/cut.json.gz is cut off, damaged, or not compressed as its name says; test the file: ";
+    let end =
+        "/in/damaged/cut.json.gz is cut off, damaged, or not compressed as its name says; test the file: ";
     assert!(last.starts_with("emr: the Hadoop job failed: hdfs://") && last.contains(end), "{last}");
     assert!(last.ends_with("; emr diagnose JOB.toml shows the evidence"), "{last}");
 
@@ -57,5 +60,8 @@ fn a_damaged_file_is_named_by_the_command_that_ran_the_job_and_by_diagnose() {
     assert!(diagnosed.contains(&format!("{} is cut off", "/in/damaged/cut.json.gz")), "{diagnosed}");
     assert!(diagnosed.contains("           the task read hdfs://"), "{diagnosed}");
     let status = emr(cluster, &folder, &["status", "JOB.toml"]).succeeded().said();
-    assert!(status.contains(" with exit code 65\n") && status.contains("/in/damaged/cut.json.gz"), "{status}");
+    assert!(
+        status.contains(" with exit code 65\n") && status.contains("/in/damaged/cut.json.gz"),
+        "{status}"
+    );
 }

@@ -127,7 +127,9 @@ impl Cluster {
         fs::write(garbage.join("garbage.json"), crate::failing::garbage()).unwrap();
         let damaged = input.join("damaged");
         fs::create_dir(&damaged).unwrap();
-        crate::by_emr::damaged().iter().for_each(|(name, bytes)| fs::write(damaged.join(name), bytes).unwrap());
+        crate::by_emr::damaged()
+            .iter()
+            .for_each(|(name, bytes)| fs::write(damaged.join(name), bytes).unwrap());
         // Small blocks split a small file into several, within a line.
         self.fs(&["-D", "dfs.blocksize=1048576", "-put", text_of(&programs), text_of(&input), "/"]);
         let credentials = self.credentials();

@@ -37,6 +37,24 @@ fn a_closed_standard_stream_is_refused_before_any_work() {
 }
 
 #[test]
+fn a_program_that_fails_leaves_its_message_for_the_one_that_started_it() {
+    let job = Job::done(1);
+    for (name, arguments) in [
+        ("mapper", &["--input", "missing.json"][..]),
+        ("merge", &["--run", "missing", "--out", "out.h5"]),
+        ("sentimill", &["--formt", "json"]),
+    ] {
+        let program = built(name);
+        let script = "SENTIMILL_ERROR_FILE=said exec \"$0\" \"$@\"";
+        let command = [&["-c", script, program.to_str().unwrap()], arguments].concat();
+        let ended = job.program("/bin/sh", &command, REVIEWS);
+        let last = ended.stderr.lines().last().unwrap_or_default();
+        assert!(ended.code > 0 && last.starts_with(&format!("{name}: ")), "{}", ended.stderr);
+        assert_eq!(String::from_utf8(job.read("said")).unwrap(), format!("{last}\n"));
+    }
+}
+
+#[test]
 fn output_open_for_reading_only_is_refused_before_any_work() {
     let job = Job::done(1);
     for (program, arguments) in PROGRAMS {
