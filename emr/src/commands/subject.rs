@@ -76,7 +76,12 @@ impl Subject {
         if submission::submitted(&store)?.is_some() {
             let found = self.find()?;
             let Some(failed) = &failure else { return Ok(Ran::OnEmr(Box::new(found))) };
-            let created = found.emr.cluster(&found.cluster)?.times.created_unix_s;
+            let created = match found.emr.cluster(&found.cluster) {
+                Ok(cluster) => cluster.times.created_unix_s,
+                // EMR forgets clusters after two months.
+                Err(error) if error.is_absence() => Some(0),
+                Err(error) => return Err(error.into()),
+            };
             let created = created.map(|created| UNIX_EPOCH + Duration::from_secs(created));
             if created.is_none_or(|created| created >= failed.ended) {
                 return Ok(Ran::OnEmr(Box::new(found)));
