@@ -41,7 +41,7 @@ fn a_program_that_fails_leaves_its_message_for_the_one_that_started_it() {
     let job = Job::done(1);
     for (name, arguments) in [
         ("mapper", &["--input", "missing.json"][..]),
-        ("merge", &["--run", "missing", "--out", "out.h5"]),
+        ("merge", &["--nosuch"]),
         ("sentimill", &["--formt", "json"]),
     ] {
         let program = built(name);
