@@ -4,7 +4,7 @@
 //! The first bytes of the input are eight sizes of reads and the maximum length of an entry.
 #![no_main]
 
-use corpus::csv::RecordReader;
+use corpus::csv::{Delimiter, Dialect, Quote, RecordReader};
 use corpus::json_array::ElementReader;
 use corpus::lines::{Line, LineContent};
 use libfuzzer_sys::fuzz_target;
@@ -28,17 +28,20 @@ fuzz_target!(|data: &[u8]| {
     let Some((&[entry_bytes_max], stream)) = data.split_first_chunk() else { return };
     let entry_bytes_max = usize::from(entry_bytes_max);
 
-    let records = |source: &mut dyn std::io::Read| {
-        let mut reader = RecordReader::new(source, b',', entry_bytes_max);
-        let mut found = Vec::new();
-        while let Some(record) = reader.next_record().expect("the stream has no errors") {
-            found.push(owned(record));
-        }
-        found
-    };
-    let found = records(&mut Trickle::new(stream, *read_bytes));
-    assert_eq!(found, records(&mut &*stream));
-    check_gaps(stream, &found, stream.len(), Entries::Records);
+    for quote in [Quote::Double, Quote::Backslash, Quote::None] {
+        let records = |source: &mut dyn std::io::Read| {
+            let dialect = Dialect { delimiter: Delimiter::Comma, quote };
+            let mut reader = RecordReader::new(source, dialect, entry_bytes_max);
+            let mut found = Vec::new();
+            while let Some(record) = reader.next_record().expect("the stream has no errors") {
+                found.push(owned(record));
+            }
+            found
+        };
+        let found = records(&mut Trickle::new(stream, *read_bytes));
+        assert_eq!(found, records(&mut &*stream));
+        check_gaps(stream, &found, stream.len(), Entries::Records);
+    }
 
     let elements = |source: &mut dyn std::io::Read| {
         let mut reader = ElementReader::new(source, entry_bytes_max);

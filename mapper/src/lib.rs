@@ -415,6 +415,7 @@ mod tests {
             empty_text: 1,
             reviews: 2,
             invalid_utf8: 0,
+            table_lines: 0,
         };
         assert_eq!(counts.unwrap(), expected);
         assert_eq!(output, "great fit feel\t0,0,0,0,1\nit's old\t0,1,0,0,0\n");

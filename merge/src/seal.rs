@@ -36,7 +36,7 @@ pub(crate) fn seal_of(commits: &[Commit], mapper: Option<MapperCounts>) -> Seal 
         run: commits[0].run.clone(),
         shards: commits.iter().map(SealedShard::from).collect(),
         row_digest,
-        ledger: Ledger { mapper, reducer },
+        ledger: Ledger { mapper, reducer, tables: Vec::new() },
         settings: commits[0].settings.clone(),
     }
 }

@@ -32,12 +32,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use corpus::csv::Dialect;
 use corpus::digest::Digest;
 use corpus::format::Format;
 use corpus::ledger::{MapperCounts, ReducerCounts, Share, check_run};
 use corpus::settings::Settings;
 use dataset::card::Card;
-use dataset::manifest::{DatasetManifest, Ledger, Seal};
+use dataset::manifest::{DatasetManifest, Ledger, Seal, TableDialect};
 use dataset::spool::Spool;
 use making::{DatasetOptions, Making, ProgressBars, Size};
 use reading::{Found, Judgement, Reading};
@@ -175,7 +176,7 @@ pub fn run(
         run: RUN.to_owned(),
         shards: Vec::new(),
         row_digest,
-        ledger: Ledger { mapper: Some(mapper), reducer },
+        ledger: Ledger { mapper: Some(mapper), reducer, tables: table_dialects(reading) },
         settings: options.settings.clone(),
     };
     let mut milled = Milled {
@@ -193,6 +194,17 @@ pub fn run(
     rejects.map_or(Ok(()), |rejects| rejects.publish(&mut log))?;
     origins.map_or(Ok(()), |(file, temporary)| file.publish(&temporary))?;
     Ok(Made { manifest, card })
+}
+
+/// How the tables of the input were written.
+fn table_dialects(reading: &Reading) -> Vec<TableDialect> {
+    let dialects = reading.tables().dialects.into_iter();
+    let of = |(Dialect { delimiter, quote }, files)| TableDialect {
+        delimiter: delimiter.to_string(),
+        quote: quote.to_string(),
+        files,
+    };
+    dialects.map(of).collect()
 }
 
 /// Name of the run in the manifest. It replaces the URL of a run's folder, because there are no shards.

@@ -6,12 +6,13 @@
 //! memory, or as sorted runs that are merged if they do not fit.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::num::NonZeroUsize;
 
+use corpus::csv::Dialect;
 use corpus::format::Format;
 use reading::{EntryUnit, InputEntry, InputPlace, Reading};
-use tables::origins::{ELEMENTS, ROWS, list, schema};
+use tables::origins::{ELEMENTS, ROWS, list, of_dialect, schema};
 use tables::{Rows, Schema, TableWriter, Value, verify};
 use tempfile::TempPath;
 
@@ -256,6 +257,12 @@ impl Table {
                 metadata.push((key, list(names.into_iter())));
             }
         }
+        if let Format::Delimited { fields, .. } = writing.format {
+            metadata.push(("rating-field", fields.rating.to_string()));
+            metadata.extend(fields.classes.as_ref().map(|classes| ("class-ratings", classes.to_string())));
+        }
+        let of_dialects = dialects(writing.reading);
+        metadata.extend(of_dialects.iter().map(|(key, names)| (key.as_str(), list(names.iter().copied()))));
         let metadata: Vec<_> = metadata.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let writer = TableWriter::create(&path, &schema, &metadata, writing.threads);
         let writer = writer.map_err(|error| failed(&file, error))?;
@@ -289,6 +296,18 @@ impl Table {
             .map_err(failed)?;
         Ok(path)
     }
+}
+
+/// The names of the tables of each dialect, by the entry of the metadata.
+fn dialects(reading: &Reading) -> BTreeMap<String, Vec<&str>> {
+    let mut names: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for (number, source) in reading.sources().iter().enumerate() {
+        if let Some(Dialect { delimiter, quote }) = reading.dialect(number) {
+            let key = of_dialect(&delimiter.to_string(), &quote.to_string());
+            names.entry(key).or_default().push(source.name.as_str());
+        }
+    }
+    names
 }
 
 fn take<const N: usize>(bytes: &mut &[u8]) -> [u8; N] {

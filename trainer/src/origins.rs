@@ -7,14 +7,14 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use corpus::clean::Cleaner;
-use corpus::csv::{Columns, Header, RecordReader};
+use corpus::csv::{Columns, Dialect, RecordReader};
 use corpus::digest::text_hash;
-use corpus::format::{FieldPath, Format};
+use corpus::format::{Fields, Format};
 use corpus::json_array::{ArrayError, ElementReader};
-use corpus::lines::{LINE_BYTES_MAX, LineContent, LineReader, is_blank};
+use corpus::lines::{LINE_BYTES_MAX, LineContent, LineReader};
 use corpus::review::ReviewParser;
 use report::{OriginUnit, ReviewOrigin, RowOrigins, Run};
-use tables::origins::{ELEMENTS, FILE, HASH, LINE, ROWS, names, schema};
+use tables::origins::{ELEMENTS, FILE, HASH, LINE, ROWS, names, of_dialect, schema};
 use tables::{Rows, TableReader};
 
 use crate::error::{Error, Result};
@@ -45,7 +45,7 @@ pub fn find(origins: &[PathBuf], runs: &mut [Run]) -> Result<(usize, usize)> {
             .each_group_with(HASH, &wanted, |rows| add(rows, &wanted, &units, &mut of_table))
             .map_err(read)?;
         if let Some(format) = format {
-            read_texts(&mut of_table, &format);
+            read_texts(&mut of_table, &units, &format);
         }
         for (hash, of_row) in of_table {
             let so_far = found.entry(hash).or_default();
@@ -84,16 +84,23 @@ struct Units {
     elements: HashSet<String>,
     rows: HashSet<String>,
     others: OriginUnit,
+    dialects: HashMap<String, Dialect>,
 }
 
 impl Units {
     fn of(table: &TableReader, format: Option<&Format>) -> Self {
-        let files = |key| table.metadata(key).map_or_else(HashSet::new, |list| names(list).collect());
-        let others = match format {
-            Some(Format::Delimited { .. }) => OriginUnit::Record,
-            _ => OriginUnit::Line,
+        let files = |key: &str| -> HashSet<String> {
+            table.metadata(key).map_or_else(HashSet::new, |list| names(list).collect())
         };
-        Self { elements: files(ELEMENTS), rows: files(ROWS), others }
+        let (mut others, mut dialects) = (OriginUnit::Line, HashMap::new());
+        if let Some(Format::Delimited { dialect: asked, .. }) = format {
+            others = OriginUnit::Record;
+            for dialect in asked.all() {
+                let key = of_dialect(&dialect.delimiter.to_string(), &dialect.quote.to_string());
+                dialects.extend(files(&key).into_iter().map(|file| (file, dialect)));
+            }
+        }
+        Self { elements: files(ELEMENTS), rows: files(ROWS), others, dialects }
     }
 
     fn unit(&self, file: &str) -> OriginUnit {
@@ -126,7 +133,7 @@ fn add(rows: &Rows, wanted: &[u64], units: &Units, found: &mut HashMap<u64, RowO
 type WantedEntries = BTreeMap<u64, Vec<(u64, usize)>>;
 
 /// Reads the texts of all reviews, each file once, up to its last wanted entry.
-fn read_texts(found: &mut HashMap<u64, RowOrigins>, format: &Format) {
+fn read_texts(found: &mut HashMap<u64, RowOrigins>, units: &Units, format: &Format) {
     let mut by_file: BTreeMap<String, (OriginUnit, WantedEntries)> = BTreeMap::new();
     for (&hash, of_row) in &*found {
         for (at, ReviewOrigin { file, number, unit, .. }) in of_row.first.iter().enumerate() {
@@ -138,14 +145,15 @@ fn read_texts(found: &mut HashMap<u64, RowOrigins>, format: &Format) {
         // A pipe or a device would block, or never end.
         if fs::metadata(&file).is_ok_and(|metadata| metadata.is_file()) {
             // What cannot be read stays without a text, which the page states.
-            let _ = read_file(Path::new(&file), unit, &wanted, format, found);
+            let dialect = units.dialects.get(&file).copied();
+            let _ = read_file(Path::new(&file), (unit, dialect), &wanted, format, found);
         }
     }
 }
 
 fn read_file(
     path: &Path,
-    unit: OriginUnit,
+    (unit, dialect): (OriginUnit, Option<Dialect>),
     wanted: &WantedEntries,
     format: &Format,
     found: &mut HashMap<u64, RowOrigins>,
@@ -155,7 +163,7 @@ fn read_file(
     }
     let (mut parser, mut cleaner, mut cleaned) =
         (ReviewParser::new(format.clone()), Cleaner::default(), Vec::new());
-    let Some(mut entries) = Entries::of(input::open(path)?, unit, format)? else { return Ok(()) };
+    let Some(mut entries) = Entries::of(input::open(path)?, unit, dialect, format)? else { return Ok(()) };
     let last = wanted.keys().next_back().copied().unwrap_or_default();
     for number in 1..=last {
         let Some((entry, columns)) = entries.next()? else { break };
@@ -187,27 +195,29 @@ enum Entries<R> {
 
 impl<R: Read> Entries<R> {
     /// `None` if the file has no such entries.
-    fn of(content: R, unit: OriginUnit, format: &Format) -> io::Result<Option<Self>> {
+    fn of(
+        content: R,
+        unit: OriginUnit,
+        dialect: Option<Dialect>,
+        format: &Format,
+    ) -> io::Result<Option<Self>> {
         Ok(match (unit, format) {
             (OriginUnit::Line, _) => Some(Self::Lines(LineReader::new(content, LINE_BYTES_MAX))),
             (OriginUnit::Element, _) => Some(Self::Elements(ElementReader::new(content, LINE_BYTES_MAX))),
-            (OriginUnit::Record, Format::Delimited { delimiter, fields }) => {
-                let mut records = RecordReader::new(content, delimiter.byte(), LINE_BYTES_MAX);
-                let header = loop {
-                    match records.next_record()?.map(|record| record.content) {
-                        Some(LineContent::Bytes(record)) if is_blank(record) => {}
-                        Some(LineContent::Bytes(record)) => break Header::parse(record, *delimiter),
-                        _ => break None,
+            (OriginUnit::Record, Format::Delimited { dialect: asked, fields }) => {
+                let dialect = dialect.unwrap_or(asked.default_dialect());
+                let mut records = RecordReader::new(content, dialect, LINE_BYTES_MAX);
+                let Some(Some(header)) = records.header()? else { return Ok(None) };
+                if let Some(columns) = header.selected(fields) {
+                    if asked.quote.is_none() {
+                        records.expect(&columns, fields);
                     }
-                };
-                let Some(header) = header else { return Ok(None) };
-                let position = |path: &FieldPath| header.positions(&path.literal()).first().copied();
-                let text: Option<Vec<_>> = fields.text.iter().map(position).collect();
-                // The table does not name the column of the rating, which is not needed here.
-                text.map(|text| {
-                    let rating = text.first().copied().unwrap_or_default();
-                    Self::Records(records, header.columns(text, rating))
-                })
+                    return Ok(Some(Self::Records(records, columns)));
+                }
+                // A table of an older version does not name the column of the rating, which is not needed here.
+                let rating = fields.text.first().cloned().unwrap_or_else(|| fields.rating.clone());
+                let of_texts = Fields { rating, ..fields.clone() };
+                header.selected(&of_texts).map(|columns| Self::Records(records, columns))
             }
             _ => None,
         })
@@ -270,7 +280,7 @@ mod tests {
         let format = Format::with_texts(|name| reader.metadata(name)).unwrap();
         let units = Units::of(&reader, Some(&format));
         reader.each_group_with(HASH, &[hash], |rows| add(rows, &[hash], &units, &mut found)).unwrap();
-        read_texts(&mut found, &format);
+        read_texts(&mut found, &units, &format);
         let origin = |file: &str, number, text: Option<&str>| ReviewOrigin {
             file: file.to_owned(),
             number,
@@ -290,7 +300,7 @@ mod tests {
         // The same line has another text now.
         fs::write(file, lines.replace("GOOD", "BAD")).unwrap();
         found.get_mut(&hash).unwrap().first[0].text = None;
-        read_texts(&mut found, &Format::default());
+        read_texts(&mut found, &units, &Format::default());
         assert_eq!(found[&hash].first[0].text, None);
     }
 
@@ -306,12 +316,23 @@ mod tests {
             path.to_str().unwrap().to_owned()
         };
         let csv = write("a.csv", "\ntext,stars\n\"fine,\nthanks\",5\n\n\"So \"\"good\"\"\",4\n");
+        let tabs = write("a.tsv", "text\tstars\n\"odd\t5\nSo \"good\"\t4\n");
+        let hiding = write("hiding.csv", "text,stars\n\"open,5\nfine,4\nSo good,5\nbad\",1\n");
         let array = write("a.json", "[{\"text\": \"fine\"},\n 7, {\"text\": \"So good\"}]");
         let rows = write("a.parquet", "PAR1");
         let lines = write("b.json", "{\"text\": \"so good?\"}\n");
         let hash = text_hash(b"so good");
         type Case<'a> = (&'a [(&'a str, &'a str)], &'a [Expected<'a>]);
-        let cases: [Case<'_>; 2] = [
+        let dialect = of_dialect("tab", "none");
+        let cases: [Case<'_>; 4] = [
+            (
+                &[("format", "csv"), ("text-field", "text"), ("rating-field", "stars"), (&dialect, &tabs)],
+                &[(&tabs, 2, OriginUnit::Record, Some("So \"good\""))],
+            ),
+            (
+                &[("format", "csv"), ("text-field", "text"), ("rating-field", "stars")],
+                &[(&hiding, 3, OriginUnit::Record, Some("So good"))],
+            ),
             (
                 &[("format", "csv"), ("text-field", "text")],
                 &[(&csv, 3, OriginUnit::Record, Some("So \"good\"")), (&csv, 2, OriginUnit::Record, None)],
@@ -339,7 +360,7 @@ mod tests {
             let units = Units::of(&reader, Some(&format));
             let mut found = HashMap::new();
             reader.each_group_with(HASH, &[hash], |rows| add(rows, &[hash], &units, &mut found)).unwrap();
-            read_texts(&mut found, &format);
+            read_texts(&mut found, &units, &format);
             let origin = |&(file, number, unit, text): &Expected<'_>| ReviewOrigin {
                 file: file.to_owned(),
                 number,

@@ -1,6 +1,7 @@
 //! Flags for the format of lines, shared by all programs that read lines.
 
 use clap::Args;
+use corpus::csv::{Delimiter, Quote};
 use corpus::format::{Asked, ClassRatings, FieldPath, FieldPaths, Format, FormatName, Preset};
 use program::exit::Exit;
 
@@ -44,6 +45,19 @@ pub struct FormatArguments {
     /// The title is the column before the text.
     #[arg(long, hide_short_help = true)]
     with_title: bool,
+    /// csv and tsv: delimiter of columns [default: found in each file]
+    ///
+    /// A comma, tab, ';' or '|'. The default is the one with which the first lines of a file are most consistent: a comma
+    /// in csv and a tab in tsv, if no other is better.
+    #[arg(long, value_name = "CHARACTER", hide_short_help = true)]
+    delimiter: Option<Delimiter>,
+    /// csv and tsv: meaning of quotes [default: found in each file]
+    ///
+    /// double: a text in quotes may contain delimiters, line breaks and "" for a quote. backslash: a backslash escapes the
+    /// next character, too. none: quotes are characters, and each line is a record. The default is found as that of
+    /// --delimiter.
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    quote: Option<Quote>,
 }
 
 impl FormatArguments {
@@ -61,6 +75,8 @@ impl FormatArguments {
             rating_field: self.rating_field,
             class_ratings: self.class_ratings,
             with_title: self.with_title,
+            delimiter: self.delimiter,
+            quote: self.quote,
         };
         asked.format().map_err(|error| (Exit::Usage, format!("{error}; see --help")))
     }

@@ -109,8 +109,7 @@ fn of_another_format(beginning: &[u8], format: &Format, of_tables: &str) -> Stri
              class,text, or --format csv{of_tables} for a table with a header"
         ),
         (_, FormatName::Csv | FormatName::Tsv) => {
-            "most records do not have the columns of the header; check the delimiter and the quotes, or choose another \
-             --format"
+            "most records do not have the columns of the header; set --delimiter and --quote, or choose another --format"
                 .to_owned()
         }
         (_, FormatName::PolarityCsv) => {

@@ -1,54 +1,37 @@
 //! Parses the records of CSV and TSV with a header: `text,stars` and then `"Fits well, ""wow""",5`.
 //!
 //! Columns are selected by name or by number. A record with another number of columns than the header, and one with a
-//! quote that is not closed, is a bad line. The library `csv-core` parses columns and quotes.
+//! quote that is not closed, is a bad line.
 
+mod dialect;
+mod found;
+mod hidden;
 mod records;
-
-use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
+mod splitter;
 
 use crate::classes::RatingRule;
+use crate::fields::{FieldPath, Fields};
 use crate::review::{Entry, Reject};
 
+pub use dialect::{AskedDialect, Delimiter, Dialect, NoDelimiter, NoQuote, Quote};
+pub use found::{Dialects, HEAD_BYTES, Head};
 pub use records::RecordReader;
 
-/// The character between two columns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Delimiter {
-    /// CSV.
-    Comma,
-    /// TSV.
-    Tab,
-}
-
-impl Delimiter {
-    /// The character.
-    pub fn byte(self) -> u8 {
-        match self {
-            Self::Comma => b',',
-            Self::Tab => b'\t',
-        }
-    }
-
-    /// Its name in messages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Comma => "commas",
-            Self::Tab => "tabs",
-        }
-    }
-}
+use splitter::Splitter;
 
 /// The names of the columns of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
+    dialect: Dialect,
     names: Vec<String>,
     record: Vec<u8>,
 }
 
 /// The columns of a file that are read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Columns {
+    /// How records are written.
+    dialect: Dialect,
     /// Number of columns of a record.
     n_columns: usize,
     /// Positions of the columns of the text.
@@ -61,12 +44,12 @@ pub struct Columns {
 
 impl Header {
     /// Parses the first record of a file; `None` if a quote is not closed.
-    pub fn parse(record: &[u8], delimiter: Delimiter) -> Option<Self> {
+    pub fn parse(record: &[u8], dialect: Dialect) -> Option<Self> {
         let text = String::from_utf8_lossy(record);
-        let mut splitter = Splitter::new(delimiter);
-        let n_columns = splitter.split(&text, text.len() + 1)?;
+        let mut splitter = Splitter::new(dialect);
+        let n_columns = splitter.split(text.as_bytes(), text.len() + 1)?;
         let names = (0..n_columns).map(|column| splitter.column(column).to_owned()).collect();
-        Some(Self { names, record: record.to_owned() })
+        Some(Self { dialect, names, record: record.to_owned() })
     }
 
     /// The names, in order.
@@ -84,19 +67,45 @@ impl Header {
         }
     }
 
+    /// The position of the only column that a field selects.
+    fn position(&self, field: &FieldPath) -> Option<usize> {
+        match self.positions(&field.literal())[..] {
+            [position] => Some(position),
+            _ => None,
+        }
+    }
+
+    /// The columns of these fields, if each field selects one.
+    pub fn selected(&self, fields: &Fields) -> Option<Columns> {
+        let text = fields.text.iter().map(|field| self.position(field)).collect::<Option<_>>()?;
+        Some(self.columns(text, self.position(&fields.rating)?))
+    }
+
     /// The probable delimiter of a header that has no columns by the given delimiter.
-    pub fn other_delimiter(&self) -> Option<char> {
+    pub fn other_delimiter(&self) -> Option<Delimiter> {
         let [name] = &self.names[..] else { return None };
-        [';', '\t', '|', ','].into_iter().find(|&delimiter| name.contains(delimiter))
+        let mut others = [Delimiter::Semicolon, Delimiter::Tab, Delimiter::Bar, Delimiter::Comma].into_iter();
+        others.find(|delimiter| name.contains(char::from(delimiter.byte())))
     }
 
     /// The columns of records that are read, by their positions.
     pub fn columns(&self, text: Vec<usize>, rating: usize) -> Columns {
-        Columns { n_columns: self.names.len(), text, rating, header: self.record.clone() }
+        Columns {
+            dialect: self.dialect,
+            n_columns: self.names.len(),
+            text,
+            rating,
+            header: self.record.clone(),
+        }
     }
 }
 
 impl Columns {
+    /// The columns of content without a header, which has no records.
+    pub fn none(dialect: Dialect) -> Self {
+        Self { dialect, n_columns: 0, text: Vec::new(), rating: 0, header: Vec::new() }
+    }
+
     /// Whether a record repeats the header, as in concatenated files.
     pub fn is_header(&self, record: &[u8]) -> bool {
         record == self.header
@@ -112,13 +121,14 @@ pub(crate) struct CsvParser {
 }
 
 impl CsvParser {
-    pub fn new(delimiter: Delimiter, ratings: RatingRule) -> Self {
-        Self { splitter: Splitter::new(delimiter), ratings, text: String::new() }
+    pub fn new(dialect: Dialect, ratings: RatingRule) -> Self {
+        Self { splitter: Splitter::new(dialect), ratings, text: String::new() }
     }
 
     /// Parses one record, passed without its line end.
     pub fn parse<'a>(&'a mut self, record: &str, columns: &Columns) -> Result<Entry<'a>, Reject> {
-        let n_columns = self.splitter.split(record, columns.n_columns).ok_or(Reject::BadLine)?;
+        self.splitter.set_dialect(columns.dialect);
+        let n_columns = self.splitter.split(record.as_bytes(), columns.n_columns).ok_or(Reject::BadLine)?;
         if n_columns != columns.n_columns {
             return Err(Reject::BadLine);
         }
@@ -140,67 +150,14 @@ impl CsvParser {
     }
 }
 
-/// Splits a record into columns.
-#[derive(Debug)]
-struct Splitter {
-    reader: Box<Reader>,
-    /// The contents of all columns, without quotes.
-    content: Vec<u8>,
-    /// The end of each column in `content`.
-    ends: Vec<usize>,
-}
-
-impl Splitter {
-    fn new(delimiter: Delimiter) -> Self {
-        let reader = ReaderBuilder::new().delimiter(delimiter.byte()).build();
-        Self { reader: Box::new(reader), content: Vec::new(), ends: Vec::new() }
-    }
-
-    /// Returns the number of columns; `None` if there are more than `most`, or if a quote is not closed.
-    fn split(&mut self, record: &str, most: usize) -> Option<usize> {
-        if self.content.len() <= record.len() {
-            self.content.resize(record.len() + 1, 0);
-        }
-        if self.ends.len() <= most {
-            self.ends.resize(most + 1, 0);
-        }
-        self.reader.reset();
-        let (mut written, mut n_columns) = (0, 0);
-        // A line end ends the record, unless it is inside quotes. The reader ignores a record that is empty.
-        for mut part in [record.as_bytes(), b"\n"] {
-            while !part.is_empty() {
-                let (result, read, more, ended) =
-                    self.reader.read_record(part, &mut self.content[written..], &mut self.ends[n_columns..]);
-                part = &part[read..];
-                (written, n_columns) = (written + more, n_columns + ended);
-                match result {
-                    ReadRecordResult::Record => return (n_columns <= most).then_some(n_columns),
-                    ReadRecordResult::InputEmpty => {}
-                    ReadRecordResult::OutputFull
-                    | ReadRecordResult::OutputEndsFull
-                    | ReadRecordResult::End => {
-                        return None;
-                    }
-                }
-            }
-        }
-        None
-    }
-
-    /// A column of the last record.
-    fn column(&self, number: usize) -> &str {
-        let start = if number == 0 { 0 } else { self.ends[number - 1] };
-        // Quotes and delimiters are ASCII, so that the rest is UTF-8, as the record was.
-        simdutf8::basic::from_utf8(&self.content[start..self.ends[number]]).unwrap_or_default()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const COMMAS: Dialect = Dialect { delimiter: Delimiter::Comma, quote: Quote::Double };
+
     fn header(record: &str) -> Header {
-        Header::parse(record.as_bytes(), Delimiter::Comma).unwrap()
+        Header::parse(record.as_bytes(), COMMAS).unwrap()
     }
 
     #[test]
@@ -220,12 +177,12 @@ mod tests {
             assert_eq!(header.positions(column), expected, "{column}");
         }
         assert_eq!(header.other_delimiter(), None);
-        assert_eq!(Header::parse(b"a,\"b", Delimiter::Comma), None);
+        assert_eq!(Header::parse(b"a,\"b", COMMAS), None);
     }
 
     #[test]
     fn records_are_parsed_by_the_columns_of_their_header() {
-        let mut parser = CsvParser::new(Delimiter::Comma, RatingRule::default());
+        let mut parser = CsvParser::new(COMMAS, RatingRule::default());
         let columns = header("id,stars,text").columns(vec![2], 1);
         let mut read = |record| {
             let entry = parser.parse(record, &columns)?;
@@ -244,8 +201,10 @@ mod tests {
 
     #[test]
     fn a_text_is_joined_from_several_columns() {
-        let mut parser = CsvParser::new(Delimiter::Tab, RatingRule::default());
-        let header = Header::parse(b"title\tstars\ttext", Delimiter::Tab).unwrap();
+        // The dialect of a record is that of its columns.
+        let mut parser = CsvParser::new(COMMAS, RatingRule::default());
+        let tabs = Dialect::rfc4180(Delimiter::Tab);
+        let header = Header::parse(b"title\tstars\ttext", tabs).unwrap();
         let columns = header.columns(vec![0, 2], 1);
         assert_eq!(parser.parse("Oh, no\t1\t\"It \tbroke\"", &columns).unwrap().text, "Oh, no It \tbroke");
         assert_eq!(parser.parse("\t1\tbroke", &columns).unwrap().text, "broke");

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::csv::Delimiter;
+use crate::csv::{AskedDialect, Delimiter, Quote};
 pub use crate::fields::{FieldPath, FieldPaths, Fields, NoFieldPath};
 use crate::review::Rating;
 
@@ -29,8 +29,8 @@ pub enum Format {
     /// CSV or TSV with a header. The mapper does not read it, because a header and line breaks in quotes cannot be split
     /// at lines.
     Delimited {
-        /// The character between columns.
-        delimiter: Delimiter,
+        /// How records are written.
+        dialect: AskedDialect,
         /// The columns.
         fields: Fields,
     },
@@ -43,8 +43,10 @@ impl Format {
             Self::Json(_) => FormatName::Json,
             Self::PolarityCsv { .. } => FormatName::PolarityCsv,
             Self::FastText { .. } => FormatName::FastText,
-            Self::Delimited { delimiter: Delimiter::Comma, .. } => FormatName::Csv,
-            Self::Delimited { delimiter: Delimiter::Tab, .. } => FormatName::Tsv,
+            Self::Delimited { dialect, .. } => match dialect.default {
+                Delimiter::Tab => FormatName::Tsv,
+                Delimiter::Comma | Delimiter::Semicolon | Delimiter::Bar => FormatName::Csv,
+            },
         }
     }
 }
@@ -76,7 +78,12 @@ impl Format {
         match self {
             Self::Json(fields) | Self::Delimited { fields, .. } => {
                 let paths: Vec<_> = fields.text.iter().map(ToString::to_string).collect();
-                vec![format, ("text-field", paths.join(","))]
+                let mut settings = vec![format, ("text-field", paths.join(","))];
+                if let Self::Delimited { dialect, .. } = self {
+                    settings.extend(dialect.delimiter.map(|delimiter| ("delimiter", delimiter.to_string())));
+                    settings.extend(dialect.quote.map(|quote| ("quote", quote.to_string())));
+                }
+                settings
             }
             Self::PolarityCsv { with_title, .. } => vec![format, ("with-title", with_title.to_string())],
             Self::FastText { .. } => vec![format],
@@ -91,6 +98,10 @@ impl Format {
         match name {
             FormatName::Json | FormatName::Csv | FormatName::Tsv => {
                 asked.text_field = Some(setting("text-field")?.parse().ok()?);
+                asked.delimiter = setting("delimiter").and_then(|delimiter| delimiter.parse().ok());
+                asked.quote = setting("quote").and_then(|quote| quote.parse().ok());
+                asked.rating_field = setting("rating-field").and_then(|field| field.parse().ok());
+                asked.class_ratings = setting("class-ratings").and_then(|ratings| ratings.parse().ok());
             }
             FormatName::PolarityCsv => asked.with_title = setting("with-title")?.parse().ok()?,
             FormatName::FastText => {}
@@ -270,6 +281,10 @@ pub struct Asked {
     pub class_ratings: Option<ClassRatings>,
     /// Whether the title is prepended to the text.
     pub with_title: bool,
+    /// The character between the columns of a table.
+    pub delimiter: Option<Delimiter>,
+    /// The meaning of quotes in a table.
+    pub quote: Option<Quote>,
 }
 
 impl Asked {
@@ -284,10 +299,12 @@ impl Asked {
             rating: self.rating_field.unwrap_or(preset.rating),
             classes,
         };
+        let (delimiter, quote) = (self.delimiter, self.quote);
+        let dialect = |default| AskedDialect { default, delimiter, quote };
         Ok(match self.name {
             FormatName::Json => Format::Json(fields),
-            FormatName::Csv => Format::Delimited { delimiter: Delimiter::Comma, fields },
-            FormatName::Tsv => Format::Delimited { delimiter: Delimiter::Tab, fields },
+            FormatName::Csv => Format::Delimited { dialect: dialect(Delimiter::Comma), fields },
+            FormatName::Tsv => Format::Delimited { dialect: dialect(Delimiter::Tab), fields },
             FormatName::PolarityCsv => Format::PolarityCsv { ratings, with_title: self.with_title },
             FormatName::FastText => Format::FastText { ratings },
         })
@@ -307,12 +324,15 @@ impl Asked {
         use FormatName::{Csv, FastText, Json, PolarityCsv, Tsv};
         let with_fields = (&[Json, Csv, Tsv][..], "json, csv or tsv");
         let all = (&[Json, Csv, Tsv, PolarityCsv, FastText][..], "formats with ratings");
-        let options: [(&str, bool, &[FormatName], &str); 5] = [
+        let tables = (&[Csv, Tsv][..], "csv or tsv");
+        let options: [(&str, bool, &[FormatName], &str); 7] = [
             ("--preset", self.preset.is_some(), with_fields.0, with_fields.1),
             ("--text-field", self.text_field.is_some(), with_fields.0, with_fields.1),
             ("--rating-field", self.rating_field.is_some(), with_fields.0, with_fields.1),
             ("--class-ratings", self.class_ratings.is_some(), all.0, all.1),
             ("--with-title", self.with_title, &[PolarityCsv], "polarity-csv"),
+            ("--delimiter", self.delimiter.is_some(), tables.0, tables.1),
+            ("--quote", self.quote.is_some(), tables.0, tables.1),
         ];
         let misplaced =
             options.into_iter().find(|(_, is_given, formats, _)| *is_given && are_foreign(formats));
@@ -376,6 +396,14 @@ mod tests {
             Format::Json(Fields { text: r"a\.b,c.d".parse::<FieldPaths>().unwrap().0, ..Fields::default() }),
             Format::PolarityCsv { ratings: ratings.clone(), with_title: true },
             Format::FastText { ratings },
+            Format::Delimited {
+                dialect: AskedDialect { delimiter: Some(Delimiter::Bar), ..AskedDialect::of(Delimiter::Tab) },
+                fields: Fields::default(),
+            },
+            Format::Delimited {
+                dialect: AskedDialect { quote: Some(Quote::None), ..AskedDialect::of(Delimiter::Comma) },
+                fields: Fields::default(),
+            },
         ] {
             let settings = format.of_texts();
             let setting =
@@ -398,6 +426,11 @@ mod tests {
         assert_eq!(
             fields.format(),
             Err(Misplaced { option: "--text-field", found: "fasttext", expected: "json, csv or tsv" })
+        );
+        let quotes = Asked { quote: Some(Quote::None), ..Asked::default() };
+        assert_eq!(
+            quotes.format(),
+            Err(Misplaced { option: "--quote", found: "json", expected: "csv or tsv" })
         );
     }
 }

@@ -39,6 +39,9 @@ pub struct MapperCounts {
     /// sum.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub invalid_utf8: u64,
+    /// Lines of the records of CSV and TSV, which `lines` counts as records. It is not part of the sum.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub table_lines: u64,
 }
 
 fn is_zero(n: &u64) -> bool {
@@ -115,10 +118,10 @@ impl MapperCounts {
         ]
     }
 
-    /// All counters that a task reports: the ledger and `invalid_utf8`.
+    /// All counters that are reported: the ledger, `invalid_utf8` and `table_lines`. A task reads no tables.
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
-        let beside = (self.invalid_utf8 > 0).then_some(("invalid_utf8", self.invalid_utf8));
-        self.ledger().into_iter().chain(beside).collect()
+        let beside = [("invalid_utf8", self.invalid_utf8), ("table_lines", self.table_lines)];
+        self.ledger().into_iter().chain(beside.into_iter().filter(|&(_, n)| n > 0)).collect()
     }
 
     fn counter_mut(&mut self, name: &str) -> Option<&mut u64> {
@@ -132,6 +135,7 @@ impl MapperCounts {
             "empty_text" => &mut self.empty_text,
             "reviews" => &mut self.reviews,
             "invalid_utf8" => &mut self.invalid_utf8,
+            "table_lines" => &mut self.table_lines,
             _ => return None,
         })
     }
@@ -428,6 +432,11 @@ pub fn lines(mapper: Option<&MapperCounts>, reducer: &ReducerCounts, rows: u64, 
     if let Some(n @ 1..) = mapper.map(|mapper| mapper.invalid_utf8) {
         lines += &format!("                  {n} lines with bytes that are not UTF-8 (invalid_utf8)\n");
     }
+    if let Some(MapperCounts { lines: records, table_lines: n @ 1.., .. }) = mapper
+        && n > records
+    {
+        lines += &format!("                  {records} records of tables in {n} lines (table_lines)\n");
+    }
     lines += &format!("                  {} reviews, {}\n", reducer.reviews, reducer.of_texts());
     lines += &format!("                  {} rows = {rows} rows here + {left_out} left_out\n", reducer.rows);
     lines
@@ -455,6 +464,7 @@ mod tests {
         empty_text: 1,
         reviews: 5,
         invalid_utf8: 2,
+        table_lines: 0,
     };
 
     #[test]
@@ -616,6 +626,18 @@ mod tests {
             "10 lines = 1 blank + 2 bad_line + 1 no_text + 1 empty_text + 5 reviews"
         );
         assert_eq!(MapperCounts::default().to_string(), "0 lines = 0 reviews");
+    }
+
+    #[test]
+    fn lines_inside_records_of_tables_are_reported_outside_the_ledger() {
+        let counts = MapperCounts { table_lines: 12, ..COUNTS };
+        assert_eq!((counts.check(), counts.counters().last()), (Ok(()), Some(&("table_lines", 12))));
+        let reducer = ReducerCounts::default();
+        let text = |counts| lines(Some(&counts), &reducer, 0, 0);
+        assert!(
+            text(counts).contains("\n                  10 records of tables in 12 lines (table_lines)\n")
+        );
+        assert!(!text(MapperCounts { table_lines: 10, ..COUNTS }).contains("table_lines"));
     }
 
     #[test]

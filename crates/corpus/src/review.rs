@@ -145,8 +145,8 @@ impl ReviewParser {
                 unrated: UnratedClasses::default(),
                 n_other_labels: 0,
             }),
-            Format::Delimited { delimiter, fields } => {
-                Parser::Csv(CsvParser::new(delimiter, RatingRule::new(fields.classes)))
+            Format::Delimited { dialect, fields } => {
+                Parser::Csv(CsvParser::new(dialect.default_dialect(), RatingRule::new(fields.classes)))
             }
         };
         Self { parser, ratings, decoder: Decoder::default() }

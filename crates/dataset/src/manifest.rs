@@ -65,13 +65,28 @@ impl From<&Commit> for SealedShard {
 }
 
 /// The counts of all lines and all texts of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct Ledger {
     /// The mappers' counts, if they were passed.
     pub mapper: Option<MapperCounts>,
     /// The reducers' counts.
     pub reducer: ReducerCounts,
+    /// How the tables were written, if there were any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<TableDialect>,
+}
+
+/// How some tables of the input were written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, remote = "Self")]
+pub struct TableDialect {
+    /// The value of `--delimiter`.
+    pub delimiter: String,
+    /// The value of `--quote`.
+    pub quote: String,
+    /// Number of tables.
+    pub files: u64,
 }
 
 /// The manifest of a dataset, `reviews.manifest.json` for `reviews.h5`.
@@ -121,7 +136,7 @@ pub struct ListedFile {
     pub sha256: String,
 }
 
-corpus::read_from_objects!(Seal, SealedShard, Ledger, DatasetManifest, ListedFile);
+corpus::read_from_objects!(Seal, SealedShard, Ledger, TableDialect, DatasetManifest, ListedFile);
 
 /// The name of a dataset's manifest, which is in the same folder: `reviews.manifest.json` for `reviews.h5`.
 pub fn manifest_name(dataset: &str) -> String {

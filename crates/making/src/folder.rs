@@ -100,9 +100,10 @@ pub(crate) fn with_known(
     let is_of_sentimill = there.seal.shards.is_empty();
     if is_of_sentimill {
         // Merge made the same dataset as sentimill.
-        let (known, ledger) = (there.seal.ledger, &mut manifest.seal.ledger);
+        let (known, ledger) = (&there.seal.ledger, &mut manifest.seal.ledger);
         if ledger.mapper.is_none() && ledger.reducer == known.reducer {
             ledger.mapper = known.mapper;
+            ledger.tables.clone_from(&known.tables);
         }
     }
     if is_of_sentimill || there.seal.shards == manifest.seal.shards {

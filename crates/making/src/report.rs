@@ -33,7 +33,7 @@ pub struct Report<'a> {
     /// Rows excluded because another dataset contains their texts.
     pub left_out: u64,
     /// Counts of lines and texts. The mappers' counts are null if they are unknown.
-    pub ledger: Ledger,
+    pub ledger: &'a Ledger,
     /// The data card.
     pub card: &'a Card,
 }
@@ -52,7 +52,7 @@ impl<'a> Report<'a> {
             texts: manifest.texts.as_ref(),
             croissant: manifest.croissant.as_ref(),
             left_out: manifest.left_out,
-            ledger: manifest.seal.ledger,
+            ledger: &manifest.seal.ledger,
             card,
         }
     }

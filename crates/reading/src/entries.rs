@@ -3,10 +3,10 @@
 use std::io::{self, Chain, Cursor, Read};
 use std::sync::Arc;
 
-use corpus::csv::{Columns, Delimiter, Header, RecordReader};
+use corpus::csv::{AskedDialect, Columns, Dialect, RecordReader};
 use corpus::format::{FieldPath, Fields, Format};
 use corpus::json_array::{ArrayError, ElementReader, FirstLine, is_array, is_space};
-use corpus::lines::{Line, LineContent, LineReader, is_blank};
+use corpus::lines::{Line, LineReader};
 use corpus::review::Rating;
 
 use super::columns::shown;
@@ -26,22 +26,17 @@ type Begun<R> = Chain<Cursor<Vec<u8>>, R>;
 pub(super) enum Entries<R> {
     Lines(LineReader<Begun<R>>),
     Elements(ElementReader<Begun<R>>),
-    Records(RecordReader<R>, Arc<Columns>),
+    Records(RecordReader<Begun<R>>, Arc<Columns>),
 }
 
 impl<R: Read> Entries<R> {
-    /// Detects an array, or reads a header and finds the columns.
+    /// Detects an array. Tables are read by [`Entries::of_table`].
     pub fn of(
         mut content: R,
         source: &Source,
         format: &Format,
         entry_bytes_max: usize,
     ) -> Result<Self, Error> {
-        if let Format::Delimited { delimiter, fields } = format {
-            let mut records = RecordReader::new(content, delimiter.byte(), entry_bytes_max);
-            let columns = columns(&mut records, source, *delimiter, fields)?;
-            return Ok(Self::Records(records, Arc::new(columns)));
-        }
         let unreadable = |error| source.unreadable("read it", error);
         let mut begun = match format {
             Format::Json(_) => beginning(&mut content).map_err(unreadable)?,
@@ -55,6 +50,31 @@ impl<R: Read> Entries<R> {
         } else {
             Self::Lines(LineReader::new(content, entry_bytes_max))
         })
+    }
+
+    /// Reads the header of a table, whose first bytes were read, and finds the columns.
+    pub fn of_table(
+        head: Vec<u8>,
+        content: R,
+        source: &Source,
+        table: &Table<'_>,
+        entry_bytes_max: usize,
+    ) -> Result<Self, Error> {
+        let content = Cursor::new(head).chain(content);
+        let mut records = RecordReader::new(content, table.dialect, entry_bytes_max);
+        let columns = columns(&mut records, source, table)?;
+        if table.asked.quote.is_none() {
+            records.expect(&columns, table.fields);
+        }
+        Ok(Self::Records(records, Arc::new(columns)))
+    }
+
+    /// The numbers of lines of all records, and of records that hid others.
+    pub fn table_lines(&self) -> (u64, u64) {
+        match self {
+            Self::Records(records, _) => (records.n_lines(), records.n_hiding()),
+            Self::Lines(_) | Self::Elements(_) => (0, 0),
+        }
     }
 
     /// The columns of records.
@@ -82,6 +102,16 @@ impl<R: Read> Entries<R> {
             }),
         }
     }
+}
+
+/// How a table is read.
+pub(super) struct Table<'a> {
+    /// How its records are written.
+    pub dialect: Dialect,
+    /// What was known of that.
+    pub asked: AskedDialect,
+    /// Its columns.
+    pub fields: &'a Fields,
 }
 
 /// Whether content that begins with these bytes may be an array, which is not split at lines.
@@ -112,28 +142,22 @@ fn is_of_array(begun: &mut Vec<u8>, content: &mut impl Read, entry_bytes_max: us
     }
 }
 
-/// Reads the header, the first record that is not blank. Content without any record has no columns.
+/// Reads the header. Content without any record has no columns.
 fn columns(
     records: &mut RecordReader<impl Read>,
     source: &Source,
-    delimiter: Delimiter,
-    fields: &Fields,
+    &Table { dialect, fields, .. }: &Table<'_>,
 ) -> Result<Columns, Error> {
     let input = || source.name.clone();
-    let header = loop {
-        match records.next_record().map_err(|error| source.unreadable("read it", error))? {
-            None => return Ok(Columns::default()),
-            Some(Line { content: LineContent::Bytes(record), .. }) if is_blank(record) => {}
-            Some(Line { content: LineContent::Bytes(record), .. }) => break Header::parse(record, delimiter),
-            Some(Line { content: LineContent::TooLong { .. }, .. }) => break None,
-        }
+    let header = match records.header().map_err(|error| source.unreadable("read it", error))? {
+        None => return Ok(Columns::none(dialect)),
+        Some(header) => header.ok_or_else(|| Error::NoHeader { input: input() })?,
     };
-    let header = header.ok_or_else(|| Error::NoHeader { input: input() })?;
     let position =
         |path: &FieldPath, option| match (&header.positions(&path.literal())[..], header.other_delimiter()) {
             (&[position], _) => Ok(position),
             ([], Some(found)) => {
-                Err(Error::OtherDelimiter { input: input(), found, expected: delimiter.name() })
+                Err(Error::OtherDelimiter { input: input(), found, expected: dialect.delimiter })
             }
             ([], None) => {
                 let found = shown(header.names().iter().map(String::as_str));

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use corpus::csv::{Delimiter, Dialect};
 use corpus::format::FormatName;
 use corpus::json_array::ArrayError;
 use program::exit::Exit;
@@ -183,18 +184,33 @@ pub enum Error {
         found: String,
     },
     /// The columns of a CSV file are separated by another character.
-    #[error("{input}: found a header whose columns are separated by {found:?}, expected {expected}; {}", match found {
-        '\t' => "pass --format tsv",
-        ',' => "pass --format csv",
-        _ => "write it with commas, or with tabs for --format tsv",
-    })]
+    #[error(
+        "{input}: found a header whose columns are separated by {}, expected {}; pass {}",
+        found.name(), expected.name(), found.flag()
+    )]
     OtherDelimiter {
         /// Name of the input.
         input: String,
-        /// The character.
-        found: char,
-        /// The name of the expected delimiter.
-        expected: &'static str,
+        /// The delimiter.
+        found: Delimiter,
+        /// The expected delimiter.
+        expected: Delimiter,
+    },
+    /// Tables are written differently.
+    #[error(
+        "{second}: found {second_dialect}, and {first_dialect} in {first}, expected one dialect; read them by separate \
+         commands, or set the dialect of all with {}",
+        second_dialect.flags()
+    )]
+    Dialects {
+        /// Name of an input.
+        first: String,
+        /// Its dialect.
+        first_dialect: Dialect,
+        /// Name of another input.
+        second: String,
+        /// Its dialect.
+        second_dialect: Dialect,
     },
     /// Several columns have the required name.
     #[error(
@@ -281,6 +297,7 @@ impl Error {
             | Self::NoHeader { .. }
             | Self::HeaderIsRecord { .. }
             | Self::OtherDelimiter { .. }
+            | Self::Dialects { .. }
             | Self::EqualColumns { .. }
             | Self::NoColumn { .. }
             | Self::BadColumn { .. } => Exit::BadInput,

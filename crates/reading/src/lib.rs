@@ -24,6 +24,7 @@
 mod arrow;
 mod class_folders;
 mod columns;
+mod dialects;
 mod entries;
 mod error;
 mod line_numbers;
@@ -45,19 +46,20 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use corpus::csv::Columns;
+use corpus::csv::{Columns, Dialect};
 use corpus::format::Format;
 use corpus::lines::Line;
 use input::{Compression, Fault, Form, Packed};
 
 pub use class_folders::class_folders;
 pub use corpus::rejects::Content;
+pub use dialects::FoundTables;
 pub use error::Error;
 pub use reviews::{Found, Judgement, Reviews};
 pub use sequence::{Chunk, Place, Position, SequenceOptions, read_sequence};
 pub use source::{Source, find, unpacked};
 
-use entries::Entries;
+use dialects::Tables;
 use members::{MemberFile, MemberGroup};
 use memory::Memory;
 use ranges::Range;
@@ -130,8 +132,7 @@ pub struct Reading {
     next_piece: AtomicUsize,
     /// Whether each source is a table with rows.
     has_rows: Vec<bool>,
-    /// Whether sources without rows have records.
-    has_records: bool,
+    format: Format,
     /// Files that are split into groups while they are read.
     member_files: Vec<MemberFile>,
     next_member_file: AtomicUsize,
@@ -147,6 +148,7 @@ struct State {
     bytes_read: AtomicU64,
     /// The sources that are JSON arrays, as far as they have been read.
     arrays: Mutex<BTreeSet<usize>>,
+    tables: Tables,
 }
 
 /// A part of a file that is read independently of the others.
@@ -220,9 +222,10 @@ impl Reading {
                 }
             }
         }
-        check_headers(&sources, &streams, options)?;
+        let tables = Tables::of_files(&sources, &streams, options)?;
         let bytes = sources.iter().map(|source| source.bytes).sum();
-        let (sources, state): (Arc<[Source]>, _) = (sources.into(), Arc::new(State::default()));
+        let (sources, state): (Arc<[Source]>, _) =
+            (sources.into(), Arc::new(State { tables, ..State::default() }));
         let streams = Streams::start(&sources, streams, options, &state)?;
         let line_bytes_max = options.line_bytes_max;
         let (next_piece, next_member_file) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -233,7 +236,7 @@ impl Reading {
             pieces,
             next_piece,
             has_rows,
-            has_records: matches!(options.format, Format::Delimited { .. }),
+            format: options.format.clone(),
             member_files,
             next_member_file,
             streams,
@@ -388,13 +391,23 @@ impl Reading {
     pub fn unit(&self, source: usize) -> EntryUnit {
         if self.has_rows[source] {
             EntryUnit::Row
-        } else if self.has_records {
+        } else if matches!(self.format, Format::Delimited { .. }) {
             EntryUnit::Record
         } else if locked(&self.state.arrays).contains(&source) {
             EntryUnit::Element
         } else {
             EntryUnit::Line
         }
+    }
+
+    /// What was found in tables, once all of them have been read.
+    pub fn tables(&self) -> FoundTables {
+        self.state.tables.found(&self.sources, &self.format)
+    }
+
+    /// The dialect of a table that has been read.
+    pub fn dialect(&self, source: usize) -> Option<Dialect> {
+        self.state.tables.dialect(source)
     }
 
     /// The line numbers of lines at these ascending offsets of a source; `None` where the source cannot be read again, or
@@ -568,20 +581,6 @@ fn has_lines_inside(mut file: &File, format: &Format) -> bool {
     let content = file.rewind().and_then(|()| input::of(file));
     let Some(mut content) = content.ok().filter(|content| !content.is_utf16()) else { return false };
     entries::beginning(&mut content).is_ok_and(|beginning| !is_sequential(&beginning, format))
-}
-
-/// Reads the headers of all files of CSV, so that a missing column is an error before any other work.
-fn check_headers(sources: &[Source], numbers: &[usize], options: &ReadingOptions) -> Result<(), Error> {
-    if !matches!(options.format, Format::Delimited { .. }) {
-        return Ok(());
-    }
-    for source in numbers.iter().map(|&number| &sources[number]) {
-        if let Kind::File(path) = &source.kind {
-            let content = input::open(path).map_err(|error| source.unreadable("read its header", error))?;
-            Entries::of(content, source, &options.format, options.line_bytes_max)?;
-        }
-    }
-    Ok(())
 }
 
 /// A thread that panicked while it held the lock left no inconsistent state, so the others may continue.

@@ -10,7 +10,7 @@ use corpus::ledger::{Fate, MapperCounts, Share};
 use corpus::review::Rating;
 
 use crate::class_folders::class_folders;
-use crate::{Content, InputEntry, InputPlace, Reading};
+use crate::{Content, FoundTables, InputEntry, InputPlace, Reading};
 
 /// Converts the entries that one thread visits.
 #[derive(Debug)]
@@ -145,13 +145,15 @@ impl Found {
     /// Accepts or refuses the input, after all of it was read. `listing` is the advice for lines that are bad for no
     /// common reason: how the program lists them.
     pub fn judged(
-        self,
+        mut self,
         reading: &Reading,
         format: &Format,
         bad_lines_max: Share,
         listing: &str,
     ) -> Judgement {
-        let mut notices = self.bad_lines(reading);
+        let FoundTables { n_lines, mut notices, .. } = reading.tables();
+        self.counts.table_lines = n_lines;
+        notices.extend(self.bad_lines(reading));
         let beginning = self.beginning.as_ref().map_or(&[][..], |(_, beginning)| beginning);
         let program = cause::Program { listing, of_tables: "" };
         let of_lines = || cause::likely(&self.counts, beginning, format, &self.unrated, program);

@@ -218,7 +218,13 @@ impl Shared {
         let unreadable = |error| source.unreadable("read it", error);
         let stream = Counted { stream: source.stream().map_err(unreadable)?, state: &self.state };
         let content = input::of(stream).map_err(unreadable)?;
-        let mut entries = Entries::of(content, source, &self.format, self.line_bytes_max)?;
+        let mut entries = match &self.format {
+            Format::Delimited { dialect, fields } => {
+                let of = (&*self.sources, number);
+                self.state.tables.entries(content, of, (*dialect, fields), self.line_bytes_max)?
+            }
+            format => Entries::of(content, source, format, self.line_bytes_max)?,
+        };
         let columns = entries.columns();
         if entries.are_elements() {
             locked(&self.state.arrays).insert(number);
@@ -240,6 +246,7 @@ impl Shared {
             }
         }
         self.pass_on(batch);
+        self.state.tables.count(number, entries.table_lines());
         Ok(())
     }
 

@@ -14,6 +14,10 @@ pub const LINE: usize = 2;
 pub const ELEMENTS: &str = "elements";
 /// The entry of the metadata for the files whose numbers are those of rows; see [`list`].
 pub const ROWS: &str = "rows";
+/// The entry of the metadata for the files that are tables of this dialect; see [`list`].
+pub fn of_dialect(delimiter: &str, quote: &str) -> String {
+    format!("delimiter {delimiter}, quote {quote}")
+}
 
 /// Its columns.
 pub fn schema() -> Schema {

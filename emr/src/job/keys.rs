@@ -129,6 +129,8 @@ pub const KEYS: &[Key] = &[
     key("input", "rating-field", Kind::Text, "`mapper --rating-field`."),
     key("input", "class-ratings", Kind::Text, "`mapper --class-ratings`."),
     key("input", "with-title", Kind::Switch, "`mapper --with-title`."),
+    key("input", "delimiter", Kind::Text, "`sentimill --delimiter`, for a table."),
+    key("input", "quote", Kind::Text, "`sentimill --quote`, for a table."),
     key("input", "line-bytes-max", Kind::NumberOrText, "`mapper --line-bytes-max`."),
     key("input", "bad-lines-max", Kind::Amount, "`--bad-lines-max` of `mapper` and `merge`."),
     key("rows", "profile", Kind::Text, "`reducer --profile`."),

@@ -135,6 +135,7 @@ fn check_counts(counts: &MapperCounts, cases: &[Case<'_>]) {
         empty_text: counted("empty_text"),
         reviews: counted("reviews") + cases.len() as u64,
         invalid_utf8: cases.iter().filter(|case| case.is_invalid_utf8()).count() as u64,
+        table_lines: 0,
     };
     assert_eq!(*counts, expected);
 }

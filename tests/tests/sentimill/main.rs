@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 mod defaults;
+mod dialects;
 mod inputs;
 mod interrupted;
 mod killed;

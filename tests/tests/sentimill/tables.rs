@@ -173,7 +173,7 @@ fn bad_records_are_counted_and_reported_by_their_first_line() {
     let counts = &manifest["seal"]["ledger"]["mapper"];
     let expected = serde_json::json!({
         "lines": 11, "blank": 2, "line_too_long": 0, "bad_line": 2, "no_text": 0, "bad_rating": 1, "empty_text": 1,
-        "reviews": 5, "invalid_utf8": 1,
+        "reviews": 5, "invalid_utf8": 1, "table_lines": 12,
     });
     assert_eq!(*counts, expected);
 }
@@ -209,8 +209,17 @@ fn a_wrong_column_or_format_is_named_in_the_refusal() {
     };
     assert_eq!(
         refusal(&["--format", "csv", "--text-field", "text"], 65),
-        "sentimill: reviews.csv: found a header whose columns are separated by ';', expected commas; write it with commas, or \
-         with tabs for --format tsv"
+        "sentimill: reviews.csv: found no column \"overall\" among text, stars; name the right column with --rating-field"
+    );
+    assert_eq!(
+        refusal(&["--format", "csv", "--text-field", "text", "--delimiter", ","], 65),
+        "sentimill: reviews.csv: found a header whose columns are separated by semicolons, expected commas; pass \
+         --delimiter ';'"
+    );
+    assert_eq!(
+        refusal(&["--quote", "none"], 64),
+        "sentimill: --quote is not used by the format json, only by csv or tsv; remove it or choose another --format; see \
+         --help"
     );
     room.write("reviews.csv", "text,stars\n".to_owned() + &"good,5,1\n".repeat(30));
     assert_eq!(
@@ -220,7 +229,7 @@ fn a_wrong_column_or_format_is_named_in_the_refusal() {
     let named = ["--format", "csv", "--text-field", "text", "--rating-field", "stars"];
     assert!(
         refusal(&named, 65)
-            .contains("most records do not have the columns of the header; check the delimiter")
+            .contains("most records do not have the columns of the header; set --delimiter and --quote")
     );
     room.write("reviews.csv", "text,stars\n".to_owned() + &"good,positive\n".repeat(30));
     assert!(refusal(&named, 65).contains(

@@ -1,35 +1,87 @@
 //! Splits CSV or TSV into records. A record ends at LF, CR or CRLF outside of quotes.
 //!
-//! A quote starts a quoted column only at the start of the column, and `""` inside quotes is a quote, as in RFC 4180.
+//! A quote starts a quoted column only at the start of the column, and `""` inside quotes is a quote, as in RFC 4180. In
+//! other dialects, a backslash escapes the next byte, or each line is a record.
 //! A text that starts with a quote by chance would hide all lines up to the next quote. Therefore a quoted column with
 //! a line break must end properly: its closing quote precedes a delimiter or a line end. Otherwise its quote is not
-//! closed for this reader, and the record ends with the line in which it began. The parser refuses that line. The lines
-//! inside the part that was searched in vain are records, too, so that no byte is searched more than twice.
+//! closed for this reader, and the record ends with the line in which it began. So it does if it hides records
+//! ([`RecordReader::expect`]). The parser refuses that line. The lines inside the part that was searched in vain are
+//! records, too, so that no byte is searched more than twice.
 
 use std::io::{self, Read};
 
-use crate::lines::{Line, LineContent};
+use super::dialect::{Dialect, Quote};
+use super::hidden::HiddenRecords;
+use super::{Columns, Delimiter, Header};
+use crate::classes::RatingRule;
+use crate::fields::Fields;
+use crate::lines::{Line, LineContent, is_blank};
 use crate::window::{Piece, Window};
 
 /// Splits a stream of bytes into records.
 #[derive(Debug)]
 pub struct RecordReader<R> {
     window: Window<R>,
-    delimiter: u8,
+    dialect: Dialect,
     // The last record ended in a CR. An LF that follows belongs to it.
     after_cr: bool,
     // The offset up to which the end of a record was searched in vain.
     searched: u64,
+    /// What hidden records are like, if they are searched.
+    hidden: Option<HiddenRecords>,
+    n_lines: u64,
+    n_hiding: u64,
+    open_at: Option<u64>,
 }
 
 impl<R: Read> RecordReader<R> {
     /// Reads from `source`. The limit applies to a record without its line end.
-    pub fn new(source: R, delimiter: u8, record_bytes_max: usize) -> Self {
-        Self::within(Window::new(source, record_bytes_max), delimiter)
+    pub fn new(source: R, dialect: Dialect, record_bytes_max: usize) -> Self {
+        Self::within(Window::new(source, record_bytes_max), dialect)
     }
 
-    fn within(window: Window<R>, delimiter: u8) -> Self {
-        Self { window, delimiter, after_cr: false, searched: 0 }
+    fn within(window: Window<R>, dialect: Dialect) -> Self {
+        let (after_cr, searched, hidden, open_at) = (false, 0, None, None);
+        Self { window, dialect, after_cr, searched, hidden, n_lines: 0, n_hiding: 0, open_at }
+    }
+
+    /// Reads the header: the first record that is not blank, behind the line `sep=;` of Excel. Returns `None` if there is
+    /// none, and `Some(None)` if it has an open quote or is too long.
+    pub fn header(&mut self) -> io::Result<Option<Option<Header>>> {
+        let (dialect, mut is_first) = (self.dialect, true);
+        let header = loop {
+            match self.next_record()?.map(|record| record.content) {
+                None => break None,
+                Some(LineContent::TooLong { .. }) => break Some(None),
+                Some(LineContent::Bytes(record)) if is_blank(record) => {}
+                Some(LineContent::Bytes(record)) if is_first && named_delimiter(record).is_some() => {
+                    is_first = false;
+                }
+                Some(LineContent::Bytes(record)) => break Some(Header::parse(record, dialect)),
+            }
+        };
+        self.n_lines = 0;
+        Ok(header)
+    }
+
+    /// From now on, a record that hides records with these columns and fields ends with its first line.
+    pub fn expect(&mut self, columns: &Columns, fields: &Fields) {
+        self.hidden = Some(HiddenRecords::of(columns, RatingRule::new(fields.classes.clone())));
+    }
+
+    /// Number of lines of the records behind the header. A record has several if they end in quotes.
+    pub fn n_lines(&self) -> u64 {
+        self.n_lines
+    }
+
+    /// Number of records that hid others.
+    pub fn n_hiding(&self) -> u64 {
+        self.n_hiding
+    }
+
+    /// The offset of the first record with a quote that was not closed before the end, if such a record was read.
+    pub(super) fn open_at(&self) -> Option<u64> {
+        self.open_at
     }
 
     /// Returns the next record, without its line end and without a byte-order mark; an empty line is an empty record.
@@ -43,12 +95,13 @@ impl<R: Read> RecordReader<R> {
             return Ok(None);
         }
         self.window.skip_mark()?;
+        self.n_lines += 1;
         let (bytes, is_ended) = match self.line_in_searched() {
             Some(bytes) => (bytes, true),
             None => {
-                let mut scan = RecordScan::new(self.delimiter);
+                let mut scan = RecordScan::new(self.dialect);
                 let (searched, found) = match self.window.piece(|bytes| scan.end(bytes))? {
-                    Piece::Held { bytes, is_ended } if !scan.must_be_cut(is_ended) => {
+                    Piece::Held { bytes, is_ended } if !self.must_be_cut(&scan, bytes, is_ended, offset) => {
                         (0, Some((bytes, is_ended)))
                     }
                     Piece::Held { bytes, .. } => (bytes, None),
@@ -64,6 +117,26 @@ impl<R: Read> RecordReader<R> {
         let content = self.window.take(bytes + usize::from(is_ended));
         self.after_cr = is_ended && content[bytes] == b'\r';
         Ok(Some(Line { offset, content: LineContent::Bytes(&content[..bytes]) }))
+    }
+
+    /// Whether a record ends with its first line. Otherwise its lines are counted.
+    #[inline]
+    fn must_be_cut(&mut self, scan: &RecordScan, bytes: usize, is_ended: bool, offset: u64) -> bool {
+        scan.is_broken || (scan.is_multiline && self.several_must_be_cut(scan, bytes, is_ended, offset))
+    }
+
+    fn several_must_be_cut(&mut self, scan: &RecordScan, bytes: usize, is_ended: bool, offset: u64) -> bool {
+        if !is_ended && scan.has_break && scan.within == Within::Quoted {
+            self.open_at.get_or_insert(offset);
+            return true;
+        }
+        let record = &self.window.held()[..bytes];
+        if self.hidden.as_mut().is_some_and(|hidden| hidden.are_in(record, scan.n_columns)) {
+            self.n_hiding += 1;
+            return true;
+        }
+        self.n_lines += n_line_ends(record);
+        false
     }
 
     /// The length of the next line, if it ends before the offset up to which the end of a record was searched in vain.
@@ -83,6 +156,20 @@ impl<R: Read> RecordReader<R> {
     }
 }
 
+/// The delimiter in the first line that Excel reads and other programs show: `sep=;`, also in quotes.
+pub(super) fn named_delimiter(record: &[u8]) -> Option<Delimiter> {
+    let record = record.strip_prefix(b"\"").and_then(|inner| inner.strip_suffix(b"\"")).unwrap_or(record);
+    let (name, delimiter) = record.split_at_checked(b"sep=".len())?;
+    let [delimiter] = delimiter else { return None };
+    if name.eq_ignore_ascii_case(b"sep=") { Delimiter::of(char::from(*delimiter)) } else { None }
+}
+
+fn n_line_ends(bytes: &[u8]) -> u64 {
+    let ends = memchr::memchr2_iter(b'\n', b'\r', bytes);
+    // A CRLF is one line end.
+    ends.filter(|&at| bytes[at] == b'\r' || at == 0 || bytes[at - 1] != b'\r').count() as u64
+}
+
 fn line_end(bytes: &[u8]) -> Option<usize> {
     memchr::memchr2(b'\n', b'\r', bytes)
 }
@@ -92,14 +179,22 @@ fn line_end(bytes: &[u8]) -> Option<usize> {
 struct RecordScan {
     delimiter: u8,
     within: Within,
+    /// Number of columns so far.
+    n_columns: usize,
     /// Whether the current or last quoted column has a line break.
     has_break: bool,
+    /// Whether any column has one.
+    is_multiline: bool,
     /// Whether such a column does not end properly.
     is_broken: bool,
+    /// If backslashes are escapes: whether the last byte was one.
+    is_escaped: Option<bool>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Within {
+    /// In a record without quotes, which ends with its line.
+    Line,
     /// At the start of a column.
     Start,
     Unquoted,
@@ -109,21 +204,31 @@ enum Within {
 }
 
 impl RecordScan {
-    fn new(delimiter: u8) -> Self {
-        Self { delimiter, within: Within::Start, has_break: false, is_broken: false }
-    }
-
-    /// Whether the record ends with its first line.
-    fn must_be_cut(&self, is_ended: bool) -> bool {
-        self.is_broken || (!is_ended && self.has_break && self.within == Within::Quoted)
+    fn new(Dialect { delimiter, quote }: Dialect) -> Self {
+        let within = if quote == Quote::None { Within::Line } else { Within::Start };
+        let is_escaped = (quote == Quote::Backslash).then_some(false);
+        let (has_break, is_multiline, is_broken) = (false, false, false);
+        Self {
+            delimiter: delimiter.byte(),
+            within,
+            n_columns: 1,
+            has_break,
+            is_multiline,
+            is_broken,
+            is_escaped,
+        }
     }
 
     /// The number of bytes before the end of the record, if it is in `bytes`.
     fn end(&mut self, bytes: &[u8]) -> Option<usize> {
+        if self.is_escaped.is_some() {
+            return self.end_with_escapes(bytes);
+        }
         let mut at = 0;
         loop {
             let rest = bytes.get(at..).filter(|rest| !rest.is_empty())?;
             match self.within {
+                Within::Line => return line_end(rest),
                 Within::Start if rest[0] == b'"' => {
                     (self.within, self.has_break) = (Within::Quoted, false);
                     at += 1;
@@ -134,7 +239,7 @@ impl RecordScan {
                     if bytes[at] != self.delimiter {
                         return Some(at);
                     }
-                    self.within = Within::Start;
+                    self.next_column();
                     at += 1;
                 }
                 Within::Quoted if self.has_break => {
@@ -145,7 +250,7 @@ impl RecordScan {
                     at += memchr::memchr3(b'"', b'\n', b'\r', rest)? + 1;
                     match bytes[at - 1] {
                         b'"' => self.within = Within::Closed,
-                        _ => self.has_break = true,
+                        _ => (self.has_break, self.is_multiline) = (true, true),
                     }
                 }
                 Within::Closed => match rest[0] {
@@ -154,7 +259,7 @@ impl RecordScan {
                         at += 1;
                     }
                     byte if byte == self.delimiter => {
-                        self.within = Within::Start;
+                        self.next_column();
                         at += 1;
                     }
                     b'\n' | b'\r' => return Some(at),
@@ -167,6 +272,42 @@ impl RecordScan {
             }
         }
     }
+
+    fn next_column(&mut self) {
+        self.within = Within::Start;
+        self.n_columns += 1;
+    }
+
+    /// As [`Self::end`], where a backslash escapes the next byte.
+    fn end_with_escapes(&mut self, bytes: &[u8]) -> Option<usize> {
+        let mut is_escaped = self.is_escaped == Some(true);
+        for (at, &byte) in bytes.iter().enumerate() {
+            let is_line_end = byte == b'\n' || byte == b'\r';
+            match self.within {
+                _ if is_escaped => {
+                    is_escaped = false;
+                    self.is_multiline |= is_line_end;
+                    self.has_break |= is_line_end && self.within == Within::Quoted;
+                    continue;
+                }
+                Within::Start if byte == b'"' => (self.within, self.has_break) = (Within::Quoted, false),
+                Within::Quoted if byte == b'"' => self.within = Within::Closed,
+                Within::Closed if byte == b'"' => self.within = Within::Quoted,
+                Within::Quoted if is_line_end => (self.has_break, self.is_multiline) = (true, true),
+                Within::Quoted => {}
+                _ if is_line_end => return Some(at),
+                _ if byte == self.delimiter => self.next_column(),
+                Within::Closed if self.has_break => {
+                    self.is_broken = true;
+                    return Some(at);
+                }
+                _ => self.within = Within::Unquoted,
+            }
+            is_escaped = byte == b'\\';
+        }
+        self.is_escaped = Some(is_escaped);
+        None
+    }
 }
 
 #[cfg(test)]
@@ -177,9 +318,11 @@ mod tests {
 
     type Owned = (u64, Result<Vec<u8>, u64>);
 
+    const COMMAS: Dialect = Dialect { delimiter: Delimiter::Comma, quote: Quote::Double };
+
     fn records(source: impl Read, bytes_max: usize, buffer_bytes: usize) -> Vec<Owned> {
         let window = Window::with_buffer_bytes(source, bytes_max, buffer_bytes);
-        let mut reader = RecordReader::within(window, b',');
+        let mut reader = RecordReader::within(window, COMMAS);
         let mut all = Vec::new();
         while let Some(line) = reader.next_record().unwrap() {
             let content = match line.content {
@@ -227,6 +370,68 @@ mod tests {
         assert_eq!(texts(&lines).len(), 501);
     }
 
+    /// The records behind the header `text,stars`, and the numbers of lines and of records that hid others.
+    fn behind_header(text: &str, quote: Quote) -> (Vec<String>, u64, u64) {
+        for buffer_bytes in [1, 64] {
+            let window = Window::with_buffer_bytes(text.as_bytes(), 1000, buffer_bytes);
+            let mut reader = RecordReader::within(window, Dialect { delimiter: Delimiter::Comma, quote });
+            let fields = Fields::named("text", "stars");
+            let columns = reader.header().unwrap().unwrap().unwrap().selected(&fields).unwrap();
+            reader.expect(&columns, &fields);
+            let mut all = Vec::new();
+            while let Some(Line { content: LineContent::Bytes(record), .. }) = reader.next_record().unwrap() {
+                all.push(str::from_utf8(record).unwrap().to_owned());
+            }
+            if buffer_bytes > 1 {
+                return (all, reader.n_lines(), reader.n_hiding());
+            }
+        }
+        unreachable!("the last size returns")
+    }
+
+    #[test]
+    fn records_that_a_quote_hides_are_records() {
+        let hidden = ["\"good,5", "fine,4", "bad\",1", "\"so,\nso\",3"];
+        let text = format!("\nsep=,\ntext,stars\n{}\n", hidden.join("\n"));
+        let owned = hidden.map(str::to_owned).to_vec();
+        assert_eq!(behind_header(&text, Quote::Double), (owned.clone(), 5, 1));
+        assert_eq!(behind_header(&text, Quote::Backslash), (owned, 5, 1));
+        let (lines, n_lines, n_hiding) = behind_header(&text, Quote::None);
+        assert_eq!(
+            (lines.len(), &lines[3..], n_lines, n_hiding),
+            (5, &["\"so,", "so\",3"].map(str::to_owned)[..], 5, 0)
+        );
+    }
+
+    #[test]
+    fn lines_inside_records_are_counted() {
+        let (records, n_lines, _) =
+            behind_header("text,stars\r\n\"a\r\nb\n\rc\",5\r\n\r\nd,1", Quote::Double);
+        assert_eq!((records.len(), n_lines), (3, 6));
+    }
+
+    #[test]
+    fn a_backslash_escapes_quotes_and_line_ends() {
+        let text = "text,stars\n\"a \\\"b\\\",\nc\\\\\",5\nd\\\ne,4\n\\\"f,3\n\"g\\\"h,2\ni,1\n";
+        let expected = ["\"a \\\"b\\\",\nc\\\\\",5", "d\\\ne,4", "\\\"f,3", "\"g\\\"h,2", "i,1"];
+        let (records, n_lines, _) = behind_header(text, Quote::Backslash);
+        assert_eq!((records, n_lines), (expected.map(str::to_owned).to_vec(), 7));
+    }
+
+    #[test]
+    fn the_first_line_of_excel_names_a_delimiter() {
+        for (line, expected) in [
+            ("sep=;", Some(Delimiter::Semicolon)),
+            ("\"SEP=\t\"", Some(Delimiter::Tab)),
+            ("sep=:", None),
+            ("sep=", None),
+            ("sep=,,", None),
+            ("text", None),
+        ] {
+            assert_eq!(named_delimiter(line.as_bytes()), expected, "{line}");
+        }
+    }
+
     #[test]
     fn quotes_that_are_never_closed_properly_take_linear_time() {
         let bytes_max = 1 << 20;
@@ -234,7 +439,7 @@ mod tests {
         for line in ["b\",\"c\n", "1,\"a\n"] {
             let text = line.repeat(n_lines);
             let started = std::time::Instant::now();
-            let mut reader = RecordReader::new(text.as_bytes(), b',', bytes_max);
+            let mut reader = RecordReader::new(text.as_bytes(), COMMAS, bytes_max);
             let mut n_records = 0;
             while let Some(record) = reader.next_record().unwrap() {
                 n_records += 1;
@@ -305,7 +510,7 @@ mod tests {
             let mut whole = of_csv_core(&text);
             let is_cut = found.iter().any(|(_, record)| {
                 let record = record.as_ref().unwrap();
-                let mut scan = RecordScan::new(b',');
+                let mut scan = RecordScan::new(COMMAS);
                 scan.end(record);
                 scan.within == Within::Quoted
             });

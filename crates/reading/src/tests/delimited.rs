@@ -1,6 +1,6 @@
 //! CSV and TSV.
 
-use corpus::csv::Delimiter;
+use corpus::csv::{AskedDialect, Delimiter, Dialect, Quote};
 use corpus::format::Fields;
 use program::exit::Exit;
 
@@ -8,8 +8,8 @@ use super::*;
 
 fn csv(text: &str, rating: &str, threads: usize) -> ReadingOptions {
     let (text, rating) = (text.parse::<corpus::format::FieldPaths>().unwrap().0, rating.parse().unwrap());
-    let format =
-        Format::Delimited { delimiter: Delimiter::Comma, fields: Fields { text, rating, classes: None } };
+    let fields = Fields { text, rating, classes: None };
+    let format = Format::Delimited { dialect: AskedDialect::of(Delimiter::Comma), fields };
     ReadingOptions { format, ..options(threads) }
 }
 
@@ -93,9 +93,15 @@ fn a_missing_column_is_an_error_before_any_record_is_read() {
             "text;stars\n",
             "text",
             "stars",
-            "separated by ';', expected commas; write it with commas, or with tabs",
+            "/b.csv: found columns separated by semicolons, and columns separated by commas in ",
         ),
-        ("text\tstars\n", "text", "stars", "separated by '\\t', expected commas; pass --format tsv"),
+        (
+            "text\tstars\n",
+            "text",
+            "stars",
+            "/a.csv, expected one dialect; read them by separate commands, or set the dialect of all with --delimiter tab \
+             --quote double",
+        ),
         (
             "text,stars,text\n",
             "text",
@@ -116,4 +122,103 @@ fn a_missing_column_is_an_error_before_any_record_is_read() {
         assert!(error.to_string().contains(expected), "{error}");
         assert_eq!(error.exit(), Exit::BadInput);
     }
+}
+
+/// The records of all threads, without those that are blank.
+fn records(reading: &Reading) -> Vec<String> {
+    let all = read(reading, 2).unwrap().into_iter();
+    let text = |(_, _, content)| match content {
+        OwnedContent::Line(line) => String::from_utf8(line).unwrap(),
+        other => panic!("{other:?}"),
+    };
+    all.map(text).collect()
+}
+
+fn dialect(delimiter: Delimiter, quote: Quote) -> Dialect {
+    Dialect { delimiter, quote }
+}
+
+/// Quotes are characters in the first text and in the last.
+const CHARACTERS: &str = "text\tstars\n\"great\t5\nfine\t4\nbad\"\t1\n";
+
+#[test]
+fn local_files_have_the_dialect_that_all_of_them_may_have() {
+    // The first file, which has no quote in its head, would be RFC 4180 alone.
+    let mut plain = "text\tstars\n".to_owned() + &"plain\t5\n".repeat(200_000);
+    plain += "\"odd\t5\n";
+    for by in [0, 1] {
+        let folder = folder(&[
+            ("a.tsv", &compressed(by, plain.as_bytes())),
+            ("b.tsv", CHARACTERS.as_bytes()),
+            ("c.tsv", b""),
+        ]);
+        let reading = Reading::start(all_of(&folder), &csv("text", "stars", 2)).unwrap();
+        let found = records(&reading);
+        assert_eq!((found.len(), found[200_000].as_str()), (200_004, "\"odd\t5"));
+        let FoundTables { dialects, n_lines, notices } = reading.tables();
+        assert_eq!((dialects, n_lines), (vec![(dialect(Delimiter::Tab, Quote::None), 3)], 200_004));
+        let name = folder.path().join("a.tsv");
+        let expected =
+            format!("{} and 2 more files: columns separated by tabs, quotes are characters", name.display());
+        assert_eq!(notices, [expected]);
+    }
+}
+
+#[test]
+fn the_dialect_of_a_stream_is_found_in_its_first_bytes() {
+    let folder = folder(&[]);
+    let path = folder.path().join("pipe");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &path,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        0,
+    )
+    .unwrap();
+    let read = |content: &[u8], other: &[u8]| {
+        let file = folder.path().join("other.csv");
+        std::fs::write(&file, other).unwrap();
+        let inputs = if other.is_empty() { vec![path.clone()] } else { vec![file, path.clone()] };
+        let reading = Reading::start(found(&inputs).unwrap(), &csv("text", "stars", 2)).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| std::fs::write(&path, content).unwrap());
+            super::read(&reading, 2).map(|entries| (entries.len(), reading.tables().dialects))
+        })
+    };
+    let characters = dialect(Delimiter::Tab, Quote::None);
+    assert_eq!(read(CHARACTERS.as_bytes(), b"").unwrap(), (3, vec![(characters, 1)]));
+    let agreeing = gzip(b"text\tstars\nplain\t5\n");
+    assert_eq!(read(&agreeing, CHARACTERS.as_bytes()).unwrap(), (4, vec![(characters, 2)]));
+    let error = read(b"text;stars\nfine;5\n", CHARACTERS.as_bytes()).unwrap_err().remove(0);
+    let error = error.to_string();
+    assert!(error.contains("/pipe: found columns separated by semicolons, and columns separated by tabs, quotes are characters in "), "{error}");
+    assert!(error.ends_with("set the dialect of all with --delimiter ';' --quote double"), "{error}");
+}
+
+#[test]
+fn records_that_a_quote_hides_far_behind_the_head_are_read() {
+    let mut text = "text\tstars\n".to_owned() + &"plain\t5\n".repeat(200_000);
+    text += "\"odd\t5\n";
+    text += &"fine\t4\n".repeat(9);
+    text += "bad\"\t1\nlast\t2\n";
+    let folder = folder(&[("a.tsv", text.as_bytes())]);
+    let reading = Reading::start(all_of(&folder), &csv("text", "stars", 2)).unwrap();
+    assert_eq!(records(&reading).len(), 200_012);
+    let FoundTables { notices, n_lines, .. } = reading.tables();
+    assert_eq!((notices.len(), n_lines), (2, 200_012));
+    let expected = "1 record contains what looks like further records, which are read in its place; pass --quote none if \
+                    quotes are characters, or --quote double if not";
+    assert!(notices[1].ends_with(expected), "{notices:?}");
+    // The dialect was set.
+    let ReadingOptions { format: Format::Delimited { mut dialect, fields }, .. } = csv("text", "stars", 2)
+    else {
+        panic!("csv is delimited")
+    };
+    (dialect.delimiter, dialect.quote) = (Some(Delimiter::Tab), Some(Quote::Double));
+    let format = Format::Delimited { dialect, fields };
+    let reading = Reading::start(all_of(&folder), &ReadingOptions { format, ..options(2) }).unwrap();
+    assert_eq!(records(&reading).len(), 200_002);
+    let FoundTables { notices, n_lines, .. } = reading.tables();
+    assert_eq!((notices, n_lines), (Vec::new(), 200_012));
 }

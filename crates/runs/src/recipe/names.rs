@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// Fields of a recipe, by their path, with the flag of each field. A field that no flag sets has a description
 /// instead. A value that is one of several kinds, such as the optimizer, has the name of its kind.
-pub const SETTING_NAMES: [(&str, &str); 121] = [
+pub const SETTING_NAMES: [(&str, &str); 123] = [
     ("dataset", "id digest of the dataset"),
     ("plan", "read in blocks"),
     ("test_fraction", "--test-fraction"),
@@ -61,6 +61,8 @@ pub const SETTING_NAMES: [(&str, &str); 121] = [
     ("format", "--format"),
     ("text-field", "--text-field"),
     ("with-title", "--with-title"),
+    ("delimiter", "--delimiter"),
+    ("quote", "--quote"),
     ("rating-field", "--rating-field"),
     ("class-ratings", "--class-ratings"),
     ("positive-from", "--positive-from"),
@@ -129,11 +131,13 @@ pub const SETTING_NAMES: [(&str, &str); 121] = [
 ];
 
 /// Fields of what is read, which recipes of older versions may lack.
-pub const OF_INPUT: [&str; 8] = [
+pub const OF_INPUT: [&str; 10] = [
     "input",
     "format",
     "text-field",
     "with-title",
+    "delimiter",
+    "quote",
     "rating-field",
     "class-ratings",
     "positive-from",
