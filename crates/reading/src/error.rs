@@ -198,7 +198,7 @@ pub enum Error {
     },
     /// Tables are written differently.
     #[error(
-        "{second}: found {second_dialect}, and {first_dialect} in {first}, expected one dialect; read them by separate \
+        "{second}: found {second_dialect}, unlike {first} ({first_dialect}), expected one dialect; read them by separate \
          commands, or set the dialect of all with {}",
         second_dialect.flags()
     )]

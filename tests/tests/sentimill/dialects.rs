@@ -147,8 +147,8 @@ fn tables_of_different_dialects_are_refused_with_the_flags() {
     let refused = sentimill(&room, "tables", &["--format", "csv"], b"").with_code(65);
     assert_eq!(
         refused.stderr.lines().last().unwrap(),
-        "sentimill: tables/b.csv: found columns separated by semicolons, and columns separated by commas in tables/a.csv, \
-         expected one dialect; read them by separate commands, or set the dialect of all with --delimiter ';' --quote double"
+        "sentimill: tables/b.csv: found columns separated by semicolons, unlike tables/a.csv (columns separated by \
+         commas), expected one dialect; read them by separate commands, or set the dialect of all with --delimiter ';' --quote double"
     );
     assert!(!room.path("made.h5").exists());
 }

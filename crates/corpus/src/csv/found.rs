@@ -144,20 +144,22 @@ impl<'a> Head<'a> {
             let Ok(Some(Line { offset, content: LineContent::Bytes(record) })) = records.next_record() else {
                 break;
             };
+            let (tail, n_bytes) = (&bytes[offset as usize..], record.len());
+            let record = &tail.strip_prefix(BYTE_ORDER_MARK).unwrap_or(tail)[..n_bytes];
             if is_blank(record) || columns.as_ref().is_some_and(|columns| columns.is_header(record)) {
                 continue;
             }
-            let is_fitting = splitter.split(record, n_columns) == Some(n_columns)
-                && match (&columns, counted) {
-                    (Some(columns), Rated::Only) => {
-                        ratings.of_text(splitter.column(columns.rating)).is_some()
-                    }
-                    _ => true,
-                };
-            if dialect.quote == Quote::None && is_fitting {
+            let is_fitting = match (&columns, counted, records.n_columns()) {
+                (Some(_), Rated::OrNot, Some(found)) => found == n_columns,
+                (Some(columns), Rated::Only, _) => {
+                    splitter.split(record, n_columns) == Some(n_columns)
+                        && ratings.of_text(splitter.column(columns.rating)).is_some()
+                }
+                _ => splitter.split(record, n_columns) == Some(n_columns),
+            };
+            if dialect.quote == Quote::None && counted == Rated::Only && is_fitting {
                 n_enclosed += u64::from((0..n_columns).any(|at| is_enclosed(splitter.column(at))));
             }
-            let tail = &bytes[offset as usize..];
             if !self.is_whole && records.open_at() == Some(offset) && self.is_divided(tail, columns.as_ref())
             {
                 end = offset as usize;
