@@ -28,11 +28,12 @@ titles = [random.choice(["fine", "", "so, so", 'my "title"']) for _ in rows]
 header = ["id", "title", "text", "stars"]
 table = [[str(n), titles[n], text, rating] for n, (text, rating) in enumerate(rows)]
 
-for name, dialect in ("csv", dict()), ("tsv", dict(delimiter="\t")), ("quoted.csv", dict(quoting=csv.QUOTE_ALL, lineterminator="\n")):
+for name, dialect in (("csv", dict()), ("tsv", dict(delimiter="\t")), ("quoted.csv", dict(quoting=csv.QUOTE_ALL, lineterminator="\n")),
+                      ("semicolons.csv", dict(delimiter=";")), ("escaped.csv", dict(doublequote=False, escapechar="\\"))):
     with open(f"reviews.{name}", "w", newline="", encoding="utf-8") as out:
         csv.writer(out, **dialect).writerows([header] + table)
     with open(f"reviews.{name}", newline="", encoding="utf-8") as content:
-        assert list(csv.reader(content, delimiter=dialect.get("delimiter", ","))) == [header] + table
+        assert list(csv.reader(content, **dialect)) == [header] + table
 objects = [dict(zip(header, row)) for row in table]
 for name, form in ("json", dict()), ("pretty.json", dict(indent=1)), ("ascii.json", dict(ensure_ascii=False, indent=4)):
     with open(f"reviews.{name}", "w") as out:
@@ -96,6 +97,8 @@ fn tables_give_the_dataset_of_their_json_lines() {
     for (format, input) in [
         (&csv[..], "reviews.csv"),
         (&csv, "reviews.quoted.csv"),
+        (&csv, "reviews.semicolons.csv"),
+        (&csv, "reviews.escaped.csv"),
         (&["--format", "tsv"], "reviews.tsv"),
         (&[], "reviews.json"),
         (&[], "reviews.pretty.json"),
