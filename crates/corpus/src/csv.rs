@@ -7,6 +7,7 @@ mod dialect;
 mod found;
 mod hidden;
 mod records;
+mod scan;
 mod splitter;
 
 use crate::classes::RatingRule;

@@ -208,6 +208,8 @@ impl Score {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::csv::Delimiter::{self, Bar, Comma, Semicolon, Tab};
     use crate::csv::Quote::{Backslash, Double, None as NoQuotes};
@@ -260,6 +262,23 @@ mod tests {
             "text,stars\n\"good\",5\n\"fine\",4\n\"open,3\n\"bad\",1\n",
         ] {
             assert_eq!(found(head, Comma), Dialect::rfc4180(Comma), "{head:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_table_of_rfc_4180_without_ratings_in_its_texts_has_the_default(
+            texts in prop::collection::vec(
+                prop::collection::vec(prop::sample::select(vec![",", "\n", "\r\n", "\"\"", "a", " ", ";", "\t", "|", "\\"]), 0..12),
+                1..8,
+            ),
+        ) {
+            let records = texts.iter().map(|text| format!("\"{}\",4\r\n", text.concat()));
+            let head = "text,stars\r\n".to_owned() + &records.collect::<String>();
+            let fields = Fields::named("text", "stars");
+            let head = Head::of(head.as_bytes(), AskedDialect::of(Comma), &fields);
+            prop_assert_eq!(head.has_default(), Some(Dialect::rfc4180(Comma)));
+            prop_assert_eq!(head.dialects().first(), head.has_default());
         }
     }
 
