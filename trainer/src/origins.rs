@@ -190,7 +190,7 @@ fn read_file(
 enum Entries<R> {
     Lines(LineReader<R>),
     Elements(ElementReader<R>),
-    Records(RecordReader<R>, Columns),
+    Records(Box<RecordReader<R>>, Columns),
 }
 
 impl<R: Read> Entries<R> {
@@ -212,12 +212,12 @@ impl<R: Read> Entries<R> {
                     if asked.quote.is_none() {
                         records.expect(&columns, fields);
                     }
-                    return Ok(Some(Self::Records(records, columns)));
+                    return Ok(Some(Self::Records(Box::new(records), columns)));
                 }
                 // A table of an older version does not name the column of the rating, which is not needed here.
                 let rating = fields.text.first().cloned().unwrap_or_else(|| fields.rating.clone());
                 let of_texts = Fields { rating, ..fields.clone() };
-                header.selected(&of_texts).map(|columns| Self::Records(records, columns))
+                header.selected(&of_texts).map(|columns| Self::Records(Box::new(records), columns))
             }
             _ => None,
         })

@@ -78,7 +78,7 @@ impl Tables {
         }
         for (source, path) in &files {
             let (head, _) = opened(source, path)?;
-            tables.of_files = Some(tables.agreed(Head::of(&head, *asked, fields).dialects(), source)?);
+            tables.of_files = Some(tables.agreed(&Head::of(&head, *asked, fields).dialects(), source)?);
         }
         let dialect = tables.of_files.as_ref().and_then(Dialects::first);
         for (source, path) in others {
@@ -104,7 +104,7 @@ impl Tables {
                 let head = Head::of(&bytes, asked, fields);
                 let dialect = match head.has_default() {
                     Some(dialect) if sources.len() == 1 => Some(dialect),
-                    _ => self.of_stream(head.dialects(), source)?,
+                    _ => self.of_stream(&head.dialects(), source)?,
                 };
                 (bytes, dialect.unwrap_or(asked.default_dialect()))
             }
@@ -116,17 +116,17 @@ impl Tables {
     }
 
     /// Its own dialect, independently of other streams, which are read in any order.
-    fn of_stream(&self, dialects: Dialects, source: &Source) -> Result<Option<Dialect>, Error> {
-        let own = self.of_files.as_ref().map_or_else(|| dialects.clone(), |files| files.and(&dialects));
+    fn of_stream(&self, dialects: &Dialects, source: &Source) -> Result<Option<Dialect>, Error> {
+        let own = self.of_files.as_ref().map_or_else(|| dialects.clone(), |files| files.and(dialects));
         self.agreed(dialects, source)?;
         Ok(own.first())
     }
 
     /// The dialects that a source and all sources so far may have. Fails if there is none.
-    fn agreed(&self, dialects: Dialects, source: &Source) -> Result<Dialects, Error> {
+    fn agreed(&self, dialects: &Dialects, source: &Source) -> Result<Dialects, Error> {
         let mut state = locked(&self.state);
         let common =
-            state.common.as_ref().map_or_else(|| dialects.clone(), |(so_far, ..)| so_far.and(&dialects));
+            state.common.as_ref().map_or_else(|| dialects.clone(), |(so_far, ..)| so_far.and(dialects));
         match (common.first(), dialects.first(), &state.common) {
             (None, Some(second_dialect), Some((_, first, first_dialect))) => {
                 let (first, second) = (first.clone(), source.name.clone());
