@@ -79,6 +79,8 @@ pub struct Input {
     pub line_bytes_max: Option<String>,
     /// The value of `--bad-lines-max` of `mapper`, `merge` and `sentimill`.
     pub bad_lines_max: Option<String>,
+    /// The value of `--invalid-utf8-max` of the same programs.
+    pub invalid_utf8_max: Option<String>,
 }
 
 impl Input {

@@ -46,6 +46,11 @@ pub struct Arguments {
     /// A number from 0 to 1. With a greater share the exit code is 65. The default is 1 with --rejects.
     #[arg(long, value_name = "SHARE", help_heading = "Input")]
     pub bad_lines_max: Option<Share>,
+    /// Maximum share of lines that are not UTF-8 [default: 0.05]
+    ///
+    /// A number from 0 to 1. With a greater share the exit code is 65. The default is 1 with --rejects.
+    #[arg(long, value_name = "SHARE", help_heading = "Input", hide_short_help = true)]
+    pub invalid_utf8_max: Option<Share>,
     /// The format of the lines.
     #[command(flatten)]
     pub format: FormatArguments,

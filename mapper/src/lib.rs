@@ -10,16 +10,18 @@ use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
 use corpus::cause;
+use corpus::classes::UnratedClasses;
 use corpus::cleaned::CleanedReviews;
+use corpus::encoding::{Encoding, Invalid, LineDecoder, UTF_16BE, UTF_16LE};
 use corpus::format::{Format, FormatName};
 use corpus::json_array::{FirstLine, is_array};
-use corpus::judgement::{Refusal, TOLD, WithoutReview, invalid_utf8, judge, other_labels};
-use corpus::ledger::{Fate, MapperCounts, Share};
+use corpus::judgement::{Refusal, Seen, TOLD, WithoutReview, invalid_utf8, judge, judge_lines, other_labels};
+use corpus::ledger::{Fate, Limits, MapperCounts, Part};
 use corpus::lines::{Line, LineContent, LineReader};
 use corpus::record::{Votes, write_record};
 use corpus::rejects::{Content, Position, write_reject};
 use hadoop::{Runner, report_counters};
-use input::{Fault, Packed};
+use input::Fault;
 use program::exit::Exit;
 use program::place::local_path;
 use program::system::Failure;
@@ -34,8 +36,10 @@ pub struct Options {
     pub format: Format,
     /// Maximum length of a line.
     pub line_bytes_max: usize,
-    /// Maximum share of bad lines among the lines that are not blank.
-    pub bad_lines_max: Share,
+    /// The encoding of lines.
+    pub encoding: &'static Encoding,
+    /// Limits of bad lines and of lines that are not in their encoding.
+    pub limits: Limits,
     /// The kind of output.
     pub output: Output,
     /// What runs the mapper.
@@ -112,6 +116,16 @@ pub enum Error {
         /// What runs the mapper.
         runner: Runner,
     },
+    /// The encoding has lines that cannot be split between tasks.
+    #[error(
+        "--encoding {encoding}: the mapper reads lines that end at the byte 0A, as Hadoop splits them; pass the files to sentimill, or convert them with iconv -f {encoding} -t UTF-8"
+    )]
+    WideEncoding {
+        /// The encoding.
+        encoding: &'static str,
+        /// What runs the mapper.
+        runner: Runner,
+    },
     /// The input is not lines that can be split between tasks.
     #[error("{input}: found {found}, expected lines; pass the whole file to sentimill, which reads it")]
     Table {
@@ -128,8 +142,7 @@ impl Error {
     /// The error for an input that could not be read.
     pub fn reading(file: &str, source: io::Error, runner: Runner) -> Self {
         let found = match input::fault(&source) {
-            Some(Fault::Packed { packed: Packed::Parquet, .. }) => "a Parquet file",
-            Some(Fault::Packed { packed: Packed::Arrow, .. }) => "an Arrow file",
+            Some(Fault::Packed { packed, .. }) if packed.table.is_some() => packed.name,
             _ => return Self::Read { file: file.to_owned(), source },
         };
         Self::Table { input: file.to_owned(), found, runner }
@@ -138,10 +151,10 @@ impl Error {
     /// The exit code.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::TableFormat { runner: Runner::Hadoop, .. } | Self::Table { runner: Runner::Hadoop, .. } => {
-                Exit::Settings
-            }
-            Self::TableFormat { .. } => Exit::Usage,
+            Self::TableFormat { runner: Runner::Hadoop, .. }
+            | Self::WideEncoding { runner: Runner::Hadoop, .. }
+            | Self::Table { runner: Runner::Hadoop, .. } => Exit::Settings,
+            Self::TableFormat { .. } | Self::WideEncoding { .. } => Exit::Usage,
             Self::Table { .. } => Exit::BadInput,
             Self::Read { source, .. } if input::fault(source).is_some() => Exit::BadInput,
             Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::MissingInput,
@@ -153,8 +166,11 @@ impl Error {
 }
 
 /// Refuses formats that cannot be split at lines: Hadoop shows the header of a file to one task, and quotes may contain
-/// line breaks.
-pub fn check_format(format: &Format, runner: Runner) -> Result<(), Error> {
+/// line breaks. Refuses UTF-16, in which the byte LF may be a part of another character.
+pub fn check_format(format: &Format, encoding: &'static Encoding, runner: Runner) -> Result<(), Error> {
+    if encoding == UTF_16LE || encoding == UTF_16BE {
+        return Err(Error::WideEncoding { encoding: encoding.name(), runner });
+    }
     match format.name() {
         format @ (FormatName::Csv | FormatName::Tsv) => Err(Error::TableFormat { format, runner }),
         FormatName::Json | FormatName::PolarityCsv | FormatName::FastText => Ok(()),
@@ -179,6 +195,8 @@ pub struct Mapper<W, L> {
     reviews: CleanedReviews,
     counts: MapperCounts,
     without_review: WithoutReview,
+    /// The lines that are not in the encoding that was named.
+    invalid: Invalid,
     /// The beginning of the first line.
     beginning: Vec<u8>,
     /// Output that has not been written yet.
@@ -195,6 +213,7 @@ impl<W: Write, L: Write> Mapper<W, L> {
             log,
             counts: MapperCounts::default(),
             without_review: WithoutReview::default(),
+            invalid: Invalid::default(),
             beginning: Vec::new(),
             written: Vec::with_capacity(2 * WRITE_BYTES),
         }
@@ -209,7 +228,12 @@ impl<W: Write, L: Write> Mapper<W, L> {
             None | Some(0) if self.options.format.is_json() => Start::Blank,
             _ => Start::Lines,
         };
+        let mut decoder = LineDecoder::of(self.options.encoding, self.options.line_bytes_max);
         while let Some(line) = lines.next_line().map_err(unreadable)? {
+            let line = match &mut decoder {
+                None => line,
+                Some(decoder) => decoder.decode(line),
+            };
             if !matches!(start, Start::Lines) {
                 start = self.check_array(start, line.content, split)?;
             }
@@ -237,6 +261,7 @@ impl<W: Write, L: Write> Mapper<W, L> {
         if matches!(start, Start::Array(_)) {
             return Err(self.array(split));
         }
+        decoder.iter().for_each(|decoder| self.invalid.merge(&decoder.invalid));
         let has_lines = self.counts.filled_lines() > before.filled_lines();
         if self.counts.lines == before.lines {
             self.without_review.add_empty(&split.file);
@@ -272,7 +297,8 @@ impl<W: Write, L: Write> Mapper<W, L> {
     /// Writes the remaining output, and accepts or refuses the input.
     pub fn finish(mut self) -> Result<MapperCounts, Error> {
         self.output.write_all(&self.written).and_then(|()| self.output.flush()).map_err(Error::Write)?;
-        self.counts.invalid_utf8 = self.reviews.invalid_utf8();
+        self.invalid.merge(self.reviews.invalid());
+        self.counts.invalid_utf8 = self.invalid.lines;
         match self.options.runner {
             Runner::User => self.judge_all()?,
             Runner::Hadoop => self.judge_task()?,
@@ -284,9 +310,12 @@ impl<W: Write, L: Write> Mapper<W, L> {
     fn judge_all(&mut self) -> Result<(), Error> {
         let counts = self.counts;
         let unrated = self.reviews.unrated_classes();
-        let judged = judge(&counts, &unrated, self.options.bad_lines_max, || self.cause());
+        let packed = input::remedy(&self.beginning);
+        let judged =
+            judge(&counts, &self.seen(&unrated, packed.as_deref()), self.options.limits, || self.cause());
         let dropped = if judged.is_ok() { unrated.described(&self.options.format) } else { None };
-        let notices = self.without_review.notices(&counts).into_iter().chain(invalid_utf8(&counts));
+        let invalid = invalid_utf8(&counts, self.options.encoding);
+        let notices = self.without_review.notices(&counts).into_iter().chain(invalid);
         let notices = notices.chain(dropped).chain(other_labels(self.reviews.other_labels(), &counts));
         for notice in notices.chain([counts.to_string()]) {
             self.say(&notice)?;
@@ -308,14 +337,15 @@ impl<W: Write, L: Write> Mapper<W, L> {
         let counts = self.counts;
         report_counters(&mut self.log, MapperCounts::GROUP, &counts.counters()).map_err(Error::Log)?;
         let other_labels = other_labels(self.reviews.other_labels(), &counts);
-        for notice in invalid_utf8(&counts).into_iter().chain(other_labels) {
+        for notice in invalid_utf8(&counts, self.options.encoding).into_iter().chain(other_labels) {
             self.say(&notice)?;
         }
-        let judged = counts.judge_task(self.options.bad_lines_max);
-        judged.map_err(|found| Refusal::BadLines { found, cause: self.cause() })?;
+        let (unrated, packed) = (self.reviews.unrated_classes(), input::remedy(&self.beginning));
+        let seen = self.seen(&unrated, packed.as_deref());
+        judge_lines(&counts, &seen, self.options.limits, Part::Task, || self.cause())?;
         // Too few lines to fail, but probably a mistake.
         if counts.reviews == 0 && counts.bad() > 0 {
-            let notice = format!("no line is a review; {}", self.cause());
+            let notice = format!("no line is a review; {}", seen.cause(&|| self.cause()));
             self.say(&notice)?;
         }
         Ok(())
@@ -326,9 +356,11 @@ impl<W: Write, L: Write> Mapper<W, L> {
         let classes = self.reviews.unrated_classes();
         let listing = "print them with mapper --rejects";
         let program = cause::Program { listing, of_tables: " to sentimill" };
-        let of_lines =
-            || cause::likely(&self.counts, &self.beginning, &self.options.format, &classes, program);
-        input::remedy(&self.beginning).unwrap_or_else(of_lines)
+        cause::likely(&self.counts, &self.beginning, &self.options.format, &classes, program)
+    }
+
+    fn seen<'a>(&'a self, values: &'a UnratedClasses, packed: Option<&'a str>) -> Seen<'a> {
+        Seen { values, invalid: &self.invalid, encoding: self.options.encoding, packed }
     }
 
     fn say(&mut self, notice: &str) -> Result<(), Error> {
@@ -369,13 +401,16 @@ impl<W: Write, L: Write> Mapper<W, L> {
 
 #[cfg(test)]
 mod tests {
+    use corpus::encoding::UTF_8;
+
     use super::*;
 
     fn options() -> Options {
         Options {
             format: Format::default(),
             line_bytes_max: 4 << 20,
-            bad_lines_max: Share::OF_BAD_LINES,
+            encoding: UTF_8,
+            limits: Limits::default(),
             output: Output::Records,
             runner: Runner::User,
         }
@@ -469,7 +504,10 @@ mod tests {
 
     #[test]
     fn a_limit_of_zero_accepts_no_bad_line() {
-        let none = Options { bad_lines_max: "0".parse().unwrap(), ..options() };
+        let none = Options {
+            limits: Limits { bad_lines_max: "0".parse().unwrap(), ..Limits::default() },
+            ..options()
+        };
         for runner in [Runner::User, Runner::Hadoop] {
             let strict = Options { runner, ..none.clone() };
             let input = format!("{}x\n", GOOD.repeat(20));
@@ -548,7 +586,7 @@ mod tests {
         let input = b"{\"reviewText\": \"a\xff\xfe\", \"overall\": 4}\n\xff\n{\"reviewText\": \"b\", \"overall\": 4}\n";
         let (counts, _, log) = mapped_by(options(), input);
         assert_eq!(counts.unwrap().invalid_utf8, 2);
-        let notice = "mapper: invalid_utf8 in 2 of 3 lines, read as spaces; convert input of another encoding with iconv\n";
+        let notice = "mapper: invalid_utf8 in 2 of 3 lines, read as spaces; pass the encoding of the input with --encoding\n";
         assert_eq!(log.matches("invalid_utf8").count(), 1, "{log}");
         assert!(log.contains(notice), "{log}");
         let (_, _, log) = mapped_by(Options { runner: Runner::Hadoop, ..options() }, input);

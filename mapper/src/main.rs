@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use corpus::ledger::{MapperCounts, Share};
+use corpus::ledger::{Limits, MapperCounts};
 use counts::CountsFile;
 use hadoop::{Runner, Variable};
 use mapper::arguments::Arguments;
@@ -44,16 +44,21 @@ fn run(arguments: Arguments) -> Result<(), (Exit, String)> {
 
 fn options(arguments: Arguments) -> Result<Options, (Exit, String)> {
     let (output, accepted) = if arguments.rejects {
-        (Output::Rejects, Share::ALL)
+        (Output::Rejects, Limits::NONE)
     } else {
-        (Output::Records, Share::OF_BAD_LINES)
+        (Output::Records, Limits::default())
     };
+    let encoding = arguments.format.encoding();
     let (format, runner) = (arguments.format.format()?, Runner::of_this_process());
-    check_format(&format, runner).map_err(|error| (error.exit(), chain(&error)))?;
+    check_format(&format, encoding, runner).map_err(|error| (error.exit(), chain(&error)))?;
     Ok(Options {
         format,
         line_bytes_max: arguments.line_bytes_max as usize,
-        bad_lines_max: arguments.bad_lines_max.unwrap_or(accepted),
+        encoding,
+        limits: Limits {
+            bad_lines_max: arguments.bad_lines_max.unwrap_or(accepted.bad_lines_max),
+            invalid_utf8_max: arguments.invalid_utf8_max.unwrap_or(accepted.invalid_utf8_max),
+        },
         output,
         runner,
     })
@@ -63,7 +68,7 @@ fn mapped(inputs: &[PathBuf], options: Options) -> Result<MapperCounts, Error> {
     check_inputs(inputs)?;
     widen(io::stdin());
     widen(io::stdout());
-    let runner = options.runner;
+    let Options { runner, encoding, .. } = options;
     // Blocks larger than the buffers of standard input and output bypass them.
     let mut mapper = Mapper::new(io::stdout().lock(), io::stderr(), options);
     if inputs.is_empty() {
@@ -71,17 +76,19 @@ fn mapped(inputs: &[PathBuf], options: Options) -> Result<MapperCounts, Error> {
         let unreadable = |source| Error::reading(&split.file, source, runner);
         let stdin = program::stdin().map_err(unreadable)?.lock();
         match (runner, split.split_start) {
-            (Runner::User, _) => mapper.read(input::of(stdin).map_err(unreadable)?, &split)?,
+            (Runner::User, _) => {
+                mapper.read(input::of_encoding(stdin, encoding).map_err(unreadable)?, &split)?
+            }
             // Hadoop decompresses the input of a task.
             (Runner::Hadoop, None | Some(0)) => {
-                mapper.read(input::as_it_comes(stdin).map_err(unreadable)?, &split)?;
+                mapper.read(input::as_it_comes(stdin, encoding).map_err(unreadable)?, &split)?;
             }
             (Runner::Hadoop, Some(_)) => mapper.read(stdin, &split)?,
         }
     }
     for path in inputs {
         let file = path.display().to_string();
-        let input = input::open(path).map_err(|source| Error::reading(&file, source, runner))?;
+        let input = input::open_as(path, encoding).map_err(|source| Error::reading(&file, source, runner))?;
         mapper.read(input, &InputSplit { file, split_start: None })?;
     }
     mapper.finish()

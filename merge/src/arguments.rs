@@ -58,6 +58,11 @@ pub struct MergeArguments {
     /// A number from 0 to 1, for all --counts together. A run with a greater share is not merged.
     #[arg(long, value_name = "SHARE", requires = "counts", help_heading = "Input")]
     pub bad_lines_max: Option<Share>,
+    /// Maximum share of lines that are not UTF-8 [default: 0.05]
+    ///
+    /// A number from 0 to 1, for all --counts together. A run with a greater share is not merged.
+    #[arg(long, value_name = "SHARE", requires = "counts", help_heading = "Input", hide_short_help = true)]
+    pub invalid_utf8_max: Option<Share>,
     /// Dataset to write [default: reviews.h5]
     ///
     /// A path or s3://bucket/name. The manifest is written beside it as NAME.manifest.json.

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use corpus::ledger::TooManyBad;
+use corpus::ledger::TooMany;
 use program::exit::Exit;
 use program::location::Location;
 use program::system::Failure;
@@ -141,9 +141,12 @@ pub enum Error {
         /// Another shard.
         other: String,
     },
-    /// The whole run has too many bad lines.
-    #[error("{}; the logs of the mappers list the first ones{}", .0, .0.advice())]
-    BadLines(TooManyBad),
+    /// The whole run has too many bad lines, or too many that are not UTF-8.
+    #[error("{}; {}", .0, match .0 {
+        TooMany::Bad(found) => format!("the logs of the mappers list the first ones{}", found.advice()),
+        TooMany::InvalidUtf8(found) => format!("pass the encoding of the input to mapper with --encoding{}", found.advice()),
+    })]
+    TooMany(TooMany),
     /// A file of counts could not be read.
     #[error("--counts {}: {}", path.display(), Failure::reading("read the counts", source))]
     Counts {
@@ -214,7 +217,7 @@ impl Error {
             | Self::ObjectsMissing { .. }
             | Self::NoCounts { .. } => Exit::MissingInput,
             Self::OtherSettings { .. } => Exit::Settings,
-            Self::TextTwice { .. } | Self::BadLines(_) => Exit::BadInput,
+            Self::TextTwice { .. } | Self::TooMany(_) => Exit::BadInput,
             Self::Making(error) => error.exit(),
             Self::Dataset(error) => error.exit(),
             Self::Store(error) => error.exit(),

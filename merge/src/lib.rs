@@ -20,7 +20,7 @@ pub mod report;
 use std::path::PathBuf;
 
 use corpus::digest::Digest;
-use corpus::ledger::{MapperCounts, Share, check_run};
+use corpus::ledger::{Limits, MapperCounts, Part, check_run};
 use dataset::Row;
 use dataset::card::Card;
 use dataset::commit::{Commit, RECORD_BYTES_MAX, SEAL_KEY};
@@ -50,8 +50,8 @@ pub struct Options {
     pub dataset: DatasetOptions,
     /// The mappers' ledger, if it is known.
     pub mapper: Option<MapperCounts>,
-    /// Maximum share of bad lines in all counts.
-    pub bad_lines_max: Share,
+    /// Limits of the lines in all counts.
+    pub limits: Limits,
     /// Folder for temporary files.
     pub scratch: PathBuf,
 }
@@ -108,7 +108,7 @@ fn check_ledger(ledger: &Ledger, options: &Options) -> Result<()> {
         None => ledger.reducer.check(),
     }
     .map_err(making::Error::from)?;
-    options.mapper.map_or(Ok(()), |mapper| mapper.judge(options.bad_lines_max).map_err(Error::BadLines))
+    options.mapper.map_or(Ok(()), |mapper| mapper.judge(options.limits, Part::All).map_err(Error::TooMany))
 }
 
 fn verify_all(

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use corpus::ledger::Share;
+use corpus::ledger::{Limits, Share};
 use dataset::manifest::DatasetManifest;
 use making::{
     CheckedFile, DatasetFile, DatasetOptions, Existing, Output, ProgressBars, Report, VocabularyFrom, json,
@@ -70,7 +70,10 @@ fn merge(arguments: &MergeArguments) -> Result<(), Error> {
             existing,
         },
         mapper: counts::sum(&arguments.counts, &s3)?,
-        bad_lines_max: arguments.bad_lines_max.unwrap_or(Share::OF_BAD_LINES),
+        limits: Limits {
+            bad_lines_max: arguments.bad_lines_max.unwrap_or(Share::OF_BAD_LINES),
+            invalid_utf8_max: arguments.invalid_utf8_max.unwrap_or(Share::OF_INVALID_UTF8),
+        },
         scratch: std::env::temp_dir(),
     };
     match merge::run(&store, &options, &progress)? {

@@ -42,6 +42,13 @@ pub struct Arguments {
     /// A number from 0 to 1. With a greater share no dataset is written, and the exit code is 65.
     #[arg(long, value_name = "SHARE", default_value_t = Share::OF_BAD_LINES, help_heading = "Input")]
     pub bad_lines_max: Share,
+    /// Maximum share of lines that are not UTF-8
+    ///
+    /// A number from 0 to 1. With a greater share no dataset is written, and the exit code is 65. The message names the
+    /// likely encoding.
+    #[arg(long, value_name = "SHARE", default_value_t = Share::OF_INVALID_UTF8, help_heading = "Input",
+        hide_short_help = true)]
+    pub invalid_utf8_max: Share,
     /// The format of the lines.
     #[command(flatten)]
     pub format: FormatArguments,

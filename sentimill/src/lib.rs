@@ -34,8 +34,9 @@ use std::time::{Duration, Instant};
 
 use corpus::csv::Dialect;
 use corpus::digest::Digest;
+use corpus::encoding::Encoding;
 use corpus::format::Format;
-use corpus::ledger::{MapperCounts, ReducerCounts, Share, check_run};
+use corpus::ledger::{Limits, MapperCounts, ReducerCounts, check_run};
 use corpus::settings::Settings;
 use dataset::card::Card;
 use dataset::manifest::{DatasetManifest, Ledger, Seal, TableDialect};
@@ -58,8 +59,10 @@ use crate::scratch::{Scratch, Stored};
 pub struct Options {
     /// The format of lines.
     pub format: Format,
-    /// Maximum share of bad lines among the lines that are not blank.
-    pub bad_lines_max: Share,
+    /// The encoding of lines.
+    pub encoding: &'static Encoding,
+    /// Limits of bad lines and of lines that are not in their encoding.
+    pub limits: Limits,
     /// Settings of rows.
     pub settings: Settings,
     /// The dataset to make.
@@ -292,6 +295,7 @@ impl Job<'_> {
             file,
             reading: self.reading,
             format: &self.options.format,
+            encoding: self.options.encoding,
             scratch: self.scratch,
             memory_bytes: self.options.memory_bytes / FOLDING_PART,
             threads: self.options.table_threads(),
@@ -305,9 +309,9 @@ impl Job<'_> {
     fn judged(&self, mapped: &[Mapped], log: &mut impl Write) -> Result<MapperCounts> {
         let mut found = Found::default();
         mapped.iter().for_each(|part| found.add(&part.found));
-        let Options { format, bad_lines_max, .. } = self.options;
+        let Options { format, limits, .. } = self.options;
         let listing = "write them to a file with --rejects";
-        let Judgement { notices, counts } = found.judged(self.reading, format, *bad_lines_max, listing);
+        let Judgement { notices, counts } = found.judged(self.reading, format, *limits, listing);
         for notice in notices {
             writeln!(log, "sentimill: {notice}").map_err(Error::Log)?;
         }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use arguments::{ReportArguments, RowArguments, STOP_WORDS_BYTES_MAX};
+use corpus::ledger::Limits;
 use corpus::lines::LINE_BYTES_MAX;
 use corpus::settings::Settings;
 use making::{
@@ -71,8 +72,12 @@ fn milled(arguments: Arguments) -> Result<(), (Exit, String)> {
     let vocabulary = other(&dataset.vocabulary)?;
     let settings = row_settings(&arguments.rows, dataset.vocabulary.as_ref().zip(vocabulary.as_ref()), &s3)?;
     let options = Options {
+        encoding: arguments.format.encoding(),
         format: arguments.format.format()?,
-        bad_lines_max: arguments.bad_lines_max,
+        limits: Limits {
+            bad_lines_max: arguments.bad_lines_max,
+            invalid_utf8_max: arguments.invalid_utf8_max,
+        },
         settings,
         dataset: DatasetOptions {
             out,
@@ -91,9 +96,10 @@ fn milled(arguments: Arguments) -> Result<(), (Exit, String)> {
     };
     let reading = || -> Result<Reading, reading::Error> {
         let sources = reading::find(&inputs, &s3)?;
-        let format = options.format.clone();
+        let (format, encoding) = (options.format.clone(), options.encoding);
         let options = ReadingOptions {
             format,
+            encoding,
             line_bytes_max: LINE_BYTES_MAX,
             threads,
             streams_max: threads,

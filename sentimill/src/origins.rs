@@ -10,9 +10,10 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::num::NonZeroUsize;
 
 use corpus::csv::Dialect;
+use corpus::encoding::{Encoding, UTF_8};
 use corpus::format::Format;
 use reading::{EntryUnit, InputEntry, InputPlace, Reading};
-use tables::origins::{ELEMENTS, ROWS, list, of_dialect, schema};
+use tables::origins::{ELEMENTS, ENCODING, ROWS, list, of_dialect, schema};
 use tables::{Rows, Schema, TableWriter, Value, verify};
 use tempfile::TempPath;
 
@@ -102,6 +103,8 @@ pub struct Writing<'a> {
     pub reading: &'a Reading,
     /// The format of their lines, which the table states for those who read the lines again.
     pub format: &'a Format,
+    /// Their encoding.
+    pub encoding: &'static Encoding,
     /// Storage of sorted runs.
     pub scratch: &'a Scratch,
     /// Memory for the origins of a partition.
@@ -250,6 +253,9 @@ impl Table {
         let schema = schema();
         let sources = writing.reading.sources();
         let mut metadata = writing.format.of_texts();
+        if writing.encoding != UTF_8 {
+            metadata.push((ENCODING, writing.encoding.name().to_owned()));
+        }
         for (key, unit) in [(ELEMENTS, EntryUnit::Element), (ROWS, EntryUnit::Row)] {
             let of_unit = sources.iter().enumerate().filter(|(at, _)| writing.reading.unit(*at) == unit);
             let names: Vec<_> = of_unit.map(|(_, source)| source.name.as_str()).collect();

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use corpus::digest::{Digest, RowDigester, split, text_hash};
+use corpus::encoding::UTF_8;
 use corpus::format::Format;
-use corpus::ledger::{ReducerCounts, Share};
+use corpus::ledger::{Limits, ReducerCounts};
 use corpus::lines::LINE_BYTES_MAX;
 use corpus::record::Votes;
 use corpus::settings::{Keep, Settings};
@@ -124,7 +125,8 @@ fn made_with_texts(
     let format = Format::default();
     let options = Options {
         format: format.clone(),
-        bad_lines_max: Share::OF_BAD_LINES,
+        encoding: UTF_8,
+        limits: Limits::default(),
         settings: Settings {
             stop_words: vec![STOP_WORD.to_owned()],
             max_tokens: MAX_TOKENS as u32,
@@ -147,6 +149,7 @@ fn made_with_texts(
         origins: None,
     };
     let reading_options = ReadingOptions {
+        encoding: UTF_8,
         format,
         line_bytes_max: LINE_BYTES_MAX,
         threads,

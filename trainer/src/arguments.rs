@@ -271,7 +271,7 @@ pub struct Predict {
     #[arg(
         long,
         value_name = "F.npy",
-        conflicts_with_all = ["format", "preset", "text_field", "with_title", "line_bytes_max", "top", "threshold"],
+        conflicts_with_all = ["format", "preset", "text_field", "with_title", "encoding", "line_bytes_max", "top", "threshold"],
         value_parser = PathBufValueParser::new().try_map(local_path)
     )]
     pub soft: Option<PathBuf>,
@@ -322,7 +322,7 @@ pub struct Explain {
     #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
     pub model: Location,
     /// Text to explain [default: lines of standard input]
-    #[arg(value_name = "TEXT", conflicts_with_all = ["input", "format", "preset", "text_field", "with_title"])]
+    #[arg(value_name = "TEXT", conflicts_with_all = ["input", "format", "preset", "text_field", "with_title", "encoding"])]
     pub text: Option<String>,
     /// File of lines, also more than once
     ///

@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use corpus::clean::Cleaner;
 use corpus::csv::{Columns, Dialect, RecordReader};
 use corpus::digest::text_hash;
+use corpus::encoding::{Encoding, UTF_8, parse_encoding};
 use corpus::format::{Fields, Format};
 use corpus::json_array::{ArrayError, ElementReader};
 use corpus::lines::{LINE_BYTES_MAX, LineContent, LineReader};
 use corpus::review::ReviewParser;
 use report::{OriginUnit, ReviewOrigin, RowOrigins, Run};
-use tables::origins::{ELEMENTS, FILE, HASH, LINE, ROWS, names, of_dialect, schema};
+use tables::origins::{ELEMENTS, ENCODING, FILE, HASH, LINE, ROWS, names, of_dialect, schema};
 use tables::{Rows, TableReader};
 
 use crate::error::{Error, Result};
@@ -45,7 +46,8 @@ pub fn find(origins: &[PathBuf], runs: &mut [Run]) -> Result<(usize, usize)> {
             .each_group_with(HASH, &wanted, |rows| add(rows, &wanted, &units, &mut of_table))
             .map_err(read)?;
         if let Some(format) = format {
-            read_texts(&mut of_table, &units, &format);
+            let encoding = table.metadata(ENCODING).and_then(|name| parse_encoding(name).ok());
+            read_texts(&mut of_table, &units, &format, encoding.unwrap_or(UTF_8));
         }
         for (hash, of_row) in of_table {
             let so_far = found.entry(hash).or_default();
@@ -133,7 +135,12 @@ fn add(rows: &Rows, wanted: &[u64], units: &Units, found: &mut HashMap<u64, RowO
 type WantedEntries = BTreeMap<u64, Vec<(u64, usize)>>;
 
 /// Reads the texts of all reviews, each file once, up to its last wanted entry.
-fn read_texts(found: &mut HashMap<u64, RowOrigins>, units: &Units, format: &Format) {
+fn read_texts(
+    found: &mut HashMap<u64, RowOrigins>,
+    units: &Units,
+    format: &Format,
+    encoding: &'static Encoding,
+) {
     let mut by_file: BTreeMap<String, (OriginUnit, WantedEntries)> = BTreeMap::new();
     for (&hash, of_row) in &*found {
         for (at, ReviewOrigin { file, number, unit, .. }) in of_row.first.iter().enumerate() {
@@ -146,13 +153,14 @@ fn read_texts(found: &mut HashMap<u64, RowOrigins>, units: &Units, format: &Form
         if fs::metadata(&file).is_ok_and(|metadata| metadata.is_file()) {
             // What cannot be read stays without a text, which the page states.
             let dialect = units.dialects.get(&file).copied();
-            let _ = read_file(Path::new(&file), (unit, dialect), &wanted, format, found);
+            let content = input::open_as(Path::new(&file), encoding).map(|content| content.in_utf8(encoding));
+            let _ = content.and_then(|content| read_file(content, (unit, dialect), &wanted, format, found));
         }
     }
 }
 
 fn read_file(
-    path: &Path,
+    content: impl Read,
     (unit, dialect): (OriginUnit, Option<Dialect>),
     wanted: &WantedEntries,
     format: &Format,
@@ -163,7 +171,7 @@ fn read_file(
     }
     let (mut parser, mut cleaner, mut cleaned) =
         (ReviewParser::new(format.clone()), Cleaner::default(), Vec::new());
-    let Some(mut entries) = Entries::of(input::open(path)?, unit, dialect, format)? else { return Ok(()) };
+    let Some(mut entries) = Entries::of(content, unit, dialect, format)? else { return Ok(()) };
     let last = wanted.keys().next_back().copied().unwrap_or_default();
     for number in 1..=last {
         let Some((entry, columns)) = entries.next()? else { break };
@@ -280,7 +288,7 @@ mod tests {
         let format = Format::with_texts(|name| reader.metadata(name)).unwrap();
         let units = Units::of(&reader, Some(&format));
         reader.each_group_with(HASH, &[hash], |rows| add(rows, &[hash], &units, &mut found)).unwrap();
-        read_texts(&mut found, &units, &format);
+        read_texts(&mut found, &units, &format, UTF_8);
         let origin = |file: &str, number, text: Option<&str>| ReviewOrigin {
             file: file.to_owned(),
             number,
@@ -300,7 +308,7 @@ mod tests {
         // The same line has another text now.
         fs::write(file, lines.replace("GOOD", "BAD")).unwrap();
         found.get_mut(&hash).unwrap().first[0].text = None;
-        read_texts(&mut found, &units, &Format::default());
+        read_texts(&mut found, &units, &Format::default(), UTF_8);
         assert_eq!(found[&hash].first[0].text, None);
     }
 
@@ -360,7 +368,7 @@ mod tests {
             let units = Units::of(&reader, Some(&format));
             let mut found = HashMap::new();
             reader.each_group_with(HASH, &[hash], |rows| add(rows, &[hash], &units, &mut found)).unwrap();
-            read_texts(&mut found, &units, &format);
+            read_texts(&mut found, &units, &format, UTF_8);
             let origin = |&(file, number, unit, text): &Expected<'_>| ReviewOrigin {
                 file: file.to_owned(),
                 number,

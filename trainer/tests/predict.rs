@@ -7,7 +7,8 @@ use std::io;
 use std::path::Path;
 
 use corpus::digest::text_hash;
-use corpus::ledger::Share;
+use corpus::encoding::UTF_8;
+use corpus::ledger::Limits;
 use corpus::lines::LINE_BYTES_MAX;
 use corpus::settings::{Keep, Settings};
 use dataset::WordList;
@@ -28,7 +29,8 @@ fn mapped(lines: &str) -> Vec<u8> {
     let options = mapper::Options {
         format: corpus::format::Format::default(),
         line_bytes_max: LINE_BYTES_MAX,
-        bad_lines_max: Share::OF_BAD_LINES,
+        encoding: UTF_8,
+        limits: Limits::default(),
         output: mapper::Output::Records,
         runner: Runner::Hadoop,
     };
@@ -76,7 +78,7 @@ fn dataset(records: &[u8], settings: &Settings, vocabulary_size: u64, folder: &P
             existing: making::Existing::Keep,
         },
         mapper: None,
-        bad_lines_max: Share::OF_BAD_LINES,
+        limits: Limits::default(),
         scratch: folder.to_owned(),
     };
     match merge::run(&store, &options, &ProgressBars::to_nobody()) {
@@ -121,7 +123,7 @@ fn expected(line: &str, dataset: &Dataset, tokens_max: u32) -> Result<u64, &'sta
 
 /// The result of each line.
 fn said(input: &str, format: Format, tokenizer: &mut Tokenizer) -> Vec<Result<u64, String>> {
-    let lines = LineOptions { file: None, format, line_bytes_max: LINE_BYTES_MAX };
+    let lines = LineOptions { file: None, format, encoding: UTF_8, line_bytes_max: LINE_BYTES_MAX };
     let options = Options { batch_rows: 3, decision: Scoring::Logit.into(), classes: Vec::new() };
     let mut output = Vec::new();
     run(input.as_bytes(), &mut output, &lines, tokenizer, &options, answer).unwrap();

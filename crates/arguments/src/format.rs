@@ -2,6 +2,7 @@
 
 use clap::Args;
 use corpus::csv::{Delimiter, Quote};
+use corpus::encoding::{Encoding, UTF_8, parse_encoding};
 use corpus::format::{Asked, ClassRatings, FieldPath, FieldPaths, Format, FormatName, Preset};
 use program::exit::Exit;
 
@@ -58,12 +59,28 @@ pub struct FormatArguments {
     /// --delimiter.
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     quote: Option<Quote>,
+    /// Encoding of the input [default: UTF-8]
+    ///
+    /// A name or label of the WHATWG encoding standard, such as windows-1252, GBK or UTF-16LE, for input that is not UTF-8
+    /// and has no byte-order mark. Parquet and Arrow files have no other encoding than UTF-8.
+    #[arg(long, value_name = "NAME", value_parser = parse_encoding, hide_short_help = true)]
+    encoding: Option<&'static Encoding>,
 }
 
 impl FormatArguments {
     /// Whether lines have fastText's format.
     pub fn is_fasttext(&self) -> bool {
         self.format == FormatName::FastText
+    }
+
+    /// The encoding of the input.
+    pub fn encoding(&self) -> &'static Encoding {
+        self.encoding.unwrap_or(UTF_8)
+    }
+
+    /// The name of the encoding, if it is not UTF-8.
+    pub fn encoding_name(&self) -> Option<&'static str> {
+        (self.encoding() != UTF_8).then(|| self.encoding().name())
     }
 
     /// Returns the format, or an exit code and a message.

@@ -3,6 +3,7 @@
 use crate::classes::UnratedClasses;
 use crate::clean::Cleaner;
 use crate::csv::Columns;
+use crate::encoding::Invalid;
 use crate::format::Format;
 use crate::ledger::Fate;
 use crate::lines::LineContent;
@@ -77,9 +78,9 @@ impl CleanedReviews {
         self.parser.other_labels()
     }
 
-    /// Number of lines and rows so far with bytes that are not UTF-8.
-    pub fn invalid_utf8(&self) -> u64 {
-        self.parser.invalid_utf8()
+    /// The lines and rows so far with bytes that are not UTF-8.
+    pub fn invalid(&self) -> &Invalid {
+        self.parser.invalid()
     }
 }
 

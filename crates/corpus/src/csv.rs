@@ -11,7 +11,9 @@ mod scan;
 mod splitter;
 
 use crate::classes::RatingRule;
+use crate::encoding::LineDecoder;
 use crate::fields::{FieldPath, Fields};
+use crate::lines::{Line, LineContent};
 use crate::review::{Entry, Reject};
 
 pub use dialect::{AskedDialect, Delimiter, Dialect, NoDelimiter, NoQuote, Quote};
@@ -51,6 +53,15 @@ impl Header {
         let n_columns = splitter.split(text.as_bytes(), text.len() + 1)?;
         let names = (0..n_columns).map(|column| splitter.column(column).to_owned()).collect();
         Some(Self { dialect, names, record: record.to_owned() })
+    }
+
+    /// The header of decoded records, from that of records in another encoding; `None` if it is too long.
+    pub fn decoded(&self, decoder: &mut LineDecoder, dialect: Dialect) -> Option<Self> {
+        let line = Line { offset: 0, content: LineContent::Bytes(&self.record) };
+        match decoder.decode(line).content {
+            LineContent::Bytes(record) => Self::parse(record, dialect),
+            LineContent::TooLong { .. } => None,
+        }
     }
 
     /// The names, in order.

@@ -3,7 +3,8 @@
 use thiserror::Error;
 
 use crate::classes::UnratedClasses;
-use crate::ledger::{MapperCounts, Share, TooManyBad};
+use crate::encoding::{Encoding, Invalid, UTF_8};
+use crate::ledger::{Limits, MapperCounts, Part, Share, TooMany, TooManyBad, TooManyInvalid};
 
 /// Maximum number of bad lines per reason, and of files without a review, that are reported.
 pub const TOLD: u64 = 3;
@@ -17,6 +18,16 @@ pub enum Refusal {
         /// The number of bad lines.
         found: TooManyBad,
         /// The probable cause and the remedy.
+        cause: String,
+    },
+    /// Too many lines are not in their encoding.
+    #[error("{}; {cause}{}", in_encoding(found, encoding), found.advice())]
+    InvalidUtf8 {
+        /// The number of lines.
+        found: TooManyInvalid,
+        /// The encoding of the input, as named or by default.
+        encoding: &'static str,
+        /// The likely encoding and the remedy.
         cause: String,
     },
     /// The ratings are classes from 0.
@@ -35,18 +46,33 @@ pub enum Refusal {
     },
 }
 
+/// What the lines of an input are, apart from their counts.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// The values of ratings without stars.
+    pub values: &'a UnratedClasses,
+    /// The lines that are not in their encoding.
+    pub invalid: &'a Invalid,
+    /// The encoding that was named, or UTF-8.
+    pub encoding: &'static Encoding,
+    /// The remedy for an input that begins like a compressed file.
+    pub packed: Option<&'a str>,
+}
+
 /// Accepts or refuses the whole input by its counts and the values of its ratings. `cause` returns the probable cause and
 /// the remedy.
 pub fn judge(
     counts: &MapperCounts,
-    values: &UnratedClasses,
-    bad_lines_max: Share,
+    seen: &Seen<'_>,
+    limits: Limits,
     cause: impl Fn() -> String,
 ) -> Result<(), Refusal> {
-    if let Some(found) = values.from_zero() {
+    // Values of lines in another encoding are no classes.
+    judge_lines(counts, seen, Limits { bad_lines_max: Share::ALL, ..limits }, Part::All, &cause)?;
+    if let Some(found) = seen.values.from_zero() {
         return Err(Refusal::FromZero { found });
     }
-    counts.judge(bad_lines_max).map_err(|found| Refusal::BadLines { found, cause: cause() })?;
+    judge_lines(counts, seen, limits, Part::All, &cause)?;
     if counts.reviews > 0 {
         return Ok(());
     }
@@ -54,16 +80,49 @@ pub fn judge(
         0 => " and no line".to_owned(),
         _ => format!(" ({counts})"),
     };
-    Err(Refusal::NoReview { found, cause: cause() })
+    Err(Refusal::NoReview { found, cause: seen.cause(&cause) })
 }
 
-/// The notice about lines with bytes that are not UTF-8, if there are any.
-pub fn invalid_utf8(counts: &MapperCounts) -> Option<String> {
+/// Accepts or refuses lines by their limits.
+pub fn judge_lines(
+    counts: &MapperCounts,
+    seen: &Seen<'_>,
+    limits: Limits,
+    part: Part,
+    cause: impl Fn() -> String,
+) -> Result<(), Refusal> {
+    counts.judge(limits, part).map_err(|found| match found {
+        TooMany::Bad(found) => Refusal::BadLines { found, cause: seen.cause(&cause) },
+        TooMany::InvalidUtf8(found) => {
+            let cause = seen.packed.map_or_else(|| seen.invalid.cause(), str::to_owned);
+            Refusal::InvalidUtf8 { found, encoding: seen.encoding.name(), cause }
+        }
+    })
+}
+
+impl Seen<'_> {
+    /// The probable cause of bad lines.
+    pub fn cause(&self, of_lines: &impl Fn() -> String) -> String {
+        match self.packed {
+            Some(remedy) => remedy.to_owned(),
+            None if self.invalid.is_binary() => self.invalid.cause(),
+            None => of_lines(),
+        }
+    }
+}
+
+fn in_encoding(found: &TooManyInvalid, encoding: &str) -> String {
+    found.to_string().replace("are not UTF-8", &format!("are not {encoding}"))
+}
+
+/// The notice about lines with bytes that are not in the encoding, if there are any.
+pub fn invalid_utf8(counts: &MapperCounts, encoding: &'static Encoding) -> Option<String> {
+    let remedy = match encoding == UTF_8 {
+        true => "pass the encoding of the input with --encoding".to_owned(),
+        false => format!("check --encoding {}", encoding.name()),
+    };
     (counts.invalid_utf8 > 0).then(|| {
-        format!(
-            "invalid_utf8 in {} of {} lines, read as spaces; convert input of another encoding with iconv",
-            counts.invalid_utf8, counts.lines
-        )
+        format!("invalid_utf8 in {} of {} lines, read as spaces; {remedy}", counts.invalid_utf8, counts.lines)
     })
 }
 

@@ -147,34 +147,29 @@ impl MapperCounts {
             .fold(0, u64::saturating_add)
     }
 
-    /// Checks that the share of bad lines does not exceed `bad_lines_max`, for the counts of the whole input.
-    /// Blank lines are excluded. With fewer than [`BAD_LINES_MIN`] bad lines the check passes.
-    pub fn judge(&self, bad_lines_max: Share) -> Result<(), TooManyBad> {
-        if self.bad() < BAD_LINES_MIN && bad_lines_max.0 > 0.0 {
-            Ok(())
-        } else {
-            self.judge_share(bad_lines_max)
+    /// Checks that the shares of lines that are not UTF-8 and of bad lines do not exceed their limits. Blank lines are
+    /// excluded.
+    pub fn judge(&self, limits: Limits, part: Part) -> Result<(), TooMany> {
+        let lines = self.filled_lines();
+        let exceed = |n: u64, most: Share| {
+            let is_enough = match part {
+                Part::All => n >= BAD_LINES_MIN,
+                Part::Task => lines >= TASK_LINES_MIN,
+            };
+            (is_enough || most.0 == 0.0) && n as f64 > most.0 * lines as f64
+        };
+        // Bytes of another encoding are also a cause of bad lines.
+        if exceed(self.invalid_utf8, limits.invalid_utf8_max) {
+            let share = limits.invalid_utf8_max;
+            return Err(TooMany::InvalidUtf8(TooManyInvalid { invalid: self.invalid_utf8, lines, share }));
         }
-    }
-
-    /// Checks the share of bad lines as [`Self::judge`] does, for one Hadoop task, which reads only part of
-    /// the input. With fewer than [`TASK_LINES_MIN`] lines the check passes.
-    pub fn judge_task(&self, bad_lines_max: Share) -> Result<(), TooManyBad> {
-        if self.filled_lines() < TASK_LINES_MIN && bad_lines_max.0 > 0.0 {
-            Ok(())
-        } else {
-            self.judge_share(bad_lines_max)
-        }
-    }
-
-    fn judge_share(&self, bad_lines_max: Share) -> Result<(), TooManyBad> {
-        let (bad, lines) = (self.bad(), self.filled_lines());
-        if bad as f64 <= bad_lines_max.0 * lines as f64 {
+        let (bad, share) = (self.bad(), limits.bad_lines_max);
+        if !exceed(bad, share) {
             return Ok(());
         }
         let reasons = self.ledger().into_iter().filter(|(name, n)| *n > 0 && BAD.contains(name));
         let reasons = reasons.map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ");
-        Err(TooManyBad { bad, lines, reasons, share: bad_lines_max })
+        Err(TooMany::Bad(TooManyBad { bad, lines, reasons, share }))
     }
 
     /// Number of lines that are not blank.
@@ -239,9 +234,19 @@ const RAISED_SHARE_MAX: f64 = 0.1;
 impl TooManyBad {
     /// Advice to raise the limit; empty unless only a few percent of the lines are bad.
     pub fn advice(&self) -> &'static str {
-        let is_few = self.bad as f64 <= RAISED_SHARE_MAX * self.lines as f64;
-        if is_few { ", or raise --bad-lines-max" } else { "" }
+        if is_few(self.bad, self.lines) { ", or raise --bad-lines-max" } else { "" }
     }
+}
+
+impl TooManyInvalid {
+    /// Advice to raise the limit, as for bad lines.
+    pub fn advice(&self) -> &'static str {
+        if is_few(self.invalid, self.lines) { ", or raise --invalid-utf8-max" } else { "" }
+    }
+}
+
+fn is_few(n: u64, lines: u64) -> bool {
+    n as f64 <= RAISED_SHARE_MAX * lines as f64
 }
 
 /// The counters of bad lines.
@@ -254,6 +259,8 @@ pub struct Share(f64);
 impl Share {
     /// The default limit of the share of bad lines.
     pub const OF_BAD_LINES: Self = Self(0.05);
+    /// The default limit of the share of lines that are not UTF-8.
+    pub const OF_INVALID_UTF8: Self = Self(0.05);
     /// The share 1.
     pub const ALL: Self = Self(1.0);
 }
@@ -276,6 +283,58 @@ impl fmt::Display for Share {
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("expected a number from 0 to 1")]
 pub struct NoShare;
+
+/// The limits of lines, as shares of those that are not blank.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Maximum share of bad lines.
+    pub bad_lines_max: Share,
+    /// Maximum share of lines with bytes that are not UTF-8, or not in the encoding that was named.
+    pub invalid_utf8_max: Share,
+}
+
+impl Limits {
+    /// No limits.
+    pub const NONE: Self = Self { bad_lines_max: Share::ALL, invalid_utf8_max: Share::ALL };
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { bad_lines_max: Share::OF_BAD_LINES, invalid_utf8_max: Share::OF_INVALID_UTF8 }
+    }
+}
+
+/// What counts were made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The whole input. A limit applies from [`BAD_LINES_MIN`] lines that exceed it.
+    All,
+    /// The part of a Hadoop task. A limit applies from [`TASK_LINES_MIN`] lines.
+    Task,
+}
+
+/// The limit that is exceeded.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum TooMany {
+    /// That of bad lines.
+    #[error(transparent)]
+    Bad(TooManyBad),
+    /// That of lines that are not UTF-8.
+    #[error(transparent)]
+    InvalidUtf8(TooManyInvalid),
+}
+
+/// The share of lines that are not UTF-8 exceeds the limit.
+#[derive(Clone, Copy, Debug, Error, PartialEq)]
+#[error("{invalid} of {lines} lines are not UTF-8 (--invalid-utf8-max {share})")]
+pub struct TooManyInvalid {
+    /// Number of lines with bytes that are not UTF-8.
+    pub invalid: u64,
+    /// Number of lines that are not blank.
+    pub lines: u64,
+    /// The limit.
+    pub share: Share,
+}
 
 /// The share of bad lines exceeds the limit.
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -568,33 +627,65 @@ mod tests {
         assert_eq!(serde_json::from_value::<ReducerCounts>(written).unwrap(), counted);
     }
 
+    fn judged(counts: &MapperCounts, share: &str, part: Part) -> Option<TooManyBad> {
+        let limits = Limits { bad_lines_max: share.parse().unwrap(), ..Limits::default() };
+        match counts.judge(limits, part) {
+            Ok(()) => None,
+            Err(TooMany::Bad(found)) => Some(found),
+            Err(found) => panic!("{found}"),
+        }
+    }
+
     #[test]
     fn the_share_of_bad_lines_of_a_task_is_checked_from_1000_lines() {
+        let judged = |counts: &MapperCounts, share: &str| judged(counts, share, Part::Task);
         let counts = MapperCounts { lines: 1100, blank: 100, bad_line: 50, ..MapperCounts::default() };
-        assert_eq!(counts.judge_task(Share::OF_BAD_LINES), Ok(()));
+        assert_eq!(judged(&counts, "0.05"), None);
         let more = MapperCounts { no_text: 1, ..counts };
         let expected = "51 of 1000 lines are bad (bad_line 50, no_text 1), expected at most 0.05 of them";
-        assert_eq!(more.judge_task(Share::OF_BAD_LINES).unwrap_err().to_string(), expected);
-        assert_eq!(more.judge_task("0.06".parse().unwrap()), Ok(()));
+        assert_eq!(judged(&more, "0.05").unwrap().to_string(), expected);
+        assert_eq!(judged(&more, "0.06"), None);
         let fewer_lines = MapperCounts { blank: 101, ..more };
-        assert_eq!(fewer_lines.judge_task("0.001".parse().unwrap()), Ok(()));
+        assert_eq!(judged(&fewer_lines, "0.001"), None);
         // 0 allows no bad line, however few lines there are.
-        assert_eq!(fewer_lines.judge_task("0".parse().unwrap()).unwrap_err().bad, 51);
+        assert_eq!(judged(&fewer_lines, "0").unwrap().bad, 51);
     }
 
     #[test]
     fn the_share_of_bad_lines_of_all_input_is_checked_from_20_bad_lines() {
+        let judged = |counts: &MapperCounts, share: &str| judged(counts, share, Part::All);
         let counts = MapperCounts { lines: 200, bad_line: 19, ..MapperCounts::default() };
-        assert_eq!(counts.judge("0.001".parse().unwrap()), Ok(()));
-        assert_eq!(counts.judge("0".parse().unwrap()).unwrap_err().bad, 19);
-        assert_eq!(MapperCounts { bad_line: 0, ..counts }.judge("0".parse().unwrap()), Ok(()));
+        assert_eq!(judged(&counts, "0.001"), None);
+        assert_eq!(judged(&counts, "0").unwrap().bad, 19);
+        assert_eq!(judged(&MapperCounts { bad_line: 0, ..counts }, "0"), None);
         let more = MapperCounts { no_text: 1, ..counts };
         let expected = "20 of 200 lines are bad (bad_line 19, no_text 1), expected at most 0.05 of them";
-        assert_eq!(more.judge(Share::OF_BAD_LINES).unwrap_err().to_string(), expected);
-        assert_eq!(more.judge("0.1".parse().unwrap()), Ok(()));
-        assert_eq!(MapperCounts { blank: 1, ..more }.judge("0.1".parse().unwrap()).unwrap_err().lines, 199);
-        assert_eq!(MapperCounts { lines: 400, ..more }.judge(Share::OF_BAD_LINES), Ok(()));
+        assert_eq!(judged(&more, "0.05").unwrap().to_string(), expected);
+        assert_eq!(judged(&more, "0.1"), None);
+        assert_eq!(judged(&MapperCounts { blank: 1, ..more }, "0.1").unwrap().lines, 199);
+        assert_eq!(judged(&MapperCounts { lines: 400, ..more }, "0.05"), None);
         assert!(["1.1", "-0.1", "NaN", "five", ""].iter().all(|share| share.parse::<Share>().is_err()));
+    }
+
+    #[test]
+    fn the_share_of_lines_that_are_not_utf8_is_checked_as_that_of_bad_lines_and_before_it() {
+        let judged = |counts: &MapperCounts, share: &str, part| {
+            let limits = Limits { invalid_utf8_max: share.parse().unwrap(), ..Limits::default() };
+            counts.judge(limits, part).map_err(|found| found.to_string())
+        };
+        let counts = MapperCounts { lines: 400, blank: 1, invalid_utf8: 19, ..MapperCounts::default() };
+        assert_eq!(judged(&counts, "0.01", Part::All), Ok(()));
+        assert_eq!(judged(&MapperCounts { invalid_utf8: 0, ..counts }, "0", Part::All), Ok(()));
+        let more = MapperCounts { bad_line: 399, invalid_utf8: 20, ..counts };
+        let expected = "20 of 399 lines are not UTF-8 (--invalid-utf8-max 0.05)";
+        assert_eq!(judged(&more, "0.05", Part::All).unwrap_err(), expected);
+        assert!(judged(&more, "0.06", Part::All).unwrap_err().starts_with("399 of 399 lines are bad"));
+        assert_eq!(judged(&more, "0.05", Part::Task), Ok(()));
+        let task = MapperCounts { lines: 1000, invalid_utf8: 51, ..MapperCounts::default() };
+        assert!(judged(&task, "0.05", Part::Task).is_err());
+        assert_eq!(judged(&MapperCounts { invalid_utf8: 50, ..task }, "0.05", Part::Task), Ok(()));
+        let found = |invalid| TooManyInvalid { invalid, lines: 100, share: Share::OF_INVALID_UTF8 };
+        assert_eq!([found(10).advice(), found(11).advice()], [", or raise --invalid-utf8-max", ""]);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 use crate::classes::{RatingRule, UnratedClasses};
 use crate::csv::{Columns, CsvParser};
+use crate::encoding::Invalid;
 use crate::fasttext::FastTextParser;
 use crate::format::Format;
 use crate::json::JsonParser;
@@ -98,8 +99,8 @@ pub struct ReviewParser {
 #[derive(Debug, Default)]
 struct Decoder {
     repaired: String,
-    /// Number of texts that were not UTF-8.
-    n_repaired: u64,
+    /// The texts that were not UTF-8.
+    invalid: Invalid,
 }
 
 impl Decoder {
@@ -109,7 +110,7 @@ impl Decoder {
         match simdutf8::basic::from_utf8(bytes) {
             Ok(text) => text,
             Err(_) => {
-                self.n_repaired += 1;
+                self.invalid.add(bytes);
                 self.repaired = String::from_utf8_lossy(bytes).into_owned();
                 &self.repaired
             }
@@ -191,9 +192,9 @@ impl ReviewParser {
         Entry { text, rating }.review()
     }
 
-    /// Number of lines and rows so far with bytes that are not UTF-8.
-    pub fn invalid_utf8(&self) -> u64 {
-        self.decoder.n_repaired
+    /// The lines and rows so far with bytes that are not UTF-8.
+    pub fn invalid(&self) -> &Invalid {
+        &self.decoder.invalid
     }
 
     /// Number of lines of fastText's format so far in which `trainer ngrams` reads other labels.
@@ -334,6 +335,6 @@ mod tests {
         assert_eq!(parser.parse(b"\xFF__label__1 a"), Err(Reject::BadLine));
         assert_eq!(parser.parse(b"__label__1 a").unwrap().text, "a");
         assert_eq!(parser.row(Some(b"a\xFFb"), RatingValue::Number(4.0)).unwrap().text, "a\u{FFFD}b");
-        assert_eq!(parser.invalid_utf8(), 4);
+        assert_eq!(parser.invalid().lines, 4);
     }
 }

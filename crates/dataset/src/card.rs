@@ -4,6 +4,7 @@
 use std::fmt;
 
 use corpus::labels::Classes;
+use corpus::scripts::unspaced;
 use corpus::settings::Keep;
 use serde::Serialize;
 
@@ -11,6 +12,9 @@ use crate::dataset_file::DatasetSettings;
 use crate::header::Digests;
 use crate::rows::Row;
 use crate::vocabulary::{UNKNOWN, Vocabulary};
+
+/// The name of the line of a warning.
+pub const WARNING: &str = "warning";
 
 /// Number of most frequent words shown.
 const WORDS_SHOWN: usize = 20;
@@ -102,6 +106,9 @@ pub struct Card {
     pub vocabulary: usize,
     /// The most frequent words, in descending order.
     pub most_often: Vec<Frequent>,
+    /// What makes the rows useless, and the remedy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
     /// Digests of rows, ids and vocabulary.
     pub digests: Digests,
 }
@@ -166,6 +173,7 @@ impl Card {
             rows,
         };
         let classes = labels.classes().into_iter().flat_map(Classes::each);
+        let row_length = RowLength::of(summary);
         Self {
             rows: summary.rows,
             reviews: summary.votes.iter().sum(),
@@ -176,7 +184,8 @@ impl Card {
             ratings: summary.votes,
             tokens: summary.tokens,
             unknown_tokens: summary.unknown,
-            row_length: RowLength::of(summary),
+            warning: row_length.and_then(|length| unspaced(vocabulary.words.iter(), length.mean)),
+            row_length,
             stop_words: settings.rows.stop_words.len(),
             max_tokens: settings.rows.max_tokens,
             keep: settings.rows.keep,
@@ -206,6 +215,7 @@ impl Card {
             lines.push(("sample", format!("{share} of the texts, by the hash of the text")));
         }
         lines.extend(self.label_lines());
+        lines.extend(self.warning.iter().map(|warning| (WARNING, warning.clone())));
         lines.extend([
             ("ratings", stars.collect::<Vec<_>>().join("  ")),
             ("tokens", format!("{}, of which {unknown} unknown", self.tokens)),

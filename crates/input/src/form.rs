@@ -1,8 +1,12 @@
-//! Detects the form of content from its first bytes: UTF-16, a tar archive, or else UTF-8.
+//! Detects the form of content from its first bytes: UTF-16, or lines that end at the bytes LF and CR. Other content is
+//! refused.
 
 use std::io::{self, Read};
 
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
+
 use crate::utf16::ByteOrder;
+use crate::{Fault, Packed};
 
 /// Number of first bytes that determine the form.
 pub const FORM_BYTES: usize = TAR_MAGIC_AT + TAR_MAGIC.len();
@@ -14,22 +18,38 @@ const TAR_MAGIC_AT: usize = 257;
 /// The form of content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// UTF-8 text, or any other content without a mark.
-    Utf8,
-    /// UTF-16 text with its byte-order mark.
+    /// Text in UTF-8, or in another encoding in which lines end at the same bytes.
+    Lines,
+    /// UTF-16 text, with or without its byte-order mark.
     Utf16(ByteOrder),
-    /// A tar archive.
-    Tar,
 }
 
 impl Form {
-    /// The form of decompressed content with this beginning.
-    pub fn of(beginning: &[u8]) -> Self {
-        match beginning {
-            [0xff, 0xfe, ..] => Self::Utf16(ByteOrder::LittleEndian),
-            [0xfe, 0xff, ..] => Self::Utf16(ByteOrder::BigEndian),
-            _ if is_tar(beginning) => Self::Tar,
-            _ => Self::Utf8,
+    /// The form of decompressed content with this beginning, whose encoding a user has named. A byte-order mark of
+    /// UTF-16 suffices for the default, UTF-8.
+    ///
+    /// # Errors
+    /// If the content is of a kind without lines, or if its beginning contradicts the encoding.
+    pub fn of(beginning: &[u8], encoding: &'static Encoding) -> Result<Self, Fault> {
+        if let Some(packed) = Packed::of(beginning) {
+            return Err(Fault::Packed { packed, file: "FILE".to_owned() });
+        }
+        if is_tar(beginning) {
+            return Err(Fault::Tar);
+        }
+        let named = ByteOrder::of(encoding);
+        let mark = marked(beginning);
+        match mark {
+            Some(mark) if encoding != UTF_8 && !(named.is_some() && ByteOrder::of(mark).is_some()) => {
+                Err(Fault::Marked { mark: mark.name(), encoding: encoding.name() })
+            }
+            Some(mark) => Ok(ByteOrder::of(mark).map_or(Self::Lines, Self::Utf16)),
+            None if let Some(order) = named => Ok(Self::Utf16(order)),
+            None => match beginning {
+                [1..=0x7f, 0, 1..=0x7f, 0, ..] => Err(Fault::Unmarked { encoding: UTF_16LE.name() }),
+                [0, 1..=0x7f, 0, 1..=0x7f, ..] => Err(Fault::Unmarked { encoding: UTF_16BE.name() }),
+                _ => Ok(Self::Lines),
+            },
         }
     }
 
@@ -38,7 +58,20 @@ impl Form {
     fn is_open(beginning: &[u8]) -> bool {
         let ends_line =
             beginning.iter().find(|&&byte| matches!(byte, 0 | b'\n' | b'\r')).is_some_and(|&byte| byte != 0);
-        beginning.len() < FORM_BYTES && !ends_line && !matches!(Self::of(beginning), Self::Utf16(_))
+        beginning.len() < FORM_BYTES && !ends_line && !is_marked_utf16(beginning)
+    }
+}
+
+/// The encoding whose byte-order mark is at the beginning.
+fn marked(beginning: &[u8]) -> Option<&'static Encoding> {
+    Encoding::for_bom(beginning).map(|(encoding, _)| encoding)
+}
+
+/// Whether content begins with a mark of UTF-16, and not of UTF-32.
+fn is_marked_utf16(beginning: &[u8]) -> bool {
+    match beginning {
+        [0xff, 0xfe, rest @ ..] => rest.len() >= 2 && rest[..2] != [0, 0],
+        _ => marked(beginning) == Some(UTF_16BE),
     }
 }
 

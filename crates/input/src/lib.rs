@@ -1,6 +1,7 @@
 //! Opens a file or another stream of bytes and returns the bytes of its lines. Input that starts with the
-//! magic bytes of gzip, bzip2 or zstd is decompressed. Content that starts with a UTF-16 byte-order mark is
-//! decoded. A tar archive is refused.
+//! magic bytes of gzip, bzip2 or zstd is decompressed. UTF-16 is decoded, if its byte-order mark or a flag shows it.
+//! Content in other encodings is returned as it is, because its lines end at the same bytes; [`Transcoded`] decodes it.
+//! Archives and other files without lines are refused.
 //!
 //! A compressed file may consist of several members (gzip members, zstd frames, bzip2 streams), as in `cat
 //! a.gz b.gz`. Damaged input is an error that names the member: a truncated end, corruption, or bytes after
@@ -17,12 +18,15 @@ mod form;
 mod members;
 mod packed;
 mod source;
+mod transcoded;
 mod utf16;
+mod zip;
 
 use std::fs::File;
 use std::io::{self, Chain, Cursor, Read};
 use std::path::Path;
 
+use encoding_rs::{Encoding, UTF_8};
 use form::beginning;
 use source::Source;
 use thiserror::Error;
@@ -32,6 +36,7 @@ pub use ends::end_of_member;
 pub use form::{FORM_BYTES, Form, beginning_while};
 pub use members::Members;
 pub use packed::{Packed, remedy};
+pub use transcoded::Transcoded;
 pub use utf16::ByteOrder;
 
 /// A compression format.
@@ -89,6 +94,15 @@ impl Compression {
             Self::Zstd => "zstd",
         }
     }
+
+    /// The command that decompresses to standard output.
+    fn command(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip -dc",
+            Self::Bzip2 => "bzip2 -dc",
+            Self::Zstd => "zstd -dc",
+        }
+    }
 }
 
 /// An error in the content of an input. Readers return it inside an [`io::Error`].
@@ -131,9 +145,51 @@ pub enum Fault {
     #[error("found {packed}, expected lines; {}", .packed.remedy(file))]
     Packed {
         /// The kind.
-        packed: Packed,
+        packed: &'static Packed,
         /// The name of the file.
         file: String,
+    },
+    /// A zip archive of several files.
+    #[error(
+        "found a zip archive of {} files ({}), expected lines; pass one of them: unzip -p {file} '{}' > '{}'",
+        .names.len(), shown(names), .names[0], .names[0].rsplit('/').next().unwrap_or_default()
+    )]
+    Zip {
+        /// The names of its files.
+        names: Vec<String>,
+        /// The name of the archive.
+        file: String,
+    },
+    /// The content is still compressed when it has been decompressed.
+    #[error(
+        "found {} within {}, expected lines; decompress it once: {} {file} | sentimill -",
+        .within.name(), .by.name(), .by.command()
+    )]
+    Twice {
+        /// The outer compression.
+        by: Compression,
+        /// The inner compression.
+        within: Compression,
+        /// The name of the file.
+        file: String,
+    },
+    /// The content is UTF-16 without a byte-order mark.
+    #[error(
+        "found UTF-16 without a mark, expected UTF-8; pass --encoding {encoding} to sentimill or trainer, or convert the file with iconv -f {encoding} -t UTF-8"
+    )]
+    Unmarked {
+        /// The encoding.
+        encoding: &'static str,
+    },
+    /// The byte-order mark is that of another encoding.
+    #[error(
+        "found the byte-order mark of {mark}, expected {encoding}; omit --encoding, and pass files of other encodings to a command of their own"
+    )]
+    Marked {
+        /// The encoding of the mark.
+        mark: &'static str,
+        /// The encoding that was named.
+        encoding: &'static str,
     },
     /// The content is UTF-16, in an input that is not decoded.
     #[error("found UTF-16, expected UTF-8; convert the file with iconv -f UTF-16 -t UTF-8")]
@@ -163,7 +219,7 @@ pub struct Input<R: Read = File>(Content<R>);
 
 #[derive(Debug)]
 enum Content<R: Read> {
-    Utf8(Begun<Inflated<R>>),
+    Lines(Begun<Inflated<R>>),
     Utf16(Utf16Reader<Begun<Inflated<R>>>),
 }
 
@@ -178,51 +234,96 @@ enum Inflated<R: Read> {
 
 /// Opens a file and detects its compression and form.
 pub fn open(path: &Path) -> io::Result<Input> {
-    of(File::open(path)?).map_err(|error| match fault(&error) {
-        Some(&Fault::Packed { packed, .. }) => {
-            Fault::Packed { packed, file: path.display().to_string() }.into()
-        }
-        _ => error,
-    })
+    open_as(path, UTF_8)
 }
 
-/// Detects the compression and form of a stream, decompresses and decodes it. A tar archive is refused.
+/// Opens a file in this encoding, and detects its compression.
+pub fn open_as(path: &Path, encoding: &'static Encoding) -> io::Result<Input> {
+    let input = of_encoding(File::open(path)?, encoding).map_err(|error| named(error, path))?;
+    if let Content::Lines(content) = &input.0 {
+        check_name(path, content.get_ref().0.get_ref())?;
+    }
+    Ok(input)
+}
+
+/// Detects the compression and form of a stream, decompresses and decodes it. An archive is refused.
 pub fn of<R: Read>(bytes: R) -> io::Result<Input<R>> {
+    of_encoding(bytes, UTF_8)
+}
+
+/// Detects the compression of a stream in this encoding, decompresses it, and decodes UTF-16.
+pub fn of_encoding<R: Read>(bytes: R, encoding: &'static Encoding) -> io::Result<Input<R>> {
     let mut source = Source::of(bytes);
     let compression = Compression::of(source.peek_while(MAGIC_BYTES, Compression::is_open)?);
     let mut content = match compression {
         None => Inflated::Plain(source),
         Some(compression) => Inflated::Compressed(Members::of(source, compression)),
     };
-    let begun = beginning(&mut content)?;
-    check_lines(&begun)?;
-    let form = Form::of(&begun);
-    let content = Cursor::new(begun).chain(content);
-    Ok(Input(match form {
-        Form::Utf8 => Content::Utf8(content),
-        Form::Utf16(order) => Content::Utf16(Utf16Reader::new(content, order)?),
-        Form::Tar => return Err(Fault::Tar.into()),
+    let mut begun = beginning(&mut content)?;
+    if let Some(by) = compression
+        && let Some(within) = Compression::of(&begun)
+    {
+        return Err(Fault::Twice { by, within, file: "FILE".to_owned() }.into());
+    }
+    Ok(Input(match Form::of(&begun, encoding)? {
+        Form::Lines => Content::Lines(Cursor::new(begun).chain(content)),
+        Form::Utf16(order) => {
+            let mark: Vec<u8> = match begun.starts_with(order.mark()) {
+                true => begun.drain(..order.mark().len()).collect(),
+                false => Vec::new(),
+            };
+            Content::Utf16(Utf16Reader::behind(&mark, Cursor::new(begun).chain(content), order))
+        }
     }))
 }
 
 /// Returns a stream without decompressing or decoding it. For example, the stream is a part of a file. UTF-16 and
 /// files without lines, such as a tar archive, are refused.
-pub fn as_it_comes<R: Read>(mut bytes: R) -> io::Result<impl Read> {
+pub fn as_it_comes<R: Read>(mut bytes: R, encoding: &'static Encoding) -> io::Result<impl Read> {
     let begun = beginning(&mut bytes)?;
-    check_lines(&begun)?;
-    match Form::of(&begun) {
-        Form::Utf8 => Ok(Cursor::new(begun).chain(bytes)),
+    match Form::of(&begun, encoding)? {
+        Form::Lines => Ok(Cursor::new(begun).chain(bytes)),
         Form::Utf16(_) => Err(Fault::Utf16.into()),
-        Form::Tar => Err(Fault::Tar.into()),
     }
 }
 
-/// Refuses content that begins like a file without lines.
-pub fn check_lines(beginning: &[u8]) -> io::Result<()> {
-    match Packed::of(beginning) {
-        None => Ok(()),
-        Some(packed) => Err(Fault::Packed { packed, file: "FILE".to_owned() }.into()),
+/// The error of a file that was refused by its content, with its name and with what only the file shows: the list of an
+/// archive, and the extension of the name.
+pub fn named(error: io::Error, path: &Path) -> io::Error {
+    // Standard input has no name for a command.
+    let file = if path == Path::new("-") { "FILE".to_owned() } else { path.display().to_string() };
+    match fault(&error) {
+        Some(Fault::Packed { packed, .. }) if packed.name == packed::ZIP => match names_in(path) {
+            names if names.iter().any(|name| name.starts_with("xl/")) => {
+                let packed = Packed::of(b"PK\x03\x04xl/").unwrap_or(packed);
+                Fault::Packed { packed, file }.into()
+            }
+            names if names.len() > 1 => Fault::Zip { names, file }.into(),
+            _ => Fault::Packed { packed, file }.into(),
+        },
+        Some(&Fault::Packed { packed, .. }) => Fault::Packed { packed, file }.into(),
+        Some(&Fault::Twice { by, within, .. }) => Fault::Twice { by, within, file }.into(),
+        _ => error,
     }
+}
+
+/// Refuses a file by the extension of its name, if its beginning is binary.
+pub fn check_name(path: &Path, beginning: &[u8]) -> io::Result<()> {
+    let file = path.display().to_string();
+    match Packed::named(&file) {
+        Some(packed) if packed::is_binary(beginning) => Err(Fault::Packed { packed, file }.into()),
+        _ => Ok(()),
+    }
+}
+
+fn names_in(archive: &Path) -> Vec<String> {
+    File::open(archive).and_then(|archive| zip::names(&archive)).unwrap_or_default()
+}
+
+fn shown(names: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let more = if names.len() > SHOWN { ", …" } else { "" };
+    names[..names.len().min(SHOWN)].join(", ") + more
 }
 
 impl<R: Read> Input<R> {
@@ -230,12 +331,23 @@ impl<R: Read> Input<R> {
     pub fn is_utf16(&self) -> bool {
         matches!(self.0, Content::Utf16(_))
     }
+
+    /// The encoding of the content as it is returned: the named one, or UTF-8 if it is decoded from UTF-16.
+    pub fn still_in(&self, named: &'static Encoding) -> &'static Encoding {
+        if self.is_utf16() { UTF_8 } else { named }
+    }
+
+    /// Decodes the content, which is in this encoding unless it is decoded from UTF-16.
+    pub fn in_utf8(self, encoding: &'static Encoding) -> Transcoded<Self> {
+        let encoding = self.still_in(encoding);
+        Transcoded::of(self, encoding)
+    }
 }
 
 impl<R: Read> Read for Input<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match &mut self.0 {
-            Content::Utf8(content) => content.read(buffer),
+            Content::Lines(content) => content.read(buffer),
             Content::Utf16(content) => content.read(buffer),
         }
     }

@@ -1,6 +1,7 @@
 use std::io::Write;
 
 use ::tests::compressed::{bgzf, bzip2, gzip};
+use encoding_rs::{BIG5, GBK, ISO_2022_JP, SHIFT_JIS, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use proptest::prelude::*;
 
 use super::*;
@@ -150,6 +151,9 @@ fn files_without_lines_are_refused_with_what_unpacks_them() {
         (b"7z\xbc\xaf\x27\x1c\0", "a 7z archive", "7z x -so"),
         (b"\xfd7zXZ\0", "an xz-compressed file", "xz -dc"),
         (b"\x04\x22\x4d\x18", "an lz4-compressed file", "lz4 -dc"),
+        (b"\xff\x06\0\0sNaPpY", "snappy in frames", "snzip -dc"),
+        (b"\xa3\x05\xf0\x3c{\"reviewText\": \"", "raw snappy", "snzip -dc -t raw"),
+        (b"x\x9c\x85\x92Ak\x840\x0c\x85", "a zlib stream", "pigz -dc <"),
     ] {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(magic).unwrap();
@@ -166,6 +170,156 @@ fn files_without_lines_are_refused_with_what_unpacks_them() {
     }
     assert!(refused(b"\x89HDF\r\n\x1a\n\0").contains("merge --describe"));
     assert!(refused(b"PAR1\x15\x04").contains("sentimill"));
+    let found = refused(b"SQLite format 3\0\x10\0");
+    assert!(
+        found.starts_with("found an SQLite database, expected lines; export a table: sqlite3 "),
+        "{found}"
+    );
+}
+
+#[test]
+fn an_extension_names_the_compression_of_binary_content_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("reviews.json.br");
+    std::fs::write(&path, b"\x8b\x02\x80\xff\xfe\x01").unwrap();
+    let error = open(&path).unwrap_err();
+    let expected = format!(
+        "found a brotli-compressed file, expected lines; decompress it first: brotli -dc {} > reviews.json",
+        path.display()
+    );
+    assert_eq!(fault(&error).unwrap().to_string(), expected);
+    std::fs::write(&path, "{\"a\": \"b\u{e9}\u{1}\"}\n").unwrap();
+    assert!(open(&path).is_ok());
+}
+
+/// A zip archive of files that are not compressed, without their checksums.
+fn zip(files: &[(&str, &str)]) -> Vec<u8> {
+    let (mut archive, mut directory) = (Vec::new(), Vec::new());
+    for (name, content) in files {
+        let sizes = [content.len() as u32; 2].map(u32::to_le_bytes).concat();
+        let name_bytes = (name.len() as u16).to_le_bytes();
+        let (header, offset) = ([0; 10], (archive.len() as u32).to_le_bytes());
+        directory.extend([&b"PK\x01\x02\0\0"[..], &header, &[0; 4], &sizes, &name_bytes].concat());
+        directory.extend([&[0; 12][..], &offset, name.as_bytes()].concat());
+        archive.extend([&b"PK\x03\x04"[..], &header, &[0; 4], &sizes, &name_bytes, &[0; 2]].concat());
+        archive.extend_from_slice(&[name.as_bytes(), content.as_bytes()].concat());
+    }
+    let number = |number: usize| (number as u32).to_le_bytes();
+    let (at, bytes) = (number(archive.len()), number(directory.len()));
+    [&archive[..], &directory, b"PK\x05\x06", &[0; 8], &bytes, &at, &[0; 2]].concat()
+}
+
+#[test]
+fn an_archive_of_several_files_is_refused_with_their_names() {
+    let refused = |archive: &[u8]| {
+        refused(archive).split("; pass one of them: ").map(str::to_owned).collect::<Vec<_>>()
+    };
+    let long = "x".repeat(300);
+    let found = refused(&zip(&[
+        ("notes/", ""),
+        ("data/Reviews.csv", &long),
+        ("hashes.txt", ""),
+        ("__MACOSX/._a", ""),
+    ]));
+    assert_eq!(found[0], "found a zip archive of 2 files (data/Reviews.csv, hashes.txt), expected lines");
+    assert!(found[1].starts_with("unzip -p /") && found[1].ends_with(" 'data/Reviews.csv' > 'Reviews.csv'"));
+    let found = refused(&zip(&[("Reviews.csv", &long)]));
+    assert!(found[0].starts_with("found a zip archive, expected lines; decompress it first: unzip -p "));
+    let found = refused(&zip(&[("docProps/app.xml", &long), ("xl/workbook.xml", &long)]));
+    assert_eq!(
+        found[0],
+        "found an xlsx workbook, expected lines; save the sheet as CSV, and pass that with --format csv"
+    );
+    // Cut, and hostile: a directory beyond the archive.
+    let whole = zip(&[("a", "b"), ("c", "d")]);
+    for end in 4..whole.len() {
+        assert!(refused(&whole[..end])[0].starts_with("found a zip archive, expected lines; "), "{end}");
+    }
+    let mut hostile = whole.clone();
+    let at = hostile.len() - 6;
+    hostile[at..at + 4].fill(0xff);
+    assert!(refused(&hostile)[0].starts_with("found a zip archive, expected lines; "));
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_or_refused(
+        magic in prop::sample::select(vec![
+            &b"PK\x03\x04"[..], b"PK\x03\x04PK\x01\x02\0\0", b"x\x9c", b"\0\0\x01", b"\xff\xfe", b"\xa3\x05\xf0", b"",
+        ]),
+        rest in prop::collection::vec(any::<u8>(), 0..300),
+        end in prop::sample::select(vec![&b"PK\x05\x06"[..], b""]),
+        tail in prop::collection::vec(0..64_u8, 0..30),
+    ) {
+        let content = [magic, &rest, end, &tail].concat();
+        if let Err(error) = read(&content) {
+            prop_assert!(fault(&error).is_some(), "{error:?}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_compressed_twice_is_refused_with_the_command_for_the_outer_one() {
+    for (by, within, command) in [
+        (Compression::Gzip, Compression::Gzip, "gzip -dc"),
+        (Compression::Zstd, Compression::Gzip, "zstd -dc"),
+        (Compression::Gzip, Compression::Bzip2, "gzip -dc"),
+    ] {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&compressed(by, &compressed(within, b"a review\n"))).unwrap();
+        let expected = format!(
+            "found {} within {}, expected lines; decompress it once: {command} {} | sentimill -",
+            within.name(),
+            by.name(),
+            file.path().display()
+        );
+        assert_eq!(fault(&open(file.path()).unwrap_err()).unwrap().to_string(), expected);
+    }
+}
+
+#[test]
+fn utf16_without_a_mark_is_refused_or_decoded_as_named() {
+    let text = "{\"a\": \"schön 😀\"}\n";
+    for (order, encoding) in [(ByteOrder::LittleEndian, UTF_16LE), (ByteOrder::BigEndian, UTF_16BE)] {
+        let marked = utf16(text, order);
+        let unmarked = &marked[2..];
+        let expected = format!(
+            "found UTF-16 without a mark, expected UTF-8; pass --encoding {0} to sentimill or trainer, or convert the file with iconv -f {0} -t UTF-8",
+            encoding.name()
+        );
+        for content in [unmarked.to_owned(), gzip(unmarked)] {
+            assert_eq!(refused(&content), expected);
+            for piece in [1, 3, 1000] {
+                let mut decoded = String::new();
+                of_encoding(Trickle(&content, piece), encoding)
+                    .unwrap()
+                    .read_to_string(&mut decoded)
+                    .unwrap();
+                assert_eq!(decoded, text);
+            }
+        }
+        // The mark wins over the order that was named.
+        for encoding in [UTF_16LE, UTF_16BE] {
+            let mut decoded = String::new();
+            of_encoding(&marked[..], encoding).unwrap().read_to_string(&mut decoded).unwrap();
+            assert_eq!(decoded, text);
+        }
+        assert!(as_it_comes(unmarked, encoding).is_err());
+    }
+    // NUL bytes in the middle are no UTF-16.
+    assert_eq!(read(b"a\0\0b").unwrap(), b"a\0\0b");
+}
+
+#[test]
+fn a_mark_of_another_encoding_than_the_named_one_is_refused() {
+    for (content, mark) in [("\u{feff}a".as_bytes(), "UTF-8"), (b"\xff\xfea\0\n\0", "UTF-16LE")] {
+        let error = of_encoding(content, WINDOWS_1252).unwrap_err();
+        let expected = format!(
+            "found the byte-order mark of {mark}, expected windows-1252; omit --encoding, and pass files of other encodings to a command of their own"
+        );
+        assert_eq!(fault(&error).unwrap().to_string(), expected);
+    }
+    assert!(of_encoding("\u{feff}a".as_bytes(), UTF_16LE).is_err());
 }
 
 #[test]
@@ -188,7 +342,7 @@ fn a_tar_archive_is_refused_compressed_or_not() {
 fn a_raw_stream_is_neither_inflated_nor_decoded() {
     let read = |content: &[u8]| {
         let mut bytes = Vec::new();
-        as_it_comes(Trickle(content, 7))?.read_to_end(&mut bytes)?;
+        as_it_comes(Trickle(content, 7), UTF_8)?.read_to_end(&mut bytes)?;
         Ok::<_, io::Error>(bytes)
     };
     let whole = gzip(b"good");
@@ -222,6 +376,28 @@ fn the_first_line_is_returned_without_waiting_for_the_second() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn a_stream_is_transcoded_as_a_whole_text(
+        pieces in prop::collection::vec(prop::sample::select(vec![
+            "a", "\\|", "\n", "表示", "很好", "é", "caf", "ソ", "\u{1b}$B", "\u{80}",
+        ]), 0..60),
+        cut in 0..9_usize,
+        encoding in prop::sample::select(vec![GBK, BIG5, SHIFT_JIS, ISO_2022_JP, WINDOWS_1252, UTF_8]),
+        piece in 1..40_usize,
+    ) {
+        let text = pieces.concat().repeat(40);
+        let bytes = encoding.encode(&text).0;
+        // An end within a character.
+        let bytes = &bytes[..bytes.len().saturating_sub(cut)];
+        let mut decoded = Vec::new();
+        Transcoded::of(Trickle(bytes, piece), encoding).read_to_end(&mut decoded).unwrap();
+        let expected = match encoding == UTF_8 {
+            true => bytes.to_owned(),
+            false => encoding.decode_without_bom_handling(bytes).0.into_owned().into_bytes(),
+        };
+        prop_assert_eq!(decoded, expected);
+    }
+
     #[test]
     fn the_form_is_detected_for_every_read_size(
         text in "\\PC{0,400}",

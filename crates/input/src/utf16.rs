@@ -1,7 +1,9 @@
-//! Decodes UTF-16 with a byte-order mark into UTF-8. A lone surrogate becomes U+FFFD. Half a unit at the end
+//! Decodes UTF-16 into UTF-8. A lone surrogate becomes U+FFFD. Half a unit at the end
 //! is a fault.
 
 use std::io::{self, Read};
+
+use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
 
 use crate::Fault;
 
@@ -14,6 +16,23 @@ pub enum ByteOrder {
     LittleEndian,
     /// The byte-order mark is FE FF.
     BigEndian,
+}
+
+impl ByteOrder {
+    /// The byte order of an encoding, if it is UTF-16.
+    pub fn of(encoding: &'static Encoding) -> Option<Self> {
+        [(UTF_16LE, Self::LittleEndian), (UTF_16BE, Self::BigEndian)]
+            .into_iter()
+            .find_map(|(utf16, order)| (encoding == utf16).then_some(order))
+    }
+
+    /// The byte-order mark.
+    pub(crate) fn mark(self) -> &'static [u8] {
+        match self {
+            Self::LittleEndian => b"\xff\xfe",
+            Self::BigEndian => b"\xfe\xff",
+        }
+    }
 }
 
 /// Decodes while it is read.
@@ -34,11 +53,9 @@ pub(crate) struct Utf16Reader<R> {
 }
 
 impl<R: Read> Utf16Reader<R> {
-    /// Reads a source that starts with the byte-order mark, and drops the mark.
-    pub fn new(mut source: R, order: ByteOrder) -> io::Result<Self> {
-        let mut mark = [0; 2];
-        source.read_exact(&mut mark)?;
-        Ok(Self {
+    /// Reads a source, of which the byte-order mark was read.
+    pub fn behind(mark: &[u8], source: R, order: ByteOrder) -> Self {
+        Self {
             source,
             order,
             buffer: vec![0; BUFFER_BYTES].into(),
@@ -47,7 +64,7 @@ impl<R: Read> Utf16Reader<R> {
             high: None,
             decoded: String::new(),
             given: 0,
-        })
+        }
     }
 
     /// Decodes the result of one read of the source. Returns `false` at its end.

@@ -1,11 +1,14 @@
 //! Finds the dialects of tables in their first bytes. All local files have one dialect. A stream has its own, which must
 //! not contradict the others.
 
+use std::borrow::Cow;
 use std::io::{self, Read};
 use std::sync::Mutex;
 
 use corpus::csv::{AskedDialect, Dialect, Dialects, HEAD_BYTES, Head};
+use corpus::encoding::UTF_8;
 use corpus::format::{Fields, Format};
+use input::Input;
 
 use super::entries::{Entries, Table};
 use super::source::Kind;
@@ -54,20 +57,22 @@ impl Tables {
             }
         }
         let opened = |source: &Source, path| {
-            let opened = input::open(path).and_then(|mut content| Ok((beginning(&mut content)?, content)));
+            let opened = input::open_as(path, options.encoding);
+            let opened = opened.and_then(|mut content| Ok((beginning(&mut content)?, content)));
             opened.map_err(|error| source.unreadable("read its header", error))
         };
         let check = |source, (head, content), dialect| {
             let table = Table { dialect, asked: *asked, fields };
-            Entries::of_table(head, content, source, &table, options.line_bytes_max).map(drop)
+            Entries::of_table(head, content, source, &table, options).map(drop)
         };
+        let in_utf8 = |(head, content): &(Vec<u8>, Input)| decoded(head, content, options).into_owned();
         // Files that the default describes well are examined further only if others have another dialect.
         let mut others = Vec::new();
         for (source, path) in &files {
-            let (head, content) = opened(source, path)?;
-            match Head::of(&head, *asked, fields).has_default() {
+            let opened = opened(source, path)?;
+            match Head::of(&in_utf8(&opened), *asked, fields).has_default() {
                 Some(dialect) => {
-                    check(source, (head, content), dialect)?;
+                    check(source, opened, dialect)?;
                     tables.of_files = Some(Dialects::only(dialect));
                 }
                 None => others.push((source, path)),
@@ -77,7 +82,7 @@ impl Tables {
             return Ok(tables);
         }
         for (source, path) in &files {
-            let (head, _) = opened(source, path)?;
+            let head = in_utf8(&opened(source, path)?);
             tables.of_files = Some(tables.agreed(&Head::of(&head, *asked, fields).dialects(), source)?);
         }
         let dialect = tables.of_files.as_ref().and_then(Dialects::first);
@@ -90,10 +95,10 @@ impl Tables {
     /// The entries of a table: a local file by its dialect, a stream by that of its first bytes.
     pub fn entries<R: Read>(
         &self,
-        mut content: R,
+        mut content: Input<R>,
         (sources, number): (&[Source], usize),
         (asked, fields): (AskedDialect, &Fields),
-        line_bytes_max: usize,
+        options: &ReadingOptions,
     ) -> Result<Entries<R>, Error> {
         let source = &sources[number];
         let of_files = || self.of_files.as_ref().filter(|_| matches!(source.kind, Kind::File(_)))?.first();
@@ -101,16 +106,18 @@ impl Tables {
             Some(dialect) => (Vec::new(), dialect),
             None => {
                 let bytes = beginning(&mut content).map_err(|error| source.unreadable("read it", error))?;
-                let head = Head::of(&bytes, asked, fields);
+                let text = decoded(&bytes, &content, options);
+                let head = Head::of(&text, asked, fields);
                 let dialect = match head.has_default() {
                     Some(dialect) if sources.len() == 1 => Some(dialect),
                     _ => self.of_stream(&head.dialects(), source)?,
                 };
+                drop(text);
                 (bytes, dialect.unwrap_or(asked.default_dialect()))
             }
         };
         let table = Table { dialect, asked, fields };
-        let entries = Entries::of_table(head, content, source, &table, line_bytes_max)?;
+        let entries = Entries::of_table(head, content, source, &table, options)?;
         locked(&self.state).found.push((number, dialect));
         Ok(entries)
     }
@@ -188,6 +195,18 @@ impl Tables {
         }
         let dialects = dialects.into_iter().map(|(dialect, _, n_files)| (dialect, n_files)).collect();
         FoundTables { dialects, n_lines: state.n_lines, notices }
+    }
+}
+
+/// The first bytes of a table in UTF-8.
+fn decoded<'a>(head: &'a [u8], content: &Input<impl Read>, options: &ReadingOptions) -> Cow<'a, [u8]> {
+    let encoding = content.still_in(options.encoding);
+    if encoding == UTF_8 {
+        return Cow::Borrowed(head);
+    }
+    match encoding.decode_without_bom_handling(head).0 {
+        Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+        Cow::Owned(text) => Cow::Owned(text.into_bytes()),
     }
 }
 

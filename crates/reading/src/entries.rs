@@ -4,13 +4,15 @@ use std::io::{self, Chain, Cursor, Read};
 use std::sync::Arc;
 
 use corpus::csv::{AskedDialect, Columns, Dialect, RecordReader};
+use corpus::encoding::{LineDecoder, UTF_8, hides};
 use corpus::format::{FieldPath, Fields, Format};
 use corpus::json_array::{ArrayError, ElementReader, FirstLine, is_array, is_space};
 use corpus::lines::{Line, LineReader};
 use corpus::review::Rating;
+use input::{Input, Transcoded};
 
 use super::columns::shown;
-use super::{Error, Source};
+use super::{Error, ReadingOptions, Source};
 
 /// Maximum amount of white space before a JSON array.
 const SPACE_BYTES_MAX: usize = 64 << 10;
@@ -18,89 +20,102 @@ const SPACE_BYTES_MAX: usize = 64 << 10;
 /// Number of bytes read at once behind the beginning of an array.
 const LOOKED_AT_ONCE: u64 = 64 << 10;
 
-/// Content whose first bytes have been read for detection.
-type Begun<R> = Chain<Cursor<Vec<u8>>, R>;
+/// Content whose first bytes have been read for detection, decoded if it must be decoded before it is split.
+type Begun<R> = Transcoded<Chain<Cursor<Vec<u8>>, Input<R>>>;
 
 /// Reads the entries of a source one by one.
 #[derive(Debug)]
-pub(super) enum Entries<R> {
-    Lines(LineReader<Begun<R>>),
-    Elements(ElementReader<Begun<R>>),
+pub(super) struct Entries<R: Read> {
+    reader: Reader<R>,
+    decoder: Option<LineDecoder>,
+}
+
+#[derive(Debug)]
+enum Reader<R: Read> {
+    Lines(LineReader<Chain<Cursor<Vec<u8>>, Begun<R>>>),
+    Elements(ElementReader<Chain<Cursor<Vec<u8>>, Begun<R>>>),
     Records(RecordReader<Begun<R>>, Arc<Columns>),
 }
 
 impl<R: Read> Entries<R> {
     /// Detects an array. Tables are read by [`Entries::of_table`].
-    pub fn of(
-        mut content: R,
-        source: &Source,
-        format: &Format,
-        entry_bytes_max: usize,
-    ) -> Result<Self, Error> {
+    pub fn of(content: Input<R>, source: &Source, options: &ReadingOptions) -> Result<Self, Error> {
+        let ReadingOptions { format, line_bytes_max: bytes_max, .. } = options;
         let unreadable = |error| source.unreadable("read it", error);
+        let (mut content, decoder) = decoded_if_needed(content, options).map_err(unreadable)?;
         let mut begun = match format {
             Format::Json(_) => beginning(&mut content).map_err(unreadable)?,
             _ => Vec::new(),
         };
         let has_array =
-            is_array(&begun) && is_of_array(&mut begun, &mut content, entry_bytes_max).map_err(unreadable)?;
+            is_array(&begun) && is_of_array(&mut begun, &mut content, *bytes_max).map_err(unreadable)?;
         let content = Cursor::new(begun).chain(content);
-        Ok(if has_array {
-            Self::Elements(ElementReader::new(content, entry_bytes_max))
+        let reader = if has_array {
+            Reader::Elements(ElementReader::new(content, *bytes_max))
         } else {
-            Self::Lines(LineReader::new(content, entry_bytes_max))
-        })
+            Reader::Lines(LineReader::new(content, *bytes_max))
+        };
+        Ok(Self { reader, decoder })
+    }
+
+    /// The decoder of entries, which has counted those that are not in their encoding.
+    pub fn decoder(&self) -> Option<&LineDecoder> {
+        self.decoder.as_ref()
     }
 
     /// Reads the header of a table, whose first bytes were read, and finds the columns.
     pub fn of_table(
         head: Vec<u8>,
-        content: R,
+        content: Input<R>,
         source: &Source,
         table: &Table<'_>,
-        entry_bytes_max: usize,
+        options: &ReadingOptions,
     ) -> Result<Self, Error> {
-        let content = Cursor::new(head).chain(content);
-        let mut records = RecordReader::new(content, table.dialect, entry_bytes_max);
-        let columns = columns(&mut records, source, table)?;
+        let (content, mut decoder) = decoded_if_hidden(head, content, &table.dialect.syntax(), options);
+        let mut records = RecordReader::new(content, table.dialect, options.line_bytes_max);
+        let columns = columns(&mut records, &mut decoder, source, table)?;
         if table.asked.quote.is_none() {
             records.expect(&columns, table.fields);
         }
-        Ok(Self::Records(records, Arc::new(columns)))
+        Ok(Self { reader: Reader::Records(records, Arc::new(columns)), decoder })
     }
 
     /// The numbers of lines of all records, and of records that hid others.
     pub fn table_lines(&self) -> (u64, u64) {
-        match self {
-            Self::Records(records, _) => (records.n_lines(), records.n_hiding()),
-            Self::Lines(_) | Self::Elements(_) => (0, 0),
+        match &self.reader {
+            Reader::Records(records, _) => (records.n_lines(), records.n_hiding()),
+            Reader::Lines(_) | Reader::Elements(_) => (0, 0),
         }
     }
 
     /// The columns of records.
     pub fn columns(&self) -> Option<Arc<Columns>> {
-        match self {
-            Self::Records(_, columns) => Some(Arc::clone(columns)),
+        match &self.reader {
+            Reader::Records(_, columns) => Some(Arc::clone(columns)),
             _ => None,
         }
     }
 
     /// Whether the content is an array.
     pub fn are_elements(&self) -> bool {
-        matches!(self, Self::Elements(_))
+        matches!(self.reader, Reader::Elements(_))
     }
 
     /// Returns the next entry of the source.
     pub fn next(&mut self, source: &Source) -> Result<Option<Line<'_>>, Error> {
         let unreadable = |error| source.unreadable("read it", error);
-        match self {
-            Self::Lines(lines) => lines.next_line().map_err(unreadable),
-            Self::Records(records, _) => records.next_record().map_err(unreadable),
-            Self::Elements(elements) => elements.next_element().map_err(|error| match error {
+        let entry = match &mut self.reader {
+            Reader::Lines(lines) => lines.next_line().map_err(unreadable),
+            Reader::Records(records, _) => records.next_record().map_err(unreadable),
+            Reader::Elements(elements) => elements.next_element().map_err(|error| match error {
                 ArrayError::Read(error) => unreadable(error),
                 error => Error::Array { input: source.name.clone(), error },
             }),
-        }
+        }?;
+        Ok(match &mut self.decoder {
+            None => entry,
+            Some(decoder) => entry.map(|entry| decoder.decode(entry)),
+        })
     }
 }
 
@@ -112,6 +127,38 @@ pub(super) struct Table<'a> {
     pub asked: AskedDialect,
     /// Its columns.
     pub fields: &'a Fields,
+}
+
+/// Decodes content of lines or of JSON as a stream if entries cannot be found in its bytes, because they may hide the
+/// syntax of an array. Offsets are then those of the decoded content, as in UTF-16. The decoder is for its entries.
+pub(super) fn decoded_if_needed<R: Read>(
+    mut content: Input<R>,
+    options: &ReadingOptions,
+) -> io::Result<(Begun<R>, Option<LineDecoder>)> {
+    let is_json = matches!(options.format, Format::Json(_));
+    let begun = match is_json && content.still_in(options.encoding) != UTF_8 {
+        true => beginning(&mut content)?,
+        false => Vec::new(),
+    };
+    let syntax: &[u8] = if is_array(&begun) { b"[]{}\\" } else { b"" };
+    Ok(decoded_if_hidden(begun, content, syntax, options))
+}
+
+/// Decodes content behind its first bytes as a stream if bytes of this syntax may be a part of another character.
+pub(super) fn decoded_if_hidden<R: Read>(
+    begun: Vec<u8>,
+    content: Input<R>,
+    syntax: &[u8],
+    &ReadingOptions { encoding, line_bytes_max, .. }: &ReadingOptions,
+) -> (Begun<R>, Option<LineDecoder>) {
+    let still_in = content.still_in(encoding);
+    let is_hidden = !syntax.is_empty() && hides(still_in, syntax);
+    let decoder = match still_in == encoding && !is_hidden {
+        true => LineDecoder::of(encoding, line_bytes_max),
+        false => Some(LineDecoder::of_decoded()),
+    };
+    let content = Cursor::new(begun).chain(content);
+    (Transcoded::of(content, if is_hidden { encoding } else { UTF_8 }), decoder)
 }
 
 /// Whether content that begins with these bytes may be an array, which is not split at lines.
@@ -145,13 +192,18 @@ fn is_of_array(begun: &mut Vec<u8>, content: &mut impl Read, entry_bytes_max: us
 /// Reads the header. Content without any record has no columns.
 fn columns(
     records: &mut RecordReader<impl Read>,
+    decoder: &mut Option<LineDecoder>,
     source: &Source,
     &Table { dialect, fields, .. }: &Table<'_>,
 ) -> Result<Columns, Error> {
     let input = || source.name.clone();
     let header = match records.header().map_err(|error| source.unreadable("read it", error))? {
         None => return Ok(Columns::none(dialect)),
-        Some(header) => header.ok_or_else(|| Error::NoHeader { input: input() })?,
+        Some(header) => match decoder {
+            None => header,
+            Some(decoder) => header.and_then(|header| header.decoded(decoder, dialect)),
+        }
+        .ok_or_else(|| Error::NoHeader { input: input() })?,
     };
     let position =
         |path: &FieldPath, option| match (&header.positions(&path.literal())[..], header.other_delimiter()) {

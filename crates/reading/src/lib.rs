@@ -47,9 +47,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use corpus::csv::{Columns, Dialect};
+use corpus::encoding::{Encoding, Invalid, LineDecoder, UTF_8};
 use corpus::format::Format;
 use corpus::lines::Line;
-use input::{Compression, Fault, Form, Packed};
+use input::{Compression, Fault, Form};
 
 pub use class_folders::class_folders;
 pub use corpus::rejects::Content;
@@ -60,6 +61,7 @@ pub use sequence::{Chunk, Place, Position, SequenceOptions, read_sequence};
 pub use source::{Source, find, unpacked};
 
 use dialects::Tables;
+use entries::{decoded_if_hidden, decoded_if_needed};
 use members::{MemberFile, MemberGroup};
 use memory::Memory;
 use ranges::Range;
@@ -73,6 +75,8 @@ pub struct ReadingOptions {
     /// The format of lines. For Parquet and Arrow files, which are read with the format `json`, its fields name
     /// the columns.
     pub format: Format,
+    /// The encoding of all sources but Parquet and Arrow files.
+    pub encoding: &'static Encoding,
     /// Maximum length of a line, or of the text of a row.
     pub line_bytes_max: usize,
     /// Number of threads that will call [`Reading::each`].
@@ -126,13 +130,12 @@ pub struct InputPlace {
 pub struct Reading {
     sources: Arc<[Source]>,
     bytes: Option<u64>,
-    line_bytes_max: usize,
+    options: ReadingOptions,
     /// Pieces that any thread may read at any time, with the index of their source.
     pieces: Vec<(usize, Piece)>,
     next_piece: AtomicUsize,
     /// Whether each source is a table with rows.
     has_rows: Vec<bool>,
-    format: Format,
     /// Files that are split into groups while they are read.
     member_files: Vec<MemberFile>,
     next_member_file: AtomicUsize,
@@ -149,6 +152,8 @@ struct State {
     /// The sources that are JSON arrays, as far as they have been read.
     arrays: Mutex<BTreeSet<usize>>,
     tables: Tables,
+    /// The lines that are not in the encoding that was named.
+    invalid: Mutex<Invalid>,
 }
 
 /// A part of a file that is read independently of the others.
@@ -171,6 +176,7 @@ struct Opened<'a> {
 struct Part<'a> {
     source: &'a Source,
     line_bytes_max: usize,
+    encoding: &'static Encoding,
     state: &'a State,
 }
 
@@ -194,7 +200,7 @@ impl Reading {
             };
             let unreadable = |error| source.unreadable("read its first bytes", error);
             let file = File::open(path).map_err(unreadable)?;
-            match Manner::of(&file, &options.format).map_err(unreadable)? {
+            match Manner::of(&file, path, &options.format, options.encoding).map_err(unreadable)? {
                 Manner::Plain { bytes } => {
                     pieces.extend(ranges::cut(bytes, range_bytes).map(|range| (number, Piece::Range(range))));
                 }
@@ -203,7 +209,7 @@ impl Reading {
                 Manner::Compressed(by) => {
                     let cut = MemberFile::of(number, &file, by, range_bytes).map_err(unreadable)?;
                     match cut {
-                        Some(members) if has_lines_inside(&file, &options.format) => {
+                        Some(members) if has_lines_inside(&file, options) => {
                             member_files.push(members);
                         }
                         _ => streams.push(number),
@@ -227,16 +233,14 @@ impl Reading {
         let (sources, state): (Arc<[Source]>, _) =
             (sources.into(), Arc::new(State { tables, ..State::default() }));
         let streams = Streams::start(&sources, streams, options, &state)?;
-        let line_bytes_max = options.line_bytes_max;
         let (next_piece, next_member_file) = (AtomicUsize::new(0), AtomicUsize::new(0));
         Ok(Self {
             sources,
             bytes,
-            line_bytes_max,
+            options: options.clone(),
             pieces,
             next_piece,
             has_rows,
-            format: options.format.clone(),
             member_files,
             next_member_file,
             streams,
@@ -372,7 +376,12 @@ impl Reading {
     }
 
     fn part<'a>(&'a self, source: &'a Source) -> Part<'a> {
-        Part { source, line_bytes_max: self.line_bytes_max, state: &self.state }
+        Part {
+            source,
+            line_bytes_max: self.options.line_bytes_max,
+            encoding: self.options.encoding,
+            state: &self.state,
+        }
     }
 
     /// The offset of a position in its source: decompressed bytes for a compressed source, rows for a Parquet or
@@ -391,7 +400,7 @@ impl Reading {
     pub fn unit(&self, source: usize) -> EntryUnit {
         if self.has_rows[source] {
             EntryUnit::Row
-        } else if matches!(self.format, Format::Delimited { .. }) {
+        } else if matches!(self.options.format, Format::Delimited { .. }) {
             EntryUnit::Record
         } else if locked(&self.state.arrays).contains(&source) {
             EntryUnit::Element
@@ -402,7 +411,7 @@ impl Reading {
 
     /// What was found in tables, once all of them have been read.
     pub fn tables(&self) -> FoundTables {
-        self.state.tables.found(&self.sources, &self.format)
+        self.state.tables.found(&self.sources, &self.options.format)
     }
 
     /// The dialect of a table that has been read.
@@ -414,7 +423,13 @@ impl Reading {
     /// only slowly.
     pub fn line_numbers(&self, source: usize, offsets: &[u64]) -> Option<Vec<u64>> {
         let Kind::File(path) = &self.sources[source].kind else { return None };
-        line_numbers::line_numbers(path, self.line_bytes_max, offsets).ok().flatten()
+        let content = input::open_as(path, self.options.encoding).ok()?;
+        // As the entries were read.
+        let (content, _) = match self.dialect(source) {
+            Some(dialect) => decoded_if_hidden(Vec::new(), content, &dialect.syntax(), &self.options),
+            None => decoded_if_needed(content, &self.options).ok()?,
+        };
+        line_numbers::line_numbers(content, self.options.line_bytes_max, offsets).ok().flatten()
     }
 
     /// Number of bytes read so far. Of compressed sources, compressed bytes are counted. A piece of a file is counted
@@ -479,6 +494,13 @@ impl State {
         self.is_stopped.load(Ordering::Relaxed)
     }
 
+    /// Adds the lines that are not in their encoding.
+    fn add_invalid(&self, decoder: Option<&LineDecoder>) {
+        if let Some(decoder) = decoder.filter(|decoder| decoder.invalid.lines > 0) {
+            locked(&self.invalid).merge(&decoder.invalid);
+        }
+    }
+
     fn advance(&self, bytes: u64) {
         self.bytes_read.fetch_add(bytes, Ordering::Relaxed);
     }
@@ -493,13 +515,13 @@ impl Part<'_> {
 impl Source {
     /// The path of a regular file whose bytes are its lines in this format; `None` if its content is compressed, encoded
     /// or not divided at line ends. A file of another kind is refused.
-    pub fn lines_file(&self, format: &Format) -> Result<Option<&Path>, Error> {
+    pub fn lines_file(&self, format: &Format, encoding: &'static Encoding) -> Result<Option<&Path>, Error> {
         let Kind::File(path) = &self.kind else { return Ok(None) };
         let unreadable = |error| self.unreadable("read its first bytes", error);
         let file = File::open(path).map_err(unreadable)?;
-        let kind = match Manner::of(&file, format).map_err(unreadable)? {
-            Manner::Plain { .. } => return Ok(Some(path)),
-            Manner::Compressed(_) | Manner::Sequential => return Ok(None),
+        let kind = match Manner::of(&file, path, format, encoding).map_err(unreadable)? {
+            Manner::Plain { .. } if encoding == UTF_8 => return Ok(Some(path)),
+            Manner::Plain { .. } | Manner::Compressed(_) | Manner::Sequential => return Ok(None),
             Manner::Parquet => "a Parquet",
             Manner::Arrow => "an Arrow",
         };
@@ -512,12 +534,11 @@ impl Source {
             Err(source) if let Some(kind) = needs_file(&source) => {
                 Error::NoFile { input: self.name.clone(), kind }
             }
-            Err(source) if let Some(&Fault::Packed { packed, .. }) = input::fault(&source) => {
-                let file = self.name.clone();
-                let source = Fault::Packed { packed, file }.into();
-                Error::Read { input: self.name.clone(), doing, source }
-            }
-            Err(source) => Error::Read { input: self.name.clone(), doing, source },
+            Err(source) => Error::Read {
+                input: self.name.clone(),
+                doing,
+                source: input::named(source, Path::new(&self.name)),
+            },
         }
     }
 }
@@ -525,8 +546,7 @@ impl Source {
 /// The kind of file that a stream contains, if it can only be read from a file.
 fn needs_file(error: &io::Error) -> Option<&'static str> {
     match input::fault(error) {
-        Some(Fault::Packed { packed: Packed::Parquet, .. }) => Some("Parquet"),
-        Some(Fault::Packed { packed: Packed::Arrow, .. }) => Some("Arrow"),
+        Some(Fault::Packed { packed, .. }) => packed.table,
         _ => None,
     }
 }
@@ -544,7 +564,7 @@ enum Manner {
 }
 
 impl Manner {
-    fn of(file: &File, format: &Format) -> io::Result<Self> {
+    fn of(file: &File, path: &Path, format: &Format, encoding: &'static Encoding) -> io::Result<Self> {
         let mut beginning = Vec::new();
         file.take(input::FORM_BYTES as u64).read_to_end(&mut beginning)?;
         if let Some(by) = Compression::of(&beginning) {
@@ -556,13 +576,14 @@ impl Manner {
         if arrow::is_beginning(&beginning) {
             return Ok(Self::Arrow);
         }
-        input::check_lines(&beginning)?;
-        match Form::of(&beginning) {
-            Form::Utf8 if is_sequential(&beginning, format) => Ok(Self::Sequential),
-            Form::Utf8 => Ok(Self::Plain { bytes: file.metadata()?.len() }),
-            Form::Utf16(_) => Ok(Self::Sequential),
-            Form::Tar => Err(Fault::Tar.into()),
-        }
+        let form = Form::of(&beginning, encoding)?;
+        input::check_name(path, &beginning)?;
+        Ok(match form {
+            Form::Lines if !is_sequential(&beginning, format) => {
+                Self::Plain { bytes: file.metadata()?.len() }
+            }
+            Form::Lines | Form::Utf16(_) => Self::Sequential,
+        })
     }
 }
 
@@ -577,10 +598,10 @@ fn is_sequential(beginning: &[u8], format: &Format) -> bool {
 
 /// Whether the content of a compressed file is lines in UTF-8, which can be split anywhere. If the file
 /// cannot be read, the thread that reads it reports the error.
-fn has_lines_inside(mut file: &File, format: &Format) -> bool {
-    let content = file.rewind().and_then(|()| input::of(file));
+fn has_lines_inside(mut file: &File, options: &ReadingOptions) -> bool {
+    let content = file.rewind().and_then(|()| input::of_encoding(file, options.encoding));
     let Some(mut content) = content.ok().filter(|content| !content.is_utf16()) else { return false };
-    entries::beginning(&mut content).is_ok_and(|beginning| !is_sequential(&beginning, format))
+    entries::beginning(&mut content).is_ok_and(|beginning| !is_sequential(&beginning, &options.format))
 }
 
 /// A thread that panicked while it held the lock left no inconsistent state, so the others may continue.

@@ -5,7 +5,6 @@
 //! thread.
 
 use std::io::{self, Read};
-use std::path::Path;
 
 use corpus::lines::LineReader;
 
@@ -16,14 +15,14 @@ const BYTES_MAX: u64 = 256 << 20;
 /// take too long. An offset is a number of bytes before a line, a record or an element; in a compressed file, the number
 /// of decompressed bytes.
 pub(super) fn line_numbers(
-    path: &Path,
+    content: impl Read,
     line_bytes_max: usize,
     offsets: &[u64],
 ) -> io::Result<Option<Vec<u64>>> {
     if offsets.last().is_none_or(|&last| last > BYTES_MAX) {
         return Ok(None);
     }
-    let mut lines = LineReader::new(input::open(path)?.take(BYTES_MAX), line_bytes_max);
+    let mut lines = LineReader::new(content.take(BYTES_MAX), line_bytes_max);
     let (mut numbers, mut n_lines) = (Vec::new(), 0);
     while numbers.len() < offsets.len() {
         if lines.next_line()?.is_none() {
@@ -48,7 +47,7 @@ mod tests {
     fn lines_are_numbered_by_their_offsets_whatever_ends_them() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"a\r\nb\rc\n\nd").unwrap();
-        let numbers = |offsets: &[u64]| line_numbers(file.path(), 100, offsets).unwrap();
+        let numbers = |offsets: &[u64]| line_numbers(file.reopen().unwrap(), 100, offsets).unwrap();
         assert_eq!(numbers(&[0, 3, 5, 7, 8]), Some(vec![1, 2, 3, 4, 5]));
         assert_eq!(numbers(&[1, 3, 3, 4, 8]), Some(vec![1, 2, 2, 2, 5]), "within lines");
         assert_eq!(numbers(&[8]), Some(vec![5]));

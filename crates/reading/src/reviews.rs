@@ -4,13 +4,14 @@
 use corpus::cause;
 use corpus::classes::UnratedClasses;
 use corpus::cleaned::CleanedReviews;
+use corpus::encoding::Invalid;
 use corpus::format::Format;
-use corpus::judgement::{Refusal, TOLD, WithoutReview, invalid_utf8, judge, other_labels};
-use corpus::ledger::{Fate, MapperCounts, Share};
+use corpus::judgement::{Refusal, Seen, TOLD, WithoutReview, invalid_utf8, judge, other_labels};
+use corpus::ledger::{Fate, Limits, MapperCounts};
 use corpus::review::Rating;
 
 use crate::class_folders::class_folders;
-use crate::{Content, FoundTables, InputEntry, InputPlace, Reading};
+use crate::{Content, FoundTables, InputEntry, InputPlace, Reading, locked};
 
 /// Converts the entries that one thread visits.
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub struct Found {
     unrated: UnratedClasses,
     /// Lines of fastText's format with other labels for `trainer ngrams`.
     other_labels: u64,
+    /// The lines that are not UTF-8.
+    invalid: Invalid,
     /// What each source contains, by index of the source.
     held: Vec<Held>,
     /// The beginning of the first line, and the position of this line.
@@ -109,7 +112,7 @@ impl Reviews {
         let mut found = self.found;
         found.unrated = self.reviews.unrated_classes();
         found.other_labels = self.reviews.other_labels();
-        found.counts.invalid_utf8 = self.reviews.invalid_utf8();
+        found.invalid = self.reviews.invalid().clone();
         found
     }
 }
@@ -132,6 +135,7 @@ impl Found {
         self.told.merge(&other.told);
         self.unrated.merge(&other.unrated);
         self.other_labels += other.other_labels;
+        self.invalid.merge(&other.invalid);
         self.held.resize(self.held.len().max(other.held.len()), Held::default());
         for (held, other) in self.held.iter_mut().zip(&other.held) {
             held.any |= other.any;
@@ -144,25 +148,24 @@ impl Found {
 
     /// Accepts or refuses the input, after all of it was read. `listing` is the advice for lines that are bad for no
     /// common reason: how the program lists them.
-    pub fn judged(
-        mut self,
-        reading: &Reading,
-        format: &Format,
-        bad_lines_max: Share,
-        listing: &str,
-    ) -> Judgement {
+    pub fn judged(mut self, reading: &Reading, format: &Format, limits: Limits, listing: &str) -> Judgement {
         let FoundTables { n_lines, mut notices, .. } = reading.tables();
         self.counts.table_lines = n_lines;
+        self.invalid.merge(&locked(&reading.state.invalid));
+        self.counts.invalid_utf8 = self.invalid.lines;
         notices.extend(self.bad_lines(reading));
         let beginning = self.beginning.as_ref().map_or(&[][..], |(_, beginning)| beginning);
         let program = cause::Program { listing, of_tables: "" };
         let of_lines = || cause::likely(&self.counts, beginning, format, &self.unrated, program);
         let of_folders = || class_folders(reading.sources()).filter(|_| self.counts.reviews == 0);
-        let cause = || input::remedy(beginning).or_else(of_folders).unwrap_or_else(of_lines);
-        let judged = judge(&self.counts, &self.unrated, bad_lines_max, cause);
+        let packed = input::remedy(beginning).or_else(of_folders);
+        let encoding = reading.options.encoding;
+        let seen =
+            Seen { values: &self.unrated, invalid: &self.invalid, encoding, packed: packed.as_deref() };
+        let judged = judge(&self.counts, &seen, limits, of_lines);
         let dropped = if judged.is_ok() { self.unrated.described(format) } else { None };
         notices.extend(self.without_review(reading).notices(&self.counts));
-        notices.extend(invalid_utf8(&self.counts).into_iter().chain(dropped));
+        notices.extend(invalid_utf8(&self.counts, encoding).into_iter().chain(dropped));
         notices.extend(other_labels(self.other_labels, &self.counts));
         Judgement { notices, counts: judged.map(|()| self.counts) }
     }
@@ -234,6 +237,7 @@ mod tests {
 
     use arrow_array::{Float64Array, RecordBatch, StringArray};
     use arrow_ipc::writer::FileWriter;
+    use corpus::encoding::UTF_8;
     use store::S3Options;
 
     use super::*;
@@ -255,6 +259,7 @@ mod tests {
         let sources = find(std::slice::from_ref(&name), &S3Options::default()).unwrap();
         let options = ReadingOptions {
             format: Format::default(),
+            encoding: UTF_8,
             line_bytes_max: 5,
             threads: NonZeroUsize::MIN,
             streams_max: NonZeroUsize::MIN,

@@ -21,7 +21,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use input::{Compression, Form};
+use corpus::encoding::{Encoding, UTF_8};
+use input::{Compression, Form, Transcoded};
 use memchr::memrchr;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use store::S3Options;
@@ -45,6 +46,8 @@ pub struct SequenceOptions {
     pub inputs: Vec<String>,
     /// Options for S3.
     pub s3: S3Options,
+    /// The encoding of the inputs.
+    pub encoding: &'static Encoding,
     /// Whether to wait for more lines and files at the end of the inputs.
     pub follows: bool,
     /// Chunks have about this size. It is also the limit of a line; a longer one is an error.
@@ -173,14 +176,14 @@ fn is_compressed(path: &std::path::Path) -> io::Result<bool> {
 
 /// Opens a file behind this number of bytes. `None` if it must be read from its start, because it is compressed, encoded or
 /// shorter.
-fn open_behind(source: &Source, bytes: u64) -> io::Result<Option<File>> {
+fn open_behind(source: &Source, bytes: u64, encoding: &'static Encoding) -> io::Result<Option<File>> {
     let Kind::File(path) = &source.kind else { return Ok(None) };
     let mut file = File::open(path)?;
     let mut beginning = Vec::new();
     (&file).take(input::FORM_BYTES as u64).read_to_end(&mut beginning)?;
     let is_plain = Compression::of(&beginning).is_none()
-        && Form::of(&beginning) == Form::Utf8
-        && input::check_lines(&beginning).is_ok();
+        && encoding == UTF_8
+        && matches!(Form::of(&beginning, encoding), Ok(Form::Lines));
     if !is_plain || file.metadata()?.len() < bytes {
         return Ok(None);
     }
@@ -221,9 +224,9 @@ impl<'a> Reader<'a> {
     ) -> Result<Self, Error> {
         let (content, live): (Box<dyn Read>, _) = match source.kind {
             Kind::StandardInput | Kind::Pipe(_) => {
-                Live::open(source).map_err(|error| source.failed(error))?
+                Live::open(source, options.encoding).map_err(|error| source.failed(error))?
             }
-            _ => (Box::new(source.content()?), None),
+            _ => (Box::new(source.content(options.encoding)?), None),
         };
         let is_stream = source.is_stream();
         let mut reader = Self {
@@ -240,14 +243,14 @@ impl<'a> Reader<'a> {
         match place.sources.get(&source.name) {
             // A stream continues with its next byte.
             Some(&position) if is_stream => reader.position = position,
-            Some(&position) => reader.skip(position)?,
+            Some(&position) => reader.skip(position, options.encoding)?,
             None => {}
         }
         Ok(reader)
     }
 
-    fn skip(&mut self, position: Position) -> Result<(), Error> {
-        let behind = open_behind(self.source, position.bytes);
+    fn skip(&mut self, position: Position, encoding: &'static Encoding) -> Result<(), Error> {
+        let behind = open_behind(self.source, position.bytes, encoding);
         if let Some(file) = behind.map_err(|error| self.source.failed(error))? {
             self.content = Box::new(file);
             self.position = position;
@@ -363,7 +366,7 @@ enum Descriptor {
 
 impl Live {
     /// Opens a stream. One that is compressed has no descriptor: decompressors cannot pause.
-    fn open(source: &Source) -> io::Result<(Box<dyn Read>, Option<Self>)> {
+    fn open(source: &Source, encoding: &'static Encoding) -> io::Result<(Box<dyn Read>, Option<Self>)> {
         let (mut stream, descriptor): (Box<dyn Read>, _) = match &source.kind {
             Kind::Pipe(path) => {
                 let file = File::open(path)?;
@@ -376,9 +379,10 @@ impl Live {
         let is_compressed = Compression::of(&beginning).is_some();
         let content = Cursor::new(beginning).chain(stream);
         if is_compressed {
-            return Ok((Box::new(input::of(content)?), None));
+            return Ok((Box::new(input::of_encoding(content, encoding)?.in_utf8(encoding)), None));
         }
-        Ok((Box::new(content), Some(Self { descriptor, is_begun: false })))
+        // What one read decodes fits into the next one of this module, so nothing waits for the descriptor.
+        Ok((Box::new(Transcoded::of(content, encoding)), Some(Self { descriptor, is_begun: false })))
     }
 
     /// Whether bytes can be read, now or within a short time.
@@ -414,7 +418,7 @@ mod tests {
 
     fn options(input: &std::path::Path, follows: bool) -> SequenceOptions {
         let inputs = vec![input.to_str().unwrap().to_owned()];
-        SequenceOptions { inputs, s3: S3Options::default(), follows, chunk_bytes: 16 }
+        SequenceOptions { inputs, s3: S3Options::default(), encoding: UTF_8, follows, chunk_bytes: 16 }
     }
 
     fn read_all(options: &SequenceOptions, place: &mut Place) -> Vec<u8> {

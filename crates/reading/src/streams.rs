@@ -13,6 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use corpus::csv::Columns;
+use corpus::encoding::Encoding;
 use corpus::format::Format;
 use corpus::lines::{Line, LineContent};
 
@@ -34,8 +35,7 @@ pub(super) struct Streams {
 #[derive(Debug)]
 struct Shared {
     sources: Arc<[Source]>,
-    format: Format,
-    line_bytes_max: usize,
+    options: ReadingOptions,
     queue: Mutex<Queue>,
     /// Signals threads that wait for lines.
     filled: Condvar,
@@ -110,8 +110,7 @@ impl Streams {
         };
         let shared = Arc::new(Shared {
             sources: Arc::clone(sources),
-            format: options.format.clone(),
-            line_bytes_max: options.line_bytes_max,
+            options: options.clone(),
             queue: Mutex::new(queue),
             filled: Condvar::new(),
             emptied: Condvar::new(),
@@ -217,13 +216,13 @@ impl Shared {
         let source = &self.sources[number];
         let unreadable = |error| source.unreadable("read it", error);
         let stream = Counted { stream: source.stream().map_err(unreadable)?, state: &self.state };
-        let content = input::of(stream).map_err(unreadable)?;
-        let mut entries = match &self.format {
+        let content = input::of_encoding(stream, self.options.encoding).map_err(unreadable)?;
+        let mut entries = match &self.options.format {
             Format::Delimited { dialect, fields } => {
                 let of = (&*self.sources, number);
-                self.state.tables.entries(content, of, (*dialect, fields), self.line_bytes_max)?
+                self.state.tables.entries(content, of, (*dialect, fields), &self.options)?
             }
-            format => Entries::of(content, source, format, self.line_bytes_max)?,
+            _ => Entries::of(content, source, &self.options)?,
         };
         let columns = entries.columns();
         if entries.are_elements() {
@@ -247,6 +246,7 @@ impl Shared {
         }
         self.pass_on(batch);
         self.state.tables.count(number, entries.table_lines());
+        self.state.add_invalid(entries.decoder());
         Ok(())
     }
 
@@ -340,9 +340,10 @@ impl Batch {
 }
 
 impl Source {
-    /// Opens the content of the source, decompressed and in UTF-8, from its start.
-    pub fn content(&self) -> Result<impl Read + use<>, Error> {
-        self.stream().and_then(input::of).map_err(|error| self.failed(error))
+    /// Opens the content of the source, which is in this encoding, decompressed and in UTF-8, from its start.
+    pub fn content(&self, encoding: &'static Encoding) -> Result<impl Read + use<>, Error> {
+        let content = self.stream().and_then(|stream| input::of_encoding(stream, encoding));
+        content.map(|content| content.in_utf8(encoding)).map_err(|error| self.failed(error))
     }
 
     /// The error for content that could not be read further.

@@ -8,6 +8,7 @@
 use std::cell::Cell;
 use std::io::Read;
 
+use corpus::encoding::LineDecoder;
 use corpus::lines::{Line, LineReader};
 
 use super::{Error, Part};
@@ -56,6 +57,7 @@ pub(super) fn each_line<E: From<Error>>(
 ) -> Result<(), E> {
     let unreadable = |error| part.unreadable(error);
     let mut lines = LineReader::new(stretch, part.line_bytes_max);
+    let mut decoder = LineDecoder::of(part.encoding, part.line_bytes_max);
     if !is_first {
         lines.next_line().map_err(unreadable)?;
         if end.at().is_some() {
@@ -70,7 +72,11 @@ pub(super) fn each_line<E: From<Error>>(
         if end.is_before(line.offset) || part.state.is_stopped() {
             break;
         }
-        visit(line)?;
+        match &mut decoder {
+            None => visit(line)?,
+            Some(decoder) => visit(decoder.decode(line))?,
+        }
     }
+    part.state.add_invalid(decoder.as_ref());
     Ok(())
 }

@@ -1,6 +1,7 @@
 mod arrays;
 mod arrow;
 mod delimited;
+mod encodings;
 mod groups;
 mod lines;
 mod objects;
@@ -17,6 +18,7 @@ use proptest::prelude::*;
 use store::S3Options;
 use tempfile::TempDir;
 
+use corpus::encoding::UTF_8;
 use corpus::lines::LineContent;
 
 use super::*;
@@ -47,6 +49,7 @@ impl From<Content<'_>> for OwnedContent {
 fn options(threads: usize) -> ReadingOptions {
     ReadingOptions {
         format: Format::default(),
+        encoding: UTF_8,
         line_bytes_max: 1 << 20,
         threads: NonZeroUsize::new(threads).unwrap(),
         streams_max: NonZeroUsize::new(threads).unwrap(),

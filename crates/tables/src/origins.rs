@@ -18,6 +18,8 @@ pub const ROWS: &str = "rows";
 pub fn of_dialect(delimiter: &str, quote: &str) -> String {
     format!("delimiter {delimiter}, quote {quote}")
 }
+/// The entry of the metadata for the encoding of the files, if it is not UTF-8.
+pub const ENCODING: &str = "encoding";
 
 /// Its columns.
 pub fn schema() -> Schema {

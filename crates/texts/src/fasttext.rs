@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 
+use corpus::encoding::Encoding;
 use ngrams::{Counts, LINE_BYTES_MAX, Texts, add_lines, read_fasttext_file, without_mark};
 use reading::{Source, class_folders};
 
@@ -32,11 +33,12 @@ pub(crate) fn read(
     let threads = lines.threads.get();
     let (texts, n_omitted) = match sources {
         [source]
-            if let (true, Some(path)) = (builders.takes_all_lines(), source.lines_file(&lines.format)?) =>
+            if let (true, Some(path)) =
+                (builders.takes_all_lines(), source.lines_file(&lines.format, lines.encoding)?) =>
         {
             (vec![read_fasttext_file(path, threads, builders.reading().clone())?], 0)
         }
-        _ => read_streams(sources, threads, builders, CHUNK_BYTES)?,
+        _ => read_streams(sources, lines, builders, CHUNK_BYTES)?,
     };
     let sum = |of: fn(Counts) -> u64| texts.iter().map(|texts| of(texts.counts())).sum::<u64>();
     let labelled = sum(|counts| counts.n_texts) + n_omitted;
@@ -53,15 +55,21 @@ type Chunk = (u64, Vec<u8>);
 
 pub(crate) fn read_streams(
     sources: &[Source],
-    threads: usize,
+    lines: &Lines,
     builders: &SplitBuilders,
     chunk_bytes: usize,
 ) -> Result<(Vec<Texts>, u64)> {
+    let threads = lines.threads.get();
     let n_streams = STREAMS_MAX.min(threads).min(sources.len());
     // One chunk waits per thread.
     let (sender, receiver) = sync_channel(threads);
-    let streams =
-        Streams { sources, next: AtomicUsize::new(0), is_stopped: AtomicBool::new(false), chunk_bytes };
+    let streams = Streams {
+        sources,
+        encoding: lines.encoding,
+        next: AtomicUsize::new(0),
+        is_stopped: AtomicBool::new(false),
+        chunk_bytes,
+    };
     let receiver = Arc::new(Mutex::new(receiver));
     let built: Result<Vec<BuiltByThread>> = thread::scope(|scope| {
         let streams = &streams;
@@ -154,6 +162,7 @@ fn divide(lines: &[u8], builders: &mut ThreadSplits<'_>, of_splits: &mut [Vec<u8
 /// The sources, while they are read.
 struct Streams<'a> {
     sources: &'a [Source],
+    encoding: &'static Encoding,
     /// Index of the next source.
     next: AtomicUsize,
     is_stopped: AtomicBool,
@@ -186,7 +195,7 @@ impl Streams<'_> {
     }
 
     fn read_source(&self, at: usize, source: &Source, sender: &SyncSender<Chunk>) -> Result<()> {
-        let mut content = source.content()?;
+        let mut content = source.content(self.encoding)?;
         // The start of a line whose end has not been read.
         let mut rest = Vec::new();
         let mut from = 0;

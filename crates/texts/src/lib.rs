@@ -16,9 +16,10 @@ mod rows;
 use std::num::NonZeroUsize;
 
 use batches::Division;
+use corpus::encoding::Encoding;
 use corpus::format::Format;
 use corpus::labels::Labels;
-use corpus::ledger::{MapperCounts, Share};
+use corpus::ledger::{Limits, MapperCounts};
 use ngrams::{Reading, Texts};
 use store::S3Options;
 
@@ -39,8 +40,10 @@ pub struct Lines {
     pub format: Format,
     /// The label of each rating. It does not affect lines of [`Format::FastText`].
     pub labels: Labels,
-    /// Maximum share of bad lines among the lines that are not blank.
-    pub bad_lines_max: Share,
+    /// The encoding of lines.
+    pub encoding: &'static Encoding,
+    /// Limits of bad lines and of lines that are not in their encoding.
+    pub limits: Limits,
     /// Number of threads.
     pub threads: NonZeroUsize,
 }

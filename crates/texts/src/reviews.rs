@@ -29,6 +29,7 @@ pub(crate) fn read(
     check_sources(sources.len())?;
     let options = ReadingOptions {
         format: lines.format.clone(),
+        encoding: lines.encoding,
         line_bytes_max: LINE_BYTES_MAX,
         threads: lines.threads,
         streams_max: NonZeroUsize::new(STREAMS_MAX).unwrap_or(NonZeroUsize::MIN),
@@ -42,7 +43,7 @@ pub(crate) fn read(
         not_labelled += thread.not_labelled;
         built.push(thread.built);
     }
-    let Judgement { notices, counts } = found.judged(&input, &lines.format, lines.bad_lines_max, LISTING);
+    let Judgement { notices, counts } = found.judged(&input, &lines.format, lines.limits, LISTING);
     notices.iter().for_each(|notice| tell(notice));
     let counts = counts?;
     if not_labelled == counts.reviews {

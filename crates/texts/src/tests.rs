@@ -6,8 +6,9 @@ mod splits;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
+use corpus::encoding::UTF_8;
 use corpus::format::Asked;
-use corpus::ledger::Share;
+use corpus::ledger::Limits;
 use ngrams::{Block, Words};
 use tempfile::TempDir;
 
@@ -32,7 +33,8 @@ fn lines(inputs: &[&Path], asked: Asked, threads: usize) -> Lines {
         s3: S3Options::default(),
         format: asked.format().unwrap(),
         labels: Labels::PositiveFrom(4),
-        bad_lines_max: Share::OF_BAD_LINES,
+        encoding: UTF_8,
+        limits: Limits::default(),
         threads: NonZeroUsize::new(threads).unwrap(),
     }
 }

@@ -21,6 +21,8 @@ pub struct InputFlags {
     pub line_bytes_max: Option<u64>,
     #[arg(long)]
     pub bad_lines_max: Option<Share>,
+    #[arg(long)]
+    pub invalid_utf8_max: Option<Share>,
 }
 
 /// The flags of `reducer` in the table `rows`.

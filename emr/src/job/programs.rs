@@ -9,7 +9,11 @@ impl Job {
     /// Flags of `mapper`.
     pub fn mapper_flags(&self) -> Vec<String> {
         let input = &self.input;
-        let limits = [("--line-bytes-max", &input.line_bytes_max), ("--bad-lines-max", &input.bad_lines_max)];
+        let limits = [
+            ("--line-bytes-max", &input.line_bytes_max),
+            ("--bad-lines-max", &input.bad_lines_max),
+            ("--invalid-utf8-max", &input.invalid_utf8_max),
+        ];
         input.format_flags.iter().cloned().chain(set(limits)).collect()
     }
 
@@ -29,6 +33,7 @@ impl Job {
             ("--vocabulary", &vocabulary),
             ("--without", &without),
             ("--bad-lines-max", &self.input.bad_lines_max),
+            ("--invalid-utf8-max", &self.input.invalid_utf8_max),
         ];
         self.output.flags.iter().cloned().chain(set(others)).collect()
     }

@@ -228,7 +228,9 @@ impl Values<'_> {
         });
         let format: BTreeMap<_, _> = table
             .iter()
-            .filter(|(name, _)| !["line-bytes-max", "bad-lines-max"].contains(&name.as_str()))
+            .filter(|(name, _)| {
+                !["line-bytes-max", "bad-lines-max", "invalid-utf8-max"].contains(&name.as_str())
+            })
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
         if let Some(parsed) = self.flags::<InputFlags>("input", table, &["places", "bytes"])
@@ -243,6 +245,7 @@ impl Values<'_> {
             format_flags: flags(&format, &["places", "bytes"]),
             line_bytes_max: text("line-bytes-max"),
             bad_lines_max: text("bad-lines-max"),
+            invalid_utf8_max: text("invalid-utf8-max"),
         }
     }
 

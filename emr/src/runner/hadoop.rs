@@ -206,11 +206,11 @@ fn exit_of_cause(rule: &str) -> Exit {
     EXITS.iter().find(of).map_or(Exit::Internal, |(_, exit)| *exit)
 }
 
-/// The flags of merge for a run whose manifest has the counts: the limit of bad lines applies to `--counts` only.
+/// The flags of merge for a run whose manifest has the counts: the limits of lines apply to `--counts` only.
 fn without_limit(flags: Vec<String>) -> Vec<String> {
-    let at = flags.iter().position(|flag| flag == "--bad-lines-max");
+    let is_limit = |flag: &String| ["--bad-lines-max", "--invalid-utf8-max"].contains(&flag.as_str());
     let mut flags = flags;
-    if let Some(at) = at {
+    while let Some(at) = flags.iter().position(is_limit) {
         flags.drain(at..flags.len().min(at + 2));
     }
     flags
@@ -395,7 +395,8 @@ mod tests {
 
     #[test]
     fn the_limit_of_bad_lines_is_dropped_with_the_counts() {
-        let flags = ["--vocabulary-size", "9", "--bad-lines-max", "0.1"].map(str::to_owned);
+        let flags = ["--vocabulary-size", "9", "--bad-lines-max", "0.1", "--invalid-utf8-max", "1"]
+            .map(str::to_owned);
         assert_eq!(without_limit(flags.to_vec()), flags[..2]);
         assert_eq!(without_limit(flags[..2].to_vec()), flags[..2]);
     }

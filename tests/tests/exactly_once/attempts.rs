@@ -109,7 +109,7 @@ pub fn merged(store: &Store, out: &Path, counts: MapperCounts, scratch: &Path) -
             existing: making::Existing::Keep,
         },
         mapper: Some(counts),
-        bad_lines_max: corpus::ledger::Share::ALL,
+        limits: corpus::ledger::Limits::NONE,
         scratch: scratch.to_owned(),
     };
     merge::run(store, &options, &ProgressBars::to_nobody())

@@ -4,7 +4,7 @@
 use std::io;
 
 use corpus::format::Format;
-use corpus::ledger::{MapperCounts, Share};
+use corpus::ledger::{Limits, MapperCounts};
 use hadoop::Runner;
 use mapper::{InputSplit, Mapper, Options, Output};
 use synthetic::random::Random;
@@ -70,7 +70,8 @@ fn mapped(lines: &[u8]) -> (Vec<u8>, MapperCounts) {
     let options = Options {
         format: Format::default(),
         line_bytes_max: 4 << 20,
-        bad_lines_max: Share::ALL,
+        encoding: corpus::encoding::UTF_8,
+        limits: Limits::NONE,
         output: Output::Records,
         runner: Runner::Hadoop,
     };

@@ -52,7 +52,15 @@ pub fn check(format: &[&str], classes: &[Class], cases: u64, review: fn(&str) ->
     let map = |more: &[&str]| -> (Finished, Option<MapperCounts>) {
         let _ = fs::remove_file(&counts_file);
         let mut mapper = program("mapper");
-        let finished = run(mapper.args(&arguments).args(more).arg("--counts").arg(&counts_file), &input);
+        let finished = run(
+            mapper
+                .args(&arguments)
+                .args(["--invalid-utf8-max", "1"])
+                .args(more)
+                .arg("--counts")
+                .arg(&counts_file),
+            &input,
+        );
         assert!(!finished.stderr.contains("panicked"), "{}", finished.stderr);
         let counts = fs::read(&counts_file).ok().map(|json| serde_json::from_slice(&json).unwrap());
         (finished, counts)

@@ -4,6 +4,7 @@
 
 mod defaults;
 mod dialects;
+mod encodings;
 mod inputs;
 mod interrupted;
 mod killed;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use corpus::encoding::{Encoding, parse_encoding};
 use corpus::format::{FieldPaths, Preset};
 use parameters::Wire;
 use program::location::Location;
@@ -47,6 +48,11 @@ pub struct Embed {
     /// polarity-csv: also read the title column
     #[arg(long, hide_short_help = true, help_heading = "Input")]
     pub with_title: bool,
+    /// Encoding of the input [default: UTF-8]
+    ///
+    /// As in sentimill, for input that is not UTF-8 and has no byte-order mark: windows-1252, GBK, UTF-16LE, …
+    #[arg(long, value_name = "NAME", value_parser = parse_encoding, hide_short_help = true, help_heading = "Input")]
+    pub encoding: Option<&'static Encoding>,
     /// Wait for more lines and files at the end of the input
     ///
     /// Lines that are appended to files, and files that appear in folders, are read as they come, until the program is

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
+use corpus::encoding::{Encoding, parse_encoding};
 use corpus::format::{FieldPaths, Preset};
 use program::location::Location;
 use program::place::local_path;
@@ -419,6 +420,11 @@ pub struct Lines {
     /// The title is prepended to the text.
     #[arg(long, help_heading = "Input")]
     pub with_title: bool,
+    /// Encoding of the lines [default: UTF-8]
+    ///
+    /// As in sentimill, for input that is not UTF-8 and has no byte-order mark: windows-1252, GBK, UTF-16LE, …
+    #[arg(long, value_name = "NAME", value_parser = parse_encoding, hide_short_help = true, help_heading = "Input")]
+    pub encoding: Option<&'static Encoding>,
     /// Maximum line length [default: 4MiB]
     ///
     /// For a longer line, `error` is `line_too_long`.

@@ -51,6 +51,12 @@ pub struct Ngrams {
     /// A number from 0 to 1. With a greater share no model is trained, and the exit code is 65.
     #[arg(long, value_name = "SHARE", default_value_t = Share::OF_BAD_LINES, hide_short_help = true)]
     pub bad_lines_max: Share,
+    /// Maximum share of lines that are not UTF-8
+    ///
+    /// A number from 0 to 1. With a greater share no model is trained, and the exit code is 65. Lines of the format fasttext
+    /// are words of any bytes.
+    #[arg(long, value_name = "SHARE", default_value_t = Share::OF_INVALID_UTF8, hide_short_help = true)]
+    pub invalid_utf8_max: Share,
     /// The format of lines.
     #[command(flatten)]
     pub format: FormatArguments,

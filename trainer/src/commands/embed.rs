@@ -15,6 +15,7 @@ mod stream;
 use std::thread::available_parallelism;
 use std::time::Instant;
 
+use corpus::encoding::{Encoding, UTF_8};
 use corpus::format::Format;
 use launch::interrupt::Interrupts;
 use report::whole;
@@ -279,6 +280,7 @@ fn recipe(arguments: &Embed, processes: Processes) -> Result<Value> {
         "format": "text",
         "text-field": null,
         "with-title": null,
+        "encoding": arguments.encoding.filter(|&encoding| encoding != UTF_8).map(Encoding::name),
     });
     for (name, value) in lines::format(arguments)?.iter().flat_map(Format::of_texts) {
         recipe[name] = value.into();

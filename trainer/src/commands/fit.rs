@@ -1,6 +1,7 @@
 //! `trainer fit`: converts arguments and datasets into a saved classifier.
 
 use batches::{Division, Part, Rows, Smallest, training_texts_in};
+use dataset::card::WARNING;
 use program::location::Location;
 
 use super::folds::fit_folds;
@@ -115,6 +116,10 @@ impl Data {
             sampled(rows, arguments.sample),
             balanced_alone(arguments.optimisation.balance, session.ranks().world_size()),
             cut(rows, arguments.lstm.tokens),
+            rows.card()
+                .iter()
+                .find(|(name, _)| *name == WARNING)
+                .map(|(name, text)| format!("{name}: {text}")),
             unlabelled.as_ref().and_then(|(unlabelled, n_omitted)| omitted(unlabelled, rows, *n_omitted)),
             validation.as_ref().and_then(|validation| validation_warning(validation, rows, shared)),
             test.as_ref().and_then(|test| trained_on_warning(&test.name(), test.known(Part::Test))),

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
+use corpus::encoding::{Encoding, UTF_8};
 use corpus::format::{Asked, FormatName};
 use program::location::Location;
 use store::{Object, S3Options};
@@ -25,7 +26,7 @@ pub(super) fn read_each(
     let mut all = Counts::default();
     for input in inputs {
         options.file = input.name();
-        let counts = run(input.open()?, options)?;
+        let counts = run(input.open(options.encoding)?, options)?;
         invalid.report(&input.place(), &counts);
         let of_input = Unread::of(&counts);
         if inputs.len() > 1 && of_input.is_all() {
@@ -111,16 +112,24 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Opens the input. Compressed input is decompressed, and UTF-16 is decoded.
-    pub(super) fn open(&self) -> predict::Result<Box<dyn Read + 'a>> {
+    /// Opens the input, which is in this encoding. Compressed input is decompressed.
+    pub(super) fn open(&self, encoding: &'static Encoding) -> predict::Result<Box<dyn Read + 'a>> {
+        fn decoded<'a, R: Read + 'a>(
+            input: input::Input<R>,
+            encoding: &'static Encoding,
+        ) -> Box<dyn Read + 'a> {
+            Box::new(input.in_utf8(encoding))
+        }
         let opened: io::Result<Box<dyn Read + 'a>> = match self {
             Self::Object(object) => {
-                object.reader().and_then(input::of).map(|input| Box::new(input) as Box<dyn Read>)
+                let input = object.reader().and_then(|reader| input::of_encoding(reader, encoding));
+                input.map(|input| decoded(input, encoding))
             }
             Self::Standard => {
-                program::stdin().and_then(|stdin| Ok(Box::new(input::of(stdin.lock())?) as Box<dyn Read>))
+                let input = program::stdin().and_then(|stdin| input::of_encoding(stdin.lock(), encoding));
+                input.map(|input| decoded(input, encoding))
             }
-            Self::File(path) => input::open(path).map(|input| Box::new(input) as Box<dyn Read>),
+            Self::File(path) => input::open_as(path, encoding).map(|input| decoded(input, encoding)),
         };
         opened.map_err(|source| self.unread(source))
     }
@@ -154,7 +163,7 @@ impl InvalidUtf8 {
         };
         if *invalid_utf8 > 0 {
             tell(&format!(
-                "{place}: invalid UTF-8 in {invalid_utf8} of {lines} lines{read}; convert files of another encoding with iconv"
+                "{place}: invalid UTF-8 in {invalid_utf8} of {lines} lines{read}; pass the encoding of the lines with --encoding"
             ));
         }
     }
@@ -171,7 +180,7 @@ pub(super) enum FastTextLine {
 
 /// How lines are read. Ratings and classes are not read.
 pub(super) fn options(lines: &Lines, fasttext: FastTextLine) -> Result<LineOptions> {
-    let Lines { preset, text_field, with_title, .. } = lines.clone();
+    let Lines { preset, text_field, with_title, encoding, .. } = lines.clone();
     let asked = Asked { preset, text_field, with_title, ..Asked::default() };
     let format = match lines.format {
         LineFormat::Review(FormatName::FastText) if fasttext == FastTextLine::Words => {
@@ -185,14 +194,15 @@ pub(super) fn options(lines: &Lines, fasttext: FastTextLine) -> Result<LineOptio
         }
     };
     let line_bytes_max = usize::try_from(lines.line_bytes_max).unwrap_or(usize::MAX);
-    Ok(LineOptions { file: None, format, line_bytes_max })
+    let encoding = encoding.unwrap_or(UTF_8);
+    Ok(LineOptions { file: None, format, encoding, line_bytes_max })
 }
 
 /// A text as one line of plain text.
 pub(super) fn one_line(text: &str) -> (String, LineOptions) {
     // A text with line ends is one text.
     let line = text.replace(['\n', '\r'], " ");
-    (line, LineOptions { file: None, format: Format::Text, line_bytes_max: usize::MAX })
+    (line, LineOptions { file: None, format: Format::Text, encoding: UTF_8, line_bytes_max: usize::MAX })
 }
 
 /// Counts of lines that could not be parsed in the format, and of predictions.

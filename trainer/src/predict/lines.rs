@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::io::Read;
 
+use corpus::encoding::Encoding;
 use corpus::ledger::Fate;
 use corpus::lines::{LineContent, LineEnds, LineReader};
 use corpus::review::ReviewParser;
@@ -39,6 +40,8 @@ pub struct LineOptions {
     pub file: Option<String>,
     /// Content of a line.
     pub format: Format,
+    /// The encoding of the input.
+    pub encoding: &'static Encoding,
     /// Maximum length of a line.
     pub line_bytes_max: usize,
 }

@@ -89,6 +89,12 @@ impl Delimiter {
 }
 
 impl Dialect {
+    /// The bytes that divide records and columns, besides line ends.
+    pub fn syntax(self) -> [u8; 3] {
+        let escape = if self.quote == Quote::Backslash { b'\\' } else { b'"' };
+        [self.delimiter.byte(), b'"', escape]
+    }
+
     /// RFC 4180.
     pub fn rfc4180(delimiter: Delimiter) -> Self {
         Self { delimiter, quote: Quote::Double }

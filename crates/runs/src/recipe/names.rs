@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// Fields of a recipe, by their path, with the flag of each field. A field that no flag sets has a description
 /// instead. A value that is one of several kinds, such as the optimizer, has the name of its kind.
-pub const SETTING_NAMES: [(&str, &str); 123] = [
+pub const SETTING_NAMES: [(&str, &str); 124] = [
     ("dataset", "id digest of the dataset"),
     ("plan", "read in blocks"),
     ("test_fraction", "--test-fraction"),
@@ -63,6 +63,7 @@ pub const SETTING_NAMES: [(&str, &str); 123] = [
     ("with-title", "--with-title"),
     ("delimiter", "--delimiter"),
     ("quote", "--quote"),
+    ("encoding", "--encoding"),
     ("rating-field", "--rating-field"),
     ("class-ratings", "--class-ratings"),
     ("positive-from", "--positive-from"),
@@ -131,13 +132,14 @@ pub const SETTING_NAMES: [(&str, &str); 123] = [
 ];
 
 /// Fields of what is read, which recipes of older versions may lack.
-pub const OF_INPUT: [&str; 10] = [
+pub const OF_INPUT: [&str; 11] = [
     "input",
     "format",
     "text-field",
     "with-title",
     "delimiter",
     "quote",
+    "encoding",
     "rating-field",
     "class-ratings",
     "positive-from",

@@ -130,7 +130,13 @@ fn lines_longer_than_a_chunk_are_whole() {
     let sources = reading::find(&inputs, &S3Options::default()).unwrap();
     for (threads, chunk_bytes) in [(1, 10), (2, 100), (3, 1000), (2, 40_000)] {
         let builders = division::SplitBuilders::of_all(how(Words::Spaces));
-        let (texts, _) = fasttext::read_streams(&sources, threads, &builders, chunk_bytes).unwrap();
+        let (texts, _) = fasttext::read_streams(
+            &sources,
+            &lines(&[folder.path()], fasttext(), threads),
+            &builders,
+            chunk_bytes,
+        )
+        .unwrap();
         let texts = &texts[0];
         assert!(seen(texts) == naive(&long).0, "{chunk_bytes}");
     }

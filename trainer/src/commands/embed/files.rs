@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use corpus::encoding::UTF_8;
 use launch::interrupt::{Asked, Interrupts};
 use reading::{Place, SequenceOptions, read_sequence};
 use report::whole;
@@ -303,6 +304,7 @@ fn each_line(arguments: &Embed, mut add: impl FnMut(&[u8]) -> Result<()>) -> Res
     let options = SequenceOptions {
         inputs: arguments.input.clone(),
         s3: arguments.storage.options(),
+        encoding: arguments.encoding.unwrap_or(UTF_8),
         follows: false,
         chunk_bytes: CHUNK_BYTES,
     };

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use corpus::encoding::UTF_8;
 use launch::interrupt::{Asked, Interrupts};
 use reading::{Chunk, Place, SequenceOptions, read_sequence};
 use report::whole;
@@ -149,6 +150,7 @@ fn read(
     let options = SequenceOptions {
         inputs: arguments.input.clone(),
         s3: arguments.storage.options(),
+        encoding: arguments.encoding.unwrap_or(UTF_8),
         follows: arguments.follow,
         chunk_bytes: CHUNK_BYTES,
     };

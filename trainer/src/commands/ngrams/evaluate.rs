@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ::ngrams::Reading;
 use batches::{Division, Part};
-use corpus::ledger::Share;
+use corpus::ledger::Limits;
 use runs::training::{RunSettings, SETTINGS};
 use scoring::ProbabilityQuality;
 use serde::Serialize;
@@ -49,7 +49,7 @@ pub(in crate::commands) fn evaluate(arguments: &Evaluate, model: &Path) -> Resul
     let input = Input {
         format: &arguments.format,
         rated: &arguments.rated,
-        bad_lines_max: Share::OF_BAD_LINES,
+        limits: Limits::default(),
         threads: threads(),
         s3: arguments.storage.options(),
         tell,

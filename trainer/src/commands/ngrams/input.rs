@@ -9,7 +9,8 @@ use ::ngrams::{Reading, Texts, Words};
 use arguments::FormatArguments;
 use batches::{Division, Part};
 use corpus::labels::Labels;
-use corpus::ledger::Share;
+use corpus::ledger::Limits;
+use corpus::scripts::unspaced;
 use program::location::Location;
 use serde::{Serialize, Serializer};
 use store::S3Options;
@@ -26,8 +27,8 @@ pub struct Input<'a> {
     pub format: &'a FormatArguments,
     /// The labels of ratings.
     pub rated: &'a Rated,
-    /// Maximum share of bad lines.
-    pub bad_lines_max: Share,
+    /// Limits of bad lines and of lines that are not in their encoding.
+    pub limits: Limits,
     /// Number of threads.
     pub threads: NonZeroUsize,
     /// Options for S3.
@@ -42,7 +43,10 @@ impl<'a> Input<'a> {
         Self {
             format: &arguments.format,
             rated: &arguments.rated,
-            bad_lines_max: arguments.bad_lines_max,
+            limits: Limits {
+                bad_lines_max: arguments.bad_lines_max,
+                invalid_utf8_max: arguments.invalid_utf8_max,
+            },
             threads: arguments.n_threads(),
             s3: arguments.storage.options(),
             tell,
@@ -117,7 +121,8 @@ impl Input<'_> {
                     s3: self.s3.clone(),
                     format,
                     labels: labels(self.rated),
-                    bad_lines_max: self.bad_lines_max,
+                    encoding: self.format.encoding(),
+                    limits: self.limits,
                     threads: self.threads,
                 };
                 let (splits, ledger) = match &wanted[..] {
@@ -128,6 +133,11 @@ impl Input<'_> {
                     _ => texts::read_splits(&lines, division, wanted, self.tell)?,
                 };
                 tell_skipped(&ledger, self.tell);
+                for (place, texts) in places.iter().zip(&splits).take(1) {
+                    let words_per_text = texts.counts().n_tokens as f64 / texts.n_texts().max(1) as f64;
+                    let warning = unspaced(texts.dictionary.words().iter(), words_per_text);
+                    warning.iter().for_each(|warning| (self.tell)(&format!("warning: {place}: {warning}")));
+                }
                 return Ok(ReadInput { splits, ledger: Some(ledger) });
             }
             Err(refused) => refused,

@@ -89,6 +89,7 @@ pub fn add_input(recipe: &mut Value, arguments: &Ngrams, is_dataset: bool) -> Re
     if is_dataset {
         return Ok(());
     }
+    recipe["encoding"] = json!(arguments.format.encoding_name());
     let format = arguments.format.clone().format();
     let format = format.map_err(|(exit, message)| Error::Refused { exit, message })?;
     for (name, value) in format.of_texts() {

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 
 use ::ngrams::{LINE_BYTES_MAX, Words};
+use corpus::encoding::UTF_8;
 use embeddings::ppmi::{Pairs, Ppmi};
 use embeddings::{Embedding, files, pip};
 use serde::Serialize;
@@ -86,7 +87,7 @@ fn of_text(embedding: &Embedding, arguments: &Pip) -> Result<(pip::Pip, Matrix)>
 
 /// Counts the pairs of the lines of an input.
 fn add(pairs: &mut Pairs, embedding: &Embedding, words: Words, input: &Input<'_>) -> Result<()> {
-    let mut reader = BufReader::new(input.open()?);
+    let mut reader = BufReader::new(input.open(UTF_8)?);
     let (mut line, mut scratch, mut text) = (Vec::new(), Vec::new(), Vec::new());
     loop {
         line.clear();

@@ -31,7 +31,12 @@ fn explain_lines(
     (scoring, form): (Scoring, Form),
     mut model: impl FnMut(TokenRows<'_>) -> Result<Vec<Vec<f64>>, Error>,
 ) -> Result<Counts, Error> {
-    let lines = LineOptions { file: None, format: Format::Text, line_bytes_max: 1 << 20 };
+    let lines = LineOptions {
+        file: None,
+        format: Format::Text,
+        encoding: corpus::encoding::UTF_8,
+        line_bytes_max: 1 << 20,
+    };
     run(text.as_bytes(), output, &lines, &options(form), |text| {
         explain(text, tokenizer, scoring.into(), &mut model)
     })

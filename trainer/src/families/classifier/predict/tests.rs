@@ -24,7 +24,7 @@ fn options(scoring: Scoring) -> Options {
 }
 
 fn lines(format: Format) -> LineOptions {
-    LineOptions { file: None, format, line_bytes_max: LINE_BYTES_MAX }
+    LineOptions { file: None, format, encoding: corpus::encoding::UTF_8, line_bytes_max: LINE_BYTES_MAX }
 }
 
 fn reviews() -> LineOptions {
