@@ -249,7 +249,10 @@ mod tests {
                 let mut text = [0; 4];
                 let (bytes, _, is_unmappable) = encoding.encode(character.encode_utf8(&mut text));
                 let is_hidden = |syntax: &&u8| bytes.contains(syntax);
-                if !is_unmappable && let Some(&syntax) = SYNTAX.iter().find(is_hidden) {
+                // Some characters are written as others, such as the sign of the yen as a backslash.
+                let is_same =
+                    !is_unmappable && encoding.decode_without_bom_handling(&bytes).0.chars().eq([character]);
+                if is_same && let Some(&syntax) = SYNTAX.iter().find(is_hidden) {
                     assert!(hides(encoding, &[syntax]), "{} {character:?} {syntax:#x}", encoding.name());
                 }
             }
