@@ -5,9 +5,12 @@ const WORDS_MAX: usize = 10_000;
 /// A mean of fewer words per text is about one.
 const WORDS_PER_TEXT_MIN: f64 = 1.5;
 
+/// A script: its name, its characters, a length and a program.
+type Script = (&'static str, &'static [(char, char)], f64, &'static str);
+
 /// Scripts without spaces, the mean length in characters that words do not exceed when they have been cut, and a program
 /// that cuts them.
-const SCRIPTS: [(&str, &[(char, char)], f64, &str); 3] = [
+const SCRIPTS: [Script; 3] = [
     (
         "Japanese",
         &[('\u{3040}', '\u{30ff}'), ('\u{31f0}', '\u{31ff}'), ('\u{ff66}', '\u{ff9f}')],
