@@ -354,8 +354,8 @@ mod tests {
                 ],
             ),
         ];
-        for (metadata, expected) in cases {
-            let table = folder.path().join(format!("{}.origins", metadata[0].1));
+        for (number, (metadata, expected)) in cases.into_iter().enumerate() {
+            let table = folder.path().join(format!("{number}.origins"));
             let mut writer = TableWriter::create(&table, &schema(), metadata, NonZeroUsize::MIN).unwrap();
             let mut rows = Rows::of(&schema());
             for (file, number, ..) in expected {
