@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(words(bad_rating), expected);
         let bad_line = MapperCounts { lines: 9, bad_line: 9, ..MapperCounts::default() };
         let none = UnratedClasses::default();
-        assert!(likely(&bad_line, b"{\"a", &format, &none, "").contains("--format json"));
-        assert!(likely(&bad_line, b"label", &format, &none, "").contains("__label__"));
+        assert!(likely(&bad_line, b"{\"a", &format, &none, MAPPER).contains("--format json"));
+        assert!(likely(&bad_line, b"label", &format, &none, MAPPER).contains("__label__"));
     }
 }
