@@ -13,7 +13,7 @@ use naive_literal::Value;
 fuzz_target!(|data: &[u8]| {
     let list: FieldPaths = "reviewText,summary.reviewText,overall".parse().expect("a list of paths");
     let rating = "summary.overall".parse().expect("a path");
-    for fields in [Fields::default(), Fields { text: list.0, rating, classes: None }] {
+    for fields in [Fields::default(), Fields { text: list.0, rating, ..Fields::default() }] {
         let mut parser = LiteralParser::new(&fields);
         for line in String::from_utf8_lossy(data).split(['\n', '\r']) {
             let review = parser.parse(line).and_then(Entry::review);

@@ -56,6 +56,7 @@ const MAPPER_COUNTS: Shape = Shape::Object(&[
     ("bad_line", Shape::U64),
     ("no_text", Shape::U64),
     ("bad_rating", Shape::U64),
+    ("unrated", Shape::Optional(&Shape::U64)),
     ("empty_text", Shape::U64),
     ("reviews", Shape::U64),
     ("invalid_utf8", Shape::Optional(&Shape::U64)),

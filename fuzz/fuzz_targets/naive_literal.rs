@@ -66,6 +66,7 @@ static DECIMAL: LazyLock<Regex> = LazyLock::new(|| regex("^(?:0(?:_?0)*|[1-9](?:
 static BASED: LazyLock<Regex> =
     LazyLock::new(|| regex("^0(?:[xX]((?:_?[0-9a-fA-F])+)|[oO]((?:_?[0-7])+)|[bB]((?:_?[01])+))"));
 static CONSTANT: LazyLock<Regex> = LazyLock::new(|| regex("^(?:True|False|None)"));
+static NO_FINITE: LazyLock<Regex> = LazyLock::new(|| regex("^(?:nan|inf)"));
 
 fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is a regular expression")
@@ -84,6 +85,8 @@ fn tokens(line: &str) -> Option<Vec<Token>> {
             (Token::Mark(first), 1)
         } else if let Some(constant) = CONSTANT.find(rest) {
             (Token::Constant, constant.end())
+        } else if let Some(number) = NO_FINITE.find(rest) {
+            (Token::Number(number.as_str().parse().expect("Rust has these names too")), number.end())
         } else if first.is_ascii_digit() || first == '.' {
             let (number, length) = number(rest)?;
             let runs_on =
@@ -111,7 +114,9 @@ fn number(rest: &str) -> Option<(f64, usize)> {
         let value = u64::from_str_radix(&plain(&found[at]), base).unwrap_or(u64::MAX);
         return Some((value as f64, found[0].len()));
     }
-    DECIMAL.find(rest).map(|found| (plain(found.as_str()).parse().expect("digits are a number"), found.end()))
+    let found = DECIMAL.find(rest)?;
+    let long = usize::from(rest[found.end()..].starts_with('L'));
+    Some((plain(found.as_str()).parse().expect("digits are a number"), found.end() + long))
 }
 
 fn string(rest: &str) -> Option<(Token, usize)> {

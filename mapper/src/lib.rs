@@ -20,6 +20,7 @@ use corpus::ledger::{Fate, Limits, MapperCounts, Part};
 use corpus::lines::{Line, LineContent, LineReader};
 use corpus::record::{Votes, write_record};
 use corpus::rejects::{Content, Position, write_reject};
+use corpus::review::Rating;
 use hadoop::{Runner, report_counters};
 use input::Fault;
 use program::exit::Exit;
@@ -229,6 +230,10 @@ impl<W: Write, L: Write> Mapper<W, L> {
             _ => Start::Lines,
         };
         let mut decoder = LineDecoder::of(self.options.encoding, self.options.line_bytes_max);
+        // Apart from the other state, because it holds the text that is being written.
+        let idle = CleanedReviews::of(self.options.format.clone());
+        let mut reviews = std::mem::replace(&mut self.reviews, idle);
+        let (has_list, mut n_lines) = (self.options.format.has_list(), 0);
         while let Some(line) = lines.next_line().map_err(unreadable)? {
             let line = match &mut decoder {
                 None => line,
@@ -240,24 +245,18 @@ impl<W: Write, L: Write> Mapper<W, L> {
             if self.counts.lines == 0 {
                 self.beginning.extend_from_slice(cause::beginning(line.content));
             }
-            self.counts.lines += 1;
-            match self.reviews.read(line.content) {
-                Ok((text, rating)) => {
-                    self.counts.reviews += 1;
-                    if self.options.output == Output::Records {
-                        write_record(&mut self.written, text, Votes::one(rating.stars()));
-                    }
-                }
-                Err(fate) => {
-                    let number = self.counts.lines - before.lines;
-                    self.refuse(fate, line, number, split)?;
-                }
+            n_lines += 1;
+            if has_list {
+                reviews.each(line, |element, read| self.take(read, element, n_lines, split))?;
+            } else {
+                self.take(reviews.read(line.content), line, n_lines, split)?;
             }
             if self.written.len() >= WRITE_BYTES {
                 self.output.write_all(&self.written).map_err(Error::Write)?;
                 self.written.clear();
             }
         }
+        self.reviews = reviews;
         if matches!(start, Start::Array(_)) {
             return Err(self.array(split));
         }
@@ -269,6 +268,28 @@ impl<W: Write, L: Write> Mapper<W, L> {
             self.without_review.add(&split.file);
         }
         Ok(())
+    }
+
+    /// Counts a line, or an element of its list, and writes its record.
+    #[inline]
+    fn take(
+        &mut self,
+        read: Result<(&[u8], Rating), Fate>,
+        line: Line<'_>,
+        number: u64,
+        split: &InputSplit,
+    ) -> Result<(), Error> {
+        self.counts.lines += 1;
+        match read {
+            Ok((text, rating)) => {
+                self.counts.reviews += 1;
+                if self.options.output == Output::Records {
+                    write_record(&mut self.written, text, Votes::one(rating.stars()));
+                }
+                Ok(())
+            }
+            Err(fate) => self.refuse(fate, line, number, split),
+        }
     }
 
     /// Refuses an array, whose elements are not lines. A first line that is a whole array is one bad line if other lines
@@ -402,6 +423,7 @@ impl<W: Write, L: Write> Mapper<W, L> {
 #[cfg(test)]
 mod tests {
     use corpus::encoding::UTF_8;
+    use corpus::format::Asked;
 
     use super::*;
 
@@ -447,6 +469,7 @@ mod tests {
             bad_line: 1,
             no_text: 1,
             bad_rating: 1,
+            unrated: 0,
             empty_text: 1,
             reviews: 2,
             invalid_utf8: 0,
@@ -568,6 +591,33 @@ mod tests {
         }
         let rejects = mapped_by(Options { output: Output::Rejects, ..options() }, b"x\n");
         assert_eq!(rejects.0.unwrap().bad_line, 1);
+    }
+
+    #[test]
+    fn each_element_of_a_list_is_counted_as_a_line_and_unrated_ones_apart() {
+        let asked = Asked {
+            text_field: "reviews[].text".parse().ok(),
+            rating_field: "reviews[].stars".parse().ok(),
+            unrated: "null,0".parse().ok(),
+            ..Asked::default()
+        };
+        let list = Options { format: asked.format().unwrap(), ..options() };
+        let input = b"{\"reviews\": [{\"text\": \"a\", \"stars\": 5}, {\"text\": \"b\"}, {\"text\": \"c\", \"stars\": 0}, 7]}\n\
+            {\"reviews\": []}\n\n{'reviews': [{'text': 'd', 'stars': 6}]}\n";
+        let (counts, output, log) = mapped_by(list.clone(), input);
+        assert_eq!(output, "a\t0,0,0,0,1\n");
+        let ledger = "7 lines = 1 blank + 2 no_text + 1 bad_rating + 2 unrated + 1 reviews";
+        assert_eq!(counts.unwrap().to_string(), ledger);
+        assert!(log.contains("mapper: -:1: no_text (byte 82)\nmapper: -:2: no_text (byte 86)\n"), "{log}");
+        let (_, rejects, _) = mapped_by(Options { output: Output::Rejects, ..list.clone() }, input);
+        let expected = [
+            r#"{"reason":"no_text","file":"-","offset":82,"line":"7"}"#,
+            r#"{"reason":"no_text","file":"-","offset":86,"line":"{\"reviews\": []}"}"#,
+            r#"{"reason":"bad_rating","file":"-","offset":116,"line":"{'text': 'd', 'stars': 6}"}"#,
+        ];
+        assert_eq!(rejects.lines().collect::<Vec<_>>(), expected);
+        let (_, _, log) = mapped_by(Options { runner: Runner::Hadoop, ..list }, input);
+        assert!(log.contains("reporter:counter:mapper,unrated,2\n"), "{log}");
     }
 
     #[test]

@@ -70,27 +70,31 @@ impl Mapping<'_> {
         let partitions = self.origins_bytes.map(|bytes| Partitions::holding(self.scratch, bytes));
         let mut origins = partitions.map(Origins::new);
         let mut state = State::Sampling(Sample::new(self.agreement.dropped()));
+        let mut n_reviews = 0_u64;
         let read: Result<()> = self.reading.each(|entry| {
             if let Some(origins) = &mut origins {
                 origins.count(&entry);
             }
-            match reviews.read(&entry) {
-                Ok((text, rating)) => {
-                    state.add(self, text, rating.stars())?;
-                    if let Some(origins) = &mut origins {
-                        origins.add(text_hash(text), entry.place, entry.number)?;
+            reviews.read(&entry, |entry, read| {
+                match read {
+                    Ok((text, rating)) => {
+                        state.add(self, text, rating.stars())?;
+                        if let Some(origins) = &mut origins {
+                            origins.add(text_hash(text), entry.place, entry.number)?;
+                        }
+                        n_reviews += 1;
+                        if n_reviews.is_multiple_of(REVIEWS_SHOWN) {
+                            self.reviews.fetch_add(REVIEWS_SHOWN, Ordering::Relaxed);
+                        }
                     }
-                    if reviews.n_reviews().is_multiple_of(REVIEWS_SHOWN) {
-                        self.reviews.fetch_add(REVIEWS_SHOWN, Ordering::Relaxed);
+                    Err(fate) => {
+                        if let Some(rejects) = rejects.as_mut().filter(|_| fate.is_bad()) {
+                            rejects.add(entry, fate)?;
+                        }
                     }
                 }
-                Err(fate) => {
-                    if let Some(rejects) = rejects.as_mut().filter(|_| fate.is_bad()) {
-                        rejects.add(&entry, fate)?;
-                    }
-                }
-            }
-            Ok(())
+                Ok(())
+            })
         });
         // The others wait for this thread, even if it fails.
         let encoder = state.encoding(self);

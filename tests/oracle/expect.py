@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import gzip
 import json
+import re
 import sys
 from collections import Counter
 from typing import Iterator
@@ -51,20 +52,32 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text-field")
     parser.add_argument("--rating-field")
     parser.add_argument("--with-title", action="store_true", help="of polarity-csv: the title, then the text")
-    parser.add_argument("--class-ratings", type=class_ratings_of, default="1=1,2=5", metavar="CLASS=RATING,...")
+    parser.add_argument("--class-ratings", type=class_ratings_of, metavar="CLASS=RATING,...")
+    parser.add_argument("--rating-scale", type=scale_of, metavar="LOW-HIGH")
+    parser.add_argument("--unrated", type=parts_of, default=(), metavar="VALUE,...")
     parser.add_argument("--line-bytes-max", type=int, default=spec.LINE_BYTES_MAX)
 
 
 def fields_of(options: argparse.Namespace) -> spec.Fields:
     preset = spec.PRESETS[options.preset]
     text, rating = options.text_field or preset.text, options.rating_field or preset.rating
-    how = (options.format, options.with_title, options.class_ratings)
+    how = (options.format, options.with_title, options.class_ratings, options.rating_scale, options.unrated)
     return spec.Fields(text, rating, options.line_bytes_max, *how)
 
 
 def class_ratings_of(pairs: str) -> tuple:
-    split = (pair.rsplit("=", 1) for pair in pairs.split(","))
+    split = (pair.rsplit("=", 1) for pair in parts_of(pairs))
     return tuple((name, int(rating)) for name, rating in split)
+
+
+def parts_of(flag: str) -> tuple:
+    """The parts between commas; `\\,` is a comma in a part."""
+    return tuple(part.replace("\\,", ",") for part in re.split(r"(?<!\\),", flag))
+
+
+def scale_of(flag: str) -> tuple:
+    low, high = re.fullmatch(r"(-?[0-9.]+)-(-?[0-9.]+)", flag).groups()
+    return float(low), float(high)
 
 
 def settings_of(options: argparse.Namespace) -> spec.Settings:

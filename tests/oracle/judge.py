@@ -1,4 +1,4 @@
-"""Prints the outcome of each raw line: one JSON list per line, `[entry in the ledger, cleaned text, rating]`.
+"""Prints the outcome of each raw line, or of each element of its list: one JSON list per line, `[entry in the ledger, cleaned text, rating]`.
 
 The text and the rating are null if the line is bad. The whole list is null if a character is newer than this
 Python. Takes the options of expect.py.
@@ -19,8 +19,8 @@ def main() -> None:
     options = parser.parse_args()
     fields = expect.fields_of(options)
     for line in expect.lines_of(options.raw):
-        reason, text, rating, is_decided = spec.judge(line, fields)
-        print(json.dumps([reason, text, rating] if is_decided else None))
+        for reason, text, rating, is_decided in spec.judge_all(line, fields):
+            print(json.dumps([reason, text, rating] if is_decided else None))
 
 
 if __name__ == "__main__":

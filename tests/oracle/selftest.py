@@ -77,6 +77,28 @@ class Reading(unittest.TestCase):
         self.assertEqual(spec.judge(GOOD + b" ", fields)[0], "line_too_long")
         self.assertEqual(spec.judge(b" " * 100, fields)[0], "blank")
 
+    def test_each_element_of_a_list_is_judged(self):
+        fields = spec.Fields(text="title,a.l[].t", rating="a.l[].r")
+        line = b'{"title":"x","a":{"l":[{"t":"ok","r":5},{"r":1},7]}}'
+        judged = [("reviews", "x ok", 5), ("reviews", "x", 1), ("bad_rating", None, None)]
+        self.assertEqual([judgement[:3] for judgement in spec.judge_all(line, fields)], judged)
+        for line in (b'{"title":"x","a":{"l":[]}}', b'{"a":{"l":7}}', b"{'a': {}}"):
+            self.assertEqual(spec.judge(line, fields)[0], "no_text")
+        one = b'{"a":{"l":{"t":"ok","r":4}}}'
+        self.assertEqual(spec.judge(one, fields)[:3], ("reviews", "ok", 4))
+
+    def test_scales_classes_and_unrated_values_are_applied_in_their_order(self):
+        scale, unrated = (1.0, 10.0), ("null", "0", "n/a")
+        fields = spec.Fields(scale=scale, unrated=unrated, class_ratings=(("true", 5), ("so, so", 3)))
+        for value, rating in (
+            (1, 1), (10.0, 5), (7, 4), (5.5, 3), (11, None), ("7/10", 4), ("7/5", None), ("3,5", 2), ("8 %", None),
+            ("10 stars", 5), ("\u2605\u2605", 1), ("\u2605\u2606", None), (True, 5), ("True", 5), (False, None),
+            ("so, so", 3), (None, "unrated"), (0, "unrated"), ("0.0", "unrated"), ("", "unrated"), ("n/a", "unrated"),
+            ("N/A", None), ([5], None),
+        ):
+            with self.subTest(value=value):
+                self.assertEqual(spec.rating_of(value, fields), rating)
+
     def test_presets_name_other_fields(self):
         line = b'{"text":"ok","stars":4,"rating":"2.0"}'
         self.assertEqual(spec.judge(line, spec.PRESETS["yelp"])[:3], ("reviews", "ok", 4))

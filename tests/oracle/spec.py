@@ -20,7 +20,7 @@ import warnings
 from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import ceil
+from math import ceil, floor, isfinite, isnan
 from typing import BinaryIO, Iterable, Iterator, Optional
 
 import xxhash
@@ -33,6 +33,7 @@ FIRST_WORD_ID = 2  # 0 is padding, 1 an unknown word
 UNKNOWN_ID = 1
 BAD_REASONS = ("line_too_long", "bad_line", "no_text", "bad_rating")
 LEDGER = ("lines", "blank", *BAD_REASONS, "empty_text", "reviews")
+UNRATED = "unrated"  # in the ledger only with --unrated
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,9 @@ class Fields:
     line_bytes_max: int = LINE_BYTES_MAX
     format: str = "json"
     with_title: bool = False
-    class_ratings: tuple = (("1", 1), ("2", 5))
+    class_ratings: Optional[tuple] = None  # 1=1,2=5 for the formats of classes
+    scale: Optional[tuple] = None  # the numbers of 1 and of 5 stars
+    unrated: tuple = ()  # the values of reviews without a rating, as texts
 
 
 PRESETS = {
@@ -123,8 +126,7 @@ def read_lines(stream: BinaryIO) -> Iterator[bytes]:
 def mapped(lines: Iterable[bytes], fields: Fields) -> Mapped:
     """Counts each line once and sums the votes of equal texts."""
     result = Mapped()
-    for line in lines:
-        reason, text, rating, decided = judge(line, fields)
+    for reason, text, rating, decided in (judged for line in lines for judged in judge_all(line, fields)):
         result.ledger["lines"] += 1
         result.ledger[reason] += 1
         if text is None:
@@ -137,22 +139,35 @@ def mapped(lines: Iterable[bytes], fields: Fields) -> Mapped:
 
 
 def judge(line: bytes, fields: Fields) -> tuple:
-    """A line's entry in the ledger, its cleaned text, its rating, and whether this Python can determine them."""
+    """The judgement of a line that is one review."""
+    (judged,) = judge_all(line, fields)
+    return judged
+
+
+def judge_all(line: bytes, fields: Fields) -> list:
+    """For a line, or for each element of its list: the entry in the ledger, the cleaned text, the rating, and whether this
+    Python can determine them."""
     too_long = len(line) > fields.line_bytes_max
     if line.startswith(BYTE_ORDER_MARK):
         line = line[len(BYTE_ORDER_MARK):]
     if not line.strip(b" \t"):
-        return "blank", None, None, True
+        return [("blank", None, None, True)]
     if too_long:
-        return "line_too_long", None, None, True
+        return [("line_too_long", None, None, True)]
     try:
-        text, rating = FORMATS[fields.format](line.decode("utf-8", "replace"), fields)
+        found = FORMATS[fields.format](line.decode("utf-8", "replace"), fields)
     except ValueError:
-        return "bad_line", None, None, True
+        return [("bad_line", None, None, True)]
+    return [judge_review(*review) for review in (found if isinstance(found, list) else [found])]
+
+
+def judge_review(text, rating) -> tuple:
     if not isinstance(text, str):
         return "no_text", None, None, True
     if rating is None:
         return "bad_rating", None, None, True
+    if rating == UNRATED:
+        return UNRATED, None, None, True
     cleaned = clean(text)
     return "reviews" if cleaned else "empty_text", cleaned, rating, is_decided(text)
 
@@ -160,12 +175,34 @@ def judge(line: bytes, fields: Fields) -> tuple:
 # ---- the `json` format
 
 
-def review_in_json(line: str, fields: Fields) -> tuple:
-    review = parse_line(line)
-    values = [value_at(review, path) for path in paths_of(fields.text)]
-    texts = [value for value in values if isinstance(value, str)]
+def review_in_json(line: str, fields: Fields) -> list:
+    """The text and the rating of the line, or of each element of its list."""
+    parsed = parse_line(line)
     (rating,) = paths_of(fields.rating)
-    return " ".join(texts) if texts else None, rating_of(value_at(review, rating))
+    texts = paths_of(fields.text)
+    lists = [path[: path.index(ELEMENT)] for path in (*texts, rating) if ELEMENT in path]
+    elements = value_at(parsed, lists[0]) if lists else None
+    if elements == []:
+        return [(None, None)]
+    if not isinstance(elements, list):
+        return [review_of(parsed, None, texts, rating, fields)]
+    return [review_of(parsed, element, texts, rating, fields) for element in elements]
+
+
+def review_of(parsed: dict, element, texts: list, rating: list, fields: Fields) -> tuple:
+    """The text and the rating at these paths; those of a list continue in its element."""
+
+    def value(path: list):
+        if ELEMENT not in path:
+            return value_at(parsed, path)
+        before, after = path[: path.index(ELEMENT)], path[path.index(ELEMENT) + 1:]
+        if element is not None:
+            return value_at(element, after)
+        # An object in place of the list is its only element; a text is too.
+        return value_at(parsed, before + after)
+
+    found = [text for text in map(value, texts) if isinstance(text, str)]
+    return " ".join(found) if found else None, rating_of(value(rating), fields)
 
 
 def value_at(value, path: list):
@@ -177,17 +214,23 @@ def value_at(value, path: list):
     return value
 
 
+ELEMENT = object()  # in a path, behind the name of a list
+
+
 def paths_of(flag: str) -> list:
-    """The paths in a list such as `summary,data.text`. A backslash makes the next character part of a name."""
+    """The paths in a list such as `summary,data.text`. A backslash makes the next character part of a name; `[]` at the
+    end of a name leads into the elements of a list."""
     paths = [[""]]
-    for token in re.findall(r"\\.|.", flag, re.DOTALL):
+    for token in re.findall(r"\\.|\[\](?=[.,]|\Z)|.", flag, re.DOTALL):
         if token == ",":
             paths.append([""])
         elif token == ".":
             paths[-1].append("")
-        else:
+        elif token == "[]":
+            paths[-1].append(ELEMENT)
+        elif paths[-1][-1] is not ELEMENT:
             paths[-1][-1] += token[-1]
-    return paths
+    return [[name for name in path if name != ""] for path in paths]
 
 
 def parse_line(line: str) -> dict:
@@ -210,12 +253,8 @@ def parse_json(line: str) -> dict:
     return value
 
 
-def refuse_constant(name: str):
-    raise ValueError(f"{name} is not JSON")
-
-
-# Ratings are doubles. Also, Python's int refuses numbers of more than 4,300 digits, which are valid JSON.
-JSON = json.JSONDecoder(parse_int=float, parse_float=float, parse_constant=refuse_constant, strict=True)
+# Python's constants NaN, Infinity and -Infinity are numbers. Ratings are doubles. Also, Python's int refuses numbers of more than 4,300 digits, which are valid JSON.
+JSON = json.JSONDecoder(parse_int=float, parse_float=float, parse_constant=float, strict=True)
 JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
@@ -236,15 +275,33 @@ def parse_python_literal(line: str) -> dict:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an unknown escape keeps its backslash; Python only warns
-            tree = ast.parse(line, mode="eval")
+            tree = Numbers().visit(ast.parse(without_long(line), mode="eval"))
         refuse_what_no_dump_holds(tree)
-        refuse_names_and_comments(line)
+        refuse_names_and_comments(without_long(line))
         value = ast.literal_eval(tree)
     except (SyntaxError, TypeError, RecursionError, MemoryError, tokenize.TokenError) as error:
         raise ValueError(str(error)) from error
     if not isinstance(value, dict):
         raise ValueError("not a dict")
     return value
+
+
+class Numbers(ast.NodeTransformer):
+    """`nan` and `inf`, which repr writes, are numbers."""
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Constant(float(node.id)) if node.id in ("nan", "inf") else node
+
+
+STRING_OR_LONG = re.compile(
+    r"""(?s)(?P<kept>[rR](?:\"\"\"|\'\'\'|\"|\').*|(\"\"\"|\'\'\'|\"|\')(?:\\\\.|(?!\2).)*\2)"""
+    r"""|(?<![\w.])(?P<number>(?:0(?:_?0)*|[1-9](?:_?[0-9])*))L(?![\w.])"""
+)
+
+
+def without_long(line: str) -> str:
+    """Without the L of integers of Python 2, outside of strings."""
+    return STRING_OR_LONG.sub(lambda match: match["number"] or match["kept"], line)
 
 
 NAMED_CHARACTER = re.compile(r"[uU]?['\"](?:[^\\]|\\[^N])*?\\N", re.DOTALL)
@@ -282,7 +339,90 @@ def literal_depth(node: ast.AST) -> int:
 RATING = re.compile(r"[ \t]*([1-5])(?:\.0*)?[ \t]*")
 
 
-def rating_of(value) -> Optional[int]:
+def rating_of(value, fields: Fields = Fields()):
+    """1 to 5, `unrated`, or None. In this order: unrated values, classes, numbers."""
+    if is_unrated(value, fields):
+        return UNRATED
+    classes = dict(fields.class_ratings or ())
+    for spelling in spellings(value):
+        if spelling in classes:
+            return classes[spelling]
+    if fields.scale is not None:
+        return rating_on(fields.scale, value)
+    return None if any(map(is_number, classes)) else stars_of(value)
+
+
+def is_unrated(value, fields: Fields) -> bool:
+    text = value.strip() if isinstance(value, str) else None
+    if value is None or text == "":
+        return "null" in fields.unrated
+    if isinstance(value, bool):
+        return str(value).lower() in fields.unrated
+    number = value if type(value) in (int, float) else float(text) if text is not None and is_number(text) else None
+    for listed in fields.unrated:
+        if listed == text:
+            return True
+        if number is not None and is_number(listed):
+            is_nan = isnan(float(listed)) and not isfinite(number)
+            if is_nan or float(listed) == number:
+                return True
+    return False
+
+
+def is_number(text: str) -> bool:
+    return re.fullmatch(r"[-+]?(?:[0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?|inf|nan)", text, re.IGNORECASE) is not None
+
+
+BOOLEANS = (("true", "True", "TRUE"), ("false", "False", "FALSE"))
+
+
+def spellings(value) -> tuple:
+    """The names that a value may have among the classes, in their order."""
+    if isinstance(value, bool):
+        value = str(value).lower()
+    if isinstance(value, str):
+        return (value, *next((names for names in BOOLEANS if value in names), ()))
+    if type(value) is int or (type(value) is float and isfinite(value)):
+        return (str(int(value)) if value == int(value) else repr(value),)
+    return ()
+
+
+NUMBER = r"-?[0-9]+(?:[.,][0-9]*)?"
+ON_SCALE = re.compile(rf"({NUMBER})\s*(?:(?:/|out of|of)\s*({NUMBER})\s*)?(%|stars?|\u2605)?")
+STARS = re.compile("([\u2605\u2b50]*)(\u2606*)")
+
+
+def rating_on(scale: tuple, value) -> Optional[int]:
+    """A number of a scale as stars: linear, the nearest, halves up."""
+    low, high = scale
+    if isinstance(value, str):
+        number, top = spelled(value.strip())
+        if top is not None and top != max(scale):
+            return None
+    else:
+        number = float(value) if type(value) in (int, float) else None
+    if number is None or not min(scale) <= number <= max(scale):
+        return None
+    return floor(1 + 4 * (number - low) / (high - low) + 0.5)
+
+
+def spelled(text: str) -> tuple:
+    """The number of a text, and the top of its scale if the text names it."""
+    stars = STARS.fullmatch(text.replace("\ufe0f", ""))
+    if text and stars:
+        full, empty = map(len, stars.groups())
+        return float(full), float(full + empty) if empty else None
+    found = ON_SCALE.fullmatch(text)
+    if found is None:
+        return None, None
+    number, top, unit = found.groups()
+    as_float = lambda digits: float(digits.replace(",", "."))
+    if top is not None:
+        return as_float(number), as_float(top)
+    return as_float(number), 100.0 if unit == "%" else None
+
+
+def stars_of(value) -> Optional[int]:
     """1 to 5, or None. True is not a number."""
     if isinstance(value, str):
         found = RATING.fullmatch(value)
@@ -294,13 +434,15 @@ def rating_of(value) -> Optional[int]:
 
 # ---- the `polarity-csv` format
 
+CLASSES = (("1", 1), ("2", 5))
+
 
 def review_in_csv(line: str, fields: Fields) -> tuple:
     columns = parse_columns(line)
     if len(columns) < (3 if fields.with_title else 2):
         raise ValueError("too few columns")
     text = f"{columns[-2]} {columns[-1]}" if fields.with_title else columns[-1]
-    return text, dict(fields.class_ratings).get(columns[0])
+    return text, dict(fields.class_ratings or CLASSES).get(columns[0])
 
 
 def parse_columns(line: str) -> list:
@@ -341,7 +483,7 @@ def review_in_fasttext(line: str, fields: Fields) -> tuple:
     while label is not None:
         line = line[label.end():]
         label = LABEL.match(line)
-    return line, dict(fields.class_ratings).get(first.group(1))
+    return line, dict(fields.class_ratings or CLASSES).get(first.group(1))
 
 
 FORMATS = {"json": review_in_json, "polarity-csv": review_in_csv, "fasttext": review_in_fasttext}

@@ -11,12 +11,12 @@ pub fn too_many(of_tables: &str) -> Vec<(String, String)> {
         (
             many("{\"text\": \"ok\", \"overall\": 5}\n"),
             "no_text 1000",
-            "most lines have no text in the field \"reviewText\"; name the field with --text-field",
+            "most lines have no text in the field \"reviewText\": found the fields text, overall; name the field with --text-field",
         ),
         (
             many("{\"reviewText\": \"ok\", \"rating\": 5}\n"),
             "bad_rating 1000",
-            "most lines have no rating from 1 to 5 in the field \"overall\"; name the field with --rating-field, or set the stars of its values with --class-ratings",
+            "most lines have no rating from 1 to 5 in the field \"overall\": found the fields reviewText, rating; name the field with --rating-field, or set the stars of its values with --class-ratings",
         ),
         (many("great,5\n"), "bad_line 1000", &no_json),
         (many("__label__1 ok\n"), "bad_line 1000", "the input looks like fasttext; pass --format fasttext"),

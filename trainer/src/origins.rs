@@ -176,19 +176,20 @@ fn read_file(
     for number in 1..=last {
         let Some((entry, columns)) = entries.next()? else { break };
         let (Some(of_entry), LineContent::Bytes(entry)) = (wanted.get(&number), entry) else { continue };
-        let text = match columns {
-            None => parser.parse_text(entry),
-            Some(columns) => parser.parse_record_text(entry, columns),
-        };
-        let Ok(text) = text else { continue };
-        cleaned.clear();
-        cleaner.clean(text, &mut cleaned);
-        let hash = text_hash(&cleaned);
-        for &(_, review) in of_entry.iter().filter(|(wanted, _)| *wanted == hash) {
-            // Otherwise the file has changed.
-            if let Some(of_row) = found.get_mut(&hash) {
-                of_row.first[review].text = Some(shortened(text));
+        let mut compare = |text: &str| {
+            cleaned.clear();
+            cleaner.clean(text, &mut cleaned);
+            let hash = text_hash(&cleaned);
+            for &(_, review) in of_entry.iter().filter(|(wanted, _)| *wanted == hash) {
+                // Otherwise the file has changed.
+                if let Some(of_row) = found.get_mut(&hash) {
+                    of_row.first[review].text = Some(shortened(text));
+                }
             }
+        };
+        match columns {
+            None => parser.each_text(entry, |text| text.into_iter().for_each(&mut compare)),
+            Some(columns) => parser.parse_record_text(entry, columns).into_iter().for_each(compare),
         }
     }
     Ok(())

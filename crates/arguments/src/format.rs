@@ -3,7 +3,9 @@
 use clap::Args;
 use corpus::csv::{Delimiter, Quote};
 use corpus::encoding::{Encoding, UTF_8, parse_encoding};
-use corpus::format::{Asked, ClassRatings, FieldPath, FieldPaths, Format, FormatName, Preset};
+use corpus::format::{
+    Asked, ClassRatings, FieldPath, FieldPaths, Format, FormatName, Preset, Scale, UnratedValues,
+};
 use program::exit::Exit;
 
 /// The format of the lines.
@@ -26,21 +28,36 @@ pub struct FormatArguments {
     /// Fields of the text [default: reviewText]
     ///
     /// The texts of several fields are joined by a space: summary,reviewText. A dot leads into an object: data.text.
-    /// In a name, write \. for a dot, \, for a comma and \\ for a backslash. In csv and tsv a field is the name of a
+    /// [] leads into a list, each element of which is a review: reviews[].text. In a name, write \. for a dot, \, for a
+    /// comma, \[ for a bracket and \\ for a backslash. In csv and tsv a field is the name of a
     /// column, or its number from 1.
     #[arg(long, value_name = "LIST")]
     text_field: Option<FieldPaths>,
     /// Field of the rating [default: overall]
     ///
-    /// One field, as in --text-field. It contains a number of stars from 1 to 5, or a class of --class-ratings.
+    /// One field, as in --text-field. It contains a number of stars from 1 to 5, a number of --rating-scale, or a class of
+    /// --class-ratings.
     #[arg(long, value_name = "NAME")]
     rating_field: Option<FieldPath>,
     /// Star rating of each class, as in good=5,bad=1
     ///
     /// The default is 1=1,2=5 for polarity-csv and fasttext, and none for json, csv and tsv, where values that are not
-    /// listed are numbers of stars, unless a listed value is a number. A line whose class has no rating is a bad line.
+    /// listed are numbers of stars, unless a listed value is a number. A line whose class has no rating is a bad line. In a
+    /// class, write \, for a comma.
     #[arg(long, value_name = "LIST")]
     class_ratings: Option<ClassRatings>,
+    /// Scale of the rating, as in 1-10 or 0-100
+    ///
+    /// LOW-HIGH: numbers from LOW to HIGH are mapped linearly to 1 to 5 stars and rounded, halves up. Texts such as 7/10,
+    /// 80 %, 3,5, 4 out of 5 stars and ★★★★☆ are read as numbers too. For json, csv and tsv.
+    #[arg(long, value_name = "LOW-HIGH", allow_hyphen_values = true, hide_short_help = true)]
+    rating_scale: Option<Scale>,
+    /// Ratings of unrated reviews, as in null,0
+    ///
+    /// Reviews with one of these values are counted as `unrated` and skipped. They are not bad lines. null is also an
+    /// absent field and an empty cell. For json, csv and tsv.
+    #[arg(long, value_name = "LIST", hide_short_help = true)]
+    unrated: Option<UnratedValues>,
     /// polarity-csv: prepend the title to the text
     ///
     /// The title is the column before the text.
@@ -91,6 +108,8 @@ impl FormatArguments {
             text_field: self.text_field,
             rating_field: self.rating_field,
             class_ratings: self.class_ratings,
+            rating_scale: self.rating_scale,
+            unrated: self.unrated,
             with_title: self.with_title,
             delimiter: self.delimiter,
             quote: self.quote,

@@ -1,7 +1,7 @@
 //! Suggests the probable cause of many bad lines, and a remedy.
 
 use crate::classes::UnratedClasses;
-use crate::format::{FieldPath, Format, FormatName};
+use crate::format::{FieldPath, Fields, Format, FormatName};
 use crate::ledger::MapperCounts;
 use crate::lines::LineContent;
 
@@ -37,6 +37,9 @@ pub fn likely(
     if counts.lines == 0 {
         return "check that the program that writes it succeeded".to_owned();
     }
+    if counts.bad() == 0 && counts.unrated > 0 {
+        return "all reviews have a rating of --unrated; name another field with --rating-field".to_owned();
+    }
     if counts.bad() == 0 {
         return "check that it is the right input".to_owned();
     }
@@ -49,30 +52,12 @@ pub fn likely(
     match format {
         _ if is_most(counts.bad_line) => of_another_format(beginning, format, program.of_tables),
         Format::Json(fields) | Format::Delimited { fields, .. } if is_most(counts.no_text) => {
-            let quoted: Vec<_> = fields.text.iter().map(FieldPath::quoted).collect();
-            let (field, them) =
-                if quoted.len() == 1 { ("field", "the field") } else { ("fields", "the fields") };
-            format!(
-                "most lines have no text in the {field} {}; name {them} with --text-field",
-                quoted.join(", ")
-            )
+            classes.shapes.without_text(fields).unwrap_or_else(|| without_text(fields))
         }
-        Format::Json(fields) | Format::Delimited { fields, .. } if is_most(counts.bad_rating) => {
-            let most =
-                format!("most lines have no rating from 1 to 5 in the field {}", fields.rating.quoted());
-            match classes.found(counts.bad_rating) {
-                Some(found) => format!("{most}: {found}; or name another field with --rating-field"),
-                None => format!(
-                    "{most}; name the field with --rating-field, or set the stars of its values with --class-ratings"
-                ),
-            }
-        }
-        Format::Json(fields) | Format::Delimited { fields, .. } if counts.bad_rating == counts.bad() => {
-            let values = format!("the field {} has values other than 1 to 5", fields.rating.quoted());
-            match classes.found(counts.bad_rating) {
-                Some(found) => format!("{values}: {found}"),
-                None => format!("{values}; set the stars of all values with --class-ratings"),
-            }
+        Format::Json(fields) | Format::Delimited { fields, .. }
+            if is_most(counts.bad_rating) || counts.bad_rating == counts.bad() =>
+        {
+            without_rating(counts, fields, classes)
         }
         _ if is_most(counts.line_too_long) => {
             "most lines exceed the length limit; write one review per line".to_owned()
@@ -81,9 +66,65 @@ pub fn likely(
     }
 }
 
+fn without_text(fields: &Fields) -> String {
+    let quoted: Vec<_> = fields.text.iter().map(FieldPath::quoted).collect();
+    let (field, them) = if quoted.len() == 1 { ("field", "the field") } else { ("fields", "the fields") };
+    format!("most lines have no text in the {field} {}; name {them} with --text-field", quoted.join(", "))
+}
+
+fn without_rating(counts: &MapperCounts, fields: &Fields, classes: &UnratedClasses) -> String {
+    let (field, are_most) = (fields.rating.quoted(), counts.bad_rating > counts.filled_lines() / 2);
+    let (from, those) = match fields.scale {
+        Some(scale) => (format!("on the scale {scale}"), format!("those of the scale {scale}")),
+        None => ("from 1 to 5".to_owned(), "1 to 5".to_owned()),
+    };
+    let found = classes.found(counts.bad_rating, fields);
+    let set = "set the stars of";
+    match (are_most, found) {
+        (true, Some((values, Some(remedy)))) => format!(
+            "most lines have no rating {from} in the field {field}: {values}; {remedy}; or name another field with \
+             --rating-field"
+        ),
+        (true, found) => {
+            let found = found.map(|(values, _)| values).or_else(|| classes.shapes.without_rating());
+            let found = found.map_or(String::new(), |found| format!(": {found}"));
+            format!(
+                "most lines have no rating {from} in the field {field}{found}; name the field with --rating-field, or \
+                 {set} its values with --class-ratings"
+            )
+        }
+        (false, found) => {
+            let values = format!("the field {field} has values other than {those}");
+            match found {
+                Some((found, Some(remedy))) => format!("{values}: {found}; {remedy}"),
+                Some((found, None)) => format!("{values}: {found}; {set} all values with --class-ratings"),
+                None => format!("{values}; {set} all values with --class-ratings"),
+            }
+        }
+    }
+}
+
+/// What makes a line with an object no object.
+fn around_object(beginning: &[u8]) -> Option<&'static str> {
+    let n_digits = beginning.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    match &beginning[n_digits..] {
+        [b'\t', b'{', ..] if n_digits > 0 => Some(
+            "the lines have an offset and a tab before the object, as Hadoop's input formats write them; remove both with \
+             cut -f 2-, or in a job with -D stream.map.input.ignoreKey=true",
+        ),
+        b"{" => {
+            Some("the input looks like JSON objects on several lines each; write one per line with jq -c .")
+        }
+        _ => None,
+    }
+}
+
 fn of_another_format(beginning: &[u8], format: &Format, of_tables: &str) -> String {
     let name = format.name();
     let beginning = beginning.trim_ascii_start();
+    if let Some(found) = around_object(beginning) {
+        return found.to_owned();
+    }
     let other = match beginning {
         [b'{', ..] => Some(FormatName::Json),
         _ if matches!(name, FormatName::Csv | FormatName::Tsv) => None,
@@ -154,6 +195,10 @@ mod tests {
         let bad_lines = MapperCounts { lines: 10, bad_line: 9, ..MapperCounts::default() };
         assert!(likely_for(bad_lines, b" [{\"a\"").contains("JSON array"));
         assert!(likely_for(bad_lines, b"a,b").contains("most lines are not JSON objects"));
+        assert!(
+            likely_for(bad_lines, b"1234567\t{\"a\": 1").contains("an offset and a tab before the object")
+        );
+        assert!(likely_for(bad_lines, b"{").contains("JSON objects on several lines each"));
         assert!(likely_for(bad_lines, b"\"1\",\"ok\"").contains("--format polarity-csv"));
         assert!(
             likely_for(bad_lines, b"\"text\",\"star")
@@ -170,6 +215,8 @@ mod tests {
         assert!(likely_for(labels, b"{").contains("\"overall\" has values other than 1 to 5"));
         let too_long = MapperCounts { line_too_long: 9, bad_rating: 0, ..bad_rating };
         assert!(likely_for(too_long, b"").contains("most lines exceed the length limit"));
+        let unrated = MapperCounts { lines: 2, unrated: 2, ..MapperCounts::default() };
+        assert!(likely_for(unrated, b"{").contains("a rating of --unrated"));
         let blank = MapperCounts { lines: 2, blank: 1, empty_text: 1, ..MapperCounts::default() };
         assert!(likely_for(blank, b"").contains("right input"));
         assert!(likely_for(MapperCounts::default(), b"").contains("program that writes it"));
@@ -178,7 +225,7 @@ mod tests {
     #[test]
     fn fields_are_named_as_a_user_passes_them() {
         let list: FieldPaths = r"summary,data.te\.xt".parse().unwrap();
-        let format = Format::Json(Fields { text: list.0, rating: FieldPath::of("a.b"), classes: None });
+        let format = Format::Json(Fields { text: list.0, rating: FieldPath::of("a.b"), ..Fields::default() });
         let cause = |counts| likely(&counts, b"{", &format, &UnratedClasses::default(), MAPPER);
         let no_text = MapperCounts { lines: 10, no_text: 9, ..MapperCounts::default() };
         assert_eq!(

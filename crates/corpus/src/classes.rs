@@ -1,10 +1,12 @@
-//! Counts the lines whose class has no rating, and suggests `--class-ratings` for these
-//! classes.
+//! Counts the values that are no ratings, and suggests the flag that gives them one: `--class-ratings`, `--rating-scale`
+//! or `--unrated`.
 
 use std::collections::BTreeMap;
 
-use crate::format::{ClassRatings, Format};
-use crate::review::Rating;
+use crate::format::{ClassRatings, Fields, Format, escaped};
+use crate::review::{Rating, RatingValue};
+use crate::scale::Spelled;
+use crate::shape::Shapes;
 
 /// Maximum number of distinct classes that are counted by name.
 const HELD: usize = 64;
@@ -12,88 +14,45 @@ const HELD: usize = 64;
 const SHOWN: usize = 8;
 /// Maximum length of a class name in a message, in characters.
 const NAME_CHARS_MAX: usize = 24;
+/// Maximum number of labels of a dataset.
+const LABELS_MAX: usize = 5;
+/// In place of a number of stars that a user knows.
+const PLACEHOLDER: &str = "STARS";
+/// How more labels are learned.
+const BY_NAME: &str = "learn more than five labels by their names: write lines of __label__LABEL TEXT for trainer ngrams \
+                       --format fasttext --input FILE";
 
-/// Converts the values of a rating field or column to ratings. A class that is listed has its listed rating. Any other
-/// value is a number of stars, unless a listed class is a number: then numbers are classes.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RatingRule {
-    classes: Option<ClassRatings>,
-    has_stars: bool,
-    /// The values without a rating.
-    pub unrated: UnratedClasses,
-}
-
-impl RatingRule {
-    pub fn new(classes: Option<ClassRatings>) -> Self {
-        let has_stars = !classes.as_ref().is_some_and(ClassRatings::have_numbers);
-        Self { classes, has_stars, unrated: UnratedClasses::default() }
-    }
-
-    /// The rating of a text.
-    #[inline]
-    pub fn of_text(&mut self, text: &str) -> Option<Rating> {
-        match &self.classes {
-            None => {
-                let rating = Rating::from_text(text);
-                self.unrated.see(rating, || text.trim().parse() == Ok(0.0));
-                if rating.is_none() {
-                    self.unrated.count_word(text);
-                }
-                rating
-            }
-            Some(classes) => {
-                let stars = || self.has_stars.then(|| Rating::from_text(text)).flatten();
-                let rating = classes.rating(text).or_else(stars);
-                if rating.is_none() {
-                    self.unrated.count(text);
-                }
-                rating
-            }
-        }
-    }
-
-    /// The rating of a JSON value that starts with this character and is neither a text nor a number: only `true` and
-    /// `false` are classes.
-    #[cold]
-    pub fn of_name(&mut self, first: u8) -> Option<Rating> {
-        let class = match first {
-            b't' => "true",
-            b'f' => "false",
-            _ => return None,
-        };
-        self.classes.is_some().then(|| self.of_text(class)).flatten()
-    }
-
-    /// The rating of a number. A whole number is the class that is written without a fraction.
-    #[inline]
-    pub fn of_number(&mut self, number: f64) -> Option<Rating> {
-        let Some(classes) = &self.classes else {
-            let rating = Rating::from_number(number);
-            self.unrated.see(rating, || number == 0.0);
-            return rating;
-        };
-        // The shortest form, without a fraction for a whole number.
-        let class = number.to_string();
-        let stars = || self.has_stars.then(|| Rating::from_number(number)).flatten();
-        let rating = classes.rating(&class).or_else(stars);
-        if rating.is_none() {
-            self.unrated.count(&class);
-        }
-        rating
-    }
-}
-
-/// Classes without a rating, with the number of their lines.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Values without a rating, with the number of their lines.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct UnratedClasses {
+    /// Texts, and numbers as they are written.
     lines: BTreeMap<String, u64>,
-    /// Lines of classes beyond the first [`HELD`] distinct ones.
+    /// Lines of values beyond the first [`HELD`] distinct ones.
     n_others: u64,
+    /// Lines whose rating is null.
+    n_nulls: u64,
     /// Lines whose rating is 0, if no classes are listed.
     n_zeros: u64,
     /// One bit per number of stars that was found, if no classes are listed.
     stars: u8,
+    /// The numbers among the values.
+    numbers: Option<Numbers>,
+    /// What rejected lines contain in place of a text or a rating.
+    pub(crate) shapes: Shapes,
 }
+
+/// The range of numbers that may be of a scale.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Numbers {
+    n_lines: u64,
+    least: f64,
+    /// The greatest of the numbers, and of the tops of their scales.
+    most: f64,
+}
+
+/// Usual scales: their tops, each with the numbers at which they start, the most usual one first.
+const SCALES: [(f64, &[f64]); 4] =
+    [(5.0, &[1.0, 0.5, 0.0]), (10.0, &[1.0, 0.0]), (20.0, &[0.0]), (100.0, &[0.0])];
 
 impl UnratedClasses {
     /// Counts a line of this class.
@@ -102,42 +61,80 @@ impl UnratedClasses {
         self.add(class.chars().take(NAME_CHARS_MAX).collect(), 1);
     }
 
-    /// Counts a line of this value, if it can be a class beside stars: with a number among the listed classes, the other
-    /// numbers would no longer be stars.
+    /// Counts a line of this value. `may_be_class`: no classes are listed, so that 0 may be one beside stars.
     #[cold]
-    fn count_word(&mut self, value: &str) {
-        let value = value.trim();
-        if !value.is_empty() && value.parse::<f64>().is_err() {
-            self.count(value);
+    pub(crate) fn add_value(&mut self, value: RatingValue<'_>, may_be_class: bool) {
+        let text = match value {
+            RatingValue::Missing => String::new(),
+            // The shortest form, without a fraction for a whole number.
+            RatingValue::Number(number) if number.is_finite() => number.to_string(),
+            RatingValue::Number(_) => "NaN".to_owned(),
+            RatingValue::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        };
+        let trimmed = text.trim();
+        if trimmed.is_empty() && may_be_class {
+            self.n_nulls += 1;
+            return;
+        }
+        if let RatingValue::Missing = value {
+            self.n_nulls += 1;
+            return;
+        }
+        self.count(if may_be_class { trimmed } else { &text });
+        if let Some(Spelled { number, top }) = Spelled::of(trimmed) {
+            self.n_zeros += u64::from(may_be_class && trimmed.parse() == Ok(0.0));
+            let most = number.max(top.unwrap_or(number));
+            self.add_numbers(Numbers { n_lines: 1, least: number, most });
         }
     }
 
-    /// Notes a value that is a number of stars, or 0.
+    fn add_numbers(&mut self, more: Numbers) {
+        let so_far = self.numbers.get_or_insert(Numbers { n_lines: 0, ..more });
+        so_far.n_lines += more.n_lines;
+        so_far.least = so_far.least.min(more.least);
+        so_far.most = so_far.most.max(more.most);
+    }
+
+    /// Notes a value that is a number of stars.
     #[inline]
-    fn see(&mut self, rating: Option<Rating>, is_zero: impl FnOnce() -> bool) {
-        match rating {
-            Some(rating) => self.stars |= 1 << rating.stars(),
-            None => self.n_zeros += u64::from(is_zero()),
-        }
+    pub(crate) fn see(&mut self, rating: Rating) {
+        self.stars |= 1 << rating.stars();
     }
 
-    /// The cause and the remedy if the values are classes from 0, which are no stars: 0 is one of them, and 5 is not.
+    /// The cause and the remedy if the values are classes from 0, which are no stars: 0 is one of them, and 5 and greater
+    /// numbers are not.
     pub fn from_zero(&self) -> Option<String> {
         let has = |stars: u8| self.stars & (1 << stars) != 0;
-        if self.n_zeros == 0 || has(5) {
+        if self.n_zeros == 0 || has(5) || self.numbers.is_some_and(|numbers| numbers.most > 5.0) {
             return None;
         }
-        let found: Vec<_> = (1..5).filter(|&stars| has(stars)).map(|stars| stars.to_string()).collect();
-        let ratings = if self.stars & !(1 << 1) == 0 { "0=1,1=5" } else { "0=1,1=2,2=3,3=4,4=5" };
-        let values = [&["0".to_owned()][..], &found].concat().join(", ");
+        let is_signed = self.lines.contains_key("-1");
+        let at_most_one = self.stars & !(1 << 1) == 0;
+        let ratings = match (is_signed, at_most_one) {
+            (true, true) => "-1=1,0=3,1=5",
+            (false, true) => "0=1,1=5",
+            _ => "0=1,1=2,2=3,3=4,4=5",
+        };
+        let below = is_signed.then(|| "-1".to_owned()).into_iter().chain(["0".to_owned()]);
+        let found = (1..5).filter(|&stars| has(stars)).map(|stars| stars.to_string());
+        let values = below.chain(found).collect::<Vec<_>>().join(", ");
         Some(format!(
-            "the values {values} are classes and not stars; set their stars with --class-ratings={ratings}"
+            "the values {values} are classes and not stars; set their stars with --class-ratings={ratings}, or pass \
+             --unrated=0 if 0 means unrated"
         ))
+    }
+
+    /// Number of lines whose rating is 0.
+    pub(crate) fn n_zeros(&self) -> u64 {
+        self.n_zeros
     }
 
     /// Adds the counts of another thread.
     pub fn merge(&mut self, other: &Self) {
         self.n_zeros += other.n_zeros;
+        self.n_nulls += other.n_nulls;
+        other.numbers.into_iter().for_each(|numbers| self.add_numbers(numbers));
+        self.shapes.merge(&other.shapes);
         self.stars |= other.stars;
         other.lines.iter().for_each(|(class, &n)| self.add(class.clone(), n));
         self.n_others += other.n_others;
@@ -173,33 +170,86 @@ impl UnratedClasses {
         }
         // In a field, numbers may be stars.
         let suggested = if format.has_fields() { self.added_to(ratings) } else { self.suggested(ratings) };
-        Some(format!("classes without a rating: {}", self.with_flag(&suggested)))
+        let more =
+            if self.lines.len() > LABELS_MAX && self.numbers.is_none() && suggested.contains(PLACEHOLDER) {
+                format!(", or {BY_NAME}")
+            } else {
+                String::new()
+            };
+        Some(format!(
+            "classes without a rating: {}; set their stars with {}{more}",
+            self.shown(),
+            flag(&suggested)
+        ))
     }
 
-    /// The values of a field whose classes are not listed, and the flag that gives them ratings. `None` if they are not those
-    /// of most of these lines without a rating, or probably no classes.
-    pub fn found(&self, n_unrated: u64) -> Option<String> {
-        let are_most = 2 * self.lines.values().sum::<u64>() > n_unrated;
-        let can_be_listed =
-            |class: &String| !class.contains(|c: char| c == ',' || c == '=' || c.is_control());
-        let are_found = are_most && self.are_classes() && self.lines.keys().all(can_be_listed);
-        are_found.then(|| self.with_flag(&self.placeholders().collect::<Vec<_>>().join(",")))
+    /// The values of a field that are no ratings, and the flag that gives them one, if there is a usual one. `None` if they
+    /// are not those of most of these lines without a rating, or probably no classes.
+    pub fn found(&self, n_unrated: u64, fields: &Fields) -> Option<(String, Option<String>)> {
+        let n_named: u64 = self.lines.values().sum();
+        let n_values = n_named + self.n_others + self.n_nulls;
+        let n_numbers = self.numbers.map_or(0, |numbers| numbers.n_lines);
+        let n_words = n_values - self.n_nulls - n_numbers;
+        if 2 * n_values <= n_unrated {
+            return None;
+        }
+        if n_words > 0 && !self.can_be_listed() {
+            // Labels are repeated; texts and ids are not.
+            let are_labels = self.n_others == 0 && n_named >= 3 * self.lines.len() as u64;
+            return are_labels.then(|| (format!("{} values", self.lines.len()), Some(BY_NAME.to_owned())));
+        }
+        let remedy = match self.numbers {
+            // They were read with the flag.
+            _ if fields.scale.is_some() && n_words == 0 && n_numbers > 0 => None,
+            Some(numbers) if n_words == 0 && n_numbers > self.n_zeros => self.scale_of(numbers),
+            // A field without any rating is another field.
+            _ if n_words == 0 && self.stars == 0 => None,
+            _ if n_words == 0 => Some(format!("count them apart with --unrated={}", self.unrated_listed())),
+            _ if self.words().count() > LABELS_MAX => Some(BY_NAME.to_owned()),
+            _ => {
+                let listed = self.words().map(placeholder).collect::<Vec<_>>().join(",");
+                let null = if self.n_nulls > 0 { ", and count null apart with --unrated=null" } else { "" };
+                Some(format!("set their stars with {}{null}", flag(&listed)))
+            }
+        };
+        Some((self.shown(), remedy))
     }
 
-    /// The classes with their numbers of lines, most frequent first, and the flag with these ratings.
-    fn with_flag(&self, suggested: &str) -> String {
-        let mut classes: Vec<_> = self.lines.iter().collect();
-        classes.sort_by_key(|&(class, n)| (std::cmp::Reverse(n), class));
-        let shown: Vec<_> = classes.iter().map(|(class, n)| format!("{class:?} {n}")).collect();
-        // A shell takes these characters as they are.
-        let is_plain =
-            |character: char| character.is_ascii_alphanumeric() || "=,.-_+:/@%".contains(character);
-        let quote = if suggested.chars().all(is_plain) { "" } else { "'" };
-        format!(
-            "{}; set their stars with --class-ratings={quote}{}{quote}",
-            shown.join(", "),
-            suggested.replace('\'', r"'\''")
-        )
+    /// The flag of the usual scale that has these numbers; `None` if they are probably something else.
+    fn scale_of(&self, numbers: Numbers) -> Option<String> {
+        let &(top, lows) = SCALES.iter().find(|(top, _)| numbers.most <= *top)?;
+        let low = lows.iter().find(|&&low| low <= numbers.least)?;
+        let null = if self.n_nulls > 0 { " --unrated=null" } else { "" };
+        let zero = match self.n_zeros {
+            0 => String::new(),
+            _ => {
+                format!(", or --rating-scale=1-{top} --unrated={} if 0 means unrated", self.unrated_listed())
+            }
+        };
+        Some(format!("map them to stars with --rating-scale={low}-{top}{null}{zero}"))
+    }
+
+    /// The list for `--unrated`.
+    fn unrated_listed(&self) -> String {
+        let null = (self.n_nulls > 0).then_some("null");
+        let zero = (self.n_zeros > 0).then_some("0");
+        null.into_iter().chain(zero).collect::<Vec<_>>().join(",")
+    }
+
+    /// Whether all values can be listed in a flag.
+    fn can_be_listed(&self) -> bool {
+        let is_listed = |class: &String| !class.contains(|c: char| c == '=' || c.is_control());
+        self.are_classes() && self.n_others == 0 && self.lines.keys().all(is_listed)
+    }
+
+    /// The first values with their numbers of lines, most frequent first.
+    fn shown(&self) -> String {
+        let mut values: Vec<_> = self.lines.iter().map(|(class, n)| (format!("{class:?}"), *n)).collect();
+        values.extend((self.n_nulls > 0).then(|| ("null".to_owned(), self.n_nulls)));
+        values.sort_by(|(one, n_one), (other, n_other)| n_other.cmp(n_one).then(one.cmp(other)));
+        let more = if values.len() > SHOWN { ", …" } else { "" };
+        let values: Vec<_> = values.iter().take(SHOWN).map(|(value, n)| format!("{value} {n}")).collect();
+        values.join(", ") + more
     }
 
     /// Example ratings. Numbered classes get the stars that most datasets give to these numbers; any other
@@ -221,7 +271,12 @@ impl UnratedClasses {
     }
 
     fn placeholders(&self) -> impl Iterator<Item = String> {
-        self.lines.keys().map(|class| format!("{class}=STARS"))
+        self.lines.keys().map(|class| placeholder(class))
+    }
+
+    /// The values that are no numbers.
+    fn words(&self) -> impl Iterator<Item = &str> {
+        self.lines.keys().map(String::as_str).filter(|class| Spelled::of(class).is_none())
     }
 
     fn is_within(&self, least: i64, most: i64) -> bool {
@@ -229,63 +284,125 @@ impl UnratedClasses {
     }
 }
 
+/// A class with its stars, if they are known.
+fn placeholder(class: &str) -> String {
+    let stars = match class {
+        "true" | "True" | "TRUE" => "5",
+        "false" | "False" | "FALSE" => "1",
+        _ => PLACEHOLDER,
+    };
+    format!("{}={stars}", escaped(class))
+}
+
+/// The flag with these ratings, quoted for a shell.
+fn flag(ratings: &str) -> String {
+    // A shell takes these characters as they are.
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "=,.-_+:/@%".contains(character);
+    let quote = if ratings.chars().all(is_plain) { "" } else { "'" };
+    format!("--class-ratings={quote}{}{quote}", ratings.replace('\'', r"'\''"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::Fields;
+    use crate::rating_rule::RatingRule;
+
+    /// The values of a field whose classes are not listed.
+    fn values(numbers: &[f64], texts: &[&str], n_nulls: usize) -> UnratedClasses {
+        let mut rule = RatingRule::default();
+        numbers.iter().for_each(|&number| _ = rule.of_number(number));
+        texts.iter().for_each(|text| _ = rule.of_text(text));
+        (0..n_nulls).for_each(|_| _ = rule.of_name(b'n'));
+        rule.unrated
+    }
+
+    fn found(values: &UnratedClasses, n_unrated: u64) -> Option<String> {
+        let (values, remedy) = values.found(n_unrated, &Fields::default())?;
+        Some(remedy.map_or(values.clone(), |remedy| format!("{values}; {remedy}")))
+    }
 
     #[test]
-    fn a_listed_class_has_its_rating_and_other_values_are_stars() {
-        let mut rule = RatingRule::new("good=5,bad=1".parse().ok());
-        let stars = |rating: Option<Rating>| rating.map(Rating::stars);
-        for (text, expected) in
-            [("good", Some(5)), ("bad", Some(1)), ("1.0", Some(1)), (" 4 ", Some(4)), ("Good", None)]
-        {
-            assert_eq!(stars(rule.of_text(text)), expected, "{text:?}");
+    fn the_values_of_a_field_are_named_with_the_flag_that_rates_them() {
+        for (numbers, texts, n_nulls, expected) in [
+            (&[][..], &["good"][..], 0, "\"good\" 1; set their stars with --class-ratings=good=STARS"),
+            (
+                &[],
+                &["so, so", "it's"],
+                0,
+                r#""it's" 1, "so, so" 1; set their stars with --class-ratings='it'\''s=STARS,so\, so=STARS'"#,
+            ),
+            (
+                &[],
+                &["true", "false", "true"],
+                0,
+                "\"true\" 2, \"false\" 1; set their stars with --class-ratings=false=1,true=5",
+            ),
+            (&[5.0, 2.0], &[], 2, "null 2; count them apart with --unrated=null"),
+            (&[5.0, 0.0, 0.0], &[], 0, "\"0\" 2; count them apart with --unrated=0"),
+            (&[5.0, 0.0], &[], 1, "\"0\" 1, null 1; count them apart with --unrated=null,0"),
+            (&[1.0, 7.0, 10.0, 7.0], &[], 0, "\"7\" 2, \"10\" 1; map them to stars with --rating-scale=1-10"),
+            (
+                &[7.0, 0.0],
+                &[],
+                1,
+                "\"0\" 1, \"7\" 1, null 1; map them to stars with --rating-scale=0-10 --unrated=null, or \
+                 --rating-scale=1-10 --unrated=null,0 if 0 means unrated",
+            ),
+            (&[80.0, 15.0], &[], 0, "\"15\" 1, \"80\" 1; map them to stars with --rating-scale=0-100"),
+            (&[4.5, 0.5], &[], 0, "\"0.5\" 1, \"4.5\" 1; map them to stars with --rating-scale=0.5-5"),
+            (&[], &["7/10", "8/10"], 0, "\"7/10\" 1, \"8/10\" 1; map them to stars with --rating-scale=1-10"),
+            (&[], &["80 %"], 0, "\"80 %\" 1; map them to stars with --rating-scale=0-100"),
+            (&[], &["5,0", "★★★★☆"], 0, "\"5,0\" 1, \"★★★★☆\" 1; map them to stars with --rating-scale=1-5"),
+            (&[1234.0], &[], 0, "\"1234\" 1"),
+            (&[f64::INFINITY], &[], 0, "\"NaN\" 1; set their stars with --class-ratings=NaN=STARS"),
+            (&[], &[], 3, "null 3"),
+            (
+                &[],
+                &["bug", "billing", "praise", "question", "feature", "spam"],
+                0,
+                "\"billing\" 1, \"bug\" 1, \"feature\" 1, \"praise\" 1, \"question\" 1, \"spam\" 1; learn more than five labels \
+                 by their names: write lines of __label__LABEL TEXT for trainer ngrams --format fasttext --input FILE",
+            ),
+        ] {
+            let values = values(numbers, texts, n_nulls);
+            assert_eq!(found(&values, 1).as_deref(), Some(expected), "{numbers:?} {texts:?}");
         }
-        assert_eq!([3.0, 0.5].map(|number| stars(rule.of_number(number))), [Some(3), None]);
-        assert_eq!(rule.unrated, of(&["Good", "0.5"]));
-        // Numbers are classes if one of them is listed.
-        let mut rule = RatingRule::new("good=5,0=1,1=5,-1=2".parse().ok());
-        for (number, expected) in [(0.0, Some(1)), (1.0, Some(5)), (-1.0, Some(2)), (3.0, None)] {
-            assert_eq!(stars(rule.of_number(number)), expected, "{number}");
+        let one = values(&[], &["good"], 0);
+        assert_eq!((found(&one, 2), one.described(&Format::default())), (None, None));
+        for no_class in ["two\nlines", "A fine, long film about a house"] {
+            assert_eq!(found(&values(&[], &[no_class], 0), 1), None, "{no_class}");
         }
-        assert_eq!(["good", "1", "4"].map(|text| stars(rule.of_text(text))), [Some(5), Some(5), None]);
-        assert_eq!(rule.unrated, of(&["3", "4"]));
-        let mut none = RatingRule::default();
-        assert_eq!([stars(none.of_text("good")), stars(none.of_number(1.0))], [None, Some(1)]);
-        assert_eq!(none.unrated.described(&Format::default()), None);
-        let found = "\"good\" 1; set their stars with --class-ratings=good=STARS";
-        assert_eq!(none.unrated.found(1).as_deref(), Some(found));
-        assert_eq!(none.unrated.found(2), None);
-        // With a number among the classes, 1 to 5 would be no stars.
-        assert_eq!([" ", "7", "4.5"].map(|text| stars(none.of_text(text))), [None; 3]);
-        assert_eq!(none.unrated.found(1).as_deref(), Some(found));
-        for no_class in ["so, so", "two\nlines", "A fine, long film about a house"] {
-            let mut rule = RatingRule::default();
-            assert_eq!((stars(rule.of_text(no_class)), rule.unrated.found(1)), (None, None), "{no_class}");
-        }
+        // Many labels that are repeated.
+        let labels: Vec<_> =
+            (0..60).map(|n| ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"][n % 10]).collect();
+        let many = found(&values(&[], &labels, 0), 60).unwrap();
+        assert!(many.starts_with("10 values; learn more than five labels"), "{many}");
+        assert_eq!(found(&values(&[], &labels[..10], 0), 10), None);
     }
 
     #[test]
     fn classes_from_zero_are_recognized_unless_there_are_five_stars() {
         let found = |numbers: &[f64]| {
-            let mut rule = RatingRule::default();
-            numbers.iter().for_each(|&number| _ = rule.of_number(number));
-            let mut texts = RatingRule::default();
-            numbers.iter().for_each(|number| _ = texts.of_text(&format!(" {number:.1}")));
-            assert_eq!(rule.unrated.from_zero(), texts.unrated.from_zero());
-            rule.unrated.from_zero()
+            let texts: Vec<_> = numbers.iter().map(|number| format!(" {number:.1}")).collect();
+            let texts: Vec<_> = texts.iter().map(String::as_str).collect();
+            let (of_numbers, of_texts) = (values(numbers, &[], 0), values(&[], &texts, 0));
+            assert_eq!(of_numbers.from_zero().is_some(), of_texts.from_zero().is_some());
+            of_numbers.from_zero()
         };
-        let expected =
-            "the values 0, 1 are classes and not stars; set their stars with --class-ratings=0=1,1=5";
+        let expected = "the values 0, 1 are classes and not stars; set their stars with --class-ratings=0=1,1=5, or pass \
+                        --unrated=0 if 0 means unrated";
         assert_eq!(found(&[1.0, 0.0, 1.0]).as_deref(), Some(expected));
         let of_five = found(&[3.0, 4.0, 0.0]).unwrap();
         assert!(
-            of_five.contains("values 0, 3, 4 are") && of_five.ends_with("0=1,1=2,2=3,3=4,4=5"),
+            of_five.contains("values 0, 3, 4 are") && of_five.contains("=0=1,1=2,2=3,3=4,4=5, or"),
             "{of_five}"
         );
-        assert_eq!([found(&[0.0, 5.0]), found(&[1.0, 2.0]), found(&[])], [None, None, None]);
+        let signed = found(&[0.0, -1.0, 1.0]).unwrap();
+        assert!(signed.contains("values -1, 0, 1 are") && signed.contains("=-1=1,0=3,1=5, or"), "{signed}");
+        assert_eq!(
+            [found(&[0.0, 5.0]), found(&[1.0, 2.0]), found(&[]), found(&[0.0, 20.0])],
+            [const { None }; 4]
+        );
     }
 
     fn of(classes: &[&str]) -> UnratedClasses {

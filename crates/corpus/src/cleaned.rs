@@ -6,7 +6,7 @@ use crate::csv::Columns;
 use crate::encoding::Invalid;
 use crate::format::Format;
 use crate::ledger::Fate;
-use crate::lines::LineContent;
+use crate::lines::{Line, LineContent};
 use crate::review::{Rating, RatingValue, Review, ReviewParser};
 
 /// Reads lines one by one and reuses its buffers. Texts are cleaned, unless it was created by
@@ -37,10 +37,37 @@ impl CleanedReviews {
         Self { parser: ReviewParser::new(format), texts: Texts::AsWritten }
     }
 
+    /// Whether a line has a list of reviews, so that [`Self::each`] reads it.
+    pub fn has_list(&self) -> bool {
+        self.parser.has_list()
+    }
+
     /// Returns the text and the rating of a line, or the reason why it has none.
     pub fn read<'a>(&'a mut self, line: LineContent<'a>) -> Result<(&'a [u8], Rating), Fate> {
         let review = self.parser.parse(Fate::held(line)?).map_err(Fate::Rejected)?;
         self.texts.of(review)
+    }
+
+    /// Passes on the text and the rating of each element of the list of a line, with the element as a line, or the reason why
+    /// it has none. A line without such a list is passed on itself.
+    pub fn each<E>(
+        &mut self,
+        line: Line<'_>,
+        mut visit: impl FnMut(Line<'_>, Result<(&[u8], Rating), Fate>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let bytes = match Fate::held(line.content) {
+            Ok(bytes) => bytes,
+            Err(fate) => return visit(line, Err(fate)),
+        };
+        let (texts, mut visited) = (&mut self.texts, Ok(()));
+        self.parser.each(bytes, |element, review| {
+            if visited.is_ok() {
+                let offset = line.offset + element.start as u64;
+                let element = Line { offset, content: LineContent::Bytes(&bytes[element]) };
+                visited = visit(element, review.map_err(Fate::Rejected).and_then(|review| texts.of(review)));
+            }
+        });
+        visited
     }
 
     /// Returns the text and the rating of a record of CSV, or the reason why it has none. A header that is

@@ -10,10 +10,10 @@ mod records;
 mod scan;
 mod splitter;
 
-use crate::classes::RatingRule;
 use crate::encoding::LineDecoder;
 use crate::fields::{FieldPath, Fields};
 use crate::lines::{Line, LineContent};
+use crate::rating_rule::RatingRule;
 use crate::review::{Entry, Reject};
 
 pub use dialect::{AskedDialect, Delimiter, Dialect, NoDelimiter, NoQuote, Quote};
@@ -198,7 +198,7 @@ mod tests {
         let columns = header("id,stars,text").columns(vec![2], 1);
         let mut read = |record| {
             let entry = parser.parse(record, &columns)?;
-            Ok((entry.text.to_owned(), entry.rating.map(|rating| rating.stars())))
+            Ok((entry.text.to_owned(), entry.rating.ok().map(|rating| rating.stars())))
         };
         let good = |text: &str, stars| Ok((text.to_owned(), stars));
         assert_eq!(read("1,5,fine"), good("fine", Some(5)));

@@ -29,8 +29,8 @@ impl FastTextParser {
         while let Some((_, after)) = split_label(text) {
             text = after;
         }
-        let rating = self.ratings.rating(class);
-        if rating.is_none() {
+        let rating = self.ratings.rating(class).ok_or(Reject::BadRating);
+        if rating.is_err() {
             self.unrated.count(class);
         }
         Ok(Entry { text, rating })
@@ -61,8 +61,9 @@ mod tests {
             unrated: UnratedClasses::default(),
             n_other_labels: 0,
         };
-        let mut read =
-            |line| parser.parse(line).map(|entry| (entry.text, entry.rating.map(|rating| rating.stars())));
+        let mut read = |line| {
+            parser.parse(line).map(|entry| (entry.text, entry.rating.ok().map(|rating| rating.stars())))
+        };
         for (line, expected) in [
             ("__label__1 not good", ("not good", Some(1))),
             ("__label__2 __label__1 good", ("good", Some(5))),

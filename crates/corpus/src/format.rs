@@ -6,8 +6,10 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use crate::csv::{AskedDialect, Delimiter, Quote};
-pub use crate::fields::{FieldPath, FieldPaths, Fields, NoFieldPath};
+pub use crate::fields::{FieldPath, FieldPaths, Fields, NoFieldPath, TwoLists};
 use crate::review::Rating;
+pub use crate::scale::{NoScale, Scale};
+pub use crate::unrated::{NoUnratedValues, UnratedValues};
 
 /// The format of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +61,20 @@ impl Format {
 
     /// Whether the text and the rating are named fields or columns.
     pub fn has_fields(&self) -> bool {
-        matches!(self, Self::Json(_) | Self::Delimited { .. })
+        self.fields().is_some()
+    }
+
+    /// The named fields or columns, for a format that has them.
+    pub fn fields(&self) -> Option<&Fields> {
+        match self {
+            Self::Json(fields) | Self::Delimited { fields, .. } => Some(fields),
+            Self::PolarityCsv { .. } | Self::FastText { .. } => None,
+        }
+    }
+
+    /// Whether a line has a list with a review in each element.
+    pub fn has_list(&self) -> bool {
+        matches!(self, Self::Json(fields) if fields.list() != Ok(None))
     }
 
     /// The ratings of classes, for a format that has classes.
@@ -139,17 +154,20 @@ impl Default for ClassRatings {
     }
 }
 
-/// `1=1,2=5`: class, `=`, stars. A class may contain `=`, but no comma.
+/// `1=1,2=5`: class, `=`, stars. A class may contain `=`; `\,` is a comma in a class.
 impl FromStr for ClassRatings {
     type Err = NoClassRatings;
 
     fn from_str(list: &str) -> Result<Self, NoClassRatings> {
         let mut ratings = Self(Vec::new());
-        for pair in list.split(',') {
-            let (class, stars) =
-                pair.rsplit_once('=').ok_or_else(|| NoClassRatings::Pair(pair.to_owned()))?;
-            let rating = stars.parse().ok().and_then(Rating::new);
-            let rating = rating.ok_or_else(|| NoClassRatings::Pair(pair.to_owned()))?;
+        for pair in split_list(list) {
+            let is_more = |stars: &str| stars.parse().is_ok_and(|stars: u32| stars > 5);
+            let (class, stars) = pair.rsplit_once('=').ok_or_else(|| NoClassRatings::Pair(pair.clone()))?;
+            let rating = match stars.parse().ok().and_then(Rating::new) {
+                Some(rating) => rating,
+                None if is_more(stars) => return Err(NoClassRatings::More(pair.clone())),
+                None => return Err(NoClassRatings::Pair(pair.clone())),
+            };
             if ratings.rating(class).is_some() {
                 return Err(NoClassRatings::Twice(class.to_owned()));
             }
@@ -162,9 +180,34 @@ impl FromStr for ClassRatings {
 impl fmt::Display for ClassRatings {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pairs: Vec<_> =
-            self.0.iter().map(|(class, rating)| format!("{class}={}", rating.stars())).collect();
+            self.0.iter().map(|(class, rating)| format!("{}={}", escaped(class), rating.stars())).collect();
         out.write_str(&pairs.join(","))
     }
+}
+
+/// The parts of a list that is separated by commas; `\,` is a comma in a part.
+pub(crate) fn split_list(list: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut rest = list;
+    while let Some(at) = rest.find(',') {
+        let (before, after) = (&rest[..at], &rest[at + 1..]);
+        let part = parts.last_mut().expect("there is one part from the start");
+        match before.strip_suffix('\\') {
+            Some(before) => part.extend([before, ","]),
+            None => {
+                part.push_str(before);
+                parts.push(String::new());
+            }
+        }
+        rest = after;
+    }
+    parts.last_mut().expect("there is one part from the start").push_str(rest);
+    parts
+}
+
+/// A part of such a list, as it is written there.
+pub(crate) fn escaped(part: &str) -> String {
+    part.replace(',', r"\,")
 }
 
 /// Why a text is not a list of classes and ratings.
@@ -173,6 +216,12 @@ pub enum NoClassRatings {
     /// A pair is not a class and a number of stars.
     #[error("{0:?} is not CLASS=STARS, expected classes with 1 to 5 stars, as in 1=1,2=5")]
     Pair(String),
+    /// A number of stars above 5.
+    #[error(
+        "{0:?} has more than 5 stars, expected classes with 1 to 5 stars, as in 1=1,2=5; to learn more than five labels, \
+         write lines of __label__LABEL TEXT for trainer ngrams --format fasttext --input FILE"
+    )]
+    More(String),
     /// A class has two ratings.
     #[error("the class {0:?} has two ratings, expected one")]
     Twice(String),
@@ -279,6 +328,10 @@ pub struct Asked {
     pub rating_field: Option<FieldPath>,
     /// The rating of each class.
     pub class_ratings: Option<ClassRatings>,
+    /// The scale of numbers.
+    pub rating_scale: Option<Scale>,
+    /// The values of reviews without a rating.
+    pub unrated: Option<UnratedValues>,
     /// Whether the title is prepended to the text.
     pub with_title: bool,
     /// The character between the columns of a table.
@@ -298,11 +351,16 @@ impl Asked {
             text: self.text_field.map_or(preset.text, |FieldPaths(paths)| paths),
             rating: self.rating_field.unwrap_or(preset.rating),
             classes,
+            scale: self.rating_scale,
+            unrated: self.unrated.unwrap_or_default(),
         };
         let (delimiter, quote) = (self.delimiter, self.quote);
         let dialect = |default| AskedDialect { default, delimiter, quote };
         Ok(match self.name {
-            FormatName::Json => Format::Json(fields),
+            FormatName::Json => {
+                fields.list()?;
+                Format::Json(fields)
+            }
             FormatName::Csv => Format::Delimited { dialect: dialect(Delimiter::Comma), fields },
             FormatName::Tsv => Format::Delimited { dialect: dialect(Delimiter::Tab), fields },
             FormatName::PolarityCsv => Format::PolarityCsv { ratings, with_title: self.with_title },
@@ -325,33 +383,42 @@ impl Asked {
         let with_fields = (&[Json, Csv, Tsv][..], "json, csv or tsv");
         let all = (&[Json, Csv, Tsv, PolarityCsv, FastText][..], "formats with ratings");
         let tables = (&[Csv, Tsv][..], "csv or tsv");
-        let options: [(&str, bool, &[FormatName], &str); 7] = [
+        let options: [(&str, bool, &[FormatName], &str); 9] = [
             ("--preset", self.preset.is_some(), with_fields.0, with_fields.1),
             ("--text-field", self.text_field.is_some(), with_fields.0, with_fields.1),
             ("--rating-field", self.rating_field.is_some(), with_fields.0, with_fields.1),
             ("--class-ratings", self.class_ratings.is_some(), all.0, all.1),
+            ("--rating-scale", self.rating_scale.is_some(), with_fields.0, with_fields.1),
+            ("--unrated", self.unrated.is_some(), with_fields.0, with_fields.1),
             ("--with-title", self.with_title, &[PolarityCsv], "polarity-csv"),
             ("--delimiter", self.delimiter.is_some(), tables.0, tables.1),
             ("--quote", self.quote.is_some(), tables.0, tables.1),
         ];
         let misplaced =
             options.into_iter().find(|(_, is_given, formats, _)| *is_given && are_foreign(formats));
-        misplaced.map_or(Ok(()), |(option, _, _, expected)| Err(Misplaced { option, found, expected }))
+        misplaced
+            .map_or(Ok(()), |(option, _, _, expected)| Err(Misplaced::Option { option, found, expected }))
     }
 }
 
-/// An option that the format does not have.
+/// Options that the format does not have.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error(
-    "{option} is not used by the format {found}, only by {expected}; remove it or choose another --format"
-)]
-pub struct Misplaced {
-    /// The option.
-    pub option: &'static str,
-    /// The chosen format.
-    pub found: &'static str,
-    /// The formats that have the option.
-    pub expected: &'static str,
+pub enum Misplaced {
+    /// An option of other formats.
+    #[error(
+        "{option} is not used by the format {found}, only by {expected}; remove it or choose another --format"
+    )]
+    Option {
+        /// The option.
+        option: &'static str,
+        /// The chosen format.
+        found: &'static str,
+        /// The formats that have the option.
+        expected: &'static str,
+    },
+    /// Fields of two lists.
+    #[error(transparent)]
+    TwoLists(#[from] TwoLists),
 }
 
 #[cfg(test)]
@@ -374,11 +441,22 @@ mod tests {
     #[test]
     fn a_malformed_list_of_classes_is_refused_with_the_wrong_pair() {
         for (list, part) in
-            [("", ""), ("1", "1"), ("1=1,", ""), ("1=6", "1=6"), ("1=1.0", "1=1.0"), ("1=1 ,2=5", "1=1 ")]
+            [("", ""), ("1", "1"), ("1=1,", ""), ("1=0", "1=0"), ("1=1.0", "1=1.0"), ("1=1 ,2=5", "1=1 ")]
         {
             assert_eq!(list.parse::<ClassRatings>(), Err(NoClassRatings::Pair(part.to_owned())), "{list}");
         }
         assert_eq!("1=1,1=2".parse::<ClassRatings>(), Err(NoClassRatings::Twice("1".to_owned())));
+        let six = "a=1,b=6".parse::<ClassRatings>().unwrap_err().to_string();
+        assert!(six.starts_with("\"b=6\" has more than 5 stars") && six.contains("trainer ngrams"), "{six}");
+    }
+
+    #[test]
+    fn a_class_may_have_a_comma() {
+        let list = r"5\,0=5,so\, so=3,a\b=1";
+        let ratings: ClassRatings = list.parse().unwrap();
+        let stars = ["5,0", "so, so", r"a\b", "5"].map(|class| ratings.rating(class).map(Rating::stars));
+        assert_eq!(stars, [Some(5), Some(3), Some(1), None]);
+        assert_eq!(ratings.to_string(), list);
     }
 
     #[test]
@@ -425,12 +503,16 @@ mod tests {
         let fields = Asked { name, text_field: "text".parse().ok(), ..Asked::default() };
         assert_eq!(
             fields.format(),
-            Err(Misplaced { option: "--text-field", found: "fasttext", expected: "json, csv or tsv" })
+            Err(Misplaced::Option {
+                option: "--text-field",
+                found: "fasttext",
+                expected: "json, csv or tsv"
+            })
         );
         let quotes = Asked { quote: Some(Quote::None), ..Asked::default() };
         assert_eq!(
             quotes.format(),
-            Err(Misplaced { option: "--quote", found: "json", expected: "csv or tsv" })
+            Err(Misplaced::Option { option: "--quote", found: "json", expected: "csv or tsv" })
         );
     }
 }

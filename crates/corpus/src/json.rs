@@ -7,20 +7,24 @@
 //! - The hex digits of `\u` in skipped strings, which sonic-rs does not check.
 //! - Field names. They are compared after unescaping, and the last of duplicate fields counts, so the walk
 //!   always reaches the end of the line.
-//! - Fields of nested objects, and several text fields (`json/nested.rs`). One text field at the top level, the
-//!   usual case, is returned without a copy.
+//! - Fields of nested objects and of the elements of a list, and several text fields (`json/nested.rs`). One text
+//!   field at the top level, the usual case, is returned without a copy.
 //!
 //! The bytes between two values (`, "overall": `) repeat from line to line in one file. The parser remembers
 //! them with their meaning, which avoids most of the work outside of the text.
 
-use crate::classes::RatingRule;
+use std::ops::Range;
+
 use crate::fields::{FieldTree, Fields, NodeId};
-use crate::review::{DEPTH_MAX, Entry, Rating, Reject};
+use crate::rating_rule::{Rated, RatingRule};
+use crate::review::{DEPTH_MAX, Entry, Reject};
 use sonic_rs::parser::{ParseStatus, Parser, Reference};
 use sonic_rs::reader::{Read, Reader};
 
+mod constants;
 mod nested;
 
+pub(crate) use constants::ConstantsParser;
 use nested::TextPart;
 
 /// Parses JSON lines and reuses its memory.
@@ -32,6 +36,8 @@ pub struct JsonParser {
     top_level: Vec<(String, Field)>,
     /// The strings of the text fields, unless there is only one, at the top level.
     parts: Vec<TextPart>,
+    /// The list of the last line whose elements are reviews.
+    list: Option<Range<usize>>,
     separators: Separators,
     /// The last text that had escapes, unescaped.
     unescaped: Vec<u8>,
@@ -41,11 +47,13 @@ pub struct JsonParser {
 
 type Tokens<'a> = Parser<Read<'a>>;
 
+#[derive(Clone, Copy)]
 struct Found<'a> {
     text: Text<'a>,
-    rating: Option<Rating>,
+    rating: Rated,
 }
 
+#[derive(Clone, Copy)]
 enum Text<'a> {
     Absent,
     InLine(&'a str),
@@ -68,11 +76,11 @@ impl JsonParser {
     /// Creates a parser that reads these fields.
     pub fn new(fields: &Fields) -> Self {
         let tree = FieldTree::of(fields);
-        let is_one = matches!(&fields.text[..], [path] if path.names().len() == 1);
+        let is_one = matches!(&fields.text[..], [path] if path.names().len() == 1) && tree.list.is_none();
         let meaning = |id| {
             let node = tree.node(id);
             match (node.text, node.is_rating) {
-                _ if node.has_children() => Field::Nested(id),
+                _ if node.has_children() || node.is_list => Field::Nested(id),
                 (Some(_), false) if is_one => Field::Text,
                 (None, true) => Field::Rating,
                 _ => Field::Nested(id),
@@ -84,9 +92,10 @@ impl JsonParser {
         let n_parts = if is_direct { 0 } else { fields.text.len() };
         Self {
             tree,
-            ratings: RatingRule::new(fields.classes.clone()),
+            ratings: RatingRule::of(fields),
             top_level,
             parts: vec![TextPart::default(); n_parts],
+            list: None,
             separators: Separators::default(),
             unescaped: Vec::new(),
             short: Vec::new(),
@@ -96,6 +105,10 @@ impl JsonParser {
     /// Parses one line, passed without its line end. A lone UTF-16 surrogate in an escape becomes U+FFFD.
     pub fn parse<'a>(&'a mut self, line: &'a str) -> Result<Entry<'a>, Reject> {
         let found = self.find(line).ok_or(Reject::BadLine)?;
+        self.entry(found)
+    }
+
+    fn entry<'a>(&'a mut self, found: Found<'a>) -> Result<Entry<'a>, Reject> {
         let text = match found.text {
             Text::Absent if nested::join(&self.parts, &mut self.unescaped) => self.unescaped()?,
             Text::Absent => return Err(Reject::NoText),
@@ -112,8 +125,9 @@ impl JsonParser {
     /// Walks the whole line. Returns `None` if it is not JSON.
     fn find<'a>(&mut self, line: &'a str) -> Option<Found<'a>> {
         let mut tokens = Parser::new(Read::from(line)).utf8_lossy();
-        let mut found = Found { text: Text::Absent, rating: None };
+        let mut found = Found { text: Text::Absent, rating: self.ratings.absent };
         self.parts.iter_mut().for_each(|part| part.is_present = false);
+        self.list = None;
         if tokens.skip_space()? != b'{' {
             return None;
         }

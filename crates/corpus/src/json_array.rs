@@ -219,7 +219,7 @@ impl<R: Read> ElementReader<R> {
 
 /// Searches the end of an element.
 #[derive(Debug, Default)]
-struct ElementScan {
+pub(crate) struct ElementScan {
     /// Number of open brackets.
     depth: usize,
     /// The quote that ends the current string. Python literals have single quotes, which JSON has only inside strings.
@@ -232,7 +232,7 @@ struct ElementScan {
 
 impl ElementScan {
     /// The number of bytes before the end of the element, if it is in `bytes`.
-    fn end(&mut self, bytes: &[u8]) -> Option<usize> {
+    pub(crate) fn end(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
         while at < bytes.len() {
             if let Some(quote) = self.quote {

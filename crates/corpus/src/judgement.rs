@@ -69,7 +69,10 @@ pub fn judge(
 ) -> Result<(), Refusal> {
     // Values of lines in another encoding are no classes.
     judge_lines(counts, seen, Limits { bad_lines_max: Share::ALL, ..limits }, Part::All, &cause)?;
-    if let Some(found) = seen.values.from_zero() {
+    // A user who raised the limit has accepted that these lines are bad.
+    let most = limits.bad_lines_max;
+    let are_accepted = most.is_raised() && most.allows(seen.values.n_zeros(), counts.filled_lines());
+    if let Some(found) = seen.values.from_zero().filter(|_| !are_accepted) {
         return Err(Refusal::FromZero { found });
     }
     judge_lines(counts, seen, limits, Part::All, &cause)?;
@@ -186,5 +189,29 @@ impl Names {
         let more = self.n_files - self.names.len() as u64;
         let more = (more > 0).then(|| format!("warning: {more} more files: {found}"));
         self.names.iter().map(one).chain(more)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encoding::UTF_8;
+    use crate::review::RatingValue;
+
+    #[test]
+    fn classes_from_zero_are_refused_unless_the_limit_was_raised_above_them() {
+        let mut values = UnratedClasses::default();
+        values.add_value(RatingValue::Number(0.0), true);
+        let counts = MapperCounts { lines: 6, bad_rating: 1, reviews: 5, ..MapperCounts::default() };
+        let judged = |limit: &str| {
+            let limits = Limits { bad_lines_max: limit.parse().unwrap(), ..Limits::default() };
+            let invalid = Invalid::default();
+            let seen = Seen { values: &values, invalid: &invalid, encoding: UTF_8, packed: None };
+            judge(&counts, &seen, limits, || "a cause".to_owned())
+        };
+        for limit in ["0.05", "0", "0.1"] {
+            assert!(matches!(judged(limit), Err(Refusal::FromZero { .. })), "{limit}");
+        }
+        assert_eq!([judged("1"), judged("0.2")], [Ok(()), Ok(())]);
     }
 }

@@ -31,6 +31,9 @@ pub struct MapperCounts {
     pub no_text: u64,
     /// Lines whose rating is not 1, 2, 3, 4 or 5.
     pub bad_rating: u64,
+    /// Lines whose rating is one of `--unrated`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unrated: u64,
     /// Lines whose cleaned text is empty.
     pub empty_text: u64,
     /// Lines that became a record.
@@ -72,6 +75,7 @@ impl Fate {
             Self::Rejected(Reject::BadLine) => "bad_line",
             Self::Rejected(Reject::NoText) => "no_text",
             Self::Rejected(Reject::BadRating) => "bad_rating",
+            Self::Rejected(Reject::Unrated) => "unrated",
             Self::EmptyText => "empty_text",
         }
     }
@@ -104,18 +108,19 @@ impl MapperCounts {
         *counter
     }
 
-    /// Names and values, in the order of the ledger.
-    pub fn ledger(&self) -> [(&'static str, u64); 8] {
-        [
+    /// Names and values, in the order of the ledger. Without reviews that are unrated, this counter is left out.
+    pub fn ledger(&self) -> Vec<(&'static str, u64)> {
+        let unrated = (self.unrated > 0).then_some(("unrated", self.unrated));
+        let before = [
             ("lines", self.lines),
             ("blank", self.blank),
             ("line_too_long", self.line_too_long),
             ("bad_line", self.bad_line),
             ("no_text", self.no_text),
             ("bad_rating", self.bad_rating),
-            ("empty_text", self.empty_text),
-            ("reviews", self.reviews),
-        ]
+        ];
+        let after = [("empty_text", self.empty_text), ("reviews", self.reviews)];
+        before.into_iter().chain(unrated).chain(after).collect()
     }
 
     /// All counters that are reported: the ledger, `invalid_utf8` and `table_lines`. A task reads no tables.
@@ -132,6 +137,7 @@ impl MapperCounts {
             "bad_line" => &mut self.bad_line,
             "no_text" => &mut self.no_text,
             "bad_rating" => &mut self.bad_rating,
+            "unrated" => &mut self.unrated,
             "empty_text" => &mut self.empty_text,
             "reviews" => &mut self.reviews,
             "invalid_utf8" => &mut self.invalid_utf8,
@@ -156,7 +162,7 @@ impl MapperCounts {
                 Part::All => n >= BAD_LINES_MIN,
                 Part::Task => lines >= TASK_LINES_MIN,
             };
-            (is_enough || most.0 == 0.0) && n as f64 > most.0 * lines as f64
+            (is_enough || most.0 == 0.0) && !most.allows(n, lines)
         };
         // Bytes of another encoding are also a cause of bad lines.
         if exceed(self.invalid_utf8, limits.invalid_utf8_max) {
@@ -205,10 +211,9 @@ impl MapperCounts {
 /// The ledger without zero counts: `6 lines = 1 no_text + 5 reviews`.
 impl fmt::Display for MapperCounts {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [(name, lines), kinds @ ..] = self.ledger();
-        let kinds = kinds.into_iter().filter(|&(name, n)| n > 0 || name == "reviews");
+        let kinds = self.ledger().into_iter().skip(1).filter(|&(name, n)| n > 0 || name == "reviews");
         let kinds: Vec<_> = kinds.map(|(name, n)| format!("{n} {name}")).collect();
-        write!(out, "{lines} {name} = {}", kinds.join(" + "))
+        write!(out, "{} lines = {}", self.lines, kinds.join(" + "))
     }
 }
 
@@ -263,6 +268,16 @@ impl Share {
     pub const OF_INVALID_UTF8: Self = Self(0.05);
     /// The share 1.
     pub const ALL: Self = Self(1.0);
+
+    /// Whether this number of lines does not exceed the share.
+    pub fn allows(self, n: u64, lines: u64) -> bool {
+        n as f64 <= self.0 * lines as f64
+    }
+
+    /// Whether the share is above the default of bad lines.
+    pub fn is_raised(self) -> bool {
+        self.0 > Self::OF_BAD_LINES.0
+    }
 }
 
 impl FromStr for Share {
@@ -520,11 +535,25 @@ mod tests {
         bad_line: 2,
         no_text: 1,
         bad_rating: 0,
+        unrated: 0,
         empty_text: 1,
         reviews: 5,
         invalid_utf8: 2,
         table_lines: 0,
     };
+
+    #[test]
+    fn unrated_reviews_are_counted_apart_and_are_not_bad() {
+        let mut counts = MapperCounts { lines: 13, unrated: 2, ..COUNTS };
+        assert_eq!(counts.count(Fate::Rejected(Reject::Unrated)), 3);
+        assert_eq!((counts.check(), counts.bad()), (Ok(()), COUNTS.bad()));
+        assert!(counts.counters().contains(&("unrated", 3)) && !Fate::Rejected(Reject::Unrated).is_bad());
+        let ledger = "13 lines = 1 blank + 2 bad_line + 1 no_text + 3 unrated + 1 empty_text + 5 reviews";
+        assert_eq!(counts.to_string(), ledger);
+        let written = serde_json::to_value(counts).unwrap();
+        assert_eq!(serde_json::from_value::<MapperCounts>(written).unwrap(), counts);
+        assert_eq!(serde_json::to_value(COUNTS).unwrap().get("unrated"), None);
+    }
 
     #[test]
     fn a_ledger_that_lost_a_line_does_not_balance() {

@@ -2,12 +2,15 @@
 //! "it's"}`.
 //!
 //! Values equal those of `ast.literal_eval`. Excluded, because no dump contains them: bytes, sets, complex
-//! numbers, comments, `\N{…}`, and nesting deeper than `DEPTH_MAX` (parentheses count). A surrogate pair
-//! becomes its character, as in JSON. A lone surrogate becomes U+FFFD.
+//! numbers, comments, `\N{…}`, and nesting deeper than `DEPTH_MAX` (parentheses count). Added, because `repr` writes
+//! them: the numbers `nan` and `inf`, and `2L` of Python 2. A surrogate pair becomes its character, as in JSON. A lone
+//! surrogate becomes U+FFFD.
 
-use crate::classes::RatingRule;
+use std::ops::Range;
+
 use crate::fields::{FieldTree, Fields, NodeId};
-use crate::review::{DEPTH_MAX, Entry, Rating, Reject};
+use crate::rating_rule::{Rated, RatingRule};
+use crate::review::{DEPTH_MAX, EachEntry, Entry, RatingValue, Reject};
 
 mod number;
 mod string;
@@ -21,7 +24,9 @@ pub struct LiteralParser {
     pub(crate) ratings: RatingRule,
     /// The strings of the text fields.
     parts: Vec<TextPart>,
-    rating: Option<Rating>,
+    rating: Rated,
+    /// The list of the last line whose elements are reviews.
+    list: Option<Range<usize>>,
     name: Unescaped,
     /// The string of a field without a text.
     spelled: Unescaped,
@@ -42,8 +47,10 @@ enum Value {
     /// A number without a sign. Only such a number may follow a sign.
     Number(f64),
     SignedNumber(f64),
-    /// `True`, `False`, `None`, or a tuple that can be a key.
-    Other,
+    Bool(bool),
+    None,
+    /// A tuple that can be a key.
+    Tuple,
     /// A dict. It cannot be a key.
     Dict,
     /// A list, or a tuple that contains a list or a dict. It cannot be a key.
@@ -61,9 +68,10 @@ impl LiteralParser {
     pub fn new(fields: &Fields) -> Self {
         Self {
             tree: FieldTree::of(fields),
-            ratings: RatingRule::new(fields.classes.clone()),
+            ratings: RatingRule::of(fields),
             parts: fields.text.iter().map(|_| TextPart::default()).collect(),
-            rating: None,
+            rating: Err(Reject::BadRating),
+            list: None,
             name: Unescaped::default(),
             spelled: Unescaped::default(),
             joined: String::new(),
@@ -73,6 +81,37 @@ impl LiteralParser {
     /// Parses one line, passed without its line end.
     pub fn parse<'a>(&'a mut self, line: &str) -> Result<Entry<'a>, Reject> {
         self.find(line).ok_or(Reject::BadLine)?;
+        self.entry()
+    }
+
+    /// Parses one line and passes on the reviews of its list, as `JsonParser` does.
+    pub(crate) fn each(&mut self, line: &str, visit: &mut EachEntry<'_>) -> Option<()> {
+        self.find(line)?;
+        let (Some(id), Some(list)) = (self.tree.list, self.list.clone()) else {
+            visit(0..line.len(), self.entry());
+            return Some(());
+        };
+        // The line was valid, and so are the elements.
+        let mut cursor = Cursor { rest: &line.as_bytes()[list.clone()] };
+        cursor.take(b'[').then_some(())?;
+        let (rating, mut n_elements) = (self.rating, 0);
+        while !cursor.closes(b']') {
+            let start = list.end - cursor.rest.len();
+            self.rating = rating;
+            self.field(&mut cursor, id, 1)?;
+            let end = list.end - cursor.rest.len();
+            visit(start..end, self.entry());
+            cursor.separator(b']')?;
+            n_elements += 1;
+        }
+        if n_elements == 0 {
+            visit(0..line.len(), Err(Reject::NoText));
+        }
+        Some(())
+    }
+
+    /// The review of the parts that were found last.
+    fn entry(&mut self) -> Result<Entry<'_>, Reject> {
         let Self { parts, rating, joined, .. } = self;
         let mut present = parts.iter().filter(|part| part.is_present).map(|part| part.text.as_str());
         let first = present.next().ok_or(Reject::NoText)?;
@@ -90,11 +129,14 @@ impl LiteralParser {
     /// rating.
     fn find(&mut self, line: &str) -> Option<()> {
         self.parts.iter_mut().for_each(|part| part.is_present = false);
-        self.rating = None;
+        self.rating = self.ratings.absent;
+        self.list = None;
         let mut cursor = Cursor { rest: line.as_bytes() };
         cursor.skip_space();
         self.members(&mut cursor, FieldTree::ROOT, 1)?;
         cursor.skip_space();
+        // Positions were counted from the end of the line.
+        self.list = self.list.take().map(|list| line.len() - list.start..line.len() - list.end);
         cursor.rest.is_empty().then_some(())
     }
 
@@ -115,13 +157,17 @@ impl LiteralParser {
 
     /// Reads the value of a field inside of `depth` brackets.
     fn field(&mut self, cursor: &mut Cursor<'_>, id: NodeId, depth: usize) -> Option<()> {
-        let Self { tree, ratings, parts, rating, spelled, .. } = self;
+        let Self { tree, ratings, parts, rating, list, spelled, .. } = self;
         let node = tree.node(id);
         // The last of duplicate fields counts, with all that is in it.
         node.texts_below.iter().for_each(|&text| parts[text].is_present = false);
         if node.has_rating_below {
-            *rating = None;
+            *rating = ratings.absent;
         }
+        if node.has_list_below {
+            *list = None;
+        }
+        cursor.skip_space();
         let before = cursor.rest;
         let string = match node.text {
             Some(text) => &mut parts[text].text,
@@ -138,6 +184,11 @@ impl LiteralParser {
             }
             Value::Number(number) | Value::SignedNumber(number) if node.is_rating => {
                 *rating = ratings.of_number(number);
+            }
+            Value::Bool(value) if node.is_rating => *rating = ratings.of_value(RatingValue::of_bool(value)),
+            Value::None if node.is_rating => *rating = ratings.of_value(RatingValue::Missing),
+            Value::Unhashable if node.is_list && before.starts_with(b"[") => {
+                *list = Some(before.len()..cursor.rest.len());
             }
             // The dict is valid. It is read again, which happens at most once per name of a path.
             Value::Dict if node.has_children() => {
@@ -184,16 +235,18 @@ impl Cursor<'_> {
                 let Value::Number(number) = self.value(depth, None)? else { return None };
                 Some(Value::SignedNumber(if sign == b'-' { -number } else { number }))
             }
-            b'T' => self.constant(b"True"),
-            b'F' => self.constant(b"False"),
-            b'N' => self.constant(b"None"),
+            b'T' => self.constant(b"True", Value::Bool(true)),
+            b'F' => self.constant(b"False", Value::Bool(false)),
+            b'N' => self.constant(b"None", Value::None),
+            b'n' => self.constant(b"nan", Value::Number(f64::NAN)),
+            b'i' => self.constant(b"inf", Value::Number(f64::INFINITY)),
             _ => self.strings(wanted),
         }
     }
 
-    fn constant(&mut self, name: &[u8]) -> Option<Value> {
+    fn constant(&mut self, name: &[u8], value: Value) -> Option<Value> {
         self.rest = self.rest.strip_prefix(name)?;
-        Some(Value::Other)
+        Some(value)
     }
 
     fn list(&mut self, depth: usize) -> Option<Value> {
@@ -219,14 +272,14 @@ impl Cursor<'_> {
     fn parentheses(&mut self, depth: usize, wanted: Option<&mut Unescaped>) -> Option<Value> {
         self.open(depth)?;
         if self.closes(b')') {
-            return Some(Value::Other);
+            return Some(Value::Tuple);
         }
         let first = self.value(depth, wanted)?;
         if self.closes(b')') {
             return Some(first);
         }
         self.separator(b')')?;
-        let mut tuple = if first.is_hashable() { Value::Other } else { Value::Unhashable };
+        let mut tuple = if first.is_hashable() { Value::Tuple } else { Value::Unhashable };
         while !self.closes(b')') {
             if !self.value(depth, None)?.is_hashable() {
                 tuple = Value::Unhashable;

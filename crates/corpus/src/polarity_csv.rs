@@ -37,8 +37,8 @@ impl PolarityCsvParser {
         let text = text.ok_or(Reject::BadLine)?;
         self.class.clear();
         let class = class.content(&mut self.class);
-        let rating = self.ratings.rating(class);
-        if rating.is_none() {
+        let rating = self.ratings.rating(class).ok_or(Reject::BadRating);
+        if rating.is_err() {
             self.unrated.count(class);
         }
         self.text.clear();
@@ -125,7 +125,9 @@ mod tests {
 
     fn read(line: &str, with_title: bool) -> Result<(String, Option<u8>), Reject> {
         let mut parser = PolarityCsvParser::new(ClassRatings::default(), with_title);
-        parser.parse(line).map(|entry| (entry.text.to_owned(), entry.rating.map(|rating| rating.stars())))
+        parser
+            .parse(line)
+            .map(|entry| (entry.text.to_owned(), entry.rating.ok().map(|rating| rating.stars())))
     }
 
     #[test]

@@ -4,14 +4,18 @@
 //! not cleaned, but it is valid Unicode: each lone UTF-16 surrogate in an escape and each invalid UTF-8
 //! sequence has become U+FFFD.
 
-use crate::classes::{RatingRule, UnratedClasses};
+use std::ops::Range;
+
+use crate::classes::UnratedClasses;
 use crate::csv::{Columns, CsvParser};
 use crate::encoding::Invalid;
 use crate::fasttext::FastTextParser;
+use crate::fields::Fields;
 use crate::format::Format;
-use crate::json::JsonParser;
+use crate::json::{ConstantsParser, JsonParser};
 use crate::literal::LiteralParser;
 use crate::polarity_csv::PolarityCsvParser;
+use crate::rating_rule::RatingRule;
 
 /// Maximum nesting depth of a line. The object that spans the line is the first level.
 pub const DEPTH_MAX: usize = 128;
@@ -34,16 +38,19 @@ pub struct Review<'a> {
 pub struct Entry<'a> {
     /// The text, not cleaned. It may be empty.
     pub text: &'a str,
-    /// The rating, if it is 1 to 5.
-    pub rating: Option<Rating>,
+    /// The rating, or why there is none: [`Reject::BadRating`] or [`Reject::Unrated`].
+    pub rating: Result<Rating, Reject>,
 }
 
 impl<'a> Entry<'a> {
     /// Returns the review, or an error if there is no rating.
     pub fn review(self) -> Result<Review<'a>, Reject> {
-        Ok(Review { text: self.text, rating: self.rating.ok_or(Reject::BadRating)? })
+        Ok(Review { text: self.text, rating: self.rating? })
     }
 }
+
+/// Is called with each entry of a line, and its bytes in the line.
+pub(crate) type EachEntry<'a> = dyn FnMut(Range<usize>, Result<Entry<'_>, Reject>) + 'a;
 
 /// Why a line is not a review. If several reasons apply, the first in this order is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
@@ -57,6 +64,9 @@ pub enum Reject {
     /// The rating is absent or not one of 1 to 5.
     #[error("bad_rating")]
     BadRating,
+    /// The rating is one of the values that stand for no rating.
+    #[error("unrated")]
+    Unrated,
 }
 
 /// A value in a column of ratings.
@@ -93,6 +103,8 @@ pub struct ReviewParser {
     /// For rows.
     ratings: RatingRule,
     decoder: Decoder,
+    /// What rejected lines contain.
+    found: UnratedClasses,
 }
 
 /// Decodes bytes to text.
@@ -121,23 +133,33 @@ impl Decoder {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one parser per thread")]
 enum Parser {
-    Json { json: JsonParser, literal: LiteralParser },
+    Json { parsers: JsonParsers, fields: Fields },
     PolarityCsv(PolarityCsvParser),
     FastText(FastTextParser),
     Csv(CsvParser),
 }
 
+/// Parsers of JSON and of what is written in its place. Each reads only what those before it refuse.
+#[derive(Debug)]
+struct JsonParsers {
+    json: JsonParser,
+    literal: LiteralParser,
+    constants: ConstantsParser,
+}
+
 impl ReviewParser {
     /// Creates a parser for lines of this format.
     pub fn new(format: Format) -> Self {
-        let ratings = match &format {
-            Format::Json(fields) => RatingRule::new(fields.classes.clone()),
-            _ => RatingRule::default(),
-        };
+        let ratings = format.fields().map(RatingRule::of).unwrap_or_default();
         let parser = match format {
-            Format::Json(fields) => {
-                Parser::Json { json: JsonParser::new(&fields), literal: LiteralParser::new(&fields) }
-            }
+            Format::Json(fields) => Parser::Json {
+                parsers: JsonParsers {
+                    json: JsonParser::new(&fields),
+                    literal: LiteralParser::new(&fields),
+                    constants: ConstantsParser::new(&fields),
+                },
+                fields,
+            },
             Format::PolarityCsv { ratings, with_title } => {
                 Parser::PolarityCsv(PolarityCsvParser::new(ratings, with_title))
             }
@@ -147,15 +169,49 @@ impl ReviewParser {
                 n_other_labels: 0,
             }),
             Format::Delimited { dialect, fields } => {
-                Parser::Csv(CsvParser::new(dialect.default_dialect(), RatingRule::new(fields.classes)))
+                Parser::Csv(CsvParser::new(dialect.default_dialect(), RatingRule::of(&fields)))
             }
         };
-        Self { parser, ratings, decoder: Decoder::default() }
+        Self { parser, ratings, decoder: Decoder::default(), found: UnratedClasses::default() }
+    }
+
+    /// Whether the fields lead into a list, so that [`Self::each`] reads a line.
+    pub fn has_list(&self) -> bool {
+        matches!(&self.parser, Parser::Json { fields, .. } if fields.list() != Ok(None))
     }
 
     /// Parses one line, passed without its line end. Bytes that are not UTF-8 are accepted inside texts.
     pub fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Review<'a>, Reject> {
         self.entry(line)?.review()
+    }
+
+    /// Parses one line, passed without its line end, and passes on the reviews of the elements of its list, each with its
+    /// bytes in the line. Of a line without such a list, the result of [`Self::parse`] is passed on.
+    pub fn each(&mut self, line: &[u8], mut visit: impl FnMut(Range<usize>, Result<Review<'_>, Reject>)) {
+        self.each_entry(line, &mut |element, entry| visit(element, entry.and_then(Entry::review)));
+    }
+
+    /// Parses only the texts of a line, as [`Self::each`] does.
+    pub fn each_text(&mut self, line: &[u8], mut visit: impl FnMut(Result<&str, Reject>)) {
+        self.each_entry(line, &mut |_, entry| visit(entry.map(|entry| entry.text)));
+    }
+
+    fn each_entry(&mut self, line: &[u8], visit: &mut EachEntry<'_>) {
+        let Parser::Json { parsers, fields } = &mut self.parser else {
+            return visit(0..line.len(), self.entry(line));
+        };
+        let text = self.decoder.text(line);
+        let is_repaired = text.as_ptr() != line.as_ptr();
+        let shapes = &mut self.found.shapes;
+        parsers.each(text, &mut |element, entry| {
+            if let Err(reject) = entry
+                && element == (0..text.len())
+            {
+                shapes.examine(text, reject, fields);
+            }
+            // The bytes of a text that was repaired have other positions.
+            visit(if is_repaired { 0..line.len() } else { element }, entry);
+        });
     }
 
     /// Parses only the text of a line, passed without its line end. A line to predict may have no rating.
@@ -185,9 +241,9 @@ impl ReviewParser {
     ) -> Result<Review<'a>, Reject> {
         let text = self.decoder.text(text.ok_or(Reject::NoText)?);
         let rating = match rating {
-            RatingValue::Missing => None,
+            RatingValue::Missing => self.ratings.of_value(rating),
             RatingValue::Number(number) => self.ratings.of_number(number),
-            RatingValue::Text(text) => self.ratings.of_text(str::from_utf8(text).ok().unwrap_or_default()),
+            RatingValue::Text(text) => self.ratings.of_text(str::from_utf8(text).unwrap_or_default()),
         };
         Entry { text, rating }.review()
     }
@@ -205,10 +261,11 @@ impl ReviewParser {
     /// The classes without a rating of the lines read so far.
     pub fn unrated_classes(&self) -> UnratedClasses {
         match &self.parser {
-            Parser::Json { json, literal } => {
-                let mut unrated = self.ratings.unrated.clone();
-                unrated.merge(&json.ratings.unrated);
-                unrated.merge(&literal.ratings.unrated);
+            Parser::Json { parsers: JsonParsers { json, literal, constants }, .. } => {
+                let mut unrated = self.found.clone();
+                for ratings in [&self.ratings, &json.ratings, &literal.ratings, &constants.json.ratings] {
+                    unrated.merge(&ratings.unrated);
+                }
                 unrated
             }
             Parser::Csv(parser) => parser.ratings.unrated.clone(),
@@ -228,14 +285,45 @@ impl ReviewParser {
     fn entry<'a>(&'a mut self, line: &'a [u8]) -> Result<Entry<'a>, Reject> {
         let line = self.decoder.text(line);
         match &mut self.parser {
-            Parser::Json { json, literal } => match json.parse(line) {
-                Err(Reject::BadLine) if line.starts_with('{') => literal.parse(line),
-                result => result,
-            },
+            Parser::Json { parsers: JsonParsers { json, literal, constants }, fields } => {
+                let entry = match json.parse(line) {
+                    Err(Reject::BadLine) => JsonParsers::other(literal, constants, line),
+                    result => result,
+                };
+                if let Err(reject) | Ok(Entry { rating: Err(reject), .. }) = entry {
+                    self.found.shapes.examine(line, reject, fields);
+                }
+                entry
+            }
             Parser::PolarityCsv(parser) => parser.parse(line),
             Parser::FastText(parser) => parser.parse(line),
             // A record is parsed by the columns of its file.
             Parser::Csv(_) => Err(Reject::BadLine),
+        }
+    }
+}
+
+impl JsonParsers {
+    /// Parses a line that is not JSON.
+    #[cold]
+    fn other<'a>(
+        literal: &'a mut LiteralParser,
+        constants: &'a mut ConstantsParser,
+        line: &str,
+    ) -> Result<Entry<'a>, Reject> {
+        let entry = if line.starts_with('{') { literal.parse(line) } else { Err(Reject::BadLine) };
+        if entry == Err(Reject::BadLine) { constants.parse(line) } else { entry }
+    }
+
+    /// Passes on the reviews of the list of a line, each with its bytes.
+    fn each(&mut self, line: &str, visit: &mut EachEntry<'_>) {
+        let Self { json, literal, constants } = self;
+        let is_read = json.each(line, visit).is_some()
+            || (line.starts_with('{') && literal.each(line, visit).is_some())
+            // The bytes of constants that were replaced have other positions.
+            || constants.each(line, &mut |_, entry| visit(0..line.len(), entry)).is_some();
+        if !is_read {
+            visit(0..line.len(), Err(Reject::BadLine));
         }
     }
 }
@@ -276,7 +364,7 @@ impl Rating {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::ClassRatings;
+    use crate::format::{Asked, ClassRatings};
 
     #[test]
     fn a_rating_is_a_whole_number_from_one_to_five() {
@@ -307,6 +395,9 @@ mod tests {
         // No dump has such a line. Only JSON allows spaces before the object.
         assert_eq!(parser.parse(br#" {'reviewText': "it's", 'overall': 4,}"#), Err(Reject::BadLine));
         assert_eq!(parser.parse(br#"[{'reviewText': "it's", 'overall': 4,}]"#), Err(Reject::BadLine));
+        // Constants of Python, in JSON and in literals.
+        assert_eq!(parser.parse(br#"{"reviewText": "it's", "overall": 4, "x": NaN}"#), expected);
+        assert_eq!(parser.parse(br#"{'reviewText': "it's", 'overall': 4L, 'x': nan, 'y': -inf}"#), expected);
     }
 
     #[test]
@@ -317,6 +408,75 @@ mod tests {
         assert_eq!(parser.parse(br#"{"reviewText": "x"}"#), Err(Reject::BadRating));
         assert_eq!(parser.parse(br#"{'reviewText': None}"#), Err(Reject::NoText));
         assert_eq!(parser.parse(br#"{'reviewText': 'x', 'overall': True}"#), Err(Reject::BadRating));
+    }
+
+    fn reviews(format: &Format, line: &str) -> Vec<(String, Result<(String, u8), Reject>)> {
+        let mut found = Vec::new();
+        ReviewParser::new(format.clone()).each(line.as_bytes(), |element, review| {
+            let review = review.map(|review| (review.text.to_owned(), review.rating.stars()));
+            found.push((line[element].to_owned(), review));
+        });
+        found
+    }
+
+    fn list_format(text: &str, rating: &str) -> Format {
+        let (text_field, rating_field) = (text.parse().ok(), rating.parse().ok());
+        let class_ratings = "true=5,false=1".parse().ok();
+        Asked { text_field, rating_field, class_ratings, ..Asked::default() }.format().unwrap()
+    }
+
+    #[test]
+    fn each_element_of_a_list_is_a_review() {
+        let format = list_format("title,reviews[].text", "reviews[].good");
+        let good = |text: &str, stars| Ok((text.to_owned(), stars));
+        let json = r#"{"reviews": [ {"text": "a", "good": true},{"good": false, "text": "b"} ,7], "title": "T\u00e9"}"#;
+        let python = "{'title': 'T\u{e9}', 'reviews': [{'text': u'a', 'good': True},\t{'good': False, 'text': \"b\"}, 7,]}";
+        for line in [json, python] {
+            let found = reviews(&format, line);
+            let expected = [good("T\u{e9} a", 5), good("T\u{e9} b", 1), Err(Reject::BadRating)];
+            assert_eq!(
+                found.iter().map(|(_, review)| review.clone()).collect::<Vec<_>>(),
+                expected,
+                "{line}"
+            );
+            assert!(
+                found[1].0.starts_with('{') && found[1].0.ends_with('}') && found[2].0 == "7",
+                "{found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_line_without_the_list_is_one_line_without_a_text() {
+        let format = list_format("data.reviews[].text", "data.reviews[].good");
+        for line in [
+            r#"{"data": {"reviews": []}}"#,
+            r#"{"data": {"reviews": [ ]}}"#,
+            r#"{"data": {"reviews": null}}"#,
+            r#"{"data": {}}"#,
+            r#"{"data": {"reviews": [{"text": "a", "good": true}]}, "data": 7}"#,
+            "{'data': {'reviews': []}}",
+            "{'data': {'reviews': [{'text': 'a', 'good': True}], 'reviews': ()}}",
+        ] {
+            assert_eq!(reviews(&format, line), [(line.to_owned(), Err(Reject::NoText))], "{line}");
+        }
+        let broken = r#"{"data": {"reviews": [{"text": "a", "good": true}]}"#;
+        assert_eq!(reviews(&format, broken), [(broken.to_owned(), Err(Reject::BadLine))]);
+        // An element that is no object, and one whose rating is missing.
+        let line = r#"{"data": {"reviews": ["a", {"text": "b"}, [{"text": "c"}]]}}"#;
+        let found: Vec<_> = reviews(&format, line).into_iter().map(|(_, review)| review).collect();
+        assert_eq!(found, [Err(Reject::NoText), Err(Reject::BadRating), Err(Reject::NoText)]);
+    }
+
+    #[test]
+    fn texts_themselves_may_be_elements_and_share_a_rating() {
+        let format = list_format("comments[]", "stars");
+        let line = r#"{"comments": ["a", "b\"", 3], "stars": 4}"#;
+        let found: Vec<_> = reviews(&format, line).into_iter().map(|(_, review)| review).collect();
+        let expected = [Ok(("a".to_owned(), 4)), Ok(("b\"".to_owned(), 4)), Err(Reject::NoText)];
+        assert_eq!(found, expected);
+        let constant = r#"{"comments": ["a"], "stars": 4, "x": NaN}"#;
+        assert_eq!(reviews(&format, constant), [(constant.to_owned(), Ok(("a".to_owned(), 4)))]);
     }
 
     #[test]

@@ -42,7 +42,7 @@ fn fields() -> impl Strategy<Value = Fields> {
         Fields {
             text: texts.parse::<FieldPaths>().unwrap().0,
             rating: rating.parse().unwrap(),
-            classes: None,
+            ..Fields::default()
         }
     })
 }

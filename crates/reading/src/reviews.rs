@@ -8,6 +8,7 @@ use corpus::encoding::Invalid;
 use corpus::format::Format;
 use corpus::judgement::{Refusal, Seen, TOLD, WithoutReview, invalid_utf8, judge, other_labels};
 use corpus::ledger::{Fate, Limits, MapperCounts};
+use corpus::lines::Line;
 use corpus::review::Rating;
 
 use crate::class_folders::class_folders;
@@ -18,6 +19,8 @@ use crate::{Content, FoundTables, InputEntry, InputPlace, Reading, locked};
 pub struct Reviews {
     reviews: CleanedReviews,
     found: Found,
+    /// Whether a line has a list of reviews.
+    has_list: bool,
 }
 
 /// What threads have found in the input.
@@ -67,44 +70,46 @@ impl Reviews {
     /// Starts without any entry of these sources.
     pub fn of(reading: &Reading, reviews: CleanedReviews) -> Self {
         let held = vec![Held::default(); reading.sources().len()];
-        Self { reviews, found: Found { held, ..Found::default() } }
+        let has_list = reviews.has_list();
+        Self { reviews, found: Found { held, ..Found::default() }, has_list }
     }
 
-    /// Returns the text and the rating of an entry, or the reason why it has none.
+    /// Passes on the text and the rating of an entry, or the reason why it has none. Of a line with a list of reviews, each
+    /// element is passed on, with the entry that it is: its number is that of the line.
     #[inline]
-    pub fn read<'a>(&'a mut self, entry: &InputEntry<'a>) -> Result<(&'a [u8], Rating), Fate> {
-        if self.found.counts.lines == 0 {
+    pub fn read<E>(
+        &mut self,
+        entry: &InputEntry<'_>,
+        mut visit: impl FnMut(&InputEntry<'_>, Result<(&[u8], Rating), Fate>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Self { reviews, found, has_list } = self;
+        if found.counts.lines == 0 {
             let beginning = match entry.what {
                 Content::Line(line) => cause::beginning(line),
                 Content::Row { .. } => &[],
             };
-            self.found.beginning = Some((entry.place, beginning.to_vec()));
+            found.beginning = Some((entry.place, beginning.to_vec()));
         }
-        self.found.counts.lines += 1;
-        let read = match entry.what {
-            Content::Line(line) => match entry.columns {
-                None => self.reviews.read(line),
-                Some(columns) => self.reviews.read_record(line, columns),
-            },
-            Content::Row { text, rating } => self.reviews.read_row(text, rating),
+        let mut count_and_visit = |entry: &InputEntry<'_>, read: Result<(&[u8], Rating), Fate>| {
+            found.count(entry, read.as_ref().err().copied());
+            visit(entry, read)
         };
-        match read {
-            Ok(review) => {
-                self.found.counts.reviews += 1;
-                self.found.held[entry.place.source] = Held { any: true, lines: true, reviews: true };
-                Ok(review)
+        let read = match entry.what {
+            Content::Line(content) if *has_list => {
+                let (group, offset) = entry.place.within();
+                return reviews.each(Line { offset, content }, |element, read| {
+                    let place = InputPlace::in_group(entry.place.source, group, element.offset);
+                    let what = Content::Line(element.content);
+                    count_and_visit(&InputEntry { place, what, ..*entry }, read)
+                });
             }
-            Err(fate) => {
-                self.found.refuse(fate, entry);
-                Err(fate)
-            }
-        }
-    }
-
-    /// Number of reviews so far.
-    #[inline]
-    pub fn n_reviews(&self) -> u64 {
-        self.found.counts.reviews
+            Content::Line(line) => match entry.columns {
+                None => reviews.read(line),
+                Some(columns) => reviews.read_record(line, columns),
+            },
+            Content::Row { text, rating } => reviews.read_row(text, rating),
+        };
+        count_and_visit(entry, read)
     }
 
     /// Returns what this thread has found.
@@ -118,6 +123,18 @@ impl Reviews {
 }
 
 impl Found {
+    #[inline]
+    fn count(&mut self, entry: &InputEntry<'_>, refused: Option<Fate>) {
+        self.counts.lines += 1;
+        match refused {
+            None => {
+                self.counts.reviews += 1;
+                self.held[entry.place.source] = Held { any: true, lines: true, reviews: true };
+            }
+            Some(fate) => self.refuse(fate, entry),
+        }
+    }
+
     #[cold]
     fn refuse(&mut self, fate: Fate, entry: &InputEntry<'_>) {
         let held = &mut self.held[entry.place.source];
@@ -267,10 +284,7 @@ mod tests {
         };
         let reading = Reading::start(sources, &options).unwrap();
         let mut reviews = Reviews::of(&reading, CleanedReviews::of(Format::default()));
-        let visit = |entry: InputEntry<'_>| {
-            let _ = reviews.read(&entry);
-            Ok::<_, Error>(())
-        };
+        let visit = |entry: InputEntry<'_>| reviews.read(&entry, |_, _| Ok::<_, Error>(()));
         reading.each(visit).unwrap();
         let messages = reviews.finish().bad_lines(&reading);
         assert_eq!(messages, [format!("{name}: line_too_long (row 1)")]);

@@ -128,15 +128,18 @@ impl<'a> Thread<'a> {
             self.builders.begin(chunk_number(source, position))?;
         }
         self.next = Some((source, group, entry.number + 1));
-        let Ok((text, rating)) = self.reviews.read(entry) else { return Ok(()) };
-        match self.lines.labels.label(rating.stars()) {
-            Some(label) => {
-                if let Some(split) = self.builders.index(text) {
-                    self.builders.builder(split).add_line(text, &[self.names[usize::from(label)]])?;
+        let Self { lines, reviews, builders, names, not_labelled, .. } = self;
+        reviews.read(entry, |_, read| {
+            let Ok((text, rating)) = read else { return Ok(()) };
+            match lines.labels.label(rating.stars()) {
+                Some(label) => {
+                    if let Some(split) = builders.index(text) {
+                        builders.builder(split).add_line(text, &[names[usize::from(label)]])?;
+                    }
                 }
+                None => *not_labelled += 1,
             }
-            None => self.not_labelled += 1,
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }

@@ -128,6 +128,8 @@ pub const KEYS: &[Key] = &[
     key("input", "text-field", Kind::Text, "`mapper --text-field`."),
     key("input", "rating-field", Kind::Text, "`mapper --rating-field`."),
     key("input", "class-ratings", Kind::Text, "`mapper --class-ratings`."),
+    key("input", "rating-scale", Kind::Text, "`mapper --rating-scale`."),
+    key("input", "unrated", Kind::Text, "`mapper --unrated`."),
     key("input", "with-title", Kind::Switch, "`mapper --with-title`."),
     key("input", "delimiter", Kind::Text, "`sentimill --delimiter`, for a table."),
     key("input", "quote", Kind::Text, "`sentimill --quote`, for a table."),

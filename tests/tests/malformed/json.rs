@@ -111,12 +111,15 @@ const CLASSES: &[Class] = &[
     }),
     // Values.
     class("constants of others", BadLine, |random| with_value(Json, random, &[
-        "NaN", "nan", "Infinity", "-Infinity", "undefined", "True", "None", "TRUE", "tru", "nulll", "nul", "truefalse",
+        "undefined", "True", "None", "TRUE", "tru", "nulll", "nul", "truefalse",
         "x", "good",
+    ])),
+    class("numbers of Python", Either, |random| with_value(Json, random, &[
+        "NaN", "nan", "Infinity", "-Infinity", "-NaN", "-inf", "5L", "[NaN]", "NaN5", "5NaN", "{\"a\": NaN}",
     ])),
     class("numbers of others", BadLine, |random| with_value(Json, random, &[
         "05", "00", "-01", "+1", "0x5", "0o5", "1.", ".5", "-", "--1", "1e", "1e+", "1e5.5", "1.5.2", "1_0", "5j",
-        "5L", "5f", "\u{665}", "1,5.0.0", "1e 5", "- 1", "\u{2212}1",
+        "5l", "5f", "\u{665}", "1,5.0.0", "1e 5", "- 1", "\u{2212}1",
     ])),
     class("escapes of others", BadLine, |random| {
         let escape: &[

@@ -80,7 +80,7 @@ const CLASSES: &[Class] = &[
         with_inside(Python, random, escape)
     }),
     class("names", BadLine, |random| with_value(Python, random, &[
-        "true", "false", "null", "nan", "inf", "undefined", "x", "_", "NONE", "none", "Truest", "__import__",
+        "true", "false", "null", "NaN", "infinity", "undefined", "x", "_", "NONE", "none", "Truest", "__import__",
         "Ellipsis", "NotImplemented", "\u{e9}", "\u{ff34}rue", "int",
     ])),
     class("calls", BadLine, |random| with_value(Python, random, &[
@@ -106,9 +106,12 @@ const CLASSES: &[Class] = &[
     class("keys that Python cannot hash", BadLine, |random| with_value(Python, random, &[
         "{[]: 1}", "{{}: 1}", "{(1, []): 1}", "{([]): 1}", "{[1, 2]: 1}", "{((), ({},)): 1}", "{'a': 1, []: 2}",
     ])),
+    class("numbers of Python 2 and of no size", Either, |random| with_value(Python, random, &[
+        "5L", "-5L", "0L", "1_000L", "05L", "5.0L", "nanx", "-None", "nan", "-nan", "inf", "-inf", "[nan, 2L]", "{2L: inf}", "'5L'",
+    ])),
     class("numbers of others", BadLine, |random| with_value(Python, random, &[
         "05", "017", "-017", "00_7", "1__0", "1_", "_1", "1_.5", "1._5", "1e_5", "1e", "1e+", "0x", "0x_", "0xg",
-        "0b2", "0b", "0o8", "0o", "0b12", "5L", "5l", "5u", "5f", "0xFFL", "5..0", ".", "1.5.2", "+", "-", "5else",
+        "0b2", "0b", "0o8", "0o", "0b12", "05L", "5l", "5u", "5f", "0xFFL", "5..0", ".", "1.5.2", "+", "-", "5else",
         "\u{665}", "\u{ff15}", "1 000", "0_x5", "1e1.5", "0x1.8p3",
     ])),
     class("escapes cut short", BadLine, |random| {

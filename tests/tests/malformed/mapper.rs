@@ -140,6 +140,7 @@ fn check_counts(counts: &MapperCounts, cases: &[Case<'_>]) {
         bad_line: counted("bad_line"),
         no_text: counted("no_text"),
         bad_rating: counted("bad_rating"),
+        unrated: 0,
         empty_text: counted("empty_text"),
         reviews: counted("reviews") + cases.len() as u64,
         invalid_utf8: cases.iter().filter(|case| case.is_invalid_utf8()).count() as u64,

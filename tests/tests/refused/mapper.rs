@@ -82,7 +82,7 @@ fn input_without_a_review_is_refused() {
         || job.program("mapper", &["--counts", "new.json"], "{\"overall\": 5}\n\n"),
         65,
         "mapper: found no review (2 lines = 1 blank + 1 no_text + 0 reviews), expected at least one; most lines have \
-         no text in the field \"reviewText\"; name the field with --text-field",
+         no text in the field \"reviewText\": found the fields overall; name the field with --text-field",
     );
     job.refuses(
         || job.program("sentimill", &["--input", "-", "--out", "out.h5"], "nonsense\n"),
@@ -385,7 +385,7 @@ fn invalid_options_are_refused() {
     job.refuses(
         || job.program("mapper", &["--format", "polarity-csv", "--class-ratings", "1=1,2=6"], ""),
         64,
-        "mapper: --class-ratings 1=1,2=6: \"2=6\" is not CLASS=STARS, expected classes with 1 to 5 stars, as in 1=1,2=5; see --help",
+        "mapper: --class-ratings 1=1,2=6: \"2=6\" has more than 5 stars, expected classes with 1 to 5 stars, as in 1=1,2=5; to learn more than five labels, write lines of __label__LABEL TEXT for trainer ngrams --format fasttext --input FILE; see --help",
     );
     job.refuses(
         || job.program("mapper", &["--format", "fasttext", "--preset", "yelp"], ""),

@@ -15,5 +15,6 @@ mod refused;
 mod rejects;
 mod same_bytes;
 mod settings;
+mod shapes;
 mod tables;
 mod web;

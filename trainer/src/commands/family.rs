@@ -14,12 +14,14 @@ use crate::error::{Error, Result};
 use crate::places;
 
 /// Flags that have no effect without an n-gram model.
-const OF_NGRAMS: [&str; 11] = [
+const OF_NGRAMS: [&str; 13] = [
     "format",
     "preset",
     "text_field",
     "rating_field",
     "class_ratings",
+    "rating_scale",
+    "unrated",
     "with_title",
     "positive_from",
     "labels",

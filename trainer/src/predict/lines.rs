@@ -1,6 +1,7 @@
 //! Reads lines and finds their texts. All families of models read lines here.
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::io::Read;
 
 use corpus::encoding::Encoding;
@@ -58,6 +59,10 @@ pub(super) struct Texts<'a, R> {
     options: &'a LineOptions,
     lines: LineReader<Pausing<'a, R>>,
     parser: Parser,
+    /// The texts of the elements of a list that follow. Each element takes the place of a line.
+    elements: VecDeque<Result<Vec<u8>, Refusal>>,
+    /// The last element.
+    element: Vec<u8>,
     invalid_utf8: u64,
 }
 
@@ -77,11 +82,21 @@ impl<'a, R: Read> Texts<'a, R> {
         let ends = options.format.ends();
         let input = Pausing::new(input, ends, answers_owed);
         let lines = LineReader::new(input, options.line_bytes_max).ending_at(ends);
-        Self { options, lines, parser: Parser::of(&options.format), invalid_utf8: 0 }
+        Self {
+            options,
+            lines,
+            parser: Parser::of(&options.format),
+            elements: VecDeque::new(),
+            element: Vec::new(),
+            invalid_utf8: 0,
+        }
     }
 
     /// The text of the next line. Problems are checked in the mapper's order.
     pub fn next(&mut self) -> Result<Next<'_>> {
+        if matches!(&self.parser, Parser::Review(parser) if parser.has_list()) {
+            return self.next_element();
+        }
         match self.lines.next_line() {
             Ok(Some(line)) => {
                 self.invalid_utf8 += u64::from(is_invalid(line.content));
@@ -90,6 +105,34 @@ impl<'a, R: Read> Texts<'a, R> {
             Ok(None) => Ok(Next::End),
             Err(error) if is_pause(&error) => Ok(Next::Pause),
             Err(source) => Err(Error::Read { place: self.options.place(), source }),
+        }
+    }
+
+    /// The text of the next element of a list.
+    fn next_element(&mut self) -> Result<Next<'_>> {
+        while self.elements.is_empty() {
+            let line = match self.lines.next_line() {
+                Ok(Some(line)) => line,
+                Ok(None) => return Ok(Next::End),
+                Err(error) if is_pause(&error) => return Ok(Next::Pause),
+                Err(source) => return Err(Error::Read { place: self.options.place(), source }),
+            };
+            self.invalid_utf8 += u64::from(is_invalid(line.content));
+            let elements = &mut self.elements;
+            match (&mut self.parser, Fate::held(line.content)) {
+                (Parser::Review(parser), Ok(bytes)) => parser.each_text(bytes, |text| {
+                    let refusal = |reject| Refusal::Line(Fate::Rejected(reject));
+                    elements.push_back(text.map(|text| text.as_bytes().to_vec()).map_err(refusal));
+                }),
+                (_, held) => elements.push_back(held.map(<[u8]>::to_vec).map_err(Refusal::Line)),
+            }
+        }
+        match self.elements.pop_front().unwrap_or(Err(Refusal::Line(Fate::Blank))) {
+            Ok(text) => {
+                self.element = text;
+                Ok(Next::Text(Ok(&self.element)))
+            }
+            Err(refusal) => Ok(Next::Text(Err(refusal))),
         }
     }
 

@@ -9,9 +9,9 @@ use super::hidden::HiddenRecords;
 use super::records::{RecordReader, named_delimiter};
 use super::splitter::Splitter;
 use crate::buffer::BYTE_ORDER_MARK;
-use crate::classes::RatingRule;
 use crate::fields::Fields;
 use crate::lines::{Line, LineContent, is_blank};
+use crate::rating_rule::RatingRule;
 
 /// Number of bytes that are examined.
 pub const HEAD_BYTES: usize = 1 << 20;
@@ -137,7 +137,7 @@ impl<'a> Head<'a> {
         if let Some(columns) = columns.as_ref().filter(|_| self.asked.quote.is_none()) {
             records.expect(columns, self.fields);
         }
-        let mut ratings = RatingRule::new(self.fields.classes.clone());
+        let mut ratings = RatingRule::of(self.fields);
         let (mut splitter, mut n_enclosed) = (Splitter::new(dialect), 0);
         loop {
             let n_lines = records.n_lines();
@@ -153,7 +153,7 @@ impl<'a> Head<'a> {
                 (Some(_), Rated::OrNot, Some(found)) => found == n_columns,
                 (Some(columns), Rated::Only, _) => {
                     splitter.split(record, n_columns) == Some(n_columns)
-                        && ratings.of_text(splitter.column(columns.rating)).is_some()
+                        && ratings.of_text(splitter.column(columns.rating)).is_ok()
                 }
                 _ => splitter.split(record, n_columns) == Some(n_columns),
             };
@@ -178,7 +178,7 @@ impl<'a> Head<'a> {
 
     /// Whether the end of the head divides the text whose quote is not closed in `tail`, which hides no records then.
     fn is_divided(&self, tail: &[u8], columns: Option<&Columns>) -> bool {
-        let hidden = |columns| HiddenRecords::of(columns, RatingRule::new(self.fields.classes.clone()));
+        let hidden = |columns| HiddenRecords::of(columns, RatingRule::of(self.fields));
         let hides = columns.is_some_and(|columns| hidden(columns).are_behind_first_line(tail));
         tail.len() <= DIVIDED_BYTES_MAX && !hides
     }

@@ -6,7 +6,7 @@
 //! record that is hidden, must have exactly these columns, and most lines a rating, too.
 
 use super::Columns;
-use crate::classes::RatingRule;
+use crate::rating_rule::RatingRule;
 
 /// Minimum number of lines between the first and the last that are sufficient evidence.
 const LINES_MIN: usize = 3;
@@ -65,7 +65,7 @@ impl HiddenRecords {
         let mut columns = line.split(|&byte| byte == self.delimiter);
         let rating = columns.clone().nth(self.rating).and_then(|rating| str::from_utf8(rating).ok());
         let is_text = self.delimiter == b',' && columns.any(|column| column.starts_with(b" "));
-        !is_text && rating.is_some_and(|rating| self.ratings.of_text(rating).is_some())
+        !is_text && rating.is_some_and(|rating| self.ratings.of_text(rating).is_ok())
     }
 }
 

@@ -14,9 +14,9 @@ use super::dialect::Dialect;
 use super::hidden::HiddenRecords;
 use super::scan::{RecordScan, line_end};
 use super::{Columns, Delimiter, Header};
-use crate::classes::RatingRule;
 use crate::fields::Fields;
 use crate::lines::{Line, LineContent, is_blank};
+use crate::rating_rule::RatingRule;
 use crate::window::{Piece, Window};
 
 /// Splits a stream of bytes into records.
@@ -78,7 +78,7 @@ impl<R: Read> RecordReader<R> {
 
     /// From now on, a record that hides records with these columns and fields ends with its first line.
     pub fn expect(&mut self, columns: &Columns, fields: &Fields) {
-        self.hidden = Some(HiddenRecords::of(columns, RatingRule::new(fields.classes.clone())));
+        self.hidden = Some(HiddenRecords::of(columns, RatingRule::of(fields)));
     }
 
     /// Number of lines of the records behind the header. A record has several if they end in quotes.

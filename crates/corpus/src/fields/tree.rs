@@ -1,11 +1,13 @@
 //! The fields that are read, as a tree of their names, so that a parser can follow all paths at once.
 
-use super::Fields;
+use super::{FieldPath, Fields};
 
 /// A tree whose root is the top-level object.
 #[derive(Debug)]
 pub(crate) struct FieldTree {
     nodes: Vec<Node>,
+    /// The field whose list has a review in each element.
+    pub list: Option<NodeId>,
 }
 
 /// The number of a node.
@@ -25,6 +27,10 @@ pub(crate) struct Node {
     pub texts_below: Vec<usize>,
     /// Whether the path of the rating ends here or below.
     pub has_rating_below: bool,
+    /// Whether the elements of a list in this field are reviews.
+    pub is_list: bool,
+    /// Whether that list is here or below.
+    pub has_list_below: bool,
 }
 
 impl FieldTree {
@@ -33,13 +39,19 @@ impl FieldTree {
 
     /// The tree of these fields.
     pub fn of(fields: &Fields) -> Self {
-        let mut tree = Self { nodes: vec![Node::default()] };
+        let mut tree = Self { nodes: vec![Node::default()], list: None };
         for (number, path) in fields.text.iter().enumerate() {
             let end = tree.extend(path.names(), |node| node.texts_below.push(number));
             tree.nodes[end].text = Some(number);
         }
         let end = tree.extend(fields.rating.names(), |node| node.has_rating_below = true);
         tree.nodes[end].is_rating = true;
+        let mut paths = fields.text.iter().chain([&fields.rating]);
+        if let Some(list) = paths.find_map(FieldPath::list) {
+            let end = tree.extend(list.names(), |node| node.has_list_below = true);
+            tree.nodes[end].is_list = true;
+            tree.list = Some(NodeId(end as u32));
+        }
         tree
     }
 

@@ -1,12 +1,14 @@
-//! Follows the paths of fields into nested objects, and collects the parts of a text.
+//! Follows the paths of fields into nested objects and the elements of a list, and collects the parts of a text.
 //!
 //! The recursion is at most as deep as the longest path, and never deeper than `DEPTH_MAX`.
 
-use sonic_rs::parser::Reference;
+use sonic_rs::parser::{Parser, Reference};
+use sonic_rs::reader::Read;
 
 use super::{JsonParser, Tokens, skip_value};
 use crate::fields::NodeId;
-use crate::review::{DEPTH_MAX, Rating};
+use crate::rating_rule::Rated;
+use crate::review::{DEPTH_MAX, EachEntry, Entry, Reject};
 
 /// The string of a text field.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +31,36 @@ pub(super) fn join(parts: &[TextPart], joined: &mut Vec<u8>) -> bool {
 }
 
 impl JsonParser {
+    /// Parses one line, and passes on the review of each element of its list, with the bytes of the element. The whole
+    /// line is passed on if it has no such list, or an empty one. Returns `None` if it is not JSON.
+    pub(crate) fn each(&mut self, line: &str, visit: &mut EachEntry<'_>) -> Option<()> {
+        let found = self.find(line)?;
+        let (Some(id), Some(list)) = (self.tree.list, self.list.clone()) else {
+            visit(0..line.len(), self.entry(found));
+            return Some(());
+        };
+        // The line was valid, and so are the elements.
+        let mut tokens = Parser::new(Read::from(&line[list.clone()])).utf8_lossy();
+        tokens.skip_space()?;
+        if tokens.skip_space_peek()? == b']' {
+            visit(0..line.len(), Err(Reject::NoText));
+            return Some(());
+        }
+        loop {
+            tokens.skip_space_peek()?;
+            let start = list.start + tokens.offset();
+            let mut rating = found.rating;
+            self.nested(&mut tokens, id, 1, &mut rating)?;
+            let element = start..list.start + tokens.offset();
+            let text = join(&self.parts, &mut self.unescaped).then(|| self.unescaped());
+            let text = text.unwrap_or(Err(Reject::NoText));
+            visit(element, text.map(|text| Entry { text, rating }));
+            if tokens.skip_space()? != b',' {
+                return Some(());
+            }
+        }
+    }
+
     /// Reads the value of a field inside of `depth` containers.
     // Inlined into the loop over the top level, it would slow down lines without such fields.
     #[inline(never)]
@@ -37,14 +69,17 @@ impl JsonParser {
         tokens: &mut Tokens<'_>,
         id: NodeId,
         depth: usize,
-        rating: &mut Option<Rating>,
+        rating: &mut Rated,
     ) -> Option<()> {
-        let Self { tree, parts, short, ratings, .. } = self;
+        let Self { tree, parts, short, ratings, list, .. } = self;
         let node = tree.node(id);
         // The last of duplicate fields counts, with all that is in it.
         node.texts_below.iter().for_each(|&text| parts[text].is_present = false);
         if node.has_rating_below {
-            *rating = None;
+            *rating = ratings.absent;
+        }
+        if node.has_list_below {
+            *list = None;
         }
         match (tokens.skip_space_peek()?, node.text) {
             (b'"', Some(text)) => {
@@ -60,7 +95,7 @@ impl JsonParser {
                 }
                 *is_present = true;
                 if node.is_rating {
-                    *rating = str::from_utf8(text).ok().and_then(|text| ratings.of_text(text));
+                    *rating = str::from_utf8(text).map_or(ratings.absent, |text| ratings.of_text(text));
                 }
             }
             (b'"', None) if node.is_rating => {
@@ -71,11 +106,16 @@ impl JsonParser {
                 tokens.skip_space();
                 *rating = ratings.of_number(tokens.skip_number(first).ok()?.parse().ok()?);
             }
-            (first @ (b't' | b'f'), _) if node.is_rating => {
+            (first @ (b't' | b'f' | b'n'), _) if node.is_rating => {
                 skip_value(tokens, first, depth)?;
                 *rating = ratings.of_name(first);
             }
             (b'{', _) if node.has_children() => self.object(tokens, id, depth + 1, rating)?,
+            (b'[', _) if node.is_list => {
+                let start = tokens.offset();
+                skip_value(tokens, b'[', depth)?;
+                *list = Some(start..tokens.offset());
+            }
             (first, _) => skip_value(tokens, first, depth)?,
         }
         Some(())
@@ -87,7 +127,7 @@ impl JsonParser {
         tokens: &mut Tokens<'_>,
         object: NodeId,
         depth: usize,
-        rating: &mut Option<Rating>,
+        rating: &mut Rated,
     ) -> Option<()> {
         tokens.skip_space()?;
         if depth > DEPTH_MAX {

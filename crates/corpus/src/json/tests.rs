@@ -72,7 +72,7 @@ fn names_are_compared_unescaped_and_on_the_top_level_only() {
 /// The result for a line with these fields.
 fn with_fields(text: &str, rating: &str, line: &str) -> Answer {
     let text = text.parse::<crate::format::FieldPaths>().unwrap().0;
-    answer(&mut JsonParser::new(&Fields { text, rating: rating.parse().unwrap(), classes: None }), line)
+    answer(&mut JsonParser::new(&Fields { text, rating: rating.parse().unwrap(), ..Fields::default() }), line)
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Parses Python's number tokens: decimal, hexadecimal, octal and binary integers, and floats, all with
-//! underscores.
+//! underscores. A decimal integer may end in `L`, as in Python 2.
 
 use super::Cursor;
 
@@ -51,6 +51,10 @@ impl Cursor<'_> {
         // 007 was octal in Python 2 and is refused; 00 and 007.5 are valid.
         if !is_float && starts_with_zero && !is_zero {
             return None;
+        }
+        // Python 2 wrote large integers so.
+        if !is_float {
+            self.take(b'L');
         }
         if self.ends() { number.parse().ok() } else { None }
     }

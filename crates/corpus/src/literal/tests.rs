@@ -61,7 +61,8 @@ fn the_last_of_duplicate_top_level_fields_counts() {
 
 fn with_fields(text: &str, rating: &str, line: &str) -> Result<(String, u8), Reject> {
     let text = text.parse::<crate::format::FieldPaths>().unwrap().0;
-    let mut parser = LiteralParser::new(&Fields { text, rating: rating.parse().unwrap(), classes: None });
+    let mut parser =
+        LiteralParser::new(&Fields { text, rating: rating.parse().unwrap(), ..Fields::default() });
     parser.parse(line).and_then(Entry::review).map(|review| (review.text.to_owned(), review.rating.stars()))
 }
 
@@ -222,6 +223,8 @@ fn numbers_equal_those_of_python() {
         "+(5)",
         "' 5.0\t'",
         "5.0_0",
+        "5L",
+        "+5L",
         "0x0000000005",
     ] {
         let expected = if number == "- -5" { Err(Reject::BadLine) } else { Ok(5) };
@@ -239,6 +242,9 @@ fn numbers_equal_those_of_python() {
         "[5]",
         "(5,)",
         "1e400",
+        "nan",
+        "-inf",
+        "0L",
         "-1e400",
         "1_000",
         "0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF",
@@ -248,7 +254,8 @@ fn numbers_equal_those_of_python() {
     }
     for number in [
         "05", "0_5", "1__0", "1_", "_1", "1_.5", "1._5", "1e", "1e+", "1e_5", "0x", "0x_", "0xg", "0b2",
-        "0o8", "0b12", "5L", "5j", "5..0", ".", "1.5.2", "+", "5else", "\u{665}",
+        "0o8", "0b12", "05L", "5l", "5.0L", "0x5L", "infinity", "nan5", "5j", "5..0", ".", "1.5.2", "+",
+        "5else", "\u{665}",
     ] {
         assert_eq!(with_rating(number), Err(Reject::BadLine), "{number}");
     }

@@ -291,7 +291,8 @@ fn a_column_in_a_structure_is_read() {
         let found = |text: &str, rating: &str| {
             let text = text.split(',').map(|path| path.parse().unwrap()).collect();
             let rating = rating.parse().unwrap();
-            let format = Format::Json(corpus::format::Fields { text, rating, classes: None });
+            let format =
+                Format::Json(corpus::format::Fields { text, rating, ..corpus::format::Fields::default() });
             let reading = Reading::start(all_of(&folder), &ReadingOptions { format, ..options(1) })?;
             Ok::<_, Error>(read(&reading, 1).unwrap())
         };

@@ -8,7 +8,7 @@ use super::*;
 
 fn csv(text: &str, rating: &str, threads: usize) -> ReadingOptions {
     let (text, rating) = (text.parse::<corpus::format::FieldPaths>().unwrap().0, rating.parse().unwrap());
-    let fields = Fields { text, rating, classes: None };
+    let fields = Fields { text, rating, ..Fields::default() };
     let format = Format::Delimited { dialect: AskedDialect::of(Delimiter::Comma), fields };
     ReadingOptions { format, ..options(threads) }
 }

@@ -47,10 +47,12 @@ fn reviews(content: &[u8], options: &ReadingOptions) -> (Vec<(u64, String, u8)>,
     let mut reviews = Reviews::of(&reading, CleanedReviews::of(options.format.clone()));
     let mut found = Vec::new();
     let visit = |entry: InputEntry<'_>| {
-        if let Ok((text, rating)) = reviews.read(&entry) {
-            found.push((entry.place, String::from_utf8(text.to_vec()).unwrap(), rating.stars()));
-        }
-        Ok::<_, Error>(())
+        reviews.read(&entry, |entry, read| {
+            if let Ok((text, rating)) = read {
+                found.push((entry.place, String::from_utf8(text.to_vec()).unwrap(), rating.stars()));
+            }
+            Ok::<_, Error>(())
+        })
     };
     reading.each(visit).unwrap();
     let found = found.into_iter().map(|(place, text, stars)| (reading.offset(place), text, stars)).collect();

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// Fields of a recipe, by their path, with the flag of each field. A field that no flag sets has a description
 /// instead. A value that is one of several kinds, such as the optimizer, has the name of its kind.
-pub const SETTING_NAMES: [(&str, &str); 124] = [
+pub const SETTING_NAMES: [(&str, &str); 126] = [
     ("dataset", "id digest of the dataset"),
     ("plan", "read in blocks"),
     ("test_fraction", "--test-fraction"),
@@ -66,6 +66,8 @@ pub const SETTING_NAMES: [(&str, &str); 124] = [
     ("encoding", "--encoding"),
     ("rating-field", "--rating-field"),
     ("class-ratings", "--class-ratings"),
+    ("rating-scale", "--rating-scale"),
+    ("unrated", "--unrated"),
     ("positive-from", "--positive-from"),
     ("labels", "--labels"),
     ("ngrams.words", "--words"),
@@ -132,7 +134,7 @@ pub const SETTING_NAMES: [(&str, &str); 124] = [
 ];
 
 /// Fields of what is read, which recipes of older versions may lack.
-pub const OF_INPUT: [&str; 11] = [
+pub const OF_INPUT: [&str; 13] = [
     "input",
     "format",
     "text-field",
@@ -142,6 +144,8 @@ pub const OF_INPUT: [&str; 11] = [
     "encoding",
     "rating-field",
     "class-ratings",
+    "rating-scale",
+    "unrated",
     "positive-from",
     "labels",
 ];

@@ -82,24 +82,25 @@ impl Lines {
             if self.n_lines == 0 && self.parser.is_none() {
                 self.check_sentence(line)?;
             }
-            self.n_lines += 1;
-            let text = match &mut self.parser {
-                None => line,
-                Some(parser) => match parser.parse_text(line) {
-                    Ok(text) => text.as_bytes(),
-                    Err(_) => {
-                        self.n_bad += 1;
-                        continue;
+            let Self { parser, cleaner, n_lines, n_bad, .. } = self;
+            let mut clean = |text: &str| {
+                if cleaner.clean(text, cleaned) {
+                    cleaned.push(b'\n');
+                }
+            };
+            match parser {
+                // Bytes that are not UTF-8 separate words.
+                None => {
+                    *n_lines += 1;
+                    clean(&String::from_utf8_lossy(line));
+                }
+                Some(parser) => parser.each_text(line, |text| {
+                    *n_lines += 1;
+                    match text {
+                        Ok(text) => clean(text),
+                        Err(_) => *n_bad += 1,
                     }
-                },
-            };
-            // Bytes that are not UTF-8 separate words.
-            let is_left = match std::str::from_utf8(text) {
-                Ok(text) => self.cleaner.clean(text, cleaned),
-                Err(_) => self.cleaner.clean(&String::from_utf8_lossy(text), cleaned),
-            };
-            if is_left {
-                cleaned.push(b'\n');
+                }),
             }
         }
         Ok(())

@@ -103,6 +103,10 @@ pub fn add_input(recipe: &mut Value, arguments: &Ngrams, is_dataset: bool) -> Re
         recipe["rating-field"] = fields.rating.to_string().into();
     }
     recipe["class-ratings"] = json!(format.class_ratings().map(ToString::to_string));
+    if let Some(fields) = format.fields() {
+        recipe["rating-scale"] = json!(fields.scale.map(|scale| scale.to_string()));
+        recipe["unrated"] = json!((!fields.unrated.is_empty()).then(|| fields.unrated.to_string()));
+    }
     let labels = labels(&arguments.rated);
     recipe["positive-from"] = json!(labels.positive_from());
     recipe["labels"] = json!(labels.classes().map(ToString::to_string));
