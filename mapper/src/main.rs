@@ -77,7 +77,7 @@ fn mapped(inputs: &[PathBuf], options: Options) -> Result<MapperCounts, Error> {
         let stdin = program::stdin().map_err(unreadable)?.lock();
         match (runner, split.split_start) {
             (Runner::User, _) => {
-                mapper.read(input::of_encoding(stdin, encoding).map_err(unreadable)?, &split)?
+                mapper.read(input::of_encoding(stdin, encoding).map_err(unreadable)?, &split)?;
             }
             // Hadoop decompresses the input of a task.
             (Runner::Hadoop, None | Some(0)) => {

@@ -410,7 +410,10 @@ mod tests {
         assert_eq!(parser.parse(br#"{'reviewText': 'x', 'overall': True}"#), Err(Reject::BadRating));
     }
 
-    fn reviews(format: &Format, line: &str) -> Vec<(String, Result<(String, u8), Reject>)> {
+    /// An element, and its text and stars.
+    type Read = (String, Result<(String, u8), Reject>);
+
+    fn reviews(format: &Format, line: &str) -> Vec<Read> {
         let mut found = Vec::new();
         ReviewParser::new(format.clone()).each(line.as_bytes(), |element, review| {
             let review = review.map(|review| (review.text.to_owned(), review.rating.stars()));

@@ -34,7 +34,7 @@ pub(super) struct Entries<R: Read> {
 enum Reader<R: Read> {
     Lines(LineReader<Chain<Cursor<Vec<u8>>, Begun<R>>>),
     Elements(ElementReader<Chain<Cursor<Vec<u8>>, Begun<R>>>),
-    Records(RecordReader<Begun<R>>, Arc<Columns>),
+    Records(Box<RecordReader<Begun<R>>>, Arc<Columns>),
 }
 
 impl<R: Read> Entries<R> {
@@ -77,7 +77,7 @@ impl<R: Read> Entries<R> {
         if table.asked.quote.is_none() {
             records.expect(&columns, table.fields);
         }
-        Ok(Self { reader: Reader::Records(records, Arc::new(columns)), decoder })
+        Ok(Self { reader: Reader::Records(Box::new(records), Arc::new(columns)), decoder })
     }
 
     /// The numbers of lines of all records, and of records that hid others.

@@ -230,9 +230,8 @@ impl Groups {
                     match text {
                         &[(_, cell)] => n_texts[cell] += 1,
                         _ => {
-                            *copies
-                                .entry(of_cells.map(|rows| (rows[0].1, rows.len() as u64)).collect())
-                                .or_default() += 1
+                            let of_text = of_cells.map(|rows| (rows[0].1, rows.len() as u64)).collect();
+                            *copies.entry(of_text).or_default() += 1;
                         }
                     }
                 }

@@ -157,7 +157,7 @@ fn texts_without_copies_have_the_intervals_of_rows() {
 /// One text with 100 copies, which are wrong, among 300 other rows, of which a tenth is wrong.
 #[test]
 fn the_interval_has_the_accuracy_with_and_without_a_text_of_many_copies() {
-    let other = |at: u64| (at, if at % 10 == 0 { (1.0, 0) } else { (1.0, 1) });
+    let other = |at: u64| (at, if at.is_multiple_of(10) { (1.0, 0) } else { (1.0, 1) });
     let rows: Vec<(u64, (f32, u8))> =
         (0..300).map(other).chain((0..100).map(|_| (1_000, (2.0, 0)))).collect();
     let (keys, rows): (Vec<u64>, Vec<(f32, u8)>) = rows.into_iter().unzip();

@@ -122,7 +122,7 @@ fn count<'a>(classifier: &'a Classifier, texts: &Texts, threads: NonZeroUsize) -
                 }
                 match probabilities {
                     Some(probabilities) => {
-                        quality.add(&probabilities, &known, n_unknown, key.unwrap_or(number))
+                        quality.add(&probabilities, &known, n_unknown, key.unwrap_or(number));
                     }
                     None => only_unknown += 1,
                 }
