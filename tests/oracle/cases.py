@@ -167,6 +167,7 @@ JUDGED = (
     (b"{'overall': 5, 'reviewText': 'ok', 'x': 1+1}", ("bad_line", None, None)),
     (b"{'overall': 5, 'reviewText': 'ok', 'x': nan, 'y': -inf}", ("reviews", "ok", 5)),
     (b"{'overall': 5L, 'reviewText': 'ok 5L', 'x': [2L, 0L]}", ("reviews", "ok l", 5)),
+    (b"{'x': 'it\\'s', 'overall': '5L', 'reviewText': 'ok'}", ("bad_rating", None, None)),
     (b"{'overall': 05L, 'reviewText': 'ok'}", ("bad_line", None, None)),
     (b"{'overall': 5, 'reviewText': 'ok', 'x': NaN}", ("bad_line", None, None)),
     (b"{'overall': 5, 'reviewText': 'ok', 'x': ...}", ("bad_line", None, None)),
