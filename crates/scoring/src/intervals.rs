@@ -47,7 +47,7 @@ pub const BLOCKS: usize = 1 << 14;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval(pub f64, pub f64);
 
-/// The 95 % confidence intervals of [`Metrics`].
+/// The 95 % confidence intervals of [`Metrics`](crate::Metrics).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Intervals {

@@ -89,7 +89,7 @@ fn input_without_a_review_is_refused() {
         65,
         "sentimill: found no review (1 lines = 1 bad_line + 0 reviews), expected at least one; most lines are not \
          JSON objects; write one object per line, or pass --format polarity-csv for lines of class,text, \
-         or --format csv to sentimill for a table with a header",
+         or --format csv for a table with a header",
     );
 }
 
@@ -97,16 +97,24 @@ fn input_without_a_review_is_refused() {
 fn the_share_of_bad_lines_is_checked_from_20_bad_lines() {
     let job = Job::mapped(1);
     let lines = |bad: usize| format!("{}{}", "x\n".repeat(bad), REVIEWS);
-    let refusal = "20 of 29 lines are bad (bad_line 20), expected at most 0.05 of them; most lines are not JSON \
-                   objects; write one object per line, or pass --format polarity-csv for lines of class,text, \
-                   or --format csv to sentimill for a table with a header";
+    let refusal = |of_tables: &str| {
+        format!(
+            "20 of 29 lines are bad (bad_line 20), expected at most 0.05 of them; most lines are not JSON \
+             objects; write one object per line, or pass --format polarity-csv for lines of class,text, \
+             or --format csv{of_tables} for a table with a header"
+        )
+    };
     job.refuses(
         || job.program("mapper", &["--counts", "new.json"], lines(20)),
         65,
-        &format!("mapper: {refusal}"),
+        &format!("mapper: {}", refusal(" to sentimill")),
     );
     let sentimill = ["--input", "-", "--out", "out.h5"];
-    job.refuses(|| job.program("sentimill", &sentimill, lines(20)), 65, &format!("sentimill: {refusal}"));
+    job.refuses(
+        || job.program("sentimill", &sentimill, lines(20)),
+        65,
+        &format!("sentimill: {}", refusal("")),
+    );
     let mapped = job.program("mapper", &[], lines(19));
     assert_eq!(mapped.code, 0, "{}", mapped.stderr);
 }
