@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{self, BufReader, Chain, Cursor, Read, Seek};
 use std::path::Path;
 
-use durable::{At, Error, check_regular};
-use input::{Compression, Fault, Input, MAGIC_BYTES, beginning_while};
+use durable::{At, Error, check_regular, npy};
+use input::{Compression, Fault, MAGIC_BYTES, beginning_while};
+use ngrams::files::bin;
 
 use super::REMEDY;
 use crate::error::Result;
@@ -16,18 +17,17 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// A file that was opened.
-#[derive(Debug)]
 pub(crate) struct Content<'a> {
     pub path: &'a Path,
     /// The first bytes.
     pub beginning: Vec<u8>,
-    rest: Input,
+    rest: Box<dyn Read>,
     /// Bytes of a file that is not compressed.
     pub n_bytes: Option<u64>,
 }
 
 /// Reads a content once.
-pub(super) type Reader = BufReader<Chain<Cursor<Vec<u8>>, Input>>;
+pub(super) type Reader = BufReader<Chain<Cursor<Vec<u8>>, Box<dyn Read>>>;
 
 impl<'a> Content<'a> {
     pub(crate) fn open(path: &'a Path) -> Result<Self> {
@@ -38,7 +38,13 @@ impl<'a> Content<'a> {
             None => Some(file.metadata().at(path, "read its metadata")?.len()),
             Some(_) => None,
         };
-        let mut rest = input::open(path).map_err(|error| unread(path, error))?;
+        // `input` refuses files that are not text, among them arrays of NumPy.
+        let is_binary =
+            [npy::MAGIC, &bin::MAGIC.to_le_bytes()[..]].iter().any(|kind| magic.starts_with(kind));
+        let mut rest: Box<dyn Read> = match is_binary {
+            true => Box::new(File::open(path).at(path, "open it")?),
+            false => Box::new(input::open(path).map_err(|error| unread(path, error))?),
+        };
         let mut beginning =
             beginning_while(&mut rest, BEGINNING_BYTES, |_| true).map_err(|error| unread(path, error))?;
         if beginning.starts_with(BYTE_ORDER_MARK) {
