@@ -4,6 +4,7 @@ mod types;
 
 use std::fmt::Write;
 
+use corpus::shell::word;
 use serde::Serialize;
 
 use crate::finding::Finding;
@@ -90,8 +91,8 @@ fn check(job: &Job, gpus: &Gpus) -> Vec<Finding> {
 
 /// The start-up script. It contains no credentials: the machine's role has access to S3.
 fn user_data(gpus: &Gpus, n_gpus: u32) -> String {
-    let files = quoted(&format!("{}/", gpus.files));
-    let wheels = quoted(&gpus.files.join("wheelhouse").to_string());
+    let files = word(&format!("{}/", gpus.files));
+    let wheels = word(&gpus.files.join("wheelhouse").to_string());
     let mut script = format!(
         "#!/bin/bash\n\
          # Prepares this machine for training. Its output is in /var/log/cloud-init-output.log.\n\
@@ -109,7 +110,7 @@ fn user_data(gpus: &Gpus, n_gpus: u32) -> String {
         Shared::Efs { id } => format!("{id}.efs.{}.amazonaws.com:/", gpus.region),
     });
     if let Some(from) = from {
-        let _ = writeln!(script, "./shared-folder.sh --from {} --at {MOUNT}", quoted(&from));
+        let _ = writeln!(script, "./shared-folder.sh --from {} --at {MOUNT}", word(&from));
     }
     let _ = writeln!(script, "install -m 755 trainer /usr/local/bin/trainer");
     script
@@ -118,11 +119,11 @@ fn user_data(gpus: &Gpus, n_gpus: u32) -> String {
 fn start(gpus: &Gpus) -> String {
     let mut command = format!(
         "aws ec2 run-instances --region {} --count {} --instance-type {} --image-id {} \\\n    --iam-instance-profile Name={} ",
-        quoted(&gpus.region),
+        word(&gpus.region),
         gpus.machines,
-        quoted(&gpus.instance_type),
+        word(&gpus.instance_type),
         gpus.image,
-        quoted(&gpus.instance_profile)
+        word(&gpus.instance_profile)
     );
     if let Some(subnet) = &gpus.subnet {
         let _ = write!(command, "--subnet-id {subnet} ");
@@ -132,8 +133,8 @@ fn start(gpus: &Gpus) -> String {
 
 /// The command of one machine. Several machines find each other at `$FIRST`, the private address of the first.
 fn train(job: &Job, gpus: &Gpus, n_gpus: u32, rank: u32) -> String {
-    let place = |place: &Place| quoted(&place.to_string());
-    let arguments: String = gpus.arguments.iter().map(|argument| format!(" {}", quoted(argument))).collect();
+    let place = |place: &Place| word(&place.to_string());
+    let arguments: String = gpus.arguments.iter().map(|argument| format!(" {}", word(argument))).collect();
     let fit = format!("fit {} --out {} --resume{arguments}", place(&job.dataset), place(&gpus.out));
     let environment = format!(
         "set -a; . /etc/sentimill/torch.env; . /etc/sentimill/nccl.env; set +a; export SENTIMILL_CACHE={FOLDER}/cache"
@@ -159,16 +160,6 @@ fn key_file(gpus: &Gpus) -> String {
 fn price_per_hour(gpus: &Gpus, prices: &Prices) -> Option<String> {
     let price = prices.instances.get(&gpus.instance_type)?;
     Some(format!("{:.2} {}", price.ec2 * f64::from(gpus.machines), prices.currency()))
-}
-
-/// One word of a shell command.
-fn quoted(text: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:=,@%+".contains(&byte);
-    if !text.is_empty() && text.bytes().all(is_plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
 }
 
 #[cfg(test)]

@@ -108,7 +108,9 @@ fn check_ledger(ledger: &Ledger, options: &Options) -> Result<()> {
         None => ledger.reducer.check(),
     }
     .map_err(making::Error::from)?;
-    options.mapper.map_or(Ok(()), |mapper| mapper.judge(options.limits, Part::All).map_err(Error::TooMany))
+    options.mapper.map_or(Ok(()), |mapper| {
+        mapper.judge(options.limits, Part::All, "in their encoding").map_err(Error::TooMany)
+    })
 }
 
 fn verify_all(

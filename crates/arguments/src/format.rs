@@ -102,7 +102,13 @@ impl FormatArguments {
 
     /// Returns the format, or an exit code and a message.
     pub fn format(self) -> Result<Format, (Exit, String)> {
+        self.with_label(None)
+    }
+
+    /// As [`Self::format`], with the field of the label in place of that of the rating.
+    pub fn with_label(self, label_field: Option<FieldPath>) -> Result<Format, (Exit, String)> {
         let asked = Asked {
+            label_field,
             name: self.format,
             preset: self.preset,
             text_field: self.text_field,

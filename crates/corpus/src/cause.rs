@@ -1,6 +1,6 @@
 //! Suggests the probable cause of many bad lines, and a remedy.
 
-use crate::classes::UnratedClasses;
+use crate::classes::FoundValues;
 use crate::format::{FieldPath, Fields, Format, FormatName};
 use crate::ledger::MapperCounts;
 use crate::lines::LineContent;
@@ -31,7 +31,7 @@ pub fn likely(
     counts: &MapperCounts,
     beginning: &[u8],
     format: &Format,
-    classes: &UnratedClasses,
+    classes: &FoundValues,
     program: Program<'_>,
 ) -> String {
     if counts.lines == 0 {
@@ -72,7 +72,13 @@ fn without_text(fields: &Fields) -> String {
     format!("most lines have no text in the {field} {}; name {them} with --text-field", quoted.join(", "))
 }
 
-fn without_rating(counts: &MapperCounts, fields: &Fields, classes: &UnratedClasses) -> String {
+fn without_rating(counts: &MapperCounts, fields: &Fields, classes: &FoundValues) -> String {
+    if fields.label.is_some() {
+        let field = fields.rating.quoted();
+        return format!(
+            "the field {field} is absent, null or empty in these lines; name another field with --label-field"
+        );
+    }
     let (field, are_most) = (fields.rating.quoted(), counts.bad_rating > counts.filled_lines() / 2);
     let (from, those) = match fields.scale {
         Some(scale) => (format!("on the scale {scale}"), format!("those of the scale {scale}")),
@@ -173,7 +179,7 @@ mod tests {
     const MAPPER: Program<'static> = Program { listing: "list them", of_tables: " to sentimill" };
 
     fn likely_for(counts: MapperCounts, beginning: &[u8]) -> String {
-        likely(&counts, beginning, &Format::default(), &UnratedClasses::default(), MAPPER)
+        likely(&counts, beginning, &Format::default(), &FoundValues::default(), MAPPER)
     }
 
     #[test]
@@ -185,7 +191,7 @@ mod tests {
             (b"\"text\",\"star", "looks like csv; pass --format csv"),
             (b"id\tverdict", "looks like tsv; pass --format tsv"),
         ] {
-            let found = likely(&bad_lines, beginning, &Format::default(), &UnratedClasses::default(), reader);
+            let found = likely(&bad_lines, beginning, &Format::default(), &FoundValues::default(), reader);
             assert!(found.ends_with(expected), "{found}");
         }
     }
@@ -226,7 +232,7 @@ mod tests {
     fn fields_are_named_as_a_user_passes_them() {
         let list: FieldPaths = r"summary,data.te\.xt".parse().unwrap();
         let format = Format::Json(Fields { text: list.0, rating: FieldPath::of("a.b"), ..Fields::default() });
-        let cause = |counts| likely(&counts, b"{", &format, &UnratedClasses::default(), MAPPER);
+        let cause = |counts| likely(&counts, b"{", &format, &FoundValues::default(), MAPPER);
         let no_text = MapperCounts { lines: 10, no_text: 9, ..MapperCounts::default() };
         assert_eq!(
             cause(no_text),
@@ -250,7 +256,7 @@ mod tests {
     #[test]
     fn classes_without_a_rating_are_listed_as_the_cause() {
         let format = Format::FastText { ratings: "a=1,b=5".parse().unwrap() };
-        let mut classes = UnratedClasses::default();
+        let mut classes = FoundValues::default();
         classes.count("good");
         let bad_rating = MapperCounts { lines: 9, bad_rating: 1, reviews: 8, ..MapperCounts::default() };
         assert_eq!(
@@ -269,7 +275,7 @@ mod tests {
         let expected = format!("the field \"overall\" has values other than 1 to 5: {found}");
         assert_eq!(words(bad_rating), expected);
         let bad_line = MapperCounts { lines: 9, bad_line: 9, ..MapperCounts::default() };
-        let none = UnratedClasses::default();
+        let none = FoundValues::default();
         assert!(likely(&bad_line, b"{\"a", &format, &none, MAPPER).contains("--format json"));
         assert!(likely(&bad_line, b"label", &format, &none, MAPPER).contains("__label__"));
     }

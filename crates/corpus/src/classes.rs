@@ -7,6 +7,7 @@ use crate::format::{ClassRatings, Fields, Format, escaped};
 use crate::review::{Rating, RatingValue};
 use crate::scale::Spelled;
 use crate::shape::Shapes;
+use crate::shell;
 
 /// Maximum number of distinct classes that are counted by name.
 const HELD: usize = 64;
@@ -19,12 +20,11 @@ const LABELS_MAX: usize = 5;
 /// In place of a number of stars that a user knows.
 const PLACEHOLDER: &str = "STARS";
 /// How more labels are learned.
-const BY_NAME: &str = "learn more than five labels by their names: write lines of __label__LABEL TEXT for trainer ngrams \
-                       --format fasttext --input FILE";
+const BY_NAME: &str = "learn more than five labels by their names with --label-field NAME of trainer ngrams";
 
 /// Values without a rating, with the number of their lines.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct UnratedClasses {
+pub struct FoundValues {
     /// Texts, and numbers as they are written.
     lines: BTreeMap<String, u64>,
     /// Lines of values beyond the first [`HELD`] distinct ones.
@@ -54,7 +54,7 @@ struct Numbers {
 const SCALES: [(f64, &[f64]); 4] =
     [(5.0, &[1.0, 0.5, 0.0]), (10.0, &[1.0, 0.0]), (20.0, &[0.0]), (100.0, &[0.0])];
 
-impl UnratedClasses {
+impl FoundValues {
     /// Counts a line of this class.
     #[cold]
     pub(crate) fn count(&mut self, class: &str) {
@@ -296,10 +296,7 @@ fn placeholder(class: &str) -> String {
 
 /// The flag with these ratings, quoted for a shell.
 fn flag(ratings: &str) -> String {
-    // A shell takes these characters as they are.
-    let is_plain = |character: char| character.is_ascii_alphanumeric() || "=,.-_+:/@%".contains(character);
-    let quote = if ratings.chars().all(is_plain) { "" } else { "'" };
-    format!("--class-ratings={quote}{}{quote}", ratings.replace('\'', r"'\''"))
+    format!("--class-ratings={}", shell::word(ratings))
 }
 
 #[cfg(test)]
@@ -308,7 +305,7 @@ mod tests {
     use crate::rating_rule::RatingRule;
 
     /// The values of a field whose classes are not listed.
-    fn values(numbers: &[f64], texts: &[&str], n_nulls: usize) -> UnratedClasses {
+    fn values(numbers: &[f64], texts: &[&str], n_nulls: usize) -> FoundValues {
         let mut rule = RatingRule::default();
         numbers.iter().for_each(|&number| _ = rule.of_number(number));
         texts.iter().for_each(|text| _ = rule.of_text(text));
@@ -316,7 +313,7 @@ mod tests {
         rule.unrated
     }
 
-    fn found(values: &UnratedClasses, n_unrated: u64) -> Option<String> {
+    fn found(values: &FoundValues, n_unrated: u64) -> Option<String> {
         let (values, remedy) = values.found(n_unrated, &Fields::default())?;
         Some(remedy.map_or(values.clone(), |remedy| format!("{values}; {remedy}")))
     }
@@ -361,7 +358,7 @@ mod tests {
                 &["bug", "billing", "praise", "question", "feature", "spam"],
                 0,
                 "\"billing\" 1, \"bug\" 1, \"feature\" 1, \"praise\" 1, \"question\" 1, \"spam\" 1; learn more than five labels \
-                 by their names: write lines of __label__LABEL TEXT for trainer ngrams --format fasttext --input FILE",
+                 by their names with --label-field NAME of trainer ngrams",
             ),
         ] {
             let values = values(numbers, texts, n_nulls);
@@ -405,8 +402,8 @@ mod tests {
         );
     }
 
-    fn of(classes: &[&str]) -> UnratedClasses {
-        let mut counted = UnratedClasses::default();
+    fn of(classes: &[&str]) -> FoundValues {
+        let mut counted = FoundValues::default();
         classes.iter().for_each(|class| counted.count(class));
         counted
     }

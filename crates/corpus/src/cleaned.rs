@@ -1,6 +1,6 @@
 //! Converts a raw line into the text and rating of its review, or into the reason why there is none.
 
-use crate::classes::UnratedClasses;
+use crate::classes::FoundValues;
 use crate::clean::Cleaner;
 use crate::csv::Columns;
 use crate::encoding::Invalid;
@@ -96,8 +96,8 @@ impl CleanedReviews {
     }
 
     /// The classes without a rating of the lines read so far.
-    pub fn unrated_classes(&self) -> UnratedClasses {
-        self.parser.unrated_classes()
+    pub fn found_values(&self) -> FoundValues {
+        self.parser.found_values()
     }
 
     /// Number of lines of fastText's format so far in which `trainer ngrams` reads other labels.

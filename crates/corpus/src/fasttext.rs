@@ -4,7 +4,7 @@
 //! first one is the class. A label after the first word of the text is part of the text. The fastText program, and
 //! `trainer ngrams`, read each word with the prefix as a label, wherever it is. Lines where this differs are counted.
 
-use crate::classes::UnratedClasses;
+use crate::classes::FoundValues;
 use crate::format::ClassRatings;
 use crate::review::{Entry, Reject};
 
@@ -14,7 +14,7 @@ const LABEL: &str = "__label__";
 #[derive(Debug)]
 pub(crate) struct FastTextParser {
     pub ratings: ClassRatings,
-    pub unrated: UnratedClasses,
+    pub unrated: FoundValues,
     /// Lines in which the fastText program reads other labels.
     pub n_other_labels: u64,
 }
@@ -58,7 +58,7 @@ mod tests {
     fn the_first_of_several_labels_at_the_start_counts() {
         let mut parser = FastTextParser {
             ratings: ClassRatings::default(),
-            unrated: UnratedClasses::default(),
+            unrated: FoundValues::default(),
             n_other_labels: 0,
         };
         let mut read = |line| {

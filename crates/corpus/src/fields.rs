@@ -10,6 +10,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use crate::format::ClassRatings;
+use crate::rating_rule::LastLabel;
 use crate::scale::Scale;
 use crate::unrated::UnratedValues;
 
@@ -30,6 +31,8 @@ pub struct Fields {
     pub scale: Option<Scale>,
     /// The values of reviews without a rating, which are counted apart.
     pub unrated: UnratedValues,
+    /// The label of the entry that was read last, if the values of the rating field are labels and no ratings.
+    pub label: Option<LastLabel>,
 }
 
 impl Default for Fields {
@@ -48,7 +51,13 @@ impl Fields {
             classes: None,
             scale: None,
             unrated: UnratedValues::default(),
+            label: None,
         }
+    }
+
+    /// The flag that names the field of the rating or label.
+    pub fn rating_flag(&self) -> &'static str {
+        if self.label.is_some() { "--label-field" } else { "--rating-field" }
     }
 
     /// The list whose elements are reviews, if the fields lead into one; an error if they lead into two.

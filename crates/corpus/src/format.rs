@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::csv::{AskedDialect, Delimiter, Quote};
 pub use crate::fields::{FieldPath, FieldPaths, Fields, NoFieldPath, TwoLists};
+pub use crate::rating_rule::LastLabel;
 use crate::review::Rating;
 pub use crate::scale::{NoScale, Scale};
 pub use crate::unrated::{NoUnratedValues, UnratedValues};
@@ -70,6 +71,22 @@ impl Format {
             Self::Json(fields) | Self::Delimited { fields, .. } => Some(fields),
             Self::PolarityCsv { .. } | Self::FastText { .. } => None,
         }
+    }
+
+    /// The label of the entry that a parser of this format reads last, if values are labels.
+    pub fn last_label(&self) -> Option<&LastLabel> {
+        self.fields()?.label.as_ref()
+    }
+
+    /// This format for another parser, with a last label of its own.
+    pub fn for_parser(&self) -> Self {
+        let mut format = self.clone();
+        if let Self::Json(fields) | Self::Delimited { fields, .. } = &mut format
+            && fields.label.is_some()
+        {
+            fields.label = Some(LastLabel::default());
+        }
+        format
     }
 
     /// Whether a line has a list with a review in each element.
@@ -219,7 +236,7 @@ pub enum NoClassRatings {
     /// A number of stars above 5.
     #[error(
         "{0:?} has more than 5 stars, expected classes with 1 to 5 stars, as in 1=1,2=5; to learn more than five labels, \
-         write lines of __label__LABEL TEXT for trainer ngrams --format fasttext --input FILE"
+         pass --label-field NAME to trainer ngrams"
     )]
     More(String),
     /// A class has two ratings.
@@ -326,6 +343,8 @@ pub struct Asked {
     pub text_field: Option<FieldPaths>,
     /// The field of the rating, which replaces that of the preset.
     pub rating_field: Option<FieldPath>,
+    /// The field of the label, in place of a rating.
+    pub label_field: Option<FieldPath>,
     /// The rating of each class.
     pub class_ratings: Option<ClassRatings>,
     /// The scale of numbers.
@@ -347,12 +366,14 @@ impl Asked {
         let classes = self.class_ratings;
         let ratings = classes.clone().unwrap_or_default();
         let preset = self.preset.map(Preset::fields).unwrap_or_default();
+        let label = self.label_field.is_some().then(LastLabel::default);
         let fields = Fields {
             text: self.text_field.map_or(preset.text, |FieldPaths(paths)| paths),
-            rating: self.rating_field.unwrap_or(preset.rating),
+            rating: self.label_field.or(self.rating_field).unwrap_or(preset.rating),
             classes,
             scale: self.rating_scale,
             unrated: self.unrated.unwrap_or_default(),
+            label,
         };
         let (delimiter, quote) = (self.delimiter, self.quote);
         let dialect = |default| AskedDialect { default, delimiter, quote };
@@ -383,10 +404,11 @@ impl Asked {
         let with_fields = (&[Json, Csv, Tsv][..], "json, csv or tsv");
         let all = (&[Json, Csv, Tsv, PolarityCsv, FastText][..], "formats with ratings");
         let tables = (&[Csv, Tsv][..], "csv or tsv");
-        let options: [(&str, bool, &[FormatName], &str); 9] = [
+        let options: [(&str, bool, &[FormatName], &str); 10] = [
             ("--preset", self.preset.is_some(), with_fields.0, with_fields.1),
             ("--text-field", self.text_field.is_some(), with_fields.0, with_fields.1),
             ("--rating-field", self.rating_field.is_some(), with_fields.0, with_fields.1),
+            ("--label-field", self.label_field.is_some(), with_fields.0, with_fields.1),
             ("--class-ratings", self.class_ratings.is_some(), all.0, all.1),
             ("--rating-scale", self.rating_scale.is_some(), with_fields.0, with_fields.1),
             ("--unrated", self.unrated.is_some(), with_fields.0, with_fields.1),

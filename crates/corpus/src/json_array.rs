@@ -9,6 +9,7 @@ use std::io::{self, Read};
 
 use thiserror::Error;
 
+use crate::buffer::BYTE_ORDER_MARK;
 use crate::lines::{Line, LineContent};
 use crate::window::{Piece, Window};
 
@@ -69,8 +70,6 @@ impl FirstLine {
         None
     }
 }
-
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// White space of RFC 8259.
 pub fn is_space(byte: u8) -> bool {

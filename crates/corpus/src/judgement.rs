@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::classes::UnratedClasses;
+use crate::classes::FoundValues;
 use crate::encoding::{Encoding, Invalid, UTF_8};
 use crate::ledger::{Limits, MapperCounts, Part, Share, TooMany, TooManyBad, TooManyInvalid};
 
@@ -21,12 +21,10 @@ pub enum Refusal {
         cause: String,
     },
     /// Too many lines are not in their encoding.
-    #[error("{}; {cause}{}", in_encoding(found, encoding), found.advice())]
+    #[error("{found}; {cause}{}", found.advice())]
     InvalidUtf8 {
         /// The number of lines.
         found: TooManyInvalid,
-        /// The encoding of the input, as named or by default.
-        encoding: &'static str,
         /// The likely encoding and the remedy.
         cause: String,
     },
@@ -50,7 +48,7 @@ pub enum Refusal {
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
     /// The values of ratings without stars.
-    pub values: &'a UnratedClasses,
+    pub values: &'a FoundValues,
     /// The lines that are not in their encoding.
     pub invalid: &'a Invalid,
     /// The encoding that was named, or UTF-8.
@@ -94,11 +92,11 @@ pub fn judge_lines(
     part: Part,
     cause: impl Fn() -> String,
 ) -> Result<(), Refusal> {
-    counts.judge(limits, part).map_err(|found| match found {
+    counts.judge(limits, part, seen.encoding.name()).map_err(|found| match found {
         TooMany::Bad(found) => Refusal::BadLines { found, cause: seen.cause(&cause) },
         TooMany::InvalidUtf8(found) => {
             let cause = seen.packed.map_or_else(|| seen.invalid.cause(), str::to_owned);
-            Refusal::InvalidUtf8 { found, encoding: seen.encoding.name(), cause }
+            Refusal::InvalidUtf8 { found, cause }
         }
     })
 }
@@ -112,10 +110,6 @@ impl Seen<'_> {
             None => of_lines(),
         }
     }
-}
-
-fn in_encoding(found: &TooManyInvalid, encoding: &str) -> String {
-    found.to_string().replace("are not UTF-8", &format!("are not {encoding}"))
 }
 
 /// The notice about lines with bytes that are not in the encoding, if there are any.
@@ -200,7 +194,7 @@ mod tests {
 
     #[test]
     fn classes_from_zero_are_refused_unless_the_limit_was_raised_above_them() {
-        let mut values = UnratedClasses::default();
+        let mut values = FoundValues::default();
         values.add_value(RatingValue::Number(0.0), true);
         let counts = MapperCounts { lines: 6, bad_rating: 1, reviews: 5, ..MapperCounts::default() };
         let judged = |limit: &str| {

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use crate::settings::shown;
+use crate::shell;
 
 /// The label of each rating.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,14 +70,7 @@ impl Labels {
     pub fn flag(&self) -> String {
         match self {
             Self::PositiveFrom(positive_from) => format!("--positive-from {positive_from}"),
-            Self::Classes(classes) => {
-                let classes = classes.to_string();
-                let is_plain = |c: char| c.is_alphanumeric() || "=,-_.".contains(c);
-                match classes.chars().all(is_plain) {
-                    true => format!("--labels {classes}"),
-                    false => format!("--labels '{}'", classes.replace('\'', r"'\''")),
-                }
-            }
+            Self::Classes(classes) => format!("--labels {}", shell::word(&classes.to_string())),
         }
     }
 }

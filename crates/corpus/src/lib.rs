@@ -34,6 +34,7 @@ pub mod scripts;
 pub mod settings;
 mod settings_record;
 mod shape;
+pub mod shell;
 pub mod stop_words;
 mod unrated;
 mod window;

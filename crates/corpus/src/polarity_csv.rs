@@ -5,7 +5,7 @@
 //! `\\` is a backslash, and any other backslash is literal. An unquoted column contains no quote and no comma
 //! and has no escapes.
 
-use crate::classes::UnratedClasses;
+use crate::classes::FoundValues;
 use crate::format::ClassRatings;
 use crate::review::{Entry, Reject};
 
@@ -13,7 +13,7 @@ use crate::review::{Entry, Reject};
 #[derive(Debug)]
 pub(crate) struct PolarityCsvParser {
     ratings: ClassRatings,
-    pub unrated: UnratedClasses,
+    pub unrated: FoundValues,
     with_title: bool,
     class: String,
     text: String,
@@ -21,7 +21,7 @@ pub(crate) struct PolarityCsvParser {
 
 impl PolarityCsvParser {
     pub fn new(ratings: ClassRatings, with_title: bool) -> Self {
-        let unrated = UnratedClasses::default();
+        let unrated = FoundValues::default();
         Self { ratings, unrated, with_title, class: String::new(), text: String::new() }
     }
 

@@ -2,8 +2,11 @@
 //!
 //! In this order: a value that is listed as unrated has no rating; a listed class has its stars; a number is a number of
 //! stars, or one of the scale. If a listed class is a number, other numbers have no rating, unless there is a scale.
+//! Values may also be labels in place of ratings.
 
-use crate::classes::UnratedClasses;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::classes::FoundValues;
 use crate::fields::Fields;
 use crate::format::ClassRatings;
 use crate::review::{Rating, RatingValue, Reject};
@@ -13,12 +16,46 @@ use crate::unrated::UnratedValues;
 /// The rating of a value, or why it has none: [`Reject::BadRating`] or [`Reject::Unrated`].
 pub(crate) type Rated = Result<Rating, Reject>;
 
+/// The label of the entry that a parser read last. Copies are the same label, so each parser needs one of its own.
+#[derive(Clone, Debug, Default)]
+pub struct LastLabel(Arc<Mutex<Vec<u8>>>);
+
+impl LastLabel {
+    /// The label, without white space around it. It is not empty after an entry with a rating.
+    pub fn get(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps a value as the label. Returns whether it is one: anything but null and an empty text.
+    fn set(&self, value: RatingValue<'_>) -> bool {
+        let mut label = self.get();
+        label.clear();
+        match value {
+            RatingValue::Missing => {}
+            RatingValue::Number(number) => label.extend_from_slice(number.to_string().as_bytes()),
+            RatingValue::Text(text) => label.extend_from_slice(text.trim_ascii()),
+        }
+        !label.is_empty()
+    }
+}
+
+/// It is a result and no setting: all are equal.
+impl PartialEq for LastLabel {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for LastLabel {}
+
 /// The settings of ratings, and the values without a rating.
 #[derive(Clone, Debug)]
 pub(crate) struct RatingRule {
     classes: Option<ClassRatings>,
     scale: Option<Scale>,
     unrated_values: UnratedValues,
+    /// Where labels are kept, if values are labels.
+    label: Option<LastLabel>,
     /// Whether numbers are no classes.
     has_numbers: bool,
     /// Whether ratings are only 1 to 5 stars.
@@ -26,20 +63,21 @@ pub(crate) struct RatingRule {
     /// The rating of a review without the field.
     pub absent: Rated,
     /// The values without a rating.
-    pub unrated: UnratedClasses,
+    pub unrated: FoundValues,
 }
 
 impl RatingRule {
     pub fn of(fields: &Fields) -> Self {
-        let Fields { classes, scale, unrated, .. } = fields.clone();
+        let Fields { classes, scale, unrated, label, .. } = fields.clone();
         Self {
             has_numbers: scale.is_some() || !classes.as_ref().is_some_and(ClassRatings::have_numbers),
-            is_plain: classes.is_none() && scale.is_none() && unrated.is_empty(),
+            is_plain: classes.is_none() && scale.is_none() && unrated.is_empty() && label.is_none(),
             absent: Err(if unrated.has_null() { Reject::Unrated } else { Reject::BadRating }),
             classes,
             scale,
             unrated_values: unrated,
-            unrated: UnratedClasses::default(),
+            label,
+            unrated: FoundValues::default(),
         }
     }
 
@@ -84,6 +122,10 @@ impl RatingRule {
     pub fn of_value(&mut self, value: RatingValue<'_>) -> Rated {
         if self.unrated_values.contains(value) {
             return Err(Reject::Unrated);
+        }
+        if let Some(label) = &self.label {
+            // Any rating will do.
+            return if label.set(value) { Ok(Rating::of(1)) } else { Err(Reject::BadRating) };
         }
         let rating = self.of_class(value).or_else(|| match self.scale {
             _ if !self.has_numbers => None,

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::classes::UnratedClasses;
+use crate::classes::FoundValues;
 use crate::csv::{Columns, CsvParser};
 use crate::encoding::Invalid;
 use crate::fasttext::FastTextParser;
@@ -104,7 +104,7 @@ pub struct ReviewParser {
     ratings: RatingRule,
     decoder: Decoder,
     /// What rejected lines contain.
-    found: UnratedClasses,
+    found: FoundValues,
 }
 
 /// Decodes bytes to text.
@@ -165,14 +165,14 @@ impl ReviewParser {
             }
             Format::FastText { ratings } => Parser::FastText(FastTextParser {
                 ratings,
-                unrated: UnratedClasses::default(),
+                unrated: FoundValues::default(),
                 n_other_labels: 0,
             }),
             Format::Delimited { dialect, fields } => {
                 Parser::Csv(CsvParser::new(dialect.default_dialect(), RatingRule::of(&fields)))
             }
         };
-        Self { parser, ratings, decoder: Decoder::default(), found: UnratedClasses::default() }
+        Self { parser, ratings, decoder: Decoder::default(), found: FoundValues::default() }
     }
 
     /// Whether the fields lead into a list, so that [`Self::each`] reads a line.
@@ -259,7 +259,7 @@ impl ReviewParser {
     }
 
     /// The classes without a rating of the lines read so far.
-    pub fn unrated_classes(&self) -> UnratedClasses {
+    pub fn found_values(&self) -> FoundValues {
         match &self.parser {
             Parser::Json { parsers: JsonParsers { json, literal, constants }, .. } => {
                 let mut unrated = self.found.clone();

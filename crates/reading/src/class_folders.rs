@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use corpus::shell::word;
+
 use crate::source::{Kind, Source};
 
 /// Names of classes with the ratings of their texts. A folder of other names is none if there are two of these.
@@ -29,8 +31,9 @@ pub fn class_folders(sources: &[Source]) -> Option<String> {
     });
     let rated = rated.collect::<Vec<_>>().join(",");
     let names: Vec<&str> = classes.iter().copied().collect();
-    let words = classes.iter().map(|class| quoted(class)).collect::<Vec<_>>().join(" ");
-    let place = quoted(&folder.display().to_string());
+    let words = classes.iter().map(|class| word(class)).collect::<Vec<_>>().join(" ");
+    let place = &*folder.display().to_string();
+    let place = word(place);
     Some(format!(
         "the folders {} of {} have one text per file, expected one per line; write lines, and pass them with --format \
          fasttext, to sentimill also with --class-ratings {rated}: for c in {words}; do grep -arhz '' {place}/\"$c\" | \
@@ -38,12 +41,6 @@ pub fn class_folders(sources: &[Source]) -> Option<String> {
         names.join(", "),
         folder.display(),
     ))
-}
-
-/// A word of a shell command.
-fn quoted(word: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
-    if word.bytes().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 /// The folder of the class of a text file, and the name of the class.

@@ -222,7 +222,7 @@ fn columns(
             }
         };
     let text = fields.text.iter().map(|path| position(path, "--text-field")).collect::<Result<_, _>>()?;
-    let rating = position(&fields.rating, "--rating-field")?;
+    let rating = position(&fields.rating, fields.rating_flag())?;
     let name = &header.names()[rating];
     let is_class = fields.classes.as_ref().is_some_and(|classes| classes.rating(name).is_some());
     // A column that is selected by its number, in a file without a header.

@@ -2,7 +2,7 @@
 //! accepted.
 
 use corpus::cause;
-use corpus::classes::UnratedClasses;
+use corpus::classes::FoundValues;
 use corpus::cleaned::CleanedReviews;
 use corpus::encoding::Invalid;
 use corpus::format::Format;
@@ -31,7 +31,7 @@ pub struct Found {
     /// The first bad lines of each reason.
     told: Told,
     /// The classes without a rating.
-    unrated: UnratedClasses,
+    unrated: FoundValues,
     /// Lines of fastText's format with other labels for `trainer ngrams`.
     other_labels: u64,
     /// The lines that are not UTF-8.
@@ -115,7 +115,7 @@ impl Reviews {
     /// Returns what this thread has found.
     pub fn finish(self) -> Found {
         let mut found = self.found;
-        found.unrated = self.reviews.unrated_classes();
+        found.unrated = self.reviews.found_values();
         found.other_labels = self.reviews.other_labels();
         found.invalid = self.reviews.invalid().clone();
         found

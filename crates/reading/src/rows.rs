@@ -64,7 +64,7 @@ pub(super) fn row_groups(source: &Source, file: File, format: &Format) -> Result
     let schema = metadata.file_metadata().schema_descr();
     let text = |path| Wanted { source, path, option: "--text-field" }.text(schema);
     let texts = fields.text.iter().map(text).collect::<Result<Vec<_>, _>>()?;
-    let rating = Wanted { source, path: &fields.rating, option: "--rating-field" }.rating(schema)?;
+    let rating = Wanted { source, path: &fields.rating, option: fields.rating_flag() }.rating(schema)?;
     with_columns(&metadata, chunks.bytes, &texts, rating).map_err(damaged)
 }
 

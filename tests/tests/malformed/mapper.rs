@@ -4,6 +4,7 @@ use std::fs;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use corpus::judgement::other_labels;
 use corpus::ledger::MapperCounts;
 use serde_json::Value;
 use tests::oracle;
@@ -220,11 +221,13 @@ fn check_reject(reject: &Value, case: &Case<'_>) {
 /// Checks the first three lines of each reason with their positions, the counters, and the one message.
 fn check_refusal(refused: &Finished, counts: &MapperCounts) {
     let ledger = format!("mapper: {counts}");
-    let is_sum = |line: &str| {
-        line == ledger
-            || line.starts_with("mapper: invalid_utf8 in ")
-            || line.contains(" lines have a label besides that at the start of the line: ")
+    let is_of_labels = |line: &str| {
+        let n = line.strip_prefix("mapper: warning: ").and_then(|line| line.split_once(' ')?.0.parse().ok());
+        let warning = n.and_then(|n| other_labels(n, counts));
+        warning.is_some_and(|warning| line == format!("mapper: {warning}"))
     };
+    let is_sum =
+        |line: &str| line == ledger || line.starts_with("mapper: invalid_utf8 in ") || is_of_labels(line);
     let (notices, messages): (Vec<_>, Vec<_>) = refused
         .stderr
         .lines()

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use arguments::FormatArguments;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use corpus::format::FieldPath;
 use corpus::labels::Classes;
 use corpus::ledger::Share;
 use program::location::Location;
@@ -208,10 +209,16 @@ pub struct Ngrams {
     pub storage: Storage,
 }
 
-/// Labels of formats that have ratings.
+/// Labels of formats that have fields or ratings.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Labels")]
 pub struct Rated {
+    /// Field of the label, any text, in place of a rating
+    ///
+    /// One field or column, as in --text-field. Each of its values is a label: a text, a number, true or false. Labels are
+    /// numbered in the order of their bytes. For json, csv and tsv.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["positive_from", "labels", "rating_field", "class_ratings", "rating_scale"])]
+    pub label_field: Option<FieldPath>,
     /// Lowest rating with label 1 [default: 4]
     ///
     /// For formats with ratings. The labels of --format fasttext are those of its lines.

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::places;
 
 /// Flags that have no effect without an n-gram model.
-const OF_NGRAMS: [&str; 13] = [
+const OF_NGRAMS: [&str; 17] = [
     "format",
     "preset",
     "text_field",
@@ -23,6 +23,10 @@ const OF_NGRAMS: [&str; 13] = [
     "rating_scale",
     "unrated",
     "with_title",
+    "delimiter",
+    "quote",
+    "encoding",
+    "label_field",
     "positive_from",
     "labels",
     "top",

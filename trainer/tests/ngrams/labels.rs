@@ -206,6 +206,58 @@ fn lines_with_other_labels_for_sentimill_are_a_warning_with_their_number() {
 }
 
 #[test]
+fn any_number_of_labels_is_learned_from_a_column() {
+    let folder = tempfile::tempdir().unwrap();
+    let kinds = ["bug", "billing", "feature request", "praise", "question", "spam, paid"];
+    let table = |n: usize| -> String {
+        let row = |at: usize| format!("\"{} of {at}, please\",\"{}\"\n", OTHERS[at % 6], kinds[at % 6]);
+        "body,kind\n".to_owned() + &(0..n).map(row).collect::<String>()
+    };
+    let [input, test] = ["tickets.csv", "more.csv"].map(|name| folder.path().join(name));
+    fs::write(&input, table(600)).unwrap();
+    fs::write(&test, table(60)).unwrap();
+    let fields = ["--format", "csv", "--text-field", "body", "--label-field", "kind"];
+    for model in MODELS {
+        let out = folder.path().join(model[1]);
+        let (_, told) = done(train(&input, &out, &[model, &fields].concat()));
+        assert!(told.contains("and 6 labels"), "{told}");
+        let mut evaluate = trainer_of("evaluate", &out, &[]);
+        let found: Value = serde_json::from_str(
+            &done({
+                evaluate.arg(&test).args(fields);
+                evaluate
+            })
+            .0,
+        )
+        .unwrap();
+        assert_eq!((&found["rows"], &found["accuracy"]), (&60.into(), &1.0.into()), "{found}");
+        let answer =
+            said(trainer_of("predict", &out, &["--format", "text", "--top", "1"]), "lid of 1, please\n");
+        // In the order of bytes, billing is first.
+        let answer = &objects(&answer)[0];
+        assert_eq!((&answer["label"], &answer["class"]), (&2.into(), &"feature request".into()), "{answer}");
+        let settings: Value =
+            serde_json::from_str(&fs::read_to_string(out.join("settings.json")).unwrap()).unwrap();
+        assert_eq!(
+            (&settings["recipe"]["label-field"], &settings["recipe"]["positive-from"]),
+            (&"kind".into(), &Value::Null)
+        );
+    }
+    for (more, expected) in [
+        (&["--format", "csv", "--text-field", "body", "--label-field", "king"][..], "--label-field"),
+        (
+            &["--format", "fasttext", "--label-field", "kind"],
+            "--label-field is not used by the format fasttext",
+        ),
+        (&["--label-field", "kind", "--labels", "1-2=a,3-5=b"], "--labels"),
+        (&["--label-field", "kind", "--rating-field", "stars"], "--rating-field"),
+    ] {
+        let (code, told) = ended(train(&input, &folder.path().join("none"), more));
+        assert!(matches!(code, Some(64 | 65)) && told.contains(expected), "{told}");
+    }
+}
+
+#[test]
 fn two_models_are_refused_by_both_names() {
     let (folder, train, _) = corpus();
     let [one, other] = ["one", "other"].map(|name| folder.path().join(name));

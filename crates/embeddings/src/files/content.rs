@@ -7,13 +7,13 @@ use std::path::Path;
 use durable::{At, Error, check_regular, npy};
 use input::{Compression, Fault, MAGIC_BYTES, beginning_while};
 use ngrams::files::bin;
+use ngrams::without_mark;
 
 use super::REMEDY;
 use crate::error::Result;
 
 /// Bytes that determine the format: the first line and a part of the first vector.
 const BEGINNING_BYTES: usize = 64 << 10;
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// A file that was opened.
@@ -47,9 +47,8 @@ impl<'a> Content<'a> {
         };
         let mut beginning =
             beginning_while(&mut rest, BEGINNING_BYTES, |_| true).map_err(|error| unread(path, error))?;
-        if beginning.starts_with(BYTE_ORDER_MARK) {
-            beginning.drain(..BYTE_ORDER_MARK.len());
-        }
+        let mark_bytes = beginning.len() - without_mark(&beginning).len();
+        beginning.drain(..mark_bytes);
         Ok(Self { path, beginning, rest, n_bytes })
     }
 

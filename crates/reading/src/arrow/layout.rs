@@ -58,7 +58,7 @@ impl Layout {
         let named = Wanted { source, schema: &all };
         let text = fields.text.iter().map(|path| named.column(path, "--text-field", "texts", is_text));
         let text = text.collect::<Result<Vec<_>, _>>()?;
-        let rating = named.column(&fields.rating, "--rating-field", "numbers or texts", is_rating)?;
+        let rating = named.column(&fields.rating, fields.rating_flag(), "numbers or texts", is_rating)?;
         let mut wanted = [&text[..], std::slice::from_ref(&rating)].concat();
         wanted.sort_by(|(one, _), (other, _)| one.cmp(other));
         wanted.dedup_by(|(one, _), (other, _)| one == other);

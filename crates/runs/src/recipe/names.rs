@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// Fields of a recipe, by their path, with the flag of each field. A field that no flag sets has a description
 /// instead. A value that is one of several kinds, such as the optimizer, has the name of its kind.
-pub const SETTING_NAMES: [(&str, &str); 126] = [
+pub const SETTING_NAMES: [(&str, &str); 127] = [
     ("dataset", "id digest of the dataset"),
     ("plan", "read in blocks"),
     ("test_fraction", "--test-fraction"),
@@ -65,6 +65,7 @@ pub const SETTING_NAMES: [(&str, &str); 126] = [
     ("quote", "--quote"),
     ("encoding", "--encoding"),
     ("rating-field", "--rating-field"),
+    ("label-field", "--label-field"),
     ("class-ratings", "--class-ratings"),
     ("rating-scale", "--rating-scale"),
     ("unrated", "--unrated"),
@@ -134,7 +135,7 @@ pub const SETTING_NAMES: [(&str, &str); 126] = [
 ];
 
 /// Fields of what is read, which recipes of older versions may lack.
-pub const OF_INPUT: [&str; 13] = [
+pub const OF_INPUT: [&str; 14] = [
     "input",
     "format",
     "text-field",
@@ -143,6 +144,7 @@ pub const OF_INPUT: [&str; 13] = [
     "quote",
     "encoding",
     "rating-field",
+    "label-field",
     "class-ratings",
     "rating-scale",
     "unrated",

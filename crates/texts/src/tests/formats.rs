@@ -178,3 +178,64 @@ fn many_inputs_give_equal_texts_with_any_number_of_threads() {
         assert!(texts.dictionary == alone.dictionary && seen(&texts) == seen(&alone), "{threads} threads");
     }
 }
+
+#[test]
+fn the_values_of_a_field_are_labels_by_their_names() {
+    let json = br#"{"text": "one", "kind": "Home & Garden"}
+{"kind": 7, "text": "two"}
+{"text": "three", "kind": 2.50}
+{'text': 'four', 'kind': True}
+{"text": "five", "kind": " caf\u00e9\t"}
+{"text": "none", "kind": ""}
+{"text": "none", "kind": null}
+{"text": "none"}
+"#;
+    let list = br#"{"of": "outer", "all": [{"text": "one", "kind": "b"}, {"kind": "a", "text": "two"}, {"text": "none"}]}
+"#;
+    let table = "text;kind\none;\"so; so\"\ntwo;7\nthree; 7 \nnone;\n";
+    let folder = folder(&[("a.json", json), ("list.json", list), ("table.csv", table.as_bytes())]);
+    let asked = |name: &str, prefix: &str| Asked {
+        name: name.parse().unwrap(),
+        text_field: Some(format!("{prefix}text").parse().unwrap()),
+        label_field: Some(format!("{prefix}kind").parse().unwrap()),
+        ..Asked::default()
+    };
+    for (file, asked, n_bad, expected) in [
+        (
+            "a.json",
+            asked("json", ""),
+            3,
+            &[("one", "Home & Garden"), ("two", "7"), ("three", "2.5"), ("four", "true"), ("five", "café")][..],
+        ),
+        ("list.json", asked("json", "all[]."), 1, &[("one", "b"), ("two", "a")]),
+        ("table.csv", asked("csv", ""), 1, &[("one", "so; so"), ("two", "7"), ("three", "7")]),
+    ] {
+        let path = folder.path().join(file);
+        let mut lines = lines(&[&path], asked, 2);
+        lines.limits = Limits::NONE;
+        let (read, told) = read_told(&lines, Words::Spaces);
+        let ReadTexts { texts, ledger } = read.unwrap_or_else(|error| panic!("{error} {told:?}"));
+        let expected: Vec<_> =
+            expected.iter().map(|(text, label)| (owned(&[text]), owned(&[label]))).collect();
+        assert_eq!(seen(&texts), expected, "{file}");
+        assert!(ledger.counters().contains(&("bad_rating", n_bad)), "{file} {ledger}");
+        // In the order of bytes.
+        let labels: Vec<_> = texts.dictionary.labels().iter().collect();
+        assert!(labels.is_sorted(), "{labels:?}");
+    }
+}
+
+#[test]
+fn a_field_without_labels_is_named() {
+    let folder = folder(&[("a.json", br#"{"text": "one", "kind": "b"}"#)]);
+    let asked = Asked {
+        text_field: Some("text".parse().unwrap()),
+        label_field: Some("king".parse().unwrap()),
+        ..Asked::default()
+    };
+    let (read, _) = read_told(&lines(&[&folder.path().join("a.json")], asked, 1), Words::Spaces);
+    let told = read.unwrap_err().to_string();
+    let expected =
+        "the field \"king\" is absent, null or empty in these lines; name another field with --label-field";
+    assert!(told.ends_with(expected), "{told}");
+}

@@ -1,6 +1,8 @@
 //! The command that trains with chosen settings, as words and as a line for a shell.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
+
+use corpus::shell::word_of_bytes;
 
 use super::search::Settings;
 use crate::arguments::Passed;
@@ -33,22 +35,12 @@ impl Trained {
 
 /// Words as a line for a shell.
 pub fn line(words: &[OsString]) -> Vec<u8> {
-    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(&b' ')
-}
-
-/// A word for a shell, in quotation marks if it has other characters than those of usual names.
-fn quoted(word: &OsStr) -> Vec<u8> {
-    let bytes = word.as_encoded_bytes();
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_./:=,+@%".contains(byte);
-    if !bytes.is_empty() && bytes.iter().all(is_plain) {
-        return bytes.to_vec();
-    }
-    let inner: Vec<&[u8]> = bytes.split(|&byte| byte == b'\'').collect();
-    [b"'", &inner.join(&b"'\\''"[..])[..], b"'"].concat()
+    words.iter().map(|word| word_of_bytes(word.as_encoded_bytes())).collect::<Vec<_>>().join(&b' ')
 }
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     use std::process::Command;
 

@@ -85,7 +85,7 @@ pub(in crate::commands) fn evaluate(arguments: &Evaluate, model: &Path) -> Resul
             return Err(Error::UselessTexts {
                 input: place,
                 found: "no text has a label of the model".to_owned(),
-                remedy: "pass the --format, --labels or --positive-from of its training",
+                remedy: "pass the --format, --labels, --label-field or --positive-from of its training",
             });
         }
         evaluation.warnings(&place, texts.n_texts()).iter().for_each(|warning| tell(warning));

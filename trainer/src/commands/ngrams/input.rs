@@ -104,7 +104,7 @@ impl Input<'_> {
         {
             return self.read_dataset(place, division, wanted);
         }
-        let (exit, message) = match self.format.clone().format() {
+        let (exit, message) = match self.format.clone().with_label(self.rated.label_field.clone()) {
             Ok(format) => {
                 let is_cleaned = wanted.iter().any(|wanted| wanted.reading.words == Words::Cleaned);
                 if self.format.is_fasttext() && is_cleaned {

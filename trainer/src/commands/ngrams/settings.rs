@@ -1,7 +1,6 @@
 //! Converts the flags of `trainer ngrams` into the settings of a model, and these into the recipe in `settings.json`.
 
 use ::ngrams::{Features, Reading, Words, fasttext, linear};
-use corpus::format::Format;
 use runs::recipe::OF_INPUT;
 use serde_json::{Value, json};
 
@@ -90,7 +89,8 @@ pub fn add_input(recipe: &mut Value, arguments: &Ngrams, is_dataset: bool) -> Re
         return Ok(());
     }
     recipe["encoding"] = json!(arguments.format.encoding_name());
-    let format = arguments.format.clone().format();
+    let label_field = arguments.rated.label_field.clone();
+    let format = arguments.format.clone().with_label(label_field);
     let format = format.map_err(|(exit, message)| Error::Refused { exit, message })?;
     for (name, value) in format.of_texts() {
         recipe[name] = value.into();
@@ -99,13 +99,17 @@ pub fn add_input(recipe: &mut Value, arguments: &Ngrams, is_dataset: bool) -> Re
     if arguments.format.is_fasttext() {
         return Ok(());
     }
-    if let Format::Json(fields) | Format::Delimited { fields, .. } = &format {
-        recipe["rating-field"] = fields.rating.to_string().into();
+    if let Some(fields) = format.fields() {
+        let field = if fields.label.is_some() { "label-field" } else { "rating-field" };
+        recipe[field] = fields.rating.to_string().into();
     }
     recipe["class-ratings"] = json!(format.class_ratings().map(ToString::to_string));
     if let Some(fields) = format.fields() {
         recipe["rating-scale"] = json!(fields.scale.map(|scale| scale.to_string()));
         recipe["unrated"] = json!((!fields.unrated.is_empty()).then(|| fields.unrated.to_string()));
+    }
+    if format.last_label().is_some() {
+        return Ok(());
     }
     let labels = labels(&arguments.rated);
     recipe["positive-from"] = json!(labels.positive_from());
