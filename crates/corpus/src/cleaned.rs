@@ -43,6 +43,7 @@ impl CleanedReviews {
     }
 
     /// Returns the text and the rating of a line, or the reason why it has none.
+    #[inline]
     pub fn read<'a>(&'a mut self, line: LineContent<'a>) -> Result<(&'a [u8], Rating), Fate> {
         let review = self.parser.parse(Fate::held(line)?).map_err(Fate::Rejected)?;
         self.texts.of(review)
@@ -112,6 +113,7 @@ impl CleanedReviews {
 }
 
 impl Texts {
+    #[inline(always)]
     fn of<'a>(&'a mut self, review: Review<'a>) -> Result<(&'a [u8], Rating), Fate> {
         match self {
             Self::Cleaned { cleaner, text } => {

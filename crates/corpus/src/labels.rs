@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn the_flag_is_quoted_for_a_shell_if_necessary() {
         assert_eq!(Labels::PositiveFrom(3).flag(), "--positive-from 3");
-        assert_eq!(classes("1-3=bad,5=très-bon").flag(), "--labels 1-3=bad,5=très-bon");
+        assert_eq!(classes("1-3=bad,5=très-bon").flag(), "--labels '1-3=bad,5=très-bon'");
         assert_eq!(classes("1=it's,2=$x").flag(), r"--labels '1=it'\''s,2=$x'");
     }
 

@@ -88,6 +88,7 @@ impl Fate {
 
     /// Returns the bytes of a line that is neither blank nor too long. These are the first two checks of a
     /// line.
+    #[inline]
     pub fn held(line: LineContent<'_>) -> Result<&[u8], Self> {
         match line {
             LineContent::TooLong { blank: true, .. } => Err(Self::Blank),

@@ -118,15 +118,19 @@ struct Decoder {
 impl Decoder {
     /// Returns the text, with U+FFFD in place of each invalid UTF-8 sequence. This is safe before parsing,
     /// because U+FFFD is not part of the syntax of any format.
+    #[inline]
     fn text<'a>(&'a mut self, bytes: &'a [u8]) -> &'a str {
         match simdutf8::basic::from_utf8(bytes) {
             Ok(text) => text,
-            Err(_) => {
-                self.invalid.add(bytes);
-                self.repaired = String::from_utf8_lossy(bytes).into_owned();
-                &self.repaired
-            }
+            Err(_) => self.repair(bytes),
         }
+    }
+
+    #[cold]
+    fn repair(&mut self, bytes: &[u8]) -> &str {
+        self.invalid.add(bytes);
+        self.repaired = String::from_utf8_lossy(bytes).into_owned();
+        &self.repaired
     }
 }
 
@@ -181,6 +185,7 @@ impl ReviewParser {
     }
 
     /// Parses one line, passed without its line end. Bytes that are not UTF-8 are accepted inside texts.
+    #[inline]
     pub fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Review<'a>, Reject> {
         self.entry(line)?.review()
     }

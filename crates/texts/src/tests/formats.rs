@@ -213,7 +213,7 @@ fn the_values_of_a_field_are_labels_by_their_names() {
         let path = folder.path().join(file);
         let mut lines = lines(&[&path], asked, 2);
         lines.limits = Limits::NONE;
-        let (read, told) = read_told(&lines, Words::Spaces);
+        let (read, told) = read_told(&lines, Words::Punctuation);
         let ReadTexts { texts, ledger } = read.unwrap_or_else(|error| panic!("{error} {told:?}"));
         let expected: Vec<_> =
             expected.iter().map(|(text, label)| (owned(&[text]), owned(&[label]))).collect();
@@ -233,7 +233,7 @@ fn a_field_without_labels_is_named() {
         label_field: Some("king".parse().unwrap()),
         ..Asked::default()
     };
-    let (read, _) = read_told(&lines(&[&folder.path().join("a.json")], asked, 1), Words::Spaces);
+    let (read, _) = read_told(&lines(&[&folder.path().join("a.json")], asked, 1), Words::Punctuation);
     let told = read.unwrap_err().to_string();
     let expected =
         "the field \"king\" is absent, null or empty in these lines; name another field with --label-field";
