@@ -74,10 +74,7 @@ fn without_text(fields: &Fields) -> String {
 
 fn without_rating(counts: &MapperCounts, fields: &Fields, classes: &FoundValues) -> String {
     if fields.label.is_some() {
-        let field = fields.rating.quoted();
-        return format!(
-            "the field {field} is absent, null or empty in these lines; name another field with --label-field"
-        );
+        return classes.without_label(&fields.rating);
     }
     let (field, are_most) = (fields.rating.quoted(), counts.bad_rating > counts.filled_lines() / 2);
     let (from, those) = match fields.scale {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::format::{ClassRatings, Fields, Format, escaped};
+use crate::format::{ClassRatings, FieldPath, Fields, Format, escaped};
 use crate::review::{Rating, RatingValue};
 use crate::scale::Spelled;
 use crate::shape::Shapes;
@@ -19,8 +19,8 @@ const NAME_CHARS_MAX: usize = 24;
 const LABELS_MAX: usize = 5;
 /// In place of a number of stars that a user knows.
 const PLACEHOLDER: &str = "STARS";
-/// How more labels are learned.
-const BY_NAME: &str = "learn more than five labels by their names with --label-field NAME of trainer ngrams";
+/// How labels are learned that are not stars.
+const BY_NAME: &str = "by their names with --label-field NAME of trainer ngrams";
 
 /// Values without a rating, with the number of their lines.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,8 +29,10 @@ pub struct FoundValues {
     lines: BTreeMap<String, u64>,
     /// Lines of values beyond the first [`HELD`] distinct ones.
     n_others: u64,
-    /// Lines whose rating is null.
+    /// Lines whose rating is null or absent.
     n_nulls: u64,
+    /// Lines whose rating is NaN or infinite.
+    n_nans: u64,
     /// Lines whose rating is 0, if no classes are listed.
     n_zeros: u64,
     /// One bit per number of stars that was found, if no classes are listed.
@@ -48,11 +50,12 @@ struct Numbers {
     least: f64,
     /// The greatest of the numbers, and of the tops of their scales.
     most: f64,
+    are_whole: bool,
 }
 
 /// Usual scales: their tops, each with the numbers at which they start, the most usual one first.
-const SCALES: [(f64, &[f64]); 4] =
-    [(5.0, &[1.0, 0.5, 0.0]), (10.0, &[1.0, 0.0]), (20.0, &[0.0]), (100.0, &[0.0])];
+const SCALES: [(f64, &[f64]); 5] =
+    [(1.0, &[0.0]), (5.0, &[1.0, 0.5, 0.0]), (10.0, &[1.0, 0.0]), (20.0, &[0.0]), (100.0, &[0.0])];
 
 impl FoundValues {
     /// Counts a line of this class.
@@ -68,7 +71,10 @@ impl FoundValues {
             RatingValue::Missing => String::new(),
             // The shortest form, without a fraction for a whole number.
             RatingValue::Number(number) if number.is_finite() => number.to_string(),
-            RatingValue::Number(_) => "NaN".to_owned(),
+            RatingValue::Number(_) => {
+                self.n_nans += 1;
+                return;
+            }
             RatingValue::Text(text) => String::from_utf8_lossy(text).into_owned(),
         };
         let trimmed = text.trim();
@@ -84,7 +90,7 @@ impl FoundValues {
         if let Some(Spelled { number, top }) = Spelled::of(trimmed) {
             self.n_zeros += u64::from(may_be_class && trimmed.parse() == Ok(0.0));
             let most = number.max(top.unwrap_or(number));
-            self.add_numbers(Numbers { n_lines: 1, least: number, most });
+            self.add_numbers(Numbers { n_lines: 1, least: number, most, are_whole: number.fract() == 0.0 });
         }
     }
 
@@ -93,6 +99,7 @@ impl FoundValues {
         so_far.n_lines += more.n_lines;
         so_far.least = so_far.least.min(more.least);
         so_far.most = so_far.most.max(more.most);
+        so_far.are_whole &= more.are_whole;
     }
 
     /// Notes a value that is a number of stars.
@@ -105,7 +112,8 @@ impl FoundValues {
     /// numbers are not.
     pub fn from_zero(&self) -> Option<String> {
         let has = |stars: u8| self.stars & (1 << stars) != 0;
-        if self.n_zeros == 0 || has(5) || self.numbers.is_some_and(|numbers| numbers.most > 5.0) {
+        let is_other = |numbers: Numbers| numbers.most > 5.0 || !numbers.are_whole;
+        if self.n_zeros == 0 || has(5) || self.numbers.is_some_and(is_other) {
             return None;
         }
         let is_signed = self.lines.contains_key("-1");
@@ -133,6 +141,7 @@ impl FoundValues {
     pub fn merge(&mut self, other: &Self) {
         self.n_zeros += other.n_zeros;
         self.n_nulls += other.n_nulls;
+        self.n_nans += other.n_nans;
         other.numbers.into_iter().for_each(|numbers| self.add_numbers(numbers));
         self.shapes.merge(&other.shapes);
         self.stars |= other.stars;
@@ -172,7 +181,7 @@ impl FoundValues {
         let suggested = if format.has_fields() { self.added_to(ratings) } else { self.suggested(ratings) };
         let more =
             if self.lines.len() > LABELS_MAX && self.numbers.is_none() && suggested.contains(PLACEHOLDER) {
-                format!(", or {BY_NAME}")
+                format!(", or learn more than five labels {BY_NAME}")
             } else {
                 String::new()
             };
@@ -187,16 +196,19 @@ impl FoundValues {
     /// are not those of most of these lines without a rating, or probably no classes.
     pub fn found(&self, n_unrated: u64, fields: &Fields) -> Option<(String, Option<String>)> {
         let n_named: u64 = self.lines.values().sum();
-        let n_values = n_named + self.n_others + self.n_nulls;
+        let n_values = n_named + self.n_others + self.n_nulls + self.n_nans;
         let n_numbers = self.numbers.map_or(0, |numbers| numbers.n_lines);
-        let n_words = n_values - self.n_nulls - n_numbers;
+        let n_words = n_named + self.n_others - n_numbers;
         if 2 * n_values <= n_unrated {
             return None;
         }
         if n_words > 0 && !self.can_be_listed() {
             // Labels are repeated; texts and ids are not.
             let are_labels = self.n_others == 0 && n_named >= 3 * self.lines.len() as u64;
-            return are_labels.then(|| (format!("{} values", self.lines.len()), Some(BY_NAME.to_owned())));
+            let n_labels = self.lines.len();
+            let them = if n_labels > LABELS_MAX { "more than five labels" } else { "the labels" };
+            return are_labels
+                .then(|| (format!("{n_labels} values"), Some(format!("learn {them} {BY_NAME}"))));
         }
         let remedy = match self.numbers {
             // They were read with the flag.
@@ -205,22 +217,51 @@ impl FoundValues {
             // A field without any rating is another field.
             _ if n_words == 0 && self.stars == 0 => None,
             _ if n_words == 0 => Some(format!("count them apart with --unrated={}", self.unrated_listed())),
-            _ if self.words().count() > LABELS_MAX => Some(BY_NAME.to_owned()),
+            _ if self.words().count() > LABELS_MAX => Some(format!("learn more than five labels {BY_NAME}")),
             _ => {
                 let listed = self.words().map(placeholder).collect::<Vec<_>>().join(",");
-                let null = if self.n_nulls > 0 { ", and count null apart with --unrated=null" } else { "" };
-                Some(format!("set their stars with {}{null}", flag(&listed)))
+                let apart = match &self.unrated_listed()[..] {
+                    "" | "0" => String::new(),
+                    listed => format!(", and count {listed} apart with --unrated={listed}"),
+                };
+                Some(format!("set their stars with {}{apart}", flag(&listed)))
             }
         };
         Some((self.shown(), remedy))
     }
 
+    /// The values of a field that are no labels.
+    pub(crate) fn without_label(&self, field: &FieldPath) -> String {
+        let found = match self.shapes.without_rating() {
+            Some(shape) => shape,
+            None if self.lines.is_empty() && self.n_nulls == 0 && self.n_nans == 0 => {
+                "other values".to_owned()
+            }
+            None => self.shown(),
+        };
+        let apart = match &self.unrated_listed()[..] {
+            "" => String::new(),
+            listed => format!(", or count these lines apart with --unrated={listed}"),
+        };
+        format!(
+            "lines have no label in the field {}: {found}, expected texts, or whole numbers below 2^53; name another field \
+             with --label-field{apart}",
+            field.quoted()
+        )
+    }
+
     /// The flag of the usual scale that has these numbers; `None` if they are probably something else.
     fn scale_of(&self, numbers: Numbers) -> Option<String> {
-        let &(top, lows) = SCALES.iter().find(|(top, _)| numbers.most <= *top)?;
-        let low = lows.iter().find(|&&low| low <= numbers.least)?;
+        // Stars may be numbers of the scale, too.
+        let stars = (1..=5).filter(|&stars| self.stars & (1 << stars) != 0).map(f64::from);
+        let most = stars.clone().fold(numbers.most, f64::max);
+        let least = stars.fold(numbers.least, f64::min);
+        let &(top, lows) = SCALES.iter().find(|(top, _)| most <= *top)?;
+        let low = lows.iter().find(|&&low| low <= least)?;
         let null = if self.n_nulls > 0 { " --unrated=null" } else { "" };
+        // The scale 0-1 has a zero.
         let zero = match self.n_zeros {
+            _ if top == 1.0 => String::new(),
             0 => String::new(),
             _ => {
                 format!(", or --rating-scale=1-{top} --unrated={} if 0 means unrated", self.unrated_listed())
@@ -232,8 +273,9 @@ impl FoundValues {
     /// The list for `--unrated`.
     fn unrated_listed(&self) -> String {
         let null = (self.n_nulls > 0).then_some("null");
+        let nan = (self.n_nans > 0).then_some("NaN");
         let zero = (self.n_zeros > 0).then_some("0");
-        null.into_iter().chain(zero).collect::<Vec<_>>().join(",")
+        null.into_iter().chain(nan).chain(zero).collect::<Vec<_>>().join(",")
     }
 
     /// Whether all values can be listed in a flag.
@@ -245,7 +287,8 @@ impl FoundValues {
     /// The first values with their numbers of lines, most frequent first.
     fn shown(&self) -> String {
         let mut values: Vec<_> = self.lines.iter().map(|(class, n)| (format!("{class:?}"), *n)).collect();
-        values.extend((self.n_nulls > 0).then(|| ("null".to_owned(), self.n_nulls)));
+        let unnamed = [("null", self.n_nulls), ("NaN", self.n_nans)];
+        values.extend(unnamed.into_iter().filter(|(_, n)| *n > 0).map(|(name, n)| (name.to_owned(), n)));
         values.sort_by(|(one, n_one), (other, n_other)| n_other.cmp(n_one).then(one.cmp(other)));
         let more = if values.len() > SHOWN { ", …" } else { "" };
         let values: Vec<_> = values.iter().take(SHOWN).map(|(value, n)| format!("{value} {n}")).collect();
@@ -351,7 +394,16 @@ mod tests {
             (&[], &["80 %"], 0, "\"80 %\" 1; map them to stars with --rating-scale=0-100"),
             (&[], &["5,0", "★★★★☆"], 0, "\"5,0\" 1, \"★★★★☆\" 1; map them to stars with --rating-scale=1-5"),
             (&[1234.0], &[], 0, "\"1234\" 1"),
-            (&[f64::INFINITY], &[], 0, "\"NaN\" 1; set their stars with --class-ratings=NaN=STARS"),
+            (&[f64::INFINITY], &[], 0, "NaN 1"),
+            (&[f64::INFINITY, 4.0], &[], 0, "NaN 1; count them apart with --unrated=NaN"),
+            (&[0.1, 0.9], &[], 0, "\"0.1\" 1, \"0.9\" 1; map them to stars with --rating-scale=0-1"),
+            (
+                &[0.0, 0.25, 0.5, 1.0],
+                &[],
+                0,
+                "\"0\" 1, \"0.25\" 1, \"0.5\" 1; map them to stars with --rating-scale=0-1",
+            ),
+            (&[0.5, 5.0], &[], 0, "\"0.5\" 1; map them to stars with --rating-scale=0.5-5"),
             (&[], &[], 3, "null 3"),
             (
                 &[],
@@ -374,11 +426,17 @@ mod tests {
             (0..60).map(|n| ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"][n % 10]).collect();
         let many = found(&values(&[], &labels, 0), 60).unwrap();
         assert!(many.starts_with("10 values; learn more than five labels"), "{many}");
+        let two = found(&values(&[], &["a=b", "c=d"].repeat(3), 0), 6).unwrap();
+        assert_eq!(
+            two,
+            "2 values; learn the labels by their names with --label-field NAME of trainer ngrams"
+        );
         assert_eq!(found(&values(&[], &labels[..10], 0), 10), None);
     }
 
     #[test]
     fn classes_from_zero_are_recognized_unless_there_are_five_stars() {
+        assert_eq!(values(&[0.0, 0.5, 1.0], &[], 0).from_zero(), None);
         let found = |numbers: &[f64]| {
             let texts: Vec<_> = numbers.iter().map(|number| format!(" {number:.1}")).collect();
             let texts: Vec<_> = texts.iter().map(String::as_str).collect();

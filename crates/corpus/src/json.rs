@@ -50,7 +50,8 @@ type Tokens<'a> = Parser<Read<'a>>;
 #[derive(Clone, Copy)]
 struct Found<'a> {
     text: Text<'a>,
-    rating: Rated,
+    /// `None` without the field.
+    rating: Option<Rated>,
 }
 
 #[derive(Clone, Copy)]
@@ -109,13 +110,14 @@ impl JsonParser {
     }
 
     fn entry<'a>(&'a mut self, found: Found<'a>) -> Result<Entry<'a>, Reject> {
+        let rating = found.rating.unwrap_or_else(|| self.ratings.of_absent());
         let text = match found.text {
             Text::Absent if nested::join(&self.parts, &mut self.unescaped) => self.unescaped()?,
             Text::Absent => return Err(Reject::NoText),
             Text::InLine(text) => text,
             Text::Unescaped => self.unescaped()?,
         };
-        Ok(Entry { text, rating: found.rating })
+        Ok(Entry { text, rating })
     }
 
     fn unescaped(&self) -> Result<&str, Reject> {
@@ -125,7 +127,7 @@ impl JsonParser {
     /// Walks the whole line. Returns `None` if it is not JSON.
     fn find<'a>(&mut self, line: &'a str) -> Option<Found<'a>> {
         let mut tokens = Parser::new(Read::from(line)).utf8_lossy();
-        let mut found = Found { text: Text::Absent, rating: self.ratings.absent };
+        let mut found = Found { text: Text::Absent, rating: None };
         self.parts.iter_mut().for_each(|part| part.is_present = false);
         self.list = None;
         if tokens.skip_space()? != b'{' {
@@ -193,19 +195,19 @@ impl JsonParser {
             }
             (Field::Rating, b'"') => {
                 tokens.skip_space();
-                found.rating = self.ratings.of_text(&tokens.parse_str(&mut self.short).ok()?);
+                found.rating = Some(self.ratings.of_text(&tokens.parse_str(&mut self.short).ok()?));
             }
             (Field::Rating, b'-' | b'0'..=b'9') => {
                 tokens.skip_space();
                 // Rust parses every JSON number and rounds exactly. A number that is too large is infinite.
-                found.rating = self.ratings.of_number(tokens.skip_number(first).ok()?.parse().ok()?);
+                found.rating = Some(self.ratings.of_number(tokens.skip_number(first).ok()?.parse().ok()?));
             }
             (Field::Nested(id), _) => self.nested(tokens, id, 1, &mut found.rating)?,
             _ => {
                 skip_value(tokens, first, 1)?;
                 match field {
                     Field::Text => found.text = Text::Absent,
-                    Field::Rating => found.rating = self.ratings.of_name(first),
+                    Field::Rating => found.rating = Some(self.ratings.of_name(first)),
                     Field::Nested(_) | Field::Other => {}
                 }
             }

@@ -24,7 +24,8 @@ pub struct LiteralParser {
     pub(crate) ratings: RatingRule,
     /// The strings of the text fields.
     parts: Vec<TextPart>,
-    rating: Rated,
+    /// `None` without the field.
+    rating: Option<Rated>,
     /// The list of the last line whose elements are reviews.
     list: Option<Range<usize>>,
     name: Unescaped,
@@ -70,7 +71,7 @@ impl LiteralParser {
             tree: FieldTree::of(fields),
             ratings: RatingRule::of(fields),
             parts: fields.text.iter().map(|_| TextPart::default()).collect(),
-            rating: Err(Reject::BadRating),
+            rating: None,
             list: None,
             name: Unescaped::default(),
             spelled: Unescaped::default(),
@@ -112,24 +113,25 @@ impl LiteralParser {
 
     /// The review of the parts that were found last.
     fn entry(&mut self) -> Result<Entry<'_>, Reject> {
-        let Self { parts, rating, joined, .. } = self;
+        let Self { parts, rating, ratings, joined, .. } = self;
+        let rating = rating.unwrap_or_else(|| ratings.of_absent());
         let mut present = parts.iter().filter(|part| part.is_present).map(|part| part.text.as_str());
         let first = present.next().ok_or(Reject::NoText)?;
-        let Some(second) = present.next() else { return Ok(Entry { text: first, rating: *rating }) };
+        let Some(second) = present.next() else { return Ok(Entry { text: first, rating }) };
         joined.clear();
         joined.push_str(first);
         for text in [second].into_iter().chain(present) {
             joined.push(' ');
             joined.push_str(text);
         }
-        Ok(Entry { text: joined, rating: *rating })
+        Ok(Entry { text: joined, rating })
     }
 
     /// Walks the whole line. Returns `None` if it is not a dict. Stores the strings of the text fields and the
     /// rating.
     fn find(&mut self, line: &str) -> Option<()> {
         self.parts.iter_mut().for_each(|part| part.is_present = false);
-        self.rating = self.ratings.absent;
+        self.rating = None;
         self.list = None;
         let mut cursor = Cursor { rest: line.as_bytes() };
         cursor.skip_space();
@@ -162,7 +164,7 @@ impl LiteralParser {
         // The last of duplicate fields counts, with all that is in it.
         node.texts_below.iter().for_each(|&text| parts[text].is_present = false);
         if node.has_rating_below {
-            *rating = ratings.absent;
+            *rating = None;
         }
         if node.has_list_below {
             *list = None;
@@ -176,17 +178,19 @@ impl LiteralParser {
         match cursor.value(depth, Some(&mut *string))? {
             Value::String => {
                 if node.is_rating {
-                    *rating = ratings.of_text(string.as_str());
+                    *rating = Some(ratings.of_text(string.as_str()));
                 }
                 if let Some(text) = node.text {
                     parts[text].is_present = true;
                 }
             }
             Value::Number(number) | Value::SignedNumber(number) if node.is_rating => {
-                *rating = ratings.of_number(number);
+                *rating = Some(ratings.of_number(number));
             }
-            Value::Bool(value) if node.is_rating => *rating = ratings.of_value(RatingValue::of_bool(value)),
-            Value::None if node.is_rating => *rating = ratings.of_value(RatingValue::Missing),
+            Value::Bool(value) if node.is_rating => {
+                *rating = Some(ratings.of_value(RatingValue::of_bool(value)));
+            }
+            Value::None if node.is_rating => *rating = Some(ratings.of_absent()),
             Value::Unhashable if node.is_list && before.starts_with(b"[") => {
                 *list = Some(before.len()..cursor.rest.len());
             }

@@ -26,18 +26,23 @@ impl LastLabel {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a value as the label. Returns whether it is one: anything but null and an empty text.
+    /// Keeps a value as the label. Returns whether it is one: a text that is not empty, or a number that is exact.
     fn set(&self, value: RatingValue<'_>) -> bool {
         let mut label = self.get();
         label.clear();
         match value {
             RatingValue::Missing => {}
+            // Others are no whole numbers any more.
+            RatingValue::Number(number) if !number.is_finite() || number.abs() > EXACT_MAX => {}
             RatingValue::Number(number) => label.extend_from_slice(number.to_string().as_bytes()),
             RatingValue::Text(text) => label.extend_from_slice(text.trim_ascii()),
         }
         !label.is_empty()
     }
 }
+
+/// The greatest number up to which all whole numbers are told apart, 2⁵³.
+const EXACT_MAX: f64 = 9_007_199_254_740_992.0 - 1.0;
 
 /// It is a result and no setting: all are equal.
 impl PartialEq for LastLabel {
@@ -60,8 +65,6 @@ pub(crate) struct RatingRule {
     has_numbers: bool,
     /// Whether ratings are only 1 to 5 stars.
     is_plain: bool,
-    /// The rating of a review without the field.
-    pub absent: Rated,
     /// The values without a rating.
     pub unrated: FoundValues,
 }
@@ -72,13 +75,17 @@ impl RatingRule {
         Self {
             has_numbers: scale.is_some() || !classes.as_ref().is_some_and(ClassRatings::have_numbers),
             is_plain: classes.is_none() && scale.is_none() && unrated.is_empty() && label.is_none(),
-            absent: Err(if unrated.has_null() { Reject::Unrated } else { Reject::BadRating }),
             classes,
             scale,
             unrated_values: unrated,
             label,
             unrated: FoundValues::default(),
         }
+    }
+
+    /// Whether values are labels.
+    pub fn has_labels(&self) -> bool {
+        self.label.is_some()
     }
 
     /// The rating of a text.
@@ -111,10 +118,16 @@ impl RatingRule {
         match first {
             b't' => self.of_value(RatingValue::of_bool(true)),
             b'f' => self.of_value(RatingValue::of_bool(false)),
-            b'n' => self.of_value(RatingValue::Missing),
+            b'n' => self.of_absent(),
             // A list or an object.
             _ => Err(Reject::BadRating),
         }
+    }
+
+    /// The rating of null and of a review without the field.
+    #[cold]
+    pub fn of_absent(&mut self) -> Rated {
+        self.of_value(RatingValue::Missing)
     }
 
     /// The rating of any value.
@@ -125,7 +138,11 @@ impl RatingRule {
         }
         if let Some(label) = &self.label {
             // Any rating will do.
-            return if label.set(value) { Ok(Rating::of(1)) } else { Err(Reject::BadRating) };
+            if label.set(value) {
+                return Ok(Rating::of(1));
+            }
+            self.unrated.add_value(value, true);
+            return Err(Reject::BadRating);
         }
         let rating = self.of_class(value).or_else(|| match self.scale {
             _ if !self.has_numbers => None,
@@ -172,7 +189,7 @@ impl Default for RatingRule {
 }
 
 /// Spellings of the same boolean in JSON, Python and spreadsheets.
-const BOOLEANS: [[&str; 3]; 2] = [["true", "True", "TRUE"], ["false", "False", "FALSE"]];
+pub(crate) const BOOLEANS: [[&str; 3]; 2] = [["true", "True", "TRUE"], ["false", "False", "FALSE"]];
 
 fn on_scale(scale: Scale, value: RatingValue<'_>) -> Option<Rating> {
     match value {
@@ -186,7 +203,7 @@ fn on_scale(scale: Scale, value: RatingValue<'_>) -> Option<Rating> {
 mod tests {
     use super::*;
 
-    fn rule(classes: &str, scale: &str, unrated: &str) -> RatingRule {
+    fn rule_of(classes: &str, scale: &str, unrated: &str) -> RatingRule {
         let (classes, scale) = (classes.parse().ok(), scale.parse().ok());
         let unrated = unrated.parse().unwrap_or_default();
         RatingRule::of(&Fields { classes, scale, unrated, ..Fields::default() })
@@ -198,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_listed_class_has_its_rating_and_other_values_are_stars() {
-        let mut of_words = rule("good=5,bad=1", "", "");
+        let mut of_words = rule_of("good=5,bad=1", "", "");
         for (text, expected) in
             [("good", Some(5)), ("bad", Some(1)), ("1.0", Some(1)), (" 4 ", Some(4)), ("Good", None)]
         {
@@ -206,7 +223,7 @@ mod tests {
         }
         assert_eq!([3.0, 0.5].map(|number| stars(of_words.of_number(number))), [Some(3), None]);
         // Numbers are classes if one of them is listed.
-        let mut of_numbers = rule("good=5,0=1,1=5,-1=2", "", "");
+        let mut of_numbers = rule_of("good=5,0=1,1=5,-1=2", "", "");
         for (number, expected) in [(0.0, Some(1)), (1.0, Some(5)), (-1.0, Some(2)), (3.0, None)] {
             assert_eq!(stars(of_numbers.of_number(number)), expected, "{number}");
         }
@@ -217,36 +234,41 @@ mod tests {
 
     #[test]
     fn booleans_are_classes_in_each_spelling() {
-        let mut json = rule("true=5,false=1", "", "");
+        let mut json = rule_of("true=5,false=1", "", "");
         let found = ["true", "True", "TRUE", "False", "tRUE"].map(|text| stars(json.of_text(text)));
         assert_eq!(found, [Some(5), Some(5), Some(5), Some(1), None]);
         assert_eq!(
             [b't', b'f', b'n', b'['].map(|first| stars(json.of_name(first))),
             [Some(5), Some(1), None, None]
         );
-        assert_eq!(stars(rule("True=5", "", "").of_name(b't')), Some(5));
+        assert_eq!(stars(rule_of("True=5", "", "").of_name(b't')), Some(5));
         // What is listed exactly comes first.
-        assert_eq!(stars(rule("True=4,true=5", "", "").of_text("true")), Some(5));
+        assert_eq!(stars(rule_of("True=4,true=5", "", "").of_text("true")), Some(5));
         assert_eq!(stars(RatingRule::default().of_name(b't')), None);
     }
 
     #[test]
     fn unrated_values_are_told_apart_from_bad_ones() {
         let mut none = RatingRule::default();
-        assert_eq!([none.absent, none.of_name(b'n'), none.of_number(0.0)], [Err(Reject::BadRating); 3]);
-        let mut rule = rule("", "", "null,0");
+        assert_eq!([none.of_absent(), none.of_name(b'n'), none.of_number(0.0)], [Err(Reject::BadRating); 3]);
+        let mut rule = rule_of("", "", "null,0");
         assert_eq!(
-            [rule.absent, rule.of_name(b'n'), rule.of_number(0.0), rule.of_text("")],
+            [rule.of_absent(), rule.of_name(b'n'), rule.of_number(0.0), rule.of_text("")],
             [Err(Reject::Unrated); 4]
         );
         assert_eq!(rule.of_name(b'['), Err(Reject::BadRating));
+        for listed in ["False", "false"] {
+            let mut of_booleans = rule_of("", "", listed);
+            assert_eq!([of_booleans.of_name(b'f'), of_booleans.of_text("False")], [Err(Reject::Unrated); 2]);
+            assert_eq!(of_booleans.of_name(b't'), Err(Reject::BadRating));
+        }
         assert_eq!([rule.of_number(6.0), rule.of_text("x")], [Err(Reject::BadRating); 2]);
         assert_eq!([stars(rule.of_number(4.0)), stars(rule.of_text("3"))], [Some(4), Some(3)]);
     }
 
     #[test]
     fn a_scale_maps_numbers_and_classes_come_first() {
-        let mut of_ten = rule("none=1,0=1", "1-10", "");
+        let mut of_ten = rule_of("none=1,0=1", "1-10", "");
         let found = [10.0, 1.0, 0.0, 11.0].map(|number| stars(of_ten.of_number(number)));
         assert_eq!(found, [Some(5), Some(1), Some(1), None]);
         assert_eq!(["7/10", "none", "x"].map(|text| stars(of_ten.of_text(text))), [Some(4), Some(1), None]);

@@ -207,8 +207,9 @@ impl ReviewParser {
         };
         let text = self.decoder.text(line);
         let is_repaired = text.as_ptr() != line.as_ptr();
-        let shapes = &mut self.found.shapes;
+        let (shapes, mut n_elements) = (&mut self.found.shapes, 0);
         parsers.each(text, &mut |element, entry| {
+            n_elements += 1;
             if let Err(reject) = entry
                 && element == (0..text.len())
             {
@@ -217,6 +218,10 @@ impl ReviewParser {
             // The bytes of a text that was repaired have other positions.
             visit(if is_repaired { 0..line.len() } else { element }, entry);
         });
+        if is_repaired {
+            // Each element is counted as a line.
+            self.decoder.invalid.lines += n_elements - 1;
+        }
     }
 
     /// Parses only the text of a line, passed without its line end. A line to predict may have no rating.
@@ -370,6 +375,29 @@ impl Rating {
 mod tests {
     use super::*;
     use crate::format::{Asked, ClassRatings};
+
+    #[test]
+    fn an_absent_rating_is_null() {
+        let mut parser = ReviewParser::new(Format::default());
+        for line in
+            [r#"{"reviewText": "a"}"#, "{'reviewText': 'a'}", r#"{"reviewText": "a", "overall": null}"#]
+        {
+            assert_eq!(parser.parse(line.as_bytes()), Err(Reject::BadRating));
+        }
+        let fields = Fields::default();
+        assert_eq!(parser.found_values().found(3, &fields), Some(("null 3".to_owned(), None)));
+    }
+
+    #[test]
+    fn each_element_of_a_line_that_is_not_utf8_is_counted() {
+        let text_field = "r[].text".parse().ok();
+        let asked = Asked { text_field, rating_field: "r[].stars".parse().ok(), ..Asked::default() };
+        let mut parser = ReviewParser::new(asked.format().unwrap());
+        let mut n_reviews = 0;
+        let line = b"{\"r\": [{\"text\": \"caf\xe9\", \"stars\": 5}, {\"text\": \"b\", \"stars\": 1}]}";
+        parser.each(line, |_, review| n_reviews += usize::from(review.is_ok()));
+        assert_eq!((n_reviews, parser.invalid().lines), (2, 2));
+    }
 
     #[test]
     fn a_rating_is_a_whole_number_from_one_to_five() {

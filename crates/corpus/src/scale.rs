@@ -117,7 +117,12 @@ fn leading_number(text: &str) -> Option<(f64, &str)> {
         return None;
     }
     if text[end..].starts_with(['.', ',']) {
-        end += 1 + digits(&text[end + 1..]);
+        let n_decimals = digits(&text[end + 1..]);
+        // `1,000` is a thousand in some languages.
+        if n_decimals == 3 && text[end..].starts_with(',') {
+            return None;
+        }
+        end += 1 + n_decimals;
     }
     let number = text[..end].replace(',', ".").parse().ok()?;
     Some((number, &text[end..]))
@@ -176,6 +181,8 @@ mod tests {
             ("1-5", "★good", None),
             ("1-5", "1,0,0", None),
             ("1-10", "7/", None),
+            ("0-1000", "1,000", None),
+            ("0-1000", "1,00", Some(1)),
         ] {
             assert_eq!(stars(of, text), expected, "{of}: {text:?}");
         }

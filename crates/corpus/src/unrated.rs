@@ -6,6 +6,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use crate::format::{escaped, split_list};
+use crate::rating_rule::BOOLEANS;
 use crate::review::RatingValue;
 
 /// Null, an absent field, and an empty cell of a table.
@@ -38,8 +39,12 @@ impl UnratedValues {
             RatingValue::Number(number) => has_number(number),
             RatingValue::Text(text) => {
                 let text = str::from_utf8(text).unwrap_or_default().trim();
+                let spellings = BOOLEANS.iter().find(|spellings| spellings.contains(&text));
+                let is_it = |listed: &str| {
+                    listed == text || spellings.is_some_and(|spellings| spellings.contains(&listed))
+                };
                 (text.is_empty() && self.has_null())
-                    || self.0.iter().any(|listed| listed == text)
+                    || self.0.iter().any(|listed| is_it(listed))
                     || text.parse().is_ok_and(has_number)
             }
         }

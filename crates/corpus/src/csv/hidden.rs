@@ -3,7 +3,10 @@
 //!
 //! Without quotes, each line of such a record is a record of its own: it has the columns of the header, and a rating. A
 //! text with line breaks has such lines by chance only. Therefore its first and its last line, which are the parts of a
-//! record that is hidden, must have exactly these columns, and most lines a rating, too.
+//! record that is hidden, must have exactly these columns, and most lines a rating, too. If columns have labels in place
+//! of ratings, which may be any texts, there must be several lines, and labels must be repeated.
+
+use std::collections::HashSet;
 
 use super::Columns;
 use crate::rating_rule::RatingRule;
@@ -31,6 +34,9 @@ impl HiddenRecords {
         if n_columns != self.n_columns {
             return self.are_behind_first_line(record);
         }
+        if self.ratings.has_labels() {
+            return self.repeat_labels(record);
+        }
         let first = memchr::memchr2(b'\n', b'\r', record).map_or(record, |end| &record[..end]);
         let last = memchr::memrchr2(b'\n', b'\r', record).map_or(record, |end| &record[end + 1..]);
         if ![last, first].iter().all(|line| self.n_columns_of(line) == self.n_columns) {
@@ -45,12 +51,28 @@ impl HiddenRecords {
     /// Whether most lines behind the first are records. This is sufficient if the record has the wrong number of columns, or
     /// if its end is unknown.
     pub fn are_behind_first_line(&mut self, record: &[u8]) -> bool {
+        if self.ratings.has_labels() {
+            return self.repeat_labels(record);
+        }
         let (mut n_lines, mut n_like) = (0, 0);
         for line in lines(record).skip(1) {
             n_lines += 1;
             n_like += usize::from(self.is_like_record(line));
         }
         2 * n_like > n_lines
+    }
+
+    /// Whether most lines are records, and each label has two of them on average.
+    fn repeat_labels(&mut self, record: &[u8]) -> bool {
+        let (mut n_lines, mut n_like, mut labels) = (0, 0, HashSet::new());
+        for line in lines(record) {
+            n_lines += 1;
+            if self.is_like_record(line) {
+                n_like += 1;
+                labels.extend(line.split(|&byte| byte == self.delimiter).nth(self.rating));
+            }
+        }
+        n_lines > LINES_MIN && 2 * n_like > n_lines && 2 * labels.len() <= n_like
     }
 
     fn n_columns_of(&self, line: &[u8]) -> usize {
@@ -79,6 +101,7 @@ mod tests {
     use super::*;
     use crate::csv::{Delimiter, Dialect, Header};
     use crate::fields::Fields;
+    use crate::rating_rule::LastLabel;
 
     /// Whether a record hides records below this header. It has as many columns as the header.
     fn is_hiding(header: &str, record: &str) -> bool {
@@ -114,6 +137,22 @@ mod tests {
         ] {
             assert!(!is_hiding(header, record), "{record:?}");
         }
+    }
+
+    #[test]
+    fn labels_of_hidden_records_are_repeated() {
+        let is_hiding = |record: &str| {
+            let header = Header::parse(b"label,text", Dialect::rfc4180(Delimiter::Comma)).unwrap();
+            let label = Some(LastLabel::default());
+            let fields = Fields { label, ..Fields::named("text", "label") };
+            let columns = header.selected(&fields).unwrap();
+            let rule = RatingRule::of(&fields);
+            HiddenRecords::of(&columns, rule).are_in(record.as_bytes(), 2)
+        };
+        assert!(!is_hiding("spam,\"hello\nyes,no\""));
+        assert!(!is_hiding("spam,\"10,000 units\nno good\""));
+        assert!(!is_hiding("spam,\"one,two\nthree,four\nfive,six\nseven,eight\""));
+        assert!(is_hiding("spam,\"buy\nham,hi\nspam,pills\nham,how are you\""));
     }
 
     #[test]

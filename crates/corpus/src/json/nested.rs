@@ -52,6 +52,7 @@ impl JsonParser {
             let mut rating = found.rating;
             self.nested(&mut tokens, id, 1, &mut rating)?;
             let element = start..list.start + tokens.offset();
+            let rating = rating.unwrap_or_else(|| self.ratings.of_absent());
             let text = join(&self.parts, &mut self.unescaped).then(|| self.unescaped());
             let text = text.unwrap_or(Err(Reject::NoText));
             visit(element, text.map(|text| Entry { text, rating }));
@@ -69,14 +70,14 @@ impl JsonParser {
         tokens: &mut Tokens<'_>,
         id: NodeId,
         depth: usize,
-        rating: &mut Rated,
+        rating: &mut Option<Rated>,
     ) -> Option<()> {
         let Self { tree, parts, short, ratings, list, .. } = self;
         let node = tree.node(id);
         // The last of duplicate fields counts, with all that is in it.
         node.texts_below.iter().for_each(|&text| parts[text].is_present = false);
         if node.has_rating_below {
-            *rating = ratings.absent;
+            *rating = None;
         }
         if node.has_list_below {
             *list = None;
@@ -95,20 +96,20 @@ impl JsonParser {
                 }
                 *is_present = true;
                 if node.is_rating {
-                    *rating = str::from_utf8(text).map_or(ratings.absent, |text| ratings.of_text(text));
+                    *rating = str::from_utf8(text).ok().map(|text| ratings.of_text(text));
                 }
             }
             (b'"', None) if node.is_rating => {
                 tokens.skip_space();
-                *rating = ratings.of_text(&tokens.parse_str(short).ok()?);
+                *rating = Some(ratings.of_text(&tokens.parse_str(short).ok()?));
             }
             (first @ (b'-' | b'0'..=b'9'), _) if node.is_rating => {
                 tokens.skip_space();
-                *rating = ratings.of_number(tokens.skip_number(first).ok()?.parse().ok()?);
+                *rating = Some(ratings.of_number(tokens.skip_number(first).ok()?.parse().ok()?));
             }
             (first @ (b't' | b'f' | b'n'), _) if node.is_rating => {
                 skip_value(tokens, first, depth)?;
-                *rating = ratings.of_name(first);
+                *rating = Some(ratings.of_name(first));
             }
             (b'{', _) if node.has_children() => self.object(tokens, id, depth + 1, rating)?,
             (b'[', _) if node.is_list => {
@@ -127,7 +128,7 @@ impl JsonParser {
         tokens: &mut Tokens<'_>,
         object: NodeId,
         depth: usize,
-        rating: &mut Rated,
+        rating: &mut Option<Rated>,
     ) -> Option<()> {
         tokens.skip_space()?;
         if depth > DEPTH_MAX {

@@ -189,6 +189,8 @@ fn the_values_of_a_field_are_labels_by_their_names() {
 {"text": "none", "kind": ""}
 {"text": "none", "kind": null}
 {"text": "none"}
+{"text": "none", "kind": NaN}
+{"text": "none", "kind": 9007199254740993}
 "#;
     let list = br#"{"of": "outer", "all": [{"text": "one", "kind": "b"}, {"kind": "a", "text": "two"}, {"text": "none"}]}
 "#;
@@ -204,7 +206,7 @@ fn the_values_of_a_field_are_labels_by_their_names() {
         (
             "a.json",
             asked("json", ""),
-            3,
+            5,
             &[("one", "Home & Garden"), ("two", "7"), ("three", "2.5"), ("four", "true"), ("five", "café")][..],
         ),
         ("list.json", asked("json", "all[]."), 1, &[("one", "b"), ("two", "a")]),
@@ -235,7 +237,7 @@ fn a_field_without_labels_is_named() {
     };
     let (read, _) = read_told(&lines(&[&folder.path().join("a.json")], asked, 1), Words::Punctuation);
     let told = read.unwrap_err().to_string();
-    let expected =
-        "the field \"king\" is absent, null or empty in these lines; name another field with --label-field";
+    let expected = "lines have no label in the field \"king\": found the fields kind, text, expected texts, or whole numbers \
+                    below 2^53; name another field with --label-field, or count these lines apart with --unrated=null";
     assert!(told.ends_with(expected), "{told}");
 }
