@@ -55,7 +55,7 @@ impl Form {
 
     /// Whether more bytes are needed. A complete line rules out a tar header, which has a NUL before any line
     /// end.
-    fn is_open(beginning: &[u8]) -> bool {
+    pub(crate) fn is_open(beginning: &[u8]) -> bool {
         let ends_line =
             beginning.iter().find(|&&byte| matches!(byte, 0 | b'\n' | b'\r')).is_some_and(|&byte| byte != 0);
         beginning.len() < FORM_BYTES && !ends_line && !is_marked_utf16(beginning)

@@ -20,6 +20,7 @@ mod packed;
 mod source;
 mod transcoded;
 mod utf16;
+mod whole;
 mod zip;
 
 use std::fs::File;
@@ -38,6 +39,7 @@ pub use members::Members;
 pub use packed::{Packed, remedy};
 pub use transcoded::Transcoded;
 pub use utf16::ByteOrder;
+pub use whole::{WholeFile, shorter};
 
 /// A compression format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -215,7 +217,7 @@ pub fn fault(error: &io::Error) -> Option<&Fault> {
 
 /// The decoded content of a file or of another stream.
 #[derive(Debug)]
-pub struct Input<R: Read = File>(Content<R>);
+pub struct Input<R: Read = WholeFile>(Content<R>);
 
 #[derive(Debug)]
 enum Content<R: Read> {
@@ -237,9 +239,28 @@ pub fn open(path: &Path) -> io::Result<Input> {
     open_as(path, UTF_8)
 }
 
+/// Whether content with this beginning is lines as it comes, neither compressed nor UTF-16. `None` if more bytes are needed.
+pub fn is_plain(beginning: &[u8], encoding: &'static Encoding) -> Result<Option<bool>, Fault> {
+    if Compression::of(beginning).is_some() {
+        return Ok(Some(false));
+    }
+    let is_open = beginning.len() < MAGIC_BYTES && Compression::is_open(beginning);
+    let is_utf16 = beginning.len() >= 2 && ByteOrder::of(encoding).is_some();
+    if is_open || (Form::is_open(beginning) && !is_utf16) {
+        return Ok(None);
+    }
+    is_plain_whole(beginning, encoding).map(Some)
+}
+
+/// Whether content with this beginning is lines as it comes. There are no more bytes, or enough of them.
+pub fn is_plain_whole(beginning: &[u8], encoding: &'static Encoding) -> Result<bool, Fault> {
+    Ok(Compression::of(beginning).is_none() && Form::of(beginning, encoding)? == Form::Lines)
+}
+
 /// Opens a file in this encoding, and detects its compression.
 pub fn open_as(path: &Path, encoding: &'static Encoding) -> io::Result<Input> {
-    let input = of_encoding(File::open(path)?, encoding).map_err(|error| named(error, path))?;
+    let file = WholeFile::of(File::open(path)?)?;
+    let input = of_encoding(file, encoding).map_err(|error| named(error, path))?;
     if let Content::Lines(content) = &input.0 {
         check_name(path, content.get_ref().0.get_ref())?;
     }

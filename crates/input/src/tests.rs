@@ -513,3 +513,16 @@ proptest! {
         prop_assert!(end.is_none_or(|end| end > 0));
     }
 }
+
+#[test]
+fn a_file_that_shrinks_while_it_is_read_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lines");
+    std::fs::write(&path, b"line\n".repeat(400_000)).unwrap();
+    let mut content = open(&path).unwrap();
+    content.read_exact(&mut [0; 1000]).unwrap();
+    File::options().write(true).open(&path).unwrap().set_len(1_200_001).unwrap();
+    let error = content.read_to_end(&mut Vec::new()).unwrap_err();
+    let expected = "found 1200001 bytes, expected 2000000; do not change the file while it is read";
+    assert_eq!(error.to_string(), expected);
+}

@@ -80,11 +80,7 @@ impl Read for Window<'_> {
         let most = usize::try_from(most).map_or(buffer.len(), |most| most.min(buffer.len()));
         let bytes = self.file.read_at(&mut buffer[..most], self.at)?;
         if bytes == 0 && most > 0 {
-            let found = self.file.metadata()?.len();
-            let found = format!(
-                "found {found} bytes, expected {file_bytes}; do not change the file while it is read"
-            );
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, found));
+            return Err(input::shorter(self.file, file_bytes));
         }
         self.at += bytes as u64;
         Ok(bytes)

@@ -16,6 +16,7 @@ use corpus::csv::Columns;
 use corpus::encoding::Encoding;
 use corpus::format::Format;
 use corpus::lines::{Line, LineContent};
+use input::WholeFile;
 
 use super::entries::Entries;
 use super::source::Kind;
@@ -358,7 +359,7 @@ impl Source {
             // Opening a pipe blocks until a process opens it for writing.
             Kind::Object(object) => Box::new(object.reader()?),
             Kind::Web(file) => Box::new(file.reader()?),
-            Kind::File(path) | Kind::Pipe(path) => Box::new(File::open(path)?),
+            Kind::File(path) | Kind::Pipe(path) => Box::new(WholeFile::of(File::open(path)?)?),
         })
     }
 }
