@@ -1,6 +1,7 @@
 //! Errors of reading inputs, and the exit code for each.
 
 use std::io;
+use std::path::PathBuf;
 
 use corpus::csv::{Delimiter, Dialect};
 use corpus::format::FormatName;
@@ -46,15 +47,31 @@ pub enum Error {
         /// Number of bytes that were read.
         expected: u64,
     },
-    /// A line of a stream does not end.
-    #[error("{input}: line {line} is longer than {bytes_max} bytes, expected lines of text; check --format")]
+    /// A line is longer than [`corpus::lines::LINE_BYTES_MAX`], and skipped.
+    #[error("{input}:{line}: line_too_long")]
     LongLine {
+        /// Name of the source.
+        input: String,
+        /// Number of the line, from 1.
+        line: u64,
+    },
+    /// A file that is followed has other content than before.
+    #[error(
+        "{input}: found other content than the {lines} lines that were read of it; reading it from its start"
+    )]
+    Replaced {
         /// Its name.
         input: String,
-        /// Its number, from 1.
-        line: u64,
-        /// Maximum number of bytes.
-        bytes_max: usize,
+        /// Number of lines that were read of the earlier content.
+        lines: u64,
+    },
+    /// What was read of a stream could not be kept.
+    #[error("{}: {}", .folder.display(), Failure::writing("keep what was read of a stream", .source, "choose another --out"))]
+    Taken {
+        /// The folder.
+        folder: PathBuf,
+        /// The error.
+        source: io::Error,
     },
     /// A pattern is invalid.
     #[error(
@@ -287,10 +304,11 @@ impl Error {
             Self::Read { source, .. } if input::fault(source).is_some() => Exit::BadInput,
             Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::MissingInput,
             Self::Store(error) => error.exit(),
-            Self::Read { .. } => Exit::Io,
+            Self::Read { .. } | Self::Taken { .. } => Exit::Io,
             Self::Damaged { .. }
             | Self::Shorter { .. }
             | Self::LongLine { .. }
+            | Self::Replaced { .. }
             | Self::Unclosed { .. }
             | Self::LargeBatch { .. }
             | Self::Array { .. }

@@ -57,7 +57,7 @@ pub use corpus::rejects::Content;
 pub use dialects::FoundTables;
 pub use error::Error;
 pub use reviews::{Found, Judgement, Reviews};
-pub use sequence::{Chunk, Place, Position, SequenceOptions, read_sequence};
+pub use sequence::{Chunk, Keep, Passed, Place, Position, Resumed, SequenceOptions, read_sequence};
 pub use source::{Source, find, unpacked};
 
 use dialects::Tables;

@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use glob::MatchOptions;
+use serde::{Deserialize, Serialize};
 use store::{Object, S3Options, WebFile};
 
 use super::Error;
@@ -20,6 +21,26 @@ pub struct Source {
     /// Size in bytes, if it is known in advance. For a compressed source, the compressed size.
     pub bytes: Option<u64>,
     pub(super) kind: Kind,
+    pub(super) stamp: Stamp,
+}
+
+/// What changes if the content of a source changes, as far as it is known without reading it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Stamp {
+    pub bytes: Option<u64>,
+    pub inode: u64,
+    /// Seconds and nanoseconds.
+    modified: [i64; 2],
+}
+
+/// Which list of inputs that are followed is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Listing {
+    /// The first one. Wrong inputs are refused.
+    First,
+    /// A later one. A file that is missing, has two names or is beside its compressed copy is left out: its writer renames,
+    /// links or compresses files.
+    Later,
 }
 
 #[derive(Clone, Debug)]
@@ -65,8 +86,12 @@ pub fn find(inputs: &[String], s3: &S3Options) -> Result<Vec<Source>, Error> {
 }
 
 /// As [`find`], for inputs that are listed again later: what vanishes while it is listed is left out.
-pub(super) fn find_followed(inputs: &[String], s3: &S3Options) -> Result<Vec<Source>, Error> {
-    find_into(Found { is_followed: true, ..Found::default() }, inputs, s3)
+pub(super) fn find_followed(
+    inputs: &[String],
+    s3: &S3Options,
+    listing: Listing,
+) -> Result<Vec<Source>, Error> {
+    find_into(Found { followed: Some(listing), ..Found::default() }, inputs, s3)
 }
 
 fn find_into(mut found: Found, inputs: &[String], s3: &S3Options) -> Result<Vec<Source>, Error> {
@@ -87,7 +112,7 @@ fn find_into(mut found: Found, inputs: &[String], s3: &S3Options) -> Result<Vec<
             return Err(Error::NoSuchPlace { input: input.clone(), scheme: scheme.to_owned() });
         } else if input.contains(['*', '?', '[']) {
             found.pattern(input)?;
-        } else {
+        } else if found.followed != Some(Listing::Later) {
             return Err(Error::Missing { input: input.clone() });
         }
     }
@@ -102,8 +127,8 @@ struct Found {
     names: HashMap<(u64, u64), String>,
     /// The URLs of objects and of files on web servers.
     objects: HashSet<String>,
-    /// Whether files may vanish, such as one that its writer renames.
-    is_followed: bool,
+    /// Set if files may vanish, such as one that its writer renames.
+    followed: Option<Listing>,
 }
 
 impl Found {
@@ -113,7 +138,7 @@ impl Found {
         if !self.objects.insert(file.id()) {
             return Err(Error::Twice { first: name.clone(), second: name });
         }
-        self.sources.push(Source { name, bytes: None, kind: Kind::Web(file) });
+        self.sources.push(Source { name, bytes: None, kind: Kind::Web(file), stamp: Stamp::default() });
         Ok(())
     }
 
@@ -122,7 +147,8 @@ impl Found {
         if self.sources.iter().any(|source| matches!(source.kind, Kind::StandardInput)) {
             return Err(Error::Twice { first: name.clone(), second: name });
         }
-        self.sources.push(Source { name, bytes: None, kind: Kind::StandardInput });
+        let kind = Kind::StandardInput;
+        self.sources.push(Source { name, bytes: None, kind, stamp: Stamp::default() });
         Ok(())
     }
 
@@ -137,11 +163,9 @@ impl Found {
             if !self.objects.insert(name.clone()) {
                 return Err(Error::Twice { first: name.clone(), second: name });
             }
-            self.sources.push(Source {
-                name,
-                bytes: Some(object.bytes()),
-                kind: Kind::Object(Box::new(object)),
-            });
+            let bytes = Some(object.bytes());
+            let stamp = Stamp { bytes, ..Stamp::default() };
+            self.sources.push(Source { name, bytes, kind: Kind::Object(Box::new(object)), stamp });
         }
         if self.sources.len() == n_sources {
             return Err(Error::Empty { folder: input.to_owned() });
@@ -167,9 +191,9 @@ impl Found {
             return Err(Error::NoMatch { pattern: pattern.to_owned() });
         }
         sort(&mut fitting);
-        check_copies(&fitting)?;
+        self.check_copies(&mut fitting)?;
         for path in fitting {
-            if !self.named(&path)? && !self.is_followed {
+            if !self.named(&path)? && self.followed.is_none() {
                 return Err(Error::Missing { input: path.display().to_string() });
             }
         }
@@ -184,7 +208,9 @@ impl Found {
             Err(error) => return Err(cannot("read its metadata", path, error)),
         };
         let n_sources = self.sources.len();
-        self.meet(path, &metadata)?;
+        if !self.meet(path, &metadata)? {
+            return Ok(true);
+        }
         if metadata.is_dir() {
             self.folder(path)?;
             if self.sources.len() == n_sources {
@@ -202,13 +228,15 @@ impl Found {
         } else {
             (None, Kind::Pipe(path.to_owned()))
         };
-        self.sources.push(Source { name: path.display().to_string(), bytes, kind });
+        let modified = [metadata.mtime(), metadata.mtime_nsec()];
+        let stamp = Stamp { bytes, inode: metadata.ino(), modified };
+        self.sources.push(Source { name: path.display().to_string(), bytes, kind, stamp });
     }
 
     fn folder(&mut self, folder: &Path) -> Result<(), Error> {
         let unlisted = |error| cannot("list the folder", folder, error);
         let entries = match fs::read_dir(folder) {
-            Err(error) if self.is_followed && is_absence(&error) => return Ok(()),
+            Err(error) if self.followed.is_some() && is_absence(&error) => return Ok(()),
             listed => listed.map_err(unlisted)?,
         };
         let mut paths =
@@ -218,51 +246,55 @@ impl Found {
             paths.iter().any(|path| path.extension().is_some_and(|extension| extension == "arrow"));
         paths.retain(|path| !has_arrow || !is_of_datasets(path));
         sort(&mut paths);
-        check_copies(&paths)?;
+        self.check_copies(&mut paths)?;
         for path in paths {
             let metadata = match fs::metadata(&path) {
-                Err(error) if self.is_followed && is_absence(&error) => continue,
+                Err(error) if self.followed.is_some() && is_absence(&error) => continue,
                 read => read.map_err(|error| cannot("read its metadata", &path, error))?,
             };
             if metadata.is_dir() {
                 // A link to a parent folder is found here as a duplicate, so the recursion ends.
-                self.meet(&path, &metadata)?;
-                self.folder(&path)?;
-            } else if metadata.is_file() {
-                self.meet(&path, &metadata)?;
+                if self.meet(&path, &metadata)? {
+                    self.folder(&path)?;
+                }
+            } else if metadata.is_file() && self.meet(&path, &metadata)? {
                 self.file(&path, &metadata);
             }
         }
         Ok(())
     }
 
-    /// Records a file or folder. A duplicate is an error.
-    fn meet(&mut self, path: &Path, metadata: &Metadata) -> Result<(), Error> {
+    /// Records a file or folder. A duplicate is an error, or left out. Returns whether it is new.
+    fn meet(&mut self, path: &Path, metadata: &Metadata) -> Result<bool, Error> {
         let name = path.display().to_string();
         match self.names.insert((metadata.dev(), metadata.ino()), name.clone()) {
-            None => Ok(()),
+            None => Ok(true),
+            Some(_) if self.followed == Some(Listing::Later) => Ok(false),
             Some(first) => Err(Error::Twice { first, second: name }),
         }
+    }
+
+    /// Refuses or leaves out the compressed copy of a file in the same list, which `gzip` leaves in the same folder.
+    fn check_copies(&self, paths: &mut Vec<PathBuf>) -> Result<(), Error> {
+        let names: HashSet<PathBuf> = paths.iter().cloned().collect();
+        let of_copy = |path: &Path| unpacked(path).filter(|plain| names.contains(plain));
+        if self.followed == Some(Listing::Later) {
+            paths.retain(|path| of_copy(path).is_none());
+            return Ok(());
+        }
+        for path in paths {
+            if let Some(plain) = of_copy(path) {
+                let (first, second) = (plain.display().to_string(), path.display().to_string());
+                return Err(Error::Copy { first, second });
+            }
+        }
+        Ok(())
     }
 }
 
 /// By bytes, independent of the locale.
 fn sort(paths: &mut [PathBuf]) {
     paths.sort_unstable_by(|a, b| a.as_os_str().as_bytes().cmp(b.as_os_str().as_bytes()));
-}
-
-/// Refuses a list with a file and its compressed copy, which `gzip --keep` leaves in the same folder.
-fn check_copies(paths: &[PathBuf]) -> Result<(), Error> {
-    let names: HashSet<&Path> = paths.iter().map(PathBuf::as_path).collect();
-    for path in paths {
-        if let Some(plain) = unpacked(path)
-            && names.contains(plain.as_path())
-        {
-            let (first, second) = (plain.display().to_string(), path.display().to_string());
-            return Err(Error::Copy { first, second });
-        }
-    }
-    Ok(())
 }
 
 /// The name of a compressed file without the extension that says so.

@@ -56,7 +56,7 @@ pub struct Embed {
     /// Wait for more lines and files at the end of the input
     ///
     /// Lines that are appended to files, and files that appear in folders, are read as they come, until the program is
-    /// stopped. Compressed files must be complete when they appear.
+    /// stopped. A file that cannot be read to its end is named, and read on when it changes.
     #[arg(long, help_heading = "Input")]
     pub follow: bool,
     /// wait or skip, if lines arrive faster than they are read

@@ -54,9 +54,11 @@ struct Summary {
     tokens: u64,
     /// Number of tokens that were trained on, in all epochs.
     trained_tokens: u64,
-    /// Number of lines, and of those that were skipped because they arrived too fast.
+    /// Number of lines. Of a stream: of those that were trained on, of those that were skipped, and of those that killed
+    /// processes had read.
     lines: u64,
     skipped_lines: u64,
+    lost_lines: u64,
     /// Number of words that lost their vector because the vocabulary was full.
     evicted_words: u64,
     /// Mean loss of the last epoch, or of the last seconds of a stream.
@@ -91,6 +93,7 @@ struct Trained {
     vocabulary: Vocabulary,
     n_lines: u64,
     n_skipped: u64,
+    n_lost: u64,
     /// Tokens that this process trained on.
     n_tokens: u64,
     loss: Option<f64>,
@@ -133,8 +136,15 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
     let seconds = began.elapsed().as_secs_f64();
     let tokens_per_s = trained.n_tokens as f64 / seconds;
     if trained.n_skipped > 0 {
-        let (skipped, lines) = (whole(trained.n_skipped), whole(trained.n_lines + trained.n_skipped));
-        tell(&format!("{skipped} of {lines} lines were skipped, because they came faster than the training"));
+        let n_lines = trained.n_lines + trained.n_skipped + trained.n_lost;
+        let (skipped, lines) = (whole(trained.n_skipped), whole(n_lines));
+        tell(&format!(
+            "{skipped} of {lines} lines were skipped, because they came faster than the training, are too long, or follow \
+             the last word of --words"
+        ));
+    }
+    if trained.n_lost > 0 {
+        tell(&format!("{} lines were lost, because processes were killed", whole(trained.n_lost)));
     }
     tell(&format!(
         "{} words; {} tokens in {seconds:.1} s, {} tokens/s; the model is in {}",
@@ -151,6 +161,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
             trained_tokens: trained.vectors.n_tokens(),
             lines: trained.n_lines,
             skipped_lines: trained.n_skipped,
+            lost_lines: trained.n_lost,
             evicted_words: trained.vocabulary.n_evicted(),
             loss: trained.loss,
             compared: comparisons.into_last(),

@@ -10,6 +10,7 @@ mod several_ranks;
 mod spelled;
 mod spelled_shared;
 mod streams;
+mod streams_killed;
 
 use std::fmt::Write as _;
 use std::fs;

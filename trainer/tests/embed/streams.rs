@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Stdio};
 use std::thread;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use tests::seeds::{each_seed, seeds};
+use tests::compressed::gzip;
 
 use super::{embed, sentences, separation};
 
@@ -22,7 +23,7 @@ fn start(out: &Path, more: &[&str]) -> (Child, ChildStdin) {
 }
 
 #[track_caller]
-fn ended(process: Child, code: i32) -> (Value, String) {
+pub(crate) fn ended(process: Child, code: i32) -> (Value, String) {
     let output = process.wait_with_output().unwrap();
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(code), "{told}");
@@ -31,7 +32,7 @@ fn ended(process: Child, code: i32) -> (Value, String) {
 
 /// Waits until a condition holds.
 #[track_caller]
-fn until(what: &str, holds: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
     let began = Instant::now();
     while !holds() {
         assert!(began.elapsed() < Duration::from_secs(60), "{what}");
@@ -39,9 +40,18 @@ fn until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// Lines that the process has read.
-fn lines_read(out: &Path) -> u64 {
-    fs::read_to_string(out.join(".lines-read")).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+/// Waits until a process has taken all bytes that were written to its input.
+#[track_caller]
+pub(crate) fn until_taken(input: &impl AsFd) {
+    until("all bytes are taken", || rustix::io::ioctl_fionread(input).unwrap() == 0);
+}
+
+/// Lines that were trained on at the end of the last segment. Each checkpoint ends one.
+fn lines_trained(out: &Path) -> u64 {
+    let metrics = fs::read_to_string(out.join("metrics.jsonl")).unwrap_or_default();
+    let mut lines =
+        metrics.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()?["lines"].as_u64());
+    lines.next_back().unwrap_or_default()
 }
 
 #[test]
@@ -90,8 +100,7 @@ fn a_stopped_stream_continues_with_the_next_byte() {
             drop(input);
             summary = ended(process, 0).0;
         } else {
-            let n_lines = bytes[..cut[1]].iter().filter(|&&byte| byte == b'\n').count() as u64;
-            until("all complete lines are read", || lines_read(&out) == n_lines);
+            until_taken(&input);
             kill_process(Pid::from_child(&process), Signal::TERM).unwrap();
             let (_, told) = ended(process, 75);
             assert!(told.contains("interrupted; a checkpoint is in"), "{told}");
@@ -102,63 +111,6 @@ fn a_stopped_stream_continues_with_the_next_byte() {
     }
     assert_eq!((&summary["lines"], &summary["tokens"]), (&Value::from(6000), &Value::from(60_000)));
     assert!(separation(&out) > 0.3);
-}
-
-#[test]
-fn lines_that_a_killed_process_read_after_its_checkpoint_are_reported() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("out");
-    let (process, mut input) = start(&out, &["--checkpoint-every", "0"]);
-    input.write_all(sentences(3000, 3).as_bytes()).unwrap();
-    until("the first lines are read", || lines_read(&out) == 3000);
-    kill_process(Pid::from_child(&process), Signal::USR1).unwrap();
-    until("there is a checkpoint", || out.join("model/vectors.npy").exists());
-    input.write_all(sentences(500, 4).as_bytes()).unwrap();
-    until("the last lines are read", || lines_read(&out) == 3500);
-    kill_process(Pid::from_child(&process), Signal::KILL).unwrap();
-    let _ = process.wait_with_output();
-    drop(input);
-    let (process, mut input) = start(&out, &["--checkpoint-every", "0", "--resume"]);
-    input.write_all(sentences(1000, 5).as_bytes()).unwrap();
-    drop(input);
-    let (summary, told) = ended(process, 0);
-    assert!(told.contains("500 lines that it read after its last one are lost"), "{told}");
-    assert_eq!(summary["lines"], Value::from(4000));
-}
-
-/// The number of lost lines that a resumed process reports; 0 without a report.
-fn lost(told: &str) -> u64 {
-    let line = told.lines().find(|line| line.contains("lines that it read after its last one are lost"));
-    let number = line.and_then(|line| line.rsplit_once(" lines that it read")?.0.rsplit(' ').next());
-    number.map_or(0, |number| number.replace(',', "").parse().unwrap())
-}
-
-#[test]
-fn lines_after_the_checkpoint_of_a_process_killed_at_any_instant_are_lost_and_counted() {
-    let folder = tempfile::tempdir().unwrap();
-    each_seed(&seeds(4, 20), |seed| {
-        let out = folder.path().join(format!("out-{seed}"));
-        let flags = ["--checkpoint-every", "0.03", "--threads", "1"];
-        let (process, mut input) = start(&out, &flags);
-        let mut n_written = 0;
-        for part in 0..1 + seed % 5 {
-            let n = 500 + (seed * 7919 + part * 104_729) % 4000;
-            input.write_all(sentences(n as usize, seed + part).as_bytes()).unwrap();
-            n_written += n;
-            until("the lines are read", || lines_read(&out) == n_written);
-        }
-        // While it trains, writes a checkpoint or waits for lines.
-        thread::sleep(Duration::from_millis(seed * 7919 % 90));
-        kill_process(Pid::from_child(&process), Signal::KILL).unwrap();
-        let _ = process.wait_with_output();
-        drop(input);
-        let (process, mut input) = start(&out, &[&flags[..], &["--resume"]].concat());
-        input.write_all(sentences(1000, seed).as_bytes()).unwrap();
-        drop(input);
-        let (summary, told) = ended(process, 0);
-        let n_kept = summary["lines"].as_u64().unwrap();
-        assert_eq!(n_kept + lost(&told), n_written + 1000, "{told}");
-    });
 }
 
 #[test]
@@ -201,20 +153,82 @@ fn a_folder_is_followed_and_continues_where_it_stopped() {
     };
     append("a", &sentences(1000, 7));
     let process = |more: &[&str]| {
-        let mut command = embed(&logs, &out, &[&["--follow"], more].concat());
+        let flags = ["--follow", "--checkpoint-every", "0.05"];
+        let mut command = embed(&logs, &out, &[&flags, more].concat());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     };
     let first = process(&[]);
-    until("the first file is read", || lines_read(&out) == 1000);
+    until("the first file is read", || lines_trained(&out) == 1000);
     append("a", &sentences(1000, 8));
     append("b", &sentences(1000, 9));
-    until("new lines are read", || lines_read(&out) == 3000);
+    until("new lines are read", || lines_trained(&out) == 3000);
     kill_process(Pid::from_child(&first), Signal::INT).unwrap();
     ended(first, 75);
     append("b", &sentences(1000, 10));
     let second = process(&["--resume"]);
-    until("lines that arrived in between are read", || lines_read(&out) == 4000);
+    until("lines that arrived in between are read", || lines_trained(&out) == 4000);
     kill_process(Pid::from_child(&second), Signal::TERM).unwrap();
     ended(second, 75);
     assert!(separation(&out) > 0.3);
+}
+
+#[test]
+fn a_line_that_is_too_long_is_skipped_counted_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, long) = (folder.path().join("text"), "a ".repeat(3 << 20));
+    fs::write(&path, format!("{}{long}\n{}", sentences(1000, 1), sentences(1000, 2))).unwrap();
+    for input in [&path, Path::new("-")] {
+        let out = folder.path().join(format!("out-{}", input == path));
+        let mut command = embed(input, &out, &[]);
+        command.stdin(File::open(&path).unwrap()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let (summary, told) = ended(command.spawn().unwrap(), 0);
+        assert_eq!((&summary["lines"], &summary["tokens"]), (&Value::from(2000), &Value::from(20_000)));
+        assert!(told.contains(&format!("{}:1001: line_too_long\n", input.display())), "{told}");
+        let counted = "lines of more than 4,194,304 bytes, which were skipped: 1; check --format";
+        assert!(told.contains(counted), "{told}");
+        assert_eq!(summary["skipped_lines"], Value::from(u64::from(input != path)));
+    }
+}
+
+#[test]
+fn a_stream_that_cannot_be_read_further_ends_with_a_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let packed = gzip(sentences(20_000, 1).as_bytes());
+    let (process, mut input) = start(&out, &[]);
+    input.write_all(&packed[..packed.len() / 2]).unwrap();
+    drop(input);
+    let (_, told) = ended(process, 65);
+    assert!(told.contains("-: cannot read it: the gzip member at byte 0 is cut off"), "{told}");
+    let n_lines = lines_trained(&out);
+    assert!((5000..15_000).contains(&n_lines), "{n_lines}");
+    let (process, mut input) = start(&out, &["--resume"]);
+    input.write_all(sentences(1000, 2).as_bytes()).unwrap();
+    drop(input);
+    let (summary, told) = ended(process, 0);
+    assert_eq!(summary["lines"], Value::from(n_lines + 1000), "{told}");
+}
+
+#[test]
+fn a_file_that_is_not_complete_does_not_end_a_training_that_follows_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let (logs, out) = (folder.path().join("logs"), folder.path().join("out"));
+    fs::create_dir(&logs).unwrap();
+    let packed = gzip(sentences(3000, 1).as_bytes());
+    fs::write(logs.join("a.gz"), &packed[..packed.len() - 9]).unwrap();
+    fs::write(logs.join("b"), sentences(1000, 2)).unwrap();
+    let mut command = embed(&logs, &out, &["--follow", "--checkpoint-every", "0.05"]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let process = command.spawn().unwrap();
+    until("all but the last line is read", || lines_trained(&out) >= 3999);
+    fs::write(logs.join("b"), sentences(200, 3)).unwrap();
+    until("the file is read from its start", || lines_trained(&out) >= 4199);
+    fs::write(logs.join("a.gz"), &packed).unwrap();
+    until("the rest is read", || lines_trained(&out) == 4200);
+    kill_process(Pid::from_child(&process), Signal::TERM).unwrap();
+    let (_, told) = ended(process, 75);
+    let name = |name| logs.join(name).display().to_string();
+    assert!(told.contains(&format!("{}: cannot read it: the gzip member", name("a.gz"))), "{told}");
+    let replaced = "found other content than the 1000 lines that were read of it; reading it from its start";
+    assert!(told.contains(&format!("{}: {replaced}", name("b"))), "{told}");
 }

@@ -106,10 +106,7 @@ fn of_vectors(run: &Run, html: &mut Html) {
         }
     });
     if let Some(skipped) = run.tokens.last().map(|line| line.skipped_lines).filter(|&lines| lines > 0) {
-        html.paragraph(
-            "quiet",
-            &format!("{} skipped because they arrived too fast", counted(skipped, "line")),
-        );
+        html.paragraph("quiet", &format!("{} skipped", counted(skipped, "line")));
     }
 }
 

@@ -92,7 +92,7 @@ pub enum Line {
         words: u64,
         /// Number of lines read and skipped by all processes.
         lines: u64,
-        /// Number of lines that were skipped because they arrived too fast.
+        /// Number of lines that were skipped.
         skipped_lines: u64,
         /// Seconds since this process started training.
         elapsed_s: f64,

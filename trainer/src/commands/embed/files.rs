@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use corpus::encoding::UTF_8;
 use launch::interrupt::{Asked, Interrupts};
-use reading::{Place, SequenceOptions, read_sequence};
+use reading::{Passed, Place, SequenceOptions, read_sequence};
 use report::whole;
 use serde::{Deserialize, Serialize};
 use skipgram::{Decay, Distribution, Done, Sentences, Subwords, Training, Vocabulary, Work, count, number};
@@ -132,7 +132,15 @@ pub(super) fn train(
     progress.finish()?;
     drop(run);
     let vectors = Vectors::Table(Box::new(training));
-    Ok(Trained { vectors, n_lines: *n_lines, vocabulary: input.vocabulary, n_skipped: 0, n_tokens, loss })
+    Ok(Trained {
+        vectors,
+        n_lines: *n_lines,
+        vocabulary: input.vocabulary,
+        n_skipped: 0,
+        n_lost: 0,
+        n_tokens,
+        loss,
+    })
 }
 
 /// What a training runs with.
@@ -257,7 +265,13 @@ fn numbered(arguments: &Embed) -> Result<Input> {
     }
     drop((vocabulary, parts));
     let mut parts = Parts::new(arguments.memory);
-    each_line(arguments, |lines| parts.add(lines, |lines, to| number(&ranked, lines, to)))?;
+    let (n_again, _) =
+        each_line(arguments, |lines| parts.add(lines, |lines, to| number(&ranked, lines, to)))?;
+    if n_again != n_lines {
+        let found = format!("found {n_again} lines when it was read again, expected {n_lines}");
+        let remedy = "do not change it while it is read";
+        return Err(Error::UselessTexts { input: arguments.input.join(" "), found, remedy });
+    }
     Ok(Input { vocabulary: ranked, sentences: parts.finish()?, n_lines })
 }
 
@@ -290,7 +304,7 @@ impl Parts {
 /// lines.
 fn each_text(arguments: &Embed, add: impl FnMut(&[u8]) -> Result<()>) -> Result<u64> {
     let (n_lines, lines) = each_line(arguments, add)?;
-    lines.map_or(Ok(()), |lines| lines.check(arguments))?;
+    lines.map_or(Ok(()), |mut lines| lines.check(arguments))?;
     Ok(n_lines)
 }
 
@@ -307,21 +321,28 @@ fn each_line(arguments: &Embed, mut add: impl FnMut(&[u8]) -> Result<()>) -> Res
         encoding: arguments.encoding.unwrap_or(UTF_8),
         follows: false,
         chunk_bytes: CHUNK_BYTES,
+        keep: None,
     };
     let mut lines = Lines::of(arguments)?;
     let (sender, receiver) = sync_channel(CHUNKS_WAITING);
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let read = scope.spawn(|| {
-            let pass = |chunk: reading::Chunk| sender.send(chunk.lines).is_ok();
+            let pass = |passed| sender.send(passed).is_ok();
             let read = read_sequence(&options, &Place::default(), &stop, pass);
             drop(sender);
             read
         });
         let mut cleaned = Vec::new();
         let mut added = Ok(());
-        for chunk in receiver {
-            added = lines.clean(&chunk, &mut cleaned).and_then(|()| add(&cleaned));
+        for passed in receiver {
+            match passed {
+                Passed::Lines(chunk) => {
+                    added = lines.clean(&chunk.lines, &mut cleaned).and_then(|()| add(&cleaned));
+                }
+                Passed::Skipped(skipped) => lines.skip(&skipped),
+                Passed::Resumed(_) => {}
+            }
             if added.is_err() {
                 stop.store(true, Relaxed);
                 break;

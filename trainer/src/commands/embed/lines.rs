@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use corpus::clean::Cleaner;
 use corpus::format::{Asked, Format};
+use corpus::judgement::TOLD;
+use corpus::lines::LINE_BYTES_MAX;
 use corpus::review::ReviewParser;
 use dataset::dataset_file::DatasetReader;
 use dataset::vocabulary::FIRST_WORD;
@@ -52,6 +54,11 @@ pub(super) struct Lines {
     pub n_lines: u64,
     /// Number of those without a text in the format.
     pub n_bad: u64,
+    /// Number of lines that were skipped because they are too long, and of files that were skipped or replaced.
+    n_long: u64,
+    n_files: u64,
+    /// What is still to be reported of them.
+    untold: Vec<String>,
 }
 
 impl Lines {
@@ -67,7 +74,16 @@ impl Lines {
                 remedy: "make a dataset of it with sentimill --format csv, and pass the dataset",
             });
         }
-        Ok(Self { parser, cleaner: Cleaner::default(), input, n_lines: 0, n_bad: 0 })
+        Ok(Self {
+            parser,
+            cleaner: Cleaner::default(),
+            input,
+            n_lines: 0,
+            n_bad: 0,
+            n_long: 0,
+            n_files: 0,
+            untold: Vec::new(),
+        })
     }
 
     /// Replaces the content of `cleaned` with cleaned lines, without those that are then empty. Fails if the first line
@@ -119,8 +135,34 @@ impl Lines {
         Err(Error::UselessTexts { input: self.input.clone(), found, remedy })
     }
 
-    /// Reports lines without a text. Fails if no line has one: the format is probably another one.
-    pub(super) fn check(&self, arguments: &Embed) -> Result<()> {
+    /// Counts what was skipped. Of lines, the first ones are reported.
+    pub(super) fn skip(&mut self, skipped: &reading::Error) {
+        let is_line = matches!(skipped, reading::Error::LongLine { .. });
+        let count = if is_line { &mut self.n_long } else { &mut self.n_files };
+        *count += 1;
+        if !is_line || *count <= TOLD {
+            self.untold.push(skipped.to_string());
+        }
+    }
+
+    /// Reports what was skipped since the last report.
+    pub(super) fn tell_skipped(&mut self) {
+        self.untold.drain(..).for_each(|skipped| tell(&skipped));
+    }
+
+    /// Reports lines that were skipped, and those without a text. Fails if no line has one: the format is probably another one.
+    pub(super) fn check(&mut self, arguments: &Embed) -> Result<()> {
+        self.tell_skipped();
+        if self.n_long > 0 {
+            let (long, most) = (whole(self.n_long), whole(LINE_BYTES_MAX as u64));
+            tell(&format!("lines of more than {most} bytes, which were skipped: {long}; check --format"));
+        }
+        if self.n_files > 0 {
+            tell(&format!(
+                "files that could not be read to their end, or were replaced: {}",
+                whole(self.n_files)
+            ));
+        }
         if self.n_bad == 0 {
             return Ok(());
         }

@@ -17,14 +17,14 @@ use crate::commands::texts_out::TextsOut;
 use crate::error::{Error, Result};
 use crate::tell::tell;
 
-/// Size of a chunk of lines, and maximum length of a line.
+/// Size of a chunk of lines.
 pub(super) const CHUNK_BYTES: usize = 1 << 20;
 /// The model of a stream before it takes the place of the older one.
 const NEXT_MODEL: &str = ".next-model";
 const OLDER_MODEL: &str = ".older-model";
 const OLDER_CHECKPOINTS: &str = ".older-checkpoints";
-/// The number of lines that were read of a stream, as text: what a checkpoint does not know yet.
-const LINES_READ: &str = ".lines-read";
+/// What was taken from a stream and is in no checkpoint.
+const TAKEN: &str = ".taken";
 
 /// Locks the folder, or claims the prefix in S3. It must be new, empty or, as the flags allow, a training.
 pub(super) fn take(arguments: &Embed) -> Result<TextsOut> {
@@ -41,6 +41,9 @@ pub(super) fn is_complete(out: &TextsOut, recipe: &Value) -> Result<bool> {
 /// Writes the settings, and deletes the training that is replaced.
 pub(super) fn begin(out: &TextsOut, arguments: &Embed, recipe: &Value) -> Result<()> {
     out.clear()?;
+    if !out.is_resumed() {
+        remove(&taken(out))?;
+    }
     if out.has_checkpoint()? {
         tell("resuming from the checkpoint");
         return Ok(());
@@ -130,13 +133,13 @@ pub(super) fn finish(
         }
         _ => remove(&older)?,
     }
-    let _ = fs::remove_file(lines_read(out));
+    remove(&taken(out))?;
     out.model_saved()
 }
 
-/// The file with the number of lines that were read of a stream.
-pub(super) fn lines_read(out: &TextsOut) -> PathBuf {
-    out.folder().join(LINES_READ)
+/// The folder of what was taken from a stream and is in no checkpoint.
+pub(super) fn taken(out: &TextsOut) -> PathBuf {
+    out.folder().join(TAKEN)
 }
 
 fn remove(folder: &Path) -> Result<()> {

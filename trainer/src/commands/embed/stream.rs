@@ -2,8 +2,6 @@
 //!
 //! Threads: one reads lines, this one cleans, counts and numbers them, and the others train.
 
-use std::fs;
-use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use corpus::encoding::UTF_8;
 use launch::interrupt::{Asked, Interrupts};
-use reading::{Chunk, Place, SequenceOptions, read_sequence};
+use reading::{Keep, Passed, Place, Resumed, SequenceOptions, read_sequence};
 use report::whole;
 use serde::{Deserialize, Serialize};
 use skipgram::{Decay, Done, Growing, Training, Vocabulary, Work};
@@ -35,42 +33,22 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// A reader that waits for a store or a compressed stream is not waited for longer: what it holds can be read again.
 const LAST_LINES_WITHIN: Duration = Duration::from_secs(5);
 
-/// The place of a checkpoint.
+/// The place of a checkpoint. The lines before it are trained on, skipped or lost.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Reached {
-    /// Bytes and lines of each source.
-    sources: std::collections::BTreeMap<String, [u64; 2]>,
-    /// The beginning of a line of standard input.
-    rest: Vec<u8>,
-    /// Lines that were trained on, and lines that were skipped.
+    place: Place,
+    /// Lines that were trained on.
     n_trained: u64,
+    /// Lines that were skipped: too fast, too long, or behind the last word of `--words`.
     n_skipped: u64,
+    /// Lines that a killed process had read.
+    n_lost: u64,
     /// Whether the process stopped after it, so that no line was read since.
     is_end: bool,
 }
 
-impl Reached {
-    /// Lines before the place, of which some may have been skipped.
-    fn n_passed(&self) -> u64 {
-        self.sources.values().map(|[_, lines]| lines).sum()
-    }
-
-    fn place(&self) -> Place {
-        let position = |&[bytes, lines]: &[u64; 2]| reading::Position { bytes, lines };
-        let sources = self.sources.iter().map(|(name, of)| (name.clone(), position(of))).collect();
-        Place { sources, rest: self.rest.clone() }
-    }
-
-    fn pass(&mut self, chunk: &Chunk) {
-        let position = [chunk.position.bytes, chunk.position.lines];
-        match self.sources.get_mut(&*chunk.source) {
-            Some(of) => *of = position,
-            None => drop(self.sources.insert(chunk.source.to_string(), position)),
-        }
-        self.rest.clone_from(&chunk.rest);
-        self.n_trained += chunk.n_lines;
-    }
-}
+/// What the thread that reads passes on, and the number of lines that were skipped before it.
+type Read = Result<(Passed, u64)>;
 
 /// Lines that the reader counts for the other threads.
 #[derive(Debug, Default)]
@@ -89,27 +67,40 @@ pub(super) fn train(
     let settings = settings(arguments);
     let mut training = Training::new(settings, arguments.words_max)?;
     let (vocabulary, reached) = match out::state(out)? {
-        None => {
-            if arguments.resume {
-                tell_lost(arguments, &Reached::default(), out);
-            }
-            (Vocabulary::new(arguments.words_max), Reached::default())
-        }
+        None => (Vocabulary::new(arguments.words_max), Reached::default()),
         Some((_, mut file)) => {
             let (vocabulary, place) = training.restore(arguments.words_max, &mut file)?;
             let reached: Reached = serde_json::from_slice(&place).map_err(|error| Error::internal(&error))?;
-            tell_lost(arguments, &reached, out);
             (vocabulary, reached)
         }
     };
     let mut progress = Progress::new(out, training.n_tokens())?;
     let counters = Arc::new(Counters::default());
     counters.n_skipped.store(reached.n_skipped, Relaxed);
-    let chunks = read(arguments, out, &reached, &counters)?;
+    let options = SequenceOptions {
+        inputs: arguments.input.clone(),
+        s3: arguments.storage.options(),
+        encoding: arguments.encoding.unwrap_or(UTF_8),
+        follows: arguments.follow,
+        chunk_bytes: CHUNK_BYTES,
+        keep: Some(Keep::in_folder(out::taken(out))),
+    };
+    let chunks = read(options.clone(), arguments.if_slow, reached.place.clone(), &counters)?;
     let lines = Lines::of(arguments)?;
     let growing = Growing::new(vocabulary, &training);
-    let mut stream =
-        Stream { arguments, training, growing, chunks, lines, reached, counters, n_tokens: 0, loss: None };
+    let mut stream = Stream {
+        arguments,
+        options,
+        training,
+        growing,
+        chunks,
+        lines,
+        reached,
+        resumed: None,
+        counters,
+        n_tokens: 0,
+        loss: None,
+    };
     let ended = stream.train(out, &mut progress, interrupts, comparisons);
     stream.counters.stop.store(true, Relaxed);
     ended?;
@@ -122,51 +113,48 @@ pub(super) fn train(
         vocabulary: growing.into_vocabulary(),
         n_lines: reached.n_trained,
         n_skipped,
+        n_lost: reached.n_lost,
         n_tokens,
         loss,
     })
 }
 
-/// Reports lines of a stream that a killed process read after its last checkpoint.
-fn tell_lost(arguments: &Embed, reached: &Reached, out: &TextsOut) {
-    let is_stream = arguments.input.iter().any(|place| place == "-");
-    let read = fs::read_to_string(out::lines_read(out)).ok().and_then(|text| text.trim().parse::<u64>().ok());
-    if let (true, false, Some(read)) = (is_stream, reached.is_end, read) {
-        let n_lost = read.saturating_sub(reached.n_passed());
-        tell(&format!(
-            "warning: the last process did not end with a checkpoint: {} lines that it read after its last one are lost",
+/// Reports what a killed process had read of a stream after its last checkpoint.
+fn tell_resumed(resumed: &Resumed) {
+    let Resumed { n_lost, n_again, n_open, .. } = *resumed;
+    let killed = "the last process did not end with a checkpoint";
+    if n_again > 0 {
+        tell(&format!("{killed}: {} lines that it read after its last one are read again", whole(n_again)));
+    }
+    match n_lost {
+        Some(0) => {}
+        Some(n_lost) => tell(&format!(
+            "warning: {killed}: {} lines that it read after its last one are lost",
             whole(n_lost)
+        )),
+        None => tell(&format!(
+            "warning: {killed} in this folder: lines that it read after its last one are lost, and their number is unknown"
+        )),
+    }
+    if n_open > 0 {
+        tell(&format!(
+            "warning: {killed}: the first {} bytes of a line, whose end it did not read, are lost",
+            whole(n_open)
         ));
     }
 }
 
 /// Starts to read the lines behind a place.
 fn read(
-    arguments: &Embed,
-    out: &TextsOut,
-    reached: &Reached,
+    options: SequenceOptions,
+    if_slow: IfSlow,
+    place: Place,
     counters: &Arc<Counters>,
-) -> Result<Receiver<Result<Chunk>>> {
-    let options = SequenceOptions {
-        inputs: arguments.input.clone(),
-        s3: arguments.storage.options(),
-        encoding: arguments.encoding.unwrap_or(UTF_8),
-        follows: arguments.follow,
-        chunk_bytes: CHUNK_BYTES,
-    };
+) -> Result<Receiver<Read>> {
     let (sender, receiver) = sync_channel(CHUNKS_WAITING);
-    let path = out::lines_read(out);
-    let file = fs::File::create(&path).map_err(|source| Error::io(&path, source))?;
-    let (place, counters) = (reached.place(), Arc::clone(counters));
-    let mut n_read = reached.n_passed();
-    let skips = arguments.if_slow == IfSlow::Skip;
+    let counters = Arc::clone(counters);
     let work = move || {
-        let pass = |chunk: Chunk| {
-            n_read += chunk.n_lines;
-            // It is read only after a kill. Its loss would hide a warning.
-            let _ = file.write_all_at(format!("{n_read:020}\n").as_bytes(), 0);
-            send(chunk, &sender, skips, &counters)
-        };
+        let pass = |passed: Passed| send(passed, &sender, if_slow, &counters);
         if let Err(error) = read_sequence(&options, &place, &counters.stop, pass) {
             let _ = sender.send(Err(texts::Error::from(error).into()));
         }
@@ -176,30 +164,39 @@ fn read(
     Ok(receiver)
 }
 
-/// Passes a chunk on. If the queue is full, it waits, or its lines are skipped. Returns whether there is a receiver.
-fn send(chunk: Chunk, sender: &SyncSender<Result<Chunk>>, skips: bool, counters: &Counters) -> bool {
+/// Passes lines on. If the queue is full, they wait or are skipped. Returns whether there is a receiver.
+fn send(passed: Passed, sender: &SyncSender<Read>, if_slow: IfSlow, counters: &Counters) -> bool {
+    let n_skipped = || counters.n_skipped.load(Relaxed);
+    let (n_lines, n_long) = match &passed {
+        Passed::Lines(chunk) => (chunk.n_lines, chunk.n_long),
+        Passed::Resumed(_) | Passed::Skipped(_) => (0, 0),
+    };
+    counters.n_skipped.fetch_add(n_long, Relaxed);
     // The last lines of a process that stops have the beginning of the next one.
-    if !skips || counters.stop.load(Relaxed) {
-        return sender.send(Ok(chunk)).is_ok();
+    if n_lines == n_long || if_slow == IfSlow::Wait || counters.stop.load(Relaxed) {
+        return sender.send(Ok((passed, n_skipped()))).is_ok();
     }
-    match sender.try_send(Ok(chunk)) {
+    match sender.try_send(Ok((passed, n_skipped()))) {
         Ok(()) => true,
-        Err(TrySendError::Full(Ok(chunk))) => {
-            counters.n_skipped.fetch_add(chunk.n_lines, Relaxed);
+        Err(TrySendError::Full(_)) => {
+            counters.n_skipped.fetch_add(n_lines - n_long, Relaxed);
             true
         }
-        Err(_) => false,
+        Err(TrySendError::Disconnected(_)) => false,
     }
 }
 
 /// A stream, and the vectors that are trained on it.
 struct Stream<'a> {
     arguments: &'a Embed,
+    options: SequenceOptions,
     training: Training,
     growing: Growing,
-    chunks: Receiver<Result<Chunk>>,
+    chunks: Receiver<Read>,
     lines: Lines,
     reached: Reached,
+    /// What is reported with the next checkpoint, which accounts for it.
+    resumed: Option<Resumed>,
     counters: Arc<Counters>,
     /// Tokens that this process trained on, and the mean loss since the last line or checkpoint.
     n_tokens: u64,
@@ -207,14 +204,18 @@ struct Stream<'a> {
 }
 
 /// Why a segment ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Ended {
-    /// There are no more lines, or enough words.
+    /// There are no more lines.
     Input,
+    /// There are enough words.
+    Words,
     /// A checkpoint is due or requested.
     Checkpoint,
     /// A stop is requested.
     Stop,
+    /// No more lines can be read.
+    Unread(Error),
 }
 
 impl Stream<'_> {
@@ -233,22 +234,50 @@ impl Stream<'_> {
             let (training, vocabulary) = (&self.training, self.growing.vocabulary());
             let of = |word: &[u8]| training.vector_of(vocabulary, word);
             comparisons.compare(training.n_tokens(), vocabulary, of, progress);
-            if ended == Ended::Input {
-                return Ok(());
+            match ended {
+                Ended::Input => return Ok(()),
+                Ended::Words => {
+                    self.skip_rest();
+                    return Ok(());
+                }
+                // There is nothing to save.
+                Ended::Unread(error) if self.reached.place == Place::default() => return Err(error),
+                Ended::Checkpoint | Ended::Stop | Ended::Unread(_) => {}
             }
-            self.reached.is_end = ended == Ended::Stop;
-            self.reached.n_skipped = self.counters.n_skipped.load(Relaxed);
+            self.reached.is_end = matches!(ended, Ended::Stop);
             let place = serde_json::to_vec(&self.reached).map_err(|error| Error::internal(&error))?;
             out::save(out, &self.training, self.growing.vocabulary(), &place)?;
+            let folder = out::taken(out);
+            self.options.forget(&self.reached.place).map_err(|source| Error::io(&folder, source))?;
+            if let Some(resumed) = self.resumed.take() {
+                tell_resumed(&resumed);
+            }
             out::replace_model(
                 out,
                 &self.training,
                 self.growing.vocabulary(),
                 &recipe(self.arguments, Processes::One)?,
             )?;
-            if ended == Ended::Stop {
-                out.checkpoints_saved()?;
-                return Err(Error::Interrupted { resume: out.shown_checkpoints() });
+            match ended {
+                Ended::Stop => {
+                    out.checkpoints_saved()?;
+                    return Err(Error::Interrupted { resume: out.shown_checkpoints() });
+                }
+                Ended::Unread(error) => {
+                    out.checkpoints_saved()?;
+                    return Err(error);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Counts the lines that were read and are behind the last word.
+    fn skip_rest(&mut self) {
+        self.counters.stop.store(true, Relaxed);
+        while let Ok(Ok((passed, _))) = self.chunks.recv_timeout(LAST_LINES_WITHIN) {
+            if let Passed::Lines(chunk) = passed {
+                self.counters.n_skipped.fetch_add(chunk.n_lines - chunk.n_long, Relaxed);
             }
         }
     }
@@ -260,7 +289,7 @@ impl Stream<'_> {
         progress: &mut Progress,
         interrupts: &Interrupts,
     ) -> Result<Ended> {
-        let Self { arguments, training, growing, chunks, lines, reached, counters, .. } = self;
+        let Self { arguments, training, growing, chunks, lines, reached, resumed, counters, .. } = self;
         let decay = match arguments.words {
             Some(n_tokens) => Decay::Linear { n_tokens },
             None => Decay::Constant,
@@ -298,19 +327,41 @@ impl Stream<'_> {
                     }
                 }
                 match chunks.recv_timeout(LOOK_EVERY) {
-                    Ok(Ok(chunk)) => {
-                        reached.pass(&chunk);
+                    Ok(Ok((passed, n_skipped))) => {
+                        let chunk = match passed {
+                            Passed::Lines(chunk) => chunk,
+                            Passed::Skipped(skipped) => {
+                                lines.skip(&skipped);
+                                lines.tell_skipped();
+                                continue;
+                            }
+                            // A process that stopped has left nothing.
+                            Passed::Resumed(left) if left.n_lost.is_none() && reached.is_end => continue,
+                            Passed::Resumed(left) if left.n_lost == Some(0) => {
+                                tell_resumed(&left);
+                                continue;
+                            }
+                            Passed::Resumed(left) => {
+                                reached.place.lose(&left);
+                                reached.n_lost += left.n_lost.unwrap_or_default();
+                                *resumed = Some(left);
+                                break Ok(Ended::Checkpoint);
+                            }
+                        };
                         if let Err(error) = lines.clean(&chunk.lines, &mut cleaned) {
                             break Err(error);
                         }
+                        reached.place.pass(&chunk);
+                        reached.n_trained += chunk.n_lines - chunk.n_long;
+                        reached.n_skipped = n_skipped;
                         if sender.send(growing.work(training, &cleaned)).is_err() {
                             break Err(Error::internal(&"the threads of a training ended early"));
                         }
                         if arguments.words.is_some_and(|words| growing.vocabulary().n_tokens() >= words) {
-                            break Ok(Ended::Input);
+                            break Ok(Ended::Words);
                         }
                     }
-                    Ok(Err(error)) => break Err(error),
+                    Ok(Err(error)) => break Ok(Ended::Unread(error)),
                     Err(RecvTimeoutError::Timeout) => {
                         if stopping_since.is_some_and(|since: Instant| since.elapsed() > LAST_LINES_WITHIN) {
                             break Ok(Ended::Stop);
