@@ -14,7 +14,7 @@ use crate::encoding::LineDecoder;
 use crate::fields::{FieldPath, Fields};
 use crate::lines::{Line, LineContent};
 use crate::rating_rule::RatingRule;
-use crate::review::{Entry, Reject};
+use crate::review::{Entry, RatingValue, Reject};
 
 pub use dialect::{AskedDialect, Delimiter, Dialect, NoDelimiter, NoQuote, Quote};
 pub use found::{Dialects, HEAD_BYTES, Head};
@@ -144,19 +144,24 @@ impl CsvParser {
         if n_columns != columns.n_columns {
             return Err(Reject::BadLine);
         }
-        let rating = self.ratings.of_text(self.splitter.column(columns.rating));
         let text = match columns.text[..] {
-            [column] => self.splitter.column(column),
+            [column] => self.splitter.value(column).ok_or(Reject::NoText)?,
             ref several => {
+                let mut present = several.iter().filter_map(|&column| self.splitter.value(column)).peekable();
+                present.peek().ok_or(Reject::NoText)?;
                 self.text.clear();
-                for &column in several {
+                for column in present {
                     if !self.text.is_empty() {
                         self.text.push(' ');
                     }
-                    self.text.push_str(self.splitter.column(column));
+                    self.text.push_str(column);
                 }
                 &self.text
             }
+        };
+        let rating = match self.splitter.value(columns.rating) {
+            Some(rating) => self.ratings.of_text(rating),
+            None => self.ratings.of_value(RatingValue::Missing),
         };
         Ok(Entry { text, rating })
     }
@@ -209,6 +214,23 @@ mod tests {
         for record in ["1,5", "1,5,a,b", "1,5,\"open", "1,5,\"open\"\"", "\"1,5,a"] {
             assert_eq!(read(record), Err(Reject::BadLine), "{record}");
         }
+    }
+
+    #[test]
+    fn a_null_column_has_no_text_and_no_rating() {
+        let mut parser = CsvParser::new(COMMAS, RatingRule::default());
+        let backslashes = Dialect { delimiter: Delimiter::Comma, quote: Quote::Backslash };
+        let header = Header::parse(b"title,text,stars", backslashes).unwrap();
+        let (one, both) = (header.columns(vec![1], 2), header.columns(vec![0, 1], 2));
+        let mut read = |record: &str, columns| {
+            let entry = parser.parse(record, columns)?;
+            Ok((entry.text.to_owned(), entry.rating.map(|rating| rating.stars())))
+        };
+        assert_eq!(read(r"Fine,\N,3", &one), Err(Reject::NoText));
+        assert_eq!(read(r"Fine,\N,3", &both), Ok(("Fine".to_owned(), Ok(3))));
+        assert_eq!(read(r"\N,\N,3", &both), Err(Reject::NoText));
+        assert_eq!(read(r"\N,good,\N", &one), Ok(("good".to_owned(), Err(Reject::BadRating))));
+        assert_eq!(read(r#"a,"\N",3"#, &one), Ok(("N".to_owned(), Ok(3))));
     }
 
     #[test]

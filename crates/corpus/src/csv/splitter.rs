@@ -13,11 +13,22 @@ pub(super) struct Splitter {
     content: Vec<u8>,
     /// The end of each column in `content`.
     ends: Vec<usize>,
+    /// The numbers of the columns that are null.
+    nulls: Vec<usize>,
 }
+
+/// Null where backslashes are escapes, if it is a whole column without quotes.
+const NULL: &[u8] = b"\\N";
 
 impl Splitter {
     pub fn new(dialect: Dialect) -> Self {
-        Self { dialect, reader: Box::new(reader(dialect)), content: Vec::new(), ends: Vec::new() }
+        Self {
+            dialect,
+            reader: Box::new(reader(dialect)),
+            content: Vec::new(),
+            ends: Vec::new(),
+            nulls: Vec::new(),
+        }
     }
 
     /// Splits records of this dialect from now on.
@@ -36,6 +47,7 @@ impl Splitter {
         if self.ends.len() <= most {
             self.ends.resize(most + 1, 0);
         }
+        self.nulls.clear();
         if self.dialect.quote == Quote::Backslash {
             return self.split_escaped(record, most);
         }
@@ -74,8 +86,8 @@ impl Splitter {
         }
         let delimiter = self.dialect.delimiter.byte();
         let (mut within, mut written, mut n_columns) = (Within::Start, 0, 0);
-        let mut bytes = record.iter().copied();
-        while let Some(byte) = bytes.next() {
+        let (mut bytes, mut column) = (record.iter(), record);
+        while let Some(&byte) = bytes.next() {
             let mut content = byte;
             match within {
                 Within::Start if byte == b'"' => {
@@ -88,7 +100,7 @@ impl Splitter {
                 }
                 Within::Closed if byte == b'"' => within = Within::Quoted,
                 _ if byte == b'\\' => {
-                    content = match bytes.next()? {
+                    content = match *bytes.next()? {
                         b'n' => b'\n',
                         b'r' => b'\r',
                         b't' => b'\t',
@@ -99,9 +111,10 @@ impl Splitter {
                     }
                 }
                 Within::Start | Within::Unquoted | Within::Closed if byte == delimiter => {
-                    *self.ends.get_mut(n_columns)? = written;
+                    let (rest, column_bytes) = (bytes.as_slice(), column.len() - bytes.len() - 1);
+                    self.end_column(&column[..column_bytes], n_columns, written)?;
                     n_columns += 1;
-                    within = Within::Start;
+                    (within, column) = (Within::Start, rest);
                     continue;
                 }
                 Within::Start | Within::Closed => within = Within::Unquoted,
@@ -110,12 +123,27 @@ impl Splitter {
             self.content[written] = content;
             written += 1;
         }
-        *self.ends.get_mut(n_columns)? = written;
+        self.end_column(column, n_columns, written)?;
         n_columns += 1;
         (within != Within::Quoted && n_columns <= most).then_some(n_columns)
     }
 
-    /// A column of the last record.
+    fn end_column(&mut self, column: &[u8], number: usize, end: usize) -> Option<()> {
+        *self.ends.get_mut(number)? = end;
+        if column == NULL {
+            self.nulls.push(number);
+        }
+        Some(())
+    }
+
+    /// A column of the last record; `None` if it is null.
+    #[inline]
+    pub fn value(&self, number: usize) -> Option<&str> {
+        let is_null = !self.nulls.is_empty() && self.nulls.contains(&number);
+        (!is_null).then(|| self.column(number))
+    }
+
+    /// A column of the last record, whether or not it is null.
     pub fn column(&self, number: usize) -> &str {
         let start = if number == 0 { 0 } else { self.ends[number - 1] };
         // Quotes, delimiters and backslashes are ASCII, so that the rest is UTF-8, as the record was.
@@ -166,6 +194,20 @@ mod tests {
             ("a,b,c,d,e,f", None),
         ] {
             assert_columns(Quote::Backslash, record, expected);
+        }
+    }
+
+    #[test]
+    fn a_whole_column_without_quotes_is_null() {
+        let mut splitter = Splitter::new(Dialect { delimiter: Delimiter::Comma, quote: Quote::Backslash });
+        for (record, expected) in [
+            (r"\N,3,\N", [None, Some("3"), None]),
+            (r#""\N",\\N,\n"#, [Some("N"), Some(r"\N"), Some("\n")]),
+            (r"a\N,\N ,\NN", [Some("aN"), Some("N "), Some("NN")]),
+            (r"a,b,c", [Some("a"), Some("b"), Some("c")]),
+        ] {
+            assert_eq!(splitter.split(record.as_bytes(), 3), Some(3), "{record}");
+            assert_eq!([0, 1, 2].map(|at| splitter.value(at)), expected, "{record}");
         }
     }
 }
