@@ -334,8 +334,10 @@ impl<W: Write, L: Write> Mapper<W, L> {
         let packed = input::remedy(&self.beginning);
         let judged =
             judge(&counts, &self.seen(&unrated, packed.as_deref()), self.options.limits, || self.cause());
-        let dropped = if judged.is_ok() { unrated.described(&self.options.format) } else { None };
-        let invalid = invalid_utf8(&counts, self.options.encoding);
+        let (invalid, dropped) = match &judged {
+            Ok(()) => (invalid_utf8(&counts, self.options.encoding), unrated.described(&self.options.format)),
+            Err(_) => (None, None),
+        };
         let notices = self.without_review.notices(&counts).into_iter().chain(invalid);
         let notices = notices.chain(dropped).chain(other_labels(self.reviews.other_labels(), &counts));
         for notice in notices.chain([counts.to_string()]) {
@@ -357,19 +359,17 @@ impl<W: Write, L: Write> Mapper<W, L> {
     fn judge_task(&mut self) -> Result<(), Error> {
         let counts = self.counts;
         report_counters(&mut self.log, MapperCounts::GROUP, &counts.counters()).map_err(Error::Log)?;
-        let other_labels = other_labels(self.reviews.other_labels(), &counts);
-        for notice in invalid_utf8(&counts, self.options.encoding).into_iter().chain(other_labels) {
+        if let Some(notice) = other_labels(self.reviews.other_labels(), &counts) {
             self.say(&notice)?;
         }
         let (unrated, packed) = (self.reviews.found_values(), input::remedy(&self.beginning));
         let seen = self.seen(&unrated, packed.as_deref());
         judge_lines(&counts, &seen, self.options.limits, Part::Task, || self.cause())?;
+        let invalid = invalid_utf8(&counts, self.options.encoding);
         // Too few lines to fail, but probably a mistake.
-        if counts.reviews == 0 && counts.bad() > 0 {
-            let notice = format!("no line is a review; {}", seen.cause(&|| self.cause()));
-            self.say(&notice)?;
-        }
-        Ok(())
+        let mistake = (counts.reviews == 0 && counts.bad() > 0)
+            .then(|| format!("no line is a review; {}", seen.cause(&|| self.cause())));
+        invalid.into_iter().chain(mistake).try_for_each(|notice| self.say(&notice))
     }
 
     /// The probable cause of many bad lines, and the remedy.

@@ -209,6 +209,15 @@ fn lines_that_are_not_utf8_are_counted_and_reported_once() {
     assert!(log.contains(notice), "{log}");
     let (_, _, log) = mapped_by(Options { runner: Runner::Hadoop, ..options() }, input);
     assert!(log.contains("reporter:counter:mapper,invalid_utf8,2\n") && log.contains(notice), "{log}");
+    // A refusal names the lines and the remedy itself.
+    for runner in [Runner::User, Runner::Hadoop] {
+        let (counts, _, log) = mapped_by(Options { runner, ..options() }, &input.repeat(500));
+        let message = "1000 of 1500 lines are not UTF-8, expected at most 0.05 of them; they look like ";
+        assert!(
+            counts.unwrap_err().to_string().starts_with(message) && !log.contains("read as spaces"),
+            "{log}"
+        );
+    }
 }
 
 #[test]

@@ -15,6 +15,9 @@ use crate::lines::{Line, LineContent};
 /// Maximum number of bytes from which an encoding is guessed. More do not change the guess.
 const SAMPLE_BYTES_MAX: usize = 64 << 10;
 
+/// Number of first lines that are searched for characters of UTF-8; the lines behind one that is not UTF-8 are, too.
+const SEARCHED_MIN: u64 = 10_000;
+
 /// Parses the name of an encoding, or another label of the WHATWG encoding standard, such as `latin1`.
 pub fn parse_encoding(label: &str) -> Result<&'static Encoding, String> {
     Encoding::for_label_no_replacement(label.as_bytes()).ok_or_else(|| {
@@ -52,6 +55,10 @@ pub struct Invalid {
     pub lines: u64,
     /// The first ones.
     sample: Vec<u8>,
+    /// Number of lines that were searched for other characters of UTF-8 than ASCII.
+    n_searched: u64,
+    /// Number of those that have such characters.
+    n_utf8: u64,
 }
 
 impl LineDecoder {
@@ -107,9 +114,20 @@ impl Invalid {
         self.sample.extend(line.iter().chain(b"\n").take(room));
     }
 
+    /// Sees a line that is UTF-8.
+    #[inline]
+    pub fn see_utf8(&mut self, line: &str) {
+        if self.n_searched < SEARCHED_MIN || self.lines > 0 {
+            self.n_searched += 1;
+            self.n_utf8 += u64::from(!line.is_ascii());
+        }
+    }
+
     /// Adds the lines of others.
     pub fn merge(&mut self, other: &Self) {
         self.lines += other.lines;
+        self.n_searched += other.n_searched;
+        self.n_utf8 += other.n_utf8;
         let room = SAMPLE_BYTES_MAX.saturating_sub(self.sample.len());
         self.sample.extend(other.sample.iter().take(room));
     }
@@ -120,8 +138,8 @@ impl Invalid {
         self.sample.iter().filter(is_control).count() * 50 > self.sample.len()
     }
 
-    /// What the lines are, and the remedy.
-    pub fn cause(&self) -> String {
+    /// What the lines are, which are not in this encoding, and the remedy.
+    pub fn cause(&self, encoding: &'static Encoding) -> String {
         if self.sample.is_empty() {
             return "pass the encoding of the input with --encoding".to_owned();
         }
@@ -133,7 +151,8 @@ impl Invalid {
             n_characters += chunk.valid().chars().filter(|character| !character.is_ascii()).count();
             n_invalid += usize::from(!chunk.invalid().is_empty());
         }
-        let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
+        // The bytes of ISO-2022-JP are ASCII, so that its lines are no invalid UTF-8.
+        let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
         detector.feed(&self.sample, true);
         let likely = detector.guess(None, Utf8Detection::Deny);
         // Pairs of bytes of an encoding such as GBK are often characters of UTF-8 by chance.
@@ -142,7 +161,15 @@ impl Invalid {
             return "they look like UTF-8 with damaged characters; repair them where they are written"
                 .to_owned();
         }
+        let n_by_chance = if likely.is_single_byte() { 0 } else { self.lines / 9 };
+        let is_mixed = encoding == UTF_8 && self.n_utf8 > n_by_chance;
         let likely = likely.name();
+        if is_mixed {
+            return format!(
+                "the encodings are mixed, and no --encoding is right for all; convert the lines that are not UTF-8, which look like {likely}: \
+                 (LC_ALL=C.UTF-8 grep -ax '.*' FILE; LC_ALL=C.UTF-8 grep -axv '.*' FILE | iconv -f {likely} -t UTF-8) > utf8.txt"
+            );
+        }
         format!("they look like {likely}: pass --encoding {likely}, or the name of the right encoding")
     }
 }
@@ -163,7 +190,7 @@ mod tests {
     fn the_encoding_of_lines_is_guessed() {
         let looks = |text: &str, encoding: &'static Encoding| {
             let bytes = encoding.encode(text).0;
-            invalid(&[&bytes, &bytes]).cause().split(':').next().unwrap_or_default().to_owned()
+            invalid(&[&bytes, &bytes]).cause(UTF_8).split(':').next().unwrap_or_default().to_owned()
         };
         assert_eq!(looks("\"café número aa naïve\",1", WINDOWS_1252), "they look like windows-1252");
         assert_eq!(looks("很好的产品,质量不错,5", GBK), "they look like GBK");
@@ -172,7 +199,7 @@ mod tests {
         assert_eq!(looks("とても良い商品です。", SHIFT_JIS), "they look like Shift_JIS");
         assert_eq!(looks("아주 좋은 제품입니다", EUC_KR), "they look like EUC-KR");
         assert_eq!(
-            invalid(&[b"a caf\xe9 in the na\xefve style"]).cause(),
+            invalid(&[b"a caf\xe9 in the na\xefve style"]).cause(UTF_8),
             "they look like windows-1252: pass --encoding windows-1252, or the name of the right encoding"
         );
     }
@@ -181,14 +208,44 @@ mod tests {
     fn damaged_utf8_and_binary_data_are_not_guessed_to_be_text() {
         let damaged = "schön, größer, cafés".as_bytes();
         assert_eq!(
-            invalid(&[&damaged[..damaged.len() - 2]]).cause(),
+            invalid(&[&damaged[..damaged.len() - 2]]).cause(UTF_8),
             "they look like UTF-8 with damaged characters; repair them where they are written"
         );
         let binary: Vec<u8> = (0..=255).collect();
         assert_eq!(
-            invalid(&[&binary]).cause(),
+            invalid(&[&binary]).cause(UTF_8),
             "they look like binary data; pass the text that they were made from"
         );
+    }
+
+    #[test]
+    fn lines_of_two_encodings_are_called_mixed() {
+        let mixed = |encoding: &'static Encoding, text: &str, n_utf8: usize| {
+            let mut mixed = Invalid::default();
+            mixed.see_utf8("plain");
+            (0..n_utf8).for_each(|_| mixed.see_utf8("très café"));
+            (0..30).for_each(|_| mixed.add(&encoding.encode(text).0));
+            mixed.cause(UTF_8)
+        };
+        let expected = "the encodings are mixed, and no --encoding is right for all; convert the lines that are not UTF-8, which look like \
+                        windows-1252: (LC_ALL=C.UTF-8 grep -ax '.*' FILE; LC_ALL=C.UTF-8 grep -axv '.*' FILE | iconv -f \
+                        windows-1252 -t UTF-8) > utf8.txt";
+        assert_eq!(mixed(WINDOWS_1252, "a nice café", 60), expected);
+        assert_eq!(mixed(WINDOWS_1252, "a nice café", 1), expected);
+        assert!(
+            mixed(WINDOWS_1252, "a nice café", 0).starts_with("they look like windows-1252: pass --encoding")
+        );
+        // A short line of GBK may be UTF-8 by chance.
+        assert!(mixed(GBK, "很好的产品,质量不错,5", 3).starts_with("they look like GBK"));
+        assert!(mixed(GBK, "很好的产品,质量不错,5", 20).starts_with("the encodings are mixed"));
+        // The first lines are searched, and those behind one that is not UTF-8.
+        let mut late = Invalid::default();
+        (0..SEARCHED_MIN).for_each(|_| late.see_utf8("plain"));
+        late.see_utf8("café");
+        assert_eq!(late.n_utf8, 0);
+        late.add(b"caf\xe9");
+        late.see_utf8("café");
+        assert_eq!(late.n_utf8, 1);
     }
 
     #[test]
@@ -207,7 +264,7 @@ mod tests {
         assert_eq!(decoded(&GBK.encode("很好很好很").0), "15 bytes");
         assert_eq!(decoded(b"\xff,\xba\xdc"), "\u{fffd},很");
         assert_eq!(decoded(&GB18030.encode("\u{feff}a").0), "a");
-        assert_eq!(decoder.invalid, Invalid { lines: 1, sample: b"\xff,\xba\xdc\n".to_vec() });
+        assert_eq!(decoder.invalid, invalid(&[b"\xff,\xba\xdc"]));
         assert!(LineDecoder::of(UTF_8, 12).is_none());
         let mut counting = LineDecoder::of_decoded();
         for text in ["a\u{fffd}b", "ab"] {

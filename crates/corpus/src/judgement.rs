@@ -95,7 +95,7 @@ pub fn judge_lines(
     counts.judge(limits, part, seen.encoding.name()).map_err(|found| match found {
         TooMany::Bad(found) => Refusal::BadLines { found, cause: seen.cause(&cause) },
         TooMany::InvalidUtf8(found) => {
-            let cause = seen.packed.map_or_else(|| seen.invalid.cause(), str::to_owned);
+            let cause = seen.packed.map_or_else(|| seen.invalid.cause(seen.encoding), str::to_owned);
             Refusal::InvalidUtf8 { found, cause }
         }
     })
@@ -106,7 +106,7 @@ impl Seen<'_> {
     pub fn cause(&self, of_lines: &impl Fn() -> String) -> String {
         match self.packed {
             Some(remedy) => remedy.to_owned(),
-            None if self.invalid.is_binary() => self.invalid.cause(),
+            None if self.invalid.is_binary() => self.invalid.cause(self.encoding),
             None => of_lines(),
         }
     }

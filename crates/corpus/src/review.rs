@@ -121,7 +121,10 @@ impl Decoder {
     #[inline]
     fn text<'a>(&'a mut self, bytes: &'a [u8]) -> &'a str {
         match simdutf8::basic::from_utf8(bytes) {
-            Ok(text) => text,
+            Ok(text) => {
+                self.invalid.see_utf8(text);
+                text
+            }
             Err(_) => self.repair(bytes),
         }
     }

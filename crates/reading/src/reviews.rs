@@ -180,9 +180,11 @@ impl Found {
         let seen =
             Seen { values: &self.unrated, invalid: &self.invalid, encoding, packed: packed.as_deref() };
         let judged = judge(&self.counts, &seen, limits, of_lines);
-        let dropped = if judged.is_ok() { self.unrated.described(format) } else { None };
         notices.extend(self.without_review(reading).notices(&self.counts));
-        notices.extend(invalid_utf8(&self.counts, encoding).into_iter().chain(dropped));
+        if judged.is_ok() {
+            let dropped = self.unrated.described(format);
+            notices.extend(invalid_utf8(&self.counts, encoding).into_iter().chain(dropped));
+        }
         notices.extend(other_labels(self.other_labels, &self.counts));
         Judgement { notices, counts: judged.map(|()| self.counts) }
     }

@@ -64,7 +64,7 @@ fn rejects_have_the_decoded_line_and_the_offset_in_the_file() {
 fn lines_in_another_encoding_are_refused_with_the_likely_one() {
     let room = Room::new();
     room.write("latin1.json", latin1(&json_lines()));
-    let message = "75 of 100 lines are not UTF-8 (--invalid-utf8-max 0.05); they look like windows-1252: pass --encoding \
+    let message = "75 of 100 lines are not UTF-8, expected at most 0.05 of them; they look like windows-1252: pass --encoding \
                    windows-1252, or the name of the right encoding";
     assert_eq!(refused(&room, &[], "latin1.json"), format!("sentimill: {message}"));
     room.write("few.json", [latin1(&json_lines()), "{}\n".repeat(900).into_bytes()].concat());
@@ -104,7 +104,7 @@ fn counts_of_all_mappers_are_judged_by_merge() {
         )
     };
     let refused = merge(&[]).with_code(65);
-    let expected = "merge: 75 of 100 lines are not UTF-8 (--invalid-utf8-max 0.05); pass the encoding of the input to mapper \
+    let expected = "merge: 75 of 100 lines are not UTF-8, expected at most 0.05 of them; pass the encoding of the input to mapper \
                     with --encoding";
     assert_eq!(refused.stderr.lines().last(), Some(expected));
 }

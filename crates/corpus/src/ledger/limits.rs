@@ -116,7 +116,7 @@ pub enum TooMany {
 
 /// The share of lines that are not UTF-8 exceeds the limit.
 #[derive(Clone, Copy, Debug, Error, PartialEq)]
-#[error("{invalid} of {lines} lines are not {encoding} (--invalid-utf8-max {share})")]
+#[error("{invalid} of {lines} lines are not {encoding}, expected at most {share} of them")]
 pub struct TooManyInvalid {
     /// The name of the encoding.
     pub encoding: &'static str,

@@ -171,7 +171,7 @@ fn the_share_of_lines_that_are_not_utf8_is_checked_as_that_of_bad_lines_and_befo
     assert_eq!(judged(&counts, "0.01", Part::All), Ok(()));
     assert_eq!(judged(&MapperCounts { invalid_utf8: 0, ..counts }, "0", Part::All), Ok(()));
     let more = MapperCounts { bad_line: 399, invalid_utf8: 20, ..counts };
-    let expected = "20 of 399 lines are not UTF-8 (--invalid-utf8-max 0.05)";
+    let expected = "20 of 399 lines are not UTF-8, expected at most 0.05 of them";
     assert_eq!(judged(&more, "0.05", Part::All).unwrap_err(), expected);
     assert!(judged(&more, "0.06", Part::All).unwrap_err().starts_with("399 of 399 lines are bad"));
     assert_eq!(judged(&more, "0.05", Part::Task), Ok(()));

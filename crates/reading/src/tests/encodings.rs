@@ -164,17 +164,31 @@ fn lines_that_are_not_in_their_encoding_are_refused_with_the_likely_one() {
     let latin1 = encoded(&table, "latin1");
     assert_eq!(
         refused(&latin1, &ReadingOptions { format: csv(), ..options(1) }),
-        "30 of 30 lines are not UTF-8 (--invalid-utf8-max 0.05); they look like windows-1252: pass --encoding \
+        "30 of 30 lines are not UTF-8, expected at most 0.05 of them; they look like windows-1252: pass --encoding \
          windows-1252, or the name of the right encoding"
     );
     let found = refused(&latin1, &in_encoding("euc-jp", csv(), 1));
     assert!(found.starts_with(
-        "30 of 30 lines are not EUC-JP (--invalid-utf8-max 0.05); they look like windows-1252:"
+        "30 of 30 lines are not EUC-JP, expected at most 0.05 of them; they look like windows-1252:"
     ));
     // A stream that is decoded as a whole counts its replaced characters.
     let array = format!("[{}]", vec!["{\"reviewText\": \"caf\u{e9}\", \"overall\": 5}"; 30].join(","));
     let found = refused(&encoded(&array, "latin1"), &in_encoding("shift_jis", Format::default(), 1));
-    assert!(found.starts_with("30 of 30 lines are not Shift_JIS (--invalid-utf8-max 0.05); "), "{found}");
+    assert!(
+        found.starts_with("30 of 30 lines are not Shift_JIS, expected at most 0.05 of them; "),
+        "{found}"
+    );
+    // No encoding is right for all lines.
+    let lines = |text: &str, n| text.repeat(n).into_bytes();
+    let mixed = [
+        lines("text,stars\n", 1),
+        lines("très bien,5\n", 60),
+        encoded(&"caf\u{e9},5\n".repeat(30), "latin1"),
+    ]
+    .concat();
+    let found = refused(&mixed, &ReadingOptions { format: csv(), ..options(1) });
+    let expected = "30 of 90 lines are not UTF-8, expected at most 0.05 of them; the encodings are mixed, and no --encoding is right";
+    assert!(found.starts_with(expected), "{found}");
     // 19 lines are too few, and 20 of 400 are no more than the limit.
     for (n_bad, n_good) in [(19, 1), (20, 380)] {
         let lines = ["\"caf\u{e9}\",5\n".repeat(n_bad), "fine,5\n".repeat(n_good)].concat();
