@@ -118,6 +118,11 @@ impl Columns {
         Self { dialect, n_columns: 0, text: Vec::new(), rating: 0, header: Vec::new() }
     }
 
+    /// Whether the content has no header.
+    pub fn is_none(&self) -> bool {
+        self.n_columns == 0
+    }
+
     /// Whether a record repeats the header, as in concatenated files.
     pub fn is_header(&self, record: &[u8]) -> bool {
         record == self.header

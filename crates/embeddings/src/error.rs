@@ -11,6 +11,14 @@ pub enum Error {
     /// A file could not be read or written.
     #[error(transparent)]
     File(#[from] durable::Error),
+    /// The content of a file is not text or word vectors.
+    #[error("{}: {found}", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What was found, what was expected, and the remedy.
+        found: String,
+    },
     /// A line of a text file is invalid.
     #[error("{}: line {line} is {found}, expected {expected}; {remedy}", path.display())]
     Line {
@@ -66,7 +74,7 @@ impl Error {
     pub fn exit(&self) -> Exit {
         match self {
             Self::File(error) => error.exit(),
-            Self::Line { .. } | Self::NothingInCommon => Exit::BadInput,
+            Self::Content { .. } | Self::Line { .. } | Self::NothingInCommon => Exit::BadInput,
             Self::UnknownWord { .. } => Exit::Usage,
             Self::OfNgrams { .. } => Exit::Settings,
         }

@@ -126,8 +126,8 @@ impl Columns {
     /// The columns of a first line of names.
     fn named(names: &[&[u8]]) -> Option<Self> {
         let names: Vec<String> = names.iter().map(|name| lower(name)).collect();
-        let score = names.iter().position(|name| SCORES.contains(&name.as_str()))?;
-        let mut words = (0..names.len()).filter(|&at| names[at].starts_with("word"));
+        let score = SCORES.iter().find_map(|score| names.iter().position(|name| name == score))?;
+        let mut words = (0..names.len()).filter(|&at| is_of_words(&names[at]));
         let [first, second] = [words.next().unwrap_or(0), words.next().unwrap_or(1)];
         (score != first && score != second).then_some(Self::Named([first, second, score]))
     }
@@ -168,6 +168,12 @@ fn fields(line: &[u8], separator: Option<u8>) -> Vec<&[u8]> {
         Some(separator) => line.split(|&byte| byte == separator).map(bare).collect(),
         None => line.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty()).collect(),
     }
+}
+
+/// `word`, `word1`, `word 2`, `word_2`.
+fn is_of_words(name: &str) -> bool {
+    let number = name.strip_prefix("word").map(|rest| rest.trim_start_matches([' ', '_', '.']));
+    number.is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
 fn bare(field: &[u8]) -> &[u8] {
@@ -265,6 +271,8 @@ mod tests {
             ("rare words", "a\tb\t9\t8\t10\na\tc\t5\t0\t10\na\td\t1.5\t9\t9\n"),
             ("RG-65", "a;b;9\na;c;5\na;d;1.5\n"),
             ("an index", ",score,word1,word2\n0,9,a,b\n1,5,a,c\n2,1.5,a,d\n"),
+            ("two scores", "word1,word2,rating,score\na,b,1,9\na,c,2,5\na,d,3,1.5\n"),
+            ("word counts", "wordcount,word,word,wordnet,sim\n7,a,b,x,9\n8,a,c,y,5\n9,a,d,z,1.5\n"),
             (
                 "quotes, and a mark",
                 "\u{feff}\"word1\",\"word2\",\"score\"\n\"a\",\"b\",\"9\"\n\"a\",\"c\",5\na,d,1.5",

@@ -31,7 +31,7 @@ impl Form {
     /// # Errors
     /// If the content is of a kind without lines, or if its beginning contradicts the encoding.
     pub fn of(beginning: &[u8], encoding: &'static Encoding) -> Result<Self, Fault> {
-        if let Some(packed) = Packed::of(beginning) {
+        if let Some(packed) = Packed::of(beginning, encoding) {
             return Err(Fault::Packed { packed, file: "FILE".to_owned() });
         }
         if is_tar(beginning) {

@@ -27,6 +27,7 @@ use std::fs::File;
 use std::io::{self, Chain, Cursor, Read};
 use std::path::Path;
 
+use corpus::shell::word;
 use encoding_rs::{Encoding, UTF_8};
 use form::beginning;
 use source::Source;
@@ -97,6 +98,14 @@ impl Compression {
         }
     }
 
+    fn extension(self) -> &'static str {
+        match self {
+            Self::Gzip => "gz",
+            Self::Bzip2 => "bz2",
+            Self::Zstd => "zst",
+        }
+    }
+
     /// The command that decompresses to standard output.
     fn command(self) -> &'static str {
         match self {
@@ -153,8 +162,8 @@ pub enum Fault {
     },
     /// A zip archive of several files.
     #[error(
-        "found a zip archive of {} files ({}), expected lines; pass one of them: unzip -p {file} '{}' > '{}'",
-        .names.len(), shown(names), .names[0], .names[0].rsplit('/').next().unwrap_or_default()
+        "found a zip archive of {} files ({}), expected lines; pass one of them: unzip -p {} {} > {}",
+        .names.len(), shown(names), word(file), word(&.names[0]), word(.names[0].rsplit('/').next().unwrap_or_default())
     )]
     Zip {
         /// The names of its files.
@@ -164,8 +173,8 @@ pub enum Fault {
     },
     /// The content is still compressed when it has been decompressed.
     #[error(
-        "found {} within {}, expected lines; decompress it once: {} {file} | sentimill -",
-        .within.name(), .by.name(), .by.command()
+        "found {} within {}, expected lines; decompress it once, and pass the result: {} {} > once.{}",
+        .within.name(), .by.name(), .by.command(), word(file), .within.extension()
     )]
     Twice {
         /// The outer compression.
@@ -316,7 +325,7 @@ pub fn named(error: io::Error, path: &Path) -> io::Error {
     match fault(&error) {
         Some(Fault::Packed { packed, .. }) if packed.name == packed::ZIP => match names_in(path) {
             names if names.iter().any(|name| name.starts_with("xl/")) => {
-                let packed = Packed::of(b"PK\x03\x04xl/").unwrap_or(packed);
+                let packed = Packed::of(b"PK\x03\x04xl/", UTF_8).unwrap_or(packed);
                 Fault::Packed { packed, file }.into()
             }
             names if names.len() > 1 => Fault::Zip { names, file }.into(),

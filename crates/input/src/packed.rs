@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use corpus::shell::word;
+use encoding_rs::{Encoding, UTF_8};
+
 use crate::Compression;
 
 /// A kind of file that contains no lines.
@@ -11,7 +14,7 @@ pub struct Packed {
     pub name: &'static str,
     /// Its format, if it is a table that `sentimill` reads from a file.
     pub table: Option<&'static str>,
-    /// What to do with it. `FILE` stands for its name.
+    /// What to do with it. `FILE` stands for its name as a word of a shell, and `PATH` as a string of Python.
     remedy: &'static str,
     signature: Signature,
 }
@@ -23,11 +26,13 @@ enum Signature {
     Magic(&'static [u8]),
     /// By a check of its first bytes, which no text passes.
     Check(fn(&[u8]) -> bool),
+    /// By a check of its first bytes, which hardly any text passes.
+    Guess(fn(&[u8]) -> bool),
     /// By the extension of its name, if its first bytes are binary: the format has no signature.
     Extension(&'static str),
 }
 
-use Signature::{Check, Extension, Magic};
+use Signature::{Check, Extension, Guess, Magic};
 
 const fn kind(name: &'static str, signature: Signature, remedy: &'static str) -> Packed {
     Packed { name, table: None, remedy, signature }
@@ -73,7 +78,7 @@ static KINDS: [Packed; 29] = [
         Check(is_hadoop_snappy),
         "decompress it first: hadoop fs -text FILE > reviews.json",
     ),
-    kind("raw snappy", Check(is_raw_snappy), "decompress it first: snzip -dc -t raw FILE > reviews.json"),
+    kind("raw snappy", Guess(is_raw_snappy), "decompress it first: snzip -dc -t raw FILE > reviews.json"),
     kind("a zlib stream", Check(is_zlib), "decompress it first: pigz -dc < FILE > reviews.json"),
     kind("a brotli-compressed file", Extension("br"), "decompress it first: brotli -dc FILE > reviews.json"),
     kind("raw snappy", Extension("snappy"), "decompress it first: snzip -dc -t raw FILE > reviews.json"),
@@ -93,7 +98,7 @@ static KINDS: [Packed; 29] = [
     kind(
         "a Python pickle",
         Check(|bytes| matches!(bytes, [0x80, 2..=5, _, ..])),
-        "convert it with pandas: read_pickle('FILE').to_json('reviews.json', orient='records', lines=True)",
+        "convert it with pandas: read_pickle(PATH).to_json('reviews.json', orient='records', lines=True)",
     ),
     kind("a NumPy array", Magic(b"\x93NUMPY"), "write its texts as JSON lines"),
     kind("a PDF file", Magic(b"%PDF-"), "pass a file of text"),
@@ -109,11 +114,12 @@ static KINDS: [Packed; 29] = [
 pub(crate) const ZIP: &str = "a zip archive";
 
 impl Packed {
-    /// The kind of input with this beginning; `None` if it may contain lines.
-    pub fn of(beginning: &[u8]) -> Option<&'static Self> {
+    /// The kind of input with this beginning and in this encoding; `None` if it may contain lines. UTF-8 is the default.
+    pub fn of(beginning: &[u8], encoding: &'static Encoding) -> Option<&'static Self> {
         KINDS.iter().find(|kind| match kind.signature {
             Magic(magic) => beginning.starts_with(magic),
             Check(is_it) => is_it(beginning),
+            Guess(is_it) => encoding == UTF_8 && is_it(beginning),
             Extension(_) => false,
         })
     }
@@ -129,7 +135,11 @@ impl Packed {
 
     /// The remedy for a file with this name.
     pub(crate) fn remedy(&self, file: &str) -> String {
-        self.remedy.replace("FILE", file)
+        // A name may contain the other placeholder.
+        match self.remedy.split_once("PATH") {
+            Some((before, after)) => format!("{before}{file:?}{after}"),
+            None => self.remedy.replace("FILE", &word(file)),
+        }
     }
 }
 
@@ -189,7 +199,8 @@ fn is_raw_snappy(bytes: &[u8]) -> bool {
     let text = &text[..text.len().min(length as usize)];
     let header = &bytes[..bytes.len() - literal.len()];
     let is_text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~' | 0x80..);
-    length <= size && text.len() >= 4 && text.iter().all(is_text) && str::from_utf8(header).is_err()
+    let is_literal = length <= size && text.len() >= 4 && text.iter().all(is_text);
+    is_literal && str::from_utf8(header).is_err() && is_binary(bytes)
 }
 
 /// The size in the header of raw snappy, a number of up to 32 bits in groups of seven, and the bytes behind it.
@@ -223,6 +234,8 @@ fn is_utf32_be(bytes: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use encoding_rs::WINDOWS_1252;
+
     use super::*;
 
     #[test]
@@ -231,17 +244,17 @@ mod tests {
         assert_eq!(remedy(b"{\"a"), None);
         for kind in &KINDS {
             if let Magic(magic) = kind.signature {
-                assert_eq!(Packed::of(&[magic, b"..."].concat()), Some(kind));
-                assert_ne!(Packed::of(&magic[1..]), Some(kind), "{kind}");
+                assert_eq!(Packed::of(&[magic, b"..."].concat(), UTF_8), Some(kind));
+                assert_ne!(Packed::of(&magic[1..], UTF_8), Some(kind), "{kind}");
             }
         }
     }
 
     #[test]
     fn formats_without_magic_bytes_are_recognized() {
-        let named = |bytes: &[u8]| Packed::of(bytes).map(|kind| kind.name);
+        let named = |bytes: &[u8]| Packed::of(bytes, UTF_8).map(|kind| kind.name);
         assert_eq!(named(b"\xa3\x05\xf0\x3c{\"reviewText\": \"a\"}"), Some("raw snappy"));
-        assert_eq!(named(b"\x90\x4e\x60a,b\n1,2"), Some("raw snappy"));
+        assert_eq!(named(b"\x90\x4e\x60a,b\n1,2,and the rest of it\n\x05\x08"), Some("raw snappy"));
         assert_eq!(named(b"\0\0\x02\xa3\0\0\x01\x54\xa3\x05\xf0\x3c{\"r"), Some("snappy in Hadoop's blocks"));
         for level in [0x01, 0x5e, 0x9c, 0xda] {
             assert_eq!(named(&[0x78, level, 0x85, 0x92, 0x41, 0x16, 0x6e, 0x84]), Some("a zlib stream"));
@@ -258,6 +271,19 @@ mod tests {
             Some("a brotli-compressed file")
         );
         assert_eq!(Packed::named("a.br/reviews"), None);
+        // A user knows the encoding.
+        assert_eq!(Packed::of(b"\xa3\x05\xf0\x3c{\"reviewText\": \"a\"}", WINDOWS_1252), None);
+    }
+
+    #[test]
+    fn a_remedy_is_a_command_for_a_name_with_spaces_and_quotes() {
+        let remedy =
+            |bytes: &[u8]| Packed::of(bytes, UTF_8).map(|kind| kind.remedy("it's a.bin")).unwrap_or_default();
+        assert_eq!(remedy(b"LZIP\x01"), r"decompress it first: lzip -dc 'it'\''s a.bin' > reviews.json");
+        assert_eq!(
+            remedy(b"\x80\x04\x95\x10\0"),
+            "convert it with pandas: read_pickle(\"it's a.bin\").to_json('reviews.json', orient='records', lines=True)"
+        );
     }
 
     #[test]
@@ -271,10 +297,15 @@ mod tests {
             "xڀ text".as_bytes(),
             "très bon".as_bytes(),
             b"a great\0text",
+            b"\xe0 la carte, a review of some length, 5",
+            b"\xc0 la carte, a review of some length, 5",
+            b"\xe9 pure",
+            b"\xfc das ist gut",
+            b"\xf6 pas",
             b"h^\x01",
             b"",
         ] {
-            assert_eq!(Packed::of(text), None, "{}", text.escape_ascii());
+            assert_eq!(Packed::of(text, UTF_8), None, "{}", text.escape_ascii());
         }
         assert!(
             !is_binary("a\0é".as_bytes()) && !is_binary(b"caf\xe9 \x1b[0m") && is_binary(b"\x8b\x02\x80\xff")

@@ -222,7 +222,9 @@ fn an_archive_of_several_files_is_refused_with_their_names() {
         ("__MACOSX/._a", ""),
     ]));
     assert_eq!(found[0], "found a zip archive of 2 files (data/Reviews.csv, hashes.txt), expected lines");
-    assert!(found[1].starts_with("unzip -p /") && found[1].ends_with(" 'data/Reviews.csv' > 'Reviews.csv'"));
+    assert!(found[1].starts_with("unzip -p /") && found[1].ends_with(" data/Reviews.csv > Reviews.csv"));
+    let found = refused(&zip(&[("data/it's a.csv", &long), ("b", "")]));
+    assert!(found[1].ends_with(r" 'data/it'\''s a.csv' > 'it'\''s a.csv'"), "{}", found[1]);
     let found = refused(&zip(&[("Reviews.csv", &long)]));
     assert!(found[0].starts_with("found a zip archive, expected lines; decompress it first: unzip -p "));
     let found = refused(&zip(&[("docProps/app.xml", &long), ("xl/workbook.xml", &long)]));
@@ -260,15 +262,15 @@ proptest! {
 
 #[test]
 fn a_file_that_is_compressed_twice_is_refused_with_the_command_for_the_outer_one() {
-    for (by, within, command) in [
-        (Compression::Gzip, Compression::Gzip, "gzip -dc"),
-        (Compression::Zstd, Compression::Gzip, "zstd -dc"),
-        (Compression::Gzip, Compression::Bzip2, "gzip -dc"),
+    for (by, within, command, result) in [
+        (Compression::Gzip, Compression::Gzip, "gzip -dc", "once.gz"),
+        (Compression::Zstd, Compression::Gzip, "zstd -dc", "once.gz"),
+        (Compression::Gzip, Compression::Bzip2, "gzip -dc", "once.bz2"),
     ] {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(&compressed(by, &compressed(within, b"a review\n"))).unwrap();
         let expected = format!(
-            "found {} within {}, expected lines; decompress it once: {command} {} | sentimill -",
+            "found {} within {}, expected lines; decompress it once, and pass the result: {command} {} > {result}",
             within.name(),
             by.name(),
             file.path().display()

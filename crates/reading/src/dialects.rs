@@ -118,7 +118,10 @@ impl Tables {
         };
         let table = Table { dialect, asked, fields };
         let entries = Entries::of_table(head, content, source, &table, options)?;
-        locked(&self.state).found.push((number, dialect));
+        // Content without a header has no dialect.
+        if entries.columns().is_some_and(|columns| !columns.is_none()) {
+            locked(&self.state).found.push((number, dialect));
+        }
         Ok(entries)
     }
 

@@ -216,8 +216,8 @@ pub enum Error {
     /// Tables are written differently.
     #[error(
         "{second}: found {second_dialect}, unlike {first} ({first_dialect}), expected one dialect; read them by separate \
-         commands, or set the dialect of all with {}",
-        second_dialect.flags()
+         commands, or {}",
+        one_dialect(*first_dialect, *second_dialect)
     )]
     Dialects {
         /// Name of an input.
@@ -321,5 +321,14 @@ impl Error {
             | Self::BadColumn { .. } => Exit::BadInput,
             Self::Panicked { .. } => Exit::Internal,
         }
+    }
+}
+
+/// How tables of two dialects become tables of one.
+fn one_dialect(first: Dialect, second: Dialect) -> String {
+    if first.delimiter == second.delimiter {
+        format!("set the dialect of all with {}", second.flags())
+    } else {
+        "write them with one delimiter".to_owned()
     }
 }

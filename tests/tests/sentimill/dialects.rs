@@ -139,7 +139,7 @@ fn hidden_records_far_behind_the_first_bytes_are_read_and_told() {
 }
 
 #[test]
-fn tables_of_different_dialects_are_refused_with_the_flags() {
+fn tables_of_different_dialects_are_refused_with_the_remedy() {
     let room = Room::new();
     std::fs::create_dir(room.path("tables")).unwrap();
     room.write("tables/a.csv", "text,stars\n\"one, two\",5\n");
@@ -148,7 +148,7 @@ fn tables_of_different_dialects_are_refused_with_the_flags() {
     assert_eq!(
         refused.stderr.lines().last().unwrap(),
         "sentimill: tables/b.csv: found columns separated by semicolons, unlike tables/a.csv (columns separated by \
-         commas), expected one dialect; read them by separate commands, or set the dialect of all with --delimiter ';' --quote double"
+         commas), expected one dialect; read them by separate commands, or write them with one delimiter"
     );
     assert!(!room.path("made.h5").exists());
 }

@@ -1,5 +1,6 @@
 //! The content of a file: decompressed, decoded to UTF-8 and without a byte-order mark.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufReader, Chain, Cursor, Read, Seek};
 use std::path::Path;
@@ -94,15 +95,26 @@ impl<'a> Content<'a> {
     }
 }
 
-/// The error of a read. An archive and another kind of file are named.
+/// The error of a read. Content that is refused is named, with a remedy for word vectors.
 pub(super) fn unread(path: &Path, error: io::Error) -> crate::Error {
     let found = match input::fault(&error) {
-        Some(Fault::Packed { packed, .. }) => packed.to_string(),
-        Some(Fault::Tar) => "a tar archive".to_owned(),
-        _ => return Error::Io { path: path.to_owned(), action: "read it", source: error }.into(),
+        None => return Error::Io { path: path.to_owned(), action: "read it", source: error }.into(),
+        Some(Fault::Packed { packed, .. }) => of_packed(packed),
+        Some(Fault::Tar) => of_packed("a tar archive"),
+        Some(Fault::Zip { names, .. }) => of_packed(format_args!("a zip archive of {} files", names.len())),
+        Some(Fault::Twice { .. }) => of_packed("a file that is compressed twice"),
+        Some(Fault::Unmarked { encoding }) => {
+            format!(
+                "found UTF-16 without a mark, expected UTF-8; convert the file with iconv -f {encoding} -t UTF-8"
+            )
+        }
+        Some(fault) => fault.to_string(),
     };
-    let remedy = "unpack it, and pass the file that was packed";
-    Error::unexpected(path, "the file", found, "text or word vectors", remedy).into()
+    crate::Error::Content { path: path.to_owned(), found }
+}
+
+fn of_packed(kind: impl Display) -> String {
+    format!("the file is {kind}, expected text or word vectors; unpack it, and pass the file that was packed")
 }
 
 fn unwritten(path: &Path, source: io::Error) -> crate::Error {

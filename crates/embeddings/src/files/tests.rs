@@ -4,6 +4,8 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
+use program::exit::Exit;
+
 use super::*;
 use crate::CharacterNgrams;
 use crate::tests::{names, plain, with_characters};
@@ -352,11 +354,35 @@ fn files_that_are_compressed_or_begin_with_a_mark_are_read() {
         told.contains("x.vec.gz: line 2 is \"a 1\", expected a word and 1048576 finite values"),
         "{told}"
     );
-    let told = parsed("glove.zip", b"PK\x03\x04...").unwrap_err();
-    assert!(
-        told.starts_with("glove.zip: the file is a zip archive, expected text or word vectors; unpack it"),
-        "{told}"
-    );
+}
+
+#[test]
+fn content_of_another_kind_is_bad_input_with_a_remedy_for_vectors() {
+    let text: Vec<u8> = "a 1 2\nb 3 4\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let zipped = gzip(b"a 1 2\n");
+    for (bytes, expected) in [
+        (
+            &b"PK\x03\x04..."[..],
+            "the file is a zip archive, expected text or word vectors; unpack it, and pass the file",
+        ),
+        (b"\xfd7zXZ\0.", "the file is an xz-compressed file, expected text or word vectors; unpack it"),
+        (
+            &gzip(&zipped),
+            "the file is a file that is compressed twice, expected text or word vectors; unpack it",
+        ),
+        (&zipped[..zipped.len() - 4], "the gzip member at byte 0 is cut off at byte "),
+        (
+            &text,
+            "found UTF-16 without a mark, expected UTF-8; convert the file with iconv -f UTF-16LE -t UTF-8",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.vec");
+        std::fs::write(&path, bytes).unwrap();
+        let error = read(&path).unwrap_err();
+        assert!(error.to_string().contains(&format!("x.vec: {expected}")), "{error}");
+        assert_eq!(error.exit(), Exit::BadInput, "{error}");
+    }
 }
 
 #[test]

@@ -94,8 +94,8 @@ fn a_missing_column_is_an_error_before_any_record_is_read() {
             "text\tstars\n",
             "text",
             "stars",
-            "/a.csv (columns separated by commas), expected one dialect; read them by separate commands, or set the dialect of all with --delimiter tab \
-             --quote double",
+            "/a.csv (columns separated by commas), expected one dialect; read them by separate commands, or write them with one \
+             delimiter",
         ),
         (
             "text,stars,text\n",
@@ -143,18 +143,19 @@ fn local_files_have_the_dialect_that_all_of_them_may_have() {
     plain += "\"odd\t5\n";
     for by in [0, 1] {
         let folder = folder(&[
+            ("E.tsv", b""),
             ("a.tsv", &compressed(by, plain.as_bytes())),
             ("b.tsv", CHARACTERS.as_bytes()),
-            ("c.tsv", b""),
+            ("c.tsv", b"\n\n"),
         ]);
         let reading = Reading::start(all_of(&folder), &csv("text", "stars", 2)).unwrap();
         let found = records(&reading);
         assert_eq!((found.len(), found[200_000].as_str()), (200_004, "\"odd\t5"));
         let FoundTables { dialects, n_lines, notices } = reading.tables();
-        assert_eq!((dialects, n_lines), (vec![(dialect(Delimiter::Tab, Quote::None), 3)], 200_004));
+        assert_eq!((dialects, n_lines), (vec![(dialect(Delimiter::Tab, Quote::None), 2)], 200_004));
         let name = folder.path().join("a.tsv");
         let expected =
-            format!("{} and 2 more files: columns separated by tabs, quotes are characters", name.display());
+            format!("{} and 1 more file: columns separated by tabs, quotes are characters", name.display());
         assert_eq!(notices, [expected]);
     }
 }
@@ -188,7 +189,12 @@ fn the_dialect_of_a_stream_is_found_in_its_first_bytes() {
     let error = read(b"text;stars\nfine;5\n", CHARACTERS.as_bytes()).unwrap_err().remove(0);
     let error = error.to_string();
     assert!(error.contains("/pipe: found columns separated by semicolons, unlike "), "{error}");
-    assert!(error.ends_with("set the dialect of all with --delimiter ';' --quote double"), "{error}");
+    // A flag cannot set two delimiters.
+    let remedy = ", expected one dialect; read them by separate commands, or write them with one delimiter";
+    assert!(error.ends_with(remedy), "{error}");
+    let quoted = b"text\tstars\n\"a\tb\"\t5\n";
+    let error = read(quoted, CHARACTERS.as_bytes()).unwrap_err().remove(0).to_string();
+    assert!(error.ends_with("or set the dialect of all with --delimiter tab --quote double"), "{error}");
 }
 
 #[test]
