@@ -59,6 +59,12 @@ pub fn likely(
         {
             without_rating(counts, fields, classes)
         }
+        Format::Json(_) if is_most(counts.line_too_long) => {
+            "most lines exceed the length limit; write one review per line: with jq -c '.FIELD[]' FILE if a line is an object \
+             with a list of reviews, with pandas.read_json(FILE).to_json(PATH, orient=\"records\", lines=True) if it has the \
+             columns of pandas"
+                .to_owned()
+        }
         _ if is_most(counts.line_too_long) => {
             "most lines exceed the length limit; write one review per line".to_owned()
         }

@@ -10,6 +10,7 @@ use std::fmt;
 use crate::fields::{FieldPath, Fields};
 use crate::json_array::ElementScan;
 use crate::review::Reject;
+use crate::shell::word;
 
 /// Maximum number of lines per reason that are examined.
 const EXAMINED_MAX: u64 = 16;
@@ -49,8 +50,8 @@ impl fmt::Display for Kind {
 enum Finding {
     /// A value of this kind in the field, and the names in it if it is an object.
     Kind(String, Kind, Vec<String>),
-    /// The values of all reviews in each field.
-    Columns,
+    /// The values of all reviews in each field. If there are more lines, each is only what is inside.
+    Columns(Box<Finding>),
     /// Lists in the field of the text and in that of the rating.
     Lists,
     /// The field in the objects of a list, or of an object, in another field.
@@ -75,7 +76,15 @@ struct Counted {
 impl Counted {
     /// What most of these lines contain.
     fn most(&self) -> Option<&Finding> {
-        self.findings.iter().find(|(_, n)| 2 * **n > self.n_lines).map(|(finding, _)| finding)
+        let mut counts = BTreeMap::<_, u64>::new();
+        for (finding, n) in &self.findings {
+            let finding = match finding {
+                Finding::Columns(of_line) if self.n_lines > 1 => of_line,
+                finding => finding,
+            };
+            *counts.entry(finding).or_default() += n;
+        }
+        counts.into_iter().find(|(_, n)| 2 * n > self.n_lines).map(|(finding, _)| finding)
     }
 
     fn merge(&mut self, other: &Self) {
@@ -100,20 +109,17 @@ impl Shapes {
             return;
         }
         counted.n_lines += 1;
-        let in_field = match reject {
-            Reject::NoText => fields.text.iter().find_map(|path| found(line, path)),
-            _ => found(line, &fields.rating),
-        };
-        let in_field = match in_field {
-            Some(Finding::Kind(_, Kind::List, _))
-                if reject == Reject::NoText
-                    && fields.list() == Ok(None)
-                    && matches!(found(line, &fields.rating), Some(Finding::Kind(_, Kind::List, _))) =>
-            {
-                Some(Finding::Lists)
-            }
-            in_field => in_field,
-        };
+        let paths =
+            if reject == Reject::NoText { &fields.text[..] } else { std::slice::from_ref(&fields.rating) };
+        let found_in = paths.iter().find_map(|path| Some((path, found(line, path)?)));
+        let in_field = found_in.map(|(path, finding)| {
+            let has_lists = matches!(finding, Finding::Kind(_, Kind::List, _))
+                && reject == Reject::NoText
+                && fields.list() == Ok(None)
+                && matches!(found(line, &fields.rating), Some(Finding::Kind(_, Kind::List, _)));
+            let finding = if has_lists { Finding::Lists } else { finding };
+            if are_columns(line, path) { Finding::Columns(Box::new(finding)) } else { finding }
+        });
         if let Some(finding) = in_field.or_else(|| elsewhere(line, &fields.text[0])) {
             *counted.findings.entry(finding).or_default() += 1;
         }
@@ -138,16 +144,25 @@ impl Shapes {
             }
             Finding::Kind(field, Kind::List, _) => format!(
                 "most lines have a list in the field {}, expected a text; read each element as a review with --text-field \
-                 '{field}[]', or write one text per line, as jq -c does",
-                in_quotes(field)
+                 {}, or write one text per line, as jq -c does",
+                in_quotes(field),
+                word(&format!("{field}[]"))
             ),
             Finding::Lists => {
                 let text = &fields.text[0];
+                let program = format!(
+                    "[{}, {}] | transpose[] | {{{}: .[0], {}: .[1]}}",
+                    in_jq(text),
+                    in_jq(rating),
+                    key_of_jq(text),
+                    key_of_jq(rating)
+                );
                 format!(
                     "most lines have a list in the fields {} and {}, expected a text and a rating; write one review per line \
-                     with jq -c '[.{text}, .{rating}] | transpose[] | {{{text}: .[0], {rating}: .[1]}}'",
+                     with jq -c {}",
                     text.quoted(),
-                    rating.quoted()
+                    rating.quoted(),
+                    word(&program)
                 )
             }
             Finding::Kind(field, kind, names) => {
@@ -157,7 +172,8 @@ impl Shapes {
                 };
                 let remedy = match names.first() {
                     Some(name) => {
-                        format!("name one of them with --text-field, as in --text-field {field}.{name}")
+                        let path = word(&format!("{field}.{name}"));
+                        format!("name one of them with --text-field, as in --text-field {path}")
                     }
                     None => "name another field with --text-field".to_owned(),
                 };
@@ -166,23 +182,27 @@ impl Shapes {
                     in_quotes(field)
                 )
             }
-            Finding::Columns => {
+            Finding::Columns(_) => {
                 "the input has the columns of pandas: each field has the values of all reviews; write one \
                 review per line with pandas.read_json(FILE).to_json(PATH, orient=\"records\", lines=True)"
                     .to_owned()
             }
-            Finding::Inside { path, is_list: true } => format!(
-                "array in field {}: each line is an object with a list of reviews; read its elements with --text-field \
-                 '{path}[].{}' --rating-field '{path}[].{rating}', or write one per line with jq -c '.{path}[]'",
-                in_quotes(path),
-                fields.text[0]
-            ),
-            Finding::Inside { path, is_list: false } => format!(
-                "the review is in the object in the field {}; read it with --text-field {path}.{} --rating-field \
-                 {path}.{rating}",
-                in_quotes(path),
-                fields.text[0]
-            ),
+            Finding::Inside { path, is_list } => {
+                let list = if *is_list { "[]" } else { "" };
+                let inside = |field: &FieldPath| word(&format!("{path}{list}.{field}"));
+                let (text, rating, quoted) = (inside(&fields.text[0]), inside(rating), in_quotes(path));
+                match is_list {
+                    true => format!(
+                        "array in field {quoted}: each line is an object with a list of reviews; read its elements with \
+                         --text-field {text} --rating-field {rating}, or write one per line with jq -c {}",
+                        word(&path.parse().map_or_else(|_| String::new(), |path| in_jq(&path) + "[]"))
+                    ),
+                    false => format!(
+                        "the review is in the object in the field {quoted}; read it with --text-field {text} --rating-field \
+                         {rating}"
+                    ),
+                }
+            }
             Finding::Names(names) => {
                 let quoted: Vec<_> = fields.text.iter().map(FieldPath::quoted).collect();
                 let (field, them) =
@@ -226,17 +246,39 @@ fn found(line: &str, path: &FieldPath) -> Option<Finding> {
         return None;
     }
     let names = if kind(value) == Kind::Object { names(value) } else { Vec::new() };
+    Some(Finding::Kind(at.join("."), kind(value), names))
+}
+
+/// Whether the first field of a path and another one have the values of several reviews.
+fn are_columns(line: &str, path: &FieldPath) -> bool {
     let are_values = |value: &str| match kind(value) {
         Kind::List => is_long(value),
         // The index of a table.
         Kind::Object => members(value).next().is_some_and(|(name, _)| name.parse::<u64>().is_ok()),
         _ => false,
     };
-    if at.len() == 1 && are_values(value) && members(line).filter(|(_, value)| are_values(value)).count() > 1
-    {
-        return Some(Finding::Columns);
-    }
-    Some(Finding::Kind(at.join("."), kind(value), names))
+    let field = path.list().unwrap_or_else(|| path.clone());
+    let Some((first, others)) = field.names().split_first() else { return false };
+    let value = members(line).filter(|(found, _)| found == first).last().map(|(_, value)| value);
+    let is_column =
+        value.is_some_and(|value| are_values(value) && (others.is_empty() || kind(value) == Kind::List));
+    is_column && members(line).filter(|(_, value)| are_values(value)).count() > 1
+}
+
+/// A path as jq writes it.
+fn in_jq(path: &FieldPath) -> String {
+    let is_plain = |name: &str| {
+        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            && !name.starts_with(|first: char| first.is_ascii_digit())
+    };
+    let name = |name: &String| if is_plain(name) { format!(".{name}") } else { format!(".{name:?}") };
+    path.names().iter().map(name).collect()
+}
+
+/// The last name of a path as the key of an object of jq.
+fn key_of_jq(path: &FieldPath) -> String {
+    let name = path.names().last().map_or("", String::as_str);
+    in_jq(&FieldPath::of(name))[1..].to_owned()
 }
 
 /// Where a line without the field has it, or its other fields.
@@ -392,6 +434,45 @@ mod tests {
         }
         let message = without_text(&[r#"{"text": ["a"], "stars": [5]}"#], &fields("text", "stars"));
         assert!(message.starts_with("most lines have a list in the fields"), "{message}");
+        // A table is one line.
+        let message = without_text(&[of_lists; 30], &fields("text", "stars"));
+        assert!(message.starts_with("most lines have a list in the fields"), "{message}");
+        let mut threads = [Shapes::default(), Shapes::default()];
+        let fields = fields("text", "stars");
+        threads.iter_mut().for_each(|shapes| shapes.examine(of_lists, Reject::NoText, &fields));
+        let [mut all, other] = threads;
+        all.merge(&other);
+        assert!(all.without_text(&fields).unwrap().starts_with("most lines have a list in the fields"));
+    }
+
+    #[test]
+    fn fields_with_spaces_and_quotes_are_words_of_a_shell_and_names_of_jq() {
+        for (line, text, rating, expected) in [
+            (
+                r#"{"review-text": ["a"], "my": {"stars": [5]}}"#,
+                "review-text",
+                "my.stars",
+                r#"jq -c '[."review-text", .my.stars] | transpose[] | {"review-text": .[0], stars: .[1]}'"#,
+            ),
+            (r#"{"it's": ["a"]}"#, "it's", "stars", r"with --text-field 'it'\''s[]', or"),
+            (r#"{"my text": {"en": "a"}}"#, "my text", "stars", "as in --text-field 'my text.en'"),
+            (
+                r#"{"all reviews": [{"my text": "a"}]}"#,
+                "my text",
+                "stars",
+                "--text-field 'all reviews[].my text' --rating-field 'all reviews[].stars', or write one per line with jq -c \
+                 '.\"all reviews\"[]'",
+            ),
+            (
+                r#"{"the review": {"text": "a"}}"#,
+                "text",
+                "stars",
+                "--text-field 'the review.text' --rating-field 'the review.stars'",
+            ),
+        ] {
+            let message = without_text(&[line], &fields(text, rating));
+            assert!(message.contains(expected), "{line}: {message}");
+        }
     }
 
     #[test]

@@ -27,20 +27,30 @@ pub fn class_folders(sources: &[Source]) -> Option<String> {
     }
     let rated = classes.iter().map(|class| match rating_of(class) {
         Some(rating) => format!("{class}={rating}"),
-        None => format!("{class}=STARS"),
+        None => format!("{}=STARS", label_of(class)),
     });
-    let rated = rated.collect::<Vec<_>>().join(",");
+    let rated = word(&rated.collect::<Vec<_>>().join(","));
     let names: Vec<&str> = classes.iter().copied().collect();
     let words = classes.iter().map(|class| word(class)).collect::<Vec<_>>().join(" ");
+    let label = match classes.iter().all(|class| label_of(class) == *class) {
+        true => "$c",
+        false => "$(printf %s \"$c\" | LC_ALL=C tr -c A-Za-z0-9_.- _)",
+    };
     let place = &*folder.display().to_string();
     let place = word(place);
     Some(format!(
         "the folders {} of {} have one text per file, expected one per line; write lines, and pass them with --format \
          fasttext, to sentimill also with --class-ratings {rated}: for c in {words}; do grep -arhz '' {place}/\"$c\" | \
-         tr '\\r\\n\\0' '  \\n' | sed \"s/^/__label__$c /\"; done > reviews.txt",
+         tr '\\r\\n\\0' '  \\n' | sed \"s/^/__label__{label} /\"; done > reviews.txt",
         names.join(", "),
         folder.display(),
     ))
+}
+
+/// The label of a class. Other characters than these could end it.
+fn label_of(class: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+    class.bytes().map(|byte| if is_plain(byte) { char::from(byte) } else { '_' }).collect()
 }
 
 /// The folder of the class of a text file, and the name of the class.

@@ -55,11 +55,20 @@ fn folders_with_one_text_per_file_are_refused_with_the_command_that_makes_lines(
         text("my data/train/unsup", at, "arrived");
         text("by stars/bad", at, "broke");
         text("by stars/good", at, "works");
+        text("by mood/it's bad", at, "broke");
+        text("by mood/very good", at, "works");
     }
-    for (input, names, rated) in [
-        ("my data", "neg, pos of my data/train", "neg=1,pos=5"),
-        ("my data/train", "neg, pos of my data/train", "neg=1,pos=5"),
-        ("by stars", "bad, good of by stars", "bad=STARS,good=STARS"),
+    let of_imdb = "__label__neg broke at once number i";
+    for (input, names, rated, of_first) in [
+        ("my data", "neg, pos of my data/train", "neg=1,pos=5", of_imdb),
+        ("my data/train", "neg, pos of my data/train", "neg=1,pos=5", of_imdb),
+        ("by stars", "bad, good of by stars", "bad=STARS,good=STARS", "__label__bad broke number i"),
+        (
+            "by mood",
+            "it's bad, very good of by mood",
+            "it_s_bad=STARS,very_good=STARS",
+            "__label__it_s_bad broke number i",
+        ),
     ] {
         let settings = Settings::default();
         let told = run(&mut room.sentimill(MANNER, &settings, &[input]), b"").with_code(65).stderr;
@@ -76,14 +85,9 @@ fn folders_with_one_text_per_file_are_refused_with_the_command_that_makes_lines(
         let mut lines: Vec<&str> = lines.lines().collect();
         lines.sort_unstable();
         assert_eq!(lines.len(), 24, "{command}");
-        let of_first = if rated.contains("pos") {
-            "__label__neg broke at once number i"
-        } else {
-            "__label__bad broke number i"
-        };
         assert_eq!(lines[0], of_first, "{command}");
     }
-    let ratings = ["--format", "fasttext", "--class-ratings", "bad=1,good=5"];
+    let ratings = ["--format", "fasttext", "--class-ratings", "it_s_bad=1,very_good=5"];
     let settings = Settings { lines: &ratings, ..Settings::default() };
     run(&mut room.sentimill(MANNER, &settings, &["reviews.txt"]), b"").with_code(0);
 }
