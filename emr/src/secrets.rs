@@ -34,16 +34,23 @@ const PARTS: [&str; 16] = [
 const PASSWORDS: [&str; 4] = ["password", "passwd", "passphrase", "pwd"];
 /// Keys and tokens are longer than words.
 const WORD_LETTERS_MAX: usize = 15;
+/// The longest unit is `bytes`.
+const UNIT_LETTERS_MAX: usize = 5;
 /// Names that are secret as a whole: parameters of signed URLs.
 const WHOLE: [&str; 3] = ["pwd", "sas", "sig"];
 /// Last words of names whose values are not secret, although a part of the name is.
 #[rustfmt::skip]
-const READABLE: [&str; 37] = [
-    "algorithm", "alias", "class", "count", "days", "dir", "enable", "enabled", "endpoint", "exclude", "expiration", "expires",
-    "expiry", "file", "files", "folder", "hours", "include", "interval", "kind", "length", "lifetime", "limit", "max", "min",
-    "ms", "path", "profile", "provider", "providers", "region", "renewal", "secs", "size", "timeout", "type", "version",
+const READABLE: [&str; 19] = [
+    "algorithm", "alias", "class", "dir", "enable", "enabled", "endpoint", "exclude", "file", "files", "folder", "include",
+    "kind", "path", "profile", "provider", "providers", "region", "type",
 ];
-/// The same for addresses, whose own secrets are masked by their names.
+/// The same if the value is a number, with a unit, or a time.
+#[rustfmt::skip]
+const QUANTITIES: [&str; 20] = [
+    "count", "days", "expiration", "expires", "expiry", "hours", "interval", "length", "lifetime", "limit", "max", "min", "ms",
+    "renewal", "secs", "size", "timeout", "tokens", "credentials", "version",
+];
+/// The same if the value is an address, whose own secrets are masked by their names. Passwords have none.
 const ADDRESSES: [&str; 4] = ["uri", "url", "host", "service"];
 
 /// `NAME=value`, `"name": "value"`, `name%3Dvalue`, with a name that a secret may have.
@@ -51,9 +58,14 @@ static NAMED: LazyLock<Regex> = LazyLock::new(|| {
     let keys = "(?:access|account|api|encryption|master|private|session|shared)[._-]?key";
     let words = format!("secret|token|password|passwd|passphrase|signature|credential|{keys}");
     regex(&format!(
-        r#"(?i)([\w.-]*(?:{words})[\w.-]*|\b(?:pwd|sas|sig))(["'\]]*\s*)(=|:|%3D)(\s*)(["'][^"']*["']?|[^\s"'&,;<>]+)"#
+        r#"(?i)([\w.-]*(?:{words})[\w.-]*|\b(?:pwd|sas|sig))([\\"'\]]*\s*)(=|:|%3D)(\s*)({VALUE})"#
     ))
 });
+/// A value in quotes, which may be escaped themselves, or without quotes.
+const VALUE: &str = concat!(
+    r#"\\+"(?:[^"\\]|\\+[^"\\])*(?:\\+")?|\\+'(?:[^'\\]|\\+[^'\\])*(?:\\+')?|"#,
+    r#""(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|(?:\w(?:['"]\w+)+|[^\s"'&,;<>])+"#
+);
 /// Elements of XML: settings of Hadoop, and responses of AWS.
 static ELEMENT: LazyLock<Regex> =
     LazyLock::new(|| regex(r"(<name>([^<]*)</name>\s*<value>|<([\w.-]+)>)([^<]+)"));
@@ -76,17 +88,60 @@ pub fn is_secret(name: &str) -> bool {
     let joined = joined(name);
     let words = words(name);
     let last = words.last().map_or("", String::as_str);
-    let is_plural = ["tokens", "credentials"].contains(&last);
-    let is_readable = is_plural || READABLE.contains(&last) || ADDRESSES.contains(&last);
+    let is_readable = READABLE.contains(&last) || QUANTITIES.contains(&last) || ADDRESSES.contains(&last);
     WHOLE.contains(&joined.as_str()) || (PARTS.iter().any(|part| joined.contains(part)) && !is_readable)
 }
 
+/// Whether this value of a name is a secret. The last word of the name says what a value should be that is none.
+fn is_secret_value(name: &str, value: &str) -> bool {
+    let words = words(name);
+    let last = words.last().map_or("", String::as_str);
+    let value = value.trim_matches(['"', '\'', '\\']);
+    let is_as_named = match last {
+        _ if QUANTITIES.contains(&last) => is_quantity(value),
+        _ if ADDRESSES.contains(&last) => {
+            is_address(value) && !PASSWORDS.iter().any(|part| joined(name).contains(part))
+        }
+        _ => return is_secret(name),
+    };
+    PARTS.iter().any(|part| joined(name).contains(part)) && !is_as_named
+}
+
+/// `400`, `30s`, `1.2`, `2026-11-28T15:00:00Z`.
+fn is_quantity(value: &str) -> bool {
+    let unit = value.trim_start_matches(|c: char| c.is_ascii_digit() || ".:-TZ".contains(c));
+    unit.len() < value.len()
+        && value.starts_with(|c: char| c.is_ascii_digit())
+        && unit.len() <= UNIT_LETTERS_MAX
+        && unit.chars().all(|letter| letter.is_ascii_lowercase())
+}
+
+fn is_address(value: &str) -> bool {
+    let is_of_host = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".:-".contains(&byte);
+    value.contains("://") || (value.contains('.') && value.bytes().all(is_of_host))
+}
+
 /// In prose and in the names of loggers, only the last word before a colon names the value.
-fn is_secret_before_colon(name: &str) -> bool {
+fn is_secret_before_colon(name: &str, value: &str) -> bool {
     let last_segment = name.rsplit('.').next().unwrap_or(name);
     let is_class = name.contains('.') && last_segment.starts_with(|c: char| c.is_ascii_uppercase());
     let joined = joined(name);
-    is_secret(name) && !is_class && PARTS.iter().chain(&WHOLE).any(|part| joined.ends_with(part))
+    let joined = joined.strip_suffix('s').filter(|_| is_plural(name)).unwrap_or(&joined);
+    is_secret_value(name, value) && !is_class && PARTS.iter().chain(&WHOLE).any(|part| joined.ends_with(part))
+}
+
+fn is_plural(name: &str) -> bool {
+    words(name).last().is_some_and(|last| ["tokens", "credentials"].contains(&last.as_str()))
+}
+
+/// Whether the value behind a colon is a part of a sentence: a word follows, and a word or the folder of a file precedes
+/// the name, or the name is that of a setting or a variable.
+fn is_in_prose(before: &str, name: &str, after: &str) -> bool {
+    let is_followed = after.strip_prefix(' ').is_some_and(|after| after.starts_with(char::is_alphabetic));
+    let word = before.strip_suffix(' ').and_then(|before| before.rsplit(' ').next()).unwrap_or_default();
+    let is_word = word.ends_with(char::is_alphabetic) && word.contains(char::is_lowercase);
+    let is_setting = name.contains('.') || !name.contains(char::is_lowercase);
+    is_followed && (is_word || is_setting || before.ends_with('/'))
 }
 
 fn is_password(name: &str) -> bool {
@@ -137,7 +192,7 @@ pub fn without_secrets(line: &str) -> String {
     let line = one_line(line);
     let element = |found: &Captures<'_>| {
         let name = found.get(2).or_else(|| found.get(3)).map_or("", |name| name.as_str());
-        let value = if is_secret(name) { "***" } else { &found[4] };
+        let value = if is_secret_value(name, &found[4]) { "***" } else { &found[4] };
         format!("{}{value}", &found[1])
     };
     let mut line = without_named(&ELEMENT.replace_all(&line, element));
@@ -151,22 +206,32 @@ fn without_named(line: &str) -> String {
     let (mut shown, mut at) = (String::with_capacity(line.len()), 0);
     while let Some(found) = NAMED.captures_at(line, at) {
         let [name, before, sign, after, value] = [1, 2, 3, 4, 5].map(|group| &found[group]);
-        let is_secret = match sign {
-            ":" => is_secret_before_colon(name) && (is_password(name) || !is_word(value)),
-            _ => is_secret(name),
-        };
+        let start = found.get(1).map_or(at, |name| name.start());
         let (begin, end) = found.get(5).map_or((at, line.len()), |value| (value.start(), value.end()));
+        let is_secret = match sign {
+            ":" if before.is_empty() && is_in_prose(&line[..start], name, &line[end..]) => {
+                is_secret_before_colon(name, value)
+                    && (is_password(name) || !(is_word(value) || is_plural(name)))
+            }
+            ":" => is_secret_before_colon(name, value),
+            _ => is_secret_value(name, value),
+        };
+        // An object or a list, whose values have names of their own.
+        let is_secret = is_secret && !value.chars().all(|c| "{[(".contains(c));
         // The value of another name may contain names itself, such as the query of a URL.
         shown += &line[at..begin - before.len() - sign.len() - after.len()];
         shown += &[before, sign, after].concat();
-        let quote = value.chars().next().filter(|first| "\"'".contains(*first)).map(String::from);
-        let quote = quote.unwrap_or_default();
+        let unescaped = value.trim_start_matches('\\');
+        let quote = match unescaped.starts_with(['"', '\'']) {
+            true => &value[..value.len() - unescaped.len() + 1],
+            false => "",
+        };
         if is_secret {
             shown += &format!("{quote}***{quote}");
         }
         at = if is_secret { end } else { begin };
         if !is_secret && !quote.is_empty() {
-            shown += &quote;
+            shown += quote;
             at += quote.len();
         }
     }
@@ -235,6 +300,29 @@ mod tests {
                 "AWS_CONTAINER_CREDENTIALS_FULL_URI=http://h/?token=wJalr",
                 "AWS_CONTAINER_CREDENTIALS_FULL_URI=http://h/?token=***",
             ),
+            ("credentials=minio:SECRET123", "credentials=***"),
+            ("fs.azure.credentials=SECRET123 tokens=SECRET1", "fs.azure.credentials=*** tokens=***"),
+            ("credentials: minio:SECRET123", "credentials: ***"),
+            (
+                r#"{"tokens": ["a", "b"], "credentials": "hunter"}"#,
+                r#"{"tokens": ["a", "b"], "credentials": "***"}"#,
+            ),
+            ("secret: hunter", "secret: ***"),
+            ("  token: abcdefgh", "token: ***"),
+            ("apikey: correcthorse", "apikey: ***"),
+            ("the user has secret: hunter, region: eu", "the user has secret: ***, region: eu"),
+            ("token: abcdefgh secret: hunter", "token: *** secret: ***"),
+            ("MY_SECRET_VERSION=SECRET1", "MY_SECRET_VERSION=***"),
+            ("TOKEN_LIFETIME=1SECRET", "TOKEN_LIFETIME=***"),
+            ("db.password.url=SECRET1", "db.password.url=***"),
+            ("db.password.url=http://h/SECRET1", "db.password.url=***"),
+            ("token.service.host=SECRET1", "token.service.host=***"),
+            (r#"password="it's-SECRET", x=1"#, r#"password="***", x=1"#),
+            (r#"password='a"SECRET' x=1"#, "password='***' x=1"),
+            (r#"password="a\"SECRET" x=1"#, r#"password="***" x=1"#),
+            ("password=it's-SECRET x=1", "password=*** x=1"),
+            (r#"{\"secretAccessKey\":\"SECRET\",\"x\":1}"#, r#"{\"secretAccessKey\":\"***\",\"x\":1}"#),
+            (r#"{\\\"token\\\": \\\"SECRET\\\"}"#, r#"{\\\"token\\\": \\\"***\\\"}"#),
         ] {
             assert_eq!(masked(line), expected);
         }
@@ -253,6 +341,10 @@ mod tests {
             "mapreduce.job.hdfs-servers.token-renewal.exclude=nn2",
             "reducer --max-tokens=400, max_tokens: 400",
             "AWS_CREDENTIAL_EXPIRATION=2026-11-28T15:00:00Z",
+            "AWS_SESSION_TOKEN: not set; set it or use a role",
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI=http://169.254.170.2/v2",
+            "TOKEN_LIFETIME=30min secret.version=2",
+            "hdfs://namenode:8020/reviews: no such folder",
             "/etc/sentimill/credentials: no such file",
             "failed to load IMDS session token: dispatch failure: io error: request forbidden",
             "JsonParseException: Unexpected token: Expected a value",
