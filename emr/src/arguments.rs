@@ -39,7 +39,7 @@ pub enum Command {
     Watch(watch::Arguments),
     /// Print the state of a job and its cost so far
     Status(status::Arguments),
-    /// List or print logs of a cluster
+    /// List or print logs of a job or a cluster
     Logs(logs::Arguments),
     /// Find the cause of a failure in logs
     Diagnose(diagnose::Arguments),

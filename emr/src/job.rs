@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use corpus::encoding::{UTF_16BE, UTF_16LE, parse_encoding};
 use store::S3Options;
 
 pub use cluster::{
@@ -86,8 +87,17 @@ pub struct Input {
 impl Input {
     /// The format, if it is a table with a header, which only `sentimill` reads.
     pub fn table_format(&self) -> Option<&str> {
-        let format = self.format_flags.iter().skip_while(|flag| *flag != "--format").nth(1)?;
-        ["csv", "tsv"].contains(&format.as_str()).then_some(format)
+        self.value("--format").filter(|format| ["csv", "tsv"].contains(format))
+    }
+
+    /// The encoding, if its lines do not end at the byte 0A. Only `sentimill` reads it.
+    pub fn wide_encoding(&self) -> Option<&str> {
+        let is_wide = |label: &&str| parse_encoding(label).is_ok_and(|of| of == UTF_16LE || of == UTF_16BE);
+        self.value("--encoding").filter(is_wide)
+    }
+
+    fn value(&self, flag: &str) -> Option<&str> {
+        self.format_flags.iter().skip_while(|found| *found != flag).nth(1).map(String::as_str)
     }
 }
 

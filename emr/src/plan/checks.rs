@@ -18,6 +18,7 @@ const NAME_CHARACTERS_MAX: usize = 256;
 pub fn check(job: &Job, cluster: &Cluster, programs: &[Program], requests: &Requests) -> Vec<Finding> {
     let mut findings = places(job);
     findings.extend(format(job));
+    findings.extend(encoding(job));
     findings.extend(steps::check(job));
     findings.extend(region(job, cluster));
     if cluster.id.is_none() {
@@ -61,6 +62,14 @@ fn format(job: &Job) -> Option<Finding> {
     let expected = "a format of lines, which mappers can read in parts: json, polarity-csv or fasttext";
     let finding = Finding::error(job.thing("input.format"), format!("{found:?}"), expected);
     Some(finding.remedy("use `emr run --runner local`, or write one JSON object per line"))
+}
+
+/// An encoding whose lines cannot be split at the byte 0A.
+fn encoding(job: &Job) -> Option<Finding> {
+    let found = job.input.wide_encoding()?;
+    let expected = "an encoding whose lines end at the byte 0A, where Hadoop splits files";
+    let finding = Finding::error(job.thing("input.encoding"), format!("{found:?}"), expected);
+    Some(finding.remedy("use `emr run --runner local`, or convert the files with iconv -t UTF-8"))
 }
 
 fn places(job: &Job) -> Vec<Finding> {

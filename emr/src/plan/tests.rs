@@ -153,6 +153,7 @@ fn wrong_jobs_are_refused_before_any_request() {
         ("vocabulary-size = 10000", "without = \"x.h5\"", "output.without: \"/jobs/x.h5\", expected an s3:// URL"),
         ("preset = \"amazon2018\"", "text-field = \"'\\\"\"", "input: the value \"'\\\"\", expected a value that is not empty"),
         ("preset = \"amazon2018\"", "format = \"csv\"", "input.format: \"csv\", expected a format of lines, which mappers can read in parts"),
+        ("preset = \"amazon2018\"", "encoding = \"utf-16le\"", "input.encoding: \"utf-16le\", expected an encoding whose lines end at the byte 0A"),
         ("release = \"emr-7.14.0\"", "release = \"emr-6.12.1\"", "cluster.release: emr-6.12.1 does not exist"),
         ("release = \"emr-7.14.0\"", "release = \"emr-5.36.0\"", "cluster.release: emr-5.36.0 is too old, expected emr-6.1.0 or newer"),
         ("release = \"emr-7.14.0\"", "release = \"emr-6.0.1\"", "cluster.release: emr-6.0.1 is too old"),

@@ -59,12 +59,16 @@ const SEAL: &str = "manifest.json";
 /// Maximum size of the output of the job client.
 const LOG_BYTES_MAX: u64 = 64 << 20;
 
-/// Refuses a format that cannot be split at lines.
+/// Refuses a format and an encoding that cannot be split at lines.
 pub fn check(job: &Job) -> Result<(), Error> {
-    let Some(format) = job.input.table_format() else { return Ok(()) };
-    let (key, found) = (job.thing("input.format"), format!("{format:?}"));
-    let remedy = "use --runner local, or write one JSON object per line";
-    Err(Error::Impossible { key, found, runner: "hadoop", remedy })
+    let (key, found, remedy) = if let Some(format) = job.input.table_format() {
+        ("input.format", format, "use --runner local, or write one JSON object per line")
+    } else if let Some(encoding) = job.input.wide_encoding() {
+        ("input.encoding", encoding, "use --runner local, or convert the files with iconv -t UTF-8")
+    } else {
+        return Ok(());
+    };
+    Err(Error::Impossible { key: job.thing(key), found: format!("{found:?}"), runner: "hadoop", remedy })
 }
 
 /// A job on the way to the cluster.
