@@ -266,6 +266,8 @@ impl Table {
         if let Format::Delimited { fields, .. } = writing.format {
             metadata.push(("rating-field", fields.rating.to_string()));
             metadata.extend(fields.classes.as_ref().map(|classes| ("class-ratings", classes.to_string())));
+            metadata.extend(fields.scale.map(|scale| ("rating-scale", scale.to_string())));
+            metadata.extend((!fields.unrated.is_empty()).then(|| ("unrated", fields.unrated.to_string())));
         }
         let of_dialects = dialects(writing.reading);
         metadata.extend(of_dialects.iter().map(|(key, names)| (key.as_str(), list(names.iter().copied()))));

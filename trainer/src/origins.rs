@@ -333,7 +333,8 @@ mod tests {
         let hash = text_hash(b"so good");
         type Case<'a> = (&'a [(&'a str, &'a str)], &'a [Expected<'a>]);
         let dialect = of_dialect("tab", "none");
-        let cases: [Case<'_>; 4] = [
+        let scaled = write("scaled.csv", "text,stars\n\"open,9/10\nfine,7/10\nSo good,n/a\nbad\",1/10\n");
+        let cases: [Case<'_>; 5] = [
             (
                 &[("format", "csv"), ("text-field", "text"), ("rating-field", "stars"), (&dialect, &tabs)],
                 &[(&tabs, 2, OriginUnit::Record, Some("So \"good\""))],
@@ -341,6 +342,16 @@ mod tests {
             (
                 &[("format", "csv"), ("text-field", "text"), ("rating-field", "stars")],
                 &[(&hiding, 3, OriginUnit::Record, Some("So good"))],
+            ),
+            (
+                &[
+                    ("format", "csv"),
+                    ("text-field", "text"),
+                    ("rating-field", "stars"),
+                    ("rating-scale", "1-10"),
+                    ("unrated", "n/a"),
+                ],
+                &[(&scaled, 3, OriginUnit::Record, Some("So good"))],
             ),
             (
                 &[("format", "csv"), ("text-field", "text")],

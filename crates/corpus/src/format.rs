@@ -134,6 +134,8 @@ impl Format {
                 asked.quote = setting("quote").and_then(|quote| quote.parse().ok());
                 asked.rating_field = setting("rating-field").and_then(|field| field.parse().ok());
                 asked.class_ratings = setting("class-ratings").and_then(|ratings| ratings.parse().ok());
+                asked.rating_scale = setting("rating-scale").and_then(|scale| scale.parse().ok());
+                asked.unrated = setting("unrated").and_then(|values| values.parse().ok());
             }
             FormatName::PolarityCsv => asked.with_title = setting("with-title")?.parse().ok()?,
             FormatName::FastText => {}
