@@ -8,7 +8,8 @@
 //! {"file":"more.json.gz","line":1,"label":0,"score":-0.5,"probability":0.37754068}
 //! ```
 //!
-//! Reviews are split into lines and parsed as in the mapper; a plain text ends at LF or CRLF. `probability` is that of
+//! Reviews are split into lines and parsed as in the mapper; the elements of a JSON array take the place of lines. A plain
+//! text ends at LF or CRLF. `probability` is that of
 //! label 1, `score` its log-odds before calibration, and `class` the name of the predicted label, if labels have names.
 //! A model that predicts the rating as a number has no probability: then `probability` is `null` and `rating` is added.
 //!
@@ -38,6 +39,7 @@ mod pause;
 use std::collections::BTreeMap;
 use std::io;
 
+use corpus::json_array::ArrayError;
 use corpus::ledger::Fate;
 use program::exit::Exit;
 use program::system::{cause, cause_and_remedy};
@@ -137,6 +139,19 @@ pub enum Error {
         /// The error of the operating system, or the damage.
         source: io::Error,
     },
+    /// The input is a table, which has no lines.
+    #[error(
+        "{place}: found {found}, expected lines; write them with pandas: {read}(FILE).to_json(\"lines.json\", \
+         orient=\"records\", lines=True)"
+    )]
+    Table {
+        /// The file, or standard input.
+        place: String,
+        /// The kind of table.
+        found: &'static str,
+        /// The function of pandas that reads it.
+        read: &'static str,
+    },
     /// No line could be read in the format.
     #[error(
         "{place}: no line could be read (bad_line {bad_line}, no_text {no_text}); check --format (text: one text per line), --preset and --text-field"
@@ -176,14 +191,19 @@ impl Error {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Open { .. } => Exit::MissingInput,
-            Self::OtherFormat { .. } => Exit::BadInput,
-            Self::Read { source, .. } if input::fault(source).is_some() => Exit::BadInput,
+            Self::OtherFormat { .. } | Self::Table { .. } => Exit::BadInput,
+            Self::Read { source, .. } if is_bad(source) => Exit::BadInput,
             Self::Read { source, .. } => of_store(source).map_or(Exit::Io, store::Error::exit),
             Self::Write(_) => Exit::Io,
             Self::OtherCleaning { .. } => Exit::Settings,
             Self::Internal { .. } => Exit::Internal,
         }
     }
+}
+
+/// Whether the content of an input is the error of a reader.
+fn is_bad(error: &io::Error) -> bool {
+    input::fault(error).is_some() || error.get_ref().is_some_and(|error| error.is::<ArrayError>())
 }
 
 /// The error of a store in an error of a reader.

@@ -175,7 +175,11 @@ pub(super) fn beginning(content: &mut impl Read) -> io::Result<Vec<u8>> {
 }
 
 /// Whether content that begins like an array is one. Reads on, at most an entry of maximum length, until this is known.
-fn is_of_array(begun: &mut Vec<u8>, content: &mut impl Read, entry_bytes_max: usize) -> io::Result<bool> {
+pub(super) fn is_of_array(
+    begun: &mut Vec<u8>,
+    content: &mut impl Read,
+    entry_bytes_max: usize,
+) -> io::Result<bool> {
     let mut first = FirstLine::default();
     let mut n_examined = 0;
     loop {

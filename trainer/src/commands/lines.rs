@@ -6,7 +6,9 @@ use std::path::Path;
 
 use corpus::encoding::{Encoding, UTF_8};
 use corpus::format::{Asked, FormatName};
+use input::Fault;
 use program::location::Location;
+use reading::JsonLines;
 use store::{Object, S3Options};
 
 use super::model::is_model;
@@ -26,7 +28,7 @@ pub(super) fn read_each(
     let mut all = Counts::default();
     for input in inputs {
         options.file = input.name();
-        let counts = run(input.open(options.encoding)?, options)?;
+        let counts = run(input.lines(options)?, options)?;
         invalid.report(&input.place(), &counts);
         let of_input = Unread::of(&counts);
         if inputs.len() > 1 && of_input.is_all() {
@@ -134,6 +136,18 @@ impl<'a> Input<'a> {
         opened.map_err(|source| self.unread(source))
     }
 
+    /// Opens the input. The elements of a JSON array become lines.
+    fn lines(&self, options: &LineOptions) -> predict::Result<Box<dyn Read + 'a>> {
+        let opened = self.open(options.encoding)?;
+        match options.format {
+            Format::Review(corpus::format::Format::Json(_)) => {
+                let lines = JsonLines::of(opened, options.line_bytes_max);
+                Ok(Box::new(lines.map_err(|source| self.unread(source))?))
+            }
+            Format::Review(_) | Format::FastText | Format::Text => Ok(opened),
+        }
+    }
+
     /// Name of the input for messages.
     fn place(&self) -> String {
         self.name().unwrap_or_else(|| "standard input".to_owned())
@@ -141,7 +155,14 @@ impl<'a> Input<'a> {
 
     /// The error of a read that failed.
     pub(super) fn unread(&self, source: io::Error) -> predict::Error {
-        predict::Error::Read { place: self.place(), source }
+        let place = self.place();
+        match input::fault(&source) {
+            Some(Fault::Packed { packed, .. }) if packed.table.is_some() => {
+                let read = if packed.table == Some("Arrow") { "read_feather" } else { "read_parquet" };
+                predict::Error::Table { place, found: packed.name, read }
+            }
+            _ => predict::Error::Read { place, source },
+        }
     }
 }
 

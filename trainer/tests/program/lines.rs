@@ -189,3 +189,40 @@ fn an_archive_is_refused_and_utf_16_is_read() {
     assert_eq!((code, answers.as_str()), (Some(65), ""), "{told}");
     assert!(told.contains("archive: cannot be read: found a tar archive, expected lines"), "{told}");
 }
+
+#[test]
+fn the_elements_of_an_array_are_answered_as_lines_and_a_table_is_refused() {
+    let job = Job::new();
+    job.train("out", 1, &["--epochs", "1"]);
+    let predict = |content: &[u8]| {
+        let file = job.out("reviews");
+        fs::write(&file, content).unwrap();
+        let mut predict = trainer();
+        predict.arg("predict").arg(job.out("out")).arg(&file).args([
+            "--device",
+            "cpu",
+            "--text-field",
+            "text",
+        ]);
+        let Output { status, stdout, stderr } = predict.output().unwrap();
+        let answers = String::from_utf8(stdout).unwrap();
+        let errors = answers.lines().map(|line| {
+            let line: Value = serde_json::from_str(line).unwrap();
+            format!("{} {}", line["line"], line["error"].as_str().unwrap())
+        });
+        (status.code(), errors.collect::<Vec<_>>(), String::from_utf8(stderr).unwrap())
+    };
+    let (code, errors, told) =
+        predict(b"[{\"text\": \"one\"},\n 7, {\"text\":\n \"two\"}, {\"stars\": 1}]\n");
+    assert_eq!(errors, ["1 only_unknown", "2 bad_line", "3 only_unknown", "4 no_text"], "{told}");
+    assert_eq!(code, Some(0));
+
+    let (code, _, told) = predict(b"[{\"text\": \"one\"}, {");
+    assert!(code == Some(65) && told.contains("the JSON array is cut off: it ends at byte 18"), "{told}");
+
+    let (code, errors, told) = predict(b"PAR1\x15\x04\x15");
+    assert_eq!((code, errors.len()), (Some(65), 0));
+    let expected = "reviews: found a Parquet file, expected lines; write them with pandas: read_parquet(FILE).to_json(\"lines.json\", \
+                    orient=\"records\", lines=True)";
+    assert!(told.contains(expected), "{told}");
+}
