@@ -27,6 +27,8 @@ Examples:
 #[derive(Parser, Clone, Debug)]
 #[command(version, after_long_help = EXAMPLES)]
 #[command(mut_arg("format", |format| format.help("json, polarity-csv or fasttext").value_parser(format_name)))]
+// They are for tables, which are refused. They are parsed, too, because the message about tables names `sentimill`.
+#[command(mut_arg("delimiter", |delimiter| delimiter.hide(true)), mut_arg("quote", |quote| quote.hide(true)))]
 pub struct Arguments {
     /// Files to read [default: standard input]
     ///

@@ -15,7 +15,7 @@ use crate::arguments::{
     Arguments, Autotune, BalanceName, Command, Fit, Given, ModelName, Ngrams, Passed, Tuned,
 };
 use crate::places::is_any_in_s3;
-use idle::{idle, of_computing, of_embed, of_fit, of_serve, of_training, of_vectors, refuse_idle};
+use idle::{idle, of_computing, of_embed, of_fit, of_lines, of_serve, of_training, of_vectors, refuse_idle};
 use locations::{locations, locations_of_fit, replaced_in_s3};
 use unknown::hint;
 
@@ -91,7 +91,10 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
         Command::Evaluate(evaluate) => of_computing(&evaluate.running.computing),
         Command::Predict(predict) => of_computing(&predict.computing),
         Command::Explain(explain) => of_computing(&explain.computing),
-        Command::Ngrams(ngrams) => return of_ngrams(ngrams, &[]),
+        Command::Ngrams(ngrams) => {
+            of_ngrams(ngrams, &[])?;
+            return refuse_idle(&of_lines(ngrams), given);
+        }
         Command::Vectors(vectors) => {
             let Some((_, given)) = given.subcommand() else { return Ok(()) };
             return refuse_idle(&of_vectors(vectors), given);
@@ -146,7 +149,10 @@ fn of_search(training: &Tuned, given: &ArgMatches) -> Result<(), clap::Error> {
     let refused = |message: &str| Err(Arguments::command().error(ErrorKind::ArgumentConflict, message));
     match training {
         Tuned::Ngrams(tuned) if tuned.ngrams.resume => refused(NO_RESUME),
-        Tuned::Ngrams(tuned) => of_ngrams(&tuned.ngrams, &tuned.validation),
+        Tuned::Ngrams(tuned) => {
+            of_ngrams(&tuned.ngrams, &tuned.validation)?;
+            refuse_idle(&of_lines(&tuned.ngrams), given)
+        }
         Tuned::Fit(tuned) if tuned.fit.training.resume.is_some() => refused(NO_RESUME),
         Tuned::Fit(tuned) if tuned.fit.folds.is_some() => refused(
             "--folds cannot be searched; omit --folds, and run the printed command with --folds to test its settings",
@@ -239,6 +245,13 @@ mod tests {
             let told = refusal(&format!("fit a.h5 --out b {flags}")).unwrap_or_default();
             assert!(told.contains(&format!("{flag} has no effect without {needs};")), "{flags}: {told}");
         }
+        for command in ["ngrams", "autotune ngrams --validation b --minutes 1"] {
+            let told = refusal(&format!("{command} --input a --format fasttext --invalid-utf8-max 1"));
+            let expected =
+                "--invalid-utf8-max has no effect without --format json, csv, tsv or polarity-csv;";
+            assert!(told.unwrap_or_default().contains(expected), "{command}");
+        }
+        assert_eq!(refusal("ngrams --input a --invalid-utf8-max 1"), None);
         let told = refusal("evaluate m a.h5 --device cuda --compute auto").unwrap_or_default();
         assert!(told.contains("--compute has no effect without "), "{told}");
     }

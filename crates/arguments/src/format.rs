@@ -79,7 +79,7 @@ pub struct FormatArguments {
     /// Encoding of the input [default: UTF-8]
     ///
     /// A name or label of the WHATWG encoding standard, such as windows-1252, GBK or UTF-16LE, for input that is not UTF-8
-    /// and has no byte-order mark. Parquet and Arrow files have no other encoding than UTF-8.
+    /// and has no byte-order mark. Parquet and Arrow files are UTF-8; with --encoding they are refused.
     #[arg(long, value_name = "NAME", value_parser = parse_encoding, hide_short_help = true)]
     encoding: Option<&'static Encoding>,
 }

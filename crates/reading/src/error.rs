@@ -140,6 +140,17 @@ pub enum Error {
         /// The format.
         format: FormatName,
     },
+    /// A Parquet or Arrow file was passed with an encoding.
+    #[error(
+        "{input}: found a Parquet or Arrow file, whose texts are UTF-8, expected text in {encoding}; omit --encoding, and read \
+         other encodings by a command of their own"
+    )]
+    Encoded {
+        /// Name of the file.
+        input: String,
+        /// The encoding.
+        encoding: &'static str,
+    },
     /// A Parquet or Arrow file is damaged.
     #[error("{input}: the {kind} file is damaged ({found}); fetch the file again")]
     Damaged {
@@ -299,6 +310,7 @@ impl Error {
             | Self::Twice { .. }
             | Self::Copy { .. }
             | Self::NotLines { .. }
+            | Self::Encoded { .. }
             | Self::NoFile { .. } => Exit::Usage,
             Self::Missing { .. } | Self::NoMatch { .. } | Self::Empty { .. } => Exit::MissingInput,
             Self::Read { source, .. } if input::fault(source).is_some() => Exit::BadInput,

@@ -218,6 +218,10 @@ impl Reading {
                     }
                 }
                 Manner::Sequential => streams.push(number),
+                Manner::Arrow | Manner::Parquet if options.encoding != UTF_8 => {
+                    let (input, encoding) = (source.name.clone(), options.encoding.name());
+                    return Err(Error::Encoded { input, encoding });
+                }
                 Manner::Arrow => {
                     has_rows[number] = true;
                     let batches = arrow::batches(source, &file, &options.format)?.into_iter();

@@ -6,7 +6,7 @@ use clap::{ArgMatches, CommandFactory};
 
 use crate::arguments::{
     Arguments, BalanceName, Computing, DecayName, DeviceName, Embed, EmbedModel, Fit, LossName, LstmFlags,
-    Optimisation, OptimizerName, Pip, Serve, TrainingFlags, Vectors, VectorsAction,
+    Ngrams, Optimisation, OptimizerName, Pip, Serve, TrainingFlags, Vectors, VectorsAction,
 };
 use crate::defaults::Defaults;
 
@@ -37,6 +37,11 @@ pub(super) fn of_embed(embed: &Embed) -> Vec<Idle> {
     let of_folder =
         ["out", "resume", "force", "similarity", "held_out"].map(|id| idle(id, is_other, "--worker 0/N"));
     [&of_lstm[..], &of_skip_gram[..], &of_servers[..], &of_folder[..]].concat()
+}
+
+pub(super) fn of_lines(ngrams: &Ngrams) -> Vec<Idle> {
+    let is_of_bytes = ngrams.format.is_fasttext();
+    vec![idle("invalid_utf8_max", is_of_bytes, "--format json, csv, tsv or polarity-csv")]
 }
 
 pub(super) fn of_serve(serve: &Serve) -> Vec<Idle> {

@@ -95,6 +95,16 @@ fn a_row_is_read_as_a_line_with_the_same_content() {
 }
 
 #[test]
+fn a_table_is_refused_with_an_encoding() {
+    let folder = folder(&[("a", &parquet::<DoubleType>(NUMBERS, &[(&[Some(b"ok")], &[Some(4.0)])]))]);
+    let encoding = corpus::encoding::parse_encoding("latin1").unwrap();
+    let error = Reading::start(all_of(&folder), &ReadingOptions { encoding, ..options(1) }).unwrap_err();
+    let expected = "/a: found a Parquet or Arrow file, whose texts are UTF-8, expected text in windows-1252; omit --encoding,";
+    assert!(error.to_string().contains(expected), "{error}");
+    assert_eq!(error.exit(), Exit::Usage);
+}
+
+#[test]
 fn integers_are_read_as_ratings() {
     let schema = "message m { optional binary reviewText; optional int64 overall; }";
     let ratings = [Some(1), Some(5), Some(6), Some(-1), Some(257), None];
