@@ -8,6 +8,7 @@
 #
 # usage: pytorch.sh --wheelhouse FOLDER|s3://BUCKET/PREFIX [OPTION ...]
 #   --wheelhouse PLACE  wheels and requirements.txt, which lists them with their SHA-256; s3:// requires the AWS CLI
+#   --sha256 DIGEST     refuse another requirements.txt
 #   --into FOLDER       virtual environment [default: /opt/sentimill/torch]
 #   --env FILE          environment file [default: /etc/sentimill/torch.env]
 #   --python PROGRAM    Python with the module venv [default: python3]
@@ -23,10 +24,11 @@ ACTION=pytorch
 TORCH=2.11.0
 
 main() {
-    local wheelhouse='' into=/opt/sentimill/torch env=/etc/sentimill/torch.env python=python3
+    local wheelhouse='' sha256='' into=/opt/sentimill/torch env=/etc/sentimill/torch.env python=python3
     while [ $# -gt 0 ]; do
         case $1 in
             --wheelhouse) matching "$1" "${2-}" '^(/|s3://[a-z0-9.-]+/)[^?@]*$' "an absolute path or s3://BUCKET/PREFIX" && wheelhouse=${2%/} ;;
+            --sha256) matching "$1" "${2-}" '^[0-9a-f]{64}$' "64 hexadecimal digits" && sha256=$2 ;;
             --into) matching "$1" "${2-}" '^/..*' "an absolute path" && into=$2 ;;
             --env) matching "$1" "${2-}" '^/..*' "an absolute path" && env=$2 ;;
             --python) matching "$1" "${2-}" '.' "a program" && python=$2 ;;
@@ -48,11 +50,11 @@ main() {
             fetch "$url/requirements.txt" "$fetched/requirements.txt"
             ;;
     esac
-    check_wheelhouse "$wheelhouse"
+    check_wheelhouse "$wheelhouse" "$sha256"
     stamp="$("$python" --version), $(sha256sum <"$wheelhouse/requirements.txt")"
     if [ "$(cat "$into/stamp" 2>/dev/null)" != "$stamp" ]; then
         kept=false
-        [ -z "$url" ] || fetch --recursive "$url/" "$fetched/"
+        [ -z "$url" ] || fetch --recursive --exclude requirements.txt "$url/" "$fetched/"
         install_wheels "$wheelhouse" "$into" "$python"
         # Last, so that an interrupted installation is repeated.
         echo "$stamp" | as_root tee "$into/stamp" >/dev/null
@@ -80,9 +82,13 @@ fetch() {
         fail 69 "${*: -2:1}: could not be read; see the lines above, and check the role of this machine"
 }
 
+# check_wheelhouse FOLDER DIGEST
 check_wheelhouse() {
     local found
     [ -f "$1/requirements.txt" ] || fail 66 "$1/requirements.txt: not found; copy bootstrap/requirements/torch.txt there"
+    found=$(sha256sum <"$1/requirements.txt")
+    [ -z "$2" ] || [ "${found%% *}" = "$2" ] ||
+        fail 66 "$1/requirements.txt: its SHA-256 is ${found%% *}, expected $2; copy bootstrap/requirements/torch.txt there, or pass its digest"
     found=$(sed -n 's/^torch==\([^ ;]*\).*/\1/p' "$1/requirements.txt")
     [ "$found" = "$TORCH" ] ||
         fail 66 "$1/requirements.txt: torch ${found:-missing}, expected $TORCH: make the folder again with bootstrap/requirements/torch.txt"

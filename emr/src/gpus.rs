@@ -93,6 +93,7 @@ fn check(job: &Job, gpus: &Gpus) -> Vec<Finding> {
 fn user_data(gpus: &Gpus, n_gpus: u32) -> String {
     let files = word(&format!("{}/", gpus.files));
     let wheels = word(&gpus.files.join("wheelhouse").to_string());
+    let (sha256, scripts) = (&gpus.sha256, SCRIPTS.join(" "));
     let mut script = format!(
         "#!/bin/bash\n\
          # Prepares this machine for training. Its output is in /var/log/cloud-init-output.log.\n\
@@ -100,9 +101,17 @@ fn user_data(gpus: &Gpus, n_gpus: u32) -> String {
          mkdir -p {FOLDER}/files {FOLDER}/cache\n\
          cd {FOLDER}/files\n\
          aws s3 cp --only-show-errors --recursive --exclude 'wheelhouse/*' {files} .\n\
+         # Nothing of it runs before it is verified.\n\
+         echo '{sha256}  SHA256SUMS' | sha256sum --check --status ||\n    \
+             {{ echo 'SHA256SUMS: its SHA-256 is not that of gpus.sha256 in the job file' >&2; exit 66; }}\n\
+         for file in trainer {scripts} wheelhouse/requirements.txt; do\n    \
+             grep -qE \"^[0-9a-f]{{64}}  $file\\$\" SHA256SUMS || {{ echo \"SHA256SUMS: $file is missing\" >&2; exit 66; }}\n\
+         done\n\
+         grep -v '  wheelhouse/' SHA256SUMS | sha256sum --check --quiet\n\
+         wheels=$(sed -n 's|  wheelhouse/requirements.txt$||p' SHA256SUMS)\n\
          chmod +x trainer ./*.sh\n\
          ./gpu-check.sh --gpus-min {n_gpus}\n\
-         ./pytorch.sh --wheelhouse {wheels}\n\
+         ./pytorch.sh --wheelhouse {wheels} --sha256 \"$wheels\"\n\
          ./nccl.sh\n"
     );
     let from = gpus.shared.as_ref().map(|shared| match shared {

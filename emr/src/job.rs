@@ -162,6 +162,8 @@ pub struct Gpus {
     pub instance_profile: String,
     /// The folder in S3 with the trainer, the scripts and the wheels.
     pub files: Place,
+    /// The SHA-256 of their list `SHA256SUMS`.
+    pub sha256: String,
     /// The folder that all machines share.
     pub shared: Option<Shared>,
     /// The training folder.

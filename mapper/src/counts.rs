@@ -1,16 +1,17 @@
 //! Writes counts to the file of `--counts`. The file is replaced in one step, so it has either the complete
 //! counts or its previous content.
 
-use std::fs::{self, File, Metadata, Permissions};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use corpus::ledger::MapperCounts;
 use program::exit::Exit;
 use program::place::{NoFolder, check_folder, folder_of};
 use program::system::Failure;
+use program::temporary;
 use thiserror::Error;
 
 /// Maximum size of an existing file of counts, far above the actual size.
@@ -93,10 +94,7 @@ impl CountsFile {
     /// Writes the complete counts and renames the file.
     pub fn write(self, counts: &MapperCounts) -> Result<(), Error> {
         let write = || -> io::Result<()> {
-            // The user's umask applies, as for any new file.
-            let mut builder = tempfile::Builder::new();
-            let builder = builder.prefix(".mapper-").permissions(Permissions::from_mode(0o666));
-            let mut file = builder.tempfile_in(&self.folder)?;
+            let mut file = temporary::file_in(&self.folder)?;
             writeln!(file, "{}", serde_json::to_string_pretty(counts)?)?;
             file.as_file().sync_all()?;
             file.persist(&self.path).map_err(|error| error.error)?;

@@ -28,6 +28,7 @@ use hadoop::Runner;
 use program::exit::Exit;
 use program::progress::Progress;
 use program::system::Failure;
+use program::temporary;
 use store::Store;
 use thiserror::Error;
 
@@ -224,8 +225,8 @@ fn commit(
 ) -> Result<Commit> {
     let (totals, unplaced) = (collection.totals, unplaced(store, task, &collection));
     report.status(&format!("writing a shard of {} rows", totals.counts.rows))?;
-    let folder = tempfile::Builder::new().prefix("reducer-").tempdir_in(&task.scratch);
-    let folder = folder.map_err(|source| Error::Scratch { path: task.scratch.clone(), source })?;
+    let folder = temporary::folder_in(&task.scratch)
+        .map_err(|source| Error::Scratch { path: task.scratch.clone(), source })?;
     let path = folder.path().join("shard.h5");
     write_shard(&path, task, collection, store.progress()).map_err(|error| match error {
         Error::Dataset(error) => Error::Dataset(error.in_tmpdir()),

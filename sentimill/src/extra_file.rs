@@ -1,14 +1,12 @@
 //! A file that a run writes in addition to the dataset. It gets its name when it is complete, and never
 //! overwrites another file.
 
-use std::fs::Permissions;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use program::place::{check_folder, folder_of};
+use program::temporary::{self, TemporaryPath};
 use store::naming::{give_name, make_folder, sync_folder};
-use tempfile::{NamedTempFile, TempPath};
 
 use crate::error::{Error, Result};
 
@@ -32,6 +30,7 @@ impl ExtraFile {
             folder = folder_of(folder);
         }
         check_folder(folder, flag)?;
+        temporary::clear(folder);
         tempfile::tempfile_in(folder).map_err(|source| file.failed(source))?;
         Ok(file)
     }
@@ -55,25 +54,14 @@ impl ExtraFile {
         &self.path
     }
 
-    /// Creates a file with a temporary name in the folder. It is deleted when the returned value is dropped.
-    pub fn temporary(&self) -> Result<NamedTempFile> {
-        // The user's umask applies, as for any new file.
-        let mut builder = tempfile::Builder::new();
-        let builder = builder.prefix(".sentimill-").permissions(Permissions::from_mode(0o666));
+    /// Returns a temporary path in the folder. The file does not exist yet.
+    pub fn temporary(&self) -> Result<TemporaryPath> {
         let folder = folder_of(&self.path);
-        make_folder(folder).and_then(|()| builder.tempfile_in(folder)).map_err(|source| self.failed(source))
-    }
-
-    /// Returns a temporary name in the folder, for a writer that creates the file itself. The file is deleted when
-    /// the returned value is dropped.
-    pub fn temporary_path(&self) -> Result<TempPath> {
-        let path = self.temporary()?.into_temp_path();
-        std::fs::remove_file(&path).map_err(|source| self.failed(source))?;
-        Ok(path)
+        make_folder(folder).and_then(|()| temporary::path_in(folder)).map_err(|source| self.failed(source))
     }
 
     /// Gives a complete file, which is synced, its name.
-    pub fn publish(&self, file: &TempPath) -> Result<()> {
+    pub fn publish(&self, file: &Path) -> Result<()> {
         give_name(file, &self.path).map_err(|source| match source.kind() {
             ErrorKind::AlreadyExists => self.occupied(),
             _ => self.failed(source),
@@ -109,7 +97,6 @@ fn resolved(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::io::Write;
 
     use super::*;
 
@@ -135,8 +122,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("extra");
         let file = ExtraFile::ready("--extra", path.clone()).unwrap();
-        let mut temporary = file.temporary().unwrap();
-        temporary.write_all(b"new").unwrap();
+        let temporary = file.temporary().unwrap();
+        fs::write(&temporary, "new").unwrap();
 
         fs::write(&path, "old").unwrap();
 
@@ -144,9 +131,10 @@ mod tests {
             "--extra {}: already exists; nothing was changed: move it away or choose another --extra",
             path.display()
         );
-        assert_eq!(file.publish(&temporary.into_temp_path()).unwrap_err().to_string(), expected);
+        assert_eq!(file.publish(&temporary).unwrap_err().to_string(), expected);
         assert_eq!(ExtraFile::ready("--extra", path.clone()).unwrap_err().to_string(), expected);
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        drop(temporary);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the temporary file is deleted");
         assert!(ExtraFile::ready("--extra", folder.path().join("no/such/file")).is_err());
     }

@@ -42,8 +42,8 @@ use dataset::card::Card;
 use dataset::manifest::{DatasetManifest, Ledger, Seal, TableDialect};
 use dataset::spool::Spool;
 use making::{DatasetOptions, Making, ProgressBars, Size};
+use program::temporary::TemporaryPath;
 use reading::{Found, Judgement, Reading};
-use tempfile::TempPath;
 
 use crate::codebook::{Agreement, Codebook, StopWords};
 use crate::content::Milled;
@@ -216,7 +216,7 @@ const RUN: &str = "sentimill";
 /// Bad lines in a file that does not have its name yet.
 struct Written<'a> {
     file: &'a ExtraFile,
-    temporary: TempPath,
+    temporary: TemporaryPath,
     n_lines: u64,
 }
 
@@ -289,7 +289,7 @@ impl Job<'_> {
     }
 
     /// Writes the origins of all reviews to a file that does not have its name yet.
-    fn origins(&self, mapped: &mut [Mapped]) -> Result<Option<(&ExtraFile, TempPath)>> {
+    fn origins(&self, mapped: &mut [Mapped]) -> Result<Option<(&ExtraFile, TemporaryPath)>> {
         let Some(file) = &self.options.origins else { return Ok(None) };
         let writing = origins::Writing {
             file,

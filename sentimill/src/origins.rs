@@ -12,10 +12,10 @@ use std::num::NonZeroUsize;
 use corpus::csv::Dialect;
 use corpus::encoding::{Encoding, UTF_8};
 use corpus::format::Format;
+use program::temporary::TemporaryPath;
 use reading::{EntryUnit, InputEntry, InputPlace, Reading};
 use tables::origins::{ELEMENTS, ENCODING, ROWS, list, of_dialect, schema};
 use tables::{Rows, Schema, TableWriter, Value, verify};
-use tempfile::TempPath;
 
 use crate::error::{Error, Result};
 use crate::extra_file::ExtraFile;
@@ -117,7 +117,7 @@ pub struct Writing<'a> {
 
 impl Writing<'_> {
     /// Writes the origins of all threads to a file, which does not have its name yet.
-    pub fn write(&self, threads: Vec<StoredOrigins>) -> Result<TempPath> {
+    pub fn write(&self, threads: Vec<StoredOrigins>) -> Result<TemporaryPath> {
         let (mut partitions, mut before) =
             ((0..PARTITIONS).map(|_| Vec::new()).collect::<Vec<_>>(), HashMap::new());
         for thread in threads {
@@ -237,7 +237,7 @@ fn lines_before(of_groups: HashMap<(usize, usize), u64>) -> HashMap<(usize, usiz
 
 /// The table while it is written.
 struct Table {
-    path: TempPath,
+    path: TemporaryPath,
     schema: Schema,
     writer: TableWriter,
     rows: Rows,
@@ -249,7 +249,7 @@ struct Table {
 impl Table {
     fn create(writing: &Writing<'_>, lines_before: HashMap<(usize, usize), u64>) -> Result<Self> {
         let file = writing.file.clone();
-        let path = file.temporary_path()?;
+        let path = file.temporary()?;
         let schema = schema();
         let sources = writing.reading.sources();
         let mut metadata = writing.format.of_texts();
@@ -295,7 +295,7 @@ impl Table {
         self.writer.write(rows).map_err(|error| failed(&self.file, error))
     }
 
-    fn finish(mut self, writing: &Writing<'_>) -> Result<TempPath> {
+    fn finish(mut self, writing: &Writing<'_>) -> Result<TemporaryPath> {
         self.write()?;
         let Self { path, schema, writer, file, .. } = self;
         let failed = |error| failed(&file, error);

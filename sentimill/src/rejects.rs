@@ -5,14 +5,15 @@
 //! memory holds one block per run of a source.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::io::{BufWriter, Write};
 
 use corpus::ledger::Fate;
 use corpus::lines::LineContent;
 use corpus::rejects::{Content, Position, write_reject};
 use corpus::review::{RatingValue, Reject};
+use program::temporary::TemporaryPath;
 use reading::{InputEntry, InputPlace, Reading};
-use tempfile::TempPath;
 
 use crate::error::Result;
 use crate::extra_file::ExtraFile;
@@ -91,9 +92,10 @@ pub fn write(
     file: &ExtraFile,
     reading: &Reading,
     scratch: &Scratch,
-) -> Result<TempPath> {
+) -> Result<TemporaryPath> {
     let temporary = file.temporary()?;
-    let mut output = BufWriter::with_capacity(BLOCK_BYTES, temporary.as_file());
+    let created = File::create_new(&temporary).map_err(|error| file.failed(error))?;
+    let mut output = BufWriter::with_capacity(BLOCK_BYTES, &created);
     let mut line = Vec::new();
     for (number, source) in reading.sources().iter().enumerate() {
         let runs = threads.iter_mut().filter_map(|StoredRejects(runs)| runs.remove(&number)).flatten();
@@ -116,8 +118,8 @@ pub fn write(
     }
     let written = output.flush();
     drop(output);
-    written.and_then(|()| temporary.as_file().sync_all()).map_err(|error| file.failed(error))?;
-    Ok(temporary.into_temp_path())
+    written.and_then(|()| created.sync_all()).map_err(|error| file.failed(error))?;
+    Ok(temporary)
 }
 
 /// A run while it is read.

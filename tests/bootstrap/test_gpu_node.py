@@ -100,9 +100,12 @@ class PyTorch(WithWheels):
         self.assertEqual(done.returncode, 66, done.stderr)
         self.assertIn("/wheels: a wheel is missing or its SHA-256 differs", facts(done)["error"])
         self.assertNotIn("/opt/sentimill/torch/stamp", self.root.state())
+        self.wheelhouse()
+        self.refused(f"{self.action} --wheelhouse /wheels --sha256 {'0' * 64}", 66, f"expected {'0' * 64}; copy bootstrap/requirements/torch.txt")
 
     def test_missing_tools_are_named(self):
         self.refused(self.action, 64, "--wheelhouse is missing")
+        self.refused(f"{self.action} --wheelhouse /wheels --sha256 ''", 64, "--sha256 without a value: expected 64 hexadecimal digits")
         self.refused(f"{self.action} --wheelhouse s3://wheels/2.11.0", 78, "aws was not found on the PATH")
         self.refused(f"{self.action} --wheelhouse https://user:secret@pypi.example/simple", 64, "expected an absolute path or s3://BUCKET/PREFIX")
         self.root.double("aws", "echo 'fatal error: Unable to locate credentials' >&2; exit 1")
@@ -121,31 +124,68 @@ class PyTorch(WithWheels):
 class StartUp(WithWheels):
     """The start-up script that `emr gpus` prints."""
 
-    def test_the_script_of_emr_gpus_prepares_a_machine(self):
+    FILES = "/store/bucket/gpus"
+
+    def start_up(self, listed: dict[str, bytes]) -> str:
+        """The command that starts a machine, whose files in S3 have these digests."""
         emr = pathlib.Path(os.environ.get("SENTIMILL_PROGRAMS", PROJECT / "target/debug"), "emr")
         if not emr.exists():
             skip(f"bootstrap: {emr} is missing; make build builds it")
+        sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in listed.items())
         example = (PROJECT / "emr/src/job/example.toml").read_text()
+        example = re.sub(r'(?m)^sha256 = "\w+"', f'sha256 = "{hashlib.sha256(sums.encode()).hexdigest()}"', example)
         with tempfile.TemporaryDirectory() as place:
             job = pathlib.Path(place, "JOB.toml")
             job.write_text(example.replace("\n[gpus]", '\n[gpus]\nshared = "efs://fs-0123"', 1))
             script = subprocess.run([emr.resolve(), "gpus", job, "--user-data"], check=True, capture_output=True, text=True).stdout
-        self.wheelhouse()
-        files = "/store/bucket/gpus"
-        for file in (PROJECT / "bootstrap/gpu-node").glob("*.sh"):
-            self.root.write(f"{files}/{file.name}", file.read_bytes())
-        self.root.write(f"{files}/trainer", "#!/bin/sh\n")
+        self.root.write(f"{self.FILES}/SHA256SUMS", sums)
         self.root.double("aws", 'from=${*: -2:1}; from=/store/${from#s3://}; [ ! -d "$from" ] || from+=/.; cp -r "$from" "${!#}"')
         self.root.double("nvidia-smi", "yes '580.82.07, 8.9, 23034, NVIDIA L4' | head -n 4")
         self.root.write("/usr/sbin/mount.nfs4", SharedFolder.CLIENT, 0o755)
         self.root.write("/user-data.sh", script)
         # cloud-init sets neither HOME nor a terminal.
-        done = self.root.run(f"cp -r /wheels {files}/wheelhouse; env -u HOME bash /user-data.sh")
+        return f"cp -r /wheels {self.FILES}/wheelhouse; env -u HOME bash /user-data.sh"
+
+    def files(self) -> dict[str, bytes]:
+        """Puts the files into S3, and returns their contents."""
+        self.wheelhouse()
+        files = {file.name: file.read_bytes() for file in (PROJECT / "bootstrap/gpu-node").glob("*.sh")}
+        files["trainer"] = b"#!/bin/sh\n"
+        for name, content in files.items():
+            self.root.write(f"{self.FILES}/{name}", content)
+        return files | {"wheelhouse/requirements.txt": self.root.read("/wheels/requirements.txt").encode()}
+
+    def test_the_script_of_emr_gpus_prepares_a_machine(self):
+        done = self.root.run(self.start_up(self.files()))
         self.assertEqual(done.returncode, 0, done.stderr)
         reports = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertEqual([report["action"] for report in reports], ["gpu-check", "pytorch", "nccl", "shared-folder"])
         self.assertEqual([report["ok"] for report in reports], [True] * 4)
         self.assertLessEqual({"etc/sentimill/torch.env", "etc/sentimill/nccl.env", "etc/fstab", "usr/local/bin/trainer"}, set(self.root.state()))
+
+    def test_a_file_that_was_exchanged_in_s3_is_not_run(self):
+        for name in ["trainer", "gpu-check.sh", "pytorch.sh", "wheelhouse/requirements.txt", "SHA256SUMS"]:
+            with self.subTest(name):
+                files = self.files()
+                start = self.start_up(files)
+                if name == "SHA256SUMS":
+                    self.root.write(f"{self.FILES}/{name}", "")
+                elif name.startswith("wheelhouse/"):
+                    self.root.write(f"/wheels/{name.split('/')[1]}", files[name] + b"# other\n")
+                else:
+                    self.root.write(f"{self.FILES}/{name}", b"#!/bin/sh\ntouch /exchanged\n")
+                done = self.root.run(start)
+                self.assertNotEqual(done.returncode, 0, done.stdout)
+                self.assertNotIn("exchanged", self.root.state())
+                self.assertNotIn("usr/local/bin/trainer", self.root.state())
+                self.root.run(f"rm -rf {self.FILES} /opt/sentimill")
+
+    def test_a_file_that_is_not_listed_is_not_run(self):
+        files = self.files()
+        del files["trainer"]
+        done = self.root.run(self.start_up(files))
+        self.assertEqual((done.returncode, done.stdout), (66, ""))
+        self.assertIn("SHA256SUMS: trainer is missing", done.stderr)
 
 
 class Nccl(ActionTest):

@@ -71,17 +71,18 @@ impl Remote {
             }
             Expected::Training => {
                 content.check_training(&store)?;
-                claim_again(url, &store, &content)?
+                claim_again(url, &store)?
             }
         };
         if let Some(claim) = &claim {
             let path = folder.join(CLAIM);
             fs::write(&path, claim.claim()).map_err(|source| Error::io(&path, source))?;
         }
-        layout::forget_staged(&folder)?;
         let on_failure = |error: &mirror::Error| {
             tell(&format!("warning: a checkpoint is not in S3 yet, and the training continues: {error}"));
         };
+        // Another process may have put checkpoints, or the model, while this one waited.
+        let content = Content::of(&store)?;
         let uploads = Uploads::start(on_failure).map_err(|source| Error::io(&folder, source))?;
         let remote = Self { store, folder, keep, claim, uploads };
         remote.fetch_newest(&content)?;
@@ -103,7 +104,7 @@ impl Remote {
         let (store, keep, check) = (self.store.clone(), self.keep, claim.checker());
         let upload: Upload = Box::new(move || {
             persistently(|| mirror::put(&store, staged.bundle(), Leftovers::Replace, &check))?;
-            layout::forget_old(&store, keep)
+            layout::forget_old(&store, keep.max(1))
         });
         self.uploads.queue(upload);
         Ok(())
@@ -124,6 +125,11 @@ impl Remote {
                 .map_err(|error| self.not_stored(error))?;
         }
         fs::remove_dir_all(&self.folder).map_err(|source| Error::io(&self.folder, source))
+    }
+
+    /// Deletes the checkpoints of a complete training.
+    pub fn forget_checkpoints(&self) -> Result<()> {
+        Ok(layout::forget_old(&self.store, 0)?)
     }
 
     fn not_stored(&self, found: mirror::Error) -> Error {
@@ -218,7 +224,7 @@ pub fn fetch_checkpoint(url: &S3Url, s3: &S3Options) -> Result<PathBuf> {
     Ok(mirror::fetch_cached(&store, "", &store::cache_folder()?)?)
 }
 
-fn claim_again(url: &S3Url, store: &Store, content: &Content) -> Result<(Option<Claim>, PathBuf, Hold)> {
+fn claim_again(url: &S3Url, store: &Store) -> Result<(Option<Claim>, PathBuf, Hold)> {
     let Some(standing) = mirror::standing(store)? else {
         // A folder that was copied to S3.
         let claim = Claim::first(store)?;
@@ -226,9 +232,11 @@ fn claim_again(url: &S3Url, store: &Store, content: &Content) -> Result<(Option<
         return Ok((Some(claim), folder, hold));
     };
     let (folder, hold) = hold(url, standing.training())?;
-    if content.is_complete() {
+    if Content::of(store)?.is_complete() {
         return Ok((None, folder, hold));
     }
+    // Another process of this machine may have ended while this one waited for the folder.
+    let standing = mirror::standing(store)?.unwrap_or(standing);
     // This process holds the folder, so a process of this machine that made the claim has ended.
     let is_own = fs::read_to_string(folder.join(CLAIM)).is_ok_and(|claim| claim == standing.claim());
     if !is_own && !standing.is_released() {
@@ -239,7 +247,12 @@ fn claim_again(url: &S3Url, store: &Store, content: &Content) -> Result<(Option<
         ));
         standing.wait_until_dead(store)?;
     }
-    Ok((Some(Claim::after(store, &standing)?), folder, hold))
+    let claim = Claim::after(store, &standing)?;
+    if Content::of(store)?.is_complete() {
+        claim.withdraw()?;
+        return Ok((None, folder, hold));
+    }
+    Ok((Some(claim), folder, hold))
 }
 
 /// Makes and locks the local folder of a training. Its name is unique, because the training's is.

@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use program::exit::printable;
+
 /// Whether `--quiet` was passed.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
@@ -20,6 +22,6 @@ pub(crate) fn is_quiet() -> bool {
 pub(crate) fn tell(text: &str) {
     if !is_quiet() {
         // A failed write is ignored, because the metrics file contains the same facts.
-        let _ = writeln!(io::stderr(), "trainer: {text}");
+        let _ = writeln!(io::stderr(), "trainer: {}", printable(text));
     }
 }

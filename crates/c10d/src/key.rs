@@ -2,8 +2,9 @@
 //!
 //! The key itself is never sent. The leader sends a random number. The follower responds with its own random
 //! number and with a code over both numbers. The leader responds with another code. Someone who reads these
-//! messages on the network cannot use them to authenticate another connection. Later messages on the connection
-//! are neither encrypted nor signed.
+//! messages on the network cannot use them to authenticate another connection. Later messages on the connection are not
+//! encrypted. Each of them is signed, with both numbers, its direction and its position: an altered, repeated, omitted or
+//! added message is detected.
 
 use std::fmt;
 use std::io;
@@ -13,6 +14,8 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest, Sha256};
 
 const KEY_BYTES: usize = 32;
+/// HMAC-SHA-256.
+pub(crate) type Signature = [u8; 32];
 
 /// A secret shared by all ranks of a group.
 ///
@@ -52,10 +55,51 @@ impl Key {
         self.code(&format!("welcome {} {} {leader}", numbers.leader, numbers.follower))
     }
 
+    /// Signs and verifies the messages of a connection after the codes.
+    pub(crate) fn session(&self, numbers: &Numbers, side: Side) -> Session {
+        let direction = |from: &str| self.code(&format!("{from} {} {} ", numbers.leader, numbers.follower)).0;
+        let (leaders, followers) = (direction("leader"), direction("follower"));
+        match side {
+            Side::Leader => Session { sends: leaders, receives: followers, n_sent: 0, n_received: 0 },
+            Side::Follower => Session { sends: followers, receives: leaders, n_sent: 0, n_received: 0 },
+        }
+    }
+
     fn code(&self, text: &str) -> Code {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of any length");
         mac.update(text.as_bytes());
         Code(mac)
+    }
+}
+
+/// A side of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Leader,
+    Follower,
+}
+
+/// The signatures of a connection.
+pub(crate) struct Session {
+    sends: Hmac<Sha256>,
+    receives: Hmac<Sha256>,
+    n_sent: u64,
+    n_received: u64,
+}
+
+impl Session {
+    /// The signature of the next message.
+    pub(crate) fn sign(&mut self, message: &[u8]) -> Signature {
+        self.n_sent += 1;
+        let mac = self.sends.clone().chain_update(self.n_sent.to_le_bytes()).chain_update(message);
+        mac.finalize().into_bytes().into()
+    }
+
+    /// Whether this is the signature of the next message, compared in constant time.
+    pub(crate) fn is_next(&mut self, message: &[u8], signature: &Signature) -> bool {
+        self.n_received += 1;
+        let mac = self.receives.clone().chain_update(self.n_received.to_le_bytes()).chain_update(message);
+        mac.verify_slice(signature).is_ok()
     }
 }
 
@@ -132,6 +176,31 @@ mod tests {
         for wrong in ["", "0", "xx", &code[2..], &format!("{code}00")] {
             assert!(!key.hello(&numbers("1", "2"), 1, "host").is(wrong), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_signature_depends_on_connection_direction_position_and_message() {
+        let numbers = Numbers { leader: "1".to_owned(), follower: "2".to_owned() };
+        let session = |side| Key::of(b"secret").session(&numbers, side);
+        let (mut leader, mut follower) = (session(Side::Leader), session(Side::Follower));
+        let first = leader.sign(b"first");
+        let second = leader.sign(b"second");
+        assert!(follower.is_next(b"first", &first) && follower.is_next(b"second", &second));
+        for (message, signature) in
+            [(&b"second"[..], second), (b"other", first), (b"second", leader.sign(b"third"))]
+        {
+            // Repeated, altered, and of another message.
+            let mut follower = session(Side::Follower);
+            assert!(follower.is_next(b"first", &first));
+            let is_repeated = message == b"second" && signature == second;
+            assert_eq!(follower.is_next(message, &signature), is_repeated);
+            assert!(!follower.is_next(message, &signature));
+        }
+        assert!(!session(Side::Follower).is_next(b"second", &second), "the first was omitted");
+        assert!(!session(Side::Leader).is_next(b"first", &first), "another direction");
+        let other = Numbers { leader: "1".to_owned(), follower: "3".to_owned() };
+        assert!(!Key::of(b"secret").session(&other, Side::Follower).is_next(b"first", &first));
+        assert!(!Key::of(b"other").session(&numbers, Side::Follower).is_next(b"first", &first));
     }
 
     #[test]

@@ -309,6 +309,31 @@ fn own_name() -> String {
     format!("{host}, process {}", std::process::id())
 }
 
+/// The tag that reports a loss.
+fn tag_of(cause: Cause) -> Tag {
+    match cause {
+        // Only the leader reports losses, and it is never unauthenticated to itself.
+        Cause::Ended | Cause::Unwelcome => Tag::Ended,
+        Cause::Silent(_) => Tag::Silent,
+        Cause::Left => Tag::Left,
+        Cause::Unwatched => Tag::Unwatched,
+        Cause::GaveUp => Tag::GaveUp,
+    }
+}
+
+/// The loss that a tag reports, if any. `limit` is the silence limit.
+fn loss_of(tag: Tag, limit: Duration) -> Option<Cause> {
+    match tag {
+        Tag::Ended => Some(Cause::Ended),
+        Tag::Silent => Some(Cause::Silent(limit)),
+        Tag::Unwatched => Some(Cause::Unwatched),
+        Tag::GaveUp => Some(Cause::GaveUp),
+        Tag::Challenge | Tag::Hello | Tag::Welcome | Tag::Beat | Tag::Left | Tag::Joined | Tag::AllLeft => {
+            None
+        }
+    }
+}
+
 /// State shared by leader and follower threads.
 struct Place {
     rank: usize,

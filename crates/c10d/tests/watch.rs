@@ -298,6 +298,70 @@ fn a_false_leader_is_rejected_and_learns_no_key() {
     assert!(heard.contains(", process ") && !heard.contains(SECRET), "{heard}");
 }
 
+/// Passes bytes on in both directions, and adds `added` to those of the leader after the handshake.
+fn between(follower: TcpStream, leader: TcpStream, added: fn(&[u8]) -> Vec<u8>) {
+    let (mut from, mut to) = (leader.try_clone().unwrap(), follower.try_clone().unwrap());
+    thread::spawn(move || {
+        // A challenge and a welcome, with texts of 32 and 64 characters.
+        let mut handshake = [0; 7 + 32 + 7 + 64];
+        let mut first = [0; 7 + 32];
+        from.read_exact(&mut handshake[..39]).unwrap();
+        to.write_all(&handshake[..39]).unwrap();
+        from.read_exact(&mut handshake[39..]).unwrap();
+        to.write_all(&handshake[39..]).unwrap();
+        let mut head = [0; 7];
+        // The name of the leader.
+        from.read_exact(&mut head).unwrap();
+        let mut rest = vec![0; usize::from(head[5]) + 32];
+        from.read_exact(&mut rest).unwrap();
+        to.write_all(&[&head[..], &rest].concat()).unwrap();
+        to.write_all(&added(&[&head[..], &rest].concat())).unwrap();
+        while from.read_exact(&mut first).is_ok() && to.write_all(&first).is_ok() {}
+    });
+    let (mut from, mut to) = (follower, leader);
+    thread::spawn(move || std::io::copy(&mut from, &mut to));
+}
+
+#[test]
+fn a_frame_that_was_added_or_repeated_on_the_network_ends_the_connection() {
+    // The claim that rank 0 has left, and a message of the leader again.
+    let claim: fn(&[u8]) -> Vec<u8> = |_| [&[4, 0, 0, 0, 0, 0, 0][..], &[0; 32]].concat();
+    let again: fn(&[u8]) -> Vec<u8> = |message| message.to_vec();
+    for (name, added) in [("claim", claim), ("again", again)] {
+        let store = serve();
+        let port = store.port();
+        thread::scope(|scope| {
+            let rank = |rank| {
+                let store = TcpStore::connect("127.0.0.1", port, LIMIT).unwrap();
+                ProcessGroup::new(&store, rank, 2, Backend::Gloo, &keyed(name, Some("secret"))).unwrap()
+            };
+            let leader = scope.spawn(move || rank(0));
+            let offer = offer_of(&store, name);
+            let words: Vec<&str> = offer.split(' ').collect();
+            let real: u16 = words[2].parse().unwrap();
+            let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
+            let port = stranger.local_addr().unwrap().port();
+            let false_offer = [words[0], words[1], &port.to_string(), words[3]].join(" ");
+            store.set(&format!("c10d/watch/{name}"), false_offer.as_bytes()).unwrap();
+            scope.spawn(move || {
+                let (follower, _) = stranger.accept().unwrap();
+                between(follower, TcpStream::connect(("127.0.0.1", real)).unwrap(), added);
+            });
+            let follower = rank(1);
+            let begin = Instant::now();
+            let error = loop {
+                if let Err(error) = follower.check() {
+                    break error.to_string();
+                }
+                assert!(begin.elapsed() < LIMIT, "{name}: the frame was accepted");
+                thread::yield_now();
+            };
+            assert!(error.contains("rank 0") && error.contains("connection closed"), "{name}: {error}");
+            drop((leader.join().unwrap(), follower));
+        });
+    }
+}
+
 #[test]
 fn store_and_watch_listen_on_one_address_only() {
     let other = "127.0.0.2";

@@ -1,11 +1,11 @@
 //! Writes a file that appears completely or not at all.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use program::place::folder_of;
+use program::temporary;
 
 use crate::error::{At, Error, Result};
 
@@ -14,11 +14,9 @@ use crate::error::{At, Error, Result};
 pub fn new_file(path: &Path, write: impl FnOnce(&File) -> io::Result<()>) -> Result<()> {
     check_free(path)?;
     let folder = folder_of(path);
-    // As readable as any new file is, by the user's umask.
-    let readable = Permissions::from_mode(0o666);
-    let made = tempfile::Builder::new().prefix(".saving-").permissions(readable).tempfile_in(folder);
     // tempfile's error contains the name of a random file; the kind of the error is sufficient.
-    let file = made.map_err(|error| error.kind().into()).at(folder, "make a file in it")?;
+    let file =
+        temporary::file_in(folder).map_err(|error| error.kind().into()).at(folder, "make a file in it")?;
     write(file.as_file()).and_then(|()| file.as_file().sync_all()).at(path, "write it")?;
     match file.persist_noclobber(path) {
         Ok(_) => sync_folder(folder).at(folder, "sync the folder"),

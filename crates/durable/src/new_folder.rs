@@ -1,15 +1,15 @@
 //! Writes a folder of files with their digests in `SHA256SUMS`, for `sha256sum --check`.
 //!
-//! The folder appears completely or not at all: files are written into a temporary folder beside it and made durable,
-//! and the folder is then renamed. A killed process leaves at most a folder `.saving-…`.
+//! The folder appears completely or not at all: files are written into a folder in a temporary one beside it and made
+//! durable, and the folder is then renamed.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use program::place::folder_of;
+use program::temporary::{self, TemporaryFolder};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use tempfile::TempDir;
 
@@ -18,6 +18,8 @@ use crate::new_file::{check_free, sync_folder};
 use crate::output::{self, Output, Summary};
 use crate::sums::SUMS;
 
+/// The name of the new folder in the temporary one.
+const NEW: &str = "new";
 /// The name of a replaced folder in the temporary folder.
 const OLD: &str = "old";
 
@@ -25,7 +27,7 @@ const OLD: &str = "old";
 /// last. It is deleted unless it is finished.
 #[derive(Debug)]
 pub struct NewFolder {
-    temporary: TempDir,
+    temporary: TemporaryFolder,
     folder: PathBuf,
     /// Whether a folder at this path is replaced.
     replaces: bool,
@@ -50,12 +52,17 @@ impl NewFolder {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             made => made.at(parent, "make the folder")?,
         }
-        // As readable as any new folder is, by the user's umask.
-        let readable = Permissions::from_mode(0o777);
-        let made = tempfile::Builder::new().prefix(".saving-").permissions(readable).tempdir_in(parent);
+        let made = temporary::folder_in(parent);
         // tempfile's error contains the name of a random folder; the kind of the error is sufficient.
         let temporary = made.map_err(|error| error.kind().into()).at(parent, "make a folder in it")?;
-        Ok(Self { temporary, folder: folder.to_owned(), replaces, files: BTreeMap::new() })
+        let new = Self { temporary, folder: folder.to_owned(), replaces, files: BTreeMap::new() };
+        fs::create_dir(new.path()).at(parent, "make a folder in it")?;
+        Ok(new)
+    }
+
+    /// Its path until it is finished.
+    fn path(&self) -> PathBuf {
+        self.temporary.path().join(NEW)
     }
 
     /// Writes a file that [`NewFolder::finish`] lists.
@@ -67,7 +74,7 @@ impl NewFolder {
 
     /// Writes a file that [`NewFolder::finish`] lists, with a function that creates it.
     pub fn put_at(&mut self, name: &str, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<()> {
-        let path = self.temporary.path().join(name);
+        let path = self.path().join(name);
         // Messages name the final path, because the temporary folder is deleted.
         let named = self.folder.join(name);
         write(&path).and_then(|()| File::open(&path)?.sync_all()).at(&named, "write it")?;
@@ -83,7 +90,7 @@ impl NewFolder {
         write: impl FnOnce(&mut Output<'_>) -> io::Result<()>,
     ) -> Result<Summary> {
         // Messages name the final path, because the temporary folder is deleted.
-        let summary = output::create(&self.temporary.path().join(name), write);
+        let summary = output::create(&self.path().join(name), write);
         summary.at(&self.folder.join(name), "write it")
     }
 
@@ -102,22 +109,27 @@ impl NewFolder {
         let sums: String =
             self.files.iter().map(|(name, Summary { sha256, .. })| format!("{sha256}  {name}\n")).collect();
         self.put(SUMS, |out| out.write_all(sums.as_bytes()))?;
-        sync_folder(self.temporary.path()).at(&self.folder, "write it")?;
-        if !(self.replaces && exchange(self.temporary.path(), &self.folder)) {
+        let new = self.path();
+        sync_folder(&new).at(&self.folder, "write it")?;
+        if !(self.replaces && exchange(&new, &self.folder)) {
             // If the file system cannot exchange names, the old folder is moved aside for a moment.
             let aside = self.replaces.then(|| move_aside(&self.folder)).transpose()?;
             // At this point, only an empty folder can exist at this path, and it may be replaced.
-            if let Err(error) = fs::rename(self.temporary.path(), &self.folder) {
+            if let Err(error) = fs::rename(&new, &self.folder) {
                 if let Some(aside) = aside
                     && fs::rename(aside.path().join(OLD), &self.folder).is_err()
                 {
                     // Not deleted: it is the only copy.
                     let _ = aside.keep();
                 }
+                let is_taken =
+                    matches!(error.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists);
+                if is_taken && !self.replaces {
+                    // Another process was faster.
+                    check_free(&self.folder)?;
+                }
                 return Err(error).at(&self.folder, "rename it");
             }
-            // There is nothing to remove under its former name.
-            let _ = self.temporary.keep();
             drop(aside);
         }
         sync_folder(folder_of(&self.folder)).at(folder_of(&self.folder), "sync the folder")
@@ -130,7 +142,8 @@ fn exchange(new: &Path, old: &Path) -> bool {
     renameat_with(CWD, new, CWD, old, RenameFlags::EXCHANGE).is_ok()
 }
 
-/// Moves a folder into a temporary folder beside it. Both are deleted together.
+/// Moves a folder into a temporary folder beside it. Both are deleted together. If the process is killed before, they stay:
+/// this is the only copy.
 fn move_aside(folder: &Path) -> Result<TempDir> {
     let parent = folder_of(folder);
     let made = tempfile::Builder::new().prefix(".replaced-").tempdir_in(parent);

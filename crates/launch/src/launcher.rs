@@ -21,6 +21,7 @@
 mod output;
 mod rank;
 
+use std::env;
 use std::ffi::OsString;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
@@ -33,6 +34,7 @@ use std::time::{Duration, Instant};
 
 use program::exit::{Exit, chain};
 use program::system::cause_and_remedy;
+use program::temporary;
 use rustix::process::Signal;
 use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::{Handle, Signals};
@@ -153,7 +155,7 @@ fn after(before: &str, text: &Option<String>) -> String {
 pub fn run(program: &Path, arguments: &[OsString], options: &Options) -> Result<()> {
     // Signals must be registered before the first rank exits.
     let signals = Listening::start().map_err(system("handle signals"))?;
-    let error_files = tempfile::tempdir().map_err(system("make a temporary folder"))?;
+    let error_files = temporary::folder_in(&env::temp_dir()).map_err(system("make a temporary folder"))?;
     if let Some(folder) = &options.log_dir {
         std::fs::create_dir_all(folder).map_err(|source| Error::Log { path: folder.clone(), source })?;
     }

@@ -13,9 +13,9 @@ use dataset::dataset_file::DatasetSettings;
 use dataset::manifest::{DatasetManifest, manifest_name};
 use dataset::sha256;
 use program::location::{Location, S3Url};
+use program::temporary::{self, TemporaryFolder};
 use progress::ProgressBars;
 use store::{Key, ObjectContent, Put, Recorded, S3Options, Store};
-use tempfile::TempDir;
 
 use crate::beside::{Beside, Kind};
 use crate::error::{Error, Result, at};
@@ -36,17 +36,16 @@ pub(crate) struct Bucket {
     dataset: Key,
     manifest: Key,
     /// Folder of the files until they are put.
-    scratch: TempDir,
+    scratch: TemporaryFolder,
 }
 
 impl Bucket {
     /// Opens the folder of the dataset in S3, and makes one in `tmpdir`.
     pub(crate) fn open(url: &S3Url, s3: &S3Options, tmpdir: &Path) -> Result<Self> {
         let (store, dataset) = Store::of_object(url, s3)?;
-        let scratch = tempfile::Builder::new().prefix("sentimill-").tempdir_in(tmpdir);
         Ok(Self {
             manifest: Key::new(&manifest_name(url.file_name()))?,
-            scratch: scratch.map_err(|source| Error::Temporary {
+            scratch: temporary::folder_in(tmpdir).map_err(|source| Error::Temporary {
                 path: tmpdir.to_owned(),
                 action: "create a temporary folder",
                 source,

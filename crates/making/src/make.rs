@@ -13,8 +13,8 @@ use dataset::card::Card;
 use dataset::dataset_file::{DatasetReader, DatasetSettings, DatasetWriter, write_padded};
 use dataset::manifest::{DatasetManifest, Seal};
 use dataset::sha256;
+use program::temporary::TemporaryPath;
 use progress::ProgressBars;
-use tempfile::TempPath;
 
 use crate::beside::{Beside, Kind, check_names};
 use crate::bucket::Bucket;
@@ -298,7 +298,7 @@ impl<'a> Making<'a> {
             let (path, left_out) = (self.name(), size.left_out);
             return Err(Error::NoRows { path, reducer, left_out }.into());
         }
-        let file = self.places.temporary(".h5").map_err(|error| self.explained(error))?;
+        let file = self.places.temporary().map_err(|error| self.explained(error))?;
         // Messages name the dataset, not the file that it is written to.
         let named = |error: dataset::Error| self.explained(error.into());
         let mut dataset = DatasetWriter::create(&file, &self.settings, &vocabulary, size.rows, size.tokens)
@@ -331,9 +331,13 @@ impl<'a> Making<'a> {
     }
 
     /// Begins the file of texts, if one is requested, under a temporary name.
-    fn begin_texts(&self, size: &Size, threads: NonZeroUsize) -> Result<Option<(TempPath, TextsWriter)>> {
+    fn begin_texts(
+        &self,
+        size: &Size,
+        threads: NonZeroUsize,
+    ) -> Result<Option<(TemporaryPath, TextsWriter)>> {
         let Some(beside) = self.requested(Kind::Texts) else { return Ok(None) };
-        let begun = self.places.temporary(".parquet").and_then(|file| {
+        let begun = self.places.temporary().and_then(|file| {
             let name = match &self.bucket {
                 None => TableName::Final(self.places.beside(&beside.name)),
                 Some(_) => TableName::Temporary(file.to_path_buf()),
@@ -348,7 +352,7 @@ impl<'a> Making<'a> {
     /// Completes the file of texts and reads it back.
     fn finish_texts(
         &self,
-        file: TempPath,
+        file: TemporaryPath,
         (writer, threads): (TextsWriter, NonZeroUsize),
         size: Size,
         progress: &ProgressBars,
@@ -508,7 +512,7 @@ impl<'a> Making<'a> {
         progress: &ProgressBars,
         go_on: &impl Fn() -> Result<()>,
     ) -> Result<Finished> {
-        let file = self.places.temporary(".h5").map_err(|error| self.explained(error))?;
+        let file = self.places.temporary().map_err(|error| self.explained(error))?;
         let bar = progress.stage("copying rows", built.size.rows);
         let copied = write_padded(&DatasetReader::open(&built.file)?, &file, length as usize, |rows| {
             bar.set_position(rows);
@@ -527,7 +531,7 @@ impl<'a> Making<'a> {
         progress: &ProgressBars,
         go_on: &impl Fn() -> Result<()>,
     ) -> Result<Finished> {
-        let file = self.places.temporary(".parquet").map_err(|error| self.explained(error))?;
+        let file = self.places.temporary().map_err(|error| self.explained(error))?;
         let bar = progress.stage("writing ids", 2 * built.size.rows);
         let written = ids_table::write(&DatasetReader::open(&built.file)?, &file, built.threads, |rows| {
             bar.set_position(rows);
@@ -542,7 +546,7 @@ impl<'a> Making<'a> {
 
 /// A complete dataset that still has a temporary name.
 struct Built {
-    file: TempPath,
+    file: TemporaryPath,
     digests: Digests,
     size: Size,
     texts: Option<Finished>,

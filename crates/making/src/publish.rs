@@ -1,16 +1,15 @@
 //! Moves a complete dataset to its path and writes its manifest. Never overwrites another file.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use dataset::commit::RECORD_BYTES_MAX;
 use dataset::manifest::{DatasetManifest, ListedFile, manifest_name};
 use dataset::sha256;
 use program::place::{check_folder, folder_of};
+use program::temporary::{self, TemporaryPath};
 use store::naming::{give_name, make_folder, sync_folder};
-use tempfile::TempPath;
 
 use crate::beside::Beside;
 use crate::error::{Error, Result, at};
@@ -65,6 +64,7 @@ impl Places {
             folder = folder_of(folder);
         }
         check_folder(folder, "--out")?;
+        temporary::clear(folder);
         let written = tempfile::tempfile_in(folder)
             .and_then(|mut probe| probe.write_all(&[0; PROBE_BYTES]).and_then(|()| probe.sync_data()));
         at(&self.dataset, "write a file", written)?;
@@ -77,27 +77,26 @@ impl Places {
         sync(folder_of(&self.dataset))
     }
 
-    /// Returns a temporary name for a file in the folder of the dataset. The file does not exist yet, and is
-    /// deleted when the returned value is dropped.
-    pub(crate) fn temporary(&self, extension: &str) -> Result<TempPath> {
+    /// Returns a temporary name for a file in the folder of the dataset. The file does not exist yet.
+    pub(crate) fn temporary(&self) -> Result<TemporaryPath> {
         let folder = folder_of(&self.dataset);
         at(folder, "make the folder", make_folder(folder))?;
-        let named = tempfile::Builder::new().prefix(".merge-").suffix(extension).tempfile_in(folder);
-        let path = at(&self.dataset, "write a file", named)?.into_temp_path();
-        at(&path, "remove it", fs::remove_file(&path))?;
-        Ok(path)
+        at(&self.dataset, "write a file", temporary::path_in(folder))
     }
 
     /// Writes a small file under a temporary name.
-    pub(crate) fn write_temporary(&self, name: &str, action: &'static str, bytes: &[u8]) -> Result<TempPath> {
+    pub(crate) fn write_temporary(
+        &self,
+        name: &str,
+        action: &'static str,
+        bytes: &[u8],
+    ) -> Result<TemporaryPath> {
         let path = self.beside(name);
-        let folder = folder_of(&path);
-        // With the permissions of any new file, subject to the user's umask.
-        let readable = Permissions::from_mode(0o666);
-        let named = tempfile::Builder::new().prefix(".merge-").permissions(readable).tempfile_in(folder);
-        let mut file = at(&path, action, named)?;
-        at(&path, action, file.write_all(bytes).and_then(|()| file.as_file().sync_all()))?;
-        Ok(file.into_temp_path())
+        let temporary = at(&path, action, temporary::path_in(folder_of(&path)))?;
+        let written = File::create_new(&temporary)
+            .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()));
+        at(&path, action, written)?;
+        Ok(temporary)
     }
 
     /// Writes the manifest, and overwrites an older one of the same dataset.
@@ -105,21 +104,20 @@ impl Places {
         let mut json = serde_json::to_vec_pretty(manifest).expect("a manifest of plain values is JSON");
         json.push(b'\n');
         let file = self.write_temporary(&manifest_name(&self.name()), "write the manifest", &json)?;
-        let named = file.persist(&self.manifest).map_err(|error| error.error);
-        at(&self.manifest, "rename the manifest", named)?;
+        at(&self.manifest, "rename the manifest", fs::rename(&file, &self.manifest))?;
         sync(folder_of(&self.manifest))
     }
 }
 
 /// A complete file that still has a temporary name.
 pub(crate) struct Finished {
-    pub(crate) file: TempPath,
+    pub(crate) file: TemporaryPath,
     pub(crate) bytes: u64,
     pub(crate) sha256: String,
 }
 
 impl Finished {
-    pub(crate) fn of(file: TempPath) -> Result<Self> {
+    pub(crate) fn of(file: TemporaryPath) -> Result<Self> {
         let bytes = at(&file, "read it back", fs::metadata(&file))?.len();
         let sha256 = at(&file, "read it back", sha256::of_file(&file))?;
         Ok(Self { file, bytes, sha256 })
@@ -145,7 +143,7 @@ impl Finished {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 match replaceable.check(place, &self.sha256)? {
                     There::Equal => return Ok(()),
-                    There::Old => self.file.persist(place).map_err(|error| error.error),
+                    There::Old => fs::rename(&self.file, place),
                 }
             }
             named => named,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use dataset::sha256;
+use program::temporary;
 use store::{Key, ObjectContent, Put, Store};
 
 use crate::error::{Error, Result};
@@ -76,7 +77,8 @@ fn has_content(store: &Store, key: &Key, path: &Path) -> Result<bool> {
     if store.head(key)?.is_none_or(|found| found.bytes != bytes) {
         return Ok(false);
     }
-    let folder = tempfile::tempdir().map_err(Error::io(&std::env::temp_dir(), "make a folder in it"))?;
+    let tmpdir = std::env::temp_dir();
+    let folder = temporary::folder_in(&tmpdir).map_err(Error::io(&tmpdir, "make a folder in it"))?;
     let copy = store.local_copy(key, folder.path())?;
     let digest = |path: &Path| sha256::of_file(path).map_err(Error::io(path, "read it"));
     Ok(digest(copy.path())? == digest(path)?)

@@ -1,12 +1,11 @@
 //! Copies the objects that a list of digests names to a local folder, each compared with its digest.
 
-use std::fs::{self, File, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use dataset::sha256;
+use program::temporary::{self, TemporaryPath};
 use store::{Key, Store};
-use tempfile::TempDir;
 
 use crate::bundle::SUMS;
 use crate::error::{Error, Result};
@@ -35,8 +34,8 @@ pub fn fetch_whole(store: &Store, prefix: &str, path: &Path) -> Result<()> {
     let parent = program::place::folder_of(path);
     fs::create_dir_all(parent).map_err(Error::io(parent, "make the folder"))?;
     let temporary = fresh_folder(parent)?;
-    fetch(store, prefix, temporary.path())?;
-    replace(temporary, path)
+    fetch(store, prefix, &temporary)?;
+    replace(&temporary, path)
 }
 
 /// Copies an object to a file, which is replaced. Returns the SHA-256 of the file.
@@ -56,7 +55,7 @@ pub fn fetch_cached(store: &Store, prefix: &str, cache: &Path) -> Result<PathBuf
     let folders = cache.join("folders");
     fs::create_dir_all(&folders).map_err(Error::io(&folders, "make the folder"))?;
     let temporary = fresh_folder(&folders)?;
-    let path = temporary.path().join(SUMS);
+    let path = temporary.join(SUMS);
     fs::write(&path, &list.bytes).map_err(Error::io(&path, "write it"))?;
     let name = sha256::of_file(&path).map_err(Error::io(&path, "read it"))?;
     let folder = folders.join(&name);
@@ -68,27 +67,21 @@ pub fn fetch_cached(store: &Store, prefix: &str, cache: &Path) -> Result<PathBuf
     if is_intact(&folder, &list)? {
         return Ok(folder);
     }
-    fetch(store, prefix, temporary.path())?;
-    replace(temporary, &folder)?;
+    fetch(store, prefix, &temporary)?;
+    replace(&temporary, &folder)?;
     Ok(folder)
 }
 
-fn replace(temporary: TempDir, folder: &Path) -> Result<()> {
+fn replace(temporary: &Path, folder: &Path) -> Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder).map_err(Error::io(folder, "delete the damaged copy"))?;
     }
-    fs::rename(temporary.path(), folder).map_err(Error::io(folder, "rename it"))?;
-    // There is nothing to remove under its former name.
-    let _ = temporary.keep();
-    Ok(())
+    fs::rename(temporary, folder).map_err(Error::io(folder, "rename it"))
 }
 
-/// A temporary folder, as readable as any new folder is.
-fn fresh_folder(within: &Path) -> Result<TempDir> {
-    let made = tempfile::Builder::new()
-        .prefix(".fetching-")
-        .permissions(Permissions::from_mode(0o777))
-        .tempdir_in(within);
+/// A new folder under a temporary path.
+fn fresh_folder(within: &Path) -> Result<TemporaryPath> {
+    let made = temporary::path_in(within).and_then(|path| fs::create_dir(&path).map(|()| path));
     made.map_err(|error| Error::io(within, "make a folder in it")(error.kind().into()))
 }
 
@@ -138,6 +131,7 @@ fn parse_line(line: &[u8]) -> Option<(String, String)> {
 #[cfg(test)]
 mod tests {
     use store::ObjectContent;
+    use tempfile::TempDir;
 
     use super::*;
     use crate::bundle::sums_of;

@@ -18,6 +18,7 @@ pub use self::pull::{Moment, Pulled, Pulling, Read};
 pub use self::push::{Pushing, Sent, Update};
 use crate::error::{Error, Result};
 use crate::ledger::Statistics;
+use crate::log::bound_text;
 use crate::messages::{JoinRequest, LeaveRequest, StatisticsRequest};
 use crate::security::{Pass, TlsFiles, Token};
 use crate::service::parameters_client::ParametersClient;
@@ -150,8 +151,12 @@ impl Client {
             let of_first = Joined { worker, step: LEFT, is_removed: false, staleness: reply.staleness };
             let so_far = joined.get_or_insert(of_first);
             if so_far.staleness != reply.staleness {
-                let found = format!("--staleness {:?}", reply.staleness);
-                return Err(server.unexpected(found, format!("{:?}, as the first server", so_far.staleness)));
+                return Err(Error::OtherStaleness {
+                    server: server.name.clone(),
+                    found: bound_text(reply.staleness),
+                    first: self.servers[0].name.clone(),
+                    expected: bound_text(so_far.staleness),
+                });
             }
             so_far.step = so_far.step.min(reply.step);
             so_far.is_removed |= reply.is_removed;

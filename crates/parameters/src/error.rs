@@ -62,6 +62,20 @@ pub enum Error {
         /// Its value now.
         expected: String,
     },
+    /// The servers of a training have different settings.
+    #[error(
+        "{server}: its --staleness is {found}, expected {expected}, as that of {first}; start all servers with the same"
+    )]
+    OtherStaleness {
+        /// The server.
+        server: String,
+        /// Its bound.
+        found: String,
+        /// The first server.
+        first: String,
+        /// The bound of the first server.
+        expected: String,
+    },
     /// The tables in the folder need more memory than the server may take.
     #[error("{}: its tables need {needs} bytes, but --memory is {max}; raise it, or choose another --folder", path.display())]
     Memory {
@@ -194,6 +208,7 @@ impl Error {
                 Exit::Usage
             }
             Self::OtherSettings { .. }
+            | Self::OtherStaleness { .. }
             | Self::Memory { .. }
             | Self::Certificate { .. }
             | Self::Refused { .. }

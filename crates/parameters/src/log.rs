@@ -12,9 +12,11 @@
 //! ```
 //!
 //! Entries that arrive while the disk is busy form one group. Only the last group of the last file can be incomplete: a
-//! crash interrupted its write. With [`crate::LogSync::Always`], none of its entries was acknowledged.
+//! crash interrupted its write. With [`crate::LogSync::Always`], none of its entries was acknowledged. The file `synced`
+//! says how much of the log is durable: an invalid group there was changed later, and is not one that a crash left.
 
 mod groups;
+mod mark;
 mod reader;
 #[cfg(test)]
 mod tests;
@@ -27,6 +29,8 @@ use durable::sync_folder;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::groups::{Entry, Group};
+pub(crate) use self::mark::NAME as SYNCED;
+use self::mark::{Mark, Synced};
 use self::reader::{Reader, header};
 use crate::error::{At, Error, Result};
 
@@ -51,6 +55,9 @@ pub(crate) struct Log {
     file: File,
     /// Bytes of groups in the file.
     n_bytes: u64,
+    /// Bytes before the first group.
+    begin: u64,
+    mark: Mark,
     is_synced: bool,
 }
 
@@ -67,8 +74,9 @@ impl Log {
             let _ = fs::remove_file(&path);
             return Err(error).at(&path, "write it");
         }
+        let (mark, begin) = (Mark::open(folder)?, header.len() as u64);
         let (folder, settings) = (folder.to_owned(), settings.clone());
-        Ok(Self { folder, settings, number, path, file, n_bytes: 0, is_synced: true })
+        Ok(Self { folder, settings, number, path, file, n_bytes: 0, begin, mark, is_synced: true })
     }
 
     /// Appends a group. It is durable after [`Log::sync`].
@@ -85,8 +93,13 @@ impl Log {
         if !self.is_synced {
             self.file.sync_data().at(&self.path, "write it")?;
             self.is_synced = true;
+            self.mark_synced()?;
         }
         Ok(())
+    }
+
+    fn mark_synced(&self) -> Result<()> {
+        self.mark.write(Synced { number: self.number, length: self.begin + self.n_bytes })
     }
 
     /// Continues in the next file, whose number is returned.
@@ -123,6 +136,13 @@ impl Log {
         mut apply: impl FnMut(Entry) -> Result<()>,
     ) -> Result<(Self, u64)> {
         let numbers: Vec<u64> = numbers(folder)?.into_iter().filter(|&number| number >= from).collect();
+        let synced = Mark::read(folder)?.filter(|synced| synced.number >= from);
+        if let Some(Synced { number, .. }) = synced
+            && numbers.last().is_none_or(|&last| last < number)
+        {
+            let path = file_path(folder, number);
+            return Err(damaged(&path, 0, "no file".to_owned(), "the log, which was synced"));
+        }
         if numbers.is_empty() && from == 0 {
             return Ok((Self::create(folder, settings, from)?, 0));
         }
@@ -133,24 +153,26 @@ impl Log {
                 return Err(damaged(&path, 0, format!("file {number} of the log"), "the one before it"));
             }
             let is_last = place + 1 == numbers.len();
-            last = Some(Self::read(folder, settings, *number, is_last, &mut apply)?);
+            let synced = synced.filter(|synced| synced.number == *number).map_or(0, |synced| synced.length);
+            last = Some(Self::read(folder, settings, *number, (is_last, synced), &mut apply)?);
         }
         let path = file_path(folder, from);
         last.ok_or_else(|| damaged(&path, 0, "no file".to_owned(), "the log after the snapshot"))
     }
 
-    /// Passes the entries of a file to `apply`, and removes an incomplete group at the end of the last file.
+    /// Passes the entries of a file to `apply`, and removes an incomplete group at the end of the last file, after the
+    /// bytes that were synced.
     fn read(
         folder: &Path,
         settings: &Settings,
         number: u64,
-        is_last: bool,
+        (is_last, synced): (bool, u64),
         apply: &mut impl FnMut(Entry) -> Result<()>,
     ) -> Result<(Self, u64)> {
         let path = file_path(folder, number);
         let file = OpenOptions::new().read(true).append(true).open(&path).at(&path, "open it")?;
         let length = file.metadata().at(&path, "read its length")?.len();
-        if is_last && length < header(settings)?.len() as u64 {
+        if is_last && synced == 0 && length < header(settings)?.len() as u64 {
             // A crash interrupted the creation of the file.
             fs::remove_file(&path).at(&path, "delete it")?;
             return Ok((Self::create(folder, settings, number)?, length));
@@ -164,28 +186,31 @@ impl Log {
             }
         }
         let torn = length - reader.at;
-        if torn > 0 {
-            reader.check_torn(is_last)?;
+        if torn > 0 || length < synced {
+            reader.check_torn(!is_last || reader.at < synced)?;
             file.set_len(reader.at).at(&path, "truncate it")?;
         }
         if is_last {
             // A kill may have come between a write and its sync. Clients repeat these pushes, which are then acknowledged.
             file.sync_all().at(&path, "write it")?;
         }
-        let n_bytes = reader.at - begin;
+        let (n_bytes, mark) = (reader.at - begin, Mark::open(folder)?);
         let (folder, settings) = (folder.to_owned(), settings.clone());
-        Ok((Self { folder, settings, number, path, file, n_bytes, is_synced: true }, torn))
+        let log = Self { folder, settings, number, path, file, n_bytes, begin, mark, is_synced: true };
+        if is_last {
+            log.mark_synced()?;
+        }
+        Ok((log, torn))
     }
 }
 
 /// Refuses a folder of a server with other settings.
 pub(crate) fn check_settings(path: &Path, found: &Settings, expected: &Settings) -> Result<()> {
-    let text = |staleness: Option<u64>| staleness.map_or("unbounded".to_owned(), |bound| bound.to_string());
     let shard = |settings: &Settings| format!("{}/{}", settings.shard, settings.servers);
     let pairs = [
         ("--shard", shard(found), shard(expected)),
         ("--workers", found.workers.to_string(), expected.workers.to_string()),
-        ("--staleness", text(found.staleness), text(expected.staleness)),
+        ("--staleness", bound_text(found.staleness), bound_text(expected.staleness)),
     ];
     match pairs.into_iter().find(|(_, found, expected)| found != expected) {
         None => Ok(()),
@@ -193,6 +218,11 @@ pub(crate) fn check_settings(path: &Path, found: &Settings, expected: &Settings)
             Err(Error::OtherSettings { path: path.to_owned(), what, found, expected })
         }
     }
+}
+
+/// The value of `--staleness`.
+pub(crate) fn bound_text(staleness: Option<u64>) -> String {
+    staleness.map_or("unbounded".to_owned(), |bound| bound.to_string())
 }
 
 fn damaged(path: &Path, at: u64, found: String, expected: &'static str) -> Error {

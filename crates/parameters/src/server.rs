@@ -16,6 +16,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use durable::sync_folder;
+use program::temporary;
 use rustix::fs::{FlockOperation, flock};
 use tokio::runtime::Runtime;
 use tokio::sync::{oneshot, watch};
@@ -233,8 +234,8 @@ fn check_occupant(folder: &Path) -> Result<()> {
     for entry in fs::read_dir(folder).at(folder, "list it")? {
         let name = entry.at(folder, "list it")?.file_name().to_string_lossy().into_owned();
         let is_own =
-            [log::PREFIX, snapshot::PREFIX, snapshot::SAVING].into_iter().any(|own| name.starts_with(own));
-        if name != LOCK && !is_own {
+            [log::PREFIX, snapshot::PREFIX, temporary::PREFIX].into_iter().any(|own| name.starts_with(own));
+        if name != LOCK && name != log::SYNCED && !is_own {
             return Err(Error::Occupied { path: folder.to_owned(), found: name });
         }
     }

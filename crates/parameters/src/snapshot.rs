@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use durable::sums::{Sums, verified};
 use durable::{NewFolder, REMEDY, Summary};
+use program::temporary;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{At, Error, Result};
@@ -20,8 +21,6 @@ use crate::state::State;
 use crate::table::Table;
 
 pub(crate) const PREFIX: &str = "snapshot-";
-/// Folders of interrupted snapshots, as `durable` names them.
-pub(crate) const SAVING: &str = ".saving-";
 const STATE: &str = "state.json";
 const HELD: &str = "held.bin";
 const STATE_BYTES_MAX: u64 = 1 << 28;
@@ -78,13 +77,13 @@ pub(crate) struct Recovered {
     pub(crate) number: u64,
 }
 
-/// Reads the newest snapshot of a folder. Deletes interrupted ones.
+/// Reads the newest snapshot of a folder. Deletes those of killed servers.
 pub(crate) fn recover(
     folder: &Path,
     settings: &Settings,
     check_memory: impl Fn(&[Spec]) -> Result<()>,
 ) -> Result<Option<Recovered>> {
-    delete_interrupted(folder)?;
+    temporary::clear(folder);
     let Some(number) = numbers(folder)?.pop() else { return Ok(None) };
     let path = folder_path(folder, number);
     let sums = Sums::read(&path)?;
@@ -108,16 +107,6 @@ pub(crate) fn recover(
     let held = sums.content(HELD, HELD_BYTES_MAX)?;
     state.restore_held(held).ok_or_else(|| damaged(&path.join(HELD), "another content".to_owned()))?;
     Ok(Some(Recovered { state, tables, number }))
-}
-
-fn delete_interrupted(folder: &Path) -> Result<()> {
-    for entry in fs::read_dir(folder).at(folder, "list it")? {
-        let entry = entry.at(folder, "list it")?;
-        if entry.file_name().to_string_lossy().starts_with(SAVING) {
-            fs::remove_dir_all(entry.path()).at(&entry.path(), "delete it")?;
-        }
-    }
-    Ok(())
 }
 
 fn damaged(path: &Path, found: String) -> Error {

@@ -1,6 +1,7 @@
 //! How all programs end: with an exit code of BSD's sysexits, and with one line that states the error,
 //! printed once.
 
+use std::borrow::Cow;
 use std::env;
 use std::error::Error;
 use std::fmt::Display;
@@ -72,10 +73,10 @@ pub fn notice(program: &str, text: &str) {
     let _ = io::stderr().write_all(format!("{program}: {}\n", one_line(text)).as_bytes());
 }
 
-/// Prints text for people on standard output. A reader that closes the pipe early has read enough, so that is
+/// Prints text, or JSON, on standard output, as [`printable`] has it. A reader that closes the pipe early has read enough, so that is
 /// not an error. A full disk is.
 pub fn print(text: &str) -> io::Result<()> {
-    match io::stdout().write_all(text.as_bytes()) {
+    match io::stdout().write_all(printable(text).as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
         _ => Ok(()),
     }
@@ -144,7 +145,32 @@ pub fn chain(error: &(dyn Error + 'static)) -> String {
 /// Makes a message safe for a log. A record or a file name in it may contain line ends or control sequences
 /// of a terminal. A URL or an argument may contain a key.
 pub fn one_line(message: &str) -> String {
-    masked(&message.replace(char::is_control, " "))
+    masked(&message.replace(acts_on_terminal, " "))
+}
+
+/// Text, or JSON, that a terminal shows as it is: a character on which a terminal acts is escaped, as `\u001b`, except
+/// line ends and tabs. Words, labels and names of other people's files may contain such characters.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    let is_escaped = |c: char| acts_on_terminal(c) && !matches!(c, '\n' | '\t');
+    if !text.contains(is_escaped) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match is_escaped(c) {
+            // None of them is above U+FFFF, so JSON reads the same character.
+            true => shown.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => shown.push(c),
+        }
+    }
+    shown.into()
+}
+
+/// Whether a terminal acts on a character: a control, or a mark that changes the direction of text and could disguise it.
+pub fn acts_on_terminal(c: char) -> bool {
+    let changes_direction =
+        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || changes_direction
 }
 
 #[cfg(test)]
@@ -194,6 +220,12 @@ mod tests {
     #[test]
     fn a_message_has_no_control_characters() {
         assert_eq!(one_line("a\r\nb\u{1b}[2Jc\u{9b}d"), "a  b [2Jc d");
+    }
+
+    #[test]
+    fn characters_on_which_a_terminal_acts_are_escaped() {
+        assert_eq!(printable("a\u{1b}[2Jb\u{9b}c\u{202e}d\te\n"), "a\\u001b[2Jb\\u009bc\\u202ed\te\n");
+        assert_eq!(one_line("a\u{202e}b"), "a b");
     }
 
     #[test]

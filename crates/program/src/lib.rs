@@ -10,6 +10,7 @@ pub mod progress;
 pub mod size;
 mod streams;
 pub mod system;
+pub mod temporary;
 pub mod version;
 
 pub use streams::{Stream, UnusableStream, check_streams, stdin};

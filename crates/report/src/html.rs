@@ -1,5 +1,7 @@
 //! Writes markup. Tags and attribute names are constants of this program; everything else is escaped.
 
+use program::exit::acts_on_terminal;
+
 /// A page under construction.
 #[derive(Debug, Default)]
 pub struct Html {
@@ -77,11 +79,7 @@ fn escape(text: &str, out: &mut String) {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\n' | '\t' => out.push(character),
-            // Characters that change the text direction could disguise a path.
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => {
-                out.push('\u{fffd}');
-            }
-            character if character.is_control() => out.push('\u{fffd}'),
+            character if acts_on_terminal(character) => out.push('\u{fffd}'),
             character => out.push(character),
         }
     }

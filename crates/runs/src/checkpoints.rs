@@ -26,6 +26,7 @@ use corpus::settings::{Difference, Settings};
 use dataset::WordList;
 use durable::sums::Sums;
 use durable::{NewFolder, read_bounded};
+use program::temporary;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -192,7 +193,7 @@ impl Checkpoints {
     fn name_latest(&self, name: &str) -> Result<()> {
         let path = self.folder.join(LATEST);
         let failed = |source| Error::io(&path, source);
-        let mut temporary = tempfile::NamedTempFile::new_in(&self.folder).map_err(failed)?;
+        let mut temporary = temporary::file_in(&self.folder).map_err(failed)?;
         temporary.write_all(name.as_bytes()).map_err(failed)?;
         temporary.as_file().sync_all().map_err(failed)?;
         temporary.persist(&path).map_err(|error| failed(error.error))?;

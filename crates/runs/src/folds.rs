@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use program::temporary;
 use scoring::{Estimate, Metrics, estimates};
 use serde::{Deserialize, Serialize};
 
@@ -112,8 +113,7 @@ pub fn check_replaceable(folder: &Path) -> Result<()> {
 /// known names.
 pub fn clear(folder: &Path) -> Result<()> {
     let failed = |source| Error::io(folder, source);
-    let aside = tempfile::Builder::new().prefix(".replaced-").tempdir_in(folder);
-    let aside = aside.map_err(|error| failed(error.kind().into()))?;
+    let aside = temporary::folder_in(folder).map_err(|error| failed(error.kind().into()))?;
     for name in training::names(folder)?.iter().filter(|name| are_folds([name.as_str()])) {
         fs::rename(folder.join(name), aside.path().join(name)).map_err(failed)?;
     }

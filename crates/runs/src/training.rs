@@ -42,6 +42,7 @@ use std::path::Path;
 
 use durable::sync_folder;
 use program::place::folder_of;
+use program::temporary;
 use tempfile::NamedTempFile;
 
 pub use self::best::best_epoch;
@@ -83,11 +84,7 @@ pub const LOCK: &str = "lock";
 
 /// A temporary file in the folder of its final path. It is deleted unless it is renamed.
 pub fn temporary_beside(path: &Path) -> Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    // The user's umask applies, as for any new file.
-    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-    let made = builder.prefix(".writing-").permissions(permissions).tempfile_in(folder_of(path));
-    made.map_err(|error| Error::io(path, error.kind().into()))
+    temporary::file_in(folder_of(path)).map_err(|error| Error::io(path, error.kind().into()))
 }
 
 /// Writes a file that appears completely or not at all, and replaces an existing one. On return, it is durable.

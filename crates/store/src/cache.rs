@@ -8,7 +8,7 @@
 //! system releases the lock when its process exits. Entries are never deleted; the whole folder may be, at any time.
 
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -16,9 +16,10 @@ use std::time::{Duration, Instant};
 
 use program::location::S3Url;
 use program::progress::Progress;
+use program::temporary;
 use sha2::{Digest, Sha256};
 
-use crate::naming::{Hidden, make_folder};
+use crate::naming::make_folder;
 use crate::s3::{Found, S3Store};
 use crate::sha256::{hex, of_file};
 use crate::{Error, S3Options};
@@ -136,8 +137,8 @@ impl Cache {
             return Ok(entry);
         }
         let fetched = self.fetch(&entry, &store, url, &found, None)?;
-        let written = self.hidden().and_then(|hidden| {
-            fs::write(hidden.path(), &fetched.sha256)?;
+        let written = temporary::file_in(&self.folder.join("versions")).and_then(|mut hidden| {
+            hidden.write_all(fetched.sha256.as_bytes())?;
             fs::rename(hidden.path(), &version)
         });
         written.map_err(|source| self.failed("write to it", source))?;
@@ -245,10 +246,6 @@ impl Cache {
     /// The folder in which an entry is fetched.
     fn partial(&self, entry: &str) -> PathBuf {
         self.folder.join("partial").join(entry)
-    }
-
-    fn hidden(&self) -> io::Result<Hidden> {
-        Hidden::new(&self.folder.join("versions"))
     }
 
     fn failed(&self, doing: &'static str, source: io::Error) -> Error {

@@ -1,17 +1,18 @@
 //! A run in a folder. An object is written under a hidden name, synced, and renamed in one step that does not
 //! overwrite.
 //!
-//! A killed writer leaves a hidden `.put-…` file next to the object's name. It is never listed and blocks
-//! nothing. A folder is created when the first object is put into it, and is never deleted.
+//! A killed writer leaves a hidden file next to the object's name. It is never listed, blocks nothing, and is deleted
+//! by the next put or list. A folder is created when the first object is put into it, and is never deleted.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use program::progress::Progress;
+use program::temporary;
 
 use crate::key::folder_of_prefix;
-use crate::naming::{Hidden, give_name, make_folder, sync_folder};
+use crate::naming::{give_name, make_folder, sync_folder};
 use crate::{Backend, Error, Key, Listed, LocalObject, ObjectContent, ObjectInfo, Put, run_url};
 
 /// Number of bytes copied between two steps of progress.
@@ -43,9 +44,8 @@ impl Backend for FileStore {
         let folder = path.parent().expect("an object lies below the run's folder");
         make_folder(folder).map_err(|source| self.io_error(key, "make its folder", source))?;
 
-        let hidden =
-            Hidden::new(folder).map_err(|source| self.io_error(key, "name a hidden file", source))?;
-        let bytes = self.write(key, hidden.path(), content)?;
+        let hidden = temporary::file_in(folder).map_err(|source| self.io_error(key, "write it", source))?;
+        let bytes = self.write(key, hidden.as_file(), content)?;
         let put = match give_name(hidden.path(), &path) {
             Ok(()) => Put::Stored(ObjectInfo { bytes, etag: None }),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -157,9 +157,8 @@ impl FileStore {
     }
 
     /// Writes and syncs the content. Returns its size in bytes.
-    fn write(&self, key: &Key, path: &Path, content: ObjectContent<'_>) -> Result<u64, Error> {
+    fn write(&self, key: &Key, mut output: &File, content: ObjectContent<'_>) -> Result<u64, Error> {
         let write_error = |source| self.io_error(key, "write it", source);
-        let mut output = File::create_new(path).map_err(write_error)?;
         let bytes = match content {
             ObjectContent::Bytes(bytes) => {
                 output.write_all(bytes).map(|()| bytes.len() as u64).map_err(write_error)?
@@ -168,7 +167,7 @@ impl FileStore {
                 let source_error =
                     |source| Error::Source { file: file.to_owned(), object: self.object(key), source };
                 let mut input = File::open(file).map_err(source_error)?;
-                self.copy(&mut input, &mut output)
+                self.copy(&mut input, output)
                     .map_err(|source| self.io_error(key, "copy the local file to it", source))?
             }
         };
@@ -177,10 +176,10 @@ impl FileStore {
     }
 
     /// Copies inside the kernel if both file systems allow it, in pieces, so that a slow copy shows progress.
-    fn copy(&self, input: &mut File, output: &mut File) -> io::Result<u64> {
+    fn copy(&self, input: &mut File, mut output: &File) -> io::Result<u64> {
         let mut copied = 0;
         loop {
-            match io::copy(&mut input.take(COPY_BYTES), output)? {
+            match io::copy(&mut input.take(COPY_BYTES), &mut output)? {
                 0 => return Ok(copied),
                 bytes => {
                     copied += bytes;
@@ -212,6 +211,7 @@ impl FileStore {
             Err(error) if is_absence(&error) => return Ok(Vec::new()),
             Err(source) => return Err(list_error(source)),
         };
+        temporary::clear(&self.folder.join(folder));
         let mut found = Vec::new();
         for entry in entries {
             let entry = entry.map_err(list_error)?;

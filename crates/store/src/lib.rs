@@ -45,6 +45,7 @@ use std::time::SystemTime;
 
 use program::location::S3Url;
 use program::progress::Progress;
+use tempfile::NamedTempFile;
 
 pub use cache::{CacheOptions, CachedFile, cache_folder, cached};
 pub use error::{Error, S3Failure, WebFailure};
@@ -57,7 +58,6 @@ pub use s3::ServiceClock;
 pub use web::{WebFile, WebReader};
 
 use file::FileStore;
-use naming::Hidden;
 use run_url::Run;
 use s3::S3Store;
 
@@ -150,7 +150,7 @@ pub struct LocalObject {
     path: PathBuf,
     bytes: u64,
     /// Deletes the file if it is a copy.
-    _copy: Option<Hidden>,
+    _copy: Option<NamedTempFile>,
 }
 
 impl Store {
@@ -285,7 +285,7 @@ impl LocalObject {
     }
 
     /// A copy that is deleted when this value is dropped.
-    fn temporary(copy: Hidden, bytes: u64) -> LocalObject {
+    fn temporary(copy: NamedTempFile, bytes: u64) -> LocalObject {
         LocalObject { path: copy.path().to_owned(), bytes, _copy: Some(copy) }
     }
 

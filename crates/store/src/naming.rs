@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
@@ -69,31 +69,6 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
         made_or_not => made_or_not?,
     }
     sync_folder(parent)
-}
-
-/// A file that no listing shows. It is deleted when this value is dropped, unless it was renamed.
-#[derive(Debug)]
-pub(crate) struct Hidden {
-    path: PathBuf,
-}
-
-impl Hidden {
-    /// A name for a new file in `folder`. It is random, because writers on other machines may share the
-    /// folder.
-    pub(crate) fn new(folder: &Path) -> io::Result<Hidden> {
-        Ok(Hidden { path: folder.join(format!(".put-{:016x}", random()?)) })
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-impl Drop for Hidden {
-    fn drop(&mut self) {
-        // An error is ignored here, because an earlier error is reported.
-        let _ = fs::remove_file(&self.path);
-    }
 }
 
 /// A random number, unique among writers.

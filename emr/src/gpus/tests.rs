@@ -64,6 +64,14 @@ fn a_region_that_a_shell_would_execute_is_refused_and_a_type_is_quoted() {
 }
 
 #[test]
+fn a_digest_that_a_shell_would_execute_is_refused() {
+    let digest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    let refused = Job::parse(Path::new("/jobs/JOB.toml"), &example_with(digest, "'; reboot")).unwrap_err();
+    let expected = "gpus.sha256: \"'; reboot\", expected the SHA-256 of the file SHA256SUMS in gpus.files";
+    assert!(refused.to_string().contains(expected), "{refused}");
+}
+
+#[test]
 fn the_start_up_script_is_valid_and_has_no_credentials() {
     for text in
         [EXAMPLE.to_owned(), shared(), example_with("machines = 2", "shared = \"nfs://10.0.0.5/data\"")]
@@ -107,7 +115,10 @@ fn the_start_up_script_runs_the_scripts_of_the_project_with_options_that_they_ha
             assert!(text.contains(&format!("{option})")), "{name} has no {option}");
         }
     }
-    assert!(script.contains("./pytorch.sh --wheelhouse 's3://bucket/my gpus/wheelhouse'\n"), "{script}");
+    assert!(
+        script.contains("./pytorch.sh --wheelhouse 's3://bucket/my gpus/wheelhouse' --sha256 "),
+        "{script}"
+    );
     assert!(
         script.contains("--from fs-0123.efs.eu-central-1.amazonaws.com:/ --at /mnt/shared\n"),
         "{script}"

@@ -54,6 +54,7 @@ pub struct Gpus {
     pub shared: Option<String>,
     pub out: Option<String>,
     pub files: Option<String>,
+    pub sha256: Option<String>,
     #[serde(default)]
     pub arguments: Vec<String>,
 }

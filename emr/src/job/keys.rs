@@ -266,6 +266,12 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "gpus",
+        "sha256",
+        Kind::Text,
+        "SHA-256 of the file SHA256SUMS in that folder, which lists `trainer`, the scripts and wheelhouse/requirements.txt. Required.",
+    ),
+    key(
+        "gpus",
         "shared",
         Kind::Text,
         "Folder that all machines share: nfs://SERVER/PATH or efs://fs-ID. Default: none; each machine caches the dataset.",

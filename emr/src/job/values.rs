@@ -372,6 +372,12 @@ impl Values<'_> {
         if let Some(other) = files.as_ref().filter(|files| files.s3().is_none()) {
             self.refuse("gpus.files", format!("\"{other}\""), "an s3:// URL");
         }
+        let expected = "the SHA-256 of the file SHA256SUMS in gpus.files, 64 hexadecimal digits";
+        let sha256 = self.required("gpus.sha256", gpus.sha256, expected);
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        if let Some(other) = sha256.as_ref().filter(|text| text.len() != 64 || !text.bytes().all(is_digit)) {
+            self.refuse("gpus.sha256", format!("{other:?}"), expected);
+        }
         let out = self.required("gpus.out", gpus.out, "an s3:// URL, or a path in /mnt/shared");
         let out = out.and_then(|out| self.writable("gpus.out", Some(&out)));
         let shared = gpus.shared.as_deref().and_then(|shared| self.shared(shared));
@@ -383,6 +389,7 @@ impl Values<'_> {
             region: region?,
             instance_profile: profile?,
             files: files?,
+            sha256: sha256?,
             shared,
             out: out?,
             arguments: gpus.arguments,

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use program::exit::{Exit, notice};
+use program::temporary;
 use store::{Key, ObjectContent, S3Options, Store};
 
 use super::{Error, Runner, exit_of, keep, not_recorded, program, record, run, s3_flag, tasks};
@@ -92,7 +93,7 @@ impl Submission<'_> {
     /// Runs the job on the cluster, unless an earlier command did, and merges the run.
     pub fn run(&self, programs: &[Program]) -> Result<(), crate::Error> {
         let Self { job, store, interrupt, is_quiet, .. } = *self;
-        let folder = tempfile::tempdir().map_err(Error::Log)?;
+        let folder = temporary::folder_in(&env::temp_dir()).map_err(Error::Log)?;
         let log = folder.path().join("job.log");
         let key = Key::new(LOG)?;
         let is_sealed = store.head(&Key::new(SEAL)?)?.is_some();

@@ -1,7 +1,9 @@
 //! `--runner local`: the program `sentimill` reads the input of the job and writes its dataset.
 
+use std::env;
 use std::process::Command;
 
+use program::temporary;
 use store::{S3Options, Store};
 
 use super::{Error, Runner, keep, not_recorded, program, record, run, s3_flag};
@@ -17,7 +19,7 @@ pub fn run_job(job: &Job, options: &S3Options, is_quiet: bool) -> Result<(), Err
             remedy: "sentimill has a fixed limit; remove the key, or use another runner",
         });
     }
-    let folder = tempfile::tempdir().map_err(Error::Log)?;
+    let folder = temporary::folder_in(&env::temp_dir()).map_err(Error::Log)?;
     let log = folder.path().join("sentimill.log");
     run(&mut command(job, is_quiet), &log).inspect_err(|error| {
         match Store::open_with(&job.run.to_string(), options) {

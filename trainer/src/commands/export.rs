@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use program::location::Location;
+use program::temporary;
 use runs::saved;
 use runs::training::MODEL;
 use tch::Device;
@@ -25,7 +26,8 @@ pub fn export(arguments: &Export) -> Result<()> {
         Location::S3(url) => {
             // The prefix is checked before the model is read.
             let place = NewFolder::at(&url, &arguments.storage.options())?;
-            let folder = tempfile::tempdir().map_err(|source| Error::io(&std::env::temp_dir(), source))?;
+            let tmpdir = std::env::temp_dir();
+            let folder = temporary::folder_in(&tmpdir).map_err(|source| Error::io(&tmpdir, source))?;
             let local = folder.path().join("export");
             let names = export_to(&local, arguments)?;
             place.put(&local)?;

@@ -152,6 +152,11 @@ impl Out {
         self.remote.as_ref().map_or(Ok(()), Remote::finish)
     }
 
+    /// Deletes the checkpoints in S3, if the training is there.
+    pub fn forget_checkpoints(&self) -> Result<()> {
+        self.remote.as_ref().map_or(Ok(()), Remote::forget_checkpoints)
+    }
+
     /// What happens to an existing training in the folder.
     pub fn existing(&self) -> Existing {
         self.existing

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use program::exit::printable;
 use scoring::Interval;
 use serde::Serialize;
 
@@ -12,9 +13,10 @@ pub(super) fn print_json(value: &impl Serialize) -> Result<()> {
     print_line(&serde_json::to_string(value).map_err(|error| Error::internal(&error))?)
 }
 
-/// Prints a line, or several.
+/// Prints a line, or several, as [`printable`] has it.
 pub(super) fn print_line(line: &str) -> Result<()> {
-    writeln!(io::stdout(), "{line}").map_err(|source| Error::io(STANDARD_OUTPUT.as_ref(), source))
+    writeln!(io::stdout(), "{}", printable(line))
+        .map_err(|source| Error::io(STANDARD_OUTPUT.as_ref(), source))
 }
 
 /// A table of metrics and their confidence intervals, as text.

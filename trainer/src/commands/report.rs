@@ -14,6 +14,7 @@ use crate::remote::{self, NewObject};
 use crate::tell::tell;
 use program::location::Location;
 use program::place::folder_of;
+use program::temporary;
 use report::{PAGE_BEGIN, Run, page};
 use runs::folds::{name_of, numbers_in};
 use runs::saved::is_listed;
@@ -93,7 +94,8 @@ fn read_run(run: &Location, s3: &S3Options) -> Result<Run> {
     match run {
         Location::Local(folder) => Ok(Run::read(folder)?),
         Location::S3(url) => {
-            let folder = tempfile::tempdir().map_err(|source| Error::io(&std::env::temp_dir(), source))?;
+            let tmpdir = std::env::temp_dir();
+            let folder = temporary::folder_in(&tmpdir).map_err(|source| Error::io(&tmpdir, source))?;
             remote::fetch_for_report(url, s3, folder.path())?;
             let run = Run::read(folder.path())?;
             Ok(Run { name: url.file_name().to_owned(), path: url.to_string(), ..run })

@@ -162,9 +162,10 @@ impl TextsOut {
         self.out.checkpoints_saved()
     }
 
-    /// Puts the model into S3, if the training is there.
+    /// Puts the model into S3 in place of the checkpoints, if the training is there.
     pub fn model_saved(&self) -> Result<()> {
-        self.out.model_saved()
+        self.out.model_saved()?;
+        self.out.forget_checkpoints()
     }
 
     /// Reports a training that is complete. An earlier process may have failed to put its model into S3.

@@ -5,17 +5,16 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use mirror::{Bundle, SUMS, sums_of};
+use program::temporary::{self, TemporaryFolder};
 use runs::saved::CONFIG;
 use runs::training::{CHECKPOINTS, EVALUATION, METRICS, MODEL, NAMES, NGRAMS, SCORES, SETTINGS, TENSORBOARD};
 use store::{Key, Store};
-use tempfile::TempDir;
 
 use crate::error::{Error, Result};
 
 /// Below a checkpoint: the logs at its step.
 const LOG: &str = "log";
 const CLAIMS: &str = "claims";
-const STAGED: &str = ".uploading-";
 /// In a local folder of checkpoints: the name of the newest one.
 pub(super) const LATEST: &str = "latest";
 
@@ -125,7 +124,7 @@ impl Content {
 /// A bundle, and the files that were made for it.
 pub(super) struct Staged {
     bundle: Bundle,
-    _files: TempDir,
+    _files: TemporaryFolder,
 }
 
 impl Staged {
@@ -204,36 +203,27 @@ pub(super) fn fetch_log(store: &Store, checkpoint: &str, folder: &Path) -> Resul
     fs::remove_file(&list).map_err(|source| Error::io(&list, source))
 }
 
-/// Deletes the checkpoints that are older than the newest `keep`, the object that makes each of them count first.
+/// Deletes all checkpoints except the newest `keep`, the object that makes each of them count first.
 pub(super) fn forget_old(store: &Store, keep: usize) -> mirror::Result<()> {
     let keys: Vec<Key> =
         store.list(&format!("{CHECKPOINTS}/"))?.into_iter().map(|listed| listed.key).collect();
     let content = Content { keys };
     let complete: Vec<&str> = content.checkpoints().collect();
-    let Some(oldest) = complete.len().checked_sub(keep.max(1)).and_then(|at| complete.get(at)) else {
-        return Ok(());
-    };
+    let Some(n_old) = complete.len().checked_sub(keep) else { return Ok(()) };
+    let oldest = complete.get(n_old);
     let step_of = |key: &Key| key.as_str().split('/').nth(1).unwrap_or_default().to_owned();
-    let mut old: Vec<&Key> = content.keys.iter().filter(|key| step_of(key).as_str() < *oldest).collect();
+    let mut old: Vec<&Key> = content
+        .keys
+        .iter()
+        .filter(|key| oldest.is_none_or(|oldest| step_of(key).as_str() < *oldest))
+        .collect();
     let is_last = |key: &Key| key.as_str() == format!("{CHECKPOINTS}/{}/{SUMS}", step_of(key));
     old.sort_by_key(|key| !is_last(key));
     old.into_iter().try_for_each(|key| Ok(store.delete(key)?))
 }
 
-/// Deletes what a killed process left.
-pub(super) fn forget_staged(folder: &Path) -> Result<()> {
-    let failed = |source| Error::io(folder, source);
-    for name in names_in(folder).map_err(failed)? {
-        if name.starts_with(STAGED) {
-            fs::remove_dir_all(folder.join(name)).map_err(failed)?;
-        }
-    }
-    Ok(())
-}
-
-fn stage(folder: &Path) -> Result<TempDir> {
-    let made = tempfile::Builder::new().prefix(STAGED).tempdir_in(folder);
-    made.map_err(|error| Error::io(folder, error.kind().into()))
+fn stage(folder: &Path) -> Result<TemporaryFolder> {
+    temporary::folder_in(folder).map_err(|error| Error::io(folder, error.kind().into()))
 }
 
 /// The names of the logs in a training folder.

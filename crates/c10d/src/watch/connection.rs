@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::frame::{self, Frame};
+use super::frame::{self, Frame, Received};
+use crate::key::Session;
 
 /// Waits until a descriptor is readable, or until `deadline`. Returns for each whether it is readable.
 pub(super) fn readable(descriptors: &[&dyn AsFd], deadline: Instant) -> Vec<bool> {
@@ -25,7 +26,7 @@ pub(super) fn readable(descriptors: &[&dyn AsFd], deadline: Instant) -> Vec<bool
 
 /// Data received on a connection.
 pub(super) enum Arrival {
-    Frames(Vec<Frame>),
+    Frames(Vec<Received>),
     Ended,
 }
 
@@ -55,10 +56,22 @@ pub(super) fn receive(stream: &mut TcpStream, received: &mut Vec<u8>) -> Arrival
     }
 }
 
-/// Sends a frame on a non-blocking connection. If the buffer is full, the frame is dropped: a peer that does not read
-/// is silent and will be reported as lost.
+/// Sends a frame of the handshake on a non-blocking connection. If the buffer is full, the frame is dropped: a peer that
+/// does not read is silent and will be reported as lost.
 pub(super) fn send(stream: &mut TcpStream, frame: &Frame) {
     let _ = stream.write_all(&frame.to_bytes());
+}
+
+/// Sends a frame with its signature.
+pub(super) fn send_signed(stream: &mut TcpStream, frame: &Frame, session: &mut Session) {
+    let bytes = frame.to_bytes();
+    let signature = session.sign(&bytes);
+    let _ = stream.write_all(&[&bytes[..], &signature].concat());
+}
+
+/// Whether a frame has the signature that is next on its connection.
+pub(super) fn is_signed((frame, signature): &Received, session: &mut Session) -> bool {
+    signature.is_some_and(|signature| session.is_next(&frame.to_bytes(), &signature))
 }
 
 pub(super) fn prepare(stream: &TcpStream) -> io::Result<()> {

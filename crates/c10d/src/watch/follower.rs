@@ -4,11 +4,11 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
-use super::connection::{Arrival, drain, prepare, readable, receive, send};
-use super::frame::{Frame, Tag};
-use super::{BEATS_PER_LIMIT, Place};
+use super::connection::{Arrival, drain, is_signed, prepare, readable, receive, send, send_signed};
+use super::frame::{Frame, Received, Tag};
+use super::{BEATS_PER_LIMIT, Place, loss_of};
 use crate::error::Cause;
-use crate::key::{Key, Numbers, random_text};
+use crate::key::{Key, Numbers, Session, Side, random_text};
 
 pub(super) struct Follower {
     place: Place,
@@ -24,9 +24,9 @@ enum Stage {
     /// Waiting for the leader's random number.
     Connected,
     /// The hello was sent.
-    Greeted(Numbers),
-    /// The leader has proved that it has the key. Its messages are accepted.
-    Welcome,
+    Greeted(Numbers, Session),
+    /// The leader has proved that it has the key. Its signed messages are accepted.
+    Welcome(Session),
 }
 
 impl Follower {
@@ -70,11 +70,11 @@ impl Follower {
     /// Handles received frames. Returns whether to keep the connection.
     fn hear(&mut self) -> bool {
         let arrived = match receive(&mut self.stream, &mut self.received) {
-            Arrival::Frames(frames) => frames.into_iter().all(|frame| self.take(frame)),
+            Arrival::Frames(frames) => frames.into_iter().all(|received| self.take(received)),
             Arrival::Ended => false,
         };
         if !arrived && !self.place.shared.has_left(self.leader) {
-            let is_known = matches!(self.stage, Stage::Welcome);
+            let is_known = matches!(self.stage, Stage::Welcome(_));
             self.place.shared.declare(self.leader, if is_known { Cause::Ended } else { Cause::Unwelcome });
         }
         arrived
@@ -82,8 +82,8 @@ impl Follower {
 
     /// Sends a frame, unless the hello was not sent yet.
     fn say(&mut self, frame: &Frame) {
-        if !matches!(self.stage, Stage::Connected) {
-            send(&mut self.stream, frame);
+        if let Stage::Greeted(_, session) | Stage::Welcome(session) = &mut self.stage {
+            send_signed(&mut self.stream, frame, session);
         }
     }
 
@@ -101,19 +101,23 @@ impl Follower {
     }
 
     /// Handles a frame. Returns whether the leader may send it in this state.
-    fn take(&mut self, frame: Frame) -> bool {
-        match (&self.stage, frame.tag) {
-            (Stage::Connected, Tag::Challenge) => self.send_hello(frame.text),
-            (Stage::Greeted(numbers), Tag::Welcome) => {
-                let is_leader = self.key.welcome(numbers, self.leader).is(&frame.text);
+    fn take(&mut self, received: Received) -> bool {
+        match (std::mem::replace(&mut self.stage, Stage::Connected), received.0.tag) {
+            (Stage::Connected, Tag::Challenge) => self.send_hello(received.0.text),
+            (Stage::Greeted(numbers, session), Tag::Welcome) => {
+                let is_leader = self.key.welcome(&numbers, self.leader).is(&received.0.text);
                 if is_leader {
-                    self.stage = Stage::Welcome;
+                    self.stage = Stage::Welcome(session);
                 }
                 is_leader
             }
-            (Stage::Welcome, _) => {
-                self.apply(frame);
-                true
+            (Stage::Welcome(mut session), _) => {
+                let is_leader = is_signed(&received, &mut session);
+                self.stage = Stage::Welcome(session);
+                if is_leader {
+                    self.apply(received.0);
+                }
+                is_leader
             }
             _ => false,
         }
@@ -126,8 +130,9 @@ impl Follower {
         let name = self.place.shared.state().names.get(&self.place.rank).cloned().unwrap_or_default();
         let code = self.key.hello(&numbers, self.place.rank, &name).to_text();
         let text = format!("{} {code} {name}", numbers.follower);
-        self.stage = Stage::Greeted(numbers);
-        self.say(&Frame::new(Tag::Hello, self.place.rank, &text));
+        send(&mut self.stream, &Frame::new(Tag::Hello, self.place.rank, &text));
+        let session = self.key.session(&numbers, Side::Follower);
+        self.stage = Stage::Greeted(numbers, session);
         // Messages that had to wait for the hello.
         self.send_own();
         true
@@ -135,7 +140,7 @@ impl Follower {
 
     fn apply(&self, frame: Frame) {
         let shared = &self.place.shared;
-        if let Some(cause) = frame.tag.loss(self.place.limit) {
+        if let Some(cause) = loss_of(frame.tag, self.place.limit) {
             shared.declare(frame.rank, cause);
             return;
         }

@@ -1,8 +1,5 @@
-//! The messages of the watch: a tag, a rank and a short text. Input from unauthenticated connections is untrusted.
-
-use std::time::Duration;
-
-use crate::error::Cause;
+//! The messages of the watch: a tag, a rank and a short text, and a signature after the handshake. Input from
+//! unauthenticated connections is untrusted.
 
 /// The type of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,37 +43,14 @@ const TAGS: [Tag; 11] = [
 ];
 
 impl Tag {
-    /// The tag that reports a loss.
-    pub fn of_loss(cause: Cause) -> Self {
-        match cause {
-            // Only the leader reports losses, and it is never unauthenticated to itself.
-            Cause::Ended | Cause::Unwelcome => Self::Ended,
-            Cause::Silent(_) => Self::Silent,
-            Cause::Left => Self::Left,
-            Cause::Unwatched => Self::Unwatched,
-            Cause::GaveUp => Self::GaveUp,
-        }
-    }
-
-    /// The loss that this tag reports, if any. `limit` is the silence limit.
-    pub fn loss(self, limit: Duration) -> Option<Cause> {
-        match self {
-            Self::Ended => Some(Cause::Ended),
-            Self::Silent => Some(Cause::Silent(limit)),
-            Self::Unwatched => Some(Cause::Unwatched),
-            Self::GaveUp => Some(Cause::GaveUp),
-            Self::Challenge
-            | Self::Hello
-            | Self::Welcome
-            | Self::Beat
-            | Self::Left
-            | Self::Joined
-            | Self::AllLeft => None,
-        }
+    /// Whether a signature follows. The frames of the handshake have none.
+    fn is_signed(self) -> bool {
+        !matches!(self, Self::Challenge | Self::Hello | Self::Welcome)
     }
 }
 
-/// Tag (1 byte), rank (4, little-endian), length of the text (2, little-endian), text (UTF-8).
+/// Tag (1 byte), rank (4, little-endian), length of the text (2, little-endian), text (UTF-8). A signature follows,
+/// except in the handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
     pub tag: Tag,
@@ -85,6 +59,7 @@ pub(super) struct Frame {
 }
 
 const HEAD_BYTES: usize = 7;
+const SIGNATURE_BYTES: usize = 32;
 /// Maximum length of a text. A code and a host name are much shorter.
 const TEXT_BYTES_MAX: usize = 1024;
 
@@ -103,9 +78,12 @@ impl Frame {
     }
 }
 
+/// A frame, and its signature if it has one, which is not verified yet.
+pub(super) type Received = (Frame, Option<[u8; SIGNATURE_BYTES]>);
+
 /// Removes the complete frames from the received bytes. None if they are not valid frames; then the sender is not a
 /// rank.
-pub(super) fn take_all(received: &mut Vec<u8>) -> Option<Vec<Frame>> {
+pub(super) fn take_all(received: &mut Vec<u8>) -> Option<Vec<Received>> {
     let mut frames = Vec::new();
     let mut taken = 0;
     while let Some(head) = received[taken..].first_chunk::<HEAD_BYTES>() {
@@ -117,8 +95,20 @@ pub(super) fn take_all(received: &mut Vec<u8>) -> Option<Vec<Frame>> {
         }
         let begin = taken + HEAD_BYTES;
         let Some(text) = received.get(begin..begin + length) else { break };
-        frames.push(Frame { tag, rank, text: std::str::from_utf8(text).ok()?.to_owned() });
+        let frame = Frame { tag, rank, text: std::str::from_utf8(text).ok()?.to_owned() };
         taken = begin + length;
+        let signature = match tag.is_signed() {
+            false => None,
+            true => {
+                let Some(signature) = received[taken..].first_chunk() else {
+                    taken -= HEAD_BYTES + length;
+                    break;
+                };
+                taken += SIGNATURE_BYTES;
+                Some(*signature)
+            }
+        };
+        frames.push((frame, signature));
     }
     received.drain(..taken);
     Some(frames)
@@ -134,7 +124,10 @@ mod tests {
     fn frames_are_parsed_once_complete() {
         let first = Frame::new(Tag::Joined, 70_000, "worker-ö, process 7");
         let second = Frame::new(Tag::Beat, 0, "");
-        let bytes = [first.to_bytes(), second.to_bytes()].concat();
+        let third = Frame::new(Tag::Hello, 1, "without a signature");
+        let bytes =
+            [first.to_bytes(), vec![1; 32], second.to_bytes(), vec![2; 32], third.to_bytes()].concat();
+        let expected = [(first, Some([1; 32])), (second, Some([2; 32])), (third, None)];
 
         for cut in 0..=bytes.len() {
             let mut received = bytes[..cut].to_vec();
@@ -142,7 +135,7 @@ mod tests {
             received.extend_from_slice(&bytes[cut..]);
             frames.extend(take_all(&mut received).unwrap());
 
-            assert_eq!(frames, [first.clone(), second.clone()], "cut after {cut} bytes");
+            assert_eq!(frames, expected, "cut after {cut} bytes");
             assert!(received.is_empty());
         }
     }

@@ -6,11 +6,11 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
-use super::connection::{Arrival, drain, prepare, readable, receive, send};
-use super::frame::{Frame, Tag};
-use super::{BEATS_PER_LIMIT, Place};
+use super::connection::{Arrival, drain, is_signed, prepare, readable, receive, send, send_signed};
+use super::frame::{Frame, Received, Tag};
+use super::{BEATS_PER_LIMIT, Place, tag_of};
 use crate::error::Cause;
-use crate::key::{Key, Numbers, random_text};
+use crate::key::{Key, Numbers, Session, Side, random_text};
 
 /// Number of heartbeats within which a connection must authenticate. It is half of the silence limit. A rank may
 /// have to wait until unauthenticated connections are closed, and then still receives the leader's first message
@@ -35,6 +35,8 @@ struct Member {
     number: String,
     /// None until authenticated.
     rank: Option<usize>,
+    /// None until authenticated.
+    session: Option<Session>,
     quiet_ticks: u32,
 }
 
@@ -44,7 +46,14 @@ impl Member {
         prepare(&stream).ok()?;
         let number = random_text().ok()?;
         send(&mut stream, &Frame::new(Tag::Challenge, 0, &number));
-        Some(Self { stream, received: Vec::new(), number, rank: None, quiet_ticks: 0 })
+        Some(Self { stream, received: Vec::new(), number, rank: None, session: None, quiet_ticks: 0 })
+    }
+
+    /// Sends a frame, if the rank is authenticated.
+    fn say(&mut self, frame: &Frame) {
+        if let Some(session) = &mut self.session {
+            send_signed(&mut self.stream, frame, session);
+        }
     }
 }
 
@@ -126,8 +135,8 @@ impl Leader {
             match receive(&mut member.stream, &mut member.received) {
                 Arrival::Ended => gone.push(index),
                 Arrival::Frames(frames) => {
-                    for frame in frames {
-                        if !self.take(index, &frame) {
+                    for received in frames {
+                        if !self.take(index, &received) {
                             gone.push(index);
                             break;
                         }
@@ -145,11 +154,11 @@ impl Leader {
     }
 
     /// Handles a frame. Returns whether to keep the connection.
-    fn take(&mut self, index: usize, frame: &Frame) -> bool {
-        match (self.members[index].rank, frame.tag) {
-            (None, Tag::Hello) => self.welcome(index, frame),
-            (Some(rank), _) => self.apply(rank, frame),
-            (None, _) => false,
+    fn take(&mut self, index: usize, received: &Received) -> bool {
+        let member = &mut self.members[index];
+        match (member.rank, &mut member.session) {
+            (Some(rank), Some(session)) => is_signed(received, session) && self.apply(rank, &received.0),
+            _ => received.0.tag == Tag::Hello && self.welcome(index, &received.0),
         }
     }
 
@@ -184,15 +193,16 @@ impl Leader {
         if known || rank >= self.place.world_size {
             return false;
         }
-        self.members[index].rank = Some(rank);
-        self.members[index].quiet_ticks = 0;
+        let member = &mut self.members[index];
+        (member.rank, member.quiet_ticks) = (Some(rank), 0);
+        member.session = Some(self.key.session(&numbers, Side::Leader));
         let welcome = self.key.welcome(&numbers, self.place.rank).to_text();
-        send(&mut self.members[index].stream, &Frame::new(Tag::Welcome, self.place.rank, &welcome));
+        send(&mut member.stream, &Frame::new(Tag::Welcome, self.place.rank, &welcome));
         self.place.shared.note_joined(rank, name.to_owned());
         // The new rank receives all names, and the others receive its name.
         let names = self.place.shared.state().names.clone();
         for (rank, name) in names {
-            send(&mut self.members[index].stream, &Frame::new(Tag::Joined, rank, &name));
+            self.members[index].say(&Frame::new(Tag::Joined, rank, &name));
         }
         self.send_all(&Frame::new(Tag::Joined, rank, name));
         true
@@ -244,12 +254,10 @@ impl Leader {
 
     fn declare(&mut self, rank: usize, cause: Cause) {
         let loss = self.place.shared.declare(rank, cause);
-        self.send_all(&Frame::new(Tag::of_loss(loss.cause), loss.rank, ""));
+        self.send_all(&Frame::new(tag_of(loss.cause), loss.rank, ""));
     }
 
     fn send_all(&mut self, frame: &Frame) {
-        for member in self.members.iter_mut().filter(|member| member.rank.is_some()) {
-            send(&mut member.stream, frame);
-        }
+        self.members.iter_mut().for_each(|member| member.say(frame));
     }
 }

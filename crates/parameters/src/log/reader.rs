@@ -75,9 +75,9 @@ impl Reader<'_> {
         Ok(is_whole.then(|| (bytes.into(), u32_at(&header, 4))))
     }
 
-    /// Refuses an invalid group that a crash does not explain: one in an earlier file, one before a whole one, or one with
-    /// another header than was written.
-    pub(super) fn check_torn(&mut self, is_last: bool) -> Result<()> {
+    /// Refuses an invalid group that a crash does not explain: one in an earlier file or in the synced part (both:
+    /// `was_synced`), one before a whole one, or one with another header than was written.
+    pub(super) fn check_torn(&mut self, was_synced: bool) -> Result<()> {
         let is_explained = match self.bytes(self.at, HEADER)? {
             None => true,
             Some(header) => match length_of(&header) {
@@ -86,7 +86,7 @@ impl Reader<'_> {
                 None => self.is_zero(self.at + HEADER as u64)?,
             },
         };
-        if is_last && is_explained {
+        if !was_synced && is_explained {
             return Ok(());
         }
         Err(damaged(self.path, self.at, "another digest".to_owned(), "that of the group"))

@@ -6,13 +6,14 @@ use crate::messages::PushRequest;
 
 const SETTINGS: Settings = Settings { shard: 0, servers: 1, workers: 2, staleness: Some(3) };
 
+/// Writes groups. A crash comes before the last one is synced.
 fn written(folder: &Path, entries: &[&[Entry]]) -> PathBuf {
     let mut log = Log::create(folder, &SETTINGS, 0).unwrap();
     for entries in entries {
+        log.sync().unwrap();
         let mut group = Group::default();
         entries.iter().for_each(|entry| group.push(entry));
         log.append(&mut group).unwrap();
-        log.sync().unwrap();
     }
     log.path
 }
@@ -68,6 +69,44 @@ fn a_changed_byte_before_a_whole_group_is_damage() {
         fs::write(&path, bytes).unwrap();
         let error = recovered(folder.path()).unwrap_err().to_string();
         assert!(error.contains("restore the folder from a copy"), "{at}: {error}");
+    }
+}
+
+#[test]
+fn a_changed_byte_and_a_missing_one_of_a_synced_group_are_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, whole, end_of_first) = two_groups(folder.path());
+    // Recovery makes the last group durable.
+    recovered(folder.path()).unwrap();
+    for at in 0..whole.len() {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 1;
+        for bytes in [&flipped, &whole[..at]] {
+            fs::write(&path, bytes).unwrap();
+            let error = recovered(folder.path()).unwrap_err().to_string();
+            assert!(error.contains("restore the folder from a copy"), "{at}: {error}");
+        }
+    }
+    fs::write(&path, [&whole, &whole[end_of_first..end_of_first + 30]].concat()).unwrap();
+    assert_eq!(recovered(folder.path()).unwrap(), (vec![push(2), push(1)], 30), "not synced");
+    fs::remove_file(&path).unwrap();
+    let error = recovered(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("no file at byte 0, expected the log, which was synced"), "{error}");
+}
+
+#[test]
+fn a_damaged_mark_of_the_synced_part_is_ignored() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, whole, _) = two_groups(folder.path());
+    recovered(folder.path()).unwrap();
+    fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+    let mark = fs::read(folder.path().join(SYNCED)).unwrap();
+    for at in 0..mark.len() {
+        let mut flipped = mark.clone();
+        flipped[at] ^= 1;
+        fs::write(folder.path().join(SYNCED), flipped).unwrap();
+        fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+        assert_eq!(recovered(folder.path()).unwrap().0, [push(2)]);
     }
 }
 

@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use program::temporary;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::LOCK;
+use super::{CHECKPOINTS, LOCK};
 use crate::error::{Error, Result};
 
 /// Maximum wait for another process to exit: restarted ranks may overlap with the previous ones.
@@ -56,6 +57,7 @@ impl Hold {
                     let hold =
                         Self { lock: lock.clone(), made: made.then(|| folder.to_owned()), _file: file };
                     hold.sign().map_err(failed)?;
+                    [folder, &folder.join(CHECKPOINTS)].into_iter().for_each(temporary::clear);
                     return Ok(hold);
                 }
                 // The lock is also tried again if the previous holder has deleted the file.

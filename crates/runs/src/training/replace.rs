@@ -6,6 +6,7 @@ use std::io;
 use std::path::Path;
 
 use durable::sums::Sums;
+use program::temporary;
 
 use super::{
     CHECKPOINTS, EVALUATION, EvaluationRecord, LOCK, METRICS, MODEL, NGRAMS, RunSettings, SCORES, SETTINGS,
@@ -107,10 +108,7 @@ pub fn has_only_settings(folder: &Path) -> Result<bool> {
 /// Deletes the training in a folder. The files are first renamed, so that no incomplete training is left under the
 /// known names.
 pub fn clear(folder: &Path) -> Result<()> {
-    let aside = tempfile::Builder::new()
-        .prefix(".replaced-")
-        .tempdir_in(folder)
-        .map_err(|error| Error::io(folder, error.kind().into()))?;
+    let aside = temporary::folder_in(folder).map_err(|error| Error::io(folder, error.kind().into()))?;
     for (at, name) in NAMES.iter().enumerate() {
         match fs::rename(folder.join(name), aside.path().join(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -120,7 +118,7 @@ pub fn clear(folder: &Path) -> Result<()> {
                 });
                 if !is_restored {
                     // Not deleted: it is the only copy.
-                    let _ = aside.keep();
+                    aside.keep();
                 }
                 return Err(Error::io(&folder.join(name), error));
             }

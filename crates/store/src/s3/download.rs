@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use aws_sdk_s3::primitives::ByteStream;
 use crc_fast::Digest;
+use program::temporary;
 
 use super::at_once::several_at_once;
 use super::upload::{CRC64, combined, encoded};
 use super::{Found, S3Store, failure};
-use crate::naming::Hidden;
 use crate::{Error, LocalObject, S3Failure};
 
 /// Maximum number of tries of a range whose response is cut off.
@@ -99,8 +99,8 @@ impl S3Store {
     ) -> Result<LocalObject, Error> {
         let failed =
             |source| Error::Io { object: object.to_owned(), doing: "copy it to this machine", source };
-        let hidden = Hidden::new(folder).map_err(failed)?;
-        let file = Arc::new(File::create_new(hidden.path()).map_err(failed)?);
+        let hidden = temporary::file_in(folder).map_err(failed)?;
+        let file = Arc::new(hidden.as_file().try_clone().map_err(failed)?);
         let ranges =
             self.fetch_ranges(object, name, found.info.bytes, found.info.etag.clone(), &file).await?;
         let crc64 = combined(ranges.iter().map(|range| (range.crc64, range.bytes)));

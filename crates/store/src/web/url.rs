@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use program::place::user_info;
+use url::Url;
 
 use crate::Error;
 
@@ -73,20 +74,10 @@ impl WebUrl {
 
     /// The URL to which a response redirects. A redirect from https to http is refused.
     pub(super) fn redirected(&self, location: &str) -> Result<Self, &'static str> {
-        let location = location.split('#').next().unwrap_or_default();
-        let scheme = if self.is_https { "https" } else { "http" };
-        let whole = if location.contains("://") {
-            location.to_owned()
-        } else if let Some(rest) = location.strip_prefix("//") {
-            format!("{scheme}://{rest}")
-        } else if location.starts_with('/') {
-            format!("{scheme}://{}{location}", self.authority)
-        } else {
-            let path = self.target.split('?').next().unwrap_or_default();
-            let folder = &path[..path.rfind('/').map_or(0, |slash| slash + 1)];
-            format!("{scheme}://{}{folder}{location}", self.authority)
-        };
-        let redirected = Self::parse_whole(&whole)?;
+        let next = Url::parse(&self.request()).and_then(|url| url.join(location));
+        let mut next = next.map_err(|_| "it redirects to an invalid URL")?;
+        next.set_fragment(None);
+        let redirected = Self::parse_whole(next.as_str())?;
         match (self.is_https, redirected.is_https) {
             (true, false) => Err("it redirects from https to http"),
             (false, false) if !redirected.is_loopback() => Err("it redirects to http on another machine"),
@@ -189,6 +180,18 @@ mod tests {
             ("https://host/a/b", "//other/c", Ok("https://other/c")),
             ("https://host/a/b", "/c#part", Ok("https://host/c")),
             ("https://host/a/b?x=/y", "c", Ok("https://host/a/c")),
+            ("https://host/a/b", "/x?next=https://other/", Ok("https://host/x?next=https://other/")),
+            ("https://host/a/b?x", "?a=b", Ok("https://host/a/b?a=b")),
+            ("https://host/a/b", "../c d/é", Ok("https://host/c%20d/%C3%A9")),
+            ("https://host/a", "", Ok("https://host/a")),
+            (
+                "https://host/a",
+                "https://KEY:5EC7E7@host/a",
+                Err(
+                    "it contains a user name or key; remove it, and replace the key, since shells and logs keep it",
+                ),
+            ),
+            ("https://host/a", "https://", Err("it redirects to an invalid URL")),
             ("http://localhost:1/a", "http://127.0.0.1:2/b", Ok("http://127.0.0.1:2/b")),
             ("http://localhost:1/a", "https://host/b", Ok("https://host/b")),
             ("https://host/a", "http://host/a", Err("it redirects from https to http")),

@@ -13,6 +13,7 @@ use clap::ValueEnum;
 use dataset::dataset_file::DatasetReader;
 use launch::kill_with_parent;
 use program::exit::Exit;
+use program::temporary;
 use serde_json::Value;
 
 use super::command::Trained;
@@ -43,8 +44,8 @@ pub fn tune(arguments: &TunedFit) -> Result<()> {
         trained: trained.clone(),
     };
     // It is deleted when the search ends, also if a trial is abandoned.
-    let folder = tempfile::Builder::new().prefix("autotune-").tempdir();
-    let folder = folder.map_err(|source| Error::io(&env::temp_dir(), source))?;
+    let folder =
+        temporary::folder_in(&env::temp_dir()).map_err(|source| Error::io(&env::temp_dir(), source))?;
     let program = env::current_exe().map_err(|source| Error::io("trainer".as_ref(), source))?;
     let mut trials = Trials { program, trained, folder: folder.path().to_owned(), n_trials: 0 };
     plan.run(move |settings, limit| trials.run(settings, limit))

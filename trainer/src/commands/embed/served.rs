@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use launch::interrupt::Interrupts;
-use parameters::{Client, ClientOptions, Joined, Moment, Spec};
+use parameters::{Client, ClientOptions, Joined, Moment, Spec, Statistics};
 use report::whole;
 use serde::Serialize;
 use serde_json::Value;
@@ -97,18 +97,23 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
     let recipe = recipe(arguments)?;
     let comparisons = Comparisons::read(arguments)?;
     let out = (worker.number == 0).then(|| out::take(arguments)).transpose()?;
-    if let Some(out) = &out
-        && out::is_complete(out, &recipe)?
-    {
-        out.finish_again()?;
-        return if arguments.json { print_json(&place(out, true)) } else { Ok(()) };
-    }
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
+    let complete = match &out {
+        Some(out) if out::is_complete(out, &recipe)? => Some(out),
+        _ => None,
+    };
+    if let Some(out) = complete
+        && !is_awaited(arguments, &interrupts)
+    {
+        return finish_again(out, arguments);
+    }
+    let is_complete = complete.is_some();
     // Before the input is read, which takes long: it refuses invalid addresses, tokens and certificates.
-    let client = client(arguments, &interrupts)?;
+    let client = client(arguments, &interrupts, arguments.served.patience)?;
     let who = format!("worker {} of {}", worker.number, worker.of);
     let (vocabulary, share) = Share::read(arguments, worker, &who)?;
-    let worker = Worker { arguments, interrupts, client, out, recipe, vocabulary, share, comparisons };
+    let worker =
+        Worker { arguments, interrupts, client, out, is_complete, recipe, vocabulary, share, comparisons };
     match arguments.model {
         EmbedModel::SkipGram => {
             let training = Training::new(settings(arguments), worker.vocabulary.n_words())?;
@@ -128,6 +133,8 @@ struct Worker<'a> {
     client: Client,
     /// The training folder, of worker 0.
     out: Option<TextsOut>,
+    /// Whether worker 0 has written the model.
+    is_complete: bool,
     recipe: Value,
     vocabulary: Vocabulary,
     share: Share,
@@ -141,7 +148,15 @@ impl Worker<'_> {
             model.read_held_out(arguments, &self.vocabulary, &mut self.comparisons)?;
         }
         let content = content(arguments, &model, &self.vocabulary, &self.share)?;
-        let joined = self.join(&model.specs(&content))?;
+        let joined = self.join(&model.specs(&content));
+        if let Some(out) = self.out.as_ref().filter(|_| self.is_complete) {
+            // Servers with the tables of another training are left alone.
+            if joined.is_ok() {
+                self.client.leave()?;
+            }
+            return finish_again(out, arguments);
+        }
+        let joined = joined?;
         if let Some(out) = &self.out {
             out::begin_served(out, arguments, &self.recipe)?;
         }
@@ -205,6 +220,21 @@ impl Worker<'_> {
     }
 }
 
+/// Whether servers wait for worker 0: it was killed after it had written the model. Servers that have ended are not awaited.
+fn is_awaited(arguments: &Embed, interrupts: &Interrupts) -> bool {
+    let statistics = client(arguments, interrupts, 0.0).and_then(|client| Ok(client.statistics()?));
+    let has_trained = |server: &Statistics| {
+        server.workers.first().is_some_and(|worker| worker.steps.is_some_and(|steps| steps > 0))
+    };
+    statistics.is_ok_and(|servers| servers.iter().any(has_trained))
+}
+
+/// Reports a training that is complete.
+fn finish_again(out: &TextsOut, arguments: &Embed) -> Result<()> {
+    out.finish_again()?;
+    if arguments.json { print_json(&place(out, true)) } else { Ok(()) }
+}
+
 /// Tells the user what several processes trained.
 pub(super) fn tell_end(words: u64, n_pairs: u64, seconds: f64, model: Option<&Path>) {
     let place = model.map_or_else(String::new, |model| format!("; the model is in {}", model.display()));
@@ -230,14 +260,14 @@ fn tell_removed(client: &Client) -> Result<()> {
 }
 
 /// The client of the servers, which contacts none of them yet.
-fn client(arguments: &Embed, interrupts: &Interrupts) -> Result<Client> {
+fn client(arguments: &Embed, interrupts: &Interrupts, patience_s: f64) -> Result<Client> {
     let served = &arguments.served;
     let options = ClientOptions {
         servers: served.servers.clone(),
         token: token(&served.security)?,
         tls: served.security.tls(),
         wire: served.wire,
-        patience: Duration::from_secs_f64(served.patience.min(1e9)),
+        patience: Duration::from_secs_f64(patience_s.min(1e9)),
         stop: interrupts.stop_flag(),
     };
     Ok(Client::new(&options)?)

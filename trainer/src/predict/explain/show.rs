@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
+use program::exit::printable;
 use serde::Serialize;
 
 use super::{Explained, Form, Reading, Weighed};
@@ -108,7 +109,7 @@ fn object(line: u64, explained: &Result<Explained, Refusal>, view: View<'_>) -> 
     let said = Printed { file: view.file, line, answer };
     let mut json = serde_json::to_string(&said).expect("plain values are JSON");
     json.push('\n');
-    json
+    printable(&json).into_owned()
 }
 
 fn listed<'a>(words: &[&'a Weighed]) -> Vec<OneWord<'a>> {
@@ -148,7 +149,7 @@ impl Paint {
 }
 
 fn paragraph(line: u64, explained: Result<Explained, Refusal>, view: View<'_>, paint: Paint) -> String {
-    let file = view.file.map_or_else(String::new, |file| format!("{file}, "));
+    let file = view.file.map_or_else(String::new, |file| format!("{}, ", printable(file)));
     let mut out = format!("{file}line {line}: ");
     let explained = match explained {
         Ok(explained) => explained,
@@ -164,7 +165,7 @@ fn paragraph(line: u64, explained: Result<Explained, Refusal>, view: View<'_>, p
         (Some(score), _, None) => format!(", score {score:.4}"),
         (None, _, None) => String::new(),
     };
-    let _ = writeln!(out, "{}{of_label}", paint.paint("1", name(&explained, view)));
+    let _ = writeln!(out, "{}{of_label}", paint.paint("1", &printable(name(&explained, view))));
     let words = sides(&explained, view.top);
     for (side, words) in ["for", "against"].into_iter().zip(&words) {
         let mut head = side;
@@ -173,7 +174,11 @@ fn paragraph(line: u64, explained: Result<Explained, Refusal>, view: View<'_>, p
         }
         for Weighed { word, weight, times } in words {
             let times = if *times > 1 { format!(" ×{times}") } else { String::new() };
-            let _ = writeln!(out, "  {head:<8} {weight:+8.4}  {}{times}", paint.weight(*weight, word));
+            let _ = writeln!(
+                out,
+                "  {head:<8} {weight:+8.4}  {}{times}",
+                paint.weight(*weight, &printable(word))
+            );
             head = "";
         }
     }
@@ -188,11 +193,12 @@ fn paragraph(line: u64, explained: Result<Explained, Refusal>, view: View<'_>, p
 fn text(out: &mut String, words: &[(String, Reading)], weights: &HashMap<&str, f64>, paint: Paint) {
     let (mut column, mut lines) = (0, 1);
     for (at, (word, reading)) in words.iter().enumerate() {
+        let shown = printable(word);
         let marked = match reading {
-            Reading::Id(_) => word.clone(),
-            Reading::Unknown => format!("[{word}]"),
-            Reading::Stop => format!("({word})"),
-            Reading::Cut => format!("{{{word}}}"),
+            Reading::Id(_) => shown.into_owned(),
+            Reading::Unknown => format!("[{shown}]"),
+            Reading::Stop => format!("({shown})"),
+            Reading::Cut => format!("{{{shown}}}"),
         };
         let width = marked.chars().count();
         if column > 0 && column + 1 + width > COLUMNS {

@@ -1,0 +1,263 @@
+//! Files and folders under a temporary name, which are deleted unless they get their final name.
+//!
+//! A killed process deletes nothing. So each file is locked (`flock`), and each folder has a locked file: the system
+//! releases the lock when the process ends for any reason. The next process that writes into the same folder deletes
+//! what nobody has locked. Nothing is deleted on a file system without locks.
+
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
+use std::io::{self, ErrorKind};
+use std::ops::Deref;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use tempfile::{Builder, NamedTempFile, TempDir};
+
+/// Start of every temporary name.
+pub const PREFIX: &str = ".unfinished-";
+/// The locked file in a temporary folder. It is created first and deleted last.
+const LOCK: &str = ".lock";
+/// A new file can be deleted by another process before it is locked. This is not repeated often.
+const TRIES: usize = 100;
+
+/// Creates a file in `folder`, and deletes the files of killed processes there. It is as readable as any new file is,
+/// by the user's umask.
+pub fn file_in(folder: &Path) -> io::Result<NamedTempFile> {
+    clear(folder);
+    several_times(|| {
+        let file =
+            Builder::new().prefix(PREFIX).permissions(Permissions::from_mode(0o666)).tempfile_in(folder)?;
+        Ok(is_locked(file.as_file())?.then_some(file))
+    })
+}
+
+/// A folder that is deleted with its content when this value is dropped.
+#[derive(Debug)]
+pub struct TemporaryFolder {
+    /// `None` after [`TemporaryFolder::keep`].
+    folder: Option<TempDir>,
+    path: PathBuf,
+    /// Closing it releases the lock.
+    _lock: File,
+}
+
+/// The path of a file that a writer creates. The file is deleted when this value is dropped, unless it was renamed.
+#[derive(Debug)]
+pub struct TemporaryPath {
+    path: PathBuf,
+    _within: TemporaryFolder,
+}
+
+/// Returns the path of a file that does not exist yet, in a new folder in `folder`.
+pub fn path_in(folder: &Path) -> io::Result<TemporaryPath> {
+    let within = folder_in(folder)?;
+    Ok(TemporaryPath { path: within.path().join("new"), _within: within })
+}
+
+impl Deref for TemporaryPath {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl AsRef<Path> for TemporaryPath {
+    fn as_ref(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Creates a folder in `within`, and deletes the folders of killed processes there.
+pub fn folder_in(within: &Path) -> io::Result<TemporaryFolder> {
+    clear(within);
+    several_times(|| {
+        let folder = Builder::new().prefix(PREFIX).tempdir_in(within)?;
+        let lock = match File::create_new(folder.path().join(LOCK)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            created => created?,
+        };
+        let path = folder.path().to_owned();
+        Ok(is_locked(&lock)?.then_some(TemporaryFolder { folder: Some(folder), path, _lock: lock }))
+    })
+}
+
+impl TemporaryFolder {
+    /// Its path. It contains a hidden file, so a folder that gets a final name is made in it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Deletes it. Dropping it ignores errors.
+    pub fn close(mut self) -> io::Result<()> {
+        // Its path does not exist after that.
+        self.folder.take().map_or(Ok(()), |folder| delete(&folder.keep()))
+    }
+
+    /// Keeps it, under a name that is not deleted by the next process.
+    pub fn keep(mut self) {
+        let Some(folder) = self.folder.take() else { return };
+        let path = folder.keep();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().replace(PREFIX, ".kept-");
+        // Both names are in one folder. If this fails, the only remaining error is the one that is already reported.
+        let _ = fs::rename(&path, path.with_file_name(name));
+    }
+}
+
+impl Drop for TemporaryFolder {
+    fn drop(&mut self) {
+        if let Some(folder) = self.folder.take() {
+            let _ = delete(&folder.keep());
+        }
+    }
+}
+
+/// Deletes the temporary files and folders of killed processes in `folder`. An error is ignored: the next process tries
+/// again.
+pub fn clear(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        if !entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
+            continue;
+        }
+        let path = entry.path();
+        let _ = match entry.file_type() {
+            Ok(kind) if kind.is_file() => unlocked(&path).and_then(|_lock| fs::remove_file(&path)),
+            Ok(kind) if kind.is_dir() => match unlocked(&path.join(LOCK)) {
+                Ok(_lock) => delete(&path),
+                // Its process is about to create the lock, and makes another folder, or was killed there.
+                Err(error) if error.kind() == ErrorKind::NotFound => fs::remove_dir(&path),
+                Err(error) => Err(error),
+            },
+            _ => Ok(()),
+        };
+    }
+}
+
+/// Locks a file that no process has locked.
+fn unlocked(path: &Path) -> io::Result<File> {
+    // Some network file systems lock only files that are open for writing.
+    let file = OpenOptions::new().read(true).write(true).open(path)?;
+    file.try_lock()?;
+    Ok(file)
+}
+
+/// Locks a new file. Returns whether it still exists: another process may have locked and deleted it before.
+fn is_locked(file: &File) -> io::Result<bool> {
+    match file.try_lock() {
+        Ok(()) => Ok(file.metadata()?.nlink() > 0),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        // No process can lock it, so none deletes it.
+        Err(TryLockError::Error(_)) => Ok(true),
+    }
+}
+
+fn several_times<T>(mut make: impl FnMut() -> io::Result<Option<T>>) -> io::Result<T> {
+    for _ in 0..TRIES {
+        if let Some(made) = make()? {
+            return Ok(made);
+        }
+    }
+    Err(ErrorKind::ResourceBusy.into())
+}
+
+/// Deletes a temporary folder, its lock last: a folder without it could be a new one.
+fn delete(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let path = entry.path();
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(path)?;
+        } else if entry.file_name() != LOCK {
+            fs::remove_file(path)?;
+        }
+    }
+    fs::remove_file(folder.join(LOCK))?;
+    fs::remove_dir(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    /// What is in a folder.
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// Leaves a file and a folder, as a process that is killed does.
+    fn leave(within: &Path) {
+        let mut file = file_in(within).unwrap();
+        file.write_all(b"half").unwrap();
+        file.keep().unwrap();
+        let mut folder = folder_in(within).unwrap();
+        fs::create_dir_all(folder.path().join("new/deep")).unwrap();
+        fs::write(folder.path().join("new/deep/table"), "half").unwrap();
+        let _ = folder.folder.take().unwrap().keep();
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_deleted_by_the_next_one_in_the_same_folder() {
+        let within = tempfile::tempdir().unwrap();
+        leave(within.path());
+        assert_eq!(names(within.path()).len(), 1, "the folder replaced the file");
+        drop(file_in(within.path()).unwrap());
+        assert_eq!(names(within.path()), [""; 0]);
+    }
+
+    #[test]
+    fn what_a_process_still_writes_and_what_is_not_temporary_stays() {
+        let within = tempfile::tempdir().unwrap();
+        fs::write(within.path().join("reviews.h5"), "").unwrap();
+        fs::write(within.path().join(".hidden"), "").unwrap();
+        std::os::unix::fs::symlink("reviews.h5", within.path().join(".unfinished-link")).unwrap();
+        let (file, folder) = (file_in(within.path()).unwrap(), folder_in(within.path()).unwrap());
+        fs::write(folder.path().join("table"), "half").unwrap();
+        clear(within.path());
+        assert!(file.path().exists() && folder.path().join("table").exists());
+        let path = folder.path().to_owned();
+        folder.keep();
+        drop(file);
+        let kept = path.file_name().unwrap().to_str().unwrap().replace(".unfinished-", ".kept-");
+        clear(within.path());
+        let mut expected = [".hidden", ".unfinished-link", &kept, "reviews.h5"];
+        expected.sort_unstable();
+        assert_eq!(names(within.path()), expected);
+    }
+
+    #[test]
+    fn a_folder_whose_deletion_was_interrupted_is_deleted() {
+        let within = tempfile::tempdir().unwrap();
+        // Killed between the folder and its lock, and between the lock and the folder.
+        fs::create_dir(within.path().join(".unfinished-a")).unwrap();
+        // Killed before the lock was deleted.
+        fs::create_dir(within.path().join(".unfinished-b")).unwrap();
+        fs::write(within.path().join(".unfinished-b/.lock"), "").unwrap();
+        clear(within.path());
+        assert_eq!(names(within.path()), [""; 0]);
+    }
+
+    #[test]
+    fn processes_that_create_and_clear_at_once_keep_what_is_theirs() {
+        let within = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        let (file, folder) =
+                            (file_in(within.path()).unwrap(), folder_in(within.path()).unwrap());
+                        fs::write(folder.path().join("table"), "").unwrap();
+                        assert!(file.path().exists() && folder.path().join("table").exists());
+                    }
+                });
+            }
+        });
+        assert_eq!(names(within.path()), [""; 0]);
+    }
+}
