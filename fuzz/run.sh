@@ -20,7 +20,10 @@ folder=$(cd "$2" && pwd)
 shift 3
 # These link HDF5.
 dataset=(chunk commit manifest)
-all=(json literal "${dataset[@]}" clean record polarity_csv fasttext fasttext_model lines entries)
+# These link the clients of S3 or of parameter servers, or the readers of Parquet and Arrow.
+services=(tables server)
+all=(json literal "${dataset[@]}" clean record polarity_csv fasttext fasttext_model lines entries npy word2vec safetensors watch
+    "${services[@]}")
 [ $# -gt 0 ] || set -- "${all[@]}"
 for target in "$@"; do
     [[ " ${all[*]} " = *" $target "* ]] ||
@@ -36,6 +39,7 @@ failed=()
 for target in "$@"; do
     features=()
     [[ " ${dataset[*]} " != *" $target "* ]] || features=(--features dataset)
+    [[ " ${services[*]} " != *" $target "* ]] || features=(--features services)
     mkdir -p "$folder/corpus/$target"
     log=$folder/$target.log
     if "$cargo_fuzz" run "${features[@]}" --target-dir "$folder" "$target" "$folder/corpus/$target" \

@@ -188,6 +188,8 @@ pub fn run(
     store: &Store,
     task: &Task,
 ) -> Result<Commit> {
+    // A commit that exists already is made without a temporary file.
+    temporary::clear(&task.scratch);
     let mut report = Report { log, runner: task.runner };
     let before = earlier(store, task.partition)?;
     let collection = collect(input, task, store.progress())?;

@@ -518,3 +518,35 @@ fn a_place_that_a_command_cannot_use_is_refused_by_name_before_any_work() {
         assert!(fs::read_dir(within.path()).unwrap().next().is_none(), "{arguments}");
     }
 }
+
+#[test]
+fn a_second_resume_beside_one_that_ends_finds_word_vectors_that_are_complete_and_no_checkpoint() {
+    // The first process waits for its last object while the second one lists the prefix.
+    let world = World::new(|request| match is_put(request, "/vectors/model/SHA256SUMS") {
+        true => Fault::Delay(Duration::from_secs(3)),
+        false => Fault::None,
+    });
+    let lines: String =
+        (0..20_000).map(|n| format!("word{} stands beside word{} here\n", n % 50, n % 7)).collect();
+    fs::write(world.folder.path().join("lines.txt"), lines).unwrap();
+    let embed = |more: &[&str]| {
+        let asked = ["embed", "--input", "lines.txt", "--format", "text", "--out", "s3://bucket/vectors"];
+        let sizes = ["--dim", "16", "--epochs", "4", "--threads", "1", "--checkpoint-every", "0.001"];
+        world.on("one", &[&asked[..], &sizes, more].concat())
+    };
+    let mut first = Rank::start(0, embed(&[]));
+    world.wait_for(|request| is_put(request, "/vectors/model/SHA256SUMS"));
+    assert!(world.requests("PUT", "/vectors/checkpoints/step-") > 0, "no checkpoint");
+
+    let (code, told) = ended(embed(&["--resume"]));
+
+    assert_eq!(
+        (code, told.as_str()),
+        (Some(0), "trainer: already complete: the model is in s3://bucket/vectors/model")
+    );
+    let (code, output) = first.end();
+    assert_eq!(code, Some(0), "{output:?}");
+    // The server keeps empty folders.
+    let left = tests::files::snapshot(&world.server.path("vectors/checkpoints"));
+    assert!(left.is_empty(), "checkpoints of a complete training: {:?}", left.keys());
+}

@@ -285,7 +285,8 @@ fn a_false_leader_is_rejected_and_learns_no_key() {
         let n = stream.read(&mut head).unwrap();
         heard.extend_from_slice(&head[..n]);
         // The claim that rank 1 has died, and a welcome without the code.
-        stream.write_all(&[&[6, 1, 0, 0, 0, 0, 0][..], &[2, 0, 0, 0, 0, 0, 0]].concat()).unwrap();
+        let claim = [&[6, 1, 0, 0, 0, 0, 0][..], &[0; 32]].concat();
+        stream.write_all(&[&claim[..], &[2, 0, 0, 0, 0, 0, 0]].concat()).unwrap();
         stream.read_to_end(&mut heard).unwrap();
         heard
     });

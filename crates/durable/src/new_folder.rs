@@ -151,3 +151,29 @@ fn move_aside(folder: &Path) -> Result<TempDir> {
     fs::rename(folder, aside.path().join(OLD)).at(folder, "move it aside")?;
     Ok(aside)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_writers_of_a_folder_one_succeeds_and_the_others_find_it_occupied() {
+        let within = tempfile::tempdir().unwrap();
+        let path = within.path().join("model");
+        let writers: Vec<NewFolder> = (0..3)
+            .map(|number: u8| {
+                let mut new = NewFolder::begin(&path).unwrap();
+                new.put("number", |out| out.write_all(&[number])).unwrap();
+                new
+            })
+            .collect();
+        let mut ended = writers.into_iter().map(NewFolder::finish);
+        ended.next().unwrap().unwrap();
+        for refused in ended {
+            let error = refused.unwrap_err();
+            assert_eq!(error.exit() as u8, 64, "{error}");
+        }
+        assert_eq!(fs::read(path.join("number")).unwrap(), [0]);
+        assert_eq!(fs::read_dir(within.path()).unwrap().count(), 1, "left behind");
+    }
+}

@@ -35,7 +35,8 @@ use std::time::{Duration, Instant};
 use program::exit::{Exit, chain};
 use program::system::cause_and_remedy;
 use program::temporary;
-use rustix::process::Signal;
+use rustix::io::Errno;
+use rustix::process::{Resource, Signal, getrlimit};
 use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::{Handle, Signals};
 
@@ -53,6 +54,10 @@ pub const ROOT_CAUSE_WITHIN: Duration = Duration::from_secs(2);
 
 /// Maximum wait for output after all ranks have exited: a process started by a rank may keep the pipe open.
 const OUTPUT_WITHIN: Duration = Duration::from_secs(1);
+
+/// Descriptors that a rank needs: some 30 by itself, and sockets and pipes for each other one.
+const FILES: u64 = 64;
+const FILES_PER_RANK: u64 = 8;
 
 /// Options of a launch.
 #[derive(Clone, Debug)]
@@ -153,6 +158,7 @@ fn after(before: &str, text: &Option<String>) -> String {
 /// Starts the program with these arguments once per rank, and waits until all have exited. Handles SIGTERM, SIGINT,
 /// SIGUSR1 and SIGCHLD of this process.
 pub fn run(program: &Path, arguments: &[OsString], options: &Options) -> Result<()> {
+    check_files(options.n_ranks).map_err(|source| Error::System { what: "start the ranks", source })?;
     // Signals must be registered before the first rank exits.
     let signals = Listening::start().map_err(system("handle signals"))?;
     let error_files = temporary::folder_in(&env::temp_dir()).map_err(system("make a temporary folder"))?;
@@ -177,6 +183,15 @@ pub fn run(program: &Path, arguments: &[OsString], options: &Options) -> Result<
     drop(forwarding);
     let _ = forwarded.recv_timeout(OUTPUT_WITHIN);
     watch.result()
+}
+
+/// Refuses to start ranks that would run out of descriptors: PyTorch reports this as a rank that does not join.
+fn check_files(n_ranks: NonZeroUsize) -> io::Result<()> {
+    let needed = FILES + FILES_PER_RANK.saturating_mul(n_ranks.get() as u64);
+    match getrlimit(Resource::Nofile).current {
+        Some(limit) if limit < needed => Err(Errno::MFILE.into()),
+        _ => Ok(()),
+    }
 }
 
 fn system(what: &'static str) -> impl FnOnce(io::Error) -> Error {

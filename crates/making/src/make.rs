@@ -13,7 +13,8 @@ use dataset::card::Card;
 use dataset::dataset_file::{DatasetReader, DatasetSettings, DatasetWriter, write_padded};
 use dataset::manifest::{DatasetManifest, Seal};
 use dataset::sha256;
-use program::temporary::TemporaryPath;
+use program::place::folder_of;
+use program::temporary::{self, TemporaryPath};
 use progress::ProgressBars;
 
 use crate::beside::{Beside, Kind, check_names};
@@ -77,7 +78,11 @@ impl<'a> Making<'a> {
             without: without.as_ref().map(|dataset| dataset.digests().id_digest),
         };
         let (places, bucket) = match &options.out {
-            Output::Folder(out) => (Places::of(out), None),
+            Output::Folder(out) => {
+                // A dataset that exists already is made without a temporary file.
+                temporary::clear(folder_of(out));
+                (Places::of(out), None)
+            }
             Output::Bucket { url, s3, tmpdir } => {
                 let bucket = Bucket::open(url, s3, tmpdir)?;
                 (Places::of(&bucket.local()), Some(bucket))

@@ -64,7 +64,6 @@ impl Places {
             folder = folder_of(folder);
         }
         check_folder(folder, "--out")?;
-        temporary::clear(folder);
         let written = tempfile::tempfile_in(folder)
             .and_then(|mut probe| probe.write_all(&[0; PROBE_BYTES]).and_then(|()| probe.sync_data()));
         at(&self.dataset, "write a file", written)?;

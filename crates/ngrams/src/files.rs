@@ -8,7 +8,8 @@ pub mod bin;
 mod fasttext;
 pub mod folder;
 mod linear;
-mod tensors;
+#[doc(hidden)]
+pub mod tensors;
 #[cfg(test)]
 mod tests;
 pub mod vectors;

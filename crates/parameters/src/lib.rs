@@ -45,6 +45,8 @@ pub use error::{Error, Result};
 pub use ledger::{Ledger, SinceStart, Statistics, TableStatistics, WorkerStatistics};
 pub use replica::Replica;
 pub use security::{TlsFiles, Token};
+#[doc(hidden)]
+pub use server::fuzzing;
 pub use server::{LogSync, Server, ServerOptions};
 pub use spec::{DIM_MAX, Initial, Optimizer, Spec};
 pub use state::LEFT;

@@ -114,6 +114,10 @@ impl Log {
         self.file.try_clone().at(&self.path, "open it")
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub(crate) fn n_bytes(&self) -> u64 {
         self.n_bytes
     }

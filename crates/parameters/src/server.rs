@@ -2,6 +2,7 @@
 
 mod calls;
 mod connections;
+pub mod fuzzing;
 mod shared;
 mod silence;
 mod writer;

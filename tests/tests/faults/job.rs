@@ -172,14 +172,20 @@ impl Room {
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else if is_hidden(&path) || path.starts_with(self.scratch()) {
+                if is_hidden(&path) || (path.is_file() && path.starts_with(self.scratch())) {
                     found.push(path);
+                } else if path.is_dir() {
+                    folders.push(path);
                 }
             }
         }
         found
+    }
+
+    /// Checks that no killed program's files remain.
+    #[track_caller]
+    pub fn assert_no_leftovers(&self, how: &str) {
+        assert_eq!(self.unfinished(), Vec::<PathBuf>::new(), "{how}: left behind");
     }
 
     /// Checks that every named file of the run is complete.

@@ -70,6 +70,7 @@ fn a_reducer_killed_at_any_step_and_restarted_commits_every_row_once() {
         assert_eq!((room.commits().len(), room.objects().len()), (2, 2), "{how}");
         run(&mut room.merge(job), b"").succeeded();
         room.assert_dataset(job, &how);
+        room.assert_no_leftovers(&how);
         killed_at
     });
 }
@@ -104,6 +105,7 @@ fn a_merge_killed_at_any_step_and_restarted_makes_the_same_files() {
         assert!(visible(&room.path().join("out")) == files, "{how}: other files");
         assert_same(&room.run().join("manifest.json"), &seal, &how);
         assert!(room.objects() == shards, "{how}: the shards were changed");
+        room.assert_no_leftovers(&how);
         call
     });
 }
@@ -148,6 +150,7 @@ fn a_replacing_merge_killed_at_any_step_leaves_whole_files_and_can_run_again() {
 
         assert_eq!(again.code, 0, "{how}: {}", again.stderr);
         assert!(visible(&out) == new, "{how}: other files");
+        room.assert_no_leftovers(&how);
         call
     });
 }
@@ -181,6 +184,7 @@ fn sentimill_killed_at_any_step_and_restarted_makes_the_same_files() {
 
         assert_eq!(again.code, 0, "{how}: {}", again.stderr);
         assert!(visible(&room.path().join("out")) == files, "{how}: other files");
+        room.assert_no_leftovers(&how);
         call
     });
 }

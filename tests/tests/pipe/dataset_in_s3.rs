@@ -106,7 +106,8 @@ impl Room {
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        fs::remove_dir_all(self.tmpdir()).unwrap();
+        // The next program deletes it.
+        assert_ne!(files(&self.tmpdir()), Vec::<std::path::PathBuf>::new(), "nothing was left behind");
     }
 
     fn is_demo(&self, name: &str) {

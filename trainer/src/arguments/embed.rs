@@ -250,6 +250,8 @@ pub struct CharLstm {
     )]
     pub outputs: OutputsName,
     /// Number of positions per step, of each process
+    ///
+    /// By several processes, longer sentences are split.
     #[arg(long, value_name = "N", default_value = "1024", value_parser = whole::<usize>(1..=1 << 20), hide_short_help = true, help_heading = "char-lstm")]
     pub batch: usize,
 }

@@ -43,6 +43,9 @@ fn a_training_on_files_that_is_killed_continues_with_the_same_bits() {
             }
         }
         assert_eq!(fs::read(out.join("model/vectors.npy")).unwrap(), expected, "killed {n_killed} times");
+        let names = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name());
+        let left: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with('.')).collect();
+        assert!(left.is_empty(), "killed {n_killed} times, which left {left:?}");
     });
 }
 

@@ -74,7 +74,7 @@ pub(super) fn write(tensors: Vec<Tensor<'_>>, out: &mut Output<'_>) -> io::Resul
 
 /// The arrays of a file.
 #[derive(Debug)]
-pub(super) struct Tensors {
+pub struct Tensors {
     path: PathBuf,
     entries: BTreeMap<String, Entry>,
     data: u64,
@@ -82,7 +82,10 @@ pub(super) struct Tensors {
 
 impl Tensors {
     /// Reads the header. The arrays fill the rest of the file without gaps.
-    pub(super) fn open(path: &Path) -> Result<Self> {
+    ///
+    /// # Errors
+    /// If the file cannot be read, or its header is invalid.
+    pub fn open(path: &Path) -> Result<Self> {
         let mut file = File::open(path).at(path, "open it")?;
         let n_bytes = file.metadata().at(path, "read its metadata")?.len();
         let unexpected = |field: &str, found: String, expected: String| {
@@ -145,8 +148,13 @@ impl Tensors {
         Ok(Self { path: path.to_owned(), entries, data })
     }
 
+    /// The names of the arrays, ascending.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
     /// The number of bytes of the file.
-    pub(super) fn n_bytes(&self) -> u64 {
+    pub fn n_bytes(&self) -> u64 {
         self.data + self.entries.values().map(|entry| entry.data_offsets[1]).max().unwrap_or(0)
     }
 

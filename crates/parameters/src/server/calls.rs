@@ -84,7 +84,10 @@ impl Calls {
 }
 
 /// Refuses parts that need more memory than the rows in them.
-fn check_lengths<'a>(what: &str, rows: impl ExactSizeIterator<Item = &'a Bytes>) -> Result<(), Refusal> {
+pub(super) fn check_lengths<'a>(
+    what: &str,
+    rows: impl ExactSizeIterator<Item = &'a Bytes>,
+) -> Result<(), Refusal> {
     if rows.len() > TABLES_MAX {
         let found = rows.len();
         return Err(Refusal::invalid(format!("{found} {what} in a message, expected at most {TABLES_MAX}")));

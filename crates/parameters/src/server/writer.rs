@@ -372,7 +372,7 @@ impl Writer {
 }
 
 /// Applies a push that was accepted. Each update has a version, so that recovery can tell which ones a snapshot contains.
-fn apply(
+pub(super) fn apply(
     state: &mut State,
     push: &PushRequest,
     table: impl Fn(u32) -> std::result::Result<Arc<Table>, Refusal>,

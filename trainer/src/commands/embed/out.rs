@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use embeddings::folder::{self, Characters, Parts};
 use ngrams::{Dictionary, Names};
+use program::temporary::{self, TemporaryFolder};
 use runs::training::DatasetRecord;
 use serde_json::Value;
 use skipgram::{Training, Vocabulary};
@@ -19,10 +20,6 @@ use crate::tell::tell;
 
 /// Size of a chunk of lines.
 pub(super) const CHUNK_BYTES: usize = 1 << 20;
-/// The model of a stream before it takes the place of the older one.
-const NEXT_MODEL: &str = ".next-model";
-const OLDER_MODEL: &str = ".older-model";
-const OLDER_CHECKPOINTS: &str = ".older-checkpoints";
 /// What was taken from a stream and is in no checkpoint.
 const TAKEN: &str = ".taken";
 
@@ -42,7 +39,7 @@ pub(super) fn is_complete(out: &TextsOut, recipe: &Value) -> Result<bool> {
 pub(super) fn begin(out: &TextsOut, arguments: &Embed, recipe: &Value) -> Result<()> {
     out.clear()?;
     if !out.is_resumed() {
-        remove(&taken(out))?;
+        moved(&taken(out), &temporary(out)?.path().join("taken"))?;
     }
     if out.has_checkpoint()? {
         tell("resuming from the checkpoint");
@@ -98,19 +95,26 @@ pub(super) fn replace_model(
 }
 
 fn replace_with(out: &TextsOut, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-    let next = out.folder().join(NEXT_MODEL);
-    remove(&next)?;
+    let within = temporary(out)?;
+    let next = within.path().join("next");
     write(&next)?;
     let model = out.model();
-    let older = out.folder().join(OLDER_MODEL);
-    remove(&older)?;
     // A reader that opens the model in between finds none, and can try again.
-    match fs::rename(&model, &older) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Error::io(&model, error)),
-        _ => {}
+    moved(&model, &within.path().join("older"))?;
+    fs::rename(&next, &model).map_err(|error| Error::io(&model, error))
+}
+
+/// A folder in the training folder, which is deleted with its content.
+fn temporary(out: &TextsOut) -> Result<TemporaryFolder> {
+    temporary::folder_in(out.folder()).map_err(|error| Error::io(out.folder(), error.kind().into()))
+}
+
+/// Moves a folder, if it exists.
+fn moved(folder: &Path, to: &Path) -> Result<()> {
+    match fs::rename(folder, to) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io(folder, error)),
+        _ => Ok(()),
     }
-    fs::rename(&next, &model).map_err(|error| Error::io(&model, error))?;
-    remove(&older)
 }
 
 /// Writes the model, and deletes the checkpoints.
@@ -125,28 +129,16 @@ pub(super) fn finish(
         Vectors::Spelled(training) => write_spelled(next, training, vocabulary, recipe),
     })?;
     // A process that is killed while it deletes them leaves no damaged ones.
-    let (checkpoints, older) = (out.checkpoints(), out.folder().join(OLDER_CHECKPOINTS));
-    remove(&older)?;
-    match fs::rename(checkpoints, &older) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(Error::io(checkpoints, error));
-        }
-        _ => remove(&older)?,
-    }
-    remove(&taken(out))?;
+    let older = temporary(out)?;
+    moved(out.checkpoints(), &older.path().join("checkpoints"))?;
+    moved(&taken(out), &older.path().join("taken"))?;
+    drop(older);
     out.model_saved()
 }
 
 /// The folder of what was taken from a stream and is in no checkpoint.
 pub(super) fn taken(out: &TextsOut) -> PathBuf {
     out.folder().join(TAKEN)
-}
-
-fn remove(folder: &Path) -> Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io(folder, error)),
-        _ => Ok(()),
-    }
 }
 
 /// Writes the words that occur often enough, the most frequent first.

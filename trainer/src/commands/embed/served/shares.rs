@@ -74,6 +74,11 @@ impl Share {
             EmbedModel::SkipGram => (arguments.step_pairs() / (u64::from(arguments.window) + 1)).max(1),
             EmbedModel::CharLstm => arguments.char_lstm.batch as u64,
         };
+        // A sentence that is longer than a step of char-lstm would make it longer.
+        let words_max = match arguments.model {
+            EmbedModel::SkipGram => WORDS_MAX,
+            EmbedModel::CharLstm => arguments.char_lstm.batch.clamp(2, WORDS_MAX),
+        };
         let steps = Kept::new(arguments.memory);
         let mut share = Self { steps, n_words: vec![0], digest: [0; 32], n_most: 0, place };
         let mut of_all = vec![Progress::default(); place.of as usize];
@@ -82,7 +87,7 @@ impl Share {
         let mut number = 0;
         for part in 0..sentences.len() {
             let part = sentences.get(part)?;
-            for sentence in part.iter().flat_map(|sentence| sentence.chunks(WORDS_MAX)) {
+            for sentence in part.iter().flat_map(|sentence| sentence.chunks(words_max)) {
                 // Sentences without a pair have no effect.
                 if sentence.len() < 2 {
                     continue;

@@ -1,0 +1,24 @@
+//! Binary files of word2vec: an accepted file has the words and vectors of its entries, and is read back as it is written.
+//!
+//! The input has the number of words, the dimension, and the rest of the file.
+#![no_main]
+
+use embeddings::files::{self, Format};
+use libfuzzer_sys::fuzz_target;
+
+mod scratch;
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&[n_words, dim], rest)) = data.split_first_chunk() else { return };
+    // Without a valid first line, a file has another format.
+    let file = [format!("{n_words} {dim}\n").as_bytes(), rest].concat();
+    let Ok(embedding) = files::read(&scratch::file("vectors.w2v", &file)) else { return };
+    let written = scratch::file("again.w2v", b"");
+    std::fs::remove_file(&written).expect("a temporary file can be deleted");
+    files::write(&written, Format::Word2Vec, &embedding, None).expect("a file that was read can be written");
+    let again = files::read(&written).expect("a written file is accepted");
+    assert_eq!((again.words.n_words(), again.dim), (embedding.words.n_words(), embedding.dim));
+    for word in 0..embedding.words.n_words() as u32 {
+        assert_eq!(again.words.name(word), embedding.words.name(word));
+    }
+});
