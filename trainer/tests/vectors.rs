@@ -57,6 +57,28 @@ fn neighbours_are_printed_as_text_and_as_json() {
 }
 
 #[test]
+fn words_and_sections_cannot_control_a_terminal() {
+    let folder = folder();
+    let hostile = "\u{1b}[31mred\u{202e}\u{9b}2J";
+    let file = format!("3 2\nking 1 0\n{hostile} 1 0.1\nqueen 0 1\n");
+    fs::write(folder.path().join("hostile.vec"), file).unwrap();
+    let shown = r"\u001b[31mred\u202e\u009b2J";
+    let near = said(folder.path(), &["neighbours", "hostile.vec", "king", "--top", "2"]);
+    assert_eq!(near, format!("king\n  {shown}  0.9950\n  queen                       0.0000\n"));
+    let near = said(folder.path(), &["neighbours", "hostile.vec", hostile, "--top", "1"]);
+    assert_eq!(near, format!("{shown}\n  king  0.9950\n"));
+    let json = said(folder.path(), &["neighbours", "hostile.vec", "king", "--top", "1", "--json"]);
+    assert!(json.contains(shown) && !json.contains(['\u{1b}', '\u{202e}', '\u{9b}']), "{json}");
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["neighbours"][0]["word"], hostile);
+    let answer = said(folder.path(), &["analogy", "hostile.vec", "king", "queen", hostile, "--top", "1"]);
+    assert!(answer.starts_with(&format!("king is to queen as {shown} is to\n")), "{answer}");
+    fs::write(folder.path().join("questions"), format!(": {hostile}\nking queen king queen\n")).unwrap();
+    let table = said(folder.path(), &["analogy", "hostile.vec", "--questions", "questions"]);
+    assert!(table.contains(shown) && !table.contains(['\u{1b}', '\u{202e}', '\u{9b}']), "{table}");
+}
+
+#[test]
 fn an_analogy_is_answered_with_both_methods() {
     let folder = folder();
     for method in ["add", "mul"] {

@@ -16,6 +16,8 @@ fn named(command: &Command, input: &[u8], room: &Room) -> Vec<PathBuf> {
     let mut each = |Call { kind, path }: &Call| {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let is_scratch = path.starts_with(room.scratch());
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_temporary = name.starts_with(".unfinished-");
         match kind {
             Kind::Write if path == Path::new(STDOUT) => {
                 assert!(folders.is_empty(), "something is told before names in {folders:?} are synced");
@@ -23,7 +25,7 @@ fn named(command: &Command, input: &[u8], room: &Room) -> Vec<PathBuf> {
             Kind::Create | Kind::Write | Kind::Resize => {
                 unsynced.insert(path.clone());
             }
-            Kind::MakeFolder if !is_scratch => {
+            Kind::MakeFolder if !is_scratch && !is_temporary => {
                 folders.insert(folder);
             }
             Kind::Sync => {

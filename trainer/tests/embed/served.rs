@@ -14,6 +14,8 @@ use std::time::Duration;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use tests::steps::trace_steps;
+use tests::tracer::{Call, Kind, Then, permitted};
 
 use super::{embed, sentences, separation, trained};
 use crate::command::{ended, run, trainer};
@@ -269,6 +271,56 @@ fn workers_that_do_not_fit_together_are_refused() {
         ended(worker(&input, &folder.path().join("gone"), &gone, "0/1", &["--patience", "0.2"]));
     assert_eq!(code, Some(69), "{told}");
     assert!(told.contains("the parameter server has not answered for 0 s"), "{told}");
+}
+
+#[test]
+fn servers_of_different_staleness_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, out) = (folder.path().join("text"), folder.path().join("out"));
+    fs::write(&input, sentences(300, 3)).unwrap();
+    let flags = |shard, staleness| ["--workers", "1", "--shard", shard, "--staleness", staleness];
+    let first = Server::start(&folder.path().join("first"), &flags("0/2", "5"));
+    let second = Server::start(&folder.path().join("second"), &flags("1/2", "unbounded"));
+    let servers = [first.address.clone(), second.address.clone()].join(",");
+    let (code, told) = ended(worker(&input, &out, &servers, "0/1", &[]));
+    let expected = format!(
+        "{}: its --staleness is unbounded, expected 5, as that of {}; start all servers with the same",
+        second.address, first.address
+    );
+    assert!(code == Some(78) && told.ends_with(&expected), "{told}");
+}
+
+#[test]
+fn worker_0_that_is_killed_before_it_leaves_does_so_when_it_is_repeated() {
+    if !permitted() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (input, out) = (folder.path().join("text"), folder.path().join("out"));
+    fs::write(&input, sentences(300, 3)).unwrap();
+    let server = Server::start(&folder.path().join("server"), &["--workers", "1", "--until-done", "--json"]);
+    let command = worker(&input, &out, &server.address, "0/1", &["--epochs", "1"]);
+    let mut has_model = false;
+    trace_steps(&command, b"", Call::changes, |_, call| {
+        if has_model {
+            return Then::Kill;
+        }
+        has_model = matches!(call.kind, Kind::Name { .. }) && call.path == out.join("model");
+        Then::GoOn
+    });
+    assert!(out.join("model/vectors.npy").exists());
+
+    let repeated = worker(&input, &out, &server.address, "0/1", &["--epochs", "1", "--resume"]);
+    let (code, told) = ended(repeated);
+
+    assert!(code == Some(0) && told.contains("already complete: the model is in"), "{told}");
+    // It ends when all workers have left.
+    let statistics = server.ended();
+    assert_eq!(statistics["workers"][0]["steps"], Value::Null);
+    // A server that has ended is not awaited.
+    let repeated = worker(&input, &out, "127.0.0.1:1", "0/1", &["--epochs", "1", "--resume"]);
+    let (code, told) = ended(repeated);
+    assert!(code == Some(0) && told.contains("already complete: the model is in"), "{told}");
 }
 
 #[test]

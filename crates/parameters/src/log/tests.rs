@@ -47,7 +47,10 @@ fn entries_come_back_and_a_torn_group_is_removed_at_each_length() {
     let groups: [&[Entry]; 2] = [&[push(0), Entry::Leave(1)], &[push(1), Entry::Remove(0)]];
     let path = written(folder.path(), &groups);
     let whole = fs::read(&path).unwrap();
+    let mark = fs::read(folder.path().join(SYNCED)).unwrap();
     assert_eq!(recovered(folder.path()).unwrap(), (groups.concat(), 0));
+    // The crash came before the last group was synced.
+    fs::write(folder.path().join(SYNCED), mark).unwrap();
     let other = tempfile::tempdir().unwrap();
     let first = fs::read(written(other.path(), &groups[..1])).unwrap().len();
     for length in first..whole.len() {

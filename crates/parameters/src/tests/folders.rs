@@ -38,7 +38,7 @@ fn a_dropped_server_leaves_the_folder_as_it_is() {
     let error = Server::start(&often).unwrap_err().to_string();
     assert!(error.contains("another server uses the folder"), "{error}");
     drop(server);
-    assert_eq!(names(folder.path()), ["lock", "log-000000000000"]);
+    assert_eq!(names(folder.path()), ["lock", "log-000000000000", "synced"]);
     let server = Server::start(&often).unwrap();
     add_one(&server, 1);
     assert_eq!(row_7(&server), [2.0; DIM]);

@@ -200,7 +200,7 @@ fn snapshots_are_taken_while_rows_change_and_shorten_the_log() {
     let mut names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
     names.sort_unstable();
     let last = &names[2]["snapshot-".len()..];
-    assert_eq!(names, ["lock".to_owned(), format!("log-{last}"), format!("snapshot-{last}")]);
+    assert_eq!(names, ["lock", &format!("log-{last}"), &format!("snapshot-{last}"), "synced"]);
     let server = Server::start(&often()).unwrap();
     let work = Work { servers: vec![address(&server)], ..work };
     assert_eq!(all_rows_of(&work), work.sums());

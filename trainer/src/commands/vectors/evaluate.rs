@@ -6,6 +6,7 @@ use std::path::Path;
 use embeddings::analogies::{Accuracy, Analogies};
 use embeddings::neighbours::{Method, Neighbour, Neighbours as Search};
 use embeddings::{Embedding, files};
+use program::exit::printable;
 use serde::Serialize;
 
 use crate::arguments::{Analogy, MethodName, Neighbours, Similarity};
@@ -117,7 +118,8 @@ pub(super) fn similarity(arguments: &Similarity) -> Result<()> {
 
 /// One line per word, with its score.
 fn table(embedding: &Embedding, found: &[Neighbour]) -> String {
-    let names: Vec<String> = found.iter().map(|found| name(embedding, found.word)).collect();
+    let names = found.iter().map(|found| printable(&name(embedding, found.word)).into_owned());
+    let names: Vec<String> = names.collect();
     let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     let lines: Vec<String> = names
         .iter()

@@ -234,3 +234,27 @@ fn text(out: &mut String, words: &[(String, Reading)], weights: &HashMap<&str, f
         let _ = writeln!(out, "  {}", paint.paint("2", &key.join("  ")));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_words_cannot_control_a_terminal() {
+        let hostile = "\u{1b}[2Jred\u{202e}";
+        let explained = || Explained {
+            label: 0,
+            score: None,
+            probability: None,
+            words: vec![Weighed { word: hostile.to_owned(), weight: 1.0, times: 1 }],
+            text: vec![(hostile.to_owned(), Reading::Id(2)), (hostile.to_owned(), Reading::Unknown)],
+        };
+        let names = [hostile.to_owned()];
+        for form in [Form::Json, Form::Text] {
+            let view = View { file: Some(hostile), names: &names, top: 1, form };
+            let shown = show(1, Ok(explained()), view);
+            assert_eq!(shown.matches(r"\u001b[2Jred\u202e").count(), 5, "{shown}");
+            assert!(!shown.contains(['\u{1b}', '\u{202e}']), "{shown}");
+        }
+    }
+}
