@@ -64,7 +64,7 @@ fn words_and_sections_cannot_control_a_terminal() {
     fs::write(folder.path().join("hostile.vec"), file).unwrap();
     let shown = r"\u001b[31mred\u202e\u009b2J";
     let near = said(folder.path(), &["neighbours", "hostile.vec", "king", "--top", "2"]);
-    assert_eq!(near, format!("king\n  {shown}  0.9950\n  queen                       0.0000\n"));
+    assert_eq!(near, format!("king\n  {shown}  0.9950\n  queen                        0.0000\n"));
     let near = said(folder.path(), &["neighbours", "hostile.vec", hostile, "--top", "1"]);
     assert_eq!(near, format!("{shown}\n  king  0.9950\n"));
     let json = said(folder.path(), &["neighbours", "hostile.vec", "king", "--top", "1", "--json"]);

@@ -355,8 +355,8 @@ fn restore(
     state: Option<(std::path::PathBuf, impl std::io::Read)>,
     expected: &Reached,
 ) -> Result<u64> {
-    let mut from = std::path::PathBuf::new();
     // The ranks of other machines do not have the folder.
+    let mut from = std::path::PathBuf::from("the checkpoint of rank 0");
     let bytes = group.on_first(|| {
         let mut bytes = Vec::new();
         if let Some((path, mut file)) = state {
