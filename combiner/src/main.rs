@@ -8,7 +8,7 @@ use program::exit::{Exit, chain, usage};
 use program::pipe::widen;
 
 fn main() -> ExitCode {
-    if let Err(error) = program::check_streams() {
+    if let Err(error) = program::start("combiner") {
         return Exit::Io.end("combiner", &error.to_string());
     }
     if let Err(error) = arguments::parse::<Arguments>(option_env!("SENTIMILL_COMMIT"), &[]) {

@@ -7,7 +7,7 @@ use emr::arguments::Arguments;
 use program::exit::{Exit, chain, notice, usage};
 
 fn main() -> ExitCode {
-    if let Err(error) = program::check_streams() {
+    if let Err(error) = program::start("emr") {
         return Exit::Io.end("emr", &error.to_string());
     }
     let arguments = match arguments::parse::<Arguments>(option_env!("SENTIMILL_COMMIT"), &[]) {

@@ -16,7 +16,7 @@ use program::exit::{Exit, chain, usage};
 use program::pipe::widen;
 
 fn main() -> ExitCode {
-    if let Err(error) = program::check_streams() {
+    if let Err(error) = program::start("mapper") {
         return Exit::Io.end("mapper", &error.to_string());
     }
     let arguments = match arguments::parse::<Arguments>(option_env!("SENTIMILL_COMMIT"), &[]) {

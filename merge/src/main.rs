@@ -25,7 +25,7 @@ const DEFAULT_RUN: &str = "run";
 const DEFAULT_OUT: &str = "reviews.h5";
 
 fn main() -> ExitCode {
-    if let Err(error) = program::check_streams() {
+    if let Err(error) = program::start("merge") {
         return Exit::Io.end("merge", &error.to_string());
     }
     let arguments = match arguments::parse::<Arguments>(

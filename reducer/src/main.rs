@@ -18,7 +18,7 @@ use store::Store;
 const DEFAULT_RUN: &str = "run";
 
 fn main() -> ExitCode {
-    if let Err(error) = program::check_streams() {
+    if let Err(error) = program::start("reducer") {
         return Exit::Io.end("reducer", &error.to_string());
     }
     let arguments = match arguments::parse::<Arguments>(

@@ -27,7 +27,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    if let Err(error) = program::check_streams() {
+    if let Err(error) = program::start("demo-corpus") {
         eprintln!("demo-corpus: {error}");
         return ExitCode::from(74);
     }

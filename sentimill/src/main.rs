@@ -32,7 +32,7 @@ const DEFAULT_OUT: &str = "reviews.h5";
 const THREAD_BYTES: usize = 24 << 20;
 
 fn main() -> ExitCode {
-    if let Err(error) = program::check_streams() {
+    if let Err(error) = program::start("sentimill") {
         return Exit::Io.end("sentimill", &error.to_string());
     }
     let arguments = match arguments::parse::<Arguments>(

@@ -10,6 +10,7 @@ use std::process::{Command as Process, ExitCode};
 
 use clap::error::ErrorKind;
 use program::exit::{Exit, chain, usage};
+use program::limits::memory_limit;
 
 use crate::arguments::{Arguments, Command};
 use crate::error::{Error, Result};
@@ -18,10 +19,13 @@ use crate::{commands, flags, set_quiet};
 /// The executable that is linked to libtorch.
 const WITH_TORCH: &str = "trainer-torch";
 
+/// Address space that libtorch needs in order to start, for `ulimit -v`.
+const TORCH_BYTES: u64 = 1 << 30;
+
 /// The main function of an executable. `libraries` are those that `--version` prints; `with_torch` runs a command that
 /// needs tensors.
 pub fn start(libraries: &[(&str, &str)], with_torch: impl FnOnce(&Arguments) -> Result<()>) -> ExitCode {
-    if let Err(error) = program::check_streams() {
+    if let Err(error) = program::start("trainer") {
         return Exit::Io.end("trainer", &error.to_string());
     }
     let arguments = match flags::parse(option_env!("SENTIMILL_COMMIT"), libraries) {
@@ -48,6 +52,10 @@ pub fn start(libraries: &[(&str, &str)], with_torch: impl FnOnce(&Arguments) -> 
 
 /// Replaces this process by the executable with libtorch, with the same arguments. Returns only if this fails.
 pub fn replace() -> Error {
+    // Without this memory, the libraries end the process before `main`.
+    if let Some(limit) = memory_limit().filter(|&limit| limit < TORCH_BYTES) {
+        return Error::TorchMemory { limit, needs: TORCH_BYTES };
+    }
     let program = match env::current_exe() {
         Ok(program) => program.with_file_name(WITH_TORCH),
         Err(source) => return Error::io(WITH_TORCH.as_ref(), source),

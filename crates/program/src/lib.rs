@@ -1,8 +1,10 @@
 //! Start and end of every program. Checks the standard streams, converts arguments into local paths, and
 //! converts errors into one line and an exit code. This crate does not depend on what programs read or write.
 
+pub mod bounded;
 mod descriptors;
 pub mod exit;
+pub mod limits;
 pub mod location;
 pub mod pipe;
 pub mod place;
@@ -11,6 +13,17 @@ pub mod size;
 mod streams;
 pub mod system;
 pub mod temporary;
+pub mod threads;
 pub mod version;
 
-pub use streams::{Stream, UnusableStream, check_streams, stdin};
+pub use streams::{Stream, UnusableStream, stdin};
+
+/// Starts a program: prepares it for the limits of the system, and checks that its standard streams can be used. `main`
+/// calls this first.
+///
+/// # Errors
+/// If a standard stream is closed, or open in the other direction only.
+pub fn start(program: &'static str) -> Result<(), UnusableStream> {
+    limits::prepare(program);
+    streams::check()
+}

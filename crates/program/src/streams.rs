@@ -57,10 +57,10 @@ pub enum UnusableStream {
 }
 
 /// Checks that all three standard streams were open when the program started, and that output and error can
-/// be written. `main` calls this first.
+/// be written.
 ///
 /// Standard input may be unreadable, as under `nohup`. [`stdin`] refuses it in programs that read it.
-pub fn check_streams() -> Result<(), UnusableStream> {
+pub(crate) fn check() -> Result<(), UnusableStream> {
     for stream in Stream::ALL {
         match (stream, descriptors::at_start(stream)) {
             (_, State::Closed) => return Err(UnusableStream::Closed(stream)),

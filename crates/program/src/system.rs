@@ -10,6 +10,11 @@ use std::io::{self, ErrorKind};
 
 use rustix::process::{Resource, getrlimit};
 
+/// What a refused block of memory or thread means. The system reports both by the same number.
+pub(crate) const NO_MEMORY: &str = "not enough memory, or too many threads";
+pub(crate) const NO_MEMORY_REMEDY: &str =
+    "free memory, or raise the limits of memory and processes (ulimit -a)";
+
 /// A failed action: `cannot read the counts: permission denied; check the permissions`. For a full disk: `disk full
 /// while writing; free space there or choose another --out`.
 #[derive(Clone, Copy, Debug)]
@@ -149,7 +154,7 @@ impl Cause<'_> {
             Self::NotFound | Self::NotAFolder | Self::IsAFolder | Self::Explained(_) => "check the path",
             Self::Denied => "check the permissions",
             Self::BrokenPipe => "check why that program exited",
-            Self::NoMemory => "free memory, or raise the limits of memory and processes (ulimit -a)",
+            Self::NoMemory => NO_MEMORY_REMEDY,
             Self::BadDisk => "check the disk and the kernel log",
             Self::Other(_) => "check the path and the mount",
         }
@@ -180,7 +185,7 @@ impl fmt::Display for Cause<'_> {
             Self::NotAFolder => "a part of the path is a file, expected a folder",
             Self::IsAFolder => "it is a folder, expected a file",
             Self::BrokenPipe => "broken pipe, the program that reads it exited",
-            Self::NoMemory => "not enough memory, or too many threads",
+            Self::NoMemory => NO_MEMORY,
             Self::BadDisk => "input/output error of the disk",
             Self::Explained(text) => text,
             Self::Other(text) => text,

@@ -1,0 +1,174 @@
+//! Limits of the operating system. A program that reaches one ends with [`Exit::Io`] and one line, not with a panic, a
+//! signal or an abort.
+//!
+//! - **Memory** (`ulimit -v`, `-d`). The allocator of all programs prints a prepared line and ends the process: code that
+//!   runs after a failed allocation would have to allocate.
+//! - **File size** (`ulimit -f`). SIGXFSZ is ignored, so that writing fails with EFBIG as on a full disk.
+//! - **Threads** (`ulimit -u`). [`crate::threads`] starts them. A library that panics because it cannot start one, or
+//!   because memory is exhausted, is recognized by its message.
+#![allow(unsafe_code)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::any::Any;
+use std::cell::Cell;
+use std::io::Write as _;
+use std::panic;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rustix::process::{Resource, getrlimit};
+
+use crate::exit::Exit;
+use crate::system::{NO_MEMORY, NO_MEMORY_REMEDY};
+
+static PROGRAM: OnceLock<&'static str> = OnceLock::new();
+
+/// Prepares a program for the limits of the system, before it does anything else.
+pub(crate) fn prepare(program: &'static str) {
+    let _ = PROGRAM.set(program);
+    // SAFETY: the disposition of a signal that no other code uses; SIG_IGN is no function.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    let of_defects = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| match text_of(panic.payload()) {
+        Some(text) if is_exhausted(text) => end(&format!("{NO_MEMORY}; {NO_MEMORY_REMEDY}")),
+        _ => of_defects(panic),
+    }));
+}
+
+fn text_of(payload: &dyn Any) -> Option<&str> {
+    payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref::<&str>().copied())
+}
+
+/// Whether a message of a library reports that memory or threads are exhausted, on a CPU or a GPU.
+pub fn is_exhausted(message: &str) -> bool {
+    const CAUSES: [&str; 8] = [
+        "out of memory",
+        "allocate memory",
+        "bad_alloc",
+        "ALLOC_FAILED",
+        // oneDNN, which compiles its code into memory of its own.
+        "could not create a primitive",
+        // EAGAIN, in the words of the operating system.
+        "Resource temporarily unavailable",
+        "failed to spawn thread",
+        "can't spawn worker thread",
+    ];
+    CAUSES.iter().any(|cause| message.contains(cause))
+}
+
+/// Prints one line and ends the process with [`Exit::Io`]. Exit handlers do not run, because other threads still run.
+pub(crate) fn end(why: &str) -> ! {
+    first_to_end();
+    let _ = Exit::Io.end(PROGRAM.get().unwrap_or(&"sentimill"), why);
+    leave()
+}
+
+/// Only the first of several threads that end the process prints a line. Its own line may need memory.
+fn first_to_end() {
+    thread_local!(static HERE: Cell<u8> = const { Cell::new(0) });
+    static ENDS: AtomicUsize = AtomicUsize::new(0);
+    let here = HERE.with(|here| std::ptr::from_ref(here).addr());
+    let first = ENDS.compare_exchange(0, here, Ordering::Relaxed, Ordering::Relaxed);
+    if first.is_err_and(|first| first != here) {
+        loop {
+            // SAFETY: waits for a signal; the first thread ends the process.
+            unsafe { libc::pause() };
+        }
+    }
+}
+
+fn leave() -> ! {
+    // SAFETY: ends the process at once.
+    unsafe { libc::_exit(Exit::Io as i32) }
+}
+
+/// Ends the process because a block of memory is refused. Allocates nothing.
+#[cold]
+fn end_without_memory(bytes: usize) -> ! {
+    first_to_end();
+    let mut line = [0; 256];
+    let mut rest = &mut line[..];
+    let program = PROGRAM.get().unwrap_or(&"sentimill");
+    let _ = writeln!(rest, "{program}: {NO_MEMORY} (for {bytes} bytes); {NO_MEMORY_REMEDY}");
+    let unused = rest.len();
+    let n_bytes = line.len() - unused;
+    // SAFETY: the buffer has as many bytes. If standard error cannot be written, the exit code still reports the failure.
+    unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), n_bytes) };
+    leave()
+}
+
+/// The limit of this process's memory in bytes (`ulimit -v`), if there is one.
+pub fn memory_limit() -> Option<u64> {
+    getrlimit(Resource::As).current
+}
+
+/// Returns freed memory to the system.
+pub fn trim() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: the C library releases unused pages of its heaps, under their locks.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+/// The allocator of the system. It never returns null.
+struct Allocator;
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
+
+/// `block`, if there is one.
+#[inline]
+fn some(block: *mut u8, bytes: usize) -> *mut u8 {
+    if block.is_null() {
+        end_without_memory(bytes);
+    }
+    block
+}
+
+// SAFETY: all calls are passed to the allocator of the system, with the same arguments.
+unsafe impl GlobalAlloc for Allocator {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps the promises.
+        some(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as above.
+        some(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        // SAFETY: as above.
+        some(unsafe { System.realloc(block, layout, bytes) }, bytes)
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(block, layout) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exhausted_memory_and_threads_are_recognized_in_messages_of_libraries() {
+        for message in [
+            "failed to spawn thread: Os { code: 11, kind: WouldBlock, message: \"Resource temporarily unavailable\" }",
+            "OS can't spawn worker thread: Resource temporarily unavailable (os error 11)",
+            "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 4 \
+             bytes. Error code 12 (Cannot allocate memory)",
+            "std::bad_alloc",
+            "CUDA out of memory. Tried to allocate 2 GiB",
+        ] {
+            assert!(is_exhausted(message), "{message}");
+        }
+        assert!(!is_exhausted("index out of bounds: the len is 3 but the index is 3"));
+    }
+}
