@@ -8,6 +8,7 @@
 //! Its vocabulary is known after all partitions are folded (`content.rs`). Memory is bounded for every input:
 //! data that does not fit is spilled to disk (`scratch.rs`). Lines, texts, rows and datasets are defined by
 //! the same crates that the other programs use.
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a panic of a test is its failure"))]
 
 pub mod arguments;
 pub mod codebook;

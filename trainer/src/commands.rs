@@ -90,8 +90,13 @@ fn of_ngrams(found: Result<Option<PathBuf>>, run: impl FnOnce(&Path) -> Result<(
     found.map(|path| path.map(|path| run(&path))).transpose().map(Result::flatten)
 }
 
+/// Threads of a training besides those that compute.
+const OTHER_THREADS: usize = 4;
+
 /// Runs a command that [`without_torch`] does not run.
 pub fn with_torch(command: &Command) -> Result<()> {
+    // OpenMP and PyTorch end the process if they get no thread.
+    program::threads::check(usize::try_from(tch::get_num_threads()).unwrap_or(1) + OTHER_THREADS);
     match command {
         Command::Fit(arguments) => fit::fit(arguments),
         Command::Pretrain(arguments) => pretrain::pretrain(arguments),

@@ -5,8 +5,6 @@ use std::sync::Arc;
 use kernels::{Processor, Team};
 use tch::Device;
 
-use crate::error::{Error, Result};
-
 /// A device and an optional team of kernel threads.
 #[derive(Clone, Debug)]
 pub struct Compute {
@@ -21,10 +19,10 @@ impl Compute {
     }
 
     /// The built-in kernels on the CPU, with PyTorch's number of threads. Operations without a kernel are computed by PyTorch.
-    pub fn kernels() -> Result<Self> {
+    pub fn kernels() -> Self {
         let n_threads = usize::try_from(tch::get_num_threads()).unwrap_or(1);
-        let team = Team::new(n_threads, Processor::best()).map_err(|error| Error::internal(&error))?;
-        Ok(Self { device: Device::Cpu, team: Some(Arc::new(team)) })
+        let team = Team::new(n_threads, Processor::best());
+        Self { device: Device::Cpu, team: Some(Arc::new(team)) }
     }
 
     /// The device.

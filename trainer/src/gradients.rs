@@ -331,7 +331,7 @@ mod tests {
                 let labels = |batch: &Batch| batch.ratings.iter().map(|rating| rating - 1).collect();
                 batches.iter_mut().for_each(|batch| batch.labels = labels(batch));
             }
-            let found = sums(&recipe(Precision::F32), &model, &Compute::kernels().unwrap(), &batches);
+            let found = sums(&recipe(Precision::F32), &model, &Compute::kernels(), &batches);
             let expected = sums(&recipe(Precision::F64), &exact, &Compute::pytorch(Device::Cpu), &batches);
             assert!((found.0 - expected.0).abs() < 1e-5 * expected.0);
             for ((name, found), expected) in model.parameters().names().iter().zip(found.1).zip(expected.1) {
@@ -344,7 +344,7 @@ mod tests {
                 let Model::Classifier(model) = model else { panic!("another family") };
                 Answers::of(model, &compute).outputs(token_rows(&batches[0], &batches[0].tokens)).unwrap()
             };
-            let found = answers(&model, Compute::kernels().unwrap());
+            let found = answers(&model, Compute::kernels());
             let difference = found - answers(&exact, Compute::pytorch(Device::Cpu));
             assert!(difference.abs().max().double_value(&[]) < 1e-5);
         }

@@ -11,6 +11,7 @@
 //! Other crates have the rest: rows and batches are in [`mod@batches`]; recipes, saved models, checkpoints and
 //! training folders in [`mod@runs`]; metrics in [`mod@scoring`]; the report in [`mod@report`]; rank processes in
 //! [`mod@launch`].
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a panic of a test is its failure"))]
 
 mod environment;
 mod error;

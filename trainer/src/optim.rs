@@ -270,7 +270,7 @@ mod tests {
             for decay in [0.0, 0.1] {
                 let expected = after_steps(rule, decay, None);
                 for processor in Processor::all() {
-                    let team = Team::new(2, processor).unwrap();
+                    let team = Team::new(2, processor);
                     let found = after_steps(rule, decay, Some(&team));
                     let difference = (&found - &expected).abs().max().double_value(&[]);
                     assert!(difference < 2e-6, "{rule:?} {decay} {processor:?}: {difference:e}");

@@ -2,6 +2,7 @@
 //! shares no code with the trainer. From the same weights and rows, it gets the same losses, and from a saved model
 //! the same predictions.
 #![allow(clippy::unwrap_used)]
+#![allow(clippy::disallowed_methods, reason = "a panic of a test is its failure")]
 
 mod command;
 

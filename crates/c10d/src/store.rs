@@ -4,8 +4,9 @@ use std::io;
 use std::net::TcpListener;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-use std::thread;
 use std::time::Duration;
+
+use program::threads::detach;
 
 use crate::error::{Error, Result};
 use crate::ffi;
@@ -308,7 +309,7 @@ pub(crate) fn in_time<T: Send + 'static>(
     function: impl FnOnce() -> ffi::Result<T> + Send + 'static,
 ) -> ffi::Result<T> {
     let (sender, receiver) = channel();
-    thread::spawn(move || {
+    detach(move || {
         // The send fails only after the time limit, when nobody waits for the result.
         let _ = sender.send(function());
     });

@@ -23,8 +23,9 @@ use std::io::{self, Write};
 use std::net::{IpAddr, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
+
+use program::threads::detach;
 
 use crate::address::Route;
 use crate::error::{Cause, Error, Loss, Result};
@@ -259,7 +260,7 @@ fn start_thread(place: Place, store: &TcpStore, options: &Options, woken: UnixSt
     })?;
     if taken == offer {
         let leader = Leader::new(place, listener, key);
-        spawn(move || leader.run(&woken));
+        detach(move || leader.run(&woken));
         return Ok(());
     }
     drop(listener);
@@ -271,7 +272,7 @@ fn start_thread(place: Place, store: &TcpStore, options: &Options, woken: UnixSt
         ))
     })?;
     let follower = Follower::new(place, taken.rank, stream, key);
-    spawn(move || follower.run(&woken));
+    detach(move || follower.run(&woken));
     Ok(())
 }
 
@@ -293,11 +294,6 @@ fn listen(own: IpAddr) -> io::Result<TcpListener> {
 
 fn watch_error(detail: String) -> Error {
     Error::Rendezvous { detail }
-}
-
-fn spawn(run: impl FnOnce() + Send + 'static) {
-    // Not joined: the thread ends when the watch is dropped or the process exits.
-    thread::spawn(run);
 }
 
 /// Host and process of this rank, for messages of other ranks.

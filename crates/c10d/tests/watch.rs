@@ -1,6 +1,7 @@
 //! Tests the watch between ranks that are threads of this process: unauthenticated connections, ranks that join
 //! twice, and freed threads and descriptors.
 #![allow(clippy::unwrap_used)]
+#![allow(clippy::disallowed_methods, reason = "a panic of a test is its failure")]
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::thread;
 
 use corpus::digest::Digest;
+use program::threads::spawn;
 
 use crate::chunk::{Decoder, Scalar};
 use crate::chunk_index::StoredChunk;
@@ -110,7 +111,7 @@ impl<T: Scalar> Column<T> {
             })
         };
         let ends: Vec<_> = thread::scope(|scope| {
-            let started: Vec<_> = hands.into_iter().map(|hand| scope.spawn(move || read(hand))).collect();
+            let started: Vec<_> = hands.into_iter().map(|hand| spawn(scope, move || read(hand))).collect();
             let own = read(own);
             let others = started.into_iter().map(|thread| thread.join().expect("a reader does not panic"));
             others.chain([own]).collect()

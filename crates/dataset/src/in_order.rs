@@ -4,6 +4,8 @@ use std::num::NonZeroUsize;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
+use program::threads::spawn;
+
 /// Number of threads: one per core, at most `most`. For input that takes longer to decode than to read.
 pub fn threads(most: NonZeroUsize) -> NonZeroUsize {
     thread::available_parallelism().unwrap_or(NonZeroUsize::MIN).min(most)
@@ -29,7 +31,7 @@ pub(crate) fn in_order<R: Send, E: Send>(
             let (done, queue) = sync_channel(0);
             queues.push(queue);
             let work = &work;
-            scope.spawn(move || {
+            spawn(scope, move || {
                 for piece in (first..n_pieces).step_by(threads) {
                     // After an error no more results are taken.
                     if done.send(work(piece)).is_err() {

@@ -1,5 +1,6 @@
 //! The columns of rows read by this crate's threads equal those read by the HDF5 library.
 #![allow(clippy::unwrap_used)]
+#![allow(clippy::disallowed_methods, reason = "a panic of a test is its failure")]
 
 mod fixture;
 

@@ -1,5 +1,6 @@
 //! Malicious files: they are refused within bounded time and memory, and no other file is opened.
 #![allow(clippy::unwrap_used)]
+#![allow(clippy::disallowed_methods, reason = "a panic of a test is its failure")]
 
 mod fixture;
 

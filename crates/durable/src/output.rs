@@ -36,7 +36,7 @@ pub fn create(path: &Path, write: impl FnOnce(&mut Output<'_>) -> io::Result<()>
     let file = File::create_new(path)?;
     thread::scope(|scope| {
         let (hasher, pieces) = sync_channel::<Vec<u8>>(PIECES_MAX);
-        let hash = scope.spawn(move || {
+        let hash = thread::Builder::new().spawn_scoped(scope, move || {
             let mut hash = Sha256::new();
             let mut bytes = 0;
             for piece in pieces {
@@ -44,7 +44,7 @@ pub fn create(path: &Path, write: impl FnOnce(&mut Output<'_>) -> io::Result<()>
                 bytes += piece.len() as u64;
             }
             Summary { bytes, sha256: hexadecimal(&hash.finalize()) }
-        });
+        })?;
         let mut out = Output { file: &file, piece: Vec::with_capacity(PIECE_BYTES), hasher };
         write(&mut out)?;
         out.flush()?;

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use program::threads::spawn;
+
 use crate::error::{At, Error, Result};
 use crate::output::{self, Summary};
 use crate::read::{REMEDY, check_regular, read_bounded};
@@ -121,7 +123,7 @@ pub fn verified<T: Send>(
 ) -> Result<T> {
     check_regular(path)?;
     let (read, found) = std::thread::scope(|scope| {
-        let read = scope.spawn(read);
+        let read = spawn(scope, read);
         let found = output::summary(path);
         (read.join(), found)
     });

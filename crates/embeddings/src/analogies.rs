@@ -18,6 +18,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::thread;
 
+use program::threads::spawn;
 use serde::Serialize;
 use vectors::{LANES_MAX, Vector, on_processor};
 
@@ -135,7 +136,7 @@ impl Analogies {
         let best = thread::scope(|scope| {
             let parts: Vec<_> = parts
                 .into_iter()
-                .map(|panels| scope.spawn(move || given.best(units, panels, &self.questions, method)))
+                .map(|panels| spawn(scope, move || given.best(units, panels, &self.questions, method)))
                 .collect();
             let joined = parts
                 .into_iter()

@@ -19,6 +19,7 @@ use std::num::NonZeroUsize;
 use std::thread;
 
 use nalgebra::DMatrix;
+use program::threads::spawn;
 use random::Random;
 
 /// Pairs that are sorted at least at a time: 32 MiB. More are sorted if there are more distinct pairs, so that these are
@@ -305,7 +306,7 @@ impl Sparse {
         thread::scope(|scope| {
             for (part, sums) in product.as_mut_slice().chunks_mut(rows_together * columns).enumerate() {
                 let from = transposed.as_slice();
-                scope.spawn(move || {
+                spawn(scope, move || {
                     let rows = part * rows_together..;
                     rows.zip(sums.chunks_exact_mut(columns))
                         .for_each(|(row, sum)| self.add_row(row, from, sum));

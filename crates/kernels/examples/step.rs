@@ -29,7 +29,7 @@ fn main() {
         pool: Pool::Last,
     };
     for processor in Processor::all().into_iter().take(argument(5, 3)) {
-        let team = Arc::new(Team::new(threads, processor).expect("threads"));
+        let team = Arc::new(Team::new(threads, processor));
         measure(&sizes, &team, length, batch);
     }
 }

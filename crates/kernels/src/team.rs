@@ -2,7 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use rayon_core::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+use program::threads::exhausted;
+use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
 use crate::Processor;
 
@@ -16,12 +17,12 @@ pub struct Team {
 }
 
 impl Team {
-    /// Starts `n_threads` threads, at least 1.
-    pub fn new(n_threads: usize, processor: Processor) -> Result<Self, ThreadPoolBuildError> {
+    /// Starts `n_threads` threads, at least 1. If the system refuses one, the program ends.
+    pub fn new(n_threads: usize, processor: Processor) -> Self {
         let n_threads = n_threads.max(1);
         let pool = ThreadPoolBuilder::new().num_threads(n_threads).thread_name(|n| format!("kernels {n}"));
-        let pool = if n_threads > 1 { Some(pool.build()?) } else { None };
-        Ok(Self { pool, n_threads, processor })
+        let pool = (n_threads > 1).then(|| pool.build().unwrap_or_else(|_| exhausted()));
+        Self { pool, n_threads, processor }
     }
 
     /// The instruction set.

@@ -212,7 +212,7 @@ fn check(sizes: &Sizes, lengths: &[i64], dropout: &Dropout) {
     let expected = slopes(sizes, &weights, &texts, dropout);
     for processor in Processor::all() {
         for n_threads in [1, 3] {
-            let team = Arc::new(Team::new(n_threads, processor).unwrap());
+            let team = Arc::new(Team::new(n_threads, processor));
             let (loss, found) = gradients(&team, sizes, &weights, &texts, dropout);
             assert!((loss - expected_loss).abs() < 1e-6 * expected_loss, "{loss} {expected_loss}");
             for (which, (found, expected)) in found.all().iter().zip(&expected).enumerate() {
@@ -253,7 +253,7 @@ fn outputs_match_a_64_bit_reference() {
     let weights = weights(&SIZES, 3);
     let exact = weights.clone().map(|numbers| numbers.into_iter().map(f64::from).collect());
     for processor in Processor::all() {
-        let team = Arc::new(Team::new(2, processor).unwrap());
+        let team = Arc::new(Team::new(2, processor));
         let found = Engine::new(SIZES, team).outputs(&weights.views(), texts.rows());
         for (row, (tokens, found)) in texts.rows().iter().zip(found.chunks_exact(SIZES.outputs)).enumerate() {
             for (found, expected) in
@@ -269,7 +269,7 @@ fn outputs_match_a_64_bit_reference() {
 fn repeated_calls_give_identical_bits() {
     let lengths: Vec<i64> = (0..200).map(|row| 1 + row % 23).collect();
     let (texts, weights) = (Texts::new(&lengths, SIZES.ids), weights(&SIZES, 1));
-    let team = Arc::new(Team::new(3, Processor::best()).unwrap());
+    let team = Arc::new(Team::new(3, Processor::best()));
     let (loss, first) = gradients(&team, &SIZES, &weights, &texts, &Dropout::none());
     let first = first.all();
     for _ in 0..5 {
@@ -287,7 +287,7 @@ fn nan_reaches_the_outputs() {
             let sizes = Sizes { pool, ..SIZES };
             let mut weights = weights(&sizes, 1);
             weights.layers[0][1].fill(f32::NAN);
-            let team = Arc::new(Team::new(1, processor).unwrap());
+            let team = Arc::new(Team::new(1, processor));
             let outputs = Engine::new(sizes, team).outputs(&weights.views(), texts.rows());
             assert!(outputs.iter().all(|output| output.is_nan()), "{processor:?} {pool:?}: {outputs:?}");
         }

@@ -14,6 +14,7 @@ use dataset::manifest::{DatasetManifest, manifest_name};
 use dataset::sha256;
 use program::location::{Location, S3Url};
 use program::temporary::{self, TemporaryFolder};
+use program::threads::spawn;
 use progress::ProgressBars;
 use store::{Key, ObjectContent, Put, Recorded, S3Options, Store};
 
@@ -186,7 +187,7 @@ impl Bucket {
         let bar = progress.storing(file.bytes);
         let before = self.store.progress().steps();
         let put = thread::scope(|scope| {
-            let put = scope.spawn(|| self.store.put_if_absent(key, ObjectContent::File(&file.file)));
+            let put = spawn(scope, || self.store.put_if_absent(key, ObjectContent::File(&file.file)));
             while !put.is_finished() {
                 bar.set_position(self.store.progress().steps() - before);
                 thread::sleep(TICK);

@@ -6,6 +6,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread;
 
+use program::threads::spawn;
+
 use crate::builder::{LABELS_MAX, Reading, TextsBuilder, Unnumbered};
 use crate::dictionary::{Dictionary, hash};
 use crate::error::{Error, Result};
@@ -217,7 +219,7 @@ impl Ordered {
         let share = order.len().div_ceil(threads.max(1)).max(1);
         thread::scope(|scope| {
             order.chunks_mut(share).for_each(|part| {
-                scope.spawn(move || part.sort_unstable_by(compare));
+                spawn(scope, move || part.sort_unstable_by(compare));
             });
         });
         // The stable sort finds the sorted parts and merges them.
@@ -258,7 +260,7 @@ fn stored(builders: Vec<TextsBuilder>, numberings: Vec<Numbering>) -> Vec<Stored
             .into_iter()
             .zip(numberings)
             .map(|(builder, numbering)| {
-                scope.spawn(move || {
+                spawn(scope, move || {
                     let numbering = Arc::new(numbering);
                     let numbered = builder.blocks.into_iter().map(|(chunk, block)| match block {
                         Unnumbered::Memory(mut block) => {

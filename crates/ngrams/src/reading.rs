@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
+use program::threads::spawn;
 use words::Span;
 
 use crate::builder::{Builders, Reading, TextsBuilder};
@@ -52,7 +53,7 @@ pub(crate) fn read_chunks(path: &Path, threads: usize, reading: Reading, chunk_b
         }
     };
     let built: Result<Vec<_>> = thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.max(1)).map(|_| scope.spawn(read)).collect();
+        let others: Vec<_> = (1..threads.max(1)).map(|_| spawn(scope, read)).collect();
         let first = std::iter::once(read());
         first.chain(others.into_iter().map(|thread| thread.join().expect("no panic"))).collect()
     });

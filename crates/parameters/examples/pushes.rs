@@ -2,6 +2,7 @@
 //!
 //! `pushes FOLDER LOG_SYNC WIRE WORKERS ROWS DIM SECONDS` prints one JSON object. The server is a process of its own; FOLDER
 //! receives its log. Rows per message: ROWS of DIM floats each, of a table of 100,000 rows.
+#![allow(clippy::disallowed_methods, reason = "a panic of a test is its failure")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

@@ -1,5 +1,6 @@
 //! Runs a test's body in the ranks of a process group. The test starts its own program once per rank.
 #![allow(clippy::unwrap_used, reason = "only tests use this crate, and a panic is a test failure")]
+#![allow(clippy::disallowed_methods, reason = "a panic of a test is its failure")]
 
 use std::env;
 use std::io::{BufRead, BufReader, Write};

@@ -2,6 +2,7 @@
 //! ([`checkpoints`]), the training folder with its events ([`training`]), the same events for TensorBoard
 //! ([`tensorboard`]), the settings of a training ([`recipe`]), the folder of a cross-validation ([`folds`]), and soft
 //! labels ([`soft_labels`]). This crate does not depend on how a model computes.
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a panic of a test is its failure"))]
 
 mod error;
 mod json;

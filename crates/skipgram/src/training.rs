@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use program::threads::spawn;
 use random::Random;
 use vectors::{Processor, Table};
 
@@ -262,7 +263,7 @@ impl Training {
         let mut sum = Done::default();
         thread::scope(|scope| {
             let threads: Vec<_> =
-                workers?.into_iter().map(|worker| scope.spawn(|| worker.run(next))).collect();
+                workers?.into_iter().map(|worker| spawn(scope, || worker.run(next))).collect();
             for thread in threads {
                 sum.add(&thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             }

@@ -5,14 +5,6 @@ use std::io;
 /// An error of a training.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Threads could not be started.
-    #[error("starting {n_threads} threads; lower --threads")]
-    Threads {
-        /// Number of threads.
-        n_threads: usize,
-        /// Cause.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
     /// A state could not be written.
     #[error("writing the state of the training: {source}")]
     WriteState {

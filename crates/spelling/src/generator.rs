@@ -6,7 +6,6 @@ use kernels::{Linear, Processor, Team};
 
 use crate::characters::Characters;
 use crate::engine::{Engine, Words};
-use crate::error::{Error, Result};
 use crate::weights::Weights;
 
 /// Words whose states are in memory at the same time.
@@ -46,23 +45,20 @@ impl Generator {
     }
 
     /// The vectors `[words, D]` of words, by several threads. A vector does not depend on the other words.
-    ///
-    /// # Errors
-    /// If threads cannot be started.
-    pub fn vectors<'a>(&self, words: impl Iterator<Item = &'a [u8]>, n_threads: usize) -> Result<Vec<f32>> {
-        let team = team(n_threads)?;
+    pub fn vectors<'a>(&self, words: impl Iterator<Item = &'a [u8]>, n_threads: usize) -> Vec<f32> {
+        let team = team(n_threads);
         let mut ids = Words::default();
         for word in words {
             self.characters.ids(word, &mut ids.ids);
             ids.ends.push(ids.ids.len());
         }
-        Ok(vectors(&mut Engine::new(self.weights.sizes(), &team), &self.weights, &ids))
+        vectors(&mut Engine::new(self.weights.sizes(), &team), &self.weights, &ids)
     }
 
     /// The vector of a word.
     pub fn vector(&self, word: &[u8]) -> Vec<f32> {
         // One thread is the caller's.
-        self.vectors(std::iter::once(word), 1).unwrap_or_default()
+        self.vectors(std::iter::once(word), 1)
     }
 }
 
@@ -80,7 +76,6 @@ pub(crate) fn vectors(engine: &mut Engine, weights: &Weights, words: &Words) -> 
     all
 }
 
-pub(crate) fn team(n_threads: usize) -> Result<Arc<Team>> {
-    let team = Team::new(n_threads, Processor::best());
-    Ok(Arc::new(team.map_err(|source| Error::Threads { n_threads, source: source.into() })?))
+pub(crate) fn team(n_threads: usize) -> Arc<Team> {
+    Arc::new(Team::new(n_threads, Processor::best()))
 }

@@ -33,7 +33,7 @@ pub(crate) fn sentences() -> Sentences {
 
 pub(crate) fn new(outputs: Outputs, n_threads: usize) -> Training {
     let words = WORDS.iter().map(|word| (word.as_bytes(), 150));
-    Training::new(settings(outputs), &Vocabulary::of(8, words, 1200, 0), n_threads).unwrap()
+    Training::new(settings(outputs), &Vocabulary::of(8, words, 1200, 0), n_threads)
 }
 
 /// Trains from a step on; stops before another one.

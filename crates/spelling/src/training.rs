@@ -9,7 +9,6 @@ use crate::adam::{self, Learner, Table};
 use crate::batches::{Batch, Part};
 use crate::characters::Characters;
 use crate::engine::Words;
-use crate::error::Result;
 use crate::generator::{Generator, team, vectors};
 use crate::scores::{self, Gradients, Vectors};
 use crate::settings::{Outputs, Settings};
@@ -45,11 +44,8 @@ enum Output {
 
 impl Training {
     /// A training of the vectors of the words of a vocabulary.
-    ///
-    /// # Errors
-    /// If threads cannot be started.
-    pub fn new(settings: Settings, vocabulary: &Vocabulary, n_threads: usize) -> Result<Self> {
-        let team = team(n_threads)?;
+    pub fn new(settings: Settings, vocabulary: &Vocabulary, n_threads: usize) -> Self {
+        let team = team(n_threads);
         let characters = Characters::count(vocabulary.iter());
         let mut ids = Words::default();
         for (word, _) in vocabulary.iter() {
@@ -63,7 +59,7 @@ impl Training {
             Outputs::Generator => Output::Generator(Box::new(Learner::new(sizes, seed, 1, &team))),
             Outputs::Shared => Output::Shared,
         };
-        Ok(Self {
+        Self {
             input: Learner::new(sizes, seed, 0, &team),
             output,
             batch: Batch::new(ids.ends.len()),
@@ -74,7 +70,7 @@ impl Training {
             settings,
             n_tokens: 0,
             n_steps: 0,
-        })
+        }
     }
 
     /// The settings.

@@ -1,5 +1,5 @@
 //! Guarantees of every store, tested in a folder, and errors that only a folder can have.
-
+#![allow(clippy::disallowed_methods, reason = "a panic of a test is its failure")]
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,

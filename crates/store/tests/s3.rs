@@ -1,7 +1,7 @@
 //! Guarantees of every store, tested in S3: with servers that the test starts, behind a proxy. The proxy
 //! passes one conditional put of a name at a time, and injects faults of networks and services into the
 //! others.
-
+#![allow(clippy::disallowed_methods, reason = "a panic of a test is its failure")]
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,

@@ -1,5 +1,5 @@
 //! Files on web servers that cut responses, lie about lengths, ignore ranges, change files or redirect.
-
+#![allow(clippy::disallowed_methods, reason = "a panic of a test is its failure")]
 #![allow(clippy::unwrap_used, reason = "a test's helpers may panic as the tests do")]
 
 use std::io::{BufRead, BufReader, Read, Write};

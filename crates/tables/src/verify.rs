@@ -12,6 +12,7 @@ use parquet::data_type::DataType;
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{FileReader, RowGroupReader};
 use parquet::file::serialized_reader::SerializedFileReader;
+use program::threads::spawn;
 
 use crate::error::{Error, Result, io};
 use crate::rows::{Rows, Values};
@@ -59,7 +60,7 @@ pub fn verify<E: From<Error>>(
         }
     };
     thread::scope(|scope| {
-        let mut threads = Vec::from_iter((0..threads.get().min(n_groups)).map(|_| scope.spawn(work)));
+        let mut threads = Vec::from_iter((0..threads.get().min(n_groups)).map(|_| spawn(scope, work)));
         let mut n_read = 0;
         let mut outcome = Ok(());
         while !threads.is_empty() {

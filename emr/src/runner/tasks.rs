@@ -5,8 +5,9 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread;
 use std::time::Duration;
+
+use program::threads::detach;
 
 use crate::diagnose::{is_of_master, is_sign};
 use crate::interrupt::Interrupt;
@@ -51,7 +52,7 @@ fn fetch_once(application: &str, into: &Path) -> io::Result<usize> {
 /// Ends a child that still runs after this time. Dropping the sender waits for a child that closed its output.
 fn ended_after(limit: Duration, mut child: Child) -> Sender<()> {
     let (ended, end) = channel();
-    thread::spawn(move || {
+    detach(move || {
         if end.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
             let _ = child.kill();
         }

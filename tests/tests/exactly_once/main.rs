@@ -4,6 +4,7 @@
 //! By default the numbers of cases are small; with PROVE=1 they are those of RELIABILITY.md. A failure prints
 //! a seed; `SEED=n cargo test -p tests --test exactly_once NAME` runs it again.
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
+#![allow(clippy::disallowed_methods, reason = "a panic of a test is its failure")]
 
 mod attempts;
 mod damaged;

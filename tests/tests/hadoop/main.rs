@@ -4,6 +4,7 @@
 //! One cluster serves all tests. A job takes 20 s on two cores, mostly to start a JVM per task, so there are
 //! few jobs, and each tests several properties.
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
+#![allow(clippy::disallowed_methods, reason = "a panic of a test is its failure")]
 
 mod by_emr;
 mod cluster;

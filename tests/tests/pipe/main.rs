@@ -1,6 +1,7 @@
 //! The path of a review through the real programs: raw line → mapper → sort → combiner → reducer → merge →
 //! dataset.
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
+#![allow(clippy::disallowed_methods, reason = "a panic of a test is its failure")]
 
 mod broken_pipe;
 mod dataset_in_s3;

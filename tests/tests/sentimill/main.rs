@@ -1,6 +1,7 @@
 //! `sentimill` makes the same dataset as `mapper | sort | reducer` and `merge`, byte for byte, or reports an
 //! error and leaves nothing.
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
+#![allow(clippy::disallowed_methods, reason = "a panic of a test is its failure")]
 
 mod defaults;
 mod dialects;

@@ -12,7 +12,7 @@ use crate::ffi::keep_memory;
 pub fn choose(computing: &Computing, backend: ComputeName) -> Result<Compute> {
     keep_memory();
     match (device(computing)?, backend) {
-        (Device::Cpu, ComputeName::Auto) => Compute::kernels(),
+        (Device::Cpu, ComputeName::Auto) => Ok(Compute::kernels()),
         (device, _) => Ok(Compute::pytorch(device)),
     }
 }

@@ -1,5 +1,6 @@
 //! Word vectors, as a user trains them: from files, streams, folders that grow and datasets.
 #![allow(clippy::unwrap_used)]
+#![allow(clippy::disallowed_methods, reason = "a panic of a test is its failure")]
 
 mod characters;
 #[path = "../command/mod.rs"]

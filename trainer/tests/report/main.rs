@@ -1,6 +1,7 @@
 //! The output of a training for people: its report, which is also tested in a real browser, and the files for
 //! TensorBoard and NumPy.
 #![allow(clippy::unwrap_used)]
+#![allow(clippy::disallowed_methods, reason = "a panic of a test is its failure")]
 
 mod browser;
 #[path = "../command/mod.rs"]

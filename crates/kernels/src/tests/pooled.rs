@@ -114,7 +114,7 @@ fn gradients_of_a_loss_of_all_rows_match_finite_differences() {
             .collect();
         for processor in Processor::all() {
             for n_threads in [1, 3] {
-                let team = Arc::new(Team::new(n_threads, processor).unwrap());
+                let team = Arc::new(Team::new(n_threads, processor));
                 let (loss, found) = gradients(&team, &sizes, &weights, &texts);
                 assert!((loss - expected_loss).abs() < 1e-5 * expected_loss.abs(), "{loss} {expected_loss}");
                 for (which, found) in found.iter().enumerate() {
@@ -139,7 +139,7 @@ fn a_pooled_vector_does_not_depend_on_the_other_rows() {
     let texts = Texts::new(&lengths, BODY.ids);
     let weights = weights(&BODY, 2);
     for processor in Processor::all() {
-        let team = Arc::new(Team::new(3, processor).unwrap());
+        let team = Arc::new(Team::new(3, processor));
         let mut engine = Engine::new(BODY, team);
         let together = engine.pooled(&weights.views(), texts.rows());
         for (row, expected) in together.chunks_exact(BODY.hidden).enumerate() {

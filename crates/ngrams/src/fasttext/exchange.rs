@@ -11,6 +11,8 @@
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::thread;
 
+use program::threads::spawn;
+
 use super::order::Window;
 use super::shared::Table;
 use super::training::Segment;
@@ -123,7 +125,7 @@ impl<'a> Exchange<'a> {
         thread::scope(|scope| {
             for from in (segment.from..segment.to).step_by(share) {
                 let to = (from + share).min(segment.to);
-                scope.spawn(move || {
+                spawn(scope, move || {
                     let (mut step, mut own) = (Step::new(shared), Vec::new());
                     for position in from..to {
                         let number = segment.step(position);

@@ -7,6 +7,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
+use program::threads::spawn;
+
 use super::row_set::RowSet;
 use crate::error::Result;
 use crate::features::{Rows, Scratch};
@@ -89,7 +91,7 @@ impl Listing {
             }
         };
         let mut met = thread::scope(|scope| -> Result<_> {
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(find)).collect();
+            let others: Vec<_> = (1..threads).map(|_| spawn(scope, find)).collect();
             let mut met = find()?;
             for thread in others {
                 let other = thread.join().expect("no panic")?;
@@ -109,7 +111,7 @@ impl Listing {
         thread::scope(|scope| {
             for lists in lists.chunks_mut(share) {
                 let met = &met;
-                scope.spawn(move || lists.iter_mut().for_each(|list| to_positions(met, &mut list.rows)));
+                spawn(scope, move || lists.iter_mut().for_each(|list| to_positions(met, &mut list.rows)));
             }
         });
         Ok(Self { met, lists: Some(lists), n_bytes: n_bytes as u64 })

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
+use program::threads::spawn;
 use random::Random;
 
 use crate::error::Result;
@@ -80,7 +81,7 @@ impl<'a> Window<'a> {
         };
         if !texts.is_in_memory() {
             thread::scope(|scope| {
-                let others: Vec<_> = (1..threads).map(|_| scope.spawn(load)).collect();
+                let others: Vec<_> = (1..threads).map(|_| spawn(scope, load)).collect();
                 load().and(others.into_iter().try_for_each(|thread| thread.join().expect("no panic")))
             })?;
         }

@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::AcqRel, Ordering::Acquire, Orderi
 use std::sync::{Condvar, Mutex, RwLock};
 use std::thread;
 
+use program::threads::spawn;
+
 use super::shared;
 use super::training::Segment;
 use super::update::{Distinct, Shared, Step, plain_rate};
@@ -48,7 +50,7 @@ pub(super) fn run(shared: &Shared<'_>, segment: &Segment<'_>) -> (f64, u64) {
     let gate = Gate::new(threads);
     let run = |thread| train(shared, segment, thread, &gradients, &gate);
     let sums = thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|thread| scope.spawn(move || run(thread))).collect();
+        let others: Vec<_> = (1..threads).map(|thread| spawn(scope, move || run(thread))).collect();
         let first = std::iter::once(run(0));
         first.chain(others.into_iter().map(|thread| thread.join().expect("no panic"))).collect::<Vec<_>>()
     });

@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
+use program::threads::spawn;
 use random::mix;
 
 use super::exchange::{Exchange, Group, Round};
@@ -302,7 +303,7 @@ impl<'a> Training<'a> {
                     let position = met.position(row).expect("a row of the set");
                     shared::draw(processor, input, position, mix(seed ^ u64::from(row)));
                 };
-                scope.spawn(move || rows.for_each(draw));
+                spawn(scope, move || rows.for_each(draw));
             }
         });
     }
@@ -340,7 +341,7 @@ fn train_on_threads(shared: &Shared<'_>, segment: &Segment<'_>) -> (f64, u64) {
     let next = AtomicUsize::new(segment.from);
     let run = || train(shared, segment, &next);
     let sums = thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(run)).collect();
+        let others: Vec<_> = (1..threads).map(|_| spawn(scope, run)).collect();
         let first = std::iter::once(run());
         first.chain(others.into_iter().map(|thread| thread.join().expect("no panic"))).collect::<Vec<_>>()
     });

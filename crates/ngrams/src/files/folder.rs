@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use durable::sums::{Sums, verified};
 use durable::{Error, NewFolder, REMEDY, Result, Summary, read_bounded};
+use program::threads::spawn;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -136,7 +137,7 @@ pub(super) fn write(
 ) -> Result<()> {
     let mut unfinished = NewFolder::begin(folder)?;
     let (words, weights) = std::thread::scope(|scope| {
-        let words = scope.spawn(|| unfinished.create(WORDS, |out| words_file::write(dictionary, out)));
+        let words = spawn(scope, || unfinished.create(WORDS, |out| words_file::write(dictionary, out)));
         let weights = unfinished.create(WEIGHTS, |out| tensors::write(weights, out));
         (words.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), weights)
     });

@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Barrier, PoisonError, RwLock};
 use std::thread;
 
+use program::threads::spawn;
+
 use super::exchange::{Exchange, Group};
 use super::matrix::{Matrix, Row};
 use super::settings::{Loss, Settings};
@@ -153,7 +155,7 @@ pub(super) fn train(
     };
     thread::scope(|scope| {
         (1..threads).for_each(|_| {
-            scope.spawn(|| work(None));
+            spawn(scope, || work(None));
         });
         work(Some(&mut exchange_round));
     });

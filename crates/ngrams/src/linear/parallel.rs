@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
+use program::threads::spawn;
+
 /// Calls `work` with a state of each thread and each of `0..n`, in several threads. Returns the results in order of
 /// their numbers, and the states. Which thread handles which number depends on timing.
 pub(super) fn map_with<S: Send, R: Send>(
@@ -23,7 +25,7 @@ pub(super) fn map_with<S: Send, R: Send>(
         }
     };
     let finished = thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.min(n)).map(|_| scope.spawn(run)).collect();
+        let others: Vec<_> = (1..threads.min(n)).map(|_| spawn(scope, run)).collect();
         let mut finished = vec![run()];
         finished.extend(
             others

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Barrier, PoisonError, RwLock};
 use std::thread;
 
+use program::threads::spawn;
+
 use super::dual::{Random, Trained, load, store};
 use super::matrix::{Matrix, Row};
 use super::settings::{Loss, Settings};
@@ -80,7 +82,7 @@ pub(super) fn train(
     };
     thread::scope(|scope| {
         (1..threads).for_each(|_| {
-            scope.spawn(|| work(false));
+            spawn(scope, || work(false));
         });
         work(true);
     });

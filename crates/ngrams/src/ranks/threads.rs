@@ -4,6 +4,8 @@
 use std::sync::{Barrier, Mutex};
 use std::thread;
 
+use program::threads::spawn;
+
 use super::{Failure, Ranks};
 
 /// What the ranks share.
@@ -43,7 +45,7 @@ pub(crate) fn on_ranks<R: Send>(world_size: usize, run: impl Fn(&dyn Ranks) -> R
         let threads: Vec<_> = (0..world_size)
             .map(|rank| {
                 let (run, board) = (&run, &board);
-                scope.spawn(move || run(&Rank { rank, board }))
+                spawn(scope, move || run(&Rank { rank, board }))
             })
             .collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()

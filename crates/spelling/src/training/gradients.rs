@@ -34,7 +34,7 @@ fn training(outputs: Outputs, n_threads: usize) -> (Training, Distribution) {
     let counts: Vec<u64> = (1..=WORDS.len() as u64).collect();
     let words = WORDS.iter().map(|word| word.as_bytes()).zip(counts.iter().copied());
     let vocabulary = Vocabulary::of(WORDS.len(), words, 100, 0);
-    let mut training = Training::new(settings, &vocabulary, n_threads).unwrap();
+    let mut training = Training::new(settings, &vocabulary, n_threads);
     // Weights with gradients of a useful size, and output vectors other than 0.
     for values in training.state() {
         for (at, value) in values.iter_mut().enumerate() {
@@ -199,7 +199,7 @@ fn the_vector_of_a_word_is_its_own_whatever_the_order_of_lengths() {
     }
     // In another order, and with an unknown word among them.
     let order = ["猫a", "unbekanntes", "дом", "a-very-long-word-of-many-letters", "a"];
-    let found = generator.vectors(order.iter().map(|word| word.as_bytes()), 2).unwrap();
+    let found = generator.vectors(order.iter().map(|word| word.as_bytes()), 2);
     for (word, found) in order.iter().zip(found.chunks_exact(SIZES.dim)) {
         assert_eq!(generator.vector(word.as_bytes()), found, "{word}");
     }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use corpus::encoding::UTF_8;
 use launch::interrupt::{Asked, Interrupts};
+use program::threads::spawn;
 use reading::{Passed, Place, SequenceOptions, read_sequence};
 use report::whole;
 use serde::{Deserialize, Serialize};
@@ -191,7 +192,7 @@ impl Run<'_> {
             }
         };
         let done = thread::scope(|scope| {
-            let trained = scope.spawn(|| self.training.run(self.threads, self.decay, &take));
+            let trained = spawn(scope, || self.training.run(self.threads, self.decay, &take));
             while !trained.is_finished() {
                 thread::park_timeout(progress.interval());
                 if progress.is_due()
@@ -327,7 +328,7 @@ fn each_line(arguments: &Embed, mut add: impl FnMut(&[u8]) -> Result<()>) -> Res
     let (sender, receiver) = sync_channel(CHUNKS_WAITING);
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
-        let read = scope.spawn(|| {
+        let read = spawn(scope, || {
             let pass = |passed| sender.send(passed).is_ok();
             let read = read_sequence(&options, &Place::default(), &stop, pass);
             drop(sender);

@@ -77,7 +77,7 @@ pub(super) fn train(
     let Input { vocabulary, sentences, n_lines } = read(arguments)?;
     let settings = settings(arguments, Processes::One);
     let distribution = Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample);
-    let mut training = Training::new(settings, &vocabulary, threads(arguments))?;
+    let mut training = Training::new(settings, &vocabulary, threads(arguments));
     tell(&format!(
         "{} lines with {} tokens; {} words of {} characters",
         whole(n_lines),

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use corpus::encoding::UTF_8;
 use launch::interrupt::{Asked, Interrupts};
+use program::threads::spawn;
 use reading::{Keep, Passed, Place, Resumed, SequenceOptions, read_sequence};
 use report::whole;
 use serde::{Deserialize, Serialize};
@@ -300,7 +301,7 @@ impl Stream<'_> {
         let take = || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
         let mut cleaned = Vec::new();
         let (ended, done): (Result<Ended>, skipgram::Result<Done>) = thread::scope(|scope| {
-            let trained = scope.spawn(|| training.run(threads, decay, &take));
+            let trained = spawn(scope, || training.run(threads, decay, &take));
             let mut stopping_since = None;
             let ended = loop {
                 let counts = Counts {

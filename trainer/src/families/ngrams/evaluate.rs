@@ -6,6 +6,7 @@ use std::thread;
 
 use ::ngrams::{Block, Dictionary, TextRef, Texts, UNKNOWN};
 use corpus::digest::{Digest, of_labelled};
+use program::threads::spawn;
 use report::whole;
 
 use super::Classifier;
@@ -104,7 +105,7 @@ fn count<'a>(classifier: &'a Classifier, texts: &Texts, threads: NonZeroUsize) -
             &[index] => vec![answer(index)],
             wave => thread::scope(|scope| {
                 let answer = &answer;
-                let threads: Vec<_> = wave.iter().map(|&index| scope.spawn(move || answer(index))).collect();
+                let threads: Vec<_> = wave.iter().map(|&index| spawn(scope, move || answer(index))).collect();
                 threads
                     .into_iter()
                     .map(|thread| thread.join().expect("an evaluation does not panic"))

@@ -7,6 +7,8 @@ use std::io::{Read, Write};
 use std::num::NonZeroUsize;
 use std::thread;
 
+use program::threads::spawn;
+
 use super::labels::Labels;
 use super::quality::largest;
 use super::text::Preparation;
@@ -118,7 +120,7 @@ impl<'a> predict::Window<'a> for Window<'a> {
             thread::scope(|scope| {
                 let answer = &answer;
                 let threads: Vec<_> =
-                    texts.chunks(n_of_thread).map(|texts| scope.spawn(move || answer(texts))).collect();
+                    texts.chunks(n_of_thread).map(|texts| spawn(scope, move || answer(texts))).collect();
                 threads
                     .into_iter()
                     .flat_map(|thread| thread.join().expect("a prediction does not panic"))

@@ -2,6 +2,7 @@
 
 use std::thread;
 
+use program::threads::spawn;
 use random::Random;
 
 use super::matrix::{Dense, Matrix, Quantised};
@@ -164,7 +165,7 @@ fn in_pieces(codes: &mut [u8], per_row: usize, threads: usize, work: impl Fn(usi
     thread::scope(|scope| {
         for (piece, codes) in codes.chunks_mut(rows * per_row).enumerate() {
             let work = &work;
-            scope.spawn(move || work(piece * rows, codes));
+            spawn(scope, move || work(piece * rows, codes));
         }
     });
 }

@@ -23,7 +23,7 @@ pub(in crate::commands::embed) struct SharedTraining {
 impl SharedTraining {
     pub(in crate::commands::embed) fn new(arguments: &Embed, vocabulary: &Vocabulary) -> Result<Self> {
         let settings = super::settings(arguments, Processes::Several);
-        Ok(Self { training: Training::new(settings, vocabulary, 1)?, recent: (0, 0.0) })
+        Ok(Self { training: Training::new(settings, vocabulary, 1), recent: (0, 0.0) })
     }
 }
 
