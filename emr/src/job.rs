@@ -17,6 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use corpus::encoding::{UTF_16BE, UTF_16LE, parse_encoding};
+use program::bounded;
 use store::S3Options;
 
 pub use cluster::{
@@ -28,6 +29,9 @@ pub use programs::STOP_WORDS;
 
 use crate::Error;
 use reader::{Lines, Read};
+
+/// Maximum size of a job file.
+const JOB_BYTES_MAX: u64 = 1 << 20;
 
 /// A complete job file with comments.
 pub const EXAMPLE: &str = include_str!("job/example.toml");
@@ -208,7 +212,7 @@ impl Job {
 
     fn read_for(path: &Path, scope: Scope) -> Result<Self, Error> {
         let unreadable = |source| Error::JobFile { path: path.to_owned(), source };
-        let text = fs::read_to_string(path).map_err(unreadable)?;
+        let text = bounded::read_text(path, JOB_BYTES_MAX).map_err(unreadable)?;
         Self::parse_for(path, &text, scope)
     }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use corpus::ledger::{self, MapperCounts, ReducerCounts};
+use program::bounded;
 use program::location::S3Url;
 use serde::{Deserialize, Serialize};
 use store::{S3Options, Store};
@@ -148,7 +149,7 @@ fn manifest_of(dataset: &Place) -> Place {
 }
 
 fn local(path: &Path) -> Result<Option<Vec<u8>>, Error> {
-    match fs::read(path) {
+    match bounded::read(path, MANIFEST_BYTES_MAX) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(Error::File { path: path.to_owned(), source }),

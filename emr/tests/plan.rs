@@ -1,5 +1,6 @@
 //! Drives `emr plan` and `emr gpus`: what they print, and what they send.
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
+#![allow(clippy::disallowed_methods, reason = "a panic of a test is its failure")]
 
 use std::fs;
 use std::io::Read;
@@ -143,6 +144,15 @@ fn a_missing_job_file_is_named_with_the_way_to_make_one() {
         said.starts_with("emr: NONE.toml: cannot read the job file; `emr plan --example` prints one"),
         "{said}"
     );
+}
+
+#[test]
+fn a_job_file_without_an_end_is_refused_by_its_size() {
+    let done = run_in(folder(&[]).path(), &mut emr(), &["plan", "/dev/zero"]);
+    assert_eq!(done.status.code(), Some(66));
+    let expected = "emr: /dev/zero: cannot read the job file; `emr plan --example` prints one: it has more than 1048576 bytes; \
+                    check the path\n";
+    assert_eq!(text(&done.stderr), expected);
 }
 
 #[test]

@@ -1,14 +1,13 @@
 //! Reads files of counts into the mappers' ledger.
 
-use std::fs;
-
 use corpus::ledger::MapperCounts;
+use program::bounded;
 use program::location::Location;
 use store::{S3Options, read_existing};
 
 use crate::error::{Error, Result};
 
-/// Maximum size of the saved output of a job client in S3, which reports progress line by line.
+/// Maximum size of the saved output of a job client, which reports progress line by line.
 const COUNTS_BYTES_MAX: u64 = 64 << 20;
 
 /// Sums the files written by `mapper --counts`. Any other file is parsed as the saved output of Hadoop's job
@@ -17,9 +16,8 @@ pub fn sum(files: &[Location], s3: &S3Options) -> Result<Option<MapperCounts>> {
     let mut sum = None;
     for file in files {
         let text = match file {
-            Location::Local(path) => {
-                fs::read(path).map_err(|source| Error::Counts { path: path.clone(), source })?
-            }
+            Location::Local(path) => bounded::read(path, COUNTS_BYTES_MAX)
+                .map_err(|source| Error::Counts { path: path.clone(), source })?,
             Location::S3(url) => read_existing(url, s3, COUNTS_BYTES_MAX)?,
         };
         let text = String::from_utf8_lossy(&text).into_owned();

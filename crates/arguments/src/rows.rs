@@ -131,7 +131,7 @@ fn stop_words_of(list: &Location, read: ReadFromS3<'_>) -> Result<Vec<String>, (
     }
     let refused = |exit, found: &dyn fmt::Display| (exit, format!("--stopwords {list}: {found}"));
     let bytes = match list {
-        Location::Local(path) => std::fs::read(path).map_err(|error| {
+        Location::Local(path) => program::bounded::read(path, STOP_WORDS_BYTES_MAX).map_err(|error| {
             let expected = "expected nltk, nltk-negations, none, or a file of one word per line";
             let failure = Failure::reading("read the file", &error);
             refused(Exit::MissingInput, &format!("{failure}; {expected}"))

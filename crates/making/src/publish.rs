@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use dataset::commit::RECORD_BYTES_MAX;
 use dataset::manifest::{DatasetManifest, ListedFile, manifest_name};
 use dataset::sha256;
+use program::bounded;
 use program::place::{check_folder, folder_of};
 use program::temporary::{self, TemporaryPath};
 use store::naming::{give_name, make_folder, sync_folder};
@@ -46,12 +47,10 @@ impl Places {
 
     /// The existing manifest, if there is one.
     pub(crate) fn read_manifest(&self) -> Result<Option<DatasetManifest>> {
-        let size = match fs::metadata(&self.manifest) {
+        let bytes = match bounded::read(&self.manifest, RECORD_BYTES_MAX) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            found => at(&self.manifest, "read its metadata", found)?.len(),
+            read => at(&self.manifest, "read the manifest", read)?,
         };
-        let read = || at(&self.manifest, "read the manifest", fs::read(&self.manifest));
-        let bytes = if size <= RECORD_BYTES_MAX { read()? } else { Vec::new() };
         parsed_manifest(&self.manifest.display().to_string(), &bytes).map(Some)
     }
 

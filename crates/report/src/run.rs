@@ -1,10 +1,11 @@
 //! Reads one training from its folder.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use dataset::sha256;
+use program::bounded;
 use serde::de::DeserializeOwned;
 
 use crate::numbers::counted;
@@ -472,7 +473,7 @@ impl Run {
 
     fn note_what_is_missing(&mut self, folder: &Path) {
         if !self.is_complete {
-            let newest = fs::read_to_string(folder.join(CHECKPOINTS).join("latest")).ok();
+            let newest = bounded::read_text(&folder.join(CHECKPOINTS).join("latest"), LINE_BYTES_MAX).ok();
             let next = match newest {
                 Some(name) => format!("its newest checkpoint is {}; resume with --resume", name.trim()),
                 None => "it has no checkpoint yet".to_owned(),

@@ -69,6 +69,8 @@ pub const MODEL: &str = "model";
 pub const METRICS: &str = "metrics.jsonl";
 /// The settings and the dataset.
 pub const SETTINGS: &str = "settings.json";
+/// Maximum size of [`SETTINGS`] and of [`EVALUATION`].
+pub const SETTINGS_BYTES_MAX: u64 = 16 << 20;
 /// The evaluation of the held-out rows.
 pub const EVALUATION: &str = "evaluation.json";
 /// The score of each evaluated row.

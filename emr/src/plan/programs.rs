@@ -1,11 +1,11 @@
 //! The files of a job on this machine: digests, and what the programs require from a node.
 
-use std::fs;
 use std::path::PathBuf;
 
 use object::Endianness;
 use object::elf::{EM_AARCH64, EM_X86_64, SHT_GNU_VERNEED};
 use object::read::elf::{ElfFile64, FileHeader, SectionHeader};
+use program::bounded;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -60,6 +60,9 @@ impl Architecture {
     }
 }
 
+/// Maximum size of a program.
+pub(crate) const PROGRAM_BYTES_MAX: u64 = 1 << 30;
+
 /// Reads all files of a job. A file that cannot be used is a finding, and has a digest of zeros.
 pub fn read(job: &Job) -> (Vec<Program>, Vec<Finding>) {
     let mut findings = Vec::new();
@@ -71,7 +74,7 @@ fn read_one(job: &Job, name: &str, findings: &mut Vec<Finding>) -> Program {
     let is_program = name != STOP_WORDS;
     let stop_words = job.rows.stop_words.as_ref().filter(|_| !is_program);
     let path = stop_words.cloned().unwrap_or_else(|| job.programs.join(name));
-    let read = fs::read(&path).map_err(|error| {
+    let read = bounded::read(&path, PROGRAM_BYTES_MAX).map_err(|error| {
         let found = match error.kind() {
             std::io::ErrorKind::NotFound => "no such file".to_owned(),
             _ => program::system::cause(&error),
@@ -144,6 +147,8 @@ fn glibc_version(name: &[u8]) -> Option<(u32, u32)> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

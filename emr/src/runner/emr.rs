@@ -1,8 +1,8 @@
 //! `--runner emr`: uploads the programs, submits the job once, and follows it.
 
-use std::fs;
 use std::time::Duration;
 
+use program::bounded;
 use program::location::S3Url;
 use store::{ObjectContent, Put, S3Options, Store};
 
@@ -12,7 +12,7 @@ use crate::client::Emr;
 use crate::interrupt::Interrupt;
 use crate::job::Place;
 use crate::plan::Plan;
-use crate::plan::programs::{Program, hex_sha256};
+use crate::plan::programs::{PROGRAM_BYTES_MAX, Program, hex_sha256};
 use crate::plan::requests::{AddJobFlowSteps, Requests};
 use crate::result::Made;
 use crate::submission::{self, Pace, Submitted, Target};
@@ -87,7 +87,8 @@ fn upload(programs: &[Program], options: &S3Options, progress: &ProgressBars) ->
 /// The content of a program, which must be the one whose digest the requests contain.
 fn planned(program: &Program) -> Result<Vec<u8>, RunnerError> {
     let path = || program.path.clone();
-    let content = fs::read(&program.path).map_err(|_| RunnerError::ChangedProgram { path: path() })?;
+    let content = bounded::read(&program.path, PROGRAM_BYTES_MAX)
+        .map_err(|_| RunnerError::ChangedProgram { path: path() })?;
     match hex_sha256(&content) == program.sha256 {
         true => Ok(content),
         false => Err(RunnerError::ChangedProgram { path: path() }),
@@ -96,6 +97,7 @@ fn planned(program: &Program) -> Result<Vec<u8>, RunnerError> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::path::Path;
 
     use super::*;

@@ -1,12 +1,12 @@
 //! Finds the model folder for a path. It is the path itself, or the model folder in a training folder.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use runs::folds::{name_of, numbers_in};
 use runs::saved::CONFIG;
-use runs::training::{CHECKPOINTS, METRICS, MODEL, RunSettings, SETTINGS};
+use runs::training::{CHECKPOINTS, METRICS, MODEL, RunSettings, SETTINGS, SETTINGS_BYTES_MAX};
 
+use program::bounded;
 use program::location::Location;
 use store::S3Options;
 
@@ -73,7 +73,7 @@ pub(super) fn is_model(path: &Path) -> bool {
 
 /// The command that resumes the training in a folder.
 fn resume_command(folder: &Path) -> String {
-    let json = fs::read(folder.join(SETTINGS)).unwrap_or_default();
+    let json = bounded::read(&folder.join(SETTINGS), SETTINGS_BYTES_MAX).unwrap_or_default();
     let settings = serde_json::from_slice::<RunSettings>(&json).ok();
     let command = if settings.as_ref().is_some_and(RunSettings::is_of_words) { "pretrain" } else { "fit" };
     let is_of_ngrams = settings.as_ref().is_some_and(RunSettings::is_of_ngrams);
@@ -93,6 +93,8 @@ fn resume_command(folder: &Path) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+
+    use std::fs;
 
     use super::*;
 

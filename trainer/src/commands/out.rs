@@ -1,12 +1,12 @@
 //! The folder or file that a command writes. It is checked before any input is read, so that a computation does
 //! not fail at its end.
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use corpus::settings::{Difference, Settings};
 use dataset::sha256;
+use program::bounded;
 use program::location::Location;
 use program::place::{check_folder, folder_of};
 use reading::unpacked;
@@ -19,7 +19,7 @@ use runs::recipe::Recipe;
 use runs::saved;
 use runs::training::{
     self, CHECKPOINTS, EVALUATION, EvaluationRecord, FORMAT_VERSION, Hold, MODEL, PATIENCE, RunSettings,
-    SCORES, SETTINGS, put_json, write_scores,
+    SCORES, SETTINGS, SETTINGS_BYTES_MAX, put_json, write_scores,
 };
 use scoring::Scores;
 use store::S3Options;
@@ -225,7 +225,7 @@ impl Out {
 /// The settings of the training in a folder, if there are any. `expected` completes the message about invalid ones.
 pub fn read_settings(folder: &Path, expected: &str) -> Result<Option<RunSettings>> {
     let path = folder.join(SETTINGS);
-    let json = match fs::read(&path) {
+    let json = match bounded::read(&path, SETTINGS_BYTES_MAX) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         read => read.map_err(|source| Error::io(&path, source))?,
     };

@@ -1,11 +1,11 @@
 //! The result of a training as one JSON document, for `--json`.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use batches::Part;
+use program::bounded;
 use runs::recipe::Position;
-use runs::training::{EVALUATION, EvaluationRecord, MODEL, best_epoch};
+use runs::training::{EVALUATION, EvaluationRecord, MODEL, SETTINGS_BYTES_MAX, best_epoch};
 use scoring::{Calibrator, Intervals, Metrics, ProbabilityQuality, Threshold};
 use serde::Serialize;
 
@@ -85,7 +85,7 @@ impl Summary {
 
     /// The summary of a training that was already complete, from the files in its folder.
     pub(super) fn of_complete(folder: &Path, shown: &Path) -> Self {
-        let json = fs::read(folder.join(EVALUATION)).unwrap_or_default();
+        let json = bounded::read(&folder.join(EVALUATION), SETTINGS_BYTES_MAX).unwrap_or_default();
         let record = serde_json::from_slice::<EvaluationRecord>(&json).ok();
         Self {
             training: shown.to_owned(),

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use balance::Rule;
 use batches::Part;
 use launch::interrupt::{Asked, Interrupts};
+use program::bounded;
 use program::location::Location;
 use runs::recipe::{Position, Recipe};
 use runs::saved::TrainedOn;
 use runs::training::{
     CHECKPOINTS, DatasetRecord, EvaluationRecord, FORMAT_VERSION, Line, MODEL, RunSettings, SETTINGS,
-    UnlabelledRecord, most_wrong, put_json,
+    SETTINGS_BYTES_MAX, UnlabelledRecord, most_wrong, put_json,
 };
 use scoring::{Decision, Scores};
 use tch::Device;
@@ -289,7 +290,7 @@ impl Job<'_> {
             return Some(absolute(path));
         }
         training.resume.as_ref()?;
-        let json = std::fs::read(out.folder().join(SETTINGS)).ok()?;
+        let json = bounded::read(&out.folder().join(SETTINGS), SETTINGS_BYTES_MAX).ok()?;
         serde_json::from_slice::<RunSettings>(&json).ok()?.init_from
     }
 

@@ -6,11 +6,12 @@ use std::io;
 use std::path::Path;
 
 use durable::sums::Sums;
+use program::bounded;
 use program::temporary;
 
 use super::{
     CHECKPOINTS, EVALUATION, EvaluationRecord, LOCK, METRICS, MODEL, NGRAMS, RunSettings, SCORES, SETTINGS,
-    TENSORBOARD, TopNgrams,
+    SETTINGS_BYTES_MAX, TENSORBOARD, TopNgrams,
 };
 use crate::error::{Error, Result};
 
@@ -129,7 +130,7 @@ pub fn clear(folder: &Path) -> Result<()> {
 }
 
 fn is_document<T: serde::de::DeserializeOwned>(path: &Path) -> bool {
-    fs::read(path).is_ok_and(|json| serde_json::from_slice::<T>(&json).is_ok())
+    bounded::read(path, SETTINGS_BYTES_MAX).is_ok_and(|json| serde_json::from_slice::<T>(&json).is_ok())
 }
 
 fn all_names_if_any(folder: &Path) -> Result<Vec<String>> {

@@ -1,12 +1,12 @@
 //! `trainer evaluate` with an n-gram model.
 
-use std::fs;
 use std::path::Path;
 
 use ::ngrams::Reading;
 use batches::{Division, Part};
 use corpus::ledger::Limits;
-use runs::training::{RunSettings, SETTINGS};
+use program::bounded;
+use runs::training::{RunSettings, SETTINGS, SETTINGS_BYTES_MAX};
 use scoring::ProbabilityQuality;
 use serde::Serialize;
 use texts::Wanted;
@@ -108,7 +108,7 @@ pub(in crate::commands) fn evaluate(arguments: &Evaluate, model: &Path) -> Resul
 
 /// The `--test-fraction` of the training, if the model is in its training folder and `place` is its input.
 fn trained_share(model: &Path, place: &str) -> Option<f64> {
-    let settings = fs::read(model.parent()?.join(SETTINGS)).ok()?;
+    let settings = bounded::read(&model.parent()?.join(SETTINGS), SETTINGS_BYTES_MAX).ok()?;
     let settings: RunSettings = serde_json::from_slice(&settings).ok()?;
     let share = settings.recipe.get("test_fraction")?.as_f64()?;
     (settings.dataset.path == absolute(place)).then_some(share)
