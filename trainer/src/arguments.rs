@@ -437,6 +437,9 @@ pub struct Launch {
     /// Also accepted as --nproc-per-node.
     #[arg(long, aliases = ["nproc-per-node", "nproc_per_node"], value_name = "N", value_parser = processes)]
     pub nproc: NonZeroUsize,
+    /// Start more than 4 ranks per core
+    #[arg(long)]
+    pub oversubscribe: bool,
     /// Also write each rank's output to FOLDER/rank-N.log
     #[arg(long, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(local_path))]
     pub log_dir: Option<PathBuf>,
