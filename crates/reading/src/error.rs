@@ -185,6 +185,14 @@ pub enum Error {
         /// The maximum size.
         most: u64,
     },
+    /// The metadata or the pages of a Parquet file are larger than allowed.
+    #[error("{input}: {excess}")]
+    LargeTable {
+        /// Name of the file.
+        input: String,
+        /// What is too large.
+        excess: tables::foreign::Excess,
+    },
     /// A JSON array cannot be read.
     #[error("{input}: {error}")]
     Array {
@@ -323,6 +331,7 @@ impl Error {
             | Self::Replaced { .. }
             | Self::Unclosed { .. }
             | Self::LargeBatch { .. }
+            | Self::LargeTable { .. }
             | Self::Array { .. }
             | Self::NoHeader { .. }
             | Self::HeaderIsRecord { .. }

@@ -17,9 +17,11 @@
 //!
 //! All threads together have [`ReadingOptions::batches_bytes`] for the columns of Arrow record batches and the
 //! dictionaries that they need. A thread waits until its batch fits. A single batch needs its columns and dictionaries,
-//! at most 256 MiB each, and if they are compressed, their compressed bytes while they are decompressed.
+//! at most 256 MiB each, and if they are compressed, their compressed bytes while they are decompressed. The same memory
+//! holds the pages of Parquet files; those of a row group may take twice as much, if they are alone.
 //!
 //! The content of lines is not interpreted, except by [`Reviews`].
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a panic of a test is its failure"))]
 
 mod arrow;
 mod class_folders;
@@ -85,8 +87,8 @@ pub struct ReadingOptions {
     pub threads: NonZeroUsize,
     /// Maximum number of streams that are read at once.
     pub streams_max: NonZeroUsize,
-    /// Memory for the record batches and the dictionaries of Arrow files, for all threads together. A record batch that
-    /// exceeds it is read while no other one is.
+    /// Memory for the record batches and the dictionaries of Arrow files and for the pages of Parquet files, for all threads
+    /// together. A record batch or pages that exceed it are read while no others are.
     pub batches_bytes: usize,
 }
 
@@ -229,7 +231,8 @@ impl Reading {
                 }
                 Manner::Parquet => {
                     has_rows[number] = true;
-                    let row_groups = rows::row_groups(source, file, &options.format)?.into_iter();
+                    let row_groups =
+                        rows::row_groups(source, file, &options.format, options.batches_bytes)?.into_iter();
                     pieces.extend(row_groups.map(|group| (number, Piece::RowGroup(Box::new(group)))));
                 }
             }
@@ -338,7 +341,7 @@ impl Reading {
                 let mut visit = |row: u64, what: Content<'_>| {
                     visit(InputEntry { place: InputPlace::at(number, row), number: row, what, columns: None })
                 };
-                group.each_row(file, &part, &mut visit)
+                group.each_row(file, &self.batches_memory, &part, &mut visit)
             }
             Piece::Batch(batch) => {
                 let mut visit = |row: u64, what: Content<'_>| {

@@ -20,6 +20,11 @@ impl Memory {
         Self { bytes_max, taken: Mutex::new(0), freed: Condvar::new() }
     }
 
+    /// Its size.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes_max
+    }
+
     /// Wakes all threads that wait, after reading was stopped.
     pub(super) fn wake(&self) {
         // Under the lock, so that no thread is between its check and its wait.

@@ -23,8 +23,10 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaD
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::SchemaDescriptor;
+use tables::foreign::{Excess, check_footer, chunk_memory};
 
 use super::columns::{Joined, shown, visit_row};
+use super::memory::{Memory, Share};
 use super::{Content, Error, Part, Source};
 use ratings::{Ratings, is_rating};
 
@@ -36,10 +38,17 @@ pub(super) fn is_beginning(line: LineContent<'_>) -> bool {
     matches!(line, LineContent::Bytes(line) if line.starts_with(MAGIC))
 }
 
+/// Pages that exceed the memory are read one after the other, up to this multiple of it.
+const PAGES_PART: u64 = 2;
 /// Maximum number of rows read at once, unless their texts are long.
 const ROWS_MAX: usize = 1024;
 /// Target size of texts read at once. If it is exceeded, fewer rows are read next time.
 const BATCH_BYTES: usize = 1 << 20;
+
+/// The decoded metadata of a file take up to this multiple of their size,
+const FOOTER_PART: u64 = 16;
+/// and may always have this many bytes.
+const FOOTER_BYTES: u64 = 4 << 20;
 
 /// A row group of a file, and the metadata of its columns that are read.
 #[derive(Debug)]
@@ -54,10 +63,19 @@ pub(super) struct RowGroup {
 }
 
 /// The row groups of a file.
-pub(super) fn row_groups(source: &Source, file: File, format: &Format) -> Result<Vec<RowGroup>, Error> {
+pub(super) fn row_groups(
+    source: &Source,
+    file: File,
+    format: &Format,
+    memory_bytes: usize,
+) -> Result<Vec<RowGroup>, Error> {
     let Format::Json(fields) = format else {
         return Err(Error::NotLines { input: source.name.clone(), kind: "a Parquet", format: format.name() });
     };
+    let footer_bytes_max = (memory_bytes as u64 / FOOTER_PART).max(FOOTER_BYTES);
+    let footer =
+        check_footer(&file, footer_bytes_max).map_err(|error| source.unreadable("read it", error))?;
+    footer.map_err(|excess| too_large(source, excess))?;
     let damaged = |error| damaged(source, error);
     let chunks = Chunks::of(Arc::new(file)).map_err(damaged)?;
     let metadata = guarded(|| ParquetMetaDataReader::new().parse_and_finish(&chunks)).map_err(damaged)?;
@@ -98,13 +116,38 @@ fn with_columns(
 }
 
 impl RowGroup {
-    /// Reads all rows, with their numbers in the file.
+    /// Memory for a page of each column.
+    fn memory_bytes(&self, file: &File, source: &Source) -> Result<u64, Error> {
+        let memory = |chunk: &ColumnChunkMetaData| {
+            // What is negative is refused by the decoder.
+            let size = |number: i64| u64::try_from(number).unwrap_or_default();
+            let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+            let found = chunk_memory(file, size(start), size(chunk.compressed_size()))
+                .map_err(|error| source.unreadable("read it", error))?;
+            found.map_err(|excess| too_large(source, excess))
+        };
+        self.texts.iter().chain([&self.rating]).map(memory).sum()
+    }
+
+    /// Waits for memory and reads all rows, with their numbers in the file.
     pub(super) fn each_row<E: From<Error>>(
         &self,
         file: Arc<File>,
+        memory: &Memory,
         part: &Part<'_>,
         visit: &mut impl FnMut(u64, Content<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
+        let needed = self.memory_bytes(&file, part.source)?;
+        let most = PAGES_PART * memory.bytes();
+        if needed > most {
+            let found = format!("pages of {needed} bytes in a row group");
+            let remedy = "write the file with smaller pages, or raise --memory of sentimill";
+            return Err(too_large(part.source, Excess::of(found, most, remedy)).into());
+        }
+        let mut share = Share::of(memory);
+        if !share.wait_for(needed, || part.state.is_stopped()) {
+            return Ok(());
+        }
         let damaged = |error| damaged(part.source, error);
         let mut columns = guarded(|| Columns::of(self, file)).map_err(damaged)?;
         let (mut read, mut at_once) = (0, ROWS_MAX / 16);
@@ -338,6 +381,10 @@ fn guarded<T>(decode: impl FnOnce() -> ParquetResult<T>) -> ParquetResult<T> {
     catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| {
         Err(ParquetError::General("its decoder panicked, see the message above".to_owned()))
     })
+}
+
+fn too_large(source: &Source, excess: Excess) -> Error {
+    Error::LargeTable { input: source.name.clone(), excess }
 }
 
 fn damaged(source: &Source, error: ParquetError) -> Error {

@@ -31,6 +31,7 @@
 
 mod encode;
 mod error;
+pub mod foreign;
 pub mod origins;
 mod reader;
 mod rows;

@@ -10,11 +10,14 @@ use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::file::statistics::Statistics;
 
 use crate::error::{Error, Result, io};
+use crate::foreign::check_footer;
 use crate::rows::{ROWS_MAX, Rows};
 use crate::schema::Schema;
 use crate::verify::read;
 
 const READ: &str = "read the table";
+/// Maximum size of the metadata of a table.
+const FOOTER_BYTES_MAX: u64 = 64 << 20;
 
 /// An open table.
 pub struct TableReader {
@@ -26,6 +29,8 @@ impl TableReader {
     /// Opens a table with this schema. Another file is refused.
     pub fn open(path: &Path, schema: Schema) -> Result<Self> {
         let file = io(READ, File::open(path))?;
+        io(READ, check_footer(&file, FOOTER_BYTES_MAX))?
+            .map_err(|excess| Error::Differs(excess.to_string()))?;
         let file = guarded(|| SerializedFileReader::new(file))?;
         if file.metadata().file_metadata().schema_descr().root_schema() != &*schema.root() {
             return Err(Error::Differs("a table with other columns".to_owned()));

@@ -373,3 +373,57 @@ fn parquet_in_a_stream_is_refused() {
             .ends_with("a.gz: found Parquet, which can only be read from a file that is not compressed; write it to a file on this machine")
     );
 }
+
+/// A file whose only text takes a page of this many bytes.
+fn with_page(bytes: usize) -> Vec<u8> {
+    let schema = Arc::new(parse_message_type(NUMBERS).unwrap());
+    let properties = WriterProperties::builder()
+        .set_compression(parquet::basic::Compression::ZSTD(Default::default()))
+        .set_dictionary_enabled(false);
+    let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties.build())).unwrap();
+    let mut group = file.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    let text = ByteArray::from(vec![b'a'; bytes]);
+    column.typed::<ByteArrayType>().write_batch(&[text], Some(&[1]), None).unwrap();
+    column.close().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<DoubleType>().write_batch(&[5.0], Some(&[1]), None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    file.into_inner().unwrap()
+}
+
+#[test]
+fn a_page_that_exceeds_the_memory_is_refused_before_it_is_decompressed() {
+    let file = with_page(300 << 20);
+    assert!(file.len() < 1 << 20, "{}", file.len());
+    let folder = folder(&[("a", &file)]);
+    let reading = Reading::start(all_of(&folder), &options(1)).unwrap();
+    let error = read(&reading, 1).unwrap_err().remove(0);
+    assert_eq!(error.exit(), Exit::BadInput);
+    let message = error.to_string();
+    let expected = ": found pages of 3146";
+    assert!(message.contains(expected), "{message}");
+    let remedy =
+        "expected at most 268435456; write the file with smaller pages, or raise --memory of sentimill";
+    assert!(message.ends_with(remedy), "{message}");
+}
+
+#[test]
+fn a_schema_of_deeply_nested_groups_is_refused() {
+    let groups = 10_000;
+    let elements = groups + 2;
+    let mut footer = vec![0x15, 0x02, 0x19, 0xfc, (elements & 0x7f) as u8 | 0x80, (elements >> 7) as u8];
+    (0..=groups).for_each(|_| footer.extend([0x35, 0x02, 0x18, 0x01, b'g', 0x15, 0x02, 0x00]));
+    footer.extend([0x15, 0x0c, 0x25, 0x00, 0x18, 0x01, b'c', 0x00, 0x00]);
+    let mut file = b"PAR1".to_vec();
+    file.extend(&footer);
+    file.extend((footer.len() as u32).to_le_bytes());
+    file.extend(b"PAR1");
+    let folder = folder(&[("a", &file)]);
+    let error = Reading::start(all_of(&folder), &options(1)).unwrap_err();
+    assert_eq!(error.exit(), Exit::BadInput);
+    let expected =
+        ": found a schema of 101 or more nested groups, expected at most 100; write its columns outside ";
+    assert!(error.to_string().contains(expected), "{error}");
+}
