@@ -14,6 +14,7 @@
 //!
 //! [`Server`] serves, and [`Client`] is for workers and readers. Ranks that exchange updates without a server have the tables in
 //! a [`Replica`] each.
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a panic of a test is its failure"))]
 
 mod client;
 mod error;

@@ -10,12 +10,11 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
-use tonic::transport::server::TlsConnectInfo;
 use tonic::transport::{Certificate, ClientTlsConfig, Identity, ServerTlsConfig};
 use tonic::{Request, Status};
 
 use crate::error::{Error, Result};
-use crate::server::Known;
+use crate::server::Peer;
 
 /// What the token is derived for. A change of it makes all older tokens invalid.
 const PURPOSE: &[u8] = b"sentimill parameter server 1";
@@ -90,10 +89,8 @@ impl Guard {
 impl Interceptor for Guard {
     fn call(&mut self, request: Request<()>) -> std::result::Result<Request<()>, Status> {
         self.check(&request)?;
-        let extensions = request.extensions();
-        let over_tls = || extensions.get::<TlsConnectInfo<Known>>().map(|info| info.get_ref());
-        if let Some(known) = extensions.get().or_else(over_tls) {
-            known.set();
+        if let Some(peer) = Peer::of(request.extensions()) {
+            peer.set_known();
         }
         Ok(request)
     }

@@ -1,5 +1,6 @@
 //! A server: it listens, recovers its state, and serves requests until it is stopped.
 
+mod budget;
 mod calls;
 mod connections;
 pub mod fuzzing;
@@ -24,8 +25,9 @@ use tokio::sync::{oneshot, watch};
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server as Transport;
 
+pub(crate) use self::budget::Peer;
+use self::budget::{Accounted, Budget};
 use self::calls::Calls;
-pub(crate) use self::connections::Known;
 use self::connections::{FIRST_REQUEST_LIMIT, accept};
 use self::shared::{QUEUE_MAX, Request, Shared};
 use self::writer::{Writer, Writing, repeat};
@@ -93,7 +95,7 @@ pub struct ServerOptions {
     pub n_workers: u32,
     /// Maximum number of steps by which a worker is ahead of the slowest; `None`: any.
     pub staleness: Option<u64>,
-    /// Maximum memory of the tables in bytes.
+    /// Maximum memory of the tables in bytes. What they leave is for messages, within limits.
     pub memory_max: usize,
     /// When pushes are made durable.
     pub log_sync: LogSync,
@@ -142,7 +144,9 @@ impl Server {
         let place = (options.shard, options.n_shards);
         let (queue, requests) = sync_channel(QUEUE_MAX);
         let (slowest, watched) = watch::channel(state.slowest());
-        let shared = Arc::new(Shared::new(place, options.n_workers, queue, watched, tables));
+        let tables_bytes = tables_bytes(&state.specs, options.shard, options.n_shards);
+        let budget = Arc::new(Budget::new(options.memory_max, tables_bytes));
+        let shared = Arc::new(Shared::new(place, options.n_workers, queue, watched, tables, budget));
         let writing = Writing {
             settings: settings(options),
             folder: options.folder.clone(),
@@ -319,8 +323,11 @@ fn serve(
             .tls_config(tls.timeout(FIRST_REQUEST_LIMIT))
             .map_err(|error| options.tls.refused(&error))?;
     }
+    let budget = Arc::clone(&shared.budget);
+    runtime.spawn(Arc::clone(&budget).watch());
     let calls = Calls { shared, staleness: options.staleness };
     let service = ParametersServer::new(calls).max_decoding_message_size(MESSAGE_BYTES_MAX);
+    let service = Accounted { service, budget };
     let service = InterceptedService::new(service, Guard(options.token.clone()));
     let (stop, stopped) = oneshot::channel();
     runtime.spawn(async move {

@@ -5,6 +5,7 @@ mod cuts;
 mod folders;
 mod hostile;
 mod kills;
+mod memory;
 mod silence;
 mod steps;
 mod strangers;

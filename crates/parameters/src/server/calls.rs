@@ -7,6 +7,7 @@ use bytes::Bytes;
 use tokio::time::timeout;
 use tonic::{Request as Call, Response, Status};
 
+use super::budget::Account;
 use super::shared::{Request, Shared};
 use crate::messages::{
     CreateReply, CreateRequest, JoinReply, JoinRequest, LeaveReply, LeaveRequest, PullReply, PullRequest,
@@ -15,7 +16,7 @@ use crate::messages::{
 use crate::refusal::Refusal;
 use crate::service::parameters_server::Parameters;
 use crate::spec::Spec;
-use crate::state::{LEFT, Slowest, TABLES_MAX, Worker, memory_of};
+use crate::state::{LEFT, Slowest, TABLES_MAX, Worker};
 use crate::{MESSAGE_BYTES_MAX, WAIT};
 
 /// Steps by which a worker reads ahead of its own pushes: the next step, while the last two are sent.
@@ -60,7 +61,7 @@ impl Calls {
         Ok((found.is_some(), now))
     }
 
-    fn read(&self, request: &PullRequest) -> Result<Vec<Bytes>, Refusal> {
+    fn read(&self, request: &PullRequest, account: &Account) -> Result<Vec<Bytes>, Refusal> {
         check_lengths("reads", request.reads.iter().map(|read| &read.rows))?;
         let mut sum = 0;
         let mut tables = Vec::new();
@@ -74,6 +75,7 @@ impl Calls {
                 "{sum} bytes of rows, expected at most {MESSAGE_BYTES_MAX}"
             )));
         }
+        account.add(sum as usize)?;
         request.reads.iter().zip(tables).map(|(read, table)| Ok(table.read(&read.rows)?.into())).collect()
     }
 
@@ -98,6 +100,11 @@ pub(super) fn check_lengths<'a>(
         }
     }
     Ok(())
+}
+
+/// The memory of a call.
+fn account_of<T>(call: &mut Call<T>) -> Result<Account, Status> {
+    call.extensions_mut().remove().ok_or_else(|| Status::internal("a call has no account"))
 }
 
 #[tonic::async_trait]
@@ -126,7 +133,8 @@ impl Parameters for Calls {
         Ok(Response::new(JoinReply { step, staleness: self.staleness, is_removed }))
     }
 
-    async fn pull(&self, call: Call<PullRequest>) -> Answered<PullReply> {
+    async fn pull(&self, mut call: Call<PullRequest>) -> Answered<PullReply> {
+        let account = account_of(&mut call)?;
         let request = call.into_inner();
         request.worker.into_iter().for_each(|worker| self.shared.hear(worker));
         let (is_near, slowest) = self.near(request.worker, request.step).await?;
@@ -136,19 +144,18 @@ impl Parameters for Calls {
                 PullReply { must_wait: true, slowest: worker, read_at: clock, ..PullReply::default() };
             return Ok(Response::new(reply));
         }
-        let values = self.read(&request)?;
+        let values = self.read(&request, &account)?;
         Ok(Response::new(PullReply { values, read_at: clock, must_wait: false, slowest: worker }))
     }
 
-    async fn push(&self, call: Call<PushRequest>) -> Answered<PushReply> {
+    async fn push(&self, mut call: Call<PushRequest>) -> Answered<PushReply> {
+        let account = account_of(&mut call)?;
         let request = call.into_inner();
         self.shared.hear(request.worker);
-        let queued = self.shared.reserve(memory_of(&request) as usize);
-        let queued = queued.and_then(|queued| self.check(&request).map(|()| queued));
-        let queued = queued.inspect_err(|_| {
+        self.check(&request).inspect_err(|_| {
             self.shared.refused.fetch_add(1, Relaxed);
         })?;
-        let is_repeated = self.shared.ask(|answer| Request::Push(request, queued, answer)).await?;
+        let is_repeated = self.shared.ask(|answer| Request::Push(request, account, answer)).await?;
         Ok(Response::new(PushReply { is_repeated }))
     }
 

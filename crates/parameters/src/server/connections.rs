@@ -1,41 +1,36 @@
 //! Connections to a server. Their number is bounded, and one that sends no request that is served is closed after a while,
-//! so that strangers take neither all file descriptors nor all places.
+//! so that strangers take neither all file descriptors nor all places. One whose calls hold memory for too long is closed,
+//! too ([`super::budget`]).
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::futures::OwnedNotified;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::Connected;
 
+use super::budget::Peer;
+
 /// Time from the connection to its first request that is served.
 pub(crate) const FIRST_REQUEST_LIMIT: Duration = Duration::from_secs(10);
 /// Time to the next attempt after one that failed, such as by too many open files.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
-/// Whether a request of the connection was served.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Known(Arc<AtomicBool>);
-
-impl Known {
-    pub(crate) fn set(&self) {
-        self.0.store(true, Relaxed);
-    }
-}
-
 /// A connection.
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: TcpStream,
-    known: Known,
+    peer: Peer,
+    /// Ends when the connection must be closed.
+    closed: Pin<Box<OwnedNotified>>,
     /// Ends with the limit of time; `None` after it.
     limit: Option<Pin<Box<Sleep>>>,
     _place: OwnedSemaphorePermit,
@@ -60,7 +55,9 @@ async fn pass(listener: TcpListener, n_max: usize, accepted: Sender<io::Result<C
         // Without it, small messages wait for the acknowledgement of earlier ones; they arrive nonetheless.
         let _ = stream.set_nodelay(true);
         let limit = Some(Box::pin(sleep(FIRST_REQUEST_LIMIT)));
-        let connection = Connection { stream, known: Known::default(), limit, _place: place };
+        let peer = Peer::default();
+        let closed = Box::pin(peer.closed().notified_owned());
+        let connection = Connection { stream, peer, closed, limit, _place: place };
         if accepted.send(Ok(connection)).await.is_err() {
             return;
         }
@@ -68,10 +65,10 @@ async fn pass(listener: TcpListener, n_max: usize, accepted: Sender<io::Result<C
 }
 
 impl Connected for Connection {
-    type ConnectInfo = Known;
+    type ConnectInfo = Peer;
 
-    fn connect_info(&self) -> Known {
-        self.known.clone()
+    fn connect_info(&self) -> Peer {
+        self.peer.clone()
     }
 }
 
@@ -85,9 +82,14 @@ impl AsyncRead for Connection {
             && limit.as_mut().poll(cx).is_ready()
         {
             self.limit = None;
-            if !self.known.0.load(Relaxed) {
+            if !self.peer.is_known() {
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
             }
+        }
+        if self.closed.as_mut().poll(cx).is_ready() {
+            // The next call must not poll it again.
+            self.closed = Box::pin(self.peer.closed().notified_owned());
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
         Pin::new(&mut self.stream).poll_read(cx, buffer)
     }

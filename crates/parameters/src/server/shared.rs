@@ -1,12 +1,13 @@
 //! What the threads of a server share.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
 use tokio::sync::{oneshot, watch};
 
+use super::budget::{Account, Budget};
 use crate::error::Error;
 use crate::ledger::Statistics;
 use crate::messages::PushRequest;
@@ -17,8 +18,6 @@ use crate::table::Table;
 
 /// Requests that wait for the thread that writes.
 pub(crate) const QUEUE_MAX: usize = 256;
-/// Bytes of pushes that wait for it.
-pub(crate) const QUEUE_BYTES_MAX: usize = 256 << 20;
 
 pub(crate) type Answer<T> = oneshot::Sender<Result<T, Refusal>>;
 
@@ -28,8 +27,8 @@ pub(crate) enum Request {
     Create(Spec, Answer<u32>),
     /// The worker, and the number of workers that it expects.
     Join(u32, u32, Answer<Worker>),
-    /// A push, and its bytes in the queue.
-    Push(PushRequest, Queued, Answer<bool>),
+    /// A push, and its memory.
+    Push(PushRequest, Account, Answer<bool>),
     Leave(u32, Answer<()>),
     Statistics(Answer<Statistics>),
     /// The last request: the state is written.
@@ -49,25 +48,12 @@ pub(crate) struct Shared {
     /// The last request of each worker.
     pub(crate) heard: Mutex<Vec<Option<Instant>>>,
     pub(crate) queue: SyncSender<Request>,
-    queued_bytes: Arc<AtomicUsize>,
+    pub(crate) budget: Arc<Budget>,
     /// Pushes that were refused before they reached the thread that writes.
     pub(crate) refused: AtomicU64,
     pub(crate) failed_snapshot: Mutex<Option<Error>>,
     /// Workers that were removed and not yet reported.
     pub(crate) removed: Mutex<Vec<u32>>,
-}
-
-/// Bytes in the queue, until it is dropped.
-#[derive(Debug)]
-pub(crate) struct Queued {
-    bytes: usize,
-    sum: Arc<AtomicUsize>,
-}
-
-impl Drop for Queued {
-    fn drop(&mut self) {
-        self.sum.fetch_sub(self.bytes, Relaxed);
-    }
 }
 
 impl Shared {
@@ -77,6 +63,7 @@ impl Shared {
         queue: SyncSender<Request>,
         slowest: watch::Receiver<Slowest>,
         tables: Vec<Arc<Table>>,
+        budget: Arc<Budget>,
     ) -> Self {
         Self {
             place,
@@ -84,20 +71,11 @@ impl Shared {
             slowest,
             heard: Mutex::new(vec![None; n_workers as usize]),
             queue,
-            queued_bytes: Arc::default(),
+            budget,
             refused: AtomicU64::new(0),
             failed_snapshot: Mutex::new(None),
             removed: Mutex::default(),
         }
-    }
-
-    /// Reserves memory of the queue for a push.
-    pub(crate) fn reserve(&self, bytes: usize) -> Result<Queued, Refusal> {
-        let queued = Queued { bytes, sum: Arc::clone(&self.queued_bytes) };
-        if self.queued_bytes.fetch_add(bytes, Relaxed) + bytes > QUEUE_BYTES_MAX {
-            return Err(Refusal::busy(format!("{QUEUE_BYTES_MAX} bytes of pushes wait to be written")));
-        }
-        Ok(queued)
     }
 
     /// Passes a request to the thread that writes, and waits for its answer.

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 use super::LogSync;
-use super::shared::{Answer, Queued, Request, Shared};
+use super::budget::Account;
+use super::shared::{Answer, Request, Shared};
 use super::silence::Silence;
 use crate::error::{Error, Result};
 use crate::ledger::{SinceStart, Statistics, TableStatistics, WorkerStatistics};
@@ -79,8 +80,8 @@ enum Last {
 struct Work {
     group: Group,
     bytes: u64,
-    /// Pushes in the group are part of the memory of the queue.
-    queued: Vec<Queued>,
+    /// The memory of pushes in the group.
+    accounts: Vec<Account>,
     effects: Vec<Effect>,
     answers: Vec<Box<dyn FnOnce() + Send>>,
 }
@@ -140,14 +141,14 @@ impl Writer {
     fn take(&mut self, request: Request, work: &mut Work, shared: &Shared) -> Option<Last> {
         match request {
             Request::Create(spec, answer) => {
-                let created = self.create(spec, work);
+                let created = self.create(spec, work, shared);
                 work.answer(answer, created);
             }
             Request::Join(worker, n_workers, answer) => {
                 let joined = self.join(worker, n_workers);
                 work.answer(answer, joined);
             }
-            Request::Push(push, queued, answer) => self.push(push, queued, answer, work),
+            Request::Push(push, account, answer) => self.push(push, account, answer, work),
             Request::Leave(worker, answer) => {
                 let left = self.leave(worker, work);
                 work.answer(answer, left);
@@ -162,7 +163,7 @@ impl Writer {
         None
     }
 
-    fn create(&mut self, spec: Spec, work: &mut Work) -> std::result::Result<u32, Refusal> {
+    fn create(&mut self, spec: Spec, work: &mut Work, shared: &Shared) -> std::result::Result<u32, Refusal> {
         let (number, is_new) = self.state.table(&spec)?;
         if is_new {
             let Settings { shard, servers, .. } = self.writing.settings;
@@ -176,6 +177,7 @@ impl Writer {
             work.group.push(&Entry::Create(spec.to_request(shard, servers)));
             work.effects.push(Effect::Table(Table::new(spec.clone(), shard, servers)));
             self.state.specs.push(spec);
+            shared.budget.leave(sum);
         }
         Ok(number)
     }
@@ -191,11 +193,11 @@ impl Writer {
         Ok(self.state.known(worker)?.clone())
     }
 
-    fn push(&mut self, push: PushRequest, queued: Queued, answer: Answer<bool>, work: &mut Work) {
+    fn push(&mut self, push: PushRequest, account: Account, answer: Answer<bool>, work: &mut Work) {
         match self.state.judge(&push) {
             Ok(Verdict::New(staleness)) => {
                 work.bytes += memory_of(&push);
-                work.queued.push(queued);
+                work.accounts.push(account);
                 let entry = Entry::Push(push);
                 work.group.push(&entry);
                 if let Entry::Push(push) = entry {

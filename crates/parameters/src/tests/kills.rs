@@ -35,7 +35,7 @@ fn this_process_is_a_server() {
 }
 
 /// A server process. It is killed at the end of the test, also of one that fails.
-struct Killed(Child);
+pub(super) struct Killed(pub(super) Child);
 
 impl Killed {
     fn kill(&mut self) {
@@ -55,7 +55,7 @@ impl Drop for Killed {
     }
 }
 
-fn start(folder: &Path, address: &str) -> Killed {
+pub(super) fn start(folder: &Path, address: &str) -> Killed {
     let process = Command::new(env::current_exe().unwrap())
         .args(["tests::kills::this_process_is_a_server", "--exact", "--nocapture"])
         .env(FOLDER, folder)
