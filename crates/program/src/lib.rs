@@ -1,5 +1,6 @@
 //! Start and end of every program. Checks the standard streams, converts arguments into local paths, and
 //! converts errors into one line and an exit code. This crate does not depend on what programs read or write.
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a panic of a test is its failure"))]
 
 pub mod bounded;
 mod descriptors;

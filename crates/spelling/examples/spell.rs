@@ -78,7 +78,7 @@ fn main() {
     let more: Vec<&[u8]> =
         arguments[3..].iter().filter(|word| !word.contains('=')).map(|word| word.as_bytes()).collect();
     let words: Vec<&[u8]> = vocabulary.iter().map(|(word, _)| word).chain(more).collect();
-    let vectors = training.generator().vectors(words.iter().copied(), threads).expect("threads");
+    let vectors = training.generator().vectors(words.iter().copied(), threads);
     writeln!(out, "{} {}", words.len(), settings.dim).expect("written");
     for (word, vector) in words.iter().zip(vectors.chunks_exact(settings.dim)) {
         write!(out, "{}", String::from_utf8_lossy(word)).expect("written");

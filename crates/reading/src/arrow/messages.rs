@@ -20,7 +20,7 @@ const PREFIX_BYTES: u64 = 8;
 /// Length of the footer's length and of the magic behind it.
 const TAIL_BYTES: u64 = 10;
 /// Maximum size of the metadata of a message or of a footer.
-const METADATA_BYTES_MAX: u64 = 256 << 20;
+const METADATA_BYTES_MAX: u64 = 64 << 20;
 
 /// The positions of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

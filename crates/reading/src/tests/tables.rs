@@ -402,7 +402,7 @@ fn a_page_that_exceeds_the_memory_is_refused_before_it_is_decompressed() {
     let error = read(&reading, 1).unwrap_err().remove(0);
     assert_eq!(error.exit(), Exit::BadInput);
     let message = error.to_string();
-    let expected = ": found pages of 3146";
+    let expected = ": found pages of 3145";
     assert!(message.contains(expected), "{message}");
     let remedy =
         "expected at most 268435456; write the file with smaller pages, or raise --memory of sentimill";
