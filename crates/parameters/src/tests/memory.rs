@@ -141,7 +141,7 @@ fn hostile_clients_hold_a_bounded_memory_that_is_returned() {
         let address = listener.local_addr().unwrap().to_string();
         drop(listener);
         let server = start(folder.path(), &address);
-        let mut own = client(&[address.clone()]);
+        let mut own = client(std::slice::from_ref(&address));
         own.create(&spec()).unwrap();
         let wide = Spec { name: "wide".to_owned(), n_rows: 1, dim: 1 << 13, ..spec() };
         own.create(&wide).unwrap();
@@ -158,10 +158,9 @@ fn hostile_clients_hold_a_bounded_memory_that_is_returned() {
         let reached = largest_until(&server, sort, |_| began.elapsed() > Duration::from_secs(2));
         assert!(reached > before + (16 << 20), "{sort}: {reached} bytes, before {before}");
 
-        let mut step = own.join(0, 2).unwrap().step;
-        for _ in 0..3 {
+        let first = own.join(0, 2).unwrap().step;
+        for step in first..first + 3 {
             own.pushed(own.push(step, &[0], &mut [ones((0..N_ROWS).collect())]).unwrap()).unwrap();
-            step += 1;
         }
         assert_eq!(all_rows(&own)[0], 3.0, "{sort}");
 
