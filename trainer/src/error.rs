@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use program::exit::Exit;
+use program::limits::is_exhausted;
 use program::system::cause_and_remedy;
 use thiserror::Error;
 
@@ -309,10 +310,20 @@ pub enum Error {
     /// Communication between ranks failed.
     #[error(transparent)]
     Ranks(#[from] c10d::Error),
-    /// PyTorch failed.
+    /// PyTorch failed. Its text, which is not a source, continues with frames of C++.
     #[error("PyTorch: {}", first_line(.0))]
-    Torch(#[from] tch::TchError),
-    /// The gradients of one text do not fit into memory.
+    Torch(tch::TchError),
+    /// The limit of memory is too low for libtorch.
+    #[error(
+        "PyTorch: found a limit of {limit} bytes of memory, expected at least {needs}; raise it with ulimit -v"
+    )]
+    TorchMemory {
+        /// The limit.
+        limit: u64,
+        /// The required memory.
+        needs: u64,
+    },
+    /// The gradients of one text do not fit into the memory of a GPU.
     #[error(
         "one text of {longest} tokens does not fit into memory: {detail}; use a smaller --hidden or --embedding"
     )]
@@ -360,7 +371,6 @@ impl Error {
             Self::SkipGram(skipgram::Error::Memory { .. })
             | Self::OtherInput { .. }
             | Self::OtherTables { .. } => Exit::Settings,
-            Self::Spelling(spelling::Error::Threads { .. }) => Exit::Settings,
             Self::SkipGram(_) | Self::Spelling(_) => Exit::Io,
             Self::Embeddings(error) => error.exit(),
             Self::Parameters(error) => error.exit(),
@@ -372,6 +382,7 @@ impl Error {
             Self::Store(error) => error.exit(),
             Self::Fetched { found, .. } => found.exit(),
             Self::Predict(error) => error.exit(),
+            Self::NoTorch { source, .. } if is_exhausted(&source.to_string()) => Exit::Io,
             Self::Weights { .. } | Self::Unexpected { .. } | Self::NoTorch { .. } => Exit::MissingInput,
             Self::NoClassifier { .. }
             | Self::OfWords { .. }
@@ -384,7 +395,8 @@ impl Error {
             | Self::WorkerInterrupted { .. }
             | Self::SearchInterrupted { .. }
             | Self::NothingFound => Exit::TryAgain,
-            Self::Io { .. } | Self::Signals(_) => Exit::Io,
+            Self::Io { .. } | Self::Signals(_) | Self::TorchMemory { .. } => Exit::Io,
+            Self::Torch(error) if is_exhausted(&error.to_string()) => Exit::Io,
             Self::Key(launch::key::Error::Unreadable { .. }) => Exit::MissingInput,
             Self::Key(_) => Exit::Settings,
             Self::Ranks(error) if error.is_worth_retrying() => Exit::TryAgain,
@@ -409,6 +421,12 @@ impl Error {
 
     pub(crate) fn internal(error: &impl std::fmt::Display) -> Self {
         Self::Internal { promise: error.to_string() }
+    }
+}
+
+impl From<tch::TchError> for Error {
+    fn from(error: tch::TchError) -> Self {
+        Self::Torch(error)
     }
 }
 
@@ -451,6 +469,10 @@ fn n_of(n_trials: usize) -> String {
 /// libtorch appends a C++ stack trace, which does not help users.
 fn first_line(error: &tch::TchError) -> String {
     let text = error.to_string();
+    // The text of its allocator on a CPU names a line of its source.
+    if is_exhausted(&text) && !text.contains("CUDA") {
+        return cause_and_remedy(&io::ErrorKind::OutOfMemory.into());
+    }
     text.split("\nException raised from").next().unwrap_or(&text).trim().to_owned()
 }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use batches::Batch;
+use program::limits::is_exhausted;
 use tch::Tensor;
 
 use crate::error::{Error, Result};
@@ -61,7 +62,7 @@ impl Memory {
                     begin = end;
                     number += 1;
                 }
-                Err(error) if is_out_of_memory(&error) => self.halve(&part, &error)?,
+                Err(error) if is_out_of_memory(&error) => self.halve(&part, error)?,
                 Err(error) => return Err(error),
             }
         }
@@ -74,11 +75,13 @@ impl Memory {
         self.part_max.map_or(usize::MAX, rows).clamp(1, batch.rows.len())
     }
 
-    fn halve(&mut self, part: &Batch, error: &Error) -> Result<()> {
+    fn halve(&mut self, part: &Batch, error: Error) -> Result<()> {
         let (work, n_rows, longest) = (padded(part), part.rows.len(), part.longest);
         if n_rows < 2 {
             let detail = error.to_string();
-            return Err(Error::OutOfMemory { longest, detail });
+            // On a CPU, a limit of the system is the cause, not the model.
+            let is_of_gpu = detail.contains("CUDA");
+            return Err(if is_of_gpu { Error::OutOfMemory { longest, detail } } else { error });
         }
         self.part_max = Some(work / 2);
         self.fitted = self.fitted.min(work / 2);
@@ -120,10 +123,7 @@ pub(super) fn loss_with(parameters: &[Tensor], gradients: &[Tensor]) -> Result<T
 /// Whether an allocation of PyTorch failed, on a GPU or on the CPU.
 pub(super) fn is_out_of_memory(error: &Error) -> bool {
     let Error::Torch(error) = error else { return false };
-    let text = error.to_string();
-    ["out of memory", "can't allocate memory", "bad_alloc", "ALLOC_FAILED"]
-        .iter()
-        .any(|part| text.contains(part))
+    is_exhausted(&error.to_string())
 }
 
 #[cfg(test)]
