@@ -1,5 +1,6 @@
 //! Code that the tests of several programs share: synthetic reviews, real reviews if they are available, and
 //! functions that run the programs as processes.
+#![allow(clippy::disallowed_methods, reason = "a panic of a test is its failure")]
 
 use std::env;
 use std::io::{self, Write};
@@ -11,6 +12,7 @@ pub mod emr;
 pub mod fault_proxy;
 pub mod files;
 pub mod hadoop;
+pub mod limits;
 pub mod lines;
 pub mod oracle;
 pub mod pages;

@@ -1,5 +1,6 @@
 //! Writes a picture of a report, as a browser shows it: `report-picture CHROMIUM PAGE PNG WIDTH HEIGHT`.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::disallowed_methods, reason = "it shares the browser of the tests")]
 
 #[allow(dead_code, reason = "the tests of the report use the rest")]
 #[path = "../tests/report/browser.rs"]
