@@ -104,7 +104,7 @@ fn counts_of_all_mappers_are_judged_by_merge() {
         )
     };
     let refused = merge(&[]).with_code(65);
-    let expected = "merge: 75 of 100 lines are not UTF-8, expected at most 0.05 of them; pass the encoding of the input to mapper \
+    let expected = "merge: 75 of 100 lines are not in their encoding, expected at most 0.05 of them; pass the encoding of the input to mapper \
                     with --encoding";
     assert_eq!(refused.stderr.lines().last(), Some(expected));
 }
