@@ -95,7 +95,7 @@ fn without_rating(counts: &MapperCounts, fields: &Fields, classes: &FoundValues)
              --rating-field"
         ),
         (true, found) => {
-            let found = found.map(|(values, _)| values).or_else(|| classes.shapes.without_rating());
+            let found = classes.shapes.without_rating().or_else(|| found.map(|(values, _)| values));
             let found = found.map_or(String::new(), |found| format!(": {found}"));
             format!(
                 "most lines have no rating {from} in the field {field}{found}; name the field with --rating-field, or \
