@@ -4,16 +4,20 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-static FOLDER: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
+/// One per target. A process that is killed leaves it to the next one.
+static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
     // In memory, if there is a file system for it.
     let memory = Path::new("/dev/shm");
-    let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
-    made.expect("a temporary folder can be made")
+    let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    let program = std::env::current_exe().ok().and_then(|path| Some(path.file_name()?.to_owned()));
+    let folder = parent.join("sentimill-fuzz").join(program.unwrap_or_default());
+    fs::create_dir_all(&folder).expect("a temporary folder can be made");
+    folder
 });
 
 /// Writes a file of this name, and returns its path.
 pub fn file(name: &str, content: &[u8]) -> PathBuf {
-    let path = FOLDER.path().join(name);
+    let path = FOLDER.join(name);
     fs::write(&path, content).expect("a temporary file can be written");
     path
 }

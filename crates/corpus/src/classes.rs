@@ -78,7 +78,7 @@ impl FoundValues {
             RatingValue::Text(text) => String::from_utf8_lossy(text).into_owned(),
         };
         let trimmed = text.trim();
-        if trimmed.is_empty() && may_be_class {
+        if trimmed.is_empty() {
             self.n_nulls += 1;
             return;
         }
@@ -185,8 +185,9 @@ impl FoundValues {
             } else {
                 String::new()
             };
+        let apart = if self.n_nulls > 0 { ", and count null apart with --unrated=null" } else { "" };
         Some(format!(
-            "classes without a rating: {}; set their stars with {}{more}",
+            "classes without a rating: {}; set their stars with {}{apart}{more}",
             self.shown(),
             flag(&suggested)
         ))
@@ -215,7 +216,9 @@ impl FoundValues {
             _ if fields.scale.is_some() && n_words == 0 && n_numbers > 0 => None,
             Some(numbers) if n_words == 0 && n_numbers > self.n_zeros => self.scale_of(numbers),
             // A field without any rating is another field.
-            _ if n_words == 0 && self.stars == 0 => None,
+            _ if n_words == 0 && self.stars == 0 && fields.classes.is_none() && fields.scale.is_none() => {
+                None
+            }
             _ if n_words == 0 => Some(format!("count them apart with --unrated={}", self.unrated_listed())),
             _ if self.words().count() > LABELS_MAX => Some(format!("learn more than five labels {BY_NAME}")),
             _ => {
@@ -432,6 +435,24 @@ mod tests {
             "2 values; learn the labels by their names with --label-field NAME of trainer ngrams"
         );
         assert_eq!(found(&values(&[], &labels[..10], 0), 10), None);
+    }
+
+    #[test]
+    fn an_empty_value_is_null_beside_a_scale_and_classes() {
+        let of_scale = Fields { scale: "1-10".parse().ok(), ..Fields::default() };
+        let of_classes = Fields { classes: "good=5".parse().ok(), ..Fields::default() };
+        for (fields, text) in [(of_scale, "7"), (of_classes, "good")] {
+            let mut rule = RatingRule::of(&fields);
+            _ = (rule.of_text(text), rule.of_text(" "));
+            let remedy = "count them apart with --unrated=null".to_owned();
+            assert_eq!(rule.unrated.found(1, &fields), Some(("null 1".to_owned(), Some(remedy))));
+            _ = rule.of_text("x");
+            let told = rule.unrated.described(&Format::Json(fields)).unwrap_or_default();
+            assert!(
+                told.is_empty() || told.ends_with(", and count null apart with --unrated=null"),
+                "{told}"
+            );
+        }
     }
 
     #[test]

@@ -15,8 +15,8 @@ use crate::lines::{Line, LineContent};
 /// Maximum number of bytes from which an encoding is guessed. More do not change the guess.
 const SAMPLE_BYTES_MAX: usize = 64 << 10;
 
-/// Number of first lines that are searched for characters of UTF-8; the lines behind one that is not UTF-8 are, too.
-const SEARCHED_MIN: u64 = 10_000;
+/// Number of first lines that are searched for characters of UTF-8; as many behind one that is not UTF-8 are, too.
+const SEARCHED_MIN: u64 = 1000;
 
 /// Parses the name of an encoding, or another label of the WHATWG encoding standard, such as `latin1`.
 pub fn parse_encoding(label: &str) -> Result<&'static Encoding, String> {
@@ -117,7 +117,8 @@ impl Invalid {
     /// Sees a line that is UTF-8.
     #[inline]
     pub fn see_utf8(&mut self, line: &str) {
-        if self.n_searched < SEARCHED_MIN || self.lines > 0 {
+        let most = if self.lines > 0 { 2 * SEARCHED_MIN } else { SEARCHED_MIN };
+        if self.n_searched < most {
             self.n_searched += 1;
             self.n_utf8 += u64::from(!line.is_ascii());
         }

@@ -7,10 +7,16 @@ use super::Content;
 
 /// Maximum number of columns listed in an error.
 const SHOWN_MAX: usize = 30;
+/// Maximum length of a name in a message, in characters.
+const NAME_CHARS_MAX: usize = 60;
 
 /// The names of the first columns, for messages.
 pub(super) fn shown<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let names: Vec<_> = names.collect();
+    let cut = |name: &str| match name.char_indices().nth(NAME_CHARS_MAX) {
+        Some((at, _)) => format!("{}…", &name[..at]),
+        None => name.to_owned(),
+    };
+    let names: Vec<_> = names.map(cut).take(SHOWN_MAX + 1).collect();
     let more = if names.len() > SHOWN_MAX { ", …" } else { "" };
     format!("{}{more}", names[..names.len().min(SHOWN_MAX)].join(", "))
 }
@@ -49,5 +55,16 @@ pub(super) fn visit_row<E>(
             visit(number, Content::Line(content))
         }
         text => visit(number, Content::Row { text, rating }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_are_cut_in_messages() {
+        let long = "é".repeat(2 * NAME_CHARS_MAX);
+        assert_eq!(shown([&*long, "b"].into_iter()), format!("{}…, b", "é".repeat(NAME_CHARS_MAX)));
     }
 }

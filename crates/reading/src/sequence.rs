@@ -61,8 +61,11 @@ pub struct SequenceOptions {
 pub struct Place {
     /// Bytes and lines of each source.
     pub sources: BTreeMap<String, Position>,
-    /// The beginning of a line of standard input or a pipe whose end did not arrive.
+    /// The beginning of a line of a stream whose end did not arrive.
     pub rest: Vec<u8>,
+    /// The stream that this line is of.
+    #[serde(default)]
+    pub rest_of: String,
 }
 
 /// Bytes and lines of a source.
@@ -139,6 +142,10 @@ impl Place {
     pub fn pass(&mut self, chunk: &Chunk) {
         self.set(&chunk.source, chunk.position);
         self.rest.clone_from(&chunk.rest);
+        self.rest_of.clear();
+        if !chunk.rest.is_empty() {
+            self.rest_of.push_str(&chunk.source);
+        }
     }
 
     /// Moves the place behind the lines of a stream that are lost.
@@ -177,6 +184,21 @@ impl SequenceOptions {
         }
         Ok(())
     }
+
+    /// Number of lines behind a place that were taken from streams and not passed on.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    pub fn n_unread_lines(&self, place: &Place) -> io::Result<u64> {
+        let mut n_lines = 0;
+        for (name, position) in &place.sources {
+            if let Some(keep) = self.keep_of(name) {
+                let n_rest = if place.rest_of == *name { place.rest.len() } else { 0 };
+                n_lines += taken::n_unread_lines(&keep.folder, *position, n_rest as u64)?;
+            }
+        }
+        Ok(n_lines)
+    }
 }
 
 /// Passes all chunks of the inputs behind a place to `pass`, in their order, until the end of the inputs, until `pass`
@@ -211,7 +233,7 @@ pub fn read_sequence(
             if is_followed && position.mark.is_some_and(|mark| mark.is_read(source)) {
                 continue;
             }
-            let rest = if source.is_stream() { place.rest.clone() } else { Vec::new() };
+            let rest = if place.rest_of == source.name { place.rest.clone() } else { Vec::new() };
             let read = Reader::open(source, options, stop, position, rest);
             let mut note = |passed: Passed| {
                 match &passed {

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3Default;
@@ -34,9 +34,9 @@ pub struct Mark {
 
 impl Mark {
     /// The mark of the first bytes of a file.
-    pub(super) fn of(source: &Source, file: &File, bytes: u64) -> io::Result<Self> {
+    pub(super) fn of(file: &File, bytes: u64) -> io::Result<Self> {
         let digest = digest(file, bytes)?.unwrap_or_default();
-        Ok(Self { inode: source.stamp.inode, bytes, digest, read: None })
+        Ok(Self { inode: file.metadata()?.ino(), bytes, digest, read: None })
     }
 
     /// The mark of a source that was read to its end, as it was before.
@@ -50,7 +50,7 @@ impl Mark {
     }
 
     /// Whether a file begins with the bytes that were read.
-    fn is_of(&self, file: &File) -> bool {
+    pub(super) fn is_of(&self, file: &File) -> bool {
         digest(file, self.bytes).is_ok_and(|digest| digest == Some(self.digest) || self.bytes == 0)
     }
 }

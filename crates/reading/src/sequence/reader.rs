@@ -102,6 +102,10 @@ impl<'a> Reader<'a> {
             }
             Kind::File(path) => {
                 let file = File::open(path).map_err(failed)?;
+                // The file was replaced after it was recognised, and is recognised again.
+                if options.follows && position.mark.is_some_and(|mark| !mark.is_of(&file)) {
+                    return Err(failed(io::ErrorKind::NotFound.into()));
+                }
                 let is_plain = is_plain(&file, options.encoding).map_err(failed)?;
                 let content = file.try_clone().map_err(failed)?;
                 let content: Box<dyn Read> = match is_plain {
@@ -116,7 +120,7 @@ impl<'a> Reader<'a> {
                 };
                 if options.follows {
                     let bytes = source.bytes.unwrap_or_default();
-                    let decoded = (!is_plain).then(|| Mark::of(source, &file, bytes)).transpose();
+                    let decoded = (!is_plain).then(|| Mark::of(&file, bytes)).transpose();
                     followed = Some(Followed { decoded: decoded.map_err(failed)?, file });
                 }
                 Content::Bytes(content)
@@ -337,7 +341,7 @@ impl<'a> Reader<'a> {
             None => Ok(Mark::default()),
             Some(Followed { decoded: Some(mark), .. }) => Ok(*mark),
             Some(Followed { file, decoded: None }) => {
-                Mark::of(self.source, file, self.position.bytes).map_err(|error| self.source.failed(error))
+                Mark::of(file, self.position.bytes).map_err(|error| self.source.failed(error))
             }
         }
     }

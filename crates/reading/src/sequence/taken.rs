@@ -347,6 +347,17 @@ pub(super) fn forget(folder: &Path, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// Number of lines in a folder behind a place and the beginning of a line.
+pub(super) fn n_unread_lines(folder: &Path, position: Position, n_rest: u64) -> io::Result<u64> {
+    let at = position.bytes + n_rest;
+    let mut files = match kept(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        files => files?,
+    };
+    files.retain(|file| file.end > at);
+    Ok(again(folder, &files, at, position.lines, n_rest)?.0)
+}
+
 /// The place behind the lines before the first file, and their number behind a number of lines. A line that is only in part
 /// in the file is one of them.
 fn lost(folder: &Path, files: &[Kept], lines: u64) -> io::Result<(u64, u64)> {

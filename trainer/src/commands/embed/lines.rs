@@ -1,8 +1,11 @@
 //! Lines, and rows of a dataset, to cleaned lines, each a sentence.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use corpus::clean::Cleaner;
+use corpus::encoding::{Invalid, UTF_8};
 use corpus::format::{Asked, Format};
 use corpus::judgement::TOLD;
 use corpus::lines::LINE_BYTES_MAX;
@@ -20,6 +23,8 @@ use crate::error::{Error, Result};
 use crate::places;
 use crate::tell::tell;
 
+/// Maximum number of files that are reported.
+const FILES_MAX: usize = 1000;
 /// The beginning of a label in fastText's format.
 const LABEL: &[u8] = b"__label__";
 
@@ -54,11 +59,14 @@ pub(super) struct Lines {
     pub n_lines: u64,
     /// Number of those without a text in the format.
     pub n_bad: u64,
-    /// Number of lines that were skipped because they are too long, and of files that were skipped or replaced.
+    /// Sentences that are not UTF-8.
+    invalid: Invalid,
+    /// Number of lines that were skipped because they are too long.
     n_long: u64,
-    n_files: u64,
+    /// What was found in files that were skipped or replaced.
+    files: HashSet<String>,
     /// What is still to be reported of them.
-    untold: Vec<String>,
+    unreported: Vec<String>,
 }
 
 impl Lines {
@@ -80,9 +88,10 @@ impl Lines {
             input,
             n_lines: 0,
             n_bad: 0,
+            invalid: Invalid::default(),
             n_long: 0,
-            n_files: 0,
-            untold: Vec::new(),
+            files: HashSet::new(),
+            unreported: Vec::new(),
         })
     }
 
@@ -98,7 +107,7 @@ impl Lines {
             if self.n_lines == 0 && self.parser.is_none() {
                 self.check_sentence(line)?;
             }
-            let Self { parser, cleaner, n_lines, n_bad, .. } = self;
+            let Self { parser, cleaner, n_lines, n_bad, invalid, .. } = self;
             let mut clean = |text: &str| {
                 if cleaner.clean(text, cleaned) {
                     cleaned.push(b'\n');
@@ -108,7 +117,11 @@ impl Lines {
                 // Bytes that are not UTF-8 separate words.
                 None => {
                     *n_lines += 1;
-                    clean(&String::from_utf8_lossy(line));
+                    let text = String::from_utf8_lossy(line);
+                    if matches!(text, Cow::Owned(_)) {
+                        invalid.add(line);
+                    }
+                    clean(&text);
                 }
                 Some(parser) => parser.each_text(line, |text| {
                     *n_lines += 1;
@@ -126,6 +139,8 @@ impl Lines {
     fn check_sentence(&self, line: &[u8]) -> Result<()> {
         let (format, remedy) = if line.trim_ascii_start().starts_with(LABEL) {
             ("fastText's format", "pass --format fasttext")
+        } else if line.trim_ascii() == b"[" || line.trim_ascii_start().starts_with(b"[{") {
+            ("a JSON array", "write one object per line with jq -c '.[]', and pass --format json")
         } else if serde_json::from_slice::<Map<String, Value>>(line).is_ok() {
             ("JSON", "pass --format json, and --text-field for another field than reviewText")
         } else {
@@ -135,32 +150,43 @@ impl Lines {
         Err(Error::UselessTexts { input: self.input.clone(), found, remedy })
     }
 
-    /// Counts what was skipped. Of lines, the first ones are reported.
+    /// Counts what was skipped. The first lines are reported, and what was found in a file is reported once.
     pub(super) fn skip(&mut self, skipped: &reading::Error) {
-        let is_line = matches!(skipped, reading::Error::LongLine { .. });
-        let count = if is_line { &mut self.n_long } else { &mut self.n_files };
-        *count += 1;
-        if !is_line || *count <= TOLD {
-            self.untold.push(skipped.to_string());
+        if matches!(skipped, reading::Error::LongLine { .. }) {
+            self.n_long += 1;
+            if self.n_long <= TOLD {
+                self.unreported.push(skipped.to_string());
+            }
+        } else if self.files.len() < FILES_MAX && self.files.insert(skipped.to_string()) {
+            self.unreported.push(skipped.to_string());
         }
     }
 
     /// Reports what was skipped since the last report.
-    pub(super) fn tell_skipped(&mut self) {
-        self.untold.drain(..).for_each(|skipped| tell(&skipped));
+    pub(super) fn report_skipped(&mut self) {
+        self.unreported.drain(..).for_each(|skipped| tell(&skipped));
     }
 
     /// Reports lines that were skipped, and those without a text. Fails if no line has one: the format is probably another one.
     pub(super) fn check(&mut self, arguments: &Embed) -> Result<()> {
-        self.tell_skipped();
+        self.report_skipped();
         if self.n_long > 0 {
             let (long, most) = (whole(self.n_long), whole(LINE_BYTES_MAX as u64));
             tell(&format!("lines of more than {most} bytes, which were skipped: {long}; check --format"));
         }
-        if self.n_files > 0 {
+        if !self.files.is_empty() {
             tell(&format!(
                 "files that could not be read to their end, or were replaced: {}",
-                whole(self.n_files)
+                whole(self.files.len() as u64)
+            ));
+        }
+        let invalid = self.parser.as_ref().map_or(&self.invalid, ReviewParser::invalid);
+        if invalid.lines > 0 {
+            let (n, all) = (whole(invalid.lines), whole(self.n_lines));
+            let cause = invalid.cause(arguments.encoding.unwrap_or(UTF_8));
+            tell(&format!(
+                "warning: {n} of {all} lines of {} have bytes that are not text; {cause}",
+                self.input
             ));
         }
         if self.n_bad == 0 {

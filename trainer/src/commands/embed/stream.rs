@@ -238,8 +238,7 @@ impl Stream<'_> {
             match ended {
                 Ended::Input => return Ok(()),
                 Ended::Words => {
-                    self.skip_rest();
-                    return Ok(());
+                    return self.skip_rest(out);
                 }
                 // There is nothing to save.
                 Ended::Unread(error) if self.reached.place == Place::default() => return Err(error),
@@ -274,13 +273,19 @@ impl Stream<'_> {
     }
 
     /// Counts the lines that were read and are behind the last word.
-    fn skip_rest(&mut self) {
+    fn skip_rest(&mut self, out: &TextsOut) -> Result<()> {
         self.counters.stop.store(true, Relaxed);
+        let place = &mut self.reached.place;
         while let Ok(Ok((passed, _))) = self.chunks.recv_timeout(LAST_LINES_WITHIN) {
             if let Passed::Lines(chunk) = passed {
                 self.counters.n_skipped.fetch_add(chunk.n_lines - chunk.n_long, Relaxed);
+                place.pass(&chunk);
             }
         }
+        let n_unread = self.options.n_unread_lines(place);
+        let n_unread = n_unread.map_err(|source| Error::io(&out::taken(out), source))?;
+        self.counters.n_skipped.fetch_add(n_unread, Relaxed);
+        Ok(())
     }
 
     /// Trains until the input ends, a checkpoint is due or a stop is requested. Then all lines that were taken are trained.
@@ -333,7 +338,7 @@ impl Stream<'_> {
                             Passed::Lines(chunk) => chunk,
                             Passed::Skipped(skipped) => {
                                 lines.skip(&skipped);
-                                lines.tell_skipped();
+                                lines.report_skipped();
                                 continue;
                             }
                             // A process that stopped has left nothing.
