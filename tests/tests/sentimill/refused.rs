@@ -302,7 +302,7 @@ fn paths_that_cannot_be_written_are_refused_by_name() {
         &room,
         (&[], &["reviews.json"]),
         74,
-        "out/reviews.manifest.json: cannot read its metadata: a part of the path is a file, expected a folder; check the path or \
+        "out/reviews.manifest.json: cannot read the manifest: a part of the path is a file, expected a folder; check the path or \
          choose another --out",
     );
     fs::remove_file(room.path("out")).unwrap();
