@@ -1,8 +1,8 @@
 //! Files and folders under a temporary name, which are deleted unless they get their final name.
 //!
 //! A killed process deletes nothing. So each file is locked (`flock`), and each folder has a locked file: the system
-//! releases the lock when the process ends for any reason. The next process that writes into the same folder deletes
-//! what nobody has locked. Nothing is deleted on a file system without locks.
+//! releases the lock when the process ends for any reason. The next process of the same user that writes into the
+//! same folder deletes what nobody has locked. Nothing is deleted on a file system without locks.
 
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, ErrorKind};
@@ -10,6 +10,7 @@ use std::ops::Deref;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::process::geteuid;
 use tempfile::{Builder, NamedTempFile, TempDir};
 
 /// Start of every temporary name.
@@ -111,16 +112,23 @@ impl Drop for TemporaryFolder {
     }
 }
 
-/// Deletes the temporary files and folders of killed processes in `folder`. An error is ignored: the next process tries
-/// again.
+/// Deletes the temporary files and folders of this user's killed processes in `folder`. An error is ignored: the next
+/// process tries again.
 pub fn clear(folder: &Path) {
+    clear_those_of(geteuid().as_raw(), folder);
+}
+
+/// Another user could replace an entry of theirs by a link while it is deleted.
+fn clear_those_of(user: u32, folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         if !entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
             continue;
         }
         let path = entry.path();
-        let _ = match entry.file_type() {
+        // Of a link itself, not of its target.
+        let _ = match entry.metadata() {
+            Ok(found) if found.uid() != user => Ok(()),
             Ok(kind) if kind.is_file() => unlocked(&path).and_then(|_lock| fs::remove_file(&path)),
             Ok(kind) if kind.is_dir() => match unlocked(&path.join(LOCK)) {
                 Ok(_lock) => delete(&path),
@@ -229,6 +237,17 @@ mod tests {
         let mut expected = [".hidden", ".unfinished-link", &kept, "reviews.h5"];
         expected.sort_unstable();
         assert_eq!(names(within.path()), expected);
+    }
+
+    #[test]
+    fn what_another_user_left_stays() {
+        let within = tempfile::tempdir().unwrap();
+        leave(within.path());
+        let left = names(within.path());
+        clear_those_of(geteuid().as_raw() + 1, within.path());
+        assert_eq!(names(within.path()), left);
+        clear(within.path());
+        assert_eq!(names(within.path()), [""; 0]);
     }
 
     #[test]
