@@ -4,6 +4,7 @@
 //! releases the lock when the process ends for any reason. The next process of the same user that writes into the
 //! same folder deletes what nobody has locked. Nothing is deleted on a file system without locks.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::ops::Deref;
@@ -14,7 +15,9 @@ use rustix::process::geteuid;
 use tempfile::{Builder, NamedTempFile, TempDir};
 
 /// Start of every temporary name.
-pub const PREFIX: &str = ".unfinished-";
+pub const PREFIX: &str = ".sentimill-unfinished-";
+/// Number of letters and digits at the end of a temporary name.
+const N_RANDOM: usize = 6;
 /// The locked file in a temporary folder. It is created first and deleted last.
 const LOCK: &str = ".lock";
 /// A new file can be deleted by another process before it is locked. This is not repeated often.
@@ -26,7 +29,7 @@ pub fn file_in(folder: &Path) -> io::Result<NamedTempFile> {
     clear(folder);
     several_times(|| {
         let file =
-            Builder::new().prefix(PREFIX).permissions(Permissions::from_mode(0o666)).tempfile_in(folder)?;
+            names().permissions(Permissions::from_mode(0o666)).tempfile_in(folder)?;
         Ok(is_locked(file.as_file())?.then_some(file))
     })
 }
@@ -72,7 +75,7 @@ impl AsRef<Path> for TemporaryPath {
 pub fn folder_in(within: &Path) -> io::Result<TemporaryFolder> {
     clear(within);
     several_times(|| {
-        let folder = Builder::new().prefix(PREFIX).tempdir_in(within)?;
+        let folder = names().tempdir_in(within)?;
         let lock = match File::create_new(folder.path().join(LOCK)) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             created => created?,
@@ -112,6 +115,21 @@ impl Drop for TemporaryFolder {
     }
 }
 
+/// Makes temporary names.
+fn names() -> Builder<'static, 'static> {
+    let mut names = Builder::new();
+    names.prefix(PREFIX).rand_bytes(N_RANDOM);
+    names
+}
+
+/// Whether it is the name of a temporary file or folder.
+fn is_temporary(name: &OsStr) -> bool {
+    let random = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+    random.is_some_and(|random| {
+        random.len() == N_RANDOM && random.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    })
+}
+
 /// Deletes the temporary files and folders of this user's killed processes in `folder`. An error is ignored: the next
 /// process tries again.
 pub fn clear(folder: &Path) {
@@ -122,7 +140,7 @@ pub fn clear(folder: &Path) {
 fn clear_those_of(user: u32, folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
-        if !entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
+        if !is_temporary(&entry.file_name()) {
             continue;
         }
         let path = entry.path();
@@ -190,7 +208,7 @@ mod tests {
     use super::*;
 
     /// What is in a folder.
-    fn names(folder: &Path) -> Vec<String> {
+    fn names_in(folder: &Path) -> Vec<String> {
         let mut names: Vec<_> = fs::read_dir(folder)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -214,9 +232,9 @@ mod tests {
     fn what_a_killed_process_left_is_deleted_by_the_next_one_in_the_same_folder() {
         let within = tempfile::tempdir().unwrap();
         leave(within.path());
-        assert_eq!(names(within.path()).len(), 1, "the folder replaced the file");
+        assert_eq!(names_in(within.path()).len(), 1, "the folder replaced the file");
         drop(file_in(within.path()).unwrap());
-        assert_eq!(names(within.path()), [""; 0]);
+        assert_eq!(names_in(within.path()), [""; 0]);
     }
 
     #[test]
@@ -224,7 +242,9 @@ mod tests {
         let within = tempfile::tempdir().unwrap();
         fs::write(within.path().join("reviews.h5"), "").unwrap();
         fs::write(within.path().join(".hidden"), "").unwrap();
-        std::os::unix::fs::symlink("reviews.h5", within.path().join(".unfinished-link")).unwrap();
+        fs::write(within.path().join(".sentimill-unfinished-notes.txt"), "").unwrap();
+        fs::write(within.path().join(".unfinished-abcdef"), "").unwrap();
+        std::os::unix::fs::symlink("reviews.h5", within.path().join(".sentimill-unfinished-linked")).unwrap();
         let (file, folder) = (file_in(within.path()).unwrap(), folder_in(within.path()).unwrap());
         fs::write(folder.path().join("table"), "half").unwrap();
         clear(within.path());
@@ -232,34 +252,41 @@ mod tests {
         let path = folder.path().to_owned();
         folder.keep();
         drop(file);
-        let kept = path.file_name().unwrap().to_str().unwrap().replace(".unfinished-", ".kept-");
+        let kept = path.file_name().unwrap().to_str().unwrap().replace(".sentimill-unfinished-", ".kept-");
         clear(within.path());
-        let mut expected = [".hidden", ".unfinished-link", &kept, "reviews.h5"];
+        let mut expected = [
+            ".hidden",
+            ".sentimill-unfinished-linked",
+            ".sentimill-unfinished-notes.txt",
+            ".unfinished-abcdef",
+            &kept,
+            "reviews.h5",
+        ];
         expected.sort_unstable();
-        assert_eq!(names(within.path()), expected);
+        assert_eq!(names_in(within.path()), expected);
     }
 
     #[test]
     fn what_another_user_left_stays() {
         let within = tempfile::tempdir().unwrap();
         leave(within.path());
-        let left = names(within.path());
+        let left = names_in(within.path());
         clear_those_of(geteuid().as_raw() + 1, within.path());
-        assert_eq!(names(within.path()), left);
+        assert_eq!(names_in(within.path()), left);
         clear(within.path());
-        assert_eq!(names(within.path()), [""; 0]);
+        assert_eq!(names_in(within.path()), [""; 0]);
     }
 
     #[test]
     fn a_folder_whose_deletion_was_interrupted_is_deleted() {
         let within = tempfile::tempdir().unwrap();
         // Killed between the folder and its lock, and between the lock and the folder.
-        fs::create_dir(within.path().join(".unfinished-a")).unwrap();
+        fs::create_dir(within.path().join(".sentimill-unfinished-aaaaaa")).unwrap();
         // Killed before the lock was deleted.
-        fs::create_dir(within.path().join(".unfinished-b")).unwrap();
-        fs::write(within.path().join(".unfinished-b/.lock"), "").unwrap();
+        fs::create_dir(within.path().join(".sentimill-unfinished-bbbbbb")).unwrap();
+        fs::write(within.path().join(".sentimill-unfinished-bbbbbb/.lock"), "").unwrap();
         clear(within.path());
-        assert_eq!(names(within.path()), [""; 0]);
+        assert_eq!(names_in(within.path()), [""; 0]);
     }
 
     #[test]
@@ -277,6 +304,6 @@ mod tests {
                 });
             }
         });
-        assert_eq!(names(within.path()), [""; 0]);
+        assert_eq!(names_in(within.path()), [""; 0]);
     }
 }

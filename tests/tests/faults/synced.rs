@@ -17,7 +17,7 @@ fn named(command: &Command, input: &[u8], room: &Room) -> Vec<PathBuf> {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let is_scratch = path.starts_with(room.scratch());
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let is_temporary = name.starts_with(".unfinished-");
+        let is_temporary = name.starts_with(".sentimill-unfinished-");
         match kind {
             Kind::Write if path == Path::new(STDOUT) => {
                 assert!(folders.is_empty(), "something is told before names in {folders:?} are synced");

@@ -54,7 +54,7 @@ case $luck in
         ;;
     dies-writing)
         while kill -0 $$; do
-            for shard in "$TMPDIR"/.unfinished-*/shard.h5; do
+            for shard in "$TMPDIR"/.sentimill-unfinished-*/shard.h5; do
                 if [ -s "$shard" ]; then
                     kill -9 $$
                     stat -c %s "$shard" >"$mine.written"

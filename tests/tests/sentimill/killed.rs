@@ -54,7 +54,7 @@ fn killed_and_started_again(seed: u64, usual: Duration, expected: &Made) {
     let left = room.files();
     let (named, unnamed): (Vec<_>, Vec<_>) =
         left.iter().filter(|name| *name != "reviews.json").partition(|name| MADE.contains(&name.as_str()));
-    assert!(unnamed.iter().all(|name| name.starts_with("out/.unfinished-")), "{unnamed:?}");
+    assert!(unnamed.iter().all(|name| name.starts_with("out/.sentimill-unfinished-")), "{unnamed:?}");
     tests::say(&format!(
         "seed {seed}: killed after {instant:?} of {usual:?}, which left {named:?} {unnamed:?}"
     ));
