@@ -3,18 +3,24 @@
 //! A killed process deletes nothing. So each file is locked (`flock`), and each folder has a locked file: the system
 //! releases the lock when the process ends for any reason. The next process of the same user that writes into the
 //! same folder deletes what nobody has locked. Nothing is deleted on a file system without locks.
+//!
+//! Some network file systems keep the locks local to a host. So each name contains the host (a digest of its machine id
+//! and host name), and a process deletes only names of its own host. Each container with a host name of its own counts
+//! as a host.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
+use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, ErrorKind};
 use std::ops::Deref;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use rustix::process::geteuid;
 use tempfile::{Builder, NamedTempFile, TempDir};
 
-/// Start of every temporary name.
+/// Start of every temporary name. The host follows.
 pub const PREFIX: &str = ".sentimill-unfinished-";
 /// Number of letters and digits at the end of a temporary name.
 const N_RANDOM: usize = 6;
@@ -115,16 +121,29 @@ impl Drop for TemporaryFolder {
     }
 }
 
+/// Start of the temporary names of this host. After an update of the standard library, the digest may be another; then
+/// what the older program left stays.
+fn prefix() -> &'static str {
+    static PREFIX_OF_HOST: OnceLock<String> = OnceLock::new();
+    PREFIX_OF_HOST.get_or_init(|| {
+        let mut host = DefaultHasher::new();
+        for path in ["/etc/machine-id", "/proc/sys/kernel/hostname"] {
+            host.write(&fs::read(path).unwrap_or_default());
+        }
+        format!("{PREFIX}{:08x}-", host.finish() as u32)
+    })
+}
+
 /// Makes temporary names.
 fn names() -> Builder<'static, 'static> {
     let mut names = Builder::new();
-    names.prefix(PREFIX).rand_bytes(N_RANDOM);
+    names.prefix(prefix()).rand_bytes(N_RANDOM);
     names
 }
 
-/// Whether it is the name of a temporary file or folder.
+/// Whether it is the name of a temporary file or folder of this host.
 fn is_temporary(name: &OsStr) -> bool {
-    let random = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+    let random = name.to_str().and_then(|name| name.strip_prefix(prefix()));
     random.is_some_and(|random| {
         random.len() == N_RANDOM && random.bytes().all(|byte| byte.is_ascii_alphanumeric())
     })
@@ -242,9 +261,10 @@ mod tests {
         let within = tempfile::tempdir().unwrap();
         fs::write(within.path().join("reviews.h5"), "").unwrap();
         fs::write(within.path().join(".hidden"), "").unwrap();
-        fs::write(within.path().join(".sentimill-unfinished-notes.txt"), "").unwrap();
-        fs::write(within.path().join(".unfinished-abcdef"), "").unwrap();
-        std::os::unix::fs::symlink("reviews.h5", within.path().join(".sentimill-unfinished-linked")).unwrap();
+        let not_random = format!("{}notes.txt", prefix());
+        fs::write(within.path().join(&not_random), "").unwrap();
+        let link = format!("{}linked", prefix());
+        std::os::unix::fs::symlink("reviews.h5", within.path().join(&link)).unwrap();
         let (file, folder) = (file_in(within.path()).unwrap(), folder_in(within.path()).unwrap());
         fs::write(folder.path().join("table"), "half").unwrap();
         clear(within.path());
@@ -256,9 +276,8 @@ mod tests {
         clear(within.path());
         let mut expected = [
             ".hidden",
-            ".sentimill-unfinished-linked",
-            ".sentimill-unfinished-notes.txt",
-            ".unfinished-abcdef",
+            &not_random,
+            &link,
             &kept,
             "reviews.h5",
         ];
@@ -278,13 +297,29 @@ mod tests {
     }
 
     #[test]
+    fn what_a_process_of_another_host_writes_stays() {
+        let within = tempfile::tempdir().unwrap();
+        leave(within.path());
+        let own = names_in(within.path()).remove(0);
+        let (host, random) = own.strip_prefix(".sentimill-unfinished-").unwrap().split_once('-').unwrap();
+        assert_eq!((host.len(), random.len()), (8, 6), "{own}");
+        let other: String = host.chars().rev().collect();
+        let of_other = format!(".sentimill-unfinished-{other}-{random}");
+        fs::rename(within.path().join(&own), within.path().join(&of_other)).unwrap();
+        fs::write(within.path().join(".sentimill-unfinished-abcdef"), "").unwrap();
+        clear(within.path());
+        assert_eq!(names_in(within.path()), [&of_other, ".sentimill-unfinished-abcdef"]);
+    }
+
+    #[test]
     fn a_folder_whose_deletion_was_interrupted_is_deleted() {
         let within = tempfile::tempdir().unwrap();
         // Killed between the folder and its lock, and between the lock and the folder.
-        fs::create_dir(within.path().join(".sentimill-unfinished-aaaaaa")).unwrap();
+        fs::create_dir(within.path().join(format!("{}aaaaaa", prefix()))).unwrap();
         // Killed before the lock was deleted.
-        fs::create_dir(within.path().join(".sentimill-unfinished-bbbbbb")).unwrap();
-        fs::write(within.path().join(".sentimill-unfinished-bbbbbb/.lock"), "").unwrap();
+        let locked = within.path().join(format!("{}bbbbbb", prefix()));
+        fs::create_dir(&locked).unwrap();
+        fs::write(locked.join(".lock"), "").unwrap();
         clear(within.path());
         assert_eq!(names_in(within.path()), [""; 0]);
     }
