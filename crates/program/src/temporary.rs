@@ -217,7 +217,11 @@ fn delete(folder: &Path) -> io::Result<()> {
         }
     }
     fs::remove_file(folder.join(LOCK))?;
-    fs::remove_dir(folder)
+    match fs::remove_dir(folder) {
+        // Another process deleted it, as it had no lock any more.
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
 }
 
 #[cfg(test)]
@@ -334,7 +338,9 @@ mod tests {
                         let (file, folder) =
                             (file_in(within.path()).unwrap(), folder_in(within.path()).unwrap());
                         fs::write(folder.path().join("table"), "").unwrap();
+                        clear(within.path());
                         assert!(file.path().exists() && folder.path().join("table").exists());
+                        folder.close().unwrap();
                     }
                 });
             }
