@@ -8,6 +8,7 @@
 //! and host name), and a process deletes only names of its own host. Each container with a host name of its own counts
 //! as a host.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::hash::{DefaultHasher, Hasher};
@@ -15,7 +16,7 @@ use std::io::{self, ErrorKind};
 use std::ops::Deref;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rustix::process::geteuid;
 use tempfile::{Builder, NamedTempFile, TempDir};
@@ -32,10 +33,9 @@ const TRIES: usize = 100;
 /// Creates a file in `folder`, and deletes the files of killed processes there. It is as readable as any new file is,
 /// by the user's umask.
 pub fn file_in(folder: &Path) -> io::Result<NamedTempFile> {
-    clear(folder);
+    clear_once(folder);
     several_times(|| {
-        let file =
-            names().permissions(Permissions::from_mode(0o666)).tempfile_in(folder)?;
+        let file = names().permissions(Permissions::from_mode(0o666)).tempfile_in(folder)?;
         Ok(is_locked(file.as_file())?.then_some(file))
     })
 }
@@ -79,7 +79,7 @@ impl AsRef<Path> for TemporaryPath {
 
 /// Creates a folder in `within`, and deletes the folders of killed processes there.
 pub fn folder_in(within: &Path) -> io::Result<TemporaryFolder> {
-    clear(within);
+    clear_once(within);
     several_times(|| {
         let folder = names().tempdir_in(within)?;
         let lock = match File::create_new(folder.path().join(LOCK)) {
@@ -153,6 +153,15 @@ fn is_temporary(name: &OsStr) -> bool {
 /// process tries again.
 pub fn clear(folder: &Path) {
     clear_those_of(geteuid().as_raw(), folder);
+}
+
+/// Clears a folder that this process has not cleared yet: it may have many entries.
+fn clear_once(folder: &Path) {
+    static CLEARED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let is_new = CLEARED.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned());
+    if is_new {
+        clear(folder);
+    }
 }
 
 /// Another user could replace an entry of theirs by a link while it is deleted.
@@ -253,11 +262,20 @@ mod tests {
 
     #[test]
     fn what_a_killed_process_left_is_deleted_by_the_next_one_in_the_same_folder() {
-        let within = tempfile::tempdir().unwrap();
-        leave(within.path());
-        assert_eq!(names_in(within.path()).len(), 1, "the folder replaced the file");
-        drop(file_in(within.path()).unwrap());
-        assert_eq!(names_in(within.path()), [""; 0]);
+        let create: [fn(&Path); 2] =
+            [|folder| drop(file_in(folder).unwrap()), |folder| drop(folder_in(folder).unwrap())];
+        for create in create {
+            let beside = tempfile::tempdir().unwrap();
+            let [within, renamed] = ["first", "renamed"].map(|name| beside.path().join(name));
+            fs::create_dir(&within).unwrap();
+            leave(&within);
+            create(&within);
+            assert_eq!(names_in(&within).len(), 2, "a process looks at a folder once");
+            // To this process, it is another folder.
+            fs::rename(&within, &renamed).unwrap();
+            create(&renamed);
+            assert_eq!(names_in(&renamed), [""; 0]);
+        }
     }
 
     #[test]
@@ -278,13 +296,7 @@ mod tests {
         drop(file);
         let kept = path.file_name().unwrap().to_str().unwrap().replace(".sentimill-unfinished-", ".kept-");
         clear(within.path());
-        let mut expected = [
-            ".hidden",
-            &not_random,
-            &link,
-            &kept,
-            "reviews.h5",
-        ];
+        let mut expected = [".hidden", &not_random, &link, &kept, "reviews.h5"];
         expected.sort_unstable();
         assert_eq!(names_in(within.path()), expected);
     }
