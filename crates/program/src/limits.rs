@@ -3,7 +3,8 @@
 //!
 //! - **Memory** (`ulimit -v`, `-d`). The allocator of all programs prints a prepared line and ends the process: code that
 //!   runs after a failed allocation would have to allocate.
-//! - **File size** (`ulimit -f`). SIGXFSZ is ignored, so that writing fails with EFBIG as on a full disk.
+//! - **File size** (`ulimit -f`). SIGXFSZ has a handler that does nothing, so that writing fails with EFBIG as on a full
+//!   disk. The programs that this one starts do not inherit it.
 //! - **Threads** (`ulimit -u`). [`crate::threads`] starts them. A library that panics because it cannot start one, or
 //!   because memory is exhausted, is recognized by its message.
 #![allow(unsafe_code)]
@@ -26,13 +27,18 @@ static PROGRAM: OnceLock<&'static str> = OnceLock::new();
 /// Prepares a program for the limits of the system, before it does anything else.
 pub(crate) fn prepare(program: &'static str) {
     let _ = PROGRAM.set(program);
-    // SAFETY: the disposition of a signal that no other code uses; SIG_IGN is no function.
-    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    survive_file_size();
     let of_defects = panic::take_hook();
     panic::set_hook(Box::new(move |panic| match text_of(panic.payload()) {
         Some(text) if is_exhausted(text) => end(&format!("{NO_MEMORY}; {NO_MEMORY_REMEDY}")),
         _ => of_defects(panic),
     }));
+}
+
+fn survive_file_size() {
+    extern "C" fn nothing(_signal: libc::c_int) {}
+    // SAFETY: no other code uses this signal, and its handler does nothing.
+    unsafe { libc::signal(libc::SIGXFSZ, nothing as *const () as libc::sighandler_t) };
 }
 
 fn text_of(payload: &dyn Any) -> Option<&str> {
@@ -155,7 +161,18 @@ unsafe impl GlobalAlloc for Allocator {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
+
+    #[test]
+    fn a_program_that_is_started_does_not_ignore_the_signal_of_file_sizes() {
+        survive_file_size();
+        let status = Command::new("grep").args(["^SigIgn", "/proc/self/status"]).output().unwrap().stdout;
+        let ignored = String::from_utf8(status).unwrap();
+        let ignored = u64::from_str_radix(ignored.trim_start_matches("SigIgn:").trim(), 16).unwrap();
+        assert_eq!(ignored & 1 << (libc::SIGXFSZ - 1), 0, "{ignored:x}");
+    }
 
     #[test]
     fn exhausted_memory_and_threads_are_recognized_in_messages_of_libraries() {
