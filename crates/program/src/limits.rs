@@ -6,7 +6,7 @@
 //! - **File size** (`ulimit -f`). SIGXFSZ has a handler that does nothing, so that writing fails with EFBIG as on a full
 //!   disk. The programs that this one starts do not inherit it.
 //! - **Threads** (`ulimit -u`). [`crate::threads`] starts them. A library that panics because it cannot start one, or
-//!   because memory is exhausted, is recognized by its message.
+//!   because memory is exhausted, is recognized by its message; another panic is a defect, also if a system call failed.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -30,7 +30,7 @@ pub(crate) fn prepare(program: &'static str) {
     survive_file_size();
     let of_defects = panic::take_hook();
     panic::set_hook(Box::new(move |panic| match text_of(panic.payload()) {
-        Some(text) if is_exhausted(text) => end(&format!("{NO_MEMORY}; {NO_MEMORY_REMEDY}")),
+        Some(text) if is_panic_of_exhausted(text) => end(&format!("{NO_MEMORY}; {NO_MEMORY_REMEDY}")),
         _ => of_defects(panic),
     }));
 }
@@ -45,21 +45,28 @@ fn text_of(payload: &dyn Any) -> Option<&str> {
     payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref::<&str>().copied())
 }
 
-/// Whether a message of a library reports that memory or threads are exhausted, on a CPU or a GPU.
+/// Memory is exhausted, on a CPU or a GPU.
+const MEMORY: [&str; 4] = ["out of memory", "allocate memory", "bad_alloc", "ALLOC_FAILED"];
+/// A thread is refused, in the words of std, and of tokio.
+const THREADS: [&str; 2] = ["failed to spawn thread", "can't spawn worker thread"];
+
+/// Whether a panic reports that memory or threads are exhausted. The words of the system alone do not: a socket has the
+/// same ones.
+fn is_panic_of_exhausted(text: &str) -> bool {
+    let has = |causes: &[&str]| causes.iter().any(|cause| text.contains(cause));
+    // The panics of tch contain the errors of PyTorch.
+    has(&THREADS) || text.contains("bad_alloc") || text.contains("Torch(\"") && has(&MEMORY)
+}
+
+/// Whether an error of PyTorch reports that memory or threads are exhausted, on a CPU or a GPU.
 pub fn is_exhausted(message: &str) -> bool {
-    const CAUSES: [&str; 8] = [
-        "out of memory",
-        "allocate memory",
-        "bad_alloc",
-        "ALLOC_FAILED",
+    const CAUSES: [&str; 2] = [
         // oneDNN, which compiles its code into memory of its own.
         "could not create a primitive",
         // EAGAIN, in the words of the operating system.
         "Resource temporarily unavailable",
-        "failed to spawn thread",
-        "can't spawn worker thread",
     ];
-    CAUSES.iter().any(|cause| message.contains(cause))
+    MEMORY.iter().chain(&THREADS).chain(&CAUSES).any(|cause| message.contains(cause))
 }
 
 /// Prints one line and ends the process with [`Exit::Io`]. Exit handlers do not run, because other threads still run.
@@ -175,13 +182,35 @@ mod tests {
     }
 
     #[test]
-    fn exhausted_memory_and_threads_are_recognized_in_messages_of_libraries() {
-        for message in [
+    fn exhausted_memory_and_threads_are_recognized_in_panics() {
+        for text in [
             "failed to spawn thread: Os { code: 11, kind: WouldBlock, message: \"Resource temporarily unavailable\" }",
             "OS can't spawn worker thread: Resource temporarily unavailable (os error 11)",
+            "std::bad_alloc",
+            "called `Result::unwrap()` on an `Err` value: Torch(\"[enforce fail at alloc_cpu.cpp:127] err == 0. \
+             DefaultCPUAllocator: can't allocate memory: you tried to allocate 4 bytes.\")",
+        ] {
+            assert!(is_panic_of_exhausted(text), "{text}");
+        }
+        for text in [
+            "index out of bounds: the len is 3 but the index is 3",
+            "called `Result::unwrap()` on an `Err` value: Os { code: 11, kind: WouldBlock, message: \"Resource temporarily \
+             unavailable\" }",
+            "called `Result::unwrap()` on an `Err` value: Os { code: 12, kind: OutOfMemory, message: \"Cannot allocate \
+             memory\" }",
+            "called `Result::unwrap()` on an `Err` value: Torch(\"could not create a primitive\")",
+        ] {
+            assert!(!is_panic_of_exhausted(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn exhausted_memory_and_threads_are_recognized_in_errors_of_pytorch() {
+        for message in [
             "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 4 \
              bytes. Error code 12 (Cannot allocate memory)",
             "std::bad_alloc",
+            "could not create a primitive",
             "CUDA out of memory. Tried to allocate 2 GiB",
         ] {
             assert!(is_exhausted(message), "{message}");
