@@ -11,10 +11,8 @@
 //! machine, so an interrupted and resumed cross-validation writes the same bytes as an uninterrupted one.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
-use program::temporary;
 use scoring::{Estimate, Metrics, estimates};
 use serde::{Deserialize, Serialize};
 
@@ -109,15 +107,11 @@ pub fn check_replaceable(folder: &Path) -> Result<()> {
     folds.map(|name| folder.join(name)).try_for_each(|fold| training::check_replaceable(&fold))
 }
 
-/// Deletes the cross-validation in a folder. Its files are first moved, so that no incomplete one is left under the
-/// known names.
+/// Deletes the cross-validation in a folder.
 pub fn clear(folder: &Path) -> Result<()> {
-    let failed = |source| Error::io(folder, source);
-    let aside = temporary::folder_in(folder).map_err(|error| failed(error.kind().into()))?;
-    for name in training::names(folder)?.iter().filter(|name| are_folds([name.as_str()])) {
-        fs::rename(folder.join(name), aside.path().join(name)).map_err(failed)?;
-    }
-    aside.close().map_err(failed)
+    let mut names = training::names(folder)?;
+    names.retain(|name| are_folds([name.as_str()]));
+    training::delete_together(folder, &names)
 }
 
 #[cfg(test)]

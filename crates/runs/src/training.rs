@@ -50,6 +50,7 @@ pub use self::decisions::decisions;
 pub use self::evaluation::{EvaluationRecord, WrongRow, is_wrong, most_wrong};
 pub use self::hold::{Hold, PATIENCE};
 pub use self::lines::Line;
+pub(crate) use self::replace::delete_together;
 pub use self::replace::{NAMES, check_replaceable, clear, has_only_settings, names};
 pub use self::scores::{read_scores, write_scores};
 pub use self::settings::{DatasetRecord, RunSettings, UnlabelledRecord};

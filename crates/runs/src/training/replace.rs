@@ -106,22 +106,28 @@ pub fn has_only_settings(folder: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Deletes the training in a folder. The files are first renamed, so that no incomplete training is left under the
-/// known names.
+/// Deletes the training in a folder.
 pub fn clear(folder: &Path) -> Result<()> {
+    delete_together(folder, &NAMES)
+}
+
+/// Deletes files and folders in a folder, all or none. They are first renamed, so that no part of them is left under the
+/// known names. A missing one is skipped.
+pub(crate) fn delete_together<N: AsRef<str>>(folder: &Path, names: &[N]) -> Result<()> {
     let aside = temporary::folder_in(folder).map_err(|error| Error::io(folder, error.kind().into()))?;
-    for (at, name) in NAMES.iter().enumerate() {
-        match fs::rename(folder.join(name), aside.path().join(name)) {
+    for (at, name) in names.iter().enumerate() {
+        let path = folder.join(name.as_ref());
+        match fs::rename(&path, aside.path().join(name.as_ref())) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                let is_restored = NAMES[..at].iter().all(|moved| {
-                    let aside = aside.path().join(moved);
-                    !aside.exists() || fs::rename(aside, folder.join(moved)).is_ok()
+                let is_restored = names[..at].iter().all(|moved| {
+                    let aside = aside.path().join(moved.as_ref());
+                    !aside.exists() || fs::rename(aside, folder.join(moved.as_ref())).is_ok()
                 });
                 if !is_restored {
                     // Not deleted: it is the only copy.
                     aside.keep();
                 }
-                return Err(Error::io(&folder.join(name), error));
+                return Err(Error::io(&path, error));
             }
             _ => {}
         }
@@ -145,4 +151,21 @@ fn all_names(folder: &Path) -> Result<Vec<String>> {
     }
     names.sort();
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn if_one_file_cannot_be_deleted_all_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("fold-1")).unwrap();
+        fs::write(folder.path().join("folds.json"), "{}").unwrap();
+        // The system does not rename a folder by its name ".".
+        delete_together(folder.path(), &["fold-1", "missing", ".", "folds.json"]).unwrap_err();
+        assert_eq!(all_names(folder.path()).unwrap(), ["fold-1", "folds.json"]);
+        delete_together(folder.path(), &["fold-1", "missing", "folds.json"]).unwrap();
+        assert_eq!(all_names(folder.path()).unwrap(), [""; 0]);
+    }
 }
