@@ -41,9 +41,9 @@ impl NewFolder {
         Self::beside(folder, false)
     }
 
-    /// Begins a folder that replaces the one at this path. The caller has checked that it may be replaced.
+    /// Begins a folder that replaces the one at this path, if there is one. The caller has checked that it may be replaced.
     pub fn replacing(folder: &Path) -> Result<Self> {
-        Self::beside(folder, true)
+        Self::beside(folder, folder.exists())
     }
 
     fn beside(folder: &Path, replaces: bool) -> Result<Self> {
@@ -155,6 +155,19 @@ fn move_aside(folder: &Path) -> Result<TempDir> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_is_replaced_if_there_is_one() {
+        let within = tempfile::tempdir().unwrap();
+        let path = within.path().join("model");
+        for number in [1, 2] {
+            let mut new = NewFolder::replacing(&path).unwrap();
+            new.put("number", |out| out.write_all(&[number])).unwrap();
+            new.finish().unwrap();
+            assert_eq!(fs::read(path.join("number")).unwrap(), [number]);
+            assert_eq!(fs::read_dir(within.path()).unwrap().count(), 1, "left behind");
+        }
+    }
 
     #[test]
     fn of_several_writers_of_a_folder_one_succeeds_and_the_others_find_it_occupied() {

@@ -129,9 +129,20 @@ pub fn is_folder(folder: &Path) -> bool {
 /// # Errors
 /// If a value is not finite, a word contains a line break, or a file cannot be written.
 pub fn write(folder: &Path, parts: &Parts<'_>) -> Result<()> {
+    finish(NewFolder::begin(folder)?, folder, parts)
+}
+
+/// Writes the folder of a model in place of the older one, if there is one. It stays until the new one is complete.
+///
+/// # Errors
+/// As [`write()`].
+pub fn replace(folder: &Path, parts: &Parts<'_>) -> Result<()> {
+    finish(NewFolder::replacing(folder)?, folder, parts)
+}
+
+fn finish(mut new: NewFolder, folder: &Path, parts: &Parts<'_>) -> Result<()> {
     check_words(&folder.join(WORDS), parts.words)?;
     let n_words = parts.words.n_words();
-    let mut new = NewFolder::begin(folder)?;
     new.put(WORDS, |out| words_file::write(parts.words, out))?;
     let with_characters = parts.characters.map(|characters| (n_words + characters.buckets, characters.rows));
     let arrays = [

@@ -142,6 +142,10 @@ fn a_value_that_is_not_finite_is_not_written() {
     let told = folder::write(&path, &parts).unwrap_err().to_string();
     assert!(told.contains("vectors.npy: a value is NaN, but the format allows finite values"), "{told}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    folder::replace(&path, &Parts { vectors: &|_, to| to.fill(0.5), settings: Value::Null, ..parts })
+        .unwrap();
+    assert!(folder::replace(&path, &parts).unwrap_err().to_string().contains("a value is NaN"));
+    assert_eq!(folder::read(&path).unwrap().vectors, [0.5; 12]);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tests::compressed::gzip;
+use tests::tracer::{Call, Kind, Then, permitted, trace};
 
 use super::{embed, sentences, separation};
 
@@ -82,6 +83,31 @@ fn a_stream_ends_after_a_number_of_words() {
     let (summary, _) = ended(process, 0);
     let tokens = summary["tokens"].as_u64().unwrap();
     assert!((100_000..500_000).contains(&tokens), "{tokens}");
+}
+
+#[test]
+fn a_stream_has_a_model_while_the_next_one_replaces_it() {
+    if !permitted() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let (process, mut input) = start(&out, &[]);
+    input.write_all(sentences(2000, 1).as_bytes()).unwrap();
+    until_taken(&input);
+    kill_process(Pid::from_child(&process), Signal::TERM).unwrap();
+    ended(process, 75);
+
+    let (model, mut n_replaced) = (out.join("model"), 0);
+    let resumed = embed(Path::new("-"), &out, &["--resume"]);
+    let ended = trace(&resumed, sentences(2000, 2).as_bytes(), &mut |Call { kind, path }| {
+        if let Kind::Name { from } = kind {
+            assert_ne!(from, &model, "there is no model for a moment");
+            n_replaced += usize::from(*path == model);
+        }
+        Then::GoOn
+    });
+    assert_eq!((ended.code, n_replaced), (Some(0), 1), "{}", ended.stderr);
 }
 
 #[test]

@@ -84,26 +84,6 @@ pub(super) fn save(
     out.save(|file| training.save(vocabulary, place, file))
 }
 
-/// Writes the model of a stream in place of the older one.
-pub(super) fn replace_model(
-    out: &TextsOut,
-    training: &Training,
-    vocabulary: &Vocabulary,
-    recipe: &Value,
-) -> Result<()> {
-    replace_with(out, |next| write_model(next, training, vocabulary, recipe))
-}
-
-fn replace_with(out: &TextsOut, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-    let within = temporary(out)?;
-    let next = within.path().join("next");
-    write(&next)?;
-    let model = out.model();
-    // A reader that opens the model in between finds none, and can try again.
-    moved(&model, &within.path().join("older"))?;
-    fs::rename(&next, &model).map_err(|error| Error::io(&model, error))
-}
-
 /// A folder in the training folder, which is deleted with its content.
 fn temporary(out: &TextsOut) -> Result<TemporaryFolder> {
     temporary::folder_in(out.folder()).map_err(|error| Error::io(out.folder(), error.kind().into()))
@@ -124,10 +104,10 @@ pub(super) fn finish(
     vocabulary: &Vocabulary,
     recipe: &Value,
 ) -> Result<()> {
-    replace_with(out, |next| match vectors {
-        Vectors::Table(training) => write_model(next, training, vocabulary, recipe),
-        Vectors::Spelled(training) => write_spelled(next, training, vocabulary, recipe),
-    })?;
+    match vectors {
+        Vectors::Table(training) => write_model(out, training, vocabulary, recipe),
+        Vectors::Spelled(training) => write_spelled(out, training, vocabulary, recipe),
+    }?;
     // A process that is killed while it deletes them leaves no damaged ones.
     let older = temporary(out)?;
     moved(out.checkpoints(), &older.path().join("checkpoints"))?;
@@ -141,8 +121,13 @@ pub(super) fn taken(out: &TextsOut) -> PathBuf {
     out.folder().join(TAKEN)
 }
 
-/// Writes the words that occur often enough, the most frequent first.
-fn write_model(path: &Path, training: &Training, vocabulary: &Vocabulary, recipe: &Value) -> Result<()> {
+/// Writes the words that occur often enough, the most frequent first, in place of an older model.
+pub(super) fn write_model(
+    out: &TextsOut,
+    training: &Training,
+    vocabulary: &Vocabulary,
+    recipe: &Value,
+) -> Result<()> {
     let (ranked, numbers) = vocabulary.ranked(training.settings().min_count);
     let mut rows = vec![0; ranked.n_words()];
     for (old, new) in (0..).zip(&numbers) {
@@ -175,12 +160,12 @@ fn write_model(path: &Path, training: &Training, vocabulary: &Vocabulary, recipe
         generator: None,
         settings: recipe.clone(),
     };
-    Ok(folder::write(path, &parts)?)
+    Ok(folder::replace(&out.model(), &parts)?)
 }
 
 /// Writes the words, their vectors and the generator of these.
 fn write_spelled(
-    path: &Path,
+    out: &TextsOut,
     training: &mut spelling::Training,
     vocabulary: &Vocabulary,
     recipe: &Value,
@@ -197,5 +182,5 @@ fn write_spelled(
         generator: Some(&training.generator()),
         settings: recipe.clone(),
     };
-    Ok(folder::write(path, &parts)?)
+    Ok(folder::replace(&out.model(), &parts)?)
 }

@@ -252,7 +252,7 @@ impl Stream<'_> {
             if let Some(resumed) = self.resumed.take() {
                 tell_resumed(&resumed);
             }
-            out::replace_model(
+            out::write_model(
                 out,
                 &self.training,
                 self.growing.vocabulary(),
