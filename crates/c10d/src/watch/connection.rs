@@ -1,7 +1,7 @@
 //! Sends and receives frames on non-blocking connections.
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
@@ -62,11 +62,15 @@ pub(super) fn send(stream: &mut TcpStream, frame: &Frame) {
     let _ = stream.write_all(&frame.to_bytes());
 }
 
-/// Sends a frame with its signature.
+/// Sends a frame with its signature. If the buffer is full, the connection ends: a part of the frame may be sent, and later
+/// frames would be taken for forged ones.
 pub(super) fn send_signed(stream: &mut TcpStream, frame: &Frame, session: &mut Session) {
     let bytes = frame.to_bytes();
     let signature = session.sign(&bytes);
-    let _ = stream.write_all(&[&bytes[..], &signature].concat());
+    if stream.write_all(&[&bytes[..], &signature].concat()).is_err() {
+        // Frames that were received before are still read.
+        let _ = stream.shutdown(Shutdown::Write);
+    }
 }
 
 /// Whether a frame has the signature that is next on its connection.
@@ -82,4 +86,36 @@ pub(super) fn prepare(stream: &TcpStream) -> io::Result<()> {
 pub(super) fn drain(woken: &UnixStream) {
     let mut bytes = [0; 64];
     while matches!((&*woken).read(&mut bytes), Ok(n) if n > 0) {}
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::net::TcpListener;
+
+    use super::super::frame::Tag;
+    use super::*;
+    use crate::key::{Key, Numbers, Side};
+
+    #[test]
+    fn a_connection_ends_with_the_first_frame_that_is_not_sent() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut own = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut other, _) = listener.accept().unwrap();
+        prepare(&own).unwrap();
+        let numbers = Numbers { leader: "1".to_owned(), follower: "2".to_owned() };
+        let mut session = Key::of(b"secret").session(&numbers, Side::Leader);
+        let beat = Frame::new(Tag::Beat, 0, "");
+        // Fills the buffers.
+        while own.write(&[0; 1 << 16]).is_ok_and(|n| n > 0) {}
+        assert_eq!(own.write(&[0]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        send_signed(&mut own, &beat, &mut session);
+        let mut received = Vec::new();
+        other.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
+        // Frees the buffers.
+        other.read_to_end(&mut received).unwrap();
+        send_signed(&mut own, &beat, &mut session);
+        assert_eq!(other.read(&mut [0]).unwrap(), 0);
+    }
 }
