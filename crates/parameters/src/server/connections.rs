@@ -72,6 +72,20 @@ impl Connected for Connection {
     }
 }
 
+impl Connection {
+    /// The error of a connection that must be closed. Reads and writes check it: while a client reads nothing, its requests
+    /// are not read.
+    fn poll_closed(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        if self.closed.as_mut().poll(cx).is_ready() {
+            // The next call must not poll it again, and must find the connection closed, too.
+            self.closed = Box::pin(self.peer.closed().notified_owned());
+            self.peer.closed().notify_one();
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        Ok(())
+    }
+}
+
 impl AsyncRead for Connection {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -86,21 +100,19 @@ impl AsyncRead for Connection {
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
             }
         }
-        if self.closed.as_mut().poll(cx).is_ready() {
-            // The next call must not poll it again.
-            self.closed = Box::pin(self.peer.closed().notified_owned());
-            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-        }
+        self.poll_closed(cx)?;
         Pin::new(&mut self.stream).poll_read(cx, buffer)
     }
 }
 
 impl AsyncWrite for Connection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_closed(cx)?;
         Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_closed(cx)?;
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 
@@ -113,10 +125,64 @@ impl AsyncWrite for Connection {
         cx: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.poll_closed(cx)?;
         Pin::new(&mut self.stream).poll_write_vectored(cx, parts)
     }
 
     fn is_write_vectored(&self) -> bool {
         self.stream.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use tokio::runtime::Builder;
+    use tokio::time::timeout;
+    use tokio_stream::StreamExt;
+
+    use super::*;
+
+    async fn closed_while_it_writes(is_vectored: bool) -> io::ErrorKind {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (mut connections, accepting) = accept(listener, 1);
+        let accepting = tokio::spawn(accepting);
+        let mut connection = connections.next().await.unwrap().unwrap();
+        let closed = connection.peer.closed();
+        let block = [0; 1 << 16];
+        // The client reads nothing. When the buffers are full, only the signal wakes the task.
+        let mut write = move |cx: &mut Context<'_>| {
+            let connection = Pin::new(&mut connection);
+            match is_vectored {
+                true => connection.poll_write_vectored(cx, &[io::IoSlice::new(&block)]),
+                false => connection.poll_write(cx, &block),
+            }
+        };
+        let mut write_all = move |cx: &mut Context<'_>| loop {
+            match write(cx) {
+                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Err(error)) => return Poll::Ready(error.kind()),
+                Poll::Pending => return Poll::Pending,
+            }
+        };
+        let is_pending = poll_fn(|cx| Poll::Ready(write_all(cx).is_pending())).await;
+        assert!(is_pending);
+        let writing = tokio::spawn(poll_fn(write_all));
+        tokio::task::yield_now().await;
+        closed.notify_one();
+        let found = timeout(Duration::from_secs(60), writing).await.unwrap().unwrap();
+        accepting.abort();
+        found
+    }
+
+    #[test]
+    fn a_connection_whose_client_reads_nothing_is_closed_while_it_writes() {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        for is_vectored in [false, true] {
+            let found = runtime.block_on(closed_while_it_writes(is_vectored));
+            assert_eq!(found, io::ErrorKind::ConnectionAborted);
+        }
     }
 }
