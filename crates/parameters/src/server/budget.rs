@@ -168,19 +168,27 @@ impl Account {
         let Call { budget, peer, bytes: own, .. } = &*self.0;
         let bytes_max = budget.bytes_max.load(Relaxed);
         let share = (bytes_max / SHARE).max(SHARE_MIN);
-        own.fetch_add(bytes, Relaxed);
-        let of_peer = peer.0.bytes.fetch_add(bytes, Relaxed) + bytes;
-        let of_all = budget.bytes.fetch_add(bytes, Relaxed) + bytes;
-        budget.peak.fetch_max(of_all, Relaxed);
-        let (what, most) = match (of_peer > share, of_all > bytes_max) {
-            (false, false) => return Ok(()),
-            (true, _) => ("messages of a connection", share),
-            (false, true) => ("messages", bytes_max),
+        let refused = |what: &str, most| {
+            budget.make_room(peer);
+            Err(Refusal::busy(format!("{what} need more than {most} bytes of the server's memory")))
         };
-        self.0.give_back(bytes);
-        budget.make_room(peer);
-        Err(Refusal::busy(format!("{what} need more than {most} bytes of the server's memory")))
+        if add_within(&peer.0.bytes, bytes, share).is_none() {
+            return refused("messages of a connection", share);
+        }
+        let Some(of_all) = add_within(&budget.bytes, bytes, bytes_max) else {
+            peer.0.bytes.fetch_sub(bytes, Relaxed);
+            return refused("messages", bytes_max);
+        };
+        own.fetch_add(bytes, Relaxed);
+        budget.peak.fetch_max(of_all, Relaxed);
+        Ok(())
     }
+}
+
+/// Adds bytes and returns the sum, unless it exceeds the maximum. Bytes that do not fit are not seen by other calls.
+fn add_within(sum: &AtomicUsize, bytes: usize, most: usize) -> Option<usize> {
+    let added = |sum: usize| sum.checked_add(bytes).filter(|&sum| sum <= most);
+    sum.fetch_update(Relaxed, Relaxed, added).ok().map(|before| before + bytes)
 }
 
 impl Call {
@@ -301,5 +309,43 @@ impl HttpBody for Reply {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn requests_that_do_not_fit_take_no_memory_of_those_that_fit() {
+        let budget = Arc::new(Budget::new(0, 0));
+        let opened = |bytes: usize| {
+            let account = budget.open(&Peer::default());
+            account.add(bytes).unwrap();
+            account
+        };
+        // All but 2 MiB.
+        let mut left = BYTES_MIN - (2 << 20);
+        let mut others = Vec::new();
+        while left > 0 {
+            let bytes = left.min(SHARE_MIN);
+            others.push(opened(bytes));
+            left -= bytes;
+        }
+        let small = opened(0);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let large = opened(0);
+                (0..20_000).for_each(|_| assert!(large.add(3 << 20).is_err()));
+            });
+            for _ in 0..20_000 {
+                small.add(1 << 20).unwrap();
+                small.0.give_back(1 << 20);
+            }
+        });
+        drop((others, small));
+        assert_eq!(budget.bytes.load(Relaxed), 0);
     }
 }
