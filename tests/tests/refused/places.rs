@@ -15,7 +15,7 @@ fn an_output_that_cannot_be_written_is_refused() {
         &job,
         &["--run", "run", "--out", "reviews.json/out.h5"],
         74,
-        "reviews.json/out.manifest.json: cannot read its metadata: a part of the path is a file, expected a folder; check the path \
+        "reviews.json/out.manifest.json: cannot read the manifest: a part of the path is a file, expected a folder; check the path \
          or choose another --out",
     );
     fs::create_dir(job.path("folder.h5")).unwrap();
