@@ -237,7 +237,7 @@ fn a_field_without_labels_is_named() {
     };
     let (read, _) = read_told(&lines(&[&folder.path().join("a.json")], asked, 1), Words::Punctuation);
     let told = read.unwrap_err().to_string();
-    let expected = "lines have no label in the field \"king\": found the fields kind, text, expected texts, or whole numbers \
+    let expected = "lines have no label in the field \"king\": found the fields text, kind, expected texts, or whole numbers \
                     below 2^53; name another field with --label-field, or count these lines apart with --unrated=null";
     assert!(told.ends_with(expected), "{told}");
 }
