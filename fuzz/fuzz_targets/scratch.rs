@@ -30,7 +30,7 @@ pub fn allow_panics_of(libraries: &'static [&'static str]) {
         let abort = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             let is_of = |library: &&str| panic.location().is_some_and(|at| at.file().contains(*library));
-            if !libraries.iter().any(|library| is_of(&library)) {
+            if !libraries.iter().any(is_of) {
                 abort(panic);
             }
         }));
