@@ -41,7 +41,7 @@ impl LastLabel {
     }
 }
 
-/// The greatest number up to which all whole numbers are told apart, 2⁵³.
+/// The maximum of the integers that a double represents exactly and uniquely, 2⁵³ − 1.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0 - 1.0;
 
 /// It is a result and no setting: all are equal.

@@ -1,8 +1,10 @@
 //! Reads files that may be hostile.
 
-use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
+
+use program::bounded;
 
 use crate::error::{At, Error, Result};
 
@@ -12,15 +14,10 @@ pub const REMEDY: &str = "copy or train the model again";
 /// Reads a file of at most `bytes_max` bytes.
 pub fn read_bounded(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
     check_regular(path)?;
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes))
-        .at(path, "read it")?;
-    if bytes.len() as u64 > bytes_max {
+    bounded::read_up_to(path, bytes_max).at(path, "read it")?.ok_or_else(|| {
         let expected = format!("at most {bytes_max}");
-        return Err(Error::unexpected(path, "the number of bytes", "greater", expected, REMEDY));
-    }
-    Ok(bytes)
+        Error::unexpected(path, "the number of bytes", "greater", expected, REMEDY)
+    })
 }
 
 /// Refuses a missing file, and a file that is not regular, because reading it might never end.

@@ -9,12 +9,18 @@ use std::path::Path;
 /// # Errors
 /// If it cannot be read, or has more than this number of bytes.
 pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let more = || io::Error::other(format!("it has more than {bytes_max} bytes; check the path"));
+    read_up_to(path, bytes_max)?.ok_or_else(more)
+}
+
+/// As [`read`]; `None` if there are more bytes.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn read_up_to(path: &Path, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > bytes_max {
-        return Err(io::Error::other(format!("it has more than {bytes_max} bytes; check the path")));
-    }
-    Ok(bytes)
+    Ok((bytes.len() as u64 <= bytes_max).then_some(bytes))
 }
 
 /// As [`read`], of UTF-8.

@@ -164,7 +164,7 @@ fn clear_once(folder: &Path) {
     }
 }
 
-/// Another user could replace an entry of theirs by a link while it is deleted.
+/// Deletes the entries of this user only: another user could replace their own by a symbolic link during the deletion.
 fn clear_those_of(user: u32, folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
