@@ -8,6 +8,7 @@ use corpus::clean::Cleaner;
 use corpus::encoding::{Invalid, UTF_8};
 use corpus::format::{Asked, Format};
 use corpus::judgement::TOLD;
+use corpus::ledger::Share;
 use corpus::lines::LINE_BYTES_MAX;
 use corpus::review::ReviewParser;
 use dataset::dataset_file::DatasetReader;
@@ -183,11 +184,12 @@ impl Lines {
         let invalid = self.parser.as_ref().map_or(&self.invalid, ReviewParser::invalid);
         if invalid.lines > 0 {
             let (n, all) = (whole(invalid.lines), whole(self.n_lines));
-            let cause = invalid.cause(arguments.encoding.unwrap_or(UTF_8));
-            tell(&format!(
-                "warning: {n} of {all} lines of {} have bytes that are not text; {cause}",
-                self.input
-            ));
+            let found = format!("{n} of {all} lines of {} have bytes that are not text", self.input);
+            tell(&if Share::OF_INVALID_UTF8.allows(invalid.lines, self.n_lines) {
+                format!("{found}; U+FFFD replaces them")
+            } else {
+                format!("warning: {found}; {}", invalid.cause(arguments.encoding.unwrap_or(UTF_8)))
+            });
         }
         if self.n_bad == 0 {
             return Ok(());
