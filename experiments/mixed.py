@@ -2,11 +2,10 @@
 
 Each rank is a process with one thread and a quota of CPU time, in percent of a core. The hidden size is 128. The ideal is the
 sum of the speeds of each rank alone under its quota: Σ (batch ÷ t), where t is the time that a rank alone takes for the batch.
-It includes no communication. It is measured before and after each training, on a part of the rows. *Computing* is the share of
-the time in which the ranks compute, weighted by their quotas. It is measured during the training.
+It includes no communication. *Computing* is the share of the time in which the ranks compute, weighted by their quotas.
 
 The reviews are generated. `off` and `dynamic` train one epoch, from its first step. `per-epoch` changes shares after an epoch,
-so it trains four epochs of a quarter of the rows. Trainings alternate; values are medians and ranges of the rounds. The
+so it trains four epochs of a quarter of the rows. The
 earlier system balanced after each epoch, on GPUs: it reached 61 % of the ideal with speeds 1.79 : 1, and 44 % with three fast
 ranks and a slow one.
 """

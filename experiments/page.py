@@ -8,30 +8,33 @@ from pathlib import Path
 import result
 from machine import GENERATED
 
-HEAD = """# Experiments
+# Results of `make bench` and of single commands. Their title, text and command are in NAME.json.
+RECORDED = (
+    "stages", "options", "estimate", "reading", "chunks", "parsing", "s3", "pytorch", "balance", "all-reduce", "large",
+    "vectors", "streams", "characters", "server", "several", "tried",
+)
 
-One command measures each section; `make experiments` runs all of them. The results are in
+HEAD = """# Measurements
+
+`make experiments` measures the first part of this page, `make bench` most of the second. The results are in
 [experiments/](experiments/) as CSV. An *earlier system* is a published project whose own figures are compared here. The
 *original system* is one of them: it converted 92.45 GB of Amazon reviews with Hadoop Streaming in Python on 32 virtual cores,
 and trained an LSTM in PyTorch on GPUs. `--profile original` and `--recipe original` are its settings.
 
 The folder `DATA` contains `amazon/*.json.gz`, `imdb/train.jsonl.gz`, `imdb/test.jsonl.gz` and
 `yelp/sentences_polarity.csv.gz`. Without `DATA`, reviews are generated. Some experiments require root, for control groups and
-network namespaces, and `ip`, `tc`, GNU time, Java and Maven.
+network namespaces, and `ip`, `tc`, GNU time, Java and Maven. The experiments took TOTAL minutes, without the build;
+`--small` runs all of them on few reviews in two minutes.
 
-The tables of this page took TOTAL minutes, without the build and its downloads. `--small` runs all of them on few reviews in
-about two minutes, which the tests do. `experiments/run.py --again` repeats a table. The page then states, for each column, the
-largest difference between the runs, in percent of the larger value. If nothing has changed, 60 % of the medians of three runs are
-expected to be within the range of three other runs, and 83 % of those of five.
+A figure is a median, and brackets contain the lowest and the highest run. `experiments/run.py --again` repeats a table; the
+page then states the largest difference of each column, in percent of the larger value.
 
-Virtual machines of one kind differ in speed: ranges are those of one machine. Most second runs of this page were made on another
-machine of the same kind, which was about a fifth slower. There, ratios between programs in the same round differed by at most
-12 %, the percentages of the ideal speed by 2 %, and accuracies by 0.1 %. Speed-ups and efficiencies compare runs of different
-minutes, and differ more.
+Virtual machines of one kind differ in speed. Most second runs were made on another machine of the same kind, which was about
+a fifth slower. There, ratios between programs in the same round differed by at most 12 %, the percentages of the ideal speed
+by 2 %, and accuracies by 0.1 %. Speed-ups compare runs of different minutes, and differ more.
 
 <!-- experiments/run.py --page writes this file. -->
 """
-
 
 def write(experiments, docs: Path, check: bool) -> None:
     """Writes the page, or with `check` compares it."""
@@ -39,7 +42,8 @@ def write(experiments, docs: Path, check: bool) -> None:
     measured = [experiment for experiment in experiments if (folder / f"{experiment.__name__}.csv").exists()]
     seconds = sum(result.read(folder, experiment.__name__)[2]["seconds"] for experiment in measured)
     head = HEAD.replace("TOTAL", f"{seconds / 60:.0f}")
-    page = "\n".join([head, *(section(experiment, folder) for experiment in measured)])
+    sections = [*(section(experiment, folder) for experiment in measured), *(recorded(name, folder) for name in RECORDED)]
+    page = "\n".join([head, *sections])
     if not check:
         path.write_text(page, encoding="utf-8")
     elif not path.exists() or path.read_text(encoding="utf-8") != page:
@@ -50,8 +54,7 @@ def section(experiment, folder: Path) -> str:
     """One experiment: text, table, chart, and how it was measured."""
     name = experiment.__name__
     columns, rows, about = result.read(folder, name)
-    table = [columns, ["---"] * len(columns), *rows]
-    lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in table]
+    shown = getattr(experiment, "page_rows", lambda rows: rows)(rows)
     drawn = re.search("<title>(.*)</title>", (folder / f"{name}.svg").read_text(encoding="utf-8"))[1]
     picture = (
         f'<picture><source media="(prefers-color-scheme: dark)" srcset="experiments/{name}-dark.svg">'
@@ -65,5 +68,21 @@ def section(experiment, folder: Path) -> str:
     needs_data = about["data"] != GENERATED
     command = f"    make experiments {'DATA=FOLDER ' * needs_data}EXPERIMENTS={name}"
     notes = [" ".join(about["notes"])] if "notes" in about else []
-    parts = [f"## {experiment.TITLE}", inspect.getdoc(experiment), "\n".join(lines), *notes, picture, origin, command]
+    parts = [f"## {experiment.TITLE}", inspect.getdoc(experiment), table(columns, shown), *notes, picture, origin, command]
     return "\n\n".join(parts) + "\n"
+
+
+def recorded(name: str, folder: Path) -> str:
+    """A result that no experiment measures: text, table, and how it was measured."""
+    columns, rows, about = result.read(folder, name)
+    origin = [f"{about[key]}" if key != "load" else f"load: {about[key]}" for key in ("machine", "load", "date") if about.get(key)]
+    notes = [" ".join(about["notes"])] if "notes" in about else []
+    command = [f"    {about['command']}"] if "command" in about else []
+    parts = [f"## {about['title']}", *about["text"], table(columns, rows), *notes, *(["; ".join(origin) + "."] if origin else []), *command]
+    return "\n\n".join(parts) + "\n"
+
+
+def table(columns: list[str], rows: list[list[str]]) -> str:
+    """Markdown of a table."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in lines)

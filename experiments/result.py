@@ -39,31 +39,20 @@ class Result:
                 f"{len(again)} rows of {', '.join(self.columns)} for {about['data']}, in {kept}. Measure {name} without --again."
             )
         percent, texts = differences(columns, rows, again)
-        n_within, n_ranges = within_ranges(rows, again)
         further = {key: about[key] for key in ("date", "seconds", "programs")}
-        further |= {"differences": percent, "texts": texts, "equal": rows == again, "within": n_within, "ranges": n_ranges}
+        further |= {"differences": percent, "texts": texts, "equal": rows == again}
         before.setdefault("further", []).append(further)
         write_about(folder, name, before)
 
 
 def spread_of(further: list[dict]) -> str:
-    """What is known of further runs of a table, as a sentence or two."""
+    """What is known of further runs of a table, as a sentence."""
     dates, is_one = ", ".join(run["date"] for run in further), len(further) == 1
-    differences = largest(further)
-    parts = [f"{column} {percent:g} %" for column, percent in differences.items()]
+    parts = [f"{column} {percent:g} %" for column, percent in largest(further).items()]
     same = f"ha{'s' if is_one else 've'} the same numbers" if all(run.get("equal") for run in further) else f"differ{'s' * is_one} by less than 0.05 %"
     found = f"differ{'s' * is_one} by at most: {', '.join(parts)}" if parts else same
     found += "".join(f"; {text}" for run in further for text in run["texts"])
-    spread = f"{'A second run' if is_one else f'{len(further)} further runs'} ({dates}) {found}."
-    if further[-1].get("ranges"):
-        of_which = "Of its medians" if is_one else "Of the medians of the last one"
-        spread += f" {of_which}, {further[-1]['within']} of {further[-1]['ranges']} are within the range in the table."
-    if is_one:
-        return spread
-    before = largest(further[:-1])
-    more = [f"{column} {percent:g} %" for column, percent in further[-1]["differences"].items() if percent > before.get(column, 0.0)]
-    within = f"differs more than those before it in: {', '.join(more)}" if more else "is within the differences of those before it"
-    return f"{spread} The last one {within}."
+    return f"{'A second run' if is_one else f'{len(further)} further runs'} ({dates}) {found}."
 
 
 def largest(further: list[dict]) -> dict[str, float]:
@@ -94,19 +83,10 @@ def check_comparable(folder: Path, name: str, about: dict, has_data: bool) -> No
 
 
 NUMBER = re.compile(r"-?[\d,]*\.?\d+")
-RANGE = re.compile(r".* \((?P<least>[\d,.]+)–(?P<most>[\d,.]+)\)")
 
 
 def number(text: str) -> float:
     return float(text.replace(",", ""))
-
-
-def within_ranges(rows: list[list[str]], others: list[list[str]]) -> tuple[int, int]:
-    """Of the cells with a range, how many contain the median of the same cell of another run; and the number of these cells."""
-    cells = [pair for row, other in zip(rows, others, strict=True) for pair in zip(row, other, strict=True)]
-    found = [(has, NUMBER.match(other)) for cell, other in cells if (has := RANGE.fullmatch(cell))]
-    within = [median and number(has["least"]) <= number(median[0]) <= number(has["most"]) for has, median in found]
-    return sum(map(bool, within)), len(within)
 
 
 def differences(columns: list[str], rows: list[list[str]], others: list[list[str]]) -> tuple[dict[str, float], list[str]]:

@@ -2,8 +2,8 @@
 
 The phases are those that `trainer fit` measures on each rank: loading a batch, forward, backward, waiting for other ranks,
 reduction of gradients, and optimizer. Each rank has one thread, and the ranks share the cores of the machine. *Batch* is that
-of all ranks together. Values are milliseconds per step in the second epoch: medians of three runs, and ranges of sums and
-rows/s.
+of all ranks together. The table has rank 0. Values are milliseconds per step in the second epoch: medians of three runs, and
+ranges of sums and rows/s.
 """
 
 import statistics
@@ -14,6 +14,11 @@ from result import Result
 
 TITLE = "Time of a training step"
 PHASES = ["loading", "forward", "backward", "waiting", "reduction", "optimizer"]
+
+
+def page_rows(rows: list[list[str]]) -> list[list[str]]:
+    """The rows of the table that the page shows: those of rank 0."""
+    return [row for row in rows if row[1] == "0"]
 
 
 def run(machine: Machine) -> Result:

@@ -61,20 +61,17 @@ class Experiments(unittest.TestCase):
         found = result.differences(["name", "speed", "loss", "none"], rows, others)
         self.assertEqual(found, ({"speed": 20.0, "loss": 100.0}, []))
         self.assertEqual(result.differences(["s"], [["5.0 (4.9–5.1)"]], [["5.0 (4.8–5.2)"]]), ({}, []))
-        self.assertEqual(result.within_ranges([["a", "5 (4–6)", "1,000 (900–1,100)"]], [["a", "6", "1,200 (1,000–1,300)"]]), (1, 2))
         found = result.differences(["seconds"], [["not reached"]], [["87.2"]])
         self.assertEqual(found, ({}, ["seconds: not reached in the table, 87.2 in the other run"]))
 
-    def test_the_page_says_whether_the_last_run_is_within_the_differences_of_those_before(self):
+    def test_the_page_has_the_largest_differences_of_further_runs(self):
         run = lambda day, **differences: {"date": day, "differences": differences, "texts": []}
         one, less, more = run("Monday", wall=20.0), run("Tuesday", wall=5.0, CPU=0.0), run("Friday", wall=30.0)
         self.assertEqual(result.spread_of([one]), "A second run (Monday) differs by at most: wall 20 %.")
         self.assertEqual(result.spread_of([run("Monday")]), "A second run (Monday) differs by less than 0.05 %.")
         self.assertEqual(result.spread_of([run("Monday") | {"equal": True}]), "A second run (Monday) has the same numbers.")
-        ranged = one | {"within": 2, "ranges": 3}
-        self.assertIn("Of its medians, 2 of 3 are within the range in the table.", result.spread_of([ranged]))
-        self.assertIn("wall 20 %, CPU 0 %. The last one is within the differences", result.spread_of([one, less]))
-        self.assertIn("by at most: wall 30 %. The last one differs more than those before it in: wall 30 %.", result.spread_of([one, more]))
+        self.assertIn("2 further runs (Monday, Tuesday) differ by at most: wall 20 %, CPU 0 %.", result.spread_of([one, less]))
+        self.assertIn("by at most: wall 30 %.", result.spread_of([one, more]))
 
     def test_the_models_find_the_times_from_which_they_were_made(self):
         import numpy

@@ -1,7 +1,7 @@
 //! Defaults of `fit`, from the recipe and the number of training rows.
 //!
-//! BENCHMARKS.md has the measurements behind the modern recipe. The number of rows is that of the whole training
-//! split, so it is the same on every rank.
+//! docs/experiments.md has the accuracy of the modern recipe. The number of rows is that of the whole training split, so
+//! it is the same on every rank.
 
 use crate::arguments::{DecayName, OptimizerName, PoolName, RecipeName};
 

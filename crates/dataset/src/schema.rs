@@ -85,7 +85,7 @@ pub(crate) const DATASET_ATTRIBUTES: [&str; 14] = [
 pub(crate) const DEFLATE_LEVEL: u8 = 1;
 
 /// Number of rows per chunk of each column, by the last part of its name. A shorter column is one chunk.
-/// BENCHMARKS.md has the measurements. Smaller chunks make files larger, and larger chunks make reading a
+/// docs/experiments.md, "Chunks of a dataset", has the measurements. Smaller chunks make files larger, and larger chunks make reading a
 /// single row slower. Neither has a considerable advantage.
 pub const CHUNK_ROWS: [(&str, usize); 8] = [
     (TOKENS, 64 << 10),

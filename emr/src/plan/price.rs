@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::instance_types::vcpus;
 use crate::job::{Cluster, Fleet, InstancePrice, Job, Prices, Role};
 
-/// Rates of work, measured on 1 and 4 GB with two cores; BENCHMARKS.md, "The Hadoop job".
+/// Rates of work, measured on 1 and 4 GB with two cores; docs/experiments.md, "Rates of the estimate of emr plan".
 mod rates {
     /// Core seconds per GB of all tasks, Hadoop's own work included.
     pub const TASK_CORE_SECONDS_PER_GB: f64 = 75.0;
@@ -207,12 +207,12 @@ mod tests {
 
     #[test]
     fn the_rates_are_those_of_the_benchmarks() {
-        let page = include_str!("../../../BENCHMARKS.md").split_whitespace().collect::<Vec<_>>().join(" ");
+        let page = include_str!("../../../docs/experiments.md").split_whitespace().collect::<Vec<_>>().join(" ");
         let task = format!("This is {} core seconds", rates::TASK_CORE_SECONDS_PER_GB);
         let ends = format!("The job's start and end take {} s", rates::JOB_START_AND_END_S);
         let merge = format!("`merge` on one machine 92 × {} =", rates::MERGE_SECONDS_PER_GB);
         for rate in [task, ends, merge] {
-            assert!(page.contains(&rate), "BENCHMARKS.md lacks {rate:?}");
+            assert!(page.contains(&rate), "docs/experiments.md lacks {rate:?}");
         }
     }
 
