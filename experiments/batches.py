@@ -1,12 +1,10 @@
 """Test accuracy with large batches: one learning rate, linear scaling with a warm-up, LARS and LAMB.
 
 *Scaled* multiplies the learning rate by batch size ÷ 64, at most by 8 for Adam and by 64 for SGD, after a warm-up of a tenth of
-the steps (Goyal et al. 2017, "Accurate, Large Minibatch SGD"). LARS (You et al. 2017) and LAMB (You et al. 2020) scale the
-update of each tensor by its norm; here they have one learning rate and no warm-up. An accuracy near 0.5 is that of a model that
-gives all rows one label; a training that diverges counts as 0.5. Trainings have the first 100 words of each review and the same
-number of epochs, so one with a batch of 8,192 has 16 updates, a sixty-fourth of those of one with 128. Values are means and
-standard deviations of three seeds. The original system multiplied its rate by the batch size relative to 128; its accuracy was
-85.0 % on one GPU and 87.2 % on eight, with other reviews.
+the steps (Goyal et al. 2017, "Accurate, Large Minibatch SGD"). LARS (You et al. 2017) and LAMB (You et al. 2020) have one rate
+and no warm-up. A training that diverges counts as 0.5. All trainings have the same number of epochs, so a batch of 8,192 has 16
+updates. Means and standard deviations of three seeds. The original system multiplied its rate by the batch size relative to 128;
+its accuracy was 85.0 % on one GPU and 87.2 % on eight, with other reviews.
 """
 
 import os

@@ -1,8 +1,7 @@
 """Time and memory of `sentimill` by the size of its input.
 
-The input is files of 250 MB, generated with different seeds, so that no two of them are equal. Short reviews repeat, as in real
-data. Reviews are in memory until they fill three eighths of `--memory` (512 MiB); then they are in temporary files. Times are
-medians, and *peak MiB* is the maximum of the runs.
+No two of the files of 250 MB are equal, and short reviews repeat, as in real data. Reviews are in memory until they fill three
+eighths of `--memory` (512 MiB); then they are in temporary files. *Peak MiB* is the maximum of the runs.
 """
 
 import statistics

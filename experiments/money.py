@@ -1,9 +1,8 @@
 """Time and cost until the mean training loss of an epoch is 0.13, which an earlier system reached in ten epochs.
 
-One thread per core. *USD* is the time multiplied by the price of a machine in experiments/prices.csv that has as many cores as
-this one, as if it were as fast; edit the file for other machines and prices (those in it are on-demand prices of EC2 in
-us-east-1). A training that has not reached the loss after its last epoch has no time. The loss of `--recipe original` has a
-weight of 0.2 for positive rows, so a loss of 0.13 is not equally good with both recipes.
+*USD* is the time multiplied by the price of a machine with as many cores in experiments/prices.csv (on-demand, us-east-1), as
+if it were as fast. The loss of `--recipe original` has a weight of 0.2 for positive rows, so 0.13 is not equally good with both
+recipes.
 """
 
 import csv

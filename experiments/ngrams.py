@@ -1,13 +1,10 @@
 """Accuracy and time of `trainer ngrams`, `trainer fit`, the fastText program and Vowpal Wabbit.
 
-Times are those of reading, training and the test, with two threads; Vowpal Wabbit has one thread that reads and one that
-trains. Those of `trainer` are of the whole command. fastText and Vowpal Wabbit are called from Python; the start of Python is
-not included. `trainer ngrams`, fastText and Vowpal Wabbit read the same prepared lines (`trainer/bench/ngrams_lines.py`);
-`trainer fit` reads a dataset of these lines, which `sentimill` made before, and is tested on distinct texts. Every tenth
-sentence of Yelp is a test sentence. Values are medians and ranges of three seeds, whose runs alternate. *Front* marks the
-Pareto front: no other command is as accurate in less time, by the medians. The table has `trainer ngrams` on the front only;
-ngrams.csv has all settings. The earlier system of n-grams took two minutes per epoch on a GPU; its accuracy was 94.0 % on Yelp
-polarity, a larger set of other texts.
+Times are those of reading, training and the test, with two threads; Vowpal Wabbit has one thread that reads and one that trains.
+`trainer fit` reads a dataset that `sentimill` made before. Every tenth sentence of Yelp is a test sentence. Medians and ranges of
+three seeds. *Front*: no other command is as accurate in less time. The table has `trainer ngrams` on the front only; ngrams.csv
+has all settings. The earlier system of n-grams took two minutes per epoch on a GPU; its accuracy was 94.0 % on Yelp polarity, a
+larger set of other texts.
 """
 
 import json

@@ -1,23 +1,17 @@
 """Generated reviews to a dataset by a Hadoop cluster of 2, 4 and 8 nodes, each with a quota of a quarter core.
 
-Nodes are YARN node managers on this machine: one task at a time per node, as many reducers as nodes, and eight map tasks
-whatever the share of the reviews. The quota includes everything of a node. HDFS, the resource manager and the client have no
-quota, and eight nodes compete with them for two cores.
-*Start-up* ends when the application master runs; *shuffle* is copying and sorting by the reducers. `merge` runs on one core
-without a quota. The speed-up (strong scaling) compares with two nodes and the same share. *Weak* (weak scaling) compares with
-two nodes and 25 %, where the share grows with the nodes. *Sentimill* is the CPU time of `mapper`, `combiner` and
-`reducer`, and *Hadoop* that of the rest of the nodes. Each row is one run, after a job that warms the cluster up.
-
-The shares are the first reviews of the input: with `--sample`, `mapper` would still read all of them. *Model* is the sum of the
-phases as predicted by a model that was fitted to all other rows:
+Nodes are YARN node managers on this machine: one task at a time per node, as many reducers as nodes, and eight map tasks. HDFS,
+the resource manager and the client have no quota, and eight nodes compete with them for two cores. *Start-up* ends when the
+application master runs; *shuffle* is copying and sorting by the reducers. The speed-up compares with two nodes and the same
+share; *weak*, with two nodes and 25 %. *Sentimill* is the CPU time of `mapper`, `combiner` and `reducer`, and *Hadoop* that of
+the rest. Each row is one run. *Model* is the sum of the phases by a model that was fitted to all other rows:
 
     start-up = a;  map = b · tasks per node + c · MB per node;  shuffle = d + e · MB per node
     reduce = f + g · MB per node;  merge = h + i · MB
 
-The last rows are predictions of the model that was fitted to all rows, for larger data and nodes of four whole cores, where
-each core is four nodes of this table: map tasks read 128 MB. The original system took 55 minutes for its 92.45 GB on 32 virtual
-cores. The fit covers 18 to 290 MB per node, so the error of the model does not cover these rows. Almost all of the time for 10
-TB is `merge`, which runs on one machine.
+The last rows are its predictions for larger data and nodes of four whole cores. They are far outside of the measured 18 to
+290 MB per node. Almost all of the time for 10 TB is `merge`, which runs on one machine. The original system took 55 minutes for
+92.45 GB on 32 virtual cores.
 """
 
 import fit

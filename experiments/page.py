@@ -60,11 +60,10 @@ def section(experiment, folder: Path) -> str:
         f'<picture><source media="(prefers-color-scheme: dark)" srcset="experiments/{name}-dark.svg">'
         f'<img src="experiments/{name}.svg" width="80%" alt="{experiment.TITLE}, charts: {drawn}"></picture>'
     )
-    origin = f"{about['machine']}; load {about['load']} at the end; {about['date']}; {about['seconds']} s. Data: {about['data']}."
-    if "programs" in about:
-        origin += f" Programs: {about['programs']}."
+    origin = f"{about['machine']}; load {about['load']}; {about['date']}; {about['seconds']} s; data: {about['data']}"
+    origin += f"; {about['programs']}." if "programs" in about else "."
     if further := about.get("further"):
-        origin += f"\n\n{result.spread_of(further)}"
+        origin += f" {result.spread_of(further)}"
     needs_data = about["data"] != GENERATED
     command = f"    make experiments {'DATA=FOLDER ' * needs_data}EXPERIMENTS={name}"
     notes = [" ".join(about["notes"])] if "notes" in about else []

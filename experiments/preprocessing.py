@@ -1,9 +1,8 @@
 """Generated reviews to a dataset by `sentimill`, by threads and by the share of reviews that `--sample` keeps.
 
-All lines are read and cleaned; rows that are not sampled are dropped after deduplication. So a sample of 25 % takes more than a
-quarter of the time. The speed-up is relative to one thread and the same sample in the same round, and the efficiency is the
-speed-up divided by the threads. The original system took 14 minutes for a quarter of 92.45 GB and 55 minutes for all of it on
-32 virtual cores: 28 MB/s, or 0.9 MB/s per core.
+All lines are read and cleaned, so a sample of 25 % takes more than a quarter of the time. The speed-up is relative to one
+thread and the same sample in the same round. The original system took 14 minutes for a quarter of 92.45 GB and 55 minutes for
+all of it on 32 virtual cores: 28 MB/s.
 """
 
 import statistics

@@ -1,21 +1,17 @@
 """Ranks of one training: more ranks for the same batch (strong), for a batch that grows with them (weak), on several nodes.
 
 Each rank is a process with one thread and a quota of half a core. Nodes are network namespaces, each with a link of this rate;
-a packet between two takes at least *delay*. A process that forwards packets with a delay uses CPU time; so compare rows with a
-delay with each other only. *Batch* is that of all ranks together. Values are medians of three alternating runs. *Efficiency* is
-the speed divided by that of one rank and by the number of ranks. Milliseconds per step are those of rank 0: *computing* is
-forward, backward and optimizer, and *exchanging* is waiting for other ranks and the reduction of gradients. The original system
-trained an epoch in 59 to 64 minutes on one GPU, in 22 on four and in 16 on eight: efficiencies of about 0.7 and 0.5.
+a packet between two takes at least *delay*, which costs CPU time. *Batch* is that of all ranks together. *Efficiency* is the
+speed divided by that of one rank and by the number of ranks. *Exchanging* is waiting for other ranks and the reduction of
+gradients. The original system trained an epoch in 59 to 64 minutes on one GPU, in 22 on four and in 16 on eight: efficiencies of
+about 0.7 and 0.5.
 
-*Model* is the time of a step that a model predicts:
+*Model* is the time of a step that a model predicts, fitted without the rows of the same number of ranks on the same links:
 
     ms = a · rows of a rank + b + c · MB sent ÷ (MB/s of the link) + d · (ranks − 1) + e · delay + f (if there is a delay)
 
-The times a, b and d are of half a core; a link within one machine has no terms c, e and f. The model of a row was fitted
-without this row and those with the same number of ranks on the same links. The last rows are predictions of the model that was
-fitted to all rows, for more ranks, each on a node of its own with 10 Gbit/s, ten times as fast (a tenth of a and b) and with 64
-rows per step (weak scaling). The time d of an exchange with one more rank limits these rows, so they are shown with a tenth of
-it, too.
+The last rows are its predictions for nodes with 10 Gbit/s, ten times as fast (a tenth of a and b) and with 64 rows per step. The
+time d of an exchange with one more rank limits them, so they are shown with a tenth of it, too.
 """
 
 import statistics

@@ -1,9 +1,7 @@
 """Where the time of a training step goes, by batch size and number of ranks on one machine.
 
-The phases are those that `trainer fit` measures on each rank: loading a batch, forward, backward, waiting for other ranks,
-reduction of gradients, and optimizer. Each rank has one thread, and the ranks share the cores of the machine. *Batch* is that
-of all ranks together. The table has rank 0. Values are milliseconds per step in the second epoch: medians of three runs, and
-ranges of sums and rows/s.
+Milliseconds per step of rank 0 in the second epoch, as `trainer fit` measures them. Each rank has one thread. *Batch* is that of
+all ranks together.
 """
 
 import statistics
