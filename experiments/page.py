@@ -17,7 +17,7 @@ RECORDED = (
 HEAD = """# Measurements
 
 `make experiments` measures the first part of this page, `make bench` most of the second. The results are in
-[experiments/](experiments/) as CSV. An *earlier system* is a published project whose own figures are compared here. The
+[experiments/](experiments/) as CSV, some with more rows and columns than here. An *earlier system* is a published project whose own figures are compared here. The
 *original system* is one of them: it converted 92.45 GB of Amazon reviews with Hadoop Streaming in Python on 32 virtual cores,
 and trained an LSTM in PyTorch on GPUs. `--profile original` and `--recipe original` are its settings.
 
@@ -55,6 +55,8 @@ def section(experiment, folder: Path) -> str:
     name = experiment.__name__
     columns, rows, about = result.read(folder, name)
     shown = getattr(experiment, "page_rows", lambda rows: rows)(rows)
+    kept = [not column.startswith(getattr(experiment, "OMITTED", ())) for column in columns]
+    columns, *shown = ([cell for cell, is_kept in zip(row, kept, strict=True) if is_kept] for row in [columns, *shown])
     drawn = re.search("<title>(.*)</title>", (folder / f"{name}.svg").read_text(encoding="utf-8"))[1]
     picture = (
         f'<picture><source media="(prefers-color-scheme: dark)" srcset="experiments/{name}-dark.svg">'

@@ -12,6 +12,8 @@ from machine import Machine
 from result import Result
 
 TITLE = "Ratings, classes and lengths"
+# Columns whose names start so are in charts, and not in the table of the page.
+OMITTED = ("rating ", "length ")
 BINS = [1, 10, 20, 50, 100, 200, 400, 800]
 
 
