@@ -17,9 +17,12 @@ RECORDED = (
 HEAD = """# Measurements
 
 `make experiments` measures the first part of this page, `make bench` most of the second. The results are in
-[experiments/](experiments/) as CSV, some with more rows and columns than here. An *earlier system* is a published project whose own figures are compared here. The
-*original system* is one of them: it converted 92.45 GB of Amazon reviews with Hadoop Streaming in Python on 32 virtual cores,
-and trained an LSTM in PyTorch on GPUs. `--profile original` and `--recipe original` are its settings.
+[experiments/](experiments/) as CSV, some with more rows and columns than here.
+
+An *earlier system* is a published project whose own figures are compared here. The *original system* is one of them: it
+converted 92.45 GB of Amazon reviews with Hadoop Streaming in Python on 32 virtual cores, and trained an LSTM in PyTorch on GPUs.
+`--profile original` and `--recipe original` are its settings. *1 GB of reviews* are 1,000,001,467 bytes of generated reviews:
+1,280,141 lines, 1,087,749 distinct texts, read with `--profile original`.
 
 The folder `DATA` contains `amazon/*.json.gz`, `imdb/train.jsonl.gz`, `imdb/test.jsonl.gz` and
 `yelp/sentences_polarity.csv.gz`. Without `DATA`, reviews are generated. Some experiments require root, for control groups and
@@ -76,7 +79,7 @@ def section(experiment, folder: Path) -> str:
 def recorded(name: str, folder: Path) -> str:
     """A result that no experiment measures: text, table, and how it was measured."""
     columns, rows, about = result.read(folder, name)
-    origin = [f"{about[key]}" if key != "load" else f"load: {about[key]}" for key in ("machine", "load", "date") if about.get(key)]
+    origin = [about[key] for key in ("machine", "load", "date") if about.get(key)]
     notes = [" ".join(about["notes"])] if "notes" in about else []
     command = [f"    {about['command']}"] if "command" in about else []
     parts = [f"## {about['title']}", *about["text"], table(columns, rows), *notes, *(["; ".join(origin) + "."] if origin else []), *command]
