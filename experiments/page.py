@@ -30,7 +30,7 @@ network namespaces, and `ip`, `tc`, GNU time, Java and Maven. The experiments to
 `--small` runs all of them on few reviews in two minutes.
 
 A figure is a median, and brackets contain the lowest and the highest run. `experiments/run.py --again` repeats a table; the
-page then states the largest difference of each column, in percent of the larger value.
+page then states the largest difference, in percent of the larger value; NAME.json has that of each column.
 
 Virtual machines of one kind differ in speed. Most second runs were made on another machine of the same kind, which was about
 a fifth slower. There, ratios between programs in the same round differed by at most 12 %, the percentages of the ideal speed

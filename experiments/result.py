@@ -46,13 +46,14 @@ class Result:
 
 
 def spread_of(further: list[dict]) -> str:
-    """What is known of further runs of a table, as a sentence."""
+    """The column that differs most in further runs of a table, as a sentence."""
     dates, is_one = ", ".join(run["date"] for run in further), len(further) == 1
-    parts = [f"{column} {percent:g} %" for column, percent in largest(further).items()]
+    found = largest(further)
+    most = max(found, key=found.get, default="")
     same = f"ha{'s' if is_one else 've'} the same numbers" if all(run.get("equal") for run in further) else f"differ{'s' * is_one} by less than 0.05 %"
-    found = f"differ{'s' * is_one} by at most: {', '.join(parts)}" if parts else same
-    found += "".join(f"; {text}" for run in further for text in run["texts"])
-    return f"{'A second run' if is_one else f'{len(further)} further runs'} ({dates}) {found}."
+    spread = f"differ{'s' * is_one} by at most {found[most]:g} % ({most})" if found else same
+    spread += "".join(f"; {text}" for run in further for text in run["texts"])
+    return f"{'A second run' if is_one else f'{len(further)} further runs'} ({dates}) {spread}."
 
 
 def largest(further: list[dict]) -> dict[str, float]:
