@@ -207,7 +207,8 @@ mod tests {
 
     #[test]
     fn the_rates_are_those_of_the_benchmarks() {
-        let page = include_str!("../../../docs/experiments.md").split_whitespace().collect::<Vec<_>>().join(" ");
+        let page =
+            include_str!("../../../docs/experiments.md").split_whitespace().collect::<Vec<_>>().join(" ");
         let task = format!("This is {} core seconds", rates::TASK_CORE_SECONDS_PER_GB);
         let ends = format!("The job's start and end take {} s", rates::JOB_START_AND_END_S);
         let merge = format!("`merge` on one machine 92 × {} =", rates::MERGE_SECONDS_PER_GB);

@@ -102,6 +102,32 @@ fn the_front_page_describes_its_chart_by_the_measured_figures() {
     }
 }
 
+/// Figures of README.md: the text around `{}`; the table, the start of the row and the column of the figure; and its
+/// decimals.
+const FIGURES: [(&str, &str, &str, usize, usize); 7] = [
+    ("converts 1 GB of reviews in {} s", "engines.csv", "JSON lines,989,sentimill", 3, 1),
+    ("has an accuracy of {}", "ngrams.csv", "IMDB,trainer ngrams --model linear --ngrams 3", 2, 3),
+    ("`trainer fit` of {}", "ngrams.csv", "IMDB,trainer fit", 2, 3),
+    ("after {} s ([measured]", "ngrams.csv", "IMDB,trainer fit", 3, 0),
+    ("two LSTM layers of 32 is {} to", "speed.csv", "1 thread,PyTorch tuned", 3, 1),
+    ("to {} times as fast as with tuned PyTorch", "speed.csv", "2 threads,PyTorch tuned", 3, 1),
+    ("it uses {} MiB", "growth.csv", "3983,2", 4, 0),
+];
+
+#[test]
+fn the_front_page_has_the_measured_figures() {
+    let page = fs::read_to_string(project().join("README.md")).unwrap();
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    for (text, table, row, column, digits) in FIGURES {
+        let rows = fs::read_to_string(project().join("docs/experiments").join(table)).unwrap();
+        let found = rows.lines().find(|line| line.starts_with(&format!("{row},"))).unwrap();
+        let median = found.split(',').nth(column).unwrap().split(' ').next().unwrap();
+        let figure = format!("{:.digits$}", median.parse::<f64>().unwrap());
+        let expected = text.replace("{}", &figure);
+        assert!(page.contains(&expected), "README.md: found no {expected:?}, the figure of {table}");
+    }
+}
+
 #[test]
 fn the_dark_drawing_is_the_light_one_in_other_colours() {
     let [light, dark] = ["light", "dark"].map(|scheme| project().join(format!("docs/path-{scheme}.svg")));
@@ -141,8 +167,7 @@ fn the_messages_of_the_catalogue_are_those_of_the_programs() {
         .collect();
     assert!(messages.len() > 20, "{}", messages.len());
     for message in messages {
-        let pieces: Vec<&str> =
-            message.split('…').map(str::trim).filter(|piece| piece.len() > 3).collect();
+        let pieces: Vec<&str> = message.split('…').map(str::trim).filter(|piece| piece.len() > 3).collect();
         assert!(pieces.iter().any(|piece| piece.len() > 10), "{message}: nothing to look for");
         for piece in pieces {
             assert!(sources.contains(piece), "{message}: no program's source has {piece:?}");
