@@ -186,7 +186,7 @@ impl Lines {
             let (n, all) = (whole(invalid.lines), whole(self.n_lines));
             let found = format!("{n} of {all} lines of {} have bytes that are not text", self.input);
             tell(&if Share::OF_INVALID_UTF8.allows(invalid.lines, self.n_lines) {
-                format!("{found}; U+FFFD replaces them")
+                format!("{found}, read as spaces")
             } else {
                 format!("warning: {found}; {}", invalid.cause(arguments.encoding.unwrap_or(UTF_8)))
             });
