@@ -40,15 +40,18 @@ setup: ## install into .deps/ what building and testing need
 		{ [ -z "$(CI)" ] && echo "SKIPPED bootstrap: installation failed; see the lines above"; }
 
 # The commit that --version prints, in the programs that users run.
-build demo hadoop-demo bench hadoop-bench experiments dist: export SENTIMILL_COMMIT := $(shell git rev-parse --short HEAD 2>/dev/null)
+build hadoop-demo bench hadoop-bench experiments dist: export SENTIMILL_COMMIT := $(shell git rev-parse --short HEAD 2>/dev/null)
 
 build: ## build the programs into target/release/
 	@bootstrap/laptop.sh build $(TORCH_SET)
 	cargo build --release $(LOCKED) $(WORKSPACE) --bins --example demo-corpus
 	$(EXCLUDED)
 
-demo: build ## run all stages on 20,000 synthetic reviews
-	tests/demo.sh $(TARGET)/release
+# Builds what `make test` uses next, without the optimisation of `make build`, which takes longer than the demo.
+demo: ## build without optimisation and run all stages on 20,000 synthetic reviews
+	@bootstrap/laptop.sh build $(TORCH_SET)
+	cargo build $(LOCKED) $(WORKSPACE) --bins --example demo-corpus
+	tests/demo.sh $(TARGET)/debug
 
 # TORCH=no: the group `test` would download PyTorch.
 hadoop-demo: ## run the demo as a Hadoop job, on two nodes on this machine
@@ -143,12 +146,13 @@ screenshots: build ## make the pictures of docs/training.md; DATA=folder
 	cargo build --release $(LOCKED) -p trainer --example report-picture
 	.deps/test/bin/python -B experiments/screenshots.py --programs $(TARGET)/release --data $(DATA)
 
-check: ## check format, lints, documentation, licences, scripts, workflows, figures
+check: ## check format, lints, the release profile, documentation, licences, scripts, workflows, figures
 	@bootstrap/laptop.sh build check $(TORCH_SET)
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy $(LOCKED) $(WORKSPACE) --all-targets -- -D warnings
 	cargo clippy --release $(LOCKED) --manifest-path fuzz/Cargo.toml --target-dir $(TARGET) --all-features -- -D warnings
+	cargo check --release $(LOCKED) $(WORKSPACE) --bins --example demo-corpus
 	RUSTDOCFLAGS="-D warnings" cargo doc $(LOCKED) $(WORKSPACE) --no-deps --document-private-items --quiet
 	.deps/bin/shellcheck $$(git ls-files -- '*.sh' bootstrap/cmake .ci/run)
 	.deps/bin/hadolint bootstrap/container/Dockerfile
