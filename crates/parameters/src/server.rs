@@ -43,6 +43,9 @@ use crate::{MESSAGE_BYTES_MAX, log, snapshot};
 
 /// Requests of one connection that are served at the same time.
 const STREAMS_MAX: u32 = 64;
+/// Requests beyond these, and other errors of streams, after which a connection is closed. Without a limit, as tonic has it,
+/// each takes memory.
+const STREAM_ERRORS_MAX: usize = 1024;
 /// Bytes of a request that a connection sends before they are read.
 const STREAM_WINDOW: u32 = 2 << 20;
 const CONNECTION_WINDOW: u32 = 4 << 20;
@@ -314,6 +317,7 @@ fn serve(
     runtime.spawn(accepting);
     let mut transport = Transport::builder()
         .max_concurrent_streams(STREAMS_MAX)
+        .http2_max_local_error_reset_streams(Some(STREAM_ERRORS_MAX))
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .http2_keepalive_interval(Some(KEEP_ALIVE))

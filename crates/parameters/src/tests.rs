@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 mod cuts;
+mod floods;
 mod folders;
 mod hostile;
 mod kills;
