@@ -26,6 +26,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use durable::sync_folder;
+use program::exit::Exit;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::groups::{Entry, Group};
@@ -219,7 +220,9 @@ pub(crate) fn check_settings(path: &Path, found: &Settings, expected: &Settings)
     match pairs.into_iter().find(|(_, found, expected)| found != expected) {
         None => Ok(()),
         Some((what, found, expected)) => {
-            Err(Error::OtherSettings { path: path.to_owned(), what, found, expected })
+            let found = format!("{}: its server has {what} {found}, expected {expected}", path.display());
+            let remedy = "pass the flags of that server, or choose another --folder";
+            Err(Error::failed(Exit::Settings, format!("{found}; {remedy}")))
         }
     }
 }
@@ -230,7 +233,11 @@ pub(crate) fn bound_text(staleness: Option<u64>) -> String {
 }
 
 fn damaged(path: &Path, at: u64, found: String, expected: &'static str) -> Error {
-    Error::Damaged { path: path.to_owned(), at, found, expected }
+    let found = format!("{}: {found} at byte {at}, expected {expected}", path.display());
+    Error::failed(
+        Exit::MissingInput,
+        format!("{found}; restore the folder from a copy, or start in a new one"),
+    )
 }
 
 fn file_path(folder: &Path, number: u64) -> PathBuf {

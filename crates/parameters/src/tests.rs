@@ -9,7 +9,7 @@ mod kills;
 mod memory;
 mod silence;
 mod steps;
-mod strangers;
+mod unauthenticated;
 mod workers;
 
 use std::path::Path;

@@ -323,7 +323,7 @@ impl Writer {
             Log::delete_before(&folder, number)
         };
         let thread = thread::Builder::new().name("snapshot".to_owned()).spawn(write);
-        self.snapshot = Some(thread.map_err(Error::Threads)?);
+        self.snapshot = Some(thread.map_err(Error::threads)?);
         Ok(())
     }
 
