@@ -128,7 +128,7 @@ impl Client {
             let expected = *number.get_or_insert(reply.table);
             if reply.table != expected {
                 let found = format!("table {}", reply.table);
-                return Err(server.unexpected(found, format!("table {expected}, as the first server")));
+                return Err(server.unexpected(&found, &format!("table {expected}, as the first server")));
             }
         }
         let number = number.unwrap_or_default();
@@ -197,7 +197,7 @@ impl Client {
             let ask = |mut calls: Calls| async move { calls.statistics(StatisticsRequest {}).await };
             let reply = self.wait(repeat(server, ask))?;
             serde_json::from_str(&reply.json)
-                .map_err(|error| server.unexpected(error.to_string(), "statistics".to_owned()))
+                .map_err(|error| server.unexpected(&error.to_string(), "statistics"))
         };
         self.servers.iter().map(of_server).collect()
     }
@@ -243,7 +243,7 @@ impl Remote {
         Ok(Self { name: name.to_owned(), calls, shard, n_shards, patience: options.patience })
     }
 
-    fn unexpected(&self, found: String, expected: String) -> Error {
+    fn unexpected(&self, found: &str, expected: &str) -> Error {
         let server = &self.name;
         Error::failed(
             Exit::Internal,

@@ -146,7 +146,7 @@ impl Log {
             && numbers.last().is_none_or(|&last| last < number)
         {
             let path = file_path(folder, number);
-            return Err(damaged(&path, 0, "no file".to_owned(), "the log, which was synced"));
+            return Err(damaged(&path, 0, "no file", "the log, which was synced"));
         }
         if numbers.is_empty() && from == 0 {
             return Ok((Self::create(folder, settings, from)?, 0));
@@ -155,14 +155,14 @@ impl Log {
         for (place, number) in numbers.iter().enumerate() {
             let path = file_path(folder, *number);
             if *number != from + place as u64 {
-                return Err(damaged(&path, 0, format!("file {number} of the log"), "the one before it"));
+                return Err(damaged(&path, 0, &format!("file {number} of the log"), "the one before it"));
             }
             let is_last = place + 1 == numbers.len();
             let synced = synced.filter(|synced| synced.number == *number).map_or(0, |synced| synced.length);
             last = Some(Self::read(folder, settings, *number, (is_last, synced), &mut apply)?);
         }
         let path = file_path(folder, from);
-        last.ok_or_else(|| damaged(&path, 0, "no file".to_owned(), "the log after the snapshot"))
+        last.ok_or_else(|| damaged(&path, 0, "no file", "the log after the snapshot"))
     }
 
     /// Passes the entries of a file to `apply`, and removes an incomplete group at the end of the last file, after the
@@ -232,7 +232,7 @@ pub(crate) fn bound_text(staleness: Option<u64>) -> String {
     staleness.map_or("unbounded".to_owned(), |bound| bound.to_string())
 }
 
-fn damaged(path: &Path, at: u64, found: String, expected: &'static str) -> Error {
+fn damaged(path: &Path, at: u64, found: &str, expected: &str) -> Error {
     let found = format!("{}: {found} at byte {at}, expected {expected}", path.display());
     Error::failed(
         Exit::MissingInput,

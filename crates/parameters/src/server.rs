@@ -13,14 +13,15 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use durable::sync_folder;
 use program::exit::Exit;
 use program::temporary;
+use program::threads::locked;
 use rustix::fs::{FlockOperation, flock};
 use tokio::runtime::Runtime;
 use tokio::sync::{oneshot, watch};
@@ -203,12 +204,12 @@ impl Server {
 
     /// The error of a snapshot that could not be written since the last call. The log has what the snapshot would have.
     pub fn failed_snapshot(&self) -> Option<Error> {
-        self.shared.failed_snapshot.lock().unwrap_or_else(PoisonError::into_inner).take()
+        locked(&self.shared.failed_snapshot).take()
     }
 
     /// The workers that were removed since the last call.
     pub fn removed(&self) -> Vec<u32> {
-        std::mem::take(&mut *self.shared.removed.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *locked(&self.shared.removed))
     }
 
     /// Ends the threads, and then leaves the folder to others; `None` if that was done before.

@@ -127,7 +127,7 @@ impl Remote {
             read.read_at = read.read_at.min(reply.read_at);
             let lengths = part.iter().map(|(at, range)| 4 * range.len() * dims[*at]);
             if !reply.values.iter().map(|values| values.len()).eq(lengths) {
-                return Err(self.unexpected("other rows".to_owned(), "those of the request".to_owned()));
+                return Err(self.unexpected("other rows", "those of the request"));
             }
             for ((at, range), values) in part.iter().zip(&reply.values) {
                 read.values[*at].extend(floats(values));
