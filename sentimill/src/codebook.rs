@@ -18,7 +18,7 @@ use words::Span;
 use words::keys::{Key, Keys, SHORT_BYTES, Seed};
 
 use crate::encoded::{Word, each_word, short_codes};
-use crate::locked;
+use program::threads::locked;
 
 /// Interval at which a waiting thread checks whether to stop.
 const TICK: Duration = Duration::from_millis(100);

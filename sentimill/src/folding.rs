@@ -18,9 +18,9 @@ use words::{Counted, Dictionary};
 use crate::codebook::Codebook;
 use crate::encoded::{Review, Word, each_word, read_review, short_codes, write_row, write_text_row};
 use crate::error::{Error, Result};
-use crate::locked;
 use crate::partitions::{PARTITIONS, Partition, partition_start};
 use crate::scratch::{Scratch, Stored};
+use program::threads::locked;
 
 /// Shared by all threads that fold.
 pub struct Folding<'a> {

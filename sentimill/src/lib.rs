@@ -29,7 +29,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -44,6 +44,7 @@ use dataset::manifest::{DatasetManifest, Ledger, Seal, TableDialect};
 use dataset::spool::Spool;
 use making::{DatasetOptions, Making, ProgressBars, Size};
 use program::temporary::TemporaryPath;
+use program::threads::locked;
 use reading::{Found, Judgement, Reading};
 
 use crate::codebook::{Agreement, Codebook, StopWords};
@@ -431,9 +432,4 @@ impl Drop for StopIfLost<'_> {
             self.0.stop();
         }
     }
-}
-
-/// A thread that panicked while it held the lock left no inconsistent state, so the others may continue.
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

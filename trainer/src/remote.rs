@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use mirror::{Claim, Leftovers, SUMS, Upload, Uploads, persistently};
 use program::location::S3Url;
 use runs::checkpoints::Checkpoints;
-use runs::training::{CHECKPOINTS, Hold, MODEL, PATIENCE};
+use runs::training::{CHECKPOINTS, Hold, LOCK_WAIT, MODEL};
 use store::{Key, S3Options, Store};
 
 pub use self::folds::{FoldsPrefix, folds_below};
@@ -243,7 +243,7 @@ fn claim_again(url: &S3Url, store: &Store) -> Result<(Option<Claim>, PathBuf, Ho
         tell(&format!(
             "{url}: {} has not released it; waiting {} s for a heartbeat",
             standing.holder(),
-            mirror::PATIENCE.as_secs()
+            mirror::DEAD_AFTER.as_secs()
         ));
         standing.wait_until_dead(store)?;
     }
@@ -262,7 +262,7 @@ fn hold(url: &S3Url, training: &str) -> Result<(PathBuf, Hold)> {
     let trainings = store::cache_folder()?.join("trainings");
     fs::create_dir_all(&trainings).map_err(|source| Error::io(&trainings, source))?;
     let folder = trainings.join(format!("{name}-{training}"));
-    let hold = Hold::take(&folder, PATIENCE).map_err(|error| match error {
+    let hold = Hold::take(&folder, LOCK_WAIT).map_err(|error| match error {
         runs::Error::Held { holder, .. } => runs::Error::Held { path: url.to_string().into(), holder },
         other => other,
     })?;

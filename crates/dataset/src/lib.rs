@@ -24,7 +24,6 @@ pub mod commit;
 pub mod dataset_file;
 pub mod manifest;
 pub mod merge_sorted;
-pub mod sha256;
 pub mod shard;
 pub mod spool;
 pub mod vocabulary;
@@ -33,6 +32,7 @@ use hdf5_sys::HDF5_VERSION;
 
 pub use chunk::Scalar;
 pub use column::{Column, Scratch};
+pub use durable::sha256;
 pub use error::{Error, Result};
 pub use header::Digests;
 pub use in_order::threads;

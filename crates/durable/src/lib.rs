@@ -1,7 +1,8 @@
 //! Writes files and folders that appear completely or not at all, and reads hostile ones.
 //!
 //! [`new_file()`] writes one file. [`NewFolder`] writes a folder with the digests of its files, and [`sums`] reads one.
-//! [`output`] computes the SHA-256 of a file while it is written. [`read_bounded()`] reads a file of limited size, and
+//! [`output`] computes the SHA-256 of a file while it is written,
+//! [`mod@sha256`] that of an existing one. [`read_bounded()`] reads a file of limited size, and
 //! [`Source`] reads little-endian fields, none of which exceeds the file. [`npy`] has the header of NumPy's arrays. An
 //! error states the file, the field, the value found, the expected ones and a remedy.
 //!
@@ -13,6 +14,8 @@ mod new_folder;
 pub mod npy;
 pub mod output;
 mod read;
+mod replace;
+pub mod sha256;
 mod source;
 pub mod sums;
 
@@ -21,4 +24,5 @@ pub use new_file::{check_free, new_file, sync_folder};
 pub use new_folder::NewFolder;
 pub use output::{Output, Summary};
 pub use read::{REMEDY, check_regular, read_bounded};
+pub use replace::{delete_together, replace_folder};
 pub use source::Source;

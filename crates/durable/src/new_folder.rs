@@ -10,18 +10,15 @@ use std::path::{Path, PathBuf};
 
 use program::place::folder_of;
 use program::temporary::{self, TemporaryFolder};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use tempfile::TempDir;
 
 use crate::error::{At, Result};
 use crate::new_file::{check_free, sync_folder};
 use crate::output::{self, Output, Summary};
+use crate::replace::replace_folder;
 use crate::sums::SUMS;
 
 /// The name of the new folder in the temporary one.
 const NEW: &str = "new";
-/// The name of a replaced folder in the temporary folder.
-const OLD: &str = "old";
 
 /// A folder that is being written. An occupied path is refused, each file is made durable, and the folder gets its name
 /// last. It is deleted unless it is finished.
@@ -111,45 +108,17 @@ impl NewFolder {
         self.put(SUMS, |out| out.write_all(sums.as_bytes()))?;
         let new = self.path();
         sync_folder(&new).at(&self.folder, "write it")?;
-        if !(self.replaces && exchange(&new, &self.folder)) {
-            // If the file system cannot exchange names, the old folder is moved aside for a moment.
-            let aside = self.replaces.then(|| move_aside(&self.folder)).transpose()?;
-            // At this point, only an empty folder can exist at this path, and it may be replaced.
-            if let Err(error) = fs::rename(&new, &self.folder) {
-                if let Some(aside) = aside
-                    && fs::rename(aside.path().join(OLD), &self.folder).is_err()
-                {
-                    // Not deleted: it is the only copy.
-                    let _ = aside.keep();
-                }
-                let is_taken =
-                    matches!(error.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists);
-                if is_taken && !self.replaces {
-                    // Another process was faster.
-                    check_free(&self.folder)?;
-                }
-                return Err(error).at(&self.folder, "rename it");
+        if self.replaces {
+            replace_folder(&new, &self.folder).at(&self.folder, "replace it")?;
+        } else if let Err(error) = fs::rename(&new, &self.folder) {
+            // Only an empty folder can exist at this path, unless another process was faster.
+            if matches!(error.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists) {
+                check_free(&self.folder)?;
             }
-            drop(aside);
+            return Err(error).at(&self.folder, "rename it");
         }
         sync_folder(folder_of(&self.folder)).at(folder_of(&self.folder), "sync the folder")
     }
-}
-
-/// Exchanges the names of two folders, so that the old one is deleted with the temporary folder. Returns whether the
-/// file system supports it.
-fn exchange(new: &Path, old: &Path) -> bool {
-    renameat_with(CWD, new, CWD, old, RenameFlags::EXCHANGE).is_ok()
-}
-
-/// Moves a folder into a temporary folder beside it. Both are deleted together. If the process is killed before, they stay:
-/// this is the only copy.
-fn move_aside(folder: &Path) -> Result<TempDir> {
-    let parent = folder_of(folder);
-    let made = tempfile::Builder::new().prefix(".replaced-").tempdir_in(parent);
-    let aside = made.map_err(|error| error.kind().into()).at(parent, "make a folder in it")?;
-    fs::rename(folder, aside.path().join(OLD)).at(folder, "move it aside")?;
-    Ok(aside)
 }
 
 #[cfg(test)]

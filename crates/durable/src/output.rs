@@ -1,12 +1,15 @@
 //! A file whose SHA-256 is computed by another thread while it is written.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
+use program::progress::Progress;
 use sha2::{Digest, Sha256};
+
+use crate::sha256;
 
 /// Bytes that are written and hashed at a time.
 const PIECE_BYTES: usize = 1 << 20;
@@ -43,7 +46,7 @@ pub fn create(path: &Path, write: impl FnOnce(&mut Output<'_>) -> io::Result<()>
                 hash.update(&piece);
                 bytes += piece.len() as u64;
             }
-            Summary { bytes, sha256: hexadecimal(&hash.finalize()) }
+            Summary { bytes, sha256: sha256::hexadecimal(&hash.finalize()) }
         })?;
         let mut out = Output { file: &file, piece: Vec::with_capacity(PIECE_BYTES), hasher };
         write(&mut out)?;
@@ -56,24 +59,12 @@ pub fn create(path: &Path, write: impl FnOnce(&mut Output<'_>) -> io::Result<()>
 
 /// The summary of an existing file.
 pub fn summary(path: &Path) -> io::Result<Summary> {
-    let mut file = File::open(path)?;
-    let mut hash = Sha256::new();
-    let mut bytes = 0;
-    let mut piece = vec![0; PIECE_BYTES];
-    loop {
-        match file.read(&mut piece)? {
-            0 => return Ok(Summary { bytes, sha256: hexadecimal(&hash.finalize()) }),
-            n => {
-                hash.update(&piece[..n]);
-                bytes += n as u64;
-            }
-        }
-    }
+    sha256::summary(path, &Progress::default())
 }
 
 /// The summary of these bytes.
 pub fn summary_of(bytes: &[u8]) -> Summary {
-    Summary { bytes: bytes.len() as u64, sha256: hexadecimal(&Sha256::digest(bytes)) }
+    Summary { bytes: bytes.len() as u64, sha256: sha256::of_bytes(bytes) }
 }
 
 impl Output<'_> {
@@ -116,8 +107,4 @@ impl Write for Output<'_> {
         let piece = std::mem::replace(&mut self.piece, Vec::with_capacity(PIECE_BYTES));
         self.hasher.send(piece).map_err(|_| io::ErrorKind::Other.into())
     }
-}
-
-fn hexadecimal(digest: &[u8]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dataset::sha256;
+use durable::sha256;
 use program::temporary;
 use store::{Key, ObjectContent, Put, Store};
 

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A claim is a put-if-absent of the next number, so one of several processes gets it. The newest claim counts. A
-//! process that resumes watches the newest claim for [`PATIENCE`]: if a new heartbeat appears, it is refused;
+//! process that resumes watches the newest claim for [`DEAD_AFTER`]: if a new heartbeat appears, it is refused;
 //! otherwise it puts the next claim. No clocks of two machines are compared. A writer that was only slow, or cut off
 //! from the store, finds the newer claim before it completes its next bundle, and stops. It has replaced nothing, and
 //! its local folder is unchanged.
@@ -31,7 +31,7 @@ const RECORD_BYTES_MAX: u64 = 64 << 10;
 /// Time between two heartbeats.
 const SIGN_EVERY: Duration = Duration::from_secs(5);
 /// Time without a heartbeat after which a writer counts as dead.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const DEAD_AFTER: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The content of a claim.
@@ -108,7 +108,7 @@ impl Standing {
 
     /// Watches the store until the writer counts as dead. Errors: it is alive.
     pub fn wait_until_dead(&self, store: &Store) -> Result<()> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + DEAD_AFTER;
         while Instant::now() < deadline {
             thread::sleep(LOOK_EVERY);
             match standing(store)? {

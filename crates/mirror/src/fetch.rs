@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use dataset::sha256;
+use durable::sha256;
 use program::temporary::{self, TemporaryPath};
 use store::{Key, Store};
 
@@ -73,10 +73,7 @@ pub fn fetch_cached(store: &Store, prefix: &str, cache: &Path) -> Result<PathBuf
 }
 
 fn replace(temporary: &Path, folder: &Path) -> Result<()> {
-    if folder.exists() {
-        fs::remove_dir_all(folder).map_err(Error::io(folder, "delete the damaged copy"))?;
-    }
-    fs::rename(temporary, folder).map_err(Error::io(folder, "rename it"))
+    durable::replace_folder(temporary, folder).map_err(Error::io(folder, "replace it"))
 }
 
 /// A new folder under a temporary path.

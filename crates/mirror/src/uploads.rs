@@ -1,8 +1,10 @@
 //! Uploads that run beside the work whose results they store.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+use program::threads::locked;
 
 use crate::error::{Error, Result};
 
@@ -51,13 +53,13 @@ impl Uploads {
 
     /// Queues an upload and returns at once.
     pub fn queue(&self, upload: Upload) {
-        self.shared.lock().waiting = Some(upload);
+        locked(&self.shared.state).waiting = Some(upload);
         self.shared.changed.notify_all();
     }
 
     /// Waits until no upload runs or waits. Returns the error of the last one.
     pub fn finish(&self) -> Result<()> {
-        let mut state = self.shared.lock();
+        let mut state = locked(&self.shared.state);
         while state.is_busy || state.waiting.is_some() {
             state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -66,28 +68,23 @@ impl Uploads {
 
     /// Whether another process has resumed the training, as the last upload found.
     pub fn is_taken(&self) -> bool {
-        matches!(self.shared.lock().failed, Some(Error::Taken { .. }))
+        matches!(locked(&self.shared.state).failed, Some(Error::Taken { .. }))
     }
 }
 
 impl Drop for Uploads {
     fn drop(&mut self) {
         // An upload that runs goes on until the process exits.
-        let mut state = self.shared.lock();
+        let mut state = locked(&self.shared.state);
         (state.has_ended, state.waiting) = (true, None);
         self.shared.changed.notify_all();
     }
 }
 
 impl Shared {
-    /// A thread that panicked left no inconsistent state.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn run(&self, on_failure: &impl Fn(&Error)) {
         loop {
-            let mut state = self.lock();
+            let mut state = locked(&self.state);
             let upload = loop {
                 if state.has_ended {
                     return;
@@ -103,7 +100,7 @@ impl Shared {
             if let Err(error) = &done {
                 on_failure(error);
             }
-            let mut state = self.lock();
+            let mut state = locked(&self.state);
             (state.is_busy, state.failed) = (false, done.err());
             self.changed.notify_all();
         }

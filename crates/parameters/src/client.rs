@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use program::exit::Exit;
 use tokio::runtime::Runtime;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
@@ -100,7 +101,7 @@ impl Client {
             .worker_threads(1)
             .enable_all()
             .build()
-            .map_err(Error::Threads)?;
+            .map_err(Error::threads)?;
         let n_shards = options.servers.len() as u32;
         // Connections are made by tasks of the runtime.
         let servers = runtime.block_on(async {
@@ -127,7 +128,7 @@ impl Client {
             let expected = *number.get_or_insert(reply.table);
             if reply.table != expected {
                 let found = format!("table {}", reply.table);
-                return Err(server.unexpected(found, format!("table {expected}, as the first server")));
+                return Err(server.unexpected(&found, &format!("table {expected}, as the first server")));
             }
         }
         let number = number.unwrap_or_default();
@@ -151,12 +152,15 @@ impl Client {
             let of_first = Joined { worker, step: LEFT, is_removed: false, staleness: reply.staleness };
             let so_far = joined.get_or_insert(of_first);
             if so_far.staleness != reply.staleness {
-                return Err(Error::OtherStaleness {
-                    server: server.name.clone(),
-                    found: bound_text(reply.staleness),
-                    first: self.servers[0].name.clone(),
-                    expected: bound_text(so_far.staleness),
-                });
+                let (found, expected) = (bound_text(reply.staleness), bound_text(so_far.staleness));
+                let (server, first) = (&server.name, &self.servers[0].name);
+                return Err(Error::failed(
+                    Exit::Settings,
+                    format!(
+                        "{server}: its --staleness is {found}, expected {expected}, as that of {first}; start all servers \
+                         with the same"
+                    ),
+                ));
             }
             so_far.step = so_far.step.min(reply.step);
             so_far.is_removed |= reply.is_removed;
@@ -193,7 +197,7 @@ impl Client {
             let ask = |mut calls: Calls| async move { calls.statistics(StatisticsRequest {}).await };
             let reply = self.wait(repeat(server, ask))?;
             serde_json::from_str(&reply.json)
-                .map_err(|error| server.unexpected(error.to_string(), "statistics".to_owned()))
+                .map_err(|error| server.unexpected(&error.to_string(), "statistics"))
         };
         self.servers.iter().map(of_server).collect()
     }
@@ -211,7 +215,10 @@ impl Client {
 
 impl Remote {
     fn new(options: &ClientOptions, name: &str, shard: u32, n_shards: u32) -> Result<Self> {
-        let invalid = || Error::Address { server: name.to_owned() };
+        let invalid = || {
+            let message = format!("{name}: is no address of a server, expected HOST:PORT");
+            Error::failed(Exit::Usage, message)
+        };
         let has_port = name.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
         if !has_port {
             return Err(invalid());
@@ -236,7 +243,13 @@ impl Remote {
         Ok(Self { name: name.to_owned(), calls, shard, n_shards, patience: options.patience })
     }
 
-    fn unexpected(&self, found: String, expected: String) -> Error {
-        Error::Reply { server: self.name.clone(), found, expected }
+    fn unexpected(&self, found: &str, expected: &str) -> Error {
+        let server = &self.name;
+        Error::failed(
+            Exit::Internal,
+            format!(
+                "{server}: replied with {found}, expected {expected}; use one release of sentimill everywhere"
+            ),
+        )
     }
 }

@@ -26,6 +26,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use durable::sync_folder;
+use program::exit::Exit;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::groups::{Entry, Group};
@@ -145,7 +146,7 @@ impl Log {
             && numbers.last().is_none_or(|&last| last < number)
         {
             let path = file_path(folder, number);
-            return Err(damaged(&path, 0, "no file".to_owned(), "the log, which was synced"));
+            return Err(damaged(&path, 0, "no file", "the log, which was synced"));
         }
         if numbers.is_empty() && from == 0 {
             return Ok((Self::create(folder, settings, from)?, 0));
@@ -154,14 +155,14 @@ impl Log {
         for (place, number) in numbers.iter().enumerate() {
             let path = file_path(folder, *number);
             if *number != from + place as u64 {
-                return Err(damaged(&path, 0, format!("file {number} of the log"), "the one before it"));
+                return Err(damaged(&path, 0, &format!("file {number} of the log"), "the one before it"));
             }
             let is_last = place + 1 == numbers.len();
             let synced = synced.filter(|synced| synced.number == *number).map_or(0, |synced| synced.length);
             last = Some(Self::read(folder, settings, *number, (is_last, synced), &mut apply)?);
         }
         let path = file_path(folder, from);
-        last.ok_or_else(|| damaged(&path, 0, "no file".to_owned(), "the log after the snapshot"))
+        last.ok_or_else(|| damaged(&path, 0, "no file", "the log after the snapshot"))
     }
 
     /// Passes the entries of a file to `apply`, and removes an incomplete group at the end of the last file, after the
@@ -219,7 +220,9 @@ pub(crate) fn check_settings(path: &Path, found: &Settings, expected: &Settings)
     match pairs.into_iter().find(|(_, found, expected)| found != expected) {
         None => Ok(()),
         Some((what, found, expected)) => {
-            Err(Error::OtherSettings { path: path.to_owned(), what, found, expected })
+            let found = format!("{}: its server has {what} {found}, expected {expected}", path.display());
+            let remedy = "pass the flags of that server, or choose another --folder";
+            Err(Error::failed(Exit::Settings, format!("{found}; {remedy}")))
         }
     }
 }
@@ -229,8 +232,12 @@ pub(crate) fn bound_text(staleness: Option<u64>) -> String {
     staleness.map_or("unbounded".to_owned(), |bound| bound.to_string())
 }
 
-fn damaged(path: &Path, at: u64, found: String, expected: &'static str) -> Error {
-    Error::Damaged { path: path.to_owned(), at, found, expected }
+fn damaged(path: &Path, at: u64, found: &str, expected: &str) -> Error {
+    let found = format!("{}: {found} at byte {at}, expected {expected}", path.display());
+    Error::failed(
+        Exit::MissingInput,
+        format!("{found}; restore the folder from a copy, or start in a new one"),
+    )
 }
 
 fn file_path(folder: &Path, number: u64) -> PathBuf {

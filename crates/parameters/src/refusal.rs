@@ -48,7 +48,7 @@ impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
         match refusal.is_not_finite {
             true => Self::NotFinite,
-            false => Self::Rank { message: refusal.message },
+            false => Self::of_rank(&refusal.message),
         }
     }
 }

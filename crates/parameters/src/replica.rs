@@ -12,6 +12,7 @@
 
 use std::io;
 
+use program::exit::Exit;
 use prost::Message;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -74,7 +75,7 @@ impl Replica {
     /// # Errors
     /// If it is no message of [`Replica::encode`] of the same tables, or a value is not finite.
     pub fn apply(&mut self, message: &[u8]) -> Result<()> {
-        let invalid = |error: prost::DecodeError| Error::Rank { message: error.to_string() };
+        let invalid = |error: prost::DecodeError| Error::of_rank(&error);
         let RankUpdates { updates } = RankUpdates::decode(message).map_err(invalid)?;
         for update in &updates {
             self.table(update.table)?.check(update)?;
@@ -88,7 +89,7 @@ impl Replica {
     }
 
     fn table(&self, number: u32) -> Result<&Table> {
-        let missing = || Error::Rank { message: format!("rows of table {number}, which does not exist") };
+        let missing = || Error::of_rank(&format!("rows of table {number}, which does not exist"));
         self.tables.get(number as usize).ok_or_else(missing)
     }
 
@@ -99,7 +100,7 @@ impl Replica {
     pub fn save(&self, place: &[u8]) -> Result<Vec<u8>> {
         let n = u32::try_from(place.len()).map_err(|error| Error::internal(&error))?;
         let mut bytes = [&MARK[..], &n.to_le_bytes(), place].concat();
-        self.tables.iter().try_for_each(|table| table.write(&mut bytes)).map_err(Error::Replica)?;
+        self.tables.iter().try_for_each(|table| table.write(&mut bytes)).map_err(damaged)?;
         bytes.extend(xxh3_64(&bytes).to_le_bytes());
         Ok(bytes)
     }
@@ -109,7 +110,7 @@ impl Replica {
     /// # Errors
     /// If it is damaged.
     pub fn place(bytes: &[u8]) -> Result<&[u8]> {
-        split(bytes).map(|(place, _)| place).map_err(Error::Replica)
+        split(bytes).map(|(place, _)| place).map_err(damaged)
     }
 
     /// Reads what [`Replica::save`] saved into new tables of the same description.
@@ -117,7 +118,7 @@ impl Replica {
     /// # Errors
     /// If it is damaged or of other tables.
     pub fn restore(&mut self, bytes: &[u8]) -> Result<()> {
-        self.read_tables(bytes).map_err(Error::Replica)
+        self.read_tables(bytes).map_err(damaged)
     }
 
     fn read_tables(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -149,6 +150,11 @@ fn split(bytes: &[u8]) -> io::Result<(&[u8], &[u8])> {
     }
     let (n, rest) = rest.split_first_chunk().ok_or_else(early)?;
     rest.split_at_checked(u32::from_le_bytes(*n) as usize).ok_or_else(early)
+}
+
+fn damaged(source: io::Error) -> Error {
+    let message = "the saved rows are damaged or of other tables; use an older checkpoint, or start again";
+    Error::Failed { exit: Exit::MissingInput, message: message.to_owned(), source: Some(source) }
 }
 
 #[cfg(test)]
@@ -213,7 +219,8 @@ mod tests {
             };
             let first = updates().swap_remove(0);
             let message = RankUpdates { updates: vec![encoded(first), encoded(update)] }.encode_to_vec();
-            assert!(matches!(replica.apply(&message), Err(Error::Rank { .. })));
+            let error = replica.apply(&message).unwrap_err().to_string();
+            assert!(error.starts_with("invalid updates of a rank: "), "{error}");
         }
         let [mut finite, mut other] = <[Update; 2]>::try_from(updates()).unwrap();
         (finite.values[0], other.values[3]) = (1.0, f32::NAN);
@@ -221,6 +228,10 @@ mod tests {
         assert!(matches!(replica.apply(&message), Err(Error::NotFinite)));
         assert!(replica.apply(b"\xff").is_err());
         assert_eq!(read(&replica), [[0.0; 4], [0.0; 4]]);
+    }
+
+    fn is_damaged(restored: Result<()>) -> bool {
+        restored.is_err_and(|error| error.to_string().starts_with("the saved rows are damaged"))
     }
 
     #[test]
@@ -239,7 +250,7 @@ mod tests {
         for at in [2, 9, 30, saved.len() - 1] {
             let mut damaged = saved.clone();
             damaged[at] ^= 1;
-            assert!(matches!(replica().restore(&damaged), Err(Error::Replica(_))), "byte {at}");
+            assert!(is_damaged(replica().restore(&damaged)), "byte {at}");
         }
         assert!(replica().restore(&saved[..saved.len() - 9]).is_err());
         assert!(replica().restore(b"").is_err());
@@ -252,7 +263,7 @@ mod tests {
         };
         let first_version = MARK.len() + 4 + b"step 1".len();
         for (at, bytes) in [(0, &b"another1"[..]), (first_version, &u64::MAX.to_le_bytes())] {
-            assert!(matches!(replica().restore(&digested(at, bytes)), Err(Error::Replica(_))), "byte {at}");
+            assert!(is_damaged(replica().restore(&digested(at, bytes))), "byte {at}");
         }
         assert!(replica().restore(&digested(first_version, &2u64.to_le_bytes())).is_ok());
     }

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use hmac::{Hmac, KeyInit, Mac};
+use program::exit::Exit;
 use sha2::Sha256;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
@@ -128,7 +129,13 @@ pub(crate) fn check_address(address: SocketAddr, token: Option<&Token>, tls: &Tl
     if address.ip().is_loopback() || token.is_some() || requires_certificates {
         return Ok(());
     }
-    Err(Error::Open { address })
+    Err(Error::failed(
+        Exit::Usage,
+        format!(
+            "--listen {address}: is reachable from other machines, expected 127.0.0.1; or pass --token-file, or \
+             --tls-certificate, --tls-key and --tls-ca"
+        ),
+    ))
 }
 
 impl TlsFiles {
@@ -138,11 +145,10 @@ impl TlsFiles {
         match (identity, &self.authority) {
             (Some(config), Some(path)) => Ok(Some(config.client_ca_root(Certificate::from_pem(read(path)?)))),
             (identity, None) => Ok(identity),
-            (None, Some(path)) => Err(Error::Certificate {
-                path: path.clone(),
-                found: "passed as --tls-ca alone".to_owned(),
-                expected: "--tls-certificate and --tls-key of the server with it",
-            }),
+            (None, Some(path)) => {
+                let expected = "--tls-certificate and --tls-key of the server with it";
+                Err(unusable(path, "passed as --tls-ca alone", expected))
+            }
         }
     }
 
@@ -160,11 +166,10 @@ impl TlsFiles {
     fn without_authority(&self) -> Result<Option<ClientTlsConfig>> {
         match self.certificate.as_ref().or(self.key.as_ref()) {
             None => Ok(None),
-            Some(path) => Err(Error::Certificate {
-                path: path.clone(),
-                found: "passed to a client without --tls-ca".to_owned(),
-                expected: "the authority of the server's certificate with it",
-            }),
+            Some(path) => {
+                let expected = "the authority of the server's certificate with it";
+                Err(unusable(path, "passed to a client without --tls-ca", expected))
+            }
         }
     }
 
@@ -172,11 +177,9 @@ impl TlsFiles {
         match (&self.certificate, &self.key) {
             (Some(certificate), Some(key)) => Ok(Some(Identity::from_pem(read(certificate)?, read(key)?))),
             (None, None) => Ok(None),
-            (Some(path), None) | (None, Some(path)) => Err(Error::Certificate {
-                path: path.clone(),
-                found: "passed alone".to_owned(),
-                expected: "--tls-certificate with --tls-key",
-            }),
+            (Some(path), None) | (None, Some(path)) => {
+                Err(unusable(path, "passed alone", "--tls-certificate with --tls-key"))
+            }
         }
     }
 
@@ -184,8 +187,13 @@ impl TlsFiles {
     pub(crate) fn refused(&self, error: &tonic::transport::Error) -> Error {
         let path = self.certificate.clone().or_else(|| self.authority.clone()).unwrap_or_default();
         let found = program::exit::chain(error);
-        Error::Certificate { path, found, expected: "a certificate in PEM, and its private key" }
+        unusable(&path, &found, "a certificate in PEM, and its private key")
     }
+}
+
+/// The error of a certificate or a key that cannot be used.
+fn unusable(path: &Path, found: &str, expected: &str) -> Error {
+    Error::failed(Exit::Settings, format!("{}: {found}, expected {expected}", path.display()))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {

@@ -9,16 +9,19 @@ mod silence;
 mod writer;
 
 use std::fs::{self, File};
+use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use durable::sync_folder;
+use program::exit::Exit;
 use program::temporary;
+use program::threads::locked;
 use rustix::fs::{FlockOperation, flock};
 use tokio::runtime::Runtime;
 use tokio::sync::{oneshot, watch};
@@ -43,6 +46,9 @@ use crate::{MESSAGE_BYTES_MAX, log, snapshot};
 
 /// Requests of one connection that are served at the same time.
 const STREAMS_MAX: u32 = 64;
+/// Requests beyond these, and other errors of streams, after which a connection is closed. Without a limit, as tonic has it,
+/// each takes memory.
+const STREAM_ERRORS_MAX: usize = 1024;
 /// Bytes of a request that a connection sends before they are read.
 const STREAM_WINDOW: u32 = 2 << 20;
 const CONNECTION_WINDOW: u32 = 4 << 20;
@@ -139,7 +145,7 @@ impl Server {
         check_occupant(&options.folder)?;
         let lock = lock(&options.folder)?;
         let address = options.listen;
-        let listener = TcpListener::bind(address).map_err(|source| Error::Listen { address, source })?;
+        let listener = TcpListener::bind(address).map_err(|source| cannot_listen(address, source))?;
         let Recovered { state, tables, log, torn_bytes } = recover(options)?;
         let place = (options.shard, options.n_shards);
         let (queue, requests) = sync_channel(QUEUE_MAX);
@@ -160,7 +166,7 @@ impl Server {
         let writer = thread::Builder::new()
             .name("writer".to_owned())
             .spawn(move || writer.run(&requests, &of_writer))
-            .map_err(Error::Threads)?;
+            .map_err(Error::threads)?;
         let (runtime, stop, address) = serve(options, listener, Arc::clone(&shared))?;
         let running = Some(Running { runtime, stop, writer, _lock: lock });
         Ok(Self { address, shared, torn_bytes, running })
@@ -198,12 +204,12 @@ impl Server {
 
     /// The error of a snapshot that could not be written since the last call. The log has what the snapshot would have.
     pub fn failed_snapshot(&self) -> Option<Error> {
-        self.shared.failed_snapshot.lock().unwrap_or_else(PoisonError::into_inner).take()
+        locked(&self.shared.failed_snapshot).take()
     }
 
     /// The workers that were removed since the last call.
     pub fn removed(&self) -> Vec<u32> {
-        std::mem::take(&mut *self.shared.removed.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *locked(&self.shared.removed))
     }
 
     /// Ends the threads, and then leaves the folder to others; `None` if that was done before.
@@ -241,7 +247,10 @@ fn check_occupant(folder: &Path) -> Result<()> {
         let is_own =
             [log::PREFIX, snapshot::PREFIX, temporary::PREFIX].into_iter().any(|own| name.starts_with(own));
         if name != LOCK && name != log::SYNCED && !is_own {
-            return Err(Error::Occupied { path: folder.to_owned(), found: name });
+            let remedy =
+                "expected the files of a parameter server or an empty folder; choose another --folder";
+            let message = format!("{}: found {name}, {remedy}", folder.display());
+            return Err(Error::failed(Exit::Usage, message));
         }
     }
     Ok(())
@@ -253,7 +262,10 @@ fn lock(folder: &Path) -> Result<File> {
     let file = File::options().create(true).truncate(false).write(true).open(&path).at(&path, "open it")?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::Locked { path: folder.to_owned() }),
+        Err(rustix::io::Errno::WOULDBLOCK) => {
+            let message = "another server uses the folder; stop it, or choose another --folder";
+            Err(Error::failed(Exit::Usage, format!("{}: {message}", folder.display())))
+        }
         Err(error) => Err(error.into()).at(&path, "lock it"),
     }
 }
@@ -288,9 +300,17 @@ fn recover(options: &ServerOptions) -> Result<Recovered> {
 fn check_memory(options: &ServerOptions, specs: &[Spec]) -> Result<()> {
     let needs = tables_bytes(specs, options.shard, options.n_shards);
     if needs > options.memory_max {
-        return Err(Error::Memory { path: options.folder.clone(), needs, max: options.memory_max });
+        let (folder, most) = (options.folder.display(), options.memory_max);
+        let found = format!("{folder}: its tables need {needs} bytes, but --memory is {most}");
+        return Err(Error::failed(Exit::Settings, format!("{found}; raise it, or choose another --folder")));
     }
     Ok(())
+}
+
+fn cannot_listen(address: SocketAddr, source: io::Error) -> Error {
+    let remedy = "check that the address is of this machine and the port is free";
+    let message = format!("--listen {address}: cannot listen; {remedy}");
+    Error::Failed { exit: Exit::Io, message, source: Some(source) }
 }
 
 fn serve(
@@ -298,13 +318,13 @@ fn serve(
     listener: TcpListener,
     shared: Arc<Shared>,
 ) -> Result<(Runtime, oneshot::Sender<()>, SocketAddr)> {
-    let refused = |source| Error::Listen { address: options.listen, source };
+    let refused = |source| cannot_listen(options.listen, source);
     let address = listener.local_addr().map_err(refused)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(THREADS)
         .enable_all()
         .build()
-        .map_err(Error::Threads)?;
+        .map_err(Error::threads)?;
     let incoming = runtime.block_on(async {
         listener.set_nonblocking(true)?;
         tokio::net::TcpListener::from_std(listener)
@@ -314,6 +334,7 @@ fn serve(
     runtime.spawn(accepting);
     let mut transport = Transport::builder()
         .max_concurrent_streams(STREAMS_MAX)
+        .http2_max_local_error_reset_streams(Some(STREAM_ERRORS_MAX))
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .http2_keepalive_interval(Some(KEEP_ALIVE))

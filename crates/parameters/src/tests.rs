@@ -2,13 +2,14 @@
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 mod cuts;
+mod floods;
 mod folders;
 mod hostile;
 mod kills;
 mod memory;
 mod silence;
 mod steps;
-mod strangers;
+mod unauthenticated;
 mod workers;
 
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Threads of a computation. If the system refuses one, the program ends with one line: `clippy.toml` refuses the functions
 //! of std, which panic.
 
-use std::sync::Barrier;
+use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use crate::limits::end;
@@ -33,4 +33,9 @@ pub fn check(n: usize) {
 /// Ends the program because the system refuses a thread.
 pub fn exhausted() -> ! {
     end(&format!("cannot start a thread: {NO_MEMORY}; {NO_MEMORY_REMEDY}"))
+}
+
+/// Locks a mutex. A thread that panicked while it held the lock left no inconsistent state, so the others may continue.
+pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,10 +9,11 @@ use corpus::csv::{AskedDialect, Dialect, Dialects, HEAD_BYTES, Head};
 use corpus::encoding::UTF_8;
 use corpus::format::{Fields, Format};
 use input::Input;
+use program::threads::locked;
 
 use super::entries::{Entries, Table};
 use super::source::Kind;
-use super::{Error, ReadingOptions, Source, locked};
+use super::{Error, ReadingOptions, Source};
 
 /// The dialects and the lines of all tables.
 #[derive(Debug, Default)]

@@ -47,13 +47,14 @@ use std::io::{self, Read, Seek};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use corpus::csv::{Columns, Dialect};
 use corpus::encoding::{Encoding, Invalid, LineDecoder, UTF_8};
 use corpus::format::Format;
 use corpus::lines::Line;
 use input::{Compression, Fault, Form};
+use program::threads::locked;
 
 pub use class_folders::class_folders;
 pub use corpus::rejects::Content;
@@ -611,11 +612,6 @@ fn has_lines_inside(mut file: &File, options: &ReadingOptions) -> bool {
     let content = file.rewind().and_then(|()| input::of_encoding(file, options.encoding));
     let Some(mut content) = content.ok().filter(|content| !content.is_utf16()) else { return false };
     entries::beginning(&mut content).is_ok_and(|beginning| !is_sequential(&beginning, &options.format))
-}
-
-/// A thread that panicked while it held the lock left no inconsistent state, so the others may continue.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -14,10 +14,11 @@ use std::sync::{Arc, Mutex};
 
 use corpus::lines::Line;
 use input::{Compression, Members, end_of_member};
+use program::threads::locked;
 
 use super::source::Kind;
 use super::stretch::{End, each_line};
-use super::{Error, Part, Source, locked};
+use super::{Error, Part, Source};
 
 /// A file while it is split.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use crate::locked;
+use program::threads::locked;
 
 /// Memory for all threads together.
 #[derive(Debug)]

@@ -10,9 +10,10 @@ use corpus::judgement::{Refusal, Seen, TOLD, WithoutReview, invalid_utf8, judge,
 use corpus::ledger::{Fate, Limits, MapperCounts};
 use corpus::lines::Line;
 use corpus::review::Rating;
+use program::threads::locked;
 
 use crate::class_folders::class_folders;
-use crate::{Content, FoundTables, InputEntry, InputPlace, Reading, locked};
+use crate::{Content, FoundTables, InputEntry, InputPlace, Reading};
 
 /// Converts the entries that one thread visits.
 #[derive(Debug)]

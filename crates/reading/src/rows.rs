@@ -23,7 +23,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaD
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::SchemaDescriptor;
-use tables::foreign::{Excess, check_footer, chunk_memory};
+use tables::foreign::{ChunkMemory, Excess, Pages, check_footer, chunk_memory};
 
 use super::columns::{Joined, shown, visit_row};
 use super::memory::{Memory, Share};
@@ -116,17 +116,20 @@ fn with_columns(
 }
 
 impl RowGroup {
-    /// Memory for a page of each column.
-    fn memory_bytes(&self, file: &File, source: &Source) -> Result<u64, Error> {
-        let memory = |chunk: &ColumnChunkMetaData| {
+    /// Memory for a page of each column, and the number of rows that can be read at once.
+    fn memory(&self, file: &File, source: &Source) -> Result<ChunkMemory, Error> {
+        let mut sum = ChunkMemory { bytes: 0, rows_max: ROWS_MAX };
+        for chunk in self.texts.iter().chain([&self.rating]) {
             // What is negative is refused by the decoder.
             let size = |number: i64| u64::try_from(number).unwrap_or_default();
             let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
-            let found = chunk_memory(file, size(start), size(chunk.compressed_size()))
+            let found = chunk_memory(file, size(start), size(chunk.compressed_size()), ROWS_MAX)
                 .map_err(|error| source.unreadable("read it", error))?;
-            found.map_err(|excess| too_large(source, excess))
-        };
-        self.texts.iter().chain([&self.rating]).map(memory).sum()
+            let found = found.map_err(|excess| too_large(source, excess))?;
+            sum.bytes += found.bytes;
+            sum.rows_max = sum.rows_max.min(found.rows_max);
+        }
+        Ok(sum)
     }
 
     /// Waits for memory and reads all rows, with their numbers in the file.
@@ -137,7 +140,7 @@ impl RowGroup {
         part: &Part<'_>,
         visit: &mut impl FnMut(u64, Content<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let needed = self.memory_bytes(&file, part.source)?;
+        let ChunkMemory { bytes: needed, rows_max } = self.memory(&file, part.source)?;
         let most = PAGES_PART * memory.bytes();
         if needed > most {
             let found = format!("pages of {needed} bytes in a row group");
@@ -150,7 +153,7 @@ impl RowGroup {
         }
         let damaged = |error| damaged(part.source, error);
         let mut columns = guarded(|| Columns::of(self, file)).map_err(damaged)?;
-        let (mut read, mut at_once) = (0, ROWS_MAX / 16);
+        let (mut read, mut at_once) = (0, (ROWS_MAX / 16).min(rows_max));
         let mut joined = Joined::default();
         while read < self.n_rows {
             if part.state.is_stopped() {
@@ -168,7 +171,7 @@ impl RowGroup {
             read += rows;
             let bytes: usize = columns.texts.iter().map(Column::bytes).sum();
             at_once = if bytes > BATCH_BYTES { at_once / 2 } else { at_once * 2 };
-            at_once = at_once.clamp(1, ROWS_MAX);
+            at_once = at_once.clamp(1, rows_max);
         }
         part.state.advance(self.bytes);
         Ok(())
@@ -186,7 +189,9 @@ impl Columns {
         let chunks = Arc::new(Chunks::of(file)?);
         let open = |chunk: &ColumnChunkMetaData| -> ParquetResult<ColumnReader> {
             let pages = SerializedPageReader::new(Arc::clone(&chunks), chunk, group.n_rows, None)?;
-            Ok(get_column_reader(chunk.column_descr_ptr(), Box::new(pages)))
+            let column = chunk.column_descr_ptr();
+            let pages = Pages::of(pages, column.max_def_level(), column.max_rep_level());
+            Ok(get_column_reader(column, Box::new(pages)))
         };
         let text = |chunk: &ColumnChunkMetaData| match open(chunk)? {
             ColumnReader::ByteArrayColumnReader(reader) => Ok(Column::of(reader, chunk)),

@@ -7,14 +7,14 @@
 //! [`SequenceOptions::follows`] reads folders again and again: files that appear and lines that are appended are passed on
 //! as they come. A file that vanishes before it is opened, such as one that its writer renames, is skipped. A file that
 //! cannot be read to its end, such as a compressed one that is not complete, is reported, and read on when it changes.
-//! `marks` recognises files that were renamed, and those whose content was replaced.
+//! `followed` recognises files that were renamed or compressed, and those whose content was replaced.
 //!
 //! Standard input and named pipes are read as lines arrive. If the writer pauses, the lines so far are passed on. A process
 //! that is told to stop passes on all complete lines that it has read and keeps the rest of the last one in the place, so
 //! that the next process continues with the next byte. `taken` keeps what a process has read of a stream and has in no
 //! checkpoint.
 
-mod marks;
+mod followed;
 mod reader;
 mod taken;
 
@@ -29,7 +29,7 @@ use corpus::encoding::Encoding;
 use serde::{Deserialize, Serialize};
 use store::S3Options;
 
-use self::marks::{Mark, recognise};
+use self::followed::{Mark, recognise};
 use self::reader::Reader;
 pub use self::taken::Keep;
 use self::taken::{Left, Taken};

@@ -17,10 +17,11 @@ use corpus::encoding::Encoding;
 use corpus::format::Format;
 use corpus::lines::{Line, LineContent};
 use input::WholeFile;
+use program::threads::locked;
 
 use super::entries::Entries;
 use super::source::Kind;
-use super::{Content, Error, InputEntry, InputPlace, ReadingOptions, Source, State, locked, rows};
+use super::{Content, Error, InputEntry, InputPlace, ReadingOptions, Source, State, rows};
 
 /// A batch of this size is passed on. It is large enough that the cost of the queue is negligible.
 const BATCH_BYTES: usize = 1 << 20;

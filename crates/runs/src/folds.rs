@@ -111,7 +111,7 @@ pub fn check_replaceable(folder: &Path) -> Result<()> {
 pub fn clear(folder: &Path) -> Result<()> {
     let mut names = training::names(folder)?;
     names.retain(|name| are_folds([name.as_str()]));
-    training::delete_together(folder, &names)
+    Ok(durable::delete_together(folder, &names)?)
 }
 
 #[cfg(test)]

@@ -19,8 +19,8 @@ use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::path::Path;
 
 use corpus::digest::Digest;
-use dataset::sha256;
 use durable::npy::{self, Header};
+use durable::sha256;
 use program::place::folder_of;
 use serde::{Deserialize, Serialize};
 

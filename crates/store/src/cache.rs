@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use durable::output::{Summary, summary};
+use durable::sha256;
 use program::location::S3Url;
 use program::progress::Progress;
 use program::temporary;
-use sha2::{Digest, Sha256};
 
 use crate::naming::make_folder;
 use crate::s3::{Found, S3Store};
-use crate::sha256::{hex, of_file};
 use crate::{Error, S3Options};
 
 /// Variables that name the folder of the cache, with what is appended to each.
@@ -129,7 +129,7 @@ impl Cache {
         let found = found(&store, url)?;
         // Without an ETag, versions cannot be distinguished, and each call fetches the object.
         let etag = found.info.etag.clone().unwrap_or_default();
-        let entry = hex(&Sha256::digest(format!("{url}\n{etag}\n{}", found.info.bytes)));
+        let entry = sha256::of_bytes(format!("{url}\n{etag}\n{}", found.info.bytes).as_bytes());
         let _lock = self.lock(&entry, url, LOCK_LIMIT)?;
         let version = self.folder.join("versions").join(&entry);
         let known = if etag.is_empty() { None } else { read_digest(&version) };
@@ -148,8 +148,8 @@ impl Cache {
     /// The entry with this digest, if its content matches the digest.
     fn entry(&self, sha256: &str) -> Result<Option<CachedFile>, Error> {
         let path = self.object(sha256);
-        match of_file(&path) {
-            Ok((found, bytes)) if found == sha256 => {
+        match summary(&path) {
+            Ok(Summary { bytes, sha256: found }) if found == sha256 => {
                 Ok(Some(CachedFile { path, bytes, sha256: found, is_fetched: false }))
             }
             // Fetched again, over this file.
@@ -190,7 +190,7 @@ impl Cache {
             other => other,
         })?;
         let failed = |source| self.failed("write to it", source);
-        let (sha256, bytes) = of_file(copy.path()).map_err(failed)?;
+        let Summary { bytes, sha256 } = summary(copy.path()).map_err(failed)?;
         if let Some(expected) = expected
             && sha256 != expected
         {

@@ -32,7 +32,6 @@ mod objects;
 mod options;
 mod run_url;
 mod s3;
-mod sha256;
 mod web;
 
 pub mod amazon;

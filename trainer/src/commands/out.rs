@@ -18,7 +18,7 @@ use runs::checkpoints::{Checkpoints, differing};
 use runs::recipe::Recipe;
 use runs::saved;
 use runs::training::{
-    self, CHECKPOINTS, EVALUATION, EvaluationRecord, FORMAT_VERSION, Hold, MODEL, PATIENCE, RunSettings,
+    self, CHECKPOINTS, EVALUATION, EvaluationRecord, FORMAT_VERSION, Hold, LOCK_WAIT, MODEL, RunSettings,
     SCORES, SETTINGS, SETTINGS_BYTES_MAX, put_json, write_scores,
 };
 use scoring::Scores;
@@ -101,7 +101,7 @@ impl Out {
         match place {
             Location::Local(folder) => {
                 check_place(folder)?;
-                let hold = Hold::take(folder, PATIENCE)?;
+                let hold = Hold::take(folder, LOCK_WAIT)?;
                 let existing = check_occupant(folder, existing)?;
                 Ok(Self { _hold: Some(hold), ..Self::of(folder.clone(), place, keep, existing) })
             }

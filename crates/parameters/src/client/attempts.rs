@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use program::exit::Exit;
 use tokio::time::{Instant, sleep, timeout};
 use tonic::{Code, Response, Status};
 
@@ -28,15 +29,18 @@ where
             Err(_) => Status::deadline_exceeded("no reply"),
         };
         if is_final(&status) {
-            let message = status.message().to_owned();
-            return Err(Error::Refused { server: server.name.clone(), message });
+            let message = format!("{}: the parameter server refused: {}", server.name, status.message());
+            return Err(Error::failed(Exit::Settings, message));
         }
         if began.elapsed() + delay > server.patience {
-            return Err(Error::Unreachable {
-                server: server.name.clone(),
-                waited_s: began.elapsed().as_secs(),
-                cause: cause(&status),
-            });
+            let (server, waited_s, cause) = (&server.name, began.elapsed().as_secs(), cause(&status));
+            return Err(Error::failed(
+                Exit::Unavailable,
+                format!(
+                    "{server}: the parameter server has not answered for {waited_s} s: {cause}; start it or check the \
+                     address, and repeat the command"
+                ),
+            ));
         }
         sleep(delay).await;
         delay = (2 * delay).min(DELAY_MAX);

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use program::exit::Exit;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -126,7 +127,7 @@ impl Remote {
             read.read_at = read.read_at.min(reply.read_at);
             let lengths = part.iter().map(|(at, range)| 4 * range.len() * dims[*at]);
             if !reply.values.iter().map(|values| values.len()).eq(lengths) {
-                return Err(self.unexpected("other rows".to_owned(), "those of the request".to_owned()));
+                return Err(self.unexpected("other rows", "those of the request"));
             }
             for ((at, range), values) in part.iter().zip(&reply.values) {
                 read.values[*at].extend(floats(values));
@@ -150,8 +151,14 @@ impl Remote {
             }
             let waited = wait.so_far(Instant::now(), &reply);
             if waited > self.patience {
-                let (server, waited_s) = (self.name.clone(), waited.as_secs());
-                return Err(Error::Behind { server, waited_s, slowest: reply.slowest });
+                let (server, waited_s, slowest) = (&self.name, waited.as_secs(), reply.slowest);
+                return Err(Error::failed(
+                    Exit::TryAgain,
+                    format!(
+                        "{server}: waited {waited_s} s for a step of worker {slowest}; start it, and repeat the command, that \
+                         of worker 0 with --resume"
+                    ),
+                ));
             }
         }
     }

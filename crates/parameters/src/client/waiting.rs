@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use program::exit::Exit;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
@@ -33,7 +34,9 @@ impl Client {
                     return reply;
                 }
                 if self.stop.load(Relaxed) {
-                    return Err(Error::Interrupted);
+                    let message = "interrupted while it waited for a parameter server or another worker; repeat the command, \
+                                   that of worker 0 with --resume";
+                    return Err(Error::failed(Exit::TryAgain, message));
                 }
                 if shown.elapsed() >= SIGN_EVERY {
                     self.show_life();

@@ -40,7 +40,7 @@ impl Reader<'_> {
 
     /// Compares the settings of the file.
     pub(super) fn settings(&mut self, expected: &Settings) -> Result<()> {
-        let none = || damaged(self.path, 0, "another content".to_owned(), "the log of a parameter server");
+        let none = || damaged(self.path, 0, "another content", "the log of a parameter server");
         let unread = none();
         let Some(start) = self.bytes(0, 12)?.filter(|start| start.starts_with(MARK)) else {
             return Err(unread);
@@ -63,7 +63,7 @@ impl Reader<'_> {
         let at = self.at;
         self.at += (HEADER + bytes.len()) as u64;
         let entries = entries(bytes, n);
-        let unread = || damaged(self.path, at, "an unknown entry".to_owned(), "one of this release");
+        let unread = || damaged(self.path, at, "an unknown entry", "one of this release");
         entries.map(Some).ok_or_else(unread)
     }
 
@@ -89,7 +89,7 @@ impl Reader<'_> {
         if !was_synced && is_explained {
             return Ok(());
         }
-        Err(damaged(self.path, self.at, "another digest".to_owned(), "that of the group"))
+        Err(damaged(self.path, self.at, "another digest", "that of the group"))
     }
 
     /// Whether the file is zeros from this place on.

@@ -8,12 +8,13 @@
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
+use program::threads::locked;
 use tokio::sync::Notify;
 use tokio::time::interval;
 use tonic::Status;
@@ -118,7 +119,7 @@ impl Budget {
     }
 
     fn calls(&self) -> MutexGuard<'_, BTreeMap<u64, (Instant, Peer)>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.calls)
     }
 
     /// Closes the connection that holds most, if it has an old call and holds more than this one.

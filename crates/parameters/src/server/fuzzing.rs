@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use program::exit::Exit;
 use prost::Message;
 
 use super::calls::check_lengths;
@@ -101,7 +102,7 @@ pub fn recover_log(folder: &Path) -> Result<(u64, u64)> {
     let (mut state, mut tables) = (State::new(SETTINGS.workers, SETTINGS.staleness), Vec::new());
     let check_memory = |specs: &[Spec]| match tables_bytes(specs, SETTINGS.shard, SETTINGS.servers) {
         0..=TABLES_BYTES_MAX => Ok(()),
-        needs => Err(Error::Memory { path: folder.to_owned(), needs, max: TABLES_BYTES_MAX }),
+        needs => Err(Error::failed(Exit::Settings, format!("its tables need {needs} bytes"))),
     };
     let mut n_entries = 0;
     let (_, torn) = Log::recover(folder, &SETTINGS, 0, |entry| {

@@ -5,6 +5,7 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
+use program::threads::locked;
 use tokio::sync::{oneshot, watch};
 
 use super::budget::{Account, Budget};
@@ -90,7 +91,7 @@ impl Shared {
 
     /// Notes that a worker is alive.
     pub(crate) fn hear(&self, worker: u32) {
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut heard = locked(&self.heard);
         if let Some(heard) = heard.get_mut(worker as usize) {
             *heard = Some(Instant::now());
         }

@@ -8,6 +8,7 @@ use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use program::threads::locked;
 use tokio::sync::watch;
 
 use super::LogSync;
@@ -234,7 +235,7 @@ impl Writer {
 
     /// Removes workers that have been silent for too long, since the start of the process if they had pushed before it.
     fn remove_silent(&mut self, work: &mut Work, shared: &Shared) {
-        let heard = shared.heard.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let heard = locked(&shared.heard).clone();
         let now = Instant::now();
         self.silence.look(now);
         for (worker, heard) in (0..).zip(heard) {
@@ -245,7 +246,7 @@ impl Writer {
             if is_silent && clock != LEFT {
                 work.group.push(&Entry::Remove(worker));
                 work.effects.extend(self.state.leave(worker, true).into_iter().map(Effect::Push));
-                shared.removed.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
+                locked(&shared.removed).push(worker);
             }
         }
     }
@@ -304,7 +305,7 @@ impl Writer {
     /// A snapshot that cannot be written is tried again later: the log has what it would have.
     fn take_note(&mut self, error: Error, shared: &Shared) {
         self.since_start.failed_snapshots += 1;
-        *shared.failed_snapshot.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        *locked(&shared.failed_snapshot) = Some(error);
     }
 
     fn begin_snapshot(&mut self, shared: &Shared) -> Result<()> {
@@ -323,7 +324,7 @@ impl Writer {
             Log::delete_before(&folder, number)
         };
         let thread = thread::Builder::new().name("snapshot".to_owned()).spawn(write);
-        self.snapshot = Some(thread.map_err(Error::Threads)?);
+        self.snapshot = Some(thread.map_err(Error::threads)?);
         Ok(())
     }
 
@@ -347,7 +348,7 @@ impl Writer {
     }
 
     fn statistics(&self, shared: &Shared) -> Statistics {
-        let heard = shared.heard.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let heard = locked(&shared.heard).clone();
         let State { specs, workers, ledger, held, .. } = &self.state;
         let workers = workers.iter().zip(heard).map(|(worker, heard)| WorkerStatistics {
             steps: (worker.clock != LEFT).then_some(worker.clock),

@@ -2,8 +2,9 @@
 //! and nothing is applied twice.
 
 use std::env;
+use std::fs::{self, File};
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -35,12 +36,17 @@ fn this_process_is_a_server() {
 }
 
 /// A server process. It is killed at the end of the test, also of one that fails.
-pub(super) struct Killed(pub(super) Child);
+pub(super) struct Killed(pub(super) Child, PathBuf);
 
 impl Killed {
     fn kill(&mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
+    }
+
+    /// What it has printed on standard error.
+    pub(super) fn errors(&self) -> String {
+        fs::read_to_string(&self.1).unwrap()
     }
 
     fn signal(&self, signal: Signal) {
@@ -52,17 +58,20 @@ impl Drop for Killed {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
+        let _ = fs::remove_file(&self.1);
     }
 }
 
 pub(super) fn start(folder: &Path, address: &str) -> Killed {
+    let errors = folder.with_extension("errors");
     let process = Command::new(env::current_exe().unwrap())
         .args(["tests::kills::this_process_is_a_server", "--exact", "--nocapture"])
         .env(FOLDER, folder)
         .env(ADDRESS, address)
         .stdout(Stdio::null())
+        .stderr(File::options().create(true).append(true).open(&errors).unwrap())
         .spawn();
-    Killed(process.unwrap())
+    Killed(process.unwrap(), errors)
 }
 
 /// Number of faults: a third are kills, a third are kills of a suspended server, and a third are suspensions.

@@ -39,8 +39,13 @@ fn n_clients() -> usize {
     if env::var_os("PROVE").is_some() { 20 } else { 5 }
 }
 
+/// An address at which nothing listens.
+pub(super) fn free_address() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
+
 /// The resident memory of a process in bytes.
-fn resident(process: &Killed) -> u64 {
+pub(super) fn resident(process: &Killed) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", process.0.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
@@ -138,9 +143,7 @@ fn largest_until(server: &Killed, what: &str, mut is_met: impl FnMut(u64) -> boo
 fn hostile_clients_hold_a_bounded_memory_that_is_returned() {
     for (sort, is_unfinished) in [("unfinished requests", true), ("unread replies", false)] {
         let folder = tempfile::tempdir().unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        drop(listener);
+        let address = free_address();
         let server = start(folder.path(), &address);
         let mut own = client(std::slice::from_ref(&address));
         own.create(&spec()).unwrap();

@@ -10,7 +10,8 @@ use corpus::lines::LINE_BYTES_MAX;
 use input::{ByteOrder, WholeFile};
 use memchr::{memchr_iter, memrchr};
 
-use super::{Chunk, Mark, Passed, Position, Resumed, SequenceOptions, Taken};
+use super::followed::{Followed, Mark};
+use super::{Chunk, Passed, Position, Resumed, SequenceOptions, Taken};
 use crate::source::Kind;
 use crate::{Error, Source};
 
@@ -54,12 +55,6 @@ enum Begun {
     /// They are in the buffer from here on.
     At(usize),
     Yes,
-}
-
-struct Followed {
-    file: File,
-    /// The mark of a file whose bytes are decoded. Its positions are not those of the file.
-    decoded: Option<Mark>,
 }
 
 /// What one read brought.
@@ -120,8 +115,7 @@ impl<'a> Reader<'a> {
                 };
                 if options.follows {
                     let bytes = source.bytes.unwrap_or_default();
-                    let decoded = (!is_plain).then(|| Mark::of(&file, bytes)).transpose();
-                    followed = Some(Followed { decoded: decoded.map_err(failed)?, file });
+                    followed = Some(Followed::of(file, bytes, is_plain).map_err(failed)?);
                 }
                 Content::Bytes(content)
             }
@@ -180,7 +174,7 @@ impl<'a> Reader<'a> {
     /// Passes the last lines on.
     fn end(&mut self, pass: &mut impl FnMut(Passed) -> bool) -> Result<bool, Error> {
         // The last line of a plain file that is followed may still grow.
-        let may_grow = self.followed.as_ref().is_some_and(|followed| followed.decoded.is_none());
+        let may_grow = self.followed.as_ref().is_some_and(Followed::may_grow);
         let n = if may_grow { self.whole_lines() } else { self.buffer.len() };
         if !self.pass_lines(n, pass)? {
             return Ok(false);
@@ -337,13 +331,8 @@ impl<'a> Reader<'a> {
 
     /// What identifies the source, as far as it was read.
     fn mark(&self) -> Result<Mark, Error> {
-        match &self.followed {
-            None => Ok(Mark::default()),
-            Some(Followed { decoded: Some(mark), .. }) => Ok(*mark),
-            Some(Followed { file, decoded: None }) => {
-                Mark::of(file, self.position.bytes).map_err(|error| self.source.failed(error))
-            }
-        }
+        let Some(followed) = &self.followed else { return Ok(Mark::default()) };
+        followed.mark(self.position.bytes).map_err(|error| self.source.failed(error))
     }
 }
 

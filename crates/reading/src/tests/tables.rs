@@ -5,10 +5,12 @@ use std::process::Command;
 
 use ::tests::compressed::gzip;
 use corpus::format::ClassRatings;
+use parquet::basic::Encoding;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::ColumnPath;
 use program::exit::Exit;
 use tempfile::TempDir;
 
@@ -407,6 +409,44 @@ fn a_page_that_exceeds_the_memory_is_refused_before_it_is_decompressed() {
     let remedy =
         "expected at most 268435456; write the file with smaller pages, or raise --memory of sentimill";
     assert!(message.ends_with(remedy), "{message}");
+}
+
+/// A file of 1000 texts, whose list of lengths declares 2²⁸ - 1 of them.
+fn with_lengths(encoding: Encoding) -> Vec<u8> {
+    let schema = Arc::new(parse_message_type(NUMBERS).unwrap());
+    let text = ColumnPath::from("reviewText");
+    let properties = WriterProperties::builder()
+        .set_column_dictionary_enabled(text.clone(), false)
+        .set_column_encoding(text, encoding);
+    let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties.build())).unwrap();
+    let mut group = file.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    let texts: Vec<_> = (0..1000).map(|row| vec![b'a'; if row == 0 { 1 << 13 } else { 1 }].into()).collect();
+    column.typed::<ByteArrayType>().write_batch(&texts, Some(&[1; 1000]), None).unwrap();
+    column.close().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<DoubleType>().write_batch(&[5.0; 1000], Some(&[1; 1000]), None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    let mut file = file.into_inner().unwrap();
+    // Blocks of 128 in 4 parts; 1000 lengths, the first 2¹³; and, in as many bytes, 2²⁸ - 1, the first 0.
+    let [declared, forged] = [[0xe8, 0x07, 0x80, 0x80, 0x01], [0xff, 0xff, 0xff, 0x7f, 0x00]];
+    let whole = [&[0x80, 0x01, 0x04], &declared[..]].concat();
+    let at = file.windows(whole.len()).position(|window| window == whole).unwrap();
+    file[at + 3..][..5].copy_from_slice(&forged);
+    file
+}
+
+#[test]
+fn more_lengths_than_values_are_refused_before_they_take_memory() {
+    for encoding in [Encoding::DELTA_LENGTH_BYTE_ARRAY, Encoding::DELTA_BYTE_ARRAY] {
+        let folder = folder(&[("a", &with_lengths(encoding))]);
+        let reading = Reading::start(all_of(&folder), &options(1)).unwrap();
+        let error = read(&reading, 1).unwrap_err().remove(0);
+        assert_eq!(error.exit(), Exit::BadInput);
+        let expected = "found 268435455 lengths in a page of 1000 values";
+        assert!(error.to_string().contains(expected), "{error}");
+    }
 }
 
 #[test]

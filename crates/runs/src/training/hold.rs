@@ -19,7 +19,7 @@ use super::{CHECKPOINTS, LOCK};
 use crate::error::{Error, Result};
 
 /// Maximum wait for another process to exit: restarted ranks may overlap with the previous ones.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub const LOCK_WAIT: Duration = Duration::from_secs(10);
 /// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Maximum length of the file; a process writes less.
@@ -163,7 +163,7 @@ mod tests {
         let folder = within.path().join("out");
         let hold = Hold::take(&folder, Duration::ZERO).unwrap();
         thread::scope(|scope| {
-            let waits = scope.spawn(|| Hold::take(&folder, PATIENCE).unwrap());
+            let waits = scope.spawn(|| Hold::take(&folder, LOCK_WAIT).unwrap());
             drop(hold);
             let hold = waits.join().unwrap();
             assert!(folder.join(LOCK).exists());

@@ -2,12 +2,11 @@
 //! unchanged and there are no others.
 
 use std::fs;
-use std::io;
 use std::path::Path;
 
+use durable::delete_together;
 use durable::sums::Sums;
 use program::bounded;
-use program::temporary;
 
 use super::{
     CHECKPOINTS, EVALUATION, EvaluationRecord, LOCK, METRICS, MODEL, NGRAMS, RunSettings, SCORES, SETTINGS,
@@ -108,31 +107,7 @@ pub fn has_only_settings(folder: &Path) -> Result<bool> {
 
 /// Deletes the training in a folder.
 pub fn clear(folder: &Path) -> Result<()> {
-    delete_together(folder, &NAMES)
-}
-
-/// Deletes files and folders in a folder, all or none. They are first renamed, so that no part of them is left under the
-/// known names. A missing one is skipped.
-pub(crate) fn delete_together<N: AsRef<str>>(folder: &Path, names: &[N]) -> Result<()> {
-    let aside = temporary::folder_in(folder).map_err(|error| Error::io(folder, error.kind().into()))?;
-    for (at, name) in names.iter().enumerate() {
-        let path = folder.join(name.as_ref());
-        match fs::rename(&path, aside.path().join(name.as_ref())) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                let is_restored = names[..at].iter().all(|moved| {
-                    let aside = aside.path().join(moved.as_ref());
-                    !aside.exists() || fs::rename(aside, folder.join(moved.as_ref())).is_ok()
-                });
-                if !is_restored {
-                    // Not deleted: it is the only copy.
-                    aside.keep();
-                }
-                return Err(Error::io(&path, error));
-            }
-            _ => {}
-        }
-    }
-    aside.close().map_err(|source| Error::io(folder, source))
+    Ok(delete_together(folder, &NAMES)?)
 }
 
 fn is_document<T: serde::de::DeserializeOwned>(path: &Path) -> bool {
@@ -151,21 +126,4 @@ fn all_names(folder: &Path) -> Result<Vec<String>> {
     }
     names.sort();
     Ok(names)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn if_one_file_cannot_be_deleted_all_stay() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("fold-1")).unwrap();
-        fs::write(folder.path().join("folds.json"), "{}").unwrap();
-        // The system does not rename a folder by its name ".".
-        delete_together(folder.path(), &["fold-1", "missing", ".", "folds.json"]).unwrap_err();
-        assert_eq!(all_names(folder.path()).unwrap(), ["fold-1", "folds.json"]);
-        delete_together(folder.path(), &["fold-1", "missing", "folds.json"]).unwrap();
-        assert_eq!(all_names(folder.path()).unwrap(), [""; 0]);
-    }
 }

@@ -4,7 +4,7 @@ use aws_sdk_s3::config::http::HttpResponse;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::sha256::hex;
+use durable::sha256::hexadecimal;
 
 /// The version of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -94,5 +94,5 @@ pub(super) fn has_end(response: &HttpResponse) -> bool {
 fn sha256_in(list: &str) -> Option<String> {
     let digest = list.split(',').find_map(|one| one.trim().strip_prefix("sha-256=:"))?;
     let bytes = STANDARD.decode(digest.split(':').next()?).ok().filter(|bytes| bytes.len() == 32)?;
-    Some(hex(&bytes))
+    Some(hexadecimal(&bytes))
 }

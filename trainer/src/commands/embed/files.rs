@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use corpus::encoding::UTF_8;
 use launch::interrupt::{Asked, Interrupts};
-use program::threads::spawn;
+use program::threads::{locked, spawn};
 use reading::{Passed, Place, SequenceOptions, read_sequence};
 use report::whole;
 use serde::{Deserialize, Serialize};
@@ -212,10 +212,6 @@ impl Run<'_> {
         *n_done = next.into_inner();
         Ok((done, asked.into_inner().unwrap_or_else(PoisonError::into_inner)))
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Reads the input, and refuses one without words.

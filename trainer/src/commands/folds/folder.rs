@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use program::location::Location;
 use runs::folds::{FOLDS, FoldsRecord, are_folds, check_replaceable, clear, name_of};
-use runs::training::{self, Hold, PATIENCE, put};
+use runs::training::{self, Hold, LOCK_WAIT, put};
 
 use super::super::out::{check_force, check_place};
 use super::super::training::Session;
@@ -39,7 +39,7 @@ impl Folder {
                         check_force(folder, arguments.lstm.init_from.as_ref(), restarts())?;
                     }
                     check_place(folder)?;
-                    hold = Some(Hold::take(folder, PATIENCE)?);
+                    hold = Some(Hold::take(folder, LOCK_WAIT)?);
                     check_occupant(folder, flags.resume.is_some(), flags.force)?;
                 }
                 Location::S3(url) => {

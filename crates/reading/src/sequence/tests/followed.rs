@@ -179,3 +179,94 @@ fn a_link_and_a_compressed_copy_that_appear_later_are_left_out() {
     read_sequence(&options(folder.path(), true), &Place::default(), &stop, pass).unwrap();
     assert_eq!(found, b"one\ntwo\n");
 }
+
+/// Renames `log.1.gz` to `log.2.gz` and so on, and the log to `log.1`.
+fn rotate(follower: &Follower, n: u32) {
+    for number in (1..n).rev() {
+        let name = |number| format!("log.{number}.gz");
+        if follower.path(&name(number)).exists() {
+            follower.rename(&name(number), &name(number + 1));
+        }
+    }
+    follower.rename("log", "log.1");
+}
+
+fn compress(follower: &Follower, name: &str) {
+    let packed = gzip(&fs::read(follower.path(name)).unwrap());
+    follower.write(&format!("{name}.gz"), &packed);
+    fs::remove_file(follower.path(name)).unwrap();
+}
+
+fn sorted(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+fn log_files_that_are_rotated_and_compressed_are_read_once_each() {
+    // A log of some lines, and one of more than the digested bytes.
+    for (n, sees_plain) in [(10, true), (10, false), (2000, true), (2000, false)] {
+        let mut follower = Follower::new();
+        follower.write("log", lines(0..n).as_bytes());
+        assert_eq!(follower.once(), (lines(0..n), vec![]));
+        for round in 1..5 {
+            let (from, until) = (10_000 * round, 10_000 * round + 3);
+            // Written between the last listing and the rotation.
+            follower.append("log", lines(from..until).as_bytes());
+            rotate(&follower, round + 1);
+            follower.write("log", lines(until..until + n).as_bytes());
+            let mut found = String::new();
+            if sees_plain {
+                let (seen, skipped) = follower.once();
+                assert_eq!(skipped, Vec::<String>::new(), "{round}");
+                found += &seen;
+            }
+            compress(&follower, "log.1");
+            let (seen, skipped) = follower.once();
+            found += &seen;
+            assert_eq!((sorted(&found), skipped), (sorted(&lines(from..until + n)), vec![]), "{round}");
+        }
+        assert!(follower.path("log.4.gz").exists());
+        assert_eq!(follower.once(), (String::new(), vec![]));
+    }
+}
+
+#[test]
+fn two_rotations_between_two_listings_are_read_once() {
+    let mut follower = Follower::new();
+    follower.write("log", lines(0..10).as_bytes());
+    follower.once();
+    for number in [1, 2] {
+        follower.append("log", lines(10 * number..10 * number + 5).as_bytes());
+        rotate(&follower, 3);
+        compress(&follower, "log.1");
+        follower.write("log", lines(10 * number + 5..10 * number + 10).as_bytes());
+    }
+    let (found, skipped) = follower.once();
+    assert_eq!((sorted(&found), skipped), (sorted(&lines(10..30)), vec![]));
+}
+
+#[test]
+fn a_log_that_is_copied_and_cut_is_read_once() {
+    let mut follower = Follower::new();
+    follower.write("log", lines(0..10).as_bytes());
+    follower.once();
+    follower.append("log", lines(10..12).as_bytes());
+    fs::copy(follower.path("log"), follower.path("log-20270131")).unwrap();
+    follower.write("log", b"");
+    assert_eq!(follower.once(), (lines(10..12), vec![]));
+    follower.append("log", lines(12..15).as_bytes());
+    assert_eq!(follower.once(), (lines(12..15), vec![]));
+}
+
+#[test]
+fn a_compressed_file_of_another_name_or_content_is_read_whole() {
+    let mut follower = Follower::new();
+    follower.write("day-1.log", b"header\n");
+    follower.once();
+    fs::remove_file(follower.path("day-1.log")).unwrap();
+    follower.write("day-2.log.gz", &gzip(b"header\none\n"));
+    follower.write("day-1.log.gz", &gzip(b"Header\ntwo\n"));
+    assert_eq!(follower.once(), ("Header\ntwo\nheader\none\n".to_owned(), vec![]));
+}

@@ -1,4 +1,4 @@
-//! The SHA-256 of a file, by which commit records and manifests identify it.
+//! The SHA-256 of files and bytes, by which commit records, manifests and lists identify them.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,6 +7,8 @@ use std::path::Path;
 use program::progress::Progress;
 use sha2::{Digest, Sha256};
 
+use crate::output::Summary;
+
 /// The SHA-256 of a file's bytes, in hexadecimal digits.
 pub fn of_file(path: &Path) -> io::Result<String> {
     of_file_reporting(path, &Progress::default())
@@ -14,28 +16,34 @@ pub fn of_file(path: &Path) -> io::Result<String> {
 
 /// The SHA-256 of a file's bytes, in hexadecimal digits. Each byte is a step of `progress`.
 pub fn of_file_reporting(path: &Path, progress: &Progress) -> io::Result<String> {
+    summary(path, progress).map(|summary| summary.sha256)
+}
+
+/// The size and the SHA-256 of a file. Each byte is a step of `progress`.
+pub fn summary(path: &Path, progress: &Progress) -> io::Result<Summary> {
     let mut file = File::open(path)?;
-    let mut hasher = Sha256::new();
+    let (mut hasher, mut bytes) = (Sha256::new(), 0);
     let mut buffer = vec![0; 256 << 10];
     loop {
         match file.read(&mut buffer)? {
-            0 => break,
+            0 => return Ok(Summary { bytes, sha256: hexadecimal(&hasher.finalize()) }),
             n => {
                 hasher.update(&buffer[..n]);
+                bytes += n as u64;
                 progress.advance(n as u64);
             }
         }
     }
-    Ok(hexadecimal(hasher))
 }
 
 /// The SHA-256 of these bytes, in hexadecimal digits.
 pub fn of_bytes(bytes: &[u8]) -> String {
-    hexadecimal(Sha256::new_with_prefix(bytes))
+    hexadecimal(&Sha256::digest(bytes))
 }
 
-fn hexadecimal(hasher: Sha256) -> String {
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+/// A digest in lower-case hexadecimal digits.
+pub fn hexadecimal(digest: &[u8]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

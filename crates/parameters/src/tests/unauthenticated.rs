@@ -34,13 +34,13 @@ fn a_client_without_the_token_is_not_served() {
 fn connections_without_a_request_are_closed_and_leave_their_places() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(&options(folder.path(), 1, None)).unwrap();
-    let strangers: Vec<TcpStream> = (0..260).map(|_| TcpStream::connect(server.address()).unwrap()).collect();
+    let idle: Vec<TcpStream> = (0..260).map(|_| TcpStream::connect(server.address()).unwrap()).collect();
     assert_eq!(create(&client_options(&[address(&server)])).unwrap(), 0);
-    for mut stranger in strangers {
-        stranger.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    for mut connection in idle {
+        connection.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let mut bytes = Vec::new();
         // The server has sent its settings of HTTP/2 at most.
-        stranger.read_to_end(&mut bytes).unwrap();
+        connection.read_to_end(&mut bytes).unwrap();
         assert!(bytes.len() < 100, "{bytes:?}");
     }
 }
@@ -79,7 +79,7 @@ fn a_client_without_a_certificate_of_the_authority_is_not_served() {
         create(&ClientOptions { tls, patience, ..client_options(&[address(&server)]) })
     };
     let unreachable = |tls| match with(tls) {
-        Err(crate::Error::Unreachable { .. }) => true,
+        Err(error) if error.exit() == program::exit::Exit::Unavailable => true,
         other => panic!("{other:?}"),
     };
     assert!(unreachable(TlsFiles { certificate: None, key: None, ..ours.clone() }));
