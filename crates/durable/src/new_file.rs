@@ -14,9 +14,7 @@ use crate::error::{At, Error, Result};
 pub fn new_file(path: &Path, write: impl FnOnce(&File) -> io::Result<()>) -> Result<()> {
     check_free(path)?;
     let folder = folder_of(path);
-    // tempfile's error contains the name of a random file; the kind of the error is sufficient.
-    let file =
-        temporary::file_in(folder).map_err(|error| error.kind().into()).at(folder, "make a file in it")?;
+    let file = temporary::file_in(folder).at(folder, "make a file in it")?;
     write(file.as_file()).and_then(|()| file.as_file().sync_all()).at(path, "write it")?;
     match file.persist_noclobber(path) {
         Ok(_) => sync_folder(folder).at(folder, "sync the folder"),

@@ -50,8 +50,7 @@ impl NewFolder {
             made => made.at(parent, "make the folder")?,
         }
         let made = temporary::folder_in(parent);
-        // tempfile's error contains the name of a random folder; the kind of the error is sufficient.
-        let temporary = made.map_err(|error| error.kind().into()).at(parent, "make a folder in it")?;
+        let temporary = made.at(parent, "make a folder in it")?;
         let new = Self { temporary, folder: folder.to_owned(), replaces, files: BTreeMap::new() };
         fs::create_dir(new.path()).at(parent, "make a folder in it")?;
         Ok(new)

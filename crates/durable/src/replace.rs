@@ -41,7 +41,7 @@ pub fn replace_folder(new: &Path, folder: &Path) -> io::Result<()> {
 /// known names. A missing one is skipped.
 pub fn delete_together<N: AsRef<str>>(folder: &Path, names: &[N]) -> Result<()> {
     let made = temporary::folder_in(folder);
-    let aside = made.map_err(|error| error.kind().into()).at(folder, "make a folder in it")?;
+    let aside = made.at(folder, "make a folder in it")?;
     let moved_to = |name: &N| aside.path().join(name.as_ref());
     for (at, name) in names.iter().enumerate() {
         let path = folder.join(name.as_ref());

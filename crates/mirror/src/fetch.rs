@@ -79,7 +79,7 @@ fn replace(temporary: &Path, folder: &Path) -> Result<()> {
 /// A new folder under a temporary path.
 fn fresh_folder(within: &Path) -> Result<TemporaryPath> {
     let made = temporary::path_in(within).and_then(|path| fs::create_dir(&path).map(|()| path));
-    made.map_err(|error| Error::io(within, "make a folder in it")(error.kind().into()))
+    made.map_err(Error::io(within, "make a folder in it"))
 }
 
 /// Whether a copy has all files of the list, unchanged.

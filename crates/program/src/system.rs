@@ -195,7 +195,7 @@ impl fmt::Display for Cause<'_> {
 
 /// The operating system's error number, also of an error that wraps the system's error together with a path,
 /// as in tempfile.
-fn code_of(error: &io::Error) -> Option<i32> {
+pub(crate) fn code_of(error: &io::Error) -> Option<i32> {
     let wrapped = || {
         let text = error.get_ref()?.to_string();
         let (_, code) = text.split_once("(os error ")?;

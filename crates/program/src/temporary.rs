@@ -21,6 +21,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use rustix::process::geteuid;
 use tempfile::{Builder, NamedTempFile, TempDir};
 
+use crate::system::code_of;
+
 /// Start of every temporary name. The host follows.
 pub const PREFIX: &str = ".sentimill-unfinished-";
 /// Number of letters and digits at the end of a temporary name.
@@ -35,7 +37,8 @@ const TRIES: usize = 100;
 pub fn file_in(folder: &Path) -> io::Result<NamedTempFile> {
     clear_once(folder);
     several_times(|| {
-        let file = names().permissions(Permissions::from_mode(0o666)).tempfile_in(folder)?;
+        let file =
+            names().permissions(Permissions::from_mode(0o666)).tempfile_in(folder).map_err(of_system)?;
         Ok(is_locked(file.as_file())?.then_some(file))
     })
 }
@@ -81,7 +84,7 @@ impl AsRef<Path> for TemporaryPath {
 pub fn folder_in(within: &Path) -> io::Result<TemporaryFolder> {
     clear_once(within);
     several_times(|| {
-        let folder = names().tempdir_in(within)?;
+        let folder = names().tempdir_in(within).map_err(of_system)?;
         let lock = match File::create_new(folder.path().join(LOCK)) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             created => created?,
@@ -89,6 +92,11 @@ pub fn folder_in(within: &Path) -> io::Result<TemporaryFolder> {
         let path = folder.path().to_owned();
         Ok(is_locked(&lock)?.then_some(TemporaryFolder { folder: Some(folder), path, _lock: lock }))
     })
+}
+
+/// The error of the operating system in an error of `tempfile`, which has the temporary path in addition.
+fn of_system(error: io::Error) -> io::Error {
+    code_of(&error).map_or(error, io::Error::from_raw_os_error)
 }
 
 impl TemporaryFolder {
@@ -238,6 +246,12 @@ mod tests {
     use std::io::Write;
 
     use super::*;
+
+    #[test]
+    fn an_error_keeps_the_number_of_the_system() {
+        let error = folder_in(Path::new("/proc/self")).unwrap_err();
+        assert_eq!((error.raw_os_error(), error.get_ref().is_none()), (Some(libc::ENOENT), true), "{error}");
+    }
 
     /// What is in a folder.
     fn names_in(folder: &Path) -> Vec<String> {
