@@ -84,7 +84,7 @@ pub enum Error {
     },
     /// An n-gram model could not be trained.
     #[error(transparent)]
-    Ngrams(ngrams::Error),
+    Ngrams(#[from] ngrams::Error),
     /// Texts for an n-gram model could not be read.
     #[error(transparent)]
     Texts(#[from] texts::Error),
@@ -287,6 +287,19 @@ pub enum Error {
         /// The file.
         place: String,
     },
+    /// Ranks were started with different inputs or flags.
+    #[error(
+        "rank {other} has other texts or settings than rank {rank}; start all ranks with the same input and flags"
+    )]
+    OtherRank {
+        /// This rank.
+        rank: usize,
+        /// The other rank.
+        other: usize,
+    },
+    /// A message that no rank of this program sends.
+    #[error("a rank sent an invalid message; start all ranks with the same program")]
+    RankMessage,
     /// Rank 0 failed, so this rank stops.
     #[error("rank 0 failed: {message}")]
     Elsewhere {
@@ -361,6 +374,8 @@ impl Error {
             Self::Dataset(error) => error.exit(),
             Self::Batches(error) => error.exit(),
             Self::Setting { .. }
+            | Self::OtherRank { .. }
+            | Self::RankMessage
             | Self::Diverged { .. }
             | Self::VectorsDiverged { .. }
             | Self::Diverging { .. }
@@ -427,19 +442,6 @@ impl Error {
 impl From<tch::TchError> for Error {
     fn from(error: tch::TchError) -> Self {
         Self::Torch(error)
-    }
-}
-
-impl From<ngrams::Error> for Error {
-    fn from(error: ngrams::Error) -> Self {
-        match error {
-            // The communication is that of this crate, so the error is, too.
-            ngrams::Error::Exchange { source } => match source.downcast() {
-                Ok(error) => *error,
-                Err(source) => Self::Ngrams(ngrams::Error::Exchange { source }),
-            },
-            error => Self::Ngrams(error),
-        }
     }
 }
 
