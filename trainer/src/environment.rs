@@ -3,7 +3,7 @@
 use std::env;
 use std::str::FromStr;
 
-use program::exit::Exit;
+use program::exit::{Exit, Failed};
 
 use crate::error::{Error, Result};
 
@@ -27,13 +27,13 @@ pub(crate) fn check_alone(command: &str) -> Result<()> {
 /// Refuses to train n-grams as one of several ranks, which earlier releases did.
 pub(crate) fn refuse_ranks() -> Result<()> {
     match env::var("WORLD_SIZE") {
-        Ok(found) if found != "1" => Err(Error::Refused {
-            exit: Exit::Usage,
-            message: format!(
-                "WORLD_SIZE is {found}, expected 1 for ngrams: one process with --threads is faster than ranks; run it without \
-                 launch and torchrun"
-            ),
-        }),
+        Ok(found) if found != "1" => {
+            let message = format!(
+                "WORLD_SIZE is {found}, expected 1 for ngrams: one process with --threads is faster than ranks; run it \
+                 without launch and torchrun"
+            );
+            Err(Failed::new(Exit::Usage, message).into())
+        }
         _ => Ok(()),
     }
 }

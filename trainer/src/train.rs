@@ -15,13 +15,14 @@ use std::time::Duration;
 use balance::{Decision, Measured};
 use batches::{Arrangement, Loader, Loading, Part};
 use launch::interrupt::Asked;
+use program::exit::{Exit, Failed};
 use runs::recipe::{Position, Recipe};
 use runs::training::RankTimes;
 use scoring::Metrics;
 use tch::{Device, Tensor};
 
 use crate::compute::Compute;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::families::Model;
 use crate::families::classifier::{Evaluation, evaluate};
 use crate::gradients::Gradients;
@@ -215,7 +216,12 @@ pub fn train(
             let agreed = stopwatch.measure(Phase::Waiting, || agree(ranks, &own))?;
             own_loss = 0.0;
             if !agreed.loss.is_finite() {
-                return Err(Error::Diverged { step: training.position.steps + 1 });
+                let message = format!(
+                    "step {}: the training diverged: the loss is not a finite number; lower --rate, or limit the \
+                     gradients with --clip",
+                    training.position.steps + 1
+                );
+                return Err(Failed::new(Exit::Settings, message).into());
             }
             gradients.over_ranks(&agreed.n_touched, &mut stopwatch)?;
             let rate = recipe.schedule.rate(training.position.steps);

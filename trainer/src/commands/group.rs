@@ -1,6 +1,7 @@
 //! This process among the ranks of a training of word vectors. Rank 0 writes the folder and reports; all ranks compute.
 
 use launch::interrupt::Asked;
+use program::exit::{Exit, Failed};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -89,7 +90,12 @@ impl Group<'_> {
         let all = self.gather(content.as_bytes())?;
         match all.iter().position(|other| other != content.as_bytes()) {
             None => Ok(()),
-            Some(other) => Err(Error::OtherRank { rank: self.ranks.rank(), other }),
+            Some(other) => {
+                let remedy = "start all ranks with the same input and flags";
+                let rank = self.ranks.rank();
+                let message = format!("rank {other} has other texts or settings than rank {rank}; {remedy}");
+                Err(Failed::new(Exit::Settings, message).into())
+            }
         }
     }
 

@@ -373,9 +373,7 @@ fn restore(
         step = found.step;
         match (Reached { step, ..expected.clone() }) == found {
             true => Ok(()),
-            false => {
-                Err(Error::OtherInput { path: from, found: expected.n_tokens, expected: found.n_tokens })
-            }
+            false => Err(Error::other_input(&from, expected.n_tokens, found.n_tokens)),
         }
     })?;
     Ok(step)

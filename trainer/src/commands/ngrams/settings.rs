@@ -85,8 +85,7 @@ pub fn add_input(recipe: &mut Value, arguments: &Ngrams, is_dataset: bool) -> Re
     }
     recipe["encoding"] = json!(arguments.format.encoding_name());
     let label_field = arguments.rated.label_field.clone();
-    let format = arguments.format.clone().with_label(label_field);
-    let format = format.map_err(|(exit, message)| Error::Refused { exit, message })?;
+    let format = arguments.format.clone().with_label(label_field)?;
     for (name, value) in format.of_texts() {
         recipe[name] = value.into();
     }

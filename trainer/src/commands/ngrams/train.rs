@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use ::ngrams::{Reading, Texts, fasttext, linear};
 use batches::Part;
 use launch::interrupt::{Asked, Interrupts};
+use program::exit::{Exit, Failed};
 use report::whole;
 use runs::training::{Line, OfManyLabels, Tested};
 use scoring::{Interval, LargerClass};
@@ -216,8 +217,11 @@ fn train_linear(
     let trained = linear::Numbered::of(texts, settings)
         .and_then(|numbered| numbered.train(texts, words, settings, note, &is_stopped));
     let model = trained.map_err(|error| match error {
-        ::ngrams::Error::Stopped => Error::InterruptedLinear,
-        error => error.into(),
+        ::ngrams::Error::Stopped => {
+            let message = "interrupted; a linear training has no checkpoints: --resume starts it again";
+            Failed::new(Exit::TryAgain, message).into()
+        }
+        error => Error::from(error),
     })?;
     progress.end_epoch(settings.epochs, None);
     Ok(Model::Linear(Box::new(model)))

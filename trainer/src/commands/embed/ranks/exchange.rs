@@ -1,6 +1,7 @@
 //! What ranks exchange, of any model.
 
 use launch::interrupt::Asked;
+use program::exit::{Exit, Failed};
 use skipgram::{Decay, Done, Vocabulary, Work};
 
 use crate::commands::embed::model::Model;
@@ -54,5 +55,6 @@ pub(super) struct RankTraffic {
 
 /// The error of a message that this program did not write.
 pub(super) fn invalid() -> Error {
-    Error::RankMessage
+    let message = "a rank sent an invalid message; start all ranks with the same program";
+    Failed::new(Exit::Settings, message).into()
 }
