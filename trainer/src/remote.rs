@@ -22,7 +22,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use mirror::{Claim, Leftovers, SUMS, Upload, Uploads, persistently};
-use program::exit::{Failed, Fails, chain};
+use program::exit::Failed;
 use program::location::S3Url;
 use runs::checkpoints::Checkpoints;
 use runs::training::{CHECKPOINTS, Hold, MODEL, PATIENCE};
@@ -138,8 +138,7 @@ impl Remote {
             taken @ mirror::Error::Taken { .. } => taken.into(),
             found => {
                 let message = format!(
-                    "{}; {} has all files of the training: repeat the command with --resume on this machine",
-                    chain(&found),
+                    "{found}; {} has all files of the training: repeat the command with --resume on this machine",
                     self.folder.display()
                 );
                 Failed::new(found.exit(), message).into()

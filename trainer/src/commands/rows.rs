@@ -6,7 +6,7 @@ use std::path::Path;
 
 use batches::{Division, Part, Reading, Rows, Smallest};
 use corpus::sample::Sample;
-use program::exit::{Failed, Fails, chain};
+use program::exit::{Failed, Fails};
 use program::location::Location;
 use report::whole;
 use runs::saved::CONFIG;
@@ -45,9 +45,9 @@ impl Reader {
         let rows = Rows::open_knowing(&path, &reading, known).map_err(Error::from);
         match dataset {
             Location::Local(_) => rows,
-            Location::S3(url) => rows.map(|rows| rows.from_url(url.to_string())).map_err(|found| {
-                Failed::new(found.exit(), format!("{url}, fetched as {}", chain(&found))).into()
-            }),
+            Location::S3(url) => rows
+                .map(|rows| rows.from_url(url.to_string()))
+                .map_err(|found| Failed::new(found.exit(), format!("{url}, fetched as {found}")).into()),
         }
     }
 }

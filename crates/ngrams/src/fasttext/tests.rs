@@ -325,7 +325,7 @@ fn an_epoch_has_each_text_once_in_an_order_of_the_seed() {
 #[test]
 fn checkpoints_of_versions_with_ranks_are_of_the_same_settings() {
     let found = state::described(0xfe, &Settings { lists_bytes: 7, ..Settings::default() });
-    let expected = "00000000000000fe Settings { words: Spaces, features: Features { ngrams: 1, buckets: 2000000, \
+    let expected = "00000000000000fe Settings { words: Spaces, features: Features { ngrams: 1, buckets: 0, \
                     characters_min: 0, characters_max: 0, hashes_unknown: false }, dim: 10, loss: Softmax, \
                     optimizer: Sgd, schedule: Linear, rate: 0.1, epochs: 5, l2: 0.0, dropout: 0.0, \
                     subsampling: 0.0, threads: 1, is_deterministic: false, round_texts: 2500, seed: 0, \
