@@ -272,9 +272,7 @@ fn the_profile_and_the_trace_show_the_phases_of_each_rank() {
         let of_rank = || events.iter().filter(move |event| event["pid"] == rank && event["ph"] == "X");
         let named = |name: &str| of_rank().filter(|event| event["name"] == name).count();
         for name in ["loading", "forward", "backward", "waiting", "reduction", "optimizer"] {
-            // The repeated computation of the slow rank is another backward phase.
-            let n = if rank == 1 && name == "backward" { 20 } else { 10 };
-            assert_eq!(named(name), n, "{name} of rank {rank}");
+            assert_eq!(named(name), 10, "{name} of rank {rank}");
         }
         assert!(of_rank().all(|event| (11..=20).contains(&event["args"]["step"].as_u64().unwrap())));
         // Phases of a rank follow one another.

@@ -30,7 +30,7 @@ fn ranks_are_refused_with_the_faster_way() {
     command.envs([("RANK", "1"), ("WORLD_SIZE", "2")]);
     let (code, told) = ended(command);
     let expected = "trainer: WORLD_SIZE is 2, expected 1 for ngrams: one process with --threads is faster than ranks; run \
-                    it without launch and torchrun\n";
+                    it without launch and torchrun";
     assert_eq!((code, told.as_str()), (Some(64), expected));
     assert!(!out.exists());
 
