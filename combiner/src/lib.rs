@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 
 use corpus::group::{GroupError, Groups, Order};
 use corpus::record::{ReadError, write_record};
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 use program::system::Failure;
 use thiserror::Error;
 
@@ -28,9 +28,8 @@ pub enum Error {
     Write(#[source] io::Error),
 }
 
-impl Error {
-    /// The exit code.
-    pub fn exit(&self) -> Exit {
+impl Fails for Error {
+    fn exit(&self) -> Exit {
         match self {
             Self::Group(GroupError::Read(ReadError::Io(_))) | Self::Write(_) => Exit::Io,
             Self::Group(_) => Exit::BadInput,

@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use combiner::arguments::Arguments;
-use program::exit::{Exit, chain, usage};
+use program::exit::{Exit, Failed, usage};
 use program::pipe::widen;
 
 fn main() -> ExitCode {
@@ -16,14 +16,14 @@ fn main() -> ExitCode {
     }
     match run() {
         Ok(()) => ExitCode::SUCCESS,
-        Err((exit, message)) => hadoop::end(exit, "combiner", &message),
+        Err(error) => hadoop::end(error.exit, "combiner", &error.message),
     }
 }
 
-fn run() -> Result<(), (Exit, String)> {
-    let stdin = program::stdin().map_err(|error| (Exit::Io, error.to_string()))?;
+fn run() -> Result<(), Failed> {
+    let stdin = program::stdin().map_err(|error| Failed::new(Exit::Io, error.to_string()))?;
     widen(&stdin);
     widen(io::stdout());
     // Blocks larger than the buffers of standard input and output bypass them.
-    combiner::run(stdin.lock(), io::stdout().lock()).map_err(|error| (error.exit(), chain(&error)))
+    Ok(combiner::run(stdin.lock(), io::stdout().lock())?)
 }

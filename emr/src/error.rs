@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 use thiserror::Error;
 
 use crate::finding::Finding;

@@ -8,63 +8,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use corpus::ledger::MapperCounts;
-use program::exit::Exit;
-use program::place::{NoFolder, check_folder, folder_of};
+use program::exit::{Exit, Failed};
+use program::place::{check_folder, folder_of};
 use program::system::Failure;
 use program::temporary;
-use thiserror::Error;
 
 /// Maximum size of an existing file of counts, far above the actual size.
 const COUNTS_BYTES_MAX: u64 = 64 << 10;
-
-/// Why counts could not be written.
-#[derive(Debug, Error)]
-pub enum Error {
-    /// The existing file is not a file of counts.
-    #[error(
-        "--counts {}: {found}, expected no file or one written by --counts; nothing was changed: choose another --counts",
-        path.display()
-    )]
-    Occupied {
-        /// Path of the file.
-        path: PathBuf,
-        /// What it is.
-        found: &'static str,
-    },
-    /// The existing file is an input or an output of this run.
-    #[error("--counts {}: is {used} of this run, expected another file; choose another --counts", path.display())]
-    InUse {
-        /// Path of the file.
-        path: PathBuf,
-        /// How the run uses it.
-        used: &'static str,
-    },
-    /// The folder does not exist.
-    #[error(transparent)]
-    NoFolder(#[from] NoFolder),
-    /// The operating system returned an error.
-    #[error(
-        "--counts {}: {}",
-        path.display(),
-        Failure::writing("write the counts", source, "choose another --counts")
-    )]
-    Write {
-        /// Path of the file.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
-}
-
-impl Error {
-    /// The exit code.
-    pub fn exit(&self) -> Exit {
-        match self {
-            Self::Occupied { .. } | Self::InUse { .. } | Self::NoFolder(_) => Exit::Usage,
-            Self::Write { .. } => Exit::Io,
-        }
-    }
-}
 
 /// A writable file for counts.
 #[derive(Debug)]
@@ -76,23 +26,22 @@ pub struct CountsFile {
 impl CountsFile {
     /// Checks, before any input is read, that counts can be written to this path and that no other data is
     /// overwritten.
-    pub fn prepare(path: &Path, inputs: &[PathBuf]) -> Result<Self, Error> {
-        let failed = |source| Error::Write { path: path.to_owned(), source };
+    pub fn prepare(path: &Path, inputs: &[PathBuf]) -> Result<Self, Failed> {
         // A symbolic link is kept, and its target is replaced.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         match fs::metadata(&target) {
             Ok(there) => check_there(path, &there, inputs)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(failed(error)),
+            Err(error) => return Err(unwritten(path, &error)),
         }
         let folder = folder_of(&target).to_owned();
         check_folder(&folder, "--counts")?;
-        tempfile::tempfile_in(&folder).map_err(failed)?;
+        tempfile::tempfile_in(&folder).map_err(|error| unwritten(path, &error))?;
         Ok(Self { path: target, folder })
     }
 
     /// Writes the complete counts and renames the file.
-    pub fn write(self, counts: &MapperCounts) -> Result<(), Error> {
+    pub fn write(self, counts: &MapperCounts) -> Result<(), Failed> {
         let write = || -> io::Result<()> {
             let mut file = temporary::file_in(&self.folder)?;
             writeln!(file, "{}", serde_json::to_string_pretty(counts)?)?;
@@ -100,12 +49,12 @@ impl CountsFile {
             file.persist(&self.path).map_err(|error| error.error)?;
             Ok(())
         };
-        write().map_err(|source| Error::Write { path: self.path.clone(), source })
+        write().map_err(|error| unwritten(&self.path, &error))
     }
 }
 
 /// Checks that the existing file has counts and is not used by this run.
-fn check_there(path: &Path, there: &Metadata, inputs: &[PathBuf]) -> Result<(), Error> {
+fn check_there(path: &Path, there: &Metadata, inputs: &[PathBuf]) -> Result<(), Failed> {
     let is_it = |other: &Metadata| (other.dev(), other.ino()) == (there.dev(), there.ino());
     let is_stream = |stream: &dyn AsFd| {
         let file = stream.as_fd().try_clone_to_owned().map(File::from);
@@ -120,7 +69,8 @@ fn check_there(path: &Path, there: &Metadata, inputs: &[PathBuf]) -> Result<(), 
         None
     };
     if let Some(used) = used {
-        return Err(Error::InUse { path: path.to_owned(), used });
+        let found = format!("is {used} of this run, expected another file");
+        return Err(refused(Exit::Usage, path, &format!("{found}; choose another --counts")));
     }
     let found = match there.file_type() {
         kind if kind.is_dir() => "is a folder",
@@ -128,7 +78,18 @@ fn check_there(path: &Path, there: &Metadata, inputs: &[PathBuf]) -> Result<(), 
         _ if holds_counts(path) => return Ok(()),
         _ => "exists and is not a file of counts",
     };
-    Err(Error::Occupied { path: path.to_owned(), found })
+    let expected =
+        "expected no file or one written by --counts; nothing was changed: choose another --counts";
+    Err(refused(Exit::Usage, path, &format!("{found}, {expected}")))
+}
+
+fn unwritten(path: &Path, error: &io::Error) -> Failed {
+    let why = Failure::writing("write the counts", error, "choose another --counts");
+    refused(Exit::Io, path, &why.to_string())
+}
+
+fn refused(exit: Exit, path: &Path, why: &str) -> Failed {
+    Failed::new(exit, format!("--counts {}: {why}", path.display()))
 }
 
 fn holds_counts(path: &Path) -> bool {

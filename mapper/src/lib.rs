@@ -23,7 +23,7 @@ use corpus::rejects::{Content, Position, write_reject};
 use corpus::review::Rating;
 use hadoop::{Runner, report_counters};
 use input::Fault;
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 use program::place::local_path;
 use program::system::Failure;
 use thiserror::Error;
@@ -148,9 +148,10 @@ impl Error {
         };
         Self::Table { input: file.to_owned(), found, runner }
     }
+}
 
-    /// The exit code.
-    pub fn exit(&self) -> Exit {
+impl Fails for Error {
+    fn exit(&self) -> Exit {
         match self {
             Self::TableFormat { runner: Runner::Hadoop, .. }
             | Self::WideEncoding { runner: Runner::Hadoop, .. }

@@ -12,7 +12,7 @@ use counts::CountsFile;
 use hadoop::{Runner, Variable};
 use mapper::arguments::Arguments;
 use mapper::{Error, InputSplit, Mapper, Options, Output, check_format, check_inputs};
-use program::exit::{Exit, chain, usage};
+use program::exit::{Exit, Failed, usage};
 use program::pipe::widen;
 
 fn main() -> ExitCode {
@@ -25,24 +25,23 @@ fn main() -> ExitCode {
     };
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err((exit, message)) => hadoop::end(exit, "mapper", &message),
+        Err(error) => hadoop::end(error.exit, "mapper", &error.message),
     }
 }
 
-fn run(arguments: Arguments) -> Result<(), (Exit, String)> {
+fn run(arguments: Arguments) -> Result<(), Failed> {
     let Arguments { files, input, counts, .. } = arguments.clone();
     let mut inputs = [files, input].concat();
     if inputs == [Path::new("-")] {
         inputs.clear();
     }
     let options = options(arguments)?;
-    let failed = |error: counts::Error| (error.exit(), chain(&error));
-    let counts_file = counts.map(|path| CountsFile::prepare(&path, &inputs)).transpose().map_err(failed)?;
-    let counts = mapped(&inputs, options).map_err(|error| (error.exit(), chain(&error)))?;
-    counts_file.map_or(Ok(()), |file| file.write(&counts)).map_err(failed)
+    let counts_file = counts.map(|path| CountsFile::prepare(&path, &inputs)).transpose()?;
+    let counts = mapped(&inputs, options)?;
+    counts_file.map_or(Ok(()), |file| file.write(&counts))
 }
 
-fn options(arguments: Arguments) -> Result<Options, (Exit, String)> {
+fn options(arguments: Arguments) -> Result<Options, Failed> {
     let (output, accepted) = if arguments.rejects {
         (Output::Rejects, Limits::NONE)
     } else {
@@ -50,7 +49,7 @@ fn options(arguments: Arguments) -> Result<Options, (Exit, String)> {
     };
     let encoding = arguments.format.encoding();
     let (format, runner) = (arguments.format.format()?, Runner::of_this_process());
-    check_format(&format, encoding, runner).map_err(|error| (error.exit(), chain(&error)))?;
+    check_format(&format, encoding, runner)?;
     Ok(Options {
         format,
         line_bytes_max: arguments.line_bytes_max as usize,

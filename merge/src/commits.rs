@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use corpus::settings::Difference;
 use dataset::commit::{COMMIT_PREFIX, Commit, DATA_PREFIX, RECORD_BYTES_MAX, partition_of_commit_key};
 use making::{check_version, parsed_record};
+use program::exit::{Exit, Failed};
 use store::{KEY_BYTES_MAX, Key, Store};
 
-use crate::error::{Error, Result};
+use crate::Result;
 
 /// All commit records of a run, by partition.
 pub(crate) fn read_commits(store: &Store) -> Result<BTreeMap<u32, Commit>> {
@@ -26,7 +28,12 @@ pub(crate) fn read_commits(store: &Store) -> Result<BTreeMap<u32, Commit>> {
 /// A record may be altered, so it is used only if it names its own partition and a shard of that partition.
 fn check_names(object: &str, partition: u32, commit: &Commit) -> Result<()> {
     let contradiction = |what, found: String, expected: String| {
-        Err(Error::Contradiction { object: object.to_owned(), what, found, expected })
+        Err(Failed::new(
+            Exit::MissingInput,
+            format!(
+                "{object} names {what} {found}, expected {expected}; the record was altered or moved: restore it"
+            ),
+        ))
     };
     if commit.partition != partition {
         return contradiction("partition", commit.partition.to_string(), partition.to_string());
@@ -46,7 +53,13 @@ fn check_names(object: &str, partition: u32, commit: &Commit) -> Result<()> {
 /// settings.
 pub(crate) fn complete(store: &Store, commits: BTreeMap<u32, Commit>) -> Result<Vec<Commit>> {
     let Some(partitions) = commits.values().map(|commit| commit.partitions).max() else {
-        return Err(Error::NoCommits { run: store.url() });
+        return Err(Failed::new(
+            Exit::MissingInput,
+            format!(
+                "{}: found no committed partition, expected all; check --run, or run the reducers first",
+                store.url()
+            ),
+        ));
     };
     let found = commits.range(..partitions).count();
     // A record may claim four billion partitions, so the missing ones are never listed completely.
@@ -60,13 +73,18 @@ pub(crate) fn complete(store: &Store, commits: BTreeMap<u32, Commit>) -> Result<
         if n <= LISTED { format!("{name} {list}") } else { format!("{name} {list} and {} more", n - LISTED) }
     });
     let wrong = wrong.collect::<Vec<_>>().join(", ");
-    let commits: Vec<Commit> = commits.into_values().collect();
     // Checked first, because a record of another run may be the reason for missing partitions.
-    commits.windows(2).try_for_each(|pair| check_alike(&pair[1], &pair[0]))?;
+    check_alike(&commits)?;
     if wrong.is_empty() {
-        Ok(commits)
+        Ok(commits.into_values().collect())
     } else {
-        Err(Error::Partitions { run: store.url(), found, partitions, wrong })
+        Err(Failed::new(
+            Exit::MissingInput,
+            format!(
+                "{} has {found} of {partitions} partitions: {wrong}; run the missing reducers, or check --run",
+                store.url()
+            ),
+        ))
     }
 }
 
@@ -77,11 +95,21 @@ fn listed(partitions: impl Iterator<Item = u32>) -> String {
     partitions.take(LISTED).map(|partition| partition.to_string()).collect::<Vec<_>>().join(" ")
 }
 
-fn check_alike(one: &Commit, other: &Commit) -> Result<()> {
-    let partitions = (one.partition, other.partition);
-    let other_run = |what, found, expected| {
-        let (one, other) = partitions;
-        Err(Error::OtherRun { one, other, what, found, expected })
+/// Checks that all partitions are of one run, with equal settings.
+pub(crate) fn check_alike(commits: &BTreeMap<u32, Commit>) -> Result<()> {
+    commits.values().zip(commits.values().skip(1)).try_for_each(|(other, one)| check_pair(one, other))
+}
+
+fn check_pair(one: &Commit, other: &Commit) -> Result<()> {
+    let partitions = format!("{} and {}", one.partition, other.partition);
+    let other_run = |what, found: String, expected: String| {
+        Err(Failed::new(
+            Exit::MissingInput,
+            format!(
+                "partitions {partitions} belong to different runs, because they differ in {what}: {found} and \
+                 {expected}; restore the commit record of this run"
+            ),
+        ))
     };
     if one.run != other.run {
         return other_run("name", one.run.clone(), other.run.clone());
@@ -90,12 +118,13 @@ fn check_alike(one: &Commit, other: &Commit) -> Result<()> {
         return other_run("number of partitions", one.partitions.to_string(), other.partitions.to_string());
     }
     one.settings.difference(&other.settings).map_or(Ok(()), |difference| {
-        Err(Error::OtherSettings {
-            one: one.partition,
-            other: other.partition,
-            what: difference.setting,
-            found: difference.ours,
-            expected: difference.theirs,
-        })
+        let Difference { setting, ours, theirs } = difference;
+        Err(Failed::new(
+            Exit::Settings,
+            format!(
+                "partitions {partitions} differ in {setting}: {ours} and {theirs}; run all reducers with the same \
+                 settings, into a new --run"
+            ),
+        ))
     })
 }

@@ -1,10 +1,11 @@
 //! Finds objects that no commit record names: shards of attempts that were not elected.
 
 use dataset::commit::{DATA_PREFIX, is_shard_key};
+use program::exit::{Exit, Failed};
 use store::{Listed, Store};
 
-use crate::commits::{complete, read_commits};
-use crate::error::{Error, Result};
+use crate::Result;
+use crate::commits::{check_alike, complete, read_commits};
 
 /// Objects of a run that no commit record names.
 pub struct Garbage {
@@ -13,7 +14,7 @@ pub struct Garbage {
     /// Objects whose names no reducer uses. They are not deleted.
     pub strangers: Vec<Listed>,
     /// Why the shards must not be deleted, if that is the case.
-    pub refusal: Option<Error>,
+    pub refusal: Option<Failed>,
 }
 
 /// Finds the objects of a run that no commit record names, and checks whether they may be deleted. They may
@@ -27,15 +28,27 @@ pub fn find(store: &Store) -> Result<Garbage> {
     let all = orphans.len();
     orphans.retain(|listed| !commits.values().any(|commit| commit.object == listed.key.as_str()));
     let named = all - orphans.len();
+    let partitions = commits.values().map(|commit| commit.partitions).max().unwrap_or(0);
+    let (found, run) = (commits.range(..partitions).count(), store.url());
+    let is_running = found < partitions as usize && check_alike(&commits).is_ok();
     let refusal = match complete(store, commits) {
-        Err(Error::Partitions { run, found, partitions, .. }) if found < partitions as usize => {
-            Some(Error::StillRunning { run, found, partitions })
-        }
+        Err(_) if is_running => Some(Failed::new(
+            Exit::TryAgain,
+            format!(
+                "{run}: {found} of {partitions} partitions are committed, and an attempt that still runs may need its \
+                 object; nothing is deleted until all partitions are committed"
+            ),
+        )),
         Err(error) => Some(error),
         // A commit record that was changed to name another object would turn the elected shard into garbage.
-        Ok(commits) if named < commits.len() => {
-            Some(Error::ObjectsMissing { run: store.url(), found: named, expected: commits.len() })
-        }
+        Ok(commits) if named < commits.len() => Some(Failed::new(
+            Exit::MissingInput,
+            format!(
+                "{run}: found {named} of the {} objects that commit records name, expected all; nothing was deleted: \
+                     restore the missing objects",
+                commits.len()
+            ),
+        )),
         Ok(_) => None,
     };
     Ok(Garbage { orphans, strangers, refusal })

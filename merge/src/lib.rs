@@ -6,7 +6,6 @@
 //! partitions.
 
 mod commits;
-mod error;
 mod rows;
 mod seal;
 mod verify;
@@ -20,7 +19,7 @@ pub mod report;
 use std::path::PathBuf;
 
 use corpus::digest::Digest;
-use corpus::ledger::{Limits, MapperCounts, Part, check_run};
+use corpus::ledger::{Limits, MapperCounts, Part, TooMany, check_run};
 use dataset::Row;
 use dataset::card::Card;
 use dataset::commit::{Commit, RECORD_BYTES_MAX, SEAL_KEY};
@@ -28,14 +27,17 @@ use dataset::dataset_file::DatasetReader;
 use dataset::manifest::{DatasetManifest, Ledger, Seal};
 use dataset::spool::Spool;
 use making::{DatasetContent, DatasetOptions, Hashes, Ids, Making, ProgressBars, Size, TextsWriter};
+use program::exit::{Exit, Failed};
 use store::{Key, Recorded, Store};
 
 use crate::commits::{complete, read_commits};
-pub use crate::error::{Error, Result};
 use crate::rows::each_row;
 use crate::seal::{check_sealed, parsed_seal, read_seal, seal_of};
 use crate::verify::{VerifiedShard, verify};
 use crate::vocabulary::each_word;
+
+/// Result of a merge.
+pub type Result<T> = std::result::Result<T, Failed>;
 
 /// Maximum number of shards read at once. More are first merged in groups.
 const FAN_IN: usize = 64;
@@ -109,7 +111,17 @@ fn check_ledger(ledger: &Ledger, options: &Options) -> Result<()> {
     }
     .map_err(making::Error::from)?;
     options.mapper.map_or(Ok(()), |mapper| {
-        mapper.judge(options.limits, Part::All, "in their encoding").map_err(Error::TooMany)
+        mapper.judge(options.limits, Part::All, "in their encoding").map_err(|too_many| {
+            let advice = match &too_many {
+                TooMany::Bad(found) => {
+                    format!("the logs of the mappers list the first ones{}", found.advice())
+                }
+                TooMany::InvalidUtf8(found) => {
+                    format!("pass the encoding of the input to mapper with --encoding{}", found.advice())
+                }
+            };
+            Failed::new(Exit::BadInput, format!("{too_many}; {advice}"))
+        })
     })
 }
 
@@ -156,7 +168,7 @@ struct Shards<'a> {
 }
 
 impl DatasetContent for Shards<'_> {
-    type Error = Error;
+    type Error = Failed;
 
     fn each_word(&mut self, visit: &mut dyn FnMut(&[u8], u64)) -> Result<()> {
         let bar = self.progress.stage("summing dictionaries", self.shards.len() as u64);

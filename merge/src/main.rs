@@ -13,9 +13,10 @@ use making::{
 };
 use merge::arguments::{Arguments, Command, GcArguments, MergeArguments};
 use merge::gc::Garbage;
-use merge::{Error, Options, Outcome, counts, gc, report};
-use program::exit::{self, Exit, chain, usage};
+use merge::{Options, Outcome, Result, counts, gc, report};
+use program::exit::{self, Exit, Failed, usage};
 use program::location::Location;
+use program::system::Failure;
 use store::{Listed, S3Options, Store};
 
 /// Default of --run.
@@ -43,11 +44,11 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => error.exit().end("merge", &chain(&error)),
+        Err(error) => error.exit.end("merge", &error.message),
     }
 }
 
-fn merge(arguments: &MergeArguments) -> Result<(), Error> {
+fn merge(arguments: &MergeArguments) -> Result<()> {
     let (run, out) = run_and_out(arguments)?;
     let MergeArguments { dataset, report, .. } = arguments;
     let s3 = arguments.s3.clone().unwrap_or_default();
@@ -55,7 +56,7 @@ fn merge(arguments: &MergeArguments) -> Result<(), Error> {
     let out = Output::of(out, &s3, existing)?;
     let store = Store::open_with(&run, &s3)?;
     store.probe()?;
-    let other = |location: &Option<Location>| -> Result<_, Error> {
+    let other = |location: &Option<Location>| -> Result<_> {
         Ok(location.as_ref().map(|location| DatasetFile::of(location, &s3)).transpose()?)
     };
     let progress = if report.quiet { ProgressBars::to_nobody() } else { ProgressBars::to_stderr("merge") };
@@ -99,14 +100,15 @@ fn merge(arguments: &MergeArguments) -> Result<(), Error> {
 }
 
 /// The run to merge and the dataset to write, from flags or by default.
-fn run_and_out(arguments: &MergeArguments) -> Result<(String, Location), Error> {
+fn run_and_out(arguments: &MergeArguments) -> Result<(String, Location)> {
     let mut used = Vec::new();
     let run = arguments.run.clone().unwrap_or_else(|| {
         used.push(format!("--run {DEFAULT_RUN}"));
         DEFAULT_RUN.to_owned()
     });
     if arguments.run.is_none() && !Path::new(DEFAULT_RUN).is_dir() {
-        return Err(Error::NoRun { run });
+        let expected = "the run to merge; write one by `mapper | LC_ALL=C sort | reducer`, or pass --run";
+        return Err(Failed::new(Exit::MissingInput, format!("{run}: no such folder, expected {expected}")));
     }
     let out = arguments.out.clone().unwrap_or_else(|| {
         used.push(format!("--out {DEFAULT_OUT}"));
@@ -130,7 +132,7 @@ fn warn_without_counts(options: &Options, manifest: &DatasetManifest) {
     }
 }
 
-fn check(file: &Location, s3: &Option<S3Options>, is_json: bool) -> Result<(), Error> {
+fn check(file: &Location, s3: &Option<S3Options>, is_json: bool) -> Result<()> {
     let checked = making::check(&DatasetFile::of(file, &s3.clone().unwrap_or_default())?)?;
     if is_json {
         let dataset = file.to_string();
@@ -155,16 +157,16 @@ fn check(file: &Location, s3: &Option<S3Options>, is_json: bool) -> Result<(), E
     ))
 }
 
-fn describe(file: &Location, s3: &Option<S3Options>, is_json: bool) -> Result<(), Error> {
+fn describe(file: &Location, s3: &Option<S3Options>, is_json: bool) -> Result<()> {
     let card = making::describe(&DatasetFile::of(file, &s3.clone().unwrap_or_default())?.open()?)?;
     print(&if is_json { json(&card) } else { card.text() })
 }
 
-fn collect_garbage(arguments: &GcArguments) -> Result<(), Error> {
+fn collect_garbage(arguments: &GcArguments) -> Result<()> {
     let store = Store::open_with(&arguments.run, &arguments.s3.clone().unwrap_or_default())?;
     let Garbage { orphans, strangers, refusal } = gc::find(&store)?;
     if arguments.json {
-        let refused = refusal.as_ref().map(|error| chain(error));
+        let refused = refusal.as_ref().map(|error| error.message.clone());
         if let (Some(refusal), true) = (refusal, arguments.delete) {
             return Err(refusal);
         }
@@ -194,7 +196,7 @@ fn collect_garbage(arguments: &GcArguments) -> Result<(), Error> {
         (Some(refusal), false) => print(&format!(
             "{} objects that no commit record names (yet): {}\n",
             orphans.len(),
-            chain(&refusal)
+            refusal.message
         )),
         (None, true) => {
             orphans.iter().try_for_each(|orphan| store.delete(&orphan.key))?;
@@ -206,6 +208,9 @@ fn collect_garbage(arguments: &GcArguments) -> Result<(), Error> {
     }
 }
 
-fn print(text: &str) -> Result<(), Error> {
-    exit::print(text).map_err(Error::Output)
+fn print(text: &str) -> Result<()> {
+    exit::print(text).map_err(|source| {
+        let why = Failure::writing("write the result", &source, "redirect it to another disk");
+        Failed::new(Exit::Io, format!("standard output: {why}"))
+    })
 }

@@ -5,9 +5,10 @@ use dataset::Row;
 use dataset::merge_sorted::merge_sorted;
 use dataset::spool::Spool;
 use making::Ids;
+use program::exit::{Exit, Failed};
 
 use crate::FAN_IN;
-use crate::error::{Error, Result};
+use crate::Result;
 use crate::verify::VerifiedShard;
 use crate::vocabulary::IdMap;
 
@@ -107,7 +108,15 @@ fn by_words(alike: &[Row], shards: &[VerifiedShard], ids: &Ids<'_>) -> Result<Ve
     let twice = rows.windows(2).find(|pair| pair[0].0 == pair[1].0 && pair[0].1.source != pair[1].1.source);
     if let Some(pair) = twice {
         let name = |at: usize| shards[pair[at].1.source as usize].name.clone();
-        return Err(Error::TextTwice { hash, one: name(0), other: name(1) });
+        return Err(Failed::new(
+            Exit::BadInput,
+            format!(
+                "the text with hash {hash:016x} is in {} and in {}, expected in one shard only; the reducers' input was \
+                 not partitioned by text: run the reducers again with a partitioner that uses only the text",
+                name(0),
+                name(1)
+            ),
+        ));
     }
     Ok(rows.into_iter().map(|(_, row)| row).collect())
 }

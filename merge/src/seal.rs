@@ -5,9 +5,10 @@ use corpus::ledger::{MapperCounts, ReducerCounts};
 use dataset::commit::{Commit, RECORD_BYTES_MAX, SEAL_KEY};
 use dataset::manifest::{Ledger, Seal, SealedShard};
 use making::{check_version, parsed_record};
+use program::exit::{Exit, Failed};
 use store::{Key, Store};
 
-use crate::error::{Error, Result};
+use crate::Result;
 
 /// The manifest of a run, if it has one.
 pub(crate) fn read_seal(store: &Store) -> Result<Option<Seal>> {
@@ -45,7 +46,14 @@ pub(crate) fn seal_of(commits: &[Commit], mapper: Option<MapperCounts>) -> Seal 
 /// in one of the two.
 pub(crate) fn check_sealed(store: &Store, sealed: &Seal, now: &Seal) -> Result<()> {
     let unsealed = |what: String, found: String, expected: String| {
-        Err(Error::Unsealed { run: store.url(), what, found, expected })
+        Err(Failed::new(
+            Exit::MissingInput,
+            format!(
+                "{} was merged before: {what} is {found}, the run's manifest has {expected}; restore the commit records \
+                 and the manifest of the run",
+                store.url()
+            ),
+        ))
     };
     let (found, expected) = (now.shards.len(), sealed.shards.len());
     if found != expected {

@@ -9,9 +9,10 @@ use dataset::commit::Commit;
 use dataset::sha256;
 use dataset::shard::ShardReader;
 use making::{THREADS_MAX, at};
+use program::exit::{Exit, Failed};
 use store::{Key, LocalObject, Store};
 
-use crate::error::{Error, Result};
+use crate::Result;
 
 /// A shard that matches its commit record.
 pub(crate) struct VerifiedShard {
@@ -34,11 +35,17 @@ impl VerifiedShard {
         if found == expected {
             return Ok(shard);
         }
-        Err(Error::Exchanged {
-            path: self.file.path().to_owned(),
-            found: format!("{} and {}", found.row_digest, found.vocabulary_digest),
-            expected: format!("{} and {}", expected.row_digest, expected.vocabulary_digest),
-        })
+        let shown = |of: Digests| format!("{} and {}", of.row_digest, of.vocabulary_digest);
+        Err(Failed::new(
+            Exit::MissingInput,
+            format!(
+                "{}: the digests of rows and words are {}, expected {} as at its verification; the file was replaced \
+                 during the merge: restore it, and merge again when no program writes to the run",
+                self.file.path().display(),
+                shown(found),
+                shown(expected)
+            ),
+        ))
     }
 }
 
@@ -51,11 +58,14 @@ pub(crate) fn verify(
 ) -> Result<VerifiedShard> {
     let file = store.local_copy(&Key::new(&commit.object)?, scratch)?;
     let name = format!("{}/{}", store.url(), commit.object);
-    let altered = |what, found: String, expected: String| Error::Altered {
-        object: name.clone(),
-        what,
-        found,
-        expected,
+    let altered = |what, found: String, expected: String| {
+        Failed::new(
+            Exit::MissingInput,
+            format!(
+                "{name} has {what} {found}, its commit record has {expected}; the object was altered: restore it, or run \
+                 its reducer again into a new --run"
+            ),
+        )
     };
     if file.bytes() != commit.bytes {
         return Err(altered("size", file.bytes().to_string(), commit.bytes.to_string()));

@@ -7,7 +7,7 @@ use dataset::vocabulary::UNKNOWN;
 use making::Ids;
 
 use crate::FAN_IN;
-use crate::error::Result;
+use crate::Result;
 use crate::verify::VerifiedShard;
 
 /// Visits every distinct word of all shards once, in byte order, with the sum of its counts.

@@ -25,7 +25,7 @@ use dataset::commit::{Commit, shard_key};
 use dataset::sha256;
 use dataset::shard::{ShardReader, ShardWriter};
 use hadoop::Runner;
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 use program::progress::Progress;
 use program::system::Failure;
 use program::temporary;
@@ -153,9 +153,8 @@ pub enum Error {
     Output(#[source] io::Error),
 }
 
-impl Error {
-    /// The exit code.
-    pub fn exit(&self) -> Exit {
+impl Fails for Error {
+    fn exit(&self) -> Exit {
         match self {
             Self::Group(GroupError::Read(ReadError::Io(_)))
             | Self::Thread(_)

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use arguments::STOP_WORDS_BYTES_MAX;
 use hadoop::{Heartbeat, Runner, Variable, silence};
-use program::exit::{self, Exit, chain, usage};
+use program::exit::{self, Exit, Failed, usage};
 use program::location::S3Url;
 use program::pipe::widen;
 use progress::ProgressBars;
@@ -30,23 +30,22 @@ fn main() -> ExitCode {
     };
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err((exit, message)) => hadoop::end(exit, "reducer", &message),
+        Err(error) => hadoop::end(error.exit, "reducer", &error.message),
     }
 }
 
-fn run(arguments: &Arguments) -> Result<(), (Exit, String)> {
-    let failed = |error: reducer::Error| (error.exit(), chain(&error));
-    let stdin = program::stdin().map_err(|error| (Exit::Io, error.to_string()))?;
+fn run(arguments: &Arguments) -> Result<(), Failed> {
+    let stdin = program::stdin().map_err(|error| Failed::new(Exit::Io, error.to_string()))?;
     let options = arguments.s3.clone().unwrap_or_default();
     let Defaults { run, partition, partitions, notice } = defaults(arguments)?;
-    let store = Store::open_with(&run, &options).map_err(|error| failed(error.into()))?;
+    let store = Store::open_with(&run, &options)?;
     // Checks, before hours of work, that the store is reachable and that no put request overwrites an object.
-    store.probe().map_err(|error| failed(error.into()))?;
+    store.probe()?;
     if let Some(defaults) = notice.filter(|_| !arguments.quiet) {
         exit::notice("reducer", &defaults);
     }
     let task = task(arguments, partition, partitions)?;
-    let heartbeat = heartbeat(&task, &store).map_err(failed)?;
+    let heartbeat = heartbeat(&task, &store)?;
     widen(&stdin);
     // Blocks larger than the buffer of standard input bypass it.
     // What a user's reducer logs is informational; Hadoop reads counters and states in the log of a task.
@@ -55,7 +54,7 @@ fn run(arguments: &Arguments) -> Result<(), (Exit, String)> {
         Runner::User => (Box::new(io::stderr()), ProgressBars::to_stderr("reducer")),
         Runner::Hadoop => (Box::new(io::stderr()), ProgressBars::to_nobody()),
     };
-    reducer::run(progress.counting(stdin), io::stdout().lock(), log, &store, &task).map_err(failed)?;
+    reducer::run(progress.counting(stdin), io::stdout().lock(), log, &store, &task)?;
     drop(heartbeat);
     Ok(())
 }
@@ -79,7 +78,7 @@ struct Defaults {
     notice: Option<String>,
 }
 
-fn defaults(arguments: &Arguments) -> Result<Defaults, (Exit, String)> {
+fn defaults(arguments: &Arguments) -> Result<Defaults, Failed> {
     let variables = [Variable::Partition, Variable::Partitions];
     let is_hadoop = Runner::of_this_process() == Runner::Hadoop
         || variables.into_iter().any(|variable| variable.value().is_some());
@@ -89,7 +88,7 @@ fn defaults(arguments: &Arguments) -> Result<Defaults, (Exit, String)> {
         None if is_hadoop => {
             let why =
                 "--run is missing; under Hadoop, pass the folder of the run, such as --run s3://bucket/run1";
-            return Err((Exit::Usage, why.to_owned()));
+            return Err(Failed::new(Exit::Usage, why));
         }
         None => {
             used.push(format!("--run {DEFAULT_RUN}"));
@@ -110,9 +109,9 @@ fn defaults(arguments: &Arguments) -> Result<Defaults, (Exit, String)> {
     Ok(Defaults { run, partition, partitions, notice })
 }
 
-fn task(arguments: &Arguments, partition: u32, partitions: u32) -> Result<Task, (Exit, String)> {
+fn task(arguments: &Arguments, partition: u32, partitions: u32) -> Result<Task, Failed> {
     if partition >= partitions {
-        return Err((
+        return Err(Failed::new(
             Exit::Usage,
             format!(
                 "partition {partition} of {partitions}: expected --partition to be at least 0 and less than --partitions"
@@ -121,9 +120,8 @@ fn task(arguments: &Arguments, partition: u32, partitions: u32) -> Result<Task, 
     }
     let attempt = match arguments.attempt.clone().or_else(|| Variable::Attempt.value()) {
         Some(attempt) => in_names(&attempt),
-        None => {
-            random_attempt().map_err(|error| (Exit::Io, format!("cannot read random numbers: {error}")))?
-        }
+        None => random_attempt()
+            .map_err(|error| Failed::new(Exit::Io, format!("cannot read random numbers: {error}")))?,
     };
     Ok(Task {
         partition,
@@ -139,8 +137,7 @@ fn task(arguments: &Arguments, partition: u32, partitions: u32) -> Result<Task, 
         runner: Runner::of_this_process(),
         settings: arguments.rows.settings(&|url: &S3Url| {
             let s3 = arguments.s3.clone().unwrap_or_default();
-            store::read_existing(url, &s3, STOP_WORDS_BYTES_MAX)
-                .map_err(|error| (error.exit(), chain(&error)))
+            Ok(store::read_existing(url, &s3, STOP_WORDS_BYTES_MAX)?)
         })?,
         memory_bytes: arguments.memory,
         scratch: env::temp_dir(),
@@ -148,14 +145,14 @@ fn task(arguments: &Arguments, partition: u32, partitions: u32) -> Result<Task, 
 }
 
 /// A number from its flag, else from Hadoop's environment.
-fn number(flag: Option<u32>, variable: Variable, option: &str) -> Result<u32, (Exit, String)> {
+fn number(flag: Option<u32>, variable: Variable, option: &str) -> Result<u32, Failed> {
     let Some(value) = flag.map(|n| n.to_string()).or_else(|| variable.value()) else {
-        return Err((
+        return Err(Failed::new(
             Exit::Usage,
             format!("{option} is missing; pass it, or run under Hadoop, which sets {}", variable.name()),
         ));
     };
-    value
-        .parse()
-        .map_err(|_| (Exit::Settings, format!("{} is {value:?}, expected a whole number", variable.name())))
+    value.parse().map_err(|_| {
+        Failed::new(Exit::Settings, format!("{} is {value:?}, expected a whole number", variable.name()))
+    })
 }

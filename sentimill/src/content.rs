@@ -8,14 +8,15 @@ use dataset::Row;
 use dataset::merge_sorted::sum_words;
 use dataset::spool::Spool;
 use making::{DatasetContent, Ids, Size, TextRow, TextsWriter};
+use program::exit::Failed;
 use tables::{BYTES_MAX, ROWS_MAX};
 use words::Dictionary;
 
 use crate::codebook::Codebook;
 use crate::encoded::{Row as Encoded, Word, each_word, read_row, read_text_row, short_codes};
-use crate::error::{Error, Result};
 use crate::folding::Folded;
 use crate::scratch::{Scratch, Stored};
+use crate::{Result, interrupted};
 
 /// Total size of the buffers for runs of words, unless there are very many runs.
 const WORDS_BUFFERS_BYTES: usize = 8 << 20;
@@ -45,7 +46,7 @@ pub struct Milled<'a> {
 }
 
 impl DatasetContent for Milled<'_> {
-    type Error = Error;
+    type Error = Failed;
 
     fn each_word(&mut self, visit: &mut dyn FnMut(&[u8], u64)) -> Result<()> {
         for code in 0..self.codebook.n_words() {
@@ -73,9 +74,9 @@ impl DatasetContent for Milled<'_> {
         let is_interrupted = self.is_interrupted;
         let each = |word: &[u8], count| {
             visit(word, count);
-            if is_interrupted() { Err(Error::Interrupted) } else { Ok(()) }
+            if is_interrupted() { Err(interrupted()) } else { Ok(()) }
         };
-        sum_words(lists, |_, _| Ok::<_, Error>(()), each)
+        sum_words(lists, |_, _| Ok::<_, Failed>(()), each)
     }
 
     fn size(&mut self) -> Result<Size> {
@@ -118,7 +119,7 @@ impl Milled<'_> {
         let (mut bytes, mut row) = (Vec::new(), Row::default());
         for stored in std::mem::take(&mut self.rows) {
             if (self.is_interrupted)() {
-                return Err(Error::Interrupted);
+                return Err(interrupted());
             }
             self.scratch.take(stored, &mut bytes)?;
             let mut rest = &bytes[..];
@@ -155,7 +156,7 @@ impl Milled<'_> {
         let mut group = RowGroup::default();
         for stored in std::mem::take(&mut self.rows) {
             if (self.is_interrupted)() {
-                return Err(Error::Interrupted);
+                return Err(interrupted());
             }
             self.scratch.take(stored, &mut bytes)?;
             let mut rest = &bytes[..];

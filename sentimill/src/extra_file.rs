@@ -1,14 +1,17 @@
 //! A file that a run writes in addition to the dataset. It gets its name when it is complete, and never
 //! overwrites another file.
 
+use std::fmt::Display;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use program::exit::{Exit, Failed};
 use program::place::{check_folder, folder_of};
+use program::system::Failure;
 use program::temporary::{self, TemporaryPath};
 use store::naming::{give_name, make_folder, sync_folder};
 
-use crate::error::{Error, Result};
+use crate::Result;
 
 /// The path of such a file, and the flag that names it.
 #[derive(Clone, Debug)]
@@ -31,7 +34,7 @@ impl ExtraFile {
         }
         check_folder(folder, flag)?;
         temporary::clear(folder);
-        tempfile::tempfile_in(folder).map_err(|source| file.failed(source))?;
+        tempfile::tempfile_in(folder).map_err(|source| file.failed(&source))?;
         Ok(file)
     }
 
@@ -39,7 +42,10 @@ impl ExtraFile {
     pub fn check_alone<'a>(&self, others: impl IntoIterator<Item = (&'static str, &'a Path)>) -> Result<()> {
         let own = resolved(&self.path);
         match others.into_iter().find(|(_, other)| resolved(other) == own) {
-            Some((other, _)) => Err(Error::SamePath { flag: self.flag, path: self.path.clone(), other }),
+            Some((other, _)) => {
+                let remedy = format!("expected a path of its own; choose another {}", self.flag);
+                Err(self.refused(Exit::Usage, &format!("found the path of {other}, {remedy}")))
+            }
             None => Ok(()),
         }
     }
@@ -57,30 +63,36 @@ impl ExtraFile {
     /// Returns a temporary path in the folder. The file does not exist yet.
     pub fn temporary(&self) -> Result<TemporaryPath> {
         let folder = folder_of(&self.path);
-        make_folder(folder).and_then(|()| temporary::path_in(folder)).map_err(|source| self.failed(source))
+        make_folder(folder).and_then(|()| temporary::path_in(folder)).map_err(|source| self.failed(&source))
     }
 
     /// Gives a complete file, which is synced, its name.
     pub fn publish(&self, file: &Path) -> Result<()> {
         give_name(file, &self.path).map_err(|source| match source.kind() {
             ErrorKind::AlreadyExists => self.occupied(),
-            _ => self.failed(source),
+            _ => self.failed(&source),
         })?;
-        sync_folder(folder_of(&self.path)).map_err(|source| self.failed(source))
+        sync_folder(folder_of(&self.path)).map_err(|source| self.failed(&source))
     }
 
     /// The error of a failed write.
-    pub fn failed(&self, source: io::Error) -> Error {
-        Error::ExtraFile { flag: self.flag, path: self.path.clone(), source }
+    pub fn failed(&self, source: &io::Error) -> Failed {
+        let why = Failure::writing("write the file", source, "choose a path on another disk");
+        self.refused(Exit::Io, &why)
     }
 
     /// The error of a file that differs from what was written.
-    pub fn damaged(&self, found: String) -> Error {
-        Error::ExtraFileDiffers { flag: self.flag, path: self.path.clone(), found }
+    pub fn damaged(&self, found: &str) -> Failed {
+        self.refused(Exit::Io, &format!("the file read back is damaged ({found}); check the disk"))
     }
 
-    fn occupied(&self) -> Error {
-        Error::Occupied { flag: self.flag, path: self.path.clone() }
+    fn occupied(&self) -> Failed {
+        let remedy = format!("move it away or choose another {}", self.flag);
+        self.refused(Exit::Usage, &format!("already exists; nothing was changed: {remedy}"))
+    }
+
+    fn refused(&self, exit: Exit, why: &impl Display) -> Failed {
+        Failed::new(exit, format!("{} {}: {why}", self.flag, self.path.display()))
     }
 }
 

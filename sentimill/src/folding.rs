@@ -12,12 +12,13 @@ use dataset::dataset_file::DatasetReader;
 use dataset::spool::{Run, Spool};
 use hashbrown::HashMap;
 use making::Hashes;
+use program::exit::{Exit, Failed};
 use words::Span;
 use words::{Counted, Dictionary};
 
+use crate::Result;
 use crate::codebook::Codebook;
 use crate::encoded::{Review, Word, each_word, read_review, short_codes, write_row, write_text_row};
-use crate::error::{Error, Result};
 use crate::partitions::{PARTITIONS, Partition, partition_start};
 use crate::scratch::{Scratch, Stored};
 use program::threads::locked;
@@ -361,7 +362,10 @@ impl<'a> Folder<'a> {
 }
 
 fn sum(hash: u64, one: Votes, other: Votes) -> Result<Votes> {
-    one.checked_add(other).ok_or(Error::TooManyVotes { hash })
+    one.checked_add(other).ok_or_else(|| {
+        let found = format!("the votes of the text with hash {hash:016x} exceed 4294967295 for one rating");
+        Failed::new(Exit::BadInput, format!("{found}; check that no input is read twice"))
+    })
 }
 
 impl RowWords {

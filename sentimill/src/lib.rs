@@ -14,7 +14,6 @@ pub mod arguments;
 pub mod codebook;
 mod content;
 mod encoded;
-mod error;
 mod extra_file;
 mod folding;
 mod mapping;
@@ -24,7 +23,7 @@ mod rejects;
 mod scratch;
 
 use std::hash::{BuildHasher, RandomState};
-use std::io::Write;
+use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -37,19 +36,21 @@ use corpus::csv::Dialect;
 use corpus::digest::Digest;
 use corpus::encoding::Encoding;
 use corpus::format::Format;
+use corpus::judgement::Refusal;
 use corpus::ledger::{Limits, MapperCounts, ReducerCounts, check_run};
 use corpus::settings::Settings;
 use dataset::card::Card;
 use dataset::manifest::{DatasetManifest, Ledger, Seal, TableDialect};
 use dataset::spool::Spool;
 use making::{DatasetOptions, Making, ProgressBars, Size};
+use program::exit::{Exit, Failed};
+use program::system::Failure;
 use program::temporary::TemporaryPath;
 use program::threads::locked;
 use reading::{Found, Judgement, Reading};
 
 use crate::codebook::{Agreement, Codebook, StopWords};
 use crate::content::Milled;
-pub use crate::error::{Error, Result};
 pub use crate::extra_file::ExtraFile;
 use crate::folding::{Folded, Folder, Folding, StoredWords};
 use crate::mapping::{Mapped, Mapping};
@@ -151,12 +152,12 @@ pub fn run(
     let job = Job { reading, options, interrupt, stopped: AtomicBool::new(false), scratch: &scratch };
     let mut mapped = job.map(progress)?;
     let rejects = job.rejects(&mut mapped)?;
-    let mapper = match job.judged(&mapped, &mut log) {
-        Err(refused @ Error::Lines(_)) => {
+    let mapper = match job.judged(&mapped, &mut log)? {
+        Ok(mapper) => mapper,
+        Err(refused) => {
             rejects.map_or(Ok(()), |rejects| rejects.publish(&mut log))?;
-            return Err(refused);
+            return Err(Failed::new(Exit::BadInput, refused.to_string()));
         }
-        judged => judged?,
     };
     let origins = job.origins(&mut mapped)?;
     let codebook = mapped[0].codebook.clone();
@@ -212,6 +213,19 @@ fn table_dialects(reading: &Reading) -> Vec<TableDialect> {
     dialects.map(of).collect()
 }
 
+/// Result of the program's steps.
+pub type Result<T> = std::result::Result<T, Failed>;
+
+/// The error of an interrupted program.
+fn interrupted() -> Failed {
+    Failed::new(Exit::TryAgain, "interrupted; no dataset was written: run it again")
+}
+
+fn unlogged(source: &io::Error) -> Failed {
+    let why = Failure::writing("write messages", source, "redirect it to another disk");
+    Failed::new(Exit::Io, format!("standard error: {why}"))
+}
+
 /// Name of the run in the manifest. It replaces the URL of a run's folder, because there are no shards.
 const RUN: &str = "sentimill";
 
@@ -227,7 +241,8 @@ impl Written<'_> {
         self.file.publish(&self.temporary)?;
         let lines =
             if self.n_lines == 1 { "1 bad line is" } else { &format!("{} bad lines are", self.n_lines) };
-        writeln!(log, "sentimill: {lines} in {}", self.file.path().display()).map_err(Error::Log)
+        writeln!(log, "sentimill: {lines} in {}", self.file.path().display())
+            .map_err(|source| unlogged(&source))
     }
 }
 
@@ -308,16 +323,20 @@ impl Job<'_> {
     }
 
     /// Sums the counts of all lines, and accepts or refuses the input.
-    fn judged(&self, mapped: &[Mapped], log: &mut impl Write) -> Result<MapperCounts> {
+    fn judged(
+        &self,
+        mapped: &[Mapped],
+        log: &mut impl Write,
+    ) -> Result<std::result::Result<MapperCounts, Refusal>> {
         let mut found = Found::default();
         mapped.iter().for_each(|part| found.add(&part.found));
         let Options { format, limits, .. } = self.options;
         let listing = "write them to a file with --rejects";
         let Judgement { notices, counts } = found.judged(self.reading, format, *limits, listing);
         for notice in notices {
-            writeln!(log, "sentimill: {notice}").map_err(Error::Log)?;
+            writeln!(log, "sentimill: {notice}").map_err(|source| unlogged(&source))?;
         }
-        Ok(counts?)
+        Ok(counts)
     }
 
     /// Folds all partitions. Returns their rows, in order.
@@ -394,7 +413,8 @@ impl Job<'_> {
                 };
                 if let Err(error) = thread::Builder::new().spawn_scoped(scope, work) {
                     self.stop();
-                    return Err(Error::Thread(error));
+                    let why = Failure::reading("start a thread", &error);
+                    return Err(Failed::new(Exit::Io, format!("{why}; or choose fewer --threads")));
                 }
             }
             drop(done);
@@ -408,7 +428,7 @@ impl Job<'_> {
                     }
                     Err(RecvTimeoutError::Timeout) if self.interrupt.load(Ordering::Relaxed) => {
                         self.stop();
-                        failed = failed.or(Some(Error::Interrupted));
+                        failed = failed.or_else(|| Some(interrupted()));
                     }
                     Err(RecvTimeoutError::Timeout) => tick(),
                     Err(RecvTimeoutError::Disconnected) => return failed.map_or(Ok(all), Err),

@@ -16,11 +16,12 @@ use making::{
     DatasetFile, DatasetOptions, Existing, Making, Output, ProgressBars, Report, VocabularyFrom, json,
     ledger_lines,
 };
-use program::exit::{self, Exit, chain, print, usage};
+use program::exit::{self, Exit, Failed, print, usage};
 use program::location::{Location, S3Url};
+use program::system::Failure;
 use reading::{Reading, ReadingOptions};
 use sentimill::arguments::Arguments;
-use sentimill::{Error, ExtraFile, Options, run};
+use sentimill::{ExtraFile, Options, run};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use store::S3Options;
@@ -44,12 +45,11 @@ fn main() -> ExitCode {
     };
     match milled(arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err((exit, message)) => exit.end("sentimill", &message),
+        Err(error) => error.exit.end("sentimill", &error.message),
     }
 }
 
-fn milled(arguments: Arguments) -> Result<(), (Exit, String)> {
-    let failed = |error: Error| (error.exit(), chain(&error));
+fn milled(arguments: Arguments) -> Result<(), Failed> {
     let extra_file = |flag, path: Option<PathBuf>| path.map(|path| ExtraFile::ready(flag, path)).transpose();
     let threads = threads(&arguments);
     let s3 = arguments.s3.clone().unwrap_or_default();
@@ -62,12 +62,11 @@ fn milled(arguments: Arguments) -> Result<(), (Exit, String)> {
         }
         out.into()
     });
-    let refused = |error: making::Error| failed(error.into());
     let dataset = arguments.dataset;
     let existing = Existing::replaced_if(dataset.force);
-    let out = Output::of(out, &s3, existing).map_err(refused)?;
-    let other = |location: &Option<Location>| -> Result<_, (Exit, String)> {
-        location.as_ref().map(|location| DatasetFile::of(location, &s3)).transpose().map_err(refused)
+    let out = Output::of(out, &s3, existing)?;
+    let other = |location: &Option<Location>| -> Result<_, Failed> {
+        Ok(location.as_ref().map(|location| DatasetFile::of(location, &s3)).transpose()?)
     };
     let vocabulary = other(&dataset.vocabulary)?;
     let settings = row_settings(&arguments.rows, dataset.vocabulary.as_ref().zip(vocabulary.as_ref()), &s3)?;
@@ -91,8 +90,8 @@ fn milled(arguments: Arguments) -> Result<(), (Exit, String)> {
         memory_bytes: arguments.memory,
         threads,
         scratch: env::temp_dir(),
-        rejects: extra_file("--rejects", arguments.rejects).map_err(failed)?,
-        origins: extra_file("--origins", arguments.origins).map_err(failed)?,
+        rejects: extra_file("--rejects", arguments.rejects)?,
+        origins: extra_file("--origins", arguments.origins)?,
     };
     let reading = || -> Result<Reading, reading::Error> {
         let sources = reading::find(&inputs, &s3)?;
@@ -107,17 +106,21 @@ fn milled(arguments: Arguments) -> Result<(), (Exit, String)> {
         };
         Reading::start(sources, &options)
     };
-    let making = Making::ready(&options.dataset, &options.settings).map_err(refused)?;
-    options.check_paths(&making).map_err(failed)?;
-    let reading = reading().map_err(|error| failed(error.into()))?;
-    let interrupt = interrupt().map_err(|error| (Exit::Io, format!("cannot handle signals: {error}")))?;
+    let making = Making::ready(&options.dataset, &options.settings)?;
+    options.check_paths(&making)?;
+    let reading = reading()?;
+    let interrupt =
+        interrupt().map_err(|error| Failed::new(Exit::Io, format!("cannot handle signals: {error}")))?;
     let progress = if is_quiet { ProgressBars::to_nobody() } else { ProgressBars::to_stderr("sentimill") };
-    let made = run(&reading, &making, &options, &interrupt, &progress, io::stderr()).map_err(failed)?;
+    let made = run(&reading, &making, &options, &interrupt, &progress, io::stderr())?;
     let text = match is_json {
         true => json(&Report::written(&options.dataset.out, &made.manifest, &made.card)),
         false => ledger_lines(&made.manifest) + &made.card.text(),
     };
-    print(&text).map_err(|error| failed(Error::Output(error)))
+    print(&text).map_err(|error| {
+        let why = Failure::writing("write the data card", &error, "redirect it to another disk");
+        Failed::new(Exit::Io, format!("standard output: {why}"))
+    })
 }
 
 /// Default of `--out`, in the current folder. For one file, it is the file's name without its extensions and
@@ -140,12 +143,10 @@ fn row_settings(
     rows: &RowArguments,
     vocabulary: Option<(&Location, &DatasetFile)>,
     s3: &S3Options,
-) -> Result<Settings, (Exit, String)> {
-    let read = |url: &S3Url| {
-        store::read_existing(url, s3, STOP_WORDS_BYTES_MAX).map_err(|error| (error.exit(), chain(&error)))
-    };
+) -> Result<Settings, Failed> {
+    let read = |url: &S3Url| Ok(store::read_existing(url, s3, STOP_WORDS_BYTES_MAX)?);
     let Some((location, file)) = vocabulary else { return rows.settings(&read) };
-    let dataset = file.open().map_err(|error| (error.exit(), chain(&error)))?;
+    let dataset = file.open()?;
     rows.settings_after(location, &dataset.settings().rows, &read)
 }
 

@@ -11,9 +11,9 @@ use reading::{Found, Reading, Reviews};
 use words::{Counted, Dictionary, Span, find_words, room};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use crate::Result;
 use crate::codebook::{Agreement, Codebook, Coded};
 use crate::encoded::{REVIEW_BYTES, words_bytes, write_review};
-use crate::error::Result;
 use crate::origins::{Origins, StoredOrigins};
 use crate::partitions::{Partition, Partitions};
 use crate::rejects::{Rejects, StoredRejects};

@@ -12,15 +12,16 @@ use std::num::NonZeroUsize;
 use corpus::csv::Dialect;
 use corpus::encoding::{Encoding, UTF_8};
 use corpus::format::Format;
+use program::exit::Failed;
 use program::temporary::TemporaryPath;
 use reading::{EntryUnit, InputEntry, InputPlace, Reading};
 use tables::origins::{ELEMENTS, ENCODING, ROWS, list, of_dialect, schema};
 use tables::{Rows, Schema, TableWriter, Value, verify};
 
-use crate::error::{Error, Result};
 use crate::extra_file::ExtraFile;
 use crate::partitions::{PARTITIONS, Partition, Partitions};
 use crate::scratch::{Extent, Scratch};
+use crate::{Result, interrupted};
 
 /// An origin: hash u64, index of the source u32, group u32, number of the entry in the group u64. Big-endian, so that
 /// the order of the bytes is the order of the table.
@@ -130,7 +131,7 @@ impl Writing<'_> {
         let mut table = Table::create(self, lines_before(before))?;
         for parts in partitions {
             if (self.is_interrupted)() {
-                return Err(Error::Interrupted);
+                return Err(interrupted());
             }
             self.partition(parts, &mut table)?;
         }
@@ -324,10 +325,10 @@ fn take<const N: usize>(bytes: &mut &[u8]) -> [u8; N] {
     *taken
 }
 
-fn failed(file: &ExtraFile, error: tables::Error) -> Error {
+fn failed(file: &ExtraFile, error: tables::Error) -> Failed {
     match error {
-        tables::Error::Io { source, .. } => file.failed(source),
-        tables::Error::Differs(found) => file.damaged(found),
+        tables::Error::Io { source, .. } => file.failed(&source),
+        tables::Error::Differs(found) => file.damaged(&found),
     }
 }
 

@@ -4,8 +4,8 @@
 //! Each thread has its own partitions in blocks of memory. When they exceed its share of memory, all of them
 //! are written to disk.
 
+use crate::Result;
 use crate::encoded::{Review, read_review};
-use crate::error::Result;
 use crate::scratch::{Extent, Scratch};
 
 /// Number of hash bits that determine the partition.

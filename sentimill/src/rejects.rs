@@ -15,7 +15,7 @@ use corpus::review::{RatingValue, Reject};
 use program::temporary::TemporaryPath;
 use reading::{InputEntry, InputPlace, Reading};
 
-use crate::error::Result;
+use crate::Result;
 use crate::extra_file::ExtraFile;
 use crate::scratch::{Scratch, Stored};
 
@@ -94,7 +94,7 @@ pub fn write(
     scratch: &Scratch,
 ) -> Result<TemporaryPath> {
     let temporary = file.temporary()?;
-    let created = File::create_new(&temporary).map_err(|error| file.failed(error))?;
+    let created = File::create_new(&temporary).map_err(|error| file.failed(&error))?;
     let mut output = BufWriter::with_capacity(BLOCK_BYTES, &created);
     let mut line = Vec::new();
     for (number, source) in reading.sources().iter().enumerate() {
@@ -112,13 +112,13 @@ pub fn write(
             };
             line.clear();
             write_reject(&mut line, fate, &source.name, position, content);
-            output.write_all(&line).map_err(|error| file.failed(error))?;
+            output.write_all(&line).map_err(|error| file.failed(&error))?;
             runs[first].advance(scratch)?;
         }
     }
     let written = output.flush();
     drop(output);
-    written.and_then(|()| created.sync_all()).map_err(|error| file.failed(error))?;
+    written.and_then(|()| created.sync_all()).map_err(|error| file.failed(&error))?;
     Ok(temporary)
 }
 

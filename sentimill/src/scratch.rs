@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use crate::error::{Error, Result};
+use program::exit::{Exit, Failed};
+use program::system::Failure;
+
+use crate::Result;
 
 /// Memory that several threads share, and a file for the excess.
 pub struct Scratch {
@@ -110,8 +113,10 @@ impl Scratch {
         Ok(self.file.get_or_init(|| file))
     }
 
-    fn failed(&self, source: std::io::Error) -> Error {
-        Error::Scratch { path: self.folder.clone(), source }
+    fn failed(&self, source: std::io::Error) -> Failed {
+        let remedy = "set TMPDIR to a folder on another disk, or raise --memory";
+        let why = Failure::writing("write a temporary file", &source, remedy);
+        Failed::new(Exit::Io, format!("{}: {why}", self.folder.display()))
     }
 }
 

@@ -11,7 +11,7 @@ mod export;
 mod family;
 mod fit;
 mod folds;
-mod group;
+pub(crate) mod group;
 mod init;
 mod launch;
 mod lines;
@@ -36,7 +36,7 @@ mod vectors;
 use std::path::{Path, PathBuf};
 
 use crate::arguments::{Command, Evaluate, Explain, Export, Predict};
-use crate::environment::{check_alone, has_ranks};
+use crate::environment::{check_alone, has_ranks, refuse_ranks};
 use crate::error::{Error, Result};
 
 pub use launch::launch;
@@ -44,8 +44,7 @@ pub use launch::launch;
 /// Runs a command that needs no tensors, such as each command of an n-gram model. `None` if the command needs them.
 pub fn without_torch(command: &Command) -> Option<Result<()>> {
     match command {
-        Command::Ngrams(_) if has_ranks() => None,
-        Command::Ngrams(arguments) => Some(ngrams::ngrams(arguments, None)),
+        Command::Ngrams(arguments) => Some(refuse_ranks().and_then(|()| ngrams::ngrams(arguments))),
         Command::Embed(_) if has_ranks() => None,
         Command::Embed(arguments) => Some(embed::embed(arguments)),
         Command::Serve(arguments) => Some(check_alone("serve").and_then(|()| serve::serve(arguments))),
@@ -104,9 +103,9 @@ pub fn with_torch(command: &Command) -> Result<()> {
         Command::Predict(arguments) => predict::predict(arguments),
         Command::Explain(arguments) => explain::explain(arguments),
         Command::Export(arguments) => export::export(arguments),
-        Command::Ngrams(arguments) => ngrams::on_ranks(arguments),
         Command::Embed(arguments) => embed::on_ranks(arguments),
-        Command::Autotune(_)
+        Command::Ngrams(_)
+        | Command::Autotune(_)
         | Command::Serve(_)
         | Command::Report(_)
         | Command::Vectors(_)

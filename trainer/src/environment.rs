@@ -3,6 +3,8 @@
 use std::env;
 use std::str::FromStr;
 
+use program::exit::{Exit, Failed};
+
 use crate::error::{Error, Result};
 
 /// Whether this process is one of several ranks, which communicate through libtorch.
@@ -22,14 +24,23 @@ pub(crate) fn check_alone(command: &str) -> Result<()> {
     }
 }
 
+/// Refuses to train n-grams as one of several ranks, which earlier releases did.
+pub(crate) fn refuse_ranks() -> Result<()> {
+    match env::var("WORLD_SIZE") {
+        Ok(found) if found != "1" => {
+            let message = format!(
+                "WORLD_SIZE is {found}, expected 1 for ngrams: one process with --threads is faster than ranks; run it \
+                 without launch and torchrun"
+            );
+            Err(Failed::new(Exit::Usage, message).into())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The rank among those of this machine.
 pub(crate) fn local_rank() -> usize {
     number("LOCAL_RANK").unwrap_or(0)
-}
-
-/// The number of ranks of this machine.
-pub(crate) fn local_world_size() -> usize {
-    number("LOCAL_WORLD_SIZE").unwrap_or(1)
 }
 
 /// How often torchrun has restarted the ranks.

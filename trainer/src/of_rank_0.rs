@@ -1,6 +1,6 @@
 //! What rank 0 finds out for all ranks.
 
-use program::exit::chain;
+use program::exit::{Exit, Failed, chain};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -26,5 +26,5 @@ pub(crate) fn of_rank_0<T: Serialize + DeserializeOwned>(
     // Rank 0 uses the decoded value too, so that all ranks have the same.
     let sent: std::result::Result<T, String> =
         serde_json::from_slice(&received?).map_err(|error| Error::internal(&error))?;
-    sent.map_err(|message| Error::Elsewhere { message })
+    sent.map_err(|message| Failed::new(Exit::TryAgain, format!("rank 0 failed: {message}")).into())
 }

@@ -41,7 +41,7 @@ use std::io;
 
 use corpus::json_array::ArrayError;
 use corpus::ledger::Fate;
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 use program::system::{cause, cause_and_remedy};
 use thiserror::Error;
 
@@ -186,9 +186,8 @@ pub enum Error {
     },
 }
 
-impl Error {
-    /// The exit code.
-    pub fn exit(&self) -> Exit {
+impl Fails for Error {
+    fn exit(&self) -> Exit {
         match self {
             Self::Open { .. } => Exit::MissingInput,
             Self::OtherFormat { .. } | Self::Table { .. } => Exit::BadInput,

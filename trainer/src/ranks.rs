@@ -6,8 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tch::{Device, Tensor};
 
-use ngrams::ranks::Failure;
-
+use crate::commands::group;
 use crate::error::{Error, Result};
 use crate::of_rank_0::of_rank_0;
 use crate::tell::tell;
@@ -152,7 +151,7 @@ fn numbers_of<const N: usize>(rank: usize, bytes: &[u8]) -> Result<[f64; N]> {
     Ok(numbers.map(f64::from_ne_bytes))
 }
 
-impl ngrams::ranks::Ranks for Ranks {
+impl group::Ranks for Ranks {
     fn rank(&self) -> usize {
         Self::rank(self)
     }
@@ -161,10 +160,9 @@ impl ngrams::ranks::Ranks for Ranks {
         Self::world_size(self)
     }
 
-    fn gather(&self, bytes: &[u8]) -> std::result::Result<Vec<Vec<u8>>, Failure> {
+    fn gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
         let Self::Several(group) = self else { return Ok(vec![bytes.to_vec()]) };
-        // The caller gets this program's own error back, with its exit code.
-        Ok(group.all_gather_bytes(bytes).map_err(Error::from)?)
+        Ok(group.all_gather_bytes(bytes)?)
     }
 }
 

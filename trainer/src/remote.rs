@@ -22,6 +22,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use mirror::{Claim, Leftovers, SUMS, Upload, Uploads, persistently};
+use program::exit::Failed;
 use program::location::S3Url;
 use runs::checkpoints::Checkpoints;
 use runs::training::{CHECKPOINTS, Hold, LOCK_WAIT, MODEL};
@@ -135,7 +136,13 @@ impl Remote {
     fn not_stored(&self, found: mirror::Error) -> Error {
         match found {
             taken @ mirror::Error::Taken { .. } => taken.into(),
-            found => Error::NotStored { folder: self.folder.clone(), found },
+            found => {
+                let message = format!(
+                    "{found}; {} has all files of the training: repeat the command with --resume on this machine",
+                    self.folder.display()
+                );
+                Failed::new(found.exit(), message).into()
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command as Process, ExitCode};
 
 use clap::error::ErrorKind;
-use program::exit::{Exit, chain, usage};
+use program::exit::{Exit, Failed, Fails, chain, usage};
 use program::limits::memory_limit;
 
 use crate::arguments::{Arguments, Command};
@@ -54,7 +54,9 @@ pub fn start(libraries: &[(&str, &str)], with_torch: impl FnOnce(&Arguments) -> 
 pub fn replace() -> Error {
     // Without this memory, the libraries end the process before `main`.
     if let Some(limit) = memory_limit().filter(|&limit| limit < TORCH_BYTES) {
-        return Error::TorchMemory { limit, needs: TORCH_BYTES };
+        let expected = format!("at least {TORCH_BYTES}; raise it with ulimit -v");
+        let message = format!("PyTorch: found a limit of {limit} bytes of memory, expected {expected}");
+        return Failed::new(Exit::Io, message).into();
     }
     let program = match env::current_exe() {
         Ok(program) => program.with_file_name(WITH_TORCH),

@@ -7,7 +7,6 @@ mod balancing;
 pub(crate) mod checkpoint;
 pub mod splits;
 pub mod step;
-pub(crate) mod throttle;
 pub mod times;
 pub mod trace;
 
@@ -16,13 +15,14 @@ use std::time::Duration;
 use balance::{Decision, Measured};
 use batches::{Arrangement, Loader, Loading, Part};
 use launch::interrupt::Asked;
+use program::exit::{Exit, Failed};
 use runs::recipe::{Position, Recipe};
 use runs::training::RankTimes;
 use scoring::Metrics;
 use tch::{Device, Tensor};
 
 use crate::compute::Compute;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::families::Model;
 use crate::families::classifier::{Evaluation, evaluate};
 use crate::gradients::Gradients;
@@ -32,7 +32,6 @@ use crate::ranks::Ranks;
 use crate::train::balancing::Balancing;
 use crate::train::splits::Splits;
 use crate::train::step::InStep;
-use crate::train::throttle::Throttle;
 use crate::train::times::{Phase, Stopwatch};
 use crate::train::trace::Trace;
 
@@ -142,8 +141,6 @@ pub struct Options {
     pub loaders: usize,
     /// Whether the test split is evaluated after every epoch.
     pub test_every: bool,
-    /// Computation of each rank relative to that of its gradients, at least 1; empty if all are 1.
-    pub throttle: Vec<f64>,
 }
 
 fn inputs_of<'a>(splits: Splits<'a>, device: Device, device_bytes: u64) -> Inputs<'a> {
@@ -170,9 +167,6 @@ pub fn train(
     let mut gradients = Gradients::new(recipe, &training.model, compute, ranks)?;
     let n_rows = rows.n_rows(Part::Training);
     let inputs = inputs_of(splits, compute.device(), options.device_bytes);
-    let alone = Ranks::Alone;
-    let factors = &options.throttle;
-    let mut throttle = Throttle::new(factors, ranks.rank(), recipe, &training.model, compute, &alone)?;
     let balancing = Balancing::begin(recipe, n_rows, &mut training.position, ranks);
     let decisions = Balancing::restored(&training.position);
     if !decisions.is_empty() {
@@ -204,10 +198,6 @@ pub fn train(
             stopwatch.count(batch.rows.len(), gradients.work(&batch));
             let step = InStep::of(recipe, n_rows, &training.position, batch.step, ranks);
             own_loss += gradients.add(recipe, &training.model, &inputs, &batch, step, &mut stopwatch)?;
-            if let Some(throttle) = &mut throttle {
-                let repeat = || throttle.repeat(recipe, &training.model, &inputs, &batch, step);
-                stopwatch.measure(Phase::Backward, repeat)?;
-            }
             training.position.batch += 1;
             n_batches += 1;
             if !step.is_last_batch {
@@ -226,7 +216,12 @@ pub fn train(
             let agreed = stopwatch.measure(Phase::Waiting, || agree(ranks, &own))?;
             own_loss = 0.0;
             if !agreed.loss.is_finite() {
-                return Err(Error::Diverged { step: training.position.steps + 1 });
+                let message = format!(
+                    "step {}: the training diverged: the loss is not a finite number; lower --rate, or limit the \
+                     gradients with --clip",
+                    training.position.steps + 1
+                );
+                return Err(Failed::new(Exit::Settings, message).into());
             }
             gradients.over_ranks(&agreed.n_touched, &mut stopwatch)?;
             let rate = recipe.schedule.rate(training.position.steps);

@@ -82,7 +82,7 @@ fn dataset(records: &[u8], settings: &Settings, vocabulary_size: u64, folder: &P
         scratch: folder.to_owned(),
     };
     match merge::run(&store, &options, &ProgressBars::to_nobody()) {
-        Err(merge::Error::Making(making::Error::NoRows { .. })) => return None,
+        Err(error) if error.message.contains("no row remains") => return None,
         merged => merged.unwrap(),
     };
     let reader = DatasetReader::open(&folder.join("reviews.h5")).unwrap();

@@ -6,7 +6,7 @@ use corpus::encoding::{Encoding, UTF_8, parse_encoding};
 use corpus::format::{
     Asked, ClassRatings, FieldPath, FieldPaths, Format, FormatName, Preset, Scale, UnratedValues,
 };
-use program::exit::Exit;
+use program::exit::{Exit, Failed};
 
 /// The format of the lines.
 #[derive(Args, Clone, Debug)]
@@ -100,13 +100,13 @@ impl FormatArguments {
         (self.encoding() != UTF_8).then(|| self.encoding().name())
     }
 
-    /// Returns the format, or an exit code and a message.
-    pub fn format(self) -> Result<Format, (Exit, String)> {
+    /// Returns the format.
+    pub fn format(self) -> Result<Format, Failed> {
         self.with_label(None)
     }
 
     /// As [`Self::format`], with the field of the label in place of that of the rating.
-    pub fn with_label(self, label_field: Option<FieldPath>) -> Result<Format, (Exit, String)> {
+    pub fn with_label(self, label_field: Option<FieldPath>) -> Result<Format, Failed> {
         let asked = Asked {
             label_field,
             name: self.format,
@@ -120,6 +120,6 @@ impl FormatArguments {
             delimiter: self.delimiter,
             quote: self.quote,
         };
-        asked.format().map_err(|error| (Exit::Usage, format!("{error}; see --help")))
+        asked.format().map_err(|error| Failed::new(Exit::Usage, format!("{error}; see --help")))
     }
 }

@@ -8,7 +8,7 @@ use corpus::labels::{Classes, Labels};
 use corpus::sample::Sample;
 use corpus::settings::{Difference, Keep, Settings};
 use corpus::stop_words;
-use program::exit::Exit;
+use program::exit::{Exit, Failed};
 use program::location::{Location, S3Url};
 use program::system::Failure;
 
@@ -61,13 +61,12 @@ pub struct RowArguments {
 /// Maximum size of a list of stop words in S3.
 pub const STOP_WORDS_BYTES_MAX: u64 = 16 << 20;
 
-/// Reads a list of stop words from S3, for programs that have a client. Returns the content, or an exit code and a
-/// message.
-pub type ReadFromS3<'a> = &'a dyn Fn(&S3Url) -> Result<Vec<u8>, (Exit, String)>;
+/// Reads a list of stop words from S3, for programs that have a client. Returns the content.
+pub type ReadFromS3<'a> = &'a dyn Fn(&S3Url) -> Result<Vec<u8>, Failed>;
 
 impl RowArguments {
-    /// Returns the settings, or an exit code and a message.
-    pub fn settings(&self, read: ReadFromS3<'_>) -> Result<Settings, (Exit, String)> {
+    /// Returns the settings.
+    pub fn settings(&self, read: ReadFromS3<'_>) -> Result<Settings, Failed> {
         self.over(Settings::default(), read)
     }
 
@@ -78,14 +77,14 @@ impl RowArguments {
         dataset: &Location,
         theirs: &Settings,
         read: ReadFromS3<'_>,
-    ) -> Result<Settings, (Exit, String)> {
+    ) -> Result<Settings, Failed> {
         let (Settings { cleaning_version, unicode_version, .. }, theirs) =
             (Settings::default(), theirs.clone());
         let sample = self.sample.unwrap_or_default();
         let taken = Settings { cleaning_version, unicode_version, sample, ..theirs };
         match self.over(taken.clone(), read)?.difference(&taken) {
             None => Ok(taken),
-            Some(Difference { setting, ours, theirs }) => Err((
+            Some(Difference { setting, ours, theirs }) => Err(Failed::new(
                 Exit::Settings,
                 format!(
                     "--vocabulary {dataset}: its {setting} is {theirs}, the flags set {ours}; remove the flags that differ: the settings of the dataset are used"
@@ -95,7 +94,7 @@ impl RowArguments {
     }
 
     /// Returns `settings` with the values of the flags that were passed.
-    fn over(&self, settings: Settings, read: ReadFromS3<'_>) -> Result<Settings, (Exit, String)> {
+    fn over(&self, settings: Settings, read: ReadFromS3<'_>) -> Result<Settings, Failed> {
         let profile = match self.profile.as_deref() {
             None => settings.clone(),
             Some("original") => Settings::original(),
@@ -119,7 +118,7 @@ impl RowArguments {
     }
 }
 
-fn stop_words_of(list: &Location, read: ReadFromS3<'_>) -> Result<Vec<String>, (Exit, String)> {
+fn stop_words_of(list: &Location, read: ReadFromS3<'_>) -> Result<Vec<String>, Failed> {
     match list {
         Location::Local(name) => match name.to_str() {
             Some("nltk") => return Ok(stop_words::nltk()),
@@ -129,7 +128,7 @@ fn stop_words_of(list: &Location, read: ReadFromS3<'_>) -> Result<Vec<String>, (
         },
         Location::S3(_) => {}
     }
-    let refused = |exit, found: &dyn fmt::Display| (exit, format!("--stopwords {list}: {found}"));
+    let refused = |exit, found: &dyn fmt::Display| Failed::new(exit, format!("--stopwords {list}: {found}"));
     let bytes = match list {
         Location::Local(path) => program::bounded::read(path, STOP_WORDS_BYTES_MAX).map_err(|error| {
             let expected = "expected nltk, nltk-negations, none, or a file of one word per line";

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 use thiserror::Error;
 
 use crate::division::Part;
@@ -126,9 +126,8 @@ pub enum Error {
     },
 }
 
-impl Error {
-    /// The exit code of a program that fails with this error.
-    pub fn exit(&self) -> Exit {
+impl Fails for Error {
+    fn exit(&self) -> Exit {
         match self {
             Self::Dataset(error) => error.exit(),
             Self::TooManyRows { .. }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 use program::system::Failure;
 use thiserror::Error;
 
@@ -127,9 +127,10 @@ impl Error {
             other => other,
         }
     }
+}
 
-    /// The exit code for this error.
-    pub fn exit(&self) -> Exit {
+impl Fails for Error {
+    fn exit(&self) -> Exit {
         match self {
             Self::Io { .. } | Self::Temporary { .. } | Self::Hdf5 { .. } => Exit::Io,
             Self::Missing { .. } | Self::Unexpected { .. } | Self::Damaged { .. } | Self::Broken { .. } => {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 use thiserror::Error;
 
 /// Why word vectors could not be read, written or compared.
@@ -69,9 +69,10 @@ impl Error {
         };
         Self::Line { path: path.to_owned(), line, found, expected: expected.to_owned(), remedy }
     }
+}
 
-    /// The exit code of a program that fails with this error.
-    pub fn exit(&self) -> Exit {
+impl Fails for Error {
+    fn exit(&self) -> Exit {
         match self {
             Self::File(error) => error.exit(),
             Self::Content { .. } | Self::Line { .. } | Self::NothingInCommon => Exit::BadInput,

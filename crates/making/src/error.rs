@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use corpus::ledger::{ReducerCounts, Unbalanced};
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 use program::place::NoFolder;
 use program::system::Failure;
 use thiserror::Error;
@@ -199,9 +199,10 @@ impl Error {
             other => other,
         }
     }
+}
 
-    /// The exit code.
-    pub fn exit(&self) -> Exit {
+impl Fails for Error {
+    fn exit(&self) -> Exit {
         match self {
             Self::Record { .. } | Self::OtherThanManifest { .. } => Exit::MissingInput,
             Self::OtherCleaning { .. } | Self::OtherRows { .. } => Exit::Settings,

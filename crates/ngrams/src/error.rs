@@ -98,22 +98,6 @@ pub enum Error {
         "the checkpoint is of other texts or settings; resume with the same input and flags, or start again"
     )]
     OtherState,
-    /// The ranks could not communicate.
-    #[error(transparent)]
-    Exchange {
-        /// Why.
-        source: crate::ranks::Failure,
-    },
-    /// Ranks were started with different inputs or flags.
-    #[error("rank {other} has other {what} than rank {rank}; start all ranks with the same input and flags")]
-    OtherRank {
-        /// This rank.
-        rank: usize,
-        /// The other rank.
-        other: usize,
-        /// What differs.
-        what: &'static str,
-    },
     /// The caller stopped the training.
     #[error("the training was stopped")]
     Stopped,

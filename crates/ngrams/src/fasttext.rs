@@ -2,10 +2,9 @@
 //!
 //! `settings` describes a model and its training. `shared` holds the rows of all threads, and `kernel` sums and updates
 //! them. `order` shuffles the texts of an epoch. `update` is one step, and `training` runs all steps. `rounds` does so
-//! with reproducible results, and `state` writes and reads a checkpoint. `exchange` combines the rows of ranks. `model` is
-//! the result and its answers.
+//! with reproducible results, and `state` writes and reads a checkpoint. `model` is the
+//! result and its answers.
 
-mod exchange;
 mod kernel;
 mod listing;
 mod model;
@@ -27,7 +26,5 @@ pub use settings::{Loss, Optimizer, Schedule, Settings};
 pub use shared::{Checked, Processor, Table, table_bytes};
 pub use training::{Progress, Training};
 
-#[cfg(test)]
-mod exchange_tests;
 #[cfg(test)]
 mod tests;

@@ -5,8 +5,7 @@
 //! depends on the lines only, not on the number of threads. `features` numbers the rows of words and n-grams.
 //! `files` reads and writes the files of models.
 //! `fasttext` trains and evaluates a mean of embeddings with a linear layer. `linear` trains and evaluates weighted
-//! n-grams with logistic or squared hinge loss. `model` is a classifier of any family. `ranks` are the processes of a
-//! training.
+//! n-grams with logistic or squared hinge loss. `model` is a classifier of any family.
 
 mod builder;
 mod dictionary;
@@ -19,7 +18,6 @@ mod merging;
 mod model;
 mod names;
 mod numbers;
-pub mod ranks;
 mod reading;
 mod texts;
 mod words;

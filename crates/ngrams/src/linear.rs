@@ -2,17 +2,14 @@
 //!
 //! `keys` numbers the n-grams of a text. `matrix` lists the n-grams of all texts by row, without rare ones. `weights`
 //! computes naive-Bayes and TF-IDF weights. `dual` trains with an L2 penalty and `sparse` with an L1 penalty, one
-//! classifier per label or one for two labels. `calibration` converts scores to probabilities. `exchange`
-//! combines the weights of ranks. `model` answers.
+//! classifier per label or one for two labels. `calibration` converts scores to probabilities. `model`
+//! answers.
 //!
 //! With [`Settings::is_deterministic`] equal texts and settings give the same bits with any number of threads.
 
 mod calibration;
 mod distinct;
 mod dual;
-mod exchange;
-#[cfg(test)]
-mod exchange_tests;
 mod keys;
 mod matrix;
 mod model;
@@ -31,4 +28,4 @@ pub use model::{Contribution, Model, Outputs, Scratch, Stored};
 pub use named::Named;
 pub use rows::RowKeys;
 pub use settings::{Counting, Loss, Penalty, Settings, Table, Weighting};
-pub use training::{Numbered, Progress, RanksOfTraining, train, train_on_ranks};
+pub use training::{Numbered, Progress, train};

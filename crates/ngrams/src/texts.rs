@@ -138,14 +138,6 @@ impl Texts {
         }
     }
 
-    /// Number of texts of a block.
-    pub(crate) fn block_texts(&self, index: usize) -> usize {
-        match &self.blocks[index] {
-            Stored::Memory(block) => block.n_texts(),
-            Stored::File(spilled) => spilled.lengths[1],
-        }
-    }
-
     /// A block by index. `scratch` holds a block that is read from the temporary file.
     ///
     /// # Errors

@@ -56,6 +56,35 @@ impl Exit {
     }
 }
 
+/// An error that knows with which exit code a program ends.
+pub trait Fails: Error + 'static {
+    /// The exit code.
+    fn exit(&self) -> Exit;
+}
+
+/// An error that callers only pass on: its exit code, and its message with all causes.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Failed {
+    /// The exit code.
+    pub exit: Exit,
+    /// One line: the thing, what was found, what was expected, the remedy.
+    pub message: String,
+}
+
+impl Failed {
+    /// An error with this message.
+    pub fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into() }
+    }
+}
+
+impl<E: Fails> From<E> for Failed {
+    fn from(error: E) -> Self {
+        Self::new(error.exit(), chain(&error))
+    }
+}
+
 /// Ends a program whose arguments were refused, or whose help was requested. `said` is the message of the
 /// argument parser. A refusal is printed without the list of all options, which `--help` shows.
 pub fn usage(program: &str, said: &impl Display, is_refusal: bool) -> ExitCode {

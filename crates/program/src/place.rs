@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::exit::{Exit, Fails};
+
 /// A URL was passed where the path of a local file or folder was expected.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
@@ -46,6 +48,12 @@ pub struct NoFolder {
     path: PathBuf,
     /// The flag that set the output.
     flag: &'static str,
+}
+
+impl Fails for NoFolder {
+    fn exit(&self) -> Exit {
+        Exit::Usage
+    }
 }
 
 /// Refuses an output folder that does not exist. `flag` is the flag that set the output.

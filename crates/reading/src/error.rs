@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use corpus::csv::{Delimiter, Dialect};
 use corpus::format::FormatName;
 use corpus::json_array::ArrayError;
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 use program::system::Failure;
 use thiserror::Error;
 
@@ -342,6 +342,12 @@ impl Error {
             | Self::BadColumn { .. } => Exit::BadInput,
             Self::Panicked { .. } => Exit::Internal,
         }
+    }
+}
+
+impl Fails for Error {
+    fn exit(&self) -> Exit {
+        Self::exit(self)
     }
 }
 

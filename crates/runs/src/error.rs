@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 use program::system::cause_and_remedy;
 use thiserror::Error;
 

@@ -1,6 +1,6 @@
 //! Errors of an evaluation.
 
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 use thiserror::Error;
 
 /// Errors of an evaluation.
@@ -32,9 +32,8 @@ pub enum Error {
     },
 }
 
-impl Error {
-    /// The exit code of a program that fails with this error.
-    pub fn exit(&self) -> Exit {
+impl Fails for Error {
+    fn exit(&self) -> Exit {
         match self {
             Self::NotFinite { .. } => Exit::Settings,
             Self::NothingEvaluated => Exit::BadInput,

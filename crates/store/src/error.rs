@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 use program::system::Failure;
 
 use crate::key::{KEY_BYTES_MAX, SEGMENT_BYTES_MAX};
@@ -324,9 +324,10 @@ impl Error {
             other => other,
         }
     }
+}
 
-    /// The exit code for this error.
-    pub fn exit(&self) -> Exit {
+impl Fails for Error {
+    fn exit(&self) -> Exit {
         match self {
             Error::BadRun { .. }
             | Error::NoSuchStore { .. }

@@ -185,7 +185,7 @@ fn percent_decoded(path: &str) -> Result<Vec<u8>, &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use program::exit::Exit;
+    use program::exit::{Exit, Fails};
 
     use super::*;
 

@@ -13,7 +13,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 use store::{Error, ObjectContent, Put, Store};
 use tempfile::TempDir;
 

@@ -15,7 +15,7 @@ mod s3_options;
 
 use std::time::{Duration, Instant};
 
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 use store::{Error, ObjectContent, PART_BYTES_MIN, Put, Store};
 use tests::fault_proxy::{Fault, Request};
 use tests::s3_server::S3Server;

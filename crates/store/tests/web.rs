@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 use store::{Error, WebFile};
 
 /// SHA-256 of [`content`].

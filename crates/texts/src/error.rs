@@ -3,7 +3,7 @@
 use std::io;
 
 use corpus::judgement::Refusal;
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 use program::system::Failure;
 use thiserror::Error;
 
@@ -65,9 +65,8 @@ pub enum Error {
     Thread(#[source] io::Error),
 }
 
-impl Error {
-    /// The exit code for this error.
-    pub fn exit(&self) -> Exit {
+impl Fails for Error {
+    fn exit(&self) -> Exit {
         match self {
             Self::Reading(error) => error.exit(),
             Self::Dataset(error) => error.exit(),

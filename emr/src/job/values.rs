@@ -234,9 +234,9 @@ impl Values<'_> {
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
         if let Some(parsed) = self.flags::<InputFlags>("input", table, &["places", "bytes"])
-            && let Err((_, message)) = parsed.format.format()
+            && let Err(error) = parsed.format.format()
         {
-            self.refuse_flag("input", refused(&message));
+            self.refuse_flag("input", refused(&error.message));
         }
         let text = |name: &str| table.get(name).map(Value::text);
         Input {
@@ -260,9 +260,9 @@ impl Values<'_> {
         }
         if let Some(parsed) = self.flags::<RowFlags>("rows", &table, &[])
             // A list in S3 is not read, because a plan sends nothing.
-            && let Err((_, message)) = parsed.rows.settings(&|_| Ok(Vec::new()))
+            && let Err(error) = parsed.rows.settings(&|_| Ok(Vec::new()))
         {
-            self.refuse_flag("rows", refused(&message));
+            self.refuse_flag("rows", refused(&error.message));
         }
         let others: &[&str] = if stop_words.is_some() { &["stopwords"] } else { &[] };
         Rows { flags: flags(&table, others), stop_words }

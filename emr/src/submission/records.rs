@@ -1,6 +1,6 @@
 //! Records of a run that belong to its job, and the errors of a submission.
 
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use store::{Key, Recorded, Store};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use dataset::commit::{COMMIT_PREFIX, SEAL_KEY};
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 use program::progress::Progress;
 use store::{Backend, Error, Key, Listed, LocalObject, ObjectContent, ObjectInfo, Put, Store};
 use synthetic::random::Random;
@@ -105,7 +105,7 @@ fn a_damaged_run_manifest_is_reported_as_a_failure() {
         let out = folder.path().join(format!("out-{number}.h5"));
         let error = merged(&damaging, &out, maps.counts, folder.path()).unwrap_err();
         assert!(error.to_string().contains("found other bytes on reading it back"), "{error}");
-        assert_eq!(error.exit(), Exit::Internal);
+        assert_eq!(error.exit, Exit::Internal);
         assert!(!out.exists());
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use dataset::commit::COMMIT_PREFIX;
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 use store::Store;
 use synthetic::random::Random;
 use tests::seeds::{each_seed, seeds};

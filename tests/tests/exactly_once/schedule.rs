@@ -122,7 +122,7 @@ impl<'a> Schedule<'a> {
         if was_betrayed {
             // One review too many: the ledger does not balance.
             let refused = merged(store, &folder.join("wrong.h5"), self.maps.counts, folder).unwrap_err();
-            assert_eq!(refused.exit(), Exit::BadInput, "{refused}");
+            assert_eq!(refused.exit, Exit::BadInput, "{refused}");
         } else {
             self.corpus.assert_whole(store, self.partitions, self.maps.counts, folder);
         }

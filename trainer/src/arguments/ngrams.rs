@@ -14,7 +14,6 @@ use program::size::parse_memory;
 
 use super::Storage;
 use super::numbers::{at_least, cost, not_negative, positive, share, whole};
-use crate::environment::local_world_size;
 
 /// Flags of the training of an n-gram model.
 #[derive(Clone, Debug, Args)]
@@ -161,15 +160,8 @@ pub struct Ngrams {
     #[arg(long, value_name = "N", default_value = "1", value_parser = at_least::<u64>(0), hide_short_help = true, help_heading = "Optimisation")]
     pub seed: u64,
     /// Number of threads [default: one per core]
-    ///
-    /// The ranks of a machine share its cores.
     #[arg(long, short = 'j', value_name = "N", value_parser = whole::<u16>(1..=1024), help_heading = "Running")]
     pub threads: Option<u16>,
-    /// With several ranks: texts per rank between two exchanges
-    ///
-    /// Fewer texts cost more time for communication.
-    #[arg(long, value_name = "N", default_value = "2500", value_parser = at_least::<usize>(1), hide_short_help = true, help_heading = "Running")]
-    pub round_texts: usize,
     /// Repeatable training
     ///
     /// The same number of threads gives the same bits. Training is slower.
@@ -384,10 +376,7 @@ impl Ngrams {
 
     /// Number of threads.
     pub fn n_threads(&self) -> NonZeroUsize {
-        let cores = || {
-            let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-            NonZeroUsize::new(cores.get() / local_world_size().max(1)).unwrap_or(NonZeroUsize::MIN)
-        };
+        let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         self.threads.and_then(|threads| NonZeroUsize::new(usize::from(threads))).unwrap_or_else(cores)
     }
 }

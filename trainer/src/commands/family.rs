@@ -5,12 +5,13 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use program::exit::{Exit, Failed};
 use program::location::Location;
 use store::S3Options;
 
 use super::model;
 use crate::arguments::Given;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::places;
 
 /// Flags that have no effect without an n-gram model.
@@ -48,7 +49,11 @@ pub(super) fn ngrams(
     let path = places::weights(model, s3)?;
     let path = if path.is_dir() { model::folder_at(&path, "MODEL")? } else { path };
     if embeddings::files::is_folder(&path) {
-        return Err(Error::OfWords { path });
+        let path = path.display();
+        let remedy =
+            format!("train one with `trainer fit DATASET --init-from {path}`, or use `trainer vectors`");
+        let message = format!("{path}: word vectors, expected a classifier; {remedy}");
+        return Err(Failed::new(Exit::Settings, message).into());
     }
     let is_of_ngrams = if path.is_dir() { ::ngrams::files::is_folder(&path) } else { is_of_fasttext(&path) };
     let (foreign, expected): (&[&str], _) = match is_of_ngrams {
@@ -60,7 +65,11 @@ pub(super) fn ngrams(
         None => Ok(is_of_ngrams.then_some(path)),
         // What is not there has no family.
         Some(_) if !path.exists() => model::folder_at(&path, "MODEL").map(Some),
-        Some(flag) => Err(Error::OtherFamily { flag, model: model.to_string(), expected }),
+        Some(flag) => {
+            let message =
+                format!("{flag} has no effect with the model {model}, expected {expected}; omit {flag}");
+            Err(Failed::new(Exit::Usage, message).into())
+        }
     }
 }
 

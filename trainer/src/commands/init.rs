@@ -4,6 +4,7 @@ use std::path::Path;
 
 use batches::Rows;
 use dataset::vocabulary::{FIRST_WORD, Vocabulary};
+use program::exit::{Exit, Failed};
 use program::location::Location;
 use report::whole;
 use store::S3Options;
@@ -67,7 +68,9 @@ fn from_vectors(path: &Path, model: &mut Model, vocabulary: &Vocabulary) -> Resu
         }
     }
     if rows.is_empty() {
-        return Err(Error::NoVectors { path: path.to_owned() });
+        let found = "--init-from has no vector for any word of the dataset";
+        let message = format!("{}: {found}; check that they are of the same language", path.display());
+        return Err(Failed::new(Exit::BadInput, message).into());
     }
     let (n_found, n_words) = (whole(rows.len() as u64), whole(vocabulary.words.len() as u64));
     tell(&format!("{n_found} of {n_words} words of the vocabulary have a vector in {}", path.display()));

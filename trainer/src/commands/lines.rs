@@ -7,13 +7,14 @@ use std::path::Path;
 use corpus::encoding::{Encoding, UTF_8};
 use corpus::format::{Asked, FormatName};
 use input::Fault;
+use program::exit::{Exit, Failed};
 use program::location::Location;
 use reading::JsonLines;
 use store::{Object, S3Options};
 
 use super::model::is_model;
 use crate::arguments::{LineFormat, Lines};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::predict::{self, Counts, Format, LineOptions};
 use crate::tell::tell;
 
@@ -62,7 +63,11 @@ pub(super) fn check(inputs: &[Input<'_>], model: &Location) -> Result<()> {
         if let Input::File(path) = input
             && is_model(path)
         {
-            return Err(Error::TwoModels { model: model.to_string(), other: path.display().to_string() });
+            let message = format!(
+                "found two models, {model} and {}, expected one model and files of lines; omit one of the models",
+                path.display()
+            );
+            return Err(Failed::new(Exit::Usage, message).into());
         }
         input.check()?;
     }

@@ -1,4 +1,4 @@
-//! N-gram models: their training, and the commands that use them. Only `on_ranks` needs libtorch.
+//! N-gram models: their training, and the commands that use them.
 
 mod evaluate;
 mod explain;
@@ -22,7 +22,7 @@ pub(super) use self::export::export;
 pub(super) use self::input::{Input, is_dataset};
 pub(super) use self::predict::predict;
 pub(super) use self::settings::{Settings, reading, words};
-pub(super) use self::train::{check, ngrams, on_ranks};
+pub(super) use self::train::{check, ngrams};
 use super::lines::InvalidUtf8;
 use crate::families::ngrams::Classifier;
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use corpus::settings::{Difference, Settings};
 use dataset::sha256;
 use program::bounded;
+use program::exit::{Exit, Failed};
 use program::location::Location;
 use program::place::{check_folder, folder_of};
 use reading::unpacked;
@@ -207,8 +208,13 @@ impl Out {
             return Ok(is_complete);
         };
         if is_complete {
-            let (path, model) = (self.shown.clone(), self.shown.join(MODEL));
-            return Err(Error::Finished { path, what, found, expected, model });
+            let message = format!(
+                "{}: found a complete training with {what} {found}, expected {expected}; choose another --out, and start \
+                 from its weights with --init-from {}",
+                path.display(),
+                self.shown.join(MODEL).display()
+            );
+            return Err(Failed::new(Exit::Settings, message).into());
         }
         Err(runs::Error::OtherTraining { path, what, found, expected }.into())
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use batches::{Division, Part, Reading, Rows, Smallest};
 use corpus::sample::Sample;
+use program::exit::{Failed, Fails};
 use program::location::Location;
 use report::whole;
 use runs::saved::CONFIG;
@@ -46,7 +47,7 @@ impl Reader {
             Location::Local(_) => rows,
             Location::S3(url) => rows
                 .map(|rows| rows.from_url(url.to_string()))
-                .map_err(|found| Error::Fetched { url: url.to_string(), found: Box::new(found) }),
+                .map_err(|found| Failed::new(found.exit(), format!("{url}, fetched as {found}")).into()),
         }
     }
 }

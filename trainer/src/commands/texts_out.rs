@@ -102,18 +102,9 @@ impl TextsOut {
     }
 
     /// Writes the settings. `parameters` is 0 if their number is unknown.
-    pub fn write_settings(
-        &self,
-        dataset: DatasetRecord,
-        recipe: Value,
-        parameters: u64,
-        world_size: usize,
-    ) -> Result<()> {
-        let settings = RunSettings {
-            parameters,
-            world_size,
-            ..RunSettings::of_texts(dataset, recipe, DEVICE.to_owned())
-        };
+    pub fn write_settings(&self, dataset: DatasetRecord, recipe: Value, parameters: u64) -> Result<()> {
+        let settings =
+            RunSettings { parameters, ..RunSettings::of_texts(dataset, recipe, DEVICE.to_owned()) };
         Ok(put_json(&self.folder().join(SETTINGS), &settings)?)
     }
 
@@ -123,8 +114,8 @@ impl TextsOut {
     }
 
     /// The metrics of the training, from this number of steps on.
-    pub fn log(&self, from_step: u64, world_size: usize) -> Result<Log> {
-        Log::begin(self.folder(), from_step, world_size, DEVICE.to_owned())
+    pub fn log(&self, from_step: u64) -> Result<Log> {
+        Log::begin(self.folder(), from_step, 1, DEVICE.to_owned())
     }
 
     /// Whether there is a checkpoint to resume from.

@@ -7,6 +7,7 @@ use corpus::sample::Sample;
 use corpus::settings::Settings;
 use dataset::WordList;
 use dataset::vocabulary::FIRST_WORD;
+use program::exit::{Exit, Failed};
 use runs::recipe::{
     ClassifierSettings, Family, Fault, LstmSettings, NextWordSettings, Objective, Pool, Precision, Recipe,
 };
@@ -147,7 +148,10 @@ pub fn read_classifier(folder: &Path, device: Device) -> Result<SavedClassifier>
     let saved = saved::read(folder)?;
     let (lstm, family, precision) = settings(folder, &saved)?;
     let (Family::Classifier(settings), Some(scoring)) = (family, saved.config.scoring) else {
-        return Err(Error::NoClassifier { path: folder.to_owned() });
+        let folder = folder.display();
+        let remedy = format!("train one with `trainer fit DATASET --init-from {folder}`");
+        let message = format!("{folder}: a next-word model, expected a classifier; {remedy}");
+        return Err(Failed::new(Exit::Settings, message).into());
     };
     let model = Classifier::read(&lstm, settings, (kind_of(precision), device), &saved.weights)?;
     let Saved { config, vocabulary, trained_on, .. } = saved;

@@ -215,6 +215,7 @@ impl<'de> Deserialize<'de> for Tensors {
 
 #[cfg(test)]
 mod tests {
+    use program::exit::Fails;
     use std::io::Write;
 
     use super::*;

@@ -23,6 +23,26 @@ fn flags_of_the_other_model_are_refused_by_name() {
 }
 
 #[test]
+fn ranks_are_refused_with_the_faster_way() {
+    let (folder, train, _) = corpus();
+    let out = folder.path().join("out");
+    let mut command = ngrams(&train, &out, &[]);
+    command.envs([("RANK", "1"), ("WORLD_SIZE", "2")]);
+    let (code, told) = ended(command);
+    let expected = "trainer: WORLD_SIZE is 2, expected 1 for ngrams: one process with --threads is faster than ranks; run \
+                    it without launch and torchrun";
+    assert_eq!((code, told.as_str()), (Some(64), expected));
+    assert!(!out.exists());
+
+    let arguments: Vec<_> = ngrams(&train, &out, &[]).get_args().map(ToOwned::to_owned).collect();
+    let mut launch = trainer();
+    launch.args(["launch", "--nproc", "2", "--"]).args(arguments);
+    let (code, told) = ended(launch);
+    assert_eq!(code, Some(64), "{told}");
+    assert!(told.contains("one process with --threads is faster than ranks"), "{told}");
+}
+
+#[test]
 fn lines_that_are_not_cleaned_are_refused_by_a_model_of_cleaned_words() {
     let (folder, train, _) = corpus();
     let out = folder.path().join("out");

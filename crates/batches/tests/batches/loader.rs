@@ -1,5 +1,6 @@
 //! Batches as a rank receives them.
 
+use program::exit::Fails;
 use std::collections::BTreeMap;
 use std::env;
 

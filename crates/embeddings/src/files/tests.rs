@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 
 use super::*;
 use crate::CharacterNgrams;

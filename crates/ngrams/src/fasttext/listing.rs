@@ -1,7 +1,7 @@
 //! Lists the rows of all texts before a training.
 //!
 //! Reading a list in each epoch takes less time than hashing n-grams again. If the lists exceed a limit, only the set of
-//! rows is kept, and the rows of a text are computed in each epoch. The texts of other ranks have empty lists.
+//! rows is kept, and the rows of a text are computed in each epoch.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -12,7 +12,6 @@ use program::threads::spawn;
 use super::row_set::RowSet;
 use crate::error::Result;
 use crate::features::{Rows, Scratch};
-use crate::ranks::Ownership;
 use crate::texts::{Block, Texts};
 
 /// The rows of all texts.
@@ -43,18 +42,9 @@ impl List {
 impl Listing {
     /// Lists the rows of all texts. The lists are kept if their size in bytes is at most `bytes_max`.
     ///
-    /// With several ranks, each lists the rows of its own texts, and `join` replaces them by those of all ranks.
-    ///
     /// # Errors
     /// If a temporary file cannot be read.
-    pub fn of(
-        texts: &Texts,
-        rows: &Rows,
-        threads: usize,
-        bytes_max: usize,
-        ownership: Option<&Ownership>,
-        join: impl FnOnce(&mut Vec<u64>) -> Result<()>,
-    ) -> Result<Self> {
+    pub fn of(texts: &Texts, rows: &Rows, threads: usize, bytes_max: usize) -> Result<Self> {
         let (next, n_bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let lists: Vec<Mutex<List>> = (0..texts.n_blocks()).map(|_| Mutex::default()).collect();
         let find = || -> Result<Vec<u64>> {
@@ -73,11 +63,7 @@ impl Listing {
                 } else {
                     0
                 });
-                for (number, text) in block.texts().enumerate() {
-                    if ownership.is_some_and(|ownership| !ownership.is_own(index, number)) {
-                        list.ends.push(list.rows.len());
-                        continue;
-                    }
+                for text in block.texts() {
                     let from = if is_kept { list.rows.len() } else { 0 };
                     list.rows.truncate(from);
                     rows.of_tokens(&texts.dictionary, text.tokens, &mut scratch, &mut list.rows);
@@ -90,7 +76,7 @@ impl Listing {
                 }
             }
         };
-        let mut met = thread::scope(|scope| -> Result<_> {
+        let met = thread::scope(|scope| -> Result<_> {
             let others: Vec<_> = (1..threads).map(|_| spawn(scope, find)).collect();
             let mut met = find()?;
             for thread in others {
@@ -99,7 +85,6 @@ impl Listing {
             }
             Ok(met)
         })?;
-        join(&mut met)?;
         let met = RowSet::of_bits(&met, rows.n_rows());
         let n_bytes = n_bytes.into_inner();
         if n_bytes > bytes_max {

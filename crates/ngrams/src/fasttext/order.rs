@@ -11,7 +11,6 @@ use program::threads::spawn;
 use random::Random;
 
 use crate::error::Result;
-use crate::ranks::Ownership;
 use crate::texts::{Block, TextRef, Texts};
 
 /// Purposes of random numbers: the first element of each key.
@@ -30,8 +29,6 @@ pub(crate) struct Window<'a> {
     read: Vec<Option<Block>>,
     /// Position in `blocks` and index of the text, of texts with at least one word.
     order: Vec<(u32, u32)>,
-    /// By rank: number of texts with at least one word. Without ranks, that of all texts.
-    pub counts: Vec<usize>,
 }
 
 /// The windows of an epoch, as lists of blocks.
@@ -55,17 +52,11 @@ pub(crate) fn windows(texts: &Texts, seed: u64, epoch: u32) -> Vec<Vec<u32>> {
 }
 
 impl<'a> Window<'a> {
-    /// Reads the blocks of a window and shuffles their texts, or those of them that belong to this rank.
+    /// Reads the blocks of a window and shuffles their texts.
     ///
     /// # Errors
     /// If the temporary file cannot be read.
-    pub fn open(
-        texts: &'a Texts,
-        blocks: &[u32],
-        key: [u64; 3],
-        threads: usize,
-        ownership: Option<&Ownership>,
-    ) -> Result<Self> {
+    pub fn open(texts: &'a Texts, blocks: &[u32], key: [u64; 3], threads: usize) -> Result<Self> {
         let read: Vec<Mutex<Option<Block>>> = blocks.iter().map(|_| Mutex::default()).collect();
         let next = AtomicUsize::new(0);
         let load = || -> Result<()> {
@@ -86,25 +77,19 @@ impl<'a> Window<'a> {
             })?;
         }
         let read = read.into_iter().map(|block| block.into_inner().expect("no panic")).collect();
-        let mut window = Self { texts, blocks: blocks.to_vec(), read, order: Vec::new(), counts: Vec::new() };
+        let mut window = Self { texts, blocks: blocks.to_vec(), read, order: Vec::new() };
         let order = (0..blocks.len()).flat_map(|at| {
             let block = window.block(at);
             let texts = (0..block.n_texts()).filter(|&text| !block.text(text).tokens.is_empty());
             texts.map(move |text| (at as u32, text as u32))
         });
         let mut order: Vec<_> = order.collect();
-        let counts = match ownership {
-            None => vec![order.len()],
-            Some(ownership) => ownership.keep_own(&mut order, |&(at, text)| {
-                ownership.rank_of(blocks[at as usize] as usize, text as usize)
-            }),
-        };
         Random::of(&[&[TEXTS][..], &key].concat()).shuffle(&mut order);
-        (window.order, window.counts) = (order, counts);
+        window.order = order;
         Ok(window)
     }
 
-    /// Number of texts, without those of other ranks.
+    /// Number of texts.
     pub fn n_texts(&self) -> usize {
         self.order.len()
     }

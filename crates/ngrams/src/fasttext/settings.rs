@@ -74,8 +74,6 @@ pub struct Settings {
     pub threads: usize,
     /// Whether two trainings with the same number of threads give the same bits.
     pub is_deterministic: bool,
-    /// With several ranks, number of texts per rank and round.
-    pub round_texts: usize,
     /// Seed of weights, order, dropout and subsampling.
     pub seed: u64,
     /// Maximum memory of all tables in bytes.
@@ -102,7 +100,6 @@ impl Default for Settings {
             subsampling: 0.0,
             threads: 1,
             is_deterministic: false,
-            round_texts: 2500,
             seed: 0,
             memory_bytes: u64::MAX,
             lists_bytes: 2 << 30,

@@ -6,7 +6,7 @@
 //! "ngrams 1"                       8 bytes
 //! digest of texts and settings     u64
 //! epoch, window                    u32, u32
-//! done texts of window (with several ranks: done rounds) and of epoch   u64, u64
+//! done texts of window and of epoch   u64, u64
 //! rows that the texts have         parts × dim × f32 per row, in increasing order
 //! rows of labels                   as above
 //! digest of all bytes above        u64, XXH3
@@ -20,7 +20,6 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::settings::Settings;
 use super::training::{Position, Training};
 use crate::error::{Error, Result};
-use crate::ranks::Ranks;
 use crate::texts::Texts;
 
 const MARK: &[u8; 8] = b"ngrams 1";
@@ -40,20 +39,7 @@ impl<'a> Training<'a> {
     /// # Errors
     /// If the state is damaged or of other texts or settings, or as [`Training::new`].
     pub fn resume(texts: &'a Texts, settings: Settings, input: &mut impl Read) -> Result<Self> {
-        Self::resume_on_ranks(texts, settings, None, input)
-    }
-
-    /// As [`Training::resume`], with the texts of this rank if there are several. Each rank reads the same state.
-    ///
-    /// # Errors
-    /// As [`Training::resume`], or if the ranks cannot communicate.
-    pub fn resume_on_ranks(
-        texts: &'a Texts,
-        settings: Settings,
-        ranks: Option<&'a dyn Ranks>,
-        input: &mut impl Read,
-    ) -> Result<Self> {
-        let mut training = Self::empty(texts, settings, ranks)?;
+        let mut training = Self::empty(texts, settings)?;
         let expected = training.digest()?;
         let read = training.read(input, expected);
         read.map_err(|source| Error::ReadState { source }).and_then(|is_equal| match is_equal {
@@ -64,9 +50,7 @@ impl<'a> Training<'a> {
 
     /// A digest of everything that decides the result, except limits.
     fn digest(&self) -> Result<u64> {
-        let settings = Settings { memory_bytes: 0, lists_bytes: 0, ..self.settings.clone() };
-        let world_size = self.world_size();
-        let described = format!("{:016x} {settings:?} {world_size}", self.texts.digest()?);
+        let described = described(self.texts.digest()?, &self.settings);
         Ok(xxh3_64(described.as_bytes()))
     }
 
@@ -108,4 +92,12 @@ impl<'a> Training<'a> {
         }
         Ok(true)
     }
+}
+
+/// The texts and settings of a checkpoint. Earlier versions trained on several ranks too; with their two settings of
+/// ranks, checkpoints of one process are resumed.
+pub(super) fn described(texts: u64, settings: &Settings) -> String {
+    let settings = Settings { memory_bytes: 0, lists_bytes: 0, ..settings.clone() };
+    let settings = format!("{settings:?}").replacen(", seed: ", ", round_texts: 2500, seed: ", 1);
+    format!("{texts:016x} {settings} 1")
 }

@@ -307,8 +307,7 @@ fn an_epoch_has_each_text_once_in_an_order_of_the_seed() {
         let order = |seed, epoch| {
             let mut order = Vec::new();
             for (at, blocks) in (0..).zip(order::windows(&texts, seed, epoch)) {
-                let window =
-                    order::Window::open(&texts, &blocks, [seed, u64::from(epoch), at], 2, None).unwrap();
+                let window = order::Window::open(&texts, &blocks, [seed, u64::from(epoch), at], 2).unwrap();
                 order.extend((0..window.n_texts()).map(|position| window.text(position).tokens[0]));
             }
             order
@@ -321,6 +320,17 @@ fn an_epoch_has_each_text_once_in_an_order_of_the_seed() {
         assert_eq!(sorted.len(), 200);
         assert!(first != order(0, 1) && first != order(1, 0));
     }
+}
+
+#[test]
+fn checkpoints_of_versions_with_ranks_are_of_the_same_settings() {
+    let found = state::described(0xfe, &Settings { lists_bytes: 7, ..Settings::default() });
+    let expected = "00000000000000fe Settings { words: Spaces, features: Features { ngrams: 1, buckets: 0, \
+                    characters_min: 0, characters_max: 0, hashes_unknown: false }, dim: 10, loss: Softmax, \
+                    optimizer: Sgd, schedule: Linear, rate: 0.1, epochs: 5, l2: 0.0, dropout: 0.0, \
+                    subsampling: 0.0, threads: 1, is_deterministic: false, round_texts: 2500, seed: 0, \
+                    memory_bytes: 0, lists_bytes: 0 } 1";
+    assert_eq!(found, expected);
 }
 
 #[test]

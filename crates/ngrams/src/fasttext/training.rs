@@ -4,13 +4,13 @@
 //! which all threads wait; a checkpoint is possible there. With one thread, or with
 //! [`Settings::is_deterministic`], equal texts and settings give equal bits.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
 use program::threads::spawn;
 use random::mix;
 
-use super::exchange::{Exchange, Group, Round};
 use super::listing::Listing;
 use super::model::Model;
 use super::order::{self, Window};
@@ -20,7 +20,6 @@ use super::shared::{self, Processor, Table, table_bytes};
 use super::update::{Shared, Step};
 use crate::error::{Error, Result};
 use crate::features::Rows;
-use crate::ranks::{Met, Ownership, Ranks, Traffic};
 use crate::texts::Texts;
 
 /// Number of texts that a thread takes at once.
@@ -40,7 +39,6 @@ pub struct Training<'a> {
     keeps: Vec<f32>,
     pub(super) at: Position,
     window: Option<Window<'a>>,
-    exchange: Option<Exchange<'a>>,
 }
 
 /// The next text of a training.
@@ -48,9 +46,9 @@ pub struct Training<'a> {
 pub(crate) struct Position {
     pub epoch: u32,
     pub window: u32,
-    /// Number of texts of the window that are done. With several ranks, number of rounds.
+    /// Number of texts of the window that are done.
     pub text: u64,
-    /// Number of texts of the epoch that are done, of all ranks.
+    /// Number of texts of the epoch that are done.
     pub epoch_texts: u64,
 }
 
@@ -75,21 +73,13 @@ impl<'a> Training<'a> {
     /// # Errors
     /// If there is no text, the tables exceed the memory limit, or a temporary file cannot be read.
     pub fn new(texts: &'a Texts, settings: Settings) -> Result<Self> {
-        Self::on_ranks(texts, settings, None)
-    }
-
-    /// As [`Training::new`], with the texts of this rank if there are several.
-    ///
-    /// # Errors
-    /// As [`Training::new`], or if the ranks cannot communicate.
-    pub fn on_ranks(texts: &'a Texts, settings: Settings, ranks: Option<&'a dyn Ranks>) -> Result<Self> {
-        let training = Self::empty(texts, settings, ranks)?;
+        let training = Self::empty(texts, settings)?;
         training.draw();
         Ok(training)
     }
 
     /// A training whose weights are zero.
-    pub(super) fn empty(texts: &'a Texts, settings: Settings, ranks: Option<&'a dyn Ranks>) -> Result<Self> {
+    pub(super) fn empty(texts: &'a Texts, settings: Settings) -> Result<Self> {
         if texts.n_texts() == texts.counts().n_empty {
             return Err(Error::NoTexts { n_unlabelled: texts.counts().n_unlabelled });
         }
@@ -103,17 +93,7 @@ impl<'a> Training<'a> {
         let of_texts = texts.memory_bytes();
         let left = usize::try_from(settings.memory_bytes.saturating_sub(of_texts)).unwrap_or(usize::MAX);
         let lists_max = if settings.subsampling > 0.0 { 0 } else { settings.lists_bytes.min(left) };
-        let ranks = ranks.filter(|ranks| ranks.world_size() > 1);
-        let ownership = ranks.map(|ranks| Ownership::of(texts, ranks));
-        let (mut joined, mut traffic) = (None, Traffic::default());
-        let join = |own: &mut Vec<u64>| {
-            let Some(ranks) = ranks else { return Ok(()) };
-            let met = Met::gather(own, rows.n_rows(), ranks, &mut traffic)?;
-            let own = std::mem::replace(own, met.any.clone());
-            joined = Some((own, met));
-            Ok(())
-        };
-        let mut listing = Listing::of(texts, &rows, settings.threads, lists_max, ownership.as_ref(), join)?;
+        let mut listing = Listing::of(texts, &rows, settings.threads, lists_max)?;
         let of = |n_rows| table_bytes(n_rows as u64, settings.dim, parts).unwrap_or(u64::MAX);
         let n_rows = listing.met.len();
         let (needed, max) = (of(n_rows).saturating_add(of(n_labels)), settings.memory_bytes);
@@ -126,34 +106,9 @@ impl<'a> Training<'a> {
         }
         let table = |n_rows| Table::new(n_rows, settings.dim, parts).map_err(|_| too_large());
         let (input, output) = (table(n_rows)?, table(n_labels)?);
-        let exchange = ranks.zip(ownership).zip(joined).map(|((ranks, ownership), (own, met))| {
-            let bytes = |table: &Table| 4 * (table.n_rows() * table.parts() * table.dim()) as u64;
-            traffic.table_bytes = bytes(&input) + bytes(&output);
-            let position = |row| listing.met.position(row).expect("a row of the set");
-            Exchange::new(
-                Group { ranks, ownership, traffic },
-                met,
-                &own,
-                n_rows,
-                position,
-                settings.round_texts,
-            )
-        });
         let keeps = keeps(texts, settings.subsampling);
         let (processor, at) = (Processor::best(), Position::default());
-        Ok(Self {
-            texts,
-            settings,
-            rows,
-            input,
-            output,
-            listing,
-            processor,
-            keeps,
-            at,
-            window: None,
-            exchange,
-        })
+        Ok(Self { texts, settings, rows, input, output, listing, processor, keeps, at, window: None })
     }
 
     /// Uses another instruction set than the fastest one.
@@ -178,27 +133,19 @@ impl<'a> Training<'a> {
             None => {
                 let key = [self.settings.seed, u64::from(self.at.epoch), u64::from(self.at.window)];
                 let blocks = &windows[self.at.window as usize];
-                let ownership = self.exchange.as_ref().map(|exchange| &exchange.ownership);
-                Window::open(self.texts, blocks, key, self.settings.threads, ownership)?
+                Window::open(self.texts, blocks, key, self.settings.threads)?
             }
         };
-        let at = self.at.text as usize;
-        let (round, next) = match &self.exchange {
-            Some(exchange) => (exchange.round(&window, at), at + 1),
-            None => {
-                let to = (at + self.segment_texts()).min(window.n_texts());
-                let is_last = to >= window.n_texts();
-                (Round { from: at, to, n_texts: (to - at) as u64, is_last }, to)
-            }
-        };
-        let (loss, n_trained) = self.run(&window, &round)?;
+        let from = self.at.text as usize;
+        let to = (from + self.segment_texts()).min(window.n_texts());
+        let (loss, n_trained) = self.run(&window, from..to);
         if !loss.is_finite() {
             let epoch = self.at.epoch + 1;
             return Err(Error::NotFinite { epoch, rate: self.settings.rate });
         }
-        self.at.epoch_texts += round.n_texts;
-        self.at.text = next as u64;
-        if !round.is_last {
+        self.at.epoch_texts += (to - from) as u64;
+        self.at.text = to as u64;
+        if to < window.n_texts() {
             self.window = Some(window);
         } else if (self.at.window as usize) + 1 < windows.len() {
             self.at = Position { window: self.at.window + 1, text: 0, ..self.at };
@@ -211,23 +158,6 @@ impl<'a> Training<'a> {
         Ok(Some(Progress { epoch: self.at.epoch, n_done, n_total, loss, rate }))
     }
 
-    /// Exchanges all rows, so that each rank has the weights of all. Call it before [`Training::save`] and
-    /// [`Training::finish`], on all ranks.
-    ///
-    /// # Errors
-    /// If the ranks cannot communicate.
-    pub fn complete(&mut self) -> Result<()> {
-        match &mut self.exchange {
-            Some(exchange) => exchange.complete(&self.input),
-            None => Ok(()),
-        }
-    }
-
-    /// What this rank has sent; `None` without other ranks.
-    pub fn traffic(&self) -> Option<Traffic> {
-        self.exchange.as_ref().map(|exchange| exchange.traffic)
-    }
-
     /// The model with the current weights.
     pub fn finish(self) -> Model {
         Model::new(
@@ -237,10 +167,6 @@ impl<'a> Training<'a> {
             [self.input, self.output],
             self.listing.met,
         )
-    }
-
-    pub(super) fn world_size(&self) -> usize {
-        self.exchange.as_ref().map_or(1, |exchange| exchange.ownership.world_size)
     }
 
     /// Number of texts with words.
@@ -260,11 +186,9 @@ impl<'a> Training<'a> {
         (texts as usize).max(TEXTS_TOGETHER).saturating_mul(self.settings.threads.max(1))
     }
 
-    /// Trains texts of a window. Returns the sum of losses and the number of texts, of all ranks.
-    fn run(&mut self, window: &Window<'_>, round: &Round) -> Result<(f64, u64)> {
+    /// Trains texts of a window. Returns the sum of losses and the number of texts.
+    fn run(&self, window: &Window<'_>, positions: Range<usize>) -> (f64, u64) {
         let (n_done, n_total) = self.done(self.n_texts());
-        let world_size = self.world_size();
-        let mut exchange = self.exchange.take();
         let shared = Shared {
             settings: &self.settings,
             dictionary: &self.texts.dictionary,
@@ -275,19 +199,8 @@ impl<'a> Training<'a> {
             listing: &self.listing,
             keeps: &self.keeps,
         };
-        let Round { from, to, .. } = *round;
-        let rank = exchange.as_ref().map_or(0, |exchange| exchange.ownership.rank);
-        let segment = Segment { window, from, to, n_done, n_total, rank, world_size };
-        if let Some(exchange) = &mut exchange {
-            exchange.begin(&shared, &segment);
-        }
-        let (loss, n_trained) = train_on_threads(&shared, &segment);
-        let of_all = match &mut exchange {
-            Some(exchange) => exchange.end(&shared, loss, n_trained),
-            None => Ok((loss, n_trained)),
-        };
-        self.exchange = exchange;
-        of_all
+        let segment = Segment { window, from: positions.start, to: positions.end, n_done, n_total };
+        train_on_threads(&shared, &segment)
     }
 
     /// Draws the first weights of all rows that were met.
@@ -314,21 +227,17 @@ pub(super) struct Segment<'a> {
     pub window: &'a Window<'a>,
     pub from: usize,
     pub to: usize,
-    /// Number of texts of the training before the segment, of all ranks.
+    /// Number of texts of the training before the segment.
     pub n_done: u64,
-    /// Number of texts of the training, of all ranks.
+    /// Number of texts of the training.
     pub n_total: u64,
-    pub rank: usize,
-    pub world_size: usize,
 }
 
 impl Segment<'_> {
-    /// Number of texts of the training before this one, by its position in the window. Texts of ranks alternate.
+    /// Number of texts of the training before this one, by its position in the window.
     #[inline]
     pub fn step(&self, position: usize) -> u64 {
-        let number = (position - self.from) * self.world_size + self.rank;
-        // A rank can have more texts than the others.
-        (self.n_done + number as u64).min(self.n_total.saturating_sub(1))
+        self.n_done + (position - self.from) as u64
     }
 }
 

@@ -14,10 +14,8 @@ use std::thread;
 
 use program::threads::spawn;
 
-use super::exchange::{Exchange, Group};
 use super::matrix::{Matrix, Row};
 use super::settings::{Loss, Settings};
-use crate::error::Result;
 
 /// A classifier: the score of a text is the sum of the values of its rows times `weights`, plus `bias`.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,7 +56,7 @@ pub(super) struct Threads<'a> {
 }
 
 /// Trains. `factors` are the weights of rows before training, `scales` the
-/// factors of texts. Returns also by how much each text raised its own margin. With a group, the ranks train together.
+/// factors of texts. Returns also by how much each text raised its own margin.
 pub(super) fn train(
     matrix: &Matrix,
     factors: &[f32],
@@ -66,26 +64,8 @@ pub(super) fn train(
     is_positive: &(impl Fn(Row<'_>) -> bool + Sync),
     settings: &Settings,
     threads: Threads<'_>,
-    mut group: Option<&mut Group<'_>>,
-) -> Result<(Trained, Vec<f32>)> {
+) -> (Trained, Vec<f32>) {
     let Threads { n: threads, is_stopped } = threads;
-    let (own, most_texts) = match &group {
-        Some(group) => group.own_texts(matrix),
-        None => ((0..matrix.n_texts() as u32).collect(), 0),
-    };
-    let mut exchange = match &mut group {
-        Some(group) => Some(Exchange::new(group, matrix, &own, most_texts)?),
-        None => None,
-    };
-    let (n_rounds, constant, scaled) = match &exchange {
-        Some(exchange) => {
-            let scaled = factors.iter().enumerate().map(|(row, factor)| factor * exchange.root(row));
-            (exchange.n_rounds, exchange.world_size(), Some(scaled.collect::<Vec<_>>()))
-        }
-        None => (1, 1.0, None),
-    };
-    let original = factors;
-    let factors = scaled.as_deref().unwrap_or(original);
     let pairs: Vec<Pair> = factors.iter().map(|&factor| Pair { factor, weight: AtomicU32::new(0) }).collect();
     let duals = super::parallel::map(threads, matrix.parts.len(), |part| {
         let texts = matrix.part(part);
@@ -94,7 +74,7 @@ pub(super) fn train(
             Dual {
                 is_positive: is_positive(text),
                 scale,
-                square: square(text, factors, scale, constant),
+                square: square(text, factors, scale),
                 variable: AtomicU32::new(0),
                 logit: AtomicU32::new(0),
             }
@@ -103,20 +83,15 @@ pub(super) fn train(
     });
     let duals: Vec<Dual> = duals.into_iter().flatten().collect();
     let bias = AtomicU32::new(0);
-    let order = RwLock::new(own.clone());
+    let order: RwLock<Vec<u32>> = RwLock::new((0..matrix.n_texts() as u32).collect());
     // All threads leave at the same barrier.
     let (next, barrier, has_ended) = (AtomicUsize::new(0), Barrier::new(threads), AtomicBool::new(false));
-    let work = |first: Option<&mut dyn FnMut() -> bool>| {
-        let mut first = first;
+    let work = |is_first: bool| {
         let mut random = Random::new(settings.seed);
-        for round in 0..settings.epochs as usize * n_rounds {
-            let at = |round| own.len() * round / n_rounds;
-            let (from, to) = (at(round % n_rounds), at(round % n_rounds + 1));
-            if first.is_some() {
-                if round % n_rounds == 0 {
-                    random.shuffle(&mut order.write().unwrap_or_else(PoisonError::into_inner));
-                }
-                next.store(from, Relaxed);
+        for _ in 0..settings.epochs {
+            if is_first {
+                random.shuffle(&mut order.write().unwrap_or_else(PoisonError::into_inner));
+                next.store(0, Relaxed);
                 if is_stopped() {
                     has_ended.store(true, Relaxed);
                 }
@@ -128,72 +103,39 @@ pub(super) fn train(
             let order = order.read().unwrap_or_else(PoisonError::into_inner);
             loop {
                 let from = next.fetch_add(TOGETHER, Relaxed);
-                if from >= to || is_stopped() {
+                if from >= order.len() || is_stopped() {
                     break;
                 }
-                for &text in &order[from..to.min(from + TOGETHER)] {
+                for &text in &order[from..order.len().min(from + TOGETHER)] {
                     let text = text as usize;
-                    step(matrix.text(text), &duals[text], &pairs, (&bias, constant), settings);
+                    step(matrix.text(text), &duals[text], &pairs, &bias, settings);
                 }
             }
             drop(order);
             barrier.wait();
-            if let Some(exchanges) = &mut first
-                && !exchanges()
-            {
-                has_ended.store(true, Relaxed);
-            }
         }
-    };
-    let weight = |row: usize| load(&pairs[row].weight);
-    let mut exchanged = Ok(());
-    let mut exchange_round = || {
-        let Some(exchange) = &mut exchange else { return true };
-        let set = |row: usize, weight| store(&pairs[row].weight, weight);
-        exchanged = exchange.round(weight, set, load(&bias)).map(|of_all| store(&bias, of_all));
-        exchanged.is_ok()
     };
     thread::scope(|scope| {
         (1..threads).for_each(|_| {
-            spawn(scope, || work(None));
+            spawn(scope, || work(false));
         });
-        work(Some(&mut exchange_round));
+        work(true);
     });
-    exchanged?;
-    let mut raised: Vec<f32> = duals.iter().map(|dual| load(&dual.variable) * dual.square).collect();
-    let weights = match exchange {
-        None => pairs.iter().map(|pair| pair.factor * load(&pair.weight)).collect(),
-        Some(exchange) => {
-            let weights = exchange.finish(weight, &own, matrix)?;
-            original.iter().zip(weights).map(|(factor, weight)| factor * weight).collect()
-        }
-    };
-    if let (Some(group), Loss::SquaredHinge) = (group, settings.loss) {
-        for &text in &own {
-            let (text, dual) = (text as usize, &duals[text as usize]);
-            raised[text] = load(&dual.variable) * square(matrix.text(text), original, dual.scale, 1.0);
-        }
-        group.gather_texts(matrix, &mut raised)?;
-    }
-    Ok((Trained { weights, bias: load(&bias) }, raised))
+    let raised = duals.iter().map(|dual| load(&dual.variable) * dual.square).collect();
+    let weights = pairs.iter().map(|pair| pair.factor * load(&pair.weight)).collect();
+    (Trained { weights, bias: load(&bias) }, raised)
 }
 
-/// Squared norm of the values of a text, with the square of the constant.
-fn square(text: Row<'_>, factors: &[f32], scale: f32, constant: f32) -> f32 {
+/// Squared norm of the values of a text, with the constant.
+fn square(text: Row<'_>, factors: &[f32], scale: f32) -> f32 {
     let squares = |(at, &row): (usize, &u32)| (text.value(at) * factors[row as usize]).powi(2);
     let square: f32 = text.rows.iter().enumerate().map(squares).sum();
-    square * scale * scale + constant
+    square * scale * scale + 1.0
 }
 
-/// Minimises the dual objective over the variable of one text. `constant` is the square of the constant value.
+/// Minimises the dual objective over the variable of one text.
 #[inline]
-fn step(
-    text: Row<'_>,
-    dual: &Dual,
-    pairs: &[Pair],
-    (bias, constant): (&AtomicU32, f32),
-    settings: &Settings,
-) {
+fn step(text: Row<'_>, dual: &Dual, pairs: &[Pair], bias: &AtomicU32, settings: &Settings) {
     let label = if dual.is_positive { 1.0 } else { -1.0 };
     let old_bias = load(bias);
     let margin = label * (dot(text, pairs) * dual.scale + old_bias);
@@ -211,7 +153,7 @@ fn step(
         return;
     }
     store(&dual.variable, new);
-    store(bias, old_bias + change * constant);
+    store(bias, old_bias + change);
     add(text, pairs, change * dual.scale);
 }
 

@@ -2,7 +2,6 @@
 
 use super::calibration::Sigmoid;
 use super::dual::{self, Threads, Trained};
-use super::exchange::Group;
 use super::matrix::{Matrix, Row};
 use super::model::{Model, Outputs, Stored};
 use super::rows::Rows;
@@ -10,7 +9,6 @@ use super::settings::{Loss, Penalty, Settings, Table, Weighting};
 use super::{named, parallel, sparse, weights};
 use crate::error::{Error, Result};
 use crate::names::Names;
-use crate::ranks::{Ranks, Traffic};
 use crate::texts::Texts;
 use crate::words::Words;
 
@@ -44,32 +42,7 @@ pub fn train(
     settings: &Settings,
     progress: impl FnMut(Progress),
 ) -> Result<Model> {
-    train_on_ranks(texts, words, settings, None, progress, &|| false).map(|(model, _)| model)
-}
-
-/// The ranks of a training, and the number of texts per rank and round.
-pub type RanksOfTraining<'a> = (&'a dyn Ranks, usize);
-
-/// As [`train`], on several ranks. All of them read the same texts, and return the same model. A single classifier is
-/// trained by all ranks, each with its own texts; several classifiers are divided among the ranks. Returns also what
-/// this rank has sent. All threads call `is_stopped` often; if it returns true, the training ends with an error.
-///
-/// # Errors
-/// As [`train`], if the training was stopped, the ranks cannot communicate, or for a single classifier with an L1 penalty.
-pub fn train_on_ranks(
-    texts: &Texts,
-    words: Words,
-    settings: &Settings,
-    ranks: Option<RanksOfTraining<'_>>,
-    progress: impl FnMut(Progress),
-    is_stopped: &(impl Fn() -> bool + Sync),
-) -> Result<(Model, Option<Traffic>)> {
-    let mut group = ranks
-        .filter(|(ranks, _)| ranks.world_size() > 1)
-        .map(|(ranks, round_texts)| Group::of(texts, ranks, round_texts));
-    let numbered = Numbered::of(texts, settings)?;
-    let model = classifiers(&numbered, texts, words, settings, progress, is_stopped, group.as_mut())?;
-    Ok((model, group.map(|group| group.traffic)))
+    Numbered::of(texts, settings)?.train(texts, words, settings, progress, &|| false)
 }
 
 /// The numbered n-grams of all texts, for several trainings with other weights and losses.
@@ -118,7 +91,7 @@ impl Numbered {
     ) -> Result<Model> {
         settings.check()?;
         assert!(self.is_for(settings), "n-grams that are numbered for these settings");
-        classifiers(self, texts, words, settings, progress, is_stopped, None)
+        classifiers(self, texts, words, settings, progress, is_stopped)
     }
 }
 
@@ -129,7 +102,6 @@ fn classifiers(
     settings: &Settings,
     mut progress: impl FnMut(Progress),
     is_stopped: &(impl Fn() -> bool + Sync),
-    group: Option<&mut Group<'_>>,
 ) -> Result<Model> {
     let Numbered { matrix, rows, .. } = numbered;
     progress(Progress::Numbered { n_rows: matrix.n_rows });
@@ -149,30 +121,8 @@ fn classifiers(
     let shared = Shared::of(matrix, settings);
     let (at_once, threads) =
         if n > 1 || settings.is_deterministic { (settings.threads, 1) } else { (1, settings.threads) };
-    let trained = match group {
-        Some(group) if n > 1 => {
-            let (rank, world_size) = (group.ownership.rank, group.ownership.world_size);
-            let own: Vec<u32> = (0..n as u32).skip(rank).step_by(world_size).collect();
-            let of =
-                |index: usize| classifier(matrix, &shared, own[index], settings, threads, is_stopped, None);
-            let trained = parallel::map(at_once, own.len(), of).into_iter().collect::<Result<Vec<_>>>()?;
-            group.traffic.table_bytes = 4 * matrix.n_rows as u64;
-            group.gather_classifiers(&trained, n, matrix.n_rows)?
-        }
-        Some(group) => {
-            if settings.penalty == Penalty::L1 {
-                let found = format!("{} ranks", group.ranks.world_size());
-                let expected = "one rank for two labels; omit --l1, or start one rank";
-                return Err(Error::Setting { name: "--l1", found, expected });
-            }
-            vec![classifier(matrix, &shared, 0, settings, threads, is_stopped, Some(group))?]
-        }
-        None => {
-            let of =
-                |label: usize| classifier(matrix, &shared, label as u32, settings, threads, is_stopped, None);
-            parallel::map(at_once, n, of).into_iter().collect::<Result<Vec<_>>>()?
-        }
-    };
+    let of = |label: usize| classifier(matrix, &shared, label as u32, settings, threads, is_stopped);
+    let trained = parallel::map(at_once, n, of);
     if is_stopped() {
         return Err(Error::Stopped);
     }
@@ -250,8 +200,7 @@ fn classifier(
     settings: &Settings,
     threads: usize,
     is_stopped: &(impl Fn() -> bool + Sync),
-    group: Option<&mut Group<'_>>,
-) -> Result<(Trained, Sigmoid)> {
+) -> (Trained, Sigmoid) {
     let is_positive = |text: Row<'_>| text.labels.contains(&label);
     let ratios = match settings.weighting {
         Weighting::NaiveBayes { smoothing } => {
@@ -264,7 +213,7 @@ fn classifier(
     let (trained, own) = match settings.penalty {
         Penalty::L2 => {
             let threads = Threads { n: threads, is_stopped };
-            dual::train(matrix, factors, &shared.scales, &is_positive, settings, threads, group)?
+            dual::train(matrix, factors, &shared.scales, &is_positive, settings, threads)
         }
         Penalty::L1 => {
             let trained =
@@ -284,5 +233,5 @@ fn classifier(
             Sigmoid::fitted(&scores.collect::<Vec<_>>())
         }
     };
-    Ok((trained, sigmoid))
+    (trained, sigmoid)
 }

@@ -116,6 +116,8 @@ fn shown(url: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use program::exit::Fails;
+
     use super::*;
 
     fn parsed(url: &str) -> WebUrl {

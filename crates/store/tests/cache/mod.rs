@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use std::{env, fs, thread};
 
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 use program::location::S3Url;
 use store::{CacheOptions, Key, ObjectContent, S3Options, Store, cached, read_object};
 use tempfile::TempDir;

@@ -7,7 +7,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{env, fs, thread};
 
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 use store::{Error, Key, ObjectContent, Put, Store};
 use tempfile::TempDir;
 

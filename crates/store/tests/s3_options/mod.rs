@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 use store::{ObjectContent, Put};
 use tempfile::TempDir;
 use tests::fault_proxy::Fault;

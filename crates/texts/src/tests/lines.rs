@@ -6,7 +6,7 @@ use ::tests::compressed::{gzip, zstd};
 use batches::{Division, Part};
 use corpus::digest::text_hash;
 use corpus::format::FormatName;
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 
 use super::*;
 

@@ -1,5 +1,6 @@
 //! Splits of datasets and of lines.
 
+use program::exit::Fails;
 use std::fmt::Write;
 
 use batches::{Division, Part};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dataset::commit::Commit;
 use merge::Outcome;
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 
 use super::{Attempt, Ended, Schedule, Work};
 use crate::attempts::elected;
@@ -53,10 +53,10 @@ impl Schedule<'_> {
                 self.tell(format!("{seat} has merged"), "merges that ended well");
             }
             Err(error) => {
-                let too_early = !was_complete && error.exit() == Exit::MissingInput;
-                let is_unbalanced = error.exit() == Exit::BadInput
+                let too_early = !was_complete && error.exit == Exit::MissingInput;
+                let is_unbalanced = error.exit == Exit::BadInput
                     && self.betrayed.is_some_and(|partition| self.elected_is_wrong(partition));
-                let is_hit = self.attempts[seat].is_hit && error.exit() == Exit::Io;
+                let is_hit = self.attempts[seat].is_hit && error.exit == Exit::Io;
                 let excused = too_early || is_unbalanced || is_hit;
                 assert!(excused, "merge {seat} failed by itself: {error}: {}", self.story());
                 self.tell(format!("{seat} fails: {error}"), "merges that were refused or failed");

@@ -12,7 +12,7 @@ use std::{env, io};
 use clap::ValueEnum;
 use dataset::dataset_file::DatasetReader;
 use launch::kill_with_parent;
-use program::exit::Exit;
+use program::exit::{Exit, Failed};
 use program::temporary;
 use serde_json::Value;
 
@@ -55,9 +55,7 @@ pub fn tune(arguments: &TunedFit) -> Result<()> {
 fn check_validation(fit: &Fit) -> Result<()> {
     let fraction = fit.validation_fraction.unwrap_or_else(|| fit.optimisation.recipe.validation_fraction());
     match &fit.validation {
-        Some(validation) if *validation == fit.dataset => {
-            Err(Error::NoValidation { place: validation.to_string() })
-        }
+        Some(validation) if *validation == fit.dataset => Err(Error::no_validation(&validation.to_string())),
         None if fraction == 0.0 => Err(Error::Setting {
             setting: "--validation-fraction",
             found: "0".to_owned(),
@@ -209,7 +207,7 @@ fn failure(status: ExitStatus, messages: &Path) -> Error {
         (Some(line), None) => line.strip_prefix("trainer: ").unwrap_or(line).to_owned(),
         (None, None) => "a training failed without a message".to_owned(),
     };
-    Error::Refused { exit: exit(status.code()), message }
+    Failed::new(exit(status.code()), message).into()
 }
 
 fn exit(code: Option<i32>) -> Exit {

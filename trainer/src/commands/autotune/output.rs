@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use program::exit::{Exit, Failed};
 use report::whole;
 use serde::Serialize;
 
@@ -148,7 +149,10 @@ impl Output {
         self.bar.finish_and_clear();
         let Some(best) = self.best.map(|best| &self.trials[best]) else {
             return Err(match reason {
-                Reason::Interrupted => Error::NothingFound,
+                Reason::Interrupted => {
+                    let message = "interrupted before a trial ended; run the command again";
+                    Failed::new(Exit::TryAgain, message).into()
+                }
                 _ => self.nothing_measured(plan),
             });
         };
@@ -174,7 +178,13 @@ impl Output {
             written.map_err(|source| Error::io(STANDARD_OUTPUT.as_ref(), source))?;
         }
         match reason {
-            Reason::Interrupted => Err(Error::SearchInterrupted { n_trials: self.trials.len() }),
+            Reason::Interrupted => {
+                let n = self.trials.len();
+                let trials = if n == 1 { "trial" } else { "trials" };
+                let message =
+                    format!("interrupted after {n} {trials}; the printed settings are the best of them");
+                Err(Failed::new(Exit::TryAgain, message).into())
+            }
             _ => Ok(()),
         }
     }

@@ -83,7 +83,7 @@ pub(super) fn train(
             reached.n_done = found.n_done;
             // Rows belong to words by their order.
             if found != reached || !words.iter().eq(vocabulary.iter()) {
-                return Err(Error::OtherInput { path, found: reached.n_tokens, expected: found.n_tokens });
+                return Err(Error::other_input(&path, reached.n_tokens, found.n_tokens));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Models whose rows several processes share: parameter servers hold them, or each rank has all of them.
 
 use parameters::{Initial, Optimizer, Read, Spec, Update};
+use program::exit::{Exit, Failed};
 use report::whole;
 use serde_json::{Map, Value};
 use skipgram::{Decay, Distribution, Done, Rows, Table, Training, Vocabulary, Work};
@@ -95,7 +96,7 @@ pub(super) fn updates(rows: Vec<Vec<u32>>, pushed: Vec<Vec<f32>>) -> Vec<Update>
 pub(super) fn check_finite(updates: &[Update], step: u64) -> Result<()> {
     match updates.iter().flat_map(|update| &update.values).all(|value| value.is_finite()) {
         true => Ok(()),
-        false => Err(Error::VectorsDiverged { step }),
+        false => Err(Error::vectors_diverged(step)),
     }
 }
 
@@ -118,7 +119,11 @@ pub(super) fn check_vectors(training: &Training, n_words: usize, epoch: Option<u
 /// The error of a training that diverged.
 pub(super) fn diverging(epoch: Option<u32>, n_tokens: u64) -> Error {
     let epoch = epoch.map_or_else(String::new, |epoch| format!("epoch {epoch}, "));
-    Error::Diverging { at: format!("{epoch}token {}", whole(n_tokens)) }
+    let message = format!(
+        "{epoch}token {}: the training diverged: a vector is not finite; lower --rate, and start again with --force",
+        whole(n_tokens)
+    );
+    Failed::new(Exit::Settings, message).into()
 }
 
 impl Model for Training {

@@ -66,7 +66,7 @@ fn write_settings(out: &TextsOut, arguments: &Embed, recipe: &Value) -> Result<(
         classes: Vec::new(),
         card: Vec::new(),
     };
-    out.write_settings(dataset, recipe.clone(), 0, 1)
+    out.write_settings(dataset, recipe.clone(), 0)
 }
 
 /// The state of the newest checkpoint of a training that is resumed, if there is one.

@@ -39,7 +39,7 @@ impl Progress {
     /// Begins the log of a process, at this number of tokens.
     pub(super) fn new(out: &TextsOut, n_tokens: u64) -> Result<Self> {
         let now = Instant::now();
-        Ok(Self { log: out.log(n_tokens, 1)?, begin: now, since: now, n_begun: n_tokens, n_tokens })
+        Ok(Self { log: out.log(n_tokens)?, begin: now, since: now, n_begun: n_tokens, n_tokens })
     }
 
     /// Time after which progress is noted again.

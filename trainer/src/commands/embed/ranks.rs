@@ -25,7 +25,7 @@ use super::progress::{Counts, Progress};
 use super::served::{self, shares::Share};
 use super::{Processes, epochs, place, spelled};
 use crate::arguments::{Embed, EmbedModel, Place};
-use crate::commands::group::Group;
+use crate::commands::group::{self, Group};
 use crate::commands::print::print_json;
 use crate::commands::texts_out::TextsOut;
 use crate::error::{Error, Result};
@@ -80,14 +80,15 @@ struct Reached {
 pub(in crate::commands) fn on_ranks(arguments: &Embed) -> Result<()> {
     let ranks = Ranks::join(Device::Cpu)?;
     set_quiet(arguments.quiet || !ranks.is_first());
-    // As in `ngrams::on_ranks`.
+    // Otherwise the optimizer finds that all ranks are of this type and refers to its methods, and with them to
+    // libtorch, in the executable without it.
     embed(arguments, black_box(&ranks))
 }
 
-fn embed(arguments: &Embed, ranks: &dyn ngrams::ranks::Ranks) -> Result<()> {
+fn embed(arguments: &Embed, ranks: &dyn group::Ranks) -> Result<()> {
     super::check(arguments)?;
     check(arguments)?;
-    let group = Group::of(Some(ranks));
+    let group = Group { ranks };
     let recipe = recipe(arguments, group.world_size())?;
     let comparisons = Comparisons::read(arguments)?;
     let mut out = group.on_first(|| out::take(arguments))?;
@@ -372,9 +373,7 @@ fn restore(
         step = found.step;
         match (Reached { step, ..expected.clone() }) == found {
             true => Ok(()),
-            false => {
-                Err(Error::OtherInput { path: from, found: expected.n_tokens, expected: found.n_tokens })
-            }
+            false => Err(Error::other_input(&from, expected.n_tokens, found.n_tokens)),
         }
     })?;
     Ok(step)

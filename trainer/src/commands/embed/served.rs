@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use launch::interrupt::Interrupts;
 use parameters::{Client, ClientOptions, Joined, Moment, Spec, Statistics};
+use program::exit::{Exit, Failed};
 use report::whole;
 use serde::Serialize;
 use serde_json::Value;
@@ -210,7 +211,12 @@ impl Worker<'_> {
             let number = self.client.create(spec)?;
             if number != expected {
                 let servers = self.arguments.served.servers.join(",");
-                return Err(Error::OtherTables { servers, name: spec.name.clone(), number, expected });
+                let message = format!(
+                    "--async {servers}: the servers have other tables: {} is table {number}, expected table {expected}; start \
+                     them with new folders",
+                    spec.name
+                );
+                return Err(Failed::new(Exit::Settings, message).into());
             }
         }
         let Place { number, of } = self.arguments.served.worker;
@@ -283,7 +289,13 @@ fn check_removed(joined: &Joined) -> Result<()> {
             );
             Ok(())
         }
-        worker => Err(Error::WorkerRemoved { worker }),
+        worker => {
+            let message = format!(
+                "worker {worker} was removed because it was silent for too long; the others have continued without it: let \
+                 them end, or start a training in new folders"
+            );
+            Err(Failed::new(Exit::Settings, message).into())
+        }
     }
 }
 

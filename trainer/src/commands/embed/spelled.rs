@@ -174,7 +174,7 @@ impl Reached {
         (self.n_done, self.n_batches) = (found.n_done, found.n_batches);
         match found == *self {
             true => Ok(()),
-            false => Err(Error::OtherInput { path, found: self.n_tokens, expected: found.n_tokens }),
+            false => Err(Error::other_input(&path, self.n_tokens, found.n_tokens)),
         }
     }
 }

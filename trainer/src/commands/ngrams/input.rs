@@ -104,45 +104,39 @@ impl Input<'_> {
         {
             return self.read_dataset(place, division, wanted);
         }
-        let (exit, message) = match self.format.clone().with_label(self.rated.label_field.clone()) {
-            Ok(format) => {
-                let is_cleaned = wanted.iter().any(|wanted| wanted.reading.words == Words::Cleaned);
-                if self.format.is_fasttext() && is_cleaned {
-                    return Err(Error::Setting {
-                        setting: "--format",
-                        found: "fasttext".to_owned(),
-                        expected:
-                            "another one with --words cleaned: lines in fastText's format are not cleaned"
-                                .to_owned(),
-                    });
-                }
-                let lines = Lines {
-                    inputs: places.to_vec(),
-                    s3: self.s3.clone(),
-                    format,
-                    labels: labels(self.rated),
-                    encoding: self.format.encoding(),
-                    limits: self.limits,
-                    threads: self.threads,
-                };
-                let (splits, ledger) = match &wanted[..] {
-                    [Wanted { part, reading }] if division.is_all(*part) => {
-                        let read = texts::read(&lines, reading.clone(), self.tell)?;
-                        (vec![read.texts], read.ledger)
-                    }
-                    _ => texts::read_splits(&lines, division, wanted, self.tell)?,
-                };
-                tell_skipped(&ledger, self.tell);
-                for (place, texts) in places.iter().zip(&splits).take(1) {
-                    let words_per_text = texts.counts().n_tokens as f64 / texts.n_texts().max(1) as f64;
-                    let warning = unspaced(texts.dictionary.words().iter(), words_per_text);
-                    warning.iter().for_each(|warning| (self.tell)(&format!("warning: {place}: {warning}")));
-                }
-                return Ok(ReadInput { splits, ledger: Some(ledger) });
-            }
-            Err(refused) => refused,
+        let format = self.format.clone().with_label(self.rated.label_field.clone())?;
+        let is_cleaned = wanted.iter().any(|wanted| wanted.reading.words == Words::Cleaned);
+        if self.format.is_fasttext() && is_cleaned {
+            return Err(Error::Setting {
+                setting: "--format",
+                found: "fasttext".to_owned(),
+                expected: "another one with --words cleaned: lines in fastText's format are not cleaned"
+                    .to_owned(),
+            });
+        }
+        let lines = Lines {
+            inputs: places.to_vec(),
+            s3: self.s3.clone(),
+            format,
+            labels: labels(self.rated),
+            encoding: self.format.encoding(),
+            limits: self.limits,
+            threads: self.threads,
         };
-        Err(Error::Refused { exit, message })
+        let (splits, ledger) = match &wanted[..] {
+            [Wanted { part, reading }] if division.is_all(*part) => {
+                let read = texts::read(&lines, reading.clone(), self.tell)?;
+                (vec![read.texts], read.ledger)
+            }
+            _ => texts::read_splits(&lines, division, wanted, self.tell)?,
+        };
+        tell_skipped(&ledger, self.tell);
+        for (place, texts) in places.iter().zip(&splits).take(1) {
+            let words_per_text = texts.counts().n_tokens as f64 / texts.n_texts().max(1) as f64;
+            let warning = unspaced(texts.dictionary.words().iter(), words_per_text);
+            warning.iter().for_each(|warning| (self.tell)(&format!("warning: {place}: {warning}")));
+        }
+        Ok(ReadInput { splits, ledger: Some(ledger) })
     }
 
     fn read_dataset(&self, place: &str, division: Division, wanted: Vec<Wanted>) -> Result<ReadInput> {

@@ -33,7 +33,6 @@ pub fn describe(
     held_out: Option<&(Part, Texts)>,
     recipe: serde_json::Value,
     settings: &Settings,
-    world_size: usize,
 ) -> Result<()> {
     let counts = texts.counts();
     let dictionary = &texts.dictionary;
@@ -71,18 +70,18 @@ pub fn describe(
         card: card.map(|(name, n)| (name.to_owned(), whole(n))).into(),
     };
     let parameters = settings.parameters(dictionary.n_words() as u64, labels.n_labels() as u64);
-    out.write_settings(dataset, recipe, parameters, world_size)
+    out.write_settings(dataset, recipe, parameters)
 }
 
 /// Shows and logs the training. The log continues that of the checkpoint, if there is one.
-pub fn progress(out: &TextsOut, texts: &Texts, settings: &Settings, world_size: usize) -> Result<Progress> {
+pub fn progress(out: &TextsOut, texts: &Texts, settings: &Settings) -> Result<Progress> {
     if !out.has_checkpoint()? {
         if out.is_resumed() {
             tell("no checkpoint to resume from: starting from the first text");
         }
         out.delete_metrics();
     }
-    Progress::new(out.log(0, world_size)?, settings.epochs(), texts.n_texts())
+    Progress::new(out.log(0)?, settings.epochs(), texts.n_texts())
 }
 
 /// The state of the newest checkpoint of a training that is resumed, if there is one.

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::input::labels;
 use crate::arguments::{ModelName, NgramLossName, NgramOptimizerName, Ngrams, WeightsName, WordsName};
-use crate::commands::group::Group;
 use crate::error::{Error, Result};
 
 /// Default of `--buckets` for the fastText model.
@@ -56,20 +55,16 @@ impl Settings {
     }
 
     /// The settings by their names in `settings.json`, without those that have no effect on the model.
-    pub fn recipe(&self, arguments: &Ngrams, reading: &Reading, group: Group<'_>) -> Value {
+    pub fn recipe(&self, arguments: &Ngrams, reading: &Reading) -> Value {
         let words = match reading.words {
             Words::Spaces => "spaces",
             Words::Punctuation => "punctuation",
             Words::Cleaned => "cleaned",
         };
-        let (kind, mut settings) = match self {
+        let (kind, settings) = match self {
             Self::Linear(settings) => ("linear", recipe_of_linear(settings)),
             Self::FastText(settings) => ("fasttext", recipe_of_fasttext(settings)),
         };
-        if group.world_size() > 1 {
-            settings["ranks"] = group.world_size().into();
-            settings["round_texts"] = arguments.round_texts.into();
-        }
         json!({
             "family": { "ngrams": kind },
             "test_fraction": arguments.test_fraction,
@@ -90,8 +85,7 @@ pub fn add_input(recipe: &mut Value, arguments: &Ngrams, is_dataset: bool) -> Re
     }
     recipe["encoding"] = json!(arguments.format.encoding_name());
     let label_field = arguments.rated.label_field.clone();
-    let format = arguments.format.clone().with_label(label_field);
-    let format = format.map_err(|(exit, message)| Error::Refused { exit, message })?;
+    let format = arguments.format.clone().with_label(label_field)?;
     for (name, value) in format.of_texts() {
         recipe[name] = value.into();
     }
@@ -230,7 +224,6 @@ fn of_fasttext(arguments: &Ngrams, words: Words) -> fasttext::Settings {
         subsampling: arguments.subsample.unwrap_or(0.0) as f32,
         threads: arguments.n_threads().get(),
         is_deterministic: arguments.deterministic,
-        round_texts: arguments.round_texts,
         seed: arguments.seed,
         memory_bytes: arguments.memory as u64,
         lists_bytes: arguments.memory,

@@ -1,20 +1,17 @@
 //! `trainer ngrams`: trains an n-gram model on the texts of an input.
 
-use std::fs::File;
-use std::hint::black_box;
-use std::io::{BufReader, Read};
+use std::io::BufReader;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use ::ngrams::ranks::Traffic;
 use ::ngrams::{Reading, Texts, fasttext, linear};
 use batches::Part;
 use launch::interrupt::{Asked, Interrupts};
+use program::exit::{Exit, Failed};
 use report::whole;
 use runs::training::{Line, OfManyLabels, Tested};
 use scoring::{Interval, LargerClass};
 use serde::Serialize;
-use tch::Device;
 use texts::Wanted;
 
 use super::input::{Counters, Input, ReadInput, division, is_dataset};
@@ -23,7 +20,6 @@ use super::progress::Progress;
 use super::settings::{Settings, add_input, check_min_count, reading, words};
 use super::top::top;
 use crate::arguments::{ModelName, Ngrams};
-use crate::commands::group::{Exchanged, Group};
 use crate::commands::outcome::{Remedies, not_above_baseline};
 use crate::commands::print::print_json;
 use crate::commands::progress::Log;
@@ -32,8 +28,7 @@ use crate::error::{Error, Result};
 use crate::families::ngrams::evaluate::{Evaluation, evaluate};
 use crate::families::ngrams::quality::{Evaluated, Measured};
 use crate::families::ngrams::{Classifier, Model};
-use crate::ranks::Ranks;
-use crate::tell::{set_quiet, tell};
+use crate::tell::tell;
 
 /// The summary that `--json` prints.
 #[derive(Debug, Serialize)]
@@ -68,9 +63,6 @@ struct Summary {
     evaluated: Option<Part>,
     /// Its metrics.
     evaluation: Option<Evaluated>,
-    /// What the ranks exchanged, if there are several.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    exchange: Option<Exchanged>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -83,51 +75,23 @@ struct Seconds {
 /// Default of `--checkpoint-every`.
 const CHECKPOINT_EVERY_S: f64 = 600.0;
 
-/// Trains a model as one of several ranks. Every rank calls it with the same arguments; rank 0 writes.
-pub(in crate::commands) fn on_ranks(arguments: &Ngrams) -> Result<()> {
-    let ranks = Ranks::join(Device::Cpu)?;
-    // Rank 0 reports for all.
-    set_quiet(arguments.quiet || !ranks.is_first());
-    // Otherwise the optimizer finds that all ranks are of this type and refers to its methods, and with them to
-    // libtorch, in the executable without it.
-    ngrams(arguments, black_box(Some(&ranks)))
-}
-
 /// Trains a model.
-pub(in crate::commands) fn ngrams(
-    arguments: &Ngrams,
-    ranks: Option<&dyn ::ngrams::ranks::Ranks>,
-) -> Result<()> {
+pub(in crate::commands) fn ngrams(arguments: &Ngrams) -> Result<()> {
     let began = Instant::now();
-    let group = Group::of(ranks);
     let Ok(kind) = arguments.model() else {
         return Err(Error::internal(&"flags of both models were accepted"));
     };
     check_min_count(arguments, kind)?;
-    if group.world_size() > 1 && arguments.input.iter().any(|place| place == "-") {
-        return Err(Error::Setting {
-            setting: "--input",
-            found: "- on several ranks".to_owned(),
-            expected: "files or URLs, which each rank reads".to_owned(),
-        });
-    }
-    let mut out = group.on_first(|| out::take(arguments))?;
+    let mut out = out::take(arguments)?;
     let is_dataset = matches!(&arguments.input[..], [place] if is_dataset(place));
     let reading = reading(arguments, kind, words(arguments, kind, is_dataset));
     let settings = Settings::of(arguments, kind, reading.words);
-    let mut recipe = settings.recipe(arguments, &reading, group);
-    // The same input may have another path on the machine of another rank.
-    let of_all_ranks = recipe.to_string();
+    let mut recipe = settings.recipe(arguments, &reading);
     add_input(&mut recipe, arguments, is_dataset)?;
-    if group.of_rank_0(|| out.as_ref().map_or(Ok(false), |out| out.has_model(&recipe)))? {
-        return match &out {
-            Some(out) => {
-                out.finish_again()?;
-                let summary = Summary::of_complete(out, kind, settings.epochs());
-                if arguments.json { print_json(&summary) } else { Ok(()) }
-            }
-            None => Ok(()),
-        };
+    if out.has_model(&recipe)? {
+        out.finish_again()?;
+        let summary = Summary::of_complete(&out, kind, settings.epochs());
+        return if arguments.json { print_json(&summary) } else { Ok(()) };
     }
     let input = Input::of(arguments, tell);
     let held_out = held_out(arguments);
@@ -148,28 +112,22 @@ pub(in crate::commands) fn ngrams(
         return Err(Error::UselessTexts { input: arguments.input.join(" "), found, remedy });
     }
     // Before the training, so that an error costs no model.
-    let test = group.on_first(|| match arguments.test.is_empty() {
-        true => Ok(None),
-        false => Ok(Some((Part::Test, input.read(&arguments.test, of_evaluated)?.0))),
-    })?;
-    group.compare(&texts, &of_all_ranks)?;
+    let test = match arguments.test.is_empty() {
+        true => None,
+        false => Some((Part::Test, input.read(&arguments.test, of_evaluated)?.0)),
+    };
     let read_s = began.elapsed().as_secs_f64();
-    let begin = |out: &TextsOut| {
-        out.clear()?;
-        // The settings of a checkpoint are there. Its training may yet be refused.
-        if !out.has_checkpoint()? {
-            out::describe(out, arguments, &texts, held_out.as_ref(), recipe, &settings, group.world_size())?;
-        }
-        out::progress(out, &texts, &settings, group.world_size())
-    };
-    let mut progress = group.on_first(|| out.as_ref().map(begin).transpose())?.flatten();
+    out.clear()?;
+    // The settings of a checkpoint are there. Its training may yet be refused.
+    if !out.has_checkpoint()? {
+        out::describe(&out, arguments, &texts, held_out.as_ref(), recipe, &settings)?;
+    }
+    let mut progress = out::progress(&out, &texts, &settings)?;
     let began_training = Instant::now();
-    let job = Job { texts: &texts, group, arguments };
-    let (model, traffic) = match &settings {
-        Settings::Linear(settings) => job.train_linear(reading.words, settings, &mut progress)?,
-        Settings::FastText(settings) => job.train_fasttext(settings, &mut out, &mut progress)?,
+    let model = match &settings {
+        Settings::Linear(settings) => train_linear(&texts, reading.words, settings, &mut progress)?,
+        Settings::FastText(settings) => train_fasttext(&texts, settings, arguments, &mut out, &mut progress)?,
     };
-    let (Some(out), Some(progress)) = (out, progress) else { return Ok(()) };
     let (loss, log) = progress.finish();
     let training_s = began_training.elapsed().as_secs_f64();
     let classifier = Classifier::new(model);
@@ -177,7 +135,7 @@ pub(in crate::commands) fn ngrams(
     let (counts, n_words, n_labels) =
         (texts.counts(), texts.dictionary.n_words() as u64, texts.dictionary.labels().len() as u64);
     drop(texts);
-    let evaluation = match test.flatten().or(held_out) {
+    let evaluation = match test.or(held_out) {
         Some((part, texts)) => {
             let evaluation = evaluate(&classifier, &texts, input.threads)?;
             let place = match &arguments.test[..] {
@@ -201,8 +159,6 @@ pub(in crate::commands) fn ngrams(
     out::finish(&out, &classifier)?;
     let told = evaluation.iter().flat_map(|(part, evaluation)| lines(*part, &evaluation.evaluated));
     told.for_each(|line| tell(&line));
-    let exchange = group.exchanged(traffic);
-    exchange.iter().for_each(|exchange| tell(&exchange.to_string()));
     tell(&format!("the model is in {}", out.shown_model().display()));
     if arguments.json {
         print_json(&Summary {
@@ -220,7 +176,6 @@ pub(in crate::commands) fn ngrams(
             }),
             evaluated: evaluation.as_ref().map(|(part, _)| *part),
             evaluation: evaluation.map(|(_, evaluation)| evaluation.evaluated),
-            exchange,
             was_complete: false,
             ..Summary::of_complete(&out, kind, settings.epochs())
         })?;
@@ -246,102 +201,64 @@ impl Summary {
             seconds: None,
             evaluated: None,
             evaluation: None,
-            exchange: None,
         }
     }
 }
 
-/// A training of this process.
-#[derive(Clone, Copy)]
-struct Job<'a> {
-    texts: &'a Texts,
-    group: Group<'a>,
-    arguments: &'a Ngrams,
+fn train_linear(
+    texts: &Texts,
+    words: ::ngrams::Words,
+    settings: &linear::Settings,
+    progress: &mut Progress,
+) -> Result<Model> {
+    let interrupts = Interrupts::listen().map_err(Error::Signals)?;
+    let is_stopped = || interrupts.is_stop_asked();
+    let note = |done| progress.note_linear(done);
+    let trained = linear::Numbered::of(texts, settings)
+        .and_then(|numbered| numbered.train(texts, words, settings, note, &is_stopped));
+    let model = trained.map_err(|error| match error {
+        ::ngrams::Error::Stopped => {
+            let message = "interrupted; a linear training has no checkpoints: --resume starts it again";
+            Failed::new(Exit::TryAgain, message).into()
+        }
+        error => Error::from(error),
+    })?;
+    progress.end_epoch(settings.epochs, None);
+    Ok(Model::Linear(Box::new(model)))
 }
 
-/// Rank 0 has `out` and `progress`.
-impl<'a> Job<'a> {
-    fn train_linear(
-        self,
-        words: ::ngrams::Words,
-        settings: &linear::Settings,
-        progress: &mut Option<Progress>,
-    ) -> Result<(Model, Option<Traffic>)> {
-        let ranks = self.group.ranks().map(|ranks| (ranks, self.arguments.round_texts));
-        let note = |done| progress.iter_mut().for_each(|progress| progress.note_linear(done));
-        // Ranks that are stopped at different moments would wait for each other: there, signals end the process.
-        let interrupts = ranks.is_none().then(Interrupts::listen).transpose().map_err(Error::Signals)?;
-        let is_stopped = || interrupts.as_ref().is_some_and(Interrupts::is_stop_asked);
-        let (model, traffic) = linear::train_on_ranks(self.texts, words, settings, ranks, note, &is_stopped)
-            .map_err(|error| match error {
-                ::ngrams::Error::Stopped => Error::InterruptedLinear,
-                error => error.into(),
-            })?;
-        progress.iter_mut().for_each(|progress| progress.end_epoch(settings.epochs, None));
-        Ok((Model::Linear(Box::new(model)), traffic))
-    }
-
-    fn train_fasttext(
-        self,
-        settings: &fasttext::Settings,
-        out: &mut Option<TextsOut>,
-        progress: &mut Option<Progress>,
-    ) -> Result<(Model, Option<Traffic>)> {
-        let group = self.group;
-        let interrupts = Interrupts::listen().map_err(Error::Signals)?;
-        let mut training = self.begin(settings, out, progress)?;
-        let interval = self.arguments.checkpoint_every.unwrap_or(CHECKPOINT_EVERY_S).min(1e9);
-        let interval = Duration::from_secs_f64(interval);
-        let mut saved_at = Instant::now();
-        while let Some(done) = training.step()? {
-            progress.iter_mut().for_each(|progress| progress.note(&done));
-            // Only rank 0 reads the clock; the ranks then agree on the result.
-            let is_due = out.is_some() && !interval.is_zero() && saved_at.elapsed() >= interval;
-            let asked = group.agree(interrupts.asked().or(is_due.then_some(Asked::Checkpoint)))?;
-            if asked.is_some() && done.n_done < done.n_total {
-                training.complete()?;
-                group.on_first(|| out.as_mut().map_or(Ok(()), |out| out.save(|file| training.save(file))))?;
-                saved_at = Instant::now();
-            }
-            if asked == Some(Asked::Stop) && done.n_done < done.n_total {
-                let saved = |out: &TextsOut| out.checkpoints_saved().map(|()| out.shown_checkpoints());
-                let resume = group.of_rank_0(|| out.as_ref().map(saved).transpose())?;
-                return Err(Error::Interrupted { resume: resume.unwrap_or_default() });
-            }
+fn train_fasttext(
+    texts: &Texts,
+    settings: &fasttext::Settings,
+    arguments: &Ngrams,
+    out: &mut TextsOut,
+    progress: &mut Progress,
+) -> Result<Model> {
+    let interrupts = Interrupts::listen().map_err(Error::Signals)?;
+    let mut training = match out::state(out)? {
+        None => fasttext::Training::new(texts, settings.clone())?,
+        Some((_, file)) => {
+            progress.resume();
+            fasttext::Training::resume(texts, settings.clone(), &mut BufReader::new(file))?
         }
-        training.complete()?;
-        let traffic = training.traffic();
-        Ok((Model::FastText(Box::new(training.finish())), traffic))
-    }
-
-    /// A new training, or one that is resumed from the newest checkpoint.
-    fn begin(
-        self,
-        settings: &fasttext::Settings,
-        out: &mut Option<TextsOut>,
-        progress: &mut Option<Progress>,
-    ) -> Result<fasttext::Training<'a>> {
-        let Self { texts, group, .. } = self;
-        let state = group.on_first(|| out.as_mut().map_or(Ok(None), out::state))?.flatten();
-        if !group.of_rank_0(|| Ok(state.is_some()))? {
-            return Ok(fasttext::Training::on_ranks(texts, settings.clone(), group.ranks())?);
+    };
+    let interval = arguments.checkpoint_every.unwrap_or(CHECKPOINT_EVERY_S).min(1e9);
+    let interval = Duration::from_secs_f64(interval);
+    let mut saved_at = Instant::now();
+    while let Some(done) = training.step()? {
+        progress.note(&done);
+        let is_due = !interval.is_zero() && saved_at.elapsed() >= interval;
+        let asked = interrupts.asked().or(is_due.then_some(Asked::Checkpoint));
+        if asked.is_some() && done.n_done < done.n_total {
+            out.save(|file| training.save(file))?;
+            saved_at = Instant::now();
         }
-        progress.iter_mut().for_each(Progress::resume);
-        if let (Some((_, file)), None) = (&state, group.ranks()) {
-            return Ok(fasttext::Training::resume(texts, settings.clone(), &mut BufReader::new(file))?);
+        if asked == Some(Asked::Stop) && done.n_done < done.n_total {
+            out.checkpoints_saved()?;
+            return Err(Error::Interrupted { resume: out.shown_checkpoints() });
         }
-        // The ranks of other machines do not have the folder.
-        let read = |(path, mut file): (PathBuf, File)| {
-            let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes).map_err(|source| Error::io(&path, source))?;
-            Ok(bytes)
-        };
-        let bytes = group.on_first(|| state.map_or(Ok(Vec::new()), read))?.unwrap_or_default();
-        let bytes = group.broadcast(bytes)?;
-        let training =
-            fasttext::Training::resume_on_ranks(texts, settings.clone(), group.ranks(), &mut &bytes[..]);
-        Ok(training?)
     }
+    Ok(Model::FastText(Box::new(training.finish())))
 }
 
 /// The split of --input that is evaluated at the end.

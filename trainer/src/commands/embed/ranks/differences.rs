@@ -164,7 +164,7 @@ fn each_difference<'a>(
         difference.clear();
         difference.extend(values.as_chunks().0.iter().map(|value| f32::from_le_bytes(*value)));
         if difference.iter().any(|value| !value.is_finite()) {
-            return Err(Error::VectorsDiverged { step });
+            return Err(Error::vectors_diverged(step));
         }
         take(row, &difference);
     }

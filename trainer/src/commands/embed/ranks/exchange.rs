@@ -1,7 +1,7 @@
 //! What ranks exchange, of any model.
 
 use launch::interrupt::Asked;
-use ngrams::Error as NgramsError;
+use program::exit::{Exit, Failed};
 use skipgram::{Decay, Done, Vocabulary, Work};
 
 use crate::commands::embed::model::Model;
@@ -21,7 +21,8 @@ pub(super) trait RankModel {
     fn step(&mut self, sentences: Work, decay: Decay) -> Result<Done>;
 
     /// Sends what has changed since the last time to all ranks, and applies what all of them have sent, in the order of ranks.
-    /// Returns the action for all ranks, as [`Group::agree`].
+    /// Returns the action for all ranks: to stop if a rank was asked to, otherwise a checkpoint if a rank was asked for
+    /// it.
     ///
     /// Errors: a rank cannot be reached, or a value is not finite at this step.
     fn exchange(&mut self, group: Group<'_>, asked: Option<Asked>, step: u64) -> Result<Option<Asked>>;
@@ -54,6 +55,6 @@ pub(super) struct RankTraffic {
 
 /// The error of a message that this program did not write.
 pub(super) fn invalid() -> Error {
-    let source = "a rank sent an invalid message; start all ranks with the same program".into();
-    NgramsError::Exchange { source }.into()
+    let message = "a rank sent an invalid message; start all ranks with the same program";
+    Failed::new(Exit::Settings, message).into()
 }

@@ -67,7 +67,7 @@ impl<M: Model> RankModel for Replicas<M> {
             asked = asked.max(of_rank);
             // All ranks get the values, so that all of them fail at this step.
             self.replica.apply(updates).map_err(|error| match error {
-                parameters::Error::NotFinite => Error::VectorsDiverged { step },
+                parameters::Error::NotFinite => Error::vectors_diverged(step),
                 other => other.into(),
             })?;
         }

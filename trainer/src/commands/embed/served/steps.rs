@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use launch::interrupt::{Asked, Interrupts};
 use parameters::{Client, Joined, LEFT, Moment, Pulling, Pushing, Update, Wire};
+use program::exit::{Exit, Failed};
 use report::whole;
 use serde::Serialize;
 use skipgram::{Decay, Distribution, Done, Vocabulary};
@@ -19,7 +20,7 @@ use crate::commands::embed::epochs;
 use crate::commands::embed::model::{Model, check_finite, reads, updates};
 use crate::commands::embed::progress::{Counts, Progress};
 use crate::commands::texts_out::TextsOut;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::tell::tell;
 
 /// Time between two lines.
@@ -99,7 +100,11 @@ impl<'a> Steps<'a> {
         while step < n_steps {
             if self.interrupts.asked() == Some(Asked::Stop) {
                 run.wait_for_push()?;
-                return Err(Error::WorkerInterrupted { step });
+                let message = format!(
+                    "interrupted after step {step}; the servers have its updates: repeat the command, that of worker 0 \
+                     with --resume"
+                );
+                return Err(Failed::new(Exit::TryAgain, message).into());
             }
             run.step(step)?;
             step += 1;

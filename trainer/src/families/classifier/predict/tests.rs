@@ -5,7 +5,7 @@ use corpus::format::ClassRatings;
 use corpus::lines::LINE_BYTES_MAX;
 use corpus::settings::Settings;
 use dataset::WordList;
-use program::exit::chain;
+use program::exit::{Fails, chain};
 use proptest::prelude::*;
 
 use super::*;

@@ -135,6 +135,7 @@ fn check_cleaning(settings: &Settings) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use corpus::settings::Keep;
+    use program::exit::Fails;
 
     use super::*;
 
