@@ -79,7 +79,7 @@ fn without_text(fields: &Fields) -> String {
 }
 
 fn without_rating(counts: &MapperCounts, fields: &Fields, classes: &FoundValues) -> String {
-    if fields.label.is_some() {
+    if fields.has_labels {
         return classes.without_label(&fields.rating);
     }
     let (field, are_most) = (fields.rating.quoted(), counts.bad_rating > counts.filled_lines() / 2);

@@ -8,9 +8,8 @@ use super::dialect::{AskedDialect, Dialect, Quote};
 use super::hidden::HiddenRecords;
 use super::records::{RecordReader, named_delimiter};
 use super::splitter::Splitter;
-use crate::buffer::BYTE_ORDER_MARK;
 use crate::fields::Fields;
-use crate::lines::{Line, LineContent, is_blank};
+use crate::lines::{Line, LineContent, is_blank, without_mark};
 use crate::rating_rule::RatingRule;
 
 /// Number of bytes that are examined.
@@ -115,7 +114,7 @@ impl<'a> Head<'a> {
 
     /// The line `sep=;` of Excel sets the delimiter.
     fn asked(&self) -> AskedDialect {
-        let bytes = self.bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(self.bytes);
+        let bytes = without_mark(self.bytes);
         let line = memchr::memchr2(b'\n', b'\r', bytes).map_or(bytes, |end| &bytes[..end]);
         AskedDialect { delimiter: self.asked.delimiter.or(named_delimiter(line)), ..self.asked }
     }
@@ -145,7 +144,7 @@ impl<'a> Head<'a> {
                 break;
             };
             let (tail, n_bytes) = (&bytes[offset as usize..], record.len());
-            let record = &tail.strip_prefix(BYTE_ORDER_MARK).unwrap_or(tail)[..n_bytes];
+            let record = &without_mark(tail)[..n_bytes];
             if is_blank(record) || columns.as_ref().is_some_and(|columns| columns.is_header(record)) {
                 continue;
             }

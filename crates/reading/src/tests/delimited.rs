@@ -1,5 +1,6 @@
 //! CSV and TSV.
 
+use corpus::cleaned::{CleanedReviews, ReadReview};
 use corpus::csv::{AskedDialect, Delimiter, Dialect, Quote};
 use corpus::format::Fields;
 use program::exit::Exit;
@@ -54,9 +55,9 @@ fn each_file_has_its_own_header() {
     reading
         .each(|entry| {
             let columns = entry.columns.unwrap();
-            let mut reviews = corpus::cleaned::CleanedReviews::of(csv("text", "stars", 1).format);
+            let mut reviews = CleanedReviews::of(csv("text", "stars", 1).format);
             let Content::Line(line) = entry.what else { panic!("{entry:?}") };
-            let (text, rating) = reviews.read_record(line, columns).unwrap();
+            let ReadReview { text, rating, .. } = reviews.read_record(line, columns).unwrap();
             found.push((String::from_utf8(text.to_vec()).unwrap(), rating.stars()));
             Ok::<_, Error>(())
         })
