@@ -2,6 +2,7 @@
 //! dialect is more consistent: more lines have the columns of the header, and a rating.
 
 use std::cmp::Ordering;
+use std::iter;
 
 use super::Columns;
 use super::dialect::{AskedDialect, Dialect, Quote};
@@ -11,6 +12,7 @@ use super::splitter::Splitter;
 use crate::fields::Fields;
 use crate::lines::{Line, LineContent, is_blank, without_mark};
 use crate::rating_rule::RatingRule;
+use crate::review::{Rating, Reject};
 
 /// Number of bytes that are examined.
 pub const HEAD_BYTES: usize = 1 << 20;
@@ -110,6 +112,38 @@ impl<'a> Head<'a> {
             dialects.push(dialect);
         }
         Dialects(dialects)
+    }
+
+    /// The rating or label of the first record, and the number of columns, if this record is no header: the column was
+    /// selected by its number, and the value is a rating, or the label of another record, too.
+    pub fn record_in_place_of_header(&self, dialect: Dialect) -> Option<(String, usize)> {
+        let mut records = RecordReader::new(self.bytes, dialect, self.bytes.len());
+        let header = records.header().ok()???;
+        let (columns, n_columns) = (header.selected(self.fields)?, header.names().len());
+        let value = &header.names()[columns.rating];
+        let mut rule = RatingRule::of(self.fields);
+        let is_record = if value.is_empty() || *value == self.fields.rating.literal() {
+            false
+        } else if Rating::from_text(value).is_some() {
+            true
+        } else if rule.of_text(value) == Err(Reject::BadRating) {
+            false
+        } else if let Some(label) = rule.label().map(<[u8]>::to_vec) {
+            let mut splitter = Splitter::new(dialect);
+            iter::from_fn(|| match records.next_record().ok()??.content {
+                LineContent::Bytes(record) => Some(
+                    !columns.is_header(record)
+                        && splitter.split(record, n_columns) == Some(n_columns)
+                        && rule.of_text(splitter.column(columns.rating)).is_ok()
+                        && rule.label() == Some(&label),
+                ),
+                LineContent::TooLong { .. } => Some(false),
+            })
+            .any(|has_label| has_label)
+        } else {
+            true
+        };
+        is_record.then(|| (value.clone(), n_columns))
     }
 
     /// The line `sep=;` of Excel sets the delimiter.
