@@ -275,6 +275,14 @@ impl ReviewParser {
         if let Parser::FastText(parser) = &self.parser { parser.n_other_labels } else { 0 }
     }
 
+    /// What most lines without a text have in its place, and the remedy.
+    pub fn without_text(&self) -> Option<String> {
+        match &self.parser {
+            Parser::Json { fields, .. } => self.found.shapes.without_text(fields),
+            Parser::PolarityCsv(_) | Parser::FastText(_) | Parser::Csv(_) => None,
+        }
+    }
+
     /// The classes without a rating of the lines read so far.
     pub fn found_values(&self) -> FoundValues {
         match &self.parser {

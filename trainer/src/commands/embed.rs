@@ -18,6 +18,7 @@ use std::time::Instant;
 use corpus::encoding::{Encoding, UTF_8};
 use corpus::format::Format;
 use launch::interrupt::Interrupts;
+use program::exit::Exit;
 use report::whole;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -97,6 +98,8 @@ struct Trained {
     /// Tokens that this process trained on.
     n_tokens: u64,
     loss: Option<f64>,
+    /// Whether `--resume` continues with more lines, from the checkpoint.
+    is_open: bool,
 }
 
 /// Trains word vectors.
@@ -115,18 +118,23 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
         return if arguments.json { print_json(&place(&out, true)) } else { Ok(()) };
     }
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
-    let mut trained = match arguments.model {
-        EmbedModel::CharLstm => spelled::train(arguments, &mut out, &interrupts, &mut comparisons)?,
+    let trained = match arguments.model {
+        EmbedModel::CharLstm => spelled::train(arguments, &mut out, &interrupts, &mut comparisons),
         EmbedModel::SkipGram if is_stream(arguments) => {
-            stream::train(arguments, &mut out, &interrupts, &mut comparisons)?
+            stream::train(arguments, &mut out, &interrupts, &mut comparisons)
         }
-        EmbedModel::SkipGram => files::train(arguments, &mut out, &interrupts, &mut comparisons)?,
+        EmbedModel::SkipGram => files::train(arguments, &mut out, &interrupts, &mut comparisons),
     };
-    let n_words = n_words(arguments.min_count, &trained.vocabulary);
-    if n_words == 0 {
-        return Err(files::no_words(arguments));
+    let trained = trained.and_then(|trained| match n_words(arguments.min_count, &trained.vocabulary) {
+        0 => Err(files::no_words(arguments)),
+        n_words => Ok((trained, n_words)),
+    });
+    if trained.as_ref().is_err_and(is_of_input) {
+        out::forget_untrained(&out)?;
     }
-    out::finish(&out, &mut trained.vectors, &trained.vocabulary, &recipe)?;
+    let (mut trained, n_words) = trained?;
+    let write = if trained.is_open { out::write } else { out::finish };
+    write(&out, &mut trained.vectors, &trained.vocabulary, &recipe)?;
     if !trained.vocabulary.is_exact() {
         tell(&format!(
             "the vocabulary was full: counts are approximate, and {} words lost their place to others; raise --words-max",
@@ -170,6 +178,11 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
         })?;
     }
     Ok(())
+}
+
+/// Whether the input cannot be trained on.
+fn is_of_input(error: &Error) -> bool {
+    error.exit() == Exit::BadInput && !matches!(error, Error::NoVectors { .. })
 }
 
 fn place(out: &TextsOut, was_complete: bool) -> CompleteSummary {

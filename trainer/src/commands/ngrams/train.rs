@@ -11,7 +11,7 @@ use ::ngrams::{Reading, Texts, fasttext, linear};
 use batches::Part;
 use launch::interrupt::{Asked, Interrupts};
 use report::whole;
-use runs::training::{Line, OfManyLabels, Tested};
+use runs::training::{Line, OfManyLabels, OfOneLabel, Tested};
 use scoring::{Interval, LargerClass};
 use serde::Serialize;
 use tch::Device;
@@ -452,28 +452,41 @@ fn lines(part: Part, evaluated: &Evaluated) -> Vec<String> {
             lines.extend(not_above_baseline(metrics, &format!("label {largest}"), &remedies));
             lines
         }
-        Measured::Many { f1, .. } => [
-            format!("precision at 1 {precision_at_1:.4}, recall at 1 {recall_at_1:.4} on {texts}"),
-            format!("macro F1 {f1:.4}"),
-        ]
-        .into_iter()
-        .chain(of_distinct)
-        .collect(),
+        Measured::Many { f1, accuracy, .. } => {
+            let baseline = evaluated.largest.1;
+            let first = match intervals {
+                Some(_) => format!(
+                    "accuracy {accuracy:.4}{interval} on {texts} (majority-class baseline: {baseline:.4})"
+                ),
+                // Texts have several labels.
+                None => {
+                    format!("precision at 1 {precision_at_1:.4}, recall at 1 {recall_at_1:.4} on {texts}")
+                }
+            };
+            [first, format!("macro F1 {f1:.4}")].into_iter().chain(of_distinct).collect()
+        }
     }
 }
 
 /// The evaluation for the report, if the log cannot have it.
 fn of_many(part: Part, evaluated: &Evaluated) -> Option<OfManyLabels> {
-    let Evaluated { metrics: Measured::Many { f1, rows, .. }, precision_at_1, recall_at_1, .. } = evaluated
-    else {
-        return None;
-    };
+    let Evaluated { metrics, precision_at_1, recall_at_1, intervals, largest, .. } = evaluated;
+    let Measured::Many { f1, rows, loss, precision, recall, .. } = metrics else { return None };
+    let of_one_label = intervals.map(|intervals| OfOneLabel {
+        loss: *loss,
+        precision: *precision,
+        recall: *recall,
+        largest: largest.0.clone(),
+        baseline: largest.1,
+        intervals,
+    });
     Some(OfManyLabels {
         part,
         texts: *rows,
         precision_at_1: *precision_at_1,
         recall_at_1: *recall_at_1,
         macro_f1: *f1,
+        of_one_label,
     })
 }
 
