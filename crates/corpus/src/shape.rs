@@ -339,6 +339,12 @@ mod tests {
             without_text(&[r#"{"body": "a", "score": 5}"#], &fields("text", "stars")),
             "most lines have no text in the field \"text\": found the fields body, score; name the field with --text-field"
         );
+        let list = r#"{"n": [1], "reviews": [{"body": "a", "stars": 5}], "of": {"x": 1}}"#;
+        assert_eq!(
+            without_text(&[list], &fields("text", "stars")),
+            "most lines have no text in the field \"text\": found the fields n, reviews[].body, reviews[].stars, of; name the \
+             field with --text-field"
+        );
     }
 
     #[test]

@@ -25,6 +25,7 @@ use serde_json::{Map, Value, json};
 use skipgram::{Characters, Settings, Training, Vocabulary};
 
 use self::comparisons::{Compared, Comparisons};
+use self::progress::Speed;
 pub(super) use self::ranks::on_ranks;
 use super::ngrams::is_dataset;
 use super::print::print_json;
@@ -67,7 +68,7 @@ struct Summary {
     /// The last comparisons with the files of `--similarity` and with `--reference`.
     #[serde(flatten)]
     compared: Compared,
-    /// Seconds of the whole command, and tokens trained by this process per second of it.
+    /// Seconds of the whole command, and tokens per second of the training by this process, as in the report.
     seconds: f64,
     tokens_per_s: f64,
 }
@@ -98,6 +99,8 @@ struct Trained {
     /// Tokens that this process trained on.
     n_tokens: u64,
     loss: Option<f64>,
+    /// The speed of this process.
+    speed: Speed,
     /// Whether `--resume` continues with more lines, from the checkpoint.
     is_open: bool,
 }
@@ -141,8 +144,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
             whole(trained.vocabulary.n_evicted())
         ));
     }
-    let seconds = began.elapsed().as_secs_f64();
-    let tokens_per_s = trained.n_tokens as f64 / seconds;
+    let Speed { seconds, tokens_per_s } = trained.speed;
     if trained.n_skipped > 0 {
         let n_lines = trained.n_lines + trained.n_skipped + trained.n_lost;
         let (skipped, lines) = (whole(trained.n_skipped), whole(n_lines));
@@ -173,7 +175,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
             evicted_words: trained.vocabulary.n_evicted(),
             loss: trained.loss,
             compared: comparisons.into_last(),
-            seconds,
+            seconds: began.elapsed().as_secs_f64(),
             tokens_per_s,
         })?;
     }

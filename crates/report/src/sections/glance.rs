@@ -73,8 +73,10 @@ fn run_card(at: usize, run: &Run, html: &mut Html) {
         if let Some(settings) = &run.settings {
             let ranks = counted(settings.world_size as u64, "rank");
             facts.push(format!("{ranks} on {}", settings.device));
-            if settings.parameters > 0 {
-                facts.push(counted(settings.parameters, "parameter"));
+            match run.ngrams.as_ref().and_then(|top| top.weighted) {
+                Some(n) => facts.push(format!("{} with a weight", counted(n, "n-gram"))),
+                None if settings.parameters > 0 => facts.push(counted(settings.parameters, "parameter")),
+                None => {}
             }
         }
         html.paragraph("facts", &facts.join(" · "));
@@ -164,7 +166,7 @@ const OTHERS: [Measure; 9] = [
     ("tokens/s", |run| run.tokens.last().map(|line| line.tokens_per_s), short, Better::More),
     (
         "parameters",
-        |run| run.settings.as_ref().map(|settings| settings.parameters as f64),
+        |run| run.settings.as_ref().map(|settings| settings.parameters as f64).filter(|&n| n > 0.0),
         short_whole,
         Better::Neither,
     ),

@@ -12,6 +12,9 @@ pub struct TopNgrams {
     pub version: u32,
     /// The labels, in their order.
     pub labels: Vec<TopOfLabel>,
+    /// Number of n-grams with a weight, of a linear model. Older versions did not write it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weighted: Option<u64>,
     /// The evaluated texts. Older versions did not write them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tested: Option<Tested>,

@@ -120,6 +120,7 @@ pub(super) fn train(
         n_lost: reached.n_lost,
         n_tokens,
         loss,
+        speed: progress.last(),
         is_open,
     })
 }

@@ -170,7 +170,7 @@ pub(in crate::commands) fn ngrams(
         Settings::FastText(settings) => job.train_fasttext(settings, &mut out, &mut progress)?,
     };
     let (Some(out), Some(progress)) = (out, progress) else { return Ok(()) };
-    let (loss, log) = progress.finish();
+    let (loss, n_weighted, log) = progress.finish();
     let training_s = began_training.elapsed().as_secs_f64();
     let classifier = Classifier::new(model);
     let mut top = top(&classifier, &texts)?;
@@ -189,6 +189,7 @@ pub(in crate::commands) fn ngrams(
         }
         None => None,
     };
+    top.weighted = n_weighted;
     top.tested = evaluation.as_ref().map(|(part, evaluation)| Tested {
         part: *part,
         digest: evaluation.digest,
