@@ -52,7 +52,7 @@ pub fn likely(
     match format {
         _ if is_most(counts.bad_line) => of_another_format(beginning, format, program.of_tables),
         Format::Json(fields) | Format::Delimited { fields, .. } if is_most(counts.no_text) => {
-            classes.shapes.without_text(fields).unwrap_or_else(|| without_text(fields))
+            classes.shapes.without_text(fields, Some(fields.rating_flag())).unwrap_or_else(|| without_text(fields))
         }
         Format::Json(fields) | Format::Delimited { fields, .. }
             if is_most(counts.bad_rating) || counts.bad_rating == counts.bad() =>

@@ -275,10 +275,10 @@ impl ReviewParser {
         if let Parser::FastText(parser) = &self.parser { parser.n_other_labels } else { 0 }
     }
 
-    /// What most lines without a text have in its place, and the remedy.
+    /// What most lines without a text have in its place, and the remedy of a program that reads no ratings.
     pub fn without_text(&self) -> Option<String> {
         match &self.parser {
-            Parser::Json { fields, .. } => self.found.shapes.without_text(fields),
+            Parser::Json { fields, .. } => self.found.shapes.without_text(fields, None),
             Parser::PolarityCsv(_) | Parser::FastText(_) | Parser::Csv(_) => None,
         }
     }

@@ -101,8 +101,9 @@ impl Shapes {
         self.of_rating.merge(&other.of_rating);
     }
 
-    /// The cause of most lines without a text, and the remedy.
-    pub(crate) fn without_text(&self, fields: &Fields) -> Option<String> {
+    /// The cause of most lines without a text, and the remedy. `rating_flag` names the field of the rating or label, if the
+    /// program reads one.
+    pub(crate) fn without_text(&self, fields: &Fields, rating_flag: Option<&str>) -> Option<String> {
         let rating = &fields.rating;
         Some(match self.of_text.most()? {
             Finding::Kind(field, kind, _) if fields.list() != Ok(None) => {
@@ -160,16 +161,16 @@ impl Shapes {
             Finding::Inside { path, is_list } => {
                 let list = if *is_list { "[]" } else { "" };
                 let inside = |field: &FieldPath| word(&format!("{path}{list}.{field}"));
-                let (text, rating, quoted) = (inside(&fields.text[0]), inside(rating), in_quotes(path));
+                let rating = rating_flag.map_or(String::new(), |flag| format!(" {flag} {}", inside(rating)));
+                let (text, quoted) = (inside(&fields.text[0]), in_quotes(path));
                 match is_list {
                     true => format!(
                         "array in field {quoted}: each line is an object with a list of reviews; read its elements with \
-                         --text-field {text} --rating-field {rating}, or write one per line with jq -c {}",
+                         --text-field {text}{rating}, or write one per line with jq -c {}",
                         word(&path.parse().map_or_else(|_| String::new(), |path| in_jq(&path) + "[]"))
                     ),
                     false => format!(
-                        "the review is in the object in the field {quoted}; read it with --text-field {text} --rating-field \
-                         {rating}"
+                        "the review is in the object in the field {quoted}; read it with --text-field {text}{rating}"
                     ),
                 }
             }
@@ -283,7 +284,7 @@ mod tests {
     fn without_text(lines: &[&str], fields: &Fields) -> String {
         let mut shapes = Shapes::default();
         lines.iter().for_each(|line| shapes.examine(line, Reject::NoText, fields));
-        shapes.without_text(fields).unwrap_or_default()
+        shapes.without_text(fields, Some("--rating-field")).unwrap_or_default()
     }
 
     #[test]
@@ -339,6 +340,16 @@ mod tests {
             without_text(&[r#"{"body": "a", "score": 5}"#], &fields("text", "stars")),
             "most lines have no text in the field \"text\": found the fields body, score; name the field with --text-field"
         );
+        // A program without ratings, and one with labels.
+        let (mut shapes, fields_of) = (Shapes::default(), fields("text", "stars"));
+        shapes.examine(r#"{"all": [{"text": "a"}]}"#, Reject::NoText, &fields_of);
+        for (flag, expected) in [
+            (None, "--text-field 'all[].text', or"),
+            (Some("--label-field"), "--label-field 'all[].stars', or"),
+        ] {
+            let message = shapes.without_text(&fields_of, flag).unwrap();
+            assert!(message.contains(expected), "{message}");
+        }
         let list = r#"{"n": [1], "reviews": [{"body": "a", "stars": 5}], "of": {"x": 1}}"#;
         assert_eq!(
             without_text(&[list], &fields("text", "stars")),
@@ -365,7 +376,7 @@ mod tests {
         threads.iter_mut().for_each(|shapes| shapes.examine(of_lists, Reject::NoText, &fields));
         let [mut all, other] = threads;
         all.merge(&other);
-        assert!(all.without_text(&fields).unwrap().starts_with("most lines have a list in the fields"));
+        assert!(all.without_text(&fields, None).unwrap().starts_with("most lines have a list in the fields"));
     }
 
     #[test]
