@@ -139,7 +139,9 @@ impl<'a, R: Read> Texts<'a, R> {
     /// Adds what is known at the end of the input.
     pub fn report(&self, counts: &mut Counts) {
         counts.invalid_utf8 = self.invalid_utf8;
-        if let Parser::Review(parser) = &self.parser {
+        if let Parser::Review(parser) = &self.parser
+            && counts.predicted == 0
+        {
             counts.without_text = parser.without_text();
         }
     }
