@@ -11,8 +11,8 @@ use std::path::PathBuf;
 
 use corpus::cause;
 use corpus::classes::FoundValues;
-use corpus::cleaned::CleanedReviews;
-use corpus::encoding::{Encoding, Invalid, LineDecoder, UTF_16BE, UTF_16LE};
+use corpus::cleaned::{CleanedReviews, ReadReview};
+use corpus::encoding::{Encoding, Invalid, LineDecoder};
 use corpus::format::{Format, FormatName};
 use corpus::json_array::{FirstLine, is_array};
 use corpus::judgement::{Refusal, Seen, TOLD, WithoutReview, invalid_utf8, judge, judge_lines, other_labels};
@@ -20,7 +20,6 @@ use corpus::ledger::{Fate, Limits, MapperCounts, Part};
 use corpus::lines::{Line, LineContent, LineReader};
 use corpus::record::{Votes, write_record};
 use corpus::rejects::{Content, Position, write_reject};
-use corpus::review::Rating;
 use hadoop::{Runner, report_counters};
 use input::Fault;
 use program::exit::{Exit, Fails};
@@ -170,7 +169,7 @@ impl Fails for Error {
 /// Refuses formats that cannot be split at lines: Hadoop shows the header of a file to one task, and quotes may contain
 /// line breaks. Refuses UTF-16, in which the byte LF may be a part of another character.
 pub fn check_format(format: &Format, encoding: &'static Encoding, runner: Runner) -> Result<(), Error> {
-    if encoding == UTF_16LE || encoding == UTF_16BE {
+    if input::is_utf16(encoding) {
         return Err(Error::WideEncoding { encoding: encoding.name(), runner });
     }
     match format.name() {
@@ -275,14 +274,14 @@ impl<W: Write, L: Write> Mapper<W, L> {
     #[inline]
     fn take(
         &mut self,
-        read: Result<(&[u8], Rating), Fate>,
+        read: Result<ReadReview<'_>, Fate>,
         line: Line<'_>,
         number: u64,
         split: &InputSplit,
     ) -> Result<(), Error> {
         self.counts.lines += 1;
         match read {
-            Ok((text, rating)) => {
+            Ok(ReadReview { text, rating, .. }) => {
                 self.counts.reviews += 1;
                 if self.options.output == Output::Records {
                     write_record(&mut self.written, text, Votes::one(rating.stars()));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use corpus::cleaned::CleanedReviews;
+use corpus::cleaned::{CleanedReviews, ReadReview};
 use corpus::digest::text_hash;
 use corpus::format::Format;
 use corpus::sample;
@@ -77,7 +77,7 @@ impl Mapping<'_> {
             }
             reviews.read(&entry, |entry, read| {
                 match read {
-                    Ok((text, rating)) => {
+                    Ok(ReadReview { text, rating, .. }) => {
                         state.add(self, text, rating.stars())?;
                         if let Some(origins) = &mut origins {
                             origins.add(text_hash(text), entry.place, entry.number)?;

@@ -87,6 +87,8 @@ pub struct Counts {
     pub refused: BTreeMap<&'static str, u64>,
     /// Lines with bytes that are not UTF-8. Each invalid sequence is read as U+FFFD.
     pub invalid_utf8: u64,
+    /// What most lines without a text have in its place, and the remedy, if that is known.
+    pub without_text: Option<String>,
 }
 
 impl Counts {
@@ -104,6 +106,7 @@ impl Counts {
         self.lines += other.lines;
         self.predicted += other.predicted;
         self.invalid_utf8 += other.invalid_utf8;
+        self.without_text = self.without_text.take().or_else(|| other.without_text.clone());
         for (&reason, n) in &other.refused {
             *self.refused.entry(reason).or_default() += n;
         }
@@ -154,7 +157,8 @@ pub enum Error {
     },
     /// No line could be read in the format.
     #[error(
-        "{place}: no line could be read (bad_line {bad_line}, no_text {no_text}); check --format (text: one text per line), --preset and --text-field"
+        "{place}: no line could be read (bad_line {bad_line}, no_text {no_text}); {}",
+        without_text.as_deref().unwrap_or("check --format (text: one text per line), --preset and --text-field")
     )]
     OtherFormat {
         /// The file, or standard input.
@@ -163,6 +167,8 @@ pub enum Error {
         bad_line: u64,
         /// Lines without the field of the text.
         no_text: u64,
+        /// What most of these lines have in its place, and the remedy.
+        without_text: Option<String>,
     },
     /// The output could not be written. If the reader closed the pipe, this is an error too, because output
     /// is lost.

@@ -90,6 +90,15 @@ impl FormatArguments {
         self.format == FormatName::FastText
     }
 
+    /// Whether a field may have labels: the format has fields, and no flag is one for ratings.
+    pub fn may_have_labels(&self) -> bool {
+        let has_fields = matches!(self.format, FormatName::Json | FormatName::Csv | FormatName::Tsv);
+        has_fields
+            && self.rating_field.is_none()
+            && self.class_ratings.is_none()
+            && self.rating_scale.is_none()
+    }
+
     /// The encoding of the input.
     pub fn encoding(&self) -> &'static Encoding {
         self.encoding.unwrap_or(UTF_8)

@@ -52,7 +52,7 @@ pub fn likely(
     match format {
         _ if is_most(counts.bad_line) => of_another_format(beginning, format, program.of_tables),
         Format::Json(fields) | Format::Delimited { fields, .. } if is_most(counts.no_text) => {
-            classes.shapes.without_text(fields).unwrap_or_else(|| without_text(fields))
+            classes.shapes.without_text(fields, Some(fields.rating_flag())).unwrap_or_else(|| without_text(fields))
         }
         Format::Json(fields) | Format::Delimited { fields, .. }
             if is_most(counts.bad_rating) || counts.bad_rating == counts.bad() =>
@@ -79,7 +79,7 @@ fn without_text(fields: &Fields) -> String {
 }
 
 fn without_rating(counts: &MapperCounts, fields: &Fields, classes: &FoundValues) -> String {
-    if fields.label.is_some() {
+    if fields.has_labels {
         return classes.without_label(&fields.rating);
     }
     let (field, are_most) = (fields.rating.quoted(), counts.bad_rating > counts.filled_lines() / 2);

@@ -17,6 +17,17 @@ pub struct CleanedReviews {
     texts: Texts,
 }
 
+/// A review that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadReview<'a> {
+    /// The text, cleaned or as it is written. It is not empty.
+    pub text: &'a [u8],
+    /// The rating.
+    pub rating: Rating,
+    /// The label, if the values of the rating field are labels and no ratings.
+    pub label: Option<&'a [u8]>,
+}
+
 /// What is done with texts.
 #[derive(Debug)]
 enum Texts {
@@ -42,19 +53,19 @@ impl CleanedReviews {
         self.parser.has_list()
     }
 
-    /// Returns the text and the rating of a line, or the reason why it has none.
+    /// Returns the review in a line, or the reason why it has none.
     #[inline]
-    pub fn read<'a>(&'a mut self, line: LineContent<'a>) -> Result<(&'a [u8], Rating), Fate> {
+    pub fn read<'a>(&'a mut self, line: LineContent<'a>) -> Result<ReadReview<'a>, Fate> {
         let review = self.parser.parse(Fate::held(line)?).map_err(Fate::Rejected)?;
         self.texts.of(review)
     }
 
-    /// Passes on the text and the rating of each element of the list of a line, with the element as a line, or the reason why
+    /// Passes on the review in each element of the list of a line, with the element as a line, or the reason why
     /// it has none. A line without such a list is passed on itself.
     pub fn each<E>(
         &mut self,
         line: Line<'_>,
-        mut visit: impl FnMut(Line<'_>, Result<(&[u8], Rating), Fate>) -> Result<(), E>,
+        mut visit: impl FnMut(Line<'_>, Result<ReadReview<'_>, Fate>) -> Result<(), E>,
     ) -> Result<(), E> {
         let bytes = match Fate::held(line.content) {
             Ok(bytes) => bytes,
@@ -71,13 +82,13 @@ impl CleanedReviews {
         visited
     }
 
-    /// Returns the text and the rating of a record of CSV, or the reason why it has none. A header that is
+    /// Returns the review in a record of CSV, or the reason why it has none. A header that is
     /// repeated counts as a blank line.
     pub fn read_record<'a>(
         &'a mut self,
         record: LineContent<'a>,
         columns: &Columns,
-    ) -> Result<(&'a [u8], Rating), Fate> {
+    ) -> Result<ReadReview<'a>, Fate> {
         let record = Fate::held(record)?;
         if columns.is_header(record) {
             return Err(Fate::Blank);
@@ -86,12 +97,12 @@ impl CleanedReviews {
         self.texts.of(review)
     }
 
-    /// Returns the text and the rating of a review from the columns of a table, or the reason why it has none.
+    /// Returns the review in the columns of a table, or the reason why it has none.
     pub fn read_row<'a>(
         &'a mut self,
         text: Option<&'a [u8]>,
         rating: RatingValue<'_>,
-    ) -> Result<(&'a [u8], Rating), Fate> {
+    ) -> Result<ReadReview<'a>, Fate> {
         let review = self.parser.row(text, rating).map_err(Fate::Rejected)?;
         self.texts.of(review)
     }
@@ -114,18 +125,21 @@ impl CleanedReviews {
 
 impl Texts {
     #[inline(always)]
-    fn of<'a>(&'a mut self, review: Review<'a>) -> Result<(&'a [u8], Rating), Fate> {
+    fn of<'a>(
+        &'a mut self,
+        Review { text: written, rating, label }: Review<'a>,
+    ) -> Result<ReadReview<'a>, Fate> {
         match self {
             Self::Cleaned { cleaner, text } => {
                 text.clear();
-                if cleaner.clean(review.text, text) {
-                    Ok((text, review.rating))
+                if cleaner.clean(written, text) {
+                    Ok(ReadReview { text, rating, label })
                 } else {
                     Err(Fate::EmptyText)
                 }
             }
-            Self::AsWritten if review.text.trim().is_empty() => Err(Fate::EmptyText),
-            Self::AsWritten => Ok((review.text.as_bytes(), review.rating)),
+            Self::AsWritten if written.trim().is_empty() => Err(Fate::EmptyText),
+            Self::AsWritten => Ok(ReadReview { text: written.as_bytes(), rating, label }),
         }
     }
 }
@@ -142,7 +156,7 @@ mod tests {
         let text = |reviews: &mut CleanedReviews, text: &str| {
             reviews
                 .read(LineContent::Bytes(&line(text)))
-                .map(|(text, _)| String::from_utf8_lossy(text).into_owned())
+                .map(|review| String::from_utf8_lossy(review.text).into_owned())
         };
         assert_eq!(text(&mut cleaned, "It's <br/> Good!").unwrap(), "it's good");
         assert_eq!(text(&mut as_written, "It's <br/> Good!").unwrap(), "It's <br/> Good!");

@@ -168,7 +168,7 @@ impl CsvParser {
             Some(rating) => self.ratings.of_text(rating),
             None => self.ratings.of_value(RatingValue::Missing),
         };
-        Ok(Entry { text, rating })
+        Ok(Entry { text, rating, label: self.ratings.label() })
     }
 }
 

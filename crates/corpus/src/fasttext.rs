@@ -33,7 +33,7 @@ impl FastTextParser {
         if rating.is_err() {
             self.unrated.count(class);
         }
-        Ok(Entry { text, rating })
+        Ok(Entry { text, rating, label: None })
     }
 }
 

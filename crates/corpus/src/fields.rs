@@ -10,7 +10,6 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use crate::format::ClassRatings;
-use crate::rating_rule::LastLabel;
 use crate::scale::Scale;
 use crate::unrated::UnratedValues;
 
@@ -31,8 +30,8 @@ pub struct Fields {
     pub scale: Option<Scale>,
     /// The values of reviews without a rating, which are counted apart.
     pub unrated: UnratedValues,
-    /// The label of the entry that was read last, if the values of the rating field are labels and no ratings.
-    pub label: Option<LastLabel>,
+    /// Whether the values of the rating field are labels and no ratings.
+    pub has_labels: bool,
 }
 
 impl Default for Fields {
@@ -51,13 +50,13 @@ impl Fields {
             classes: None,
             scale: None,
             unrated: UnratedValues::default(),
-            label: None,
+            has_labels: false,
         }
     }
 
     /// The flag that names the field of the rating or label.
     pub fn rating_flag(&self) -> &'static str {
-        if self.label.is_some() { "--label-field" } else { "--rating-field" }
+        if self.has_labels { "--label-field" } else { "--rating-field" }
     }
 
     /// The list whose elements are reviews, if the fields lead into one; an error if they lead into two.

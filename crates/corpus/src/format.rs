@@ -7,7 +7,6 @@ use thiserror::Error;
 
 use crate::csv::{AskedDialect, Delimiter, Quote};
 pub use crate::fields::{FieldPath, FieldPaths, Fields, NoFieldPath, TwoLists};
-pub use crate::rating_rule::LastLabel;
 use crate::review::Rating;
 pub use crate::scale::{NoScale, Scale};
 pub use crate::unrated::{NoUnratedValues, UnratedValues};
@@ -73,20 +72,9 @@ impl Format {
         }
     }
 
-    /// The label of the entry that a parser of this format reads last, if values are labels.
-    pub fn last_label(&self) -> Option<&LastLabel> {
-        self.fields()?.label.as_ref()
-    }
-
-    /// This format for another parser, with a last label of its own.
-    pub fn for_parser(&self) -> Self {
-        let mut format = self.clone();
-        if let Self::Json(fields) | Self::Delimited { fields, .. } = &mut format
-            && fields.label.is_some()
-        {
-            fields.label = Some(LastLabel::default());
-        }
-        format
+    /// Whether the values of the rating field are labels and no ratings.
+    pub fn has_labels(&self) -> bool {
+        self.fields().is_some_and(|fields| fields.has_labels)
     }
 
     /// Whether a line has a list with a review in each element.
@@ -368,14 +356,14 @@ impl Asked {
         let classes = self.class_ratings;
         let ratings = classes.clone().unwrap_or_default();
         let preset = self.preset.map(Preset::fields).unwrap_or_default();
-        let label = self.label_field.is_some().then(LastLabel::default);
+        let has_labels = self.label_field.is_some();
         let fields = Fields {
             text: self.text_field.map_or(preset.text, |FieldPaths(paths)| paths),
             rating: self.label_field.or(self.rating_field).unwrap_or(preset.rating),
             classes,
             scale: self.rating_scale,
             unrated: self.unrated.unwrap_or_default(),
-            label,
+            has_labels,
         };
         let (delimiter, quote) = (self.delimiter, self.quote);
         let dialect = |default| AskedDialect { default, delimiter, quote };

@@ -117,7 +117,7 @@ impl JsonParser {
             Text::InLine(text) => text,
             Text::Unescaped => self.unescaped()?,
         };
-        Ok(Entry { text, rating })
+        Ok(Entry { text, rating, label: self.ratings.label() })
     }
 
     fn unescaped(&self) -> Result<&str, Reject> {

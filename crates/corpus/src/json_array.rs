@@ -10,13 +10,13 @@ use std::io::{self, Read};
 use thiserror::Error;
 
 use crate::buffer::BYTE_ORDER_MARK;
-use crate::lines::{Line, LineContent};
+use crate::lines::{Line, LineContent, without_mark};
 use crate::window::{Piece, Window};
 
 /// Whether content with this beginning is an array of objects: its first characters other than white space are `[{`, or
 /// `[` at its end. Another array is a bad line among others.
 pub fn is_array(beginning: &[u8]) -> bool {
-    let beginning = beginning.strip_prefix(BYTE_ORDER_MARK).unwrap_or(beginning);
+    let beginning = without_mark(beginning);
     let mut filled = beginning.iter().filter(|byte| !is_space(**byte));
     filled.next() == Some(&b'[') && matches!(filled.next(), None | Some(b'{'))
 }

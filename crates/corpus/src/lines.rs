@@ -225,7 +225,8 @@ impl<R: Read> LineReader<R> {
     }
 }
 
-fn without_mark(line: &[u8]) -> &[u8] {
+/// A line without a byte-order mark at its start. `cat` leaves one within a file.
+pub fn without_mark(line: &[u8]) -> &[u8] {
     line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line)
 }
 

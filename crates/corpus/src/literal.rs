@@ -115,16 +115,17 @@ impl LiteralParser {
     fn entry(&mut self) -> Result<Entry<'_>, Reject> {
         let Self { parts, rating, ratings, joined, .. } = self;
         let rating = rating.unwrap_or_else(|| ratings.of_absent());
+        let label = ratings.label();
         let mut present = parts.iter().filter(|part| part.is_present).map(|part| part.text.as_str());
         let first = present.next().ok_or(Reject::NoText)?;
-        let Some(second) = present.next() else { return Ok(Entry { text: first, rating }) };
+        let Some(second) = present.next() else { return Ok(Entry { text: first, rating, label }) };
         joined.clear();
         joined.push_str(first);
         for text in [second].into_iter().chain(present) {
             joined.push(' ');
             joined.push_str(text);
         }
-        Ok(Entry { text: joined, rating })
+        Ok(Entry { text: joined, rating, label })
     }
 
     /// Walks the whole line. Returns `None` if it is not a dict. Stores the strings of the text fields and the

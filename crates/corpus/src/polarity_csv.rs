@@ -43,12 +43,12 @@ impl PolarityCsvParser {
         }
         self.text.clear();
         if !self.with_title {
-            return Ok(Entry { text: text.content(&mut self.text), rating });
+            return Ok(Entry { text: text.content(&mut self.text), rating, label: None });
         }
         title.ok_or(Reject::BadLine)?.append_to(&mut self.text);
         self.text.push(' ');
         text.append_to(&mut self.text);
-        Ok(Entry { text: &self.text, rating })
+        Ok(Entry { text: &self.text, rating, label: None })
     }
 }
 

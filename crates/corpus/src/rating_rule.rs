@@ -4,8 +4,6 @@
 //! stars, or one of the scale. If a listed class is a number, other numbers have no rating, unless there is a scale.
 //! Values may also be labels in place of ratings.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
 use crate::classes::FoundValues;
 use crate::fields::Fields;
 use crate::format::ClassRatings;
@@ -16,42 +14,8 @@ use crate::unrated::UnratedValues;
 /// The rating of a value, or why it has none: [`Reject::BadRating`] or [`Reject::Unrated`].
 pub(crate) type Rated = Result<Rating, Reject>;
 
-/// The label of the entry that a parser read last. Copies are the same label, so each parser needs one of its own.
-#[derive(Clone, Debug, Default)]
-pub struct LastLabel(Arc<Mutex<Vec<u8>>>);
-
-impl LastLabel {
-    /// The label, without white space around it. It is not empty after an entry with a rating.
-    pub fn get(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Keeps a value as the label. Returns whether it is one: a text that is not empty, or a number that is exact.
-    fn set(&self, value: RatingValue<'_>) -> bool {
-        let mut label = self.get();
-        label.clear();
-        match value {
-            RatingValue::Missing => {}
-            // Others are no whole numbers any more.
-            RatingValue::Number(number) if !number.is_finite() || number.abs() > EXACT_MAX => {}
-            RatingValue::Number(number) => label.extend_from_slice(number.to_string().as_bytes()),
-            RatingValue::Text(text) => label.extend_from_slice(text.trim_ascii()),
-        }
-        !label.is_empty()
-    }
-}
-
 /// The maximum of the integers that a double represents exactly and uniquely, 2⁵³ − 1.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0 - 1.0;
-
-/// It is a result and no setting: all are equal.
-impl PartialEq for LastLabel {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for LastLabel {}
 
 /// The settings of ratings, and the values without a rating.
 #[derive(Clone, Debug)]
@@ -59,8 +23,8 @@ pub(crate) struct RatingRule {
     classes: Option<ClassRatings>,
     scale: Option<Scale>,
     unrated_values: UnratedValues,
-    /// Where labels are kept, if values are labels.
-    label: Option<LastLabel>,
+    /// The label of the last value, without white space around it, if values are labels.
+    label: Option<Vec<u8>>,
     /// Whether numbers are no classes.
     has_numbers: bool,
     /// Whether ratings are only 1 to 5 stars.
@@ -71,21 +35,21 @@ pub(crate) struct RatingRule {
 
 impl RatingRule {
     pub fn of(fields: &Fields) -> Self {
-        let Fields { classes, scale, unrated, label, .. } = fields.clone();
+        let Fields { classes, scale, unrated, has_labels, .. } = fields.clone();
         Self {
             has_numbers: scale.is_some() || !classes.as_ref().is_some_and(ClassRatings::have_numbers),
-            is_plain: classes.is_none() && scale.is_none() && unrated.is_empty() && label.is_none(),
+            is_plain: classes.is_none() && scale.is_none() && unrated.is_empty() && !has_labels,
             classes,
             scale,
             unrated_values: unrated,
-            label,
+            label: has_labels.then(Vec::new),
             unrated: FoundValues::default(),
         }
     }
 
-    /// Whether values are labels.
-    pub fn has_labels(&self) -> bool {
-        self.label.is_some()
+    /// The label that was the last value, if values are labels. It is not empty if the value had a rating.
+    pub fn label(&self) -> Option<&[u8]> {
+        self.label.as_deref()
     }
 
     /// The rating of a text.
@@ -136,9 +100,9 @@ impl RatingRule {
         if self.unrated_values.contains(value) {
             return Err(Reject::Unrated);
         }
-        if let Some(label) = &self.label {
+        if let Some(label) = &mut self.label {
             // Any rating will do.
-            if label.set(value) {
+            if set_label(label, value) {
                 return Ok(Rating::of(1));
             }
             self.unrated.add_value(value, true);
@@ -180,6 +144,19 @@ impl RatingRule {
             }
         }
     }
+}
+
+/// Keeps a value as the label. Returns whether it is one: a text that is not empty, or a number that is exact.
+fn set_label(label: &mut Vec<u8>, value: RatingValue<'_>) -> bool {
+    label.clear();
+    match value {
+        RatingValue::Missing => {}
+        // Others are no whole numbers any more.
+        RatingValue::Number(number) if !number.is_finite() || number.abs() > EXACT_MAX => {}
+        RatingValue::Number(number) => label.extend_from_slice(number.to_string().as_bytes()),
+        RatingValue::Text(text) => label.extend_from_slice(text.trim_ascii()),
+    }
+    !label.is_empty()
 }
 
 impl Default for RatingRule {

@@ -31,6 +31,8 @@ pub struct Review<'a> {
     pub text: &'a str,
     /// The rating.
     pub rating: Rating,
+    /// The label, if the values of the rating field are labels and no ratings.
+    pub label: Option<&'a [u8]>,
 }
 
 /// The text found in a line, and the rating if it has one.
@@ -40,12 +42,14 @@ pub struct Entry<'a> {
     pub text: &'a str,
     /// The rating, or why there is none: [`Reject::BadRating`] or [`Reject::Unrated`].
     pub rating: Result<Rating, Reject>,
+    /// The label of an entry with a rating, if the values of the rating field are labels and no ratings.
+    pub label: Option<&'a [u8]>,
 }
 
 impl<'a> Entry<'a> {
     /// Returns the review, or an error if there is no rating.
     pub fn review(self) -> Result<Review<'a>, Reject> {
-        Ok(Review { text: self.text, rating: self.rating? })
+        Ok(Review { text: self.text, rating: self.rating?, label: self.label })
     }
 }
 
@@ -258,7 +262,7 @@ impl ReviewParser {
             RatingValue::Number(number) => self.ratings.of_number(number),
             RatingValue::Text(text) => self.ratings.of_text(str::from_utf8(text).unwrap_or_default()),
         };
-        Entry { text, rating }.review()
+        Entry { text, rating, label: self.ratings.label() }.review()
     }
 
     /// The lines and rows so far with bytes that are not UTF-8.
@@ -269,6 +273,14 @@ impl ReviewParser {
     /// Number of lines of fastText's format so far in which `trainer ngrams` reads other labels.
     pub fn other_labels(&self) -> u64 {
         if let Parser::FastText(parser) = &self.parser { parser.n_other_labels } else { 0 }
+    }
+
+    /// What most lines without a text have in its place, and the remedy of a program that reads no ratings.
+    pub fn without_text(&self) -> Option<String> {
+        match &self.parser {
+            Parser::Json { fields, .. } => self.found.shapes.without_text(fields, None),
+            Parser::PolarityCsv(_) | Parser::FastText(_) | Parser::Csv(_) => None,
+        }
     }
 
     /// The classes without a rating of the lines read so far.
@@ -425,7 +437,7 @@ mod tests {
     #[test]
     fn json_and_literal_lines_are_read() {
         let mut parser = ReviewParser::new(Format::default());
-        let expected = Ok(Review { text: "it's", rating: Rating(4) });
+        let expected = Ok(Review { text: "it's", rating: Rating(4), label: None });
         assert_eq!(parser.parse(br#" {"reviewText": "it's", "overall": 4}"#), expected);
         assert_eq!(parser.parse(br#"{'reviewText': "it's", 'overall': 4,}"#), expected);
         // No dump has such a line. Only JSON allows spaces before the object.

@@ -1,50 +1,20 @@
 //! What a rejected line of JSON, or of Python's literals, contains in place of a text or a rating: a list, an object, a
 //! number, other fields, or reviews in a list.
 //!
-//! A line is examined only after it was rejected, and only the first ones are. The names and the kinds of values are
-//! found by brackets and quotes; they serve messages alone.
+//! A line is examined only after it was rejected, and only the first ones are.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use crate::fields::{FieldPath, Fields};
-use crate::json_array::ElementScan;
 use crate::review::Reject;
 use crate::shell::word;
 
+mod value;
+
+use value::{Kind, first_of, is_long, kind, members, names, paths};
+
 /// Maximum number of lines per reason that are examined.
 const EXAMINED_MAX: u64 = 16;
-/// Maximum number of names in a message, and of names that are found in an object.
-const NAMES_MAX: usize = 8;
-/// Maximum length of a name in a message.
-const NAME_BYTES_MAX: usize = 24;
-
-/// The kind of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    Null,
-    Boolean,
-    Number,
-    NotANumber,
-    Text,
-    List,
-    Object,
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::Null => "null",
-            Self::Boolean => "a boolean",
-            Self::Number => "a number",
-            Self::NotANumber => "NaN",
-            Self::Text => "a text",
-            Self::List => "a list",
-            Self::Object => "an object",
-        })
-    }
-}
-
 /// What a line contains.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Finding {
@@ -131,8 +101,9 @@ impl Shapes {
         self.of_rating.merge(&other.of_rating);
     }
 
-    /// The cause of most lines without a text, and the remedy.
-    pub(crate) fn without_text(&self, fields: &Fields) -> Option<String> {
+    /// The cause of most lines without a text, and the remedy. `rating_flag` names the field of the rating or label, if the
+    /// program reads one.
+    pub(crate) fn without_text(&self, fields: &Fields, rating_flag: Option<&str>) -> Option<String> {
         let rating = &fields.rating;
         Some(match self.of_text.most()? {
             Finding::Kind(field, kind, _) if fields.list() != Ok(None) => {
@@ -190,16 +161,16 @@ impl Shapes {
             Finding::Inside { path, is_list } => {
                 let list = if *is_list { "[]" } else { "" };
                 let inside = |field: &FieldPath| word(&format!("{path}{list}.{field}"));
-                let (text, rating, quoted) = (inside(&fields.text[0]), inside(rating), in_quotes(path));
+                let rating = rating_flag.map_or(String::new(), |flag| format!(" {flag} {}", inside(rating)));
+                let (text, quoted) = (inside(&fields.text[0]), in_quotes(path));
                 match is_list {
                     true => format!(
                         "array in field {quoted}: each line is an object with a list of reviews; read its elements with \
-                         --text-field {text} --rating-field {rating}, or write one per line with jq -c {}",
+                         --text-field {text}{rating}, or write one per line with jq -c {}",
                         word(&path.parse().map_or_else(|_| String::new(), |path| in_jq(&path) + "[]"))
                     ),
                     false => format!(
-                        "the review is in the object in the field {quoted}; read it with --text-field {text} --rating-field \
-                         {rating}"
+                        "the review is in the object in the field {quoted}; read it with --text-field {text}{rating}"
                     ),
                 }
             }
@@ -289,69 +260,16 @@ fn elsewhere(line: &str, path: &FieldPath) -> Option<Finding> {
     let first = path.names().first()?;
     for (name, value) in members(line) {
         let (object, is_list) = match kind(value) {
-            Kind::Object => (value, false),
-            Kind::List => (value.trim_start().get(1..).unwrap_or_default(), true),
+            Kind::Object => (Some(value), false),
+            Kind::List => (first_of(value), true),
             _ => continue,
         };
-        if kind(object) == Kind::Object && members(object).any(|(inner, _)| inner == first) {
+        if object.is_some_and(|object| members(object).any(|(inner, _)| inner == first)) {
             return Some(Finding::Inside { path: FieldPath::of(name).to_string(), is_list });
         }
     }
-    let names = names(line);
-    (!names.is_empty()).then_some(Finding::Names(names))
-}
-
-/// The first names of an object; none if they are long, as texts are.
-fn names(object: &str) -> Vec<String> {
-    let names: Vec<_> =
-        members(object).take(NAMES_MAX).map(|(name, _)| FieldPath::of(name).to_string()).collect();
-    let are_names = names.iter().all(|name| name.len() < NAME_BYTES_MAX && !name.contains(char::is_control));
-    if are_names { names } else { Vec::new() }
-}
-
-/// Whether a list has more than one element.
-fn is_long(list: &str) -> bool {
-    let elements = list.trim_start().get(1..).unwrap_or_default().trim_start();
-    behind(elements).is_some_and(|rest| rest.trim_start().starts_with(','))
-}
-
-/// The members of an object: names without quotes, and all that follows from the start of the value.
-fn members(object: &str) -> impl Iterator<Item = (&str, &str)> {
-    let mut rest = object.trim_start().get(1..).unwrap_or_default();
-    std::iter::from_fn(move || {
-        let start = rest.trim_start_matches([' ', '\t', '\r', '\n', ',']);
-        let after = behind(start)?;
-        let value = after.trim_start().strip_prefix(':')?.trim_start();
-        rest = behind(value)?;
-        let name = start[..start.len() - after.len()].trim_start_matches('u');
-        name.get(1..name.len().checked_sub(1)?).map(|name| (name, value))
-    })
-}
-
-/// What follows a value.
-fn behind(value: &str) -> Option<&str> {
-    // The prefix of strings of Python 2.
-    let value = value.strip_prefix('u').filter(|rest| rest.starts_with(['\'', '"'])).unwrap_or(value);
-    value.get(ElementScan::default().end(value.as_bytes())?..)
-}
-
-/// The kind of the value at the start of a text.
-fn kind(value: &str) -> Kind {
-    let value = value.trim_start();
-    match value.as_bytes().first() {
-        Some(b'{') => Kind::Object,
-        Some(b'[' | b'(') => Kind::List,
-        Some(b'"' | b'\'' | b'u') => Kind::Text,
-        Some(b't' | b'f' | b'T' | b'F') => Kind::Boolean,
-        _ if ["NaN", "nan", "Infinity", "-Infinity", "inf", "-inf"]
-            .iter()
-            .any(|name| value.starts_with(name)) =>
-        {
-            Kind::NotANumber
-        }
-        Some(b'0'..=b'9' | b'-' | b'+' | b'.') => Kind::Number,
-        _ => Kind::Null,
-    }
+    let paths = paths(line);
+    (!paths.is_empty()).then_some(Finding::Names(paths))
 }
 
 #[cfg(test)]
@@ -366,7 +284,7 @@ mod tests {
     fn without_text(lines: &[&str], fields: &Fields) -> String {
         let mut shapes = Shapes::default();
         lines.iter().for_each(|line| shapes.examine(line, Reject::NoText, fields));
-        shapes.without_text(fields).unwrap_or_default()
+        shapes.without_text(fields, Some("--rating-field")).unwrap_or_default()
     }
 
     #[test]
@@ -422,6 +340,22 @@ mod tests {
             without_text(&[r#"{"body": "a", "score": 5}"#], &fields("text", "stars")),
             "most lines have no text in the field \"text\": found the fields body, score; name the field with --text-field"
         );
+        // A program without ratings, and one with labels.
+        let (mut shapes, fields_of) = (Shapes::default(), fields("text", "stars"));
+        shapes.examine(r#"{"all": [{"text": "a"}]}"#, Reject::NoText, &fields_of);
+        for (flag, expected) in [
+            (None, "--text-field 'all[].text', or"),
+            (Some("--label-field"), "--label-field 'all[].stars', or"),
+        ] {
+            let message = shapes.without_text(&fields_of, flag).unwrap();
+            assert!(message.contains(expected), "{message}");
+        }
+        let list = r#"{"n": [1], "reviews": [{"body": "a", "stars": 5}], "of": {"x": 1}}"#;
+        assert_eq!(
+            without_text(&[list], &fields("text", "stars")),
+            "most lines have no text in the field \"text\": found the fields n, reviews[].body, reviews[].stars, of; name the \
+             field with --text-field"
+        );
     }
 
     #[test]
@@ -442,7 +376,7 @@ mod tests {
         threads.iter_mut().for_each(|shapes| shapes.examine(of_lists, Reject::NoText, &fields));
         let [mut all, other] = threads;
         all.merge(&other);
-        assert!(all.without_text(&fields).unwrap().starts_with("most lines have a list in the fields"));
+        assert!(all.without_text(&fields, None).unwrap().starts_with("most lines have a list in the fields"));
     }
 
     #[test]

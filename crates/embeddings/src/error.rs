@@ -41,15 +41,15 @@ pub enum Error {
         /// The word.
         word: String,
     },
-    /// A folder has an n-gram model.
-    #[error(
-        "{}: an n-gram model, expected word vectors; export its words with `trainer export {} --out WORDS.vec`",
-        path.display(),
-        path.display()
-    )]
-    OfNgrams {
+    /// A folder has another model.
+    #[error("{}: {found}, expected word vectors; {remedy}", path.display())]
+    OtherModel {
         /// The folder.
         path: PathBuf,
+        /// What it has.
+        found: &'static str,
+        /// The remedy.
+        remedy: String,
     },
     /// Two embeddings have no word in common.
     #[error("the vocabularies have no word in common; compare embeddings of the same language and case")]
@@ -77,7 +77,7 @@ impl Fails for Error {
             Self::File(error) => error.exit(),
             Self::Content { .. } | Self::Line { .. } | Self::NothingInCommon => Exit::BadInput,
             Self::UnknownWord { .. } => Exit::Usage,
-            Self::OfNgrams { .. } => Exit::Settings,
+            Self::OtherModel { .. } => Exit::Settings,
         }
     }
 }

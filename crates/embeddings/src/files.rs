@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 
 use durable::npy;
 use ngrams::Dictionary;
-use ngrams::files::bin;
+use ngrams::files::{Kind, bin};
 use serde_json::{Value, json};
 
 pub(crate) use self::content::Content;
@@ -33,6 +33,8 @@ use crate::embedding::Embedding;
 use crate::error::{Error, Result};
 use crate::folder;
 
+/// A file that only the folder of an LSTM has.
+const OF_LSTM: &str = "vocabulary.txt";
 const REMEDY: &str = "check that this is a file of word vectors, and copy it again";
 
 /// A format of files.
@@ -141,13 +143,23 @@ fn model_folder(path: &Path) -> PathBuf {
     if !path.join(folder::CONFIG).exists() && of_training.is_dir() { of_training } else { path.to_owned() }
 }
 
-/// The model folder, which is not of n-grams.
+/// The model folder, which is not of a classifier.
 fn word_vectors_folder(path: &Path) -> Result<PathBuf> {
     let folder = model_folder(path);
-    match ngrams::files::is_folder(&folder) {
-        true => Err(Error::OfNgrams { path: path.to_owned() }),
-        false => Ok(folder),
-    }
+    let train = "train word vectors with `trainer embed`";
+    let (found, remedy) = match ngrams::files::kind(&folder) {
+        Some(Kind::FastText) => {
+            let export = format!("export its words with `trainer export {} --out WORDS.vec`", path.display());
+            ("an n-gram model", export)
+        }
+        Some(Kind::Linear) => (
+            "a linear n-gram model, which has no word vectors",
+            format!("{train}, or a model that has some with `trainer ngrams --model fasttext`"),
+        ),
+        None if folder.join(OF_LSTM).is_file() => ("an LSTM model", train.to_owned()),
+        None => return Ok(folder),
+    };
+    Err(Error::OtherModel { path: path.to_owned(), found, remedy })
 }
 
 /// Refuses words that a file of this format cannot separate.

@@ -5,7 +5,6 @@ use std::io::{self, Read};
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
-use crate::utf16::ByteOrder;
 use crate::{Fault, Packed};
 
 /// Number of first bytes that determine the form.
@@ -21,7 +20,7 @@ pub enum Form {
     /// Text in UTF-8, or in another encoding in which lines end at the same bytes.
     Lines,
     /// UTF-16 text, with or without its byte-order mark.
-    Utf16(ByteOrder),
+    Utf16(&'static Encoding),
 }
 
 impl Form {
@@ -37,14 +36,12 @@ impl Form {
         if is_tar(beginning) {
             return Err(Fault::Tar);
         }
-        let named = ByteOrder::of(encoding);
-        let mark = marked(beginning);
-        match mark {
-            Some(mark) if encoding != UTF_8 && !(named.is_some() && ByteOrder::of(mark).is_some()) => {
+        match marked(beginning) {
+            Some(mark) if encoding != UTF_8 && !(is_utf16(encoding) && is_utf16(mark)) => {
                 Err(Fault::Marked { mark: mark.name(), encoding: encoding.name() })
             }
-            Some(mark) => Ok(ByteOrder::of(mark).map_or(Self::Lines, Self::Utf16)),
-            None if let Some(order) = named => Ok(Self::Utf16(order)),
+            Some(mark) => Ok(if is_utf16(mark) { Self::Utf16(mark) } else { Self::Lines }),
+            None if is_utf16(encoding) => Ok(Self::Utf16(encoding)),
             None => match beginning {
                 [1..=0x7f, 0, 1..=0x7f, 0, ..] => Err(Fault::Unmarked { encoding: UTF_16LE.name() }),
                 [0, 1..=0x7f, 0, 1..=0x7f, ..] => Err(Fault::Unmarked { encoding: UTF_16BE.name() }),
@@ -60,6 +57,11 @@ impl Form {
             beginning.iter().find(|&&byte| matches!(byte, 0 | b'\n' | b'\r')).is_some_and(|&byte| byte != 0);
         beginning.len() < FORM_BYTES && !ends_line && !is_marked_utf16(beginning)
     }
+}
+
+/// Whether an encoding has units of two bytes.
+pub fn is_utf16(encoding: &'static Encoding) -> bool {
+    encoding == UTF_16LE || encoding == UTF_16BE
 }
 
 /// The encoding whose byte-order mark is at the beginning.

@@ -19,7 +19,6 @@ mod members;
 mod packed;
 mod source;
 mod transcoded;
-mod utf16;
 mod whole;
 mod zip;
 
@@ -32,14 +31,12 @@ use encoding_rs::{Encoding, UTF_8};
 use form::beginning;
 use source::Source;
 use thiserror::Error;
-use utf16::Utf16Reader;
 
 pub use ends::end_of_member;
-pub use form::{FORM_BYTES, Form, beginning_while};
+pub use form::{FORM_BYTES, Form, beginning_while, is_utf16};
 pub use members::Members;
 pub use packed::{Packed, remedy};
 pub use transcoded::Transcoded;
-pub use utf16::ByteOrder;
 pub use whole::{WholeFile, shorter};
 
 /// A compression format.
@@ -231,7 +228,7 @@ pub struct Input<R: Read = WholeFile>(Content<R>);
 #[derive(Debug)]
 enum Content<R: Read> {
     Lines(Begun<Inflated<R>>),
-    Utf16(Utf16Reader<Begun<Inflated<R>>>),
+    Utf16(Transcoded<Begun<Inflated<R>>>),
 }
 
 /// A reader whose first bytes have been read for detection.
@@ -254,7 +251,7 @@ pub fn is_plain(beginning: &[u8], encoding: &'static Encoding) -> Result<Option<
         return Ok(Some(false));
     }
     let is_open = beginning.len() < MAGIC_BYTES && Compression::is_open(beginning);
-    let is_utf16 = beginning.len() >= 2 && ByteOrder::of(encoding).is_some();
+    let is_utf16 = beginning.len() >= 2 && is_utf16(encoding);
     if is_open || (Form::is_open(beginning) && !is_utf16) {
         return Ok(None);
     }
@@ -268,8 +265,12 @@ pub fn is_plain_whole(beginning: &[u8], encoding: &'static Encoding) -> Result<b
 
 /// Opens a file in this encoding, and detects its compression.
 pub fn open_as(path: &Path, encoding: &'static Encoding) -> io::Result<Input> {
-    let file = WholeFile::of(File::open(path)?)?;
-    let input = of_encoding(file, encoding).map_err(|error| named(error, path))?;
+    open_file(File::open(path)?, path, encoding)
+}
+
+/// Detects the compression of a file in this encoding, which was opened at this path, from its position on.
+pub fn open_file(file: File, path: &Path, encoding: &'static Encoding) -> io::Result<Input> {
+    let input = of_encoding(WholeFile::of(file)?, encoding).map_err(|error| named(error, path))?;
     if let Content::Lines(content) = &input.0 {
         check_name(path, content.get_ref().0.get_ref())?;
     }
@@ -298,11 +299,9 @@ pub fn of_encoding<R: Read>(bytes: R, encoding: &'static Encoding) -> io::Result
     Ok(Input(match Form::of(&begun, encoding)? {
         Form::Lines => Content::Lines(Cursor::new(begun).chain(content)),
         Form::Utf16(order) => {
-            let mark: Vec<u8> = match begun.starts_with(order.mark()) {
-                true => begun.drain(..order.mark().len()).collect(),
-                false => Vec::new(),
-            };
-            Content::Utf16(Utf16Reader::behind(&mark, Cursor::new(begun).chain(content), order))
+            let mark_bytes = Encoding::for_bom(&begun).map_or(0, |(_, bytes)| bytes);
+            begun.drain(..mark_bytes);
+            Content::Utf16(Transcoded::behind(mark_bytes, Cursor::new(begun).chain(content), order))
         }
     }))
 }

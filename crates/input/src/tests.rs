@@ -100,20 +100,17 @@ fn a_skippable_zstd_frame_is_skipped() {
     assert_eq!(read(&content).unwrap(), b"good");
 }
 
-fn utf16(text: &str, order: ByteOrder) -> Vec<u8> {
-    let bytes = |unit: u16| match order {
-        ByteOrder::LittleEndian => unit.to_le_bytes(),
-        ByteOrder::BigEndian => unit.to_be_bytes(),
-    };
+fn utf16(text: &str, encoding: &'static Encoding) -> Vec<u8> {
+    let bytes = |unit: u16| if encoding == UTF_16LE { unit.to_le_bytes() } else { unit.to_be_bytes() };
     std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(bytes).collect()
 }
 
-const ORDERS: [ByteOrder; 2] = [ByteOrder::LittleEndian, ByteOrder::BigEndian];
+const UTF_16: [&Encoding; 2] = [UTF_16LE, UTF_16BE];
 
 #[test]
 fn utf16_is_decoded_compressed_or_not() {
     let text = "{\"reviewText\": \"schön 😀\", \"overall\": 5}\r\n".repeat(4000);
-    for content in ORDERS.map(|order| utf16(&text, order)) {
+    for content in UTF_16.map(|encoding| utf16(&text, encoding)) {
         assert_eq!(read(&content).unwrap(), text.as_bytes());
         for by in ALL {
             assert_eq!(read(&compressed(by, &content)).unwrap(), text.as_bytes(), "{by:?}");
@@ -282,8 +279,8 @@ fn a_file_that_is_compressed_twice_is_refused_with_the_command_for_the_outer_one
 #[test]
 fn utf16_without_a_mark_is_refused_or_decoded_as_named() {
     let text = "{\"a\": \"schön 😀\"}\n";
-    for (order, encoding) in [(ByteOrder::LittleEndian, UTF_16LE), (ByteOrder::BigEndian, UTF_16BE)] {
-        let marked = utf16(text, order);
+    for encoding in UTF_16 {
+        let marked = utf16(text, encoding);
         let unmarked = &marked[2..];
         let expected = format!(
             "found UTF-16 without a mark, expected UTF-8; pass --encoding {0} to sentimill or trainer, or convert the file with iconv -f {0} -t UTF-8",
@@ -350,7 +347,7 @@ fn a_raw_stream_is_neither_inflated_nor_decoded() {
     let whole = gzip(b"good");
     assert_eq!(read(&whole).unwrap(), whole);
     assert_eq!(read(b"").unwrap(), b"");
-    for content in [utf16("good", ByteOrder::LittleEndian), tar("reviews.json", b"ustar\x0000")] {
+    for content in [utf16("good", UTF_16LE), tar("reviews.json", b"ustar\x0000")] {
         assert!(fault(&read(&content).unwrap_err()).is_some());
     }
 }
@@ -408,7 +405,7 @@ proptest! {
     ) {
         let content = match form {
             0 => text.clone().into_bytes(),
-            1 | 2 => utf16(&text, ORDERS[form - 1]),
+            1 | 2 => utf16(&text, UTF_16[form - 1]),
             _ => compressed(ALL[form - 3], text.as_bytes()),
         };
         let mut bytes = Vec::new();

@@ -17,11 +17,10 @@ pub mod words_file;
 
 pub use durable::{Error, Result};
 pub use fasttext::{to_program, write_bin};
-pub use folder::{check_place, family, is_folder};
+pub use folder::{Kind, check_place, family, is_folder, kind};
 
 use std::path::Path;
 
-use self::folder::Kind;
 use crate::{Dictionary, Features, Model};
 
 /// Bounds the memory for the character n-grams of all words: 4 GiB.

@@ -28,6 +28,6 @@ pub use error::{Error, Result};
 pub use features::{Features, Rows};
 pub use model::{Model, Scratch};
 pub use names::Names;
-pub use reading::{LINE_BYTES_MAX, add_lines, read_fasttext_file, without_mark};
+pub use reading::{LINE_BYTES_MAX, add_lines, read_fasttext_file};
 pub use texts::{Block, Counts, TextRef, Texts, Tokens, UNKNOWN};
 pub use words::{END, LABEL_PREFIX, Words};

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
+use corpus::lines::without_mark;
 use program::threads::spawn;
 use words::Span;
 
@@ -113,11 +114,6 @@ fn read_more(file: &File, buffer: &mut Vec<u8>, from: u64, n_bytes: usize) -> io
 
 fn position(bytes: &[u8], byte: u8) -> Option<usize> {
     bytes.iter().position(|&other| other == byte)
-}
-
-/// A line without a byte-order mark at its start. `cat` leaves one within a file.
-pub fn without_mark(line: &[u8]) -> &[u8] {
-    line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
 }
 
 /// Adds lines of fastText's format to a builder. Each line ends with a line feed, except the last one. A byte-order mark

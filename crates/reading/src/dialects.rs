@@ -62,7 +62,13 @@ impl Tables {
             let opened = opened.and_then(|mut content| Ok((beginning(&mut content)?, content)));
             opened.map_err(|error| source.unreadable("read its header", error))
         };
-        let check = |source, (head, content), dialect| {
+        let check = |source, (head, content): (Vec<u8>, Input), dialect| {
+            check_header(
+                &Head::of(&decoded(&head, &content, options), *asked, fields),
+                dialect,
+                source,
+                fields,
+            )?;
             let table = Table { dialect, asked: *asked, fields };
             Entries::of_table(head, content, source, &table, options).map(drop)
         };
@@ -113,8 +119,10 @@ impl Tables {
                     Some(dialect) if sources.len() == 1 => Some(dialect),
                     _ => self.of_stream(&head.dialects(), source)?,
                 };
+                let dialect = dialect.unwrap_or(asked.default_dialect());
+                check_header(&head, dialect, source, fields)?;
                 drop(text);
-                (bytes, dialect.unwrap_or(asked.default_dialect()))
+                (bytes, dialect)
             }
         };
         let table = Table { dialect, asked, fields };
@@ -200,6 +208,14 @@ impl Tables {
         let dialects = dialects.into_iter().map(|(dialect, _, n_files)| (dialect, n_files)).collect();
         FoundTables { dialects, n_lines: state.n_lines, notices }
     }
+}
+
+/// Refuses a table without a header, whose columns were selected by numbers. Its first record would be lost.
+fn check_header(head: &Head<'_>, dialect: Dialect, source: &Source, fields: &Fields) -> Result<(), Error> {
+    let Some((found, n_columns)) = head.record_in_place_of_header(dialect) else { return Ok(()) };
+    let (input, what) = (source.name.clone(), if fields.has_labels { "label" } else { "rating" });
+    let delimiter = char::from(dialect.delimiter.byte()).escape_default().to_string();
+    Err(Error::HeaderIsRecord { input, what, found, n_columns, delimiter })
 }
 
 /// The first bytes of a table in UTF-8.

@@ -8,7 +8,6 @@ use corpus::encoding::{LineDecoder, UTF_8, hides};
 use corpus::format::{FieldPath, Fields, Format};
 use corpus::json_array::{ArrayError, ElementReader, FirstLine, is_array, is_space};
 use corpus::lines::{Line, LineReader};
-use corpus::review::Rating;
 use input::{Input, Transcoded};
 
 use super::columns::shown;
@@ -227,11 +226,5 @@ fn columns(
         };
     let text = fields.text.iter().map(|path| position(path, "--text-field")).collect::<Result<_, _>>()?;
     let rating = position(&fields.rating, fields.rating_flag())?;
-    let name = &header.names()[rating];
-    let is_class = fields.classes.as_ref().is_some_and(|classes| classes.rating(name).is_some());
-    // A column that is selected by its number, in a file without a header.
-    if *name != fields.rating.literal() && (is_class || Rating::from_text(name).is_some()) {
-        return Err(Error::HeaderIsRecord { input: input(), found: name.clone() });
-    }
     Ok(header.columns(text, rating))
 }

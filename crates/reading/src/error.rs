@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use corpus::csv::{Delimiter, Dialect};
 use corpus::format::FormatName;
 use corpus::json_array::ArrayError;
+use corpus::shell::word;
 use program::exit::{Exit, Fails};
 use program::system::Failure;
 use thiserror::Error;
@@ -211,13 +212,21 @@ pub enum Error {
     },
     /// The first record of a CSV file is not a header.
     #[error(
-        "{input}: found a first record with the rating {found:?}, expected a header with names of columns; write one"
+        "{input}: found a first record with the {what} {found:?}, expected a header with names of columns; write one with the \
+         numbers of the columns, as in (seq {n_columns} | paste -s -d {}; cat FILE) > NEW",
+        word(delimiter)
     )]
     HeaderIsRecord {
         /// Name of the input.
         input: String,
-        /// The value in the column of the rating.
+        /// `rating` or `label`.
+        what: &'static str,
+        /// The value in its column.
         found: String,
+        /// Number of columns.
+        n_columns: usize,
+        /// The character between columns, as `paste` reads it.
+        delimiter: String,
     },
     /// The columns of a CSV file are separated by another character.
     #[error(

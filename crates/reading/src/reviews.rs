@@ -3,13 +3,12 @@
 
 use corpus::cause;
 use corpus::classes::FoundValues;
-use corpus::cleaned::CleanedReviews;
+use corpus::cleaned::{CleanedReviews, ReadReview};
 use corpus::encoding::Invalid;
 use corpus::format::Format;
 use corpus::judgement::{Refusal, Seen, TOLD, WithoutReview, invalid_utf8, judge, other_labels};
 use corpus::ledger::{Fate, Limits, MapperCounts};
 use corpus::lines::Line;
-use corpus::review::Rating;
 use program::threads::locked;
 
 use crate::class_folders::class_folders;
@@ -81,7 +80,7 @@ impl Reviews {
     pub fn read<E>(
         &mut self,
         entry: &InputEntry<'_>,
-        mut visit: impl FnMut(&InputEntry<'_>, Result<(&[u8], Rating), Fate>) -> Result<(), E>,
+        mut visit: impl FnMut(&InputEntry<'_>, Result<ReadReview<'_>, Fate>) -> Result<(), E>,
     ) -> Result<(), E> {
         let Self { reviews, found, has_list } = self;
         if found.counts.lines == 0 {
@@ -91,7 +90,7 @@ impl Reviews {
             };
             found.beginning = Some((entry.place, beginning.to_vec()));
         }
-        let mut count_and_visit = |entry: &InputEntry<'_>, read: Result<(&[u8], Rating), Fate>| {
+        let mut count_and_visit = |entry: &InputEntry<'_>, read: Result<ReadReview<'_>, Fate>| {
             found.count(entry, read.as_ref().err().copied());
             visit(entry, read)
         };

@@ -18,8 +18,8 @@ use runs::training::{
 };
 use runs::training::{OfManyLabels, RankTimes, ShareTimes};
 use runs::{Error, Result};
-use scoring::Metrics;
 use scoring::RowScore;
+use scoring::{Intervals, Metrics};
 
 /// Maximum length of a line. Even with thousands of ranks, lines are shorter.
 const LINE_BYTES_MAX: u64 = 4 << 20;
@@ -71,6 +71,23 @@ pub struct Run {
     pub is_complete: bool,
     /// What the page cannot show, and why.
     pub notes: Vec<String>,
+}
+
+/// The metrics of evaluated rows, of any number of classes. F1, precision and recall of three or more are means.
+#[derive(Clone, Debug)]
+pub struct Evaluated {
+    pub part: Part,
+    pub rows: u64,
+    pub accuracy: f64,
+    pub f1: f64,
+    pub precision: f64,
+    pub recall: f64,
+    pub auc: Option<f64>,
+    pub loss: f64,
+    /// The most frequent class, and the accuracy of always answering it.
+    pub largest: String,
+    pub baseline: f64,
+    pub intervals: Option<Intervals>,
 }
 
 /// A progress line.
@@ -180,7 +197,7 @@ impl Run {
     /// Whether another run was evaluated on the same rows. `None` if that is not known: an older version trained one of
     /// them, and they are not of one dataset.
     pub fn has_rows_of(&self, other: &Self) -> Option<bool> {
-        let n_rows = |run: &Self| run.tested.map(|(_, metrics)| metrics.rows);
+        let n_rows = |run: &Self| run.rates().map(|of| of.rows);
         if let (Some(digest), Some(of_other)) = (self.rows_digest(), other.rows_digest()) {
             return Some(digest == of_other);
         }
@@ -244,6 +261,9 @@ impl Run {
 
     /// Whether its metrics are those of three or more classes.
     pub fn has_classes(&self) -> bool {
+        if self.of_many_labels().is_some() {
+            return true;
+        }
         let tested = self.tested.iter().map(|(_, metrics)| metrics);
         let validated = self.epochs.iter().filter_map(|epoch| epoch.validation.as_ref());
         tested.chain(validated).next().is_some_and(|metrics| metrics.confusion.n_classes() > 2)
@@ -280,8 +300,44 @@ impl Run {
     }
 
     /// Its evaluation, if it has the metrics of many labels.
-    pub fn of_many_labels(&self) -> Option<OfManyLabels> {
-        self.ngrams.as_ref().and_then(|top| top.evaluation)
+    pub fn of_many_labels(&self) -> Option<&OfManyLabels> {
+        self.ngrams.as_ref().and_then(|top| top.evaluation.as_ref())
+    }
+
+    /// The metrics of the evaluated rows, of any number of classes.
+    pub fn rates(&self) -> Option<Evaluated> {
+        if let Some((part, metrics)) = self.tested {
+            let larger = metrics.larger_class();
+            let names = self.class_names(metrics.confusion.n_classes());
+            return Some(Evaluated {
+                part,
+                rows: metrics.rows,
+                accuracy: metrics.accuracy,
+                f1: metrics.f1,
+                precision: metrics.precision,
+                recall: metrics.recall,
+                auc: metrics.auc,
+                loss: metrics.loss,
+                largest: names.get(usize::from(larger.label)).cloned().unwrap_or_default(),
+                baseline: larger.accuracy,
+                intervals: self.evaluation.as_ref().and_then(|record| record.intervals),
+            });
+        }
+        let of_many = self.of_many_labels()?;
+        let of = of_many.of_one_label.clone()?;
+        Some(Evaluated {
+            part: of_many.part,
+            rows: of_many.texts,
+            accuracy: of_many.precision_at_1,
+            f1: of_many.macro_f1,
+            precision: of.precision,
+            recall: of.recall,
+            auc: None,
+            loss: of.loss,
+            largest: of.largest,
+            baseline: of.baseline,
+            intervals: Some(of.intervals),
+        })
     }
 
     /// Times of each rank, summed over all epochs.

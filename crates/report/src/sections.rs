@@ -131,7 +131,7 @@ fn part_name(part: Part) -> &'static str {
 
 /// Whether all runs with metrics were evaluated on the same rows; `None` if that is not known.
 fn are_comparable(runs: &[Run]) -> Option<bool> {
-    let mut tested = runs.iter().filter(|run| run.tested.is_some());
+    let mut tested = runs.iter().filter(|run| run.rates().is_some());
     let Some(first) = tested.next() else { return Some(true) };
     let others: Vec<Option<bool>> = tested.map(|run| first.has_rows_of(run)).collect();
     match others.contains(&Some(false)) {

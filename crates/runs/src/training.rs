@@ -54,7 +54,7 @@ pub use self::replace::{NAMES, check_replaceable, clear, has_only_settings, name
 pub use self::scores::{read_scores, write_scores};
 pub use self::settings::{DatasetRecord, RunSettings, UnlabelledRecord};
 pub use self::times::{Profile, RankTimes, ShareTimes};
-pub use self::top::{OfManyLabels, Tested, TopNgrams, TopOfLabel, WeighedNgram};
+pub use self::top::{OfManyLabels, OfOneLabel, Tested, TopNgrams, TopOfLabel, WeighedNgram};
 use crate::error::{Error, Result};
 use crate::json;
 

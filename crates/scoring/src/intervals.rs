@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use self::poisson::{Draws, Stream};
 use crate::RowScore;
 use crate::calibration::squared_errors;
-use crate::confusion::{Rates, rates};
+use crate::confusion::{Rates, rates, ratio};
 use crate::decision::Decision;
 
 /// Number of resamples.
@@ -98,10 +98,20 @@ pub fn intervals(
 /// The intervals of accuracy, F1, precision and recall, from the cell of the confusion matrix of each row. There must be
 /// at least one row.
 pub(crate) fn of_confusion(cells: &[usize], n_classes: usize, texts: RowTexts<'_>) -> [Interval; 4] {
-    let groups = Groups::of(cells, n_classes * n_classes, texts);
+    of_cells(cells, n_classes * n_classes, texts, rates)
+}
+
+/// As [`of_confusion`], with the rates of the counts of any cells.
+fn of_cells(
+    cells: &[usize],
+    n_cells: usize,
+    texts: RowTexts<'_>,
+    rates: impl Fn(&[u64]) -> Rates,
+) -> [Interval; 4] {
+    let groups = Groups::of(cells, n_cells, texts);
     let mut random = Stream::of(Purpose::Counts as u64);
     let mut values = [(); 4].map(|()| Vec::with_capacity(RESAMPLES));
-    let mut resample = vec![0; n_classes * n_classes];
+    let mut resample = vec![0; n_cells];
     for _ in 0..RESAMPLES {
         groups.draw(&mut random, &mut resample);
         // A resample without rows has no statistics.
@@ -114,6 +124,40 @@ pub(crate) fn of_confusion(cells: &[usize], n_classes: usize, texts: RowTexts<'_
         }
     }
     values.map(|values| percentiles(values).unwrap_or(Interval(0.0, 0.0)))
+}
+
+/// The intervals of any number of labels, from the label and the predicted label of each row, and its loss. Rates are means
+/// over the labels that rows have. There must be at least one row.
+pub fn label_intervals(rows: &[(u32, u32)], losses: &[f64], texts: RowTexts<'_>) -> Intervals {
+    let mut used = rows.to_vec();
+    used.sort_unstable();
+    used.dedup();
+    let cells = rows.iter().map(|row| used.binary_search(row).unwrap_or_default()).collect::<Vec<_>>();
+    let mut labels: Vec<u32> = used.iter().map(|&(label, _)| label).collect();
+    labels.dedup();
+    let places: Vec<_> = used
+        .iter()
+        .map(|(label, predicted)| (labels.binary_search(label).ok(), labels.binary_search(predicted).ok()))
+        .collect();
+    let rates = |counts: &[u64]| {
+        // Right, of the label, predicted.
+        let mut of_labels = vec![[0_u64; 3]; labels.len()];
+        for (&count, &(label, predicted)) in counts.iter().zip(&places) {
+            label.iter().for_each(|&at| of_labels[at][1] += count);
+            predicted.iter().for_each(|&at| of_labels[at][2] += count);
+            label.iter().filter(|_| label == predicted).for_each(|&at| of_labels[at][0] += count);
+        }
+        let mean = |of: fn(&[u64; 3]) -> f64| of_labels.iter().map(of).sum::<f64>() / labels.len() as f64;
+        let right = of_labels.iter().map(|of| of[0]).sum();
+        Rates {
+            accuracy: ratio(right, counts.iter().sum()),
+            f1: mean(|&[right, rows, predicted]| ratio(2 * right, rows + predicted)),
+            precision: mean(|&[right, _, predicted]| ratio(right, predicted)),
+            recall: mean(|&[right, rows, _]| ratio(right, rows)),
+        }
+    };
+    let [accuracy, f1, precision, recall] = of_cells(&cells, used.len(), texts, rates);
+    Intervals { loss: of_mean(losses, texts), accuracy, f1, precision, recall, auc: None, brier: None }
 }
 
 /// The interval of a mean of finite values, of which there must be at least one.

@@ -27,7 +27,7 @@ pub use curves::{BINS, Bin, Calibration, calibration, roc};
 pub use decision::Decision;
 pub use error::{Error, Result};
 pub use folds::{Estimate, estimates};
-pub use intervals::{Interval, Intervals, RowTexts, intervals};
+pub use intervals::{Interval, Intervals, RowTexts, intervals, label_intervals};
 pub use metrics::{LargerClass, Metrics, N_SUMS, Scoring, Tally, metrics, unranked};
 pub use threshold::{Criterion, Threshold};
 

@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 
 use corpus::encoding::Encoding;
-use ngrams::{Counts, LINE_BYTES_MAX, Texts, add_lines, read_fasttext_file, without_mark};
+use corpus::lines::without_mark;
+use ngrams::{Counts, LINE_BYTES_MAX, Texts, add_lines, read_fasttext_file};
 use reading::{Source, class_folders};
 
 use crate::chunks::{STREAMS_MAX, check_sources, chunk_number};

@@ -4,8 +4,7 @@
 use std::num::NonZeroUsize;
 use std::thread;
 
-use corpus::cleaned::CleanedReviews;
-use corpus::format::LastLabel;
+use corpus::cleaned::{CleanedReviews, ReadReview};
 use corpus::lines::LINE_BYTES_MAX;
 use ngrams::{Texts, Words};
 use reading::{Found, InputEntry, Judgement, Reading, ReadingOptions, Reviews, Source};
@@ -52,7 +51,7 @@ pub(crate) fn read(
         return Err(Error::NoClass { n_reviews: counts.reviews });
     }
     let (texts, _) = builders.merge(built)?;
-    let names = if lines.format.last_label().is_some() { Vec::new() } else { lines.labels.names() };
+    let names = if lines.format.has_labels() { Vec::new() } else { lines.labels.names() };
     let texts = texts.into_iter().map(|texts| in_order_of(names.clone(), texts)).collect();
     Ok((texts, Ledger::Reviews { lines: counts, not_labelled }))
 }
@@ -92,15 +91,12 @@ struct Thread<'a> {
     /// Source, group and number of the entry that would continue the current chunk.
     next: Option<(usize, usize, u64)>,
     names: Vec<&'a [u8]>,
-    /// The label of the last entry, if entries have labels in place of ratings.
-    label: Option<LastLabel>,
     not_labelled: u64,
 }
 
 impl<'a> Thread<'a> {
     fn new(input: &'a Reading, lines: &'a Lines, builders: &'a SplitBuilders) -> Self {
-        let format = lines.format.for_parser();
-        let label = format.last_label().cloned();
+        let format = lines.format.clone();
         let reviews = match builders.reading().words {
             Words::Cleaned => CleanedReviews::of(format),
             Words::Spaces | Words::Punctuation => CleanedReviews::as_written(format),
@@ -112,7 +108,6 @@ impl<'a> Thread<'a> {
             builders: builders.of_thread(),
             next: None,
             names: lines.labels.names().into_iter().map(str::as_bytes).collect(),
-            label,
             not_labelled: 0,
         }
     }
@@ -135,12 +130,11 @@ impl<'a> Thread<'a> {
             self.builders.begin(chunk_number(source, position))?;
         }
         self.next = Some((source, group, entry.number + 1));
-        let Self { lines, reviews, builders, names, label, not_labelled, .. } = self;
+        let Self { lines, reviews, builders, names, not_labelled, .. } = self;
         reviews.read(entry, |_, read| {
-            let Ok((text, rating)) = read else { return Ok(()) };
+            let Ok(ReadReview { text, rating, label }) = read else { return Ok(()) };
             let of_rating = || lines.labels.label(rating.stars()).map(|label| names[usize::from(label)]);
-            let named = label.as_ref().map(LastLabel::get);
-            match named.as_deref().map(Vec::as_slice).or_else(of_rating) {
+            match label.or_else(of_rating) {
                 Some(label) => {
                     if let Some(split) = builders.index(text) {
                         builders.builder(split).add_line(text, &[label])?;

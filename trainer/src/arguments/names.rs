@@ -35,8 +35,8 @@ impl FromStr for LineFormat {
 /// An unknown name of a format.
 #[derive(Clone, Debug, Error)]
 #[error(
-    "expected json, polarity-csv, fasttext or text; tables are read by sentimill, trainer ngrams and evaluate: for \
-     predictions, write the texts one per line, and pass --format text"
+    "expected json, polarity-csv, fasttext or text; write a table as JSON lines with python3 -c 'import csv, json, sys; \
+     [print(json.dumps(row)) for row in csv.DictReader(sys.stdin)]' < TABLE > NEW.json, and pass NEW.json"
 )]
 pub struct UnknownLineFormat;
 

@@ -18,12 +18,14 @@ use std::time::Instant;
 use corpus::encoding::{Encoding, UTF_8};
 use corpus::format::Format;
 use launch::interrupt::Interrupts;
+use program::exit::Exit;
 use report::whole;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use skipgram::{Characters, Settings, Training, Vocabulary};
 
 use self::comparisons::{Compared, Comparisons};
+use self::progress::Speed;
 pub(super) use self::ranks::on_ranks;
 use super::ngrams::is_dataset;
 use super::print::print_json;
@@ -66,7 +68,7 @@ struct Summary {
     /// The last comparisons with the files of `--similarity` and with `--reference`.
     #[serde(flatten)]
     compared: Compared,
-    /// Seconds of the whole command, and tokens trained by this process per second of it.
+    /// Seconds of the whole command, and tokens per second of the training by this process, as in the report.
     seconds: f64,
     tokens_per_s: f64,
 }
@@ -97,6 +99,10 @@ struct Trained {
     /// Tokens that this process trained on.
     n_tokens: u64,
     loss: Option<f64>,
+    /// The speed of this process.
+    speed: Speed,
+    /// Whether `--resume` continues with more lines, from the checkpoint.
+    is_open: bool,
 }
 
 /// Trains word vectors.
@@ -115,26 +121,30 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
         return if arguments.json { print_json(&place(&out, true)) } else { Ok(()) };
     }
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
-    let mut trained = match arguments.model {
-        EmbedModel::CharLstm => spelled::train(arguments, &mut out, &interrupts, &mut comparisons)?,
+    let trained = match arguments.model {
+        EmbedModel::CharLstm => spelled::train(arguments, &mut out, &interrupts, &mut comparisons),
         EmbedModel::SkipGram if is_stream(arguments) => {
-            stream::train(arguments, &mut out, &interrupts, &mut comparisons)?
+            stream::train(arguments, &mut out, &interrupts, &mut comparisons)
         }
-        EmbedModel::SkipGram => files::train(arguments, &mut out, &interrupts, &mut comparisons)?,
+        EmbedModel::SkipGram => files::train(arguments, &mut out, &interrupts, &mut comparisons),
     };
-    let n_words = n_words(arguments.min_count, &trained.vocabulary);
-    if n_words == 0 {
-        return Err(files::no_words(arguments));
+    let trained = trained.and_then(|trained| match n_words(arguments.min_count, &trained.vocabulary) {
+        0 => Err(files::no_words(arguments)),
+        n_words => Ok((trained, n_words)),
+    });
+    if trained.as_ref().is_err_and(is_of_input) {
+        out::forget_untrained(&out)?;
     }
-    out::finish(&out, &mut trained.vectors, &trained.vocabulary, &recipe)?;
+    let (mut trained, n_words) = trained?;
+    let write = if trained.is_open { out::write } else { out::finish };
+    write(&out, &mut trained.vectors, &trained.vocabulary, &recipe)?;
     if !trained.vocabulary.is_exact() {
         tell(&format!(
             "the vocabulary was full: counts are approximate, and {} words lost their place to others; raise --words-max",
             whole(trained.vocabulary.n_evicted())
         ));
     }
-    let seconds = began.elapsed().as_secs_f64();
-    let tokens_per_s = trained.n_tokens as f64 / seconds;
+    let Speed { seconds, tokens_per_s } = trained.speed;
     if trained.n_skipped > 0 {
         let n_lines = trained.n_lines + trained.n_skipped + trained.n_lost;
         let (skipped, lines) = (whole(trained.n_skipped), whole(n_lines));
@@ -165,11 +175,16 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
             evicted_words: trained.vocabulary.n_evicted(),
             loss: trained.loss,
             compared: comparisons.into_last(),
-            seconds,
+            seconds: began.elapsed().as_secs_f64(),
             tokens_per_s,
         })?;
     }
     Ok(())
+}
+
+/// Whether the input cannot be trained on.
+fn is_of_input(error: &Error) -> bool {
+    error.exit() == Exit::BadInput && !matches!(error, Error::NoVectors { .. })
 }
 
 fn place(out: &TextsOut, was_complete: bool) -> CompleteSummary {

@@ -236,12 +236,14 @@ struct Unread {
     bad_line: u64,
     no_text: u64,
     predicted: u64,
+    without_text: Option<String>,
 }
 
 impl Unread {
     fn of(counts: &Counts) -> Self {
         let of = |reason| counts.refused.get(reason).copied().unwrap_or(0);
-        Self { bad_line: of("bad_line"), no_text: of("no_text"), predicted: counts.predicted }
+        let without_text = counts.without_text.clone().filter(|_| of("no_text") > of("bad_line"));
+        Self { bad_line: of("bad_line"), no_text: of("no_text"), predicted: counts.predicted, without_text }
     }
 
     /// Whether the lines are probably in another format, because none has a prediction.
@@ -251,6 +253,6 @@ impl Unread {
 
     fn error(&self, place: String) -> predict::Error {
         let Self { bad_line, no_text, .. } = *self;
-        predict::Error::OtherFormat { place, bad_line, no_text }
+        predict::Error::OtherFormat { place, bad_line, no_text, without_text: self.without_text.clone() }
     }
 }

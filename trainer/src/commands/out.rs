@@ -133,6 +133,11 @@ impl Out {
         &self.folder
     }
 
+    /// Whether the training is in S3.
+    pub fn is_in_s3(&self) -> bool {
+        self.remote.is_some()
+    }
+
     /// The path or URL of the training, for messages.
     pub fn shown(&self) -> &Path {
         &self.shown

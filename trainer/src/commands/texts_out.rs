@@ -61,6 +61,11 @@ impl TextsOut {
         self.out.checkpoints().folder()
     }
 
+    /// Whether the training is in S3.
+    pub fn is_in_s3(&self) -> bool {
+        self.out.is_in_s3()
+    }
+
     /// The path or URL of the training, for messages.
     pub fn shown(&self) -> &Path {
         self.out.shown()

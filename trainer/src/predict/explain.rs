@@ -104,6 +104,6 @@ pub(crate) fn run<E: From<Error>>(
         let shown = show(counts.lines, explained, view);
         output.write_all(shown.as_bytes()).and_then(|()| output.flush()).map_err(Error::Write)?;
     }
-    counts.invalid_utf8 = texts.invalid_utf8();
+    texts.report(&mut counts);
     Ok(counts)
 }

@@ -11,7 +11,7 @@ use corpus::review::ReviewParser;
 use texts::without_labels;
 
 use super::pause::{Pausing, is_pause};
-use super::{Error, Refusal, Result};
+use super::{Counts, Error, Refusal, Result};
 
 /// Content of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,9 +136,14 @@ impl<'a, R: Read> Texts<'a, R> {
         }
     }
 
-    /// Number of lines with bytes that are not UTF-8.
-    pub fn invalid_utf8(&self) -> u64 {
-        self.invalid_utf8
+    /// Adds what is known at the end of the input.
+    pub fn report(&self, counts: &mut Counts) {
+        counts.invalid_utf8 = self.invalid_utf8;
+        if let Parser::Review(parser) = &self.parser
+            && counts.predicted == 0
+        {
+            counts.without_text = parser.without_text();
+        }
     }
 }
 

@@ -75,7 +75,7 @@ pub(crate) fn run<'a, W: Window<'a>>(
         let answers = window.answers()?;
         write(&mut output, options, answers, &mut counts).map_err(Error::Write)?;
         if ends {
-            counts.invalid_utf8 = texts.invalid_utf8();
+            texts.report(&mut counts);
             return Ok(counts);
         }
     }

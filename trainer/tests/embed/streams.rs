@@ -140,6 +140,65 @@ fn a_stopped_stream_continues_with_the_next_byte() {
 }
 
 #[test]
+fn a_stream_that_ended_continues_with_the_lines_of_the_next_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    for (at, more) in [(1, &[][..]), (2, &["--resume"]), (3, &["--resume"])] {
+        let (process, mut input) = start(&out, more);
+        // The last line has no line end.
+        input.write_all(sentences(1000, at).trim_end().as_bytes()).unwrap();
+        drop(input);
+        let (summary, told) = ended(process, 0);
+        let expected = (Value::from(1000 * at), Value::from(10_000 * at), Value::from(0));
+        let found = (summary["lines"].clone(), summary["tokens"].clone(), summary["lost_lines"].clone());
+        assert_eq!(found, expected, "{told}");
+        assert!(!told.contains("warning"), "{told}");
+        // The log has the speed that is printed.
+        let metrics = fs::read_to_string(out.join("metrics.jsonl")).unwrap();
+        let lines = metrics.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let speed = lines.filter_map(|line| line["tokens_per_s"].as_f64()).next_back();
+        assert_eq!(summary["tokens_per_s"].as_f64(), speed);
+    }
+    // With a number of words, the training is complete.
+    let out = folder.path().join("complete");
+    for (more, was_complete) in [(&[][..], None), (&["--resume"], Some(true))] {
+        let (process, mut input) = start(&out, &[&["--words", "20000"], more].concat());
+        let _ = input.write_all(sentences(1000, 1).as_bytes());
+        drop(input);
+        let (summary, told) = ended(process, 0);
+        assert_eq!(summary["was_complete"].as_bool().filter(|&was| was), was_complete, "{told}");
+    }
+}
+
+#[test]
+fn a_stream_that_cannot_be_trained_on_can_be_repeated() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let line = "{\"text\": \"a good kettle\"}\n".repeat(20);
+    let array = format!("[{}]", line.trim_end().replace('\n', ",\n"));
+    for (format, text, expected) in [
+        (&["--format", "fasttext"][..], &line, "no line is of the format fasttext; check --format"),
+        (&["--format", "json"], &line, "found the fields text; name the field with --text-field"),
+        (
+            &["--format", "json"],
+            &array,
+            "the input is a JSON array; write one object per line with jq -c '.[]' FILE",
+        ),
+        (&[], &line, "the first line is of JSON"),
+    ] {
+        let (process, mut input) = start(&out, format);
+        input.write_all(text.as_bytes()).unwrap();
+        drop(input);
+        let (_, told) = ended(process, 65);
+        assert!(told.contains(expected), "{told}");
+    }
+    let (process, mut input) = start(&out, &["--format", "json", "--text-field", "text"]);
+    input.write_all(line.as_bytes()).unwrap();
+    drop(input);
+    ended(process, 0);
+}
+
+#[test]
 fn a_stream_without_a_word_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (process, input) = start(&folder.path().join("out"), &[]);

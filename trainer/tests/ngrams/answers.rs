@@ -221,5 +221,7 @@ fn labels_that_the_model_does_not_have_lower_the_f1_and_are_told() {
     let (code, told) = ended(report);
     assert_eq!(code, Some(0), "{told}");
     let page = fs::read_to_string(&page).unwrap();
-    assert!(page.contains("precision at 1") && !page.contains("quality of the model is unknown"));
+    assert!(
+        page.contains("rows are predicted correctly") && !page.contains("quality of the model is unknown")
+    );
 }

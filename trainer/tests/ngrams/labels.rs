@@ -231,6 +231,17 @@ fn any_number_of_labels_is_learned_from_a_column() {
         )
         .unwrap();
         assert_eq!((&found["rows"], &found["accuracy"]), (&60.into(), &1.0.into()), "{found}");
+        let intervals = &found["intervals"];
+        let certain = serde_json::json!([1.0, 1.0]);
+        assert_eq!((&intervals["accuracy"], &intervals["auc"]), (&certain, &Value::Null), "{found}");
+        // The model knows the field of its labels.
+        let mut evaluate = trainer_of("evaluate", &out, &[]);
+        evaluate.arg(&test).args(&fields[..4]);
+        assert_eq!(serde_json::from_str::<Value>(&done(evaluate).0).unwrap(), found);
+        let mut evaluate = trainer_of("evaluate", &out, &[]);
+        evaluate.arg(&test).args(&fields[..4]).args(["--rating-field", "kind"]);
+        let (code, told) = ended(evaluate);
+        assert!(code == Some(65) && told.contains("--rating-field"), "{told}");
         let answer =
             said(trainer_of("predict", &out, &["--format", "text", "--top", "1"]), "lid of 1, please\n");
         // In the order of bytes, billing is first.
@@ -255,6 +266,68 @@ fn any_number_of_labels_is_learned_from_a_column() {
         let (code, told) = ended(train(&input, &folder.path().join("none"), more));
         assert!(matches!(code, Some(64 | 65)) && told.contains(expected), "{told}");
     }
+}
+
+#[test]
+fn texts_of_many_labels_have_the_metrics_of_few() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("lines");
+    // Each text is another one, also after cleaning.
+    let own =
+        |at: usize| at.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect::<String>();
+    let line = |at: usize| format!("__label__{} {} of {}\n", at % 7, OTHERS[at % 6], own(at));
+    fs::write(&input, (0..700).map(line).collect::<String>()).unwrap();
+    let (out, page) = (folder.path().join("out"), folder.path().join("page.html"));
+    let split = ["--format", "fasttext", "--model", "linear", "--test-fraction", "0.3"];
+    let (_, told) = done(train(&input, &out, &split));
+    let line = |what: &str| told.lines().find(|line| line.contains(what)).unwrap_or_else(|| panic!("{told}"));
+    assert!(line("accuracy ").contains(" [95 %: 0."), "{told}");
+    let baseline = line("accuracy ").split_once("(majority-class baseline: 0.").unwrap().1;
+    assert!(baseline.starts_with("1") || baseline.starts_with("2"), "{told}");
+    done(trainer_of("report", &out, &["--out", page.to_str().unwrap()]));
+    let page = fs::read_to_string(&page).unwrap();
+    for expected in [
+        " test rows are predicted correctly. A model that always answers ",
+        "Metrics with 95 % confidence intervals",
+        "<dt>macro F1</dt>",
+        // The number of the log.
+        line("n-grams with a weight").trim_start_matches("trainer: "),
+    ] {
+        assert!(page.contains(expected), "{expected}");
+    }
+    // Several labels per text have no intervals.
+    fs::write(&input, "__label__a __label__b kettle\n__label__c lid\n".repeat(50)).unwrap();
+    let (_, told) = done(train(
+        &input,
+        &folder.path().join("several"),
+        &["--format", "fasttext", "--test", input.to_str().unwrap()],
+    ));
+    assert!(told.contains("precision at 1 1.0000, recall at 1 0.6667 on 100 test texts"), "{told}");
+}
+
+#[test]
+fn an_array_without_the_field_is_refused_with_the_fields_that_it_has() {
+    let (folder, train, _) = corpus();
+    let out = folder.path().join("out");
+    trained(&train, &out, MODELS[0]);
+    let array = folder.path().join("all.json");
+    for (content, expected) in [
+        (r#"[{"text": "a lid", "kind": "b"}, {"text": "x", "kind": "b"}]"#, "found the fields text, kind"),
+        (r#"{"reviews": [{"text": "a lid"}]}"#, "found the fields reviews[].text"),
+    ] {
+        fs::write(&array, content).unwrap();
+        let mut predict = trainer_of("predict", &out, &[]);
+        predict.arg(&array);
+        let (code, told) = ended(predict);
+        assert!(code == Some(65) && told.contains(expected), "{told}");
+        let (code, told) = ended(self::train(&array, &folder.path().join("none"), &[]));
+        assert!(code == Some(65) && told.contains(expected), "{told}");
+    }
+    let mut predict = trainer_of("predict", &out, &["--format", "csv"]);
+    predict.arg(&array);
+    let (code, told) = ended(predict);
+    let command = "python3 -c 'import csv, json, sys; [print(json.dumps(row)) for row in csv.DictReader(sys.stdin)]' < TABLE";
+    assert!(code == Some(64) && told.contains(command), "{told}");
 }
 
 #[test]

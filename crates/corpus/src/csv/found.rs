@@ -2,16 +2,17 @@
 //! dialect is more consistent: more lines have the columns of the header, and a rating.
 
 use std::cmp::Ordering;
+use std::iter;
 
 use super::Columns;
 use super::dialect::{AskedDialect, Dialect, Quote};
 use super::hidden::HiddenRecords;
 use super::records::{RecordReader, named_delimiter};
 use super::splitter::Splitter;
-use crate::buffer::BYTE_ORDER_MARK;
 use crate::fields::Fields;
-use crate::lines::{Line, LineContent, is_blank};
+use crate::lines::{Line, LineContent, is_blank, without_mark};
 use crate::rating_rule::RatingRule;
+use crate::review::{Rating, Reject};
 
 /// Number of bytes that are examined.
 pub const HEAD_BYTES: usize = 1 << 20;
@@ -113,9 +114,41 @@ impl<'a> Head<'a> {
         Dialects(dialects)
     }
 
+    /// The rating or label of the first record, and the number of columns, if this record is no header: the column was
+    /// selected by its number, and the value is a rating, or the label of another record, too.
+    pub fn record_in_place_of_header(&self, dialect: Dialect) -> Option<(String, usize)> {
+        let mut records = RecordReader::new(self.bytes, dialect, self.bytes.len());
+        let header = records.header().ok()???;
+        let (columns, n_columns) = (header.selected(self.fields)?, header.names().len());
+        let value = &header.names()[columns.rating];
+        let mut rule = RatingRule::of(self.fields);
+        let is_record = if value.is_empty() || *value == self.fields.rating.literal() {
+            false
+        } else if Rating::from_text(value).is_some() {
+            true
+        } else if rule.of_text(value) == Err(Reject::BadRating) {
+            false
+        } else if let Some(label) = rule.label().map(<[u8]>::to_vec) {
+            let mut splitter = Splitter::new(dialect);
+            iter::from_fn(|| match records.next_record().ok()??.content {
+                LineContent::Bytes(record) => Some(
+                    !columns.is_header(record)
+                        && splitter.split(record, n_columns) == Some(n_columns)
+                        && rule.of_text(splitter.column(columns.rating)).is_ok()
+                        && rule.label() == Some(&label),
+                ),
+                LineContent::TooLong { .. } => Some(false),
+            })
+            .any(|has_label| has_label)
+        } else {
+            true
+        };
+        is_record.then(|| (value.clone(), n_columns))
+    }
+
     /// The line `sep=;` of Excel sets the delimiter.
     fn asked(&self) -> AskedDialect {
-        let bytes = self.bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(self.bytes);
+        let bytes = without_mark(self.bytes);
         let line = memchr::memchr2(b'\n', b'\r', bytes).map_or(bytes, |end| &bytes[..end]);
         AskedDialect { delimiter: self.asked.delimiter.or(named_delimiter(line)), ..self.asked }
     }
@@ -145,7 +178,7 @@ impl<'a> Head<'a> {
                 break;
             };
             let (tail, n_bytes) = (&bytes[offset as usize..], record.len());
-            let record = &tail.strip_prefix(BYTE_ORDER_MARK).unwrap_or(tail)[..n_bytes];
+            let record = &without_mark(tail)[..n_bytes];
             if is_blank(record) || columns.as_ref().is_some_and(|columns| columns.is_header(record)) {
                 continue;
             }

@@ -34,7 +34,7 @@ impl HiddenRecords {
         if n_columns != self.n_columns {
             return self.are_behind_first_line(record);
         }
-        if self.ratings.has_labels() {
+        if self.ratings.label().is_some() {
             return self.repeat_labels(record);
         }
         let first = memchr::memchr2(b'\n', b'\r', record).map_or(record, |end| &record[..end]);
@@ -51,7 +51,7 @@ impl HiddenRecords {
     /// Whether most lines behind the first are records. This is sufficient if the record has the wrong number of columns, or
     /// if its end is unknown.
     pub fn are_behind_first_line(&mut self, record: &[u8]) -> bool {
-        if self.ratings.has_labels() {
+        if self.ratings.label().is_some() {
             return self.repeat_labels(record);
         }
         let (mut n_lines, mut n_like) = (0, 0);
@@ -69,7 +69,7 @@ impl HiddenRecords {
             n_lines += 1;
             if self.is_like_record(line) {
                 n_like += 1;
-                labels.extend(line.split(|&byte| byte == self.delimiter).nth(self.rating));
+                labels.extend(self.ratings.label().map(<[u8]>::to_vec));
             }
         }
         n_lines > LINES_MIN && 2 * n_like > n_lines && 2 * labels.len() <= n_like
@@ -101,7 +101,6 @@ mod tests {
     use super::*;
     use crate::csv::{Delimiter, Dialect, Header};
     use crate::fields::Fields;
-    use crate::rating_rule::LastLabel;
 
     /// Whether a record hides records below this header. It has as many columns as the header.
     fn is_hiding(header: &str, record: &str) -> bool {
@@ -143,8 +142,7 @@ mod tests {
     fn labels_of_hidden_records_are_repeated() {
         let is_hiding = |record: &str| {
             let header = Header::parse(b"label,text", Dialect::rfc4180(Delimiter::Comma)).unwrap();
-            let label = Some(LastLabel::default());
-            let fields = Fields { label, ..Fields::named("text", "label") };
+            let fields = Fields { has_labels: true, ..Fields::named("text", "label") };
             let columns = header.selected(&fields).unwrap();
             let rule = RatingRule::of(&fields);
             HiddenRecords::of(&columns, rule).are_in(record.as_bytes(), 2)

@@ -55,7 +55,7 @@ impl JsonParser {
             let rating = rating.unwrap_or_else(|| self.ratings.of_absent());
             let text = join(&self.parts, &mut self.unescaped).then(|| self.unescaped());
             let text = text.unwrap_or(Err(Reject::NoText));
-            visit(element, text.map(|text| Entry { text, rating }));
+            visit(element, text.map(|text| Entry { text, rating, label: self.ratings.label() }));
             if tokens.skip_space()? != b',' {
                 return Some(());
             }

@@ -5,10 +5,11 @@ use std::fs::File;
 use std::io::{self, BufReader, Chain, Cursor, Read, Seek};
 use std::path::Path;
 
+use corpus::encoding::UTF_8;
+use corpus::lines::without_mark;
 use durable::{At, Error, check_regular, npy};
 use input::{Compression, Fault, MAGIC_BYTES, beginning_while};
 use ngrams::files::bin;
-use ngrams::without_mark;
 
 use super::REMEDY;
 use crate::error::Result;
@@ -23,6 +24,8 @@ pub(crate) struct Content<'a> {
     /// The first bytes.
     pub beginning: Vec<u8>,
     rest: Box<dyn Read>,
+    /// The file, at the position of `rest`.
+    file: File,
     /// Bytes of a file that is not compressed.
     pub n_bytes: Option<u64>,
 }
@@ -42,15 +45,17 @@ impl<'a> Content<'a> {
         // `input` refuses files that are not text, among them arrays of NumPy.
         let is_binary =
             [npy::MAGIC, &bin::MAGIC.to_le_bytes()[..]].iter().any(|kind| magic.starts_with(kind));
+        file.rewind().at(path, "read it")?;
+        let content = file.try_clone().at(path, "open it")?;
         let mut rest: Box<dyn Read> = match is_binary {
-            true => Box::new(File::open(path).at(path, "open it")?),
-            false => Box::new(input::open(path).map_err(|error| unread(path, error))?),
+            true => Box::new(content),
+            false => Box::new(input::open_file(content, path, UTF_8).map_err(|error| unread(path, error))?),
         };
         let mut beginning =
             beginning_while(&mut rest, BEGINNING_BYTES, |_| true).map_err(|error| unread(path, error))?;
         let mark_bytes = beginning.len() - without_mark(&beginning).len();
         beginning.drain(..mark_bytes);
-        Ok(Self { path, beginning, rest, n_bytes })
+        Ok(Self { path, beginning, rest, file, n_bytes })
     }
 
     /// Reads the content from its first byte on.
@@ -63,7 +68,11 @@ impl<'a> Content<'a> {
     pub(super) fn into_file(self) -> Result<(BufReader<File>, u64)> {
         let path = self.path;
         let (file, n_bytes) = match self.n_bytes {
-            Some(n_bytes) => (File::open(path).at(path, "open it")?, n_bytes),
+            Some(n_bytes) => {
+                let mut file = self.file;
+                file.rewind().at(path, "read it")?;
+                (file, n_bytes)
+            }
             None => {
                 let temporary = Path::new("a temporary file in TMPDIR");
                 let mut file = tempfile::tempfile().at(temporary, "create it")?;

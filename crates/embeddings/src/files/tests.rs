@@ -33,6 +33,30 @@ fn short(embedding: &Embedding) -> Embedding {
     Embedding::new(words.into_iter().collect(), None, 3, vectors)
 }
 
+#[test]
+fn the_folder_of_another_model_is_named_with_what_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("model");
+    fs::create_dir(&model).unwrap();
+    let message = |config: &str| {
+        fs::write(model.join("config.json"), config).unwrap();
+        let message = read(folder.path()).unwrap_err().to_string();
+        message.replace(&folder.path().display().to_string(), "MODEL")
+    };
+    assert_eq!(
+        message(r#"{"family": "ngrams", "kind": "linear"}"#),
+        "MODEL: a linear n-gram model, which has no word vectors, expected word vectors; train word vectors with `trainer \
+         embed`, or a model that has some with `trainer ngrams --model fasttext`"
+    );
+    assert_eq!(
+        message(r#"{"family": "ngrams", "kind": "fasttext"}"#),
+        "MODEL: an n-gram model, expected word vectors; export its words with `trainer export MODEL --out WORDS.vec`"
+    );
+    fs::write(model.join("vocabulary.txt"), "").unwrap();
+    let expected = "MODEL: an LSTM model, expected word vectors; train word vectors with `trainer embed`";
+    assert_eq!(message("{}"), expected);
+}
+
 fn binary(words: &[(&str, [f32; 2])], end: &str) -> Vec<u8> {
     let mut bytes = format!("{} 2\n", words.len()).into_bytes();
     for (word, vector) in words {

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use durable::sums::{Sums, verified};
 use durable::{Error, NewFolder, REMEDY, Result, Summary, read_bounded};
 use program::threads::spawn;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -118,8 +119,21 @@ pub fn family(folder: &Path) -> Option<String> {
     struct Family {
         family: String,
     }
+    config(folder).map(|found: Family| found.family)
+}
+
+/// The kind of the model of this crate in a folder.
+pub fn kind(folder: &Path) -> Option<Kind> {
+    #[derive(Deserialize)]
+    struct OfKind {
+        kind: Kind,
+    }
+    config(folder).filter(|_| is_folder(folder)).map(|found: OfKind| found.kind)
+}
+
+fn config<T: DeserializeOwned>(folder: &Path) -> Option<T> {
     let json = read_bounded(&folder.join(CONFIG), CONFIG_BYTES_MAX).ok()?;
-    serde_json::from_slice(&json).ok().map(|found: Family| found.family)
+    serde_json::from_slice(&json).ok()
 }
 
 /// Refuses a path at which no model can be written: it is occupied, or its parent folder is not writable.

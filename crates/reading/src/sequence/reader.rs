@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use corpus::encoding::{Encoding, UTF_8};
-use corpus::lines::LINE_BYTES_MAX;
-use input::{ByteOrder, WholeFile};
+use corpus::lines::{LINE_BYTES_MAX, without_mark};
+use input::{WholeFile, is_utf16};
 use memchr::{memchr_iter, memrchr};
 
 use super::followed::{Followed, Mark};
@@ -91,8 +91,7 @@ impl<'a> Reader<'a> {
                     rest.clear();
                 }
                 resumed = Resumed::of(&name, position, &left);
-                let is_utf16 = ByteOrder::of(options.encoding).is_some();
-                let encoding = if is_utf16 { UTF_8 } else { options.encoding };
+                let encoding = if is_utf16(options.encoding) { UTF_8 } else { options.encoding };
                 Content::Stream { taken, begun: Begun::No, encoding }
             }
             Kind::File(path) => {
@@ -359,7 +358,7 @@ fn cut_long(lines: &mut Vec<u8>) -> Vec<u64> {
     for (number, line) in (1..).zip(lines.split_inclusive(|&byte| byte == b'\n')) {
         let content = line.strip_suffix(b"\n").unwrap_or(line);
         let content = content.strip_suffix(b"\r").unwrap_or(content);
-        match content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content).len() > LINE_BYTES_MAX {
+        match without_mark(content).len() > LINE_BYTES_MAX {
             true => long.push(number),
             false => kept.extend_from_slice(line),
         }

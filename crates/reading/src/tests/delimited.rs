@@ -1,5 +1,6 @@
 //! CSV and TSV.
 
+use corpus::cleaned::{CleanedReviews, ReadReview};
 use corpus::csv::{AskedDialect, Delimiter, Dialect, Quote};
 use corpus::format::Fields;
 use program::exit::Exit;
@@ -54,9 +55,9 @@ fn each_file_has_its_own_header() {
     reading
         .each(|entry| {
             let columns = entry.columns.unwrap();
-            let mut reviews = corpus::cleaned::CleanedReviews::of(csv("text", "stars", 1).format);
+            let mut reviews = CleanedReviews::of(csv("text", "stars", 1).format);
             let Content::Line(line) = entry.what else { panic!("{entry:?}") };
-            let (text, rating) = reviews.read_record(line, columns).unwrap();
+            let ReadReview { text, rating, .. } = reviews.read_record(line, columns).unwrap();
             found.push((String::from_utf8(text.to_vec()).unwrap(), rating.stars()));
             Ok::<_, Error>(())
         })
@@ -116,6 +117,56 @@ fn a_missing_column_is_an_error_before_any_record_is_read() {
         let error = Reading::start(all_of(&folder), &csv(text, rating, 1)).unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");
         assert_eq!(error.exit(), Exit::BadInput);
+    }
+}
+
+#[test]
+fn a_table_without_a_header_is_refused_if_its_columns_are_numbers() {
+    let of = |file: &str, fields: Fields| {
+        let dialect = AskedDialect::of(if file.contains('\t') { Delimiter::Tab } else { Delimiter::Comma });
+        let folder = folder(&[("a.csv", file.as_bytes())]);
+        let format = Format::Delimited { dialect, fields };
+        let options = ReadingOptions { format, ..options(1) };
+        let started = Reading::start(all_of(&folder), &options).map(|_| ());
+        // Standard input is examined while it is read.
+        let mut sources = all_of(&folder);
+        sources.iter_mut().for_each(|source| source.kind = Kind::Pipe(folder.path().join("a.csv")));
+        let piped = Reading::start(sources, &options).unwrap();
+        assert_eq!(read(&piped, 1).is_ok(), started.is_ok());
+        started.map_err(|error| error.to_string())
+    };
+    let numbers = || Fields::named("1", "2");
+    let labels = || Fields { has_labels: true, ..numbers() };
+    let scaled = || Fields { scale: "0-10".parse().ok(), ..numbers() };
+    let classes = || Fields { classes: "true=5,false=1".parse().ok(), ..numbers() };
+    let expected =
+        "expected a header with names of columns; write one with the numbers of the columns, as in ";
+    for (file, fields, found) in [
+        ("good,music\nbad,toys\nfine, music\n", labels(), "the label \"music\""),
+        ("good,7/10\nbad,1/10\n", scaled(), "the rating \"7/10\""),
+        ("good,True\nbad,False\n", classes(), "the rating \"True\""),
+        ("good,5\nbad,1\n", numbers(), "the rating \"5\""),
+    ] {
+        for (file, columns) in [
+            (file.to_owned(), "(seq 2 | paste -s -d ,;"),
+            (file.replace(',', "\t"), "(seq 2 | paste -s -d '\\t';"),
+        ] {
+            let error = of(&file, fields.clone()).unwrap_err();
+            assert!(
+                error.contains(&format!("found a first record with {found}, {expected}{columns}")),
+                "{error}"
+            );
+        }
+    }
+    // A header, also one that is repeated, and labels that are not.
+    for (file, fields) in [
+        ("text,label\ngood,music\nbad,music\ntext,label\ngood,toys\n", labels()),
+        ("text,stars\ngood,5\n", numbers()),
+        ("text,\ngood,5\n", Fields { unrated: "null".parse().unwrap(), ..numbers() }),
+        ("1,2\ngood,2\nbad,3\n", labels()),
+        ("good,music\nbad,toys\n", labels()),
+    ] {
+        assert_eq!(of(file, fields), Ok(()), "{file}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Other encodings than UTF-8.
 
 use ::tests::compressed::bgzf;
-use corpus::cleaned::CleanedReviews;
+use corpus::cleaned::{CleanedReviews, ReadReview};
 use corpus::csv::{AskedDialect, Delimiter};
 use corpus::encoding::{UTF_16LE, parse_encoding};
 use corpus::format::{ClassRatings, Fields};
@@ -48,7 +48,7 @@ fn reviews(content: &[u8], options: &ReadingOptions) -> (Vec<(u64, String, u8)>,
     let mut found = Vec::new();
     let visit = |entry: InputEntry<'_>| {
         reviews.read(&entry, |entry, read| {
-            if let Ok((text, rating)) = read {
+            if let Ok(ReadReview { text, rating, .. }) = read {
                 found.push((entry.place, String::from_utf8(text.to_vec()).unwrap(), rating.stars()));
             }
             Ok::<_, Error>(())

@@ -5,8 +5,7 @@ use super::{are_comparable, cell, columns_of_runs, f1_name, part_name, row_of, s
 use crate::chart::color;
 use crate::html::Html;
 use crate::numbers::{counted, duration, measure, percent, short, whole};
-use crate::run::Run;
-use scoring::Metrics;
+use crate::run::{Evaluated, Run};
 
 /// Cards and comparison.
 pub fn glance(runs: &[Run], html: &mut Html) {
@@ -31,7 +30,7 @@ fn run_card(at: usize, run: &Run, html: &mut Html) {
             html.leaf("span", &[("class", class)], word);
         });
         html.paragraph("path", &run.path);
-        match (run.tested, run.epochs.last()) {
+        match (run.rates(), run.epochs.last()) {
             (None, Some(epoch)) if run.is_of_words() => {
                 html.class("dl", "figures", |html| figure("loss of a next word", &measure(epoch.loss), html));
             }
@@ -49,12 +48,12 @@ fn run_card(at: usize, run: &Run, html: &mut Html) {
             (None, _) => {
                 html.paragraph("quiet", "No rows were held out, or they are not evaluated yet.");
             }
-            (Some((part, metrics)), _) => {
+            (Some(metrics), _) => {
                 html.class("dl", "figures", |html| {
                     figure("accuracy", &percent(metrics.accuracy), html);
                     figure(f1_name(run), &measure(metrics.f1), html);
                     figure("AUC", &metrics.auc.map_or_else(|| "–".to_owned(), measure), html);
-                    figure(&format!("{} loss", part_name(part)), &measure(metrics.loss), html);
+                    figure(&format!("{} loss", part_name(metrics.part)), &measure(metrics.loss), html);
                 });
             }
         }
@@ -74,8 +73,10 @@ fn run_card(at: usize, run: &Run, html: &mut Html) {
         if let Some(settings) = &run.settings {
             let ranks = counted(settings.world_size as u64, "rank");
             facts.push(format!("{ranks} on {}", settings.device));
-            if settings.parameters > 0 {
-                facts.push(counted(settings.parameters, "parameter"));
+            match run.ngrams.as_ref().and_then(|top| top.weighted) {
+                Some(n) => facts.push(format!("{} with a weight", counted(n, "n-gram"))),
+                None if settings.parameters > 0 => facts.push(counted(settings.parameters, "parameter")),
+                None => {}
             }
         }
         html.paragraph("facts", &facts.join(" · "));
@@ -128,17 +129,17 @@ enum Better {
 }
 
 /// A metric of one of two classes.
-fn of_label(run: &Run, of: fn(&Metrics) -> f64) -> Option<f64> {
+fn of_label(run: &Run, of: fn(&Evaluated) -> f64) -> Option<f64> {
     tested(run, of).filter(|_| !run.has_classes())
 }
 
 /// A mean over three or more classes.
-fn of_classes(run: &Run, of: fn(&Metrics) -> f64) -> Option<f64> {
+fn of_classes(run: &Run, of: fn(&Evaluated) -> f64) -> Option<f64> {
     tested(run, of).filter(|_| run.has_classes())
 }
 
-fn tested(run: &Run, of: fn(&Metrics) -> f64) -> Option<f64> {
-    run.tested.as_ref().map(|(_, metrics)| of(metrics))
+fn tested(run: &Run, of: fn(&Evaluated) -> f64) -> Option<f64> {
+    run.rates().as_ref().map(of)
 }
 
 /// Metrics of the evaluated rows, by which only runs on the same rows are compared.
@@ -150,7 +151,7 @@ const METRICS: [Measure; 9] = [
     ("macro F1", |run| of_classes(run, |of| of.f1), measure, Better::More),
     ("macro precision", |run| of_classes(run, |of| of.precision), measure, Better::More),
     ("macro recall", |run| of_classes(run, |of| of.recall), measure, Better::More),
-    ("AUC", |run| run.tested.and_then(|(_, metrics)| metrics.auc), measure, Better::More),
+    ("AUC", |run| run.rates()?.auc, measure, Better::More),
     ("loss", |run| tested(run, |of| of.loss), measure, Better::Less),
 ];
 
@@ -165,7 +166,7 @@ const OTHERS: [Measure; 9] = [
     ("tokens/s", |run| run.tokens.last().map(|line| line.tokens_per_s), short, Better::More),
     (
         "parameters",
-        |run| run.settings.as_ref().map(|settings| settings.parameters as f64),
+        |run| run.settings.as_ref().map(|settings| settings.parameters as f64).filter(|&n| n > 0.0),
         short_whole,
         Better::Neither,
     ),

@@ -15,12 +15,15 @@ use scoring::{Calibration, calibration, roc};
 /// Metrics with their intervals, confusion matrix, ROC curve and calibration.
 pub fn held_out(runs: &[Run], html: &mut Html) {
     section("held-out", html, |html| {
-        if runs.iter().all(|run| run.tested.is_none()) {
+        if runs.iter().all(|run| run.rates().is_none()) {
             let has_many = runs.iter().any(|run| run.of_many_labels().is_some());
-            html.paragraph("quiet", match has_many {
-                true => "There are no intervals and curves for texts with many labels, or with labels that the model does not have.",
-                false => "No rows were held out, or they are not evaluated yet.",
-            });
+            html.paragraph(
+                "quiet",
+                match has_many {
+                    true => "There are no intervals and curves for texts with several labels.",
+                    false => "No rows were held out, or they are not evaluated yet.",
+                },
+            );
             return;
         }
         intervals(runs, html);

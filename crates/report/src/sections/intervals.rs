@@ -3,38 +3,47 @@
 use super::{cell, columns_of_runs, row_of, table};
 use crate::html::Html;
 use crate::numbers::measure;
-use crate::run::Run;
+use crate::run::{Evaluated, Run};
 use runs::training::EvaluationRecord;
 use scoring::{Criterion, Interval};
 
 /// A row of the table: its name, and a run's value with its interval.
-type Line = (&'static str, fn(&EvaluationRecord) -> Option<(f64, Option<Interval>)>);
+type Line = (&'static str, fn(&Evaluated, Option<&EvaluationRecord>) -> Option<(f64, Option<Interval>)>);
 
 const LINES: [Line; 10] = [
-    ("accuracy", |of| Some((of.metrics.accuracy, of.intervals.map(|all| all.accuracy)))),
-    ("F1", |of| Some((of.metrics.f1, of.intervals.map(|all| all.f1)))),
-    ("precision", |of| Some((of.metrics.precision, of.intervals.map(|all| all.precision)))),
-    ("recall", |of| Some((of.metrics.recall, of.intervals.map(|all| all.recall)))),
-    ("AUC", |of| Some((of.metrics.auc?, of.intervals.and_then(|all| all.auc)))),
-    ("loss", |of| Some((of.metrics.loss, of.intervals.map(|all| all.loss)))),
-    ("Brier score", |of| Some((of.probabilities?.quality.brier, of.intervals.and_then(|all| all.brier)))),
-    ("Brier score, uncalibrated", |of| Some((of.probabilities?.uncalibrated?.brier, None))),
-    ("calibration error", |of| Some((of.probabilities?.quality.calibration_error, None))),
-    ("calibration error, uncalibrated", |of| Some((of.probabilities?.uncalibrated?.calibration_error, None))),
+    ("accuracy", |of, _| Some((of.accuracy, of.intervals.map(|all| all.accuracy)))),
+    ("F1", |of, _| Some((of.f1, of.intervals.map(|all| all.f1)))),
+    ("precision", |of, _| Some((of.precision, of.intervals.map(|all| all.precision)))),
+    ("recall", |of, _| Some((of.recall, of.intervals.map(|all| all.recall)))),
+    ("AUC", |of, _| Some((of.auc?, of.intervals.and_then(|all| all.auc)))),
+    ("loss", |of, _| Some((of.loss, of.intervals.map(|all| all.loss)))),
+    ("Brier score", |of, record| {
+        Some((record?.probabilities?.quality.brier, of.intervals.and_then(|all| all.brier)))
+    }),
+    ("Brier score, uncalibrated", |_, record| Some((record?.probabilities?.uncalibrated?.brier, None))),
+    ("calibration error", |_, record| Some((record?.probabilities?.quality.calibration_error, None))),
+    ("calibration error, uncalibrated", |_, record| {
+        Some((record?.probabilities?.uncalibrated?.calibration_error, None))
+    }),
 ];
 
 /// The table, if a run has intervals, and the thresholds that were chosen.
 pub(super) fn intervals(runs: &[Run], html: &mut Html) {
-    let record = |run: &Run| run.evaluation.clone().filter(|record| record.intervals.is_some());
-    let records: Vec<Option<EvaluationRecord>> = runs.iter().map(record).collect();
-    if records.iter().all(Option::is_none) {
+    let with_intervals = |run: &Run| run.rates().filter(|of| of.intervals.is_some());
+    let evaluated: Vec<Option<Evaluated>> = runs.iter().map(with_intervals).collect();
+    if evaluated.iter().all(Option::is_none) {
         return;
     }
+    let record = |run: &Run| run.evaluation.clone().filter(|record| record.intervals.is_some());
+    let records: Vec<Option<EvaluationRecord>> = runs.iter().map(record).collect();
     table("Metrics with 95 % confidence intervals", html, |html| {
         columns_of_runs("95 % confidence intervals", runs, html);
         html.element("tbody", &[], |html| {
             for (name, of) in LINES {
-                let values: Vec<_> = records.iter().map(|record| record.as_ref().and_then(of)).collect();
+                let value = |(evaluated, record): (&Option<Evaluated>, &Option<EvaluationRecord>)| {
+                    of(evaluated.as_ref()?, record.as_ref())
+                };
+                let values: Vec<_> = evaluated.iter().zip(&records).map(value).collect();
                 if values.iter().all(Option::is_none) {
                     continue;
                 }

@@ -2,24 +2,22 @@
 
 use super::{are_comparable, part_name};
 use crate::numbers::{counted, percent, whole};
-use crate::run::Run;
-use scoring::Metrics;
+use crate::run::{Evaluated, Run};
 
 /// Returns the sentence.
 pub fn lead(runs: &[Run]) -> String {
     if let Some(lead) = super::folds::lead(runs) {
         return lead;
     }
-    let tested: Vec<(&Run, Metrics)> =
-        runs.iter().filter_map(|run| run.tested.map(|(_, metrics)| (run, metrics))).collect();
+    let tested: Vec<(&Run, Evaluated)> = runs.iter().filter_map(|run| Some((run, run.rates()?))).collect();
     match (runs, &tested[..]) {
-        ([run], [(_, metrics)]) => {
-            let part = run.tested.map_or("test", |(part, _)| part_name(part));
+        ([_], [(_, metrics)]) => {
+            let part = part_name(metrics.part);
             format!(
                 "{} of {} {part} rows are predicted correctly. {}",
                 percent(metrics.accuracy),
                 whole(metrics.rows),
-                majority(run, metrics)
+                majority(metrics)
             )
         }
         ([run], _) if run.is_of_words() => {
@@ -37,7 +35,7 @@ pub fn lead(runs: &[Run]) -> String {
             percent(metrics.accuracy)
         ),
         (_, tested) => {
-            let mut order: Vec<&(&Run, Metrics)> = tested.iter().collect();
+            let mut order: Vec<&(&Run, Evaluated)> = tested.iter().collect();
             order.sort_by(|one, other| other.1.accuracy.total_cmp(&one.1.accuracy));
             // At least two runs.
             let ((best, of_best), (next, of_next)) = (order[0], order[1]);
@@ -56,10 +54,10 @@ pub fn lead(runs: &[Run]) -> String {
                 let of_next = percent(of_next.accuracy);
                 return format!("{} has {accuracy} accuracy, {} has {of_next}. {why}", best.name, next.name);
             }
-            let baseline = if of_best.accuracy > of_best.larger_class().accuracy {
+            let baseline = if of_best.accuracy > of_best.baseline {
                 String::new()
             } else {
-                format!(" {}", majority(best, of_best))
+                format!(" {}", majority(of_best))
             };
             format!(
                 "{} is ahead, with {accuracy} accuracy, {points:.1} points before {}.{baseline}",
@@ -81,9 +79,6 @@ fn of_vectors(run: &Run) -> String {
 }
 
 /// The accuracy of always predicting the most frequent label.
-fn majority(run: &Run, metrics: &Metrics) -> String {
-    let larger = metrics.larger_class();
-    let names = run.class_names(metrics.confusion.n_classes());
-    let word = names.get(usize::from(larger.label)).map_or("", String::as_str);
-    format!("A model that always answers {word} is right for {}.", percent(larger.accuracy))
+fn majority(of: &Evaluated) -> String {
+    format!("A model that always answers {} is right for {}.", of.largest, percent(of.baseline))
 }

@@ -2,6 +2,7 @@
 
 use batches::Part;
 use corpus::digest::Digest;
+use scoring::Intervals;
 use serde::{Deserialize, Serialize};
 
 /// The content of the file.
@@ -11,6 +12,9 @@ pub struct TopNgrams {
     pub version: u32,
     /// The labels, in their order.
     pub labels: Vec<TopOfLabel>,
+    /// Number of n-grams with a weight, of a linear model. Older versions did not write it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weighted: Option<u64>,
     /// The evaluated texts. Older versions did not write them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tested: Option<Tested>,
@@ -33,7 +37,7 @@ pub struct Tested {
 }
 
 /// Metrics of texts with many labels, several labels each, or labels that the model does not have.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OfManyLabels {
     /// The split.
     pub part: Part,
@@ -45,6 +49,26 @@ pub struct OfManyLabels {
     pub recall_at_1: f64,
     /// Mean of the F1 of all labels that texts have.
     pub macro_f1: f64,
+    /// Further metrics, if each text has one label. Older versions did not write them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_one_label: Option<OfOneLabel>,
+}
+
+/// Metrics of texts with one label each.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OfOneLabel {
+    /// Mean loss of a text.
+    pub loss: f64,
+    /// Mean of the precision of all labels that texts have.
+    pub precision: f64,
+    /// Mean of their recall.
+    pub recall: f64,
+    /// The most frequent label.
+    pub largest: String,
+    /// The share of texts that have it.
+    pub baseline: f64,
+    /// The 95 % confidence intervals.
+    pub intervals: Intervals,
 }
 
 /// The n-grams that speak most for a label.

@@ -141,6 +141,8 @@ pub(super) fn train(
         n_lost: 0,
         n_tokens,
         loss,
+        speed: progress.last(),
+        is_open: false,
     })
 }
 

@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use corpus::clean::Cleaner;
 use corpus::encoding::{Invalid, UTF_8};
 use corpus::format::{Asked, Format};
+use corpus::json_array::is_array;
 use corpus::judgement::TOLD;
 use corpus::ledger::Share;
 use corpus::lines::LINE_BYTES_MAX;
 use corpus::review::ReviewParser;
 use dataset::dataset_file::DatasetReader;
 use dataset::vocabulary::FIRST_WORD;
+use program::exit::Exit;
 use program::location::Location;
 use reading::unpacked;
 use report::whole;
@@ -28,6 +30,9 @@ use crate::tell::tell;
 const FILES_MAX: usize = 1000;
 /// The beginning of a label in fastText's format.
 const LABEL: &[u8] = b"__label__";
+/// The remedy for a JSON array.
+const OF_ARRAY: &str =
+    "write one object per line with jq -c '.[]' FILE > NEW.json, and pass NEW.json with --format json";
 
 /// Whether this is the name of a table, whose separators and other columns would be trained on as words.
 fn is_table(place: &str) -> bool {
@@ -62,6 +67,8 @@ pub(super) struct Lines {
     pub n_bad: u64,
     /// Sentences that are not UTF-8.
     invalid: Invalid,
+    /// Whether the first line is the beginning of a JSON array.
+    begins_array: bool,
     /// Number of lines that were skipped because they are too long.
     n_long: u64,
     /// What was found in files that were skipped or replaced.
@@ -90,6 +97,7 @@ impl Lines {
             n_lines: 0,
             n_bad: 0,
             invalid: Invalid::default(),
+            begins_array: false,
             n_long: 0,
             files: HashSet::new(),
             unreported: Vec::new(),
@@ -105,8 +113,11 @@ impl Lines {
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            if self.n_lines == 0 && self.parser.is_none() {
-                self.check_sentence(line)?;
+            if self.n_lines == 0 {
+                match self.parser {
+                    None => self.check_sentence(line)?,
+                    Some(_) => self.begins_array = is_array(line),
+                }
             }
             let Self { parser, cleaner, n_lines, n_bad, invalid, .. } = self;
             let mut clean = |text: &str| {
@@ -140,8 +151,8 @@ impl Lines {
     fn check_sentence(&self, line: &[u8]) -> Result<()> {
         let (format, remedy) = if line.trim_ascii_start().starts_with(LABEL) {
             ("fastText's format", "pass --format fasttext")
-        } else if line.trim_ascii() == b"[" || line.trim_ascii_start().starts_with(b"[{") {
-            ("a JSON array", "write one object per line with jq -c '.[]', and pass --format json")
+        } else if is_array(line) {
+            ("a JSON array", OF_ARRAY)
         } else if serde_json::from_slice::<Map<String, Value>>(line).is_ok() {
             ("JSON", "pass --format json, and --text-field for another field than reviewText")
         } else {
@@ -203,11 +214,14 @@ impl Lines {
             tell(&format!("{bad} of {all} lines of {} have no text in the format {name}", self.input));
             return Ok(());
         }
-        Err(Error::UselessTexts {
-            input: self.input.clone(),
-            found: format!("no line is of the format {name}"),
-            remedy: "check --format",
-        })
+        let cause = self.parser.as_ref().and_then(ReviewParser::without_text);
+        let (found, remedy) = match &cause {
+            _ if self.begins_array => (": the input is a JSON array", OF_ARRAY),
+            Some(cause) => ("", cause.as_str()),
+            None => ("", "check --format"),
+        };
+        let message = format!("{}: no line is of the format {name}{found}; {remedy}", self.input);
+        Err(Error::Refused { exit: Exit::BadInput, message })
     }
 }
 

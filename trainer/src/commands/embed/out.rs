@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use embeddings::folder::{self, Characters, Parts};
 use ngrams::{Dictionary, Names};
 use program::temporary::{self, TemporaryFolder};
-use runs::training::DatasetRecord;
+use runs::training::{DatasetRecord, clear};
 use serde_json::Value;
 use skipgram::{Training, Vocabulary};
 
@@ -97,8 +97,17 @@ fn moved(folder: &Path, to: &Path) -> Result<()> {
     }
 }
 
-/// Writes the model, and deletes the checkpoints.
-pub(super) fn finish(
+/// Deletes what a process has written that had nothing to train on, so that the command can be repeated.
+pub(super) fn forget_untrained(out: &TextsOut) -> Result<()> {
+    if out.is_resumed() || out.model().exists() || out.checkpoints().exists() {
+        return Ok(());
+    }
+    moved(&taken(out), &temporary(out)?.path().join("taken"))?;
+    Ok(clear(out.folder())?)
+}
+
+/// Writes the model.
+pub(super) fn write(
     out: &TextsOut,
     vectors: &mut Vectors,
     vocabulary: &Vocabulary,
@@ -107,7 +116,17 @@ pub(super) fn finish(
     match vectors {
         Vectors::Table(training) => write_model(out, training, vocabulary, recipe),
         Vectors::Spelled(training) => write_spelled(out, training, vocabulary, recipe),
-    }?;
+    }
+}
+
+/// Writes the model, and deletes the checkpoints.
+pub(super) fn finish(
+    out: &TextsOut,
+    vectors: &mut Vectors,
+    vocabulary: &Vocabulary,
+    recipe: &Value,
+) -> Result<()> {
+    write(out, vectors, vocabulary, recipe)?;
     // A process that is killed while it deletes them leaves no damaged ones.
     let older = temporary(out)?;
     moved(out.checkpoints(), &older.path().join("checkpoints"))?;

@@ -25,6 +25,7 @@ pub(super) struct Progress {
     /// Number of tokens when this process began, and at the last line.
     n_begun: u64,
     n_tokens: u64,
+    last: Speed,
 }
 
 /// What is known of a stream at a moment.
@@ -35,11 +36,26 @@ pub(super) struct Counts {
     pub n_skipped: u64,
 }
 
+/// The speed of this process.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Speed {
+    /// Time since it began to train.
+    pub seconds: f64,
+    pub tokens_per_s: f64,
+}
+
 impl Progress {
     /// Begins the log of a process, at this number of tokens.
     pub(super) fn new(out: &TextsOut, n_tokens: u64) -> Result<Self> {
         let now = Instant::now();
-        Ok(Self { log: out.log(n_tokens)?, begin: now, since: now, n_begun: n_tokens, n_tokens })
+        Ok(Self {
+            log: out.log(n_tokens)?,
+            begin: now,
+            since: now,
+            n_begun: n_tokens,
+            n_tokens,
+            last: Speed::default(),
+        })
     }
 
     /// Time after which progress is noted again.
@@ -119,8 +135,14 @@ impl Progress {
         self.log.write(&Line::HeldOut { step, loss });
     }
 
+    /// The duration and the tokens per second of the last line, which a report shows.
+    pub(super) fn last(&self) -> Speed {
+        self.last
+    }
+
     /// Logs a line.
     pub(super) fn write(&mut self, step: u64, loss: Option<f64>, tokens_per_s: f64, counts: Counts) {
+        self.last = Speed { seconds: self.begin.elapsed().as_secs_f64(), tokens_per_s };
         self.log.write(&Line::Tokens {
             step,
             loss,
@@ -128,7 +150,7 @@ impl Progress {
             words: counts.n_words,
             lines: counts.n_lines,
             skipped_lines: counts.n_skipped,
-            elapsed_s: self.begin.elapsed().as_secs_f64(),
+            elapsed_s: self.last.seconds,
         });
     }
 

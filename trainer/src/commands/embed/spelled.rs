@@ -139,7 +139,17 @@ pub(super) fn train(
     }
     progress.finish()?;
     let vectors = Vectors::Spelled(Box::new(training));
-    Ok(Trained { vectors, n_lines, vocabulary, n_skipped: 0, n_lost: 0, n_tokens, loss })
+    Ok(Trained {
+        vectors,
+        n_lines,
+        vocabulary,
+        n_skipped: 0,
+        n_lost: 0,
+        n_tokens,
+        loss,
+        speed: progress.last(),
+        is_open: false,
+    })
 }
 
 /// Refuses weights that no file can have.

@@ -104,9 +104,12 @@ pub(super) fn train(
     };
     let ended = stream.train(out, &mut progress, interrupts, comparisons);
     stream.counters.stop.store(true, Relaxed);
-    ended?;
+    let is_open = ended?;
     progress.finish()?;
     stream.lines.check(arguments)?;
+    if is_open {
+        stream.save(out)?;
+    }
     let Stream { training, growing, reached, n_tokens, loss, counters, .. } = stream;
     let n_skipped = counters.n_skipped.load(Relaxed);
     Ok(Trained {
@@ -117,6 +120,8 @@ pub(super) fn train(
         n_lost: reached.n_lost,
         n_tokens,
         loss,
+        speed: progress.last(),
+        is_open,
     })
 }
 
@@ -220,13 +225,14 @@ enum Ended {
 }
 
 impl Stream<'_> {
+    /// Trains to the end of the input or of `--words`. Returns whether more lines may follow.
     fn train(
         &mut self,
         out: &mut TextsOut,
         progress: &mut Progress,
         interrupts: &Interrupts,
         comparisons: &mut Comparisons,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let every = self.arguments.checkpoint_every;
         loop {
             let due = (every > 0.0).then(|| Instant::now() + Duration::from_secs_f64(every.min(1e9)));
@@ -236,19 +242,20 @@ impl Stream<'_> {
             let of = |word: &[u8]| training.vector_of(vocabulary, word);
             comparisons.compare(training.n_tokens(), vocabulary, of, progress);
             match ended {
-                Ended::Input => return Ok(()),
+                Ended::Input => {
+                    self.reached.is_end = true;
+                    return Ok(self.arguments.words.is_none() && !out.is_in_s3());
+                }
                 Ended::Words => {
-                    return self.skip_rest(out);
+                    self.skip_rest(out)?;
+                    return Ok(false);
                 }
                 // There is nothing to save.
                 Ended::Unread(error) if self.reached.place == Place::default() => return Err(error),
                 Ended::Checkpoint | Ended::Stop | Ended::Unread(_) => {}
             }
             self.reached.is_end = matches!(ended, Ended::Stop);
-            let place = serde_json::to_vec(&self.reached).map_err(|error| Error::internal(&error))?;
-            out::save(out, &self.training, self.growing.vocabulary(), &place)?;
-            let folder = out::taken(out);
-            self.options.forget(&self.reached.place).map_err(|source| Error::io(&folder, source))?;
+            self.save(out)?;
             if let Some(resumed) = self.resumed.take() {
                 tell_resumed(&resumed);
             }
@@ -270,6 +277,14 @@ impl Stream<'_> {
                 _ => {}
             }
         }
+    }
+
+    /// Saves a checkpoint.
+    fn save(&mut self, out: &mut TextsOut) -> Result<()> {
+        let place = serde_json::to_vec(&self.reached).map_err(|error| Error::internal(&error))?;
+        out::save(out, &self.training, self.growing.vocabulary(), &place)?;
+        let folder = out::taken(out);
+        self.options.forget(&self.reached.place).map_err(|source| Error::io(&folder, source))
     }
 
     /// Counts the lines that were read and are behind the last word.

@@ -14,7 +14,7 @@ use texts::Wanted;
 use super::input::{Counters, Input, ReadInput};
 use super::out::absolute;
 use super::threads;
-use crate::arguments::Evaluate;
+use crate::arguments::{Evaluate, Rated};
 use crate::commands::print::{MetricTable, names_of_means, print_json};
 use crate::error::{Error, Result};
 use crate::families::ngrams::Classifier;
@@ -46,9 +46,11 @@ pub(in crate::commands) fn evaluate(arguments: &Evaluate, model: &Path) -> Resul
         Some(fraction) => Division::by_fractions(fraction, 0.0)?,
         None => Division::all_test(),
     };
+    let training = training_of(model);
+    let rated = rated(arguments, training.as_ref());
     let input = Input {
         format: &arguments.format,
-        rated: &arguments.rated,
+        rated: &rated,
         limits: Limits::default(),
         threads: threads(),
         s3: arguments.storage.options(),
@@ -74,7 +76,7 @@ pub(in crate::commands) fn evaluate(arguments: &Evaluate, model: &Path) -> Resul
                 remedy: "raise --test-fraction, or omit it",
             });
         }
-        if let Some(held_out) = trained_share(model, &place)
+        if let Some(held_out) = training.as_ref().and_then(|training| trained_share(training, &place))
             && arguments.test_fraction.is_none_or(|fraction| fraction > held_out)
         {
             tell(&trained_on_warning(&place, held_out));
@@ -106,12 +108,27 @@ pub(in crate::commands) fn evaluate(arguments: &Evaluate, model: &Path) -> Resul
     Ok(())
 }
 
-/// The `--test-fraction` of the training, if the model is in its training folder and `place` is its input.
-fn trained_share(model: &Path, place: &str) -> Option<f64> {
+/// The settings of the training, if the model is in its training folder.
+fn training_of(model: &Path) -> Option<RunSettings> {
     let settings = bounded::read(&model.parent()?.join(SETTINGS), SETTINGS_BYTES_MAX).ok()?;
-    let settings: RunSettings = serde_json::from_slice(&settings).ok()?;
-    let share = settings.recipe.get("test_fraction")?.as_f64()?;
-    (settings.dataset.path == absolute(place)).then_some(share)
+    serde_json::from_slice(&settings).ok()
+}
+
+/// The labels of the texts. Without a flag for them, the field of the label is that of the training.
+fn rated(arguments: &Evaluate, training: Option<&RunSettings>) -> Rated {
+    let mut rated = arguments.rated.clone();
+    let is_open = rated.label_field.is_none() && rated.labels.is_none() && rated.positive_from.is_none();
+    if is_open && arguments.format.may_have_labels() {
+        let field = training.and_then(|training| training.recipe.get("label-field")?.as_str());
+        rated.label_field = field.and_then(|field| field.parse().ok());
+    }
+    rated
+}
+
+/// The `--test-fraction` of the training, if `place` is its input.
+fn trained_share(training: &RunSettings, place: &str) -> Option<f64> {
+    let share = training.recipe.get("test_fraction")?.as_f64()?;
+    (training.dataset.path == absolute(place)).then_some(share)
 }
 
 fn trained_on_warning(place: &str, held_out: f64) -> String {

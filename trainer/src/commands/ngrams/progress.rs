@@ -26,6 +26,8 @@ pub struct Progress {
     /// Texts of the epoch, and the sum of their losses.
     sum: (u64, f64),
     loss: Option<f64>,
+    /// Number of n-grams with a weight, of a linear model.
+    n_weighted: Option<u64>,
     is_resumed: bool,
 }
 
@@ -49,6 +51,7 @@ impl Progress {
             done: (0, 0),
             sum: (0, 0.0),
             loss: None,
+            n_weighted: None,
             is_resumed: false,
         })
     }
@@ -80,6 +83,9 @@ impl Progress {
 
     /// Notes a step of a linear training.
     pub fn note_linear(&mut self, done: linear::Progress) {
+        if let linear::Progress::Numbered { n_rows } = done {
+            self.n_weighted = Some(n_rows as u64);
+        }
         match done {
             linear::Progress::Numbered { n_rows: 0 } => {
                 self.tell(
@@ -117,10 +123,10 @@ impl Progress {
         self.begin = Instant::now();
     }
 
-    /// Ends the bar. Returns the loss of the last epoch, and the log.
-    pub fn finish(self) -> (Option<f64>, Log) {
+    /// Ends the bar. Returns the loss of the last epoch, the number of n-grams with a weight of a linear model, and the log.
+    pub fn finish(self) -> (Option<f64>, Option<u64>, Log) {
         self.bar.finish_and_clear();
-        (self.loss, self.log)
+        (self.loss, self.n_weighted, self.log)
     }
 
     fn tell(&self, text: &str) {

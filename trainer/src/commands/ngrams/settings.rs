@@ -94,7 +94,7 @@ pub fn add_input(recipe: &mut Value, arguments: &Ngrams, is_dataset: bool) -> Re
         return Ok(());
     }
     if let Some(fields) = format.fields() {
-        let field = if fields.label.is_some() { "label-field" } else { "rating-field" };
+        let field = if fields.has_labels { "label-field" } else { "rating-field" };
         recipe[field] = fields.rating.to_string().into();
     }
     recipe["class-ratings"] = json!(format.class_ratings().map(ToString::to_string));
@@ -102,7 +102,7 @@ pub fn add_input(recipe: &mut Value, arguments: &Ngrams, is_dataset: bool) -> Re
         recipe["rating-scale"] = json!(fields.scale.map(|scale| scale.to_string()));
         recipe["unrated"] = json!((!fields.unrated.is_empty()).then(|| fields.unrated.to_string()));
     }
-    if format.last_label().is_some() {
+    if format.has_labels() {
         return Ok(());
     }
     let labels = labels(&arguments.rated);

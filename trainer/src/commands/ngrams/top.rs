@@ -38,5 +38,5 @@ pub fn top(classifier: &Classifier, texts: &Texts) -> Result<TopNgrams> {
         Ok(TopOfLabel { name: labels.name(label).to_owned(), ngrams })
     };
     let labels = labels.in_order().take(N_LABELS).map(of_label).collect::<Result<Vec<_>>>()?;
-    Ok(TopNgrams { version: FORMAT_VERSION, labels, tested: None, evaluation: None })
+    Ok(TopNgrams { version: FORMAT_VERSION, labels, weighted: None, tested: None, evaluation: None })
 }

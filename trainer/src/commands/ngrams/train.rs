@@ -9,7 +9,7 @@ use batches::Part;
 use launch::interrupt::{Asked, Interrupts};
 use program::exit::{Exit, Failed};
 use report::whole;
-use runs::training::{Line, OfManyLabels, Tested};
+use runs::training::{Line, OfManyLabels, OfOneLabel, Tested};
 use scoring::{Interval, LargerClass};
 use serde::Serialize;
 use texts::Wanted;
@@ -128,7 +128,7 @@ pub(in crate::commands) fn ngrams(arguments: &Ngrams) -> Result<()> {
         Settings::Linear(settings) => train_linear(&texts, reading.words, settings, &mut progress)?,
         Settings::FastText(settings) => train_fasttext(&texts, settings, arguments, &mut out, &mut progress)?,
     };
-    let (loss, log) = progress.finish();
+    let (loss, n_weighted, log) = progress.finish();
     let training_s = began_training.elapsed().as_secs_f64();
     let classifier = Classifier::new(model);
     let mut top = top(&classifier, &texts)?;
@@ -147,6 +147,7 @@ pub(in crate::commands) fn ngrams(arguments: &Ngrams) -> Result<()> {
         }
         None => None,
     };
+    top.weighted = n_weighted;
     top.tested = evaluation.as_ref().map(|(part, evaluation)| Tested {
         part: *part,
         digest: evaluation.digest,
@@ -369,28 +370,41 @@ fn lines(part: Part, evaluated: &Evaluated) -> Vec<String> {
             lines.extend(not_above_baseline(metrics, &format!("label {largest}"), &remedies));
             lines
         }
-        Measured::Many { f1, .. } => [
-            format!("precision at 1 {precision_at_1:.4}, recall at 1 {recall_at_1:.4} on {texts}"),
-            format!("macro F1 {f1:.4}"),
-        ]
-        .into_iter()
-        .chain(of_distinct)
-        .collect(),
+        Measured::Many { f1, accuracy, .. } => {
+            let baseline = evaluated.largest.1;
+            let first = match intervals {
+                Some(_) => format!(
+                    "accuracy {accuracy:.4}{interval} on {texts} (majority-class baseline: {baseline:.4})"
+                ),
+                // Texts have several labels.
+                None => {
+                    format!("precision at 1 {precision_at_1:.4}, recall at 1 {recall_at_1:.4} on {texts}")
+                }
+            };
+            [first, format!("macro F1 {f1:.4}")].into_iter().chain(of_distinct).collect()
+        }
     }
 }
 
 /// The evaluation for the report, if the log cannot have it.
 fn of_many(part: Part, evaluated: &Evaluated) -> Option<OfManyLabels> {
-    let Evaluated { metrics: Measured::Many { f1, rows, .. }, precision_at_1, recall_at_1, .. } = evaluated
-    else {
-        return None;
-    };
+    let Evaluated { metrics, precision_at_1, recall_at_1, intervals, largest, .. } = evaluated;
+    let Measured::Many { f1, rows, loss, precision, recall, .. } = metrics else { return None };
+    let of_one_label = intervals.map(|intervals| OfOneLabel {
+        loss: *loss,
+        precision: *precision,
+        recall: *recall,
+        largest: largest.0.clone(),
+        baseline: largest.1,
+        intervals,
+    });
     Some(OfManyLabels {
         part,
         texts: *rows,
         precision_at_1: *precision_at_1,
         recall_at_1: *recall_at_1,
         macro_f1: *f1,
+        of_one_label,
     })
 }
 

@@ -1,12 +1,12 @@
 //! Converts the labels and the predictions of texts into metrics.
 //!
 //! Texts with one label each, of at most five labels, have the metrics of `fit`, from crate `scoring`. Texts with more
-//! labels have the accuracy and the macro metrics. In both cases there are precision and recall of the most probable
+//! labels, or with several each, have the accuracy and the macro metrics. In both cases there are precision and recall of the most probable
 //! label, as the fastText program computes them: a text counts as right if its most probable label is one of its labels.
 
 use scoring::{
     CLASSES_MAX, Counted, Decision, Intervals, Metrics, OfClass, ProbabilityQuality, RowTexts, Scores,
-    Scoring, class_intervals, intervals, metrics_of, scores_of,
+    Scoring, class_intervals, intervals, label_intervals, metrics_of, scores_of,
 };
 use serde::Serialize;
 
@@ -17,6 +17,9 @@ use crate::error::Result;
 
 /// The smallest probability whose logarithm is used, so that the loss of a wrong and certain prediction is finite.
 const PROBABILITY_MIN: f64 = 1e-12;
+
+/// In place of a label that the model does not have.
+const UNKNOWN: u32 = u32::MAX;
 
 /// Counts of evaluated texts.
 #[derive(Debug)]
@@ -39,6 +42,10 @@ pub struct Quality<'a> {
     copies: HashMap<u64, (u64, u64)>,
     /// Results of texts with one label each, if the labels are few.
     few: Option<Few>,
+    /// The label and the most probable label of texts with one label each, and the losses of all texts; `None` if a text has
+    /// several labels.
+    single: Option<Vec<(u32, u32)>>,
+    losses: Vec<f64>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,9 +79,12 @@ pub struct Evaluated {
     /// Number of copies of the text that has the most.
     #[serde(skip)]
     pub most_copies: u64,
+    /// The most frequent label, and the share of texts that have it.
+    #[serde(skip)]
+    pub largest: (String, f64),
     /// Metrics of each label.
     pub classes: Vec<Named>,
-    /// The 95 % confidence intervals, from resamples of distinct texts; `null` for more than five labels.
+    /// The 95 % confidence intervals, from resamples of distinct texts; `null` if a text has several labels.
     pub intervals: Option<Intervals>,
     /// The quality of probabilities; `null` for more than five labels.
     pub probabilities: Option<ProbabilityQuality>,
@@ -153,6 +163,8 @@ impl<'a> Quality<'a> {
             keys: Vec::new(),
             copies: HashMap::new(),
             few,
+            single: Some(Vec::new()),
+            losses: Vec::new(),
         }
     }
 
@@ -178,6 +190,12 @@ impl<'a> Quality<'a> {
         labels.iter().for_each(|&label| self.of_labels[label as usize].rows += 1);
         let loss = loss(probabilities, labels, n_unknown);
         self.loss += loss;
+        self.losses.push(loss);
+        match (labels, n_unknown, &mut self.single) {
+            (&[label], 0, Some(single)) => single.push((label, predicted)),
+            ([], 1, Some(single)) => single.push((UNKNOWN, predicted)),
+            _ => self.single = None,
+        }
         match (labels, n_unknown, &mut self.few) {
             (&[label], 0, Some(few)) => {
                 few.counted.add(&self.labels.outputs(probabilities), self.labels.place(label) as u8, loss);
@@ -206,9 +224,14 @@ impl<'a> Quality<'a> {
         let mut shares: Vec<f64> = self.copies.values().map(|&(n, right)| right as f64 / n as f64).collect();
         shares.sort_unstable_by(f64::total_cmp);
         let distinct_accuracy = shares.iter().sum::<f64>() / distinct_texts as f64;
-        let (intervals, probabilities) = match self.few {
-            Some(few) => few.finish(&self.keys),
-            None => (None, None),
+        let largest = self.largest();
+        let (intervals, probabilities) = match (self.few, &self.single) {
+            (Some(few), _) => few.finish(&self.keys),
+            // The rows of each label must be known.
+            (None, Some(single)) if self.n_unknown < 2 => {
+                (Some(label_intervals(single, &self.losses, RowTexts::Keys(&self.keys))), None)
+            }
+            (None, _) => (None, None),
         };
         Ok(Evaluated {
             metrics,
@@ -217,6 +240,7 @@ impl<'a> Quality<'a> {
             distinct_texts,
             distinct_accuracy,
             most_copies,
+            largest,
             classes,
             intervals,
             probabilities,
@@ -249,6 +273,17 @@ impl<'a> Quality<'a> {
             precision: mean(|of| of.precision),
             recall: mean(|of| of.recall),
             rows: self.rows,
+        })
+    }
+
+    /// The most frequent label, and the share of texts that have it.
+    fn largest(&self) -> (String, f64) {
+        let rows = |label: u32| self.of_labels[label as usize].rows;
+        // The first of equally frequent ones.
+        let largest =
+            self.labels.in_order().reduce(|one, other| if rows(other) > rows(one) { other } else { one });
+        largest.map_or((String::new(), 0.0), |label| {
+            (self.labels.name(label).to_owned(), rows(label) as f64 / self.rows as f64)
         })
     }
 
