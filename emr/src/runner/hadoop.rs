@@ -17,7 +17,7 @@ use program::temporary;
 use store::{Key, ObjectContent, S3Options, Store};
 
 use super::{Error, Runner, exit_of, keep, not_recorded, program, record, run, s3_flag, tasks};
-use crate::diagnose::{Block, Scope, diagnose};
+use crate::diagnose::{Block, Scope, diagnose, rules};
 use crate::failures::Number;
 use crate::follow::exit_code;
 use crate::interrupt::Interrupt;
@@ -31,30 +31,6 @@ use crate::secrets::masked;
 const JAR: &str = "HADOOP_STREAMING_JAR";
 /// The output of the job client of a job that succeeded, in the run.
 pub const LOG: &str = "job/hadoop.log";
-/// Exit codes of causes that Hadoop reports.
-const EXITS: [(&[&str], Exit); 5] = [
-    (&["input-missing", "file-missing", "block-missing", "s3-no-bucket"], Exit::MissingInput),
-    (&["input-damaged"], Exit::BadInput),
-    (&["connection-refused", "unknown-host", "safe-mode", "s3-slow-down"], Exit::Unavailable),
-    (&["no-space", "hdfs-full", "no-local-folder", "local-disks-bad"], Exit::Io),
-    (
-        &[
-            "s3a-no-credentials",
-            "s3-bad-key",
-            "s3-expired",
-            "s3a-access-denied",
-            "s3-kms",
-            "hdfs-denied",
-            "no-file-system",
-            "option-unknown",
-            "setting-invalid",
-            "class-missing",
-            "unknown-queue",
-            "memory-request",
-        ],
-        Exit::Settings,
-    ),
-];
 /// The manifest of a run, which merge writes.
 const SEAL: &str = "manifest.json";
 /// Maximum size of the output of the job client.
@@ -207,8 +183,8 @@ fn with_cause(error: Error, cause: Option<&Block>) -> Error {
 
 /// The exit code of a cause that no program of this project reports.
 fn exit_of_cause(rule: &str) -> Exit {
-    let of = |(rules, _): &&(&[&str], Exit)| rules.contains(&rule);
-    EXITS.iter().find(of).map_or(Exit::Internal, |(_, exit)| *exit)
+    let rule = rules().iter().find(|of| of.id == rule);
+    rule.and_then(|rule| rule.exit).map_or(Exit::Internal, exit_of)
 }
 
 /// The flags of merge for a run whose manifest has the counts: the limits of lines apply to `--counts` only.
@@ -378,8 +354,7 @@ mod tests {
         assert_eq!(with("input-missing", "").exit(), Exit::MissingInput);
         assert_eq!(with("input-damaged", "subprocess failed with code 74\n").exit(), Exit::Io);
         assert_eq!(with("shuffle", "").exit(), Exit::Internal);
-        let names: Vec<_> = crate::diagnose::rules().map(|rule| rule.id).collect();
-        assert!(EXITS.iter().flat_map(|(rules, _)| *rules).all(|rule| names.contains(rule)));
+        assert!(rules().iter().filter_map(|rule| rule.exit).all(crate::runner::is_of_programs));
     }
 
     #[test]
