@@ -6,7 +6,6 @@ mod cluster_checks;
 mod file;
 mod flags;
 mod identity;
-pub mod keys;
 mod place;
 mod programs;
 mod reader;
@@ -28,7 +27,7 @@ pub use place::Place;
 pub use programs::STOP_WORDS;
 
 use crate::Error;
-use reader::{Lines, Read};
+use reader::Lines;
 
 /// Maximum size of a job file.
 const JOB_BYTES_MAX: u64 = 1 << 20;
@@ -220,14 +219,8 @@ impl Job {
         let name = path.display().to_string();
         let folder = folder_of(path);
         let findings = |findings| Error::BadJob { path: path.to_owned(), findings };
-        let Read { lines, findings: mut found, table } = reader::read(&name, text).map_err(findings)?;
-        match table.try_into::<file::File>() {
-            Ok(file) => values::checked(file, lines, &folder, scope, found).map_err(findings),
-            Err(error) => {
-                found.push(reader::unsuitable(&name, text, &error));
-                Err(findings(found))
-            }
-        }
+        let (file, lines) = reader::read(&name, text).map_err(|finding| findings(vec![finding]))?;
+        values::checked(file, lines, &folder, scope).map_err(findings)
     }
 
     /// The key as the thing of a finding, with the name and line of the file: `JOB.toml:7: cluster.region`.

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use arguments::{DatasetArguments, FormatArguments, RowArguments, parse_line_bytes};
 use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches, Parser};
+use clap::{Arg, CommandFactory, FromArgMatches, Parser};
 use corpus::ledger::Share;
 use program::exit::refusal;
 
 use super::file::Value;
+use crate::finding::unknown_key;
 
 /// The flags of `mapper` in the table `input`.
 #[derive(Parser, Clone, Debug)]
@@ -62,10 +63,19 @@ pub fn parse_table<F: CommandFactory + FromArgMatches>(
     others: &[&str],
 ) -> Result<F, Vec<Refused>> {
     parse_any(&flags(table, others)).map_err(|(_, refused)| {
+        let command = F::command();
+        let longs = command.get_arguments().filter_map(Arg::get_long);
+        let known: Vec<&str> = others.iter().copied().chain(longs).collect();
         let alone = |(name, value): (&String, &Value)| {
             let flags = flags(&BTreeMap::from([(name.clone(), value.clone())]), others);
-            let (kind, refused) = parse_any::<F>(&flags).err()?;
-            matches!(kind, ErrorKind::ValueValidation | ErrorKind::InvalidValue).then_some(refused)
+            let (kind, (_, message)) = parse_any::<F>(&flags).err()?;
+            let message = match kind {
+                ErrorKind::UnknownArgument if !known.contains(&name.as_str()) => unknown_key(name, &known),
+                ErrorKind::UnknownArgument | ErrorKind::ValueValidation | ErrorKind::InvalidValue => message,
+                // Such as that of a flag which requires another one.
+                _ => return None,
+            };
+            Some((Some(name.clone()), message))
         };
         let each: Vec<_> = table.iter().filter_map(alone).collect();
         if each.is_empty() { vec![refused] } else { each }
@@ -143,16 +153,17 @@ mod tests {
     }
 
     #[test]
-    fn all_wrong_values_of_a_table_are_found() {
+    fn all_wrong_values_and_keys_of_a_table_are_found() {
         let table = table(&[
             ("keep", Value::Text("end".to_owned())),
+            ("max-token", Value::Number(4)),
             ("max-tokens", Value::Number(-4)),
             ("positive-from", Value::Number(9)),
             ("stopwords", Value::Text("none".to_owned())),
         ]);
         let refused = parse_table::<RowFlags>(&table, &[]).unwrap_err();
         let keys: Vec<_> = refused.iter().map(|(key, _)| key.as_deref().unwrap_or_default()).collect();
-        assert_eq!(keys, ["keep", "max-tokens", "positive-from"], "{refused:?}");
+        assert_eq!(keys, ["keep", "max-token", "max-tokens", "positive-from"], "{refused:?}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Source: Amazon's release guide and the answers of ListReleaseLabels.
 
-use crate::job::keys::nearest;
+use crate::finding::nearest;
 
 /// The date of these lists, for messages.
 pub const DATE: &str = "2026-09-08";
