@@ -1,8 +1,6 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use clap::CommandFactory;
-
 use super::flags::{InputFlags, OutputFlags, RowFlags};
 use super::*;
 
@@ -281,26 +279,20 @@ fn equal_runs_have_equal_ids_and_other_settings_another_record() {
 
 /// The keys of a table, in the words in which serde or the parser of flags refuses another one.
 fn keys_of(table: &str) -> BTreeSet<String> {
-    let flags = match table {
-        "input" => InputFlags::command(),
-        "rows" => RowFlags::command(),
-        "output" => OutputFlags::command(),
-        _ => {
-            let heading = match table {
-                "" => String::new(),
-                "cluster.groups" | "cluster.fleets" | "cluster.bootstrap" => format!("[[{table}]]\n"),
-                "prices.instances" => format!("[{table}.x]\n"),
-                _ => format!("[{table}]\n"),
-            };
-            let error = toml::from_str::<file::File>(&format!("{heading}zzz = 1\n")).unwrap_err();
-            let names = error.message().split('`').skip(1).step_by(2).filter(|name| *name != "zzz");
-            return names.map(str::to_owned).collect();
-        }
+    match table {
+        "input" => return flags::keys::<InputFlags>(&["places", "bytes"]).into_iter().collect(),
+        "rows" => return flags::keys::<RowFlags>(&[]).into_iter().collect(),
+        "output" => return flags::keys::<OutputFlags>(&[]).into_iter().collect(),
+        _ => {}
+    }
+    let heading = match table {
+        "" => String::new(),
+        "cluster.groups" | "cluster.fleets" | "cluster.bootstrap" => format!("[[{table}]]\n"),
+        "prices.instances" => format!("[{table}.x]\n"),
+        _ => format!("[{table}]\n"),
     };
-    let others = if table == "input" { &["places", "bytes"][..] } else { &[] };
-    let flags =
-        flags.get_arguments().filter_map(|flag| flag.get_long().map(str::to_owned)).collect::<Vec<_>>();
-    flags.into_iter().chain(others.iter().map(|name| (*name).to_owned())).collect()
+    let error = toml::from_str::<file::File>(&format!("{heading}zzz = 1\n")).unwrap_err();
+    error.message().split('`').skip(1).step_by(2).filter(|name| *name != "zzz").map(str::to_owned).collect()
 }
 
 #[test]
