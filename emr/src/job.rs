@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use corpus::encoding::{UTF_16BE, UTF_16LE, parse_encoding};
 use program::bounded;
+use program::exit::Exit;
 use store::S3Options;
 
 pub use cluster::{
@@ -210,7 +211,11 @@ impl Job {
     }
 
     fn read_for(path: &Path, scope: Scope) -> Result<Self, Error> {
-        let unreadable = |source| Error::JobFile { path: path.to_owned(), source };
+        let unreadable = |source| Error::Other {
+            exit: Exit::MissingInput,
+            message: format!("{}: cannot read the job file; `emr plan --example` prints one", path.display()),
+            source: Some(source),
+        };
         let text = bounded::read_text(path, JOB_BYTES_MAX).map_err(unreadable)?;
         Self::parse_for(path, &text, scope)
     }
@@ -247,10 +252,19 @@ impl Job {
 
     /// The cluster of a job for EMR.
     pub fn cluster(&self) -> Result<&Cluster, Error> {
-        self.cluster.as_ref().ok_or_else(|| Error::NoTable {
-            thing: self.thing("cluster"),
-            remedy: "so there is nothing to plan or to run on EMR; run the job with --runner local or --runner hadoop, or add the table",
+        self.cluster.as_ref().ok_or_else(|| {
+            self.no_table(
+                "cluster",
+                "so there is nothing to plan or to run on EMR; run the job with --runner local or --runner hadoop, or add \
+                 the table",
+            )
         })
+    }
+
+    /// The error about a table that the job file lacks: what needs it, and what does not.
+    pub fn no_table(&self, table: &str, remedy: &str) -> Error {
+        let thing = self.thing(table);
+        Error::new(Exit::Settings, format!("{thing}: no such table, {remedy}; emr plan --example prints one"))
     }
 }
 

@@ -28,13 +28,14 @@ use program::exit::notice;
 use progress::ProgressBars;
 use store::Store;
 
+use crate::Error;
 use crate::client::{Emr, Failure, Which};
 use crate::cluster::{self, Cluster, Step};
 use crate::interrupt::Interrupt;
 use crate::job::RUN_TAG;
 
 use election::{Attempt, Outcome};
-pub use records::{Error, enroll};
+pub use records::enroll;
 pub(crate) use records::{JOB, read, to_bytes};
 
 /// Longest time between two requests for a state.
@@ -333,7 +334,7 @@ impl Submission<'_> {
     }
 
     fn pause(&self, time: Duration) -> Result<(), Error> {
-        if self.interrupt.sleep(time) { Err(Error::Interrupted) } else { Ok(()) }
+        if self.interrupt.sleep(time) { Err(Error::NotSubmitted) } else { Ok(()) }
     }
 }
 

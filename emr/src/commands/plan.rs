@@ -48,7 +48,7 @@ pub struct Arguments {
 /// Prints the plan. Errors in it are the result.
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let Some(path) = arguments.job.as_ref().filter(|_| !arguments.example) else {
-        return program::exit::print(EXAMPLE).map_err(Error::Output);
+        return program::exit::print(EXAMPLE).map_err(Error::output);
     };
     let job = Job::read(path)?;
     let answers = match arguments.online {
@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     } else {
         as_text(&job, &plan, policy.as_ref())
     };
-    program::exit::print(&printed).map_err(Error::Output)?;
+    program::exit::print(&printed).map_err(Error::output)?;
     let (errors, warnings): (Vec<_>, Vec<_>) = plan.findings.into_iter().partition(Finding::is_error);
     for warning in warnings {
         program::exit::notice("emr", &format!("warning: {warning}"));

@@ -10,7 +10,8 @@ use super::report::{Block, Evidence, Outcome, Report};
 use super::rules::{INPUT, Kind, filled, rules};
 use super::splits::Splits;
 use super::telling::Telling;
-use crate::logs::{Error, Listing, Log, Place, Section, application_of, is_log, stem, step_of};
+use crate::Error;
+use crate::logs::{Listing, Log, Place, Section, application_of, is_log, stem, step_of};
 use crate::secrets::masked;
 
 /// Maximum number of logs that are read.

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use program::bounded;
-use program::location::S3Url;
+use program::exit::Exit;
 use store::{ObjectContent, Put, S3Options, Store};
 
-use super::Error as RunnerError;
 use crate::Error;
 use crate::client::Emr;
 use crate::interrupt::Interrupt;
@@ -66,8 +65,7 @@ pub fn submit(
 fn upload(programs: &[Program], options: &S3Options, progress: &ProgressBars) -> Result<(), Error> {
     for program in programs {
         let object = program.url.to_string();
-        let url = S3Url::parse(&object)
-            .map_err(|error| Error::BadPlace { place: object.clone(), found: error.to_string() })?;
+        let url = program.url.s3_url()?;
         let (store, key) = Store::of_object(&url, options)?;
         if store.head(&key)?.is_none() {
             progress.notice(&format!("uploading {} ({} bytes)", program.name, program.bytes));
@@ -78,21 +76,25 @@ fn upload(programs: &[Program], options: &S3Options, progress: &ProgressBars) ->
         let content = store.get_small(&key, program.bytes)?.unwrap_or_default();
         let (found, expected) = (hex_sha256(&content), program.sha256.clone());
         if found != expected {
-            return Err(RunnerError::DamagedProgram { object, found, expected }.into());
+            return Err(Error::new(
+                Exit::MissingInput,
+                format!(
+                    "{object}: the SHA-256 is {found:.8}, expected {expected:.8}; delete the object, which is damaged"
+                ),
+            ));
         }
     }
     Ok(())
 }
 
 /// The content of a program, which must be the one whose digest the requests contain.
-fn planned(program: &Program) -> Result<Vec<u8>, RunnerError> {
-    let path = || program.path.clone();
-    let content = bounded::read(&program.path, PROGRAM_BYTES_MAX)
-        .map_err(|_| RunnerError::ChangedProgram { path: path() })?;
-    match hex_sha256(&content) == program.sha256 {
-        true => Ok(content),
-        false => Err(RunnerError::ChangedProgram { path: path() }),
-    }
+fn planned(program: &Program) -> Result<Vec<u8>, Error> {
+    let content = bounded::read(&program.path, PROGRAM_BYTES_MAX).ok();
+    content.filter(|content| hex_sha256(content) == program.sha256).ok_or_else(|| {
+        let path = program.path.display();
+        let message = format!("{path}: changed after the job was planned; run the command again");
+        Error::new(Exit::TryAgain, message)
+    })
 }
 
 #[cfg(test)]
