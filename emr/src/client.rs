@@ -22,12 +22,13 @@ use aws_sdk_emr::operation::add_job_flow_steps::builders::AddJobFlowStepsInputBu
 use aws_sdk_emr::operation::run_job_flow::builders::RunJobFlowInputBuilder;
 use aws_sdk_emr::primitives::DateTime;
 use aws_sdk_emr::types::{CancelStepsInfo, CancelStepsRequestStatus, ClusterState, StepCancellationOption};
+use store::amazon::Kind;
 use store::{S3Options, amazon};
 use tokio::runtime::{self, Runtime};
 
 use crate::cluster::{Cluster, Instance, Listed, Step};
 
-pub use failure::{Failure, Kind};
+pub use failure::Failure;
 use failure::{explain, incomplete};
 
 /// Maximum number of pages of one listing. A page has at least 50 entries.
