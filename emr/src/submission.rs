@@ -21,11 +21,10 @@ mod records;
 
 use std::time::Duration;
 
-use aws_sdk_emr::operation::add_job_flow_steps::builders::AddJobFlowStepsInputBuilder;
-use aws_sdk_emr::operation::run_job_flow::builders::RunJobFlowInputBuilder;
 use aws_sdk_emr::types::StepState;
 use program::exit::notice;
 use progress::ProgressBars;
+use serde_json::Value;
 use store::Store;
 
 use crate::Error;
@@ -71,10 +70,8 @@ pub struct Requests {
     /// Where the steps run.
     pub cluster: Target,
     /// The steps, for a cluster that exists. A new cluster has them from its creation, so that it never waits for
-    /// work.
-    pub steps: AddJobFlowStepsInputBuilder,
-    /// The number of steps. The name of each contains the id of the run.
-    pub n_steps: usize,
+    /// work. The name of each contains the id of the run.
+    pub steps: Vec<Value>,
     /// The id of the run, the value of [`RUN_TAG`].
     pub run_id: String,
 }
@@ -85,7 +82,7 @@ pub enum Target {
     /// A cluster that exists.
     Existing(String),
     /// A new cluster.
-    New(Box<RunJobFlowInputBuilder>),
+    New(Value),
 }
 
 /// A job on a cluster.
@@ -228,7 +225,7 @@ impl Submission<'_> {
 
     /// Whether the steps are those of a job that runs, or that has made its dataset.
     fn are_worth_following(&self, steps: &[Step]) -> bool {
-        let is_whole = !steps.is_empty() && steps.len() >= self.requests.n_steps;
+        let is_whole = !steps.is_empty() && steps.len() >= self.requests.steps.len();
         let has_failed = steps.iter().any(|step| cluster::step_has_failed(&step.state));
         let is_complete = steps.iter().all(|step| step.state == StepState::Completed);
         is_whole && !has_failed && (!is_complete || (self.is_made)())
@@ -294,11 +291,7 @@ impl Submission<'_> {
         }
     }
 
-    fn create(
-        &self,
-        mandate: &election::Mandate,
-        request: &RunJobFlowInputBuilder,
-    ) -> Result<Option<String>, Error> {
+    fn create(&self, mandate: &election::Mandate, request: &Value) -> Result<Option<String>, Error> {
         let created = self.request(
             mandate,
             "the cluster was created",

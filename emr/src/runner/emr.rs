@@ -12,7 +12,7 @@ use crate::interrupt::Interrupt;
 use crate::job::Place;
 use crate::plan::Plan;
 use crate::plan::programs::{PROGRAM_BYTES_MAX, Program, hex_sha256};
-use crate::plan::requests::{AddJobFlowSteps, Requests};
+use crate::plan::requests::{Requests, text};
 use crate::result::Made;
 use crate::submission::{self, Pace, Submitted, Target};
 use progress::ProgressBars;
@@ -43,17 +43,12 @@ pub fn submit(
     store.probe()?;
     submission::enroll(store, &plan.record)?;
     upload(&plan.programs, s3, progress)?;
-    let steps = plan.requests.steps().to_vec();
     let cluster = match &plan.requests {
-        Requests::RunJobFlow(request) => Target::New(Box::new(request.request())),
-        Requests::AddJobFlowSteps(request) => Target::Existing(request.job_flow_id.clone()),
+        Requests::RunJobFlow(request) => Target::New(request.clone()),
+        Requests::AddJobFlowSteps(request) => Target::Existing(text(&request["JobFlowId"]).to_owned()),
     };
-    let requests = submission::Requests {
-        cluster,
-        n_steps: steps.len(),
-        steps: AddJobFlowSteps { job_flow_id: String::new(), steps }.request(),
-        run_id: plan.run_id.clone(),
-    };
+    let requests =
+        submission::Requests { cluster, steps: plan.requests.steps().to_vec(), run_id: plan.run_id.clone() };
     // A dataset that cannot be read is an error of those who follow the job.
     let is_made = || !matches!(Made::read(dataset, s3), Ok(None));
     let pace = Pace::of(*interval);
