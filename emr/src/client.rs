@@ -15,19 +15,22 @@ use std::time::Duration;
 use aws_config::SdkConfig;
 use aws_sdk_emr::Client;
 use aws_sdk_emr::config::Region;
+use aws_sdk_emr::config::http::HttpRequest;
 use aws_sdk_emr::config::retry::RetryConfig;
 use aws_sdk_emr::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_emr::operation::RequestId;
-use aws_sdk_emr::operation::add_job_flow_steps::builders::AddJobFlowStepsInputBuilder;
-use aws_sdk_emr::operation::run_job_flow::builders::RunJobFlowInputBuilder;
 use aws_sdk_emr::primitives::DateTime;
 use aws_sdk_emr::types::{CancelStepsInfo, CancelStepsRequestStatus, ClusterState, StepCancellationOption};
+use aws_smithy_types::body::SdkBody;
+use serde_json::Value;
+use store::amazon::Kind;
 use store::{S3Options, amazon};
 use tokio::runtime::{self, Runtime};
 
 use crate::cluster::{Cluster, Instance, Listed, Step};
+use crate::plan::requests::add_job_flow_steps;
 
-pub use failure::{Failure, Kind};
+pub use failure::Failure;
 use failure::{explain, incomplete};
 
 /// Maximum number of pages of one listing. A page has at least 50 entries.
@@ -179,14 +182,10 @@ impl Emr {
     }
 
     /// Creates a cluster and returns its id. Sent once, except if EMR refuses it because of its rate and `may_send` holds.
-    pub fn create(
-        &self,
-        request: &RunJobFlowInputBuilder,
-        may_send: &dyn Fn() -> bool,
-    ) -> Result<Created<String>, Failure> {
+    pub fn create(&self, request: &Value, may_send: &dyn Fn() -> bool) -> Result<Created<String>, Failure> {
         self.create_by("RunJobFlow", None, may_send, || async {
-            let answer = request.clone().send_with(&self.once).await;
-            answer.map(|answer| answer.job_flow_id().map(str::to_owned))
+            let sent = self.once.run_job_flow().customize().mutate_request(planned(request)).send();
+            sent.await.map(|answer| answer.job_flow_id().map(str::to_owned))
         })
     }
 
@@ -195,13 +194,13 @@ impl Emr {
     pub fn add_steps(
         &self,
         cluster: &str,
-        request: &AddJobFlowStepsInputBuilder,
+        steps: &[Value],
         may_send: &dyn Fn() -> bool,
     ) -> Result<Created<Vec<String>>, Failure> {
-        let request = request.clone().job_flow_id(cluster);
+        let request = add_job_flow_steps(cluster, steps);
         self.create_by("AddJobFlowSteps", Some(cluster), may_send, || async {
-            let answer = request.clone().send_with(&self.once).await;
-            answer.map(|answer| answer.step_ids.filter(|ids| !ids.is_empty()))
+            let sent = self.once.add_job_flow_steps().customize().mutate_request(planned(&request)).send();
+            sent.await.map(|answer| answer.step_ids.filter(|ids| !ids.is_empty()))
         })
     }
 
@@ -260,5 +259,31 @@ impl Emr {
             }
         }
         unreachable!("the loop ends after {TRIES} tries")
+    }
+}
+
+/// Replaces the body of a request, before it is signed, by that of the plan, so that what was planned is sent.
+fn planned(request: &Value) -> impl Fn(&mut HttpRequest) + Send + Sync + 'static {
+    let body = request.to_string();
+    move |sent| {
+        sent.headers_mut().insert("content-length", body.len().to_string());
+        *sent.body_mut() = SdkBody::from(body.as_str());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_request_of_a_plan_is_sent_as_it_is() {
+        let request = json!({ "Name": "é", "Steps": [] });
+        let mut sent = HttpRequest::new(SdkBody::from("{}"));
+        sent.headers_mut().insert("content-length", "2");
+        planned(&request)(&mut sent);
+        assert_eq!(sent.body().bytes(), Some(request.to_string().as_bytes()));
+        assert_eq!(sent.headers().get("content-length"), Some("24"));
     }
 }

@@ -24,7 +24,7 @@ fn print(is_json: bool, document: &impl Serialize, text: impl FnOnce() -> String
         true => json(document) + "\n",
         false => text(),
     };
-    exit::print(&text).map_err(Error::Output)
+    exit::print(&text).map_err(Error::output)
 }
 
 fn json(document: &impl Serialize) -> String {

@@ -3,10 +3,11 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
+use program::exit::Exit;
 use store::S3Options;
 
+use crate::Error;
 use crate::job::{Credentials, Job, Place};
-use crate::runner::Error;
 
 /// The file of credentials, in the environment of AWS's tools.
 const FILE: &str = "AWS_SHARED_CREDENTIALS_FILE";
@@ -74,8 +75,16 @@ pub fn of_tasks(job: &Job, options: &S3Options) -> Result<Vec<(String, String)>,
         (Some(Credentials::Role), _) | (None, Source::Role(_)) => {}
         (None, Source::Own(_)) if has_environment(job) => {}
         (None, Source::Own(origin)) => {
-            let (key, run) = (job.thing("hadoop.credentials"), job.run.to_string());
-            return Err(Error::NoTaskCredentials { key, run, origin });
+            let (key, run) = (job.thing("hadoop.credentials"), &job.run);
+            return Err(Error::new(
+                Exit::Settings,
+                format!(
+                    "{key}: not set, and tasks of Hadoop do not get the credentials of this machine, which are from \
+                     {origin}; expected a file on each node with the credentials for {run}, in the format of \
+                     ~/.aws/credentials and with mode 600, or \"role\" if the role of the nodes may use the bucket; set it \
+                     in the job file"
+                ),
+            ));
         }
     }
     let found =

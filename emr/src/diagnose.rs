@@ -6,7 +6,6 @@
 
 mod attempts;
 mod report;
-mod rule;
 mod rules;
 mod search;
 mod splits;
@@ -14,6 +13,5 @@ mod telling;
 
 pub use attempts::is_of_master;
 pub use report::{Block, Evidence, Outcome, Report};
-pub use rule::{Kind, Rule, without_values};
-pub use rules::rules;
+pub use rules::{Kind, Rule, rules};
 pub use search::{BYTES_MAX, LOGS_MAX, Scope, diagnose, is_sign};

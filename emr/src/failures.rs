@@ -9,9 +9,9 @@ use program::exit::Exit;
 use serde::{Deserialize, Serialize, Serializer};
 use store::{Key, Listed, ObjectContent, Put, S3Options, Store};
 
+use crate::Error;
 use crate::job::Place;
 use crate::logs::{Listing, list, utc};
-use crate::submission::Error;
 
 const PREFIX: &str = "job/failed-";
 /// Version of the record.
@@ -106,7 +106,7 @@ impl Failure {
     }
 
     /// Its logs.
-    pub fn listing(&self, run: &Place, options: &S3Options) -> Result<Listing, crate::logs::Error> {
+    pub fn listing(&self, run: &Place, options: &S3Options) -> Result<Listing, Error> {
         let mut listing = Listing::default();
         for name in &self.logs {
             listing.logs.extend(list(&run.join(name).to_string(), options)?.logs);

@@ -72,6 +72,28 @@ impl fmt::Display for Finding {
     }
 }
 
+/// What is wrong with an unknown key: `unknown key, expected one of name, run; the nearest key is run`.
+pub fn unknown_key(name: &str, known: &[&str]) -> String {
+    let remedy = match nearest(name, known.iter().copied()) {
+        Some(near) => format!("the nearest key is {near}"),
+        None => "see docs/emr.md for all keys".to_owned(),
+    };
+    format!("unknown key, expected one of {}; {remedy}", known.join(", "))
+}
+
+/// The name that is nearest to `name`, if one is near: at most a third of its characters differ, or one contains
+/// the other.
+pub fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = name.chars().count().div_ceil(3).max(1);
+    let near = names.filter_map(|known| {
+        let contains =
+            name.len() >= 3 && (known.contains(name) || (known.len() >= 3 && name.contains(known)));
+        let distance = strsim::osa_distance(name, known);
+        (contains || distance <= limit).then_some((distance, known))
+    });
+    near.min().map(|(_, known)| known)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,5 +103,14 @@ mod tests {
         let finding = Finding::error("run", "a bucket", "a prefix");
         assert_eq!(finding.to_string(), "run: a bucket, expected a prefix");
         assert_eq!(finding.remedy("add one").to_string(), "run: a bucket, expected a prefix; add one");
+    }
+
+    #[test]
+    fn the_nearest_name_is_found() {
+        let names = || ["region", "subnets", "idle-timeout-s", "keep"].into_iter();
+        assert_eq!(nearest("regoin", names()), Some("region"));
+        assert_eq!(nearest("subnet", names()), Some("subnets"));
+        assert_eq!(nearest("idle-timeout", names()), Some("idle-timeout-s"));
+        assert_eq!(nearest("zzzzzz", names()), None);
     }
 }

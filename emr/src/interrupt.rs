@@ -1,6 +1,5 @@
 //! Ctrl-C: a flag that long waits check.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -8,6 +7,8 @@ use std::time::Duration;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
+
+use crate::Error;
 
 /// Longest time until a signal is noticed.
 const SLICE: Duration = Duration::from_millis(100);
@@ -18,11 +19,16 @@ pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
     /// Catches SIGINT and SIGTERM. The second SIGINT ends the program at once.
-    pub fn catch() -> io::Result<Self> {
+    pub fn catch() -> Result<Self, Error> {
         let interrupt = Self::default();
-        flag::register_conditional_default(SIGINT, Arc::clone(&interrupt.0))?;
-        flag::register(SIGINT, Arc::clone(&interrupt.0))?;
-        flag::register(SIGTERM, Arc::clone(&interrupt.0))?;
+        flag::register_conditional_default(SIGINT, Arc::clone(&interrupt.0))
+            .and_then(|_| flag::register(SIGINT, Arc::clone(&interrupt.0)))
+            .and_then(|_| flag::register(SIGTERM, Arc::clone(&interrupt.0)))
+            .map_err(|source| {
+                let message =
+                    "cannot handle signals; free memory, or raise the limits of this shell (ulimit -a)";
+                Error::io(message, source)
+            })?;
         Ok(interrupt)
     }
 

@@ -6,7 +6,6 @@ mod cluster_checks;
 mod file;
 mod flags;
 mod identity;
-pub mod keys;
 mod place;
 mod programs;
 mod reader;
@@ -18,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use corpus::encoding::{UTF_16BE, UTF_16LE, parse_encoding};
 use program::bounded;
+use program::exit::Exit;
 use store::S3Options;
 
 pub use cluster::{
@@ -28,7 +28,7 @@ pub use place::Place;
 pub use programs::STOP_WORDS;
 
 use crate::Error;
-use reader::{Lines, Read};
+use reader::Lines;
 
 /// Maximum size of a job file.
 const JOB_BYTES_MAX: u64 = 1 << 20;
@@ -211,7 +211,11 @@ impl Job {
     }
 
     fn read_for(path: &Path, scope: Scope) -> Result<Self, Error> {
-        let unreadable = |source| Error::JobFile { path: path.to_owned(), source };
+        let unreadable = |source| Error::Other {
+            exit: Exit::MissingInput,
+            message: format!("{}: cannot read the job file; `emr plan --example` prints one", path.display()),
+            source: Some(source),
+        };
         let text = bounded::read_text(path, JOB_BYTES_MAX).map_err(unreadable)?;
         Self::parse_for(path, &text, scope)
     }
@@ -220,14 +224,8 @@ impl Job {
         let name = path.display().to_string();
         let folder = folder_of(path);
         let findings = |findings| Error::BadJob { path: path.to_owned(), findings };
-        let Read { lines, findings: mut found, table } = reader::read(&name, text).map_err(findings)?;
-        match table.try_into::<file::File>() {
-            Ok(file) => values::checked(file, lines, &folder, scope, found).map_err(findings),
-            Err(error) => {
-                found.push(reader::unsuitable(&name, text, &error));
-                Err(findings(found))
-            }
-        }
+        let (file, lines) = reader::read(&name, text).map_err(|finding| findings(vec![finding]))?;
+        values::checked(file, lines, &folder, scope).map_err(findings)
     }
 
     /// The key as the thing of a finding, with the name and line of the file: `JOB.toml:7: cluster.region`.
@@ -254,10 +252,19 @@ impl Job {
 
     /// The cluster of a job for EMR.
     pub fn cluster(&self) -> Result<&Cluster, Error> {
-        self.cluster.as_ref().ok_or_else(|| Error::NoTable {
-            thing: self.thing("cluster"),
-            remedy: "so there is nothing to plan or to run on EMR; run the job with --runner local or --runner hadoop, or add the table",
+        self.cluster.as_ref().ok_or_else(|| {
+            self.no_table(
+                "cluster",
+                "so there is nothing to plan or to run on EMR; run the job with --runner local or --runner hadoop, or add \
+                 the table",
+            )
         })
+    }
+
+    /// The error about a table that the job file lacks: what needs it, and what does not.
+    pub fn no_table(&self, table: &str, remedy: &str) -> Error {
+        let thing = self.thing(table);
+        Error::new(Exit::Settings, format!("{thing}: no such table, {remedy}; emr plan --example prints one"))
     }
 }
 

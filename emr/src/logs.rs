@@ -9,5 +9,5 @@ mod utc;
 
 pub use lines::{LINE_BYTES_MAX, LOG_BYTES_MAX, Lines};
 pub use place::{Place, Section, application_of, container_of, is_log, place_of, stem, step_of};
-pub use source::{Error, LISTED_MAX, Listing, Log, cluster_folder, list};
+pub use source::{LISTED_MAX, Listing, Log, cluster_folder, list};
 pub use utc::utc;

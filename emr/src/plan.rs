@@ -1,9 +1,7 @@
 //! A job as requests to Amazon EMR, with the checks before they are sent. Makes no client and sends nothing.
 
 mod checks;
-mod client_requests;
 pub mod instance_types;
-mod new_cluster;
 pub mod price;
 pub mod programs;
 pub mod releases;
@@ -18,7 +16,7 @@ use crate::gpus;
 use crate::job::{Job, JobRecord};
 use price::Estimate;
 use programs::Program;
-use requests::{AddJobFlowSteps, Requests};
+use requests::{Requests, add_job_flow_steps, run_job_flow};
 
 pub use checks::check_running;
 pub use steps::{MERGE, Scheme, file_names, job_name, streaming};
@@ -47,14 +45,14 @@ impl Plan {
         let (programs, mut findings) = programs::read(job);
         let requests = match &cluster.id {
             // Another job's steps can wait on this cluster. If the Hadoop job fails, merge fails at once.
-            Some(id) => Requests::AddJobFlowSteps(AddJobFlowSteps {
-                job_flow_id: id.clone(),
-                steps: steps::steps(job, &programs, "CONTINUE"),
-            }),
+            Some(id) => {
+                let steps = steps::steps(job, &programs, "CONTINUE");
+                Requests::AddJobFlowSteps(add_job_flow_steps(id, &steps))
+            }
             None => {
                 let action = if cluster.keep { "CANCEL_AND_WAIT" } else { "TERMINATE_CLUSTER" };
                 let steps = steps::steps(job, &programs, action);
-                Requests::RunJobFlow(Box::new(new_cluster::run_job_flow(job, cluster, steps)))
+                Requests::RunJobFlow(run_job_flow(job, cluster, &steps))
             }
         };
         findings.extend(checks::check(job, cluster, &programs, &requests));

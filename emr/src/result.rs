@@ -7,12 +7,13 @@ use std::time::SystemTime;
 
 use corpus::ledger::{self, MapperCounts, ReducerCounts};
 use program::bounded;
+use program::exit::Exit;
 use program::location::S3Url;
 use serde::{Deserialize, Serialize};
 use store::{S3Options, Store};
 
 use crate::Error;
-use crate::job::Place;
+use crate::job::{Job, Place};
 
 /// Maximum size of a manifest. That of 10,000 shards has some 5 MB.
 const MANIFEST_BYTES_MAX: u64 = 64 << 20;
@@ -86,19 +87,32 @@ impl Made {
         let bytes = match &place {
             Place::Local(path) => local(path)?,
             other => {
-                let url = S3Url::parse(&other.to_string()).map_err(|error| Error::BadPlace {
-                    place: other.to_string(),
-                    found: error.to_string(),
-                })?;
+                let url = other.s3_url()?;
                 store::read_object(&url, options, MANIFEST_BYTES_MAX)?
             }
         };
         let Some(bytes) = bytes else { return Ok(None) };
-        let manifest: Manifest =
-            serde_json::from_slice(&bytes).map_err(|_| Error::BadManifest { place: place.to_string() })?;
+        let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|_| {
+            let message = format!(
+                "{place}: found something else than a manifest of merge, expected the manifest of the dataset; choose \
+                 another dataset in the job file"
+            );
+            Error::new(Exit::BadInput, message)
+        })?;
         let Manifest { seal, bytes, sha256, rows, left_out, digests } = manifest;
         let (dataset, run) = (dataset.to_string(), Some(seal.run).filter(|run| run != NO_RUN));
         Ok(Some(Self { dataset, run, bytes, sha256, rows, digests, ledger: seal.ledger, left_out }))
+    }
+
+    /// The result of a job whose steps have completed. `remedy` is for one without a dataset.
+    pub fn after(job: &Job, options: &S3Options, remedy: &str) -> Result<Self, Error> {
+        let dataset = &job.dataset;
+        Self::read(dataset, options)?.ok_or_else(|| {
+            let message = format!(
+                "{dataset}: found no manifest although all steps completed, expected the dataset; {remedy}"
+            );
+            Error::new(Exit::MissingInput, message)
+        })
     }
 
     /// When the manifest of a dataset was written. `None` if there is none.
@@ -152,7 +166,7 @@ fn local(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     match bounded::read(path, MANIFEST_BYTES_MAX) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(Error::File { path: path.to_owned(), source }),
+        Err(source) => Err(Error::io(format!("{}: cannot use the file", path.display()), source)),
     }
 }
 

@@ -16,6 +16,7 @@ use clap::ValueEnum;
 use program::exit::{ERROR_FILE, Exit, chain, notice};
 use store::Store;
 
+use crate::Error;
 use crate::failures::{Number, Record};
 use crate::job::Job;
 
@@ -42,139 +43,22 @@ impl Runner {
     }
 }
 
-/// Why a runner failed.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A program cannot be started.
-    #[error("{}: cannot start the program; {remedy}", program.display())]
-    NotStarted {
-        /// The program.
-        program: PathBuf,
-        /// What to do.
-        remedy: &'static str,
-        /// Why.
-        #[source]
-        source: io::Error,
-    },
-    /// A program failed. Unless it was killed, it has printed its message.
-    #[error("{program}: {ended}")]
-    Failed {
-        /// The program.
-        program: String,
-        /// How it ended, and what to do.
-        ended: String,
-        /// The exit code of this program.
-        exit: Exit,
-    },
-    /// A Hadoop job failed.
-    #[error("the Hadoop job failed: {found}; {next}")]
-    HadoopJob {
-        /// The cause and its remedy, or the last message of the job client.
-        found: String,
-        /// The command that shows more.
-        next: String,
-        /// The application of YARN, if it was started.
-        application: Option<String>,
-        /// The exit code of the program that failed, or that of the cause; else 70.
-        exit: Exit,
-    },
-    /// The tasks of a job would have no credentials for its run.
-    #[error(
-        "{key}: not set, and tasks of Hadoop do not get the credentials of this machine, which are from {origin}; \
-         expected a file on each node with the credentials for {run}, in the format of ~/.aws/credentials and with mode 600, \
-         or \"role\" if the role of the nodes may use the bucket; set it in the job file"
-    )]
-    NoTaskCredentials {
-        /// The key of the job file.
-        key: String,
-        /// The run.
-        run: String,
-        /// The source of this machine's credentials.
-        origin: String,
-    },
-    /// The output of a job cannot be kept.
-    #[error("cannot keep the output of the job; check TMPDIR and its disk")]
-    Log(#[source] io::Error),
-    /// The runner cannot do what the job file states.
-    #[error("{key}: {found} is not possible with --runner {runner}; {remedy}")]
-    Impossible {
-        /// The key of the job file.
-        key: String,
-        /// Its value.
-        found: String,
-        /// The runner.
-        runner: &'static str,
-        /// What to do.
-        remedy: &'static str,
-    },
-    /// Only EMR runs a job without a command that waits for it.
-    #[error(
-        "--detach: a job with --runner {runner} ends with its command, expected --runner emr; remove --detach"
-    )]
-    NoDetach {
-        /// The runner.
-        runner: &'static str,
-    },
-    /// A local runner cannot share a run with a file in its place.
-    #[error(
-        "{dataset}: was made from the run {found}, expected {expected}; choose another dataset in the job file"
-    )]
-    OtherDataset {
-        /// The dataset.
-        dataset: String,
-        /// The run in its manifest.
-        found: String,
-        /// The run of the job.
-        expected: String,
-    },
-    /// The steps completed without a dataset.
-    #[error("{dataset}: found no manifest although all steps completed, expected the dataset; {remedy}")]
-    NoDataset {
-        /// The dataset.
-        dataset: String,
-        /// What to do.
-        remedy: String,
-    },
-    /// An uploaded program differs.
-    #[error(
-        "{object}: the SHA-256 is {found:.8}, expected {expected:.8}; delete the object, which is damaged"
-    )]
-    DamagedProgram {
-        /// The object.
-        object: String,
-        /// Its SHA-256.
-        found: String,
-        /// The SHA-256 of the local file.
-        expected: String,
-    },
-    /// A program is not the one that was planned.
-    #[error("{}: changed after the job was planned; run the command again", path.display())]
-    ChangedProgram {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Ctrl-C.
-    #[error("interrupted; {remedy}")]
-    Interrupted {
-        /// How to continue.
-        remedy: String,
-    },
+/// The output of a job cannot be kept.
+fn no_log(source: io::Error) -> Error {
+    Error::io("cannot keep the output of the job; check TMPDIR and its disk", source)
 }
 
-impl Error {
-    /// The exit code of this error.
-    pub fn exit(&self) -> Exit {
-        match self {
-            Self::NotStarted { .. } | Self::Impossible { .. } | Self::NoTaskCredentials { .. } => {
-                Exit::Settings
-            }
-            Self::Failed { exit, .. } | Self::HadoopJob { exit, .. } => *exit,
-            Self::Log(_) => Exit::Io,
-            Self::OtherDataset { .. } | Self::NoDetach { .. } => Exit::Usage,
-            Self::NoDataset { .. } | Self::DamagedProgram { .. } => Exit::MissingInput,
-            Self::ChangedProgram { .. } | Self::Interrupted { .. } => Exit::TryAgain,
-        }
-    }
+/// A program cannot be started.
+fn not_started(program: &str, remedy: &str, source: io::Error) -> Error {
+    let message = format!("{program}: cannot start the program; {remedy}");
+    Error::Other { exit: Exit::Settings, message, source: Some(source) }
+}
+
+/// The runner cannot do what a key of the job file states.
+fn impossible(key: &str, found: &str, runner: Runner, remedy: &str) -> Error {
+    let runner = runner.name();
+    let message = format!("{key}: {found} is not possible with --runner {runner}; {remedy}");
+    Error::new(Exit::Settings, message)
 }
 
 /// Records a failure in the run, with the message of the program that failed. A store that fails does not replace the error
@@ -233,12 +117,12 @@ fn program(job: &Job, name: &str) -> Command {
 /// Runs a program of this project to its end. Its messages go to standard error, and the last one of a failure into `log`
 /// too.
 fn run(command: &mut Command, log: &Path) -> Result<(), Error> {
-    File::create(log).map_err(Error::Log)?;
+    File::create(log).map_err(no_log)?;
     command.env(ERROR_FILE, log);
     let path = PathBuf::from(command.get_program());
     let remedy = "set programs in the job file to the folder of Sentimill's programs";
     let status = command.status();
-    let status = status.map_err(|source| Error::NotStarted { program: path.clone(), remedy, source })?;
+    let status = status.map_err(|source| not_started(&path.display().to_string(), remedy, source))?;
     ended(&path, status)
 }
 

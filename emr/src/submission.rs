@@ -21,20 +21,20 @@ mod records;
 
 use std::time::Duration;
 
-use aws_sdk_emr::operation::add_job_flow_steps::builders::AddJobFlowStepsInputBuilder;
-use aws_sdk_emr::operation::run_job_flow::builders::RunJobFlowInputBuilder;
 use aws_sdk_emr::types::StepState;
 use program::exit::notice;
 use progress::ProgressBars;
+use serde_json::Value;
 use store::Store;
 
+use crate::Error;
 use crate::client::{Emr, Failure, Which};
 use crate::cluster::{self, Cluster, Step};
 use crate::interrupt::Interrupt;
 use crate::job::RUN_TAG;
 
 use election::{Attempt, Outcome};
-pub use records::{Error, enroll};
+pub use records::enroll;
 pub(crate) use records::{JOB, read, to_bytes};
 
 /// Longest time between two requests for a state.
@@ -70,10 +70,8 @@ pub struct Requests {
     /// Where the steps run.
     pub cluster: Target,
     /// The steps, for a cluster that exists. A new cluster has them from its creation, so that it never waits for
-    /// work.
-    pub steps: AddJobFlowStepsInputBuilder,
-    /// The number of steps. The name of each contains the id of the run.
-    pub n_steps: usize,
+    /// work. The name of each contains the id of the run.
+    pub steps: Vec<Value>,
     /// The id of the run, the value of [`RUN_TAG`].
     pub run_id: String,
 }
@@ -84,7 +82,7 @@ pub enum Target {
     /// A cluster that exists.
     Existing(String),
     /// A new cluster.
-    New(Box<RunJobFlowInputBuilder>),
+    New(Value),
 }
 
 /// A job on a cluster.
@@ -227,7 +225,7 @@ impl Submission<'_> {
 
     /// Whether the steps are those of a job that runs, or that has made its dataset.
     fn are_worth_following(&self, steps: &[Step]) -> bool {
-        let is_whole = !steps.is_empty() && steps.len() >= self.requests.n_steps;
+        let is_whole = !steps.is_empty() && steps.len() >= self.requests.steps.len();
         let has_failed = steps.iter().any(|step| cluster::step_has_failed(&step.state));
         let is_complete = steps.iter().all(|step| step.state == StepState::Completed);
         is_whole && !has_failed && (!is_complete || (self.is_made)())
@@ -293,11 +291,7 @@ impl Submission<'_> {
         }
     }
 
-    fn create(
-        &self,
-        mandate: &election::Mandate,
-        request: &RunJobFlowInputBuilder,
-    ) -> Result<Option<String>, Error> {
+    fn create(&self, mandate: &election::Mandate, request: &Value) -> Result<Option<String>, Error> {
         let created = self.request(
             mandate,
             "the cluster was created",
@@ -333,7 +327,7 @@ impl Submission<'_> {
     }
 
     fn pause(&self, time: Duration) -> Result<(), Error> {
-        if self.interrupt.sleep(time) { Err(Error::Interrupted) } else { Ok(()) }
+        if self.interrupt.sleep(time) { Err(Error::NotSubmitted) } else { Ok(()) }
     }
 }
 

@@ -44,11 +44,51 @@ fn facts_of_this_machine_have_the_names_of_the_bootstrap_actions() {
 fn a_folder_for_temporary_files_that_cannot_be_written_is_reported_with_a_remedy() {
     let finished = run(doctor(&[]).env("TMPDIR", "/no/such/folder"), b"").with_code(78);
     let said = finished.said();
-    let (_, rest) = said
-        .split_once("TMPDIR      missing  /no/such/folder: cannot be written: no such file or folder\n")
-        .expect(&said);
+    let (_, rest) =
+        said.split_once("TMPDIR      missing  /no/such/folder: cannot be written\n").expect(&said);
     assert!(rest.trim_start().starts_with("set TMPDIR to a writable folder on a large disk\n"), "{said}");
     assert!(finished.stderr.starts_with("emr: missing on this machine: TMPDIR"), "{}", finished.stderr);
+}
+
+/// The check of GPUs with what `nvidia-smi` prints for them: driver, compute capability, MiB and name.
+fn gpus(lines: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let smi = folder.path().join("nvidia-smi");
+    fs::write(&smi, format!("#!/bin/sh\nprintf '{lines}'\n")).unwrap();
+    fs::set_permissions(&smi, Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+    let said = run(doctor(&[]).env("PATH", path), b"").said();
+    let lines: Vec<_> = said.lines().skip_while(|line| !line.starts_with("gpu ")).take(2).collect();
+    lines.join("\n")
+}
+
+#[test]
+fn gpus_that_cuda_13_has_dropped_are_reported() {
+    let found = gpus("580.65.06, 7.5, 15360, Tesla T4\n580.65.06, 8.6, 23028, NVIDIA A10G\n");
+    let expected = "gpu         ok       Tesla T4 (compute capability 7.5), NVIDIA A10G (compute capability 8.6); \
+                    driver 580.65.06\n";
+    assert!(found.starts_with(expected), "{found}");
+    for (line, found, remedy) in [
+        (
+            "470.82.01, 3.7, 11441, Tesla K80\n",
+            "Tesla K80 has compute capability 3.7, expected 7.5 or newer",
+            "choose a g4dn, g5, g6, p4 or p5 instance",
+        ),
+        (
+            "580.65.06, 7.0, 16384, Tesla V100-SXM2-16GB\n",
+            "Tesla V100-SXM2-16GB has compute capability 7.0, expected 7.5 or newer",
+            "choose a g4dn, g5, g6, p4 or p5 instance",
+        ),
+        (
+            "535.104.12, 7.5, 15360, Tesla T4\n",
+            "driver 535.104.12, expected 580.65 or newer",
+            "choose another machine image",
+        ),
+    ] {
+        let said = gpus(line);
+        assert!(said.starts_with("gpu         missing ") && said.contains(found), "{said}");
+        assert!(said.contains(&format!("\n                     {remedy}")), "{said}");
+    }
 }
 
 /// The check of libtorch with these executables beside `emr`, each with the libraries that `ldd` prints for it.

@@ -15,12 +15,12 @@ const CHARACTERS_MIN: usize = 12;
 #[test]
 fn words_of_rules_for_programs_are_in_the_sources() {
     let sources = sources();
-    let list = fs::read_to_string(project().join("emr/src/diagnose/rules/program.rs")).unwrap();
-    let of_programs = |id: &str| list.contains(&format!("id: \"{id}\""));
+    // The first section of the file.
+    let of_programs = rules().iter().take_while(|rule| rule.id != "arguments-too-long");
     let mut n_pieces = 0;
     let mut wrong = Vec::new();
-    for rule in rules().filter(|rule| of_programs(rule.id)) {
-        for piece in pieces(rule.pattern) {
+    for rule in of_programs {
+        for piece in pieces(&rule.pattern) {
             n_pieces += 1;
             if !sources.contains(&piece) {
                 wrong.push(format!("{}: no source has {piece:?}", rule.id));

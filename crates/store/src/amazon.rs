@@ -69,6 +69,70 @@ pub fn status<E>(error: &SdkError<E>) -> Option<u16> {
     error.raw_response().map(|response| response.status().as_u16())
 }
 
+/// Kinds of failed requests, each with a remedy of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Refused because of the rate of requests, in all tries.
+    Throttled,
+    /// The credentials have expired.
+    Expired,
+    /// There are no credentials, or AWS does not know them.
+    Credentials,
+    /// The user or role may not perform the action.
+    NotAuthorised,
+    /// There was no usable response.
+    Unavailable,
+    /// What the request names does not exist.
+    Absent,
+    /// Anything else, such as content that the service refuses.
+    Other,
+}
+
+/// The remedy of expired credentials, for all services.
+pub const EXPIRED: &str =
+    "the credentials have expired; renew them (aws sso login, or new temporary keys) and repeat the command";
+
+/// The kind of a failed request. `found` are its words, as by [`found`].
+pub fn kind_of<E: ProvideErrorMetadata>(error: &SdkError<E>, found: &str) -> Kind {
+    kind(status(error), error.code(), error.message().unwrap_or_default(), found)
+}
+
+/// The kind of a failure by the status, the code and the message of the response. Without a response, `found` decides.
+pub fn kind(status: Option<u16>, code: Option<&str>, message: &str, found: &str) -> Kind {
+    match (status, code.unwrap_or_default()) {
+        // The client found no credentials for the request, or could not refresh them.
+        (None, _) if is_about_expiry(found) => Kind::Expired,
+        (None, _) if found.contains("credentials") => Kind::Credentials,
+        (None, _) => Kind::Unavailable,
+        (_, "ThrottlingException" | "Throttling" | "TooManyRequestsException" | "RequestLimitExceeded")
+        | (Some(429), _) => Kind::Throttled,
+        (_, "ExpiredToken" | "ExpiredTokenException" | "RequestExpired") => Kind::Expired,
+        #[rustfmt::skip]
+        (_, "UnrecognizedClientException" | "InvalidClientTokenId" | "InvalidAccessKeyId" | "SignatureDoesNotMatch"
+            | "InvalidSignatureException" | "IncompleteSignature" | "IncompleteSignatureException"
+            | "MissingAuthenticationToken" | "MissingAuthenticationTokenException") => {
+            if is_about_expiry(message) { Kind::Expired } else { Kind::Credentials }
+        },
+        (
+            _,
+            "AccessDenied" | "AccessDeniedException" | "UnauthorizedOperation" | "NotAuthorizedException",
+        ) => Kind::NotAuthorised,
+        (Some(500..), _) => Kind::Unavailable,
+        (Some(404), _) => Kind::Absent,
+        _ if message.contains("Rate exceeded") => Kind::Throttled,
+        _ if message.contains("is not authorized to perform") => Kind::NotAuthorised,
+        _ if message.starts_with("Cluster id") && message.contains("is not valid") => Kind::Absent,
+        (Some(401 | 403), _) => Kind::NotAuthorised,
+        _ => Kind::Other,
+    }
+}
+
+/// Whether a text says that something has expired.
+pub fn is_about_expiry(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    ["expired", "is no longer valid"].iter().any(|sign| text.contains(sign))
+}
+
 /// A failed request in words: `SlowDown (status 503): Please reduce your request rate, request 4442587FB7D0A2F9`.
 pub fn found<E>(error: &SdkError<E>) -> String
 where

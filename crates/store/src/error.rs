@@ -9,8 +9,9 @@ use std::time::Duration;
 use program::exit::{Exit, Fails};
 use program::system::Failure;
 
+use crate::amazon::Kind;
 use crate::key::{KEY_BYTES_MAX, SEGMENT_BYTES_MAX};
-pub use kinds::{S3Failure, WebFailure};
+pub use kinds::WebFailure;
 
 /// An error of a store. Each message is one line: the thing, what was found, what was expected, the remedy.
 /// The error of the operating system, if there is one, is the source.
@@ -253,7 +254,7 @@ pub enum Error {
     },
 
     /// The service returned no usable response.
-    #[error("{object}: cannot {doing} at {endpoint}: {found}; {}", why.remedy())]
+    #[error("{object}: cannot {doing} at {endpoint}: {found}; {}", kinds::remedy_of_s3(*why))]
     S3 {
         /// The URL of the object or the run.
         object: String,
@@ -264,7 +265,7 @@ pub enum Error {
         /// The message of the service or the client.
         found: String,
         /// The kind of failure.
-        why: S3Failure,
+        why: Kind,
     },
 
     /// The URL of a file on a web server is invalid.
@@ -350,11 +351,14 @@ impl Fails for Error {
             Error::NoCache
             | Error::NoExclusiveCreate { .. }
             | Error::IgnoresCondition { .. }
-            | Error::NoCredentials { .. }
-            | Error::S3 { why: S3Failure::Refused, .. } => Exit::Settings,
-            Error::S3 { why: S3Failure::NoBucket, .. } => Exit::MissingInput,
-            Error::S3 { why: S3Failure::Unavailable, .. } => Exit::Unavailable,
-            Error::S3 { why: S3Failure::Other, .. } | Error::Runtime(_) => Exit::Io,
+            | Error::NoCredentials { .. } => Exit::Settings,
+            Error::S3 { why, .. } => match why {
+                Kind::Expired | Kind::Credentials | Kind::NotAuthorised => Exit::Settings,
+                Kind::Absent => Exit::MissingInput,
+                Kind::Unavailable | Kind::Throttled => Exit::Unavailable,
+                Kind::Other => Exit::Io,
+            },
+            Error::Runtime(_) => Exit::Io,
             Error::Web { why, .. } => match why {
                 WebFailure::Refused | WebFailure::Unauthenticated => Exit::Settings,
                 WebFailure::Missing => Exit::MissingInput,

@@ -47,7 +47,7 @@ use program::progress::Progress;
 use tempfile::NamedTempFile;
 
 pub use cache::{CacheOptions, CachedFile, cache_folder, cached};
-pub use error::{Error, S3Failure, WebFailure};
+pub use error::{Error, WebFailure};
 pub use key::{KEY_BYTES_MAX, Key, SEGMENT_BYTES_MAX};
 pub use objects::{Object, ObjectReader, objects};
 pub use options::{BadOption, PART_BYTES_MIN, S3_HELP, S3_LONG_HELP, S3Options};

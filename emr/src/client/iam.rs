@@ -15,10 +15,11 @@ use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use aws_smithy_runtime_api::client::http::HttpConnector;
 use aws_smithy_runtime_api::client::identity::Identity;
 use aws_smithy_types::byte_stream::ByteStream;
+use store::amazon::{self, Kind};
 use tokio::time::timeout;
 
 use super::Emr;
-use super::failure::{self, Failure, Kind};
+use super::failure::Failure;
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -43,7 +44,7 @@ async fn get(
     thing: &str,
 ) -> Result<String, Failure> {
     let name = thing.rsplit('/').next().unwrap_or(thing);
-    let failed = |kind, found: String| Failure { action, about: Some(thing.to_owned()), found, kind };
+    let failed = |kind, found: String| Failure::new(action, Some(thing), found, kind);
     let unavailable = |found: String| failed(Kind::Unavailable, found);
     let (endpoint, region) = endpoint(config);
     let url = format!(
@@ -71,11 +72,7 @@ async fn get(
     }
     let (code, message) = (element(&body, "Code"), element(&body, "Message").unwrap_or_default());
     let found = format!("{} (status {status}): {message}", code.unwrap_or("no code"));
-    let kind = match code {
-        Some("NoSuchEntity") => Kind::NotFound,
-        _ => failure::kind(Some(status), code, message, &found),
-    };
-    Err(failed(kind, found))
+    Err(failed(amazon::kind(Some(status), code, message, &found), found))
 }
 
 /// The headers that sign a GET request without a body.

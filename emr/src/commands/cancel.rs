@@ -2,6 +2,7 @@
 
 use aws_sdk_emr::types::StepState;
 use clap::Args;
+use program::exit::Exit;
 use serde::Serialize;
 
 use super::subject::Subject;
@@ -65,7 +66,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     super::print(arguments.json, &document, || document.text())?;
     match document.refused.len() {
         0 => Ok(()),
-        refused => Err(Error::NotCancelled { cluster: document.cluster, refused }),
+        refused => {
+            let cluster = document.cluster;
+            Err(Error::new(
+                Exit::TryAgain,
+                format!(
+                    "{cluster}: EMR refused to cancel {refused} steps, listed above; run the command again, or end the \
+                     cluster with emr terminate"
+                ),
+            ))
+        }
     }
 }
 

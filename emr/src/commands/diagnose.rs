@@ -1,6 +1,7 @@
 //! `emr diagnose`: the probable cause of a failure, by rules.
 
 use clap::Args;
+use program::exit::Exit;
 use serde::Serialize;
 
 use super::logs::{Again, Choice};
@@ -67,7 +68,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     super::print(arguments.json, &document, || document.text())?;
     match report.outcome {
         Outcome::NoLog => Err(again.missing(&found)),
-        Outcome::Unknown => Err(Error::NoCause { n_read: report.n_read }),
+        Outcome::Unknown => {
+            let n_read = report.n_read;
+            Err(Error::new(
+                Exit::BadInput,
+                format!(
+                    "{n_read} logs were read and no rule names the cause; the lines above are the last that report a failure"
+                ),
+            ))
+        }
         Outcome::Cause | Outcome::NoFailure => Ok(()),
     }
 }

@@ -1,6 +1,7 @@
 //! `emr doctor`: what this machine can do, and what is missing.
 
 use clap::Args;
+use program::exit::Exit;
 use store::S3Options;
 
 use crate::Error;
@@ -39,8 +40,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let question = Question { run: arguments.run.clone(), s3: arguments.s3.clone().unwrap_or_default() };
     let checks = examine(&question);
     let printed = if arguments.json { json(&checks).to_string() + "\n" } else { text(&checks) };
-    program::exit::print(&printed).map_err(Error::Output)?;
+    program::exit::print(&printed).map_err(Error::output)?;
     let missing: Vec<_> =
         checks.iter().filter(|check| check.state == State::Missing).map(|check| check.name).collect();
-    if missing.is_empty() { Ok(()) } else { Err(Error::Machine { missing: missing.join(", ") }) }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let missing = missing.join(", ");
+    let message = format!("missing on this machine: {missing}; the lines above have the remedies");
+    Err(Error::new(Exit::Settings, message))
 }

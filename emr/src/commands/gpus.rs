@@ -40,10 +40,10 @@ pub struct Arguments {
 /// Prints the commands. With errors nothing is printed to standard output, except with `--json`.
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let job = Job::read(&arguments.job)?;
-    let gpus = job.gpus.as_ref().ok_or_else(|| Error::NoTable {
-        thing: job.thing("gpus"),
-        remedy: "so there are no machines to plan; add the table",
-    })?;
+    let gpus = job
+        .gpus
+        .as_ref()
+        .ok_or_else(|| job.no_table("gpus", "so there are no machines to plan; add the table"))?;
     let training = plan(&job, gpus);
     let errors: Vec<_> = training.findings.iter().filter(|finding| finding.is_error()).cloned().collect();
     let text = match (arguments.json, arguments.user_data) {
@@ -52,7 +52,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         (_, true) => training.user_data.clone(),
         _ => as_text(&training),
     };
-    program::exit::print(&text).map_err(Error::Output)?;
+    program::exit::print(&text).map_err(Error::output)?;
     for warning in training.findings.iter().filter(|finding| !Finding::is_error(finding)) {
         program::exit::notice("emr", &format!("warning: {warning}"));
     }

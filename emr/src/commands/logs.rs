@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
-use program::exit::{one_line, print};
+use program::exit::{Exit, one_line, print};
 use store::S3Options;
 
 use super::subject::{Elsewhere, Ran, Subject, Submitted};
@@ -147,7 +147,15 @@ impl Choice {
         reasons.extend(reason(&of_cluster, cluster.state.as_str(), cluster.reason.as_ref()));
         let folder = match &cluster.log_uri {
             Some(log) => Some(cluster_folder(log, &cluster.id)),
-            None if reasons.is_empty() => return Err(Error::NoLogs { cluster: cluster.id }),
+            None if reasons.is_empty() => {
+                let id = &cluster.id;
+                return Err(Error::new(
+                    Exit::MissingInput,
+                    format!(
+                        "{id}: keeps no logs, expected a log folder; set cluster.log in the job file for the next cluster"
+                    ),
+                ));
+            }
             None => None,
         };
         let mut listing = match &folder {
@@ -217,7 +225,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         if arguments.kind.is_some() {
             text += &printed(log, usize::from(arguments.lines))?;
             // A log at a time, so that memory does not grow with their number.
-            print(&std::mem::take(&mut text)).map_err(Error::Output)?;
+            print(&std::mem::take(&mut text)).map_err(Error::output)?;
         } else {
             text += &format!("{}  {:>10}  {}\n", utc(log.modified), log.bytes, one_line(&log.location));
         }
@@ -226,7 +234,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     if n_omitted > 0 {
         text += &format!("{n_omitted} older logs are not shown; pass --max N, --step or --kind\n");
     }
-    print(&text).map_err(Error::Output)
+    print(&text).map_err(Error::output)
 }
 
 /// The end of a log, with its name.
@@ -268,11 +276,18 @@ impl Again {
             [step] => format!(" of step {}", one_line(step)),
             steps => format!(" of {} steps", steps.len()),
         };
-        let location = found.location.clone();
+        let location = &found.location;
         if found.is_remote {
-            Error::NoLogYet { location, what, again_at: self.to_string() }
+            let message = format!(
+                "{location}: found no log{what}; EMR uploads logs about every five minutes, so run this command again \
+                 after {self} UTC, or check --log and --cluster"
+            );
+            Error::new(Exit::TryAgain, message)
         } else {
-            Error::NoLog { location, what }
+            let message = format!(
+                "{location}: found no log{what}, expected stderr, syslog, controller or *.log; check the path"
+            );
+            Error::new(Exit::MissingInput, message)
         }
     }
 }

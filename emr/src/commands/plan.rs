@@ -10,7 +10,7 @@ use crate::finding::Finding;
 use crate::job::{EXAMPLE, Job};
 use crate::plan::Plan;
 use crate::plan::price::Estimate;
-use crate::plan::requests::Requests;
+use crate::plan::requests::{Requests, list, text};
 use crate::{Error, online};
 
 /// The examples of the help.
@@ -48,7 +48,7 @@ pub struct Arguments {
 /// Prints the plan. Errors in it are the result.
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let Some(path) = arguments.job.as_ref().filter(|_| !arguments.example) else {
-        return program::exit::print(EXAMPLE).map_err(Error::Output);
+        return program::exit::print(EXAMPLE).map_err(Error::output);
     };
     let job = Job::read(path)?;
     let answers = match arguments.online {
@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     } else {
         as_text(&job, &plan, policy.as_ref())
     };
-    program::exit::print(&printed).map_err(Error::Output)?;
+    program::exit::print(&printed).map_err(Error::output)?;
     let (errors, warnings): (Vec<_>, Vec<_>) = plan.findings.into_iter().partition(Finding::is_error);
     for warning in warnings {
         program::exit::notice("emr", &format!("warning: {warning}"));
@@ -129,25 +129,29 @@ fn field(name: &str, value: &str) -> String {
 
 fn cluster(plan: &Plan) -> String {
     let request = match &plan.requests {
-        Requests::AddJobFlowSteps(request) => return format!("{}, which is running", request.job_flow_id),
+        Requests::AddJobFlowSteps(request) => {
+            return format!("{}, which is running", text(&request["JobFlowId"]));
+        }
         Requests::RunJobFlow(request) => request,
     };
-    let groups = request.instances.instance_groups.iter().map(|group| {
-        let spot = if group.market == "SPOT" { " spot" } else { "" };
-        format!("{} {} × {}{spot}", group.name, group.instance_count, group.instance_type)
+    let instances = &request["Instances"];
+    let groups = list(&instances["InstanceGroups"]).iter().map(|group| {
+        let spot = if group["Market"] == "SPOT" { " spot" } else { "" };
+        let [name, kind] = ["Name", "InstanceType"].map(|name| text(&group[name]));
+        format!("{name} {} × {kind}{spot}", group["InstanceCount"])
     });
-    let fleets = request.instances.instance_fleets.iter().map(|fleet| {
-        format!(
-            "{} {} on-demand and {} spot units",
-            fleet.name, fleet.target_on_demand_capacity, fleet.target_spot_capacity
-        )
+    let fleets = list(&instances["InstanceFleets"]).iter().map(|fleet| {
+        let [on_demand, spot] = ["TargetOnDemandCapacity", "TargetSpotCapacity"].map(|name| &fleet[name]);
+        format!("{} {on_demand} on-demand and {spot} spot units", text(&fleet["Name"]))
     });
     let nodes: Vec<_> = groups.chain(fleets).collect();
-    let end = match request.instances.keep_job_flow_alive_when_no_steps {
-        true => format!("terminated after {} s without work", request.auto_termination_policy.idle_timeout),
+    let end = match instances["KeepJobFlowAliveWhenNoSteps"] == true {
+        true => {
+            format!("terminated after {} s without work", request["AutoTerminationPolicy"]["IdleTimeout"])
+        }
         false => "terminated after the job".to_owned(),
     };
-    format!("{}: {}; {end}", request.release_label, nodes.join(", "))
+    format!("{}: {}; {end}", text(&request["ReleaseLabel"]), nodes.join(", "))
 }
 
 fn time(plan: &Plan) -> String {

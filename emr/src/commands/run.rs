@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use program::exit::notice;
+use program::exit::{Exit, notice};
 use serde::Serialize;
 use store::{S3Options, Store};
 
@@ -67,7 +67,13 @@ struct Document {
 /// Runs the job.
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     if arguments.detach && arguments.runner != Runner::Emr {
-        return Err(runner::Error::NoDetach { runner: arguments.runner.name() }.into());
+        let runner = arguments.runner.name();
+        return Err(Error::new(
+            Exit::Usage,
+            format!(
+                "--detach: a job with --runner {runner} ends with its command, expected --runner emr; remove --detach"
+            ),
+        ));
     }
     let job = match arguments.runner {
         Runner::Emr => Job::read(&arguments.job)?,
@@ -79,7 +85,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         Runner::Hadoop => on_hadoop(arguments, &job, &options),
         Runner::Local => {
             // sentimill gets the same signal, deletes its files and ends; this program waits for it.
-            Interrupt::catch().map_err(Error::Signals)?;
+            Interrupt::catch()?;
             runner::local::run_job(&job, &options, arguments.follow.quiet)?;
             finish(arguments, &job, "local", &options)
         }
@@ -91,7 +97,7 @@ fn on_emr(arguments: &Arguments, job: &Job, options: &S3Options) -> Result<(), E
     check(&arguments.job, plan.findings.iter())?;
     let store = Store::open_with(&job.run.to_string(), options)?;
     let made = made(job, options, &store)?;
-    let interrupt = Interrupt::catch().map_err(Error::Signals)?;
+    let interrupt = Interrupt::catch()?;
     let follow = &arguments.follow;
     let progress = follow.progress();
     let emr = connect(job, None)?;
@@ -158,7 +164,7 @@ fn on_hadoop(arguments: &Arguments, job: &Job, options: &S3Options) -> Result<()
     store.probe()?;
     let environment = credentials::of_tasks(job, options)?;
     submission::enroll(&store, &job.record(&digests))?;
-    let interrupt = Interrupt::catch().map_err(Error::Signals)?;
+    let interrupt = Interrupt::catch()?;
     let argument = arguments.job.display().to_string();
     let is_quiet = arguments.follow.quiet;
     let (store, environment, interrupt) = (&store, &environment[..], &interrupt);
@@ -182,7 +188,12 @@ fn made(job: &Job, options: &S3Options, store: &Store) -> Result<Option<Made>, E
         Some(made) if made.run.as_ref() != Some(&store.url()) => {
             let found = made.run.unwrap_or_else(|| NO_RUN.to_owned());
             let (dataset, expected) = (made.dataset, store.url());
-            Err(runner::Error::OtherDataset { dataset, found, expected }.into())
+            Err(Error::new(
+                Exit::Usage,
+                format!(
+                    "{dataset}: was made from the run {found}, expected {expected}; choose another dataset in the job file"
+                ),
+            ))
         }
         made => Ok(made),
     }
@@ -190,12 +201,7 @@ fn made(job: &Job, options: &S3Options, store: &Store) -> Result<Option<Made>, E
 
 /// Prints the result of a job that has ended.
 fn finish(arguments: &Arguments, job: &Job, runner: &'static str, options: &S3Options) -> Result<(), Error> {
-    let result = Made::read(&job.dataset, options)?;
-    let missing = || runner::Error::NoDataset {
-        dataset: job.dataset.to_string(),
-        remedy: "run the command again".to_owned(),
-    };
-    let result = result.ok_or_else(missing)?;
+    let result = Made::after(job, options, "run the command again")?;
     let text = result.text();
     let document = Document { runner, result: Some(result), cluster: None };
     super::print(arguments.follow.json, &document, || text)

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
 use clap::Args;
+use program::exit::Exit;
 use store::{Key, S3Options, Store};
 
 use crate::Error;
@@ -93,7 +94,11 @@ impl Subject {
         let written = if made.is_some() { Made::written(&job.dataset, &options)? } else { None };
         let is_enrolled = store.head(&Key::new(submission::JOB)?)?.is_some();
         if failure.is_none() && made.is_none() && counted.is_none() && !is_enrolled {
-            return Err(Error::NotRun { job: path.clone(), run: store.url() });
+            let (run, job) = (store.url(), path.display());
+            return Err(Error::new(
+                Exit::MissingInput,
+                format!("{run}: found no record of a run of this job; start it with emr run {job}"),
+            ));
         }
         // A failure before a later success is history.
         let failure = failure.filter(|failure| counted.max(written).is_none_or(|done| done < failure.ended));
@@ -112,7 +117,14 @@ impl Subject {
         let emr = connect(&job, self.region.as_deref())?;
         let store = Store::open_with(&job.run.to_string(), &job.bucket_options())?;
         let cluster = submission::submitted(&store)?;
-        let cluster = cluster.ok_or_else(|| Error::NotSubmitted { job: path.clone(), run: store.url() })?;
+        let cluster = cluster.ok_or_else(|| {
+            let (run, job) = (store.url(), path.display());
+            let message = format!(
+                "{run}: no cluster was started for this run, expected one on EMR; start it with emr run {job}, or see emr \
+                 status {job}"
+            );
+            Error::new(Exit::MissingInput, message)
+        })?;
         Ok(Found { emr, cluster, job: Some(Submitted { job, store }) })
     }
 

@@ -1,6 +1,7 @@
 //! `emr terminate`: ends a cluster.
 
 use clap::Args;
+use program::exit::Exit;
 use serde::Serialize;
 
 use super::subject::Subject;
@@ -43,7 +44,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let cluster = found.emr.cluster(&found.cluster)?;
     let had_ended = has_ended(&cluster.state);
     if cluster.is_protected && !had_ended {
-        return Err(Error::Protected { cluster: cluster.id });
+        let id = &cluster.id;
+        return Err(Error::new(
+            Exit::Settings,
+            format!(
+                "{id}: termination protection is on, expected it off; turn it off with aws emr modify-cluster-attributes \
+                 --cluster-id {id} --no-termination-protected"
+            ),
+        ));
     }
     if !had_ended {
         found.emr.terminate(&cluster.id)?;

@@ -85,7 +85,7 @@ struct Document {
 /// Follows the job.
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let found = arguments.subject.find()?;
-    let interrupt = Interrupt::catch().map_err(Error::Signals)?;
+    let interrupt = Interrupt::catch()?;
     let progress = arguments.follow.progress();
     let options = found.job.as_ref().map(|submitted| submitted.job.bucket_options()).unwrap_or_default();
     let job = found.job.as_ref().map(|submitted| (&submitted.job, &submitted.store));
@@ -133,7 +133,7 @@ impl Watched<'_> {
                 let remedy = format!(
                     "the job continues on {cluster}; emr watch {argument} follows it, emr cancel {argument} stops it"
                 );
-                Err(runner::Error::Interrupted { remedy }.into())
+                Err(Error::interrupted(&remedy))
             }
         }
     }
@@ -142,10 +142,7 @@ impl Watched<'_> {
         let (cost, idle) = self.cost(&state)?;
         let result = match self.job {
             Some((job, _)) => {
-                Some(Made::read(&job.dataset, s3)?.ok_or_else(|| runner::Error::NoDataset {
-                    dataset: job.dataset.to_string(),
-                    remedy: format!("emr diagnose {} shows the logs", self.argument),
-                })?)
+                Some(Made::after(job, s3, &format!("emr diagnose {} shows the logs", self.argument))?)
             }
             None => None,
         };
@@ -166,7 +163,7 @@ impl Watched<'_> {
             Err(error) => progress.notice(&format!("the cost is unknown: {error}")),
         }
         let (what, exit) = why(state, s3);
-        Error::JobFailed { what, argument: self.argument.clone(), exit }
+        Error::new(exit, format!("{what}; emr diagnose {} shows the cause", self.argument))
     }
 
     fn cost(&self, state: &State) -> Result<(Cost, Option<Idle>), Error> {

@@ -7,11 +7,11 @@ use regex::{Regex, RegexSet};
 
 use super::attempts::{Attempts, is_of_master};
 use super::report::{Block, Evidence, Outcome, Report};
-use super::rule::{INPUT, Kind, Rule, filled};
-use super::rules::rules;
+use super::rules::{INPUT, Kind, filled, rules};
 use super::splits::Splits;
 use super::telling::Telling;
-use crate::logs::{Error, Listing, Log, Place, Section, application_of, is_log, stem, step_of};
+use crate::Error;
+use crate::logs::{Listing, Log, Place, Section, application_of, is_log, stem, step_of};
 use crate::secrets::masked;
 
 /// Maximum number of logs that are read.
@@ -27,7 +27,7 @@ const TASKS_MAX: usize = 1000;
 
 /// The patterns of all rules, by priority.
 static PATTERNS: LazyLock<RegexSet> = LazyLock::new(|| {
-    let set = RegexSet::new(rules().map(|rule| rule.pattern));
+    let set = RegexSet::new(rules().iter().map(|rule| &rule.pattern));
     set.unwrap_or_else(|error| unreachable!("a test compiles each pattern: {error}"))
 });
 
@@ -47,11 +47,8 @@ pub struct Scope {
 
 /// Finds the causes in these logs.
 pub fn diagnose(listing: &Listing, scope: &Scope) -> Result<Report, Error> {
-    let rules: Vec<&'static Rule> = rules().collect();
-    let patterns = rules.iter().map(|_| None).collect();
     let mut search = Search {
-        rules,
-        patterns,
+        patterns: rules().iter().map(|_| None).collect(),
         found: BTreeMap::new(),
         telling: None,
         state: State::default(),
@@ -99,7 +96,6 @@ impl Scope {
 }
 
 struct Search {
-    rules: Vec<&'static Rule>,
     /// Patterns with groups, compiled when they match first.
     patterns: Vec<Option<Regex>>,
     /// Matches by the priority of their rule.
@@ -165,9 +161,8 @@ impl Search {
             }
             // A line is evidence of one rule, the most specific one. In a file that a user saved, a line may be from any place.
             let matches = PATTERNS.matches(&line);
-            let first = matches
-                .iter()
-                .find(|&at| log.place.is_none_or(|place| self.rules[at].places.contains(&place)));
+            let first =
+                matches.iter().find(|&at| log.place.is_none_or(|place| rules()[at].places.contains(&place)));
             if let Some(at) = first {
                 self.add(at, log, &section.task, number, &line);
             }
@@ -189,14 +184,14 @@ impl Search {
     }
 
     fn add(&mut self, at: usize, log: &Log, task: &str, number: u64, line: &str) {
-        let rule = self.rules[at];
+        let rule = &rules()[at];
         let pattern = self.patterns[at].get_or_insert_with(|| rule.regex());
         let Some(captures) = pattern.captures(line) else { return };
         let found = self.found.entry(at).or_insert_with(|| Found {
             block: Block {
-                rule: rule.id,
-                cause: masked(&filled(rule.cause, &captures)),
-                remedy: masked(&filled(rule.remedy, &captures)),
+                rule: &rule.id,
+                cause: masked(&filled(&rule.cause, &captures)),
+                remedy: masked(&filled(&rule.remedy, &captures)),
                 evidence: Vec::new(),
                 n_lines: 0,
             },
@@ -219,14 +214,13 @@ impl Search {
     }
 
     fn has_cause(&self) -> bool {
-        self.found.keys().any(|&at| self.rules[at].kind == Kind::Cause)
+        self.found.keys().any(|&at| rules()[at].kind == Kind::Cause)
     }
 
     fn finish(mut self, listing: &Listing) -> Report {
         let has_cause = self.has_cause();
-        let rules = &self.rules;
         let has_completed = self.state.has_completed && !self.state.has_failed;
-        self.found.retain(|&at, _| match rules[at].kind {
+        self.found.retain(|&at, _| match rules()[at].kind {
             Kind::Cause => true,
             Kind::Symptom => !has_cause,
             Kind::ContainerEnd => !has_cause && !has_completed,

@@ -8,22 +8,18 @@ use super::check::Checks;
 
 pub(super) fn examine(checks: &mut Checks) {
     let names = interfaces(&fs::read_to_string("/proc/net/dev").unwrap_or_default());
-    let default = default_interface(&fs::read_to_string("/proc/net/route").unwrap_or_default());
     let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
     let (nccl, gloo) = (set("NCCL_SOCKET_IFNAME"), set("GLOO_SOCKET_IFNAME"));
     let has_rdma =
         Path::new("/sys/class/infiniband").read_dir().is_ok_and(|mut devices| devices.next().is_some());
     let shown = names.join(", ");
     let others: Vec<&String> = names.iter().filter(|name| *name != "lo").collect();
-    let chosen = nccl.as_deref().and_then(|value| taken(value, &names)).or_else(|| default.clone());
-    let lines = default.as_deref().unwrap_or("NAME");
-    let remedy = format!(
-        "set NCCL_SOCKET_IFNAME to \"={lines}\", which NCCL reads as an exact name, and GLOO_SOCKET_IFNAME to \"{lines}\", on \
-         every machine of a training"
-    );
+    let chosen = nccl.as_deref().and_then(|value| taken(value, &names));
+    let remedy = "run bootstrap/gpu-node/nccl.sh on every machine of a training; it sets NCCL_SOCKET_IFNAME and \
+                  GLOO_SOCKET_IFNAME to the interface of the default route";
     match &nccl {
         Some(value) if taken(value, &names).is_none() => {
-            checks.missing("network", format!("NCCL_SOCKET_IFNAME={value} matches none of {shown}"), &remedy);
+            checks.missing("network", format!("NCCL_SOCKET_IFNAME={value} matches none of {shown}"), remedy);
         }
         Some(value) => {
             checks.ok(
@@ -32,14 +28,7 @@ pub(super) fn examine(checks: &mut Checks) {
             );
         }
         None if others.len() > 1 => {
-            checks.warning(
-                "network",
-                format!(
-                    "{} by default, but NCCL may take any of {shown}",
-                    default.as_deref().unwrap_or("no interface")
-                ),
-                &remedy,
-            );
+            checks.warning("network", format!("NCCL may take any of {shown}"), remedy);
         }
         None => {
             checks.ok(
@@ -65,17 +54,6 @@ fn interfaces(dev: &str) -> Vec<String> {
     dev.lines().skip(2).filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect()
 }
 
-/// The interface of the default route with the smallest metric. Columns of `/proc/net/route`: interface, destination,
-/// gateway, flags, references, uses, metric, mask.
-fn default_interface(routes: &str) -> Option<String> {
-    let routes = routes.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
-    let defaults =
-        routes.filter(|columns| columns.len() > 7 && columns[1] == "00000000" && columns[7] == "00000000");
-    defaults
-        .min_by_key(|columns| columns[6].parse::<u32>().unwrap_or(u32::MAX))
-        .map(|columns| columns[0].to_owned())
-}
-
 /// The first interface that a value of `NCCL_SOCKET_IFNAME` selects: prefixes, exact names after `=`, exclusions after `^`.
 fn taken(value: &str, names: &[String]) -> Option<String> {
     let (excludes, value) = value.strip_prefix('^').map_or((false, value), |rest| (true, rest));
@@ -88,16 +66,6 @@ fn taken(value: &str, names: &[String]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_default_route_names_the_interface() {
-        let routes = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\n\
-                      docker0\t000011AC\t00000000\t0001\t0\t0\t0\t0000FFFF\n\
-                      ens6\t00000000\t0100000A\t0003\t0\t0\t200\t00000000\n\
-                      ens5\t00000000\t0100000A\t0003\t0\t0\t100\t00000000\n";
-        assert_eq!(default_interface(routes).as_deref(), Some("ens5"));
-        assert_eq!(default_interface("Iface\n"), None);
-    }
 
     #[test]
     fn values_select_interfaces_as_nccl_does() {

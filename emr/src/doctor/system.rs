@@ -1,16 +1,19 @@
-//! The operating system: glibc, processor, memory, disk, limits.
+//! The operating system: glibc, processor, memory, disk, clock, limits.
+//!
+//! The bootstrap action `node-check.sh` measures, so a node and `emr doctor` agree.
 
 use std::env;
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use rustix::process::{Resource, getrlimit};
+use serde_json::{Map, Value};
 
 use super::check::Checks;
 
-/// The glibc for which `make dist` builds programs.
-const GLIBC_MIN: (u32, u32) = (2, 34);
+const NODE_CHECK: &str = include_str!("../../../bootstrap/emr/node-check.sh");
 /// What a reducer uses at most, and Java besides.
 const MEMORY_MIN: u64 = 1 << 30;
 /// A shard of 1 GB of reviews, its spilled runs and the copy that is uploaded.
@@ -21,39 +24,67 @@ const FILES_MIN: u64 = 256;
 const FEATURES: [&str; 4] = ["sse4_2", "avx2", "fma", "avx512f"];
 
 pub(super) fn examine(checks: &mut Checks) {
-    glibc(checks);
-    processor(checks);
-    memory(checks);
-    disk(checks);
+    let folder = env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+    let folder = std::path::absolute(&folder).unwrap_or(folder).display().to_string();
+    let facts = Facts::of(NODE_CHECK, &["--tmpdir", &folder]);
+    glibc(checks, &facts);
+    processor(checks, &facts);
+    memory(checks, &facts);
+    disk(checks, &facts, &folder);
     files(checks);
-    clock(checks);
+    clock(checks, &facts);
 }
 
-fn glibc(checks: &mut Checks) {
-    let found = output("getconf", &["GNU_LIBC_VERSION"]);
-    let version = found.as_deref().and_then(|text| text.trim().strip_prefix("glibc ")).map(str::to_owned);
-    let remedy = "use EMR 7.0 or later, or build the programs on this machine with make build";
-    match &version {
-        Some(version) if version_of(version) >= Some(GLIBC_MIN) => checks.ok("glibc", version),
-        Some(version) => checks.missing(
-            "glibc",
-            format!("{version}, expected {}.{} or newer", GLIBC_MIN.0, GLIBC_MIN.1),
-            remedy,
-        ),
-        None => checks.missing("glibc", "not found", remedy),
+/// What a script of `bootstrap/` has found: the JSON object that is its last line.
+pub(super) struct Facts(Map<String, Value>);
+
+impl Facts {
+    pub fn of(script: &str, arguments: &[&str]) -> Self {
+        let run = || {
+            let mut bash = Command::new("bash");
+            bash.args(["-s", "--"]).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+            let mut bash = bash.stderr(Stdio::null()).spawn().ok()?;
+            // A script that refuses an argument does not read the rest of itself.
+            let _ = bash.stdin.take()?.write_all(script.as_bytes());
+            let output = String::from_utf8_lossy(&bash.wait_with_output().ok()?.stdout).into_owned();
+            serde_json::from_str(output.lines().last()?).ok()
+        };
+        Self(run().unwrap_or_default())
     }
-    .fact("glibc", version);
+
+    pub fn get(&self, name: &str) -> Value {
+        self.0.get(name).cloned().unwrap_or_default()
+    }
+
+    pub fn text(&self, name: &str) -> &str {
+        self.0.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn number(&self, name: &str) -> Option<u64> {
+        self.0.get(name).and_then(Value::as_u64)
+    }
+
+    /// Whether the script refuses something in these words.
+    fn refuses(&self, words: &str) -> bool {
+        self.text("error").contains(words)
+    }
 }
 
-/// `2.34` as numbers.
-fn version_of(text: &str) -> Option<(u32, u32)> {
-    let (major, minor) = text.split_once('.')?;
-    let minor: String = minor.chars().take_while(char::is_ascii_digit).collect();
-    Some((major.parse().ok()?, minor.parse().ok()?))
+fn glibc(checks: &mut Checks, facts: &Facts) {
+    let found = match facts.text("glibc") {
+        "" => "not found",
+        version => version,
+    };
+    if facts.refuses("glibc ") || found == "not found" {
+        let remedy = "use EMR 7.0 or later, or build the programs on this machine with make build";
+        checks.missing("glibc", format!("{found}, expected 2.34 or newer"), remedy);
+    } else {
+        checks.ok("glibc", found);
+    }
+    checks.fact("glibc", facts.get("glibc"));
 }
 
-fn processor(checks: &mut Checks) {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+fn processor(checks: &mut Checks, facts: &Facts) {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let value = |name: &str| {
         info.lines().find_map(|line| line.strip_prefix(name)?.split_once(':')).map(|(_, value)| value.trim())
@@ -61,31 +92,24 @@ fn processor(checks: &mut Checks) {
     let flags: Vec<&str> = value("flags").unwrap_or_default().split(' ').collect();
     let features: Vec<&str> = FEATURES.into_iter().filter(|feature| flags.contains(feature)).collect();
     let name = value("model name").unwrap_or("unknown model");
-    // Of the machine, not of this program, which may be emulated.
-    let arch =
-        output("uname", &["-m"]).map_or_else(|| env::consts::ARCH.to_owned(), |text| text.trim().to_owned());
-    let found = format!(
-        "{arch}, {cores} cores, {name}, {}",
-        if features.is_empty() { "no vectors".to_owned() } else { features.join(" ") }
-    );
-    if arch != "x86_64" {
+    let vectors = if features.is_empty() { "no vectors".to_owned() } else { features.join(" ") };
+    let cores = facts.number("cores").unwrap_or(1);
+    let found = format!("{}, {cores} cores, {name}, {vectors}", facts.text("arch"));
+    if facts.refuses("architecture ") {
         checks.missing("processor", found, "use an instance type with x86-64 processors (not Graviton), or build the programs on this machine");
     } else if !features.contains(&"avx2") {
         checks.warning("processor", found, "training is slower without AVX2; use a newer instance type");
     } else {
         checks.ok("processor", found);
     }
-    checks.fact("arch", arch).fact("cores", cores).fact("cpu_features", features);
+    checks.fact("arch", facts.get("arch")).fact("cores", cores).fact("cpu_features", features);
 }
 
-fn memory(checks: &mut Checks) {
+fn memory(checks: &mut Checks, facts: &Facts) {
     let info = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let kilobytes = |name: &str| {
-        let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-        line.trim().strip_suffix(" kB")?.parse::<u64>().ok()
-    };
-    let (total, available) =
-        (kilobytes("MemTotal").unwrap_or(0) << 10, kilobytes("MemAvailable").unwrap_or(0) << 10);
+    let available = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let available = available.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    let (total, available) = (facts.number("memory_bytes").unwrap_or(0), available.unwrap_or(0) << 10);
     let limit = cgroup_limit().filter(|limit| *limit < total);
     let usable = limit.unwrap_or(total).min(available.max(1));
     let of_limit = limit.map(|limit| format!(", limited to {} by a cgroup", mib(limit))).unwrap_or_default();
@@ -124,28 +148,24 @@ fn cgroup_limit() -> Option<u64> {
     unified().or_else(legacy)
 }
 
-fn disk(checks: &mut Checks) {
-    let folder = env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
-    let shown = folder.display().to_string();
-    let free = rustix::fs::statvfs(&folder).map(|disk| disk.f_bavail * disk.f_frsize).ok();
-    let written = tempfile::Builder::new().prefix(".emr-doctor-").tempfile_in(&folder);
-    let free_text = free.map_or_else(|| "unknown space".to_owned(), mib);
-    match (&written, free) {
-        (Err(error), _) => checks.missing(
+fn disk(checks: &mut Checks, facts: &Facts, folder: &str) {
+    let free = facts.number("disk_free_bytes");
+    match free {
+        None => checks.missing(
             "TMPDIR",
-            format!("{shown}: cannot be written: {}", program::system::cause(error)),
+            format!("{folder}: cannot be written"),
             "set TMPDIR to a writable folder on a large disk",
         ),
-        (Ok(_), Some(free)) if free < DISK_MIN => checks.warning(
+        Some(free) if free < DISK_MIN => checks.warning(
             "TMPDIR",
-            format!("{shown}: {free_text} free"),
+            format!("{folder}: {} free", mib(free)),
             "set TMPDIR to a folder on a larger disk; shards and sorted runs are written there",
         ),
-        (Ok(_), _) => checks.ok("TMPDIR", format!("{shown}: {free_text} free")),
+        Some(free) => checks.ok("TMPDIR", format!("{folder}: {} free", mib(free))),
     }
-    .fact("tmpdir", shown)
+    .fact("tmpdir", folder)
     .fact("disk_free_bytes", free)
-    .fact("tmpdir_writable", written.is_ok());
+    .fact("tmpdir_writable", free.is_some());
 }
 
 fn files(checks: &mut Checks) {
@@ -163,16 +183,8 @@ fn files(checks: &mut Checks) {
 }
 
 /// Whether chrony or systemd keeps the clock synchronized. The store's clock is compared in `store.rs`.
-fn clock(checks: &mut Checks) {
-    let chrony =
-        output("chronyc", &["-c", "-n", "tracking"]).map(|text| !text.trim().ends_with("Not synchronised"));
-    let systemd =
-        || match output("timedatectl", &["show", "--property", "NTPSynchronized", "--value"])?.trim() {
-            "yes" => Some(true),
-            "no" => Some(false),
-            _ => None,
-        };
-    let synchronized = chrony.or_else(systemd);
+fn clock(checks: &mut Checks, facts: &Facts) {
+    let synchronized = facts.get("clock_synchronized").as_bool();
     match synchronized {
         Some(true) => checks.ok("clock", "synchronized"),
         Some(false) => checks.warning(
@@ -193,17 +205,4 @@ pub(super) fn mib(bytes: u64) -> String {
 pub(super) fn output(program: &str, arguments: &[&str]) -> Option<String> {
     let ran = Command::new(program).args(arguments).stdin(Stdio::null()).output().ok()?;
     ran.status.success().then(|| String::from_utf8_lossy(&ran.stdout).into_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_compared_as_numbers() {
-        assert!(version_of("2.4") < Some(GLIBC_MIN));
-        assert!(version_of("2.34") >= Some(GLIBC_MIN));
-        assert!(version_of("2.100-r1") > Some(GLIBC_MIN));
-        assert_eq!(version_of("musl"), None);
-    }
 }

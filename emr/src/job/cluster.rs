@@ -35,8 +35,9 @@ pub struct Cluster {
     /// The instance profile of the nodes.
     #[serde(default = "default_instance_profile")]
     pub instance_profile: String,
+    /// The tags of the job file, before they become texts.
     #[serde(default)]
-    tags: BTreeMap<String, Value>,
+    pub tags: BTreeMap<String, Value>,
     /// Seconds without work after which EMR terminates the cluster.
     #[serde(default = "default_idle_timeout_s")]
     pub idle_timeout_s: u32,
@@ -57,7 +58,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// The tags of the job file.
+    /// The tags as texts.
     pub fn tags(&self) -> BTreeMap<&str, String> {
         self.tags.iter().map(|(name, value)| (name.as_str(), value.text())).collect()
     }
@@ -114,7 +115,7 @@ pub struct Group {
     /// The role of its nodes.
     pub role: Role,
     /// The instance type.
-    #[serde(rename = "type")]
+    #[serde(rename = "type", default)]
     pub instance_type: String,
     /// The number of instances.
     #[serde(default = "one")]
@@ -133,6 +134,7 @@ pub struct Fleet {
     /// The role of its nodes.
     pub role: Role,
     /// Instance types with their weights.
+    #[serde(default)]
     pub types: BTreeMap<String, f64>,
     /// On-demand capacity in units of weight.
     #[serde(default)]
@@ -184,8 +186,10 @@ pub enum SpotAllocation {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Bootstrap {
     /// Its name.
+    #[serde(default)]
     pub name: String,
     /// The `s3://` URL of the script.
+    #[serde(default)]
     pub script: String,
     /// The arguments of the script.
     #[serde(default)]

@@ -1,8 +1,10 @@
 //! Checks the values of the tables `cluster` and `prices`, as far as they do not depend on AWS.
 
 use super::cluster::{Cluster, Prices, Role};
+use super::file::Value;
 use super::place::Place;
 use super::reader::Lines;
+use super::values::NO_SUCH_KEY;
 use crate::finding::Finding;
 
 /// Keys that a job with a running cluster can have.
@@ -103,9 +105,8 @@ impl Checks<'_> {
         self.require(is_id, "cluster.id", || {
             (format!("{id:?}"), "the id of a cluster, such as j-2AXXXXXXGAPLF".to_owned())
         });
-        for key in super::keys::of_table("cluster").map(|key| format!("cluster.{}", key.name)) {
-            let is_extra = self.lines.has(&key) && !OF_RUNNING.contains(&key.as_str());
-            self.require(!is_extra, &key, || {
+        for key in self.lines.of_table("cluster") {
+            self.require(OF_RUNNING.contains(&key), key, || {
                 ("a property of a new cluster".to_owned(), "only region beside cluster.id".to_owned())
             });
         }
@@ -172,6 +173,9 @@ impl Checks<'_> {
         });
         for (n, group) in groups.iter().enumerate() {
             let (at, role) = (format!("cluster.groups[{n}]"), group.role);
+            self.require(!group.instance_type.is_empty(), &format!("{at}.type"), || {
+                (NO_SUCH_KEY.to_owned(), "an instance type such as m6i.xlarge".to_owned())
+            });
             self.require(!group.spot || role == Role::Task, &format!("{at}.spot"), || {
                 (format!("spot instances for {} nodes", role.name()), WHY_NO_SPOT.to_owned())
             });
@@ -250,6 +254,11 @@ impl Checks<'_> {
     }
 
     fn tags(&mut self, cluster: &Cluster) {
+        for (name, value) in &cluster.tags {
+            self.require(!matches!(value, Value::Texts(_)), &format!("cluster.tags.{name}"), || {
+                ("a list".to_owned(), "a text, a number, true or false".to_owned())
+            });
+        }
         let tags = cluster.tags();
         self.require(tags.len() <= TAGS_MAX, "cluster.tags", || {
             (format!("{} tags", tags.len()), format!("at most {TAGS_MAX}"))

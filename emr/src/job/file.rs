@@ -59,9 +59,9 @@ pub struct Gpus {
     pub arguments: Vec<String>,
 }
 
-/// A value that becomes text: the value of a flag, of a setting or of a tag.
+/// A value that becomes text: the value of a setting, of a tag or of a flag.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a text, a number, true or false")]
 pub enum Value {
     Switch(bool),
     Number(i64),

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use arguments::{DatasetArguments, FormatArguments, RowArguments, parse_line_bytes};
 use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches, Parser};
+use clap::{Arg, CommandFactory, FromArgMatches, Parser};
 use corpus::ledger::Share;
 use program::exit::refusal;
 
 use super::file::Value;
+use crate::finding::unknown_key;
 
 /// The flags of `mapper` in the table `input`.
 #[derive(Parser, Clone, Debug)]
@@ -55,21 +56,45 @@ pub fn flags(table: &BTreeMap<String, Value>, others: &[&str]) -> Vec<String> {
 /// The key, if the parser names one, and the parser's message.
 pub type Refused = (Option<String>, String);
 
-/// Parses the flags of a table as the programs do. The error has all values that are refused by themselves. Without such a
-/// value, it has the message about all flags, such as a conflict.
+/// Flags of `merge` that are no keys: a job replaces nothing, and its dataset has one file.
+const NO_KEYS: [&str; 2] = ["force", "parquet"];
+
+/// The keys of a table: those that are no flags, and the flags.
+pub fn keys<F: CommandFactory>(others: &[&str]) -> Vec<String> {
+    let command = F::command();
+    let longs = command.get_arguments().filter_map(Arg::get_long).filter(|long| !NO_KEYS.contains(long));
+    others.iter().copied().chain(longs).map(str::to_owned).collect()
+}
+
+/// Parses the flags of a table as the programs do. The error has all keys that are unknown, and all values that are refused by
+/// themselves. Without such a value, it has the message about all flags, such as a conflict.
 pub fn parse_table<F: CommandFactory + FromArgMatches>(
     table: &BTreeMap<String, Value>,
     others: &[&str],
 ) -> Result<F, Vec<Refused>> {
-    parse_any(&flags(table, others)).map_err(|(_, refused)| {
-        let alone = |(name, value): (&String, &Value)| {
-            let flags = flags(&BTreeMap::from([(name.clone(), value.clone())]), others);
-            let (kind, refused) = parse_any::<F>(&flags).err()?;
-            matches!(kind, ErrorKind::ValueValidation | ErrorKind::InvalidValue).then_some(refused)
-        };
-        let each: Vec<_> = table.iter().filter_map(alone).collect();
-        if each.is_empty() { vec![refused] } else { each }
-    })
+    let known = keys::<F>(others);
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let mut table = table.clone();
+    let unknown: Vec<_> = table.extract_if(.., |name, _| !known.contains(&name.as_str())).collect();
+    let mut refused: Vec<Refused> =
+        unknown.into_iter().map(|(name, _)| (Some(name.clone()), unknown_key(&name, &known))).collect();
+    match parse_any(&flags(&table, others)) {
+        Ok(parsed) if refused.is_empty() => return Ok(parsed),
+        Ok(_) => {}
+        Err((_, of_all)) => {
+            let alone = |(name, value): (&String, &Value)| {
+                let flags = flags(&BTreeMap::from([(name.clone(), value.clone())]), others);
+                let (kind, (_, message)) = parse_any::<F>(&flags).err()?;
+                // Other kinds are about several flags, such as one that requires another one.
+                use ErrorKind::{InvalidValue, UnknownArgument, ValueValidation};
+                let is_alone = matches!(kind, InvalidValue | UnknownArgument | ValueValidation);
+                is_alone.then(|| (Some(name.clone()), message))
+            };
+            let each: Vec<_> = table.iter().filter_map(alone).collect();
+            refused.extend(if each.is_empty() { vec![of_all] } else { each });
+        }
+    }
+    Err(refused)
 }
 
 /// Parses flags as the programs do.
@@ -143,16 +168,23 @@ mod tests {
     }
 
     #[test]
-    fn all_wrong_values_of_a_table_are_found() {
+    fn all_wrong_values_and_keys_of_a_table_are_found() {
         let table = table(&[
             ("keep", Value::Text("end".to_owned())),
+            ("max-token", Value::Number(4)),
             ("max-tokens", Value::Number(-4)),
             ("positive-from", Value::Number(9)),
             ("stopwords", Value::Text("none".to_owned())),
         ]);
         let refused = parse_table::<RowFlags>(&table, &[]).unwrap_err();
         let keys: Vec<_> = refused.iter().map(|(key, _)| key.as_deref().unwrap_or_default()).collect();
-        assert_eq!(keys, ["keep", "max-tokens", "positive-from"], "{refused:?}");
+        assert_eq!(keys, ["max-token", "keep", "max-tokens", "positive-from"], "{refused:?}");
+    }
+
+    #[test]
+    fn a_flag_that_would_replace_a_dataset_is_no_key() {
+        let refused = parse_table::<OutputFlags>(&table(&[("force", Value::Switch(true))]), &[]).unwrap_err();
+        assert!(refused[0].1.starts_with("unknown key, expected one of vocabulary-size, "), "{refused:?}");
     }
 
     #[test]

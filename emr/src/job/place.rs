@@ -3,7 +3,11 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use program::exit::Exit;
+use program::location::S3Url;
 use program::place::user_info;
+
+use crate::Error;
 
 /// A file or folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +84,12 @@ impl Place {
             Self::S3 { bucket, key } => Some((bucket, key)),
             Self::Local(_) | Self::Url(_) => None,
         }
+    }
+
+    /// The URL of a place in S3, for the store.
+    pub fn s3_url(&self) -> Result<S3Url, Error> {
+        S3Url::parse(&self.to_string())
+            .map_err(|error| Error::new(Exit::Settings, format!("{self}: {error}")))
     }
 
     /// The path of a local place.

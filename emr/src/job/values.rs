@@ -11,7 +11,7 @@ use store::S3Options;
 use super::cluster_checks::has_form_of_region;
 use super::file::{self, File, Value};
 use super::flags::{InputFlags, OutputFlags, Refused, RowFlags, flags, parse_table, refused};
-use super::reader::{self, Lines};
+use super::reader::Lines;
 use super::{
     Credentials, Gpus, Hadoop, Input, Job, Output, Place, Rows, Scope, Shared, cluster_checks, place,
 };
@@ -24,6 +24,9 @@ const REDUCERS_RANGE: RangeInclusive<u32> = 1..=10_000;
 const NAME_CHARS_MAX: usize = 200;
 const NAME_REFUSED: &str = "<>$|`'\"\\";
 const MACHINES_RANGE: RangeInclusive<u32> = 1..=64;
+
+/// What is found in place of a required key.
+pub const NO_SUCH_KEY: &str = "no such key";
 
 /// Settings of Hadoop that the job itself sets or that would change the dataset.
 const RESERVED_SETTINGS: [&str; 8] = [
@@ -39,14 +42,8 @@ const RESERVED_SETTINGS: [&str; 8] = [
 /// The setting of Hadoop Streaming that does not change records.
 const STREAM_SETTING: &str = "stream.jobconf.truncate.limit";
 
-/// Checks all values. `of_reader` are the findings about keys and kinds.
-pub fn checked(
-    file: File,
-    lines: Lines,
-    folder: &Path,
-    scope: Scope,
-    mut of_reader: Vec<Finding>,
-) -> Result<Job, Vec<Finding>> {
+/// Checks all values.
+pub fn checked(file: File, lines: Lines, folder: &Path, scope: Scope) -> Result<Job, Vec<Finding>> {
     let mut values = Values { lines: &lines, folder, findings: Vec::new() };
     let name = values.name(file.name.as_deref());
     let run = values.run(file.run.as_deref());
@@ -64,12 +61,11 @@ pub fn checked(
         (Some(cluster), Scope::Emr) => values.findings.extend(cluster_checks::check(cluster, &lines)),
         (Some(cluster), Scope::NoCluster) => {
             values.findings.extend(cluster_checks::check_region(cluster, &lines));
-            of_reader.retain(|finding| finding.found != reader::NO_SUCH_KEY);
         }
         (None, _) => {}
     }
     values.findings.extend(cluster_checks::check_prices(&file.prices, &lines));
-    let findings = lines.settled(of_reader, values.findings);
+    let findings = lines.sorted(values.findings);
     match (run, dataset) {
         (Some(run), Some(dataset)) if findings.is_empty() => Ok(Job {
             name,
@@ -106,7 +102,7 @@ impl Values<'_> {
     fn name(&mut self, name: Option<&str>) -> String {
         let expected = "1 to 200 characters, without <>$|` quotes and backslashes";
         let Some(name) = name else {
-            self.refuse("name", reader::NO_SUCH_KEY, expected);
+            self.refuse("name", NO_SUCH_KEY, expected);
             return String::new();
         };
         let is_refused = |c: char| c.is_control() || NAME_REFUSED.contains(c);
@@ -118,7 +114,7 @@ impl Values<'_> {
 
     fn place(&mut self, key: &str, text: Option<&str>) -> Option<Place> {
         let Some(text) = text else {
-            self.refuse(key, reader::NO_SUCH_KEY, "a path or an s3:// URL");
+            self.refuse(key, NO_SUCH_KEY, "a path or an s3:// URL");
             return None;
         };
         Place::parse(text, self.folder).map_err(|(found, expected)| self.refuse(key, found, expected)).ok()
@@ -289,8 +285,8 @@ impl Values<'_> {
         }
         let settings: BTreeMap<_, _> =
             table.settings.iter().map(|(name, value)| (name.clone(), value.text())).collect();
-        for name in settings.keys() {
-            self.setting(name);
+        for (name, value) in &table.settings {
+            self.setting(name, value);
         }
         let credentials = table.credentials.as_deref().and_then(|text| self.credentials(text));
         Hadoop { reducers, combiner: table.combiner.unwrap_or(true), reducer_memory, settings, credentials }
@@ -311,8 +307,11 @@ impl Values<'_> {
         }
     }
 
-    fn setting(&mut self, name: &str) {
+    fn setting(&mut self, name: &str, value: &Value) {
         let key = format!("hadoop.settings.{name}");
+        if let Value::Texts(_) = value {
+            self.refuse(&key, "a list", "a text, a number, true or false");
+        }
         let of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         if name.is_empty() || !name.bytes().all(of_name) {
             self.refuse(&key, format!("{name:?}"), "a name of letters, digits, dots, - and _");
@@ -399,7 +398,7 @@ impl Values<'_> {
     fn required(&mut self, key: &str, value: Option<String>, expected: &str) -> Option<String> {
         let value = value.filter(|value| !value.is_empty());
         if value.is_none() {
-            self.refuse(key, reader::NO_SUCH_KEY, expected);
+            self.refuse(key, NO_SUCH_KEY, expected);
         }
         value
     }

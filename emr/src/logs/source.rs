@@ -8,9 +8,9 @@ use std::time::SystemTime;
 use program::exit::{Exit, Fails};
 use program::system::Failure;
 use store::{Object, S3Options, objects};
-use thiserror::Error;
 
 use super::{Lines, Place, is_log, place_of};
+use crate::Error;
 
 /// Maximum number of logs in a listing. The newest are kept.
 pub const LISTED_MAX: usize = 20_000;
@@ -21,44 +21,8 @@ const BINARY_LINES: usize = 4;
 /// Objects up to this size are read by one request.
 const SMALL_BYTES: u64 = 1 << 20;
 
-/// Why logs cannot be read.
-#[derive(Debug, Error)]
-pub enum Error {
-    /// The path does not exist.
-    #[error("{path}: no such file or folder, expected logs; check the path")]
-    Missing {
-        /// The path.
-        path: String,
-    },
-    /// The file that was named has binary data.
-    #[error("{path}: found binary data, expected a log; check the path")]
-    NotALog {
-        /// The path.
-        path: String,
-    },
-    /// A folder or file cannot be read.
-    #[error("{path}: {}", Failure::reading("read logs", source))]
-    Unreadable {
-        /// The path.
-        path: String,
-        /// The error of the operating system.
-        source: io::Error,
-    },
-    /// S3 cannot be read.
-    #[error(transparent)]
-    Store(#[from] store::Error),
-}
-
-impl Error {
-    /// The exit code of this error.
-    pub fn exit(&self) -> Exit {
-        match self {
-            Self::Missing { .. } => Exit::MissingInput,
-            Self::NotALog { .. } => Exit::BadInput,
-            Self::Unreadable { .. } => Exit::Io,
-            Self::Store(error) => error.exit(),
-        }
-    }
+fn unreadable(path: &str, source: io::Error) -> Error {
+    Error::io(format!("{path}: {}", Failure::reading("read logs", &source)), source)
 }
 
 /// A log, not yet read.
@@ -114,14 +78,18 @@ impl Log {
     /// Refuses a file whose first bytes contain a zero, such as a dataset. A compressed log is decompressed first.
     fn check_text(&self) -> Result<(), Error> {
         match self.lines()?.take(BINARY_LINES).any(|(_, line)| line.contains('\0')) {
-            true => Err(Error::NotALog { path: self.location.clone() }),
+            true => {
+                let path = &self.location;
+                let message = format!("{path}: found binary data, expected a log; check the path");
+                Err(Error::new(Exit::BadInput, message))
+            }
             false => Ok(()),
         }
     }
 
     /// Opens the log.
     pub fn lines(&self) -> Result<Lines, Error> {
-        let unreadable = |source| Error::Unreadable { path: self.location.clone(), source };
+        let unreadable = |source| unreadable(&self.location, source);
         let reader: Box<dyn Read> = match &self.content {
             Content::File(path) => Box::new(File::open(path).map_err(unreadable)?),
             Content::Object(object) if object.bytes() <= SMALL_BYTES => {
@@ -180,11 +148,12 @@ fn in_s3(url: &str, s3: &S3Options) -> Result<Vec<Log>, Error> {
 }
 
 fn in_folder(path: &str) -> Result<Vec<Log>, Error> {
-    let unreadable = |source| Error::Unreadable { path: path.to_owned(), source };
+    let unreadable = |source| unreadable(path, source);
     let root = Path::new(path);
     let metadata = match fs::metadata(root) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(Error::Missing { path: path.to_owned() });
+            let message = format!("{path}: no such file or folder, expected logs; check the path");
+            return Err(Error::new(Exit::MissingInput, message));
         }
         metadata => metadata.map_err(unreadable)?,
     };

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::client::{Emr, Failure, Kind};
+use store::amazon::Kind;
+
+use crate::client::{Emr, Failure};
 use crate::finding::Finding;
 use crate::job::{Cluster, Job};
 use crate::plan::check_running;

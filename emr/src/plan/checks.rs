@@ -3,7 +3,7 @@
 use super::instance_types::{self, Known as KnownType, architecture};
 use super::programs::{Architecture, Program};
 use super::releases::{self, Known as KnownRelease, Release, is_region, nearest_region};
-use super::requests::Requests;
+use super::requests::{Requests, list, text};
 use super::steps;
 use crate::cluster::{Cluster as Running, accepts_steps};
 use crate::finding::Finding;
@@ -240,9 +240,11 @@ fn notices(job: &Job, cluster: &Cluster) -> Vec<Finding> {
 fn limits(job: &Job, requests: &Requests) -> Vec<Finding> {
     let mut findings = Vec::new();
     for step in requests.steps() {
-        let characters = step.hadoop_jar_step.characters();
+        let jar = &step["HadoopJarStep"];
+        let texts = list(&jar["Args"]).iter().chain([&jar["Jar"]]);
+        let characters: usize = texts.map(|value| text(value).chars().count()).sum();
         if characters > STEP_CHARACTERS_MAX {
-            let found = format!("the step {:?} has {characters} characters", step.name);
+            let found = format!("the step {} has {characters} characters", step["Name"]);
             let expected = format!("at most {STEP_CHARACTERS_MAX}, the limit of EMR");
             let finding = Finding::error(job.thing("input.places"), found, expected);
             findings.push(finding.remedy("name folders instead of files, or shorten hadoop.settings"));

@@ -2,7 +2,7 @@
 //!
 //! Source: Amazon's release guide and the answers of ListReleaseLabels.
 
-use crate::job::keys::nearest;
+use crate::finding::nearest;
 
 /// The date of these lists, for messages.
 pub const DATE: &str = "2026-09-08";
@@ -16,49 +16,11 @@ const PATCHES: [(u32, u32, u32); 7] =
     [(6, 1, 1), (6, 2, 1), (6, 3, 1), (6, 8, 1), (6, 9, 1), (6, 10, 1), (6, 11, 1)];
 
 /// Regions with EMR.
-const REGIONS: [&str; 37] = [
-    "af-south-1",
-    "ap-east-1",
-    "ap-east-2",
-    "ap-northeast-1",
-    "ap-northeast-2",
-    "ap-northeast-3",
-    "ap-south-1",
-    "ap-south-2",
-    "ap-southeast-1",
-    "ap-southeast-2",
-    "ap-southeast-3",
-    "ap-southeast-4",
-    "ap-southeast-5",
-    "ap-southeast-7",
-    "ca-central-1",
-    "ca-west-1",
-    "cn-north-1",
-    "cn-northwest-1",
-    "eu-central-1",
-    "eu-central-2",
-    "eu-north-1",
-    "eu-south-1",
-    "eu-south-2",
-    "eu-west-1",
-    "eu-west-2",
-    "eu-west-3",
-    "il-central-1",
-    "me-central-1",
-    "me-south-1",
-    "mx-central-1",
-    "sa-east-1",
-    "us-east-1",
-    "us-east-2",
-    "us-gov-east-1",
-    "us-gov-west-1",
-    "us-west-1",
-    "us-west-2",
-];
+const REGIONS: &str = include_str!("regions.txt");
 
 /// The region whose name is nearest to a name, if one is near.
 pub fn nearest_region(name: &str) -> Option<&'static str> {
-    nearest(name, REGIONS.into_iter())
+    nearest(name, REGIONS.lines())
 }
 
 /// A release label: `emr-7.14.0`.
@@ -115,7 +77,7 @@ impl Release {
 
 /// Whether EMR exists in a region, as far as this list knows.
 pub fn is_region(region: &str) -> bool {
-    REGIONS.contains(&region)
+    REGIONS.lines().any(|known| known == region)
 }
 
 #[cfg(test)]

@@ -1,223 +1,145 @@
-//! The requests of a plan, with the names of Amazon's API. Their JSON is what boto3 accepts as arguments, and what the
-//! client of `emr run` sends.
-
-#![allow(missing_docs, reason = "names and meanings of fields are those of Amazon's API")]
+//! The requests of a plan as JSON, with the names of Amazon's API: what boto3 accepts as arguments, and what `emr run`
+//! sends.
 
 use serde::Serialize;
+use serde_json::{Map, Value, json};
 
-/// The requests of a job: one that creates a cluster with its steps, or one that adds the steps to a running cluster.
+use super::steps::job_name;
+use crate::job::{Cluster, Fleet, Group, Job, RUN_TAG, Role, SpotAllocation, TimeoutAction};
+
+/// The request of a job: one that creates a cluster with its steps, or one that adds the steps to a running cluster.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Requests {
     /// Creates a cluster that runs the steps. No second request is needed, so no cluster waits without work if the
     /// client is interrupted.
-    RunJobFlow(Box<RunJobFlow>),
+    RunJobFlow(Value),
     /// Adds the steps to a running cluster.
-    AddJobFlowSteps(AddJobFlowSteps),
+    AddJobFlowSteps(Value),
 }
 
 impl Requests {
     /// The steps, in order.
-    pub fn steps(&self) -> &[Step] {
-        match self {
-            Self::RunJobFlow(request) => &request.steps,
-            Self::AddJobFlowSteps(request) => &request.steps,
-        }
-    }
-
-    /// The request that adds the steps to a running cluster.
-    pub fn for_cluster(&self, id: &str) -> AddJobFlowSteps {
-        AddJobFlowSteps { job_flow_id: id.to_owned(), steps: self.steps().to_vec() }
+    pub fn steps(&self) -> &[Value] {
+        let (Self::RunJobFlow(request) | Self::AddJobFlowSteps(request)) = self;
+        list(&request["Steps"])
     }
 }
 
-/// `RunJobFlow`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct RunJobFlow {
-    pub name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub log_uri: Option<String>,
-    pub release_label: String,
-    pub applications: Vec<Application>,
-    pub instances: Instances,
-    pub steps: Vec<Step>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub bootstrap_actions: Vec<BootstrapAction>,
-    pub service_role: String,
-    pub job_flow_role: String,
-    pub visible_to_all_users: bool,
-    pub auto_termination_policy: AutoTerminationPolicy,
-    pub tags: Vec<Tag>,
+/// The elements of a list; none of another value.
+pub fn list(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// An application of a cluster.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct Application {
-    pub name: String,
+/// The text; empty for another value.
+pub fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }
 
-/// The nodes of a cluster and their network.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct Instances {
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub instance_groups: Vec<InstanceGroup>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub instance_fleets: Vec<InstanceFleet>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ec2_subnet_id: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub ec2_subnet_ids: Vec<String>,
-    pub keep_job_flow_alive_when_no_steps: bool,
-    pub termination_protected: bool,
+/// The request that adds steps to a running cluster.
+pub fn add_job_flow_steps(cluster: &str, steps: &[Value]) -> Value {
+    json!({ "JobFlowId": cluster, "Steps": steps })
 }
 
-/// An instance group.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct InstanceGroup {
-    pub name: String,
-    pub instance_role: String,
-    pub instance_type: String,
-    pub instance_count: i32,
-    pub market: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ebs_configuration: Option<EbsConfiguration>,
+/// The request that creates a cluster with its steps.
+pub fn run_job_flow(job: &Job, cluster: &Cluster, steps: &[Value]) -> Value {
+    let own = json!({ "Key": RUN_TAG, "Value": job.run_id() });
+    let tags = cluster.tags().into_iter().map(|(key, value)| json!({ "Key": key, "Value": value }));
+    let tags: Value = [own].into_iter().chain(tags).collect();
+    let (subnet, subnets) = match cluster.subnets.as_slice() {
+        [subnet] if cluster.fleets.is_empty() => (Some(json!(subnet)), None),
+        subnets => (None, some(subnets.iter().map(|subnet| json!(subnet)))),
+    };
+    let instances = with(
+        json!({ "KeepJobFlowAliveWhenNoSteps": cluster.keep, "TerminationProtected": false }),
+        [
+            ("InstanceGroups", some(cluster.groups.iter().map(group))),
+            ("InstanceFleets", some(cluster.fleets.iter().map(fleet))),
+            ("Ec2SubnetId", subnet),
+            ("Ec2SubnetIds", subnets),
+        ],
+    );
+    let actions = cluster.bootstrap.iter().map(|action| {
+        let script = json!({ "Path": action.script, "Args": action.arguments });
+        json!({ "Name": action.name, "ScriptBootstrapAction": script })
+    });
+    with(
+        json!({
+            "Name": job_name(job),
+            "ReleaseLabel": cluster.release,
+            "Applications": [{ "Name": "Hadoop" }],
+            "Instances": instances,
+            "Steps": steps,
+            "ServiceRole": cluster.service_role,
+            "JobFlowRole": cluster.instance_profile,
+            "VisibleToAllUsers": true,
+            "AutoTerminationPolicy": { "IdleTimeout": cluster.idle_timeout_s },
+            "Tags": tags,
+        }),
+        [("LogUri", cluster.log.as_ref().map(|log| json!(log))), ("BootstrapActions", some(actions))],
+    )
 }
 
-/// An instance fleet.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct InstanceFleet {
-    pub name: String,
-    pub instance_fleet_type: String,
-    pub target_on_demand_capacity: i32,
-    pub target_spot_capacity: i32,
-    pub instance_type_configs: Vec<InstanceType>,
-    pub launch_specifications: LaunchSpecifications,
+fn group(group: &Group) -> Value {
+    let request = json!({
+        "Name": group.role.name(),
+        "InstanceRole": group.role.emr_name(),
+        "InstanceType": group.instance_type,
+        "InstanceCount": group.count,
+        "Market": if group.spot { "SPOT" } else { "ON_DEMAND" },
+    });
+    with(request, [("EbsConfiguration", group.disk_gib.map(disk))])
 }
 
-/// An instance type of a fleet.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct InstanceType {
-    pub instance_type: String,
-    pub weighted_capacity: i32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ebs_configuration: Option<EbsConfiguration>,
+fn fleet(fleet: &Fleet) -> Value {
+    let spot = (fleet.spot > 0).then(|| {
+        json!({
+            "TimeoutDurationMinutes": fleet.spot_timeout_min,
+            "TimeoutAction": match fleet.spot_timeout_action {
+                TimeoutAction::SwitchToOnDemand => "SWITCH_TO_ON_DEMAND",
+                TimeoutAction::TerminateCluster => "TERMINATE_CLUSTER",
+            },
+            "AllocationStrategy": match fleet.spot_allocation {
+                SpotAllocation::PriceCapacityOptimized => "price-capacity-optimized",
+                SpotAllocation::CapacityOptimized => "capacity-optimized",
+                SpotAllocation::LowestPrice => "lowest-price",
+                SpotAllocation::Diversified => "diversified",
+            },
+        })
+    });
+    let on_demand = json!({ "OnDemandSpecification": { "AllocationStrategy": "lowest-price" } });
+    let types = fleet.types.iter().map(|(name, weight)| {
+        // A primary node has capacity 1, whatever its type.
+        let weight = if fleet.role == Role::Primary { 1 } else { *weight as i32 };
+        let request = json!({ "InstanceType": name, "WeightedCapacity": weight });
+        with(request, [("EbsConfiguration", fleet.disk_gib.map(disk))])
+    });
+    json!({
+        "Name": fleet.role.name(),
+        "InstanceFleetType": fleet.role.emr_name(),
+        "TargetOnDemandCapacity": fleet.on_demand,
+        "TargetSpotCapacity": fleet.spot,
+        "InstanceTypeConfigs": types.collect::<Value>(),
+        "LaunchSpecifications": with(on_demand, [("SpotSpecification", spot)]),
+    })
 }
 
-/// How a fleet is started.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct LaunchSpecifications {
-    pub on_demand_specification: OnDemandSpecification,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub spot_specification: Option<SpotSpecification>,
+fn disk(gib: u32) -> Value {
+    let volume = json!({ "VolumeType": "gp3", "SizeInGB": gib });
+    json!({ "EbsBlockDeviceConfigs": [{ "VolumeSpecification": volume, "VolumesPerInstance": 1 }] })
 }
 
-/// How on-demand instances are chosen.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct OnDemandSpecification {
-    pub allocation_strategy: String,
+/// A list, unless it is empty.
+fn some(values: impl ExactSizeIterator<Item = Value>) -> Option<Value> {
+    (values.len() > 0).then(|| values.collect())
 }
 
-/// How spot instances are chosen.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct SpotSpecification {
-    pub timeout_duration_minutes: i32,
-    pub timeout_action: String,
-    pub allocation_strategy: String,
-}
-
-/// Additional volumes of an instance.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct EbsConfiguration {
-    pub ebs_block_device_configs: Vec<EbsBlockDevice>,
-}
-
-/// An additional volume.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct EbsBlockDevice {
-    pub volume_specification: VolumeSpecification,
-    pub volumes_per_instance: i32,
-}
-
-/// Type and size of a volume.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct VolumeSpecification {
-    #[serde(rename = "VolumeType")]
-    pub volume_type: String,
-    #[serde(rename = "SizeInGB")]
-    pub size_in_gb: i32,
-}
-
-/// A bootstrap action.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct BootstrapAction {
-    pub name: String,
-    pub script_bootstrap_action: ScriptBootstrapAction,
-}
-
-/// The script of a bootstrap action.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct ScriptBootstrapAction {
-    pub path: String,
-    pub args: Vec<String>,
-}
-
-/// When EMR terminates an idle cluster.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct AutoTerminationPolicy {
-    pub idle_timeout: i64,
-}
-
-/// A tag.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct Tag {
-    pub key: String,
-    pub value: String,
-}
-
-/// `AddJobFlowSteps`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct AddJobFlowSteps {
-    pub job_flow_id: String,
-    pub steps: Vec<Step>,
-}
-
-/// A step.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct Step {
-    pub name: String,
-    pub action_on_failure: String,
-    pub hadoop_jar_step: HadoopJarStep,
-}
-
-/// The command of a step.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "PascalCase")]
-pub struct HadoopJarStep {
-    pub jar: String,
-    pub args: Vec<String>,
-}
-
-impl HadoopJarStep {
-    /// The number of characters that EMR limits.
-    pub fn characters(&self) -> usize {
-        let texts = self.args.iter().chain([&self.jar]);
-        texts.map(|text| text.chars().count()).sum()
-    }
+/// An object with those of the fields that have values.
+fn with<const N: usize>(object: Value, fields: [(&str, Option<Value>); N]) -> Value {
+    let mut object = match object {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    };
+    object.extend(fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    Value::Object(object)
 }

@@ -1,7 +1,8 @@
 //! The steps of a job: the Hadoop Streaming job, then merge.
 
+use serde_json::{Value, json};
+
 use super::programs::Program;
-use super::requests::{HadoopJarStep, Step};
 use crate::finding::Finding;
 use crate::job::{Job, Place, STOP_WORDS};
 
@@ -29,14 +30,16 @@ pub fn job_name(job: &Job) -> String {
 }
 
 /// The steps of a job on EMR.
-pub fn steps(job: &Job, programs: &[Program], action_on_failure: &str) -> Vec<Step> {
+pub fn steps(job: &Job, programs: &[Program], action_on_failure: &str) -> Vec<Value> {
     let streaming = [vec!["hadoop-streaming".to_owned()], streaming(job, programs, Scheme::S3, &[])].concat();
     let merge = merge(job, programs);
     [("Hadoop job", streaming), (MERGE, merge)]
-        .map(|(name, args)| Step {
-            name: format!("{name} of {}", job_name(job)),
-            action_on_failure: action_on_failure.to_owned(),
-            hadoop_jar_step: HadoopJarStep { jar: COMMAND_RUNNER.to_owned(), args },
+        .map(|(name, args)| {
+            json!({
+                "Name": format!("{name} of {}", job_name(job)),
+                "ActionOnFailure": action_on_failure,
+                "HadoopJarStep": { "Jar": COMMAND_RUNNER, "Args": args },
+            })
         })
         .to_vec()
 }

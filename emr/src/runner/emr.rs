@@ -3,17 +3,16 @@
 use std::time::Duration;
 
 use program::bounded;
-use program::location::S3Url;
+use program::exit::Exit;
 use store::{ObjectContent, Put, S3Options, Store};
 
-use super::Error as RunnerError;
 use crate::Error;
 use crate::client::Emr;
 use crate::interrupt::Interrupt;
 use crate::job::Place;
 use crate::plan::Plan;
 use crate::plan::programs::{PROGRAM_BYTES_MAX, Program, hex_sha256};
-use crate::plan::requests::{AddJobFlowSteps, Requests};
+use crate::plan::requests::{Requests, text};
 use crate::result::Made;
 use crate::submission::{self, Pace, Submitted, Target};
 use progress::ProgressBars;
@@ -44,17 +43,12 @@ pub fn submit(
     store.probe()?;
     submission::enroll(store, &plan.record)?;
     upload(&plan.programs, s3, progress)?;
-    let steps = plan.requests.steps().to_vec();
     let cluster = match &plan.requests {
-        Requests::RunJobFlow(request) => Target::New(Box::new(request.request())),
-        Requests::AddJobFlowSteps(request) => Target::Existing(request.job_flow_id.clone()),
+        Requests::RunJobFlow(request) => Target::New(request.clone()),
+        Requests::AddJobFlowSteps(request) => Target::Existing(text(&request["JobFlowId"]).to_owned()),
     };
-    let requests = submission::Requests {
-        cluster,
-        n_steps: steps.len(),
-        steps: AddJobFlowSteps { job_flow_id: String::new(), steps }.request(),
-        run_id: plan.run_id.clone(),
-    };
+    let requests =
+        submission::Requests { cluster, steps: plan.requests.steps().to_vec(), run_id: plan.run_id.clone() };
     // A dataset that cannot be read is an error of those who follow the job.
     let is_made = || !matches!(Made::read(dataset, s3), Ok(None));
     let pace = Pace::of(*interval);
@@ -66,8 +60,7 @@ pub fn submit(
 fn upload(programs: &[Program], options: &S3Options, progress: &ProgressBars) -> Result<(), Error> {
     for program in programs {
         let object = program.url.to_string();
-        let url = S3Url::parse(&object)
-            .map_err(|error| Error::BadPlace { place: object.clone(), found: error.to_string() })?;
+        let url = program.url.s3_url()?;
         let (store, key) = Store::of_object(&url, options)?;
         if store.head(&key)?.is_none() {
             progress.notice(&format!("uploading {} ({} bytes)", program.name, program.bytes));
@@ -78,21 +71,25 @@ fn upload(programs: &[Program], options: &S3Options, progress: &ProgressBars) ->
         let content = store.get_small(&key, program.bytes)?.unwrap_or_default();
         let (found, expected) = (hex_sha256(&content), program.sha256.clone());
         if found != expected {
-            return Err(RunnerError::DamagedProgram { object, found, expected }.into());
+            return Err(Error::new(
+                Exit::MissingInput,
+                format!(
+                    "{object}: the SHA-256 is {found:.8}, expected {expected:.8}; delete the object, which is damaged"
+                ),
+            ));
         }
     }
     Ok(())
 }
 
 /// The content of a program, which must be the one whose digest the requests contain.
-fn planned(program: &Program) -> Result<Vec<u8>, RunnerError> {
-    let path = || program.path.clone();
-    let content = bounded::read(&program.path, PROGRAM_BYTES_MAX)
-        .map_err(|_| RunnerError::ChangedProgram { path: path() })?;
-    match hex_sha256(&content) == program.sha256 {
-        true => Ok(content),
-        false => Err(RunnerError::ChangedProgram { path: path() }),
-    }
+fn planned(program: &Program) -> Result<Vec<u8>, Error> {
+    let content = bounded::read(&program.path, PROGRAM_BYTES_MAX).ok();
+    content.filter(|content| hex_sha256(content) == program.sha256).ok_or_else(|| {
+        let path = program.path.display();
+        let message = format!("{path}: changed after the job was planned; run the command again");
+        Error::new(Exit::TryAgain, message)
+    })
 }
 
 #[cfg(test)]

@@ -16,8 +16,12 @@ use program::exit::{Exit, notice};
 use program::temporary;
 use store::{Key, ObjectContent, S3Options, Store};
 
-use super::{Error, Runner, exit_of, keep, not_recorded, program, record, run, s3_flag, tasks};
-use crate::diagnose::{Block, Scope, diagnose};
+use super::{
+    Runner, exit_of, impossible, keep, no_log, not_recorded, not_started, program, record, run, s3_flag,
+    tasks,
+};
+use crate::Error;
+use crate::diagnose::{Block, Scope, diagnose, rules};
 use crate::failures::Number;
 use crate::follow::exit_code;
 use crate::interrupt::Interrupt;
@@ -31,30 +35,6 @@ use crate::secrets::masked;
 const JAR: &str = "HADOOP_STREAMING_JAR";
 /// The output of the job client of a job that succeeded, in the run.
 pub const LOG: &str = "job/hadoop.log";
-/// Exit codes of causes that Hadoop reports.
-const EXITS: [(&[&str], Exit); 5] = [
-    (&["input-missing", "file-missing", "block-missing", "s3-no-bucket"], Exit::MissingInput),
-    (&["input-damaged"], Exit::BadInput),
-    (&["connection-refused", "unknown-host", "safe-mode", "s3-slow-down"], Exit::Unavailable),
-    (&["no-space", "hdfs-full", "no-local-folder", "local-disks-bad"], Exit::Io),
-    (
-        &[
-            "s3a-no-credentials",
-            "s3-bad-key",
-            "s3-expired",
-            "s3a-access-denied",
-            "s3-kms",
-            "hdfs-denied",
-            "no-file-system",
-            "option-unknown",
-            "setting-invalid",
-            "class-missing",
-            "unknown-queue",
-            "memory-request",
-        ],
-        Exit::Settings,
-    ),
-];
 /// The manifest of a run, which merge writes.
 const SEAL: &str = "manifest.json";
 /// Maximum size of the output of the job client.
@@ -69,7 +49,7 @@ pub fn check(job: &Job) -> Result<(), Error> {
     } else {
         return Ok(());
     };
-    Err(Error::Impossible { key: job.thing(key), found: format!("{found:?}"), runner: "hadoop", remedy })
+    Err(impossible(&job.thing(key), &format!("{found:?}"), Runner::Hadoop, remedy))
 }
 
 /// A job on the way to the cluster.
@@ -91,15 +71,15 @@ pub struct Submission<'a> {
 
 impl Submission<'_> {
     /// Runs the job on the cluster, unless an earlier command did, and merges the run.
-    pub fn run(&self, programs: &[Program]) -> Result<(), crate::Error> {
+    pub fn run(&self, programs: &[Program]) -> Result<(), Error> {
         let Self { job, store, interrupt, is_quiet, .. } = *self;
-        let folder = temporary::folder_in(&env::temp_dir()).map_err(Error::Log)?;
+        let folder = temporary::folder_in(&env::temp_dir()).map_err(no_log)?;
         let log = folder.path().join("job.log");
         let key = Key::new(LOG)?;
         let is_sealed = store.head(&Key::new(SEAL)?)?.is_some();
         let mut has_counts = false;
         if let Some(kept) = store.get_small(&key, LOG_BYTES_MAX)? {
-            fs::write(&log, kept).map_err(Error::Log)?;
+            fs::write(&log, kept).map_err(no_log)?;
             has_counts = true;
         } else if !is_sealed {
             let submitted = submit(job, programs, self.environment, &log, interrupt, is_quiet);
@@ -108,7 +88,7 @@ impl Submission<'_> {
             has_counts = true;
             if interrupt.is_set() {
                 let remedy = "the Hadoop job has completed; the same command merges its run";
-                return Err(Error::Interrupted { remedy: remedy.to_owned() }.into());
+                return Err(Error::interrupted(remedy));
             }
         }
         let mut merge = program(job, "merge");
@@ -207,8 +187,8 @@ fn with_cause(error: Error, cause: Option<&Block>) -> Error {
 
 /// The exit code of a cause that no program of this project reports.
 fn exit_of_cause(rule: &str) -> Exit {
-    let of = |(rules, _): &&(&[&str], Exit)| rules.contains(&rule);
-    EXITS.iter().find(of).map_or(Exit::Internal, |(_, exit)| *exit)
+    let rule = rules().iter().find(|of| of.id == rule);
+    rule.and_then(|rule| rule.exit).map_or(Exit::Internal, exit_of)
 }
 
 /// The flags of merge for a run whose manifest has the counts: the limits of lines apply to `--counts` only.
@@ -236,24 +216,17 @@ fn submit(
         .collect();
     let mut client = client(env::var_os(JAR));
     client.args(streaming(job, &local, Scheme::S3a, environment));
-    let path = PathBuf::from(client.get_program());
-    let not_started = |source| Error::NotStarted {
-        program: path.clone(),
-        remedy: "put the commands of a Hadoop installation on the PATH, or use another runner",
-        source,
-    };
-    let mut child = client
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(not_started)?;
+    let child = client.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let mut child = child.map_err(|source| {
+        let remedy = "put the commands of a Hadoop installation on the PATH, or use another runner";
+        not_started(&client.get_program().to_string_lossy(), remedy, source)
+    })?;
     let copied = match child.stderr.take() {
         Some(stderr) => copy(BufReader::new(stderr), log, is_quiet),
         None => Ok(String::new()),
     };
-    let status = child.wait().map_err(Error::Log)?;
-    let text = copied.map_err(Error::Log)?;
+    let status = child.wait().map_err(no_log)?;
+    let text = copied.map_err(no_log)?;
     ended(&text, status.success(), interrupt.is_set())
 }
 
@@ -275,7 +248,7 @@ fn ended(log: &str, is_success: bool, is_interrupted: bool) -> Result<(), Error>
         None => "yarn application -list shows whether the Hadoop job was started; end it before the same command starts another one"
             .to_owned(),
     };
-    Err(Error::Interrupted { remedy })
+    Err(Error::interrupted(&remedy))
 }
 
 /// `job_1700000000000_0001`; `job_local17_0001` has no application
@@ -378,8 +351,7 @@ mod tests {
         assert_eq!(with("input-missing", "").exit(), Exit::MissingInput);
         assert_eq!(with("input-damaged", "subprocess failed with code 74\n").exit(), Exit::Io);
         assert_eq!(with("shuffle", "").exit(), Exit::Internal);
-        let names: Vec<_> = crate::diagnose::rules().map(|rule| rule.id).collect();
-        assert!(EXITS.iter().flat_map(|(rules, _)| *rules).all(|rule| names.contains(rule)));
+        assert!(rules().iter().filter_map(|rule| rule.exit).all(crate::runner::is_of_programs));
     }
 
     #[test]

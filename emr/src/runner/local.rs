@@ -6,20 +6,17 @@ use std::process::Command;
 use program::temporary;
 use store::{S3Options, Store};
 
-use super::{Error, Runner, keep, not_recorded, program, record, run, s3_flag};
+use super::{Runner, impossible, keep, no_log, not_recorded, program, record, run, s3_flag};
+use crate::Error;
 use crate::job::Job;
 
 /// Runs the job on this machine. A failure is recorded in the run, which is not used otherwise.
 pub fn run_job(job: &Job, options: &S3Options, is_quiet: bool) -> Result<(), Error> {
     if let Some(limit) = &job.input.line_bytes_max {
-        return Err(Error::Impossible {
-            key: job.thing("input.line-bytes-max"),
-            found: limit.clone(),
-            runner: "local",
-            remedy: "sentimill has a fixed limit; remove the key, or use another runner",
-        });
+        let remedy = "sentimill has a fixed limit; remove the key, or use another runner";
+        return Err(impossible(&job.thing("input.line-bytes-max"), limit, Runner::Local, remedy));
     }
-    let folder = temporary::folder_in(&env::temp_dir()).map_err(Error::Log)?;
+    let folder = temporary::folder_in(&env::temp_dir()).map_err(no_log)?;
     let log = folder.path().join("sentimill.log");
     run(&mut command(job, is_quiet), &log).inspect_err(|error| {
         match Store::open_with(&job.run.to_string(), options) {

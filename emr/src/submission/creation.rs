@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use program::exit::Exit;
+
+use super::Submission;
 use super::election::Mandate;
-use super::{Error, Submission};
+use crate::Error;
 use crate::client::{Created, Failure};
 
 /// Maximum number of tries to create a cluster or to add steps, if the responses are lost.
@@ -25,7 +28,7 @@ impl Submission<'_> {
     ) -> Result<Option<T>, Error> {
         let mut lost = None;
         let created = self.try_request(mandate, what, &send, &find, &mut lost);
-        created.map_err(|error| if lost.is_some() { Error::unknown(&error, what) } else { error })
+        created.map_err(|error| if lost.is_some() { unknown(&error, what) } else { error })
     }
 
     fn try_request<T>(
@@ -52,7 +55,8 @@ impl Submission<'_> {
                 }
             }
         }
-        Err(lost.clone().map_or(Error::NoAttempts, Error::Emr))
+        let none = || Error::new(Exit::TryAgain, "the requests to EMR led to nothing; run the command again");
+        Err(lost.clone().map_or_else(none, Error::Emr))
     }
 
     fn find_within<T>(
@@ -70,4 +74,13 @@ impl Submission<'_> {
             waited += self.pace.interval;
         }
     }
+}
+
+/// The error of a search for what a request has created.
+fn unknown(error: &Error, what: &'static str) -> Error {
+    let found = match error {
+        Error::NotSubmitted => "interrupted".to_owned(),
+        other => other.to_string(),
+    };
+    Error::Unknown { found, what, exit: error.exit() }
 }

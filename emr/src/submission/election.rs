@@ -3,11 +3,13 @@
 use std::fmt;
 use std::time::{Duration, Instant, SystemTime};
 
+use program::exit::Exit;
 use serde::{Deserialize, Serialize};
 use store::{Key, Recorded, Store};
 
+use super::Pace;
 use super::records::{RECORD_BYTES_MAX, read, to_bytes};
-use super::{Error, Pace};
+use crate::Error;
 
 /// The folder of the records.
 const FOLDER: &str = "job/";
@@ -79,7 +81,11 @@ pub(super) fn outcome(store: &Store, attempt: u32) -> Result<Option<Outcome>, Er
 /// Claims an attempt. `None` if another process has claimed it.
 pub(super) fn claim(store: &Store, number: u32, pace: &Pace) -> Result<Option<Mandate>, Error> {
     if number > ATTEMPTS_MAX {
-        return Err(Error::TooManyAttempts { run: store.url(), limit: ATTEMPTS_MAX });
+        let run = store.url();
+        return Err(Error::new(
+            Exit::Usage,
+            format!("{run}: {ATTEMPTS_MAX} attempts to start the job, expected fewer; choose another run"),
+        ));
     }
     let (begin, begin_clock) = (Instant::now(), SystemTime::now());
     let attempt = Attempt { attempt: number, holder: holder(), takeover_s: pace.takeover.as_secs_f64() };

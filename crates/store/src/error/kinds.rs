@@ -1,29 +1,17 @@
 //! Kinds of failed requests, and the remedy of each.
 
-/// Kinds of S3 failures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum S3Failure {
-    /// The service refused access.
-    Refused,
-    /// The bucket does not exist.
-    NoBucket,
-    /// No response after all tries, or only responses that requested a later retry.
-    Unavailable,
-    /// Anything else.
-    Other,
-}
+use crate::amazon::{EXPIRED, Kind};
 
-impl S3Failure {
-    pub(super) fn remedy(self) -> &'static str {
-        match self {
-            Self::Refused => {
-                "check the credentials, the policies of user and bucket, the account of bucket-owner= if it is set, the \
-                 region and the clock of this machine"
-            }
-            Self::NoBucket => "check the bucket, region= and endpoint=",
-            Self::Unavailable => "check endpoint= and the network, or try again later",
-            Self::Other => "check the bucket, region= and endpoint=",
+/// The remedy of a failed request to S3.
+pub(super) fn remedy_of_s3(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Expired => EXPIRED,
+        Kind::Credentials | Kind::NotAuthorised => {
+            "check the credentials, the policies of user and bucket, the account of bucket-owner= if it is set, the \
+             region and the clock of this machine"
         }
+        Kind::Unavailable | Kind::Throttled => "check endpoint= and the network, or try again later",
+        Kind::Absent | Kind::Other => "check the bucket, region= and endpoint=",
     }
 }
 

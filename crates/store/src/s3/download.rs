@@ -16,7 +16,8 @@ use program::temporary;
 use super::at_once::several_at_once;
 use super::upload::{CRC64, combined, encoded};
 use super::{Found, S3Store, failure};
-use crate::{Error, LocalObject, S3Failure};
+use crate::amazon::Kind;
+use crate::{Error, LocalObject};
 
 /// Maximum number of tries of a range whose response is cut off.
 pub(super) const TRIES: u32 = 5;
@@ -195,11 +196,5 @@ impl S3Store {
 
 /// The error for responses that were damaged in all tries.
 pub(super) fn unavailable(object: &str, doing: &'static str, found: String) -> Error {
-    Error::S3 {
-        object: object.to_owned(),
-        doing,
-        endpoint: String::new(),
-        found,
-        why: S3Failure::Unavailable,
-    }
+    Error::S3 { object: object.to_owned(), doing, endpoint: String::new(), found, why: Kind::Unavailable }
 }

@@ -3,8 +3,8 @@
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::RequestId;
 
-use crate::amazon::{self, status};
-use crate::{Error, S3Failure};
+use crate::Error;
+use crate::amazon::{self, Kind, status};
 
 const PRECONDITION_FAILED: u16 = 412;
 const CONFLICT: u16 = 409;
@@ -40,13 +40,9 @@ where
     E: ProvideErrorMetadata + std::error::Error + 'static,
     SdkError<E>: RequestId,
 {
-    let why = match status(error) {
-        _ if is_refused(error) => S3Failure::Refused,
-        Some(NOT_FOUND) => S3Failure::NoBucket,
-        Some(429 | 500..) | None => S3Failure::Unavailable,
-        Some(_) => S3Failure::Other,
-    };
-    Error::S3 { object, doing, endpoint: String::new(), found: amazon::found(error), why }
+    let found = amazon::found(error);
+    let why = amazon::kind_of(error, &found);
+    Error::S3 { object, doing, endpoint: String::new(), found, why }
 }
 
 /// A response that violates the protocol.
@@ -56,6 +52,6 @@ pub(super) fn nonsense(object: &str, doing: &'static str, found: &str) -> Error 
         doing,
         endpoint: String::new(),
         found: found.to_owned(),
-        why: S3Failure::Other,
+        why: Kind::Other,
     }
 }
