@@ -5,7 +5,7 @@ use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use program::exit::{Exit, Fails};
+use program::exit::Exit;
 use program::system::Failure;
 use store::{Object, S3Options, objects};
 

@@ -1,6 +1,6 @@
 //! Records of a run that belong to its job.
 
-use program::exit::{Exit, Fails};
+use program::exit::Exit;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use store::{Key, Recorded, Store};

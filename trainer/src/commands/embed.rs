@@ -18,7 +18,7 @@ use std::time::Instant;
 use corpus::encoding::{Encoding, UTF_8};
 use corpus::format::Format;
 use launch::interrupt::Interrupts;
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 use report::whole;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -184,7 +184,7 @@ pub(super) fn embed(arguments: &Embed) -> Result<()> {
 
 /// Whether the input cannot be trained on.
 fn is_of_input(error: &Error) -> bool {
-    error.exit() == Exit::BadInput && !matches!(error, Error::NoVectors { .. })
+    error.exit() == Exit::BadInput
 }
 
 fn place(out: &TextsOut, was_complete: bool) -> CompleteSummary {

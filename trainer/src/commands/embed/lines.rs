@@ -14,7 +14,7 @@ use corpus::lines::LINE_BYTES_MAX;
 use corpus::review::ReviewParser;
 use dataset::dataset_file::DatasetReader;
 use dataset::vocabulary::FIRST_WORD;
-use program::exit::Exit;
+use program::exit::{Exit, Failed};
 use program::location::Location;
 use reading::unpacked;
 use report::whole;
@@ -221,7 +221,7 @@ impl Lines {
             None => ("", "check --format"),
         };
         let message = format!("{}: no line is of the format {name}{found}; {remedy}", self.input);
-        Err(Error::Refused { exit: Exit::BadInput, message })
+        Err(Failed::new(Exit::BadInput, message).into())
     }
 }
 
