@@ -19,7 +19,6 @@ use aws_sdk_emr::config::http::HttpRequest;
 use aws_sdk_emr::config::retry::RetryConfig;
 use aws_sdk_emr::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_emr::operation::RequestId;
-use aws_sdk_emr::primitives::DateTime;
 use aws_sdk_emr::types::{CancelStepsInfo, CancelStepsRequestStatus, ClusterState, StepCancellationOption};
 use aws_smithy_types::body::SdkBody;
 use serde_json::Value;
@@ -61,15 +60,6 @@ pub enum Created<T> {
     Unknown(Failure),
 }
 
-/// The clusters that a listing returns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
-    /// Those that are not terminated, and are not being terminated.
-    Alive,
-    /// All clusters that EMR still lists, which are those of the last two months.
-    All,
-}
-
 impl Emr {
     /// Creates a client. Credentials are fetched once, so that their absence is reported before any work.
     pub fn connect(options: &S3Options) -> Result<Self, Failure> {
@@ -97,39 +87,21 @@ impl Emr {
         answer.cluster().and_then(convert::cluster).ok_or_else(|| incomplete("DescribeCluster", "cluster"))
     }
 
-    /// Clusters of this account and region, the newest first.
-    pub fn clusters(&self, which: Which, created_after_unix_s: Option<u64>) -> Result<Vec<Listed>, Failure> {
-        let states = match which {
-            Which::Alive => Some(vec![
-                ClusterState::Starting,
-                ClusterState::Bootstrapping,
-                ClusterState::Running,
-                ClusterState::Waiting,
-            ]),
-            Which::All => None,
-        };
-        let after =
-            created_after_unix_s.and_then(|seconds| i64::try_from(seconds).ok()).map(DateTime::from_secs);
-        let request = self.client.list_clusters().set_cluster_states(states).set_created_after(after);
-        let mut pages = request.into_paginator().send();
-        let mut listed = Vec::new();
-        for _ in 0..PAGES_MAX {
-            let Some(page) = self.runtime.block_on(pages.next()) else { return Ok(listed) };
-            let page = page.map_err(|error| explain("ListClusters", None, &error))?;
-            listed.extend(page.clusters().iter().filter_map(convert::listed));
-        }
-        Ok(listed)
+    /// Clusters of this account and region that neither have ended nor are being terminated, the newest first.
+    pub fn clusters(&self) -> Result<Vec<Listed>, Failure> {
+        use ClusterState::{Bootstrapping, Running, Starting, Waiting};
+        let states = Some(vec![Starting, Bootstrapping, Running, Waiting]);
+        let mut pages = self.client.list_clusters().set_cluster_states(states).into_paginator().send();
+        let pages = self.pages("ListClusters", None, async || pages.next().await)?;
+        Ok(pages.iter().flat_map(|page| page.clusters()).filter_map(convert::listed).collect())
     }
 
     /// The steps of a cluster, in the order in which they were added.
     pub fn steps(&self, cluster: &str) -> Result<Vec<Step>, Failure> {
         let mut pages = self.client.list_steps().cluster_id(cluster).into_paginator().send();
-        let mut steps = Vec::new();
-        for _ in 0..PAGES_MAX {
-            let Some(page) = self.runtime.block_on(pages.next()) else { break };
-            let page = page.map_err(|error| explain("ListSteps", Some(cluster), &error))?;
-            steps.extend(page.steps().iter().filter_map(convert::step));
-        }
+        let pages = self.pages("ListSteps", Some(cluster), async || pages.next().await)?;
+        let mut steps: Vec<_> =
+            pages.iter().flat_map(|page| page.steps()).filter_map(convert::step).collect();
         // EMR lists the newest step first.
         steps.reverse();
         Ok(steps)
@@ -138,13 +110,8 @@ impl Emr {
     /// The instances of a cluster, including those that were replaced or have ended.
     pub fn instances(&self, cluster: &str) -> Result<Vec<Instance>, Failure> {
         let mut pages = self.client.list_instances().cluster_id(cluster).into_paginator().send();
-        let mut instances = Vec::new();
-        for _ in 0..PAGES_MAX {
-            let Some(page) = self.runtime.block_on(pages.next()) else { break };
-            let page = page.map_err(|error| explain("ListInstances", Some(cluster), &error))?;
-            instances.extend(page.instances().iter().filter_map(convert::instance));
-        }
-        Ok(instances)
+        let pages = self.pages("ListInstances", Some(cluster), async || pages.next().await)?;
+        Ok(pages.iter().flat_map(|page| page.instances()).filter_map(convert::instance).collect())
     }
 
     /// Seconds of idleness after which EMR terminates a cluster, if the cluster has such a limit.
@@ -159,26 +126,36 @@ impl Emr {
     /// The labels of all releases in this region.
     pub fn releases(&self) -> Result<Vec<String>, Failure> {
         let mut pages = self.client.list_release_labels().into_paginator().send();
-        let mut labels = Vec::new();
-        for _ in 0..PAGES_MAX {
-            let Some(page) = self.runtime.block_on(pages.next()) else { break };
-            let page = page.map_err(|error| explain("ListReleaseLabels", None, &error))?;
-            labels.extend(page.release_labels.unwrap_or_default());
-        }
-        Ok(labels)
+        let pages = self.pages("ListReleaseLabels", None, async || pages.next().await)?;
+        Ok(pages.into_iter().flat_map(|page| page.release_labels.unwrap_or_default()).collect())
     }
 
     /// The instance types that a release supports in this region.
     pub fn instance_types(&self, release: &str) -> Result<Vec<String>, Failure> {
         let request = self.client.list_supported_instance_types().release_label(release);
         let mut pages = request.into_paginator().send();
-        let mut types = Vec::new();
+        let pages = self.pages("ListSupportedInstanceTypes", None, async || pages.next().await)?;
+        let types = pages.iter().flat_map(|page| page.supported_instance_types());
+        Ok(types.filter_map(|listed| listed.r#type.clone()).collect())
+    }
+
+    /// All pages of a listing, up to the limit.
+    fn pages<T, E>(
+        &self,
+        action: &'static str,
+        about: Option<&str>,
+        mut next: impl AsyncFnMut() -> Option<Result<T, SdkError<E>>>,
+    ) -> Result<Vec<T>, Failure>
+    where
+        E: ProvideErrorMetadata + std::error::Error + 'static,
+        SdkError<E>: RequestId,
+    {
+        let mut pages = Vec::new();
         for _ in 0..PAGES_MAX {
-            let Some(page) = self.runtime.block_on(pages.next()) else { break };
-            let page = page.map_err(|error| explain("ListSupportedInstanceTypes", None, &error))?;
-            types.extend(page.supported_instance_types().iter().filter_map(|listed| listed.r#type.clone()));
+            let Some(page) = self.runtime.block_on(next()) else { break };
+            pages.push(page.map_err(|error| explain(action, about, &error))?);
         }
-        Ok(types)
+        Ok(pages)
     }
 
     /// Creates a cluster and returns its id. Sent once, except if EMR refuses it because of its rate and `may_send` holds.

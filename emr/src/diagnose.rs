@@ -4,14 +4,13 @@
 //! containers, those of failed attempts first, then the newest; logs of nodes only if no cause was found before. Evidence is one line of a log, with secrets
 //! masked. Messages of this project's programs contain no review text.
 
-mod attempts;
 mod report;
 mod rules;
 mod search;
-mod splits;
+mod tasks;
 mod telling;
 
-pub use attempts::is_of_master;
 pub use report::{Block, Evidence, Outcome, Report};
 pub use rules::{Kind, Rule, rules};
 pub use search::{BYTES_MAX, LOGS_MAX, Scope, diagnose, is_sign};
+pub use tasks::is_of_master;

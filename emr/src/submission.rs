@@ -28,7 +28,7 @@ use serde_json::Value;
 use store::Store;
 
 use crate::Error;
-use crate::client::{Emr, Failure, Which};
+use crate::client::{Emr, Failure};
 use crate::cluster::{self, Cluster, Step};
 use crate::interrupt::Interrupt;
 use crate::job::RUN_TAG;
@@ -248,7 +248,7 @@ impl Submission<'_> {
     /// kept.
     fn find(&self) -> Result<Option<Cluster>, Error> {
         let mut found = Vec::new();
-        for listed in self.emr.clusters(Which::Alive, None)? {
+        for listed in self.emr.clusters()? {
             // The name, which the listing has, saves a request per cluster of the account.
             if !listed.name.contains(&self.requests.run_id) {
                 continue;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use store::S3Options;
 
 use crate::Error;
-use crate::client::{Emr, Which};
+use crate::client::Emr;
 use crate::cluster::{self, Cluster};
 use crate::cost::{Cost, now_unix_s};
 use crate::follow::State;
@@ -73,7 +73,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
 
 fn entries(emr: &Emr, prices: &Prices, only_idle: bool) -> Result<Vec<Entry>, Error> {
     let mut entries = Vec::new();
-    for listed in emr.clusters(Which::Alive, None)? {
+    for listed in emr.clusters()? {
         let cluster = emr.cluster(&listed.id)?;
         // A cluster may have ended since it was listed.
         if !cluster.tags.contains_key(RUN_TAG) || !cluster::accepts_steps(&cluster.state) {

@@ -5,10 +5,9 @@ use std::sync::LazyLock;
 
 use regex::{Regex, RegexSet};
 
-use super::attempts::{Attempts, is_of_master};
 use super::report::{Block, Evidence, Outcome, Report};
 use super::rules::{INPUT, Kind, filled, rules};
-use super::splits::Splits;
+use super::tasks::{Attempts, Splits, is_of_master};
 use super::telling::Telling;
 use crate::Error;
 use crate::logs::{Listing, Log, Place, Section, application_of, is_log, stem, step_of};

@@ -1,17 +1,11 @@
 //! The logs of a step in S3: `LOG/j-…/steps/s-…/syslog.gz` has the output of Hadoop's job client, `stderr.gz` that of
 //! other programs, and `controller.gz` the exit code of the step.
 
-use std::io::Read;
-
-use flate2::read::MultiGzDecoder;
-use store::{Object, S3Options};
+use store::S3Options;
 
 use crate::cluster::Cluster;
-use crate::logs::cluster_folder;
+use crate::logs::{cluster_folder, list, stem};
 use crate::runner::is_of_programs;
-
-/// Maximum size of a log, unpacked. The client of a long job writes some 100 bytes per second.
-const LOG_BYTES_MAX: u64 = 32 << 20;
 
 /// Logs of a step, in the order in which a cause is more specific. The last one counts most.
 const NAMES: [&str; 3] = ["controller", "stderr", "syslog"];
@@ -24,14 +18,14 @@ impl StepLog {
     /// Reads the logs of a step. `None` if the cluster keeps no logs, or if there is none yet.
     pub fn read(cluster: &Cluster, step: &str, options: &S3Options) -> Option<Self> {
         let folder = cluster_folder(cluster.log_uri.as_deref()?, &cluster.id);
-        let objects = store::objects(&format!("{folder}steps/{step}/"), options).ok()?;
-        let is_named = |object: &&Object, name: &str| {
-            let last = object.name().rsplit('/').next().unwrap_or_default();
-            last == name || last.strip_suffix(".gz") == Some(name)
+        let logs = list(&format!("{folder}steps/{step}/"), options).ok()?.logs;
+        let text = |name: &str| {
+            let log = logs.iter().find(|log| stem(&log.name) == name)?;
+            // An unfinished gzip file, which EMR replaces later, ends with its last whole line.
+            Some(log.lines().ok()?.map(|(_, line)| line + "\n").collect())
         };
-        let of = |name: &&str| objects.iter().find(|object| is_named(object, name)).and_then(text);
-        let texts: Vec<String> = NAMES.iter().filter_map(of).collect();
-        (!texts.is_empty()).then(|| Self(texts.join("\n")))
+        let texts: Vec<String> = NAMES.into_iter().filter_map(text).collect();
+        (!texts.is_empty()).then(|| Self(texts.concat()))
     }
 
     /// Progress of maps and reduces in percent, of the last line that has it.
@@ -66,17 +60,6 @@ fn percent(line: &str) -> Option<(u8, u8)> {
     let (maps, rest) = rest.split_once("% reduce ")?;
     let (reduces, _) = rest.split_once('%')?;
     Some((maps.parse().ok()?, reduces.parse().ok()?))
-}
-
-fn text(object: &Object) -> Option<String> {
-    let reader = object.reader().ok()?;
-    let mut bytes = Vec::new();
-    // An unfinished gzip file, which EMR replaces later, ends with an error; the text before it counts.
-    let _ = match object.name().ends_with(".gz") {
-        true => MultiGzDecoder::new(reader).take(LOG_BYTES_MAX).read_to_end(&mut bytes),
-        false => reader.take(LOG_BYTES_MAX).read_to_end(&mut bytes),
-    };
-    (!bytes.is_empty()).then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(test)]

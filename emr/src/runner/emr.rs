@@ -52,7 +52,7 @@ pub fn submit(
     // A dataset that cannot be read is an error of those who follow the job.
     let is_made = || !matches!(Made::read(dataset, s3), Ok(None));
     let pace = Pace::of(*interval);
-    Ok(submission::submit(emr, store, &requests, &is_made, &pace, interrupt, progress)?)
+    submission::submit(emr, store, &requests, &is_made, &pace, interrupt, progress)
 }
 
 /// Uploads the programs that the bucket does not have. Their names contain their digests. An existing object is

@@ -104,7 +104,7 @@ impl Submission<'_> {
             merge.arg("--quiet");
         }
         let message = folder.path().join("merge.log");
-        Ok(run(&mut merge, &message).map_err(|error| self.failed(error, &message))?)
+        run(&mut merge, &message).map_err(|error| self.failed(error, &message))
     }
 
     /// Keeps the logs of a failure in the run. The error of a Hadoop job becomes the cause that they show.
