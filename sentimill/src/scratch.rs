@@ -96,12 +96,12 @@ impl Scratch {
 
     /// Writes to a reserved part.
     pub fn write_at(&self, bytes: &[u8], at: u64) -> Result<()> {
-        self.file()?.write_all_at(bytes, at).map_err(|source| self.failed(source))
+        self.file()?.write_all_at(bytes, at).map_err(|source| self.failed(&source))
     }
 
     /// Reads from a part that was written.
     pub fn read_at(&self, bytes: &mut [u8], at: u64) -> Result<()> {
-        self.file()?.read_exact_at(bytes, at).map_err(|source| self.failed(source))
+        self.file()?.read_exact_at(bytes, at).map_err(|source| self.failed(&source))
     }
 
     fn file(&self) -> Result<&File> {
@@ -109,13 +109,13 @@ impl Scratch {
             return Ok(file);
         }
         // If two threads create a file at the same time, one of the two files is dropped immediately.
-        let file = tempfile::tempfile_in(&self.folder).map_err(|source| self.failed(source))?;
+        let file = tempfile::tempfile_in(&self.folder).map_err(|source| self.failed(&source))?;
         Ok(self.file.get_or_init(|| file))
     }
 
-    fn failed(&self, source: std::io::Error) -> Failed {
+    fn failed(&self, source: &std::io::Error) -> Failed {
         let remedy = "set TMPDIR to a folder on another disk, or raise --memory";
-        let why = Failure::writing("write a temporary file", &source, remedy);
+        let why = Failure::writing("write a temporary file", source, remedy);
         Failed::new(Exit::Io, format!("{}: {why}", self.folder.display()))
     }
 }
