@@ -59,6 +59,11 @@ impl<'r> Gradients<'r> {
         Ok(Self { ranks, way })
     }
 
+    /// Whether kernels compute the gradients.
+    pub(crate) fn are_of_kernels(&self) -> bool {
+        matches!(self.way, Way::Kernels { .. })
+    }
+
     /// What the compute time of a share grows with: its tokens, or with PyTorch its tokens and padding.
     pub(crate) fn work(&self, batch: &Batch) -> u64 {
         match self.way {

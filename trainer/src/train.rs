@@ -7,6 +7,7 @@ mod balancing;
 pub(crate) mod checkpoint;
 pub mod splits;
 pub mod step;
+pub(crate) mod throttle;
 pub mod times;
 pub mod trace;
 
@@ -32,6 +33,7 @@ use crate::ranks::Ranks;
 use crate::train::balancing::Balancing;
 use crate::train::splits::Splits;
 use crate::train::step::InStep;
+use crate::train::throttle::Throttle;
 use crate::train::times::{Phase, Stopwatch};
 use crate::train::trace::Trace;
 
@@ -141,6 +143,8 @@ pub struct Options {
     pub loaders: usize,
     /// Whether the test split is evaluated after every epoch.
     pub test_every: bool,
+    /// Computation of each rank relative to that of its gradients, at least 1; empty if all are 1.
+    pub throttle: Vec<f64>,
 }
 
 fn inputs_of<'a>(splits: Splits<'a>, device: Device, device_bytes: u64) -> Inputs<'a> {
@@ -167,6 +171,9 @@ pub fn train(
     let mut gradients = Gradients::new(recipe, &training.model, compute, ranks)?;
     let n_rows = rows.n_rows(Part::Training);
     let inputs = inputs_of(splits, compute.device(), options.device_bytes);
+    let alone = Ranks::Alone;
+    let factors = &options.throttle;
+    let mut throttle = Throttle::new(factors, ranks.rank(), recipe, &training.model, compute, &alone)?;
     let balancing = Balancing::begin(recipe, n_rows, &mut training.position, ranks);
     let decisions = Balancing::restored(&training.position);
     if !decisions.is_empty() {
@@ -198,6 +205,10 @@ pub fn train(
             stopwatch.count(batch.rows.len(), gradients.work(&batch));
             let step = InStep::of(recipe, n_rows, &training.position, batch.step, ranks);
             own_loss += gradients.add(recipe, &training.model, &inputs, &batch, step, &mut stopwatch)?;
+            if let Some(throttle) = &mut throttle {
+                let repeat = || throttle.repeat(recipe, &training.model, &inputs, &batch, step);
+                stopwatch.measure(Phase::Backward, repeat)?;
+            }
             training.position.batch += 1;
             n_batches += 1;
             if !step.is_last_batch {

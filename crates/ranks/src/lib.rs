@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::process::{self, Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,8 +21,6 @@ const TEST: &str = "C10D_TEST";
 /// Time limit of a run. It is longer than any run on a slow machine, where Python takes a minute to load
 /// PyTorch.
 const LIMIT: Duration = Duration::from_secs(600);
-/// Time for which a slowed rank runs until it is stopped. A step has several stops.
-const RUNNING: Duration = Duration::from_micros(500);
 /// Ports below the range from which the system assigns ports.
 const PORTS: Range<u16> = 10_000..20_000;
 
@@ -178,24 +176,6 @@ impl Rank {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits for the exit, as [`Rank::end`], of a rank that is slower by this factor: it is stopped most of the time.
-    pub fn end_slowed(&mut self, factor: u32) -> (Option<i32>, Vec<String>) {
-        let deadline = Instant::now() + LIMIT;
-        while Instant::now() < deadline {
-            let began = Instant::now();
-            match self.lines.recv_timeout(RUNNING) {
-                Ok(line) => self.seen.push(line),
-                Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => {
-                    self.signal(Signal::STOP);
-                    thread::sleep((factor - 1) * began.elapsed());
-                    self.signal(Signal::CONT);
-                }
-            }
-        }
-        self.end()
-    }
-
     /// Waits for the exit. Returns the exit code, or None if a signal ended the process, and its output.
     pub fn end(&mut self) -> (Option<i32>, Vec<String>) {
         let deadline = Instant::now() + LIMIT;
@@ -203,8 +183,8 @@ impl Rank {
             // The pipe closes when the process exits.
             match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(line) => self.seen.push(line),
-                Err(RecvTimeoutError::Disconnected) => break self.child.wait().unwrap(),
-                Err(RecvTimeoutError::Timeout) => {
+                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break self.child.wait().unwrap(),
+                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
                     let _ = self.child.kill();
                     panic!("rank {} did not exit:\n{}", self.rank, self.seen.join("\n"));
                 }

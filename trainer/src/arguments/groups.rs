@@ -13,7 +13,7 @@ use program::size::{parse_memory, parse_size};
 use runs::recipe::limits::{ACCUMULATE, BATCH, LAYERS, SIZE};
 use store::S3Options;
 
-use super::numbers::{at_least, factor, not_negative, positive, share, steps, whole};
+use super::numbers::{at_least, at_least_one, factor, not_negative, positive, share, steps, whole};
 use super::{
     BalanceName, ComputeName, DecayName, DeviceName, LineFormat, OptimizerName, PrecisionName, RecipeName,
     RowWeightName,
@@ -341,6 +341,9 @@ pub struct TrainingFlags {
         help_heading = "Checkpoints and logs"
     )]
     pub keep_checkpoints: usize,
+    /// Slow ranks down by these factors, by computing gradients again, to test --balance
+    #[arg(long, value_name = "FACTORS", value_delimiter = ',', value_parser = at_least_one, hide = true)]
+    pub throttle: Vec<f64>,
     /// Write metrics every N steps [default: every 5 seconds]
     #[arg(
         long,

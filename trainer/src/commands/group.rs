@@ -100,9 +100,9 @@ impl Group<'_> {
     }
 
     /// The bytes of rank 0, on all ranks.
-    pub fn broadcast(self, bytes: Vec<u8>) -> Result<Vec<u8>> {
+    pub fn broadcast(self, bytes: &[u8]) -> Result<Vec<u8>> {
         let mut all = Vec::new();
-        let mut rest = &bytes[..];
+        let mut rest = bytes;
         loop {
             let (part, others) = rest.split_at(rest.len().min(CHECKPOINT_BYTES));
             rest = others;

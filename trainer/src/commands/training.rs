@@ -50,6 +50,7 @@ impl Session {
         let interrupts = Interrupts::listen().map_err(Error::Signals)?;
         let compute = device::choose(&training.running.computing, backend)?;
         let ranks = Ranks::join(compute.device())?;
+        check_throttle(&training.throttle, ranks.world_size())?;
         if let Some(path) = &training.trace {
             if compute.device() != Device::Cpu && ranks.world_size() == 1 {
                 return Err(Error::Setting {
@@ -235,6 +236,7 @@ impl Job<'_> {
             device_bytes: flags.device_memory,
             loaders: usize::from(flags.running.loaders),
             test_every,
+            throttle: flags.throttle.clone(),
         };
         let end = train(recipe, splits, ranks, &options, training, &mut hooks)?;
         let mut log = progress.map(Progress::finish);
@@ -375,6 +377,16 @@ impl Job<'_> {
         };
         Ok(Some((record, scores)))
     }
+}
+
+/// Refuses factors of --throttle for another number of ranks.
+fn check_throttle(factors: &[f64], world_size: usize) -> Result<()> {
+    if factors.is_empty() || factors.len() == world_size {
+        return Ok(());
+    }
+    let found: Vec<String> = factors.iter().map(f64::to_string).collect();
+    let expected = format!("a factor for each rank; the number of ranks is {world_size}");
+    Err(Error::Setting { setting: "--throttle", found: found.join(","), expected })
 }
 
 /// Refuses to replay the decisions of another number of ranks.

@@ -56,7 +56,7 @@ fn check_places(input: &[String], validation: &[String]) -> Result<()> {
     }
     let same = |place: &&String| input.iter().any(|other| other == *place || is_same_file(other, place));
     match validation.iter().find(same) {
-        Some(place) => Err(Error::no_validation(&place)),
+        Some(place) => Err(Error::no_validation(place)),
         None => Ok(()),
     }
 }

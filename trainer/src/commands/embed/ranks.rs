@@ -366,7 +366,7 @@ fn restore(
         }
         Ok(bytes)
     })?;
-    let bytes = group.broadcast(bytes.unwrap_or_default())?;
+    let bytes = group.broadcast(&bytes.unwrap_or_default())?;
     let mut step = 0;
     model.restore(&bytes, |place| {
         let found: Reached = serde_json::from_slice(place).map_err(|error| Error::internal(&error))?;
