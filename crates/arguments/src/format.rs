@@ -97,6 +97,8 @@ impl FormatArguments {
             && self.rating_field.is_none()
             && self.class_ratings.is_none()
             && self.rating_scale.is_none()
+            && self.preset.is_none()
+            && self.unrated.is_none()
     }
 
     /// The encoding of the input.

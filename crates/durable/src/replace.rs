@@ -9,6 +9,7 @@ use program::temporary;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::error::{At, Result};
+use crate::new_file::sync_folder;
 
 /// The name of a replaced folder in a temporary one.
 const OLD: &str = "old";
@@ -17,6 +18,8 @@ const OLD: &str = "old";
 /// other one is still there.
 pub fn replace_folder(new: &Path, folder: &Path) -> io::Result<()> {
     if renameat_with(CWD, new, CWD, folder, RenameFlags::EXCHANGE).is_ok() {
+        // The old folder is deleted only when a power failure cannot bring it back in place of the new one.
+        sync_folder(folder_of(folder))?;
         // The new folder is complete. What is left of the old one is in a temporary folder.
         let _ = fs::remove_dir_all(new);
         return Ok(());

@@ -41,7 +41,11 @@ where
     SdkError<E>: RequestId,
 {
     let found = amazon::found(error);
-    let why = amazon::kind_of(error, &found);
+    let why = match amazon::kind_of(error, &found) {
+        // The endpoint of the role's credentials may be away for a moment, so the request can be repeated.
+        Kind::Credentials if status(error).is_none() => Kind::Unavailable,
+        why => why,
+    };
     Error::S3 { object, doing, endpoint: String::new(), found, why }
 }
 
