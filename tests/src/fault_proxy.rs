@@ -68,6 +68,9 @@ impl Request {
     }
 }
 
+/// The buffer of each connection for bytes that the proxy has not read.
+const RECEIVED_BYTES: usize = 64 << 10;
+
 /// Chooses the fault of each request.
 pub type Plan = dyn Fn(&Request) -> Fault + Send + Sync;
 
@@ -93,6 +96,8 @@ impl FaultProxy {
         plan: impl Fn(&Request) -> Fault + Send + Sync + 'static,
     ) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
+        // Connections inherit it. A buffer that grows, up to 32 MiB on some machines, would take a body that is read slowly.
+        rustix::net::sockopt::set_socket_recv_buffer_size(&listener, RECEIVED_BYTES)?;
         let address = listener.local_addr()?;
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (plan, names) = (Box::new(plan), Mutex::new(HashMap::new()));

@@ -49,7 +49,7 @@ fn a_run_in_s3_gives_the_same_dataset() {
 #[test]
 fn a_slow_upload_keeps_reporting_progress() {
     let Some(server) = S3Server::start() else { return };
-    // So large that the buffers of the operating system cannot hold it.
+    // Larger than the buffers for what the reducer has sent, 4 MiB, and what the proxy has not read.
     let proxy = FaultProxy::start(server.address(), |request| {
         let is_shard = request.method == "PUT" && request.target.contains("/data/");
         if is_shard { Fault::SlowRead(1_000_000, Duration::from_millis(600)) } else { Fault::None }
