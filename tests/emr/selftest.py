@@ -165,10 +165,10 @@ class States(Emr):
         idle = self.cluster(AutoTerminationPolicy={"IdleTimeout": 3600})
         self.assertEqual(self.emr.get_auto_termination_policy(ClusterId=idle)["AutoTerminationPolicy"], {"IdleTimeout": 3600})
         self.until(idle, "WAITING")
-        self.order("POST", "clock", seconds=3590)
+        self.order("POST", "clock", seconds=1800)
         time.sleep(0.3)
         self.assertEqual(self.state(idle)["State"], "WAITING")
-        self.order("POST", "clock", seconds=10)
+        self.order("POST", "clock", seconds=1800)
         self.until(idle, "TERMINATED")
 
     def test_a_cluster_dies_while_a_step_runs(self):

@@ -179,16 +179,24 @@ fn a_search_ends_within_its_time_also_if_a_trial_takes_longer() {
         );
         assert!(seconds < 3.0 + MARGIN_S, "{model}: {seconds}");
     }
-    let began = Instant::now();
-    let (found, _) = found(ngrams(&train, &dev, &["--minutes", "0.1"]));
-    let seconds = began.elapsed().as_secs_f64();
-    assert!((4.0..6.0 + MARGIN_S).contains(&seconds), "{seconds}");
-    assert_eq!(found["end"], "time");
-    assert!(found["trials"].as_array().unwrap().len() > 2, "{found}");
+    // On a busy machine, few trials or none end within a short time.
+    let has_trials = |minutes: f64| {
+        let began = Instant::now();
+        let (code, said, told) = run(ngrams(&train, &dev, &["--minutes", &minutes.to_string(), "--json"]));
+        let seconds = began.elapsed().as_secs_f64();
+        assert!((40.0 * minutes..60.0 * minutes + MARGIN_S).contains(&seconds), "{seconds}: {told}");
+        if code == Some(78) {
+            return false;
+        }
+        let found: Value = serde_json::from_str(&said).unwrap();
+        assert_eq!((code, &found["end"]), (Some(0), &"time".into()), "{told}");
+        found["trials"].as_array().unwrap().len() > 2
+    };
+    assert!([0.1, 0.5, 2.5].into_iter().any(has_trials), "no three trials in 2.5 minutes");
 }
 
-/// Time to start and to end a process on a busy machine.
-const MARGIN_S: f64 = 10.0;
+/// Time to start and to end a process on a busy machine. A trial that is not stopped takes hours.
+const MARGIN_S: f64 = 100.0;
 
 #[test]
 fn an_interrupted_search_prints_the_best_settings() {

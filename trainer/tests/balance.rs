@@ -161,7 +161,9 @@ fn shares_follow_the_times_of_an_epoch() {
     // There is no decision after the last epoch.
     let made = decisions(&out).unwrap();
     assert_eq!(made.len(), 2, "{made:?}");
-    assert!(made[0].parts[0] > 38 && matches!(made[0].reason, Reason::Epoch { .. }), "{made:?}");
+    assert!(made.iter().all(|decision| matches!(decision.reason, Reason::Epoch { .. })), "{made:?}");
+    // A machine that stops the faster rank for seconds changes one of them.
+    assert!(made.iter().any(|decision| decision.parts[0] > 38), "{made:?}");
 }
 
 #[test]
@@ -192,17 +194,24 @@ fn the_times_of_shares_are_those_of_a_batch_if_steps_have_two() {
     let n_batches = n_rows(&out).div_ceil(BATCH as u64);
     let n_steps = n_batches.div_ceil(2);
     let until = |step: u64| step / n_steps * n_batches + 2 * (step % n_steps);
-    let (mut before, mut seconds) = (0, 0.0);
-    let lines = events(&out, "steps");
-    for line in &lines {
+    let (mut before, mut before_s, mut parts) = (0, 0.0, Vec::new());
+    for line in events(&out, "steps") {
         let end = until(line["step"].as_u64().unwrap());
         let of_batch = |name: &str| line["shares"][0][name].as_f64().unwrap();
-        seconds += (end - before) as f64 * (of_batch("computed_s") + of_batch("rest_s"));
-        before = end;
+        let seconds = (end - before) as f64 * (of_batch("computed_s") + of_batch("rest_s"));
+        let elapsed_s = line["elapsed_s"].as_f64().unwrap();
+        parts.push(seconds / (elapsed_s - before_s));
+        (before, before_s) = (end, elapsed_s);
     }
     assert_eq!(before, 3 * n_batches);
-    let all = lines.last().unwrap()["elapsed_s"].as_f64().unwrap();
-    assert!(seconds > 0.5 * all && seconds < 1.2 * all, "{seconds} of {all} s");
+    let part = median(parts.clone());
+    assert!(part > 0.5 && part < 1.2, "{parts:?}");
+}
+
+/// The median, which a machine that stops a rank for seconds does not change.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 #[test]
@@ -242,10 +251,11 @@ fn the_profile_and_the_trace_show_the_phases_of_each_rank() {
         ["--throttle=1,4", "--log-steps=10", "--trace", trace.to_str().unwrap(), "--trace-steps=11-20"];
     let out = world.train("profiled", &flags);
 
+    let mut factors = Vec::new();
     for epoch in events(&out, "epoch") {
         let [fast, slow] = [0, 1].map(|rank| epoch["ranks"][rank].clone());
         let seconds = |of: &Value, name: &str| of["profile"][name].as_f64().unwrap();
-        assert!(seconds(&slow, "backward_s") > 2.0 * seconds(&fast, "backward_s"), "{epoch}");
+        factors.push(seconds(&slow, "backward_s") / seconds(&fast, "backward_s"));
         for rank in [fast, slow] {
             let phases = ["loading_s", "forward_s", "backward_s", "waiting_s", "reduction_s", "optimizer_s"];
             let sum: f64 = phases.iter().map(|name| seconds(&rank, name)).sum();
@@ -254,10 +264,13 @@ fn the_profile_and_the_trace_show_the_phases_of_each_rank() {
             assert!(seconds(&rank, "sent_bytes") > 0.0);
         }
     }
-    let steps = events(&out, "steps");
-    let last = &steps.last().unwrap()["shares"];
-    let computed = |rank: usize| last[rank]["computed_s"].as_f64().unwrap();
-    assert!(computed(1) > 2.0 * computed(0), "{last}");
+    assert!(median(factors.clone()) > 2.0, "{factors:?}");
+    let steps = events(&out, "steps").into_iter().map(|line| {
+        let computed = |rank: usize| line["shares"][rank]["computed_s"].as_f64().unwrap();
+        computed(1) / computed(0)
+    });
+    let factors: Vec<f64> = steps.collect();
+    assert!(median(factors.clone()) > 2.0, "{factors:?}");
 
     let trace: Value = serde_json::from_str(&fs::read_to_string(&trace).unwrap()).unwrap();
     let events = trace["traceEvents"].as_array().unwrap();

@@ -228,7 +228,7 @@ fn a_model_works_after_its_reducer_failed() {
     on_ranks("a_model_works_after_its_reducer_failed", 2, |group| {
         let weight = weight_of(1.0);
         // The time limit also applies to joining.
-        let options = Options { name: "failing".to_owned(), timeout: Duration::from_secs(4), ..options() };
+        let options = Options { name: "failing".to_owned(), timeout: Duration::from_secs(8), ..options() };
         let store = store_of_launch();
         let failing = ProcessGroup::new(&store, group.rank(), 2, Backend::Gloo, &options).unwrap();
         let reducer = Reducer::new(&failing, &[weight.shallow_clone()], ReducerOptions::default()).unwrap();

@@ -152,14 +152,14 @@ fn a_rank_that_leaves_after_an_error_is_named() {
     let store = serve();
     let options = |rank: usize| match rank {
         // The time limit also applies to joining.
-        0 => Options { timeout: Duration::from_secs(4), ..named("given up") },
+        0 => Options { timeout: Duration::from_secs(8), ..named("given up") },
         _ => named("given up"),
     };
     as_threads(&store, 2, options, |group| {
         let mut never_sent = Tensor::zeros([1], F32);
         if group.rank() == 0 {
             let error = group.receive(&mut never_sent, 1, 7).unwrap_err();
-            assert!(matches!(error, Error::TimedOut { limit_s: 4, .. }), "{error}");
+            assert!(matches!(error, Error::TimedOut { limit_s: 8, .. }), "{error}");
         } else {
             let error = group.receive(&mut never_sent, 0, 8).unwrap_err().to_string();
             let process = std::process::id();
@@ -292,7 +292,7 @@ fn a_false_leader_is_rejected_and_learns_no_key() {
         heard
     });
 
-    let options = Options { timeout: Duration::from_secs(5), ..keyed("tricked", Some(SECRET)) };
+    let options = keyed("tricked", Some(SECRET));
     let error = ProcessGroup::new(&store, 1, 2, Backend::Gloo, &options).unwrap_err().to_string();
 
     assert!(error.contains("rank 0 leads the watch, and the connection closed"), "{error}");

@@ -14,7 +14,7 @@ mod workers;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::{
     Client, ClientOptions, Initial, LogSync, Moment, Optimizer, Read, Server, ServerOptions, Spec, TlsFiles,
@@ -23,6 +23,7 @@ use crate::{
 
 const N_ROWS: u32 = 300;
 const DIM: usize = 5;
+const LIMIT: Duration = Duration::from_secs(60);
 
 fn options(folder: &Path, n_workers: u32, staleness: Option<u64>) -> ServerOptions {
     ServerOptions {
@@ -38,6 +39,18 @@ fn options(folder: &Path, n_workers: u32, staleness: Option<u64>) -> ServerOptio
         remove_after: Duration::from_secs(3600),
         token: None,
         tls: TlsFiles::default(),
+    }
+}
+
+/// Starts a server in the folder of one that has ended. A process that another test starts has a copy of its lock for a
+/// moment.
+fn start_again(options: &ServerOptions) -> crate::Result<Server> {
+    let began = Instant::now();
+    loop {
+        match Server::start(options) {
+            Err(error) if error.to_string().contains("another server uses") && began.elapsed() < LIMIT => {}
+            started => return started,
+        }
     }
 }
 

@@ -4,16 +4,14 @@
 
 use std::env;
 use std::io::{BufRead, BufReader, Write};
-use std::net::{Ipv4Addr, TcpListener};
-use std::ops::Range;
 use std::path::PathBuf;
-use std::process::{self, Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use c10d::{Backend, Launch, Options, ProcessGroup, TcpStore};
+pub use fixtures::free_port;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Environment variable with the test's name; set only in a rank's process.
@@ -21,8 +19,6 @@ const TEST: &str = "C10D_TEST";
 /// Time limit of a run. It is longer than any run on a slow machine, where Python takes a minute to load
 /// PyTorch.
 const LIMIT: Duration = Duration::from_secs(600);
-/// Ports below the range from which the system assigns ports.
-const PORTS: Range<u16> = 10_000..20_000;
 
 /// Runs `body` in each of `world_size` ranks. All of them must succeed.
 pub fn on_ranks(test: &str, world_size: usize, body: impl FnOnce(&ProcessGroup)) {
@@ -61,9 +57,9 @@ pub fn group() -> ProcessGroup {
     ProcessGroup::from_launch(&Launch::from_env().unwrap(), Backend::Gloo, &options()).unwrap()
 }
 
-/// Options of a group, with a time limit long enough for a slow machine.
+/// Options of a group, with limits long enough for a slow machine, on which a process may be stopped for seconds.
 pub fn options() -> Options {
-    Options { timeout: Duration::from_secs(300), ..Options::default() }
+    Options { timeout: Duration::from_secs(300), silence: Duration::from_secs(60), ..Options::default() }
 }
 
 /// Runs `body` once per rank, each in a thread with its own connection to the store.
@@ -116,15 +112,6 @@ pub fn program_of(test: &str) -> Command {
     // Backtraces of three ranks would hide their messages.
     command.env("RUST_BACKTRACE", "0");
     command
-}
-
-/// Returns a free port. It stays free until rank 0 binds it, because the system assigns only other ports.
-pub fn free_port() -> u16 {
-    static TAKEN: AtomicU32 = AtomicU32::new(0);
-    // Test programs that run at the same time start from different ports.
-    let next = || (61 * process::id() + TAKEN.fetch_add(1, Ordering::Relaxed)) % PORTS.len() as u32;
-    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::UNSPECIFIED, *port)).is_ok();
-    (0..PORTS.len()).map(|_| PORTS.start + next() as u16).find(is_free).unwrap()
 }
 
 impl Rank {

@@ -1,14 +1,18 @@
 //! The job with its run in S3: the same dataset as in a folder, and no secret in any output.
 
+use std::io::{BufRead, BufReader, Write};
 use std::process::Command;
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+use std::thread;
 use std::time::Duration;
 
 use tests::demo::DEMO;
-use tests::fault_proxy::{Fault, FaultProxy};
+use tests::fault_proxy::{Fault, FaultProxy, Request};
 use tests::files::assert_same_bytes;
-use tests::hadoop::{Heard, as_task};
+use tests::hadoop::as_task;
 use tests::lines::sorted_as_c;
-use tests::programs::{Finished, program, run};
+use tests::programs::{Finished, finish, program, run, start};
 use tests::s3_server::{S3Server, SECRET_KEY, with_s3};
 
 fn reducer(endpoint: &str, partition: u32, attempt: &str) -> Command {
@@ -49,24 +53,47 @@ fn a_run_in_s3_gives_the_same_dataset() {
 #[test]
 fn a_slow_upload_keeps_reporting_progress() {
     let Some(server) = S3Server::start() else { return };
-    // Larger than the buffers for what the reducer has sent, 4 MiB, and what the proxy has not read.
-    let proxy = FaultProxy::start(server.address(), |request| {
-        let is_shard = request.method == "PUT" && request.target.contains("/data/");
-        if is_shard { Fault::SlowRead(1_000_000, Duration::from_millis(600)) } else { Fault::None }
+    let (reports, reported) = channel();
+    let reported = Mutex::new(reported);
+    // The store takes a part of the shard when the reducer has reported progress once more, however long that takes.
+    let proxy = FaultProxy::start(server.address(), move |request| {
+        let is_reported = || reported.lock().unwrap().recv_timeout(REPORT_LIMIT).is_ok();
+        if is_part(request) && !is_reported() { Fault::Status(403) } else { Fault::None }
     })
     .unwrap();
     let texts = (0..1_000_000_u32).map(|n| format!("{}\t0,0,0,0,1\n", word_of(n)));
     let sorted = sorted_as_c(texts.collect::<String>().as_bytes());
     let mut reducer = reducer(&proxy.url(), 0, "first");
-    // Slightly less than a sixth of it is 450 ms.
-    as_task(&mut reducer).env("mapreduce_task_timeout", "3000");
+    reducer.args(["--s3", "part-mib=5,parts=1"]);
+    // A report within 100 ms, if there is progress.
+    let mut child = start(as_task(&mut reducer).env("mapreduce_task_timeout", "600"));
 
-    let reduced = run(&mut reducer, &sorted).succeeded();
+    let (mut input, stderr) = (child.stdin.take().unwrap(), BufReader::new(child.stderr.take().unwrap()));
+    let lines = thread::spawn(move || {
+        let mut lines: Vec<String> = Vec::new();
+        for line in stderr.lines().map(Result::unwrap) {
+            let is_storing = lines.iter().any(|line| line.starts_with("reporter:status:storing "));
+            if is_storing && line.starts_with("reporter:status:running: ") {
+                let _ = reports.send(());
+            }
+            lines.push(line);
+        }
+        lines
+    });
+    input.write_all(&sorted).unwrap();
+    drop(input);
 
-    let heard = Heard::of(&reduced.stderr);
-    let put = heard.statuses.iter().position(|status| status.starts_with("storing ")).unwrap();
-    let signs = heard.statuses[put..].iter().filter(|status| status.starts_with("running: ")).count();
-    assert!(signs >= 3, "{:?}", heard.statuses);
+    let code = finish(child, "reducer").code;
+    assert_eq!(code, 0, "{:?}", lines.join().unwrap());
+    assert!(proxy.seen().iter().filter(|(request, _)| is_part(request)).count() >= 3, "{:?}", proxy.seen());
+}
+
+/// Limit for a report of progress.
+const REPORT_LIMIT: Duration = Duration::from_secs(100);
+
+/// Whether it is the first try to put a part of a shard.
+fn is_part(request: &Request) -> bool {
+    request.method == "PUT" && request.target.contains("partNumber=") && request.earlier == 0
 }
 
 /// A distinct word for each number: its digits as letters, in an incompressible order.

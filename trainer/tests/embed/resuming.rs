@@ -49,7 +49,7 @@ fn a_training_on_files_that_is_killed_continues_with_the_same_bits() {
     });
 }
 
-/// Starts a training, and stops it before it is complete.
+/// Starts a training that would take hours, and stops it.
 #[track_caller]
 pub(crate) fn stopped(mut command: Command, out: &Path) {
     let mut process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -65,7 +65,7 @@ fn a_training_is_not_resumed_with_another_input() {
     let folder = tempfile::tempdir().unwrap();
     let (input, out) = (folder.path().join("text"), folder.path().join("out"));
     fs::write(&input, sentences(40_000, 6)).unwrap();
-    let flags = ["--threads", "1", "--epochs", "40"];
+    let flags = ["--threads", "1", "--epochs", "100000"];
     stopped(embed(&input, &out, &flags), &out);
     let resumed = || ended(embed(&input, &out, &[&flags[..], &["--resume"]].concat()));
     fs::write(&input, sentences(39_000, 6)).unwrap();

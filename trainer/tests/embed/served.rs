@@ -11,6 +11,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
+use fixtures::free_port;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -58,7 +59,8 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn start(folder: &Path, flags: &[&str]) -> Self {
         let flags: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
-        let (process, address, told) = Self::spawn(folder, "127.0.0.1:0", &flags);
+        let address = format!("127.0.0.1:{}", free_port());
+        let (process, address, told) = Self::spawn(folder, &address, &flags);
         Self { process, folder: folder.to_owned(), address, flags, told }
     }
 
@@ -86,7 +88,8 @@ impl Server {
 
     /// Waits for a line that contains `text`.
     fn wait_for_line(&self, text: &str) {
-        while !self.told.recv_timeout(Duration::from_secs(60)).expect("the server prints it").contains(text) {
+        while !self.told.recv_timeout(Duration::from_secs(300)).expect("the server prints it").contains(text)
+        {
         }
     }
 

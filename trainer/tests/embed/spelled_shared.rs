@@ -92,7 +92,8 @@ fn a_terminated_training_continues_with_the_same_bits() {
     let at = |name: &str| folder.path().join(name);
     fs::write(at("text"), sentences(10_000, 3)).unwrap();
     trained(of_ranks(2, &at("text"), &at("whole"), &[]));
-    stopped(|| into(&at("text"), &at("parts"), &["--resume", "--checkpoint-every", "0.1"]));
+    let parts = at("parts");
+    stopped(|| into(&at("text"), &parts, &["--resume", "--checkpoint-every", "0.1"]), &parts);
     // Other settings are another training, and so is one of one process.
     let refused = |command: Command, expected: &str| {
         let (code, told) = ended(command);

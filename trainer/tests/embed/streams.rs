@@ -36,7 +36,7 @@ pub(crate) fn ended(process: Child, code: i32) -> (Value, String) {
 pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
     let began = Instant::now();
     while !holds() {
-        assert!(began.elapsed() < Duration::from_secs(60), "{what}");
+        assert!(began.elapsed() < Duration::from_secs(300), "{what}");
         thread::sleep(Duration::from_millis(10));
     }
 }

@@ -3,7 +3,6 @@
 
 use std::env;
 use std::fs::{self, File};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
@@ -62,6 +61,11 @@ impl Drop for Killed {
     }
 }
 
+/// An address for one server, which may be started again.
+pub(super) fn free_address() -> String {
+    format!("127.0.0.1:{}", fixtures::free_port())
+}
+
 pub(super) fn start(folder: &Path, address: &str) -> Killed {
     let errors = folder.with_extension("errors");
     let process = Command::new(env::current_exe().unwrap())
@@ -88,7 +92,7 @@ fn spin(random: &mut Random) {
 #[test]
 fn a_killed_server_has_each_acknowledged_push_once() {
     let folder = tempfile::tempdir().unwrap();
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let address = free_address();
     let seed = env::var("SEED").map_or(11, |seed| seed.parse().unwrap());
     println!("SEED={seed}");
     let mut random = Random::of(&[seed]);

@@ -4,7 +4,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use super::workers::Work;
-use super::{DIM, N_ROWS, address, all_rows, client, client_options, ones, options, spec};
+use super::{DIM, N_ROWS, address, all_rows, client, client_options, ones, options, spec, start_again};
 use crate::{Client, LEFT, Moment, Read, Server, ServerOptions, Spec, Update, Wire};
 
 #[test]
@@ -201,7 +201,7 @@ fn snapshots_are_taken_while_rows_change_and_shorten_the_log() {
     names.sort_unstable();
     let last = &names[2]["snapshot-".len()..];
     assert_eq!(names, ["lock", &format!("log-{last}"), &format!("snapshot-{last}"), "synced"]);
-    let server = Server::start(&often()).unwrap();
+    let server = start_again(&often()).unwrap();
     let work = Work { servers: vec![address(&server)], ..work };
     assert_eq!(all_rows_of(&work), work.sums());
     assert_eq!(server.stop().unwrap().ledger, statistics.ledger);

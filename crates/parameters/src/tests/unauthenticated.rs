@@ -37,7 +37,7 @@ fn connections_without_a_request_are_closed_and_leave_their_places() {
     let idle: Vec<TcpStream> = (0..260).map(|_| TcpStream::connect(server.address()).unwrap()).collect();
     assert_eq!(create(&client_options(&[address(&server)])).unwrap(), 0);
     for mut connection in idle {
-        connection.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        connection.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
         let mut bytes = Vec::new();
         // The server has sent its settings of HTTP/2 at most.
         connection.read_to_end(&mut bytes).unwrap();

@@ -129,31 +129,34 @@ fn holder(file: File) -> String {
 mod tests {
     use super::*;
 
+    /// Until a program that another test starts has closed its copy of a lock.
+    const LONG: Duration = Duration::from_secs(60);
+
     #[test]
     fn a_folder_has_one_holder_at_a_time() {
         let within = tempfile::tempdir().unwrap();
         let folder = within.path().join("out");
-        let hold = Hold::take(&folder, Duration::ZERO).unwrap();
+        let hold = Hold::take(&folder, LONG).unwrap();
         let error = Hold::take(&folder, Duration::ZERO).unwrap_err();
         let holder = format!("process {} on ", std::process::id());
         assert!(matches!(&error, Error::Held { holder: found, .. } if found.starts_with(&holder)), "{error}");
         assert_eq!(error.exit() as u8, 75);
         drop(hold);
-        Hold::take(&folder, Duration::ZERO).unwrap();
+        Hold::take(&folder, LONG).unwrap();
     }
 
     #[test]
     fn an_unused_new_folder_is_deleted_on_release() {
         let within = tempfile::tempdir().unwrap();
         let folder = within.path().join("out");
-        drop(Hold::take(&folder, Duration::ZERO).unwrap());
+        drop(Hold::take(&folder, LONG).unwrap());
         assert!(!folder.exists());
-        let hold = Hold::take(&folder, Duration::ZERO).unwrap();
+        let hold = Hold::take(&folder, LONG).unwrap();
         fs::write(folder.join("model"), "").unwrap();
         drop(hold);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         fs::remove_file(folder.join("model")).unwrap();
-        drop(Hold::take(&folder, Duration::ZERO).unwrap());
+        drop(Hold::take(&folder, LONG).unwrap());
         assert!(folder.exists(), "one that was there before");
     }
 
@@ -161,7 +164,7 @@ mod tests {
     fn a_waiting_process_locks_the_existing_folder() {
         let within = tempfile::tempdir().unwrap();
         let folder = within.path().join("out");
-        let hold = Hold::take(&folder, Duration::ZERO).unwrap();
+        let hold = Hold::take(&folder, LONG).unwrap();
         thread::scope(|scope| {
             let waits = scope.spawn(|| Hold::take(&folder, LOCK_WAIT).unwrap());
             drop(hold);

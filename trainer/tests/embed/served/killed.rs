@@ -25,7 +25,7 @@ pub(crate) fn client(server: &Server) -> Client {
         token: None,
         tls: TlsFiles::default(),
         wire: Wire::F32,
-        patience: Duration::from_secs(60),
+        patience: Duration::from_secs(300),
         stop: Arc::default(),
     })
     .unwrap()
@@ -160,7 +160,7 @@ fn a_worker_that_was_replaced_and_continues_does_not_change_a_bit() {
     let client = client(&server);
     let address = server.address.clone();
     let start = |place: &str| {
-        let mut command = worker(&input, &of("out"), &address, place, &["--patience", "5"]);
+        let mut command = worker(&input, &of("out"), &address, place, &["--patience", "15"]);
         Running::start(command.stdout(Stdio::null()).stderr(Stdio::null()))
     };
     let (mut first, mut forgotten) = (start("0/2"), start("1/2"));
