@@ -108,8 +108,9 @@ impl NewFolder {
         let new = self.path();
         sync_folder(&new).at(&self.folder, "write it")?;
         if self.replaces {
-            replace_folder(&new, &self.folder).at(&self.folder, "replace it")?;
-        } else if let Err(error) = fs::rename(&new, &self.folder) {
+            return replace_folder(&new, &self.folder).at(&self.folder, "replace it");
+        }
+        if let Err(error) = fs::rename(&new, &self.folder) {
             // Only an empty folder can exist at this path, unless another process was faster.
             if matches!(error.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists) {
                 check_free(&self.folder)?;

@@ -7,6 +7,7 @@ use std::path::Path;
 use program::place::folder_of;
 use program::temporary;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
+use tempfile::TempDir;
 
 use crate::error::{At, Result};
 use crate::new_file::sync_folder;
@@ -14,30 +15,40 @@ use crate::new_file::sync_folder;
 /// The name of a replaced folder in a temporary one.
 const OLD: &str = "old";
 
-/// Gives a new folder, in the same file system, the name of another one, which is deleted, or of none. If this fails, the
-/// other one is still there.
+/// Gives a new folder, in the same file system, the name of another one, which is deleted, or of none. On return, it is
+/// durable. If this fails, the other one is still there.
 pub fn replace_folder(new: &Path, folder: &Path) -> io::Result<()> {
-    if renameat_with(CWD, new, CWD, folder, RenameFlags::EXCHANGE).is_ok() {
-        // The old folder is deleted only when a power failure cannot bring it back in place of the new one.
-        sync_folder(folder_of(folder))?;
+    let is_exchanged = renameat_with(CWD, new, CWD, folder, RenameFlags::EXCHANGE).is_ok();
+    let _aside = if is_exchanged { None } else { rename_by_moving_aside(new, folder)? };
+    // The old folder is deleted only when a power failure cannot bring it back in place of the new one.
+    sync_folder(folder_of(folder))?;
+    if is_exchanged {
         // The new folder is complete. What is left of the old one is in a temporary folder.
         let _ = fs::remove_dir_all(new);
-        return Ok(());
     }
+    Ok(())
+}
+
+/// For a file system that cannot exchange names, and for a name that is free: moves the old folder, if there is one, into the
+/// folder that is returned, which deletes it when it is dropped. If the process is killed in between, the old folder stays
+/// there: it is the only copy.
+fn rename_by_moving_aside(new: &Path, folder: &Path) -> io::Result<Option<TempDir>> {
     if !folder.exists() {
-        return fs::rename(new, folder);
+        return fs::rename(new, folder).map(|()| None);
     }
-    // The file system cannot exchange names, so the old folder is moved aside for a moment. If the process is killed
-    // meanwhile, it stays there: it is the only copy.
     let aside = tempfile::Builder::new().prefix(".replaced-").tempdir_in(folder_of(folder));
-    let aside = aside.map_err(|error| io::Error::from(error.kind()))?;
+    let aside = aside.map_err(temporary::of_system)?;
     fs::rename(folder, aside.path().join(OLD))?;
-    fs::rename(new, folder).inspect_err(|_| {
-        if fs::rename(aside.path().join(OLD), folder).is_err() {
-            // Not deleted.
-            let _ = aside.keep();
+    match fs::rename(new, folder) {
+        Ok(()) => Ok(Some(aside)),
+        Err(error) => {
+            if fs::rename(aside.path().join(OLD), folder).is_err() {
+                // Not deleted.
+                let _ = aside.keep();
+            }
+            Err(error)
         }
-    })
+    }
 }
 
 /// Deletes files and folders in a folder, all or none. They are first renamed, so that no part of them is left under the
@@ -95,6 +106,32 @@ mod tests {
         assert_eq!(fs::read(path("old").join("name")).unwrap(), b"new");
         replace_folder(&path("old"), &path("free")).unwrap();
         assert_eq!(names(within.path()), ["free"]);
+    }
+
+    #[test]
+    fn a_file_system_that_cannot_exchange_names_replaces_a_folder_too() {
+        let within = tempfile::tempdir().unwrap();
+        let path = |name: &str| within.path().join(name);
+        for name in ["old", "new"] {
+            fs::create_dir(path(name)).unwrap();
+            fs::write(path(name).join("name"), name).unwrap();
+        }
+        rename_by_moving_aside(&path("missing"), &path("old")).unwrap_err();
+        assert_eq!(
+            (names(within.path()), names(&path("old"))),
+            (vec!["new".into(), "old".into()], vec!["name".into()])
+        );
+        drop(rename_by_moving_aside(&path("new"), &path("old")).unwrap());
+        assert_eq!(names(within.path()), ["old"]);
+        assert_eq!(fs::read(path("old").join("name")).unwrap(), b"new");
+    }
+
+    #[test]
+    fn why_a_folder_cannot_be_moved_aside_is_the_error_of_the_system() {
+        // Nothing can be created in it.
+        let error =
+            rename_by_moving_aside(Path::new("/proc/self/new"), Path::new("/proc/self/fd")).unwrap_err();
+        assert!(error.raw_os_error().is_some(), "{error:?}");
     }
 
     #[test]

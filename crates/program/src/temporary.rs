@@ -16,12 +16,13 @@ use std::io::{self, ErrorKind};
 use std::ops::Deref;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 use rustix::process::geteuid;
 use tempfile::{Builder, NamedTempFile, TempDir};
 
 use crate::system::code_of;
+use crate::threads::locked;
 
 /// Start of every temporary name. The host follows.
 pub const PREFIX: &str = ".sentimill-unfinished-";
@@ -95,7 +96,7 @@ pub fn folder_in(within: &Path) -> io::Result<TemporaryFolder> {
 }
 
 /// The error of the operating system in an error of `tempfile`, which has the temporary path in addition.
-fn of_system(error: io::Error) -> io::Error {
+pub fn of_system(error: io::Error) -> io::Error {
     code_of(&error).map_or(error, io::Error::from_raw_os_error)
 }
 
@@ -166,7 +167,7 @@ pub fn clear(folder: &Path) {
 /// Clears a folder that this process has not cleared yet: it may have many entries.
 fn clear_once(folder: &Path) {
     static CLEARED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-    let is_new = CLEARED.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned());
+    let is_new = locked(&CLEARED).insert(folder.to_owned());
     if is_new {
         clear(folder);
     }

@@ -1,10 +1,11 @@
 //! Gives a written file its name, in one durable step that never overwrites.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+pub use durable::sync_folder;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -41,15 +42,6 @@ fn link_exclusively(hidden: &Path, path: &Path) -> io::Result<()> {
 /// link(2) returns EPERM on file systems without links. Older sandboxes return it for an unknown call.
 fn is_unsupported(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM))
-}
-
-/// Makes the names in a folder durable.
-pub fn sync_folder(folder: &Path) -> io::Result<()> {
-    match File::open(folder)?.sync_all() {
-        // Some network file systems do not support this. Their entries are already on the server.
-        Err(error) if Errno::from_io_error(&error) == Some(Errno::INVAL) => Ok(()),
-        synced_or_not => synced_or_not,
-    }
 }
 
 /// Creates a folder and its parents, and syncs each entry.
