@@ -49,17 +49,39 @@ fn check_names(object: &str, partition: u32, commit: &Commit) -> Result<()> {
     Ok(())
 }
 
+/// Why a run is not complete.
+pub(crate) struct Incomplete {
+    /// The numbers of committed partitions and of all, if some are missing and nothing else is known to be wrong: their
+    /// attempts may still run.
+    pub(crate) missing: Option<(usize, u32)>,
+    /// The message.
+    pub(crate) error: Failed,
+}
+
+impl From<Failed> for Incomplete {
+    fn from(error: Failed) -> Self {
+        Self { missing: None, error }
+    }
+}
+
+impl From<Incomplete> for Failed {
+    fn from(incomplete: Incomplete) -> Self {
+        incomplete.error
+    }
+}
+
 /// Checks that there is exactly one commit record for each of partitions 0 to R-1, with equal run and
 /// settings.
-pub(crate) fn complete(store: &Store, commits: BTreeMap<u32, Commit>) -> Result<Vec<Commit>> {
+pub(crate) fn complete(
+    store: &Store,
+    commits: BTreeMap<u32, Commit>,
+) -> std::result::Result<Vec<Commit>, Incomplete> {
+    let run = store.url();
     let Some(partitions) = commits.values().map(|commit| commit.partitions).max() else {
-        return Err(Failed::new(
-            Exit::MissingInput,
-            format!(
-                "{}: found no committed partition, expected all; check --run, or run the reducers first",
-                store.url()
-            ),
-        ));
+        let message = format!(
+            "{run}: found no committed partition, expected all; check --run, or run the reducers first"
+        );
+        return Err(Failed::new(Exit::MissingInput, message).into());
     };
     let found = commits.range(..partitions).count();
     // A record may claim four billion partitions, so the missing ones are never listed completely.
@@ -76,16 +98,13 @@ pub(crate) fn complete(store: &Store, commits: BTreeMap<u32, Commit>) -> Result<
     // Checked first, because a record of another run may be the reason for missing partitions.
     check_alike(&commits)?;
     if wrong.is_empty() {
-        Ok(commits.into_values().collect())
-    } else {
-        Err(Failed::new(
-            Exit::MissingInput,
-            format!(
-                "{} has {found} of {partitions} partitions: {wrong}; run the missing reducers, or check --run",
-                store.url()
-            ),
-        ))
+        return Ok(commits.into_values().collect());
     }
+    let message = format!(
+        "{run} has {found} of {partitions} partitions: {wrong}; run the missing reducers, or check --run"
+    );
+    let missing = (found < partitions as usize).then_some((found, partitions));
+    Err(Incomplete { missing, error: Failed::new(Exit::MissingInput, message) })
 }
 
 /// Maximum number of partitions listed by number.

@@ -5,7 +5,7 @@ use program::exit::{Exit, Failed};
 use store::{Listed, Store};
 
 use crate::Result;
-use crate::commits::{check_alike, complete, read_commits};
+use crate::commits::{Incomplete, complete, read_commits};
 
 /// Objects of a run that no commit record names.
 pub struct Garbage {
@@ -28,18 +28,16 @@ pub fn find(store: &Store) -> Result<Garbage> {
     let all = orphans.len();
     orphans.retain(|listed| !commits.values().any(|commit| commit.object == listed.key.as_str()));
     let named = all - orphans.len();
-    let partitions = commits.values().map(|commit| commit.partitions).max().unwrap_or(0);
-    let (found, run) = (commits.range(..partitions).count(), store.url());
-    let is_running = found < partitions as usize && check_alike(&commits).is_ok();
+    let run = store.url();
     let refusal = match complete(store, commits) {
-        Err(_) if is_running => Some(Failed::new(
+        Err(Incomplete { missing: Some((found, partitions)), .. }) => Some(Failed::new(
             Exit::TryAgain,
             format!(
                 "{run}: {found} of {partitions} partitions are committed, and an attempt that still runs may need its \
                  object; nothing is deleted until all partitions are committed"
             ),
         )),
-        Err(error) => Some(error),
+        Err(incomplete) => Some(incomplete.error),
         // A commit record that was changed to name another object would turn the elected shard into garbage.
         Ok(commits) if named < commits.len() => Some(Failed::new(
             Exit::MissingInput,
