@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use corpus::settings::Settings;
 use hadoop::Runner;
-use rustix::rand::{GetRandomFlags, getrandom};
+use store::naming;
 
 /// The task of a reducer.
 #[derive(Clone, Debug)]
@@ -50,9 +50,7 @@ pub fn host() -> String {
 
 /// 16 random hexadecimal digits, the name of an attempt outside Hadoop.
 pub fn random_attempt() -> std::io::Result<String> {
-    let mut bytes = [0; 8];
-    getrandom(&mut bytes, GetRandomFlags::empty())?;
-    Ok(format!("{:016x}", u64::from_le_bytes(bytes)))
+    Ok(format!("{:016x}", naming::random()?))
 }
 
 /// Replaces the characters of a name that may not be used between the dots of an object's name.

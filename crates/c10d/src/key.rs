@@ -10,6 +10,7 @@ use std::fmt;
 use std::io;
 
 use hmac::{Hmac, KeyInit, Mac};
+use program::hexadecimal;
 use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest, Sha256};
 
@@ -108,20 +109,13 @@ pub(crate) struct Code(Hmac<Sha256>);
 
 impl Code {
     pub(crate) fn to_text(&self) -> String {
-        self.0.clone().finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+        hexadecimal::encode(&self.0.clone().finalize().into_bytes())
     }
 
     /// Compares in constant time.
     pub(crate) fn is(self, text: &str) -> bool {
-        from_hex(text).is_some_and(|found| self.0.verify_slice(&found).is_ok())
+        hexadecimal::decode(text.as_bytes()).is_some_and(|found| self.0.verify_slice(&found).is_ok())
     }
-}
-
-fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let byte = |pair: &[u8; 2]| Some((digit(pair[0])? << 4 | digit(pair[1])?) as u8);
-    if rest.is_empty() { pairs.iter().map(byte).collect() } else { None }
 }
 
 /// Both random numbers of a connection, as text.

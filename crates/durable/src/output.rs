@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
+use program::hexadecimal;
 use program::progress::Progress;
 use sha2::{Digest, Sha256};
 
@@ -46,7 +47,7 @@ pub fn create(path: &Path, write: impl FnOnce(&mut Output<'_>) -> io::Result<()>
                 hash.update(&piece);
                 bytes += piece.len() as u64;
             }
-            Summary { bytes, sha256: sha256::hexadecimal(&hash.finalize()) }
+            Summary { bytes, sha256: hexadecimal::encode(&hash.finalize()) }
         })?;
         let mut out = Output { file: &file, piece: Vec::with_capacity(PIECE_BYTES), hasher };
         write(&mut out)?;

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use program::hexadecimal;
 use program::progress::Progress;
 use sha2::{Digest, Sha256};
 
@@ -26,7 +27,7 @@ pub fn summary(path: &Path, progress: &Progress) -> io::Result<Summary> {
     let mut buffer = vec![0; 256 << 10];
     loop {
         match file.read(&mut buffer)? {
-            0 => return Ok(Summary { bytes, sha256: hexadecimal(&hasher.finalize()) }),
+            0 => return Ok(Summary { bytes, sha256: hexadecimal::encode(&hasher.finalize()) }),
             n => {
                 hasher.update(&buffer[..n]);
                 bytes += n as u64;
@@ -38,12 +39,7 @@ pub fn summary(path: &Path, progress: &Progress) -> io::Result<Summary> {
 
 /// The SHA-256 of these bytes, in hexadecimal digits.
 pub fn of_bytes(bytes: &[u8]) -> String {
-    hexadecimal(&Sha256::digest(bytes))
-}
-
-/// A digest in lower-case hexadecimal digits.
-pub fn hexadecimal(digest: &[u8]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal::encode(&Sha256::digest(bytes))
 }
 
 #[cfg(test)]

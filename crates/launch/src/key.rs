@@ -12,6 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use program::hexadecimal;
 use program::system::cause;
 use rustix::process::geteuid;
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -127,7 +128,7 @@ pub(crate) fn random_secret() -> io::Result<String> {
     let mut bytes = [0u8; 32];
     // Requests of up to 256 bytes are never partially filled.
     getrandom(&mut bytes, GetRandomFlags::empty())?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hexadecimal::encode(&bytes))
 }
 
 /// Passes a secret to the command's process, which can read it once.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use hmac::{Hmac, KeyInit, Mac};
 use program::exit::Exit;
+use program::hexadecimal;
 use sha2::Sha256;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
@@ -58,16 +59,11 @@ impl Token {
     }
 
     fn text(&self) -> String {
-        let bytes = self.mac.clone().finalize().into_bytes();
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+        hexadecimal::encode(&self.mac.clone().finalize().into_bytes())
     }
 
     fn is(&self, text: &[u8]) -> bool {
-        let digit = |byte: &u8| (*byte as char).to_digit(16).map(|digit| digit as u8);
-        let (pairs, rest) = text.as_chunks::<2>();
-        let bytes: Option<Vec<u8>> =
-            pairs.iter().map(|[high, low]| Some(digit(high)? << 4 | digit(low)?)).collect();
-        rest.is_empty() && bytes.is_some_and(|bytes| self.mac.clone().verify_slice(&bytes).is_ok())
+        hexadecimal::decode(text).is_some_and(|bytes| self.mac.clone().verify_slice(&bytes).is_ok())
     }
 }
 

@@ -5,6 +5,7 @@
 pub mod bounded;
 mod descriptors;
 pub mod exit;
+pub mod hexadecimal;
 pub mod limits;
 pub mod location;
 pub mod pipe;

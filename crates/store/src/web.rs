@@ -24,7 +24,7 @@ use aws_smithy_http_client::proxy::ProxyConfig;
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use aws_smithy_runtime_api::client::http::HttpConnector;
 use bytes::Bytes;
-use durable::sha256::hexadecimal;
+use program::hexadecimal;
 use sha2::{Digest, Sha256};
 use tokio::time::{sleep, timeout};
 
@@ -302,7 +302,7 @@ impl<'a> Fetch<'a> {
     /// Compares the whole file with its digests.
     fn check(self) -> Result<(), Error> {
         let stated = self.version.as_ref().and_then(|version| version.sha256.as_ref());
-        let found = hexadecimal(&self.hasher.clone().finalize());
+        let found = hexadecimal::encode(&self.hasher.clone().finalize());
         match self.file.sha256.iter().chain(stated).find(|expected| **expected != found) {
             None => Ok(()),
             Some(expected) => {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use object::Endianness;
 use object::elf::{EM_AARCH64, EM_X86_64, SHT_GNU_VERNEED};
 use object::read::elf::{ElfFile64, FileHeader, SectionHeader};
-use program::bounded;
+use program::{bounded, hexadecimal};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -104,7 +104,7 @@ fn read_one(job: &Job, name: &str, findings: &mut Vec<Finding>) -> Program {
 
 /// The SHA-256 of a content in hexadecimal digits.
 pub fn hex_sha256(content: &[u8]) -> String {
-    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal::encode(&Sha256::digest(content))
 }
 
 /// What a program requires, read from its ELF headers.

@@ -3,8 +3,7 @@
 use aws_sdk_s3::config::http::HttpResponse;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-
-use durable::sha256::hexadecimal;
+use program::hexadecimal;
 
 /// The version of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -94,5 +93,5 @@ pub(super) fn has_end(response: &HttpResponse) -> bool {
 fn sha256_in(list: &str) -> Option<String> {
     let digest = list.split(',').find_map(|one| one.trim().strip_prefix("sha-256=:"))?;
     let bytes = STANDARD.decode(digest.split(':').next()?).ok().filter(|bytes| bytes.len() == 32)?;
-    Some(hexadecimal(&bytes))
+    Some(hexadecimal::encode(&bytes))
 }
