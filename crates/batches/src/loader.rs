@@ -15,6 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 use dataset::vocabulary::PADDING;
+use program::threads::locked;
 use serde::{Deserialize, Serialize};
 
 use crate::blocks::{WINDOWS_MAX, Windows};
@@ -209,7 +210,7 @@ struct CutNow {
 
 impl Cut {
     fn lock(&self) -> MutexGuard<'_, CutNow> {
-        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.now)
     }
 
     /// This rank's rows of a batch whose rows have these lengths. Waits until the batch can be cut.

@@ -3,10 +3,10 @@
 use std::io;
 use std::net::TcpListener;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
-use program::threads::detach;
+use program::threads::{detach, locked};
 
 use crate::error::{Error, Result};
 use crate::ffi;
@@ -268,7 +268,7 @@ impl TcpStore {
 static SERVED: Mutex<Vec<(u16, Weak<ffi::Store>)>> = Mutex::new(Vec::new());
 
 fn note_served(port: u16, store: &Arc<ffi::Store>) {
-    let mut served = SERVED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut served = locked(&SERVED);
     served.retain(|(_, store)| store.strong_count() > 0);
     served.push((port, Arc::downgrade(store)));
 }
@@ -282,7 +282,7 @@ fn serve_on(host: &str, port: u16) -> io::Result<(ffi::Server, u16, Option<Arc<f
             Ok((ffi::Server::On(listener), port, None))
         }
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-            let served = SERVED.lock().unwrap_or_else(PoisonError::into_inner);
+            let served = locked(&SERVED);
             let store = served.iter().filter(|(at, _)| *at == port).find_map(|(_, store)| store.upgrade());
             store.map(|store| (ffi::Server::OfThisProcess, port, Some(store))).ok_or(error)
         }

@@ -25,7 +25,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use program::threads::detach;
+use program::threads::{detach, locked};
 
 use crate::address::Route;
 use crate::error::{Cause, Error, Loss, Result};
@@ -81,7 +81,7 @@ impl State {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
 
     /// Records a loss. All later errors report the first loss.

@@ -1,8 +1,8 @@
 //! A pool of threads. Part n of the work always runs on thread n, so results do not depend on timing.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
-use program::threads::exhausted;
+use program::threads::{exhausted, locked};
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
 use crate::Processor;
@@ -48,9 +48,7 @@ impl Team {
         let parts: Vec<_> = parts.into_iter().map(|part| Mutex::new(Some(part))).collect();
         pool.broadcast(|thread| {
             let part = parts.get(thread.index());
-            if let Some(part) =
-                part.and_then(|part| part.lock().unwrap_or_else(PoisonError::into_inner).take())
-            {
+            if let Some(part) = part.and_then(|part| locked(part).take()) {
                 each(part);
             }
         });

@@ -1,10 +1,10 @@
 //! The vectors of a training, which threads share without locks.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
-use program::threads::spawn;
+use program::threads::{locked, spawn};
 use random::Random;
 use vectors::{Processor, Table};
 
@@ -317,12 +317,12 @@ impl Training {
 
     /// The mean loss of a pair since the last call, as [`Done::loss`].
     pub fn take_loss(&self) -> Option<f64> {
-        let (n, sum) = std::mem::take(&mut *self.recent.lock().unwrap_or_else(PoisonError::into_inner));
+        let (n, sum) = std::mem::take(&mut *locked(&self.recent));
         (n > 0).then(|| sum / n as f64)
     }
 
     pub(crate) fn add_loss(&self, n: u64, sum: f64) {
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recent = locked(&self.recent);
         *recent = (recent.0 + n, recent.1 + sum);
     }
 

@@ -6,12 +6,13 @@
 use std::io::{ErrorKind, Read};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, ScopedJoinHandle};
 
 use corpus::encoding::Encoding;
 use corpus::lines::without_mark;
 use ngrams::{Counts, LINE_BYTES_MAX, Texts, add_lines, read_fasttext_file};
+use program::threads::locked;
 use reading::{Source, class_folders};
 
 use crate::chunks::{STREAMS_MAX, check_sources, chunk_number};
@@ -120,7 +121,7 @@ fn number(
     let mut of_splits = vec![Vec::new(); builders.n_splits()];
     loop {
         // The lock is released before the chunk is used.
-        let chunk = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let chunk = locked(receiver).recv();
         match chunk {
             Ok((number, lines)) if !streams.is_stopped.load(Ordering::Relaxed) => {
                 builders.begin(number)?;

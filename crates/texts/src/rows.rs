@@ -11,6 +11,7 @@ use dataset::Row;
 use dataset::dataset_file::{DatasetReader, DatasetSettings};
 use dataset::vocabulary::FIRST_WORD;
 use ngrams::{Builders, Reading, Texts, TextsBuilder};
+use program::threads;
 
 use crate::error::{Error, Result};
 use crate::labels::in_order_of;
@@ -55,7 +56,7 @@ impl DatasetTexts {
         let builders = Builders::new(how);
         // A block takes a builder and returns it. Blocks begin in order, so the blocks of a builder do, too.
         let idle = Mutex::new(Vec::new());
-        let locked = || idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let locked = || threads::locked(&idle);
         let names = self.settings().rows.labels.names();
         let empty = || {
             let builder = locked().pop().unwrap_or_else(|| builders.builder());

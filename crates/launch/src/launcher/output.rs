@@ -3,8 +3,10 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
+
+use program::threads::locked;
 
 /// Maximum length of a line. Longer lines are split.
 const LINE_BYTES_MAX: u64 = 1 << 16;
@@ -21,13 +23,13 @@ pub(super) struct LastLine(Arc<Mutex<Vec<u8>>>);
 
 impl LastLine {
     pub(super) fn get(&self) -> Option<String> {
-        let line = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = locked(&self.0);
         (!line.is_empty()).then(|| String::from_utf8_lossy(&line).trim().to_owned())
     }
 
     fn set(&self, line: &[u8]) {
         if !line.trim_ascii().is_empty() {
-            let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut last = locked(&self.0);
             last.clear();
             last.extend_from_slice(line);
         }
