@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use program::exit::{Exit, Fails};
+use program::exit::{Exit, Failed, Fails};
 use thiserror::Error;
 
 use crate::client;
@@ -64,26 +64,19 @@ pub enum Error {
         exit: Exit,
     },
     /// Any other failure.
-    #[error("{message}")]
-    Other {
-        /// The exit code.
-        exit: Exit,
-        /// What failed, and the remedy.
-        message: String,
-        /// Why.
-        source: Option<io::Error>,
-    },
+    #[error(transparent)]
+    Other(#[from] Failed),
 }
 
 impl Error {
     /// A failure that no caller distinguishes.
     pub fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self::Other { exit, message: message.into(), source: None }
+        Self::Other(Failed::new(exit, message))
     }
 
     /// The same, of the operating system.
     pub fn io(message: impl Into<String>, source: io::Error) -> Self {
-        Self::Other { exit: Exit::Io, message: message.into(), source: Some(source) }
+        Self::Other(Failed::caused(Exit::Io, message, &source))
     }
 
     /// The output cannot be written.
@@ -96,8 +89,19 @@ impl Error {
         Self::new(Exit::TryAgain, format!("interrupted; {remedy}"))
     }
 
-    /// The exit code of this error.
-    pub fn exit(&self) -> Exit {
+    /// Lines that are printed before the message, if it summarises several findings.
+    pub fn details(&self) -> Vec<String> {
+        match self {
+            Self::BadJob { findings, .. } if findings.len() > 1 => {
+                findings.iter().map(ToString::to_string).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Fails for Error {
+    fn exit(&self) -> Exit {
         match self {
             Self::Emr(failure) => failure.exit(),
             Self::Store(error) => error.exit(),
@@ -106,17 +110,7 @@ impl Error {
             Self::Failed { exit, .. }
             | Self::HadoopJob { exit, .. }
             | Self::Unknown { exit, .. }
-            | Self::Other { exit, .. } => *exit,
-        }
-    }
-
-    /// Lines that are printed before the message, if it summarises several findings.
-    pub fn details(&self) -> Vec<String> {
-        match self {
-            Self::BadJob { findings, .. } if findings.len() > 1 => {
-                findings.iter().map(ToString::to_string).collect()
-            }
-            _ => Vec::new(),
+            | Self::Other(Failed { exit, .. }) => *exit,
         }
     }
 }

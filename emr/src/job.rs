@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use corpus::encoding::{UTF_16BE, UTF_16LE, parse_encoding};
 use program::bounded;
-use program::exit::Exit;
+use program::exit::{Exit, Failed};
 use store::S3Options;
 
 pub use cluster::{
@@ -211,10 +211,10 @@ impl Job {
     }
 
     fn read_for(path: &Path, scope: Scope) -> Result<Self, Error> {
-        let unreadable = |source| Error::Other {
-            exit: Exit::MissingInput,
-            message: format!("{}: cannot read the job file; `emr plan --example` prints one", path.display()),
-            source: Some(source),
+        let unreadable = |source| {
+            let message =
+                format!("{}: cannot read the job file; `emr plan --example` prints one", path.display());
+            Failed::caused(Exit::MissingInput, message, &source)
         };
         let text = bounded::read_text(path, JOB_BYTES_MAX).map_err(unreadable)?;
         Self::parse_for(path, &text, scope)

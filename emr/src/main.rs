@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use emr::arguments::Arguments;
-use program::exit::{Exit, chain, notice, usage};
+use program::exit::{Exit, Fails, chain, notice, usage};
 
 fn main() -> ExitCode {
     if let Err(error) = program::start("emr") {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use clap::ValueEnum;
-use program::exit::{ERROR_FILE, Exit, chain, notice};
+use program::exit::{ERROR_FILE, Exit, Failed, Fails, chain, notice};
 use store::Store;
 
 use crate::Error;
@@ -51,7 +51,7 @@ fn no_log(source: io::Error) -> Error {
 /// A program cannot be started.
 fn not_started(program: &str, remedy: &str, source: io::Error) -> Error {
     let message = format!("{program}: cannot start the program; {remedy}");
-    Error::Other { exit: Exit::Settings, message, source: Some(source) }
+    Failed::caused(Exit::Settings, message, &source).into()
 }
 
 /// The runner cannot do what a key of the job file states.

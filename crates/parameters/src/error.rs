@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use program::exit::Exit;
+use program::exit::{Exit, Failed};
 use program::system::Failure;
 use thiserror::Error;
 
@@ -27,15 +27,8 @@ pub enum Error {
     #[error("a rank sent values that are not finite; lower the learning rate")]
     NotFinite,
     /// Another error, which callers only pass on.
-    #[error("{message}")]
-    Failed {
-        /// The exit code of a program that fails with it.
-        exit: Exit,
-        /// The thing, what was found, what was expected, and the remedy.
-        message: String,
-        /// The error of the operating system.
-        source: Option<io::Error>,
-    },
+    #[error(transparent)]
+    Failed(#[from] Failed),
 }
 
 /// A result of this crate.
@@ -48,12 +41,12 @@ impl Error {
             Self::File(error) => error.exit(),
             Self::Io { .. } => Exit::Io,
             Self::NotFinite => Exit::Settings,
-            Self::Failed { exit, .. } => *exit,
+            Self::Failed(failed) => failed.exit,
         }
     }
 
     pub(crate) fn failed(exit: Exit, message: impl Into<String>) -> Self {
-        Self::Failed { exit, message: message.into(), source: None }
+        Self::Failed(Failed::new(exit, message))
     }
 
     /// A violated internal invariant.
@@ -69,8 +62,7 @@ impl Error {
 
     /// Threads that could not be started.
     pub(crate) fn threads(source: io::Error) -> Self {
-        let message = "cannot start threads".to_owned();
-        Self::Failed { exit: Exit::Io, message, source: Some(source) }
+        Self::Failed(Failed::caused(Exit::Io, "cannot start threads", &source))
     }
 }
 

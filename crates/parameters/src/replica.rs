@@ -12,7 +12,7 @@
 
 use std::io;
 
-use program::exit::Exit;
+use program::exit::{Exit, Failed};
 use prost::Message;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -154,7 +154,7 @@ fn split(bytes: &[u8]) -> io::Result<(&[u8], &[u8])> {
 
 fn damaged(source: io::Error) -> Error {
     let message = "the saved rows are damaged or of other tables; use an older checkpoint, or start again";
-    Error::Failed { exit: Exit::MissingInput, message: message.to_owned(), source: Some(source) }
+    Failed::caused(Exit::MissingInput, message, &source).into()
 }
 
 #[cfg(test)]

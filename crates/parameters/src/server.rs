@@ -19,7 +19,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use durable::sync_folder;
-use program::exit::Exit;
+use program::exit::{Exit, Failed};
 use program::temporary;
 use program::threads::locked;
 use rustix::fs::{FlockOperation, flock};
@@ -310,7 +310,7 @@ fn check_memory(options: &ServerOptions, specs: &[Spec]) -> Result<()> {
 fn cannot_listen(address: SocketAddr, source: io::Error) -> Error {
     let remedy = "check that the address is of this machine and the port is free";
     let message = format!("--listen {address}: cannot listen; {remedy}");
-    Error::Failed { exit: Exit::Io, message, source: Some(source) }
+    Failed::caused(Exit::Io, message, &source).into()
 }
 
 fn serve(

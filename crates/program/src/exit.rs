@@ -77,6 +77,11 @@ impl Failed {
     pub fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self { exit, message: message.into() }
     }
+
+    /// An error with this message and its cause.
+    pub fn caused(exit: Exit, message: impl Into<String>, cause: &(dyn Error + 'static)) -> Self {
+        Self::new(exit, with_cause(message.into(), &chain(cause)))
+    }
 }
 
 impl<E: Fails> From<E> for Failed {
@@ -161,14 +166,14 @@ pub fn chain(error: &(dyn Error + 'static)) -> String {
     let mut next = Some(error);
     while let Some(error) = next {
         let said = error.downcast_ref::<io::Error>().map_or_else(|| error.to_string(), system::cause);
-        if message.is_empty() {
-            message = said;
-        } else if !message.contains(&said) {
-            message = format!("{message}: {said}");
-        }
+        message = if message.is_empty() { said } else { with_cause(message, &said) };
         next = error.source();
     }
     message
+}
+
+fn with_cause(message: String, cause: &str) -> String {
+    if message.contains(cause) { message } else { format!("{message}: {cause}") }
 }
 
 /// Makes a message safe for a log. A record or a file name in it may contain line ends or control sequences

@@ -306,6 +306,8 @@ fn failed(log: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use program::exit::Fails;
+
     use super::*;
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use program::exit::Exit;
+use program::exit::{Exit, Fails};
 
 use super::Submission;
 use super::election::Mandate;
