@@ -213,9 +213,8 @@ impl Tables {
 /// Refuses a table without a header, whose columns were selected by numbers. Its first record would be lost.
 fn check_header(head: &Head<'_>, dialect: Dialect, source: &Source, fields: &Fields) -> Result<(), Error> {
     let Some((found, n_columns)) = head.record_in_place_of_header(dialect) else { return Ok(()) };
-    let (input, what) = (source.name.clone(), if fields.has_labels { "label" } else { "rating" });
-    let delimiter = char::from(dialect.delimiter.byte()).escape_default().to_string();
-    Err(Error::HeaderIsRecord { input, what, found, n_columns, delimiter })
+    let what = if fields.has_labels { "label" } else { "rating" };
+    Err(Error::header_is_record(source.name.clone(), what, found, n_columns, dialect))
 }
 
 /// The first bytes of a table in UTF-8.

@@ -3,11 +3,12 @@
 use std::io::{self, Chain, Cursor, Read};
 use std::sync::Arc;
 
-use corpus::csv::{AskedDialect, Columns, Dialect, RecordReader};
+use corpus::csv::{AskedDialect, Columns, Dialect, Header, RecordReader};
 use corpus::encoding::{LineDecoder, UTF_8, hides};
 use corpus::format::{FieldPath, Fields, Format};
 use corpus::json_array::{ArrayError, ElementReader, FirstLine, is_array, is_space};
 use corpus::lines::{Line, LineReader};
+use corpus::review::Rating;
 use input::{Input, Transcoded};
 
 use super::columns::shown;
@@ -208,6 +209,15 @@ fn columns(
         }
         .ok_or_else(|| Error::NoHeader { input: input() })?,
     };
+    if let Some(found) = rating_in_place_of_name(&header, fields) {
+        return Err(Error::header_is_record(
+            input(),
+            "rating",
+            found.to_owned(),
+            header.names().len(),
+            dialect,
+        ));
+    }
     let position =
         |path: &FieldPath, option| match (&header.positions(&path.literal())[..], header.other_delimiter()) {
             (&[position], _) => Ok(position),
@@ -227,4 +237,19 @@ fn columns(
     let text = fields.text.iter().map(|path| position(path, "--text-field")).collect::<Result<_, _>>()?;
     let rating = position(&fields.rating, fields.rating_flag())?;
     Ok(header.columns(text, rating))
+}
+
+/// The rating in a first record that has none of the required columns, and is therefore probably no header. Numbers alone are
+/// one.
+fn rating_in_place_of_name<'a>(header: &'a Header, fields: &Fields) -> Option<&'a str> {
+    let mut required = fields.text.iter().chain([&fields.rating]);
+    let names = header.names();
+    let is_other = |name: &String| name.parse::<f64>().is_err();
+    if fields.has_labels
+        || required.any(|path| !header.positions(&path.literal()).is_empty())
+        || !names.iter().any(is_other)
+    {
+        return None;
+    }
+    names.iter().find(|name| Rating::from_text(name).is_some()).map(String::as_str)
 }

@@ -319,6 +319,17 @@ pub enum Error {
 }
 
 impl Error {
+    pub(crate) fn header_is_record(
+        input: String,
+        what: &'static str,
+        found: String,
+        n_columns: usize,
+        dialect: Dialect,
+    ) -> Self {
+        let delimiter = char::from(dialect.delimiter.byte()).escape_default().to_string();
+        Self::HeaderIsRecord { input, what, found, n_columns, delimiter }
+    }
+
     /// The exit code for this error.
     pub fn exit(&self) -> Exit {
         match self {

@@ -90,6 +90,15 @@ fn a_missing_column_is_an_error_before_any_record_is_read() {
             "2",
             "found a first record with the rating \"5\", expected a header with names of columns",
         ),
+        (
+            "Fits well,5\nToo small,1\n",
+            "body",
+            "stars",
+            "found a first record with the rating \"5\", expected a header with names of columns; write one with the numbers of \
+             the columns, as in (seq 2 | paste -s -d ,; cat FILE) > NEW",
+        ),
+        ("4,5\nx,1\n", "body", "stars", "found no column \"body\" among 4, 5; name the right column"),
+        ("body,5\nx,1\n", "body", "stars", "found no column \"stars\" among body, 5; name the right column"),
         ("text;stars\n", "text", "stars", "/b.csv: found columns separated by semicolons, unlike "),
         (
             "text\tstars\n",
