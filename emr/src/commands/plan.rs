@@ -102,6 +102,11 @@ fn as_text(job: &Job, plan: &Plan, policy: Option<&Value>) -> String {
         field("run", &format!("{}, id {}", job.run, plan.run_id)),
         field("dataset", &job.dataset.to_string()),
     ];
+    match plan.findings.iter().filter(|finding| !finding.is_error()).count() {
+        0 => {}
+        1 => lines.push(field("warnings", "1, behind the plan")),
+        n => lines.push(field("warnings", &format!("{n}, behind the plan"))),
+    }
     let uploads: Vec<_> = plan
         .programs
         .iter()

@@ -16,9 +16,14 @@ const GPU_CHECK: &str = include_str!("../../../bootstrap/gpu-node/gpu-check.sh")
 const WITH_TORCH: [&str; 2] = ["trainer-torch", "trainer"];
 
 pub(super) fn examine(checks: &mut Checks) {
-    let facts = Facts::of(GPU_CHECK, &[]);
+    add(checks, &Facts::of(GPU_CHECK, &[]), module());
+    libtorch(checks);
+}
+
+/// Adds what the bootstrap action has found, and the version of the kernel module.
+fn add(checks: &mut Checks, facts: &Facts, module: Option<String>) {
     let gpus = facts.get("gpus").as_array().cloned().unwrap_or_default();
-    let driver = Some(facts.text("driver").to_owned()).filter(|driver| !driver.is_empty()).or_else(module);
+    let driver = Some(facts.text("driver").to_owned()).filter(|driver| !driver.is_empty()).or(module);
     let name = |gpu: &Value, name: &str| gpu[name].as_str().unwrap_or_default().to_owned();
     let names = gpus
         .iter()
@@ -26,18 +31,16 @@ pub(super) fn examine(checks: &mut Checks) {
     let names = names.collect::<Vec<_>>().join(", ");
     match (&driver, facts.text("error").split_once(": ")) {
         (Some(driver), None) => checks.ok("gpu", format!("{names}; driver {driver}")),
-        (Some(driver), Some((_, remedy))) if gpus.is_empty() => {
-            checks.warning("gpu", format!("driver {driver}, but nvidia-smi lists no GPU"), remedy)
+        (Some(driver), Some((error, remedy))) if gpus.is_empty() => {
+            checks.warning("gpu", format!("driver {driver}; {error}"), remedy)
         }
-        (Some(driver), Some((_, remedy))) => {
-            let error = facts.text("error").trim_end_matches(remedy).trim_end_matches(": ");
+        (Some(driver), Some((error, remedy))) => {
             checks.missing("gpu", format!("{names}; driver {driver}; {error}"), remedy)
         }
         (None, _) => checks.ok("gpu", "none; training uses the CPU"),
     }
     .fact("gpus", gpus)
     .fact("driver", driver);
-    libtorch(checks);
 }
 
 /// The version of the kernel module.
@@ -91,4 +94,28 @@ fn libtorch(checks: &mut Checks) {
 /// The executable of a folder that trains: its name and its path.
 fn with_torch(folder: &Path) -> Option<(&'static str, PathBuf)> {
     WITH_TORCH.into_iter().map(|name| (name, folder.join(name))).find(|(_, path)| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_driver_that_is_too_old_for_the_check_is_named_as_the_cause() {
+        let error = "the driver is older than 510, expected 580.65 or newer: choose another machine image";
+        let facts = Facts::of(&format!("echo '{{\"error\":\"{error}\"}}'"), &[]);
+        let mut checks = Checks::default();
+
+        add(&mut checks, &facts, Some("470.82.01".to_owned()));
+
+        let found = checks.checks[0].json();
+        assert_eq!(
+            found["found"],
+            "driver 470.82.01; the driver is older than 510, expected 580.65 or newer"
+        );
+        assert_eq!(
+            (&found["state"], &found["remedy"]),
+            (&"warning".into(), &"choose another machine image".into())
+        );
+    }
 }

@@ -13,7 +13,7 @@ pub(super) fn examine(checks: &mut Checks) {
     let has_rdma =
         Path::new("/sys/class/infiniband").read_dir().is_ok_and(|mut devices| devices.next().is_some());
     let shown = names.join(", ");
-    let others: Vec<&String> = names.iter().filter(|name| *name != "lo").collect();
+    let others: Vec<&String> = names.iter().filter(|name| *name != "lo" && !is_of_containers(name)).collect();
     let chosen = nccl.as_deref().and_then(|value| taken(value, &names));
     let remedy = "run bootstrap/gpu-node/nccl.sh on every machine of a training; it sets NCCL_SOCKET_IFNAME and \
                   GLOO_SOCKET_IFNAME to the interface of the default route";
@@ -28,6 +28,7 @@ pub(super) fn examine(checks: &mut Checks) {
             );
         }
         None if others.len() > 1 => {
+            let shown = others.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
             checks.warning("network", format!("NCCL may take any of {shown}"), remedy);
         }
         None => {
@@ -54,6 +55,12 @@ fn interfaces(dev: &str) -> Vec<String> {
     dev.lines().skip(2).filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect()
 }
 
+/// Whether it is a bridge or an end of a cable between this machine and its containers or virtual machines, which reaches no
+/// other machine.
+fn is_of_containers(name: &str) -> bool {
+    ["docker", "br-", "veth", "cni", "virbr"].iter().any(|prefix| name.starts_with(prefix))
+}
+
 /// The first interface that a value of `NCCL_SOCKET_IFNAME` selects: prefixes, exact names after `=`, exclusions after `^`.
 fn taken(value: &str, names: &[String]) -> Option<String> {
     let (excludes, value) = value.strip_prefix('^').map_or((false, value), |rest| (true, rest));
@@ -72,6 +79,7 @@ mod tests {
         let dev = "Inter-|   Receive\n face |bytes\n    lo: 1 2\n  ens5: 1 2\ndocker0: 1 2\n";
         let names = interfaces(dev);
         assert_eq!(names, ["lo", "ens5", "docker0"]);
+        assert_eq!(names.iter().filter(|name| is_of_containers(name)).collect::<Vec<_>>(), ["docker0"]);
         for (value, expected) in [
             ("ens", Some("ens5")),
             ("=ens5", Some("ens5")),

@@ -5,9 +5,11 @@
 use std::env;
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use program::system::cause;
+use program::temporary;
 use rustix::process::{Resource, getrlimit};
 use serde_json::{Map, Value};
 
@@ -153,7 +155,10 @@ fn disk(checks: &mut Checks, facts: &Facts, folder: &str) {
     match free {
         None => checks.missing(
             "TMPDIR",
-            format!("{folder}: cannot be written"),
+            match temporary::file_in(Path::new(folder)) {
+                Err(error) => format!("{folder}: cannot be written: {}", cause(&error)),
+                Ok(_) => format!("{folder}: cannot be written"),
+            },
             "set TMPDIR to a writable folder on a large disk",
         ),
         Some(free) if free < DISK_MIN => checks.warning(

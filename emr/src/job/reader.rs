@@ -130,7 +130,7 @@ fn share(text: &str) -> Option<f64> {
     Some(percent / 100.0)
 }
 
-/// The finding for a key or kind that serde refuses, in serde's words, except for Rust's names of kinds.
+/// The finding for a key or kind that serde refuses, in the words of a job file.
 fn unsuitable(lines: &Lines, text: &str, error: &Error) -> Finding {
     let span = error.span().unwrap_or(0..0);
     let thing = match lines.path_at(&span) {
@@ -147,9 +147,13 @@ fn unsuitable(lines: &Lines, text: &str, error: &Error) -> Finding {
         "u32" => "a whole number of 0 or more",
         "f64" => "a number",
         "a boolean" => "true or false",
+        "a string" => "a text",
+        "a map" => "a table",
+        "a sequence" => "a list",
+        other if other.starts_with("struct ") => "a table",
         other => other,
     };
-    let finding = Finding::error(thing, found, kind);
+    let finding = Finding::error(thing, in_words(found), kind.replace('`', ""));
     let value = text.get(span).unwrap_or_default().trim_matches(['"', '\'']);
     match share(value) {
         Some(share) if kind != expected => finding.remedy(format!("write {share} for {value}")),
@@ -157,6 +161,23 @@ fn unsuitable(lines: &Lines, text: &str, error: &Error) -> Finding {
             finding.remedy("write it without quotes")
         }
         _ => finding.remedy("see docs/emr.md for all keys"),
+    }
+}
+
+/// What serde found: `the number 1` for ``invalid type: integer `1` ``.
+fn in_words(found: &str) -> String {
+    let kinds = ["invalid type: ", "invalid value: ", "unknown variant "];
+    let value = kinds.iter().find_map(|kind| found.strip_prefix(kind)).unwrap_or(found).replace('`', "");
+    let number = ["integer ", "floating point "].iter().find_map(|kind| value.strip_prefix(kind));
+    if let Some(key) = value.strip_prefix("missing field ") {
+        return format!("the key {key} is missing");
+    }
+    match (number, value.as_str()) {
+        (Some(number), _) => format!("the number {number}"),
+        (None, "sequence") => "a list".to_owned(),
+        (None, "map") => "a table".to_owned(),
+        (None, value) if found.starts_with("unknown variant") => format!("{value:?}"),
+        (None, value) => value.replacen("string ", "the text ", 1).replacen("boolean ", "", 1),
     }
 }
 
@@ -189,16 +210,18 @@ mod tests {
     fn a_value_of_another_kind_is_refused() {
         #[rustfmt::skip]
         let cases = [
-            ("name = 1\n", "JOB.toml:1: name: invalid type: integer `1`, expected a string; see docs/emr.md for all keys"),
-            ("input = 2\n", "JOB.toml:1: input: invalid type: integer `2`, expected a map; see docs/emr.md for all keys"),
-            ("[cluster]\ngroups = [1]\n", "JOB.toml:2: cluster.groups[0]: invalid type: integer `1`, expected struct Group; see docs/emr.md for all keys"),
+            ("name = 1\n", "JOB.toml:1: name: the number 1, expected a text; see docs/emr.md for all keys"),
+            ("input = 2\n", "JOB.toml:1: input: the number 2, expected a table; see docs/emr.md for all keys"),
+            ("[cluster]\ngroups = [1]\n", "JOB.toml:2: cluster.groups[0]: the number 1, expected a table; see docs/emr.md for all keys"),
             ("[cluster]\ntags = { a = [1] }\n", "JOB.toml:2: cluster.tags.a: expected a text, a number, true or false; see docs/emr.md for all keys"),
-            ("[hadoop]\nreducers = \"8\"\n", "JOB.toml:2: hadoop.reducers: invalid type: string \"8\", expected a whole number of 0 or more; write it without quotes"),
-            ("[prices.instances.x]\nec2 = \"1\"\n", "JOB.toml:2: prices.instances.x.ec2: invalid type: string \"1\", expected a number; write it without quotes"),
-            ("[prices.instances.x]\nec2 = \"5%\"\n", "JOB.toml:2: prices.instances.x.ec2: invalid type: string \"5%\", expected a number; write 0.05 for 5%"),
-            ("[[cluster.groups]]\nrole = \"worker\"\n", "JOB.toml:2: cluster.groups[0].role: unknown variant `worker`, expected one of `primary`, `core`, `task`; see docs/emr.md for all keys"),
-            ("[[cluster.groups]]\nrole = \"core\"\ncount = -1\n", "JOB.toml:3: cluster.groups[0].count: invalid value: integer `-1`, expected a whole number of 0 or more; see docs/emr.md for all keys"),
-            ("name = \"x\"\n[cluster]\n[[cluster.groups]]\ncount = 1\n", "JOB.toml:3: cluster.groups[0]: missing field `role`; see docs/emr.md for all keys"),
+            ("[hadoop]\nreducers = \"8\"\n", "JOB.toml:2: hadoop.reducers: the text \"8\", expected a whole number of 0 or more; write it without quotes"),
+            ("[prices.instances.x]\nec2 = \"1\"\n", "JOB.toml:2: prices.instances.x.ec2: the text \"1\", expected a number; write it without quotes"),
+            ("[prices.instances.x]\nec2 = \"5%\"\n", "JOB.toml:2: prices.instances.x.ec2: the text \"5%\", expected a number; write 0.05 for 5%"),
+            ("[[cluster.groups]]\nrole = \"worker\"\n", "JOB.toml:2: cluster.groups[0].role: \"worker\", expected one of primary, core, task; see docs/emr.md for all keys"),
+            ("[[cluster.groups]]\nrole = \"core\"\ncount = -1\n", "JOB.toml:3: cluster.groups[0].count: the number -1, expected a whole number of 0 or more; see docs/emr.md for all keys"),
+            ("name = true\n", "JOB.toml:1: name: true, expected a text; see docs/emr.md for all keys"),
+            ("name = [\"x\"]\n", "JOB.toml:1: name: a list, expected a text; see docs/emr.md for all keys"),
+            ("name = \"x\"\n[cluster]\n[[cluster.groups]]\ncount = 1\n", "JOB.toml:3: cluster.groups[0]: the key role is missing; see docs/emr.md for all keys"),
         ];
         for (text, expected) in cases {
             assert_eq!(refused(text), expected);
