@@ -292,7 +292,7 @@ fn a_false_leader_is_rejected_and_learns_no_key() {
         heard
     });
 
-    let options = keyed("tricked", Some(SECRET));
+    let options = Options { timeout: Duration::from_secs(15), ..keyed("tricked", Some(SECRET)) };
     let error = ProcessGroup::new(&store, 1, 2, Backend::Gloo, &options).unwrap_err().to_string();
 
     assert!(error.contains("rank 0 leads the watch, and the connection closed"), "{error}");

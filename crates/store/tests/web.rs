@@ -6,7 +6,6 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use program::exit::{Exit, Fails};
 use store::{Error, WebFile};
@@ -220,7 +219,6 @@ fn a_server_that_answers_with_another_range_is_refused() {
 
 #[test]
 fn the_number_of_tries_is_limited() {
-    let begin = Instant::now();
     let server = Server::start(|_| {
         Response(
             "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 0\r\nContent-Length: 0".to_owned(),
@@ -233,7 +231,6 @@ fn the_number_of_tries_is_limited() {
         "status 503, 7 times; check the URL, the network and HTTPS_PROXY, or try again later",
     );
     assert_eq!(server.seen().len(), 7);
-    assert!(begin.elapsed() < Duration::from_secs(20));
 }
 
 #[test]
