@@ -64,6 +64,22 @@ fn counting_proxy() -> (String, Arc<AtomicUsize>) {
 }
 
 #[test]
+fn a_plan_states_at_its_head_how_many_warnings_follow() {
+    for (changes, expected) in
+        [(&[][..], None), (&[("log = \"s3://bucket/logs/\"\n", "")], Some("1, behind the plan"))]
+    {
+        let done = run_in(folder(changes).path(), &mut emr(), &["plan", "JOB.toml"]);
+        let (said, told) = (text(&done.stdout), text(&done.stderr));
+        let stated = said.lines().take(4).find_map(|line| line.strip_prefix("warnings"));
+        assert_eq!(stated.map(str::trim), expected, "{said}");
+        assert_eq!(
+            told.lines().filter(|line| line.starts_with("emr: warning: ")).count(),
+            usize::from(expected.is_some())
+        );
+    }
+}
+
+#[test]
 fn a_plan_sends_nothing() {
     let folder = folder(&[]);
     for arguments in [["plan", "JOB.toml"].as_slice(), &["plan", "JOB.toml", "--json"], &["gpus", "JOB.toml"]]

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use durable::sha256;
 use serde::{Deserialize, Serialize};
 
 use super::{Job, Place};
-use crate::plan::programs::hex_sha256;
 
 /// The key of the cluster's tag that contains the id of the run.
 pub const RUN_TAG: &str = "sentimill-run";
@@ -17,7 +17,7 @@ impl Job {
     /// The id of the run: `sentimill-` and 16 hexadecimal digits. Equal runs have equal ids, on every machine. It is a
     /// valid tag of EC2 and of YARN, which converts tags to lower case.
     pub fn run_id(&self) -> String {
-        format!("sentimill-{}", &hex_sha256(self.run.to_string().as_bytes())[..16])
+        format!("sentimill-{}", &sha256::of_bytes(self.run.to_string().as_bytes())[..16])
     }
 
     /// The record of this job. `programs` are the SHA-256 digests of the programs and files that are sent to the

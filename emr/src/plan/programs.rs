@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
+use durable::sha256;
 use object::Endianness;
 use object::elf::{EM_AARCH64, EM_X86_64, SHT_GNU_VERNEED};
 use object::read::elf::{ElfFile64, FileHeader, SectionHeader};
-use program::{bounded, hexadecimal};
+use program::bounded;
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
 use super::steps::file_names;
 use crate::finding::Finding;
@@ -95,16 +95,11 @@ fn read_one(job: &Job, name: &str, findings: &mut Vec<Finding>) -> Program {
     let content = read.unwrap_or_default();
     let sha256: String = match content.is_empty() {
         true => "0".repeat(64),
-        false => hex_sha256(&content),
+        false => sha256::of_bytes(&content),
     };
     let staging = job.staging.clone().unwrap_or(Place::Local(PathBuf::new()));
     let url = staging.join(&sha256).join(name);
     Program { name: name.to_owned(), path, url, sha256, bytes: content.len() as u64, needs }
-}
-
-/// The SHA-256 of a content in hexadecimal digits.
-pub fn hex_sha256(content: &[u8]) -> String {
-    hexadecimal::encode(&Sha256::digest(content))
 }
 
 /// What a program requires, read from its ELF headers.

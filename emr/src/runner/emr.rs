@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use durable::sha256;
 use program::bounded;
 use program::exit::Exit;
 use store::{ObjectContent, Put, S3Options, Store};
@@ -11,7 +12,7 @@ use crate::client::Emr;
 use crate::interrupt::Interrupt;
 use crate::job::Place;
 use crate::plan::Plan;
-use crate::plan::programs::{PROGRAM_BYTES_MAX, Program, hex_sha256};
+use crate::plan::programs::{PROGRAM_BYTES_MAX, Program};
 use crate::plan::requests::{Requests, text};
 use crate::result::Made;
 use crate::submission::{self, Pace, Submitted, Target};
@@ -69,7 +70,7 @@ fn upload(programs: &[Program], options: &S3Options, progress: &ProgressBars) ->
             }
         }
         let content = store.get_small(&key, program.bytes)?.unwrap_or_default();
-        let (found, expected) = (hex_sha256(&content), program.sha256.clone());
+        let (found, expected) = (sha256::of_bytes(&content), program.sha256.clone());
         if found != expected {
             return Err(Error::new(
                 Exit::MissingInput,
@@ -85,7 +86,7 @@ fn upload(programs: &[Program], options: &S3Options, progress: &ProgressBars) ->
 /// The content of a program, which must be the one whose digest the requests contain.
 fn planned(program: &Program) -> Result<Vec<u8>, Error> {
     let content = bounded::read(&program.path, PROGRAM_BYTES_MAX).ok();
-    content.filter(|content| hex_sha256(content) == program.sha256).ok_or_else(|| {
+    content.filter(|content| sha256::of_bytes(content) == program.sha256).ok_or_else(|| {
         let path = program.path.display();
         let message = format!("{path}: changed after the job was planned; run the command again");
         Error::new(Exit::TryAgain, message)
@@ -109,7 +110,7 @@ mod tests {
             name: "mapper".to_owned(),
             path: path.clone(),
             url: Place::parse("s3://bucket/mapper", Path::new("")).unwrap(),
-            sha256: hex_sha256(b"one"),
+            sha256: sha256::of_bytes(b"one"),
             bytes: 3,
             needs: None,
         };
