@@ -75,6 +75,7 @@ impl Error {
     }
 
     /// The same, of the operating system.
+    #[expect(clippy::needless_pass_by_value, reason = "callers have it from `map_err`")]
     pub fn io(message: impl Into<String>, source: io::Error) -> Self {
         Self::Other(Failed::caused(Exit::Io, message, &source))
     }

@@ -49,9 +49,9 @@ fn no_log(source: io::Error) -> Error {
 }
 
 /// A program cannot be started.
-fn not_started(program: &str, remedy: &str, source: io::Error) -> Error {
+fn not_started(program: &str, remedy: &str, source: &io::Error) -> Error {
     let message = format!("{program}: cannot start the program; {remedy}");
-    Failed::caused(Exit::Settings, message, &source).into()
+    Failed::caused(Exit::Settings, message, source).into()
 }
 
 /// The runner cannot do what a key of the job file states.
@@ -122,7 +122,7 @@ fn run(command: &mut Command, log: &Path) -> Result<(), Error> {
     let path = PathBuf::from(command.get_program());
     let remedy = "set programs in the job file to the folder of Sentimill's programs";
     let status = command.status();
-    let status = status.map_err(|source| not_started(&path.display().to_string(), remedy, source))?;
+    let status = status.map_err(|source| not_started(&path.display().to_string(), remedy, &source))?;
     ended(&path, status)
 }
 

@@ -101,7 +101,7 @@ impl Client {
             .worker_threads(1)
             .enable_all()
             .build()
-            .map_err(Error::threads)?;
+            .map_err(|source| Error::threads(&source))?;
         let n_shards = options.servers.len() as u32;
         // Connections are made by tasks of the runtime.
         let servers = runtime.block_on(async {

@@ -61,8 +61,8 @@ impl Error {
     }
 
     /// Threads that could not be started.
-    pub(crate) fn threads(source: io::Error) -> Self {
-        Self::Failed(Failed::caused(Exit::Io, "cannot start threads", &source))
+    pub(crate) fn threads(source: &io::Error) -> Self {
+        Self::Failed(Failed::caused(Exit::Io, "cannot start threads", source))
     }
 }
 

@@ -100,7 +100,10 @@ impl Replica {
     pub fn save(&self, place: &[u8]) -> Result<Vec<u8>> {
         let n = u32::try_from(place.len()).map_err(|error| Error::internal(&error))?;
         let mut bytes = [&MARK[..], &n.to_le_bytes(), place].concat();
-        self.tables.iter().try_for_each(|table| table.write(&mut bytes)).map_err(damaged)?;
+        self.tables
+            .iter()
+            .try_for_each(|table| table.write(&mut bytes))
+            .map_err(|source| damaged(&source))?;
         bytes.extend(xxh3_64(&bytes).to_le_bytes());
         Ok(bytes)
     }
@@ -110,7 +113,7 @@ impl Replica {
     /// # Errors
     /// If it is damaged.
     pub fn place(bytes: &[u8]) -> Result<&[u8]> {
-        split(bytes).map(|(place, _)| place).map_err(damaged)
+        split(bytes).map(|(place, _)| place).map_err(|source| damaged(&source))
     }
 
     /// Reads what [`Replica::save`] saved into new tables of the same description.
@@ -118,7 +121,7 @@ impl Replica {
     /// # Errors
     /// If it is damaged or of other tables.
     pub fn restore(&mut self, bytes: &[u8]) -> Result<()> {
-        self.read_tables(bytes).map_err(damaged)
+        self.read_tables(bytes).map_err(|source| damaged(&source))
     }
 
     fn read_tables(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -152,9 +155,9 @@ fn split(bytes: &[u8]) -> io::Result<(&[u8], &[u8])> {
     rest.split_at_checked(u32::from_le_bytes(*n) as usize).ok_or_else(early)
 }
 
-fn damaged(source: io::Error) -> Error {
+fn damaged(source: &io::Error) -> Error {
     let message = "the saved rows are damaged or of other tables; use an older checkpoint, or start again";
-    Failed::caused(Exit::MissingInput, message, &source).into()
+    Failed::caused(Exit::MissingInput, message, source).into()
 }
 
 #[cfg(test)]

@@ -145,7 +145,7 @@ impl Server {
         check_occupant(&options.folder)?;
         let lock = lock(&options.folder)?;
         let address = options.listen;
-        let listener = TcpListener::bind(address).map_err(|source| cannot_listen(address, source))?;
+        let listener = TcpListener::bind(address).map_err(|source| cannot_listen(address, &source))?;
         let Recovered { state, tables, log, torn_bytes } = recover(options)?;
         let place = (options.shard, options.n_shards);
         let (queue, requests) = sync_channel(QUEUE_MAX);
@@ -166,7 +166,7 @@ impl Server {
         let writer = thread::Builder::new()
             .name("writer".to_owned())
             .spawn(move || writer.run(&requests, &of_writer))
-            .map_err(Error::threads)?;
+            .map_err(|source| Error::threads(&source))?;
         let (runtime, stop, address) = serve(options, listener, Arc::clone(&shared))?;
         let running = Some(Running { runtime, stop, writer, _lock: lock });
         Ok(Self { address, shared, torn_bytes, running })
@@ -307,10 +307,10 @@ fn check_memory(options: &ServerOptions, specs: &[Spec]) -> Result<()> {
     Ok(())
 }
 
-fn cannot_listen(address: SocketAddr, source: io::Error) -> Error {
+fn cannot_listen(address: SocketAddr, source: &io::Error) -> Error {
     let remedy = "check that the address is of this machine and the port is free";
     let message = format!("--listen {address}: cannot listen; {remedy}");
-    Failed::caused(Exit::Io, message, &source).into()
+    Failed::caused(Exit::Io, message, source).into()
 }
 
 fn serve(
@@ -318,13 +318,13 @@ fn serve(
     listener: TcpListener,
     shared: Arc<Shared>,
 ) -> Result<(Runtime, oneshot::Sender<()>, SocketAddr)> {
-    let refused = |source| cannot_listen(options.listen, source);
+    let refused = |source| cannot_listen(options.listen, &source);
     let address = listener.local_addr().map_err(refused)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(THREADS)
         .enable_all()
         .build()
-        .map_err(Error::threads)?;
+        .map_err(|source| Error::threads(&source))?;
     let incoming = runtime.block_on(async {
         listener.set_nonblocking(true)?;
         tokio::net::TcpListener::from_std(listener)

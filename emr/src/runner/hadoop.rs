@@ -219,7 +219,7 @@ fn submit(
     let child = client.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
     let mut child = child.map_err(|source| {
         let remedy = "put the commands of a Hadoop installation on the PATH, or use another runner";
-        not_started(&client.get_program().to_string_lossy(), remedy, source)
+        not_started(&client.get_program().to_string_lossy(), remedy, &source)
     })?;
     let copied = match child.stderr.take() {
         Some(stderr) => copy(BufReader::new(stderr), log, is_quiet),

@@ -324,7 +324,7 @@ impl Writer {
             Log::delete_before(&folder, number)
         };
         let thread = thread::Builder::new().name("snapshot".to_owned()).spawn(write);
-        self.snapshot = Some(thread.map_err(Error::threads)?);
+        self.snapshot = Some(thread.map_err(|source| Error::threads(&source))?);
         Ok(())
     }
 
