@@ -22,7 +22,7 @@ endif
 # The stages of a Hadoop job, and merge.
 STAGES := mapper combiner reducer merge
 # The released programs, whose sizes and symbols are tested.
-PROGRAMS := sentimill $(STAGES) emr
+PROGRAMS := sentimill $(STAGES) emr ngrams vectors
 # Amazon Linux 2023 has this glibc; Ubuntu 22.04 and Debian 12 have newer ones.
 GLIBC := 2.34
 
@@ -70,7 +70,6 @@ test: setup ## run all tests, or with ONLY="reducer store" those of these packag
 	$(EXCLUDED)
 
 prove: dist build ## run all tests with full case counts, build the container, fuzz, sanitize, mutations
-	$(if $(TORCH_SET),tests/programs.sh $(TARGET)/release release trainer)
 	PROVE=1 $(MAKE) test
 	tests/container_build.py
 	$(MAKE) fuzz sanitize mutations
@@ -100,7 +99,7 @@ mutations: ## mutation tests, for hours; MUTANTS="ledger commit"
 	tests/mutants.py .deps/bin/cargo-mutants $(TARGET)/mutants $(MUTANTS)
 
 # REVIEWS: more datasets for the training benchmark. DATA: a folder of IMDB's and Yelp's reviews for the n-gram benchmark;
-# its layout is in trainer/bench/ngrams_lines.py. With text/gutenberg_14_books.txt.gz and words/ also for word vectors.
+# its layout is in ngrams/bench/ngrams_lines.py. With text/gutenberg_14_books.txt.gz and words/ also for word vectors.
 REVIEWS :=
 DATA :=
 bench: ## measure the stages, sentimill, store, reading, n-grams, all-reduce and training
@@ -112,12 +111,12 @@ bench: ## measure the stages, sentimill, store, reading, n-grams, all-reduce and
 	PYTHONPATH=python .deps/test/bin/python -B python/bench/compare.py $(TARGET)/release/bench/reviews.h5
 	python3 crates/store/bench/throughput.py $(TARGET)/release .deps/bench/bin/aws
 	python3 crates/parameters/bench/redis.py $(TARGET)/release/examples/pushes .deps/redis $(TARGET)/release/bench/parameters
-	python3 trainer/bench/ngrams_lines.py $(TARGET)/release/bench/ngrams $(DATA)
-	python3 trainer/bench/ngrams.py $(TARGET)/release/trainer .deps/bench/bin/python $(TARGET)/release/bench/ngrams 5 $(if $(DATA),IMDB Yelp,generated)
-	.deps/ngrams/bin/python -B trainer/bench/embed.py $(TARGET)/release/trainer $(if $(DATA),$(DATA)/text/gutenberg_14_books.txt.gz,generated) \
+	python3 ngrams/bench/ngrams_lines.py $(TARGET)/release/bench/ngrams $(DATA)
+	python3 ngrams/bench/ngrams.py $(TARGET)/release/ngrams .deps/bench/bin/python $(TARGET)/release/bench/ngrams 5 $(if $(DATA),IMDB Yelp,generated)
+	.deps/ngrams/bin/python -B vectors/bench/train.py $(TARGET)/release/vectors $(if $(DATA),$(DATA)/text/gutenberg_14_books.txt.gz,generated) \
 		$(TARGET)/release/bench/embed $(if $(DATA),$(DATA)/words,none)
-	python3 trainer/bench/embed_stream.py $(TARGET)/release/trainer $(TARGET)/release/bench/stream
-	python3 trainer/bench/served.py $(TARGET)/release/trainer $(TARGET)/release/bench/embed/cleaned.txt $(TARGET)/release/bench/served none --dims 50
+	python3 vectors/bench/stream.py $(TARGET)/release/vectors $(TARGET)/release/bench/stream
+	python3 vectors/bench/served.py $(TARGET)/release/vectors $(TARGET)/release/bench/embed/cleaned.txt $(TARGET)/release/bench/served none --dims 50
 ifeq ($(TORCH),yes)
 	@bootstrap/laptop.sh --cuda
 	cargo build --release $(LOCKED) $(WORKSPACE) --example all_reduce --example step

@@ -1,8 +1,8 @@
-"""Accuracy and time of `trainer ngrams`, `trainer fit`, the fastText program and Vowpal Wabbit.
+"""Accuracy and time of `ngrams train`, `trainer fit`, the fastText program and Vowpal Wabbit.
 
 Times are those of reading, training and the test, with two threads; Vowpal Wabbit has one thread that reads and one that trains.
 `trainer fit` reads a dataset that `sentimill` made before. Every tenth sentence of Yelp is a test sentence. Medians and ranges of
-three seeds. *Front*: no other command is as accurate in less time. The table has `trainer ngrams` on the front only; ngrams.csv
+three seeds. *Front*: no other command is as accurate in less time. The table has `ngrams train` on the front only; ngrams.csv
 has all settings. The earlier system of n-grams took two minutes per epoch on a GPU; its accuracy was 94.0 % on Yelp polarity, a
 larger set of other texts.
 """
@@ -23,7 +23,7 @@ FASTTEXT = [
     ["--model", "fasttext", "--ngrams", n, "--dim", dim, "--epochs", epochs, "--rate", 0.5]
     for n, dim, epochs in [(1, 10, 5), (2, 10, 5), (2, 50, 5), (2, 10, 15)]
 ]
-BENCH, THREADS = PROJECT / "trainer" / "bench", 2
+BENCH, THREADS = PROJECT / "ngrams" / "bench", 2
 # Generated reviews of a test.
 LINES_SMALL = 1000
 # Labels of the lines, and the ratings for which `trainer fit` has a model.
@@ -32,7 +32,7 @@ CLASSES = ["--format", "fasttext", "--class-ratings", "0=1,1=5"]
 
 def page_rows(rows: list[list[str]]) -> list[list[str]]:
     """The rows of the table that the page shows: the Pareto front, `trainer fit` and other programs."""
-    return [row for row in rows if row[-1] == "yes" or not row[1].startswith("trainer ngrams")]
+    return [row for row in rows if row[-1] == "yes" or not row[1].startswith("ngrams train")]
 
 
 def run(machine: Machine) -> Result:
@@ -72,7 +72,7 @@ def trainings(machine: Machine, lines: Path, seed: int):
         train, test = of_form(form)
         out = machine.folder("ngrams")
         places = ["--input", train, "--test", test, "--format", "fasttext", "--out", out]
-        used = machine.run("trainer", "ngrams", *places, "--threads", THREADS, "--seed", seed, "--quiet", "--json", *flags)
+        used = machine.run("ngrams", "train", *places, "--threads", THREADS, "--seed", seed, "--quiet", "--json", *flags)
         return accuracy_of(used.output), used
 
     def fit():
@@ -93,9 +93,9 @@ def trainings(machine: Machine, lines: Path, seed: int):
         return figures["accuracy"], without_start
 
     for flags in LINEAR[1:2] if machine.small else LINEAR:
-        yield "ngrams, linear", " ".join(["trainer ngrams", *map(str, flags)]), lambda flags=flags: ngrams("lines", flags)
+        yield "ngrams, linear", " ".join(["ngrams train", *map(str, flags)]), lambda flags=flags: ngrams("lines", flags)
     for flags in FASTTEXT[:1] if machine.small else FASTTEXT:
-        yield "ngrams, fasttext", " ".join(["trainer ngrams", *map(str, flags)]), lambda flags=flags: ngrams("words", flags)
+        yield "ngrams, fasttext", " ".join(["ngrams train", *map(str, flags)]), lambda flags=flags: ngrams("words", flags)
     yield "fit (LSTM)", "trainer fit", fit
     if machine.peers and not machine.small:
         for n, epochs in [(1, 5), (2, 5), (2, 15)]:

@@ -26,7 +26,7 @@ import time
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
 # Test programs that mostly wait for nodes, time limits and exiting processes run in parallel with the others.
 NODES = [("tests", "hadoop")]
-WAIT = [("tests", "emr"), ("emr", "jobs"), ("emr", "diagnosed_cluster"), ("trainer", "in_s3"), ("c10d", "lost_ranks"), ("store", "s3"), ("c10d", "watch"), ("trainer", "out"), ("launch", "launch"), ("tests", "exactly_once")]
+WAIT = [("tests", "emr"), ("emr", "jobs"), ("emr", "diagnosed_cluster"), ("trainer", "in_s3"), ("vectors", "train"), ("c10d", "lost_ranks"), ("store", "s3"), ("c10d", "watch"), ("trainer", "out"), ("launch", "launch"), ("tests", "exactly_once")]
 # The longest of the others start first, so that the end of the run is parallel too.
 LONG = [("trainer", "program"), ("tests", "pipe"), ("trainer", "pytorch"), ("trainer", "crafted"), ("tests", "faults"), ("tests", "sentimill"), ("tests", "documents"), ("trainer", "report")]
 N_SLOWEST = 10

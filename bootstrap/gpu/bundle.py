@@ -23,8 +23,7 @@ HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parents[1]
 # Paths in the bundle, by package, kind and name of the built target.
 EXECUTABLES = {
-    # It has all commands of `trainer`.
-    ("trainer", "bin", "trainer-torch"): "bin/trainer",
+    ("trainer", "bin", "trainer"): "bin/trainer",
     ("trainer", "test", "gpu"): "tests/trainer-gpu",
     ("c10d", "test", "cuda"): "tests/c10d-cuda",
     ("c10d", "test", "collectives"): "tests/c10d-collectives",

@@ -47,10 +47,20 @@ fn pieces(pattern: &str) -> Vec<String> {
 
 /// The sources of programs and libraries, except the rules. String literals of several lines are joined as by the compiler.
 fn sources() -> String {
-    let mut folders: Vec<PathBuf> =
-        ["crates", "mapper", "combiner", "reducer", "merge", "sentimill", "bootstrap", "trainer"]
-            .map(|name| project().join(name))
-            .to_vec();
+    let mut folders: Vec<PathBuf> = [
+        "crates",
+        "mapper",
+        "combiner",
+        "reducer",
+        "merge",
+        "sentimill",
+        "bootstrap",
+        "ngrams",
+        "vectors",
+        "trainer",
+    ]
+    .map(|name| project().join(name))
+    .to_vec();
     let mut sources = String::new();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {

@@ -5,9 +5,9 @@
 
 use std::path::Path;
 
+use classifiers::files::bin::Model;
+use classifiers::files::bin::answers::{Scratch, best};
 use libfuzzer_sys::fuzz_target;
-use ngrams::files::bin::Model;
-use ngrams::files::bin::answers::{Scratch, best};
 
 /// The version that has no character n-grams; it is written as the newer one.
 const OLD: [u8; 4] = [11, 0, 0, 0];

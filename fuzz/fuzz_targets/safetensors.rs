@@ -1,8 +1,8 @@
 //! Headers of safetensors: an accepted file is one that the library of the format accepts too, with the same arrays.
 #![no_main]
 
+use classifiers::files::tensors::Tensors;
 use libfuzzer_sys::fuzz_target;
-use ngrams::files::tensors::Tensors;
 use safetensors::SafeTensors;
 
 mod scratch;

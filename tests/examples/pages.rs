@@ -15,6 +15,8 @@ fn main() -> io::Result<()> {
         merge::arguments::Arguments::command(),
         sentimill::arguments::Arguments::command(),
         emr::arguments::Arguments::command(),
+        ngrams::arguments::Arguments::command(),
+        vectors::arguments::Arguments::command(),
     ];
     commands.iter().try_for_each(|command| pages::write(command, &folder))
 }

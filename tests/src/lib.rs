@@ -6,6 +6,7 @@ use std::env;
 use std::io::{self, Write};
 
 pub mod bad_lines;
+pub mod command;
 pub mod compressed;
 pub mod demo;
 pub mod emr;
@@ -18,6 +19,7 @@ pub mod oracle;
 pub mod pages;
 pub mod pipe;
 pub mod programs;
+pub mod ranks;
 pub mod real_data;
 pub mod s3_server;
 pub mod seeds;

@@ -6,11 +6,11 @@ use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
 
-use ngrams::Features;
-use ngrams::fasttext::{Scores, Settings, Training};
-use ngrams::files::bin::answers::{Scratch, best};
-use ngrams::files::bin::{Model, Quantization};
-use ngrams::files::{vectors, write_bin};
+use classifiers::Features;
+use classifiers::fasttext::{Scores, Settings, Training};
+use classifiers::files::bin::answers::{Scratch, best};
+use classifiers::files::bin::{Model, Quantization};
+use classifiers::files::{vectors, write_bin};
 use tempfile::TempDir;
 use tests::oracle::fasttext;
 
@@ -158,7 +158,7 @@ fn both_programs_give_the_same_answers_from_the_same_files() {
 #[test]
 fn the_program_gives_the_answers_of_our_model() {
     let Some(trained) = Trained::new(&[]) else { return };
-    let corpus = ngrams::read_fasttext_file(&trained.path("corpus.txt"), 2, Default::default()).unwrap();
+    let corpus = classifiers::read_fasttext_file(&trained.path("corpus.txt"), 2, Default::default()).unwrap();
     let features =
         Features { ngrams: 2, buckets: 5000, characters_min: 3, characters_max: 4, ..Features::default() };
     let settings = Settings { features, rate: 0.5, ..Settings::default() };

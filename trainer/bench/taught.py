@@ -3,7 +3,7 @@
 usage: taught.py DATA PROGRAMS WORK PART [SEEDS [FLAG ...]]
   DATA      folder of train.jsonl.gz and test.jsonl.gz, lines with reviewText and overall, and of unsup.txt.gz,
             unlabelled reviews, one per line
-  PROGRAMS  folder of sentimill and trainer
+  PROGRAMS  folder of sentimill, ngrams and trainer
   WORK      folder of datasets and models; existing ones are used again
   PART      the rows that are tested: A or B, parts of the training split on which settings are chosen, or test, once
   SEEDS     number of LSTMs; default: 1
@@ -14,7 +14,7 @@ Requires numpy, h5py and pyarrow.
 Part A has the first 1,250 reviews of each label of the training split, part B the reviews 6,250 to 7,499. Neighbouring
 reviews are about the same film, so a random part would be too easy.
 
-The teacher is `trainer ngrams`: it reads lines with their punctuation. The LSTM reads cleaned texts. `sentimill
+The teacher is `ngrams train`: it reads lines with their punctuation. The LSTM reads cleaned texts. `sentimill
 --origins` names the lines of each row, by which the probabilities of lines become those of rows. Reviews whose text is in
 the tested part are excluded from both trainings.
 """
@@ -106,11 +106,11 @@ def teach(programs: Path, folder: Path) -> None:
         _, of_line = rows_of(folder, "train")
         kept = b"".join(lines[line] + b"\n" for line in np.flatnonzero(of_line >= 0))
         (folder / "taught.txt").write_bytes(kept)
-        call([f"{programs}/trainer", "ngrams", "--input", f"{folder}/taught.txt", "--out", f"{folder}/teacher", *TEACHER])
+        call([f"{programs}/ngrams", "train", "--input", f"{folder}/taught.txt", "--out", f"{folder}/teacher", *TEACHER])
     for name in ("test", "unlabelled"):
         out = folder / f"{name}.npy"
         if not out.exists():
-            command = [f"{programs}/trainer", "predict", f"{folder}/teacher", f"{folder}/{name}.txt", *TEACHER]
+            command = [f"{programs}/ngrams", "predict", f"{folder}/teacher", f"{folder}/{name}.txt", *TEACHER]
             answers = map(json.loads, call(command).splitlines())
             write_soft(folder, name, np.array([probability(answer) for answer in answers]))
 

@@ -1,54 +1,35 @@
 //! Arguments of the program `trainer`: commands with their flags, and groups of flags that commands share.
 
 mod autotune;
-mod embed;
 mod examples;
 mod fit;
-mod given;
 mod groups;
 mod names;
-mod ngrams;
-mod numbers;
-mod passed;
-mod serve;
-mod vectors;
 
 use std::ffi::OsString;
 use std::num::{NonZeroU16, NonZeroUsize};
 use std::path::PathBuf;
 
-use arguments::FormatArguments;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use program::location::Location;
 use program::place::local_path;
 use runs::recipe::limits::{BATCH, CANDIDATES};
+use training::flags::numbers::{at_least, share, whole};
+use training::flags::{Lines, MORE, Report, Storage};
 
-pub use self::autotune::{Autotune, MetricName, OF_SEARCH, Search, Tuned, TunedFit, TunedNgrams};
-pub use self::embed::{Async, CharLstm, Embed, EmbedModel, IfSlow};
+pub use self::autotune::Autotune;
 use self::examples::{
-    AUTOTUNE_EXAMPLES, EMBED_EXAMPLES, EVALUATE_EXAMPLES, EXAMPLES, EXPLAIN_EXAMPLES, EXPORT_EXAMPLES,
-    FIT_EXAMPLES, LAUNCH_EXAMPLES, MORE, NGRAMS_EXAMPLES, PREDICT_EXAMPLES, PRETRAIN_EXAMPLES,
-    REPORT_EXAMPLES, SERVE_EXAMPLES, VECTORS_EXAMPLES,
+    AUTOTUNE_EXAMPLES, EVALUATE_EXAMPLES, EXAMPLES, EXPLAIN_EXAMPLES, EXPORT_EXAMPLES, FIT_EXAMPLES,
+    LAUNCH_EXAMPLES, PREDICT_EXAMPLES, PRETRAIN_EXAMPLES, REPORT_EXAMPLES,
 };
 pub use self::fit::Fit;
-pub use self::given::Given;
 pub use self::groups::{
-    ClassifierCompute, Computing, Lines, LstmFlags, Optimisation, PretrainingCompute, Running, Storage,
-    TrainingFlags,
+    ClassifierCompute, Computing, LstmFlags, Optimisation, PretrainingCompute, Running, TrainingFlags,
 };
 pub use self::names::{
-    BalanceName, CalibrateName, ClassWeight, ComputeName, DecayName, DeviceName, LineFormat, LossName,
-    OptimizerName, PoolName, PosWeight, PrecisionName, RecipeName, RowWeightName, ThresholdText,
-};
-pub use self::ngrams::{
-    CharNgrams, ModelName, NgramLossName, NgramOptimizerName, Ngrams, Rated, WeightsName, WordsName,
-};
-use self::numbers::{at_least, share, whole};
-pub use self::passed::Passed;
-pub use self::serve::{Place, Security, Serve, Staleness};
-pub use self::vectors::{
-    Analogy, Convert, MethodName, Neighbours, Pip, Similarity, Vectors, VectorsAction, VectorsModel,
+    BalanceName, CalibrateName, ClassWeight, ComputeName, DecayName, DeviceName, LossName, OptimizerName,
+    PoolName, PosWeight, PrecisionName, RecipeName, RowWeightName, ThresholdText,
 };
 
 /// Train a sentiment classifier on a dataset, and classify reviews with it.
@@ -71,26 +52,17 @@ pub enum Command {
     /// Ratings are not used. `trainer fit --init-from` starts from the result.
     #[command(allow_negative_numbers = true, after_help = MORE, after_long_help = PRETRAIN_EXAMPLES)]
     Pretrain(Box<Pretrain>),
-    /// Train a classifier of words and n-grams, in seconds
+    /// Search settings of `trainer fit` within a time
     ///
-    /// It reads lines or a dataset and needs no GPU. Try it before `fit`.
-    #[command(allow_negative_numbers = true, after_help = MORE, after_long_help = NGRAMS_EXAMPLES)]
-    Ngrams(Box<Ngrams>),
-    /// Train word vectors on lines, a stream or a dataset
-    ///
-    /// The method is skip-gram with negative sampling. It needs no GPU. `trainer fit --init-from` starts from the result.
-    #[command(allow_negative_numbers = true, after_help = MORE, after_long_help = EMBED_EXAMPLES)]
-    Embed(Box<Embed>),
-    /// Hold vectors that several `trainer embed --async` train
-    ///
-    /// It is a parameter server: workers pull rows and push updates of them. It continues after a stop or a kill.
-    #[command(after_help = MORE, after_long_help = SERVE_EXAMPLES)]
-    Serve(Box<Serve>),
-    /// Search settings of a training within a time
-    ///
-    /// Trainings with different settings are compared on validation texts. The best settings are printed as a command.
-    #[command(after_help = MORE, after_long_help = AUTOTUNE_EXAMPLES)]
-    Autotune(Autotune),
+    /// Flags of `trainer fit` that are passed are used in all trials. The others are searched: learning rate, epochs,
+    /// batch size, sizes, dropout and pooling. The best settings are printed as a command.
+    #[command(
+        allow_negative_numbers = true,
+        mut_args = autotune::in_search,
+        after_help = MORE,
+        after_long_help = AUTOTUNE_EXAMPLES
+    )]
+    Autotune(Box<Autotune>),
     /// Print the metrics of a model, one JSON object per dataset
     #[command(allow_negative_numbers = true, after_help = MORE, after_long_help = EVALUATE_EXAMPLES)]
     Evaluate(Evaluate),
@@ -111,11 +83,6 @@ pub enum Command {
     /// The folder contains weights under the parameter names of PyTorch, the vocabulary, and predict.py.
     #[command(after_help = MORE, after_long_help = EXPORT_EXAMPLES)]
     Export(Export),
-    /// Evaluate, compare and convert word vectors
-    ///
-    /// Their neighbours, analogies, similarities and PIP loss, and files of word2vec, fastText, gensim and NumPy.
-    #[command(after_help = MORE, after_long_help = VECTORS_EXAMPLES)]
-    Vectors(Box<Vectors>),
     /// Write one HTML page that describes and compares trainings
     #[command(after_help = MORE, after_long_help = REPORT_EXAMPLES)]
     Report(Report),
@@ -132,16 +99,12 @@ impl Command {
         match self {
             Self::Fit(fit) => fit.training.quiet,
             Self::Pretrain(pretrain) => pretrain.training.quiet,
-            Self::Ngrams(ngrams) => ngrams.quiet,
-            Self::Embed(embed) => embed.quiet,
-            Self::Serve(serve) => serve.quiet,
-            Self::Autotune(autotune) => autotune.training.is_quiet(),
+            Self::Autotune(autotune) => autotune.fit.training.quiet,
             Self::Evaluate(Evaluate { quiet, .. })
             | Self::Predict(Predict { quiet, .. })
             | Self::Explain(Explain { quiet, .. })
             | Self::Export(Export { quiet, .. })
             | Self::Report(Report { quiet, .. }) => *quiet,
-            Self::Vectors(vectors) => vectors.is_quiet(),
             Self::Launch(_) => false,
         }
     }
@@ -200,27 +163,19 @@ pub struct Pretrain {
 #[derive(Debug, Args)]
 pub struct Evaluate {
     /// Model folder, or the training folder that contains it
-    ///
-    /// Also a file of the fastText program, .bin or .ftz.
     #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
     pub model: Location,
-    /// Datasets with the vocabulary of the model; for n-grams, also lines
+    /// Datasets with the vocabulary of the model
     #[arg(required = true, value_name = "DATASET", value_parser = PathBufValueParser::new().try_map(Location::of_file))]
     pub datasets: Vec<Location>,
     /// Evaluate the test split only [default: all rows]
     ///
-    /// Pass the --test-fraction of fit or ngrams to evaluate the same test split.
+    /// Pass the --test-fraction of fit to evaluate the same test split.
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub test_fraction: Option<f64>,
     /// Print tables in place of JSON
     #[arg(long)]
     pub text: bool,
-    /// The format of lines, for an n-gram model.
-    #[command(flatten)]
-    pub format: FormatArguments,
-    /// Labels of ratings, for an n-gram model.
-    #[command(flatten)]
-    pub rated: Rated,
     /// Number of rows per batch
     #[arg(
         long,
@@ -245,17 +200,12 @@ pub struct Evaluate {
     /// Backend.
     #[command(flatten)]
     pub backend: ClassifierCompute,
-    /// The flags that were passed.
-    #[arg(skip)]
-    pub given: Given,
 }
 
 /// Flags of predictions.
 #[derive(Clone, Debug, Args)]
 pub struct Predict {
     /// Model folder, or the training folder that contains it
-    ///
-    /// Also a file of the fastText program, .bin or .ftz.
     #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
     pub model: Location,
     /// Files of lines [default: standard input, also -]
@@ -271,19 +221,13 @@ pub struct Predict {
     #[arg(
         long,
         value_name = "F.npy",
-        conflicts_with_all = ["format", "preset", "text_field", "with_title", "encoding", "line_bytes_max", "top", "threshold"],
+        conflicts_with_all = ["format", "preset", "text_field", "with_title", "encoding", "line_bytes_max"],
         value_parser = PathBufValueParser::new().try_map(local_path)
     )]
     pub soft: Option<PathBuf>,
     /// Format of lines.
     #[command(flatten)]
     pub lines: Lines,
-    /// N-gram model: the K most probable labels
-    #[arg(long, value_name = "K", value_parser = at_least::<usize>(1))]
-    pub top: Option<usize>,
-    /// N-gram model: only labels of at least this probability
-    #[arg(long, value_name = "SHARE", value_parser = share)]
-    pub threshold: Option<f64>,
     /// Number of texts per batch
     #[arg(
         long,
@@ -308,17 +252,12 @@ pub struct Predict {
     /// Backend.
     #[command(flatten)]
     pub backend: ClassifierCompute,
-    /// The flags that were passed.
-    #[arg(skip)]
-    pub given: Given,
 }
 
 /// Flags of explanations.
 #[derive(Clone, Debug, Args)]
 pub struct Explain {
     /// Model folder, or the training folder that contains it
-    ///
-    /// Also a file of the fastText program, .bin or .ftz.
     #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
     pub model: Location,
     /// Text to explain [default: lines of standard input]
@@ -357,70 +296,26 @@ pub struct Explain {
     /// Backend.
     #[command(flatten)]
     pub backend: ClassifierCompute,
-    /// The flags that were passed.
-    #[arg(skip)]
-    pub given: Given,
 }
 
 /// Flags of an export.
 #[derive(Debug, Args)]
 pub struct Export {
     /// Model folder, or the training folder that contains it
-    ///
-    /// Also a file of the fastText program, .bin or .ftz.
     #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
     pub model: Location,
     /// Folder to write [default: MODEL as .export]
     ///
     /// The default is the name of the training folder with .export, in the current folder: reviews.export for
-    /// data/reviews.model. For an n-gram model of embeddings it is a file of the fastText program: a model, .bin, a quantised
-    /// model, .ftz, or word vectors, .vec; the default is MODEL as .bin.
+    /// data/reviews.model.
     #[arg(long, short, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
     pub out: Option<Location>,
-    /// N-gram model: rows of a quantised model [default: all]
-    ///
-    /// The rows of words and n-grams with the largest norms are kept.
-    #[arg(long, value_name = "N", value_parser = at_least::<usize>(1))]
-    pub rows: Option<usize>,
     /// Replace an existing exported model
     ///
     /// Only a model folder written by trainer is replaced, and only if its files are unchanged. Anything else is
     /// refused.
     #[arg(long)]
     pub force: bool,
-    /// Storage.
-    #[command(flatten)]
-    pub storage: Storage,
-    /// Print errors only
-    #[arg(long, short)]
-    pub quiet: bool,
-    /// The flags that were passed.
-    #[arg(skip)]
-    pub given: Given,
-}
-
-/// Flags of a report.
-#[derive(Debug, Args)]
-pub struct Report {
-    /// Training folders of fit, pretrain, ngrams and embed
-    #[arg(required = true, value_name = "TRAINING", value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
-    pub runs: Vec<Location>,
-    /// HTML file to write
-    ///
-    /// An existing report is replaced. Any other file is refused, and so is an existing object in S3.
-    #[arg(long, short, value_name = "FILE", default_value = "report.html", value_parser = PathBufValueParser::new().try_map(Location::of_file))]
-    pub out: Location,
-    /// Show where the most wrong reviews come from
-    ///
-    /// A table of `sentimill --origins`, or several. For each of the most wrong rows, the report shows file and line of its
-    /// first reviews, and their original text if the file can be read there, plain or compressed.
-    #[arg(long, value_name = "FILE", num_args = 1, value_parser = PathBufValueParser::new().try_map(local_path))]
-    pub origins: Vec<PathBuf>,
-    /// Word vectors: words whose neighbours are shown
-    ///
-    /// They are also on the map. The default are the most frequent words of five letters and more.
-    #[arg(long, value_name = "WORD", num_args = 1..)]
-    pub words: Vec<String>,
     /// Storage.
     #[command(flatten)]
     pub storage: Storage,

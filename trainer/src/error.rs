@@ -1,41 +1,20 @@
-//! Errors of the trainer's commands, and their exit codes.
+//! Errors of the commands that use tensors, and their exit codes.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use program::exit::{Exit, Failed, Fails};
 use program::limits::is_exhausted;
 use program::system::cause_and_remedy;
 use thiserror::Error;
-
-/// Name of standard output, used instead of a path.
-pub(crate) const STANDARD_OUTPUT: &str = "standard output";
+use training::start::Ends;
 
 /// Why a command ends early.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// A dataset could not be read.
+    /// An error that needs no tensors.
     #[error(transparent)]
-    Dataset(#[from] dataset::Error),
-    /// Batches could not be read.
-    #[error(transparent)]
-    Batches(#[from] batches::Error),
-    /// A setting has an invalid value.
-    #[error("{setting} is {found}, expected {expected}")]
-    Setting {
-        /// Name of the setting.
-        setting: &'static str,
-        /// Its value.
-        found: String,
-        /// The valid values.
-        expected: String,
-    },
-    /// An option applies only to another format of lines.
-    #[error("{0}; see --help")]
-    Misplaced(#[from] corpus::format::Misplaced),
-    /// Metrics could not be computed.
-    #[error(transparent)]
-    Scoring(#[from] scoring::Error),
+    Training(training::Error),
     /// A weights file does not match the model.
     #[error("{}: {found}, expected {expected}", path.display())]
     Weights {
@@ -46,85 +25,6 @@ pub enum Error {
         /// What the model requires.
         expected: String,
     },
-    /// A path is not of the kind that the command requires.
-    #[error("{}: {found}, expected {expected}", path.display())]
-    Unexpected {
-        /// The path.
-        path: PathBuf,
-        /// What was found.
-        found: String,
-        /// What was expected, and the remedy.
-        expected: String,
-    },
-    /// An n-gram model could not be trained.
-    #[error(transparent)]
-    Ngrams(#[from] ngrams::Error),
-    /// Texts for an n-gram model could not be read.
-    #[error(transparent)]
-    Texts(#[from] texts::Error),
-    /// The files of an n-gram model could not be read or written.
-    #[error(transparent)]
-    NgramFiles(#[from] ngrams::files::Error),
-    /// Word vectors could not be read, written or compared.
-    #[error(transparent)]
-    Embeddings(#[from] embeddings::Error),
-    /// Texts that no model can be trained on.
-    #[error("{input}: {found}; {remedy}")]
-    UselessTexts {
-        /// The input.
-        input: String,
-        /// What was found.
-        found: String,
-        /// The remedy.
-        remedy: &'static str,
-    },
-    /// Word vectors could not be trained.
-    #[error(transparent)]
-    SkipGram(#[from] skipgram::Error),
-    /// Vectors of words by their characters could not be trained.
-    #[error(transparent)]
-    Spelling(#[from] spelling::Error),
-    /// A parameter server, or the connection to one, failed.
-    #[error(transparent)]
-    Parameters(#[from] parameters::Error),
-    /// An error that nothing handles.
-    #[error(transparent)]
-    Failed(#[from] Failed),
-    /// A training folder, a checkpoint or a saved model could not be written or read.
-    #[error(transparent)]
-    Runs(#[from] runs::Error),
-    /// A folder in S3 could not be read or written.
-    #[error(transparent)]
-    Mirror(#[from] mirror::Error),
-    /// An object in S3 could not be read or written.
-    #[error(transparent)]
-    Store(#[from] store::Error),
-    /// Lines could not be read or predicted.
-    #[error(transparent)]
-    Predict(#[from] crate::predict::Error),
-    /// The parent folder of a result does not exist.
-    #[error(transparent)]
-    NoFolder(#[from] program::place::NoFolder),
-    /// The training was interrupted by a signal, and a checkpoint was saved.
-    #[error("interrupted; a checkpoint is in {}; resume with --resume", resume.display())]
-    Interrupted {
-        /// The folder of checkpoints.
-        resume: PathBuf,
-    },
-    /// Reading or writing failed.
-    #[error("{}: {}", path.display(), cause_and_remedy(source))]
-    Io {
-        /// The file or folder.
-        path: PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
-    /// The handling of signals could not be set up.
-    #[error("cannot handle signals: {}", cause_and_remedy(.0))]
-    Signals(#[source] io::Error),
-    /// The ranks' key could not be read.
-    #[error(transparent)]
-    Key(#[from] launch::key::Error),
     /// Communication between ranks failed.
     #[error(transparent)]
     Ranks(#[from] c10d::Error),
@@ -141,121 +41,64 @@ pub enum Error {
         /// The error of PyTorch.
         detail: String,
     },
-    /// The executable with libtorch could not be started.
-    #[error("{}: cannot be started, expected the executable that is installed with trainer; copy it into the same folder", path.display())]
-    NoTorch {
-        /// The executable.
-        path: PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
-    /// An internal invariant is violated; this is a defect.
-    #[error("{promise}: this is a defect of sentimill, please report it")]
-    Internal {
-        /// The violated invariant.
-        promise: String,
-    },
+}
+
+/// Errors of other crates, as errors of a training.
+macro_rules! errors_of_a_training {
+    ($($error:ty),* $(,)?) => {$(
+        impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                Self::Training(error.into())
+            }
+        }
+    )*};
+}
+
+errors_of_a_training! {
+    training::Error,
+    training::answers::Error,
+    batches::Error,
+    corpus::format::Misplaced,
+    dataset::Error,
+    embeddings::Error,
+    Failed,
+    launch::key::Error,
+    mirror::Error,
+    program::place::NoFolder,
+    runs::Error,
+    scoring::Error,
+    store::Error,
 }
 
 impl Error {
-    /// Whether the reader of standard output closed it, as `head` does. This error requires no message.
-    pub fn is_closed_output(&self) -> bool {
-        let closed = |source: &io::Error| source.kind() == io::ErrorKind::BrokenPipe;
-        match self {
-            Self::Predict(crate::predict::Error::Write(source)) => closed(source),
-            Self::Io { path, source } => path.as_os_str() == STANDARD_OUTPUT && closed(source),
-            _ => false,
-        }
-    }
-
-    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
-        Self::Io { path: path.to_owned(), source }
-    }
-
-    /// The error of a training that is resumed with another input, of `found` tokens, or other settings.
-    pub(crate) fn other_input(path: &Path, found: u64, expected: u64) -> Self {
-        // Equal numbers of tokens do not tell what differs.
-        let what = match found == expected {
-            true => "a checkpoint of another input or other settings".to_owned(),
-            false => {
-                format!("a checkpoint of another input, of {expected} tokens; found one of {found} tokens")
-            }
-        };
-        let remedy = "pass the input and the flags of the interrupted training, or start again with --force";
-        Failed::new(Exit::Settings, format!("{}: {what}; {remedy}", path.display())).into()
-    }
-
-    /// The error of a worker or rank whose vectors are not finite after a step, from 1.
-    pub(crate) fn vectors_diverged(step: u64) -> Self {
-        let message = format!(
-            "step {step}: the training diverged: a vector is not finite; lower --rate, the --staleness of the servers or, \
-             of skip-gram, --step-pairs, and start again with --force"
-        );
-        Failed::new(Exit::Settings, message).into()
-    }
-
-    /// The error of the same file as input and as validation texts.
-    pub(crate) fn no_validation(place: &str) -> Self {
-        let message = format!(
-            "--validation {place}: is also trained on, expected other texts; split the file into two"
-        );
-        Failed::new(Exit::Usage, message).into()
-    }
-
     pub(crate) fn internal(error: &impl std::fmt::Display) -> Self {
-        Self::Internal { promise: error.to_string() }
+        training::Error::internal(error).into()
     }
 }
 
 impl Fails for Error {
     fn exit(&self) -> Exit {
         match self {
-            Self::Failed(error) => error.exit,
-            Self::Misplaced(_) | Self::NoFolder(_) => Exit::Usage,
-            Self::Dataset(error) => error.exit(),
-            Self::Batches(error) => error.exit(),
-            Self::Setting { .. } | Self::OutOfMemory { .. } => Exit::Settings,
-            Self::Ngrams(error) => of_ngrams(error),
-            Self::Texts(error) => error.exit(),
-            Self::NgramFiles(error) => error.exit(),
-            Self::SkipGram(skipgram::Error::Memory { .. }) => Exit::Settings,
-            Self::SkipGram(_) | Self::Spelling(_) => Exit::Io,
-            Self::Embeddings(error) => error.exit(),
-            Self::Parameters(error) => error.exit(),
-            Self::UselessTexts { .. } => Exit::BadInput,
-            Self::Scoring(error) => error.exit(),
-            Self::Runs(error) => error.exit(),
-            Self::Mirror(error) => error.exit(),
-            Self::Store(error) => error.exit(),
-            Self::Predict(error) => error.exit(),
-            Self::NoTorch { source, .. } if is_exhausted(&source.to_string()) => Exit::Io,
-            Self::Weights { .. } | Self::Unexpected { .. } | Self::NoTorch { .. } => Exit::MissingInput,
-            Self::Interrupted { .. } => Exit::TryAgain,
-            Self::Io { .. } | Self::Signals(_) => Exit::Io,
+            Self::Training(error) => error.exit(),
+            Self::OutOfMemory { .. } => Exit::Settings,
+            Self::Weights { .. } => Exit::MissingInput,
             Self::Torch(error) if is_exhausted(&error.to_string()) => Exit::Io,
-            Self::Key(launch::key::Error::Unreadable { .. }) => Exit::MissingInput,
-            Self::Key(_) => Exit::Settings,
             Self::Ranks(error) if error.is_worth_retrying() => Exit::TryAgain,
-            Self::Ranks(c10d::Error::Torch { .. }) | Self::Torch(_) | Self::Internal { .. } => Exit::Internal,
+            Self::Ranks(c10d::Error::Torch { .. }) | Self::Torch(_) => Exit::Internal,
             Self::Ranks(_) => Exit::Settings,
         }
+    }
+}
+
+impl Ends for Error {
+    fn is_closed_output(&self) -> bool {
+        matches!(self, Self::Training(error) if error.is_closed_output())
     }
 }
 
 impl From<tch::TchError> for Error {
     fn from(error: tch::TchError) -> Self {
         Self::Torch(error)
-    }
-}
-
-fn of_ngrams(error: &ngrams::Error) -> Exit {
-    use ngrams::Error;
-    match error {
-        Error::Read { .. } | Error::Spill { .. } | Error::WriteState { .. } | Error::ReadState { .. } => {
-            Exit::Io
-        }
-        Error::LongLine { .. } | Error::TooManyLabels { .. } | Error::NoTexts { .. } => Exit::BadInput,
-        _ => Exit::Settings,
     }
 }
 

@@ -4,7 +4,6 @@
 pub mod classifier;
 mod lstm;
 mod next_word;
-pub mod ngrams;
 mod parameters;
 mod saving;
 mod share;

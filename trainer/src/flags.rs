@@ -3,87 +3,49 @@
 
 mod idle;
 mod locations;
+mod moved;
 mod unknown;
 
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
-use program::location::Location;
-
-use crate::arguments::{
-    Arguments, Autotune, BalanceName, Command, Fit, Given, ModelName, Ngrams, Passed, Tuned,
-};
-use crate::places::is_any_in_s3;
-use idle::{idle, of_computing, of_embed, of_fit, of_lines, of_serve, of_training, of_vectors, refuse_idle};
+use idle::{of_computing, of_fit, of_training};
 use locations::{locations, locations_of_fit, replaced_in_s3};
+use moved::moved;
+use program::location::Location;
+use training::flags::Passed;
+use training::flags::idle::{conflict, not_replaced, refuse_idle, s3};
+use training::places::is_any_in_s3;
 use unknown::hint;
 
+use crate::arguments::{Arguments, Autotune, BalanceName, Command, Fit};
+
 /// Parses the program's arguments. Errors, besides those of the parser: a flag without an effect.
-///
-/// `commit` and `libraries` are for `--version`, as in [`arguments::described`].
-pub fn parse(commit: Option<&str>, libraries: &[(&str, &str)]) -> Result<Arguments, clap::Error> {
+pub fn parse() -> Result<Arguments, clap::Error> {
     let words: Vec<OsString> = std::env::args_os().collect();
-    let mut command = arguments::described(Arguments::command(), commit, libraries);
+    if let Some(command) = words.get(1..).and_then(moved) {
+        let message = format!("this command is in another program now; run `{command}`");
+        return Err(Arguments::command().error(ErrorKind::InvalidSubcommand, message));
+    }
+    let libraries = [("HDF5", &*dataset::hdf5_version()), ("PyTorch", c10d::compiled_version())];
+    let mut command = arguments::described(Arguments::command(), option_env!("SENTIMILL_COMMIT"), &libraries);
     let matches = command.try_get_matches_from_mut(&words).map_err(|error| hint(&words, error))?;
     let mut arguments = Arguments::from_arg_matches(&matches)?;
     check(&arguments, &matches)?;
-    note_given(&mut arguments.command, &matches);
-    note_passed(&mut arguments.command, &command, &matches);
-    Ok(arguments)
-}
-
-/// Stores the words that were passed, for the command that a search prints.
-fn note_passed(command: &mut Command, program: &clap::Command, matches: &ArgMatches) {
-    let Command::Autotune(autotune) = command else { return };
-    let Some((name, nested, matches)) = nested(program, matches) else { return };
-    let Some(definition) = nested.find_subcommand(name) else { return };
-    let passed = Passed::of(definition, matches);
-    match &mut autotune.training {
-        Tuned::Ngrams(tuned) => tuned.passed = passed,
-        Tuned::Fit(tuned) => tuned.passed = passed,
+    if let (Command::Autotune(autotune), Some((name, given))) = (&mut arguments.command, matches.subcommand())
+        && let Some(definition) = command.find_subcommand(name)
+    {
+        autotune.passed = Passed::of(definition, given);
     }
-}
-
-/// A command within a command: its name, the definition of the outer one, and its arguments.
-fn nested<'a>(
-    program: &'a clap::Command,
-    matches: &'a ArgMatches,
-) -> Option<(&'a str, &'a clap::Command, &'a ArgMatches)> {
-    let (outer, matches) = matches.subcommand()?;
-    let (name, matches) = matches.subcommand()?;
-    Some((name, program.find_subcommand(outer)?, matches))
-}
-
-/// Stores the flags that were passed, for commands that check them after they have detected the family of the model.
-fn note_given(command: &mut Command, matches: &ArgMatches) {
-    let Some((_, matches)) = matches.subcommand() else { return };
-    let given = match command {
-        Command::Evaluate(evaluate) => &mut evaluate.given,
-        Command::Predict(predict) => &mut predict.given,
-        Command::Explain(explain) => &mut explain.given,
-        Command::Export(export) => &mut export.given,
-        Command::Fit(_)
-        | Command::Pretrain(_)
-        | Command::Ngrams(_)
-        | Command::Embed(_)
-        | Command::Serve(_)
-        | Command::Autotune(_)
-        | Command::Report(_)
-        | Command::Vectors(_)
-        | Command::Launch(_) => return,
-    };
-    *given = Given::of(matches);
+    Ok(arguments)
 }
 
 /// Refuses a flag that was passed and has no effect.
 fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error> {
     let Some((_, given)) = matches.subcommand() else { return Ok(()) };
-    let idle = match &arguments.command {
-        Command::Autotune(Autotune { training }) => {
-            let Some((_, given)) = given.subcommand() else { return Ok(()) };
-            return of_search(training, given);
-        }
+    let mut idle = match &arguments.command {
+        Command::Autotune(autotune) => return of_search(autotune, given),
         Command::Fit(fit) => of_fit(fit),
         Command::Pretrain(pretrain) => {
             of_training(&pretrain.lstm, &pretrain.optimisation, &pretrain.training)
@@ -91,16 +53,6 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
         Command::Evaluate(evaluate) => of_computing(&evaluate.running.computing),
         Command::Predict(predict) => of_computing(&predict.computing),
         Command::Explain(explain) => of_computing(&explain.computing),
-        Command::Ngrams(ngrams) => {
-            of_ngrams(ngrams, &[])?;
-            return refuse_idle(&of_lines(ngrams), given);
-        }
-        Command::Vectors(vectors) => {
-            let Some((_, given)) = given.subcommand() else { return Ok(()) };
-            return refuse_idle(&of_vectors(vectors), given);
-        }
-        Command::Embed(embed) => of_embed(embed),
-        Command::Serve(serve) => of_serve(serve),
         Command::Export(_) | Command::Report(_) | Command::Launch(_) => Vec::new(),
     };
     if let Command::Predict(predict) = &arguments.command
@@ -113,18 +65,17 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
         );
         return Err(Arguments::command().error(ErrorKind::WrongNumberOfValues, message));
     }
-    let is_of_s3 = is_any_in_s3(locations(&arguments.command).into_iter());
-    let idle = [idle, vec![self::idle("s3", !is_of_s3, "an s3:// URL")]].concat();
+    idle.push(s3(is_any_in_s3(locations(&arguments.command).into_iter())));
     if let Some(out) = replaced_in_s3(&arguments.command) {
-        return Err(Arguments::command().error(ErrorKind::ArgumentConflict, not_replaced(out)));
+        return Err(not_replaced::<Arguments>(out));
     }
     if let Command::Fit(fit) = &arguments.command
         && fit.folds.is_some()
         && let Some(message) = refused_with_folds(fit)
     {
-        return Err(Arguments::command().error(ErrorKind::ArgumentConflict, message));
+        return Err(conflict::<Arguments>(message));
     }
-    refuse_idle(&idle, given)
+    refuse_idle::<Arguments>(&idle, given)
 }
 
 /// Why flags are refused that are for one training.
@@ -145,61 +96,17 @@ fn refused_with_folds(fit: &Fit) -> Option<&'static str> {
 }
 
 /// Refuses flags without an effect in a search.
-fn of_search(training: &Tuned, given: &ArgMatches) -> Result<(), clap::Error> {
-    let refused = |message: &str| Err(Arguments::command().error(ErrorKind::ArgumentConflict, message));
-    match training {
-        Tuned::Ngrams(tuned) if tuned.ngrams.resume => refused(NO_RESUME),
-        Tuned::Ngrams(tuned) => {
-            of_ngrams(&tuned.ngrams, &tuned.validation)?;
-            refuse_idle(&of_lines(&tuned.ngrams), given)
-        }
-        Tuned::Fit(tuned) if tuned.fit.training.resume.is_some() => refused(NO_RESUME),
-        Tuned::Fit(tuned) if tuned.fit.folds.is_some() => refused(
+fn of_search(Autotune { fit, .. }: &Autotune, given: &ArgMatches) -> Result<(), clap::Error> {
+    if fit.training.resume.is_some() {
+        return Err(conflict::<Arguments>("--resume has no effect in a search; omit --resume"));
+    }
+    if fit.folds.is_some() {
+        return Err(conflict::<Arguments>(
             "--folds cannot be searched; omit --folds, and run the printed command with --folds to test its settings",
-        ),
-        Tuned::Fit(tuned) => {
-            let fit = &tuned.fit;
-            let is_of_s3 = is_any_in_s3(locations_of_fit(fit).into_iter());
-            let idle = [of_fit(fit), vec![idle("s3", !is_of_s3, "an s3:// URL")]].concat();
-            refuse_idle(&idle, given)
-        }
+        ));
     }
-}
-
-const NO_RESUME: &str = "--resume has no effect in a search; omit --resume";
-
-fn not_replaced(out: &Location) -> String {
-    format!("--force has no effect on {out}: nothing in S3 is replaced; choose another --out")
-}
-
-/// Refuses a flag of the other n-gram model. `validation` are further inputs.
-fn of_ngrams(ngrams: &Ngrams, validation: &[String]) -> Result<(), clap::Error> {
-    let refused = |message: String| Err(Arguments::command().error(ErrorKind::ArgumentConflict, message));
-    let out = ngrams.out.as_ref().filter(|out| matches!(out, Location::S3(_)));
-    let mut places = ngrams.input.iter().chain(&ngrams.test).chain(validation);
-    let is_of_s3 = out.is_some() || places.any(|place| place.starts_with("s3"));
-    if let (Some(out), true) = (out, ngrams.force) {
-        return refused(not_replaced(out));
-    }
-    if ngrams.storage.s3.is_some() && !is_of_s3 {
-        return refused(
-            "--s3 has no effect without an s3:// URL; omit --s3, or pass an s3:// URL".to_owned(),
-        );
-    }
-    match ngrams.model() {
-        Ok(_) => Ok(()),
-        Err((flag, model)) => {
-            let other = match model {
-                ModelName::Linear => ModelName::FastText,
-                ModelName::FastText => ModelName::Linear,
-            };
-            refused(format!(
-                "{flag} has no effect with --model {}; omit {flag}, or pass --model {}",
-                model.name(),
-                other.name()
-            ))
-        }
-    }
+    let idle = [of_fit(fit), vec![s3(is_any_in_s3(locations_of_fit(fit).into_iter()))]].concat();
+    refuse_idle::<Arguments>(&idle, given)
 }
 
 #[cfg(test)]
@@ -245,13 +152,6 @@ mod tests {
             let told = refusal(&format!("fit a.h5 --out b {flags}")).unwrap_or_default();
             assert!(told.contains(&format!("{flag} has no effect without {needs};")), "{flags}: {told}");
         }
-        for command in ["ngrams", "autotune ngrams --validation b --minutes 1"] {
-            let told = refusal(&format!("{command} --input a --format fasttext --invalid-utf8-max 1"));
-            let expected =
-                "--invalid-utf8-max has no effect without --format json, csv, tsv or polarity-csv;";
-            assert!(told.unwrap_or_default().contains(expected), "{command}");
-        }
-        assert_eq!(refusal("ngrams --input a --invalid-utf8-max 1"), None);
         let told = refusal("evaluate m a.h5 --device cuda --compute auto").unwrap_or_default();
         assert!(told.contains("--compute has no effect without "), "{told}");
     }
@@ -288,7 +188,6 @@ mod tests {
             "fit a.h5 --out s3://bucket/b --force",
             "pretrain a.h5 --out s3://bucket/b --force",
             "export a --out s3://bucket/b --force",
-            "ngrams --input a --out s3://bucket/b --force",
         ] {
             let told = refusal(arguments).unwrap_or_default();
             assert!(
@@ -336,31 +235,6 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_of_one_ngram_model_selects_it_and_the_other_model_refuses_it() {
-        let model = |flags: &str| {
-            let words = format!("trainer ngrams --input a.txt {flags}");
-            let Command::Ngrams(ngrams) =
-                Arguments::try_parse_from(words.trim_end().split(' ')).unwrap().command
-            else {
-                panic!("another command")
-            };
-            ngrams.model()
-        };
-        assert_eq!(model(""), Ok(ModelName::Linear));
-        assert_eq!(model("--ngrams 2 --epochs 5 --threads 2"), Ok(ModelName::Linear));
-        assert_eq!(model("--ngrams 2 --dim 10 --epochs 5 --rate 0.5 --threads 2"), Ok(ModelName::FastText));
-        assert_eq!(model("--loss bce"), Ok(ModelName::FastText));
-        assert_eq!(model("--model linear --dim 10"), Err(("--dim".to_owned(), ModelName::Linear)));
-        let told = refusal("ngrams --input a.txt --model fasttext --weights nb").unwrap_or_default();
-        assert!(
-            told.contains(
-                "--weights has no effect with --model fasttext; omit --weights, or pass --model linear"
-            ),
-            "{told}"
-        );
-    }
-
-    #[test]
     fn usual_names_of_flags_are_accepted() {
         for (usual, ours) in [
             ("--lr 0.1", "--rate 0.1"),
@@ -382,21 +256,6 @@ mod tests {
                 format!("{:?}", Arguments::try_parse_from(words.split(' ')).unwrap())
             };
             assert_eq!(parsed(usual), parsed(ours), "{usual}");
-        }
-    }
-
-    #[test]
-    fn a_report_names_settings_by_flags_that_there_are() {
-        let mut command = Arguments::command();
-        command.build();
-        let flags: Vec<String> = ["fit", "pretrain", "ngrams", "embed"]
-            .iter()
-            .flat_map(|name| command.find_subcommand(name).unwrap().get_arguments())
-            .filter_map(|argument| Some(format!("--{}", argument.get_long()?)))
-            .collect();
-        for (place, name) in runs::recipe::SETTING_NAMES {
-            let flag = name.split(',').next().unwrap_or(name);
-            assert!(!name.starts_with("--") || flags.iter().any(|known| known == flag), "{place}: {name}");
         }
     }
 }

@@ -196,7 +196,7 @@ fn bytes_of(tensor: &Tensor) -> usize {
 }
 
 fn no_kernels() -> Error {
-    Error::Internal { promise: "the kernels support only classifiers".to_owned() }
+    training::Error::Internal { promise: "the kernels support only classifiers".to_owned() }.into()
 }
 
 /// Losses of a share.

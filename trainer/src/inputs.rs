@@ -5,12 +5,12 @@
 //! If the tokens of the training split fit on the GPU, they stay there. A batch is then gathered on the GPU, and only
 //! the indices of its rows are copied. The tensors are the same in both cases.
 
+use batches::{Batch, Table, Tokens};
+use kernels::TokenRows;
 use tch::{Device, Kind, Tensor};
 
 use crate::error::Result;
 use crate::soft_targets::SoftTargets;
-use batches::{Batch, Table, Tokens};
-use kernels::TokenRows;
 
 /// Labels and ratings of a share's rows.
 #[derive(Debug)]

@@ -2,15 +2,14 @@
 //! except those of the gradients.
 
 use c10d::{Backend, Key, Launch, Options, ProcessGroup, ReduceOp};
+use launch::key;
+use program::exit::{Exit, Failed, chain};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tch::{Device, Tensor};
+use training::tell::tell;
 
-use crate::commands::group;
 use crate::error::{Error, Result};
-use crate::of_rank_0::of_rank_0;
-use crate::tell::tell;
-use launch::key;
 
 /// This process among the processes of the training.
 #[derive(Debug)]
@@ -139,31 +138,39 @@ impl Ranks {
     }
 }
 
+/// Runs a function on rank 0 and broadcasts its result. `broadcast` sends the bytes of rank 0, and returns them on all
+/// ranks. If the function fails, all ranks fail: rank 0 with the error, the others with its message.
+fn of_rank_0<T: Serialize + DeserializeOwned>(
+    is_first: bool,
+    find_out: impl FnOnce() -> Result<T>,
+    broadcast: impl FnOnce(Vec<u8>) -> Result<Vec<u8>>,
+) -> Result<T> {
+    let own = is_first.then(find_out);
+    let sent = own.as_ref().map(|own| own.as_ref().map_err(|error| chain(error)));
+    let message = match &sent {
+        Some(sent) => serde_json::to_vec(sent).map_err(|error| Error::internal(&error))?,
+        None => Vec::new(),
+    };
+    let received = broadcast(message);
+    if let Some(Err(error)) = own {
+        return Err(error);
+    }
+    // Rank 0 uses the decoded value too, so that all ranks have the same.
+    let sent: std::result::Result<T, String> =
+        serde_json::from_slice(&received?).map_err(|error| Error::internal(&error))?;
+    sent.map_err(|message| Failed::new(Exit::TryAgain, format!("rank 0 failed: {message}")).into())
+}
+
 /// The numbers in a message.
 fn numbers_of<const N: usize>(rank: usize, bytes: &[u8]) -> Result<[f64; N]> {
     let (numbers, rest) = bytes.as_chunks::<8>();
     let numbers: [[u8; 8]; N] =
-        numbers.try_into().ok().filter(|_| rest.is_empty()).ok_or_else(|| Error::Setting {
+        numbers.try_into().ok().filter(|_| rest.is_empty()).ok_or_else(|| training::Error::Setting {
             setting: "a message of another rank",
             found: format!("{} bytes from rank {rank}", bytes.len()),
             expected: format!("{} bytes; start the same version of trainer on all ranks", 8 * N),
         })?;
     Ok(numbers.map(f64::from_ne_bytes))
-}
-
-impl group::Ranks for Ranks {
-    fn rank(&self) -> usize {
-        Self::rank(self)
-    }
-
-    fn world_size(&self) -> usize {
-        Self::world_size(self)
-    }
-
-    fn gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
-        let Self::Several(group) = self else { return Ok(vec![bytes.to_vec()]) };
-        Ok(group.all_gather_bytes(bytes)?)
-    }
 }
 
 #[cfg(test)]

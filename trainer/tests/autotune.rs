@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use command::{run, trainer};
+use command::{program, run, trainer};
 use fixtures::reviews;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -53,8 +53,8 @@ fn corpus() -> (TempDir, PathBuf, PathBuf) {
 
 /// A search on one thread, which is repeatable.
 fn ngrams(train: &Path, dev: &Path, more: &[&str]) -> Command {
-    let mut command = trainer();
-    command.args(["autotune", "ngrams", "--format", "fasttext", "--threads", "1", "--input"]).arg(train);
+    let mut command = program("ngrams");
+    command.args(["autotune", "--format", "fasttext", "--threads", "1", "--input"]).arg(train);
     command.arg("--validation").arg(dev).args(more);
     command
 }
@@ -86,16 +86,16 @@ fn the_printed_command_trains_a_model_with_the_printed_accuracy() {
     command.arg(&out);
     let (code, said, told) = run(command);
     assert_eq!(code, Some(0), "{told}");
-    assert!(told.contains("trainer: best of 12 trials"), "{told}");
+    assert!(told.contains("ngrams: best of 12 trials"), "{told}");
 
     // Word by word as a shell reads it.
     assert_eq!(said.lines().count(), 1, "{said}");
-    let shell = said.replacen("trainer", trainer().get_program().to_str().unwrap(), 1);
+    let shell = said.replacen("ngrams", program("ngrams").get_program().to_str().unwrap(), 1);
     let mut command = Command::new("sh");
     command.args(["-c", &shell]);
     let (code, _, told) = run(command);
     assert_eq!(code, Some(0), "{said}{told}");
-    let mut evaluate = trainer();
+    let mut evaluate = program("ngrams");
     evaluate.arg("evaluate").arg(&out).arg(&dev).args(["--format", "fasttext"]);
     let (_, evaluated, _) = run(evaluate);
     let evaluated: Value = serde_json::from_str(&evaluated).unwrap();
@@ -173,7 +173,7 @@ fn a_search_ends_within_its_time_also_if_a_trial_takes_longer() {
         assert_eq!((code, said.as_str()), (Some(78), ""), "{told}");
         assert!(
             told.ends_with(
-                "trainer: --minutes is 0.05, expected a longer time, because no trial ended within it"
+                "ngrams: --minutes is 0.05, expected a longer time, because no trial ended within it"
             ),
             "{told}"
         );
@@ -211,9 +211,9 @@ fn an_interrupted_search_prints_the_best_settings() {
         let output = process.wait_with_output().unwrap();
         let [said, told] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
         assert_eq!(output.status.code(), Some(75), "{told}");
-        assert!(said.starts_with("trainer ngrams --input "), "{said}");
+        assert!(said.starts_with("ngrams train --input "), "{said}");
         let last = told.trim_end().lines().last().unwrap();
-        assert!(last.starts_with("trainer: interrupted after "), "{told}");
+        assert!(last.starts_with("ngrams: interrupted after "), "{told}");
         assert!(last.ends_with("; the printed settings are the best of them"), "{told}");
     }
 }
@@ -243,10 +243,10 @@ fn inputs_that_cannot_be_searched_are_refused() {
     let same = "is also trained on, expected other texts; split the file into two";
     assert_eq!(
         refused(&train, &train, "1"),
-        (64, format!("trainer: --validation {}: {same}", train.display()))
+        (64, format!("ngrams: --validation {}: {same}", train.display()))
     );
     let linked = refused(&train, &path("linked.txt"), "1");
-    assert_eq!(linked, (64, format!("trainer: --validation {}: {same}", name("linked.txt"))));
+    assert_eq!(linked, (64, format!("ngrams: --validation {}: {same}", name("linked.txt"))));
     let (code, told) = refused(&train, &path("missing.txt"), "1");
     assert!(code == 66 && told.contains(&name("missing.txt")), "{code} {told}");
     assert_eq!(
@@ -254,7 +254,7 @@ fn inputs_that_cannot_be_searched_are_refused() {
         (
             65,
             format!(
-                "trainer: --validation {}: no text has a label of --input; validation texts need the labels and the \
+                "ngrams: --validation {}: no text has a label of --input; validation texts need the labels and the \
                  --format of --input",
                 name("other.txt")
             )
@@ -265,7 +265,7 @@ fn inputs_that_cannot_be_searched_are_refused() {
         (
             65,
             format!(
-                "trainer: --validation {}: every text has the label good; a comparison needs validation texts of at \
+                "ngrams: --validation {}: every text has the label good; a comparison needs validation texts of at \
                  least two labels",
                 name("one.txt")
             )
@@ -278,20 +278,20 @@ fn inputs_that_cannot_be_searched_are_refused() {
         (code, told.as_str()),
         (
             78,
-            "trainer: --input is -, expected files, because a search reads its texts several times; save the lines to a file"
+            "ngrams: --input is -, expected files, because a search reads its texts several times; save the lines to a file"
         )
     );
     for minutes in ["0", "-1", "NaN"] {
         let (code, told) = refused(&train, &dev, minutes);
         let expected = format!(
-            "trainer: --minutes {minutes}: expected a number above 0 and at most 525600, such as 5; see --help"
+            "ngrams: --minutes {minutes}: expected a number above 0 and at most 525600, such as 5; see --help"
         );
         assert_eq!((code, told), (64, expected));
     }
     let (code, _, told) = run(ngrams(&train, &dev, &["--minutes", "1", "--resume"]));
     assert_eq!(
         (code, told.as_str()),
-        (Some(64), "trainer: --resume has no effect in a search; omit --resume; see --help")
+        (Some(64), "ngrams: --resume has no effect in a search; omit --resume; see --help")
     );
     // The error of a training with the settings that were passed is that of the search.
     let (code, _, told) = run(ngrams(&train, &dev, &["--minutes", "1", "--rate", "1e30"]));
@@ -301,7 +301,7 @@ fn inputs_that_cannot_be_searched_are_refused() {
 /// A search on a dataset.
 fn fit(dataset: &Path, more: &[&str]) -> Command {
     let mut command = trainer();
-    command.args(["autotune", "fit"]).arg(dataset).args(["--device", "cpu"]).args(more);
+    command.args(["autotune"]).arg(dataset).args(["--device", "cpu"]).args(more);
     command
 }
 

@@ -9,12 +9,13 @@ use std::process::Command;
 
 use balance::Reason;
 use command::{decide, ended, events, losses, plain, trainer};
+use fixtures::free_port;
 use fixtures::reviews;
-use ranks::{Rank, free_port, placed};
 use runs::training::decisions;
 use serde_json::Value;
 use tch::Tensor;
 use tempfile::TempDir;
+use tests::ranks::{Rank, placed};
 
 const BATCH: usize = 64;
 

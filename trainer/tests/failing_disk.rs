@@ -7,7 +7,6 @@
 mod command;
 
 use std::fs;
-use std::io;
 use std::path::Path;
 use std::process::Command;
 
@@ -53,19 +52,6 @@ fn a_checkpoint_that_the_disk_refuses_leaves_the_one_before_it() {
         fs::remove_dir_all(&out).unwrap();
         call
     });
-}
-
-#[test]
-fn a_state_for_which_there_is_no_room_has_the_message_of_all_programs() {
-    let full = || io::Error::from_raw_os_error(Errno::ENOSPC as i32);
-    for error in [
-        io::Error::other(skipgram::Error::WriteState { source: full() }),
-        io::Error::other(spelling::Error::WriteState { source: full() }),
-        io::Error::other(ngrams::Error::WriteState { source: full() }),
-    ] {
-        let message = program::system::cause_and_remedy(&error);
-        assert!(message.starts_with("disk full") && message.contains("; free space there"), "{message}");
-    }
 }
 
 fn fit(dataset: &Path, out: &Path) -> Command {

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use launch::failure;
 use program::exit::Exit;
-use ranks::python;
+use tests::ranks::python;
 
 /// The report of torchrun about ranks that exited with these exit codes (a signal is a negative number) and wrote
 /// these files, if torchrun notices the exits at this time.

@@ -11,11 +11,11 @@ use std::process::Command;
 use command::{ended, plain, run, trainer};
 use dataset::Row;
 use fixtures::{dataset_of, review, reviews};
-use ranks::Rank;
 use runs::training::read_scores;
 use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
+use tests::ranks::Rank;
 
 const N_ROWS: u32 = 600;
 

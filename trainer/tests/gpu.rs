@@ -15,11 +15,11 @@ use std::process::Command;
 
 use command::{decide, events, losses, plain, plain_of_words, run, trainer};
 use fixtures::{reviews, word};
-use ranks::{Rank, skipped};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tch::{Cuda, Device, Kind, Tensor};
 use tempfile::TempDir;
+use tests::ranks::{Rank, skipped};
 
 const SIZES: &[&str] =
     &["--tokens=20", "--batch=32", "--embedding=16", "--hidden=16", "--linear=8", "--log-steps=1"];

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use command::{ended, plain, run, trainer};
+use command::{ended, plain, program, run};
 use fixtures::reviews;
-use ranks::Rank;
 use rustix::process::Signal;
 use tempfile::TempDir;
 use tests::fault_proxy::{Fault, FaultProxy, Request};
+use tests::ranks::Rank;
 use tests::s3_server::{S3Server, SECRET_KEY, with_s3};
 
 /// Maximum time until a request is seen.
@@ -47,7 +47,11 @@ impl World {
 
     /// A command on a machine, which has a cache of its own.
     fn on(&self, machine: &str, arguments: &[&str]) -> Command {
-        let mut command = with_s3(trainer(), &self.proxy.url());
+        self.run("trainer", machine, arguments)
+    }
+
+    fn run(&self, of: &str, machine: &str, arguments: &[&str]) -> Command {
+        let mut command = with_s3(program(of), &self.proxy.url());
         command.env("SENTIMILL_CACHE", self.cache(machine)).current_dir(self.folder.path()).args(arguments);
         command
     }
@@ -505,7 +509,7 @@ fn a_place_that_a_command_cannot_use_is_refused_by_name_before_any_work() {
         ("report r --out s3://bucket/", "the name ends in a slash"),
         ("launch --nproc 1 --log-dir s3://bucket/logs -- fit a.h5", "s3:// is not supported here"),
     ] {
-        let mut command = trainer();
+        let mut command = program("trainer");
         // No request can be sent.
         command
             .args(arguments.split(' '))
@@ -530,9 +534,9 @@ fn a_second_resume_beside_one_that_ends_finds_word_vectors_that_are_complete_and
         (0..20_000).map(|n| format!("word{} stands beside word{} here\n", n % 50, n % 7)).collect();
     fs::write(world.folder.path().join("lines.txt"), lines).unwrap();
     let embed = |more: &[&str]| {
-        let asked = ["embed", "--input", "lines.txt", "--format", "text", "--out", "s3://bucket/vectors"];
+        let asked = ["train", "--input", "lines.txt", "--format", "text", "--out", "s3://bucket/vectors"];
         let sizes = ["--dim", "16", "--epochs", "4", "--threads", "1", "--checkpoint-every", "0.001"];
-        world.on("one", &[&asked[..], &sizes, more].concat())
+        world.run("vectors", "one", &[&asked[..], &sizes, more].concat())
     };
     let mut first = Rank::start(0, embed(&[]));
     world.wait_for(|request| is_put(request, "/vectors/model/SHA256SUMS"));
@@ -542,7 +546,7 @@ fn a_second_resume_beside_one_that_ends_finds_word_vectors_that_are_complete_and
 
     assert_eq!(
         (code, told.as_str()),
-        (Some(0), "trainer: already complete: the model is in s3://bucket/vectors/model")
+        (Some(0), "vectors: already complete: the model is in s3://bucket/vectors/model")
     );
     let (code, output) = first.end();
     assert_eq!(code, Some(0), "{output:?}");

@@ -36,10 +36,10 @@ impl Made {
         self.folder.path().join(name)
     }
 
-    /// A command of trainer. RAW, DATASET, NGRAMS, VECTORS, OUT and OUT.bin stand for paths.
+    /// A program and its arguments. RAW, DATASET, NGRAMS, VECTORS, OUT and OUT.bin stand for paths.
     fn command(&self, arguments: &[&str], out: &str) -> Command {
-        let mut command = program("trainer");
-        for argument in arguments {
+        let mut command = program(arguments[0]);
+        for argument in &arguments[1..] {
             match *argument {
                 "RAW" => command.arg(&self.raw),
                 "DATASET" => command.arg(&self.dataset),
@@ -73,10 +73,24 @@ fn remove(path: &Path) {
 
 /// Commands that use threads.
 const COMMANDS: [&[&str]; 8] = [
-    &["embed", "--format", "json", "--input", "RAW", "--threads", "3", "--epochs", "1", "--out", "OUT"],
-    &["ngrams", "--input", "RAW", "--threads", "3", "--out", "OUT"],
+    &[
+        "vectors",
+        "train",
+        "--format",
+        "json",
+        "--input",
+        "RAW",
+        "--threads",
+        "3",
+        "--epochs",
+        "1",
+        "--out",
+        "OUT",
+    ],
+    &["ngrams", "train", "--input", "RAW", "--threads", "3", "--out", "OUT"],
     &[
         "ngrams",
+        "train",
         "--model",
         "fasttext",
         "--words",
@@ -90,15 +104,16 @@ const COMMANDS: [&[&str]; 8] = [
         "--out",
         "OUT",
     ],
-    &["predict", "NGRAMS", "RAW"],
-    &["evaluate", "NGRAMS", "RAW"],
-    &["explain", "NGRAMS"],
-    &["export", "NGRAMS", "--out", "OUT.bin"],
+    &["ngrams", "predict", "NGRAMS", "RAW"],
+    &["ngrams", "evaluate", "NGRAMS", "RAW"],
+    &["ngrams", "explain", "NGRAMS"],
+    &["ngrams", "export", "NGRAMS", "--out", "OUT.bin"],
     &["vectors", "neighbours", "VECTORS", "good"],
 ];
 
 /// A training by PyTorch.
 const FIT: &[&str] = &[
+    "trainer",
     "fit",
     "DATASET",
     "--out",

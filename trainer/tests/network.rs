@@ -10,9 +10,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use command::trainer;
+use fixtures::free_port;
 use fixtures::reviews;
-use ranks::{Rank, free_port, placed};
 use rustix::process::Signal;
+use tests::ranks::{Rank, placed};
 
 fn fit(dataset: &Path, out: &Path) -> Vec<String> {
     let words = "fit --device cpu --batch 32 --log-steps 1 --tokens 20 --embedding 8 --hidden 6 --linear 5 \

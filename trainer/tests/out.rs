@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use command::{ended, run, trainer};
+use fixtures::free_port;
 use fixtures::reviews;
-use ranks::{Rank, free_port, placed};
 use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
+use tests::ranks::{Rank, placed};
 
 const MISSING: &str = "no-such-dataset.h5";
 

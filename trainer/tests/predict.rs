@@ -22,7 +22,7 @@ use reducer::task::{Others, Task};
 use scoring::Scoring;
 use store::Store;
 use trainer::families::classifier::predict::{Options, Tokenizer, run};
-use trainer::predict::{Error, Format, LineOptions};
+use training::answers::{Error, Format, LineOptions};
 
 /// The records of these lines.
 fn mapped(lines: &str) -> Vec<u8> {
@@ -123,7 +123,13 @@ fn expected(line: &str, dataset: &Dataset, tokens_max: u32) -> Result<u64, &'sta
 
 /// The result of each line.
 fn said(input: &str, format: Format, tokenizer: &mut Tokenizer) -> Vec<Result<u64, String>> {
-    let lines = LineOptions { file: None, format, encoding: UTF_8, line_bytes_max: LINE_BYTES_MAX };
+    let lines = LineOptions {
+        file: None,
+        split_start: None,
+        format,
+        encoding: UTF_8,
+        line_bytes_max: LINE_BYTES_MAX,
+    };
     let options = Options { batch_rows: 3, decision: Scoring::Logit.into(), classes: Vec::new() };
     let mut output = Vec::new();
     run(input.as_bytes(), &mut output, &lines, tokenizer, &options, answer).unwrap();

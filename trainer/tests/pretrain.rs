@@ -11,9 +11,10 @@ use command::{losses, plain, plain_of_words};
 use corpus::record::Votes;
 use dataset::Row;
 use fixtures::dataset_of;
-use ranks::{Rank, free_port, placed};
+use fixtures::free_port;
 use tch::Tensor;
 use tempfile::TempDir;
+use tests::ranks::{Rank, placed};
 
 const N_WORDS: u32 = 50;
 const SIZES: &[&str] = &["--tokens", "20", "--batch", "32", "--embedding", "12"];

@@ -14,10 +14,10 @@ use std::process::{Command, Output};
 use command::{plain, trainer};
 use corpus::record::Votes;
 use dataset::Row;
-use ranks::python;
 use runs::recipe::{ClassifierSettings, Dropout, LstmSettings, Objective, Pool};
 use serde_json::Value;
 use tch::{Device, Kind, Tensor};
+use tests::ranks::python;
 use trainer::families::Classifier;
 
 const N_ROWS: u32 = 500;

@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use batches::{Division, Reading, Rows};
-use command::{ended, losses, plain, run, trainer};
+use classifiers::fasttext::{Loss, Settings, Training};
+use classifiers::files::Stored;
+use classifiers::{Features, Model, Scratch, Words, read_fasttext_file};
+use command::{ended, losses, plain, program, run, trainer};
 use corpus::record::Votes;
 use dataset::Row;
 use dataset::dataset_file::DatasetReader;
 use fixtures::{dataset_of, review, reviews};
-use ngrams::fasttext::{Loss, Settings, Training};
-use ngrams::files::Stored;
-use ngrams::{Features, Model, Scratch, Words, read_fasttext_file};
-use ranks::{Rank, python};
 use runs::soft_labels::{Digests, Labelled, SoftLabels};
 use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
+use tests::ranks::{Rank, python};
 
 const N_ROWS: u32 = 600;
 
@@ -100,13 +100,13 @@ fn json(path: &Path) -> Value {
 }
 
 fn predicted(model: &Path, dataset: &Path, out: &Path) -> Command {
-    let mut command = predicted_by_ngrams(model, dataset, out);
-    command.args(["--device", "cpu"]);
+    let mut command = trainer();
+    command.arg("predict").arg(model).arg(dataset).arg("--soft").arg(out).args(["--device", "cpu"]);
     command
 }
 
 fn predicted_by_ngrams(model: &Path, dataset: &Path, out: &Path) -> Command {
-    let mut command = trainer();
+    let mut command = program("ngrams");
     command.arg("predict").arg(model).arg(dataset).arg("--soft").arg(out);
     command
 }
@@ -205,14 +205,14 @@ fn ngrams_model(folder: &Path, words: Words, loss: Loss, names: [&str; 2]) -> Mo
     });
     let path = folder.with_extension("txt");
     fs::write(&path, lines.collect::<String>()).unwrap();
-    let texts = read_fasttext_file(&path, 1, ngrams::Reading { words, ..Default::default() }).unwrap();
+    let texts = read_fasttext_file(&path, 1, classifiers::Reading { words, ..Default::default() }).unwrap();
     let features = Features { ngrams: 2, buckets: 1000, ..Features::default() };
     let settings =
         Settings { words, features, loss, rate: 0.5, is_deterministic: true, ..Settings::default() };
     let mut training = Training::new(&texts, settings).unwrap();
     while training.step().unwrap().is_some() {}
-    ngrams::files::write(folder, Stored::FastText(&training.finish())).unwrap();
-    ngrams::files::read(folder).unwrap()
+    classifiers::files::write(folder, Stored::FastText(&training.finish())).unwrap();
+    classifiers::files::read(folder).unwrap()
 }
 
 /// The words of a row; unknown ones are omitted.

@@ -15,7 +15,7 @@ pub struct FormatArguments {
     /// json, csv, tsv, fasttext, …
     ///
     /// json, csv, tsv, polarity-csv or fasttext. json reads one object per line, also the Python literals of older
-    /// Amazon dumps; sentimill and trainer also read a JSON array. csv and tsv read tables with a header, not in mapper.
+    /// Amazon dumps; sentimill, ngrams and vectors also read a JSON array. csv and tsv read tables with a header, not in mapper.
     /// polarity-csv reads CSV with the class in the first column and the text in the last. fasttext reads
     /// `__label__CLASS text`.
     #[arg(long, value_name = "NAME", default_value_t)]

@@ -20,7 +20,7 @@ const LABELS_MAX: usize = 5;
 /// In place of a number of stars that a user knows.
 const PLACEHOLDER: &str = "STARS";
 /// How labels are learned that are not stars.
-const BY_NAME: &str = "by their names with --label-field NAME of trainer ngrams";
+const BY_NAME: &str = "by their names with --label-field NAME of ngrams train";
 
 /// Values without a rating, with the number of their lines.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -413,7 +413,7 @@ mod tests {
                 &["bug", "billing", "praise", "question", "feature", "spam"],
                 0,
                 "\"billing\" 1, \"bug\" 1, \"feature\" 1, \"praise\" 1, \"question\" 1, \"spam\" 1; learn more than five labels \
-                 by their names with --label-field NAME of trainer ngrams",
+                 by their names with --label-field NAME of ngrams train",
             ),
         ] {
             let values = values(numbers, texts, n_nulls);
@@ -430,10 +430,7 @@ mod tests {
         let many = found(&values(&[], &labels, 0), 60).unwrap();
         assert!(many.starts_with("10 values; learn more than five labels"), "{many}");
         let two = found(&values(&[], &["a=b", "c=d"].repeat(3), 0), 6).unwrap();
-        assert_eq!(
-            two,
-            "2 values; learn the labels by their names with --label-field NAME of trainer ngrams"
-        );
+        assert_eq!(two, "2 values; learn the labels by their names with --label-field NAME of ngrams train");
         assert_eq!(found(&values(&[], &labels[..10], 0), 10), None);
     }
 

@@ -112,7 +112,7 @@ impl CleanedReviews {
         self.parser.found_values()
     }
 
-    /// Number of lines of fastText's format so far in which `trainer ngrams` reads other labels.
+    /// Number of lines of fastText's format so far in which `ngrams train` reads other labels.
     pub fn other_labels(&self) -> u64 {
         self.parser.other_labels()
     }

@@ -2,7 +2,7 @@
 //!
 //! Labels are at the start of the line, each followed by one space or tab. If there are several labels, the
 //! first one is the class. A label after the first word of the text is part of the text. The fastText program, and
-//! `trainer ngrams`, read each word with the prefix as a label, wherever it is. Lines where this differs are counted.
+//! `ngrams train`, read each word with the prefix as a label, wherever it is. Lines where this differs are counted.
 
 use crate::classes::FoundValues;
 use crate::format::ClassRatings;

@@ -226,7 +226,7 @@ pub enum NoClassRatings {
     /// A number of stars above 5.
     #[error(
         "{0:?} has more than 5 stars, expected classes with 1 to 5 stars, as in 1=1,2=5; to learn more than five labels, \
-         pass --label-field NAME to trainer ngrams"
+         pass --label-field NAME to ngrams train"
     )]
     More(String),
     /// A class has two ratings.
@@ -459,7 +459,7 @@ mod tests {
         }
         assert_eq!("1=1,1=2".parse::<ClassRatings>(), Err(NoClassRatings::Twice("1".to_owned())));
         let six = "a=1,b=6".parse::<ClassRatings>().unwrap_err().to_string();
-        assert!(six.starts_with("\"b=6\" has more than 5 stars") && six.contains("trainer ngrams"), "{six}");
+        assert!(six.starts_with("\"b=6\" has more than 5 stars") && six.contains("ngrams train"), "{six}");
     }
 
     #[test]

@@ -123,12 +123,12 @@ pub fn invalid_utf8(counts: &MapperCounts, encoding: &'static Encoding) -> Optio
     })
 }
 
-/// The notice about lines of fastText's format in which `trainer ngrams` reads other labels, if there are any.
+/// The notice about lines of fastText's format in which `ngrams train` reads other labels, if there are any.
 pub fn other_labels(n: u64, counts: &MapperCounts) -> Option<String> {
     (n > 0).then(|| {
         format!(
             "warning: {n} of {} lines have a label besides that at the start of the line: it is omitted or a part of the text \
-             here; trainer ngrams and the fastText program read each word that starts with __label__ as a label",
+             here; ngrams train and the fastText program read each word that starts with __label__ as a label",
             counts.lines
         )
     })

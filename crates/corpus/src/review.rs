@@ -270,7 +270,7 @@ impl ReviewParser {
         &self.decoder.invalid
     }
 
-    /// Number of lines of fastText's format so far in which `trainer ngrams` reads other labels.
+    /// Number of lines of fastText's format so far in which `ngrams train` reads other labels.
     pub fn other_labels(&self) -> u64 {
         if let Parser::FastText(parser) = &self.parser { parser.n_other_labels } else { 0 }
     }

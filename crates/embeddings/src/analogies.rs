@@ -20,7 +20,7 @@ use std::thread;
 
 use program::threads::spawn;
 use serde::Serialize;
-use vectors::{LANES_MAX, Vector, on_processor};
+use simd::{LANES_MAX, Vector, on_processor};
 
 use crate::embedding::Embedding;
 use crate::error::{Error, Result};
@@ -301,7 +301,7 @@ fn each<V: Vector>(
 
 #[cfg(test)]
 mod tests {
-    use vectors::Processor;
+    use simd::Processor;
 
     use super::*;
     use crate::neighbours::{Neighbours, score};

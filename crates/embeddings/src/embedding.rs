@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use ngrams::{Dictionary, Features, Names};
+use classifiers::{Dictionary, Features, Names};
 use spelling::Generator;
 
 /// Word vectors.

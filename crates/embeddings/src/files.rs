@@ -22,9 +22,9 @@ mod word2vec;
 
 use std::path::{Path, PathBuf};
 
+use classifiers::Dictionary;
+use classifiers::files::{Kind, bin};
 use durable::npy;
-use ngrams::Dictionary;
-use ngrams::files::{Kind, bin};
 use serde_json::{Value, json};
 
 pub(crate) use self::content::Content;
@@ -146,15 +146,15 @@ fn model_folder(path: &Path) -> PathBuf {
 /// The model folder, which is not of a classifier.
 fn word_vectors_folder(path: &Path) -> Result<PathBuf> {
     let folder = model_folder(path);
-    let train = "train word vectors with `trainer embed`";
-    let (found, remedy) = match ngrams::files::kind(&folder) {
+    let train = "train word vectors with `vectors train`";
+    let (found, remedy) = match classifiers::files::kind(&folder) {
         Some(Kind::FastText) => {
-            let export = format!("export its words with `trainer export {} --out WORDS.vec`", path.display());
+            let export = format!("export its words with `ngrams export {} --out WORDS.vec`", path.display());
             ("an n-gram model", export)
         }
         Some(Kind::Linear) => (
             "a linear n-gram model, which has no word vectors",
-            format!("{train}, or a model that has some with `trainer ngrams --model fasttext`"),
+            format!("{train}, or a model that has some with `ngrams train --model fasttext`"),
         ),
         None if folder.join(OF_LSTM).is_file() => ("an LSTM model", train.to_owned()),
         None => return Ok(folder),

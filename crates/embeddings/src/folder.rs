@@ -18,10 +18,10 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
+use classifiers::files::{family, words_file};
+use classifiers::{Dictionary, Names};
 use durable::sums::{Sums, verified};
 use durable::{NewFolder, Output, REMEDY, Summary};
-use ngrams::files::{family, words_file};
-use ngrams::{Dictionary, Names};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use spelling::Generator;

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use classifiers::Names;
 use durable::output;
-use ngrams::Names;
 use random::Random;
 use serde_json::{Value, json};
 use spelling::{Characters, Generator, Sizes, Weights};
@@ -219,7 +219,7 @@ fn a_word_has_the_mean_of_its_rows() {
     let embedding = with_characters();
     let characters = embedding.characters.as_ref().unwrap();
     let mean = |own: Option<&[f32]>, ngrams: &[&str]| -> Vec<f32> {
-        let rows = ngrams.iter().map(|ngram| ngrams::hash(ngram.as_bytes()) as usize % 50);
+        let rows = ngrams.iter().map(|ngram| classifiers::hash(ngram.as_bytes()) as usize % 50);
         let rows: Vec<&[f32]> =
             own.into_iter().chain(rows.map(|row| &characters.rows[row * 3..][..3])).collect();
         (0..3).map(|at| rows.iter().map(|row| row[at]).sum::<f32>() / rows.len() as f32).collect()

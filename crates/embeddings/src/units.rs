@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use vectors::{Processor, Vector, on_processor};
+use simd::{Processor, Vector, on_processor};
 
 use crate::embedding::Embedding;
 

@@ -183,7 +183,7 @@ pub enum Fault {
     },
     /// The content is UTF-16 without a byte-order mark.
     #[error(
-        "found UTF-16 without a mark, expected UTF-8; pass --encoding {encoding} to sentimill or trainer, or convert the file with iconv -f {encoding} -t UTF-8"
+        "found UTF-16 without a mark, expected UTF-8; pass --encoding {encoding} to sentimill, ngrams or vectors, or convert the file with iconv -f {encoding} -t UTF-8"
     )]
     Unmarked {
         /// The encoding.

@@ -283,7 +283,7 @@ fn utf16_without_a_mark_is_refused_or_decoded_as_named() {
         let marked = utf16(text, encoding);
         let unmarked = &marked[2..];
         let expected = format!(
-            "found UTF-16 without a mark, expected UTF-8; pass --encoding {0} to sentimill or trainer, or convert the file with iconv -f {0} -t UTF-8",
+            "found UTF-16 without a mark, expected UTF-8; pass --encoding {0} to sentimill, ngrams or vectors, or convert the file with iconv -f {0} -t UTF-8",
             encoding.name()
         );
         for content in [unmarked.to_owned(), gzip(unmarked)] {

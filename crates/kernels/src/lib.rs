@@ -40,8 +40,8 @@ pub use dropout::{Dropout, Share};
 pub use engine::{Engine, Passes};
 pub use linear::Linear;
 pub use optimizer::{Adam, Sgd, adam, sgd};
+pub use simd::Processor;
 pub use team::Team;
-pub use vectors::Processor;
 
 /// The sizes of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub struct Sizes {
 
 impl Sizes {
     /// The hidden size must be a multiple of this.
-    pub const HIDDEN_MULTIPLE: usize = vectors::LANES_MAX;
+    pub const HIDDEN_MULTIPLE: usize = simd::LANES_MAX;
 
     /// P, the size of a row's pooled vector.
     pub fn pooled(&self) -> usize {

@@ -12,7 +12,7 @@ pub(crate) mod pooled;
 
 use std::time::{Duration, Instant};
 
-use vectors::Vector;
+use simd::Vector;
 
 use crate::dropout::Dropout;
 use crate::head::HeadSums;
@@ -21,7 +21,7 @@ use crate::model::{Layer, Model};
 use crate::products::{Columns, multiply};
 use crate::tile_row::{TileRow, slots_at};
 use crate::{Loss, Pool};
-use vectors::activation::{TANH, logistic, tanh};
+use simd::activation::{TANH, logistic, tanh};
 
 /// Values of one layer, `[S, …]`, kept for the backward pass.
 #[derive(Default)]

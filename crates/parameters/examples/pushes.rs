@@ -39,7 +39,7 @@ fn main() -> Result<(), Failed> {
 fn serve(folder: &str, log_sync: &str, workers: &str) -> Result<(), Failed> {
     let server = Server::start(&ServerOptions {
         listen: "127.0.0.1:0".parse()?,
-        folder: folder.into(),
+        folder: Some(folder.into()),
         shard: 0,
         n_shards: 1,
         n_workers: workers.parse()?,

@@ -3,10 +3,11 @@
 mod attempts;
 mod pull;
 mod push;
+mod ranks;
 mod waiting;
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use program::exit::Exit;
@@ -20,7 +21,7 @@ pub use self::push::{Pushing, Sent, Update};
 use crate::error::{Error, Result};
 use crate::ledger::Statistics;
 use crate::log::bound_text;
-use crate::messages::{JoinRequest, LeaveRequest, StatisticsRequest};
+use crate::messages::{Ending, JoinRequest, LeaveRequest, StatisticsRequest};
 use crate::security::{Pass, TlsFiles, Token};
 use crate::service::parameters_client::ParametersClient;
 use crate::spec::Spec;
@@ -59,6 +60,8 @@ pub struct Client {
     servers: Vec<Arc<Remote>>,
     wire: Wire,
     stop: Arc<AtomicBool>,
+    /// Why all ranks end.
+    ended: Arc<OnceLock<Ending>>,
     /// The worker that has joined, with the completed steps of it on each server.
     joined: Option<Joined>,
     /// Floats per row of each table.
@@ -110,7 +113,8 @@ impl Client {
             (0..).zip(&options.servers).map(remote).collect::<Result<_>>()
         })?;
         let stop = Arc::clone(&options.stop);
-        Ok(Self { runtime, servers, wire: options.wire, stop, joined: None, dims: Vec::new() })
+        let (wire, ended) = (options.wire, Arc::default());
+        Ok(Self { runtime, servers, wire, stop, ended, joined: None, dims: Vec::new() })
     }
 
     /// Creates a table on all servers, or checks that an existing one is the same. Returns its number.
@@ -179,10 +183,22 @@ impl Client {
     ///
     /// # Errors
     /// If a server does not answer.
-    pub fn leave(&mut self) -> Result<()> {
+    pub fn leave(&self) -> Result<()> {
+        self.leave_with(0)
+    }
+
+    /// Ends the part of this worker with a number, for [`Server::sum`](crate::Server::sum).
+    ///
+    /// # Errors
+    /// If a server does not answer.
+    pub fn leave_with(&self, number: u64) -> Result<()> {
         let worker = self.worker()?;
         for server in &self.servers {
-            let left = |mut calls: Calls| async move { calls.leave(LeaveRequest { worker }).await };
+            let request = LeaveRequest { worker, number, ending: None };
+            let left = |mut calls: Calls| {
+                let request = request.clone();
+                async move { calls.leave(request).await }
+            };
             self.wait(repeat(server, left))?;
         }
         Ok(())

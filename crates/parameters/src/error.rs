@@ -7,6 +7,8 @@ use program::exit::{Exit, Failed};
 use program::system::Failure;
 use thiserror::Error;
 
+use crate::messages::Ending;
+
 /// Why a server or a client failed.
 #[derive(Debug, Error)]
 pub enum Error {
@@ -23,9 +25,9 @@ pub enum Error {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// A rank sent values that are not finite.
-    #[error("a rank sent values that are not finite; lower the learning rate")]
-    NotFinite,
+    /// All ranks end.
+    #[error("{}", .0.message)]
+    Ended(Ending),
     /// Another error, which callers only pass on.
     #[error(transparent)]
     Failed(#[from] Failed),
@@ -40,7 +42,8 @@ impl Error {
         match self {
             Self::File(error) => error.exit(),
             Self::Io { .. } => Exit::Io,
-            Self::NotFinite => Exit::Settings,
+            Self::Ended(ending) if ending.code == Exit::Settings as u32 => Exit::Settings,
+            Self::Ended(_) => Exit::TryAgain,
             Self::Failed(failed) => failed.exit,
         }
     }
@@ -52,12 +55,6 @@ impl Error {
     /// A violated internal invariant.
     pub(crate) fn internal(promise: &impl std::fmt::Display) -> Self {
         Self::failed(Exit::Internal, format!("{promise}: this is a defect of sentimill, please report it"))
-    }
-
-    /// An error of a rank that sent updates that do not fit the tables.
-    pub(crate) fn of_rank(found: &impl std::fmt::Display) -> Self {
-        let remedy = "start all ranks with the same program and flags";
-        Self::failed(Exit::Internal, format!("invalid updates of a rank: {found}; {remedy}"))
     }
 
     /// Threads that could not be started.

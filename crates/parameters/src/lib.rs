@@ -12,8 +12,8 @@
 //!   server continues.
 //! - **Bounded.** Messages, queues, tables and waits have limits, and what exceeds them is refused by name.
 //!
-//! [`Server`] serves, and [`Client`] is for workers and readers. Ranks that exchange updates without a server have the tables in
-//! a [`Replica`] each.
+//! [`Server`] serves, and [`Client`] is for workers and readers. Ranks have a server in the process of rank 0
+//! ([`ServerOptions::of_ranks`]), with a staleness of 0.
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a panic of a test is its failure"))]
 
 mod client;
@@ -22,13 +22,13 @@ mod ledger;
 mod log;
 mod messages;
 mod refusal;
-mod replica;
 mod security;
 mod server;
 mod snapshot;
 mod spec;
 mod state;
 mod table;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -44,13 +44,14 @@ use std::time::Duration;
 pub use client::{Client, ClientOptions, Joined, Moment, Pulled, Pulling, Pushing, Read, Sent, Update};
 pub use error::{Error, Result};
 pub use ledger::{Ledger, SinceStart, Statistics, TableStatistics, WorkerStatistics};
-pub use replica::Replica;
+pub use messages::Ending;
 pub use security::{TlsFiles, Token};
 #[doc(hidden)]
 pub use server::fuzzing;
-pub use server::{LogSync, Server, ServerOptions};
+pub use server::{LogSync, Server, ServerOptions, Stage};
 pub use spec::{DIM_MAX, Initial, Optimizer, Spec};
 pub use state::LEFT;
+pub use tables::Tables;
 pub use values::Wire;
 
 /// Maximum bytes of a message.
@@ -59,5 +60,7 @@ const MESSAGE_BYTES_MAX: usize = 8 << 20;
 const PART_BYTES: usize = 4 << 20;
 /// Time for which a server lets a pull wait before it asks the client to ask again.
 const WAIT: Duration = Duration::from_secs(5);
+/// A rank that is silent for longer is lost.
+const SILENCE: Duration = Duration::from_secs(10);
 /// Time limit of one attempt of a request.
 const REQUEST_LIMIT: Duration = Duration::from_secs(30);

@@ -115,6 +115,10 @@ impl Log {
         self.file.try_clone().at(&self.path, "open it")
     }
 
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

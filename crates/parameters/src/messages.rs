@@ -36,6 +36,9 @@ pub struct CreateRequest {
     /// of this number of servers.
     #[prost(uint32, tag = "9")]
     pub n_shards: u32,
+    /// Whether the values that workers push for a row in a step are averaged. The rate is then 0.
+    #[prost(bool, tag = "10")]
+    pub is_mean: bool,
 }
 
 /// The table exists.
@@ -94,6 +97,9 @@ pub struct PullRequest {
     /// The rows.
     #[prost(message, repeated, tag = "3")]
     pub reads: Vec<Rows>,
+    /// What a rank was asked for, for [`crate::Server::asked`].
+    #[prost(uint32, tag = "4")]
+    pub asked: u32,
 }
 
 /// Rows, or the request to ask again.
@@ -156,14 +162,6 @@ pub struct PushRequest {
     pub updates: Vec<Update>,
 }
 
-/// The updates of a step of a rank, for a [`crate::Replica`].
-#[derive(Clone, PartialEq, Message)]
-pub struct RankUpdates {
-    /// The updates.
-    #[prost(message, repeated, tag = "1")]
-    pub updates: Vec<Update>,
-}
-
 /// The updates are durable.
 #[derive(Clone, PartialEq, Message)]
 pub struct PushReply {
@@ -178,6 +176,23 @@ pub struct LeaveRequest {
     /// The worker.
     #[prost(uint32, tag = "1")]
     pub worker: u32,
+    /// A number of a rank, for [`crate::Server::sum`].
+    #[prost(uint64, tag = "2")]
+    pub number: u64,
+    /// If a rank ends all ranks.
+    #[prost(message, optional, tag = "3")]
+    pub ending: Option<Ending>,
+}
+
+/// Why all ranks end.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct Ending {
+    /// The exit code, 0 if there is nothing to do.
+    #[prost(uint32, tag = "1")]
+    pub code: u32,
+    /// The message of the error.
+    #[prost(string, tag = "2")]
+    pub message: String,
 }
 
 /// The worker has left.

@@ -2,14 +2,15 @@
 
 use tonic::{Code, Status};
 
-use crate::error::Error;
+use crate::messages::Ending;
 
 /// A refused request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     code: Code,
     message: String,
-    is_not_finite: bool,
+    /// The exit code, if all ranks end.
+    ends: Option<u8>,
 }
 
 impl Refusal {
@@ -20,7 +21,12 @@ impl Refusal {
 
     /// A value of the request is not finite.
     pub(crate) fn not_finite() -> Self {
-        Self { is_not_finite: true, ..Self::invalid("a value is not a finite number") }
+        Self::invalid("a value is not a finite number")
+    }
+
+    /// All ranks end.
+    pub(crate) fn ended(ending: &Ending) -> Self {
+        Self { ends: Some(ending.code as u8), ..Self::new(Code::Aborted, &ending.message) }
     }
 
     /// The request contradicts the state of the server.
@@ -39,22 +45,13 @@ impl Refusal {
     }
 
     fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), is_not_finite: false }
-    }
-}
-
-impl From<Refusal> for Error {
-    /// The error of a process that has the tables itself.
-    fn from(refusal: Refusal) -> Self {
-        match refusal.is_not_finite {
-            true => Self::NotFinite,
-            false => Self::of_rank(&refusal.message),
-        }
+        Self { code, message: message.into(), ends: None }
     }
 }
 
 impl From<Refusal> for Status {
     fn from(refusal: Refusal) -> Self {
-        Self::new(refusal.code, refusal.message)
+        let Refusal { code, message, ends } = refusal;
+        Self::with_details(code, message, ends.map(|code| vec![code].into()).unwrap_or_default())
     }
 }

@@ -13,8 +13,9 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -32,17 +33,20 @@ pub(crate) use self::budget::Peer;
 use self::budget::{Accounted, Budget};
 use self::calls::Calls;
 use self::connections::{FIRST_REQUEST_LIMIT, accept};
+pub use self::shared::Stage;
 use self::shared::{QUEUE_MAX, Request, Shared};
 use self::writer::{Writer, Writing, repeat};
 use crate::error::{At, Error, Result};
 use crate::ledger::Statistics;
 use crate::log::{Log, Settings};
+use crate::messages::Ending;
 use crate::security::{Guard, TlsFiles, Token, check_address};
 use crate::service::parameters_server::ParametersServer;
 use crate::spec::Spec;
 use crate::state::State;
 use crate::table::{Table, tables_bytes};
-use crate::{MESSAGE_BYTES_MAX, log, snapshot};
+use crate::tables::{Tables, saved};
+use crate::{MESSAGE_BYTES_MAX, SILENCE, log, snapshot};
 
 /// Requests of one connection that are served at the same time.
 const STREAMS_MAX: u32 = 64;
@@ -91,8 +95,8 @@ impl FromStr for LogSync {
 pub struct ServerOptions {
     /// The address.
     pub listen: SocketAddr,
-    /// The folder of snapshots and the log.
-    pub folder: PathBuf,
+    /// The folder of snapshots and the log; `None`: nothing is durable, and the workers are ranks.
+    pub folder: Option<PathBuf>,
     /// The part of the rows on this server,
     pub shard: u32,
     /// of this number of servers.
@@ -115,6 +119,27 @@ pub struct ServerOptions {
     pub tls: TlsFiles,
 }
 
+impl ServerOptions {
+    /// The server of ranks, in the process of rank 0. It has no tables before [`Server::open`], and a rank that is lost ends
+    /// all. Without a token, whoever can connect can change the rows: the caller warns of it.
+    pub fn of_ranks(listen: SocketAddr, n_ranks: u32, token: Option<Token>) -> Self {
+        Self {
+            listen,
+            folder: None,
+            shard: 0,
+            n_shards: 1,
+            n_workers: n_ranks,
+            staleness: Some(0),
+            memory_max: usize::MAX,
+            log_sync: LogSync::Off,
+            snapshot_every: Duration::MAX,
+            remove_after: SILENCE,
+            token,
+            tls: TlsFiles::default(),
+        }
+    }
+}
+
 /// A running server. If it is dropped without [`Server::stop`], the state is as after a kill.
 #[derive(Debug)]
 pub struct Server {
@@ -131,7 +156,7 @@ struct Running {
     stop: oneshot::Sender<()>,
     writer: JoinHandle<Result<Statistics>>,
     /// Nobody else writes into the folder.
-    _lock: File,
+    _lock: Option<File>,
 }
 
 impl Server {
@@ -140,13 +165,12 @@ impl Server {
     /// # Errors
     /// If the address or the folder cannot be used.
     pub fn start(options: &ServerOptions) -> Result<Self> {
-        check_address(options.listen, options.token.as_ref(), &options.tls)?;
-        fs::create_dir_all(&options.folder).at(&options.folder, "make the folder")?;
-        check_occupant(&options.folder)?;
-        let lock = lock(&options.folder)?;
-        let address = options.listen;
-        let listener = TcpListener::bind(address).map_err(|source| cannot_listen(address, &source))?;
-        let Recovered { state, tables, log, torn_bytes } = recover(options)?;
+        let lock = options.folder.as_deref().map(|folder| occupied(folder, options)).transpose()?;
+        let listener = TcpListener::bind(options.listen).map_err(|source| cannot_listen(options, &source))?;
+        let Recovered { state, tables, log, torn_bytes } = match &options.folder {
+            Some(folder) => recover(folder, options)?,
+            None => Recovered::empty(options),
+        };
         let place = (options.shard, options.n_shards);
         let (queue, requests) = sync_channel(QUEUE_MAX);
         let (slowest, watched) = watch::channel(state.slowest());
@@ -155,7 +179,6 @@ impl Server {
         let shared = Arc::new(Shared::new(place, options.n_workers, queue, watched, tables, budget));
         let writing = Writing {
             settings: settings(options),
-            folder: options.folder.clone(),
             memory_max: options.memory_max,
             log_sync: options.log_sync,
             snapshot_every: options.snapshot_every,
@@ -212,6 +235,45 @@ impl Server {
         std::mem::take(&mut *locked(&self.shared.removed))
     }
 
+    /// Passes the tables of ranks, which then train, the step with this number first.
+    ///
+    /// # Errors
+    /// If the server has ended.
+    pub fn open(&self, tables: Tables, step: u64) -> Result<()> {
+        let sent = self.shared.queue.send(Request::Open(tables, step));
+        sent.map_err(|_| Error::internal(&"a server that has ended"))
+    }
+
+    /// The tables of this moment and bytes of the caller. No table changes until the caller pushes its updates of a step whose
+    /// rows it has pulled, with a staleness of 0.
+    ///
+    /// # Errors
+    /// If the caller has 4 GiB or more.
+    pub fn save(&self, place: &[u8]) -> Result<Vec<u8>> {
+        let tables = self.shared.tables.read().unwrap_or_else(PoisonError::into_inner).clone();
+        saved(&tables, place)
+    }
+
+    /// The largest number for which a rank was asked ([`Client::begin`](crate::Client::begin)) since the last call.
+    pub fn asked(&self) -> u32 {
+        self.shared.asked.swap(0, Relaxed)
+    }
+
+    /// The first worker that has not done this so far.
+    pub fn first_before(&self, stage: Stage) -> Option<usize> {
+        locked(&self.shared.stages).iter().position(|so_far| *so_far < stage)
+    }
+
+    /// Why all ranks end, if they do.
+    pub fn ending(&self) -> Option<Ending> {
+        self.shared.ending.get().cloned()
+    }
+
+    /// The sum of the numbers with which workers have left.
+    pub fn sum(&self) -> u64 {
+        self.shared.sum.load(Relaxed)
+    }
+
     /// Ends the threads, and then leaves the folder to others; `None` if that was done before.
     fn end(&mut self, last: Request) -> Option<Result<Statistics>> {
         let Running { runtime, stop, writer, _lock } = self.running.take()?;
@@ -238,6 +300,14 @@ fn settings(options: &ServerOptions) -> Settings {
         workers: options.n_workers,
         staleness: options.staleness,
     }
+}
+
+/// Takes the folder of a server, of which others know the address.
+fn occupied(folder: &Path, options: &ServerOptions) -> Result<File> {
+    check_address(options.listen, options.token.as_ref(), &options.tls)?;
+    fs::create_dir_all(folder).at(folder, "make the folder")?;
+    check_occupant(folder)?;
+    lock(folder)
 }
 
 /// Refuses a folder with files that no server wrote.
@@ -273,15 +343,23 @@ fn lock(folder: &Path) -> Result<File> {
 struct Recovered {
     state: State,
     tables: Vec<Arc<Table>>,
-    log: Log,
+    log: Option<Log>,
     torn_bytes: u64,
 }
 
+impl Recovered {
+    /// The state of a server without a folder.
+    fn empty(options: &ServerOptions) -> Self {
+        let state = State::new(options.n_workers, options.staleness);
+        Self { state, tables: Vec::new(), log: None, torn_bytes: 0 }
+    }
+}
+
 /// Reads the newest snapshot and repeats the log after it.
-fn recover(options: &ServerOptions) -> Result<Recovered> {
+fn recover(folder: &Path, options: &ServerOptions) -> Result<Recovered> {
     let settings = settings(options);
-    let check = |specs: &[Spec]| check_memory(options, specs);
-    let found = snapshot::recover(&options.folder, &settings, check)?;
+    let check = |specs: &[Spec]| check_memory(folder, options, specs);
+    let found = snapshot::recover(folder, &settings, check)?;
     let new = || snapshot::Recovered {
         state: State::new(settings.workers, settings.staleness),
         tables: Vec::new(),
@@ -289,27 +367,34 @@ fn recover(options: &ServerOptions) -> Result<Recovered> {
     };
     let snapshot::Recovered { mut state, mut tables, number } = found.unwrap_or_else(new);
     let apply = |entry| repeat(&mut state, &mut tables, entry, &settings, &check);
-    let (log, torn_bytes) = Log::recover(&options.folder, &settings, number, apply)?;
+    let (log, torn_bytes) = Log::recover(folder, &settings, number, apply)?;
     // Files that a kill has left between the snapshot and their deletion. The name of the snapshot may not be durable yet.
-    sync_folder(&options.folder).at(&options.folder, "sync the folder")?;
-    Log::delete_before(&options.folder, number)?;
-    Ok(Recovered { state, tables, log, torn_bytes })
+    sync_folder(folder).at(folder, "sync the folder")?;
+    Log::delete_before(folder, number)?;
+    Ok(Recovered { state, tables, log: Some(log), torn_bytes })
 }
 
 /// Refuses tables that need more than `--memory`.
-fn check_memory(options: &ServerOptions, specs: &[Spec]) -> Result<()> {
+fn check_memory(folder: &Path, options: &ServerOptions, specs: &[Spec]) -> Result<()> {
     let needs = tables_bytes(specs, options.shard, options.n_shards);
     if needs > options.memory_max {
-        let (folder, most) = (options.folder.display(), options.memory_max);
+        let (folder, most) = (folder.display(), options.memory_max);
         let found = format!("{folder}: its tables need {needs} bytes, but --memory is {most}");
         return Err(Error::failed(Exit::Settings, format!("{found}; raise it, or choose another --folder")));
     }
     Ok(())
 }
 
-fn cannot_listen(address: SocketAddr, source: &io::Error) -> Error {
-    let remedy = "check that the address is of this machine and the port is free";
-    let message = format!("--listen {address}: cannot listen; {remedy}");
+fn cannot_listen(options: &ServerOptions, source: &io::Error) -> Error {
+    let address = options.listen;
+    let message = match options.folder {
+        Some(_) => format!(
+            "--listen {address}: cannot listen; check that the address is of this machine and the port is free"
+        ),
+        None => {
+            format!("rank 0 cannot listen on {address}; set another MASTER_PORT, of launch by --master-port")
+        }
+    };
     Failed::caused(Exit::Io, message, source).into()
 }
 
@@ -318,7 +403,7 @@ fn serve(
     listener: TcpListener,
     shared: Arc<Shared>,
 ) -> Result<(Runtime, oneshot::Sender<()>, SocketAddr)> {
-    let refused = |source| cannot_listen(options.listen, &source);
+    let refused = |source| cannot_listen(options, &source);
     let address = listener.local_addr().map_err(refused)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(THREADS)

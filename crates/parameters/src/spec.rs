@@ -58,6 +58,8 @@ pub enum Optimizer {
         /// Learning rate.
         rate: f32,
     },
+    /// w += the mean of g over the workers that push the row in this step, with a staleness of 0
+    Mean,
 }
 
 impl Spec {
@@ -72,6 +74,8 @@ impl Spec {
         let parts = match self.optimizer {
             Optimizer::Sum => 1,
             Optimizer::Adagrad { .. } => 2,
+            // The row before the step and the sum of the step; their number and the step follow.
+            Optimizer::Mean => return 3 * self.dim as usize + 2,
         };
         parts * self.dim as usize
     }
@@ -97,9 +101,10 @@ impl Spec {
             divisor,
             key,
             rate: match self.optimizer {
-                Optimizer::Sum => 0.0,
+                Optimizer::Sum | Optimizer::Mean => 0.0,
                 Optimizer::Adagrad { rate } => rate,
             },
+            is_mean: self.optimizer == Optimizer::Mean,
             content: self.content.clone(),
             shard,
             n_shards,
@@ -107,7 +112,7 @@ impl Spec {
     }
 
     pub(crate) fn of_request(request: CreateRequest) -> Result<Self, Refusal> {
-        let CreateRequest { name, n_rows, dim, divisor, key, rate, content, .. } = request;
+        let CreateRequest { name, n_rows, dim, divisor, key, rate, content, is_mean, .. } = request;
         if name.is_empty() || name.len() > NAME_BYTES_MAX {
             let found = name.len();
             return Err(Refusal::invalid(format!("a name of {found} bytes, expected 1 to {NAME_BYTES_MAX}")));
@@ -132,7 +137,11 @@ impl Spec {
             )));
         }
         let initial = if divisor == 0.0 { Initial::Zero } else { Initial::Uniform { key, divisor } };
-        let optimizer = if rate == 0.0 { Optimizer::Sum } else { Optimizer::Adagrad { rate } };
+        let optimizer = match rate {
+            0.0 if is_mean => Optimizer::Mean,
+            0.0 => Optimizer::Sum,
+            rate => Optimizer::Adagrad { rate },
+        };
         Ok(Self { name, n_rows, dim, initial, optimizer, content })
     }
 

@@ -105,8 +105,8 @@ impl Table {
         rows.into_iter().try_for_each(|row| self.local(row).map(|_| ()))
     }
 
-    /// Applies an update that was checked, unless a block has it already.
-    pub(crate) fn apply(&self, update: &Update, version: u64) -> Result<(), Refusal> {
+    /// Applies an update of a step that was checked, unless a block has it already.
+    pub(crate) fn apply(&self, update: &Update, version: u64, step: u64) -> Result<(), Refusal> {
         let rows = of_bytes(&update.rows)?;
         let encoded = Encoded::of(update, rows.len(), self.spec.dim as usize)?;
         // All rows of a block are updated under one lock, so that a snapshot has all of them or none.
@@ -125,7 +125,8 @@ impl Table {
                 }
             };
             if is_new {
-                self.update(&mut block.values[local % BLOCK_ROWS * self.width..][..self.width], at, &encoded);
+                let row = &mut block.values[local % BLOCK_ROWS * self.width..][..self.width];
+                self.update(row, at, &encoded, step);
             }
             held = Some((local / BLOCK_ROWS, is_new, block));
         }
@@ -133,17 +134,42 @@ impl Table {
     }
 
     #[inline]
-    fn update(&self, row: &mut [f32], at: usize, encoded: &Encoded<'_>) {
+    fn update(&self, row: &mut [f32], at: usize, encoded: &Encoded<'_>, step: u64) {
+        let dim = self.spec.dim as usize;
         match self.spec.optimizer {
             Optimizer::Sum => encoded.row(at, |at, value| row[at] += value),
             Optimizer::Adagrad { rate } => {
-                let (values, sums) = row.split_at_mut(self.spec.dim as usize);
+                let (values, sums) = row.split_at_mut(dim);
                 encoded.row(at, |at, gradient| {
                     sums[at] += gradient * gradient;
                     values[at] -= rate * gradient / (sums[at].sqrt() + EPSILON);
                 });
             }
+            Optimizer::Mean => {
+                let (values, rest) = row.split_at_mut(dim);
+                let (before, rest) = rest.split_at_mut(dim);
+                let (sums, rest) = rest.split_at_mut(dim);
+                let [n, last] = rest else { return };
+                if *n == 0.0 || last.to_bits() != step as u32 {
+                    (*n, *last) = (0.0, f32::from_bits(step as u32));
+                    before.copy_from_slice(values);
+                    sums.fill(0.0);
+                }
+                *n += 1.0;
+                encoded.row(at, |at, value| sums[at] += value);
+                let sums = before.iter().zip(sums);
+                values.iter_mut().zip(sums).for_each(|(value, (before, sum))| *value = *before + *sum / *n);
+            }
         }
+    }
+
+    /// Sets the values of a row, of a table without updates.
+    pub(crate) fn set(&mut self, row: u32, values: &[f32]) -> Result<(), Refusal> {
+        let local = self.local(row)?;
+        let block = self.blocks[local / BLOCK_ROWS].get_mut().unwrap_or_else(PoisonError::into_inner);
+        let row = &mut block.values[local % BLOCK_ROWS * self.width..];
+        row[..self.spec.dim as usize].copy_from_slice(values);
+        Ok(())
     }
 
     /// The number of the last update.
@@ -236,22 +262,34 @@ mod tests {
     fn adagrad_divides_by_the_root_of_the_sum_of_squares() {
         let optimizer = Optimizer::Adagrad { rate: 0.5 };
         let table = Table::new(Spec { initial: Initial::Zero, ..spec(optimizer) }, 0, 1);
-        table.apply(&update(&[3], &[3.0, 0.0]), 1).unwrap();
-        table.apply(&update(&[3], &[4.0, 0.0]), 2).unwrap();
+        table.apply(&update(&[3], &[3.0, 0.0]), 1, 0).unwrap();
+        table.apply(&update(&[3], &[4.0, 0.0]), 2, 0).unwrap();
         assert_eq!(read(&table, &[3]), [-0.5 - 0.5 * 4.0 / 5.0, 0.0]);
+    }
+
+    #[test]
+    fn a_row_is_changed_by_the_mean_over_the_workers_that_push_it_in_a_step() {
+        let mut table = Table::new(Spec { initial: Initial::Zero, ..spec(Optimizer::Mean) }, 0, 1);
+        table.set(4, &[1.0, 1.0]).unwrap();
+        let pushes =
+            [(0, &[3, 4][..], &[2.0, 4.0, 1.0, 1.0][..]), (0, &[3], &[4.0, 0.0]), (1, &[3], &[1.0, 1.0])];
+        for (version, (step, rows, values)) in (1..).zip(pushes) {
+            table.apply(&update(rows, values), version, step).unwrap();
+        }
+        assert_eq!(read(&table, &[3, 4, 5]), [4.0, 3.0, 2.0, 2.0, 0.0, 0.0]);
     }
 
     #[test]
     fn an_update_that_a_block_has_is_not_applied_again() {
         let table = Table::new(Spec { initial: Initial::Zero, ..spec(Optimizer::Sum) }, 0, 1);
         let updates = [update(&[3, 70], &[1.0, 2.0, 3.0, 4.0]), update(&[3], &[10.0, 10.0])];
-        table.apply(&updates[0], 1).unwrap();
+        table.apply(&updates[0], 1, 0).unwrap();
         let mut copy = Vec::new();
         table.write(&mut copy).unwrap();
         let mut again = Table::new(table.spec.clone(), 0, 1);
         again.restore(&mut &copy[..]).unwrap();
         for (version, update) in (1..).zip(&updates) {
-            again.apply(update, version).unwrap();
+            again.apply(update, version, 0).unwrap();
         }
         assert_eq!(read(&again, &[3, 70]), [11.0, 12.0, 3.0, 4.0]);
         assert!(again.restore(&mut &copy[1..]).is_err());

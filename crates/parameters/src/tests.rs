@@ -7,6 +7,7 @@ mod folders;
 mod hostile;
 mod kills;
 mod memory;
+mod ranks;
 mod silence;
 mod steps;
 mod unauthenticated;
@@ -28,7 +29,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 fn options(folder: &Path, n_workers: u32, staleness: Option<u64>) -> ServerOptions {
     ServerOptions {
         listen: "127.0.0.1:0".parse().unwrap(),
-        folder: folder.to_owned(),
+        folder: Some(folder.to_owned()),
         shard: 0,
         n_shards: 1,
         n_workers,

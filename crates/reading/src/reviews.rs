@@ -32,7 +32,7 @@ pub struct Found {
     told: Told,
     /// The classes without a rating.
     unrated: FoundValues,
-    /// Lines of fastText's format with other labels for `trainer ngrams`.
+    /// Lines of fastText's format with other labels for `ngrams train`.
     other_labels: u64,
     /// The lines that are not UTF-8.
     invalid: Invalid,

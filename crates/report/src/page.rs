@@ -72,7 +72,7 @@ fn body(runs: &[Run], html: &mut Html) {
     });
     html.element("footer", &[], |html| {
         html.text(concat!(
-            "Written by trainer report, sentimill ",
+            "Written by sentimill ",
             env!("CARGO_PKG_VERSION"),
             ". One file: nothing is loaded from elsewhere, and nothing runs."
         ));

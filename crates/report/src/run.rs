@@ -182,7 +182,7 @@ impl Run {
             return Err(Error::Report {
                 path: folder.to_owned(),
                 found: format!("no {METRICS}"),
-                expected: "a training folder of trainer fit, pretrain, ngrams or embed".to_owned(),
+                expected: "a training folder of trainer, ngrams or vectors".to_owned(),
             });
         }
         run.settings = run.document(folder, SETTINGS, "the settings and the data card")?;
@@ -544,7 +544,7 @@ impl Run {
                 match (self.is_of_words(), self.is_of_ngrams()) {
                     (true, _) => "A pretraining has no test split: its quality shows in the classifier that starts from it.",
                     (false, true) => {
-                        "No test texts were held out (--test or --test-fraction), so the quality of the model is unknown; trainer evaluate \
+                        "No test texts were held out (--test or --test-fraction), so the quality of the model is unknown; ngrams evaluate \
                          computes it."
                     }
                     (false, false) => {
@@ -561,7 +561,7 @@ impl Run {
         }
         if self.settings.is_none() && !self.notes.iter().any(|note| note.starts_with(SETTINGS)) {
             self.notes.push(format!(
-                "There is no {SETTINGS}: an older version of trainer wrote the folder, so settings and data card are \
+                "There is no {SETTINGS}: an older version of sentimill wrote the folder, so settings and data card are \
                  missing."
             ));
         }

@@ -135,7 +135,8 @@ impl SoftLabels {
             ErrorKind::NotFound => Error::Report {
                 path: path.to_owned(),
                 found: "no such file".to_owned(),
-                expected: "soft labels written by `trainer predict --soft`; check the path".to_owned(),
+                expected: "soft labels written by `predict --soft` of `trainer` or `ngrams`; check the path"
+                    .to_owned(),
             },
             _ => Error::io(path, source),
         })?;
@@ -148,7 +149,7 @@ impl SoftLabels {
         let Some(header) = found else {
             return refused(
                 "another file".to_owned(),
-                "an array of NumPy, written by `trainer predict --soft`",
+                "an array of NumPy, written by `predict --soft` of `trainer` or `ngrams`",
             );
         };
         let Some([n_rows, n_classes]) = header.shape() else {

@@ -1,4 +1,4 @@
-//! The training folder, which `fit` writes and `trainer report` reads.
+//! The training folder, which `fit`, `ngrams train` and `vectors train` write and `report` reads.
 //!
 //! ```text
 //! sentiment/

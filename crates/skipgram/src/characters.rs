@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ngrams::Features;
+use classifiers::Features;
 use serde::{Deserialize, Serialize};
 
 /// Words per page.

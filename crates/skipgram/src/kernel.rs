@@ -12,8 +12,8 @@
 //! All words of a window share the negative samples (Ji et al. 2016, "Parallelizing word2vec in shared and distributed
 //! memory"). So the output vectors are read from the caches once per position, and stay in registers.
 
-use vectors::activation::{LOGISTIC, logistic};
-use vectors::{LANES_MAX, Row, Table, Vector};
+use simd::activation::{LOGISTIC, logistic};
+use simd::{LANES_MAX, Row, Table, Vector};
 
 /// Number of targets whose vectors fit into the registers together with their gradients: the word and five samples.
 pub(crate) const TARGETS: usize = 6;
@@ -169,7 +169,7 @@ pub(crate) fn loss(errors: &Errors, n_words: usize, targets: &Targets, rate: f32
     errors.chunks_exact(TARGETS).take(n_words).map(of_word).sum::<f32>() / n_words as f32
 }
 
-vectors::on_processor! {
+simd::on_processor! {
     pub(crate) fn step_on(
         input: &Table,
         output: &Table,

@@ -31,6 +31,6 @@ pub use error::{Error, Result};
 pub use numbering::{Growing, count, number};
 pub use sentences::Sentences;
 pub use settings::{Decay, Settings};
+pub use simd::Table;
 pub use training::{Done, Training, Work};
-pub use vectors::Table;
 pub use vocabulary::{Counted, Vocabulary};

@@ -17,7 +17,7 @@
 
 use std::io::{self, Read, Write};
 
-use vectors::Digested;
+use simd::Digested;
 
 use crate::error::{Error, Result};
 use crate::training::{Buckets, Training};

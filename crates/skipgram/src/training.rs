@@ -6,7 +6,7 @@ use std::thread;
 
 use program::threads::{locked, spawn};
 use random::Random;
-use vectors::{Processor, Table};
+use simd::{Processor, Table};
 
 use crate::characters::{Characters, Subwords};
 use crate::distribution::Distribution;

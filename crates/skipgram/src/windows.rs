@@ -4,7 +4,7 @@
 //! the mean, and its change is added to each of its rows when it has left the last one. So its rows are read and written
 //! once per occurrence, not once per position. As in fastText, each row receives the whole change, not a share of it.
 
-use vectors::{Row, Table, Vector};
+use simd::{Row, Table, Vector};
 
 use crate::characters::Subwords;
 use crate::error::Result;
@@ -74,7 +74,7 @@ impl Windows {
     }
 }
 
-vectors::on_processor! {
+simd::on_processor! {
     pub(crate) fn mean_on(own: Row<'_>, buckets: &Table, rows: &[u32], mean: Row<'_>, first: Row<'_>) = mean_of;
     pub(crate) fn add_change_on(own: Row<'_>, buckets: &Table, rows: &[u32], mean: Row<'_>, first: Row<'_>) = add_change;
 }

@@ -1,7 +1,7 @@
 //! A thread of a training: sentences to steps of the kernel.
 
 use random::Random;
-use vectors::Table;
+use simd::Table;
 
 use crate::draws::{Draws, Position, SENTENCES};
 use crate::error::Result;

@@ -4,8 +4,8 @@
 //! `-Σ log logistic(±c · o)`, with + for the word at the position and - for the samples.
 
 use kernels::Team;
-use vectors::activation::{LOGISTIC, logistic};
-use vectors::{LANES_MAX, Vector};
+use simd::activation::{LOGISTIC, logistic};
+use simd::{LANES_MAX, Vector};
 
 use crate::batches::{Batch, Position};
 
@@ -65,7 +65,7 @@ pub(crate) fn gradients(
     }
 }
 
-vectors::on_processor! {
+simd::on_processor! {
     fn add_on(
         positions: &[Position],
         rows: &[u32],

@@ -12,7 +12,7 @@
 
 use std::io::{self, Read, Write};
 
-use vectors::Digested;
+use simd::Digested;
 
 use crate::error::{Error, Result};
 use crate::training::Training;

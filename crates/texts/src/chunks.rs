@@ -1,6 +1,6 @@
 //! The chunks of an input, in its order, and the builders of one thread.
 
-use ngrams::{Builders, TextsBuilder};
+use classifiers::{Builders, TextsBuilder};
 
 use crate::error::{Error, Result};
 

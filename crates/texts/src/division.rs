@@ -5,9 +5,9 @@
 //! bytes.
 
 use batches::{Division, Part};
+use classifiers::{Builders, Reading, Texts, TextsBuilder};
 use corpus::clean::Cleaner;
 use corpus::digest::{split, text_hash};
-use ngrams::{Builders, Reading, Texts, TextsBuilder};
 
 use crate::chunks::ThreadBuilders;
 use crate::error::Result;

@@ -21,7 +21,7 @@ pub enum Error {
     Lines(#[from] Refusal),
     /// Texts could not be stored, or have too many labels.
     #[error(transparent)]
-    Texts(#[from] ngrams::Error),
+    Texts(#[from] classifiers::Error),
     /// A dataset could not be read.
     #[error(transparent)]
     Dataset(#[from] dataset::Error),
@@ -70,12 +70,14 @@ impl Fails for Error {
         match self {
             Self::Reading(error) => error.exit(),
             Self::Dataset(error) => error.exit(),
-            Self::Texts(ngrams::Error::TooManyLabels { .. } | ngrams::Error::LongLine { .. })
+            Self::Texts(classifiers::Error::TooManyLabels { .. } | classifiers::Error::LongLine { .. })
             | Self::Lines(_)
             | Self::NoLabel { .. }
             | Self::NoClass { .. }
             | Self::LongLine { .. } => Exit::BadInput,
-            Self::Texts(ngrams::Error::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            Self::Texts(classifiers::Error::Read { source, .. })
+                if source.kind() == io::ErrorKind::NotFound =>
+            {
                 Exit::MissingInput
             }
             Self::TooManyInputs { .. } => Exit::Usage,

@@ -1,6 +1,6 @@
 //! Reads lines as fastText does: any labels, several per line, and none. Lines end at LF only.
 //!
-//! One regular file that is not compressed is read by [`ngrams::read_fasttext_file`]. Of other inputs, few threads
+//! One regular file that is not compressed is read by [`classifiers::read_fasttext_file`]. Of other inputs, few threads
 //! decompress one source each and pass it on in chunks of whole lines.
 
 use std::io::{ErrorKind, Read};
@@ -9,9 +9,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ScopedJoinHandle};
 
+use classifiers::{Counts, LINE_BYTES_MAX, Texts, add_lines, read_fasttext_file};
 use corpus::encoding::Encoding;
 use corpus::lines::without_mark;
-use ngrams::{Counts, LINE_BYTES_MAX, Texts, add_lines, read_fasttext_file};
 use program::threads::locked;
 use reading::{Source, class_folders};
 

@@ -1,6 +1,6 @@
 //! The order of labels, and the text of a line of fastText's format.
 
-use ngrams::{LABEL_PREFIX, Texts};
+use classifiers::{LABEL_PREFIX, Texts};
 
 /// Texts whose labels have the order of these names.
 pub(crate) fn in_order_of(names: Vec<&str>, mut texts: Texts) -> Texts {

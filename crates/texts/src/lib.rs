@@ -17,11 +17,11 @@ mod rows;
 use std::num::NonZeroUsize;
 
 use batches::Division;
+use classifiers::{Reading, Texts};
 use corpus::encoding::Encoding;
 use corpus::format::Format;
 use corpus::labels::Labels;
 use corpus::ledger::{Limits, MapperCounts};
-use ngrams::{Reading, Texts};
 use store::S3Options;
 
 use division::SplitBuilders;

@@ -4,9 +4,9 @@
 use std::num::NonZeroUsize;
 use std::thread;
 
+use classifiers::{Texts, Words};
 use corpus::cleaned::{CleanedReviews, ReadReview};
 use corpus::lines::LINE_BYTES_MAX;
-use ngrams::{Texts, Words};
 use reading::{Found, InputEntry, Judgement, Reading, ReadingOptions, Reviews, Source};
 
 use crate::chunks::{STREAMS_MAX, check_sources, chunk_number};

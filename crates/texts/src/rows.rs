@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use batches::{Division, Part};
+use classifiers::{Builders, Reading, Texts, TextsBuilder};
 use corpus::settings::{Keep, Settings};
 use dataset::Row;
 use dataset::dataset_file::{DatasetReader, DatasetSettings};
 use dataset::vocabulary::FIRST_WORD;
-use ngrams::{Builders, Reading, Texts, TextsBuilder};
 use program::threads;
 
 use crate::error::{Error, Result};

@@ -6,10 +6,10 @@ mod splits;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
+use classifiers::{Block, Words};
 use corpus::encoding::UTF_8;
 use corpus::format::Asked;
 use corpus::ledger::Limits;
-use ngrams::{Block, Words};
 use tempfile::TempDir;
 
 use super::*;

@@ -19,7 +19,7 @@ static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
 });
 /// Messages of this project's programs.
 static PROGRAM: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(?:mapper|combiner|reducer|merge|sentimill|trainer|emr): .")
+    Regex::new(r"^(?:mapper|combiner|reducer|merge|sentimill|ngrams|vectors|trainer|emr): .")
         .unwrap_or_else(|error| unreachable!("tested: {error}"))
 });
 

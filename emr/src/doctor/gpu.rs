@@ -2,7 +2,7 @@
 
 use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -11,9 +11,8 @@ use super::system::{Facts, output};
 
 /// The bootstrap action that compares the GPUs and the driver with those that CUDA 13 supports.
 const GPU_CHECK: &str = include_str!("../../../bootstrap/gpu-node/gpu-check.sh");
-/// Executables that train, by priority. `trainer` starts the `trainer-torch` beside it, which links libtorch. A machine
-/// with GPUs may have the latter alone, under the name `trainer`.
-const WITH_TORCH: [&str; 2] = ["trainer-torch", "trainer"];
+/// The executable that links libtorch.
+const TRAINER: &str = "trainer";
 
 pub(super) fn examine(checks: &mut Checks) {
     add(checks, &Facts::of(GPU_CHECK, &[]), module());
@@ -55,7 +54,9 @@ fn module() -> Option<String> {
 
 /// PyTorch's C++ library, as the dynamic linker finds it for the executable beside `emr` that trains.
 fn libtorch(checks: &mut Checks) {
-    let Some((name, path)) = env::current_exe().ok().and_then(|emr| with_torch(emr.parent()?)) else {
+    let Some(path) =
+        env::current_exe().ok().map(|emr| emr.with_file_name(TRAINER)).filter(|path| path.is_file())
+    else {
         return;
     };
     let libraries = output("ldd", &[&path.to_string_lossy()]).unwrap_or_default();
@@ -72,14 +73,14 @@ fn libtorch(checks: &mut Checks) {
     if !missing.is_empty() {
         checks.missing(
             "libtorch",
-            format!("{name} lacks {}", missing.join(", ")),
+            format!("{TRAINER} lacks {}", missing.join(", ")),
             "add PyTorch's folder torch/lib to LD_LIBRARY_PATH; bootstrap/gpu-node installs it",
         );
     } else if torch.is_empty() {
         checks.warning(
             "libtorch",
-            format!("{name} links no libtorch"),
-            "copy trainer-torch of this project into the folder of emr; training needs it",
+            format!("{TRAINER} links no libtorch"),
+            "copy trainer of this project into the folder of emr; training needs it",
         );
     } else {
         // The program loads CUDA's part at run time, from the same folder.
@@ -89,11 +90,6 @@ fn libtorch(checks: &mut Checks) {
             .ok("libtorch", if cuda { "found, with CUDA" } else { "found, for CPUs" })
             .fact("libtorch_cuda", cuda);
     }
-}
-
-/// The executable of a folder that trains: its name and its path.
-fn with_torch(folder: &Path) -> Option<(&'static str, PathBuf)> {
-    WITH_TORCH.into_iter().map(|name| (name, folder.join(name))).find(|(_, path)| path.is_file())
 }
 
 #[cfg(test)]

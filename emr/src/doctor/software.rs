@@ -10,9 +10,10 @@ use super::check::Checks;
 use super::system::output;
 
 /// Programs of this project.
-const PROGRAMS: [&str; 6] = ["mapper", "combiner", "reducer", "merge", "sentimill", TRAINER];
-/// Needed for training only, and with PyTorch.
-const TRAINER: &str = "trainer";
+const PROGRAMS: [&str; 8] =
+    ["mapper", "combiner", "reducer", "merge", "sentimill", "ngrams", "vectors", "trainer"];
+/// Needed for training only.
+const OF_TRAINING: [&str; 3] = ["ngrams", "vectors", "trainer"];
 
 pub(super) fn examine(checks: &mut Checks) {
     programs(checks);
@@ -56,7 +57,7 @@ fn programs_in(checks: &mut Checks, folder: &Path) {
             format!("{shown}: {}", broken.join("; ")),
             "use programs built for this machine: make dist, or make build on this machine",
         );
-    } else if absent.iter().any(|name| *name != TRAINER) {
+    } else if absent.iter().any(|name| !OF_TRAINING.contains(name)) {
         checks.warning(
             "programs",
             format!("{shown}: {found_names}{not_found}"),
@@ -141,18 +142,18 @@ mod tests {
             programs_in(&mut checks, folder.path());
             (checks.checks[0].state, checks.checks[0].found.clone())
         };
-        assert!(
-            state().1.ends_with(": none; not found: mapper, combiner, reducer, merge, sentimill, trainer")
-        );
+        assert!(state().1.ends_with(
+            ": none; not found: mapper, combiner, reducer, merge, sentimill, ngrams, vectors, trainer"
+        ));
         ["mapper", "combiner", "merge"].into_iter().for_each(add);
         let (found, text) = state();
         assert_eq!(found, State::Warning);
         assert!(
-            text.ends_with(": combiner 1.0, mapper 1.0, merge 1.0; not found: reducer, sentimill, trainer"),
+            text.ends_with(": combiner 1.0, mapper 1.0, merge 1.0; not found: reducer, sentimill, ngrams, vectors, trainer"),
             "{text}"
         );
         ["reducer", "sentimill"].into_iter().for_each(add);
         let (found, text) = state();
-        assert!(found == State::Ok && text.ends_with("; not found: trainer"), "{text}");
+        assert!(found == State::Ok && text.ends_with("; not found: ngrams, vectors, trainer"), "{text}");
     }
 }

@@ -28,6 +28,7 @@ pub struct Job<'a> {
     input: &'static str,
     reduces: u32,
     settings: Vec<String>,
+    files: Vec<String>,
     mapper: String,
     reducer: Option<String>,
     endpoint: String,
@@ -61,6 +62,7 @@ impl<'a> Job<'a> {
             input,
             reduces,
             settings: Vec::new(),
+            files: Vec::new(),
             mapper: "mapper".to_owned(),
             reducer,
             endpoint,
@@ -81,6 +83,12 @@ impl<'a> Job<'a> {
     /// A job of maps only.
     pub fn of_maps(cluster: &'a Cluster, name: &'static str, input: &'static str, mapper: &str) -> Self {
         Self { mapper: mapper.to_owned(), reducer: None, ..Self::new(cluster, name, input, 0) }
+    }
+
+    /// A further file or folder in HDFS that tasks have in their folder.
+    pub fn with_file(mut self, url: &str) -> Self {
+        self.files.push(url.to_owned());
+        self
     }
 
     /// A further setting of Hadoop, `name=value`.
@@ -122,9 +130,9 @@ impl<'a> Job<'a> {
         for setting in own.iter().chain(&self.settings) {
             client.args(["-D", setting]);
         }
-        let files =
-            ["mapper", "combiner", "reducer", "unlucky.sh"].map(|name| format!("hdfs:///programs/{name}"));
-        client.args(["-files", &files.join(","), "-mapper", &self.mapper]);
+        let programs = ["mapper", "combiner", "reducer", "unlucky.sh"];
+        let programs = programs.map(|name| format!("hdfs:///programs/{name}"));
+        client.args(["-files", &[&programs, &self.files[..]].concat().join(","), "-mapper", &self.mapper]);
         if let Some(reducer) = &self.reducer {
             client.args(["-combiner", "combiner", "-reducer", reducer]);
         }

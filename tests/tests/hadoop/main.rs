@@ -15,5 +15,6 @@ mod job;
 mod killed;
 mod left_behind;
 mod lost_node;
+mod predictions;
 mod slow_store;
 mod whole_job;

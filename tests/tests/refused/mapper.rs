@@ -393,7 +393,7 @@ fn invalid_options_are_refused() {
     job.refuses(
         || job.program("mapper", &["--format", "polarity-csv", "--class-ratings", "1=1,2=6"], ""),
         64,
-        "mapper: --class-ratings 1=1,2=6: \"2=6\" has more than 5 stars, expected classes with 1 to 5 stars, as in 1=1,2=5; to learn more than five labels, pass --label-field NAME to trainer ngrams; see --help",
+        "mapper: --class-ratings 1=1,2=6: \"2=6\" has more than 5 stars, expected classes with 1 to 5 stars, as in 1=1,2=5; to learn more than five labels, pass --label-field NAME to ngrams train; see --help",
     );
     job.refuses(
         || job.program("mapper", &["--format", "fasttext", "--preset", "yelp"], ""),

@@ -115,7 +115,7 @@ fn utf16_is_refused_by_the_mapper_and_named_without_a_mark() {
     room.write("reviews.json", utf16_le(&json_lines()));
     let found = refused(&room, &[], "reviews.json");
     let expected = "reviews.json: cannot read its first bytes: found UTF-16 without a mark, expected UTF-8; pass --encoding \
-                    UTF-16LE to sentimill or trainer, or convert the file with iconv -f UTF-16LE -t UTF-8";
+                    UTF-16LE to sentimill, ngrams or vectors, or convert the file with iconv -f UTF-16LE -t UTF-8";
     assert_eq!(found, format!("sentimill: {expected}"));
     let message = "mapper: --encoding UTF-16BE: the mapper reads lines that end at the byte 0A, as Hadoop splits them; pass \
                    the files to sentimill, or convert them with iconv -f UTF-16BE -t UTF-8";

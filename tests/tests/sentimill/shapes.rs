@@ -161,7 +161,7 @@ fn what_was_found_is_named_with_the_remedy() {
                     ["bug", "spam", "praise", "question", "billing", "feature"][n % 6]
                 ))
             ),
-            &["\"bug\" 7", "--label-field NAME of trainer ngrams"],
+            &["\"bug\" 7", "--label-field NAME of ngrams train"],
         ),
         (
             &["--text-field", "reviews[].text", "--rating-field", "reviews[].stars"],

@@ -5,10 +5,10 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 use corpus::sample::Sample;
 use program::location::Location;
 use runs::recipe::limits::SIZE;
+use training::flags::numbers::{share, whole};
 
 use super::groups::{ClassifierCompute, LstmFlags, Optimisation, TrainingFlags};
 use super::names::{CalibrateName, ClassWeight, LossName, PoolName, PosWeight, ThresholdText};
-use super::numbers::{share, whole};
 
 /// Flags of a classifier's training.
 #[derive(Debug, Args)]

@@ -5,18 +5,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
-use corpus::encoding::{Encoding, parse_encoding};
-use corpus::format::{FieldPaths, Preset};
 use program::location::Location;
 use program::place::local_path;
 use program::size::{parse_memory, parse_size};
 use runs::recipe::limits::{ACCUMULATE, BATCH, LAYERS, SIZE};
-use store::S3Options;
+use training::flags::Storage;
+use training::flags::numbers::{at_least, at_least_one, factor, not_negative, positive, share, steps, whole};
 
-use super::numbers::{at_least, at_least_one, factor, not_negative, positive, share, steps, whole};
 use super::{
-    BalanceName, ComputeName, DecayName, DeviceName, LineFormat, OptimizerName, PrecisionName, RecipeName,
-    RowWeightName,
+    BalanceName, ComputeName, DecayName, DeviceName, OptimizerName, PrecisionName, RecipeName, RowWeightName,
 };
 
 /// Sizes and inputs of the LSTM.
@@ -44,7 +41,7 @@ pub struct LstmFlags {
     /// Initial weights: model folder or word vectors
     ///
     /// A model folder must have the vocabulary of DATASET and the sizes that --embedding and --hidden set. From a model of `trainer pretrain`, the
-    /// embeddings and LSTM layers are read. Word vectors of `trainer embed` or of any format that `trainer vectors` reads
+    /// embeddings and LSTM layers are read. Word vectors of `vectors train` or of any format that `vectors` reads
     /// must have the dimension that --embedding sets.
     #[arg(
         long,
@@ -394,64 +391,6 @@ pub struct TrainingFlags {
     /// Threads, memory and device.
     #[command(flatten)]
     pub running: Running,
-}
-
-/// Format of lines.
-#[derive(Clone, Debug, Args)]
-pub struct Lines {
-    /// Format of lines
-    ///
-    /// json, polarity-csv or fasttext, as in sentimill; ratings are not read. text: one text per line, without a
-    /// rating.
-    #[arg(long, value_name = "NAME", default_value = "json", help_heading = "Input")]
-    pub format: LineFormat,
-    /// Field names of a known JSON source
-    ///
-    /// amazon2014, amazon2018, amazon2023 or yelp.
-    #[arg(long, value_name = "NAME", help_heading = "Input")]
-    pub preset: Option<Preset>,
-    /// JSON fields of the text [default: reviewText]
-    ///
-    /// As in sentimill: summary,reviewText joins two fields, data.text leads into an object.
-    #[arg(long, value_name = "LIST", help_heading = "Input")]
-    pub text_field: Option<FieldPaths>,
-    /// polarity-csv: also read the title column
-    ///
-    /// The title is prepended to the text.
-    #[arg(long, help_heading = "Input")]
-    pub with_title: bool,
-    /// Encoding of the lines [default: UTF-8]
-    ///
-    /// As in sentimill, for input that is not UTF-8 and has no byte-order mark: windows-1252, GBK, UTF-16LE, …
-    #[arg(long, value_name = "NAME", value_parser = parse_encoding, hide_short_help = true, help_heading = "Input")]
-    pub encoding: Option<&'static Encoding>,
-    /// Maximum line length [default: 4MiB]
-    ///
-    /// For a longer line, `error` is `line_too_long`.
-    #[arg(
-        long,
-        value_name = "SIZE",
-        default_value = "4MiB",
-        hide_default_value = true,
-        value_parser = parse_size,
-        help_heading = "Input"
-    )]
-    pub line_bytes_max: u64,
-}
-
-/// Options for S3.
-#[derive(Clone, Debug, Args)]
-pub struct Storage {
-    /// Options for S3.
-    #[arg(long, value_name = "LIST", help_heading = "Storage", help = store::S3_HELP, long_help = store::S3_LONG_HELP, hide_short_help = true)]
-    pub s3: Option<S3Options>,
-}
-
-impl Storage {
-    /// The options, or their defaults.
-    pub fn options(&self) -> S3Options {
-        self.s3.clone().unwrap_or_default()
-    }
 }
 
 /// Device.

@@ -5,40 +5,8 @@ use std::str::FromStr;
 
 use batches::RowWeight;
 use clap::ValueEnum;
-use corpus::format::FormatName;
 use runs::recipe::{Pool, Precision, ThresholdRule};
 use scoring::Method;
-use thiserror::Error;
-
-/// `--format`.
-#[derive(Clone, Copy, Debug)]
-pub enum LineFormat {
-    /// A review, in a format of the mapper.
-    Review(FormatName),
-    /// A text without a rating.
-    Text,
-}
-
-impl FromStr for LineFormat {
-    type Err = UnknownLineFormat;
-
-    fn from_str(name: &str) -> Result<Self, UnknownLineFormat> {
-        match name {
-            "text" => Ok(Self::Text),
-            // Texts to predict are lines, so that each prediction has the number of its line.
-            "csv" | "tsv" => Err(UnknownLineFormat),
-            _ => name.parse().map(Self::Review).map_err(|_| UnknownLineFormat),
-        }
-    }
-}
-
-/// An unknown name of a format.
-#[derive(Clone, Debug, Error)]
-#[error(
-    "expected json, polarity-csv, fasttext or text; write a table as JSON lines with python3 -c 'import csv, json, sys; \
-     [print(json.dumps(row)) for row in csv.DictReader(sys.stdin)]' < TABLE > NEW.json, and pass NEW.json"
-)]
-pub struct UnknownLineFormat;
 
 /// `--recipe`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,271 +1,227 @@
-//! `trainer autotune`: searches the settings of a training within a time, and prints the best as a command.
-//!
-//! Trials run one after the other in a thread. The main thread keeps the time: a trial that does not stop when it
-//! should is abandoned, and the program ends with the best settings so far.
+//! Trials of `trainer fit`, as child processes. A trial is killed at its time limit, and all end with this process.
 
-mod command;
-mod fit;
-mod ngrams;
-mod output;
-mod search;
-
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+use std::{env, io};
 
-use launch::interrupt::{Asked, Interrupts};
-use serde::Serialize;
+use clap::ValueEnum;
+use dataset::dataset_file::DatasetReader;
+use launch::kill_with_parent;
+use program::exit::{Exit, Failed};
+use program::temporary;
+use serde_json::Value;
 
-use self::command::Trained;
-use self::output::Output;
-use self::search::{Settings, Space};
-use crate::arguments::{Autotune, MetricName, Search, Tuned};
-use crate::error::{Error, Result};
+use training::autotune::search::{Dimension, Settings, Space};
+use training::autotune::{Limit, Metrics, Plan, Trained};
+use training::flags::{OF_SEARCH, Passed};
+use training::places;
+use training::{Error, Result};
 
-/// Time between two checks for signals.
-const CHECK_EVERY: Duration = Duration::from_millis(20);
-/// Time for a trial to stop before it is abandoned.
-const GRACE: Duration = Duration::from_millis(300);
-/// Time for all that follows the trials, if it is less than a tenth of the whole time.
-const RESERVE: Duration = Duration::from_secs(1);
-/// Maximum share of the time that one trial may take, unless the first one takes more than half of it.
-const SHARE_OF_TRIAL: f64 = 0.25;
+use crate::arguments::{Autotune, Fit, OptimizerName};
+use crate::defaults::{Defaults, rate};
 
-/// Searches settings.
-pub fn autotune(arguments: &Autotune) -> Result<()> {
-    match &arguments.training {
-        Tuned::Ngrams(tuned) => ngrams::tune(tuned),
-        Tuned::Fit(tuned) => fit::tune(tuned),
+/// Time between two checks of a child process.
+const CHECK_EVERY: Duration = Duration::from_millis(10);
+/// Flags that each trial sets by itself.
+const OF_TRIAL: [&str; 3] = ["out", "force", "checkpoint_minutes"];
+
+/// Searches settings of a classifier.
+pub(super) fn tune(arguments: &Autotune) -> Result<()> {
+    let began = Instant::now();
+    let Autotune { search, fit, passed } = arguments;
+    check_validation(fit)?;
+    let trained =
+        Trained { command: ["trainer", "fit"], passed: passed.clone(), of_search: OF_SEARCH.to_vec() };
+    let plan = Plan {
+        began,
+        arguments: search.clone(),
+        is_json: fit.training.json,
+        seed: fit.optimisation.seed,
+        spaces: vec![Space { flags: vec![], dimensions: dimensions(fit, passed)? }],
+        trained: trained.clone(),
+    };
+    // It is deleted when the search ends, also if a trial is abandoned.
+    let folder =
+        temporary::folder_in(&env::temp_dir()).map_err(|source| Error::io(&env::temp_dir(), source))?;
+    let program = env::current_exe().map_err(|source| Error::io("trainer".as_ref(), source))?;
+    let mut trials = Trials { program, trained, folder: folder.path().to_owned(), n_trials: 0 };
+    plan.run(move |settings, limit| trials.run(settings, limit))
+}
+
+/// Refuses a training without a validation split.
+fn check_validation(fit: &Fit) -> Result<()> {
+    let fraction = fit.validation_fraction.unwrap_or_else(|| fit.optimisation.recipe.validation_fraction());
+    match &fit.validation {
+        Some(validation) if *validation == fit.dataset => Err(Error::no_validation(&validation.to_string())),
+        None if fraction == 0.0 => Err(Error::Setting {
+            setting: "--validation-fraction",
+            found: "0".to_owned(),
+            expected: "above 0, or another dataset as --validation, because trials are compared on it"
+                .to_owned(),
+        }),
+        _ => Ok(()),
     }
 }
 
-/// What is searched, and for how long.
-struct Plan {
-    began: Instant,
-    arguments: Search,
-    is_json: bool,
-    seed: u64,
-    spaces: Vec<Space>,
-    /// The training whose settings are searched.
-    trained: Trained,
-}
-
-/// The metrics of a trial on the validation texts.
-#[derive(Clone, Copy, Debug, Serialize)]
-struct Metrics {
-    accuracy: f64,
-    f1: f64,
-    loss: f64,
-}
-
-/// How a trial ended.
-#[derive(Clone, Debug)]
-enum End {
-    Measured(Metrics),
-    /// It reached its time limit.
-    Stopped,
-    /// These settings cannot be trained.
-    Failed(String),
-}
-
-/// A trial that has ended.
-#[derive(Clone, Debug)]
-struct Trial {
-    /// From 1.
-    number: u32,
-    settings: Settings,
-    end: End,
-    seconds: f64,
-}
-
-/// When a trial must end.
-#[derive(Clone, Debug)]
-struct Limit {
-    at: Instant,
-    is_stopped: Arc<AtomicBool>,
-}
-
-/// Why a search ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Reason {
-    /// The time is over.
-    Time,
-    /// The number of trials was reached.
-    Trials,
-    /// All settings were tried.
-    Exhausted,
-    /// A signal arrived.
-    Interrupted,
-}
-
-enum Event {
-    Ended(Trial),
-    Finished(Result<Reason>),
-}
-
-impl Metrics {
-    /// The value of a metric.
-    fn value(&self, metric: MetricName) -> f64 {
-        match metric {
-            MetricName::Accuracy => self.accuracy,
-            MetricName::F1 => self.f1,
-            MetricName::Loss => self.loss,
+/// The settings that are searched: those that were not passed.
+fn dimensions(fit: &Fit, passed: &Passed) -> Result<Vec<Dimension>> {
+    let path = places::dataset(&fit.dataset, &fit.training.storage.options())?;
+    let n_rows = (DatasetReader::open(&path)?.n_rows() as f64 * fit.sample.share()) as u64;
+    let Defaults {
+        embedding,
+        hidden,
+        layers,
+        linear,
+        pool,
+        epochs,
+        batch,
+        optimizer,
+        dropout_words,
+        dropout_layers,
+        dropout_head,
+        ..
+    } = Defaults::of(fit.optimisation.recipe, n_rows);
+    let optimizer = fit.optimisation.optimizer.unwrap_or(optimizer);
+    let rates: &[&str] = match optimizer {
+        OptimizerName::Sgd => &["0.01", "0.02", "0.05", "0.1", "0.2", "0.5"],
+        OptimizerName::Adam | OptimizerName::Adamw => {
+            &["0.0003", "0.0005", "0.001", "0.002", "0.003", "0.005", "0.01"]
         }
+        OptimizerName::Lars => &["1", "2", "5", "10", "20", "50"],
+        OptimizerName::Lamb => &["0.002", "0.005", "0.01", "0.02", "0.05"],
+    };
+    let other_pool = if pool.to_possible_value().is_some_and(|pool| pool.get_name() == "last") {
+        "mean-max"
+    } else {
+        "last"
+    };
+    let ordered =
+        |flag, values: &[&str], default: f64| Dimension::ordered(flag, values, &default.to_string());
+    let mut dimensions = vec![
+        ordered("--rate", rates, rate(optimizer)),
+        ordered("--epochs", &["2", "3", "4", "6", "8", "10", "15"], epochs.into()),
+        ordered("--batch", &["16", "32", "64", "128", "256"], batch.into()),
+        ordered("--hidden", &["32", "64", "96", "128", "192"], hidden as f64),
+        ordered("--embedding", &["50", "100", "200"], embedding as f64),
+        ordered("--layers", &["1", "2"], layers.into()),
+        ordered("--linear", &["16", "32", "64"], linear as f64),
+        Dimension::choice("--pool", &[other_pool]),
+        ordered("--dropout-words", &["0", "0.1", "0.2", "0.3", "0.4", "0.5"], dropout_words),
+        ordered("--dropout-head", &["0", "0.1", "0.3", "0.5"], dropout_head),
+        ordered("--dropout-layers", &["0", "0.2", "0.5"], dropout_layers).without("--layers", "1"),
+    ];
+    let is_fixed = |dimension: &Dimension| {
+        let of_weights = ["--embedding", "--hidden", "--layers"].contains(&dimension.flag);
+        // A single layer has no dropout between layers.
+        let is_idle = dimension.flag == "--dropout-layers" && fit.lstm.layers == Some(1);
+        passed.has(&dimension.id()) || is_idle || of_weights && fit.lstm.init_from.is_some()
+    };
+    dimensions.retain(|dimension| !is_fixed(dimension));
+    if fit.lstm.init_from.is_some() && fit.lstm.layers.is_none_or(|layers| layers == 1) {
+        dimensions.retain(|dimension| dimension.flag != "--dropout-layers");
     }
-
-    /// As [`Self::value`], but higher is better.
-    fn score(&self, metric: MetricName) -> f64 {
-        match metric {
-            MetricName::Loss => -self.loss,
-            _ => self.value(metric),
-        }
-    }
+    Ok(dimensions)
 }
 
-impl Trial {
-    fn score(&self, metric: MetricName) -> Option<f64> {
-        match &self.end {
-            End::Measured(metrics) => Some(metrics.score(metric)),
-            End::Stopped | End::Failed(_) => None,
-        }
-    }
-}
-
-impl Limit {
-    /// Whether the trial must end now.
-    fn is_over(&self) -> bool {
-        self.is_stopped.load(Ordering::Relaxed) || Instant::now() >= self.at
-    }
-}
-
-impl Plan {
-    /// The end of all trials. A part of the time remains for the end of the program.
-    fn end(&self) -> Instant {
-        let all = Duration::from_secs_f64(60.0 * self.arguments.minutes);
-        self.began + all - RESERVE.min(all / 10)
-    }
-
-    /// Runs trials and prints the best. `run` trains with some settings; `None` if it reached the limit.
-    fn run(
-        self,
-        run: impl FnMut(&Settings, &Limit) -> Result<Option<Metrics>> + Send + 'static,
-    ) -> Result<()> {
-        let interrupts = Interrupts::listen().map_err(Error::Signals)?;
-        let mut output = Output::new(&self)?;
-        let is_stopped = Arc::new(AtomicBool::new(false));
-        let (sender, receiver) = channel();
-        let trials = Trials {
-            search: search::Search::new(self.spaces.clone(), self.seed),
-            metric: self.arguments.metric,
-            n_max: self.arguments.trials.unwrap_or(u32::MAX),
-            minutes: self.arguments.minutes,
-            first_s: 0.0,
-            limit: Limit { at: self.end(), is_stopped: Arc::clone(&is_stopped) },
-        };
-        let work = move || {
-            let finished = trials.run(run, &sender);
-            // Without a receiver the program ends already.
-            let _ = sender.send(Event::Finished(finished));
-        };
-        let worker = thread::Builder::new().name("trials".to_owned()).spawn(work);
-        worker.map_err(|source| Error::io("thread".as_ref(), source))?;
-        let reason = watch(&receiver, &interrupts, &is_stopped, self.end(), &mut output)?;
-        output.finish(&self, reason)
-    }
-}
-
-/// Receives trials until the search has ended or must end.
-fn watch(
-    receiver: &Receiver<Event>,
-    interrupts: &Interrupts,
-    is_stopped: &AtomicBool,
-    end: Instant,
-    output: &mut Output,
-) -> Result<Reason> {
-    let mut interrupted = None;
-    loop {
-        match receiver.recv_timeout(CHECK_EVERY) {
-            Ok(Event::Ended(trial)) => output.note(trial)?,
-            Ok(Event::Finished(Ok(_) | Err(_))) if interrupted.is_some() => return Ok(Reason::Interrupted),
-            Ok(Event::Finished(reason)) => return reason,
-            Err(RecvTimeoutError::Timeout) => output.show(end),
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(Error::internal(&"the thread of the trials has ended"));
-            }
-        }
-        let now = Instant::now();
-        if interrupted.is_none() && interrupts.asked() == Some(Asked::Stop) {
-            is_stopped.store(true, Ordering::Relaxed);
-            interrupted = Some(now);
-        }
-        if interrupted.is_some_and(|at| now >= at + GRACE) {
-            return Ok(Reason::Interrupted);
-        }
-        if now >= end + GRACE {
-            return Ok(Reason::Time);
-        }
-    }
-}
-
-/// The trials of a search.
+/// Trains and evaluates models in child processes.
 struct Trials {
-    search: search::Search,
-    metric: MetricName,
-    n_max: u32,
-    minutes: f64,
-    /// Seconds of the first trial.
-    first_s: f64,
-    /// The limit of all trials.
-    limit: Limit,
+    program: PathBuf,
+    trained: Trained,
+    /// Folder of their training folders.
+    folder: PathBuf,
+    n_trials: u32,
 }
 
 impl Trials {
-    /// Runs trials until the time is over or nothing is left to try.
-    fn run(
-        mut self,
-        mut run: impl FnMut(&Settings, &Limit) -> Result<Option<Metrics>>,
-        sender: &Sender<Event>,
-    ) -> Result<Reason> {
-        for number in 1..=self.n_max {
-            if self.limit.is_over() {
-                return Ok(Reason::Time);
-            }
-            let Some(point) = self.search.next() else { return Ok(Reason::Exhausted) };
-            let settings = self.search.settings(&point);
-            let limit = self.limit_of(number);
-            let began = Instant::now();
-            let end = match run(&settings, &limit) {
-                // No settings can be trained, or the message is of the input.
-                Err(error) if number == 1 => return Err(error),
-                Err(error) => End::Failed(program::exit::chain(&error)),
-                // The end of the search is not the trial's.
-                Ok(None) if self.limit.is_over() => return Ok(Reason::Time),
-                Ok(None) => End::Stopped,
-                Ok(Some(metrics)) if !metrics.score(self.metric).is_finite() => {
-                    End::Failed("the metric is not a finite number".to_owned())
-                }
-                Ok(Some(metrics)) => End::Measured(metrics),
-            };
-            let trial = Trial { number, settings, end, seconds: began.elapsed().as_secs_f64() };
-            if number == 1 {
-                self.first_s = trial.seconds;
-            }
-            if let Some(score) = trial.score(self.metric) {
-                self.search.note(&point, score);
-            }
-            if sender.send(Event::Ended(trial)).is_err() {
-                return Ok(Reason::Time);
-            }
-        }
-        Ok(Reason::Trials)
+    /// Trains with some settings. `None` if the limit was reached.
+    fn run(&mut self, settings: &Settings, limit: &Limit) -> Result<Option<Metrics>> {
+        self.n_trials += 1;
+        let folder = self.folder.join(self.n_trials.to_string());
+        fs::create_dir(&folder).map_err(|source| Error::io(&folder, source))?;
+        let metrics = self.train(settings, limit, &folder);
+        // The models of earlier trials are not needed; the folder of all trials is deleted at the end.
+        let _ = fs::remove_dir_all(&folder);
+        metrics
     }
 
-    fn limit_of(&self, number: u32) -> Limit {
-        let share = Duration::from_secs_f64((60.0 * self.minutes * SHARE_OF_TRIAL).max(2.0 * self.first_s));
-        let own = if number == 1 { self.limit.at } else { Instant::now() + share };
-        Limit { at: own.min(self.limit.at), is_stopped: Arc::clone(&self.limit.is_stopped) }
+    fn train(&self, settings: &Settings, limit: &Limit, folder: &Path) -> Result<Option<Metrics>> {
+        let [summary, messages] = ["summary.json", "messages.txt"].map(|name| folder.join(name));
+        let output = |path: &Path| File::create(path).map_err(|source| Error::io(path, source));
+        let words: Vec<OsString> = self.trained.words_without(&OF_TRIAL, settings);
+        let mut command = Command::new(&self.program);
+        command
+            .args(words.iter().skip(1))
+            .args(["--json", "--quiet", "--checkpoint-minutes", "525600", "--out"])
+            .arg(folder.join("training"))
+            .stdin(Stdio::null())
+            .stdout(output(&summary)?)
+            .stderr(output(&messages)?)
+            // A terminal's Ctrl-C reaches this process only.
+            .process_group(0);
+        kill_with_parent(&mut command);
+        match ended(&mut command, limit).map_err(|source| Error::io(&self.program, source))? {
+            None => Ok(None),
+            Some(status) if status.success() => read(&summary).map(Some),
+            Some(status) => Err(failure(status, &messages)),
+        }
     }
+}
+
+/// Runs a process. `None` if it was killed because the limit was reached.
+fn ended(command: &mut Command, limit: &Limit) -> io::Result<Option<ExitStatus>> {
+    let mut child = command.spawn()?;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if limit.is_over() {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        thread::sleep(CHECK_EVERY);
+    }
+}
+
+/// The metrics of the validation split in the summary of a training.
+fn read(summary: &Path) -> Result<Metrics> {
+    let json = fs::read(summary).map_err(|source| Error::io(summary, source))?;
+    let summary: Value = serde_json::from_slice(&json).map_err(|error| Error::internal(&error))?;
+    let value = |name: &str| summary["validation"][name].as_f64();
+    match (value("accuracy"), value("f1"), value("loss")) {
+        (Some(accuracy), Some(f1), Some(loss)) => Ok(Metrics { accuracy, f1, loss }),
+        _ => Err(Error::internal(&"a training has no validation metrics")),
+    }
+}
+
+/// The error of a training, which is the last line that it printed.
+fn failure(status: ExitStatus, messages: &Path) -> Error {
+    let text = fs::read(messages).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let last = text.lines().rev().find(|line| !line.trim().is_empty());
+    let message = match (last, status.signal()) {
+        (_, Some(signal)) => format!("a training was ended by signal {signal}"),
+        (Some(line), None) => line.strip_prefix("trainer: ").unwrap_or(line).to_owned(),
+        (None, None) => "a training failed without a message".to_owned(),
+    };
+    Failed::new(exit(status.code()), message).into()
+}
+
+fn exit(code: Option<i32>) -> Exit {
+    let all = [
+        Exit::Usage,
+        Exit::BadInput,
+        Exit::MissingInput,
+        Exit::Unavailable,
+        Exit::Internal,
+        Exit::Io,
+        Exit::TryAgain,
+        Exit::Settings,
+    ];
+    all.into_iter().find(|exit| code == Some(*exit as i32)).unwrap_or(Exit::Internal)
 }

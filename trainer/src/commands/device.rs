@@ -5,7 +5,7 @@ use tch::Device;
 use crate::arguments::{ComputeName, Computing, DeviceName};
 use crate::compute::Compute;
 use crate::environment::local_rank;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ffi::keep_memory;
 
 /// Returns the device and backend of this rank.
@@ -39,9 +39,10 @@ fn own_gpu() -> Result<Device> {
     if i64::try_from(own).is_ok_and(|own| own < n_gpus) {
         return Ok(Device::Cuda(own));
     }
-    Err(Error::Setting {
+    Err(training::Error::Setting {
         setting: "--device",
         found: format!("cuda, but there is no GPU for rank {own} of this machine"),
         expected: format!("cpu, or at most one rank per GPU ({n_gpus} GPUs with a driver were found)"),
-    })
+    }
+    .into())
 }

@@ -1,21 +1,21 @@
 //! `trainer evaluate`: metrics of a saved model on datasets.
 
+use batches::{Division, Part, Rows};
+use program::location::Location;
+use scoring::{Calibrator, Intervals, Metrics, ProbabilityQuality, Threshold};
 use serde::Serialize;
+use training::classes::{Class, classes};
+use training::print::{MetricTable, names_of_means, print_json};
+use training::rows::{Reader, trained_on_warning};
+use training::tell::tell;
 
-use super::classes::{Class, classes};
-use super::print::{MetricTable, names_of_means, print_json};
-use super::rows::{Reader, trained_on_warning};
-use super::{device, model};
+use super::{device, model_at};
 use crate::arguments::Evaluate;
 use crate::compute::Compute;
 use crate::error::Result;
 use crate::families::classifier::{self, EvaluatedRows, Evaluation};
 use crate::families::{SavedClassifier, read_classifier};
 use crate::ranks::Ranks;
-use crate::tell::tell;
-use batches::{Division, Part, Rows};
-use program::location::Location;
-use scoring::{Calibrator, Intervals, Metrics, ProbabilityQuality, Threshold};
 
 /// The output for a dataset.
 #[derive(Serialize)]
@@ -42,12 +42,10 @@ struct Evaluated {
 
 /// Prints one JSON object per dataset.
 pub fn evaluate(arguments: &Evaluate) -> Result<()> {
+    let folder = model_at(&arguments.model, &arguments.storage.options(), "evaluate")?;
     let compute = device::choose(&arguments.running.computing, arguments.backend.compute)?;
     let ranks = Ranks::join(compute.device())?;
-    let classifier = read_classifier(
-        &model::folder(&arguments.model, &arguments.storage.options(), "MODEL")?,
-        compute.device(),
-    )?;
+    let classifier = read_classifier(&folder, compute.device())?;
     let division = match arguments.test_fraction {
         Some(fraction) => Division::by_fractions(fraction, 0.0)?,
         None => Division::all_test(),
@@ -93,7 +91,7 @@ fn opened(
 ) -> Result<Rows> {
     let SavedClassifier { vocabulary, config, trained_on, .. } = classifier;
     let known = trained_on.as_ref().map(|trained_on| trained_on.smallest_hashes.clone()).unwrap_or_default();
-    let reader = Reader::of(config.tokens_max, &arguments.running, &arguments.storage);
+    let reader = Reader::new(config.tokens_max, arguments.running.memory as u64, &arguments.storage);
     let rows = reader.open(dataset, division, &known)?;
     rows.check_fits(vocabulary, &config.preparation, arguments.model.to_string().as_ref())?;
     Ok(rows)
@@ -149,5 +147,5 @@ fn print_table(evaluated: &Evaluated) -> Result<()> {
     if let Some(known) = trained_on {
         table.add_line(format!("{:<18}  {known:>8}", "known to the model"));
     }
-    table.print()
+    Ok(table.print()?)
 }

@@ -3,29 +3,29 @@
 use std::io::{self, Read};
 
 use kernels::TokenRows;
+use training::answers::explain::{Form, Options, run};
+use training::answers::{Counts, LineOptions};
+use training::lines::{FastTextLine, InvalidUtf8, check, inputs, one_line, options, read_each};
 
-use super::lines::{FastTextLine, InvalidUtf8, check, inputs, one_line, options, read_each};
-use super::{device, model};
+use super::{device, model_at};
 use crate::arguments::Explain;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::families::classifier::Answers;
 use crate::families::classifier::explain::explain as explain_text;
 use crate::families::classifier::predict::Tokenizer;
 use crate::families::{SavedClassifier, read_classifier};
-use crate::predict::explain::{Form, Options, run};
-use crate::predict::{Counts, LineOptions};
 
 /// Explains a text, or lines.
 pub fn explain(arguments: &Explain) -> Result<()> {
-    let mut lines = options(&arguments.lines, FastTextLine::Review)?;
     let s3 = arguments.storage.options();
+    let folder = model_at(&arguments.model, &s3, "explain")?;
+    let mut lines = options(&arguments.lines, FastTextLine::Review)?;
     let inputs = if arguments.text.is_some() { Vec::new() } else { inputs(&arguments.input, &s3)? };
     check(&inputs, &arguments.model)?;
     let compute = device::choose(&arguments.computing, arguments.backend.compute)?;
     let SavedClassifier { model, vocabulary, config, scoring, .. } =
-        read_classifier(&model::folder(&arguments.model, &s3, "MODEL")?, compute.device())?;
-    let mut tokenizer =
-        Tokenizer::new(&config.preparation, &vocabulary, config.tokens_max).map_err(Error::Predict)?;
+        read_classifier(&folder, compute.device())?;
+    let mut tokenizer = Tokenizer::new(&config.preparation, &vocabulary, config.tokens_max)?;
     let decision = config.decision(scoring);
     let options = Options {
         names: config.preparation.labels.names().into_iter().map(str::to_owned).collect(),

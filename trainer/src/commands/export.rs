@@ -1,20 +1,20 @@
 //! `trainer export`: writes a model folder with files for other programs.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use program::location::Location;
 use program::temporary;
 use runs::saved;
-use runs::training::MODEL;
 use tch::Device;
+use training::model::named;
+use training::out::{check_place, default_of_path};
+use training::remote::NewFolder;
+use training::tell::tell;
 
-use super::model;
-use super::out::{check_place, default_of_path};
+use super::model_at;
 use crate::arguments::Export;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::families::{SavedClassifier, read_classifier};
-use crate::remote::NewFolder;
-use crate::tell::tell;
 
 /// Reads a model folder and writes a new one.
 pub fn export(arguments: &Export) -> Result<()> {
@@ -27,7 +27,8 @@ pub fn export(arguments: &Export) -> Result<()> {
             // The prefix is checked before the model is read.
             let place = NewFolder::at(&url, &arguments.storage.options())?;
             let tmpdir = std::env::temp_dir();
-            let folder = temporary::folder_in(&tmpdir).map_err(|source| Error::io(&tmpdir, source))?;
+            let folder =
+                temporary::folder_in(&tmpdir).map_err(|source| training::Error::io(&tmpdir, source))?;
             let local = folder.path().join("export");
             let names = export_to(&local, arguments)?;
             place.put(&local)?;
@@ -52,7 +53,7 @@ fn export_to(out: &Path, arguments: &Export) -> Result<String> {
     let place = if arguments.force { saved::replacing(out)? } else { saved::begin(out)? };
     let s3 = arguments.storage.options();
     let SavedClassifier { model, vocabulary, config, trained_on, .. } =
-        read_classifier(&model::folder(&arguments.model, &s3, "MODEL")?, Device::Cpu)?;
+        read_classifier(&model_at(&arguments.model, &s3, "export")?, Device::Cpu)?;
     let weights = |path: &Path| model.lstm().parameters().write(path);
     let mut others = saved::files_for_others(&config, &vocabulary);
     others.extend(trained_on.map(|trained_on| trained_on.file()));
@@ -67,19 +68,11 @@ fn default_out(model: &Location) -> Location {
     default_of_path(&named(model), "export").into()
 }
 
-/// The training folder of a model. Without a training folder, it is the model folder.
-pub(super) fn named(model: &Location) -> PathBuf {
-    let absolute = match model {
-        Location::Local(path) => std::path::absolute(path).unwrap_or_else(|_| path.clone()),
-        Location::S3(url) => PathBuf::from(format!("/{}", url.name())),
-    };
-    let is_of_training = absolute.file_name().is_some_and(|name| name == MODEL);
-    if is_of_training { absolute.parent().unwrap_or(&absolute).to_owned() } else { absolute }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+
+    use std::path::PathBuf;
 
     use super::*;
 

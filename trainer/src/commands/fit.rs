@@ -3,15 +3,15 @@
 use batches::{Division, Part, Rows, Smallest, training_texts_in};
 use dataset::card::WARNING;
 use program::location::Location;
+use training::out::default_of;
+use training::print::print_json;
+use training::rows::{Reader, cut, sampled, trained_on_warning, validation_warning};
 
 use super::folds::fit_folds;
-use super::out::default_of;
-use super::print::print_json;
-use super::rows::{Reader, cut, sampled, trained_on_warning, validation_warning};
 use super::training::{Job, Session};
 use super::{recipe, soft_labels};
 use crate::arguments::{BalanceName, Fit};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::soft_targets::SoftTargets;
 use crate::train::splits::Splits;
 
@@ -39,7 +39,7 @@ pub fn fit(arguments: &Fit) -> Result<()> {
         training,
     };
     match job.run(notes.into_iter())? {
-        Some(summary) if training.json => print_json(&summary),
+        Some(summary) if training.json => Ok(print_json(&summary)?),
         _ => Ok(()),
     }
 }
@@ -59,7 +59,7 @@ impl Data {
     /// settings.
     pub(super) fn open(arguments: &Fit, division: Division) -> Result<Self> {
         let Fit { lstm, training, .. } = arguments;
-        let reader = Reader::of(lstm.tokens, &training.running, &training.storage);
+        let reader = Reader::new(lstm.tokens, training.running.memory as u64, &training.storage);
         let mut rows = reader.open(&arguments.dataset, division, &Smallest::default())?;
         let unlabelled = match &arguments.unlabelled {
             Some(unlabelled) => {
@@ -139,14 +139,15 @@ fn check_classes(rows: &Rows, soft: Option<&SoftTargets>) -> Result<()> {
         (Part::Validation, "--validation-fraction", "--validation"),
     ] {
         if rows.n_rows(part) > 0 {
-            return Err(Error::Setting {
+            return Err(training::Error::Setting {
                 setting,
                 found: "above 0".to_owned(),
                 expected: format!(
                     "0 or another dataset as {flag}, because the labels of {} cannot test a model: {error}",
                     rows.name().display()
                 ),
-            });
+            }
+            .into());
         }
     }
     Ok(())

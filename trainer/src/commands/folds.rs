@@ -10,16 +10,16 @@ use runs::folds::{FOLDS, FoldsRecord};
 use runs::recipe::Recipe;
 use scoring::{Estimate, Metrics};
 use serde::Serialize;
+use training::out::default_of;
+use training::print::print_json;
+use training::tell::tell;
 
 use self::folder::Folder;
 use super::fit::Data;
-use super::out::default_of;
-use super::print::print_json;
 use super::recipe;
 use super::training::{Job, Session};
 use crate::arguments::Fit;
 use crate::error::{Error, Result};
-use crate::tell::tell;
 
 /// The result that `--json` prints.
 #[derive(Serialize)]
@@ -48,7 +48,10 @@ pub(super) fn fit_folds(arguments: &Fit, n_folds: u16) -> Result<()> {
     folder.put(&record)?;
     lines(&record).iter().for_each(|line| tell(line));
     tell(&format!("the metrics of the folds are in {}", folder.shown().join(FOLDS).display()));
-    if training.json { print_json(&Printed { training: folder.shown(), record: &record }) } else { Ok(()) }
+    if training.json {
+        print_json(&Printed { training: folder.shown(), record: &record })?;
+    }
+    Ok(())
 }
 
 /// Trains one fold, or finds it complete. Returns the metrics of the rows that it holds out on rank 0.
@@ -71,7 +74,8 @@ fn fit_fold(arguments: &Fit, fold: Fold, folder: &Folder, session: &Session) -> 
     let job = Job { session, out: &out, recipe: &recipe, splits, soft_labels, test_every, lstm, training };
     let Some(summary) = job.run(notes.into_iter())? else { return Ok(None) };
     let evaluated = summary.evaluation.filter(|evaluation| evaluation.part == Part::Test);
-    let missing = || Error::Internal { promise: format!("fold {number} has no test metrics") };
+    let missing =
+        || training::Error::Internal { promise: format!("fold {number} has no test metrics") }.into();
     evaluated.ok_or_else(missing).and_then(|evaluation| as_read(&evaluation.metrics)).map(Some)
 }
 
@@ -92,11 +96,12 @@ fn check_folds(arguments: &Fit, data: &Data, recipe: &Recipe, of: u16) -> Result
             rows.check_classes_under(division, Part::Validation)?;
         }
         if rows.rows_under(division, Part::Test) == 0 {
-            return Err(Error::Setting {
+            return Err(training::Error::Setting {
                 setting: "--folds",
                 found: of.to_string(),
                 expected: format!("fewer folds, because fold {number} has no rows"),
-            });
+            }
+            .into());
         }
     }
     Ok(())

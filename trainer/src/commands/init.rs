@@ -7,42 +7,44 @@ use dataset::vocabulary::{FIRST_WORD, Vocabulary};
 use program::exit::{Exit, Failed};
 use program::location::Location;
 use report::whole;
+use runs::saved;
 use store::S3Options;
 use tch::Tensor;
+use training::places;
+use training::tell::tell;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::families::{Model, begin_with};
-use crate::places;
-use crate::tell::tell;
-use runs::saved;
 
 /// Reads initial weights: a model folder, a training folder, or word vectors in any format.
 pub(crate) fn from(weights: &Location, s3: &S3Options, model: &mut Model, rows: &Rows) -> Result<()> {
     let path = &places::weights(weights, s3)?;
     if !path.exists() {
-        return Err(Error::Unexpected {
+        return Err(training::Error::Unexpected {
             path: path.to_owned(),
             found: "--init-from is missing: no such file or folder".to_owned(),
             expected: "a model folder, a training folder, or word vectors".to_owned(),
-        });
+        }
+        .into());
     }
     if embeddings::files::is_folder(path) {
         return from_vectors(path, model, rows.vocabulary());
     }
     if path.is_dir() {
-        let path = &super::model::folder_at(path, "--init-from")?;
+        let path = &training::model::folder_at(path, "--init-from")?;
         let saved = saved::read(path)?;
         if saved.vocabulary != rows.vocabulary().words {
             let (theirs, ours) = (saved.vocabulary.len(), rows.vocabulary().words.len());
             let dataset = rows.name().display().to_string();
-            return Err(Error::Setting {
+            return Err(training::Error::Setting {
                 setting: "--init-from",
                 found: format!("{}, a model with another vocabulary ({theirs} words)", path.display()),
                 expected: format!(
                     "a model with the vocabulary of {dataset} ({ours} words); make {dataset} with `sentimill \
                      --vocabulary` and the dataset of that model"
                 ),
-            });
+            }
+            .into());
         }
         return begin_with(&saved, path, model);
     }
@@ -54,11 +56,12 @@ fn from_vectors(path: &Path, model: &mut Model, vocabulary: &Vocabulary) -> Resu
     let vectors = embeddings::files::read(path)?;
     let width = model.lstm().settings().embedding as usize;
     if vectors.dim != width {
-        return Err(Error::Setting {
+        return Err(training::Error::Setting {
             setting: "--init-from",
             found: format!("{}, vectors of {} dimensions", path.display(), vectors.dim),
             expected: format!("vectors of {width} dimensions, or --embedding {}", vectors.dim),
-        });
+        }
+        .into());
     }
     let (mut rows, mut values) = (Vec::new(), Vec::new());
     for (word, id) in vocabulary.words.iter().zip(i64::from(FIRST_WORD)..) {

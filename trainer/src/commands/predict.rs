@@ -4,11 +4,11 @@
 use std::io;
 
 use kernels::TokenRows;
+use training::lines::{FastTextLine, InvalidUtf8, check, inputs, options, read_each};
 
-use super::lines::{FastTextLine, InvalidUtf8, check, inputs, options, read_each};
-use super::{device, model, soft_labels};
+use super::{device, model_at, soft_labels};
 use crate::arguments::Predict;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::families::classifier::Answers;
 use crate::families::classifier::predict::{Options, Tokenizer, run};
 use crate::families::{SavedClassifier, read_classifier};
@@ -18,15 +18,15 @@ pub fn predict(arguments: &Predict) -> Result<()> {
     if let (Some(out), [dataset]) = (&arguments.soft, &arguments.files[..]) {
         return soft_labels::write(arguments, dataset, out);
     }
-    let mut lines = options(&arguments.lines, FastTextLine::Review)?;
     let s3 = arguments.storage.options();
+    let folder = model_at(&arguments.model, &s3, "predict")?;
+    let mut lines = options(&arguments.lines, FastTextLine::Review)?;
     let inputs = inputs(&arguments.files, &s3)?;
     check(&inputs, &arguments.model)?;
     let compute = device::choose(&arguments.computing, arguments.backend.compute)?;
     let SavedClassifier { model, vocabulary, config, scoring, .. } =
-        read_classifier(&model::folder(&arguments.model, &s3, "MODEL")?, compute.device())?;
-    let mut tokenizer =
-        Tokenizer::new(&config.preparation, &vocabulary, config.tokens_max).map_err(Error::Predict)?;
+        read_classifier(&folder, compute.device())?;
+    let mut tokenizer = Tokenizer::new(&config.preparation, &vocabulary, config.tokens_max)?;
     let options = Options {
         batch_rows: arguments.batch as usize,
         decision: config.decision(scoring),

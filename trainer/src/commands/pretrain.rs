@@ -2,12 +2,12 @@
 //! rows.
 
 use batches::{Division, Part, Smallest};
+use training::out::default_of;
+use training::print::print_json;
+use training::rows::{Reader, cut};
 
 use super::fit::balanced_alone;
-use super::out::default_of;
-use super::print::print_json;
 use super::recipe;
-use super::rows::{Reader, cut};
 use super::training::{Job, Session};
 use crate::arguments::Pretrain;
 use crate::error::Result;
@@ -20,7 +20,7 @@ pub fn pretrain(arguments: &Pretrain) -> Result<()> {
     let session = Session::join(training, arguments.backend.compute)?;
     let out = session.take(&out, training, lstm.init_from.as_ref())?;
     let division = Division::by_fractions(0.0, 0.0)?;
-    let reader = Reader::of(lstm.tokens, &training.running, &training.storage);
+    let reader = Reader::new(lstm.tokens, training.running.memory as u64, &training.storage);
     let rows = reader.open(&arguments.dataset, division, &Smallest::default())?;
     let recipe = recipe::of_pretrain(arguments, &rows, session.device())?;
     let n_rows = rows.census(Part::Training).rows;
@@ -41,7 +41,7 @@ pub fn pretrain(arguments: &Pretrain) -> Result<()> {
         training,
     };
     match job.run(notes.into_iter().flatten())? {
-        Some(summary) if training.json => print_json(&summary),
+        Some(summary) if training.json => Ok(print_json(&summary)?),
         _ => Ok(()),
     }
 }

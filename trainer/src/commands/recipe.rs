@@ -11,8 +11,8 @@ use runs::recipe::{
 use scoring::Method;
 use serde_json::{Value, json};
 use tch::Device;
+use training::out::read_settings;
 
-use super::out::read_settings;
 use crate::arguments::{
     BalanceName, ClassWeight, DecayName, Fit, LossName, LstmFlags, Optimisation, OptimizerName, PosWeight,
     Pretrain,
@@ -400,5 +400,5 @@ fn number(pos_weight: PosWeight, rows: &Rows) -> f64 {
 }
 
 fn setting(setting: &'static str, found: &str, expected: &str) -> Error {
-    Error::Setting { setting, found: found.to_owned(), expected: expected.to_owned() }
+    training::Error::Setting { setting, found: found.to_owned(), expected: expected.to_owned() }.into()
 }

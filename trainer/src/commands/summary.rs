@@ -9,7 +9,7 @@ use runs::training::{EVALUATION, EvaluationRecord, MODEL, SETTINGS_BYTES_MAX, be
 use scoring::{Calibrator, Intervals, Metrics, ProbabilityQuality, Threshold};
 use serde::Serialize;
 
-use super::classes::{Class, classes};
+use training::classes::{Class, classes};
 
 /// The summary that `fit --json` and `pretrain --json` print.
 #[derive(Debug, Serialize)]

@@ -17,12 +17,16 @@ use runs::training::{
 };
 use scoring::{Decision, Scores};
 use tch::Device;
+use training::log::Log;
+use training::out::{self, Existing, Out};
+use training::outcome;
+use training::remote;
+use training::tell::tell;
 
-use super::out::{self, Existing, Out};
-use super::progress::{Log, Progress};
+use super::progress::Progress;
 use super::recipe::steps_of_epoch;
 use super::summary::Summary;
-use super::{device, init, outcome};
+use super::{device, init};
 use crate::arguments::{ComputeName, LstmFlags, TrainingFlags};
 use crate::compute::Compute;
 use crate::environment::restarts;
@@ -30,8 +34,6 @@ use crate::error::{Error, Result};
 use crate::families::classifier::{Choice, EvaluatedRows, Evaluation, evaluate_rows};
 use crate::families::save_model;
 use crate::ranks::Ranks;
-use crate::remote;
-use crate::tell::tell;
 use crate::train::checkpoint::{restore, save};
 use crate::train::splits::Splits;
 use crate::train::trace::{self, Trace};
@@ -47,25 +49,26 @@ pub(super) struct Session {
 impl Session {
     /// Joins the other ranks.
     pub(super) fn join(training: &TrainingFlags, backend: ComputeName) -> Result<Self> {
-        let interrupts = Interrupts::listen().map_err(Error::Signals)?;
+        let interrupts = Interrupts::listen().map_err(training::Error::Signals)?;
         let compute = device::choose(&training.running.computing, backend)?;
         let ranks = Ranks::join(compute.device())?;
         check_throttle(&training.throttle, ranks.world_size())?;
         if let Some(path) = &training.trace {
             if compute.device() != Device::Cpu && ranks.world_size() == 1 {
-                return Err(Error::Setting {
+                return Err(training::Error::Setting {
                     setting: "--trace",
                     found: format!("device {}", described(compute.device())),
                     expected: "--device cpu or several ranks; use PyTorch's profiler for one GPU".to_owned(),
-                });
+                }
+                .into());
             }
             // A process that replaces a killed one finds its file.
-            ranks.of_rank_0(|| if restarts() == 0 { trace::check(path) } else { Ok(()) })?;
+            ranks.of_rank_0(|| if restarts() == 0 { Ok(trace::check(path)?) } else { Ok(()) })?;
         }
         Ok(Self { interrupts, compute, ranks })
     }
 
-    /// Locks the training folder.
+    /// Locks the training folder on rank 0.
     pub(super) fn take(
         &self,
         out: &Location,
@@ -76,7 +79,13 @@ impl Session {
             out::check_force(out, init_from, restarts())?;
         }
         let existing = Existing::of_flags(training.resume.is_some(), training.force);
-        Out::take(out, &training.storage.options(), training.keep_checkpoints, existing, &self.ranks)
+        let (s3, keep) = (training.storage.options(), training.keep_checkpoints);
+        let mut taken = None;
+        let folder: PathBuf = self.ranks.of_rank_0(|| {
+            let out = taken.insert(Out::take(out, &s3, keep, existing)?);
+            Ok(out.folder().to_owned())
+        })?;
+        Ok(taken.unwrap_or_else(|| Out::of(folder, out, keep, existing)))
     }
 
     /// The processes of the training.
@@ -123,7 +132,7 @@ impl Job<'_> {
     /// rank 0.
     pub(super) fn run(self, notes: impl Iterator<Item = String>) -> Result<Option<Summary>> {
         let Self { session, out, recipe, splits, .. } = self;
-        if session.ranks.of_rank_0(|| out.is_complete(recipe, &splits.rows.settings().rows))? {
+        if session.ranks.of_rank_0(|| Ok(out.is_complete(recipe, &splits.rows.settings().rows)?))? {
             let summary = Summary::of_complete(out.folder(), out.shown());
             out.model_saved()?;
             session.tell(&format!("already complete: the model is in {}", out.shown().join(MODEL).display()));
@@ -136,7 +145,7 @@ impl Job<'_> {
         if end == End::Stopped {
             log.map_or(Ok(()), Log::finish)?;
             out.checkpoints_saved()?;
-            return Err(Error::Interrupted { resume: out.shown().join(CHECKPOINTS) });
+            return Err(training::Error::Interrupted { resume: out.shown().join(CHECKPOINTS) }.into());
         }
         if let Some(best) = &training.best {
             training.model.parameters_mut().put(best)?;
@@ -220,7 +229,7 @@ impl Job<'_> {
                 return Ok(());
             }
             save(out.checkpoints(), recipe, splits.rows, training)?;
-            out.checkpoint_saved(&out.checkpoints().folder_of(training.position.steps))
+            Ok(out.checkpoint_saved(&out.checkpoints().folder_of(training.position.steps))?)
         };
         let mut on_event = |event: &Event<'_>| {
             if let Some(progress) = &mut progress {
@@ -386,18 +395,19 @@ fn check_throttle(factors: &[f64], world_size: usize) -> Result<()> {
     }
     let found: Vec<String> = factors.iter().map(f64::to_string).collect();
     let expected = format!("a factor for each rank; the number of ranks is {world_size}");
-    Err(Error::Setting { setting: "--throttle", found: found.join(","), expected })
+    Err(training::Error::Setting { setting: "--throttle", found: found.join(","), expected }.into())
 }
 
 /// Refuses to replay the decisions of another number of ranks.
 fn check_decisions(recipe: &Recipe, world_size: usize) -> Result<()> {
     let Some(Rule::Replay { decisions }) = &recipe.balance else { return Ok(()) };
     match decisions.iter().map(|decision| decision.parts.len()).find(|&n_ranks| n_ranks != world_size) {
-        Some(n_ranks) => Err(Error::Setting {
+        Some(n_ranks) => Err(training::Error::Setting {
             setting: "--decisions",
             found: format!("a training of {n_ranks} ranks"),
             expected: format!("one of {world_size}, the number of ranks of this training"),
-        }),
+        }
+        .into()),
         None => Ok(()),
     }
 }
@@ -417,7 +427,7 @@ fn absolute(place: &Location) -> String {
 fn checkpoint_at(wanted: &Location, training: &TrainingFlags) -> Result<PathBuf> {
     match wanted {
         Location::Local(folder) => check_checkpoint(folder).map(|()| folder.clone()),
-        Location::S3(url) => remote::fetch_checkpoint(url, &training.storage.options()),
+        Location::S3(url) => Ok(remote::fetch_checkpoint(url, &training.storage.options())?),
     }
 }
 
@@ -425,7 +435,7 @@ fn checkpoint_at(wanted: &Location, training: &TrainingFlags) -> Result<PathBuf>
 fn check_checkpoint(folder: &Path) -> Result<()> {
     let refused = |found: &str, expected: String| {
         let found = format!("--resume is {found}");
-        Err(Error::Unexpected { path: folder.to_owned(), found, expected })
+        Err(training::Error::Unexpected { path: folder.to_owned(), found, expected }.into())
     };
     if !folder.exists() {
         return refused("missing: no such folder", "a checkpoint, or --resume without a folder".to_owned());

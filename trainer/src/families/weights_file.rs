@@ -38,7 +38,7 @@ pub(crate) struct Expected {
 /// Reads these tensors in this order, all of one kind, on the CPU.
 pub(crate) fn read(expected: &[Expected], kind: Kind, path: &Path) -> Result<Vec<Tensor>> {
     read_numbers(expected, kind, path).map_err(|fault| match fault {
-        Fault::Io(source) => Error::io(path, source),
+        Fault::Io(source) => training::Error::io(path, source).into(),
         Fault::Content { found, expected } => Error::Weights { path: path.to_owned(), found, expected },
         Fault::Torch(error) => error.into(),
     })

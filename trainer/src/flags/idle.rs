@@ -1,73 +1,12 @@
 //! The flags that have no effect because of other flags.
 
-use clap::error::ErrorKind;
-use clap::parser::ValueSource;
-use clap::{ArgMatches, CommandFactory};
+use training::flags::idle::{Idle, idle};
 
 use crate::arguments::{
-    Arguments, BalanceName, Computing, DecayName, DeviceName, Embed, EmbedModel, Fit, LossName, LstmFlags,
-    Ngrams, Optimisation, OptimizerName, Pip, Serve, TrainingFlags, Vectors, VectorsAction,
+    BalanceName, Computing, DecayName, DeviceName, Fit, LossName, LstmFlags, Optimisation, OptimizerName,
+    TrainingFlags,
 };
 use crate::defaults::Defaults;
-
-/// A flag, and whether it has no effect because of other flags.
-#[derive(Clone, Copy)]
-pub(super) struct Idle {
-    id: &'static str,
-    is_idle: bool,
-    /// The flags with which this flag has an effect.
-    needs: &'static str,
-}
-
-pub(super) fn idle(id: &'static str, is_idle: bool, needs: &'static str) -> Idle {
-    Idle { id, is_idle, needs }
-}
-
-pub(super) fn of_embed(embed: &Embed) -> Vec<Idle> {
-    let is_other = embed.model != EmbedModel::CharLstm;
-    let of_lstm =
-        ["hidden", "char_dim", "outputs", "batch"].map(|id| idle(id, is_other, "--model char-lstm"));
-    let of_skip_gram = ["char_ngrams", "buckets", "step_pairs", "average_every"]
-        .map(|id| idle(id, !is_other, "--model skip-gram"));
-    let is_alone = embed.served.servers.is_empty();
-    let of_servers =
-        ["token_file", "tls_ca", "tls_certificate", "tls_key"].map(|id| idle(id, is_alone, "--async"));
-    // The training folder is that of worker 0.
-    let is_other = embed.served.worker.number > 0;
-    let of_folder =
-        ["out", "resume", "force", "similarity", "held_out"].map(|id| idle(id, is_other, "--worker 0/N"));
-    [&of_lstm[..], &of_skip_gram[..], &of_servers[..], &of_folder[..]].concat()
-}
-
-pub(super) fn of_lines(ngrams: &Ngrams) -> Vec<Idle> {
-    let is_of_bytes = ngrams.format.is_fasttext();
-    vec![idle("invalid_utf8_max", is_of_bytes, "--format json, csv, tsv or polarity-csv")]
-}
-
-pub(super) fn of_serve(serve: &Serve) -> Vec<Idle> {
-    let ids = [
-        "listen",
-        "shard",
-        "workers",
-        "staleness",
-        "remove_after",
-        "memory",
-        "log_sync",
-        "snapshot_every",
-        "until_done",
-        "json",
-    ];
-    ids.map(|id| idle(id, serve.folder.is_none(), "--folder")).to_vec()
-}
-
-pub(super) fn of_vectors(vectors: &Vectors) -> Vec<Idle> {
-    match &vectors.action {
-        VectorsAction::Pip(Pip { corpus, .. }) => {
-            ["window", "shift", "words"].map(|id| idle(id, corpus.is_empty(), "--corpus")).to_vec()
-        }
-        _ => Vec::new(),
-    }
-}
 
 pub(super) fn of_fit(fit: &Fit) -> Vec<Idle> {
     let is_other = !matches!(fit.loss, LossName::Label);
@@ -116,19 +55,4 @@ pub(super) fn of_training(
 
 pub(super) fn of_computing(computing: &Computing) -> Vec<Idle> {
     vec![idle("compute", computing.device == DeviceName::Cuda, "--device cpu or auto")]
-}
-
-/// Refuses a flag without an effect if it was passed.
-pub(super) fn refuse_idle(idle: &[Idle], given: &ArgMatches) -> Result<(), clap::Error> {
-    let is_given = |id: &str| {
-        given.try_contains_id(id).is_ok() && given.value_source(id) == Some(ValueSource::CommandLine)
-    };
-    match idle.iter().find(|Idle { id, is_idle, .. }| *is_idle && is_given(id)) {
-        None => Ok(()),
-        Some(Idle { id, needs, .. }) => {
-            let flag = id.replace('_', "-");
-            let message = format!("--{flag} has no effect without {needs}; omit --{flag}, or pass {needs}");
-            Err(Arguments::command().error(ErrorKind::ArgumentConflict, message))
-        }
-    }
 }

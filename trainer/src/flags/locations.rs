@@ -2,7 +2,9 @@
 
 use program::location::Location;
 
-use crate::arguments::{Command, Explain, Fit, Predict, Pretrain, Report};
+use training::flags::Report;
+
+use crate::arguments::{Command, Explain, Fit, Predict, Pretrain};
 
 /// The paths and URLs in the arguments of a command.
 pub(super) fn locations(command: &Command) -> Vec<&Location> {
@@ -18,13 +20,8 @@ pub(super) fn locations(command: &Command) -> Vec<&Location> {
         Command::Explain(Explain { model, input, .. }) => std::iter::once(model).chain(input).collect(),
         Command::Export(export) => std::iter::once(&export.model).chain(&export.out).collect(),
         Command::Report(Report { runs, out, .. }) => runs.iter().chain([out]).collect(),
-        Command::Embed(embed) => embed.out.iter().collect(),
-        // Their places are checked by `of_ngrams` and `of_search`.
-        Command::Ngrams(_)
-        | Command::Autotune(_)
-        | Command::Serve(_)
-        | Command::Vectors(_)
-        | Command::Launch(_) => Vec::new(),
+        // The places of a search are checked by `of_search`.
+        Command::Autotune(_) | Command::Launch(_) => Vec::new(),
     }
 }
 
@@ -39,7 +36,6 @@ pub(super) fn replaced_in_s3(command: &Command) -> Option<&Location> {
     let out = match command {
         Command::Fit(fit) if fit.training.force => &fit.out,
         Command::Pretrain(pretrain) if pretrain.training.force => &pretrain.out,
-        Command::Embed(embed) if embed.force => &embed.out,
         Command::Export(export) if export.force => &export.out,
         _ => return None,
     };

@@ -7,6 +7,28 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::arguments::Arguments;
 
+/// Commands that `ngrams` has for its models.
+const OF_MODELS: [&str; 4] = ["evaluate", "predict", "explain", "export"];
+/// Flags that these commands had for models of n-grams.
+const OF_NGRAMS: [&str; 16] = [
+    "--format",
+    "--preset",
+    "--text-field",
+    "--rating-field",
+    "--class-ratings",
+    "--rating-scale",
+    "--unrated",
+    "--with-title",
+    "--delimiter",
+    "--quote",
+    "--label-field",
+    "--positive-from",
+    "--labels",
+    "--top",
+    "--threshold",
+    "--rows",
+];
+
 /// Replaces the parser's error about an unknown argument by one that names the right command, where there is one.
 pub(super) fn hint(words: &[OsString], error: clap::Error) -> clap::Error {
     let mut command = Arguments::command();
@@ -18,12 +40,6 @@ pub(super) fn hint(words: &[OsString], error: clap::Error) -> clap::Error {
         _ => "",
     };
     let unknown = context(ContextKind::InvalidArg);
-    let is_nested = of_user.clone().any(|word| ["ngrams", "fit"].contains(&word));
-    let is_of_autotune = match here {
-        "ngrams" => ["--validation", "--minutes", "--autotune"].contains(&unknown),
-        "fit" => ["--minutes", "--autotune"].contains(&unknown),
-        _ => false,
-    };
     let message = match error.kind() {
         ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument
             if here == "launch" && !words.iter().any(|word| word == "--") =>
@@ -31,24 +47,19 @@ pub(super) fn hint(words: &[OsString], error: clap::Error) -> clap::Error {
             "trainer launch requires -- before the command, as in: trainer launch --nproc 2 -- fit reviews.h5"
                 .to_owned()
         }
-        ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand if here == "autotune" && !is_nested => {
-            "trainer autotune requires the command whose settings are searched, as in: trainer autotune ngrams --input \
-             train.txt --validation dev.txt --minutes 5"
-                .to_owned()
-        }
-        ErrorKind::UnknownArgument if is_of_autotune => {
+        ErrorKind::UnknownArgument if here == "fit" && ["--minutes", "--autotune"].contains(&unknown) => {
             format!(
-                "unexpected argument '{unknown}' found; to search settings, run `trainer autotune {here}` with --validation \
-                 and --minutes"
+                "unexpected argument '{unknown}' found; to search settings, run `trainer autotune` with --validation and \
+             --minutes"
             )
         }
         ErrorKind::UnknownArgument if matches!(unknown, "--pretrain" | "--model") => format!(
             "unexpected argument '{unknown}' found; run `trainer pretrain DATASET --out FOLDER`, then `trainer fit \
              DATASET --init-from FOLDER`"
         ),
-        ErrorKind::UnknownArgument if ["ngrams", "embed"].contains(&here) && !unknown.starts_with('-') => {
-            format!("unexpected argument '{unknown}' found; pass inputs with --input: trainer {here} --input {unknown}")
-        }
+        ErrorKind::UnknownArgument if OF_MODELS.contains(&here) && OF_NGRAMS.contains(&unknown) => format!(
+            "unexpected argument '{unknown}' found; for a model of n-grams, it is a flag of `ngrams {here}`"
+        ),
         ErrorKind::UnknownArgument => match owners(&command, unknown, here).as_slice() {
             [] => return error,
             owners => {
@@ -73,7 +84,8 @@ fn owners(command: &clap::Command, flag: &str, here: &str) -> Vec<String> {
             argument.get_long() == Some(name) || aliases.contains(&name)
         })
     };
-    let others = command.get_subcommands().filter(|known| known.get_name() != here);
+    // The flags of autotune are those of fit.
+    let others = command.get_subcommands().filter(|known| ![here, "autotune"].contains(&known.get_name()));
     others.filter(has).map(|known| known.get_name().to_owned()).collect()
 }
 
@@ -99,20 +111,17 @@ mod tests {
             ("pretrain a.h5 --early-stopping 2", "it is a flag of `trainer fit`, not of `trainer pretrain`"),
             (
                 "fit a.h5 --format text",
-                "it is a flag of `trainer ngrams`, `trainer embed`, `trainer evaluate`, `trainer predict`, `trainer \
-                 explain`, not of `trainer fit`",
+                "it is a flag of `trainer predict`, `trainer explain`, not of `trainer fit`",
             ),
             (
                 "fit a.h5 --pretrain",
                 "run `trainer pretrain DATASET --out FOLDER`, then `trainer fit DATASET --init-from",
             ),
-            ("ngrams a.txt", "pass inputs with --input: trainer ngrams --input a.txt"),
-            ("embed a.txt", "pass inputs with --input: trainer embed --input a.txt"),
-            ("autotune --validation a.txt --minutes 5", "as in: trainer autotune ngrams --input"),
-            ("autotune train.txt", "as in: trainer autotune ngrams --input"),
-            ("autotune fit a.h5 --minutes 5 --candidates 9", "it is a flag of `trainer pretrain`, not of"),
-            ("ngrams --input a.txt --validation b.txt", "run `trainer autotune ngrams` with --validation"),
-            ("fit a.h5 --minutes 5", "run `trainer autotune fit` with --validation and --minutes"),
+            ("autotune a.h5 --minutes 5 --candidates 9", "it is a flag of `trainer pretrain`, not of"),
+            ("fit a.h5 --minutes 5", "run `trainer autotune` with --validation and --minutes"),
+            ("predict m --top 3", "for a model of n-grams, it is a flag of `ngrams predict`"),
+            ("evaluate m a.txt --format fasttext", "it is a flag of `ngrams evaluate`"),
+            ("export m --rows 5", "it is a flag of `ngrams export`"),
             ("launch --nproc 2 fit a.h5", "requires -- before the command"),
             ("launch --nproc 2", "requires -- before the command"),
         ] {

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use batches::Batch;
 use program::limits::is_exhausted;
 use tch::Tensor;
+use training::tell::tell;
 
 use crate::error::{Error, Result};
-use crate::tell::tell;
 
 /// Work of the shares that fitted into this rank's memory, and of those that did not. Work is the number of tokens and
 /// of padding.
@@ -117,7 +117,9 @@ pub(super) fn loss_with(parameters: &[Tensor], gradients: &[Tensor]) -> Result<T
             Some(sum) => sum.f_add(&product)?,
         });
     }
-    sum.ok_or_else(|| Error::Internal { promise: "the loss depends on a parameter".to_owned() })
+    sum.ok_or_else(|| {
+        training::Error::Internal { promise: "the loss depends on a parameter".to_owned() }.into()
+    })
 }
 
 /// Whether an allocation of PyTorch failed, on a GPU or on the CPU.

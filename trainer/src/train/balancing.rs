@@ -5,10 +5,10 @@
 use balance::{Balancer, Decision, Measured, Rule, Settings};
 use batches::{Dealing, Loader, ShareSchedule, Shares};
 use runs::recipe::{Position, Recipe};
+use training::tell::tell;
 
 use crate::error::Result;
 use crate::ranks::Ranks;
-use crate::tell::tell;
 
 /// Batches that loaders make ahead if shares can change. A decision applies after them.
 const AHEAD: u64 = 2;

@@ -5,7 +5,7 @@ use batches::Batch;
 use runs::recipe::Recipe;
 
 use crate::compute::Compute;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::families::Model;
 use crate::gradients::Gradients;
 use crate::inputs::Inputs;
@@ -37,11 +37,12 @@ impl<'a> Throttle<'a> {
         let Some(throttled) = factors.iter().find(|&&factor| factor > 1.0) else { return Ok(None) };
         let unused = Gradients::new(recipe, model, compute, alone)?;
         if !unused.are_of_kernels() {
-            return Err(Error::Setting {
+            return Err(training::Error::Setting {
                 setting: "--throttle",
                 found: throttled.to_string(),
                 expected: "1 for a training that PyTorch computes".to_owned(),
-            });
+            }
+            .into());
         }
         let more = factors.get(rank).map_or(0.0, |factor| factor - 1.0);
         let stopwatch = Stopwatch::alone(compute.device());

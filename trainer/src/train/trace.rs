@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde::Serialize;
+use training::tell::tell;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ranks::Ranks;
-use crate::tell::tell;
 use crate::train::times::{Phase, Span};
 
 /// The steps that are written, and where.
@@ -31,7 +31,7 @@ pub struct Trace {
     spans: Vec<(u64, Span)>,
     is_written: bool,
     /// The error of the write. It is reported at the end, because it does not stop the training.
-    failed: Option<Error>,
+    failed: Option<training::Error>,
 }
 
 /// A phase as ranks send it: step, number of the phase, and begin and duration in nanoseconds.
@@ -104,12 +104,12 @@ impl Trace {
         let of_ranks = lengths.iter().map(|&length| rest.split_off(..length as usize).unwrap_or_default());
         let of_ranks: Vec<&[Sent]> = of_ranks.map(|of_rank| of_rank.as_chunks().0).collect();
         let path = &self.settings.path;
-        self.failed = write_events(path, &of_ranks).err().map(|source| Error::io(path, source));
+        self.failed = write_events(path, &of_ranks).err().map(|source| training::Error::io(path, source));
         Ok(())
     }
 
     /// Returns the error of the write.
-    pub fn finish(self) -> Result<()> {
+    pub fn finish(self) -> training::Result<()> {
         self.failed.map_or(Ok(()), Err)
     }
 
@@ -129,12 +129,12 @@ impl Trace {
 ///
 /// # Errors
 /// If there is a file, or the folder is not writable.
-pub fn check(path: &Path) -> Result<()> {
+pub fn check(path: &Path) -> training::Result<()> {
     match OpenOptions::new().write(true).create_new(true).open(path) {
         Ok(_) => std::fs::remove_file(path),
         Err(source) => Err(source),
     }
-    .map_err(|source| Error::io(path, source))
+    .map_err(|source| training::Error::io(path, source))
 }
 
 fn write_events(path: &Path, of_ranks: &[&[Sent]]) -> std::io::Result<()> {

@@ -15,9 +15,9 @@ use corpus::record::Votes;
 use corpus::settings::Settings;
 use dataset::Row;
 use fixtures::{dataset_prepared, word};
-use ranks::python;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tests::ranks::python;
 
 const THREE: &str = "1-2=negative,3=neutral,4-5=positive";
 const N_ROWS: u32 = 900;

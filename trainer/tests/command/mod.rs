@@ -1,5 +1,5 @@
 //! Runs the program as a process: small trainings, and their exit code and output.
-#![allow(dead_code, reason = "each test program uses a part of this")]
+#![allow(dead_code, unused_imports, reason = "each test program uses a part of this")]
 
 use std::fs;
 use std::path::Path;
@@ -8,6 +8,7 @@ use std::process::Command;
 use balance::{Decision, Reason};
 use runs::training::Line;
 use serde_json::Value;
+pub use tests::command::{ended, program, run};
 
 /// Settings of a training without dropout and validation split. They apply unless a test passes other values.
 const PLAIN: [&str; 10] = [
@@ -50,13 +51,9 @@ fn with<'a>(settings: &[&'a str], asked: &[&'a str]) -> Vec<&'a str> {
     asked.iter().chain(settings.iter().filter(is_wanted)).copied().collect()
 }
 
-/// The program, on one thread. On another machine than the one on which the tests were built, SENTIMILL_TRAINER is
-/// its path.
+/// The program, on one thread.
 pub fn trainer() -> Command {
-    let elsewhere = std::env::var_os("SENTIMILL_TRAINER");
-    let mut command = Command::new(elsewhere.unwrap_or_else(|| env!("CARGO_BIN_EXE_trainer").into()));
-    command.env("OMP_NUM_THREADS", "1");
-    command
+    program("trainer")
 }
 
 /// A training of a small model, with one epoch unless `more` contains another number.
@@ -91,17 +88,4 @@ pub fn decide(out: &Path, decided: &[(u64, Vec<usize>)]) {
     };
     fs::create_dir(out).unwrap();
     fs::write(out.join("metrics.jsonl"), decided.iter().map(line).collect::<Vec<_>>().join("\n")).unwrap();
-}
-
-/// The exit code and standard error.
-pub fn ended(command: Command) -> (Option<i32>, String) {
-    let (code, _, told) = run(command);
-    (code, told)
-}
-
-/// The exit code, standard output and standard error.
-pub fn run(mut command: Command) -> (Option<i32>, String, String) {
-    let output = command.output().unwrap();
-    let [said, told] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
-    (output.status.code(), said, told.trim_end().to_owned())
 }

@@ -5,11 +5,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
+use batches::random::Purpose;
+use rustix::process::Signal;
+use tests::ranks::Rank;
+
 use super::{Job, LIMIT, start};
 use crate::command::{ended, trainer};
-use batches::random::Purpose;
-use ranks::Rank;
-use rustix::process::Signal;
 
 /// Repeatedly kills all ranks at a random step and resumes from the last checkpoint.
 fn interrupted_at_random(world_size: usize, n_kills: usize, seed: u64) {

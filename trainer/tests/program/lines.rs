@@ -5,10 +5,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use super::Job;
-use crate::command::{ended, trainer};
 use fixtures::word;
 use serde_json::Value;
+
+use super::Job;
+use crate::command::{ended, trainer};
 
 #[test]
 fn a_model_predicts_line_by_line_and_is_exported_whole() {

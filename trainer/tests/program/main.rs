@@ -18,10 +18,11 @@ use std::time::Duration;
 
 use command::{events, losses, plain, trainer};
 use dataset::Row;
+use fixtures::free_port;
 use fixtures::reviews;
-use ranks::{Rank, free_port, placed};
 use serde_json::Value;
 use tempfile::TempDir;
+use tests::ranks::{Rank, placed};
 
 /// Maximum time until ranks exit after one of them was lost.
 const LIMIT: Duration = Duration::from_secs(10);

@@ -1,10 +1,11 @@
 //! Trainings and evaluations of several ranks have the results of one.
 
+use fixtures::{dataset_of, review, reviews};
+use serde_json::Value;
+use tests::ranks::Rank;
+
 use super::{Job, spread, start};
 use crate::command::trainer;
-use fixtures::{dataset_of, review, reviews};
-use ranks::Rank;
-use serde_json::Value;
 
 /// With a large vocabulary, ranks exchange only the gradients of the words in their rows. With a small one,
 /// three ranks sum all gradients.

@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::Job;
-use crate::command::{ended, trainer};
 use corpus::record::Votes;
 use dataset::Row;
 use fixtures::{dataset_of, dataset_with, review, reviews, word};
+
+use super::Job;
+use crate::command::{ended, trainer};
 
 fn row(at: u32, label: u8) -> Row {
     let votes = if label == 1 { Votes([0, 0, 0, 0, 1]) } else { Votes([1, 0, 0, 0, 0]) };

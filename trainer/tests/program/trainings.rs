@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use super::Job;
-use crate::command::{ended, trainer};
 use fixtures::{reviews, word};
 use serde_json::Value;
+
+use super::Job;
+use crate::command::{ended, trainer};
 
 #[test]
 fn a_training_begins_with_a_saved_model_or_with_word_vectors() {

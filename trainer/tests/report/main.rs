@@ -376,9 +376,7 @@ fn a_folder_of_no_training_and_a_file_of_no_report_are_refused() {
     let (code, told) = refused(&[data.path()], &page);
     assert_eq!(code, Some(66), "{told}");
     assert!(
-        told.ends_with(
-            "no metrics.jsonl, expected a training folder of trainer fit, pretrain, ngrams or embed\n"
-        ),
+        told.ends_with("no metrics.jsonl, expected a training folder of trainer, ngrams or vectors\n"),
         "{told}"
     );
     assert!(!page.exists());

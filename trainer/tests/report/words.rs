@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{done, report};
-use crate::command::{ended, trainer};
+use crate::command::{ended, program, trainer};
 
 /// Sentences of two topics: words of one topic are neighbours.
 fn text() -> String {
@@ -18,9 +18,9 @@ fn text() -> String {
 }
 
 fn embed(folder: &Path, name: &str, more: &[&str]) {
-    let mut command = trainer();
+    let mut command = program("vectors");
     command.current_dir(folder).args([
-        "embed",
+        "train",
         "--input",
         "text",
         "--dim",

@@ -5,11 +5,11 @@ use std::fs::File;
 use std::io::{self, BufReader, Chain, Cursor, Read, Seek};
 use std::path::Path;
 
+use classifiers::files::bin;
 use corpus::encoding::UTF_8;
 use corpus::lines::without_mark;
 use durable::{At, Error, check_regular, npy};
 use input::{Compression, Fault, MAGIC_BYTES, beginning_while};
-use ngrams::files::bin;
 
 use super::REMEDY;
 use crate::error::Result;

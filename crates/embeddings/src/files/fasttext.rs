@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use ngrams::files::bin::word_vectors::{self, WordVectors};
-use ngrams::files::bin::{self, Args, Dense, Kind, Loss};
-use ngrams::{Dictionary, Names};
+use classifiers::files::bin::word_vectors::{self, WordVectors};
+use classifiers::files::bin::{self, Args, Dense, Kind, Loss};
+use classifiers::{Dictionary, Names};
 
 use super::Content;
 use crate::embedding::{CharacterNgrams, Embedding};

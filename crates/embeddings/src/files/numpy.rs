@@ -4,8 +4,8 @@ use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+use classifiers::Names;
 use durable::{Error, npy};
-use ngrams::Names;
 
 use super::{Content, REMEDY};
 use crate::array;

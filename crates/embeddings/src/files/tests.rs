@@ -45,15 +45,15 @@ fn the_folder_of_another_model_is_named_with_what_works() {
     };
     assert_eq!(
         message(r#"{"family": "ngrams", "kind": "linear"}"#),
-        "MODEL: a linear n-gram model, which has no word vectors, expected word vectors; train word vectors with `trainer \
-         embed`, or a model that has some with `trainer ngrams --model fasttext`"
+        "MODEL: a linear n-gram model, which has no word vectors, expected word vectors; train word vectors with `vectors \
+         train`, or a model that has some with `ngrams train --model fasttext`"
     );
     assert_eq!(
         message(r#"{"family": "ngrams", "kind": "fasttext"}"#),
-        "MODEL: an n-gram model, expected word vectors; export its words with `trainer export MODEL --out WORDS.vec`"
+        "MODEL: an n-gram model, expected word vectors; export its words with `ngrams export MODEL --out WORDS.vec`"
     );
     fs::write(model.join("vocabulary.txt"), "").unwrap();
-    let expected = "MODEL: an LSTM model, expected word vectors; train word vectors with `trainer embed`";
+    let expected = "MODEL: an LSTM model, expected word vectors; train word vectors with `vectors train`";
     assert_eq!(message("{}"), expected);
 }
 
@@ -306,7 +306,7 @@ fn a_classifier_of_fasttext_has_the_vectors_of_its_words() {
 
 /// The file of a classifier of two labels. `rows` are those of the words and of 50 buckets, of three values each.
 fn classifier(words: &[&str; 3], longest: usize, rows: &[f32]) -> Vec<u8> {
-    let mut bytes = ngrams::files::bin::MAGIC.to_le_bytes().to_vec();
+    let mut bytes = classifiers::files::bin::MAGIC.to_le_bytes().to_vec();
     let fields = [12, 3, 5, 5, 1, 5, 2, 3, 3, 50, 2, longest as i32, 100];
     fields.iter().for_each(|field: &i32| bytes.extend(field.to_le_bytes()));
     bytes.extend(1e-4f64.to_le_bytes());

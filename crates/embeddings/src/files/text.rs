@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufWriter, Cursor, Read, Write};
 use std::path::Path;
 
+use classifiers::Names;
+use classifiers::files::vectors;
 use durable::new_file;
-use ngrams::Names;
-use ngrams::files::vectors;
 
 use super::content::unread;
 use super::{Content, check_sizes, sizes};

@@ -10,8 +10,8 @@
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+use classifiers::Names;
 use durable::{Source, new_file};
-use ngrams::Names;
 
 use super::{Content, REMEDY, check_sizes, sizes, text};
 use crate::array::VALUE_LIMIT;

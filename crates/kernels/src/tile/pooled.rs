@@ -1,6 +1,6 @@
 //! The forward and the backward pass of a tile in two calls.
 
-use vectors::Vector;
+use simd::Vector;
 
 use super::{Sums, Tile, room};
 use crate::dropout::Dropout;

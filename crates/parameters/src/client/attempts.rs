@@ -10,6 +10,7 @@ use tonic::{Code, Response, Status};
 use super::{Calls, Remote};
 use crate::REQUEST_LIMIT;
 use crate::error::{Error, Result};
+use crate::messages::Ending;
 
 /// Time between the first two attempts; it doubles with each further one, up to the maximum.
 const DELAY: Duration = Duration::from_millis(10);
@@ -28,6 +29,9 @@ where
             Ok(Err(status)) => status,
             Err(_) => Status::deadline_exceeded("no reply"),
         };
+        if let Some(ending) = ending_of(&status) {
+            return Err(Error::Ended(ending));
+        }
         if is_final(&status) {
             let message = format!("{}: the parameter server refused: {}", server.name, status.message());
             return Err(Error::failed(Exit::Settings, message));
@@ -47,6 +51,12 @@ where
     }
 }
 
+/// Why all ranks end, if they do.
+pub(super) fn ending_of(status: &Status) -> Option<Ending> {
+    let code = status.details().first().filter(|_| status.code() == Code::Aborted)?;
+    Some(Ending { code: u32::from(*code), message: status.message().to_owned() })
+}
+
 /// Whether the server understood the request and refused it.
 fn is_final(status: &Status) -> bool {
     matches!(
@@ -61,7 +71,7 @@ fn is_final(status: &Status) -> bool {
     )
 }
 
-fn cause(status: &Status) -> String {
+pub(super) fn cause(status: &Status) -> String {
     let mut message = status.message().to_owned();
     let mut source = std::error::Error::source(status);
     while let Some(error) = source {

@@ -122,7 +122,8 @@ impl Remote {
                 table: reads[*at].table,
                 rows: to_bytes(&reads[*at].rows[range.clone()]).into(),
             };
-            let request = PullRequest { worker, step, reads: part.iter().map(of_part).collect() };
+            let reads = part.iter().map(of_part).collect();
+            let request = PullRequest { worker, step, reads, asked: 0 };
             let reply = self.ask(&request).await?;
             read.read_at = read.read_at.min(reply.read_at);
             let lengths = part.iter().map(|(at, range)| 4 * range.len() * dims[*at]);

@@ -33,6 +33,9 @@ impl Client {
                 if let Ok(reply) = timeout(LOOK_EVERY, replies.as_mut()).await {
                     return reply;
                 }
+                if let Some(ending) = self.ended.get() {
+                    return Err(Error::Ended(ending.clone()));
+                }
                 if self.stop.load(Relaxed) {
                     let message = "interrupted while it waited for a parameter server or another worker; repeat the command, \
                                    that of worker 0 with --resume";

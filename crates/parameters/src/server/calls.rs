@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use tonic::{Request as Call, Response, Status};
 
 use super::budget::Account;
-use super::shared::{Request, Shared};
+use super::shared::{Request, Shared, Stage};
 use crate::messages::{
     CreateReply, CreateRequest, JoinReply, JoinRequest, LeaveReply, LeaveRequest, PullReply, PullRequest,
     PushReply, PushRequest, StatisticsReply, StatisticsRequest,
@@ -42,6 +42,7 @@ impl Calls {
             (false, None) => true,
             (false, Some(bound)) => slowest.clock >= step.saturating_sub(bound),
         };
+        let is_near = |slowest: &Slowest| is_near(slowest) || self.shared.ending.get().is_some();
         if worker.is_none() && !is_end {
             return Ok((true, *slowest.borrow()));
         }
@@ -120,6 +121,7 @@ impl Parameters for Calls {
             );
             return Err(Refusal::conflict(message).into());
         }
+        self.shared.check_ended(None)?;
         let spec = Spec::of_request(request)?;
         let table = self.shared.ask(|answer| Request::Create(spec, answer)).await?;
         Ok(Response::new(CreateReply { table }))
@@ -129,6 +131,7 @@ impl Parameters for Calls {
         let JoinRequest { worker, n_workers } = call.into_inner();
         let joined = self.shared.ask(|answer| Request::Join(worker, n_workers, answer)).await?;
         self.shared.hear(worker);
+        self.shared.reached(worker, Stage::Joined);
         let Worker { clock: step, is_removed, .. } = joined;
         Ok(Response::new(JoinReply { step, staleness: self.staleness, is_removed }))
     }
@@ -137,7 +140,9 @@ impl Parameters for Calls {
         let account = account_of(&mut call)?;
         let request = call.into_inner();
         request.worker.into_iter().for_each(|worker| self.shared.hear(worker));
+        self.shared.asked.fetch_max(request.asked, Relaxed);
         let (is_near, slowest) = self.near(request.worker, request.step).await?;
+        self.shared.check_ended(request.worker)?;
         let Slowest { worker, clock, .. } = slowest;
         if !is_near {
             let reply =
@@ -152,6 +157,7 @@ impl Parameters for Calls {
         let account = account_of(&mut call)?;
         let request = call.into_inner();
         self.shared.hear(request.worker);
+        self.shared.check_ended(Some(request.worker))?;
         self.check(&request).inspect_err(|_| {
             self.shared.refused.fetch_add(1, Relaxed);
         })?;
@@ -160,8 +166,14 @@ impl Parameters for Calls {
     }
 
     async fn leave(&self, call: Call<LeaveRequest>) -> Answered<LeaveReply> {
-        let LeaveRequest { worker } = call.into_inner();
-        self.shared.ask(|answer| Request::Leave(worker, answer)).await?;
+        let LeaveRequest { worker, number, ending } = call.into_inner();
+        match ending {
+            Some(ending) => {
+                self.shared.ask(|answer| Request::End(ending, answer)).await?;
+                self.shared.reached(worker, Stage::Told);
+            }
+            None => self.shared.ask(|answer| Request::Leave(worker, number, answer)).await?,
+        }
         Ok(Response::new(LeaveReply {}))
     }
 

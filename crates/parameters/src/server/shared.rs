@@ -1,8 +1,8 @@
 //! What the threads of a server share.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::mpsc::{SyncSender, TrySendError};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Instant;
 
 use program::threads::locked;
@@ -11,11 +11,12 @@ use tokio::sync::{oneshot, watch};
 use super::budget::{Account, Budget};
 use crate::error::Error;
 use crate::ledger::Statistics;
-use crate::messages::PushRequest;
+use crate::messages::{Ending, PushRequest};
 use crate::refusal::Refusal;
 use crate::spec::Spec;
 use crate::state::{Slowest, Worker};
 use crate::table::Table;
+use crate::tables::Tables;
 
 /// Requests that wait for the thread that writes.
 pub(crate) const QUEUE_MAX: usize = 256;
@@ -30,12 +31,30 @@ pub(crate) enum Request {
     Join(u32, u32, Answer<Worker>),
     /// A push, and its memory.
     Push(PushRequest, Account, Answer<bool>),
-    Leave(u32, Answer<()>),
+    /// The worker, and a number of it.
+    Leave(u32, u64, Answer<()>),
+    /// The tables of ranks, and the step with which all of them continue.
+    Open(Tables, u64),
+    /// All ranks end.
+    End(Ending, Answer<()>),
     Statistics(Answer<Statistics>),
     /// The last request: the state is written.
     Stop,
     /// The last request: the folder stays as it is.
     Abandon,
+}
+
+/// What a worker has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// Nothing so far.
+    Absent,
+    /// It has sent a request.
+    Started,
+    /// It has joined, with the tables of all.
+    Joined,
+    /// It knows that all ranks end, or it is lost.
+    Told,
 }
 
 /// State that is read while another thread writes.
@@ -55,6 +74,14 @@ pub(crate) struct Shared {
     pub(crate) failed_snapshot: Mutex<Option<Error>>,
     /// Workers that were removed and not yet reported.
     pub(crate) removed: Mutex<Vec<u32>>,
+    /// What each worker has done.
+    pub(crate) stages: Mutex<Vec<Stage>>,
+    /// Why all ranks end.
+    pub(crate) ending: OnceLock<Ending>,
+    /// The most that a rank was asked for.
+    pub(crate) asked: AtomicU32,
+    /// The sum of the numbers of workers that have left.
+    pub(crate) sum: AtomicU64,
 }
 
 impl Shared {
@@ -76,6 +103,10 @@ impl Shared {
             refused: AtomicU64::new(0),
             failed_snapshot: Mutex::new(None),
             removed: Mutex::default(),
+            stages: Mutex::new(vec![Stage::Absent; n_workers as usize]),
+            ending: OnceLock::new(),
+            asked: AtomicU32::new(0),
+            sum: AtomicU64::new(0),
         }
     }
 
@@ -95,6 +126,21 @@ impl Shared {
         if let Some(heard) = heard.get_mut(worker as usize) {
             *heard = Some(Instant::now());
         }
+        self.reached(worker, Stage::Started);
+    }
+
+    /// Notes what a worker has done.
+    pub(crate) fn reached(&self, worker: u32, stage: Stage) {
+        if let Some(so_far) = locked(&self.stages).get_mut(worker as usize) {
+            *so_far = stage.max(*so_far);
+        }
+    }
+
+    /// Refuses a request of a worker if all ranks end.
+    pub(crate) fn check_ended(&self, worker: Option<u32>) -> Result<(), Refusal> {
+        let Some(ending) = self.ending.get() else { return Ok(()) };
+        worker.into_iter().for_each(|worker| self.reached(worker, Stage::Told));
+        Err(Refusal::ended(ending))
     }
 
     pub(crate) fn table(&self, number: u32) -> Result<Arc<Table>, Refusal> {

@@ -1,7 +1,6 @@
 //! The thread that changes the state: it takes the requests that wait, logs their entries as one group, applies them and
 //! answers. So one call of the disk serves all workers, and an answer is sent when its entries are durable.
 
-use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, PoisonError};
@@ -13,17 +12,18 @@ use tokio::sync::watch;
 
 use super::LogSync;
 use super::budget::Account;
-use super::shared::{Answer, Request, Shared};
+use super::shared::{Answer, Request, Shared, Stage};
 use super::silence::Silence;
 use crate::error::{Error, Result};
 use crate::ledger::{SinceStart, Statistics, TableStatistics, WorkerStatistics};
 use crate::log::{Entry, Group, Log, Settings};
-use crate::messages::PushRequest;
+use crate::messages::{Ending, PushRequest};
 use crate::refusal::Refusal;
 use crate::snapshot::Snapshot;
 use crate::spec::Spec;
 use crate::state::{LEFT, Slowest, State, Verdict, Worker, memory_of};
 use crate::table::{Table, tables_bytes};
+use crate::tables::Tables;
 
 /// Bytes of entries that are logged together.
 const GROUP_BYTES: u64 = 16 << 20;
@@ -35,11 +35,12 @@ const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 const LOG_BYTES_MAX: u64 = 4 << 30;
 /// but not sooner than this after the last attempt.
 const SNAPSHOT_AGAIN: Duration = Duration::from_secs(10);
+/// A longer message of ranks that end is cut: it is in the header of a reply.
+const ENDING_CHARS_MAX: usize = 1000;
 
 /// The settings of the thread.
 #[derive(Debug)]
 pub(crate) struct Writing {
-    pub(crate) folder: PathBuf,
     pub(crate) settings: Settings,
     pub(crate) memory_max: usize,
     pub(crate) log_sync: LogSync,
@@ -51,7 +52,8 @@ pub(crate) struct Writing {
 pub(crate) struct Writer {
     writing: Writing,
     state: State,
-    log: Log,
+    /// `None`: nothing is durable, and the workers are ranks.
+    log: Option<Log>,
     /// The start of the process.
     began: Instant,
     silence: Silence,
@@ -95,7 +97,12 @@ impl Work {
 }
 
 impl Writer {
-    pub(crate) fn new(writing: Writing, state: State, log: Log, slowest: watch::Sender<Slowest>) -> Self {
+    pub(crate) fn new(
+        writing: Writing,
+        state: State,
+        log: Option<Log>,
+        slowest: watch::Sender<Slowest>,
+    ) -> Self {
         let now = Instant::now();
         let since_start = SinceStart::default();
         Self {
@@ -150,9 +157,14 @@ impl Writer {
                 work.answer(answer, joined);
             }
             Request::Push(push, account, answer) => self.push(push, account, answer, work),
-            Request::Leave(worker, answer) => {
-                let left = self.leave(worker, work);
+            Request::Leave(worker, number, answer) => {
+                let left = self.leave(worker, number, work, shared);
                 work.answer(answer, left);
+            }
+            Request::Open(tables, step) => self.open(tables, step, shared),
+            Request::End(ending, answer) => {
+                let ended = self.end_ranks(&ending, shared);
+                work.answer(answer, ended);
             }
             Request::Statistics(answer) => {
                 let statistics = self.statistics(shared);
@@ -166,6 +178,9 @@ impl Writer {
 
     fn create(&mut self, spec: Spec, work: &mut Work, shared: &Shared) -> std::result::Result<u32, Refusal> {
         let (number, is_new) = self.state.table(&spec)?;
+        if is_new && self.log.is_none() {
+            return Err(Refusal::busy("rank 0 has not read its input yet"));
+        }
         if is_new {
             let Settings { shard, servers, .. } = self.writing.settings;
             let sum = tables_bytes(self.state.specs.iter().chain([&spec]), shard, servers);
@@ -175,12 +190,41 @@ impl Writer {
                     "the tables need {sum} bytes, but --memory is {memory_max}; raise it, or use more servers"
                 )));
             }
-            work.group.push(&Entry::Create(spec.to_request(shard, servers)));
+            self.note(&Entry::Create(spec.to_request(shard, servers)), work);
             work.effects.push(Effect::Table(Table::new(spec.clone(), shard, servers)));
             self.state.specs.push(spec);
             shared.budget.leave(sum);
         }
         Ok(number)
+    }
+
+    /// Logs an entry with the group.
+    fn note(&self, entry: &Entry, work: &mut Work) {
+        if self.log.is_some() {
+            work.group.push(entry);
+        }
+    }
+
+    /// Begins the steps of ranks.
+    fn open(&mut self, tables: Tables, step: u64, shared: &Shared) {
+        self.state.n_updates = tables.version();
+        self.state.specs = tables.0.iter().map(|table| table.spec.clone()).collect();
+        self.state.workers.iter_mut().for_each(|worker| worker.clock = step);
+        let tables = tables.0.into_iter().map(Arc::new).collect();
+        *shared.tables.write().unwrap_or_else(PoisonError::into_inner) = tables;
+    }
+
+    /// Ends all ranks, unless they end for another reason.
+    fn end_ranks(&self, ending: &Ending, shared: &Shared) -> std::result::Result<(), Refusal> {
+        if self.log.is_some() {
+            return Err(Refusal::invalid("the end of all ranks, expected by a server of ranks only"));
+        }
+        let message = ending.message.chars().take(ENDING_CHARS_MAX).collect();
+        // Only the first one counts.
+        let _ = shared.ending.set(Ending { message, code: ending.code });
+        // Wakes the calls that wait.
+        self.slowest.send_modify(|_| ());
+        Ok(())
     }
 
     fn join(&self, worker: u32, n_workers: u32) -> std::result::Result<Worker, Refusal> {
@@ -200,7 +244,7 @@ impl Writer {
                 work.bytes += memory_of(&push);
                 work.accounts.push(account);
                 let entry = Entry::Push(push);
-                work.group.push(&entry);
+                self.note(&entry, work);
                 if let Entry::Push(push) = entry {
                     work.effects.extend(self.state.accept(push, staleness).into_iter().map(Effect::Push));
                 }
@@ -225,9 +269,16 @@ impl Writer {
         }
     }
 
-    fn leave(&mut self, worker: u32, work: &mut Work) -> std::result::Result<(), Refusal> {
+    fn leave(
+        &mut self,
+        worker: u32,
+        number: u64,
+        work: &mut Work,
+        shared: &Shared,
+    ) -> std::result::Result<(), Refusal> {
         if self.state.known(worker)?.clock != LEFT {
-            work.group.push(&Entry::Leave(worker));
+            shared.sum.fetch_add(number, Relaxed);
+            self.note(&Entry::Leave(worker), work);
             work.effects.extend(self.state.leave(worker, false).into_iter().map(Effect::Push));
         }
         Ok(())
@@ -243,8 +294,14 @@ impl Writer {
             let had_pushed = clock > 0 || n_parts > 0;
             let heard = heard.or(had_pushed.then_some(self.began));
             let is_silent = heard.is_some_and(|heard| self.silence.since(heard) > self.writing.remove_after);
-            if is_silent && clock != LEFT {
-                work.group.push(&Entry::Remove(worker));
+            if is_silent && clock != LEFT && self.log.is_none() {
+                // The server is in the process of rank 0.
+                if worker > 0 {
+                    shared.reached(worker, Stage::Told);
+                    let _ = self.end_ranks(&Ending::lost(worker, self.writing.remove_after), shared);
+                }
+            } else if is_silent && clock != LEFT {
+                self.note(&Entry::Remove(worker), work);
                 work.effects.extend(self.state.leave(worker, true).into_iter().map(Effect::Push));
                 locked(&shared.removed).push(worker);
             }
@@ -253,18 +310,20 @@ impl Writer {
 
     /// Logs the group, applies it and answers.
     fn finish(&mut self, mut work: Work, shared: &Shared) -> Result<()> {
-        if !work.group.is_empty() {
-            self.since_start.log_bytes += self.log.append(&mut work.group)?;
-            self.since_start.log_writes += 1;
-        }
-        let is_due = match self.writing.log_sync {
-            LogSync::Always => true,
-            LogSync::Interval => self.synced.elapsed() >= SYNC_INTERVAL,
-            LogSync::Off => false,
-        };
-        if is_due {
-            self.log.sync()?;
-            self.synced = Instant::now();
+        if let Some(log) = &mut self.log {
+            if !work.group.is_empty() {
+                self.since_start.log_bytes += log.append(&mut work.group)?;
+                self.since_start.log_writes += 1;
+            }
+            let is_due = match self.writing.log_sync {
+                LogSync::Always => true,
+                LogSync::Interval => self.synced.elapsed() >= SYNC_INTERVAL,
+                LogSync::Off => false,
+            };
+            if is_due {
+                log.sync()?;
+                self.synced = Instant::now();
+            }
         }
         for effect in work.effects {
             match effect {
@@ -289,12 +348,13 @@ impl Writer {
         {
             self.take_note(error, shared);
         }
+        let Some(log) = &mut self.log else { return Ok(()) };
         let elapsed = self.snapshot_at.elapsed();
-        let is_due = elapsed >= self.writing.snapshot_every && self.log.n_bytes() > 0;
-        let is_long = self.log.n_bytes() > LOG_BYTES_MAX && elapsed >= SNAPSHOT_AGAIN;
+        let is_due = elapsed >= self.writing.snapshot_every && log.n_bytes() > 0;
+        let is_long = log.n_bytes() > LOG_BYTES_MAX && elapsed >= SNAPSHOT_AGAIN;
         if self.snapshot.is_none() && (is_due || is_long) {
             // Unlike a failed snapshot, a failed write of the log ends the server.
-            self.log.sync()?;
+            log.sync()?;
             if let Err(error) = self.begin_snapshot(shared) {
                 self.take_note(error, shared);
             }
@@ -309,16 +369,17 @@ impl Writer {
     }
 
     fn begin_snapshot(&mut self, shared: &Shared) -> Result<()> {
+        let Some(log) = &mut self.log else { return Ok(()) };
         self.snapshot_at = Instant::now();
-        let number = self.log.rotate()?;
+        let number = log.rotate()?;
         let snapshot = Snapshot {
             settings: self.writing.settings.clone(),
             state: self.state.clone(),
             tables: shared.tables.read().unwrap_or_else(PoisonError::into_inner).clone(),
             number,
-            log: self.log.handle()?,
+            log: log.handle()?,
         };
-        let folder = self.writing.folder.clone();
+        let folder = log.folder().to_owned();
         let write = move || {
             snapshot.write(&folder)?;
             Log::delete_before(&folder, number)
@@ -340,7 +401,7 @@ impl Writer {
             if let Some(snapshot) = self.snapshot.take() {
                 self.end_snapshot(snapshot)?;
             }
-            if self.log.n_bytes() > 0 {
+            if self.log.as_ref().is_some_and(|log| log.n_bytes() > 0) {
                 self.begin_snapshot(shared)?;
             }
         }
@@ -382,7 +443,7 @@ pub(super) fn apply(
 ) -> Result<()> {
     for update in &push.updates {
         state.n_updates += 1;
-        let applied = table(update.table).and_then(|table| table.apply(update, state.n_updates));
+        let applied = table(update.table).and_then(|table| table.apply(update, state.n_updates, push.step));
         applied.map_err(|_| Error::internal(&"an update that was checked cannot be applied"))?;
     }
     Ok(())

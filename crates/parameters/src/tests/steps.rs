@@ -73,7 +73,7 @@ fn a_worker_that_was_replaced_and_continues_changes_nothing() {
         let mut updates = [Update { table: 0, rows: vec![7], values: vec![value; DIM] }];
         client.pushed(client.push(step, &[step], &mut updates).unwrap())
     };
-    let (forgotten, mut replacement) = (join(), join());
+    let (forgotten, replacement) = (join(), join());
     assert_eq!(push(&replacement, 0, 1.0).unwrap().repeated, 0);
     assert_eq!(push(&forgotten, 0, 1000.0).unwrap().repeated, 1);
     assert_eq!(push(&replacement, 1, 1.0).unwrap().repeated, 0);

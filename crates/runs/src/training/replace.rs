@@ -1,4 +1,4 @@
-//! Replaces the training in a folder. Only a training that `trainer` wrote is replaced, and only if its files are
+//! Replaces the training in a folder. Only a training of these programs is replaced, and only if its files are
 //! unchanged and there are no others.
 
 use std::fs;

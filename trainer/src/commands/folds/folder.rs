@@ -4,16 +4,16 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use ::training::out::{check_force, check_place};
+use ::training::remote::{Expected, FoldsPrefix};
 use program::location::Location;
 use runs::folds::{FOLDS, FoldsRecord, are_folds, check_replaceable, clear, name_of};
 use runs::training::{self, Hold, LOCK_WAIT, put};
 
-use super::super::out::{check_force, check_place};
 use super::super::training::Session;
 use crate::arguments::Fit;
 use crate::environment::restarts;
 use crate::error::{Error, Result};
-use crate::remote::{Expected, FoldsPrefix};
 
 /// The folder of a cross-validation.
 pub(super) struct Folder {
@@ -81,9 +81,9 @@ impl Folder {
         let json = record.json()?;
         match (&self.location, &self.prefix) {
             (Location::Local(folder), _) => Ok(put(&folder.join(FOLDS), |file| file.write_all(&json))?),
-            (Location::S3(_), Some(prefix)) => prefix.put(FOLDS, &json),
+            (Location::S3(_), Some(prefix)) => Ok(prefix.put(FOLDS, &json)?),
             (Location::S3(url), None) => {
-                Err(Error::Internal { promise: format!("{url} is written by another rank than 0") })
+                Err(Error::internal(&format!("{url} is written by another rank than 0")))
             }
         }
     }

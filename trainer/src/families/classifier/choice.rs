@@ -4,12 +4,12 @@ use batches::Part;
 use runs::recipe::{Recipe, ThresholdRule};
 use scoring::{Calibrator, Criterion, Decision, Scores, Threshold, calibrate, calibrate_classes};
 use serde::{Deserialize, Serialize};
+use training::tell::tell;
 
 use super::{Classifier, EvaluatedRows, Evaluation, evaluate_rows};
 use crate::compute::Compute;
 use crate::error::Result;
 use crate::ranks::Ranks;
-use crate::tell::tell;
 use crate::train::splits::Splits;
 
 /// Calibration and threshold of a model.

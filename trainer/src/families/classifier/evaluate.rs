@@ -1,6 +1,12 @@
 //! Evaluates a model on all rows of a split. The metrics are exact, so they do not depend on the number of
 //! ranks.
 
+use batches::{Arrangement, Batch, Dealing, Loader, Loading, Part, RowWeight, Rows};
+use runs::recipe::Recipe;
+use scoring::{
+    Counted, Decision, Intervals, Metrics, ProbabilityQuality, RowTexts, Scores, class_intervals, intervals,
+    metrics_of, scores_of,
+};
 use tch::{Device, Tensor};
 
 use super::loss::row_losses;
@@ -9,12 +15,6 @@ use crate::compute::Compute;
 use crate::error::{Error, Result};
 use crate::inputs::{Inputs, token_rows};
 use crate::ranks::Ranks;
-use batches::{Arrangement, Batch, Dealing, Loader, Loading, Part, RowWeight, Rows};
-use runs::recipe::Recipe;
-use scoring::{
-    Counted, Decision, Intervals, Metrics, ProbabilityQuality, RowTexts, Scores, class_intervals, intervals,
-    metrics_of, scores_of,
-};
 
 /// Options of an evaluation.
 #[derive(Clone, Copy, Debug)]

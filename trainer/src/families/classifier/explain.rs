@@ -19,10 +19,10 @@ use std::collections::HashMap;
 use dataset::vocabulary::{PADDING, UNKNOWN};
 use kernels::TokenRows;
 use scoring::{Decision, Scoring};
+use training::answers::explain::{Explained, Reading, Weighed};
+use training::answers::{Error, Refusal};
 
 use super::predict::{Tokenizer, check_answers};
-use crate::predict::explain::{Explained, Reading, Weighed};
-use crate::predict::{Error, Refusal};
 
 /// Maximum tokens that the model reads for one text: each distinct word costs the text once more. Longer texts are
 /// refused, because the time grows with the square of the length. This many take about 20 seconds on a core.

@@ -125,5 +125,8 @@ impl Classifier {
 }
 
 fn not_plain() -> Error {
-    Error::Internal { promise: "a tensor of the kernels is not contiguous with f32 elements".to_owned() }
+    training::Error::Internal {
+        promise: "a tensor of the kernels is not contiguous with f32 elements".to_owned(),
+    }
+    .into()
 }

@@ -15,10 +15,10 @@ use std::io::{Read, Write};
 
 use kernels::TokenRows;
 use scoring::{Decision, Scoring};
+use training::answers::{self, Answer, Counts, Error, LineOptions, Refusal};
 
 pub use self::tokenizer::Tokenizer;
 use self::window::Window;
-use crate::predict::{self, Answer, Counts, Error, LineOptions, Refusal};
 
 /// Options of a prediction.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ pub fn run<E: From<Error>>(
     model: impl FnMut(TokenRows<'_>) -> Result<Vec<Vec<f64>>, E>,
 ) -> Result<Counts, E> {
     let mut window = Texts { window: Window::new(options.batch_rows), tokenizer, options, model };
-    predict::run(input, output, lines, &mut window)
+    answers::run(input, output, lines, &mut window)
 }
 
 /// Lines whose texts are in a window.
@@ -53,7 +53,7 @@ struct Texts<'a, M> {
     model: M,
 }
 
-impl<'a, E: From<Error>, M: FnMut(TokenRows<'_>) -> Result<Vec<Vec<f64>>, E>> predict::Window<'a>
+impl<'a, E: From<Error>, M: FnMut(TokenRows<'_>) -> Result<Vec<Vec<f64>>, E>> answers::Window<'a>
     for Texts<'a, M>
 {
     type Error = E;

@@ -11,11 +11,11 @@
 //! by the logarithm of its expected count (Jean et al. 2015, "On using very large target vocabulary"). The expected
 //! sum over candidates then equals the sum over all words.
 
+use batches::random::Purpose;
 use tch::{Kind, Tensor};
 
 use crate::error::Result;
 use crate::families::share::Weighed;
-use batches::random::Purpose;
 
 /// Distinct candidate words, and the logarithm of each one's expected count.
 #[derive(Debug)]

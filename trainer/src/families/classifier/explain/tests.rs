@@ -1,9 +1,9 @@
 use corpus::settings::{Keep, Settings};
 use dataset::WordList;
+use training::answers::explain::{Form, Options, run};
+use training::answers::{Counts, Format, LineOptions};
 
 use super::*;
-use crate::predict::explain::{Form, Options, run};
-use crate::predict::{Counts, Format, LineOptions};
 
 /// Words of the vocabulary; the stop word is "the".
 fn tokenizer(tokens_max: u32) -> Tokenizer {
@@ -33,6 +33,7 @@ fn explain_lines(
 ) -> Result<Counts, Error> {
     let lines = LineOptions {
         file: None,
+        split_start: None,
         format: Format::Text,
         encoding: corpus::encoding::UTF_8,
         line_bytes_max: 1 << 20,

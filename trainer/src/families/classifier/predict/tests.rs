@@ -7,9 +7,9 @@ use corpus::settings::Settings;
 use dataset::WordList;
 use program::exit::{Fails, chain};
 use proptest::prelude::*;
+use training::answers::Format;
 
 use super::*;
-use crate::predict::Format;
 
 const WORDS: [&str; 4] = ["good", "bad", "fit", "battery"];
 
@@ -24,7 +24,13 @@ fn options(scoring: Scoring) -> Options {
 }
 
 fn lines(format: Format) -> LineOptions {
-    LineOptions { file: None, format, encoding: corpus::encoding::UTF_8, line_bytes_max: LINE_BYTES_MAX }
+    LineOptions {
+        file: None,
+        split_start: None,
+        format,
+        encoding: corpus::encoding::UTF_8,
+        line_bytes_max: LINE_BYTES_MAX,
+    }
 }
 
 fn reviews() -> LineOptions {

@@ -11,8 +11,8 @@ use corpus::settings::Settings;
 use dataset::WordList;
 use dataset::vocabulary::{FIRST_WORD, UNKNOWN};
 
-use crate::predict::explain::Reading;
-use crate::predict::{Error, Refusal};
+use training::answers::explain::Reading;
+use training::answers::{Error, Refusal};
 
 /// Tokenizes texts and reuses its memory between them.
 pub struct Tokenizer {
@@ -22,17 +22,6 @@ pub struct Tokenizer {
     cleaner: Cleaner,
     cleaned: Vec<u8>,
     ids: Vec<u32>,
-}
-
-impl Reading {
-    /// The id that the model reads.
-    pub(crate) fn id(self) -> Option<u32> {
-        match self {
-            Self::Id(id) => Some(id),
-            Self::Unknown => Some(UNKNOWN),
-            Self::Stop | Self::Cut => None,
-        }
-    }
 }
 
 /// The meaning of a word.

@@ -7,7 +7,7 @@ use std::ops::Range;
 use dataset::vocabulary::PADDING;
 use kernels::TokenRows;
 
-use crate::predict::Refusal;
+use training::answers::Refusal;
 
 /// Number of batches in a window.
 const WINDOW_BATCHES: usize = 16;

@@ -1,0 +1,50 @@
+//! The flags that have no effect because of other flags.
+
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory};
+
+/// A flag, and whether it has no effect because of other flags.
+#[derive(Clone, Copy)]
+pub struct Idle {
+    id: &'static str,
+    is_idle: bool,
+    /// The flags with which this flag has an effect.
+    needs: &'static str,
+}
+
+/// A flag by its name with underscores.
+pub fn idle(id: &'static str, is_idle: bool, needs: &'static str) -> Idle {
+    Idle { id, is_idle, needs }
+}
+
+/// `--s3` without an s3:// URL.
+pub fn s3(has_url: bool) -> Idle {
+    idle("s3", !has_url, "an s3:// URL")
+}
+
+/// Refuses a flag without an effect if it was passed to a command of the program `A`.
+pub fn refuse_idle<A: CommandFactory>(idle: &[Idle], given: &ArgMatches) -> Result<(), clap::Error> {
+    let is_given = |id: &str| {
+        given.try_contains_id(id).is_ok() && given.value_source(id) == Some(ValueSource::CommandLine)
+    };
+    match idle.iter().find(|Idle { id, is_idle, .. }| *is_idle && is_given(id)) {
+        None => Ok(()),
+        Some(Idle { id, needs, .. }) => {
+            let flag = id.replace('_', "-");
+            Err(conflict::<A>(format!(
+                "--{flag} has no effect without {needs}; omit --{flag}, or pass {needs}"
+            )))
+        }
+    }
+}
+
+/// An error of flags that cannot be combined.
+pub fn conflict<A: CommandFactory>(message: impl std::fmt::Display) -> clap::Error {
+    A::command().error(ErrorKind::ArgumentConflict, message)
+}
+
+/// The error of a result in S3 that `--force` would replace.
+pub fn not_replaced<A: CommandFactory>(out: &impl std::fmt::Display) -> clap::Error {
+    conflict::<A>(format!("--force has no effect on {out}: nothing in S3 is replaced; choose another --out"))
+}

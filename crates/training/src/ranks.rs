@@ -1,0 +1,47 @@
+//! Starts a command of this program as several ranks, or refuses to run as one of them.
+
+use std::env;
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::process::ExitCode;
+use std::thread::available_parallelism;
+
+use launch::{Options, run};
+use program::exit::Exit;
+
+use crate::error::{Error, Result};
+use crate::tell::program_name;
+
+/// Ranks per core without `--oversubscribe`: each rank needs memory of its own.
+const RANKS_PER_CORE: NonZeroUsize = NonZeroUsize::new(4).unwrap();
+
+/// Runs the ranks until all have exited. Returns the exit code of the rank that failed first.
+pub fn run_ranks(options: &Options, command: &[OsString], oversubscribe: bool) -> ExitCode {
+    let n_ranks_max = RANKS_PER_CORE.saturating_mul(available_parallelism().unwrap_or(NonZeroUsize::MIN));
+    if options.n_ranks > n_ranks_max && !oversubscribe {
+        let found = format!(
+            "--nproc {}: expected at most {n_ranks_max}, {RANKS_PER_CORE} ranks per core; pass --oversubscribe for more",
+            options.n_ranks
+        );
+        return Exit::Usage.end(program_name(), &found);
+    }
+    let program = match env::current_exe() {
+        Ok(program) => program,
+        Err(error) => return Exit::Io.end(program_name(), &format!("cannot find this program: {error}")),
+    };
+    match run(&program, command, options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error.end(program_name()),
+    }
+}
+
+/// Refuses to run a command as one of several ranks: each would do all of its work.
+pub fn check_alone(command: &str) -> Result<()> {
+    match env::var("WORLD_SIZE") {
+        Ok(found) if found != "1" => {
+            let expected = format!("1, because {command} has one rank; run it without launch and torchrun");
+            Err(Error::Setting { setting: "WORLD_SIZE", found, expected })
+        }
+        _ => Ok(()),
+    }
+}

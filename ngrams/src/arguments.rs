@@ -1,0 +1,298 @@
+//! Arguments of the program: commands with their flags.
+
+mod autotune;
+mod train;
+
+use std::path::PathBuf;
+
+use arguments::FormatArguments;
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
+use program::location::Location;
+use program::place::local_path;
+use program::size::parse_memory;
+use training::flags::numbers::{at_least, share};
+use training::flags::{Lines, MORE, Report, Storage};
+
+pub use self::autotune::Autotune;
+pub use self::train::{ModelName, NgramLossName, NgramOptimizerName, Rated, Train, WeightsName};
+
+/// Train a classifier of words and n-grams, in seconds, and classify lines with it.
+#[derive(Debug, Parser)]
+#[command(name = "ngrams", version, arg_required_else_help = true, after_help = MORE, after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// Command.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Train a classifier of words and n-grams, in seconds
+    ///
+    /// It reads lines or a dataset and needs no GPU. Try it before `trainer fit`.
+    #[command(allow_negative_numbers = true, after_help = MORE, after_long_help = TRAIN_EXAMPLES)]
+    Train(Box<Train>),
+    /// Print the metrics of a model, one JSON object per file
+    #[command(allow_negative_numbers = true, after_help = MORE, after_long_help = EVALUATE_EXAMPLES)]
+    Evaluate(Box<Evaluate>),
+    /// Classify lines of files or standard input, one JSON object per line
+    ///
+    /// Compressed files are decompressed. A line that cannot be classified has `error` in its object.
+    #[command(allow_negative_numbers = true, after_help = MORE, after_long_help = PREDICT_EXAMPLES)]
+    Predict(Predict),
+    /// Show how much each word and n-gram changes the predicted label's score
+    ///
+    /// The score of a label is a sum over the n-grams of a text, so the weights are exact.
+    #[command(after_help = MORE, after_long_help = EXPLAIN_EXAMPLES)]
+    Explain(Explain),
+    /// Write a model of embeddings as a file of the fastText program
+    #[command(after_help = MORE, after_long_help = EXPORT_EXAMPLES)]
+    Export(Export),
+    /// Search settings of a training within a time
+    ///
+    /// Flags of `ngrams train` that are passed are used in all trials. The others are searched: the model, the length
+    /// of n-grams, words, sizes, learning rate, regularization and epochs. The best settings are printed as a command.
+    #[command(
+        allow_negative_numbers = true,
+        mut_args = autotune::in_search,
+        override_usage = "ngrams autotune [OPTIONS] --input <FILE>...\n       --validation <FILE>... --minutes <N>",
+        after_help = MORE,
+        after_long_help = AUTOTUNE_EXAMPLES
+    )]
+    Autotune(Box<Autotune>),
+    /// Write one HTML page that describes and compares trainings
+    #[command(after_help = MORE, after_long_help = REPORT_EXAMPLES)]
+    Report(Report),
+}
+
+impl Command {
+    /// Whether only errors are printed.
+    pub fn is_quiet(&self) -> bool {
+        match self {
+            Self::Train(train) => train.quiet,
+            Self::Evaluate(evaluate) => evaluate.quiet,
+            Self::Autotune(autotune) => autotune.train.quiet,
+            Self::Predict(Predict { quiet, .. })
+            | Self::Explain(Explain { quiet, .. })
+            | Self::Export(Export { quiet, .. })
+            | Self::Report(Report { quiet, .. }) => *quiet,
+        }
+    }
+}
+
+/// Flags of an evaluation.
+#[derive(Debug, Args)]
+pub struct Evaluate {
+    /// Model folder, or the training folder that contains it
+    ///
+    /// Also a file of the fastText program, .bin or .ftz.
+    #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
+    pub model: Location,
+    /// Files of lines, or datasets
+    #[arg(required = true, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(Location::of_file))]
+    pub files: Vec<Location>,
+    /// Evaluate the test split only [default: all texts]
+    ///
+    /// Pass the --test-fraction of the training to evaluate the same test split.
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub test_fraction: Option<f64>,
+    /// Print tables in place of JSON
+    #[arg(long)]
+    pub text: bool,
+    /// The format of lines.
+    #[command(flatten)]
+    pub format: FormatArguments,
+    /// Labels of ratings.
+    #[command(flatten)]
+    pub rated: Rated,
+    /// Memory for texts
+    ///
+    /// Texts that need more are kept in an unnamed temporary file, in TMPDIR. A size such as 512MiB or 4GiB.
+    #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = parse_memory, hide_short_help = true, help_heading = "Running")]
+    pub memory: usize,
+    /// Storage.
+    #[command(flatten)]
+    pub storage: Storage,
+    /// Print errors only
+    ///
+    /// The metrics are printed; warnings are not.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Flags of predictions.
+#[derive(Clone, Debug, Args)]
+pub struct Predict {
+    /// Model folder, or the training folder that contains it
+    ///
+    /// Also a file of the fastText program, .bin or .ftz.
+    #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
+    pub model: Location,
+    /// Files of lines [default: standard input, also -]
+    ///
+    /// s3://bucket/name: the object with this name, or all objects below it.
+    #[arg(value_name = "FILE", value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
+    pub files: Vec<Location>,
+    /// Write the probabilities of a dataset's rows to a new file
+    ///
+    /// FILE is then one dataset. The file is a NumPy array of 32-bit floats with one row per row of the dataset and one
+    /// column per class, followed by a line with the id digest of the dataset. `trainer fit --soft-labels` learns from it.
+    #[arg(
+        long,
+        value_name = "F.npy",
+        conflicts_with_all = ["format", "preset", "text_field", "with_title", "encoding", "line_bytes_max", "top", "threshold"],
+        value_parser = PathBufValueParser::new().try_map(local_path)
+    )]
+    pub soft: Option<PathBuf>,
+    /// Format of lines.
+    #[command(flatten)]
+    pub lines: Lines,
+    /// The K most probable labels
+    #[arg(long, value_name = "K", value_parser = at_least::<usize>(1))]
+    pub top: Option<usize>,
+    /// Only labels of at least this probability
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub threshold: Option<f64>,
+    /// Storage.
+    #[command(flatten)]
+    pub storage: Storage,
+    /// Print errors only
+    ///
+    /// The predictions are printed; warnings are not.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Flags of explanations.
+#[derive(Clone, Debug, Args)]
+pub struct Explain {
+    /// Model folder, or the training folder that contains it
+    ///
+    /// Also a file of the fastText program, .bin or .ftz.
+    #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
+    pub model: Location,
+    /// Text to explain [default: lines of standard input]
+    #[arg(value_name = "TEXT", conflicts_with_all = ["input", "format", "preset", "text_field", "with_title", "encoding"])]
+    pub text: Option<String>,
+    /// File of lines, also more than once
+    ///
+    /// s3://bucket/name: the object with this name, or all objects below it. -: standard input.
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_parser = PathBufValueParser::new().try_map(Location::of_folder),
+        help_heading = "Input"
+    )]
+    pub input: Vec<Location>,
+    /// Format of lines.
+    #[command(flatten)]
+    pub lines: Lines,
+    /// Maximum number of n-grams for the label, and against it
+    #[arg(long, value_name = "N", default_value = "5", value_parser = at_least::<usize>(1))]
+    pub top: usize,
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub json: bool,
+    /// Storage.
+    #[command(flatten)]
+    pub storage: Storage,
+    /// Print errors only
+    ///
+    /// The explanations are printed; warnings are not.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Flags of an export.
+#[derive(Debug, Args)]
+pub struct Export {
+    /// Model folder, or the training folder that contains it
+    ///
+    /// Also a file of the fastText program, .bin or .ftz.
+    #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
+    pub model: Location,
+    /// File to write [default: MODEL as .bin]
+    ///
+    /// The extension selects a model, .bin, a quantised model, .ftz, or word vectors, .vec. The default is the name of the
+    /// training folder with .bin, in the current folder.
+    #[arg(long, short, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
+    pub out: Option<Location>,
+    /// Rows of a quantised model [default: all]
+    ///
+    /// The rows of words and n-grams with the largest norms are kept.
+    #[arg(long, value_name = "N", value_parser = at_least::<usize>(1))]
+    pub rows: Option<usize>,
+    /// Storage.
+    #[command(flatten)]
+    pub storage: Storage,
+    /// Print errors only
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ngrams train --input reviews.json.gz
+      Train a classifier; the training folder is reviews.ngrams
+
+  ngrams predict reviews.ngrams new.json.gz
+      Classify new reviews with it";
+
+const TRAIN_EXAMPLES: &str = "\
+Examples:
+  ngrams train --input train.txt --format fasttext -o sentiment
+      Train on lines of a label and a text, in seconds
+
+  ngrams train --input reviews.json.gz --model fasttext --dim 20 --epochs 10
+      Train embeddings of words and word pairs on reviews with ratings";
+
+const EVALUATE_EXAMPLES: &str = "\
+Examples:
+  ngrams evaluate reviews.ngrams test.json.gz
+      Evaluate a model on other reviews
+
+  ngrams evaluate reviews.ngrams reviews.json.gz --test-fraction 0.1
+      Evaluate it on the test split of its own input";
+
+const PREDICT_EXAMPLES: &str = "\
+Examples:
+  ngrams predict reviews.ngrams new.json.gz > answers.jsonl
+      Classify reviews in compressed files
+
+  echo 'a good book' | ngrams predict reviews.ngrams --format text
+      Classify one text per line from standard input";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  ngrams explain reviews.ngrams 'a good book, but the cover was torn'
+      Show the n-grams that increase or decrease the label's probability
+
+  ngrams explain reviews.ngrams --input new.json.gz --json > explained.jsonl
+      Explain the predictions for a file, one JSON object per line";
+
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  ngrams export reviews.ngrams
+      Write the model as reviews.bin, which the fastText program reads
+
+  ngrams export reviews.ngrams --out small.ftz --rows 100000
+      Write a quantised model with fewer rows";
+
+const AUTOTUNE_EXAMPLES: &str = "\
+Examples:
+  ngrams autotune --input train.json --validation dev.json --minutes 5
+      Search all settings for five minutes, and print the best as a command
+
+  ngrams autotune --input train.txt --format fasttext --model fasttext \\
+      --dim 10 --validation dev.txt --minutes 1 --metric f1
+      Search the other settings of a fasttext model of dimension 10";
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  ngrams report reviews.ngrams
+      Write report.html about one training
+
+  ngrams report small large lstm.model --out compared.html
+      Compare three trainings, also those of other programs";

@@ -1,0 +1,189 @@
+//! Classifiers of words and n-grams: linear models and models of embeddings, which `ngrams train` trains, and models of
+//! the fastText program. They do not use tensors.
+
+pub mod evaluate;
+pub mod explain;
+mod labels;
+pub mod predict;
+mod program;
+pub mod quality;
+pub mod text;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use classifiers::files::{Stored, bin};
+use classifiers::{LABEL_PREFIX, Names, Words, fasttext, linear};
+use training::{Error, Result};
+
+pub use self::labels::Labels;
+
+/// A classifier with its labels.
+#[derive(Debug)]
+pub struct Classifier {
+    model: Model,
+    labels: Labels,
+    numbers: HashMap<Vec<u8>, u32>,
+}
+
+/// A model of any kind.
+#[derive(Debug)]
+pub enum Model {
+    /// A linear model.
+    Linear(Box<linear::Model>),
+    /// A mean of embeddings with a linear layer.
+    FastText(Box<fasttext::Model>),
+    /// A model of the fastText program.
+    Program(Box<bin::Model>),
+}
+
+impl Classifier {
+    /// The classifier of a model.
+    pub fn new(model: Model) -> Self {
+        let names: Vec<Vec<u8>> = match &model {
+            Model::Linear(model) => owned(model.labels()),
+            Model::FastText(model) => owned(model.dictionary().labels()),
+            Model::Program(model) => {
+                // The fastText program stores labels with their prefix.
+                let bare = |name: Vec<u8>| {
+                    name.strip_prefix(LABEL_PREFIX).map_or_else(|| name.clone(), <[u8]>::to_vec)
+                };
+                let labels = 0..model.entries().n_labels() as u32;
+                labels.map(|label| bare(model.entries().label(label))).collect()
+            }
+        };
+        let labels = match &model {
+            Model::Linear(model) => Labels::of(model.dictionary()),
+            Model::FastText(model) => Labels::of(model.dictionary()),
+            Model::Program(_) => {
+                let shown = names.iter().map(|name| String::from_utf8_lossy(name).into_owned());
+                Labels::new(shown.collect(), &Names::default())
+            }
+        };
+        Self { model, labels, numbers: names.into_iter().zip(0..).collect() }
+    }
+
+    /// Reads a model folder, or a file of the fastText program.
+    pub fn read(path: &Path) -> Result<Self> {
+        Ok(Self::new(match path.is_dir() {
+            true => match classifiers::files::read(path)? {
+                classifiers::Model::Linear(model) => Model::Linear(model),
+                classifiers::Model::FastText(model) => Model::FastText(model),
+            },
+            false => Model::Program(Box::new(bin::Model::read(path)?)),
+        }))
+    }
+
+    /// Writes the folder of a model that was trained.
+    pub fn write(&self, folder: &Path) -> Result<()> {
+        let stored = match &self.model {
+            Model::Linear(model) => Stored::Linear(model),
+            Model::FastText(model) => Stored::FastText(model),
+            Model::Program(_) => return Err(Error::internal(&"a model of another program has no folder")),
+        };
+        Ok(classifiers::files::write(folder, stored)?)
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The labels.
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// The number of a label.
+    pub fn label(&self, name: &[u8]) -> Option<u32> {
+        self.numbers.get(name).copied()
+    }
+
+    /// How texts are split into words.
+    pub fn words(&self) -> Words {
+        match &self.model {
+            Model::Linear(model) => model.stored().words,
+            Model::FastText(model) => model.words(),
+            Model::Program(_) => Words::Spaces,
+        }
+    }
+
+    /// Maximum length of n-grams in words.
+    pub fn ngrams(&self) -> usize {
+        match &self.model {
+            Model::Linear(model) => model.stored().settings.ngrams as usize,
+            Model::FastText(model) => model.features().ngrams as usize,
+            Model::Program(model) => model.args().features().ngrams as usize,
+        }
+    }
+
+    /// Answers for texts, one at a time.
+    pub fn reader(&self) -> Reader<'_> {
+        Reader { classifier: self, scratch: Scratch::default(), probabilities: Vec::new() }
+    }
+}
+
+fn owned(names: &Names) -> Vec<Vec<u8>> {
+    names.iter().map(<[u8]>::to_vec).collect()
+}
+
+/// Computes answers of a classifier, with reusable memory.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    classifier: &'a Classifier,
+    scratch: Scratch,
+    probabilities: Vec<f32>,
+}
+
+#[derive(Debug, Default)]
+struct Scratch {
+    linear: linear::Scratch,
+    fasttext: fasttext::Scores,
+    program: bin::answers::Scratch,
+}
+
+impl<'a> Reader<'a> {
+    /// The labels.
+    pub fn labels(&self) -> &'a Labels {
+        self.classifier.labels()
+    }
+
+    /// The probability of each label for a text; `None` for a text without a row of the model.
+    pub fn probabilities(&mut self, text: &[u8]) -> Option<&[f32]> {
+        let Self { classifier, scratch, probabilities } = self;
+        match &classifier.model {
+            Model::Linear(model) => model.probabilities(text, &mut scratch.linear, probabilities),
+            Model::FastText(model) => {
+                probabilities.clear();
+                probabilities.extend_from_slice(model.scores(text, &mut scratch.fasttext));
+            }
+            Model::Program(model) => {
+                let found = model.probabilities(text, &mut scratch.program)?;
+                probabilities.clear();
+                probabilities.extend_from_slice(found);
+            }
+        }
+        Some(probabilities)
+    }
+
+    /// What each distinct n-gram of a text adds to the score of a label.
+    pub fn contributions(&self, text: &[u8], label: u32) -> Vec<(String, f64)> {
+        match &self.classifier.model {
+            Model::Linear(model) => {
+                let found = model.explain(text, label).into_iter();
+                found.map(|of| (of.ngram, f64::from(of.weight))).collect()
+            }
+            Model::FastText(model) => of_floats(model.explain(text, label)),
+            Model::Program(model) => program::explain(model, text, label),
+        }
+    }
+
+    /// Calls `each` with each word of a text.
+    pub fn each_word(&self, text: &[u8], each: impl FnMut(&[u8])) {
+        self.classifier.words().each(text, &mut Vec::new(), each);
+    }
+}
+
+fn of_floats(shares: Vec<(String, f32)>) -> Vec<(String, f64)> {
+    shares.into_iter().map(|(ngram, weight)| (ngram, f64::from(weight))).collect()
+}

@@ -1,0 +1,101 @@
+//! The labels of a model by number and by name.
+//!
+//! A model numbers its labels by frequency. Users see them in the order of `--labels`, as `fit` numbers them, and without
+//! named classes in the order of their names: the labels 0 and 1, or 1 and 2, are in this order in the confusion matrix.
+
+use classifiers::{Dictionary, Names};
+
+/// The labels of a model.
+#[derive(Clone, Debug)]
+pub struct Labels {
+    names: Vec<String>,
+    /// The labels in the order in which users see them.
+    order: Vec<u32>,
+    /// The place of each label in this order.
+    places: Vec<u32>,
+}
+
+impl Labels {
+    /// Labels by number. `classes` has all names in their order, or none, as [`classifiers::Dictionary::classes`].
+    pub fn new(names: Vec<String>, classes: &Names) -> Self {
+        let place =
+            |name: &str| classes.iter().position(|class| class == name.as_bytes()).unwrap_or(usize::MAX);
+        let mut order: Vec<u32> = (0..names.len() as u32).collect();
+        order.sort_by_cached_key(|&label| (place(&names[label as usize]), names[label as usize].clone()));
+        let mut places = vec![0; names.len()];
+        (0..).zip(&order).for_each(|(place, &label)| places[label as usize] = place);
+        Self { names, order, places }
+    }
+
+    /// Number of labels.
+    pub fn n_labels(&self) -> usize {
+        self.names.len()
+    }
+
+    /// The name of a label.
+    pub fn name(&self, label: u32) -> &str {
+        &self.names[label as usize]
+    }
+
+    /// The labels of a dictionary.
+    pub fn of(dictionary: &Dictionary) -> Self {
+        let names = dictionary.labels().iter().map(|name| String::from_utf8_lossy(name).into_owned());
+        Self::new(names.collect(), dictionary.classes())
+    }
+
+    /// The names in their order.
+    pub fn names(&self) -> Vec<String> {
+        self.in_order().map(|label| self.name(label).to_owned()).collect()
+    }
+
+    /// The labels in their order.
+    pub fn in_order(&self) -> impl Iterator<Item = u32> + '_ {
+        self.order.iter().copied()
+    }
+
+    /// The place of a label in the order: its number for users.
+    pub fn place(&self, label: u32) -> u32 {
+        self.places[label as usize]
+    }
+
+    /// The outputs that `scoring` expects for a text: for two labels the log-odds of the second, otherwise the logarithm
+    /// of each probability, both in their order.
+    pub fn outputs(&self, probabilities: &[f32]) -> Vec<f64> {
+        let logarithm = |label: u32| f64::from(probabilities[label as usize].max(f32::MIN_POSITIVE)).ln();
+        match self.order[..] {
+            [first, second] => vec![logarithm(second) - logarithm(first)],
+            ref order => order.iter().map(|&label| logarithm(label)).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str], classes: &[&str]) -> Vec<String> {
+        let classes = classes.iter().map(|class| class.as_bytes()).collect();
+        Labels::new(names.iter().map(|&name| name.to_owned()).collect(), &classes).names()
+    }
+
+    #[test]
+    fn labels_have_the_order_of_their_classes_or_of_their_names() {
+        assert_eq!(names(&["b", "é", "a"], &[]), ["a", "b", "é"]);
+        assert_eq!(names(&["poor", "good"], &["poor", "good"]), ["poor", "good"]);
+        assert_eq!(names(&["good", "poor"], &["poor", "fair", "good"]), ["poor", "good"]);
+        // A file may have been altered: no label is lost.
+        assert_eq!(names(&["x", "good", "a"], &["poor", "good"]), ["good", "a", "x"]);
+    }
+
+    #[test]
+    fn the_output_of_two_labels_is_the_log_odds_of_the_second() {
+        let labels = |classes: &[&str]| {
+            let classes = classes.iter().map(|class| class.as_bytes()).collect();
+            Labels::new(["poor", "good"].map(str::to_owned).into(), &classes)
+        };
+        let of = |classes: &[&str]| labels(classes).outputs(&[0.2, 0.8])[0];
+        assert!((of(&["poor", "good"]) - 4.0f64.ln()).abs() < 1e-6);
+        assert!((of(&[]) + 4.0f64.ln()).abs() < 1e-6);
+        assert_eq!([labels(&[]).place(0), labels(&["poor", "good"]).place(0)], [1, 0]);
+    }
+}

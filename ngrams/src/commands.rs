@@ -1,0 +1,87 @@
+//! The commands. Each module converts the arguments of a command into calls of the other modules.
+
+mod autotune;
+mod evaluate;
+mod explain;
+mod export;
+mod out;
+mod predict;
+mod progress;
+mod settings;
+mod soft_labels;
+mod top;
+mod train;
+
+use std::path::PathBuf;
+
+use classifiers::Words;
+use program::exit::{Exit, Failed};
+use program::location::Location;
+use runs::saved::CONFIG;
+use store::S3Options;
+use training::Result;
+use training::lines::InvalidUtf8;
+use training::model::{folder_at, is_of_ngrams, path};
+use training::page::report;
+
+use crate::arguments::Command;
+use crate::classifier::Classifier;
+
+/// Runs a command.
+pub fn run(command: &Command) -> Result<()> {
+    match command {
+        Command::Train(arguments) => {
+            check_alone()?;
+            train::train(arguments)
+        }
+        Command::Evaluate(arguments) => evaluate::evaluate(arguments),
+        Command::Predict(arguments) => match (&arguments.soft, &arguments.files[..]) {
+            (Some(out), [dataset]) => soft_labels::write(arguments, dataset, out),
+            _ => predict::predict(arguments),
+        },
+        Command::Explain(arguments) => explain::explain(arguments),
+        Command::Export(arguments) => export::export(arguments),
+        Command::Autotune(arguments) => {
+            check_alone()?;
+            autotune::tune(arguments)
+        }
+        Command::Report(arguments) => report(arguments),
+    }
+}
+
+/// Refuses to train as one of several ranks, which earlier releases did.
+fn check_alone() -> Result<()> {
+    match std::env::var("WORLD_SIZE") {
+        Ok(found) if found != "1" => {
+            let message = format!(
+                "WORLD_SIZE is {found}, expected 1 for ngrams: one process with --threads is faster than ranks; run it \
+                 without launch and torchrun"
+            );
+            Err(Failed::new(Exit::Usage, message).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The local path of a model of n-grams, of which `command` is a command.
+fn model_at(model: &Location, s3: &S3Options, command: &str) -> Result<PathBuf> {
+    let path = path(model, s3)?;
+    if is_of_ngrams(&path) {
+        return Ok(path);
+    }
+    if path.join(CONFIG).exists() {
+        let message = format!(
+            "{model}: the model of another program, expected one of `ngrams train`; run `trainer {command} {model}`"
+        );
+        return Err(Failed::new(Exit::Usage, message).into());
+    }
+    folder_at(&path, "MODEL")
+}
+
+/// How a model reads bytes that are not UTF-8.
+fn invalid_utf8(classifier: &Classifier) -> InvalidUtf8 {
+    match classifier.words() {
+        Words::Cleaned => InvalidUtf8::Spaces,
+        Words::Spaces | Words::Punctuation => InvalidUtf8::Bytes,
+    }
+}

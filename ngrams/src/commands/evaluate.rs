@@ -1,0 +1,176 @@
+//! `ngrams evaluate`.
+
+use std::path::Path;
+
+use batches::{Division, Part};
+use classifiers::Reading;
+use corpus::ledger::Limits;
+use program::bounded;
+use runs::training::{RunSettings, SETTINGS, SETTINGS_BYTES_MAX};
+use scoring::ProbabilityQuality;
+use serde::Serialize;
+use texts::Wanted;
+use training::flags::threads;
+use training::print::{MetricTable, names_of_means, print_json};
+use training::tell::tell;
+use training::{Error, Result};
+
+use super::model_at;
+use super::out::absolute;
+use crate::arguments::{Evaluate, Rated};
+use crate::classifier::Classifier;
+use crate::classifier::evaluate::{Evaluation, evaluate as evaluate_texts};
+use crate::classifier::quality::{Evaluated, Measured};
+use crate::input::{Counters, Input, ReadInput};
+
+/// The output for a file.
+#[derive(Serialize)]
+struct Printed<'a> {
+    /// The file or dataset as passed.
+    dataset: String,
+    #[serde(flatten)]
+    evaluated: &'a Evaluated,
+    /// Lines without a label, which are not evaluated.
+    without_label: u64,
+    /// The counts of lines; `null` for a dataset.
+    ledger: Option<Counters>,
+    /// Texts without a known word or n-gram, for a file of the fastText program; they are not evaluated.
+    only_unknown: u64,
+    /// Texts with a label that the model does not have.
+    unknown_label: u64,
+}
+
+/// Prints one JSON object per file.
+pub(super) fn evaluate(arguments: &Evaluate) -> Result<()> {
+    let model = model_at(&arguments.model, &arguments.storage.options(), "evaluate")?;
+    let classifier = Classifier::read(&model)?;
+    let division = match arguments.test_fraction {
+        Some(fraction) => Division::by_fractions(fraction, 0.0)?,
+        None => Division::all_test(),
+    };
+    let training = training_of(&model);
+    let rated = rated(arguments, training.as_ref());
+    let input = Input {
+        format: &arguments.format,
+        rated: &rated,
+        limits: Limits::default(),
+        threads: threads(),
+        s3: arguments.storage.options(),
+        tell,
+    };
+    let reading = Reading {
+        words: classifier.words(),
+        memory_bytes: arguments.memory,
+        has_keys: true,
+        ..Reading::default()
+    };
+    for file in &arguments.files {
+        let place = file.to_string();
+        let wanted = vec![Wanted { part: Part::Test, reading: reading.clone() }];
+        let ReadInput { mut splits, ledger } =
+            input.read_splits(std::slice::from_ref(&place), division, wanted)?;
+        let texts = splits.remove(0);
+        if texts.n_texts() == 0 && arguments.test_fraction.is_some() {
+            let found = "no text is in the test split".to_owned();
+            return Err(Error::UselessTexts {
+                input: place,
+                found,
+                remedy: "raise --test-fraction, or omit it",
+            });
+        }
+        if let Some(held_out) = training.as_ref().and_then(|training| trained_share(training, &place))
+            && arguments.test_fraction.is_none_or(|fraction| fraction > held_out)
+        {
+            tell(&trained_on_warning(&place, held_out));
+        }
+        let evaluation = evaluate_texts(&classifier, &texts, input.threads)?;
+        let Evaluation { evaluated, only_unknown, unknown_label, .. } = &evaluation;
+        if *unknown_label == texts.n_texts() {
+            return Err(Error::UselessTexts {
+                input: place,
+                found: "no text has a label of the model".to_owned(),
+                remedy: "pass the --format, --labels, --label-field or --positive-from of its training",
+            });
+        }
+        evaluation.warnings(&place, texts.n_texts()).iter().for_each(|warning| tell(warning));
+        let without_label = texts.counts().n_unlabelled;
+        let printed = Printed {
+            dataset: place,
+            evaluated,
+            without_label,
+            ledger: ledger.map(Counters),
+            only_unknown: *only_unknown,
+            unknown_label: *unknown_label,
+        };
+        match arguments.text {
+            true => print_table(&printed)?,
+            false => print_json(&printed)?,
+        }
+    }
+    Ok(())
+}
+
+/// The settings of the training, if the model is in its training folder.
+fn training_of(model: &Path) -> Option<RunSettings> {
+    let settings = bounded::read(&model.parent()?.join(SETTINGS), SETTINGS_BYTES_MAX).ok()?;
+    serde_json::from_slice(&settings).ok()
+}
+
+/// The labels of the texts. Without a flag for them, the field of the label is that of the training.
+fn rated(arguments: &Evaluate, training: Option<&RunSettings>) -> Rated {
+    let mut rated = arguments.rated.clone();
+    let is_open = rated.label_field.is_none() && rated.labels.is_none() && rated.positive_from.is_none();
+    if is_open && arguments.format.may_have_labels() {
+        let field = training.and_then(|training| training.recipe.get("label-field")?.as_str());
+        rated.label_field = field.and_then(|field| field.parse().ok());
+    }
+    rated
+}
+
+/// The `--test-fraction` of the training, if `place` is its input.
+fn trained_share(training: &RunSettings, place: &str) -> Option<f64> {
+    let share = training.recipe.get("test_fraction")?.as_f64()?;
+    (training.dataset.path == absolute(place)).then_some(share)
+}
+
+fn trained_on_warning(place: &str, held_out: f64) -> String {
+    let remedy = match held_out > 0.0 {
+        true => format!("pass its --test-fraction {held_out}"),
+        false => "evaluate other texts".to_owned(),
+    };
+    format!(
+        "warning: {place}: the model was trained on texts of this file, so its metrics are too high; {remedy}"
+    )
+}
+
+/// Prints a table of metrics and their intervals.
+fn print_table(printed: &Printed<'_>) -> Result<()> {
+    let Evaluated { metrics, precision_at_1, recall_at_1, classes, intervals, probabilities, .. } =
+        printed.evaluated;
+    let mut table = MetricTable::of(&printed.dataset, metrics.rows());
+    let of = intervals.as_ref();
+    table.add_line(format!("{:<18}  {:>8}", "distinct texts", printed.evaluated.distinct_texts));
+    table.add("accuracy", Some(metrics.accuracy()), of.map(|of| of.accuracy));
+    table.add("distinct accuracy", Some(printed.evaluated.distinct_accuracy), None);
+    let [f1, precision, recall] = names_of_means(classes.len());
+    let (values, auc, loss) = match *metrics {
+        Measured::Few(metrics) => {
+            ([metrics.f1, metrics.precision, metrics.recall], metrics.auc, metrics.loss)
+        }
+        Measured::Many { loss, f1, precision, recall, .. } => ([f1, precision, recall], None, loss),
+    };
+    table.add(f1, Some(values[0]), of.map(|of| of.f1));
+    table.add(precision, Some(values[1]), of.map(|of| of.precision));
+    table.add(recall, Some(values[2]), of.map(|of| of.recall));
+    table.add("precision at 1", Some(*precision_at_1), None);
+    table.add("recall at 1", Some(*recall_at_1), None);
+    if of.is_some() {
+        table.add("AUC", auc, of.and_then(|of| of.auc));
+    }
+    table.add("loss", Some(loss), of.map(|of| of.loss));
+    if let Some(ProbabilityQuality { quality, .. }) = probabilities {
+        table.add("Brier score", Some(quality.brier), of.and_then(|of| of.brier));
+        table.add("calibration error", Some(quality.calibration_error), None);
+    }
+    table.print()
+}

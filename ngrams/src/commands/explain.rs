@@ -1,0 +1,52 @@
+//! `ngrams explain`.
+
+use std::io::{self, Read};
+
+use classifiers::files::bin::Loss;
+use training::answers::explain::{Form, Options, run};
+use training::answers::{Counts, LineOptions};
+use training::lines::{FastTextLine, check, inputs, one_line, options, read_each};
+use training::{Error, Result};
+
+use super::{invalid_utf8, model_at};
+use crate::arguments::Explain;
+use crate::classifier::explain::explain as explain_text;
+use crate::classifier::text::Preparation;
+use crate::classifier::{Classifier, Model};
+
+/// Explains a text, or lines.
+pub(super) fn explain(arguments: &Explain) -> Result<()> {
+    let s3 = arguments.storage.options();
+    let model = model_at(&arguments.model, &s3, "explain")?;
+    let mut lines = options(&arguments.lines, FastTextLine::Words)?;
+    let inputs = if arguments.text.is_some() { Vec::new() } else { inputs(&arguments.input, &s3)? };
+    check(&inputs, &arguments.model)?;
+    let classifier = Classifier::read(&model)?;
+    if let Model::Program(program) = classifier.model()
+        && program.args().loss == Loss::HierarchicalSoftmax
+    {
+        return Err(Error::Setting {
+            setting: "the loss of the model",
+            found: "hierarchical softmax".to_owned(),
+            expected: "softmax or independent labels: with a tree of labels, no score is a sum over n-grams"
+                .to_owned(),
+        });
+    }
+    let options = Options {
+        names: classifier.labels().names(),
+        top: arguments.top,
+        form: Form::of_output(arguments.json),
+    };
+    let mut preparation = Preparation::of(classifier.words());
+    let mut reader = classifier.reader();
+    let mut explain = |input: &mut dyn Read, lines: &LineOptions| -> Result<Counts> {
+        run(input, io::stdout().lock(), lines, &options, |text| {
+            Ok(preparation.text(text).and_then(|text| explain_text(&mut reader, text)))
+        })
+    };
+    if let Some(text) = &arguments.text {
+        let (line, lines) = one_line(text);
+        return explain(&mut line.as_bytes(), &lines).map(drop);
+    }
+    read_each(&inputs, &mut lines, invalid_utf8(&classifier), |mut input, lines| explain(&mut input, lines))
+}

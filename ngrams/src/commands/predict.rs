@@ -1,0 +1,27 @@
+//! `ngrams predict`.
+
+use std::io;
+
+use training::Result;
+use training::flags::threads;
+use training::lines::{FastTextLine, check, inputs, options, read_each};
+
+use super::{invalid_utf8, model_at};
+use crate::arguments::Predict;
+use crate::classifier::Classifier;
+use crate::classifier::predict::{Choice, Options, run};
+
+/// Predicts line by line.
+pub(super) fn predict(arguments: &Predict) -> Result<()> {
+    let s3 = arguments.storage.options();
+    let model = model_at(&arguments.model, &s3, "predict")?;
+    let mut lines = options(&arguments.lines, FastTextLine::Words)?;
+    let inputs = inputs(&arguments.files, &s3)?;
+    check(&inputs, &arguments.model)?;
+    let classifier = Classifier::read(&model)?;
+    let options =
+        Options { choice: Choice { top: arguments.top, threshold: arguments.threshold }, threads: threads() };
+    read_each(&inputs, &mut lines, invalid_utf8(&classifier), |input, lines| {
+        Ok(run(input, io::stdout().lock(), lines, &classifier, &options)?)
+    })
+}

@@ -1,0 +1,135 @@
+//! Progress of an n-gram training: a bar on a terminal, a line per epoch elsewhere, nothing with --quiet, and the metrics in
+//! its folder.
+
+use std::io::{IsTerminal, stderr};
+use std::time::Instant;
+
+use classifiers::{fasttext, linear};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use report::whole;
+use runs::training::Line;
+
+use training::log::Log;
+use training::tell::{is_quiet, tell_above};
+use training::{Error, Result};
+
+/// Shows and logs a training.
+pub struct Progress {
+    bar: ProgressBar,
+    log: Log,
+    epochs: u32,
+    texts: u64,
+    /// The start of the epoch, or of the part of it that this process computes.
+    begin: Instant,
+    /// Epochs and texts that are done.
+    done: (u32, u64),
+    /// Texts of the epoch, and the sum of their losses.
+    sum: (u64, f64),
+    loss: Option<f64>,
+    /// Number of n-grams with a weight, of a linear model.
+    n_weighted: Option<u64>,
+    is_resumed: bool,
+}
+
+impl Progress {
+    /// Shows a training of this number of epochs and texts per epoch.
+    pub fn new(log: Log, epochs: u32, texts: u64) -> Result<Self> {
+        let target = match stderr().is_terminal() && !is_quiet() {
+            true => ProgressDrawTarget::stderr(),
+            false => ProgressDrawTarget::hidden(),
+        };
+        let style = ProgressStyle::with_template("{msg} {wide_bar} {percent} %, {eta} left");
+        let style = style.map_err(|error| Error::internal(&error))?;
+        let bar = ProgressBar::with_draw_target(Some(u64::from(epochs) * texts), target).with_style(style);
+        let begin = Instant::now();
+        Ok(Self {
+            bar,
+            log,
+            epochs,
+            texts,
+            begin,
+            done: (0, 0),
+            sum: (0, 0.0),
+            loss: None,
+            n_weighted: None,
+            is_resumed: false,
+        })
+    }
+
+    /// The training continues from a checkpoint: the first state is not that of an epoch's start.
+    pub fn resume(&mut self) {
+        self.is_resumed = true;
+    }
+
+    /// Notes a segment.
+    pub fn note(&mut self, of: &fasttext::Progress) {
+        let n = of.n_done.saturating_sub(self.done.1);
+        if std::mem::take(&mut self.is_resumed) {
+            // The texts before the checkpoint are not of this process.
+            self.done = (of.epoch, of.n_done);
+            self.sum = (1, of.loss);
+        } else {
+            self.sum.0 += n;
+            self.sum.1 += of.loss * n as f64;
+            self.done.1 = of.n_done;
+        }
+        self.bar.set_position(of.n_done);
+        self.bar.set_message(format!("epoch {}, loss {:.4}", of.epoch + 1, of.loss));
+        if of.epoch > self.done.0 {
+            let loss = self.sum.1 / self.sum.0.max(1) as f64;
+            self.end_epoch(of.epoch, Some(loss));
+        }
+    }
+
+    /// Notes a step of a linear training.
+    pub fn note_linear(&mut self, done: linear::Progress) {
+        if let linear::Progress::Numbered { n_rows } = done {
+            self.n_weighted = Some(n_rows as u64);
+        }
+        match done {
+            linear::Progress::Numbered { n_rows: 0 } => {
+                self.tell(
+                    "warning: no n-gram has a weight, so all texts have the same answer; lower --min-count",
+                );
+            }
+            linear::Progress::Numbered { n_rows } => {
+                self.tell(&format!("{} n-grams with a weight", whole(n_rows as u64)));
+            }
+            linear::Progress::Trained { .. } => {}
+        }
+    }
+
+    /// Ends an epoch. A linear training ends with its last epoch, and has no loss.
+    pub fn end_epoch(&mut self, epoch: u32, loss: Option<f64>) {
+        let seconds = self.begin.elapsed().as_secs_f64();
+        if let Some(loss) = loss {
+            self.tell(&format!("epoch {epoch} of {}: loss {loss:.4}, {seconds:.2} s", self.epochs));
+            self.log.write(&Line::Epoch {
+                epoch,
+                step: u64::from(epoch),
+                loss,
+                seconds: Some(seconds),
+                from_step: Some(u64::from(epoch) - 1),
+                validation: None,
+                test: None,
+                ranks: Vec::new(),
+            });
+        } else {
+            self.tell(&format!("trained on {} texts in {seconds:.2} s", whole(self.texts)));
+        }
+        self.loss = loss;
+        self.done.0 = epoch;
+        self.sum = (0, 0.0);
+        self.begin = Instant::now();
+    }
+
+    /// Ends the bar. Returns the loss of the last epoch, the number of n-grams with a weight of a linear model, and the log.
+    pub fn finish(self) -> (Option<f64>, Option<u64>, Log) {
+        self.bar.finish_and_clear();
+        (self.loss, self.n_weighted, self.log)
+    }
+
+    fn tell(&self, text: &str) {
+        tell_above(&self.bar, text);
+    }
+}

@@ -1,0 +1,292 @@
+//! Converts the flags of `ngrams train` into the settings of a model, and these into the recipe in `settings.json`.
+
+use classifiers::{Features, Reading, Words, fasttext, linear};
+use runs::recipe::OF_INPUT;
+use serde_json::{Value, json};
+use training::flags::WordsName;
+use training::{Error, Result};
+
+use crate::arguments::{ModelName, NgramLossName, NgramOptimizerName, Train, WeightsName};
+use crate::input::labels;
+
+/// Default of `--buckets` for the fastText model.
+const BUCKETS: u64 = 2_000_000;
+/// Default of `--ngrams` for the fastText model.
+const NGRAMS: u8 = 2;
+/// Default of `--epochs` for the fastText model.
+const EPOCHS: u32 = 5;
+
+/// Settings of a model and its training.
+#[derive(Clone, Debug)]
+pub enum Settings {
+    /// A linear model.
+    Linear(linear::Settings),
+    /// A mean of embeddings with a linear layer.
+    FastText(Box<fasttext::Settings>),
+}
+
+impl Settings {
+    /// The settings for these flags.
+    pub fn of(arguments: &Train, model: ModelName, words: Words) -> Self {
+        match model {
+            ModelName::Linear => Self::Linear(of_linear(arguments)),
+            ModelName::FastText => Self::FastText(Box::new(of_fasttext(arguments, words))),
+        }
+    }
+
+    /// Number of epochs.
+    pub fn epochs(&self) -> u32 {
+        match self {
+            Self::Linear(settings) => settings.epochs,
+            Self::FastText(settings) => settings.epochs,
+        }
+    }
+
+    /// Number of parameters with a vocabulary of this size. A linear model of exact n-grams has an unknown number: 0.
+    pub fn parameters(&self, n_words: u64, n_labels: u64) -> u64 {
+        match self {
+            Self::Linear(settings) => match settings.table {
+                linear::Table::Hashed { bits } => (1 << bits) * if n_labels == 2 { 1 } else { n_labels },
+                linear::Table::Exact => 0,
+            },
+            Self::FastText(settings) => {
+                (settings.features.n_rows(n_words as usize) + n_labels) * settings.dim as u64
+            }
+        }
+    }
+
+    /// The settings by their names in `settings.json`, without those that have no effect on the model.
+    pub fn recipe(&self, arguments: &Train, reading: &Reading) -> Value {
+        let words = match reading.words {
+            Words::Spaces => "spaces",
+            Words::Punctuation => "punctuation",
+            Words::Cleaned => "cleaned",
+        };
+        let (kind, settings) = match self {
+            Self::Linear(settings) => ("linear", recipe_of_linear(settings)),
+            Self::FastText(settings) => ("fasttext", recipe_of_fasttext(settings)),
+        };
+        json!({
+            "family": { "ngrams": kind },
+            "test_fraction": arguments.test_fraction,
+            "validation_fraction": arguments.validation_fraction,
+            "epochs": self.epochs(),
+            "ngrams": { "words": words, "words_max": reading.words_max, "min_count": reading.count_min, kind: settings },
+        })
+    }
+}
+
+/// Adds what is read to a recipe: the input, the format of its lines and the labels of their ratings. `is_dataset`: the
+/// input has a format and labels of its own.
+pub fn add_input(recipe: &mut Value, arguments: &Train, is_dataset: bool) -> Result<()> {
+    OF_INPUT.into_iter().for_each(|name| recipe[name] = Value::Null);
+    recipe["input"] = json!(arguments.input);
+    if is_dataset {
+        return Ok(());
+    }
+    recipe["encoding"] = json!(arguments.format.encoding_name());
+    let label_field = arguments.rated.label_field.clone();
+    let format = arguments.format.clone().with_label(label_field)?;
+    for (name, value) in format.of_texts() {
+        recipe[name] = value.into();
+    }
+    // The labels of fastText's format are those of its lines.
+    if arguments.format.is_fasttext() {
+        return Ok(());
+    }
+    if let Some(fields) = format.fields() {
+        let field = if fields.has_labels { "label-field" } else { "rating-field" };
+        recipe[field] = fields.rating.to_string().into();
+    }
+    recipe["class-ratings"] = json!(format.class_ratings().map(ToString::to_string));
+    if let Some(fields) = format.fields() {
+        recipe["rating-scale"] = json!(fields.scale.map(|scale| scale.to_string()));
+        recipe["unrated"] = json!((!fields.unrated.is_empty()).then(|| fields.unrated.to_string()));
+    }
+    if format.has_labels() {
+        return Ok(());
+    }
+    let labels = labels(&arguments.rated);
+    recipe["positive-from"] = json!(labels.positive_from());
+    recipe["labels"] = json!(labels.classes().map(ToString::to_string));
+    Ok(())
+}
+
+/// How texts are read.
+pub fn reading(arguments: &Train, model: ModelName, words: Words) -> Reading {
+    let count_min = match model {
+        // It applies to n-grams, not to words.
+        ModelName::Linear => 1,
+        ModelName::FastText => arguments.min_count.unwrap_or(1),
+    };
+    let default = Reading::default();
+    let words_max = arguments.words_max.unwrap_or(default.words_max);
+    Reading { words, words_max, count_min, memory_bytes: arguments.memory, ..default }
+}
+
+/// How texts are split into words. `is_dataset`: the input has rows of cleaned words.
+pub fn words(arguments: &Train, model: ModelName, is_dataset: bool) -> Words {
+    match arguments.words {
+        Some(WordsName::Spaces) => Words::Spaces,
+        Some(WordsName::Punctuation) => Words::Punctuation,
+        Some(WordsName::Cleaned) => Words::Cleaned,
+        None if is_dataset => Words::Cleaned,
+        None if model == ModelName::FastText && arguments.format.is_fasttext() => Words::Spaces,
+        None => Words::Punctuation,
+    }
+}
+
+/// The largest --min-count of a linear model, whose n-grams are counted in one byte each.
+const TEXTS_MIN_MAX: u64 = 255;
+
+/// Refuses a --min-count that the model cannot count.
+pub fn check_min_count(arguments: &Train, model: ModelName) -> Result<()> {
+    match arguments.min_count {
+        Some(found) if model == ModelName::Linear && found > TEXTS_MIN_MAX => Err(Error::Setting {
+            setting: "--min-count",
+            found: found.to_string(),
+            expected: format!("at most {TEXTS_MIN_MAX} with --model linear"),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn of_linear(arguments: &Train) -> linear::Settings {
+    let default = linear::Settings::default();
+    let (weighting, counting, is_normalized) = match arguments.weights {
+        // The default is nb.
+        None | Some(WeightsName::Nb) => (default.weighting, default.counting, default.is_normalized),
+        Some(WeightsName::TfIdf) => (linear::Weighting::TfIdf, linear::Counting::Linear, true),
+        Some(WeightsName::None) => (linear::Weighting::None, linear::Counting::Binary, false),
+    };
+    linear::Settings {
+        ngrams: arguments.ngrams.map_or(default.ngrams, u32::from),
+        table: match arguments.buckets {
+            None => default.table,
+            Some(0) => linear::Table::Exact,
+            Some(buckets) => {
+                linear::Table::Hashed { bits: buckets.next_power_of_two().ilog2().clamp(10, 30) }
+            }
+        },
+        texts_min: arguments.min_count.map_or(default.texts_min, |count| count.min(TEXTS_MIN_MAX) as u32),
+        counting,
+        weighting,
+        is_normalized,
+        loss: match arguments.loss {
+            Some(NgramLossName::Logistic) => linear::Loss::Logistic,
+            Some(NgramLossName::SquaredHinge) => linear::Loss::SquaredHinge,
+            _ => default.loss,
+        },
+        penalty: if arguments.l1 { linear::Penalty::L1 } else { default.penalty },
+        cost: arguments.c.map_or(default.cost, |cost| cost as f32),
+        epochs: arguments.epochs.unwrap_or(default.epochs),
+        seed: arguments.seed,
+        threads: arguments.n_threads().get(),
+        is_deterministic: arguments.deterministic,
+        memory_bytes: arguments.memory as u64,
+        ..default
+    }
+}
+
+fn of_fasttext(arguments: &Train, words: Words) -> fasttext::Settings {
+    let ngrams = arguments.ngrams.unwrap_or(NGRAMS);
+    let characters = arguments.char_ngrams;
+    let has_buckets = ngrams > 1 || characters.is_some() || arguments.words_max.is_some();
+    let optimizer = match arguments.optimizer {
+        None | Some(NgramOptimizerName::Sgd) => fasttext::Optimizer::Sgd,
+        Some(NgramOptimizerName::Adagrad) => fasttext::Optimizer::Adagrad,
+        Some(NgramOptimizerName::Adam) => fasttext::Optimizer::LazyAdam,
+    };
+    let rate = match optimizer {
+        fasttext::Optimizer::Sgd => 0.5,
+        fasttext::Optimizer::Adagrad => 0.1,
+        fasttext::Optimizer::LazyAdam => 0.005,
+    };
+    fasttext::Settings {
+        words,
+        features: Features {
+            ngrams: ngrams.into(),
+            buckets: if has_buckets { arguments.buckets.unwrap_or(BUCKETS) as u32 } else { 0 },
+            characters_min: characters.map_or(0, |of| of.min.into()),
+            characters_max: characters.map_or(0, |of| of.max.into()),
+            hashes_unknown: arguments.words_max.is_some(),
+        },
+        dim: arguments.dim.unwrap_or(10),
+        loss: match arguments.loss {
+            Some(NgramLossName::Bce) => fasttext::Loss::Bce,
+            _ => fasttext::Loss::Softmax,
+        },
+        optimizer,
+        schedule: fasttext::Schedule::Linear,
+        rate: arguments.rate.map_or(rate, |rate| rate as f32),
+        epochs: arguments.epochs.unwrap_or(EPOCHS),
+        l2: arguments.l2.unwrap_or(0.0) as f32,
+        dropout: arguments.dropout.unwrap_or(0.0) as f32,
+        subsampling: arguments.subsample.unwrap_or(0.0) as f32,
+        threads: arguments.n_threads().get(),
+        is_deterministic: arguments.deterministic,
+        seed: arguments.seed,
+        memory_bytes: arguments.memory as u64,
+        lists_bytes: arguments.memory,
+    }
+}
+
+fn recipe_of_linear(settings: &linear::Settings) -> Value {
+    let buckets = match settings.table {
+        linear::Table::Hashed { bits } => 1_u64 << bits,
+        linear::Table::Exact => 0,
+    };
+    let weights = match settings.weighting {
+        linear::Weighting::NaiveBayes { .. } => "nb",
+        linear::Weighting::TfIdf => "tf-idf",
+        linear::Weighting::None => "none",
+    };
+    let loss = match settings.loss {
+        linear::Loss::Logistic => "logistic",
+        linear::Loss::SquaredHinge => "squared-hinge",
+    };
+    json!({
+        "length": settings.ngrams,
+        "gap": settings.gap,
+        "ending": settings.ending,
+        "buckets": buckets,
+        "min_count": settings.texts_min,
+        "weights": weights,
+        "loss": loss,
+        "l1": settings.penalty == linear::Penalty::L1,
+        "c": settings.cost,
+        "seed": settings.seed,
+        "deterministic": settings.is_deterministic,
+    })
+}
+
+fn recipe_of_fasttext(settings: &fasttext::Settings) -> Value {
+    let Features { ngrams, buckets, characters_min, characters_max, .. } = settings.features;
+    let optimizer = match settings.optimizer {
+        fasttext::Optimizer::Sgd => "sgd",
+        fasttext::Optimizer::Adagrad => "adagrad",
+        fasttext::Optimizer::LazyAdam => "adam",
+    };
+    let loss = match settings.loss {
+        fasttext::Loss::Softmax => "softmax",
+        fasttext::Loss::Bce => "bce",
+    };
+    let characters = (characters_max > 0).then(|| format!("{characters_min}-{characters_max}"));
+    // The bits of a repeatable training depend on the number of threads.
+    let threads = settings.is_deterministic.then_some(settings.threads);
+    json!({
+        "length": ngrams,
+        "buckets": buckets,
+        "char_ngrams": characters,
+        "dim": settings.dim,
+        "loss": loss,
+        "optimizer": optimizer,
+        "rate": settings.rate,
+        "l2": settings.l2,
+        "dropout": settings.dropout,
+        "subsample": settings.subsampling,
+        "seed": settings.seed,
+        "deterministic": settings.is_deterministic,
+        "threads": threads,
+    })
+}

@@ -1,0 +1,419 @@
+//! `ngrams train`: trains an n-gram model on the texts of an input.
+
+use std::io::BufReader;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use batches::Part;
+use classifiers::{Reading, Texts, fasttext, linear};
+use launch::interrupt::{Asked, Interrupts};
+use program::exit::{Exit, Failed};
+use report::whole;
+use runs::training::{Line, OfManyLabels, OfOneLabel, Tested};
+use scoring::{Interval, LargerClass};
+use serde::Serialize;
+use texts::Wanted;
+use training::log::Log;
+use training::outcome::{Remedies, not_above_baseline};
+use training::places::is_dataset;
+use training::print::print_json;
+use training::tell::tell;
+use training::texts_out::TextsOut;
+use training::{Error, Result};
+
+use super::out;
+use super::progress::Progress;
+use super::settings::{Settings, add_input, check_min_count, reading, words};
+use super::top::top;
+use crate::arguments::{ModelName, Train};
+use crate::classifier::evaluate::{Evaluation, evaluate};
+use crate::classifier::quality::{Evaluated, Measured};
+use crate::classifier::{Classifier, Model};
+use crate::input::{Counters, Input, ReadInput, division};
+
+/// The summary that `--json` prints.
+#[derive(Debug, Serialize)]
+struct Summary {
+    /// The path or URL of the training folder.
+    training: PathBuf,
+    /// The path or URL of the model folder.
+    model: PathBuf,
+    /// Whether `--resume` found the training complete, so that nothing was computed.
+    was_complete: bool,
+    /// `linear` or `fasttext`.
+    kind: &'static str,
+    /// Number of epochs.
+    epochs: u32,
+    /// Number of texts.
+    texts: Option<u64>,
+    /// Number of words in the vocabulary.
+    words: Option<u64>,
+    /// Number of tokens of all texts.
+    tokens: Option<u64>,
+    /// Number of labels.
+    labels: Option<u64>,
+    /// Lines without a label, which are skipped.
+    without_label: Option<u64>,
+    /// The counts of lines; `null` for a dataset.
+    ledger: Option<Counters>,
+    /// Mean loss of the last epoch; `null` for a linear model.
+    loss: Option<f64>,
+    /// Seconds of reading, of training, and of the whole command up to the summary.
+    seconds: Option<Seconds>,
+    /// The split that was evaluated; `null` for none.
+    evaluated: Option<Part>,
+    /// Its metrics.
+    evaluation: Option<Evaluated>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Seconds {
+    reading: f64,
+    training: f64,
+    whole: f64,
+}
+
+/// Default of `--checkpoint-every`.
+const CHECKPOINT_EVERY_S: f64 = 600.0;
+
+/// Trains a model.
+pub(super) fn train(arguments: &Train) -> Result<()> {
+    let began = Instant::now();
+    let Ok(kind) = arguments.model() else {
+        return Err(Error::internal(&"flags of both models were accepted"));
+    };
+    check_min_count(arguments, kind)?;
+    let mut out = out::take(arguments)?;
+    let is_dataset = matches!(&arguments.input[..], [place] if is_dataset(place));
+    let reading = reading(arguments, kind, words(arguments, kind, is_dataset));
+    let settings = Settings::of(arguments, kind, reading.words);
+    let mut recipe = settings.recipe(arguments, &reading);
+    add_input(&mut recipe, arguments, is_dataset)?;
+    if out.has_model(&recipe)? {
+        out.finish_again()?;
+        let summary = Summary::of_complete(&out, kind, settings.epochs());
+        return if arguments.json { print_json(&summary) } else { Ok(()) };
+    }
+    let input = Input::of(arguments, tell);
+    let held_out = held_out(arguments);
+    let of_evaluated =
+        Reading { words_max: usize::MAX >> 1, count_min: 1, has_keys: true, ..reading.clone() };
+    let wanted = [(Part::Training, &reading)].into_iter().chain(held_out.map(|part| (part, &of_evaluated)));
+    let wanted = wanted.map(|(part, reading)| Wanted { part, reading: reading.clone() }).collect();
+    let ReadInput { mut splits, ledger } =
+        input.read_splits(&arguments.input, division(arguments)?, wanted)?;
+    let held_out = held_out.and_then(|part| Some((part, splits.pop()?)));
+    let texts = splits.remove(0);
+    check(&texts, arguments)?;
+    if let Some((part, texts)) = &held_out
+        && texts.n_texts() == 0
+    {
+        let found = format!("no text is in the {} split", name_of(*part));
+        let remedy = "raise its share, or omit it";
+        return Err(Error::UselessTexts { input: arguments.input.join(" "), found, remedy });
+    }
+    // Before the training, so that an error costs no model.
+    let test = match arguments.test.is_empty() {
+        true => None,
+        false => Some((Part::Test, input.read(&arguments.test, of_evaluated)?.0)),
+    };
+    let read_s = began.elapsed().as_secs_f64();
+    out.clear()?;
+    // The settings of a checkpoint are there. Its training may yet be refused.
+    if !out.has_checkpoint()? {
+        out::describe(&out, arguments, &texts, held_out.as_ref(), recipe, &settings)?;
+    }
+    let mut progress = out::progress(&out, &texts, &settings)?;
+    let began_training = Instant::now();
+    let model = match &settings {
+        Settings::Linear(settings) => train_linear(&texts, reading.words, settings, &mut progress)?,
+        Settings::FastText(settings) => train_fasttext(&texts, settings, arguments, &mut out, &mut progress)?,
+    };
+    let (loss, n_weighted, log) = progress.finish();
+    let training_s = began_training.elapsed().as_secs_f64();
+    let classifier = Classifier::new(model);
+    let mut top = top(&classifier, &texts)?;
+    let (counts, n_words, n_labels) =
+        (texts.counts(), texts.dictionary.n_words() as u64, texts.dictionary.labels().len() as u64);
+    drop(texts);
+    let evaluation = match test.or(held_out) {
+        Some((part, texts)) => {
+            let evaluation = evaluate(&classifier, &texts, input.threads)?;
+            let place = match &arguments.test[..] {
+                [] => format!("{}, {} split", arguments.input.join(" "), name_of(part)),
+                test => test.join(" "),
+            };
+            evaluation.warnings(&place, texts.n_texts()).iter().for_each(|warning| tell(warning));
+            Some((part, evaluation))
+        }
+        None => None,
+    };
+    top.weighted = n_weighted;
+    top.tested = evaluation.as_ref().map(|(part, evaluation)| Tested {
+        part: *part,
+        digest: evaluation.digest,
+        texts: evaluation.evaluated.metrics.rows(),
+        distinct_texts: evaluation.evaluated.distinct_texts,
+    });
+    top.evaluation = evaluation.as_ref().and_then(|(part, evaluation)| of_many(*part, &evaluation.evaluated));
+    out::keep_top(&out, &top)?;
+    finish_log(log, &settings, evaluation.as_ref())?;
+    out::finish(&out, &classifier)?;
+    let told = evaluation.iter().flat_map(|(part, evaluation)| lines(*part, &evaluation.evaluated));
+    told.for_each(|line| tell(&line));
+    tell(&format!("the model is in {}", out.shown_model().display()));
+    if arguments.json {
+        print_json(&Summary {
+            texts: Some(counts.n_texts),
+            words: Some(n_words),
+            tokens: Some(counts.n_tokens),
+            labels: Some(n_labels),
+            without_label: Some(counts.n_unlabelled),
+            ledger: ledger.map(Counters),
+            loss,
+            seconds: Some(Seconds {
+                reading: read_s,
+                training: training_s,
+                whole: began.elapsed().as_secs_f64(),
+            }),
+            evaluated: evaluation.as_ref().map(|(part, _)| *part),
+            evaluation: evaluation.map(|(_, evaluation)| evaluation.evaluated),
+            was_complete: false,
+            ..Summary::of_complete(&out, kind, settings.epochs())
+        })?;
+    }
+    Ok(())
+}
+
+impl Summary {
+    fn of_complete(out: &TextsOut, kind: ModelName, epochs: u32) -> Self {
+        Self {
+            training: out.shown().to_owned(),
+            model: out.shown_model(),
+            was_complete: true,
+            kind: kind.name(),
+            epochs,
+            texts: None,
+            words: None,
+            tokens: None,
+            labels: None,
+            without_label: None,
+            ledger: None,
+            loss: None,
+            seconds: None,
+            evaluated: None,
+            evaluation: None,
+        }
+    }
+}
+
+fn train_linear(
+    texts: &Texts,
+    words: classifiers::Words,
+    settings: &linear::Settings,
+    progress: &mut Progress,
+) -> Result<Model> {
+    let interrupts = Interrupts::listen().map_err(Error::Signals)?;
+    let is_stopped = || interrupts.is_stop_asked();
+    let note = |done| progress.note_linear(done);
+    let trained = linear::Numbered::of(texts, settings)
+        .and_then(|numbered| numbered.train(texts, words, settings, note, &is_stopped));
+    let model = trained.map_err(|error| match error {
+        classifiers::Error::Stopped => {
+            let message = "interrupted; a linear training has no checkpoints: --resume starts it again";
+            Failed::new(Exit::TryAgain, message).into()
+        }
+        error => Error::from(error),
+    })?;
+    progress.end_epoch(settings.epochs, None);
+    Ok(Model::Linear(Box::new(model)))
+}
+
+fn train_fasttext(
+    texts: &Texts,
+    settings: &fasttext::Settings,
+    arguments: &Train,
+    out: &mut TextsOut,
+    progress: &mut Progress,
+) -> Result<Model> {
+    let interrupts = Interrupts::listen().map_err(Error::Signals)?;
+    let mut training = match out::state(out)? {
+        None => fasttext::Training::new(texts, settings.clone())?,
+        Some((_, file)) => {
+            progress.resume();
+            fasttext::Training::resume(texts, settings.clone(), &mut BufReader::new(file))?
+        }
+    };
+    let interval = arguments.checkpoint_every.unwrap_or(CHECKPOINT_EVERY_S).min(1e9);
+    let interval = Duration::from_secs_f64(interval);
+    let mut saved_at = Instant::now();
+    while let Some(done) = training.step()? {
+        progress.note(&done);
+        let is_due = !interval.is_zero() && saved_at.elapsed() >= interval;
+        let asked = interrupts.asked().or(is_due.then_some(Asked::Checkpoint));
+        if asked.is_some() && done.n_done < done.n_total {
+            out.save(|file| training.save(file))?;
+            saved_at = Instant::now();
+        }
+        if asked == Some(Asked::Stop) && done.n_done < done.n_total {
+            out.checkpoints_saved()?;
+            return Err(Error::Interrupted { resume: out.shown_checkpoints() });
+        }
+    }
+    Ok(Model::FastText(Box::new(training.finish())))
+}
+
+/// The split of --input that is evaluated at the end.
+fn held_out(arguments: &Train) -> Option<Part> {
+    if arguments.test_fraction > 0.0 {
+        return Some(Part::Test);
+    }
+    (arguments.validation_fraction > 0.0 && arguments.test.is_empty()).then_some(Part::Validation)
+}
+
+fn name_of(part: Part) -> &'static str {
+    match part {
+        Part::Training => "training",
+        Part::Validation => "validation",
+        Part::Test => "test",
+    }
+}
+
+/// Refuses texts from which nothing can be learned, and warns of labels that occur once.
+pub fn check(texts: &Texts, arguments: &Train) -> Result<()> {
+    let (counts, labels) = (texts.counts(), texts.dictionary.labels());
+    let input = arguments.input.join(" ");
+    let refused = |found: String, remedy| Err(Error::UselessTexts { input: input.clone(), found, remedy });
+    if counts.n_texts == 0 {
+        let is_divided = arguments.test_fraction + arguments.validation_fraction > 0.0;
+        return match is_divided {
+            true => refused(
+                "no text with a label is in the training split".to_owned(),
+                "check --format, or lower --test-fraction and --validation-fraction",
+            ),
+            false => refused("no text with a label".to_owned(), "check --format"),
+        };
+    }
+    if let 1 = labels.len() {
+        let found = format!("every text has the label {}", String::from_utf8_lossy(labels.get(0)));
+        return refused(found, "a classifier needs texts of at least two labels");
+    }
+    let has_text = |class: &[u8]| labels.iter().any(|label| label == class);
+    if let Some(class) = texts.dictionary.classes().iter().find(|class| !has_text(class)) {
+        let found = format!("no text has the label {}", String::from_utf8_lossy(class));
+        let remedy = "omit it from --labels, or pass texts of all labels: labels are numbered in the order of --labels";
+        return refused(found, remedy);
+    }
+    if counts.n_empty == counts.n_texts {
+        return refused("no text has a word".to_owned(), "check --format and --words");
+    }
+    tell(&format!(
+        "{} texts with {} tokens, {} words and {} labels",
+        whole(counts.n_texts),
+        whole(counts.n_tokens),
+        whole(texts.dictionary.n_words() as u64),
+        whole(labels.len() as u64)
+    ));
+    if counts.n_empty > 0 {
+        let texts = if counts.n_empty == 1 {
+            "1 text has".to_owned()
+        } else {
+            format!("{} texts have", whole(counts.n_empty))
+        };
+        tell(&format!("{texts} no word and no effect on the model"));
+    }
+    let once = (0..labels.len() as u32).filter(|&label| texts.dictionary.label_count(label) == 1).count();
+    if once > 0 {
+        let occur = if once == 1 { "occurs" } else { "occur" };
+        tell(&format!("warning: {once} of {} labels {occur} in one text only", labels.len()));
+    }
+    Ok(())
+}
+
+/// The metrics of a split in some lines.
+fn lines(part: Part, evaluated: &Evaluated) -> Vec<String> {
+    let name = name_of(part);
+    let Evaluated { metrics, intervals, precision_at_1, recall_at_1, classes, .. } = evaluated;
+    let interval = intervals.map_or_else(String::new, |of| {
+        let Interval(low, high) = of.accuracy;
+        format!(" [95 %: {low:.4} to {high:.4}]")
+    });
+    let rows = whole(metrics.rows());
+    let (texts, of_distinct) = match evaluated.distinct_texts {
+        distinct if distinct == metrics.rows() => (format!("{rows} {name} texts"), None),
+        distinct => {
+            let distinct = whole(distinct);
+            let accuracy = evaluated.distinct_accuracy;
+            (
+                format!("{rows} {name} texts, {distinct} of them distinct"),
+                Some(format!("accuracy {accuracy:.4} with each distinct text once")),
+            )
+        }
+    };
+    match metrics {
+        Measured::Few(metrics) => {
+            let LargerClass { label, accuracy: baseline, .. } = metrics.larger_class();
+            let f1 = if metrics.confusion.n_classes() == 2 { "F1      " } else { "macro F1" };
+            let mut lines = vec![
+                format!(
+                    "accuracy {:.4}{interval} on {texts} (majority-class baseline: {baseline:.4})",
+                    metrics.accuracy
+                ),
+                format!("{f1} {:.4}", metrics.f1),
+            ];
+            lines.extend(of_distinct);
+            let largest = classes.get(usize::from(label)).map_or("", |class| class.name.as_str());
+            let remedies = Remedies {
+                row: "text",
+                learned: "",
+                not_learned: "train on more texts, longer, or search settings with `ngrams autotune`",
+            };
+            lines.extend(not_above_baseline(metrics, &format!("label {largest}"), &remedies));
+            lines
+        }
+        Measured::Many { f1, accuracy, .. } => {
+            let baseline = evaluated.largest.1;
+            let first = match intervals {
+                Some(_) => format!(
+                    "accuracy {accuracy:.4}{interval} on {texts} (majority-class baseline: {baseline:.4})"
+                ),
+                // Texts have several labels.
+                None => {
+                    format!("precision at 1 {precision_at_1:.4}, recall at 1 {recall_at_1:.4} on {texts}")
+                }
+            };
+            [first, format!("macro F1 {f1:.4}")].into_iter().chain(of_distinct).collect()
+        }
+    }
+}
+
+/// The evaluation for the report, if the log cannot have it.
+fn of_many(part: Part, evaluated: &Evaluated) -> Option<OfManyLabels> {
+    let Evaluated { metrics, precision_at_1, recall_at_1, intervals, largest, .. } = evaluated;
+    let Measured::Many { f1, rows, loss, precision, recall, .. } = metrics else { return None };
+    let of_one_label = intervals.map(|intervals| OfOneLabel {
+        loss: *loss,
+        precision: *precision,
+        recall: *recall,
+        largest: largest.0.clone(),
+        baseline: largest.1,
+        intervals,
+    });
+    Some(OfManyLabels {
+        part,
+        texts: *rows,
+        precision_at_1: *precision_at_1,
+        recall_at_1: *recall_at_1,
+        macro_f1: *f1,
+        of_one_label,
+    })
+}
+
+fn finish_log(mut log: Log, settings: &Settings, evaluation: Option<&(Part, Evaluation)>) -> Result<()> {
+    if let Some((Part::Test, evaluation)) = evaluation
+        && let Measured::Few(metrics) = &evaluation.evaluated.metrics
+    {
+        log.write(&Line::Test { step: u64::from(settings.epochs()), metrics: *metrics });
+    }
+    log.finish()
+}

@@ -1,0 +1,180 @@
+//! Parses the arguments. A flag that has no effect is refused.
+
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use program::location::Location;
+use training::flags::idle::{Idle, conflict, idle, not_replaced, refuse_idle, s3};
+use training::flags::{Passed, Report};
+
+use crate::arguments::{Arguments, Autotune, Command, Explain, Export, ModelName, Predict, Train};
+
+/// Parses the program's arguments. Errors, besides those of the parser: a flag without an effect.
+pub fn parse() -> Result<Arguments, clap::Error> {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let libraries = [("HDF5", &*dataset::hdf5_version())];
+    let mut command = arguments::described(Arguments::command(), option_env!("SENTIMILL_COMMIT"), &libraries);
+    let matches = command.try_get_matches_from_mut(&words).map_err(|error| hint(&words, error))?;
+    let mut arguments = Arguments::from_arg_matches(&matches)?;
+    check(&arguments, &matches)?;
+    if let (Command::Autotune(autotune), Some((name, given))) = (&mut arguments.command, matches.subcommand())
+        && let Some(definition) = command.find_subcommand(name)
+    {
+        autotune.passed = Passed::of(definition, given);
+    }
+    Ok(arguments)
+}
+
+/// Refuses a flag that was passed and has no effect.
+fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error> {
+    let Some((_, given)) = matches.subcommand() else { return Ok(()) };
+    let has_url = |places: &[&Location]| places.iter().any(|place| matches!(place, Location::S3(_)));
+    let idle = match &arguments.command {
+        Command::Train(train) => of_training(train, &[])?,
+        Command::Autotune(autotune) => {
+            let Autotune { train, validation, .. } = &**autotune;
+            if train.resume {
+                return Err(conflict::<Arguments>("--resume has no effect in a search; omit --resume"));
+            }
+            of_training(train, validation)?
+        }
+        Command::Evaluate(evaluate) => {
+            let places: Vec<&Location> = std::iter::once(&evaluate.model).chain(&evaluate.files).collect();
+            vec![s3(has_url(&places))]
+        }
+        Command::Predict(Predict { soft: Some(_), files, .. }) if files.len() != 1 => {
+            let message = format!(
+                "--soft requires one dataset, found {} files; run `ngrams predict MODEL DATASET --soft F.npy`",
+                files.len()
+            );
+            return Err(Arguments::command().error(ErrorKind::WrongNumberOfValues, message));
+        }
+        Command::Predict(Predict { model, files, .. }) => {
+            vec![s3(has_url(&std::iter::once(model).chain(files).collect::<Vec<_>>()))]
+        }
+        Command::Explain(Explain { model, input, .. }) => {
+            vec![s3(has_url(&std::iter::once(model).chain(input).collect::<Vec<_>>()))]
+        }
+        Command::Export(Export { model, out, .. }) => {
+            vec![s3(has_url(&std::iter::once(model).chain(out).collect::<Vec<_>>()))]
+        }
+        Command::Report(Report { runs, out, .. }) => {
+            vec![s3(has_url(&runs.iter().chain([out]).collect::<Vec<_>>()))]
+        }
+    };
+    refuse_idle::<Arguments>(&idle, given)
+}
+
+/// Refuses a flag of the other model. `validation` are further inputs. Returns the flags that may have no effect.
+fn of_training(train: &Train, validation: &[String]) -> Result<Vec<Idle>, clap::Error> {
+    let out = train.out.as_ref().filter(|out| matches!(out, Location::S3(_)));
+    let mut places = train.input.iter().chain(&train.test).chain(validation);
+    let has_url = out.is_some() || places.any(|place| place.starts_with("s3") && place.contains("://"));
+    if let (Some(out), true) = (out, train.force) {
+        return Err(not_replaced::<Arguments>(out));
+    }
+    if let Err((flag, model)) = train.model() {
+        let other = match model {
+            ModelName::Linear => ModelName::FastText,
+            ModelName::FastText => ModelName::Linear,
+        };
+        return Err(conflict::<Arguments>(format!(
+            "{flag} has no effect with --model {}; omit {flag}, or pass --model {}",
+            model.name(),
+            other.name()
+        )));
+    }
+    let is_of_bytes = train.format.is_fasttext();
+    Ok(vec![s3(has_url), idle("invalid_utf8_max", is_of_bytes, "--format json, csv, tsv or polarity-csv")])
+}
+
+/// Replaces the parser's error about an unknown argument by one that names the right command, where there is one.
+fn hint(words: &[OsString], error: clap::Error) -> clap::Error {
+    let here = words.get(1).and_then(|word| word.to_str()).unwrap_or_default();
+    let unknown = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(text)) => text.as_str(),
+        _ => return error,
+    };
+    if error.kind() != ErrorKind::UnknownArgument {
+        return error;
+    }
+    let message = match here {
+        "train" if ["--validation", "--minutes", "--autotune"].contains(&unknown) => format!(
+            "unexpected argument '{unknown}' found; to search settings, run `ngrams autotune` with --validation and --minutes"
+        ),
+        "train" if !unknown.starts_with('-') => format!(
+            "unexpected argument '{unknown}' found; pass inputs with --input: ngrams train --input {unknown}"
+        ),
+        _ => return error,
+    };
+    Arguments::command().error(error.kind(), message)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    fn refusal(arguments: &str) -> Option<String> {
+        let words: Vec<OsString> =
+            ["ngrams"].into_iter().chain(arguments.split(' ')).map(OsString::from).collect();
+        let matches = match Arguments::command().try_get_matches_from(&words) {
+            Ok(matches) => matches,
+            Err(error) => return Some(hint(&words, error).to_string()),
+        };
+        let arguments = Arguments::from_arg_matches(&matches).unwrap();
+        check(&arguments, &matches).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_flag_that_does_nothing_is_refused_by_what_it_needs() {
+        for command in ["train", "autotune --validation b --minutes 1"] {
+            let told = refusal(&format!("{command} --input a --format fasttext --invalid-utf8-max 1"));
+            let expected =
+                "--invalid-utf8-max has no effect without --format json, csv, tsv or polarity-csv;";
+            assert!(told.unwrap_or_default().contains(expected), "{command}");
+        }
+        for (arguments, expected) in [
+            ("train --input a --s3 region=eu-central-1", "--s3 has no effect without an s3:// URL;"),
+            ("train --input a --model linear --dim 5", "--dim has no effect with --model linear; omit --dim"),
+            ("train --input a --out s3://bucket/a --force", "nothing in S3 is replaced"),
+            ("predict m a.h5 b.h5 --soft c.npy", "--soft requires one dataset, found 2 files"),
+            ("evaluate m a.h5 --s3 region=eu-central-1", "--s3 has no effect without an s3:// URL;"),
+            ("autotune --input a --validation b --minutes 1 --resume", "--resume has no effect in a search"),
+            ("train a.txt", "pass inputs with --input: ngrams train --input a.txt"),
+            ("train --input a.txt --validation b.txt", "run `ngrams autotune` with --validation"),
+        ] {
+            let told = refusal(arguments).unwrap_or_default();
+            assert!(told.contains(expected), "{arguments}: {told}");
+        }
+        assert_eq!(refusal("train --input a --invalid-utf8-max 1"), None);
+        assert_eq!(refusal("evaluate s3://bucket/m a.txt --s3 region=eu-central-1"), None);
+    }
+
+    #[test]
+    fn a_flag_of_one_ngram_model_selects_it_and_the_other_model_refuses_it() {
+        let model = |flags: &str| {
+            let words = format!("ngrams train --input a.txt {flags}");
+            let Command::Train(train) =
+                Arguments::try_parse_from(words.trim_end().split(' ')).unwrap().command
+            else {
+                panic!("another command")
+            };
+            train.model()
+        };
+        assert_eq!(model(""), Ok(ModelName::Linear));
+        assert_eq!(model("--ngrams 2 --epochs 5 --threads 2"), Ok(ModelName::Linear));
+        assert_eq!(model("--ngrams 2 --dim 10 --epochs 5 --rate 0.5 --threads 2"), Ok(ModelName::FastText));
+        assert_eq!(model("--loss bce"), Ok(ModelName::FastText));
+        assert_eq!(model("--model linear --dim 10"), Err(("--dim".to_owned(), ModelName::Linear)));
+        let told = refusal("train --input a.txt --model fasttext --weights nb").unwrap_or_default();
+        assert!(
+            told.contains(
+                "--weights has no effect with --model fasttext; omit --weights, or pass --model linear"
+            ),
+            "{told}"
+        );
+    }
+}

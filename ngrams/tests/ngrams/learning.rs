@@ -1,0 +1,119 @@
+//! Trainings, their metrics and their report.
+
+use super::*;
+
+#[test]
+fn both_models_learn_and_are_evaluated() {
+    let (folder, train, test) = corpus();
+    for model in MODELS {
+        let out = folder.path().join(model[1]);
+        let told = trained(&train, &out, model);
+        assert!(told.contains("2,000 texts"), "{told}");
+        assert!(told.ends_with(&format!("the model is in {}", out.join("model").display())), "{told}");
+
+        let found = evaluated(&out, &test, &[]);
+        assert!(found["accuracy"].as_f64().unwrap() > 0.9, "{model:?} {found}");
+        assert_eq!(found["accuracy"], found["precision_at_1"], "{found}");
+        assert_eq!((&found["rows"], &found["without_label"]), (&500.into(), &0.into()), "{found}");
+        let names: Vec<&str> =
+            found["classes"].as_array().unwrap().iter().map(|of| of["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["1", "2"]);
+        let confusion = &found["confusion"];
+        let right =
+            confusion["true_positive"].as_u64().unwrap() + confusion["true_negative"].as_u64().unwrap();
+        assert_eq!(right as f64 / 500.0, found["accuracy"].as_f64().unwrap(), "{found}");
+        assert_eq!(found, evaluated(&out.join("model"), &test, &[]));
+    }
+}
+
+#[test]
+fn a_model_that_is_not_better_than_the_majority_class_baseline_is_told_so() {
+    let (folder, train, test) = corpus();
+    // Nearly all of one label, so that no model is better.
+    let of_one: String = lines(500, 2).replace("__label__1", "__label__2");
+    fs::write(&test, of_one.replacen("__label__2", "__label__1", 1)).unwrap();
+    let told = trained(&train, &folder.path().join("out"), &["--test", test.to_str().unwrap()]);
+    let expected = "the accuracy is not above that of the majority-class baseline (label 2 for every text); \
+                    train on more texts, longer, or search settings with `ngrams autotune`";
+    assert!(told.contains(expected), "{told}");
+}
+
+#[test]
+fn a_report_shows_settings_and_the_ngrams_of_each_label() {
+    let (folder, train, test) = corpus();
+    let test = test.to_str().unwrap();
+    for model in MODELS {
+        let out = folder.path().join(model[1]);
+        trained(&train, &out, &[model, &["--epochs", "3", "--test", test]].concat());
+        let page = folder.path().join(format!("{}.html", model[1]));
+        let (code, told) = ended(command_of("report", &out, &["--out", page.to_str().unwrap()]));
+        assert_eq!(code, Some(0), "{told}");
+        let page = fs::read_to_string(page).unwrap();
+        for expected in
+            ["--epochs", "--ngrams", "N-grams of 1", "N-grams of 2", "lovely", "useless", "500 rows"]
+        {
+            assert!(page.contains(expected), "{expected}: {page}");
+        }
+        assert!(!page.contains("cannot be read"), "{page}");
+        assert!(page.contains("3 epochs ·") && !page.contains("0 epochs"), "{page}");
+        assert!(!page.contains("No epoch is finished"), "{page}");
+        // The classes are those of the texts, in the order of their names.
+        assert!(page.contains("predicted 1") && !page.contains("predicted negative"), "{page}");
+        assert!(!page.contains("Most wrong") && !page.contains("Speed and waiting"), "{page}");
+        assert_eq!(page.contains("Curves"), model[1] == "fasttext", "{page}");
+    }
+}
+
+#[test]
+fn lines_without_a_label_and_empty_texts_have_a_meaning() {
+    let (folder, train, test) = corpus();
+    let mut content = fs::read_to_string(&train).unwrap();
+    content += "no label here\n\n__label__1\n__label__once lonely\n";
+    fs::write(&train, content).unwrap();
+    for model in MODELS {
+        let out = folder.path().join(model[1]);
+        let told = trained(&train, &out, model);
+        assert!(told.contains("2 lines without a label are skipped"), "{told}");
+        assert!(told.contains("1 of 3 labels occurs in one text only"), "{told}");
+        let found = evaluated(&out, &test, &[]);
+        assert!(found["accuracy"].as_f64().unwrap() > 0.9, "{model:?} {found}");
+        assert_eq!(found["classes"].as_array().unwrap().len(), 3);
+        let none = folder.path().join("none.txt");
+        fs::write(&none, "text\n").unwrap();
+        let mut command = command_of("evaluate", &out, &[none.to_str().unwrap()]);
+        command.args(["--format", "fasttext"]);
+        let (code, told) = ended(command);
+        assert_eq!(code, Some(65), "{told}");
+        fs::write(&none, "__label__other text\n").unwrap();
+        let mut command = command_of("evaluate", &out, &[none.to_str().unwrap()]);
+        command.args(["--format", "fasttext"]);
+        let (code, told) = ended(command);
+        assert_eq!(code, Some(65), "{told}");
+        assert!(told.contains("no text has a label of the model"), "{told}");
+    }
+}
+
+#[test]
+fn naive_bayes_weights_are_the_default() {
+    let (folder, train, _) = corpus();
+    let files = |name: &str, more: &[&str]| {
+        let out = folder.path().join(name);
+        trained(&train, &out, &[&["--deterministic", "--threads", "1"], more].concat());
+        model_files(&out)
+    };
+    assert_eq!(files("default", &[]), files("nb", &["--weights", "nb"]));
+    assert_ne!(files("none", &["--weights", "none"]), files("tf-idf", &["--weights", "tf-idf"]));
+}
+
+#[test]
+fn the_report_of_a_training_with_rare_words_names_the_others() {
+    let (folder, train, _) = corpus();
+    let out = folder.path().join("out");
+    let text = fs::read_to_string(&train).unwrap();
+    fs::write(&train, format!("__label__1 seldom kettle rarely\n{text}")).unwrap();
+    trained(&train, &out, &["--model", "fasttext", "--min-count", "2"]);
+    let top: Value = serde_json::from_str(&fs::read_to_string(out.join("ngrams.json")).unwrap()).unwrap();
+    let of_good = top["labels"][1]["ngrams"].to_string();
+    assert!(of_good.contains("\"ngram\":\"lovely\""), "{of_good}");
+    assert!(!top.to_string().contains("seldom"), "{top}");
+}

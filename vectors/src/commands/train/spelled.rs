@@ -1,0 +1,206 @@
+//! Trains vectors of words by their characters (`--model char-lstm`), in batches of positions.
+
+mod shared;
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use embeddings::is_sound;
+use launch::interrupt::{Asked, Interrupts};
+use report::whole;
+use serde::{Deserialize, Serialize};
+use skipgram::{Decay, Distribution, Done, Vocabulary};
+use spelling::{Settings, Training};
+use training::tell::tell;
+use training::texts_out::TextsOut;
+use training::{Error, Result};
+
+pub(super) use self::shared::SharedTraining;
+use super::comparisons::Comparisons;
+use super::files::{Input, read};
+use super::model::diverging;
+use super::out;
+use super::progress::Progress;
+use super::served::digest_of;
+use super::{Processes, Trained, Vectors, epochs, recipe, threads};
+use crate::arguments::Train;
+
+/// Default learning rate of Adagrad, on several processes.
+const SHARED_RATE: f32 = 0.05;
+
+/// The place of a checkpoint.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Reached {
+    /// Number of parts of the sentences trained on, over all epochs, and of batches of the next part.
+    n_done: usize,
+    n_batches: usize,
+    /// Number of parts of an epoch, tokens and words, which an unchanged input has again.
+    n_parts: usize,
+    n_tokens: u64,
+    n_words: usize,
+    /// Digest of the words, which the state does not contain; empty in checkpoints of older versions.
+    #[serde(default)]
+    vocabulary: String,
+}
+
+/// Settings of one process, or of several that share the rows.
+pub(super) fn settings(arguments: &Train, processes: Processes) -> Settings {
+    let of_lstm = &arguments.char_lstm;
+    let default_rate = match processes {
+        Processes::One => Settings::default().rate,
+        Processes::Several => SHARED_RATE,
+    };
+    Settings {
+        dim: arguments.dim,
+        char_dim: of_lstm.char_dim,
+        hidden: of_lstm.hidden,
+        outputs: of_lstm.outputs.into(),
+        batch: of_lstm.batch,
+        window: arguments.window,
+        negatives: arguments.negatives,
+        rate: arguments.rate.map_or(default_rate, |rate| rate as f32),
+        min_count: arguments.min_count,
+        sample: arguments.subsample,
+        seed: arguments.seed,
+        ..Settings::default()
+    }
+}
+
+pub(super) fn train(
+    arguments: &Train,
+    out: &mut TextsOut,
+    interrupts: &Interrupts,
+    comparisons: &mut Comparisons,
+) -> Result<Trained> {
+    let Input { vocabulary, sentences, n_lines } = read(arguments)?;
+    let settings = settings(arguments, Processes::One);
+    let distribution = Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample);
+    let mut training = Training::new(settings, &vocabulary, threads(arguments));
+    tell(&format!(
+        "{} lines with {} tokens; {} words of {} characters",
+        whole(n_lines),
+        whole(vocabulary.n_tokens()),
+        whole(vocabulary.n_words() as u64),
+        whole(training.characters().all().len() as u64)
+    ));
+    out::begin(out, arguments, &recipe(arguments, Processes::One)?)?;
+    let mut reached = Reached {
+        n_done: 0,
+        n_batches: 0,
+        n_parts: sentences.len(),
+        n_tokens: vocabulary.n_tokens(),
+        n_words: vocabulary.n_words(),
+        vocabulary: digest_of(&vocabulary),
+    };
+    if let Some(state) = out::state(out)? {
+        reached.restore(&mut training, state)?;
+    }
+    let mut progress = Progress::new(out, training.n_tokens())?;
+    let epochs = epochs(arguments);
+    let n_parts = reached.n_parts * epochs as usize;
+    let decay = Decay::Linear { n_tokens: vocabulary.n_tokens() * u64::from(epochs) };
+    let mut pauses = Pauses { every: arguments.checkpoint_every, saved_at: Instant::now(), interrupts };
+    let (mut n_tokens, mut loss, mut of_epoch) = (0, None, Done::default());
+    while reached.n_done < n_parts {
+        let epoch = (reached.n_done / reached.n_parts) as u32 + 1;
+        let sentences = sentences.get(reached.n_done % reached.n_parts)?;
+        let part = training.part(&sentences, &distribution, reached.n_done as u64);
+        while reached.n_batches < part.n_batches() {
+            let done = training.step(&part, reached.n_batches, &distribution, decay);
+            n_tokens += done.n_tokens;
+            of_epoch.add(&done);
+            reached.n_batches += 1;
+            let asked = pauses.asked();
+            if asked.is_some() || progress.is_due() {
+                check(&training, epoch)?;
+            }
+            progress.note(training.n_tokens(), || None, None);
+            if let Some(asked) = asked {
+                let place = serde_json::to_vec(&reached).map_err(|error| Error::internal(&error))?;
+                out.save(|file| training.save(&place, file))?;
+                compare(comparisons, &training, &vocabulary, &mut progress);
+                if asked == Asked::Stop {
+                    out.checkpoints_saved()?;
+                    return Err(Error::Interrupted { resume: out.shown_checkpoints() });
+                }
+                pauses.saved_at = Instant::now();
+            }
+        }
+        (reached.n_done, reached.n_batches) = (reached.n_done + 1, 0);
+        if reached.n_done.is_multiple_of(reached.n_parts) {
+            loss = of_epoch.loss();
+            progress.end_epoch(epoch, epochs, training.n_tokens(), loss);
+            check(&training, epoch)?;
+            of_epoch = Done::default();
+            compare(comparisons, &training, &vocabulary, &mut progress);
+        }
+    }
+    progress.finish()?;
+    let vectors = Vectors::Spelled(Box::new(training));
+    Ok(Trained {
+        vectors,
+        n_lines,
+        vocabulary,
+        n_skipped: 0,
+        n_lost: 0,
+        n_tokens,
+        loss,
+        speed: progress.last(),
+        is_open: false,
+    })
+}
+
+/// Refuses weights that no file can have.
+fn check(training: &Training, epoch: u32) -> Result<()> {
+    match training.generator().weights().all().iter().flatten().all(is_sound) {
+        true => Ok(()),
+        false => Err(diverging(Some(epoch), training.n_tokens())),
+    }
+}
+
+/// Compares the vectors of this moment with the files of `--similarity`.
+fn compare(
+    comparisons: &mut Comparisons,
+    training: &Training,
+    vocabulary: &Vocabulary,
+    progress: &mut Progress,
+) {
+    let generator = training.generator();
+    let of = |word: &[u8]| (!word.is_empty()).then(|| generator.vector(word));
+    comparisons.compare(training.n_tokens(), vocabulary, of, progress);
+}
+
+impl Reached {
+    /// Restores a checkpoint of an unchanged input.
+    fn restore(&mut self, training: &mut Training, state: (PathBuf, BufReader<File>)) -> Result<()> {
+        let (path, mut file) = state;
+        let place = training.restore(&mut file)?;
+        let mut found: Self = serde_json::from_slice(&place).map_err(|error| Error::internal(&error))?;
+        if found.vocabulary.is_empty() {
+            found.vocabulary.clone_from(&self.vocabulary);
+        }
+        (self.n_done, self.n_batches) = (found.n_done, found.n_batches);
+        match found == *self {
+            true => Ok(()),
+            false => Err(Error::other_input(&path, self.n_tokens, found.n_tokens)),
+        }
+    }
+}
+
+/// When a training pauses for a checkpoint.
+struct Pauses<'a> {
+    /// Seconds between two checkpoints; 0: none is due.
+    every: f64,
+    saved_at: Instant,
+    interrupts: &'a Interrupts,
+}
+
+impl Pauses<'_> {
+    fn asked(&self) -> Option<Asked> {
+        let is_due =
+            self.every > 0.0 && self.saved_at.elapsed() >= Duration::from_secs_f64(self.every.min(1e9));
+        self.interrupts.asked().or(is_due.then_some(Asked::Checkpoint))
+    }
+}

@@ -1,0 +1,412 @@
+//! Trains on lines as they arrive: the vocabulary grows while its vectors are trained. Each line is read once.
+//!
+//! Threads: one reads lines, this one cleans, counts and numbers them, and the others train.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use corpus::encoding::UTF_8;
+use launch::interrupt::{Asked, Interrupts};
+use program::threads::spawn;
+use reading::{Keep, Passed, Place, Resumed, SequenceOptions, read_sequence};
+use report::whole;
+use serde::{Deserialize, Serialize};
+use skipgram::{Decay, Done, Growing, Training, Vocabulary, Work};
+use training::tell::tell;
+use training::texts_out::TextsOut;
+use training::{Error, Result};
+
+use super::comparisons::Comparisons;
+use super::lines::Lines;
+use super::model::{CHECKED_WORDS, check_vectors};
+use super::out::{self, CHUNK_BYTES};
+use super::progress::{Counts, Progress};
+use super::{Processes, Trained, Vectors, recipe, settings, threads};
+use crate::arguments::{IfSlow, Train};
+
+/// Chunks of lines that wait to be numbered. Lines that arrive when it is full wait or are skipped.
+const CHUNKS_WAITING: usize = 4;
+/// Time between two checks of signals while no line arrives.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// A reader that waits for a store or a compressed stream is not waited for longer: what it holds can be read again.
+const LAST_LINES_WITHIN: Duration = Duration::from_secs(5);
+
+/// The place of a checkpoint. The lines before it are trained on, skipped or lost.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Reached {
+    place: Place,
+    /// Lines that were trained on.
+    n_trained: u64,
+    /// Lines that were skipped: too fast, too long, or behind the last word of `--words`.
+    n_skipped: u64,
+    /// Lines that a killed process had read.
+    n_lost: u64,
+    /// Whether the process stopped after it, so that no line was read since.
+    is_end: bool,
+}
+
+/// What the thread that reads passes on, and the number of lines that were skipped before it.
+type Read = Result<(Passed, u64)>;
+
+/// Lines that the reader counts for the other threads.
+#[derive(Debug, Default)]
+struct Counters {
+    n_skipped: AtomicU64,
+    stop: AtomicBool,
+}
+
+pub(super) fn train(
+    arguments: &Train,
+    out: &mut TextsOut,
+    interrupts: &Interrupts,
+    comparisons: &mut Comparisons,
+) -> Result<Trained> {
+    out::begin(out, arguments, &recipe(arguments, Processes::One)?)?;
+    let settings = settings(arguments);
+    let mut training = Training::new(settings, arguments.words_max)?;
+    let (vocabulary, reached) = match out::state(out)? {
+        None => (Vocabulary::new(arguments.words_max), Reached::default()),
+        Some((_, mut file)) => {
+            let (vocabulary, place) = training.restore(arguments.words_max, &mut file)?;
+            let reached: Reached = serde_json::from_slice(&place).map_err(|error| Error::internal(&error))?;
+            (vocabulary, reached)
+        }
+    };
+    let mut progress = Progress::new(out, training.n_tokens())?;
+    let counters = Arc::new(Counters::default());
+    counters.n_skipped.store(reached.n_skipped, Relaxed);
+    let options = SequenceOptions {
+        inputs: arguments.input.clone(),
+        s3: arguments.storage.options(),
+        encoding: arguments.encoding.unwrap_or(UTF_8),
+        follows: arguments.follow,
+        chunk_bytes: CHUNK_BYTES,
+        keep: Some(Keep::in_folder(out::taken(out))),
+    };
+    let chunks = read(options.clone(), arguments.if_slow, reached.place.clone(), &counters)?;
+    let lines = Lines::of(arguments)?;
+    let growing = Growing::new(vocabulary, &training);
+    let mut stream = Stream {
+        arguments,
+        options,
+        training,
+        growing,
+        chunks,
+        lines,
+        reached,
+        resumed: None,
+        counters,
+        n_tokens: 0,
+        loss: None,
+    };
+    let ended = stream.train(out, &mut progress, interrupts, comparisons);
+    stream.counters.stop.store(true, Relaxed);
+    let is_open = ended?;
+    progress.finish()?;
+    stream.lines.check(arguments)?;
+    if is_open {
+        stream.save(out)?;
+    }
+    let Stream { training, growing, reached, n_tokens, loss, counters, .. } = stream;
+    let n_skipped = counters.n_skipped.load(Relaxed);
+    Ok(Trained {
+        vectors: Vectors::Table(Box::new(training)),
+        vocabulary: growing.into_vocabulary(),
+        n_lines: reached.n_trained,
+        n_skipped,
+        n_lost: reached.n_lost,
+        n_tokens,
+        loss,
+        speed: progress.last(),
+        is_open,
+    })
+}
+
+/// Reports what a killed process had read of a stream after its last checkpoint.
+fn tell_resumed(resumed: &Resumed) {
+    let Resumed { n_lost, n_again, n_open, .. } = *resumed;
+    let killed = "the last process did not end with a checkpoint";
+    if n_again > 0 {
+        tell(&format!("{killed}: {} lines that it read after its last one are read again", whole(n_again)));
+    }
+    match n_lost {
+        Some(0) => {}
+        Some(n_lost) => tell(&format!(
+            "warning: {killed}: {} lines that it read after its last one are lost",
+            whole(n_lost)
+        )),
+        None => tell(&format!(
+            "warning: {killed} in this folder: lines that it read after its last one are lost, and their number is unknown"
+        )),
+    }
+    if n_open > 0 {
+        tell(&format!(
+            "warning: {killed}: the first {} bytes of a line, whose end it did not read, are lost",
+            whole(n_open)
+        ));
+    }
+}
+
+/// Starts to read the lines behind a place.
+fn read(
+    options: SequenceOptions,
+    if_slow: IfSlow,
+    place: Place,
+    counters: &Arc<Counters>,
+) -> Result<Receiver<Read>> {
+    let (sender, receiver) = sync_channel(CHUNKS_WAITING);
+    let counters = Arc::clone(counters);
+    let work = move || {
+        let pass = |passed: Passed| send(passed, &sender, if_slow, &counters);
+        if let Err(error) = read_sequence(&options, &place, &counters.stop, pass) {
+            let _ = sender.send(Err(texts::Error::from(error).into()));
+        }
+    };
+    // It is not joined: a read of a pipe may never return.
+    thread::Builder::new().name("reading".to_owned()).spawn(work).map_err(texts::Error::Thread)?;
+    Ok(receiver)
+}
+
+/// Passes lines on. If the queue is full, they wait or are skipped. Returns whether there is a receiver.
+fn send(passed: Passed, sender: &SyncSender<Read>, if_slow: IfSlow, counters: &Counters) -> bool {
+    let n_skipped = || counters.n_skipped.load(Relaxed);
+    let (n_lines, n_long) = match &passed {
+        Passed::Lines(chunk) => (chunk.n_lines, chunk.n_long),
+        Passed::Resumed(_) | Passed::Skipped(_) => (0, 0),
+    };
+    counters.n_skipped.fetch_add(n_long, Relaxed);
+    // The last lines of a process that stops have the beginning of the next one.
+    if n_lines == n_long || if_slow == IfSlow::Wait || counters.stop.load(Relaxed) {
+        return sender.send(Ok((passed, n_skipped()))).is_ok();
+    }
+    match sender.try_send(Ok((passed, n_skipped()))) {
+        Ok(()) => true,
+        Err(TrySendError::Full(_)) => {
+            counters.n_skipped.fetch_add(n_lines - n_long, Relaxed);
+            true
+        }
+        Err(TrySendError::Disconnected(_)) => false,
+    }
+}
+
+/// A stream, and the vectors that are trained on it.
+struct Stream<'a> {
+    arguments: &'a Train,
+    options: SequenceOptions,
+    training: Training,
+    growing: Growing,
+    chunks: Receiver<Read>,
+    lines: Lines,
+    reached: Reached,
+    /// What is reported with the next checkpoint, which accounts for it.
+    resumed: Option<Resumed>,
+    counters: Arc<Counters>,
+    /// Tokens that this process trained on, and the mean loss since the last line or checkpoint.
+    n_tokens: u64,
+    loss: Option<f64>,
+}
+
+/// Why a segment ended.
+#[derive(Debug)]
+enum Ended {
+    /// There are no more lines.
+    Input,
+    /// There are enough words.
+    Words,
+    /// A checkpoint is due or requested.
+    Checkpoint,
+    /// A stop is requested.
+    Stop,
+    /// No more lines can be read.
+    Unread(Error),
+}
+
+impl Stream<'_> {
+    /// Trains to the end of the input or of `--words`. Returns whether more lines may follow.
+    fn train(
+        &mut self,
+        out: &mut TextsOut,
+        progress: &mut Progress,
+        interrupts: &Interrupts,
+        comparisons: &mut Comparisons,
+    ) -> Result<bool> {
+        let every = self.arguments.checkpoint_every;
+        loop {
+            let due = (every > 0.0).then(|| Instant::now() + Duration::from_secs_f64(every.min(1e9)));
+            let ended = self.segment(due, progress, interrupts)?;
+            check_vectors(&self.training, self.growing.vocabulary().n_words(), None)?;
+            let (training, vocabulary) = (&self.training, self.growing.vocabulary());
+            let of = |word: &[u8]| training.vector_of(vocabulary, word);
+            comparisons.compare(training.n_tokens(), vocabulary, of, progress);
+            match ended {
+                Ended::Input => {
+                    self.reached.is_end = true;
+                    return Ok(self.arguments.words.is_none() && !out.is_in_s3());
+                }
+                Ended::Words => {
+                    self.skip_rest(out)?;
+                    return Ok(false);
+                }
+                // There is nothing to save.
+                Ended::Unread(error) if self.reached.place == Place::default() => return Err(error),
+                Ended::Checkpoint | Ended::Stop | Ended::Unread(_) => {}
+            }
+            self.reached.is_end = matches!(ended, Ended::Stop);
+            self.save(out)?;
+            if let Some(resumed) = self.resumed.take() {
+                tell_resumed(&resumed);
+            }
+            out::write_model(
+                out,
+                &self.training,
+                self.growing.vocabulary(),
+                &recipe(self.arguments, Processes::One)?,
+            )?;
+            match ended {
+                Ended::Stop => {
+                    out.checkpoints_saved()?;
+                    return Err(Error::Interrupted { resume: out.shown_checkpoints() });
+                }
+                Ended::Unread(error) => {
+                    out.checkpoints_saved()?;
+                    return Err(error);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Saves a checkpoint.
+    fn save(&mut self, out: &mut TextsOut) -> Result<()> {
+        let place = serde_json::to_vec(&self.reached).map_err(|error| Error::internal(&error))?;
+        out::save(out, &self.training, self.growing.vocabulary(), &place)?;
+        let folder = out::taken(out);
+        self.options.forget(&self.reached.place).map_err(|source| Error::io(&folder, source))
+    }
+
+    /// Counts the lines that were read and are behind the last word.
+    fn skip_rest(&mut self, out: &TextsOut) -> Result<()> {
+        self.counters.stop.store(true, Relaxed);
+        let place = &mut self.reached.place;
+        while let Ok(Ok((passed, _))) = self.chunks.recv_timeout(LAST_LINES_WITHIN) {
+            if let Passed::Lines(chunk) = passed {
+                self.counters.n_skipped.fetch_add(chunk.n_lines - chunk.n_long, Relaxed);
+                place.pass(&chunk);
+            }
+        }
+        let n_unread = self.options.n_unread_lines(place);
+        let n_unread = n_unread.map_err(|source| Error::io(&out::taken(out), source))?;
+        self.counters.n_skipped.fetch_add(n_unread, Relaxed);
+        Ok(())
+    }
+
+    /// Trains until the input ends, a checkpoint is due or a stop is requested. Then all lines that were taken are trained.
+    fn segment(
+        &mut self,
+        due: Option<Instant>,
+        progress: &mut Progress,
+        interrupts: &Interrupts,
+    ) -> Result<Ended> {
+        let Self { arguments, training, growing, chunks, lines, reached, resumed, counters, .. } = self;
+        let decay = match arguments.words {
+            Some(n_tokens) => Decay::Linear { n_tokens },
+            None => Decay::Constant,
+        };
+        let threads = threads(arguments);
+        let (sender, receiver) = sync_channel::<Work>(threads);
+        let receiver = Mutex::new(receiver);
+        let take = || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
+        let mut cleaned = Vec::new();
+        let (ended, done): (Result<Ended>, skipgram::Result<Done>) = thread::scope(|scope| {
+            let trained = spawn(scope, || training.run(threads, decay, &take));
+            let mut stopping_since = None;
+            let ended = loop {
+                let counts = Counts {
+                    n_words: growing.vocabulary().n_words() as u64,
+                    n_lines: reached.n_trained,
+                    n_skipped: counters.n_skipped.load(Relaxed),
+                };
+                if progress.is_due()
+                    && let Err(error) =
+                        check_vectors(training, CHECKED_WORDS.min(growing.vocabulary().n_words()), None)
+                {
+                    break Err(error);
+                }
+                progress.note(training.n_tokens(), || training.take_loss(), Some(counts));
+                if stopping_since.is_none() {
+                    match interrupts.asked() {
+                        Some(Asked::Stop) => {
+                            counters.stop.store(true, Relaxed);
+                            stopping_since = Some(Instant::now());
+                        }
+                        Some(Asked::Checkpoint) => break Ok(Ended::Checkpoint),
+                        None if due.is_some_and(|due| Instant::now() >= due) => break Ok(Ended::Checkpoint),
+                        None => {}
+                    }
+                }
+                match chunks.recv_timeout(LOOK_EVERY) {
+                    Ok(Ok((passed, n_skipped))) => {
+                        let chunk = match passed {
+                            Passed::Lines(chunk) => chunk,
+                            Passed::Skipped(skipped) => {
+                                lines.skip(&skipped);
+                                lines.report_skipped();
+                                continue;
+                            }
+                            // A process that stopped has left nothing.
+                            Passed::Resumed(left) if left.n_lost.is_none() && reached.is_end => continue,
+                            Passed::Resumed(left) if left.n_lost == Some(0) => {
+                                tell_resumed(&left);
+                                continue;
+                            }
+                            Passed::Resumed(left) => {
+                                reached.place.lose(&left);
+                                reached.n_lost += left.n_lost.unwrap_or_default();
+                                *resumed = Some(left);
+                                break Ok(Ended::Checkpoint);
+                            }
+                        };
+                        if let Err(error) = lines.clean(&chunk.lines, &mut cleaned) {
+                            break Err(error);
+                        }
+                        reached.place.pass(&chunk);
+                        reached.n_trained += chunk.n_lines - chunk.n_long;
+                        reached.n_skipped = n_skipped;
+                        if sender.send(growing.work(training, &cleaned)).is_err() {
+                            break Err(Error::internal(&"the threads of a training ended early"));
+                        }
+                        if arguments.words.is_some_and(|words| growing.vocabulary().n_tokens() >= words) {
+                            break Ok(Ended::Words);
+                        }
+                    }
+                    Ok(Err(error)) => break Ok(Ended::Unread(error)),
+                    Err(RecvTimeoutError::Timeout) => {
+                        if stopping_since.is_some_and(|since: Instant| since.elapsed() > LAST_LINES_WITHIN) {
+                            break Ok(Ended::Stop);
+                        }
+                    }
+                    Err(RecvTimeoutError::Disconnected) => {
+                        break Ok(if stopping_since.is_some() { Ended::Stop } else { Ended::Input });
+                    }
+                }
+            };
+            drop(sender);
+            let done = trained.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            (ended, done)
+        });
+        let done = done?;
+        self.n_tokens += done.n_tokens;
+        self.loss = done.loss();
+        let counts = Counts {
+            n_words: self.growing.vocabulary().n_words() as u64,
+            n_lines: self.reached.n_trained,
+            n_skipped: self.counters.n_skipped.load(Relaxed),
+        };
+        let n_tokens = self.training.n_tokens();
+        progress.write(n_tokens, self.loss, progress.tokens_per_s(n_tokens), counts);
+        ended
+    }
+}

@@ -1,0 +1,131 @@
+//! Parses the arguments. A flag that has no effect is refused.
+
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use program::location::Location;
+use training::flags::idle::{Idle, idle, not_replaced, refuse_idle, s3};
+
+use crate::arguments::{Arguments, Command, ModelName, Pip, Serve, Train};
+
+/// Parses the program's arguments. Errors, besides those of the parser: a flag without an effect.
+pub fn parse() -> Result<Arguments, clap::Error> {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let libraries = [("HDF5", &*dataset::hdf5_version())];
+    let mut command = arguments::described(Arguments::command(), option_env!("SENTIMILL_COMMIT"), &libraries);
+    let matches = command.try_get_matches_from_mut(&words).map_err(|error| hint(&words, error))?;
+    let arguments = Arguments::from_arg_matches(&matches)?;
+    check(&arguments, &matches)?;
+    Ok(arguments)
+}
+
+/// Refuses a flag that was passed and has no effect.
+fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error> {
+    let Some((_, given)) = matches.subcommand() else { return Ok(()) };
+    let is_url = |place: &Location| matches!(place, Location::S3(_));
+    let idle = match &arguments.command {
+        Command::Train(train) => {
+            let out = train.out.as_ref().filter(|out| is_url(out));
+            if let (Some(out), true) = (out, train.force) {
+                return Err(not_replaced::<Arguments>(out));
+            }
+            of_training(train)
+        }
+        Command::Serve(serve) => of_serve(serve),
+        Command::Pip(Pip { corpus, .. }) => {
+            ["window", "shift", "words"].map(|id| idle(id, corpus.is_empty(), "--corpus")).to_vec()
+        }
+        Command::Report(report) => vec![s3(report.runs.iter().chain([&report.out]).any(is_url))],
+        Command::Neighbours(_) | Command::Analogy(_) | Command::Similarity(_) | Command::Convert(_) => {
+            Vec::new()
+        }
+    };
+    refuse_idle::<Arguments>(&idle, given)
+}
+
+fn of_training(train: &Train) -> Vec<Idle> {
+    let is_other = train.model != ModelName::CharLstm;
+    let of_lstm =
+        ["hidden", "char_dim", "outputs", "batch"].map(|id| idle(id, is_other, "--model char-lstm"));
+    let of_skip_gram = ["char_ngrams", "buckets", "step_pairs", "average_every"]
+        .map(|id| idle(id, !is_other, "--model skip-gram"));
+    let is_alone = train.served.servers.is_empty();
+    let of_servers =
+        ["token_file", "tls_ca", "tls_certificate", "tls_key"].map(|id| idle(id, is_alone, "--async"));
+    // The training folder is that of worker 0.
+    let is_other = train.served.worker.number > 0;
+    let of_folder =
+        ["out", "resume", "force", "similarity", "held_out"].map(|id| idle(id, is_other, "--worker 0/N"));
+    let has_url = matches!(train.out, Some(Location::S3(_)))
+        || train
+            .input
+            .iter()
+            .chain(&train.held_out)
+            .any(|place| place.starts_with("s3") && place.contains("://"));
+    [&of_lstm[..], &of_skip_gram[..], &of_servers[..], &of_folder[..], &[s3(has_url)]].concat()
+}
+
+fn of_serve(serve: &Serve) -> Vec<Idle> {
+    let ids = [
+        "listen",
+        "shard",
+        "workers",
+        "staleness",
+        "remove_after",
+        "memory",
+        "log_sync",
+        "snapshot_every",
+        "until_done",
+        "json",
+    ];
+    ids.map(|id| idle(id, serve.folder.is_none(), "--folder")).to_vec()
+}
+
+/// Replaces the parser's error about an input without its flag.
+fn hint(words: &[OsString], error: clap::Error) -> clap::Error {
+    let is_training = words.get(1).is_some_and(|word| word == "train");
+    match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(unknown))
+            if is_training && error.kind() == ErrorKind::UnknownArgument && !unknown.starts_with('-') =>
+        {
+            let message = format!(
+                "unexpected argument '{unknown}' found; pass inputs with --input: vectors train --input {unknown}"
+            );
+            Arguments::command().error(error.kind(), message)
+        }
+        _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(arguments: &str) -> Option<String> {
+        let words: Vec<OsString> =
+            ["vectors"].into_iter().chain(arguments.split(' ')).map(OsString::from).collect();
+        let matches = match Arguments::command().try_get_matches_from(&words) {
+            Ok(matches) => matches,
+            Err(error) => return Some(hint(&words, error).to_string()),
+        };
+        let arguments = Arguments::from_arg_matches(&matches).unwrap();
+        check(&arguments, &matches).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_flag_that_does_nothing_is_refused_by_what_it_needs() {
+        for (arguments, expected) in [
+            ("train a.txt", "pass inputs with --input: vectors train --input a.txt"),
+            ("train --input a --hidden 8", "--hidden has no effect without --model char-lstm;"),
+            ("train --input a --token-file f", "--token-file has no effect without --async;"),
+            ("train --input a --out s3://bucket/a --force", "nothing in S3 is replaced"),
+            ("pip a b --window 3", "--window has no effect without --corpus;"),
+            ("report a --s3 region=eu-central-1", "--s3 has no effect without an s3:// URL;"),
+        ] {
+            let told = refusal(arguments).unwrap_or_default();
+            assert!(told.contains(expected), "{arguments}: {told}");
+        }
+        assert_eq!(refusal("train --input s3://bucket/a --s3 region=eu-central-1"), None);
+    }
+}
