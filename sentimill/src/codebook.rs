@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dataset::KeptWords;
 use words::Dictionary;
@@ -247,6 +247,9 @@ impl Codebook {
     }
 }
 
+/// Time for which a thread waits for the counts of the others.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// How all threads agree on one codebook.
 pub struct Agreement<'a> {
     stop_words: &'a [String],
@@ -279,20 +282,24 @@ impl<'a> Agreement<'a> {
         }
     }
 
-    /// Adds the counts of one thread and waits for those of all others. Each thread calls this once. If all
-    /// threads must stop, the returned codebook is arbitrary.
+    /// Adds the counts of one thread and waits for those of all others, but not for longer than [`PATIENCE`]: another thread may
+    /// wait for memory that this one holds while it reads. Each thread calls this once. Any codebook is right; that of all counts
+    /// is the smallest. If all threads must stop, the returned one is arbitrary.
     pub fn join(&self, counted: &Dictionary) -> Arc<Codebook> {
+        let began = Instant::now();
         let mut state = locked(&self.state);
         state.counted.add(counted);
         state.counting -= 1;
-        if state.counting == 0 {
-            let counted = std::mem::replace(&mut state.counted, Dictionary::new(&[]));
-            state.codebook = Some(Arc::new(Codebook::of(&counted, self.stop_words, self.kept)));
-            self.agreed.notify_all();
-        }
         loop {
             if let Some(codebook) = &state.codebook {
                 return codebook.clone();
+            }
+            if state.counting == 0 || began.elapsed() >= PATIENCE {
+                let counted = std::mem::replace(&mut state.counted, Dictionary::new(&[]));
+                let codebook = Arc::new(Codebook::of(&counted, self.stop_words, self.kept));
+                state.codebook = Some(codebook);
+                self.agreed.notify_all();
+                continue;
             }
             if self.stopped.load(Ordering::Relaxed) {
                 return Arc::new(Codebook::of(&state.counted, self.stop_words, self.kept));
@@ -316,6 +323,14 @@ mod tests {
         let n_words = find_words(text.as_bytes(), &mut words);
         words.truncate(n_words);
         words
+    }
+
+    #[test]
+    fn a_thread_does_not_wait_for_another_that_waits_for_its_memory() {
+        let stopped = AtomicBool::new(false);
+        let agreement = Agreement::among(2, &[], StopWords::Dropped, &stopped);
+        let first = agreement.join(&Dictionary::new(&[]));
+        assert!(Arc::ptr_eq(&first, &agreement.join(&Dictionary::new(&[]))));
     }
 
     #[test]
