@@ -121,7 +121,7 @@ pub struct ServerOptions {
 
 impl ServerOptions {
     /// The server of ranks, in the process of rank 0. It has no tables before [`Server::open`], and a rank that is lost ends
-    /// all. Without a token, whoever can connect can change the rows: the caller warns of it.
+    /// all. Without a token, any client that connects can change the rows.
     pub fn of_ranks(listen: SocketAddr, n_ranks: u32, token: Option<Token>) -> Self {
         Self {
             listen,
