@@ -282,7 +282,7 @@ impl<'a> Agreement<'a> {
         }
     }
 
-    /// Adds the counts of one thread and waits for those of all others, but not for longer than [`PATIENCE`]: another thread may
+    /// Adds the counts of one thread and waits for those of all others, but not for longer than `PATIENCE`: another thread may
     /// wait for memory that this one holds while it reads. Each thread calls this once. Any codebook is right; that of all counts
     /// is the smallest. If all threads must stop, the returned one is arbitrary.
     pub fn join(&self, counted: &Dictionary) -> Arc<Codebook> {

@@ -19,13 +19,14 @@ mod layout;
 mod new;
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use mirror::{Claim, Leftovers, SUMS, Upload, Uploads, persistently};
 use program::exit::Failed;
 use program::location::S3Url;
 use runs::checkpoints::Checkpoints;
-use runs::training::{CHECKPOINTS, Hold, LOCK_WAIT, MODEL};
+use runs::training::{CHECKPOINTS, Hold, LOCK, LOCK_WAIT, MODEL};
 use store::{Key, S3Options, Store};
 
 pub use self::folds::{FoldsPrefix, folds_below};
@@ -116,7 +117,7 @@ impl Remote {
         self.uploads.finish().map_err(|error| self.not_stored(error))
     }
 
-    /// Puts the logs, the evaluation and the model, and deletes the local folder.
+    /// Puts the logs, the evaluation and the model, and empties the local folder, which is deleted with its lock.
     pub fn finish(&self) -> Result<()> {
         if let Some(claim) = &self.claim {
             // A failure was reported, and the model makes checkpoints superfluous.
@@ -125,7 +126,20 @@ impl Remote {
             persistently(|| mirror::put(&self.store, staged.bundle(), Leftovers::Replace, || claim.check()))
                 .map_err(|error| self.not_stored(error))?;
         }
-        fs::remove_dir_all(&self.folder).map_err(|source| Error::io(&self.folder, source))
+        self.empty_folder().map_err(|source| Error::io(&self.folder, source))
+    }
+
+    /// Deletes all but the lock, for which another process may wait.
+    fn empty_folder(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            match entry.file_type()?.is_dir() {
+                true => fs::remove_dir_all(entry.path())?,
+                false if entry.file_name() == LOCK => {}
+                false => fs::remove_file(entry.path())?,
+            }
+        }
+        Ok(())
     }
 
     /// Deletes the checkpoints of a complete training.
@@ -272,7 +286,7 @@ fn hold(url: &S3Url, training: &str) -> Result<(PathBuf, Hold)> {
         runs::Error::Held { holder, .. } => runs::Error::Held { path: url.to_string().into(), holder },
         other => other,
     })?;
-    Ok((folder, hold))
+    Ok((folder, hold.on_a_copy()))
 }
 
 /// Fetches the logs of a finished training, and of its model only the list of digests.

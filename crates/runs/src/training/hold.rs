@@ -29,8 +29,8 @@ const HOLDER_BYTES_MAX: u64 = 1000;
 #[derive(Debug)]
 pub struct Hold {
     lock: PathBuf,
-    /// The folder, if this lock created it.
-    made: Option<PathBuf>,
+    /// Deleted with the lock if it is empty then.
+    superfluous: Option<PathBuf>,
     /// Closing it releases the lock.
     _file: File,
 }
@@ -54,8 +54,8 @@ impl Hold {
                 };
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) if is_at(&file, &lock).map_err(failed)? => {
-                    let hold =
-                        Self { lock: lock.clone(), made: made.then(|| folder.to_owned()), _file: file };
+                    let superfluous = made.then(|| folder.to_owned());
+                    let hold = Self { lock: lock.clone(), superfluous, _file: file };
                     hold.sign().map_err(failed)?;
                     [folder, &folder.join(CHECKPOINTS)].into_iter().for_each(temporary::clear);
                     return Ok(hold);
@@ -68,6 +68,12 @@ impl Hold {
                 Err(error) => return Err(failed(error.into())),
             }
         }
+    }
+
+    /// Deletes the folder with the lock if it is empty then, although it was there before.
+    pub fn on_a_copy(mut self) -> Self {
+        self.superfluous = self.lock.parent().map(Path::to_owned);
+        self
     }
 
     /// Writes process number and host. Fails if the disk is full or the folder is not writable.
@@ -84,8 +90,8 @@ impl Drop for Hold {
     fn drop(&mut self) {
         // While the lock is held, no other process uses the file. A remaining file does no harm.
         let _ = fs::remove_file(&self.lock);
-        if let Some(folder) = &self.made {
-            // Fails if the folder has files, which must stay.
+        if let Some(folder) = &self.superfluous {
+            // Fails if the folder has files, which must stay, or if a process that waited has locked it.
             let _ = fs::remove_dir(folder);
         }
     }
@@ -158,6 +164,8 @@ mod tests {
         fs::remove_file(folder.join("model")).unwrap();
         drop(Hold::take(&folder, LONG).unwrap());
         assert!(folder.exists(), "one that was there before");
+        drop(Hold::take(&folder, LONG).unwrap().on_a_copy());
+        assert!(!folder.exists());
     }
 
     #[test]
