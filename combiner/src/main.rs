@@ -11,12 +11,12 @@ fn main() -> ExitCode {
     if let Err(error) = program::start("combiner") {
         return Exit::Io.end("combiner", &error.to_string());
     }
-    if let Err(error) = arguments::parse::<Arguments>(option_env!("SENTIMILL_COMMIT"), &[]) {
+    if let Err(error) = corpus::arguments::parse::<Arguments>(option_env!("SENTIMILL_COMMIT"), &[]) {
         return usage("combiner", &error.render(), error.use_stderr());
     }
     match run() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => hadoop::end(error.exit, "combiner", &error.message),
+        Err(error) => program::hadoop::end(error.exit, "combiner", &error.message),
     }
 }
 

@@ -9,7 +9,7 @@ mod step_log;
 use std::time::Duration;
 
 use aws_sdk_emr::types::{ClusterState, StepState};
-use progress::ProgressBars;
+use program::bars::ProgressBars;
 use store::{S3Options, Store};
 
 use crate::client::{Emr, Failure};

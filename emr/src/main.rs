@@ -10,7 +10,7 @@ fn main() -> ExitCode {
     if let Err(error) = program::start("emr") {
         return Exit::Io.end("emr", &error.to_string());
     }
-    let arguments = match arguments::parse::<Arguments>(option_env!("SENTIMILL_COMMIT"), &[]) {
+    let arguments = match corpus::arguments::parse::<Arguments>(option_env!("SENTIMILL_COMMIT"), &[]) {
         Ok(arguments) => arguments,
         Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             // Without a command, the help is the message. If nobody reads it, the exit code still reports the error.

@@ -22,8 +22,8 @@ mod records;
 use std::time::Duration;
 
 use aws_sdk_emr::types::StepState;
+use program::bars::ProgressBars;
 use program::exit::notice;
-use progress::ProgressBars;
 use serde_json::Value;
 use store::Store;
 

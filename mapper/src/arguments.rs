@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use arguments::{FormatArguments, parse_line_bytes};
 use clap::Parser;
 use clap::builder::{PathBufValueParser, TypedValueParser};
+use corpus::arguments::{FormatArguments, parse_line_bytes};
 use corpus::format::FormatName;
 use corpus::ledger::Share;
 use corpus::lines::LINE_BYTES_MAX;

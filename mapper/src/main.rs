@@ -9,23 +9,23 @@ use std::process::ExitCode;
 
 use corpus::ledger::{Limits, MapperCounts};
 use counts::CountsFile;
-use hadoop::{Runner, Variable};
 use mapper::arguments::Arguments;
 use mapper::{Error, InputSplit, Mapper, Options, Output, check_format, check_inputs};
 use program::exit::{Exit, Failed, usage};
+use program::hadoop::{Runner, Variable};
 use program::pipe::widen;
 
 fn main() -> ExitCode {
     if let Err(error) = program::start("mapper") {
         return Exit::Io.end("mapper", &error.to_string());
     }
-    let arguments = match arguments::parse::<Arguments>(option_env!("SENTIMILL_COMMIT"), &[]) {
+    let arguments = match corpus::arguments::parse::<Arguments>(option_env!("SENTIMILL_COMMIT"), &[]) {
         Ok(arguments) => arguments,
         Err(error) => return usage("mapper", &error.render(), error.use_stderr()),
     };
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => hadoop::end(error.exit, "mapper", &error.message),
+        Err(error) => program::hadoop::end(error.exit, "mapper", &error.message),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The arguments of the program `merge`.
 
-use arguments::{DatasetArguments, ReportArguments};
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
+use corpus::arguments::{DatasetArguments, ReportArguments};
 use corpus::ledger::Share;
 use program::location::Location;
 use store::S3Options;

@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     if let Err(error) = program::start("merge") {
         return Exit::Io.end("merge", &error.to_string());
     }
-    let arguments = match arguments::parse::<Arguments>(
+    let arguments = match corpus::arguments::parse::<Arguments>(
         option_env!("SENTIMILL_COMMIT"),
         &[("HDF5", &dataset::hdf5_version())],
     ) {

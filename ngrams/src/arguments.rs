@@ -5,9 +5,9 @@ mod train;
 
 use std::path::PathBuf;
 
-use arguments::FormatArguments;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
+use corpus::arguments::FormatArguments;
 use program::location::Location;
 use program::place::local_path;
 use program::size::parse_memory;

@@ -2,17 +2,17 @@
 
 use std::num::NonZeroUsize;
 
-use arguments::FormatArguments;
 use batches::{Division, Part};
 use classifiers::{Reading, Texts, Words};
+use corpus::arguments::FormatArguments;
 use corpus::labels::Labels;
 use corpus::ledger::Limits;
 use corpus::scripts::unspaced;
 use program::location::Location;
 use serde::{Serialize, Serializer};
 use store::S3Options;
-use texts::{DatasetTexts, Ledger, Lines, Wanted};
 use training::places::{self, is_dataset};
+use training::texts::{DatasetTexts, Ledger, Lines, Wanted};
 use training::{Error, Result};
 
 use crate::arguments::{Rated, Train};
@@ -119,10 +119,10 @@ impl Input<'_> {
         };
         let (splits, ledger) = match &wanted[..] {
             [Wanted { part, reading }] if division.is_all(*part) => {
-                let read = texts::read(&lines, reading.clone(), self.tell)?;
+                let read = training::texts::read(&lines, reading.clone(), self.tell)?;
                 (vec![read.texts], read.ledger)
             }
-            _ => texts::read_splits(&lines, division, wanted, self.tell)?,
+            _ => training::texts::read_splits(&lines, division, wanted, self.tell)?,
         };
         tell_skipped(&ledger, self.tell);
         for (place, texts) in places.iter().zip(&splits).take(1) {

@@ -1,8 +1,8 @@
 //! The arguments of the program `reducer`.
 
-use arguments::RowArguments;
 use clap::Parser;
-use hadoop::Variable;
+use corpus::arguments::RowArguments;
+use program::hadoop::Variable;
 use program::size::parse_memory;
 use store::S3Options;
 

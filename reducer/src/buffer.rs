@@ -3,8 +3,8 @@
 use std::hint::black_box;
 
 use corpus::record::Votes;
+use corpus::words::{Counted, Dictionary, Span};
 use dataset::{Result, Row};
-use words::{Counted, Dictionary, Span};
 
 /// Rows in order of arrival, whose words are numbered by first appearance. After [`Buffer::sort`], rows and
 /// words are in the order of a shard.

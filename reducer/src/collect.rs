@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use corpus::digest::{Digest, RowDigester, split};
 use corpus::ledger::ReducerCounts;
 use corpus::settings::Settings;
+use corpus::words::{Counted, Span};
 use dataset::shard::{ShardSize, ShardWriter};
 use dataset::{Result, Row};
 use program::progress::Progress;
-use words::{Counted, Span};
 
 use crate::buffer::Buffer;
 use crate::reading::Text;
@@ -205,7 +205,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use words::{find_words, room};
+    use corpus::words::{find_words, room};
 
     fn words_of(text: &[u8]) -> Vec<Span> {
         let mut words = vec![Span::default(); room(text.len())];

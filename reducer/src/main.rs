@@ -4,12 +4,12 @@ use std::env;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use arguments::STOP_WORDS_BYTES_MAX;
-use hadoop::{Heartbeat, Runner, Variable, silence};
+use corpus::arguments::STOP_WORDS_BYTES_MAX;
+use program::bars::ProgressBars;
 use program::exit::{self, Exit, Failed, usage};
+use program::hadoop::{Heartbeat, Runner, Variable, silence};
 use program::location::S3Url;
 use program::pipe::widen;
-use progress::ProgressBars;
 use reducer::arguments::Arguments;
 use reducer::task::{Others, Task, host, in_names, random_attempt};
 use store::Store;
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     if let Err(error) = program::start("reducer") {
         return Exit::Io.end("reducer", &error.to_string());
     }
-    let arguments = match arguments::parse::<Arguments>(
+    let arguments = match corpus::arguments::parse::<Arguments>(
         option_env!("SENTIMILL_COMMIT"),
         &[("HDF5", &dataset::hdf5_version())],
     ) {
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     };
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => hadoop::end(error.exit, "reducer", &error.message),
+        Err(error) => program::hadoop::end(error.exit, "reducer", &error.message),
     }
 }
 

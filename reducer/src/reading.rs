@@ -11,8 +11,8 @@ use std::thread;
 use corpus::digest::text_hash;
 use corpus::group::{Group, Groups, Order};
 use corpus::record::Votes;
-use hadoop::partition;
-use words::{Span, find_words, room};
+use corpus::words::{Span, find_words, room};
+use program::hadoop::partition;
 
 use crate::task::{Others, Task};
 use crate::{Error, Result};

@@ -6,7 +6,7 @@ use std::io::Write;
 use corpus::digest::Digest;
 use corpus::ledger::ReducerCounts;
 use dataset::commit::Commit;
-use hadoop::{Runner, report_counters, report_status};
+use program::hadoop::{Runner, report_counters, report_status};
 use serde_json::json;
 
 use crate::{Error, Result};

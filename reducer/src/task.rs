@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use corpus::settings::Settings;
-use hadoop::Runner;
+use program::hadoop::Runner;
 use store::naming;
 
 /// The task of a reducer.

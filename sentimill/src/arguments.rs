@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use arguments::{DatasetArguments, FormatArguments, ReportArguments, RowArguments};
 use clap::Parser;
 use clap::builder::{PathBufValueParser, TypedValueParser};
+use corpus::arguments::{DatasetArguments, FormatArguments, ReportArguments, RowArguments};
 use corpus::ledger::Share;
 use making::TextsName;
 use program::location::Location;

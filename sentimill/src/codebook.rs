@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use corpus::words::Dictionary;
+use corpus::words::Span;
+use corpus::words::keys::{Key, Keys, SHORT_BYTES, Seed};
 use dataset::KeptWords;
-use words::Dictionary;
-use words::Span;
-use words::keys::{Key, Keys, SHORT_BYTES, Seed};
 
 use crate::encoded::{Word, each_word, short_codes};
 use program::threads::locked;
@@ -313,7 +313,7 @@ impl<'a> Agreement<'a> {
 mod tests {
     use std::thread;
 
-    use words::{find_words, room};
+    use corpus::words::{find_words, room};
 
     use super::*;
     use crate::encoded::{read_review, words_bytes, write_review};

@@ -4,13 +4,13 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use corpus::settings::Settings;
+use corpus::words::Dictionary;
 use dataset::Row;
 use dataset::merge_sorted::sum_words;
 use dataset::spool::Spool;
 use making::{DatasetContent, Ids, Size, TextRow, TextsWriter};
 use program::exit::Failed;
 use tables::{BYTES_MAX, ROWS_MAX};
-use words::Dictionary;
 
 use crate::codebook::Codebook;
 use crate::encoded::{Row as Encoded, Word, each_word, read_row, read_text_row, short_codes};

@@ -209,7 +209,7 @@ fn take_slice<'a>(bytes: &mut &'a [u8], length: usize) -> &'a [u8] {
 
 #[cfg(test)]
 mod tests {
-    use words::Span;
+    use corpus::words::Span;
 
     use super::*;
 

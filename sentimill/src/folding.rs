@@ -7,14 +7,14 @@ use corpus::digest::{Digest, RowDigester, split};
 use corpus::ledger::ReducerCounts;
 use corpus::record::Votes;
 use corpus::settings::Settings;
+use corpus::words::Span;
+use corpus::words::{Counted, Dictionary};
 use dataset::KeptWords;
 use dataset::dataset_file::DatasetReader;
 use dataset::spool::{Run, Spool};
 use hashbrown::HashMap;
 use making::Hashes;
 use program::exit::{Exit, Failed};
-use words::Span;
-use words::{Counted, Dictionary};
 
 use crate::Result;
 use crate::codebook::Codebook;
@@ -418,7 +418,7 @@ impl RowWords {
 mod tests {
     use std::sync::atomic::AtomicBool;
 
-    use words::{find_words, room};
+    use corpus::words::{find_words, room};
 
     use super::*;
     use crate::codebook::{Agreement, StopWords};

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use arguments::{ReportArguments, RowArguments, STOP_WORDS_BYTES_MAX};
+use corpus::arguments::{ReportArguments, RowArguments, STOP_WORDS_BYTES_MAX};
 use corpus::ledger::Limits;
 use corpus::lines::LINE_BYTES_MAX;
 use corpus::settings::Settings;
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     if let Err(error) = program::start("sentimill") {
         return Exit::Io.end("sentimill", &error.to_string());
     }
-    let arguments = match arguments::parse::<Arguments>(
+    let arguments = match corpus::arguments::parse::<Arguments>(
         option_env!("SENTIMILL_COMMIT"),
         &[("HDF5", &dataset::hdf5_version())],
     ) {

@@ -7,8 +7,8 @@ use corpus::cleaned::{CleanedReviews, ReadReview};
 use corpus::digest::text_hash;
 use corpus::format::Format;
 use corpus::sample;
+use corpus::words::{Counted, Dictionary, Span, find_words, room};
 use reading::{Found, Reading, Reviews};
-use words::{Counted, Dictionary, Span, find_words, room};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::Result;

@@ -18,5 +18,5 @@ fn main() -> io::Result<()> {
         ngrams::arguments::Arguments::command(),
         vectors::arguments::Arguments::command(),
     ];
-    commands.iter().try_for_each(|command| pages::write(command, &folder))
+    commands.iter().try_for_each(|command| tests::manual::write(command, &folder))
 }

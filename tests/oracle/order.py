@@ -1,4 +1,4 @@
-"""The order of an epoch of rows in memory, as crates/random/src/lib.rs and crates/batches/src/order.rs
+"""The order of an epoch of rows in memory, as crates/program/src/random.rs and crates/batches/src/order.rs
 define it.
 
 Reads {"seed": …, "epoch": …, "lengths": […], "batch_rows": …} from standard input and prints the batches. A

@@ -1,5 +1,5 @@
 //! Code that the tests of several programs share: synthetic reviews, real reviews if they are available, and
-//! functions that run the programs as processes.
+//! functions that run the programs as processes; for `make dist`, [`manual`].
 #![allow(clippy::disallowed_methods, reason = "a panic of a test is its failure")]
 
 use std::env;
@@ -15,6 +15,7 @@ pub mod files;
 pub mod hadoop;
 pub mod limits;
 pub mod lines;
+pub mod manual;
 pub mod oracle;
 pub mod pages;
 pub mod pipe;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ::hadoop::partition;
+use program::hadoop::partition;
 
 use crate::lines::{in_parts, sorted_as_c, split};
 use crate::programs::{Finished, program, run};

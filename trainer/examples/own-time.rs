@@ -11,7 +11,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use balance::{Balancer, Measured, Rule, Settings};
+use batches::balance::{Balancer, Measured, Rule, Settings};
 use tch::Device;
 use trainer::ranks::Ranks;
 use trainer::train::times::{Phase, Stopwatch};

@@ -7,5 +7,5 @@ use clap::CommandFactory;
 
 fn main() -> io::Result<()> {
     let folder = std::env::args_os().nth(1).ok_or_else(|| io::Error::other("usage: trainer-pages FOLDER"))?;
-    pages::write(&trainer::arguments::Arguments::command(), &PathBuf::from(folder))
+    tests::manual::write(&trainer::arguments::Arguments::command(), &PathBuf::from(folder))
 }

@@ -63,7 +63,7 @@ errors_of_a_training! {
     embeddings::Error,
     Failed,
     launch::key::Error,
-    mirror::Error,
+    store::mirror::Error,
     program::place::NoFolder,
     runs::Error,
     scoring::Error,

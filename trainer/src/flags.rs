@@ -29,7 +29,8 @@ pub fn parse() -> Result<Arguments, clap::Error> {
         return Err(Arguments::command().error(ErrorKind::InvalidSubcommand, message));
     }
     let libraries = [("HDF5", &*dataset::hdf5_version()), ("PyTorch", c10d::compiled_version())];
-    let mut command = arguments::described(Arguments::command(), option_env!("SENTIMILL_COMMIT"), &libraries);
+    let mut command =
+        corpus::arguments::described(Arguments::command(), option_env!("SENTIMILL_COMMIT"), &libraries);
     let matches = command.try_get_matches_from_mut(&words).map_err(|error| hint(&words, error))?;
     let mut arguments = Arguments::from_arg_matches(&matches)?;
     check(&arguments, &matches)?;

@@ -13,7 +13,7 @@ pub mod trace;
 
 use std::time::Duration;
 
-use balance::{Decision, Measured};
+use batches::balance::{Decision, Measured};
 use batches::{Arrangement, Loader, Loading, Part};
 use launch::interrupt::Asked;
 use program::exit::{Exit, Failed};

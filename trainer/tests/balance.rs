@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use balance::Reason;
+use batches::balance::Reason;
 use command::{decide, ended, events, losses, plain, trainer};
 use fixtures::free_port;
 use fixtures::reviews;

@@ -13,7 +13,8 @@ use crate::arguments::{Arguments, Command, ModelName, Pip, Serve, Train};
 pub fn parse() -> Result<Arguments, clap::Error> {
     let words: Vec<OsString> = std::env::args_os().collect();
     let libraries = [("HDF5", &*dataset::hdf5_version())];
-    let mut command = arguments::described(Arguments::command(), option_env!("SENTIMILL_COMMIT"), &libraries);
+    let mut command =
+        corpus::arguments::described(Arguments::command(), option_env!("SENTIMILL_COMMIT"), &libraries);
     let matches = command.try_get_matches_from_mut(&words).map_err(|error| hint(&words, error))?;
     let arguments = Arguments::from_arg_matches(&matches)?;
     check(&arguments, &matches)?;

@@ -2,12 +2,14 @@
 //!
 //! `division` assigns rows to splits. `rows` opens a dataset. `overlap` counts the texts that two datasets share.
 //! `table` holds rows in memory, and `blocks` reads rows that do not fit, one window at a time. `order` arranges an
-//! epoch, `share` divides a batch among ranks, and `loader` prepares the next batches in threads.
+//! epoch, `share` divides a batch among ranks, and `loader` prepares the next batches in threads. [`balance`] decides the
+//! shares of ranks of unequal speed.
 //!
 //! A batch is a function of the dataset, the split, the seed, the epoch, the step, the batch size and, if rows are
 //! read in blocks, the [`Plan`]. It depends neither on the number of ranks and loaders nor on timing. Batch k can be
 //! computed without the batches before it. A rank's rows of a batch also depend on its [`Shares`].
 
+pub mod balance;
 mod blocks;
 mod division;
 mod error;

@@ -1,6 +1,6 @@
 //! The streams of random numbers of a training. A training resumed within an epoch needs no saved generator state.
 
-pub use random::Random;
+pub use program::random::Random;
 
 /// Purpose of a stream. Streams of different purposes are independent even if their keys are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

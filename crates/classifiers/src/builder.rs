@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use words::Span;
+use corpus::words::Span;
 
 use crate::dictionary::hash;
 use crate::error::{Error, Result};

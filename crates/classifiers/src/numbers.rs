@@ -1,7 +1,7 @@
 //! Numbers byte strings in order of first appearance, and counts them.
 
-use words::Span;
-use words::keys::{Key, Keys, SHORT_BYTES, Seed};
+use corpus::words::Span;
+use corpus::words::keys::{Key, Keys, SHORT_BYTES, Seed};
 
 use crate::names::Names;
 

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
 use corpus::lines::without_mark;
+use corpus::words::Span;
 use program::threads::spawn;
-use words::Span;
 
 use crate::builder::{Builders, Reading, TextsBuilder};
 use crate::error::{Error, Result};

@@ -1,8 +1,10 @@
-//! Parses raw lines into reviews, cleans their texts, and reads, writes and groups records.
+//! Parses raw lines into reviews, cleans their texts, splits them into [`words`], and reads, writes and groups records.
 //!
 //! All functions are pure: bytes to bytes, without files, clocks or the environment. The mapper, the combiner
-//! and the reducer call the same functions, so their results are consistent.
+//! and the reducer call the same functions, so their results are consistent. Only [`arguments`], the flags for formats and
+//! settings, reads files that a flag names.
 
+pub mod arguments;
 mod buffer;
 pub mod cause;
 pub mod classes;
@@ -38,3 +40,4 @@ pub mod shell;
 pub mod stop_words;
 mod unrated;
 mod window;
+pub mod words;

@@ -18,9 +18,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::thread;
 
+use kernels::simd::{LANES_MAX, Vector, on_processor};
 use program::threads::spawn;
 use serde::Serialize;
-use simd::{LANES_MAX, Vector, on_processor};
 
 use crate::embedding::Embedding;
 use crate::error::{Error, Result};
@@ -301,7 +301,7 @@ fn each<V: Vector>(
 
 #[cfg(test)]
 mod tests {
-    use simd::Processor;
+    use kernels::simd::Processor;
 
     use super::*;
     use crate::neighbours::{Neighbours, score};

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::spelling::Generator;
 use classifiers::{Dictionary, Features, Names};
-use spelling::Generator;
 
 /// Word vectors.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,7 +140,7 @@ impl CharacterNgrams {
     }
 }
 
-/// The character n-grams as features of the crate `ngrams`, which hashes them.
+/// The character n-grams as features of the crate `classifiers`, which hashes them.
 pub(crate) fn features(min: usize, max: usize, buckets: usize) -> Features {
     let [characters_min, characters_max, buckets] = [min, max, buckets].map(|size| size as u32);
     Features { ngrams: 1, buckets, characters_min, characters_max, hashes_unknown: false }

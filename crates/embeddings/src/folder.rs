@@ -18,13 +18,13 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
+use crate::spelling::Generator;
 use classifiers::files::{family, words_file};
 use classifiers::{Dictionary, Names};
 use durable::sums::{Sums, verified};
 use durable::{NewFolder, Output, REMEDY, Summary};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use spelling::Generator;
 
 use crate::array;
 use crate::embedding::{CharacterNgrams, Embedding};
@@ -48,7 +48,7 @@ pub(crate) const DIM_MAX: usize = 1 << 20;
 pub(crate) const CHARACTERS_MAX: usize = 255;
 /// Larger sizes of a generator do not occur.
 const GENERATOR_MAX: usize = 1 << 16;
-const HIDDEN_MULTIPLE: usize = spelling::Settings::HIDDEN_MULTIPLE;
+const HIDDEN_MULTIPLE: usize = crate::spelling::Settings::HIDDEN_MULTIPLE;
 
 /// Writes the row with this number into a slice of `D` floats.
 pub type Rows<'a> = &'a (dyn Fn(usize, &mut [f32]) + Sync);
@@ -168,7 +168,7 @@ fn finish(mut new: NewFolder, folder: &Path, parts: &Parts<'_>) -> Result<()> {
         dim: parts.dim,
         characters: parts.characters.map(|Characters { min, max, buckets, .. }| Sizes { min, max, buckets }),
         generator: parts.generator.map(|generator| {
-            let &spelling::Sizes { char_dim, hidden, .. } = generator.weights().sizes();
+            let &crate::spelling::Sizes { char_dim, hidden, .. } = generator.weights().sizes();
             GeneratorSizes { char_dim, hidden }
         }),
         files: new.files().clone(),
@@ -323,7 +323,7 @@ impl<'a> Files<'a> {
         let list = self.folder.join(generator::CHARACTERS);
         let bytes = self.sums.content(generator::CHARACTERS, generator::CHARACTERS_BYTES_MAX)?;
         let characters = generator::parse_characters(&list, &bytes)?;
-        let sizes = spelling::Sizes { ids: characters.n_ids(), char_dim, hidden, dim };
+        let sizes = crate::spelling::Sizes { ids: characters.n_ids(), char_dim, hidden, dim };
         let path = self.folder.join(generator::WEIGHTS);
         let summary = self.summary(generator::WEIGHTS)?;
         let weights = verified(&path, summary, || generator::read(&path, sizes))?;

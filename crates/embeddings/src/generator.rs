@@ -5,7 +5,7 @@
 //!                         beginning and the end of a word
 //! generator.safetensors   bytes 0..8: length of the header, little-endian
 //!                         then the header: JSON with the name, type, shape and place of each weight, padded with spaces
-//!                         then the weights, f32, little-endian, in the order of `spelling::Sizes::shapes`
+//!                         then the weights, f32, little-endian, in the order of `crate::spelling::Sizes::shapes`
 //! ```
 //!
 //! The header is a function of the sizes. A file with any other header is refused, so that nothing in it is interpreted.
@@ -14,8 +14,8 @@ use std::fs::File;
 use std::io::{self, BufReader, Write};
 use std::path::Path;
 
+use crate::spelling::{Characters, Sizes, Weights};
 use durable::{At, Error, Output, REMEDY, Result, Source};
-use spelling::{Characters, Sizes, Weights};
 
 use crate::array::VALUE_LIMIT;
 

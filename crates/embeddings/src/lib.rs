@@ -1,9 +1,10 @@
-//! Converts word vectors to files and back, and to neighbours, analogies, similarities and distances.
+//! Trains word vectors, by [`skipgram`] or by an LSTM over the characters of a word ([`spelling`]), and converts them to
+//! files and back, and to neighbours, analogies, similarities and distances.
 //!
 //! [`Embedding`] has the vectors of words, and of their character n-grams or a generator if there is one. [`folder`] is the native
 //! format of a model, and [`files`] has those of other programs.
 //! [`neighbours`], [`analogies`] and [`similarity`] evaluate an embedding, [`pip`] compares two, or one with the
-//! factor of a matrix of [`ppmi`], and [`map`] projects one to two dimensions. Nothing here knows how vectors are trained.
+//! factor of a matrix of [`ppmi`], and [`map`] projects one to two dimensions.
 //!
 //! Letters of shapes: `V` words, `D` dimension, `B` buckets of character n-grams.
 
@@ -19,6 +20,8 @@ pub mod neighbours;
 pub mod pip;
 pub mod ppmi;
 pub mod similarity;
+pub mod skipgram;
+pub mod spelling;
 #[cfg(test)]
 mod tests;
 mod units;

@@ -12,7 +12,7 @@
 //! it is ‖R₁R₁ᵀ − R₂R₂ᵀ‖, because Q is orthogonal; its error is about 10⁻¹⁶ of ‖E₁E₁ᵀ‖.
 
 use nalgebra::DMatrix;
-use random::Random;
+use program::random::Random;
 use serde::Serialize;
 
 use crate::embedding::Embedding;

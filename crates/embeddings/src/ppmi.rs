@@ -19,8 +19,8 @@ use std::num::NonZeroUsize;
 use std::thread;
 
 use nalgebra::DMatrix;
+use program::random::Random;
 use program::threads::spawn;
-use random::Random;
 
 /// Pairs that are sorted at least at a time: 32 MiB. More are sorted if there are more distinct pairs, so that these are
 /// not merged too often.

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::spelling::{Characters, Generator, Sizes, Weights};
 use classifiers::Names;
 use durable::output;
-use random::Random;
+use program::random::Random;
 use serde_json::{Value, json};
-use spelling::{Characters, Generator, Sizes, Weights};
 use tempfile::TempDir;
 
 use crate::folder::{self, Parts, Rows};

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use simd::{Processor, Vector, on_processor};
+use kernels::simd::{Processor, Vector, on_processor};
 
 use crate::embedding::Embedding;
 

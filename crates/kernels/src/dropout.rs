@@ -1,7 +1,7 @@
 //! Dropout. Each mask value is a function of seed, row, layer and index. The forward and the backward pass therefore
 //! use the same mask, and the thread that computes a pass does not affect it.
 
-use random::mix;
+use program::random::mix;
 
 use crate::tile_row::TileRow;
 

@@ -14,7 +14,7 @@
 //!   Larger matrices are split (`matrices`).
 //!
 //! [`Engine::pooled`] and [`Engine::pooled_back`] are the passes without the layers after pooling, for losses of several
-//! rows; [`Linear`] is a linear layer over all rows.
+//! rows; [`Linear`] is a linear layer over all rows. [`simd`] has the vectors of a processor, for these and other models.
 //!
 //! The assignment of rows to threads depends only on row lengths and the number of threads. Repeated calls therefore
 //! give identical bits.
@@ -30,17 +30,18 @@ mod packing;
 mod processor;
 mod products;
 mod projection;
+pub mod simd;
 mod team;
 #[cfg(test)]
 mod tests;
 mod tile;
 mod tile_row;
 
+pub use crate::simd::Processor;
 pub use dropout::{Dropout, Share};
 pub use engine::{Engine, Passes};
 pub use linear::Linear;
 pub use optimizer::{Adam, Sgd, adam, sgd};
-pub use simd::Processor;
 pub use team::Team;
 
 /// The sizes of a model.
@@ -64,7 +65,7 @@ pub struct Sizes {
 
 impl Sizes {
     /// The hidden size must be a multiple of this.
-    pub const HIDDEN_MULTIPLE: usize = simd::LANES_MAX;
+    pub const HIDDEN_MULTIPLE: usize = crate::simd::LANES_MAX;
 
     /// P, the size of a row's pooled vector.
     pub fn pooled(&self) -> usize {

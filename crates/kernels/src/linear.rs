@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use simd::{LANES_MAX, Vector};
+use crate::simd::{LANES_MAX, Vector};
 
 use crate::matrices::{add_products, add_row, back_through, with_number, zeros};
 use crate::packing;

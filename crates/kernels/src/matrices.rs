@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use simd::Vector;
+use crate::simd::Vector;
 
 use crate::packing::PANEL;
 use crate::products::{Columns, multiply, outer};

@@ -1,6 +1,6 @@
 //! Update rules of the optimizers, each in one pass over memory. The formulas are PyTorch's.
 
-use simd::Vector;
+use crate::simd::Vector;
 
 use crate::processor;
 use crate::team::Team;

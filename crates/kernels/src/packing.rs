@@ -4,7 +4,7 @@
 //! kernels' layout is *interleaved*, `[H / L, 4, L]`: the four gates of L units are adjacent. The gates of one unit
 //! are then in the same lane of four vectors.
 
-use simd::activation;
+use crate::simd::activation;
 
 /// PyTorch's index of each interleaved gate.
 pub(crate) fn interleaved(hidden: usize, lanes: usize) -> impl Iterator<Item = usize> {

@@ -1,6 +1,6 @@
 //! The functions of the other modules with the vectors of a processor.
 
-use simd::on_processor;
+use crate::simd::on_processor;
 
 use crate::Loss;
 use crate::dropout::Dropout;

@@ -5,7 +5,7 @@
 //! in index order.
 #![allow(unsafe_code)]
 
-use simd::Vector;
+use crate::simd::Vector;
 
 /// sums\[r\]\[n\] += Σ_k rows\[r\]\[k\] · weights\[k\]\[n\], with weights `[K, N · LANES]` and K values per row.
 #[inline(always)]

@@ -3,7 +3,7 @@
 //!
 //! E: embedding dimension; H: hidden size; D: distinct tokens.
 
-use simd::Vector;
+use crate::simd::Vector;
 
 use crate::matrices::{add_products, add_row, add_rows, back_through, rows_at, with_number, zeros};
 use crate::model::{Layer, Model};

@@ -12,16 +12,16 @@ pub(crate) mod pooled;
 
 use std::time::{Duration, Instant};
 
-use simd::Vector;
+use crate::simd::Vector;
 
 use crate::dropout::Dropout;
 use crate::head::HeadSums;
 use crate::matrices::{add_products, add_row, add_rows, back_through, rows_at, with_number, zeros};
 use crate::model::{Layer, Model};
 use crate::products::{Columns, multiply};
+use crate::simd::activation::{TANH, logistic, tanh};
 use crate::tile_row::{TileRow, slots_at};
 use crate::{Loss, Pool};
-use simd::activation::{TANH, logistic, tanh};
 
 /// Values of one layer, `[S, …]`, kept for the backward pass.
 #[derive(Default)]

@@ -12,10 +12,10 @@ use dataset::commit::RECORD_BYTES_MAX;
 use dataset::dataset_file::DatasetSettings;
 use dataset::manifest::{DatasetManifest, manifest_name};
 use dataset::sha256;
+use program::bars::ProgressBars;
 use program::location::{Location, S3Url};
 use program::temporary::{self, TemporaryFolder};
 use program::threads::spawn;
-use progress::ProgressBars;
 use store::{Key, ObjectContent, Put, Recorded, S3Options, Store};
 
 use crate::beside::{Beside, Kind};

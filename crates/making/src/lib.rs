@@ -28,7 +28,6 @@ mod vocabulary;
 
 use std::num::NonZeroUsize;
 
-pub use ::progress::ProgressBars;
 pub use beside::{BadTextsName, TextsName};
 pub use card::describe;
 pub use check::{Checked, CheckedFile, check};
@@ -41,6 +40,7 @@ pub use ledger::ledger_lines;
 pub use make::Making;
 pub use options::{DatasetOptions, Existing, VocabularyFrom};
 pub use output::Output;
+pub use program::bars::ProgressBars;
 pub use record::{check_version, parsed_record};
 pub use report::{Report, json};
 pub use texts::{TextRow, TextsWriter};

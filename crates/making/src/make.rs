@@ -13,9 +13,9 @@ use dataset::card::Card;
 use dataset::dataset_file::{DatasetReader, DatasetSettings, DatasetWriter, write_padded};
 use dataset::manifest::{DatasetManifest, Seal};
 use dataset::sha256;
+use program::bars::ProgressBars;
 use program::place::folder_of;
 use program::temporary::{self, TemporaryPath};
-use progress::ProgressBars;
 
 use crate::beside::{Beside, Kind, check_names};
 use crate::bucket::Bucket;

@@ -15,7 +15,7 @@ use parameters::{
     Client, ClientOptions, Initial, LogSync, Moment, Optimizer, Read, Server, ServerOptions, Spec, TlsFiles,
     Update, Wire,
 };
-use random::Random;
+use program::random::Random;
 
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 

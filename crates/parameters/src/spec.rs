@@ -1,6 +1,6 @@
 //! The description of a table: sizes, first values, and what a push does.
 
-use random::Random;
+use program::random::Random;
 use serde::{Deserialize, Serialize};
 
 use crate::messages::CreateRequest;

@@ -58,7 +58,7 @@ pub struct Recipe {
     pub accumulate: usize,
     /// How batches are divided among unequal ranks; `None` divides them equally.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub balance: Option<balance::Rule>,
+    pub balance: Option<batches::balance::Rule>,
     /// Number of epochs.
     pub epochs: u32,
     /// Optimizer.

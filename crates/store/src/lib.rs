@@ -9,7 +9,7 @@
 //! [`Store::of_object`] writes other objects with the same guarantees. [`cached`] returns an object of S3 as a local
 //! file that is fetched once.
 //!
-//! The store does not depend on shards, records and datasets. Its calls are blocking.
+//! [`mirror`] copies folders to prefixes and back. The store does not depend on shards, records and datasets. Its calls are blocking.
 //!
 //! ```
 //! use store::{Key, ObjectContent, Put, Store};
@@ -28,6 +28,7 @@ mod cache;
 mod error;
 mod file;
 mod key;
+pub mod mirror;
 mod objects;
 mod options;
 mod run_url;

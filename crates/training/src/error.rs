@@ -50,7 +50,7 @@ pub enum Error {
     Ngrams(#[from] classifiers::Error),
     /// Texts for an n-gram model could not be read.
     #[error(transparent)]
-    Texts(#[from] texts::Error),
+    Texts(#[from] crate::texts::Error),
     /// The files of an n-gram model could not be read or written.
     #[error(transparent)]
     NgramFiles(#[from] classifiers::files::Error),
@@ -69,10 +69,10 @@ pub enum Error {
     },
     /// Word vectors could not be trained.
     #[error(transparent)]
-    SkipGram(#[from] skipgram::Error),
+    SkipGram(#[from] embeddings::skipgram::Error),
     /// Vectors of words by their characters could not be trained.
     #[error(transparent)]
-    Spelling(#[from] spelling::Error),
+    Spelling(#[from] embeddings::spelling::Error),
     /// A parameter server, or the connection to one, failed.
     #[error(transparent)]
     Parameters(#[from] parameters::Error),
@@ -84,7 +84,7 @@ pub enum Error {
     Runs(#[from] runs::Error),
     /// A folder in S3 could not be read or written.
     #[error(transparent)]
-    Mirror(#[from] mirror::Error),
+    Mirror(#[from] store::mirror::Error),
     /// An object in S3 could not be read or written.
     #[error(transparent)]
     Store(#[from] store::Error),
@@ -185,7 +185,7 @@ impl Fails for Error {
             Self::Ngrams(error) => of_ngrams(error),
             Self::Texts(error) => error.exit(),
             Self::NgramFiles(error) => error.exit(),
-            Self::SkipGram(skipgram::Error::Memory { .. }) => Exit::Settings,
+            Self::SkipGram(embeddings::skipgram::Error::Memory { .. }) => Exit::Settings,
             Self::SkipGram(_) | Self::Spelling(_) => Exit::Io,
             Self::Embeddings(error) => error.exit(),
             Self::Parameters(error) => error.exit(),
@@ -227,8 +227,8 @@ mod tests {
     fn a_state_for_which_there_is_no_room_has_the_message_of_all_programs() {
         let full = || io::Error::from_raw_os_error(28);
         for error in [
-            io::Error::other(skipgram::Error::WriteState { source: full() }),
-            io::Error::other(spelling::Error::WriteState { source: full() }),
+            io::Error::other(embeddings::skipgram::Error::WriteState { source: full() }),
+            io::Error::other(embeddings::spelling::Error::WriteState { source: full() }),
             io::Error::other(classifiers::Error::WriteState { source: full() }),
         ] {
             let message = cause_and_remedy(&error);

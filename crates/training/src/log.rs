@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use balance::Decision;
+use batches::balance::Decision;
 use runs::tensorboard::EventFile;
 use runs::training::{FORMAT_VERSION, Line, METRICS, TENSORBOARD};
 
@@ -103,7 +103,7 @@ mod tests {
         let decision = |from_batch| Decision {
             from_batch,
             parts: vec![3, 5],
-            reason: balance::Reason::Faster { before: 20, after: 10 },
+            reason: batches::balance::Reason::Faster { before: 20, after: 10 },
         };
         let log = || Log::begin(folder.path(), 30, 2, "cpu".to_owned()).unwrap();
         let of_checkpoint = [decision(5), decision(28)];

@@ -53,7 +53,7 @@ fn end(program: &str, error: &impl Fails) -> ExitCode {
     if let Err(unwritten) = launch::failure::report(error.exit(), &message) {
         let path = launch::failure::ERROR_FILE;
         let message = format!("{message} (and {path} could not be written: {unwritten})");
-        return hadoop::end(error.exit(), program, &message);
+        return program::hadoop::end(error.exit(), program, &message);
     }
-    hadoop::end(error.exit(), program, &message)
+    program::hadoop::end(error.exit(), program, &message)
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use aws_sdk_emr::types::StepState;
 use clap::Args;
+use program::bars::ProgressBars;
 use program::exit::Exit;
-use progress::ProgressBars;
 use serde::Serialize;
 use store::{S3Options, Store};
 

@@ -1,7 +1,7 @@
 //! Shows the state of a job: a line per change of a state, and a bar of committed shards.
 
 use aws_sdk_emr::types::StepState;
-use progress::{ProgressBars, Stage};
+use program::bars::{ProgressBars, Stage};
 
 use super::{State, StepLog};
 use crate::cluster;

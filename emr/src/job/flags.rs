@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use arguments::{DatasetArguments, FormatArguments, RowArguments, parse_line_bytes};
 use clap::error::ErrorKind;
 use clap::{Arg, CommandFactory, FromArgMatches, Parser};
+use corpus::arguments::{DatasetArguments, FormatArguments, RowArguments, parse_line_bytes};
 use corpus::ledger::Share;
 use program::exit::refusal;
 

@@ -16,7 +16,7 @@ use crate::plan::programs::{PROGRAM_BYTES_MAX, Program};
 use crate::plan::requests::{Requests, text};
 use crate::result::Made;
 use crate::submission::{self, Pace, Submitted, Target};
-use progress::ProgressBars;
+use program::bars::ProgressBars;
 
 /// Where and how a planned job is submitted.
 #[derive(Debug)]

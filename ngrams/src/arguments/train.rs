@@ -2,9 +2,9 @@
 
 use std::num::NonZeroUsize;
 
-use arguments::FormatArguments;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use corpus::arguments::FormatArguments;
 use corpus::format::FieldPath;
 use corpus::labels::Classes;
 use corpus::ledger::Share;

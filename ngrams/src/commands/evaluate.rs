@@ -9,10 +9,10 @@ use program::bounded;
 use runs::training::{RunSettings, SETTINGS, SETTINGS_BYTES_MAX};
 use scoring::ProbabilityQuality;
 use serde::Serialize;
-use texts::Wanted;
 use training::flags::threads;
 use training::print::{MetricTable, names_of_means, print_json};
 use training::tell::tell;
+use training::texts::Wanted;
 use training::{Error, Result};
 
 use super::model_at;

@@ -12,12 +12,12 @@ use report::whole;
 use runs::training::{Line, OfManyLabels, OfOneLabel, Tested};
 use scoring::{Interval, LargerClass};
 use serde::Serialize;
-use texts::Wanted;
 use training::log::Log;
 use training::outcome::{Remedies, not_above_baseline};
 use training::places::is_dataset;
 use training::print::print_json;
 use training::tell::tell;
+use training::texts::Wanted;
 use training::texts_out::TextsOut;
 use training::{Error, Result};
 

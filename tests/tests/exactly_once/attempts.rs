@@ -7,10 +7,10 @@ use corpus::ledger::MapperCounts;
 use corpus::settings::Settings;
 use dataset::commit::{COMMIT_PREFIX, Commit, DATA_PREFIX, RECORD_BYTES_MAX, commit_key};
 use dataset::sha256;
-use hadoop::Runner;
 use making::{DatasetOptions, ProgressBars, VocabularyFrom};
 use merge::gc;
 use merge::{Options, Outcome};
+use program::hadoop::Runner;
 use reducer::task::{Others, Task};
 use store::{Key, Store};
 

@@ -5,8 +5,8 @@ use std::io;
 
 use corpus::format::Format;
 use corpus::ledger::{Limits, MapperCounts};
-use hadoop::Runner;
 use mapper::{InputSplit, Mapper, Options, Output};
+use program::hadoop::Runner;
 use synthetic::random::Random;
 use tests::lines::{in_parts, sorted_by_key_only, split};
 use tests::pipe::split_by_hadoop;

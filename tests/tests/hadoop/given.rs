@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use corpus::ledger::MapperCounts;
 use dataset::manifest::Ledger;
-use hadoop::partition;
+use program::hadoop::partition;
 use synthetic as made_up;
 use tests::lines::ended_by;
 use tests::pipe::Pipe;

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
-use balance::{Decision, Measured, Reason};
+use batches::balance::{Decision, Measured, Reason};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use runs::training::{Line, ShareTimes};
 use scoring::Metrics;

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use balance::Rule;
 use batches::Part;
+use batches::balance::Rule;
 use launch::interrupt::{Asked, Interrupts};
 use program::bounded;
 use program::location::Location;

@@ -2,7 +2,7 @@
 //!
 //! Batches are numbered over the whole training: batch b of epoch e is e · n + b, with n batches per epoch.
 
-use balance::{Balancer, Decision, Measured, Rule, Settings};
+use batches::balance::{Balancer, Decision, Measured, Rule, Settings};
 use batches::{Dealing, Loader, ShareSchedule, Shares};
 use runs::recipe::{Position, Recipe};
 use training::tell::tell;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use balance::Measured;
+use batches::balance::Measured;
 use c10d::Reducer;
 use runs::training::{Profile, RankTimes};
 use tch::{Device, Tensor};

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use balance::{Decision, Reason};
+use batches::balance::{Decision, Reason};
 use runs::training::Line;
 use serde_json::Value;
 pub use tests::command::{ended, program, run};

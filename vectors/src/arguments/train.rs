@@ -304,7 +304,7 @@ pub enum OutputsName {
     Shared,
 }
 
-impl From<OutputsName> for spelling::Outputs {
+impl From<OutputsName> for embeddings::spelling::Outputs {
     fn from(name: OutputsName) -> Self {
         match name {
             OutputsName::Table => Self::Table,

@@ -17,13 +17,13 @@ use std::time::Instant;
 
 use corpus::encoding::{Encoding, UTF_8};
 use corpus::format::Format;
+use embeddings::skipgram::{Characters, Settings, Training, Vocabulary};
 use launch::Environment;
 use launch::interrupt::Interrupts;
 use program::exit::{Exit, Fails};
 use report::whole;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use skipgram::{Characters, Settings, Training, Vocabulary};
 use training::flags::CharNgrams;
 use training::places::is_dataset;
 use training::print::print_json;
@@ -77,7 +77,7 @@ struct Summary {
 /// Vectors that were trained.
 enum Vectors {
     Table(Box<Training>),
-    Spelled(Box<spelling::Training>),
+    Spelled(Box<embeddings::spelling::Training>),
 }
 
 impl Vectors {
@@ -214,8 +214,8 @@ fn check(arguments: &Train) -> Result<()> {
                 "files, folders or a dataset with --model char-lstm, which counts the characters first";
             return refused(setting, found.to_owned(), expected);
         }
-        if !arguments.char_lstm.hidden.is_multiple_of(spelling::Settings::HIDDEN_MULTIPLE) {
-            let expected = format!("a multiple of {}", spelling::Settings::HIDDEN_MULTIPLE);
+        if !arguments.char_lstm.hidden.is_multiple_of(embeddings::spelling::Settings::HIDDEN_MULTIPLE) {
+            let expected = format!("a multiple of {}", embeddings::spelling::Settings::HIDDEN_MULTIPLE);
             return refused("--hidden", arguments.char_lstm.hidden.to_string(), &expected);
         }
     }

@@ -6,7 +6,7 @@ use std::env;
 
 use batches::Error;
 use batches::{Order, ShareSchedule, Shares};
-use random::Random;
+use program::random::Random;
 
 use super::*;
 

@@ -3,7 +3,7 @@
 //! The order of sums does not depend on the number of lanes. Results differ between processors only in rounding,
 //! because a fused multiply-add rounds once.
 
-use simd::{LINE, Table, Vector};
+use kernels::simd::{LINE, Table, Vector};
 
 /// Number of rows that are loaded ahead.
 const AHEAD: usize = 64;

@@ -7,8 +7,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
+use program::random::Random;
 use program::threads::spawn;
-use random::Random;
 
 use crate::error::Result;
 use crate::texts::{Block, TextRef, Texts};

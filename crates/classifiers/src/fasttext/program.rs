@@ -4,7 +4,7 @@
 //! output that differs in rounding can have another probability. Outputs are therefore computed as the program computes
 //! them: row by row, one value at a time.
 
-use simd::Table;
+use kernels::simd::Table;
 
 /// The logistic function is looked up between these limits, in steps of 1/32.
 const LIMIT: f32 = 8.0;

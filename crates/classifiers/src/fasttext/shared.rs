@@ -1,7 +1,7 @@
 //! The functions of `kernel` with the vectors of a processor, and the table of rows that all threads share.
 
-use simd::on_processor;
-pub use simd::{Checked, Processor, Table, table_bytes};
+use kernels::simd::on_processor;
+pub use kernels::simd::{Checked, Processor, Table, table_bytes};
 
 use super::kernel;
 

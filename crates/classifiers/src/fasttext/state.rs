@@ -14,7 +14,7 @@
 
 use std::io::{self, Read, Write};
 
-use simd::Digested;
+use kernels::simd::Digested;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::settings::Settings;

@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use random::Random;
+use ::program::random::Random;
 
 use super::*;
 use crate::builder::Reading;

@@ -8,8 +8,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
+use program::random::mix;
 use program::threads::spawn;
-use random::mix;
 
 use super::listing::Listing;
 use super::model::Model;

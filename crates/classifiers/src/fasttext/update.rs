@@ -1,6 +1,6 @@
 //! One step: a text's mean, its probabilities, and the gradients.
 
-use random::Random;
+use program::random::Random;
 
 use super::kernel::Rule;
 use super::listing::{Listing, to_positions};

@@ -1,6 +1,6 @@
 //! The forward and the backward pass of a tile in two calls.
 
-use simd::Vector;
+use crate::simd::Vector;
 
 use super::{Sums, Tile, room};
 use crate::dropout::Dropout;

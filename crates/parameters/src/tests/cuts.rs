@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::channel;
 use std::thread;
 
-use random::Random;
+use program::random::Random;
 
 use super::workers::Work;
 use super::{address, all_rows, client, options, spec};

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use random::Random;
+use program::random::Random;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::workers::Work;

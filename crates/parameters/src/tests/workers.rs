@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::Sender;
 
-use random::Random;
+use program::random::Random;
 
 use super::{DIM, N_ROWS, client, ones, spec};
 use crate::{Client, Moment, Read, Sent};

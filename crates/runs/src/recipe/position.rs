@@ -1,6 +1,6 @@
 //! The progress of a training, and the positions that are valid for a recipe.
 
-use balance::Balancer;
+use batches::balance::Balancer;
 use serde::{Deserialize, Serialize};
 
 use super::{Fault, Recipe};

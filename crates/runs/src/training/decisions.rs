@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use balance::Decision;
+use batches::balance::Decision;
 use serde_json::Value;
 
 use super::{Line, METRICS};
@@ -42,7 +42,7 @@ pub fn decisions(folder: &Path) -> Result<Vec<Decision>> {
 
 #[cfg(test)]
 mod tests {
-    use balance::Reason;
+    use batches::balance::Reason;
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{RankTimes, ShareTimes};
-use balance::Decision;
+use batches::balance::Decision;
 use scoring::Metrics;
 
 /// An event; one JSON object per line. Fields that lines of older versions lack have defaults.

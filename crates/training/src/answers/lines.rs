@@ -4,11 +4,11 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io::Read;
 
+use crate::texts::without_labels;
 use corpus::encoding::Encoding;
 use corpus::ledger::Fate;
 use corpus::lines::{LineContent, LineEnds, LineReader};
 use corpus::review::ReviewParser;
-use texts::without_labels;
 
 use super::pause::{Pausing, is_pause};
 use super::{Counts, Error, Refusal, Result};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use mirror::{Leftovers, persistently};
 use program::location::S3Url;
+use store::mirror::{Leftovers, persistently};
 use store::{Key, ObjectContent, Put, S3Options, Store};
 
 use super::layout::{self, Content};
@@ -26,7 +26,7 @@ impl NewFolder {
     /// Puts the files of a folder; its list of digests is the last.
     pub fn put(&self, folder: &Path) -> Result<()> {
         let bundle = layout::folder(folder, "")?;
-        Ok(persistently(|| mirror::put(&self.store, &bundle, Leftovers::Refuse, || Ok(())))?)
+        Ok(persistently(|| store::mirror::put(&self.store, &bundle, Leftovers::Refuse, || Ok(())))?)
     }
 }
 

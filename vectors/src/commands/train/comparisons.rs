@@ -7,9 +7,9 @@ use std::sync::Arc;
 use classifiers::Names;
 use embeddings::pip::{self, Pip};
 use embeddings::similarity::{Pairs, Similarity};
+use embeddings::skipgram::{Training, Vocabulary, Work};
 use embeddings::{Embedding, files, lower_case};
 use serde::Serialize;
-use skipgram::{Training, Vocabulary, Work};
 use training::Result;
 
 use super::files::held_out;

@@ -7,12 +7,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use corpus::encoding::UTF_8;
+use embeddings::skipgram::{
+    Decay, Distribution, Done, Sentences, Subwords, Training, Vocabulary, Work, count, number,
+};
 use launch::interrupt::{Asked, Interrupts};
 use program::threads::{locked, spawn};
 use reading::{Passed, Place, SequenceOptions, read_sequence};
 use report::whole;
 use serde::{Deserialize, Serialize};
-use skipgram::{Decay, Distribution, Done, Sentences, Subwords, Training, Vocabulary, Work, count, number};
 use training::places::is_dataset;
 use training::tell::tell;
 use training::texts_out::TextsOut;
@@ -347,7 +349,9 @@ fn each_line(arguments: &Train, mut add: impl FnMut(&[u8]) -> Result<()>) -> Res
                 break;
             }
         }
-        read.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(texts::Error::from)?;
+        read.join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            .map_err(training::texts::Error::from)?;
         added
     })?;
     Ok((lines.n_lines, Some(lines)))

@@ -5,7 +5,7 @@ use std::io::{BufReader, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use skipgram::Sentences;
+use embeddings::skipgram::Sentences;
 
 use training::{Error, Result};
 

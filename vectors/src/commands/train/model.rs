@@ -1,10 +1,10 @@
 //! Models whose rows several processes share: parameter servers hold them.
 
+use embeddings::skipgram::{Decay, Distribution, Done, Rows, Table, Training, Vocabulary, Work};
 use parameters::{Initial, Optimizer, Read, Server, Spec, Tables, Update};
 use program::exit::{Exit, Failed};
 use report::whole;
 use serde_json::{Map, Value};
-use skipgram::{Decay, Distribution, Done, Rows, Table, Training, Vocabulary, Work};
 use training::texts_out::TextsOut;
 use training::{Error, Result};
 

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use classifiers::{Dictionary, Names};
 use embeddings::folder::{self, Characters, Parts};
+use embeddings::skipgram::{Training, Vocabulary};
 use program::temporary::{self, TemporaryFolder};
 use runs::training::{DatasetRecord, clear};
 use serde_json::Value;
-use skipgram::{Training, Vocabulary};
 use training::out::Existing;
 use training::tell::tell;
 use training::texts_out::TextsOut;
@@ -185,7 +185,7 @@ pub(super) fn write_model(
 /// Writes the words, their vectors and the generator of these.
 fn write_spelled(
     out: &TextsOut,
-    training: &mut spelling::Training,
+    training: &mut embeddings::spelling::Training,
     vocabulary: &Vocabulary,
     recipe: &Value,
 ) -> Result<()> {

@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use embeddings::skipgram::{Training, Vocabulary};
 use launch::interrupt::{Asked, Interrupts};
 use launch::{Environment, key};
 use parameters::{
@@ -18,7 +19,6 @@ use parameters::{
 };
 use program::exit::{Exit, Failed, Fails, chain};
 use serde::{Deserialize, Serialize};
-use skipgram::{Training, Vocabulary};
 use training::print::print_json;
 use training::tell::{set_quiet, tell};
 use training::texts_out::TextsOut;

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
+use embeddings::skipgram::{Training, Vocabulary};
 use launch::interrupt::Interrupts;
 use parameters::{Client, ClientOptions, Joined, Moment, Spec, Statistics};
 use program::exit::{Exit, Failed};
@@ -18,7 +19,6 @@ use report::whole;
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use skipgram::{Training, Vocabulary};
 use training::print::print_json;
 use training::tell::tell;
 use training::texts_out::TextsOut;

@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use embeddings::is_sound;
+use embeddings::skipgram::{Decay, Distribution, Done, Vocabulary};
+use embeddings::spelling::{Settings, Training};
 use launch::interrupt::{Asked, Interrupts};
 use report::whole;
 use serde::{Deserialize, Serialize};
-use skipgram::{Decay, Distribution, Done, Vocabulary};
-use spelling::{Settings, Training};
 use training::tell::tell;
 use training::texts_out::TextsOut;
 use training::{Error, Result};

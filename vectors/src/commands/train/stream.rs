@@ -9,12 +9,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use corpus::encoding::UTF_8;
+use embeddings::skipgram::{Decay, Done, Growing, Training, Vocabulary, Work};
 use launch::interrupt::{Asked, Interrupts};
 use program::threads::spawn;
 use reading::{Keep, Passed, Place, Resumed, SequenceOptions, read_sequence};
 use report::whole;
 use serde::{Deserialize, Serialize};
-use skipgram::{Decay, Done, Growing, Training, Vocabulary, Work};
 use training::tell::tell;
 use training::texts_out::TextsOut;
 use training::{Error, Result};
@@ -162,11 +162,11 @@ fn read(
     let work = move || {
         let pass = |passed: Passed| send(passed, &sender, if_slow, &counters);
         if let Err(error) = read_sequence(&options, &place, &counters.stop, pass) {
-            let _ = sender.send(Err(texts::Error::from(error).into()));
+            let _ = sender.send(Err(training::texts::Error::from(error).into()));
         }
     };
     // It is not joined: a read of a pipe may never return.
-    thread::Builder::new().name("reading".to_owned()).spawn(work).map_err(texts::Error::Thread)?;
+    thread::Builder::new().name("reading".to_owned()).spawn(work).map_err(training::texts::Error::Thread)?;
     Ok(receiver)
 }
 
@@ -320,7 +320,7 @@ impl Stream<'_> {
         let receiver = Mutex::new(receiver);
         let take = || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
         let mut cleaned = Vec::new();
-        let (ended, done): (Result<Ended>, skipgram::Result<Done>) = thread::scope(|scope| {
+        let (ended, done): (Result<Ended>, embeddings::skipgram::Result<Done>) = thread::scope(|scope| {
             let trained = spawn(scope, || training.run(threads, decay, &take));
             let mut stopping_since = None;
             let ended = loop {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use skipgram::{Decay, Distribution, Sentences, Settings, Training, Vocabulary, Work, count};
+use embeddings::skipgram::{Decay, Distribution, Sentences, Settings, Training, Vocabulary, Work, count};
 
 use super::super::{model, sentences, trained};
 use super::{Server, train, worker};

@@ -2,8 +2,8 @@
 
 use std::thread;
 
+use program::random::Random;
 use program::threads::spawn;
-use random::Random;
 
 use super::matrix::{Dense, Matrix, Quantised};
 use super::quantizer::{Codes, N_CENTROIDS, Quantizer};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use embeddings::skipgram::{Distribution, Sentences, Vocabulary, Work};
 use report::whole;
 use sha2::{Digest, Sha256};
-use skipgram::{Distribution, Sentences, Vocabulary, Work};
 use training::Result;
 use training::tell::tell;
 

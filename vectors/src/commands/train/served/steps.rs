@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use embeddings::skipgram::{Decay, Distribution, Done, Vocabulary};
 use launch::interrupt::{Asked, Interrupts};
 use parameters::{Client, Joined, LEFT, Moment, Pulling, Pushing, Update, Wire};
 use program::exit::{Exit, Failed};
 use report::whole;
 use serde::Serialize;
-use skipgram::{Decay, Distribution, Done, Vocabulary};
 use training::Result;
 use training::tell::tell;
 

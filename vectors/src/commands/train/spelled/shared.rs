@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
+use embeddings::skipgram::{Decay, Done, Vocabulary, Work};
+use embeddings::spelling::{Drawn, TableSizes, Training};
 use parameters::{Initial, Optimizer, Server, Spec, Tables};
 use serde_json::{Map, Value};
-use skipgram::{Decay, Done, Vocabulary, Work};
-use spelling::{Drawn, TableSizes, Training};
 use training::texts_out::TextsOut;
 use training::{Error, Result};
 

@@ -1,0 +1,182 @@
+//! The random decisions of a training: which words of a sentence are kept, how large windows are, and which samples are
+//! drawn. They do not depend on vectors, so that the rows of some work are known before it is trained on.
+
+use std::ops::Range;
+
+use program::random::Random;
+
+use crate::skipgram::distribution::Distribution;
+use crate::skipgram::settings::Settings;
+use crate::skipgram::training::{Training, Work};
+
+/// Purpose of random numbers.
+pub(crate) const SENTENCES: u64 = 0x736b_6970_0001;
+/// Number of draws in which a negative sample must differ from the other targets. Otherwise there is one less: there are
+/// hardly any other words.
+const DRAWS_MAX: usize = 8;
+
+/// A position of a sentence.
+pub(crate) struct Position<'a> {
+    /// The words of the sentence that are kept.
+    pub(crate) words: &'a [u32],
+    /// The place of the position among them.
+    pub(crate) at: usize,
+    /// The places of its window, which includes it.
+    window: Range<usize>,
+    /// Negative samples.
+    pub(crate) samples: &'a [u32],
+}
+
+impl Position<'_> {
+    /// The word at the position.
+    pub(crate) fn word(&self) -> u32 {
+        self.words[self.at]
+    }
+
+    /// What these values, one per word, are before and after the position.
+    #[inline]
+    pub(crate) fn around<'b>(&self, of_words: &'b [u32]) -> (&'b [u32], &'b [u32]) {
+        (&of_words[self.window.start..self.at], &of_words[self.at + 1..self.window.end])
+    }
+}
+
+/// Memory for the decisions of a sentence.
+#[derive(Debug, Default)]
+pub(crate) struct Draws {
+    /// The words of a sentence that are kept.
+    kept: Vec<u32>,
+    samples: Vec<u32>,
+    next_samples: Vec<u32>,
+}
+
+/// The rows of the tables that some work reads and writes, ascending.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    /// Rows of the input table.
+    pub input: Vec<u32>,
+    /// Rows of the output table.
+    pub output: Vec<u32>,
+}
+
+impl Draws {
+    /// Passes the positions of a sentence to `position`, and samples to `prefetch` when they are drawn.
+    #[inline]
+    pub(crate) fn sentence(
+        &mut self,
+        settings: &Settings,
+        sentence: &[u32],
+        distribution: &Distribution,
+        random: &mut Random,
+        prefetch: impl Fn(u32),
+        mut position: impl FnMut(Position<'_>),
+    ) {
+        let mut kept = std::mem::take(&mut self.kept);
+        kept.clear();
+        kept.extend(sentence.iter().filter(|&&word| distribution.keeps(word, random.bits() as u32)));
+        if kept.len() > 1 {
+            self.draw_samples(settings, kept[0], distribution, random, &prefetch);
+            for at in 0..kept.len() {
+                std::mem::swap(&mut self.samples, &mut self.next_samples);
+                if let Some(&next) = kept.get(at + 1) {
+                    self.draw_samples(settings, next, distribution, random, &prefetch);
+                }
+                let distance = 1 + random.below(u64::from(settings.window)) as usize;
+                let (from, to) = (at.saturating_sub(distance), (at + distance + 1).min(kept.len()));
+                position(Position { words: &kept, at, window: from..to, samples: &self.samples });
+            }
+        }
+        self.kept = kept;
+    }
+
+    /// The words of the last sentence that are kept.
+    pub(crate) fn words(&self) -> &[u32] {
+        &self.kept
+    }
+
+    /// Draws the negative samples of a word.
+    #[inline]
+    fn draw_samples(
+        &mut self,
+        settings: &Settings,
+        word: u32,
+        distribution: &Distribution,
+        random: &mut Random,
+        prefetch: &impl Fn(u32),
+    ) {
+        self.next_samples.clear();
+        for _ in 0..settings.negatives {
+            for _ in 0..DRAWS_MAX {
+                let sample = distribution.draw(random);
+                if sample != word && !self.next_samples.contains(&sample) {
+                    prefetch(sample);
+                    self.next_samples.push(sample);
+                    break;
+                }
+            }
+        }
+    }
+}
+
+impl Training {
+    /// The rows that [`Training::run`] reads and writes for some work, if there are no character n-grams.
+    pub fn rows(&self, work: &Work) -> Rows {
+        let mut rows = Rows::default();
+        if work.distribution.is_empty() {
+            return rows;
+        }
+        let mut random = Random::of(&[SENTENCES, self.settings().seed, work.number]);
+        let mut draws = Draws::default();
+        let mut add = |position: Position<'_>| {
+            let (before, after) = position.around(position.words);
+            rows.input.extend(before.iter().chain(after));
+            rows.output.push(position.word());
+            rows.output.extend(position.samples);
+        };
+        for sentence in work.sentences.iter() {
+            draws.sentence(self.settings(), sentence, &work.distribution, &mut random, |_| (), &mut add);
+        }
+        for rows in [&mut rows.input, &mut rows.output] {
+            rows.sort_unstable();
+            rows.dedup();
+        }
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::skipgram::{Decay, Sentences};
+
+    #[test]
+    fn the_rows_of_work_are_those_that_training_changes() {
+        let settings = Settings { dim: 3, sample: 0.01, ..Settings::default() };
+        let n_words = 500;
+        let training = Training::new(settings, n_words).unwrap();
+        let mut random = Random::of(&[3]);
+        let mut sentences = Sentences::default();
+        for _ in 0..10 {
+            let words: Vec<u32> = (0..12).map(|_| random.below(n_words as u64) as u32).collect();
+            sentences.push(words, 12);
+        }
+        for word in 0..n_words as u32 {
+            training.input().write(word, 0, &[1.0; 3]);
+            training.output().write(word, 0, &[1.0; 3]);
+        }
+        let distribution = Arc::new(Distribution::new(&vec![10; n_words], 1, 0.75, 0.01));
+        let work = Work { sentences: Arc::new(sentences), distribution, subwords: None, number: 7 };
+        let rows = training.rows(&work);
+        training.run_once(Decay::Constant, &work).unwrap();
+        for (table, rows) in [(training.input(), &rows.input), (training.output(), &rows.output)] {
+            let mut values = [0.0; 3];
+            let changed = (0..n_words as u32).filter(|&row| {
+                table.read(row, 0, &mut values);
+                values != [1.0; 3]
+            });
+            assert_eq!(&changed.collect::<Vec<_>>(), rows);
+        }
+        assert!(rows.input.len() < n_words && rows.output.len() < n_words);
+    }
+}

@@ -1,0 +1,196 @@
+//! Trains a generator on sentences, in batches.
+
+use std::sync::Arc;
+
+use crate::skipgram::{Decay, Distribution, Done, Sentences, Vocabulary};
+use kernels::{Linear, Team};
+
+use crate::spelling::adam::{self, Learner, Table};
+use crate::spelling::batches::{Batch, Part};
+use crate::spelling::characters::Characters;
+use crate::spelling::engine::Words;
+use crate::spelling::generator::{Generator, team, vectors};
+use crate::spelling::scores::{self, Gradients, Vectors};
+use crate::spelling::settings::{Outputs, Settings};
+use crate::spelling::weights::Sizes;
+
+#[cfg(test)]
+mod gradients;
+mod rows;
+
+pub use rows::{Drawn, TableSizes};
+
+/// A training: the generators, and the number of tokens so far.
+pub struct Training {
+    settings: Settings,
+    team: Arc<Team>,
+    characters: Characters,
+    /// The words of the vocabulary.
+    words: Words,
+    input: Learner,
+    output: Output,
+    batch: Batch,
+    /// One per thread.
+    gradients: Vec<Gradients>,
+    pub(crate) n_tokens: u64,
+    pub(crate) n_steps: u64,
+}
+
+enum Output {
+    Table(Table),
+    Generator(Box<Learner>),
+    Shared,
+}
+
+impl Training {
+    /// A training of the vectors of the words of a vocabulary.
+    pub fn new(settings: Settings, vocabulary: &Vocabulary, n_threads: usize) -> Self {
+        let team = team(n_threads);
+        let characters = Characters::count(vocabulary.iter());
+        let mut ids = Words::default();
+        for (word, _) in vocabulary.iter() {
+            characters.ids(word, &mut ids.ids);
+            ids.ends.push(ids.ids.len());
+        }
+        let &Settings { char_dim, hidden, dim, seed, .. } = &settings;
+        let sizes = Sizes { ids: characters.n_ids(), char_dim, hidden, dim };
+        let output = match settings.outputs {
+            Outputs::Table => Output::Table(Table::new(ids.ends.len(), dim)),
+            Outputs::Generator => Output::Generator(Box::new(Learner::new(sizes, seed, 1, &team))),
+            Outputs::Shared => Output::Shared,
+        };
+        Self {
+            input: Learner::new(sizes, seed, 0, &team),
+            output,
+            batch: Batch::new(ids.ends.len()),
+            gradients: (0..team.n_threads()).map(|_| Gradients::default()).collect(),
+            words: ids,
+            characters,
+            team,
+            settings,
+            n_tokens: 0,
+            n_steps: 0,
+        }
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The characters of the vocabulary.
+    pub fn characters(&self) -> &Characters {
+        &self.characters
+    }
+
+    /// Number of tokens so far.
+    pub fn n_tokens(&self) -> u64 {
+        self.n_tokens
+    }
+
+    /// Continues after this number of tokens.
+    pub fn set_n_tokens(&mut self, n_tokens: u64) {
+        self.n_tokens = n_tokens;
+    }
+
+    /// Splits sentences into batches. `number` determines the random numbers, together with the seed.
+    pub fn part(&self, sentences: &Sentences, distribution: &Distribution, number: u64) -> Part {
+        Part::new(sentences, distribution, number, &self.settings)
+    }
+
+    /// Trains on a batch of a part.
+    ///
+    /// # Panics
+    /// If there is no such batch.
+    pub fn step(&mut self, part: &Part, batch: usize, distribution: &Distribution, decay: Decay) -> Done {
+        assert!(batch < part.n_batches(), "no such batch");
+        let mut drawn = std::mem::replace(&mut self.batch, Batch::new(0));
+        drawn.draw(part, batch, distribution, &self.settings);
+        let rate = decay.rate(self.settings.rate, self.n_tokens);
+        self.n_steps += 1;
+        self.differentiate(&drawn);
+        self.update(&drawn, &adam::rule(rate, self.n_steps));
+        self.batch = drawn;
+        let before = if batch == 0 { 0 } else { part.n_tokens_to(batch - 1) };
+        let n_tokens = part.n_tokens_to(batch) - before;
+        self.n_tokens += n_tokens;
+        Done { n_tokens, n_pairs: self.batch.n_pairs, loss: self.gradients[0].loss }
+    }
+
+    /// Computes the gradients of the loss of the batch: the mean over its positions, so that they do not depend on its
+    /// size.
+    fn differentiate(&mut self, batch: &Batch) {
+        let Self { team, words, input, output, gradients, settings, .. } = self;
+        let stride = Linear::stride(settings.dim);
+        let ids = |numbers: &[u32]| {
+            numbers.iter().map(|&word| words.get(word as usize)).collect::<Vec<_>>().into_iter()
+        };
+        let scale = 1.0 / batch.positions.len() as f32;
+        let sum = |gradients: &mut [Gradients], inputs: &[f32], outputs: &[f32]| {
+            scores::gradients(team, batch, Vectors { inputs, outputs, stride }, scale, gradients);
+        };
+        match output {
+            Output::Table(table) => {
+                let inputs = input.vectors(ids(&batch.inputs.words));
+                sum(gradients, &inputs, table.vectors(&batch.outputs.words));
+                input.back(&gradients[0].of_inputs);
+            }
+            Output::Generator(output) => {
+                let inputs = input.vectors(ids(&batch.inputs.words));
+                let outputs = output.vectors(ids(&batch.outputs.words));
+                sum(gradients, &inputs, &outputs);
+                output.back(&gradients[0].of_outputs);
+                input.back(&gradients[0].of_inputs);
+            }
+            Output::Shared => {
+                let all = [&batch.inputs.words[..], &batch.outputs.words].concat();
+                let vectors = input.vectors(ids(&all));
+                let (inputs, outputs) = vectors.split_at(batch.inputs.words.len() * stride);
+                sum(gradients, inputs, outputs);
+                input.back(&[&gradients[0].of_inputs[..], &gradients[0].of_outputs].concat());
+            }
+        }
+    }
+
+    /// Updates weights and table by the gradients.
+    fn update(&mut self, batch: &Batch, rule: &kernels::Adam) {
+        let Self { team, input, output, gradients, .. } = self;
+        input.update(team, rule);
+        match output {
+            Output::Table(table) => {
+                table.update(team, &batch.outputs.words, &mut gradients[0].of_outputs, rule);
+            }
+            Output::Generator(output) => output.update(team, rule),
+            Output::Shared => {}
+        }
+    }
+
+    /// The vectors `[V, D]` of the vocabulary.
+    pub fn vectors(&mut self) -> Vec<f32> {
+        vectors(&mut self.input.engine, &self.input.weights, &self.words)
+    }
+
+    /// The output vectors `[V, D]` of the vocabulary.
+    pub fn outputs(&mut self) -> Vec<f32> {
+        match &mut self.output {
+            Output::Table(table) => table.all().to_vec(),
+            Output::Generator(output) => vectors(&mut output.engine, &output.weights, &self.words),
+            Output::Shared => self.vectors(),
+        }
+    }
+
+    /// The generator of the vectors.
+    pub fn generator(&self) -> Generator {
+        Generator::new(self.characters.clone(), self.input.weights.clone())
+    }
+
+    /// All values that change.
+    pub(crate) fn state(&mut self) -> Vec<&mut Vec<f32>> {
+        let of_output: Vec<&mut Vec<f32>> = match &mut self.output {
+            Output::Table(table) => table.state().collect(),
+            Output::Generator(output) => output.state().collect(),
+            Output::Shared => Vec::new(),
+        };
+        self.input.state().chain(of_output).collect()
+    }
+}

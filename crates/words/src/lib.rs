@@ -1,9 +1,0 @@
-//! Splits cleaned texts into words, numbers them in order of first appearance and counts them. Rows and files
-//! are not part of this crate.
-
-mod dictionary;
-pub mod keys;
-mod spans;
-
-pub use dictionary::{Counted, Dictionary};
-pub use spans::{Span, find_words, room};
