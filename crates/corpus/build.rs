@@ -30,10 +30,10 @@ fn main() {
 /// Generates a two-level table: `PAGE_OF` maps a code point to its page, and the page maps it to its entry in
 /// `CHARACTERS`. Characters with equal properties share one entry.
 fn characters() -> String {
-    let (mut fates, mut pages, mut page_of) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut actions, mut pages, mut page_of) = (Vec::new(), Vec::new(), Vec::new());
     for first in (0..0x11_0000).step_by(PAGE) {
         let page: Vec<u8> =
-            (first..first + PAGE as u32).map(|code| index_of(&mut fates, fate(code))).collect();
+            (first..first + PAGE as u32).map(|code| index_of(&mut actions, action(code))).collect();
         page_of.push(index_of(&mut pages, page));
     }
     format!(
@@ -43,8 +43,8 @@ fn characters() -> String {
          static CHARACTERS: [Character; {}] = [{}];\n",
         page_of.len(),
         pages.len(),
-        fates.len(),
-        fates.join(", ")
+        actions.len(),
+        actions.join(", ")
     )
 }
 
@@ -53,11 +53,11 @@ fn index_of<T: PartialEq>(list: &mut Vec<T>, item: T) -> u8 {
         list.push(item);
         list.len() - 1
     });
-    u8::try_from(index).expect("the tables need at most 256 pages and 256 fates")
+    u8::try_from(index).expect("the tables need at most 256 pages and 256 actions")
 }
 
 /// The Rust source of the `Character` value for a code point.
-fn fate(code: u32) -> String {
+fn action(code: u32) -> String {
     let other = "Character { kind: Kind::Other, to_lower: 0, casing: Casing::Other }";
     let Some(character) = char::from_u32(code).filter(|&character| is_assigned(character)) else {
         return other.to_owned();

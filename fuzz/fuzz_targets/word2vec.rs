@@ -1,4 +1,5 @@
-//! Binary files of word2vec: an accepted file has the words and vectors of its entries, and is read back as it is written.
+//! Binary files of word2vec: an accepted file has the words and vectors of its entries, and is read back as it is written,
+//! unless it has a word with white space or NUL, which is not written.
 //!
 //! The input has the number of words, the dimension, and the rest of the file.
 #![no_main]
@@ -15,7 +16,12 @@ fuzz_target!(|data: &[u8]| {
     let Ok(embedding) = files::read(&scratch::file("vectors.w2v", &file)) else { return };
     let written = scratch::file("again.w2v", b"");
     std::fs::remove_file(&written).expect("a temporary file can be deleted");
-    files::write(&written, Format::Word2Vec, &embedding, None).expect("a file that was read can be written");
+    let stored = files::write(&written, Format::Word2Vec, &embedding, None);
+    if embedding.words.words().iter().flatten().any(|byte| b" \t\n\r\x0b\x0c\0".contains(byte)) {
+        assert!(stored.is_err(), "such a word is refused");
+        return;
+    }
+    stored.expect("a file that was read can be written");
     let again = files::read(&written).expect("a written file is accepted");
     assert_eq!((again.words.n_words(), again.dim), (embedding.words.n_words(), embedding.dim));
     for word in 0..embedding.words.n_words() as u32 {

@@ -16,7 +16,7 @@ use corpus::encoding::{Encoding, Invalid, LineDecoder};
 use corpus::format::{Format, FormatName};
 use corpus::json_array::{FirstLine, is_array};
 use corpus::judgement::{Refusal, Seen, TOLD, WithoutReview, invalid_utf8, judge, judge_lines, other_labels};
-use corpus::ledger::{Fate, Limits, MapperCounts, Part};
+use corpus::ledger::{Limits, MapperCounts, NoReview, Part};
 use corpus::lines::{Line, LineContent, LineReader};
 use corpus::record::{Votes, write_record};
 use corpus::rejects::{Content, Position, write_reject};
@@ -274,7 +274,7 @@ impl<W: Write, L: Write> Mapper<W, L> {
     #[inline]
     fn take(
         &mut self,
-        read: Result<ReadReview<'_>, Fate>,
+        read: Result<ReadReview<'_>, NoReview>,
         line: Line<'_>,
         number: u64,
         split: &InputSplit,
@@ -288,7 +288,7 @@ impl<W: Write, L: Write> Mapper<W, L> {
                 }
                 Ok(())
             }
-            Err(fate) => self.refuse(fate, line, number, split),
+            Err(reason) => self.refuse(reason, line, number, split),
         }
     }
 
@@ -389,23 +389,29 @@ impl<W: Write, L: Write> Mapper<W, L> {
     }
 
     #[cold]
-    fn refuse(&mut self, fate: Fate, line: Line<'_>, number: u64, split: &InputSplit) -> Result<(), Error> {
-        let so_far = self.counts.count(fate);
-        if !fate.is_bad() {
+    fn refuse(
+        &mut self,
+        reason: NoReview,
+        line: Line<'_>,
+        number: u64,
+        split: &InputSplit,
+    ) -> Result<(), Error> {
+        let so_far = self.counts.count(reason);
+        if !reason.is_bad() {
             return Ok(());
         }
         if self.options.output == Output::Rejects {
             let position = Position::Offset { split_start: split.split_start, offset: line.offset };
-            write_reject(&mut self.written, fate, &split.file, position, Content::Line(line.content));
+            write_reject(&mut self.written, reason, &split.file, position, Content::Line(line.content));
         }
-        if so_far <= TOLD { self.tell(fate, so_far, (number, line.offset), split) } else { Ok(()) }
+        if so_far <= TOLD { self.tell(reason, so_far, (number, line.offset), split) } else { Ok(()) }
     }
 
     /// Reports the position of one of the first few bad lines. The log does not contain the line itself, because
     /// people without access to reviews may read logs.
     fn tell(
         &mut self,
-        fate: Fate,
+        reason: NoReview,
         so_far: u64,
         (number, offset): (u64, u64),
         split: &InputSplit,
@@ -416,7 +422,7 @@ impl<W: Write, L: Write> Mapper<W, L> {
             Runner::User => format!(":{number}"),
             Runner::Hadoop => String::new(),
         };
-        self.say(&format!("{}{line}: {} (byte {offset}){more}", split.file, fate.counter()))
+        self.say(&format!("{}{line}: {} (byte {offset}){more}", split.file, reason.counter()))
     }
 }
 

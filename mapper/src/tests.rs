@@ -1,5 +1,5 @@
 use corpus::encoding::UTF_8;
-use corpus::format::Asked;
+use corpus::format::FormatOptions;
 
 use super::*;
 
@@ -162,11 +162,11 @@ fn input_without_a_review_is_refused() {
 
 #[test]
 fn each_element_of_a_list_is_counted_as_a_line_and_unrated_ones_apart() {
-    let asked = Asked {
+    let asked = FormatOptions {
         text_field: "reviews[].text".parse().ok(),
         rating_field: "reviews[].stars".parse().ok(),
         unrated: "null,0".parse().ok(),
-        ..Asked::default()
+        ..FormatOptions::default()
     };
     let list = Options { format: asked.format().unwrap(), ..options() };
     let input = b"{\"reviews\": [{\"text\": \"a\", \"stars\": 5}, {\"text\": \"b\"}, {\"text\": \"c\", \"stars\": 0}, 7]}\n\

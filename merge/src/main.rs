@@ -63,7 +63,7 @@ fn merge(arguments: &MergeArguments) -> Result<()> {
     let options = Options {
         dataset: DatasetOptions {
             out: out.clone(),
-            vocabulary: VocabularyFrom::asked(other(&dataset.vocabulary)?, dataset.vocabulary_size),
+            vocabulary: VocabularyFrom::requested(other(&dataset.vocabulary)?, dataset.vocabulary_size),
             without: other(&dataset.without)?,
             padded: dataset.padded,
             ids: dataset.parquet,

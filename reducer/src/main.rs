@@ -11,7 +11,7 @@ use program::hadoop::{Heartbeat, Runner, Variable, silence};
 use program::location::S3Url;
 use program::pipe::widen;
 use reducer::arguments::Arguments;
-use reducer::task::{Others, Task, host, in_names, random_attempt};
+use reducer::task::{Others, Task, host, name_part, random_attempt};
 use store::Store;
 
 /// Default of --run outside Hadoop.
@@ -119,7 +119,7 @@ fn task(arguments: &Arguments, partition: u32, partitions: u32) -> Result<Task, 
         ));
     }
     let attempt = match arguments.attempt.clone().or_else(|| Variable::Attempt.value()) {
-        Some(attempt) => in_names(&attempt),
+        Some(attempt) => name_part(&attempt),
         None => random_attempt()
             .map_err(|error| Failed::new(Exit::Io, format!("cannot read random numbers: {error}")))?,
     };

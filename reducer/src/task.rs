@@ -45,7 +45,7 @@ pub enum Others {
 /// The name of this machine, in the form used in object names.
 pub fn host() -> String {
     let name = hostname::get().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    in_names(if name.is_empty() { "unknown" } else { &name })
+    name_part(if name.is_empty() { "unknown" } else { &name })
 }
 
 /// 16 random hexadecimal digits, the name of an attempt outside Hadoop.
@@ -54,7 +54,7 @@ pub fn random_attempt() -> std::io::Result<String> {
 }
 
 /// Replaces the characters of a name that may not be used between the dots of an object's name.
-pub fn in_names(name: &str) -> String {
+pub fn name_part(name: &str) -> String {
     const LONGEST: usize = 63;
     let fit = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
     name.chars().map(fit).take(LONGEST).collect()
@@ -66,9 +66,9 @@ mod tests {
 
     #[test]
     fn host_names_fit_into_object_names() {
-        assert_eq!(in_names("ip-10-0-3-9.ec2.internal"), "ip-10-0-3-9-ec2-internal");
-        assert_eq!(in_names("../é"), "-----".get(..4).unwrap());
-        assert_eq!(in_names(&"x".repeat(100)).len(), 63);
+        assert_eq!(name_part("ip-10-0-3-9.ec2.internal"), "ip-10-0-3-9-ec2-internal");
+        assert_eq!(name_part("../é"), "-----".get(..4).unwrap());
+        assert_eq!(name_part(&"x".repeat(100)).len(), 63);
     }
 
     #[test]

@@ -248,7 +248,7 @@ impl Codebook {
 }
 
 /// Time for which a thread waits for the counts of the others.
-const PATIENCE: Duration = Duration::from_secs(2);
+const WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// How all threads agree on one codebook.
 pub struct Agreement<'a> {
@@ -282,7 +282,7 @@ impl<'a> Agreement<'a> {
         }
     }
 
-    /// Adds the counts of one thread and waits for those of all others, but not for longer than `PATIENCE`: another thread may
+    /// Adds the counts of one thread and waits for those of all others, but not for longer than `WAIT_MAX`: another thread may
     /// wait for memory that this one holds while it reads. Each thread calls this once. Any codebook is right; that of all counts
     /// is the smallest. If all threads must stop, the returned one is arbitrary.
     pub fn join(&self, counted: &Dictionary) -> Arc<Codebook> {
@@ -294,7 +294,7 @@ impl<'a> Agreement<'a> {
             if let Some(codebook) = &state.codebook {
                 return codebook.clone();
             }
-            if state.counting == 0 || began.elapsed() >= PATIENCE {
+            if state.counting == 0 || began.elapsed() >= WAIT_MAX {
                 let counted = std::mem::replace(&mut state.counted, Dictionary::new(&[]));
                 let codebook = Arc::new(Codebook::of(&counted, self.stop_words, self.kept));
                 state.codebook = Some(codebook);

@@ -24,7 +24,7 @@ const WORDS_BUFFERS_BYTES: usize = 8 << 20;
 const LABELLED: &str = "a text without a class is no row";
 
 /// Rows in order, and all words with their counts.
-pub struct Milled<'a> {
+pub struct DatasetRows<'a> {
     /// Settings of rows.
     pub settings: &'a Settings,
     /// The codes of words.
@@ -45,7 +45,7 @@ pub struct Milled<'a> {
     pub is_interrupted: &'a dyn Fn() -> bool,
 }
 
-impl DatasetContent for Milled<'_> {
+impl DatasetContent for DatasetRows<'_> {
     type Error = Failed;
 
     fn each_word(&mut self, visit: &mut dyn FnMut(&[u8], u64)) -> Result<()> {
@@ -108,7 +108,7 @@ impl DatasetContent for Milled<'_> {
     }
 }
 
-impl Milled<'_> {
+impl DatasetRows<'_> {
     /// Visits rows that contain their kept tokens.
     fn each_row_of_tokens(
         &mut self,

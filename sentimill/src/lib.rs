@@ -50,7 +50,7 @@ use program::threads::locked;
 use reading::{Found, Judgement, Reading};
 
 use crate::codebook::{Agreement, Codebook, StopWords};
-use crate::content::Milled;
+use crate::content::DatasetRows;
 pub use crate::extra_file::ExtraFile;
 use crate::folding::{Folded, Folder, Folding, StoredWords};
 use crate::mapping::{Mapped, Mapping};
@@ -185,7 +185,7 @@ pub fn run(
         ledger: Ledger { mapper: Some(mapper), reducer, tables: table_dialects(reading) },
         settings: options.settings.clone(),
     };
-    let mut milled = Milled {
+    let mut rows = DatasetRows {
         settings: &options.settings,
         codebook,
         folded,
@@ -196,7 +196,7 @@ pub fn run(
         table_threads: options.table_threads(),
         is_interrupted: &|| interrupt.load(Ordering::Relaxed),
     };
-    let (manifest, card) = making.make(&mut milled, &seal, progress, |_| Ok(()))?;
+    let (manifest, card) = making.make(&mut rows, &seal, progress, |_| Ok(()))?;
     rejects.map_or(Ok(()), |rejects| rejects.publish(&mut log))?;
     origins.map_or(Ok(()), |(file, temporary)| file.publish(&temporary))?;
     Ok(Made { manifest, card })

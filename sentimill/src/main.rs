@@ -80,7 +80,7 @@ fn milled(arguments: Arguments) -> Result<(), Failed> {
         settings,
         dataset: DatasetOptions {
             out,
-            vocabulary: VocabularyFrom::asked(vocabulary, dataset.vocabulary_size),
+            vocabulary: VocabularyFrom::requested(vocabulary, dataset.vocabulary_size),
             without: other(&dataset.without)?,
             padded: dataset.padded,
             ids: dataset.parquet,

@@ -87,9 +87,9 @@ impl Mapping<'_> {
                             self.reviews.fetch_add(REVIEWS_SHOWN, Ordering::Relaxed);
                         }
                     }
-                    Err(fate) => {
-                        if let Some(rejects) = rejects.as_mut().filter(|_| fate.is_bad()) {
-                            rejects.add(entry, fate)?;
+                    Err(reason) => {
+                        if let Some(rejects) = rejects.as_mut().filter(|_| reason.is_bad()) {
+                            rejects.add(entry, reason)?;
                         }
                     }
                 }

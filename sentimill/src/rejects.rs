@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
-use corpus::ledger::Fate;
+use corpus::ledger::NoReview;
 use corpus::lines::LineContent;
 use corpus::rejects::{Content, Position, write_reject};
 use corpus::review::{RatingValue, Reject};
@@ -46,7 +46,7 @@ impl<'a> Rejects<'a> {
     }
 
     /// Adds a bad line.
-    pub fn add(&mut self, entry: &InputEntry<'_>, fate: Fate) -> Result<()> {
+    pub fn add(&mut self, entry: &InputEntry<'_>, reason: NoReview) -> Result<()> {
         let source = entry.place.source;
         if self.block.len() >= BLOCK_BYTES || self.current.is_some_and(|(of, _)| of != source) {
             self.store()?;
@@ -63,7 +63,7 @@ impl<'a> Rejects<'a> {
         let number = runs.len() - 1;
         runs[number].last = Some(entry.place);
         self.current = Some((source, number));
-        write_entry(&mut self.block, entry, fate);
+        write_entry(&mut self.block, entry, reason);
         Ok(())
     }
 
@@ -104,14 +104,14 @@ pub fn write(
         loop {
             let places = runs.iter().enumerate().filter_map(|(at, run)| Some((run.place(number)?, at)));
             let Some((place, first)) = places.min() else { break };
-            let (fate, content) = runs[first].entry();
+            let (reason, content) = runs[first].entry();
             let at = reading.offset(place);
             let position = match has_rows {
                 true => Position::Row(at),
                 false => Position::Offset { split_start: None, offset: at },
             };
             line.clear();
-            write_reject(&mut line, fate, &source.name, position, content);
+            write_reject(&mut line, reason, &source.name, position, content);
             output.write_all(&line).map_err(|error| file.failed(&error))?;
             runs[first].advance(scratch)?;
         }
@@ -144,7 +144,7 @@ impl Cursor {
         Some(InputPlace::in_group(source, group as usize, offset))
     }
 
-    fn entry(&self) -> (Fate, Content<'_>) {
+    fn entry(&self) -> (NoReview, Content<'_>) {
         read_entry(&mut &self.block[self.at + PLACE_BYTES..])
     }
 
@@ -172,18 +172,18 @@ impl Cursor {
 const PLACE_BYTES: usize = 16;
 
 /// The reasons of bad lines, by their numbers.
-const REASONS: [Fate; 4] = [
-    Fate::TooLong,
-    Fate::Rejected(Reject::BadLine),
-    Fate::Rejected(Reject::NoText),
-    Fate::Rejected(Reject::BadRating),
+const REASONS: [NoReview; 4] = [
+    NoReview::TooLong,
+    NoReview::Rejected(Reject::BadLine),
+    NoReview::Rejected(Reject::NoText),
+    NoReview::Rejected(Reject::BadRating),
 ];
 
-fn write_entry(out: &mut Vec<u8>, entry: &InputEntry<'_>, fate: Fate) {
+fn write_entry(out: &mut Vec<u8>, entry: &InputEntry<'_>, reason: NoReview) {
     let (group, offset) = entry.place.within();
     out.extend_from_slice(&(group as u64).to_le_bytes());
     out.extend_from_slice(&offset.to_le_bytes());
-    out.push(REASONS.iter().position(|&reason| reason == fate).expect("only bad lines are collected") as u8);
+    out.push(REASONS.iter().position(|&listed| listed == reason).expect("only bad lines are collected") as u8);
     match entry.what {
         Content::Line(LineContent::Bytes(line)) => {
             out.push(0);
@@ -215,8 +215,8 @@ fn write_entry(out: &mut Vec<u8>, entry: &InputEntry<'_>, fate: Fate) {
 }
 
 /// Reads an entry without its position.
-fn read_entry<'a>(bytes: &mut &'a [u8]) -> (Fate, Content<'a>) {
-    let fate = REASONS[usize::from(take_byte(bytes))];
+fn read_entry<'a>(bytes: &mut &'a [u8]) -> (NoReview, Content<'a>) {
+    let reason = REASONS[usize::from(take_byte(bytes))];
     let content = match take_byte(bytes) {
         0 => Content::Line(LineContent::Bytes(take_bytes(bytes))),
         1 => Content::Line(LineContent::TooLong { bytes: take_number(bytes), blank: false }),
@@ -229,7 +229,7 @@ fn read_entry<'a>(bytes: &mut &'a [u8]) -> (Fate, Content<'a>) {
             },
         },
     };
-    (fate, content)
+    (reason, content)
 }
 
 fn write_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
@@ -297,7 +297,7 @@ mod tests {
         let places = [(0, 1), (1, 5), (0, 2), (0, 3), (0, 4), (1, 4), (1, 6), (0, 9)];
         for (source, offset) in places {
             let what = Content::Line(LineContent::Bytes(&line));
-            rejects.add(&entry(source, offset, what), Fate::Rejected(Reject::BadLine)).unwrap();
+            rejects.add(&entry(source, offset, what), NoReview::Rejected(Reject::BadLine)).unwrap();
         }
         let StoredRejects(mut runs) = rejects.finish().unwrap();
         let mut of_source = |source: usize| -> Vec<Vec<u64>> {

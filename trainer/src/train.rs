@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use batches::balance::{Decision, Measured};
 use batches::{Arrangement, Loader, Loading, Part};
-use launch::interrupt::Asked;
+use launch::interrupt::Requested;
 use program::exit::{Exit, Failed};
 use runs::recipe::{Position, Recipe};
 use runs::training::RankTimes;
@@ -116,7 +116,7 @@ pub struct Hooks<'a> {
     pub on_event: &'a mut dyn FnMut(&Event<'_>),
     /// Called after every step. Returns a requested checkpoint or stop, if any. The ranks then agree on the
     /// action.
-    pub asked: &'a mut dyn FnMut(&Position) -> Option<Asked>,
+    pub asked: &'a mut dyn FnMut(&Position) -> Option<Requested>,
     /// Saves a checkpoint, on every rank.
     pub save: &'a mut dyn FnMut(&Training) -> Result<()>,
     /// Collects the phases of some steps, on every rank.
@@ -270,8 +270,8 @@ pub fn train(
             }
             match agreed.asked {
                 None => {}
-                Some(Asked::Checkpoint) => stopwatch.aside(|| (hooks.save)(training))?,
-                Some(Asked::Stop) => {
+                Some(Requested::Checkpoint) => stopwatch.aside(|| (hooks.save)(training))?,
+                Some(Requested::Stop) => {
                     (hooks.save)(training)?;
                     hooks.trace.as_mut().map_or(Ok(()), |trace| trace.write(ranks))?;
                     return Ok(End::Stopped);
@@ -295,7 +295,7 @@ struct Own {
     loss: f64,
     /// Number of words with gradients.
     n_touched: usize,
-    asked: Option<Asked>,
+    asked: Option<Requested>,
     measured: Measured,
     /// Work of a share that did not fit into memory.
     failed: Option<u64>,
@@ -305,7 +305,7 @@ struct Own {
 struct Agreed {
     /// Weighted sum of the step's losses.
     loss: f64,
-    asked: Option<Asked>,
+    asked: Option<Requested>,
     /// Number of words with gradients on each rank.
     n_touched: Vec<usize>,
     /// The time of each rank.
@@ -322,7 +322,7 @@ fn agree(ranks: &Ranks, own: &Own) -> Result<Agreed> {
     let [n_touched, rows] = [own.n_touched, rows].map(|number| number as f64);
     let [work, nanoseconds, failed] =
         [work, nanoseconds, own.failed.unwrap_or(0)].map(|number| number as f64);
-    let [stop, checkpoint] = [Asked::Stop, Asked::Checkpoint].map(asked_for);
+    let [stop, checkpoint] = [Requested::Stop, Requested::Checkpoint].map(asked_for);
     let own = [own.loss, n_touched, stop, checkpoint, rows, work, nanoseconds, failed];
     let mut agreed =
         Agreed { loss: 0.0, asked: None, n_touched: Vec::new(), measured: Vec::new(), failed: Vec::new() };
@@ -334,9 +334,9 @@ fn agree(ranks: &Ranks, own: &Own) -> Result<Agreed> {
         agreed.loss += loss;
         agreed.n_touched.push(n_touched as usize);
         if stop > 0.0 {
-            agreed.asked = Some(Asked::Stop);
+            agreed.asked = Some(Requested::Stop);
         } else if checkpoint > 0.0 {
-            agreed.asked = agreed.asked.or(Some(Asked::Checkpoint));
+            agreed.asked = agreed.asked.or(Some(Requested::Checkpoint));
         }
     }
     Ok(agreed)

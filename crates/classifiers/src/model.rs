@@ -46,7 +46,7 @@ impl Model {
         }
     }
 
-    /// How much each word and n-gram of a line speaks for a label, in order of first occurrence.
+    /// How much each word and n-gram of a line raises the score of a label, in order of first occurrence.
     ///
     /// # Panics
     /// If the label does not exist.

@@ -5,7 +5,7 @@ use crate::clean::Cleaner;
 use crate::csv::Columns;
 use crate::encoding::Invalid;
 use crate::format::Format;
-use crate::ledger::Fate;
+use crate::ledger::NoReview;
 use crate::lines::{Line, LineContent};
 use crate::review::{Rating, RatingValue, Review, ReviewParser};
 
@@ -55,8 +55,8 @@ impl CleanedReviews {
 
     /// Returns the review in a line, or the reason why it has none.
     #[inline]
-    pub fn read<'a>(&'a mut self, line: LineContent<'a>) -> Result<ReadReview<'a>, Fate> {
-        let review = self.parser.parse(Fate::held(line)?).map_err(Fate::Rejected)?;
+    pub fn read<'a>(&'a mut self, line: LineContent<'a>) -> Result<ReadReview<'a>, NoReview> {
+        let review = self.parser.parse(NoReview::held(line)?).map_err(NoReview::Rejected)?;
         self.texts.of(review)
     }
 
@@ -65,18 +65,19 @@ impl CleanedReviews {
     pub fn each<E>(
         &mut self,
         line: Line<'_>,
-        mut visit: impl FnMut(Line<'_>, Result<ReadReview<'_>, Fate>) -> Result<(), E>,
+        mut visit: impl FnMut(Line<'_>, Result<ReadReview<'_>, NoReview>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let bytes = match Fate::held(line.content) {
+        let bytes = match NoReview::held(line.content) {
             Ok(bytes) => bytes,
-            Err(fate) => return visit(line, Err(fate)),
+            Err(reason) => return visit(line, Err(reason)),
         };
         let (texts, mut visited) = (&mut self.texts, Ok(()));
         self.parser.each(bytes, |element, review| {
             if visited.is_ok() {
                 let offset = line.offset + element.start as u64;
                 let element = Line { offset, content: LineContent::Bytes(&bytes[element]) };
-                visited = visit(element, review.map_err(Fate::Rejected).and_then(|review| texts.of(review)));
+                visited =
+                    visit(element, review.map_err(NoReview::Rejected).and_then(|review| texts.of(review)));
             }
         });
         visited
@@ -88,12 +89,12 @@ impl CleanedReviews {
         &'a mut self,
         record: LineContent<'a>,
         columns: &Columns,
-    ) -> Result<ReadReview<'a>, Fate> {
-        let record = Fate::held(record)?;
+    ) -> Result<ReadReview<'a>, NoReview> {
+        let record = NoReview::held(record)?;
         if columns.is_header(record) {
-            return Err(Fate::Blank);
+            return Err(NoReview::Blank);
         }
-        let review = self.parser.parse_record(record, columns).map_err(Fate::Rejected)?;
+        let review = self.parser.parse_record(record, columns).map_err(NoReview::Rejected)?;
         self.texts.of(review)
     }
 
@@ -102,8 +103,8 @@ impl CleanedReviews {
         &'a mut self,
         text: Option<&'a [u8]>,
         rating: RatingValue<'_>,
-    ) -> Result<ReadReview<'a>, Fate> {
-        let review = self.parser.row(text, rating).map_err(Fate::Rejected)?;
+    ) -> Result<ReadReview<'a>, NoReview> {
+        let review = self.parser.row(text, rating).map_err(NoReview::Rejected)?;
         self.texts.of(review)
     }
 
@@ -128,17 +129,17 @@ impl Texts {
     fn of<'a>(
         &'a mut self,
         Review { text: written, rating, label }: Review<'a>,
-    ) -> Result<ReadReview<'a>, Fate> {
+    ) -> Result<ReadReview<'a>, NoReview> {
         match self {
             Self::Cleaned { cleaner, text } => {
                 text.clear();
                 if cleaner.clean(written, text) {
                     Ok(ReadReview { text, rating, label })
                 } else {
-                    Err(Fate::EmptyText)
+                    Err(NoReview::EmptyText)
                 }
             }
-            Self::AsWritten if written.trim().is_empty() => Err(Fate::EmptyText),
+            Self::AsWritten if written.trim().is_empty() => Err(NoReview::EmptyText),
             Self::AsWritten => Ok(ReadReview { text: written.as_bytes(), rating, label }),
         }
     }
@@ -162,7 +163,7 @@ mod tests {
         assert_eq!(text(&mut as_written, "It's <br/> Good!").unwrap(), "It's <br/> Good!");
         assert_eq!(
             [text(&mut cleaned, "!!"), text(&mut as_written, " \\n\u{A0}")],
-            [const { Err(Fate::EmptyText) }; 2]
+            [const { Err(NoReview::EmptyText) }; 2]
         );
         assert_eq!(text(&mut as_written, "!!").unwrap(), "!!");
     }

@@ -114,21 +114,21 @@ impl Format {
     /// unknown.
     pub fn with_texts<'a>(setting: impl Fn(&str) -> Option<&'a str>) -> Option<Self> {
         let name: FormatName = setting("format")?.parse().ok()?;
-        let mut asked = Asked { name, ..Asked::default() };
+        let mut options = FormatOptions { name, ..FormatOptions::default() };
         match name {
             FormatName::Json | FormatName::Csv | FormatName::Tsv => {
-                asked.text_field = Some(setting("text-field")?.parse().ok()?);
-                asked.delimiter = setting("delimiter").and_then(|delimiter| delimiter.parse().ok());
-                asked.quote = setting("quote").and_then(|quote| quote.parse().ok());
-                asked.rating_field = setting("rating-field").and_then(|field| field.parse().ok());
-                asked.class_ratings = setting("class-ratings").and_then(|ratings| ratings.parse().ok());
-                asked.rating_scale = setting("rating-scale").and_then(|scale| scale.parse().ok());
-                asked.unrated = setting("unrated").and_then(|values| values.parse().ok());
+                options.text_field = Some(setting("text-field")?.parse().ok()?);
+                options.delimiter = setting("delimiter").and_then(|delimiter| delimiter.parse().ok());
+                options.quote = setting("quote").and_then(|quote| quote.parse().ok());
+                options.rating_field = setting("rating-field").and_then(|field| field.parse().ok());
+                options.class_ratings = setting("class-ratings").and_then(|ratings| ratings.parse().ok());
+                options.rating_scale = setting("rating-scale").and_then(|scale| scale.parse().ok());
+                options.unrated = setting("unrated").and_then(|values| values.parse().ok());
             }
-            FormatName::PolarityCsv => asked.with_title = setting("with-title")?.parse().ok()?,
+            FormatName::PolarityCsv => options.with_title = setting("with-title")?.parse().ok()?,
             FormatName::FastText => {}
         }
-        asked.format().ok()
+        options.format().ok()
     }
 }
 
@@ -324,7 +324,7 @@ pub struct UnknownPreset;
 
 /// The format options that a user passed. Each program has its own flags for them.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct FormatOptions {
     /// The format.
     pub name: FormatName,
     /// The preset, which names both fields.
@@ -349,7 +349,7 @@ pub struct Asked {
     pub quote: Option<Quote>,
 }
 
-impl Asked {
+impl FormatOptions {
     /// Returns the format, or an error if one of the options belongs to another format.
     pub fn format(self) -> Result<Format, Misplaced> {
         self.refuse(self.name.name(), |formats| !formats.contains(&self.name))?;
@@ -473,10 +473,13 @@ mod tests {
 
     #[test]
     fn an_explicit_field_overrides_the_preset() {
-        let asked =
-            Asked { preset: "yelp".parse().ok(), rating_field: "useful".parse().ok(), ..Asked::default() };
-        assert_eq!(asked.format(), Ok(Format::Json(Fields::named("text", "useful"))));
-        assert_eq!(Asked::default().format(), Ok(Format::default()));
+        let options = FormatOptions {
+            preset: "yelp".parse().ok(),
+            rating_field: "useful".parse().ok(),
+            ..FormatOptions::default()
+        };
+        assert_eq!(options.format(), Ok(Format::Json(Fields::named("text", "useful"))));
+        assert_eq!(FormatOptions::default().format(), Ok(Format::default()));
     }
 
     #[test]
@@ -506,13 +509,13 @@ mod tests {
 
     #[test]
     fn an_option_of_another_format_is_refused() {
-        let titles = Asked { with_title: true, ..Asked::default() };
+        let titles = FormatOptions { with_title: true, ..FormatOptions::default() };
         assert_eq!(
             titles.format().unwrap_err().to_string(),
             "--with-title is not used by the format json, only by polarity-csv; remove it or choose another --format"
         );
         let name = FormatName::FastText;
-        let fields = Asked { name, text_field: "text".parse().ok(), ..Asked::default() };
+        let fields = FormatOptions { name, text_field: "text".parse().ok(), ..FormatOptions::default() };
         assert_eq!(
             fields.format(),
             Err(Misplaced::Option {
@@ -521,7 +524,7 @@ mod tests {
                 expected: "json, csv or tsv"
             })
         );
-        let quotes = Asked { quote: Some(Quote::None), ..Asked::default() };
+        let quotes = FormatOptions { quote: Some(Quote::None), ..FormatOptions::default() };
         assert_eq!(
             quotes.format(),
             Err(Misplaced::Option { option: "--quote", found: "json", expected: "csv or tsv" })

@@ -61,7 +61,7 @@ crate::read_from_objects!(MapperCounts, ReducerCounts);
 
 /// Why a line is not a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum NoReview {
     /// The line is only spaces and tabs.
     Blank,
     /// The line is longer than the limit.
@@ -72,7 +72,7 @@ pub enum Fate {
     EmptyText,
 }
 
-impl Fate {
+impl NoReview {
     /// The counter of such lines.
     pub fn counter(self) -> &'static str {
         match self {
@@ -109,8 +109,8 @@ impl MapperCounts {
     pub const GROUP: &str = "mapper";
 
     /// Counts a line that is not a review. Returns the number of such lines so far.
-    pub fn count(&mut self, fate: Fate) -> u64 {
-        let counter = self.counter_mut(fate.counter()).expect("each fate has a counter");
+    pub fn count(&mut self, reason: NoReview) -> u64 {
+        let counter = self.counter_mut(reason.counter()).expect("each reason has a counter");
         *counter += 1;
         *counter
     }

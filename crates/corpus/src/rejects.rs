@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
-use crate::ledger::Fate;
+use crate::ledger::NoReview;
 use crate::lines::LineContent;
 use crate::review::RatingValue;
 
@@ -77,13 +77,19 @@ enum FoundRating {
 }
 
 /// Appends the JSON line.
-pub fn write_reject(output: &mut Vec<u8>, fate: Fate, file: &str, position: Position, content: Content<'_>) {
+pub fn write_reject(
+    output: &mut Vec<u8>,
+    reason: NoReview,
+    file: &str,
+    position: Position,
+    content: Content<'_>,
+) {
     let (split_start, offset, row) = match position {
         Position::Offset { split_start, offset } => (split_start, Some(offset), None),
         Position::Row(row) => (None, None, Some(row)),
     };
     let mut reject = Reject {
-        reason: fate.counter(),
+        reason: reason.counter(),
         file,
         split_start,
         offset,
@@ -136,9 +142,9 @@ mod tests {
     use super::*;
     use crate::review::Reject::{BadRating, NoText};
 
-    fn rejected(fate: Fate, position: Position, content: Content<'_>) -> String {
+    fn rejected(reason: NoReview, position: Position, content: Content<'_>) -> String {
         let mut output = Vec::new();
-        write_reject(&mut output, fate, "a \"b\"", position, content);
+        write_reject(&mut output, reason, "a \"b\"", position, content);
         String::from_utf8(output).unwrap()
     }
 
@@ -147,11 +153,12 @@ mod tests {
         let offset = Position::Offset { split_start: Some(7), offset: 5 };
         let line = Content::Line(LineContent::Bytes(b"{}"));
         assert_eq!(
-            rejected(Fate::Rejected(NoText), offset, line),
+            rejected(NoReview::Rejected(NoText), offset, line),
             "{\"reason\":\"no_text\",\"file\":\"a \\\"b\\\"\",\"split_start\":7,\"offset\":5,\"line\":\"{}\"}\n"
         );
         let row = |text, rating| {
-            let json = rejected(Fate::Rejected(BadRating), Position::Row(3), Content::Row { text, rating });
+            let json =
+                rejected(NoReview::Rejected(BadRating), Position::Row(3), Content::Row { text, rating });
             let start = r#"{"reason":"bad_rating","file":"a \"b\"","row":3,"#;
             json.strip_prefix(start).unwrap_or_else(|| panic!("{json}")).trim_end().to_owned()
         };

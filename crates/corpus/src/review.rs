@@ -389,7 +389,7 @@ impl Rating {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::{Asked, ClassRatings};
+    use crate::format::{ClassRatings, FormatOptions};
 
     #[test]
     fn an_absent_rating_is_null() {
@@ -406,8 +406,9 @@ mod tests {
     #[test]
     fn each_element_of_a_line_that_is_not_utf8_is_counted() {
         let text_field = "r[].text".parse().ok();
-        let asked = Asked { text_field, rating_field: "r[].stars".parse().ok(), ..Asked::default() };
-        let mut parser = ReviewParser::new(asked.format().unwrap());
+        let options =
+            FormatOptions { text_field, rating_field: "r[].stars".parse().ok(), ..FormatOptions::default() };
+        let mut parser = ReviewParser::new(options.format().unwrap());
         let mut n_reviews = 0;
         let line = b"{\"r\": [{\"text\": \"caf\xe9\", \"stars\": 5}, {\"text\": \"b\", \"stars\": 1}]}";
         parser.each(line, |_, review| n_reviews += usize::from(review.is_ok()));
@@ -473,7 +474,9 @@ mod tests {
     fn list_format(text: &str, rating: &str) -> Format {
         let (text_field, rating_field) = (text.parse().ok(), rating.parse().ok());
         let class_ratings = "true=5,false=1".parse().ok();
-        Asked { text_field, rating_field, class_ratings, ..Asked::default() }.format().unwrap()
+        FormatOptions { text_field, rating_field, class_ratings, ..FormatOptions::default() }
+            .format()
+            .unwrap()
     }
 
     #[test]

@@ -174,7 +174,7 @@ fn check_words(path: &Path, words: &Dictionary, format: Format) -> Result<()> {
             path: path.to_owned(),
             field: "a word",
             found: format!("{:?}", String::from_utf8_lossy(word)),
-            allowed: "words of at least one byte without white space".to_owned(),
+            allowed: "words of at least one byte without white space and NUL".to_owned(),
             remedy: "write a model folder: omit the extension",
         }
         .into()),

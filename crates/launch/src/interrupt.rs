@@ -18,7 +18,7 @@ use signal_hook::flag;
 
 /// The action that a signal requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Requested {
     /// Write a checkpoint and stop.
     Stop,
     /// Write a checkpoint and continue.
@@ -50,11 +50,11 @@ impl Interrupts {
     }
 
     /// Returns the requested action. A stop is returned on every call, a checkpoint only once.
-    pub fn asked(&self) -> Option<Asked> {
+    pub fn requested(&self) -> Option<Requested> {
         if self.stop.load(Ordering::SeqCst) {
-            return Some(Asked::Stop);
+            return Some(Requested::Stop);
         }
-        self.checkpoint.swap(false, Ordering::SeqCst).then_some(Asked::Checkpoint)
+        self.checkpoint.swap(false, Ordering::SeqCst).then_some(Requested::Checkpoint)
     }
 
     /// The flag that a request to stop sets.

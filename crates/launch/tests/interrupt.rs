@@ -5,7 +5,7 @@ use std::env;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 
-use launch::interrupt::{Asked, Interrupts};
+use launch::interrupt::{Interrupts, Requested};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::low_level::raise;
 
@@ -26,14 +26,14 @@ fn in_a_process(test: &str, body: impl FnOnce(&Interrupts)) -> Option<ExitStatus
 fn a_checkpoint_is_requested_once_and_a_stop_permanently() {
     const NAME: &str = "a_checkpoint_is_requested_once_and_a_stop_permanently";
     let status = in_a_process(NAME, |interrupts| {
-        assert_eq!(interrupts.asked(), None);
+        assert_eq!(interrupts.requested(), None);
         raise(SIGUSR1).unwrap();
-        assert_eq!(interrupts.asked(), Some(Asked::Checkpoint));
-        assert_eq!(interrupts.asked(), None);
+        assert_eq!(interrupts.requested(), Some(Requested::Checkpoint));
+        assert_eq!(interrupts.requested(), None);
         raise(SIGUSR1).unwrap();
         raise(SIGTERM).unwrap();
-        assert_eq!(interrupts.asked(), Some(Asked::Stop));
-        assert_eq!(interrupts.asked(), Some(Asked::Stop));
+        assert_eq!(interrupts.requested(), Some(Requested::Stop));
+        assert_eq!(interrupts.requested(), Some(Requested::Stop));
     });
     assert!(status.is_none_or(|status| status.success()), "{status:?}");
 }
@@ -44,7 +44,7 @@ fn one_sigint_requests_a_stop_and_a_second_ends_the_process() {
     let status = in_a_process(NAME, |interrupts| {
         raise(SIGTERM).unwrap();
         raise(SIGINT).unwrap();
-        assert_eq!(interrupts.asked(), Some(Asked::Stop));
+        assert_eq!(interrupts.requested(), Some(Requested::Stop));
         raise(SIGTERM).unwrap();
         raise(SIGINT).unwrap();
         panic!("a second SIGINT did not end the process");

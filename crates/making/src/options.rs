@@ -53,7 +53,7 @@ const VOCABULARY_SIZE: u64 = 10_000;
 
 impl VocabularyFrom {
     /// The vocabulary of `dataset` if a dataset is passed, otherwise the most frequent words.
-    pub fn asked(dataset: Option<DatasetFile>, words_max: Option<u64>) -> Self {
+    pub fn requested(dataset: Option<DatasetFile>, words_max: Option<u64>) -> Self {
         match dataset {
             Some(dataset) => Self::Dataset(dataset),
             None => Self::Frequency(words_max.unwrap_or(VOCABULARY_SIZE)),

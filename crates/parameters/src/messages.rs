@@ -97,7 +97,7 @@ pub struct PullRequest {
     /// The rows.
     #[prost(message, repeated, tag = "3")]
     pub reads: Vec<Rows>,
-    /// What a rank was asked for, for [`crate::Server::asked`].
+    /// What a rank was asked for, for [`crate::Server::requested`].
     #[prost(uint32, tag = "4")]
     pub asked: u32,
 }

@@ -255,7 +255,7 @@ impl Server {
     }
 
     /// The largest number for which a rank was asked ([`Client::begin`](crate::Client::begin)) since the last call.
-    pub fn asked(&self) -> u32 {
+    pub fn requested(&self) -> u32 {
         self.shared.asked.swap(0, Relaxed)
     }
 

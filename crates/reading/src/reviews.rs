@@ -7,7 +7,7 @@ use corpus::cleaned::{CleanedReviews, ReadReview};
 use corpus::encoding::Invalid;
 use corpus::format::Format;
 use corpus::judgement::{Refusal, Seen, TOLD, WithoutReview, invalid_utf8, judge, other_labels};
-use corpus::ledger::{Fate, Limits, MapperCounts};
+use corpus::ledger::{Limits, MapperCounts, NoReview};
 use corpus::lines::Line;
 use program::threads::locked;
 
@@ -80,7 +80,7 @@ impl Reviews {
     pub fn read<E>(
         &mut self,
         entry: &InputEntry<'_>,
-        mut visit: impl FnMut(&InputEntry<'_>, Result<ReadReview<'_>, Fate>) -> Result<(), E>,
+        mut visit: impl FnMut(&InputEntry<'_>, Result<ReadReview<'_>, NoReview>) -> Result<(), E>,
     ) -> Result<(), E> {
         let Self { reviews, found, has_list } = self;
         if found.counts.lines == 0 {
@@ -90,7 +90,7 @@ impl Reviews {
             };
             found.beginning = Some((entry.place, beginning.to_vec()));
         }
-        let mut count_and_visit = |entry: &InputEntry<'_>, read: Result<ReadReview<'_>, Fate>| {
+        let mut count_and_visit = |entry: &InputEntry<'_>, read: Result<ReadReview<'_>, NoReview>| {
             found.count(entry, read.as_ref().err().copied());
             visit(entry, read)
         };
@@ -124,25 +124,25 @@ impl Reviews {
 
 impl Found {
     #[inline]
-    fn count(&mut self, entry: &InputEntry<'_>, refused: Option<Fate>) {
+    fn count(&mut self, entry: &InputEntry<'_>, refused: Option<NoReview>) {
         self.counts.lines += 1;
         match refused {
             None => {
                 self.counts.reviews += 1;
                 self.held[entry.place.source] = Held { any: true, lines: true, reviews: true };
             }
-            Some(fate) => self.refuse(fate, entry),
+            Some(reason) => self.refuse(reason, entry),
         }
     }
 
     #[cold]
-    fn refuse(&mut self, fate: Fate, entry: &InputEntry<'_>) {
+    fn refuse(&mut self, reason: NoReview, entry: &InputEntry<'_>) {
         let held = &mut self.held[entry.place.source];
         held.any = true;
-        held.lines |= fate != Fate::Blank;
-        self.counts.count(fate);
-        if fate.is_bad() {
-            self.told.add(fate.counter(), entry.place);
+        held.lines |= reason != NoReview::Blank;
+        self.counts.count(reason);
+        if reason.is_bad() {
+            self.told.add(reason.counter(), entry.place);
         }
     }
 

@@ -148,7 +148,7 @@ fn influences(scores: &[ClassScore]) -> Option<Vec<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classes::{ClassTally, class_metrics};
+    use crate::classes::{ClassAccumulator, class_metrics};
     use crate::metrics::Metrics;
 
     /// Rows of three classes with random logits. The labels have their softmax as probabilities; the rows have the
@@ -177,9 +177,9 @@ mod tests {
     }
 
     fn metrics(rows: &[ClassScore]) -> Metrics {
-        let mut tally = ClassTally::new(3);
-        rows.iter().for_each(|row| tally.add(&row.probabilities, row.label, 0.0));
-        class_metrics(3, &tally.sums(), tally.ranked()).unwrap()
+        let mut accumulator = ClassAccumulator::new(3);
+        rows.iter().for_each(|row| accumulator.add(&row.probabilities, row.label, 0.0));
+        class_metrics(3, &accumulator.sums(), accumulator.ranked()).unwrap()
     }
 
     #[test]

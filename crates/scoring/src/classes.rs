@@ -22,7 +22,7 @@ use crate::error::Result;
 use crate::loss::LossSum;
 use crate::metrics::{Metrics, ascending, auc, counted, of_ascending};
 
-/// Bits of a label in an element of [`ClassTally::ranked`].
+/// Bits of a label in an element of [`ClassAccumulator::ranked`].
 const LABEL_BITS: u32 = 3;
 
 /// Probabilities of a row's classes.
@@ -80,7 +80,7 @@ pub struct ClassScore {
 
 /// One rank's share of an evaluation of three or more classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClassTally {
+pub struct ClassAccumulator {
     confusion: Confusion,
     /// Rows with a probability or loss that is not finite. No other count includes them.
     not_finite: u64,
@@ -88,7 +88,7 @@ pub struct ClassTally {
     ranked: Vec<i64>,
 }
 
-impl ClassTally {
+impl ClassAccumulator {
     /// No rows of this number of classes, 3 to [`CLASSES_MAX`].
     pub fn new(n_classes: usize) -> Self {
         Self {
@@ -123,7 +123,7 @@ impl ClassTally {
     }
 }
 
-/// The label and the probabilities of each row, from concatenated [`ClassTally::ranked`] integers.
+/// The label and the probabilities of each row, from concatenated [`ClassAccumulator::ranked`] integers.
 pub fn unranked_classes(n_classes: usize, ranked: &[i64]) -> impl Iterator<Item = (u8, Probabilities)> + '_ {
     ranked.chunks_exact(n_classes).map(move |of_row| {
         let mut all = [0.0; CLASSES_MAX];
@@ -138,7 +138,7 @@ fn label_of(ranked: i64) -> u8 {
     (ranked & ((1 << LABEL_BITS) - 1)) as u8
 }
 
-/// Computes metrics from the sum over ranks of [`ClassTally::sums`] and the concatenated [`ClassTally::ranked`]
+/// Computes metrics from the sum over ranks of [`ClassAccumulator::sums`] and the concatenated [`ClassAccumulator::ranked`]
 /// integers.
 pub fn class_metrics(n_classes: usize, sums: &[i64], ranked: &[i64]) -> Result<Metrics> {
     let (confusion, loss) = counted(sums, (ranked.len() / n_classes) as u64)?;
@@ -174,15 +174,15 @@ mod tests {
         probabilities
     }
 
-    fn tally(n_classes: usize, rows: &[(Vec<f32>, u8, f64)]) -> ClassTally {
-        let mut tally = ClassTally::new(n_classes);
-        rows.iter().for_each(|(all, label, loss)| tally.add(&of(all), *label, *loss));
-        tally
+    fn accumulator(n_classes: usize, rows: &[(Vec<f32>, u8, f64)]) -> ClassAccumulator {
+        let mut accumulator = ClassAccumulator::new(n_classes);
+        rows.iter().for_each(|(all, label, loss)| accumulator.add(&of(all), *label, *loss));
+        accumulator
     }
 
     fn metrics(n_classes: usize, rows: &[(Vec<f32>, u8, f64)]) -> Result<Metrics> {
-        let tally = tally(n_classes, rows);
-        class_metrics(n_classes, &tally.sums(), tally.ranked())
+        let accumulator = accumulator(n_classes, rows);
+        class_metrics(n_classes, &accumulator.sums(), accumulator.ranked())
     }
 
     #[test]
@@ -253,20 +253,20 @@ mod tests {
             (0.0, f64::NAN),
             (0.0, f64::INFINITY),
         ] {
-            let mut tally = ClassTally::new(3);
-            tally.add(&Probabilities::of_logits(&[0.0, 1.0, 2.0]), 1, 0.5);
-            tally.add(&Probabilities::of_logits(&[0.0, logit, 2.0]), 1, loss);
-            let error = class_metrics(3, &tally.sums(), tally.ranked()).unwrap_err();
+            let mut accumulator = ClassAccumulator::new(3);
+            accumulator.add(&Probabilities::of_logits(&[0.0, 1.0, 2.0]), 1, 0.5);
+            accumulator.add(&Probabilities::of_logits(&[0.0, logit, 2.0]), 1, loss);
+            let error = class_metrics(3, &accumulator.sums(), accumulator.ranked()).unwrap_err();
             assert!(matches!(error, Error::NotFinite { found: 1, rows: 2 }), "{logit} {loss}: {error}");
         }
     }
 
     #[test]
     fn sums_without_their_rows_are_a_defect() {
-        let tally = tally(3, &[(vec![0.5, 0.25, 0.25], 0, 0.0)]);
-        let error = class_metrics(3, &tally.sums(), &[]).unwrap_err();
+        let accumulator = accumulator(3, &[(vec![0.5, 0.25, 0.25], 0, 0.0)]);
+        let error = class_metrics(3, &accumulator.sums(), &[]).unwrap_err();
         assert!(matches!(error, Error::Uncounted { ranked: 0, counted: 1 }), "{error}");
-        assert!(class_metrics(3, &tally.sums()[1..], tally.ranked()).is_err());
+        assert!(class_metrics(3, &accumulator.sums()[1..], accumulator.ranked()).is_err());
     }
 
     fn any_row() -> impl Strategy<Value = (Vec<f32>, u8, f64)> {
@@ -280,7 +280,7 @@ mod tests {
             rows in prop::collection::vec((any_row(), 0usize..3), 1..100),
         ) {
             let of_rank = |rank| rows.iter().filter(|row| row.1 == rank).map(|row| row.0.clone()).collect::<Vec<_>>();
-            let ranks = [2, 0, 1].map(|rank| tally(4, &of_rank(rank)));
+            let ranks = [2, 0, 1].map(|rank| accumulator(4, &of_rank(rank)));
             let mut sums = vec![0; 21];
             ranks.iter().for_each(|rank| sums.iter_mut().zip(rank.sums()).for_each(|(sum, n)| *sum += n));
             let ranked: Vec<i64> = ranks.iter().flat_map(|rank| rank.ranked().to_vec()).collect();
@@ -311,8 +311,8 @@ mod tests {
 
         #[test]
         fn ranked_rows_keep_labels_and_probabilities(rows in prop::collection::vec(any_row(), 0..20)) {
-            let tally = tally(4, &rows);
-            let found: Vec<_> = unranked_classes(4, tally.ranked()).collect();
+            let accumulator = accumulator(4, &rows);
+            let found: Vec<_> = unranked_classes(4, accumulator.ranked()).collect();
             let expected: Vec<_> = rows.iter().map(|(all, label, _)| (*label, of(all))).collect();
             prop_assert_eq!(found, expected);
         }

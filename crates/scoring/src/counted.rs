@@ -1,10 +1,10 @@
-//! One interface to the evaluation of two classes ([`Tally`]) and of more ([`ClassTally`]).
+//! One interface to the evaluation of two classes ([`Accumulator`]) and of more ([`ClassAccumulator`]).
 
 use crate::RowScore;
-use crate::classes::{ClassScore, ClassTally, Probabilities, class_metrics, unranked_classes};
+use crate::classes::{ClassAccumulator, ClassScore, Probabilities, class_metrics, unranked_classes};
 use crate::decision::Decision;
 use crate::error::{Error, Result};
-use crate::metrics::{Metrics, N_SUMS, Scoring, Tally, metrics, unranked};
+use crate::metrics::{Accumulator, Metrics, N_SUMS, Scoring, metrics, unranked};
 
 /// A model's results for all rows, in the order of the dataset.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,9 +19,9 @@ pub enum Scores {
 #[derive(Clone, Debug)]
 pub enum Counted {
     /// Labels 0 and 1.
-    Label(Decision, Tally),
+    Label(Decision, Accumulator),
     /// Three or more classes.
-    Classes(ClassTally),
+    Classes(ClassAccumulator),
 }
 
 impl Counted {
@@ -29,9 +29,9 @@ impl Counted {
     pub fn new(decision: impl Into<Decision>) -> Self {
         let decision = decision.into();
         match decision.scoring() {
-            Scoring::Classes { classes } => Self::Classes(ClassTally::new(usize::from(classes))),
+            Scoring::Classes { classes } => Self::Classes(ClassAccumulator::new(usize::from(classes))),
             Scoring::Logit | Scoring::Rating { .. } | Scoring::FiveRatings { .. } => {
-                Self::Label(decision, Tally::default())
+                Self::Label(decision, Accumulator::default())
             }
         }
     }
@@ -39,24 +39,26 @@ impl Counted {
     /// Adds a row: its outputs, its label and its loss.
     pub fn add(&mut self, outputs: &[f64], label: u8, loss: f64) {
         match self {
-            Self::Label(decision, tally) => tally.add(*decision, decision.score(outputs), label, loss),
-            Self::Classes(tally) => tally.add(&Probabilities::of_logits(outputs), label, loss),
+            Self::Label(decision, accumulator) => {
+                accumulator.add(*decision, decision.score(outputs), label, loss)
+            }
+            Self::Classes(accumulator) => accumulator.add(&Probabilities::of_logits(outputs), label, loss),
         }
     }
 
     /// Integers that ranks sum element by element.
     pub fn sums(&self) -> Vec<i64> {
         match self {
-            Self::Label(_, tally) => tally.sums().to_vec(),
-            Self::Classes(tally) => tally.sums(),
+            Self::Label(_, accumulator) => accumulator.sums().to_vec(),
+            Self::Classes(accumulator) => accumulator.sums(),
         }
     }
 
     /// Integers that ranks concatenate.
     pub fn ranked(&self) -> &[i64] {
         match self {
-            Self::Label(_, tally) => tally.ranked(),
-            Self::Classes(tally) => tally.ranked(),
+            Self::Label(_, accumulator) => accumulator.ranked(),
+            Self::Classes(accumulator) => accumulator.ranked(),
         }
     }
 }

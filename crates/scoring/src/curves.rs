@@ -106,9 +106,9 @@ mod tests {
         let curve = roc(&rows(&many)).unwrap();
         assert!(curve.len() <= ROC_POINTS + 2);
         let area: f64 = curve.windows(2).map(|at| (at[1].0 - at[0].0) * (at[0].1 + at[1].1) / 2.0).sum();
-        let mut tally = crate::metrics::Tally::default();
-        many.iter().for_each(|&(score, label)| tally.add(Scoring::Logit, score, label, 0.0));
-        assert!((area - tally.metrics().unwrap().auc.unwrap()).abs() < 1e-4, "{area}");
+        let mut accumulator = crate::metrics::Accumulator::default();
+        many.iter().for_each(|&(score, label)| accumulator.add(Scoring::Logit, score, label, 0.0));
+        assert!((area - accumulator.metrics().unwrap().auc.unwrap()).abs() < 1e-4, "{area}");
     }
 
     #[test]

@@ -47,12 +47,12 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::{Scoring, Tally};
+    use crate::{Accumulator, Scoring};
 
     fn metrics(rows: &[(f32, u8)]) -> Metrics {
-        let mut tally = Tally::default();
-        rows.iter().for_each(|&(score, label)| tally.add(Scoring::Logit, score, label, 0.5));
-        tally.metrics().unwrap()
+        let mut accumulator = Accumulator::default();
+        rows.iter().for_each(|&(score, label)| accumulator.add(Scoring::Logit, score, label, 0.5));
+        accumulator.metrics().unwrap()
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Converts scores of rows into metrics and curves, for any model. [`Scoring`] defines the meaning of a model's
 //! outputs, and [`Decision`] adds the model's calibration and threshold, which [`calibrate`] and [`Threshold::best`]
-//! choose. [`Tally`] and [`metrics()`] compute metrics that do not depend on the distribution of rows over ranks.
+//! choose. [`Accumulator`] and [`metrics()`] compute metrics that do not depend on the distribution of rows over ranks.
 //! [`intervals()`] computes their confidence intervals. [`roc`] and [`calibration()`] compute the curves.
-//! [`estimates()`] computes the mean and deviation of metrics over folds. [`ClassTally`] is for three or more classes, and [`Counted`] for any number of classes.
+//! [`estimates()`] computes the mean and deviation of metrics over folds. [`ClassAccumulator`] is for three or more classes, and [`Counted`] for any number of classes.
 
 mod calibration;
 mod class_quality;
@@ -20,7 +20,7 @@ mod threshold;
 
 pub use calibration::{Calibrator, Method, ProbabilityQuality, Quality, calibrate, temperature};
 pub use class_quality::{calibrate_classes, class_intervals};
-pub use classes::{ClassScore, ClassTally, Probabilities, class_metrics, unranked_classes};
+pub use classes::{ClassAccumulator, ClassScore, Probabilities, class_metrics, unranked_classes};
 pub use confusion::{CLASSES_MAX, Confusion, OfClass, Rates, rates};
 pub use counted::{Counted, Scores, metrics_of, scores_of};
 pub use curves::{BINS, Bin, Calibration, calibration, roc};
@@ -28,7 +28,7 @@ pub use decision::Decision;
 pub use error::{Error, Result};
 pub use folds::{Estimate, estimates};
 pub use intervals::{Interval, Intervals, RowTexts, intervals, label_intervals};
-pub use metrics::{LargerClass, Metrics, N_SUMS, Scoring, Tally, metrics, unranked};
+pub use metrics::{Accumulator, LargerClass, Metrics, N_SUMS, Scoring, metrics, unranked};
 pub use threshold::{Criterion, Threshold};
 
 /// A model's result for one row.

@@ -1,12 +1,12 @@
 //! Computes metrics from integer counts, so that the distribution of rows over ranks does not change them.
 //!
-//! Each rank adds its rows to a [`Tally`]: score, label and loss per row. The score determines the predicted class. A
+//! Each rank adds its rows to a [`Accumulator`]: score, label and loss per row. The score determines the predicted class. A
 //! sum of floating-point losses would depend on the order, so each loss is rounded to a multiple of 2^-32, ties to
-//! even, and summed as an integer. The ranks sum their [`Tally::sums`] and concatenate their [`Tally::ranked`] rows
+//! even, and summed as an integer. The ranks sum their [`Accumulator::sums`] and concatenate their [`Accumulator::ranked`] rows
 //! in any order. [`metrics`] computes the same values from them on each rank.
 //!
 //! The positive class is label 1. Each row counts once, whatever its number of reviews.
-//! [`crate::ClassTally`] computes the same metrics of three or more classes.
+//! [`crate::ClassAccumulator`] computes the same metrics of three or more classes.
 //!
 //! | Metric | Formula | Value if the divisor is 0 |
 //! |---|---|---|
@@ -109,7 +109,7 @@ fn probability_from(rating: u8, logits: &[f64]) -> f64 {
 
 /// One rank's share of an evaluation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct Accumulator {
     confusion: Confusion,
     /// Rows with a score or loss that is not finite. No other count includes them.
     not_finite: u64,
@@ -117,10 +117,10 @@ pub struct Tally {
     ranked: Vec<i64>,
 }
 
-/// Length of [`Tally::sums`].
+/// Length of [`Accumulator::sums`].
 pub const N_SUMS: usize = 9;
 
-impl Tally {
+impl Accumulator {
     /// Adds a row: its score from [`Scoring::score`], its label and its unweighted loss.
     pub fn add(&mut self, decision: impl Into<Decision>, score: f32, label: u8, loss: f64) {
         if !score.is_finite() || !loss.is_finite() {
@@ -174,13 +174,13 @@ pub(crate) fn of_ascending(ascending: u32) -> f32 {
     f32::from_bits(if ascending >> 31 == 1 { ascending & !(1 << 31) } else { !ascending })
 }
 
-/// The score and label of an element of [`Tally::ranked`].
+/// The score and label of an element of [`Accumulator::ranked`].
 pub fn unranked(row: i64) -> (f32, u8) {
     (of_ascending((row >> 1) as u32), (row & 1) as u8)
 }
 
 /// Metrics of an evaluation. For two classes, the module's documentation defines them. For three or more, `f1`,
-/// `precision`, `recall` and `auc` are means over the classes, which [`crate::ClassTally`] defines.
+/// `precision`, `recall` and `auc` are means over the classes, which [`crate::ClassAccumulator`] defines.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Metrics {
@@ -250,7 +250,7 @@ impl Metrics {
     }
 }
 
-/// Computes metrics from the sum over ranks of [`Tally::sums`] and the concatenated [`Tally::ranked`] rows, which are
+/// Computes metrics from the sum over ranks of [`Accumulator::sums`] and the concatenated [`Accumulator::ranked`] rows, which are
 /// sorted in place.
 pub fn metrics(sums: &[i64; N_SUMS], ranked: &mut [i64]) -> Result<Metrics> {
     let (confusion, loss) = counted(sums, ranked.len() as u64)?;
@@ -301,10 +301,10 @@ mod tests {
     use super::*;
     use crate::loss::{LOSS_MAX, LOSS_UNITS};
 
-    fn tally(rows: &[(f32, u8, f64)]) -> Tally {
-        let mut tally = Tally::default();
-        rows.iter().for_each(|&(score, label, loss)| tally.add(Scoring::Logit, score, label, loss));
-        tally
+    fn accumulator(rows: &[(f32, u8, f64)]) -> Accumulator {
+        let mut accumulator = Accumulator::default();
+        rows.iter().for_each(|&(score, label, loss)| accumulator.add(Scoring::Logit, score, label, loss));
+        accumulator
     }
 
     #[test]
@@ -312,7 +312,7 @@ mod tests {
         // Of six pairs of a positive and a negative score, four are ordered: (2, 1), (2, -1), (2, -3) and (-1, -3).
         // (-1, -1) is a tie and (-1, 1) is not ordered. The result is 4.5 of 6.
         let rows = [(2.0, 1, 0.5), (1.0, 0, 1.25), (-1.0, 1, 1.0), (-1.0, 0, 0.25), (-3.0, 0, 0.0)];
-        let json = serde_json::to_string(&tally(&rows).metrics().unwrap()).unwrap();
+        let json = serde_json::to_string(&accumulator(&rows).metrics().unwrap()).unwrap();
         assert_eq!(
             json,
             "{\"loss\":0.6,\"accuracy\":0.6,\"f1\":0.5,\"precision\":0.5,\"recall\":0.5,\"auc\":0.75,\"confusion\":\
@@ -322,17 +322,17 @@ mod tests {
 
     #[test]
     fn undefined_metrics_are_zero_or_null() {
-        let all_negative = tally(&[(-1.0, 0, 0.0), (-2.0, 0, 0.0)]).metrics().unwrap();
+        let all_negative = accumulator(&[(-1.0, 0, 0.0), (-2.0, 0, 0.0)]).metrics().unwrap();
         assert_eq!((all_negative.precision, all_negative.recall, all_negative.f1), (0.0, 0.0, 0.0));
         assert_eq!((all_negative.accuracy, all_negative.auc), (1.0, None));
-        assert!(matches!(Tally::default().metrics(), Err(Error::NothingEvaluated)));
+        assert!(matches!(Accumulator::default().metrics(), Err(Error::NothingEvaluated)));
     }
 
     #[test]
     fn a_score_or_loss_that_is_not_finite_is_an_error_on_any_rank() {
         for (score, loss) in [(f32::NAN, 0.0), (0.0, f64::NAN), (f32::INFINITY, 0.0), (0.0, f64::INFINITY)] {
-            let one = tally(&[(1.0, 1, 0.1)]);
-            let other = tally(&[(score, 0, loss)]);
+            let one = accumulator(&[(1.0, 1, 0.1)]);
+            let other = accumulator(&[(score, 0, loss)]);
             let mut all: Vec<i64> = [one.ranked(), other.ranked()].concat();
             let error = metrics(&sum(&[one, other]), &mut all).unwrap_err();
             assert!(matches!(error, Error::NotFinite { found: 1, rows: 2 }), "{error}");
@@ -341,12 +341,15 @@ mod tests {
 
     #[test]
     fn the_sum_of_the_largest_losses_does_not_overflow() {
-        let row = tally(&[(0.0, 1, f64::MAX)]);
-        let most = Tally { loss: LossSum(row.loss.0 << 32), ..row.clone() };
-        let twice = sum(&[most.clone(), Tally { confusion: Confusion::default(), ..most }]);
+        let row = accumulator(&[(0.0, 1, f64::MAX)]);
+        let most = Accumulator { loss: LossSum(row.loss.0 << 32), ..row.clone() };
+        let twice = sum(&[most.clone(), Accumulator { confusion: Confusion::default(), ..most }]);
         let loss = metrics(&twice, &mut row.ranked.clone()).unwrap().loss;
         assert_eq!(loss, 2.0 * LOSS_MAX * LOSS_UNITS);
-        assert_eq!(metrics(&sum(&[tally(&[(0.0, 1, -1.5)])]), &mut row.ranked.clone()).unwrap().loss, -1.5);
+        assert_eq!(
+            metrics(&sum(&[accumulator(&[(0.0, 1, -1.5)])]), &mut row.ranked.clone()).unwrap().loss,
+            -1.5
+        );
     }
 
     #[test]
@@ -365,13 +368,13 @@ mod tests {
 
     #[test]
     fn negative_zero_ties_with_zero() {
-        assert_eq!(tally(&[(-0.0, 1, 0.0), (0.0, 0, 0.0)]).metrics().unwrap().auc, Some(0.5));
+        assert_eq!(accumulator(&[(-0.0, 1, 0.0), (0.0, 0, 0.0)]).metrics().unwrap().auc, Some(0.5));
     }
 
-    fn sum(tallies: &[Tally]) -> [i64; N_SUMS] {
+    fn sum(tallies: &[Accumulator]) -> [i64; N_SUMS] {
         let mut sums = [0; N_SUMS];
-        for tally in tallies {
-            sums.iter_mut().zip(tally.sums()).for_each(|(sum, n)| *sum += n);
+        for accumulator in tallies {
+            sums.iter_mut().zip(accumulator.sums()).for_each(|(sum, n)| *sum += n);
         }
         sums
     }
@@ -399,7 +402,7 @@ mod tests {
     proptest! {
         #[test]
         fn auc_is_the_fraction_of_ordered_pairs(rows in prop::collection::vec(any_row(), 1..60)) {
-            prop_assert_eq!(tally(&rows).metrics().unwrap().auc, slow_auc(&rows));
+            prop_assert_eq!(accumulator(&rows).metrics().unwrap().auc, slow_auc(&rows));
         }
 
         #[test]
@@ -407,9 +410,9 @@ mod tests {
             rows in prop::collection::vec((any_row(), 0usize..3), 1..200),
         ) {
             let of = |rank| rows.iter().filter(|row| row.1 == rank).map(|row| row.0).collect::<Vec<_>>();
-            let ranks = [0, 1, 2].map(|rank| tally(&of(rank)));
-            let alone = tally(&rows.iter().map(|row| row.0).collect::<Vec<_>>());
-            let mut ranked: Vec<i64> = ranks.iter().rev().flat_map(|tally| tally.ranked().to_vec()).collect();
+            let ranks = [0, 1, 2].map(|rank| accumulator(&of(rank)));
+            let alone = accumulator(&rows.iter().map(|row| row.0).collect::<Vec<_>>());
+            let mut ranked: Vec<i64> = ranks.iter().rev().flat_map(|accumulator| accumulator.ranked().to_vec()).collect();
             let together = metrics(&sum(&ranks), &mut ranked).unwrap();
             prop_assert_eq!(together, alone.metrics().unwrap());
             let exact: f64 = rows.iter().map(|row| row.0.2).sum::<f64>() / rows.len() as f64;

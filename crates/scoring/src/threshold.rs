@@ -124,7 +124,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::metrics::{Scoring, Tally};
+    use crate::metrics::{Accumulator, Scoring};
 
     fn rows(scores: &[(f32, u8)]) -> Vec<RowScore> {
         scores.iter().map(|&(score, label)| RowScore { row: 0, label, score }).collect()
@@ -167,9 +167,9 @@ mod tests {
 
     fn metric(by: Criterion, threshold: f32, scores: &[RowScore]) -> f64 {
         let decision = Decision::new(Scoring::Logit, None, Some(Threshold { by, score: threshold }));
-        let mut tally = Tally::default();
-        scores.iter().for_each(|row| tally.add(decision, row.score, row.label, 0.0));
-        let metrics = tally.metrics().unwrap();
+        let mut accumulator = Accumulator::default();
+        scores.iter().for_each(|row| accumulator.add(decision, row.score, row.label, 0.0));
+        let metrics = accumulator.metrics().unwrap();
         if by == Criterion::F1 { metrics.f1 } else { metrics.accuracy }
     }
 

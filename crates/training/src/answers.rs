@@ -40,7 +40,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use corpus::json_array::ArrayError;
-use corpus::ledger::Fate;
+use corpus::ledger::NoReview;
 use program::exit::{Exit, Fails};
 use program::system::{cause, cause_and_remedy};
 use thiserror::Error;
@@ -52,7 +52,7 @@ pub use self::output::{Answer, Window, run};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The mapper rejects the line too.
-    Line(Fate),
+    Line(NoReview),
     /// All words are stop words.
     OnlyStopwords,
     /// None of the words read is in the vocabulary.
@@ -67,7 +67,7 @@ impl Refusal {
     /// The name in the output.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Line(fate) => fate.counter(),
+            Self::Line(reason) => reason.counter(),
             Self::OnlyStopwords => "only_stopwords",
             Self::OnlyUnknown => "only_unknown",
             Self::NotFinite => "not_finite",

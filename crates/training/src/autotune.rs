@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use launch::interrupt::{Asked, Interrupts};
+use launch::interrupt::{Interrupts, Requested};
 use serde::Serialize;
 
 pub use self::command::Trained;
@@ -196,7 +196,7 @@ fn watch(
             }
         }
         let now = Instant::now();
-        if interrupted.is_none() && interrupts.asked() == Some(Asked::Stop) {
+        if interrupted.is_none() && interrupts.requested() == Some(Requested::Stop) {
             is_stopped.store(true, Ordering::Relaxed);
             interrupted = Some(now);
         }

@@ -6,8 +6,8 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use corpus::encoding::{Encoding, UTF_8};
-use corpus::format::{Asked, FormatName};
-use corpus::ledger::{Fate, Limits, MapperCounts, Part, TooMany};
+use corpus::format::{FormatName, FormatOptions};
+use corpus::ledger::{Limits, MapperCounts, NoReview, Part, TooMany};
 use corpus::review::Reject;
 use input::Fault;
 use program::exit::{Exit, Failed};
@@ -69,13 +69,13 @@ fn end_task(all: &Counts, encoding: &'static Encoding) -> Result<()> {
         [("lines", all.lines), ("predicted", all.predicted)].into_iter().chain(reasons).collect();
     report_counters(&mut io::stderr(), program_name(), &counters)
         .map_err(|source| Error::io("standard error".as_ref(), source))?;
-    let of = |fate: Fate| all.refused.get(fate.counter()).copied().unwrap_or(0);
+    let of = |reason: NoReview| all.refused.get(reason.counter()).copied().unwrap_or(0);
     let counts = MapperCounts {
         lines: all.lines,
-        blank: of(Fate::Blank),
-        line_too_long: of(Fate::TooLong),
-        bad_line: of(Fate::Rejected(Reject::BadLine)),
-        no_text: of(Fate::Rejected(Reject::NoText)),
+        blank: of(NoReview::Blank),
+        line_too_long: of(NoReview::TooLong),
+        bad_line: of(NoReview::Rejected(Reject::BadLine)),
+        no_text: of(NoReview::Rejected(Reject::NoText)),
         invalid_utf8: all.invalid_utf8,
         ..MapperCounts::default()
     };
@@ -257,13 +257,13 @@ pub enum FastTextLine {
 /// How lines are read. Ratings and classes are not read.
 pub fn options(lines: &Lines, fasttext: FastTextLine) -> Result<LineOptions> {
     let Lines { preset, text_field, with_title, encoding, .. } = lines.clone();
-    let asked = Asked { preset, text_field, with_title, ..Asked::default() };
+    let asked = FormatOptions { preset, text_field, with_title, ..FormatOptions::default() };
     let format = match lines.format {
         LineFormat::Review(FormatName::FastText) if fasttext == FastTextLine::Words => {
             asked.nothing_for("fasttext")?;
             Format::FastText
         }
-        LineFormat::Review(name) => Format::Review(Asked { name, ..asked }.format()?),
+        LineFormat::Review(name) => Format::Review(FormatOptions { name, ..asked }.format()?),
         LineFormat::Text => {
             asked.nothing_for("text")?;
             Format::Text

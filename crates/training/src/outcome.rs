@@ -119,7 +119,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use scoring::{ClassTally, Probabilities, RowScore, RowTexts, Scoring, Tally, class_metrics};
+    use scoring::{Accumulator, ClassAccumulator, Probabilities, RowScore, RowTexts, Scoring, class_metrics};
 
     fn record(metrics: Metrics, classes: &[String]) -> EvaluationRecord {
         EvaluationRecord {
@@ -142,9 +142,9 @@ mod tests {
     }
 
     fn metrics(rows: &[(f32, u8)]) -> Metrics {
-        let mut tally = Tally::default();
-        rows.iter().for_each(|&(score, label)| tally.add(Scoring::Logit, score, label, 0.5));
-        tally.metrics().unwrap()
+        let mut accumulator = Accumulator::default();
+        rows.iter().for_each(|&(score, label)| accumulator.add(Scoring::Logit, score, label, 0.5));
+        accumulator.metrics().unwrap()
     }
 
     fn of(rows: &[(f32, u8)]) -> Vec<String> {
@@ -201,13 +201,13 @@ mod tests {
 
     #[test]
     fn three_classes_have_a_macro_f1_and_a_line_each() {
-        let mut tally = ClassTally::new(3);
+        let mut accumulator = ClassAccumulator::new(3);
         for (logits, label) in
             [([2.0, 0.0, 0.0], 0), ([1.0, 0.0, 0.0], 0), ([0.0, 3.0, 0.0], 1), ([1.0, 0.0, 0.5], 2)]
         {
-            tally.add(&Probabilities::of_logits(&logits), label, 0.5);
+            accumulator.add(&Probabilities::of_logits(&logits), label, 0.5);
         }
-        let metrics = class_metrics(3, &tally.sums(), tally.ranked()).unwrap();
+        let metrics = class_metrics(3, &accumulator.sums(), accumulator.ranked()).unwrap();
         let names = ["bad", "fair", "good"].map(str::to_owned);
         assert_eq!(
             lines(&record(metrics, &names)),

@@ -2,7 +2,7 @@
 
 use classifiers::Words;
 use corpus::clean::Cleaner;
-use corpus::ledger::Fate;
+use corpus::ledger::NoReview;
 
 use training::answers::Refusal;
 
@@ -26,7 +26,7 @@ impl Preparation {
         cleaned.clear();
         match cleaner.clean(&String::from_utf8_lossy(text), cleaned) {
             true => Ok(cleaned),
-            false => Err(Refusal::Line(Fate::EmptyText)),
+            false => Err(Refusal::Line(NoReview::EmptyText)),
         }
     }
 }
@@ -39,7 +39,7 @@ mod tests {
     fn cleaned_texts_have_the_words_of_a_dataset() {
         let mut preparation = Preparation::of(Words::Cleaned);
         assert_eq!(preparation.text(b"It's <b>GOOD</b>, 7 of 10"), Ok(&b"it's good of"[..]));
-        assert_eq!(preparation.text(b"7!"), Err(Refusal::Line(Fate::EmptyText)));
+        assert_eq!(preparation.text(b"7!"), Err(Refusal::Line(NoReview::EmptyText)));
         assert_eq!(Preparation::of(Words::Spaces).text(b"7!"), Ok(&b"7!"[..]));
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use batches::Part;
 use classifiers::{Reading, Texts, fasttext, linear};
-use launch::interrupt::{Asked, Interrupts};
+use launch::interrupt::{Interrupts, Requested};
 use program::exit::{Exit, Failed};
 use report::whole;
 use runs::training::{Line, OfManyLabels, OfOneLabel, Tested};
@@ -250,12 +250,12 @@ fn train_fasttext(
     while let Some(done) = training.step()? {
         progress.note(&done);
         let is_due = !interval.is_zero() && saved_at.elapsed() >= interval;
-        let asked = interrupts.asked().or(is_due.then_some(Asked::Checkpoint));
+        let asked = interrupts.requested().or(is_due.then_some(Requested::Checkpoint));
         if asked.is_some() && done.n_done < done.n_total {
             out.save(|file| training.save(file))?;
             saved_at = Instant::now();
         }
-        if asked == Some(Asked::Stop) && done.n_done < done.n_total {
+        if asked == Some(Requested::Stop) && done.n_done < done.n_total {
             out.checkpoints_saved()?;
             return Err(Error::Interrupted { resume: out.shown_checkpoints() });
         }

@@ -20,7 +20,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tests::command::{ended, program, run};
 
-/// Words that speak for a label, and words that do not.
+/// Words that occur with one label, and words that do not.
 const GOOD: [&str; 6] = ["great", "lovely", "perfect", "solid", "charming", "bright"];
 const BAD: [&str; 6] = ["awful", "broken", "useless", "flimsy", "dull", "noisy"];
 const OTHERS: [&str; 12] =

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use batches::Part;
 use batches::balance::Rule;
-use launch::interrupt::{Asked, Interrupts};
+use launch::interrupt::{Interrupts, Requested};
 use program::bounded;
 use program::location::Location;
 use runs::recipe::{Position, Recipe};
@@ -222,7 +222,7 @@ impl Job<'_> {
             if is_time {
                 saved_at = Instant::now();
             }
-            interrupts.asked().or((is_due || is_time).then_some(Asked::Checkpoint))
+            interrupts.requested().or((is_due || is_time).then_some(Requested::Checkpoint))
         };
         let mut save_here = |training: &Training| {
             if !ranks.is_first() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use launch::interrupt::{Asked, Interrupts};
+use launch::interrupt::{Interrupts, Requested};
 use launch::key;
 use parameters::{Client, ClientOptions, LogSync, Server, ServerOptions, Statistics, Token, Wire};
 use program::exit::chain;
@@ -55,7 +55,7 @@ pub(super) fn serve(arguments: &Serve) -> Result<()> {
     }
     tell(&format!("listening on {}; the state is in {}", server.address(), folder.display()));
     loop {
-        let ends = interrupts.asked() == Some(Asked::Stop)
+        let ends = interrupts.requested() == Some(Requested::Stop)
             || server.has_failed()
             || (arguments.until_done && server.is_done());
         // After the look: the removal of the last worker is what ends a server.

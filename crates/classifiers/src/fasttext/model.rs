@@ -139,7 +139,7 @@ impl Model {
         self.scores_of_rows(scores)
     }
 
-    /// How much each word and n-gram of a line speaks for a label: its share of the label's logit, minus its mean share of
+    /// How much each word and n-gram of a line raises the score of a label: its share of the label's logit, minus its mean share of
     /// the logits of all other labels if probabilities sum to 1. Shares of equal words and n-grams are summed. The order
     /// is that of first occurrence.
     ///

@@ -23,7 +23,7 @@ pub struct Named {
     /// Words of the n-gram. The words of a pair are separated by ` … `. ` (at the end)` follows the words of an n-gram of
     /// the end of texts.
     pub ngram: String,
-    /// Positive if it speaks for the label.
+    /// Positive if it raises the score of the label.
     pub weight: f32,
     /// Number of texts with the n-gram, or with another one of the same hash.
     pub count: u64,

@@ -3,7 +3,7 @@
 use crate::csv::{Delimiter, Quote};
 use crate::encoding::{Encoding, UTF_8, parse_encoding};
 use crate::format::{
-    Asked, ClassRatings, FieldPath, FieldPaths, Format, FormatName, Preset, Scale, UnratedValues,
+    ClassRatings, FieldPath, FieldPaths, Format, FormatName, FormatOptions, Preset, Scale, UnratedValues,
 };
 use clap::Args;
 use program::exit::{Exit, Failed};
@@ -118,7 +118,7 @@ impl FormatArguments {
 
     /// As [`Self::format`], with the field of the label in place of that of the rating.
     pub fn with_label(self, label_field: Option<FieldPath>) -> Result<Format, Failed> {
-        let asked = Asked {
+        let options = FormatOptions {
             label_field,
             name: self.format,
             preset: self.preset,
@@ -131,6 +131,6 @@ impl FormatArguments {
             delimiter: self.delimiter,
             quote: self.quote,
         };
-        asked.format().map_err(|error| Failed::new(Exit::Usage, format!("{error}; see --help")))
+        options.format().map_err(|error| Failed::new(Exit::Usage, format!("{error}; see --help")))
     }
 }

@@ -81,19 +81,19 @@ impl<'a> Head<'a> {
 
     /// The dialect if it is the default one, and no other one can be more consistent.
     pub fn has_default(&self) -> Option<Dialect> {
-        let dialect = self.asked().default_dialect();
+        let dialect = self.requested().default_dialect();
         let is_consistent = || {
             let (score, _) = self.score(self.bytes, dialect, Rated::OrNot);
             score.header == HeaderScore::OfFields && score.fitting == score.lines
         };
-        (!self.asked().is_open() || is_consistent()).then_some(dialect)
+        (!self.requested().is_open() || is_consistent()).then_some(dialect)
     }
 
     /// The most consistent dialects.
     pub fn dialects(&self) -> Dialects {
         let (mut best, mut dialects) = (Score::default(), Vec::new());
         let (mut delimiter, mut bytes) = (None, self.bytes);
-        for dialect in self.asked().all() {
+        for dialect in self.requested().all() {
             let is_next = delimiter.replace(dialect.delimiter) != Some(dialect.delimiter);
             if is_next {
                 bytes = self.bytes;
@@ -147,7 +147,7 @@ impl<'a> Head<'a> {
     }
 
     /// The line `sep=;` of Excel sets the delimiter.
-    fn asked(&self) -> AskedDialect {
+    fn requested(&self) -> AskedDialect {
         let bytes = without_mark(self.bytes);
         let line = memchr::memchr2(b'\n', b'\r', bytes).map_or(bytes, |end| &bytes[..end]);
         AskedDialect { delimiter: self.asked.delimiter.or(named_delimiter(line)), ..self.asked }

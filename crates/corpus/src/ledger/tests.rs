@@ -18,9 +18,9 @@ const COUNTS: MapperCounts = MapperCounts {
 #[test]
 fn unrated_reviews_are_counted_apart_and_are_not_bad() {
     let mut counts = MapperCounts { lines: 13, unrated: 2, ..COUNTS };
-    assert_eq!(counts.count(Fate::Rejected(Reject::Unrated)), 3);
+    assert_eq!(counts.count(NoReview::Rejected(Reject::Unrated)), 3);
     assert_eq!((counts.check(), counts.bad()), (Ok(()), COUNTS.bad()));
-    assert!(counts.counters().contains(&("unrated", 3)) && !Fate::Rejected(Reject::Unrated).is_bad());
+    assert!(counts.counters().contains(&("unrated", 3)) && !NoReview::Rejected(Reject::Unrated).is_bad());
     let ledger = "13 lines = 1 blank + 2 bad_line + 1 no_text + 3 unrated + 1 empty_text + 5 reviews";
     assert_eq!(counts.to_string(), ledger);
     let written = serde_json::to_value(counts).unwrap();
@@ -37,18 +37,18 @@ fn a_ledger_that_lost_a_line_does_not_balance() {
 
 #[test]
 fn each_fate_has_its_own_counter_and_four_are_bad() {
-    let fates = [
-        (Fate::Blank, "blank", false),
-        (Fate::TooLong, "line_too_long", true),
-        (Fate::Rejected(Reject::BadLine), "bad_line", true),
-        (Fate::Rejected(Reject::NoText), "no_text", true),
-        (Fate::Rejected(Reject::BadRating), "bad_rating", true),
-        (Fate::EmptyText, "empty_text", false),
+    let reasons = [
+        (NoReview::Blank, "blank", false),
+        (NoReview::TooLong, "line_too_long", true),
+        (NoReview::Rejected(Reject::BadLine), "bad_line", true),
+        (NoReview::Rejected(Reject::NoText), "no_text", true),
+        (NoReview::Rejected(Reject::BadRating), "bad_rating", true),
+        (NoReview::EmptyText, "empty_text", false),
     ];
-    for (fate, counter, is_bad) in fates {
-        assert_eq!((fate.counter(), fate.is_bad()), (counter, is_bad));
+    for (reason, counter, is_bad) in reasons {
+        assert_eq!((reason.counter(), reason.is_bad()), (counter, is_bad));
         let mut counts = MapperCounts::default();
-        assert_eq!([counts.count(fate), counts.count(fate)], [1, 2]);
+        assert_eq!([counts.count(reason), counts.count(reason)], [1, 2]);
         let counted = counts.counters().into_iter().filter(|(_, n)| *n > 0).collect::<Vec<_>>();
         assert_eq!((counted, counts.bad()), (vec![(counter, 2)], if is_bad { 2 } else { 0 }));
     }
@@ -56,8 +56,8 @@ fn each_fate_has_its_own_counter_and_four_are_bad() {
 
 #[test]
 fn only_lines_that_are_not_blank_and_not_too_long_are_held() {
-    assert_eq!(Fate::held(LineContent::Bytes(b"a b")), Ok(&b"a b"[..]));
-    assert_eq!(Fate::held(LineContent::Bytes(b" \t")), Err(Fate::Blank));
+    assert_eq!(NoReview::held(LineContent::Bytes(b"a b")), Ok(&b"a b"[..]));
+    assert_eq!(NoReview::held(LineContent::Bytes(b" \t")), Err(NoReview::Blank));
 }
 
 #[test]

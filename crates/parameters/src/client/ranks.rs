@@ -31,7 +31,7 @@ impl Ending {
 
 impl Client {
     /// Begins as a rank: waits until rank 0 serves, and shows it from now on that this process is alive. `asked` returns what
-    /// this process was asked for since the last call, for [`Server::asked`](crate::Server::asked).
+    /// this process was asked for since the last call, for [`Server::requested`](crate::Server::requested).
     ///
     /// # Errors
     /// If the server does not answer, or all ranks end.

@@ -50,7 +50,7 @@ fn ranks_continue_with_the_saved_tables_and_step() {
     assert_eq!((first.sum(), first.is_done()), (21, true));
     // That of rank 1 comes with a request of its own.
     let began = Instant::now();
-    while first.asked() != 2 {
+    while first.requested() != 2 {
         assert!(began.elapsed() < Duration::from_secs(60));
     }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::metrics::{Metrics, Scoring, Tally};
+use crate::metrics::{Accumulator, Metrics, Scoring};
 
 /// A row drawn from known distributions: label 1 with probability 0.6, the score normal with mean 0.7 or -0.7.
 fn row(random: &mut Stream) -> (f32, u8) {
@@ -14,10 +14,10 @@ fn loss(score: f32) -> f64 {
 }
 
 fn evaluated(rows: &[(f32, u8)]) -> (Metrics, Vec<RowScore>, Vec<f64>) {
-    let mut tally = Tally::default();
-    rows.iter().for_each(|&(score, label)| tally.add(Scoring::Logit, score, label, loss(score)));
+    let mut accumulator = Accumulator::default();
+    rows.iter().for_each(|&(score, label)| accumulator.add(Scoring::Logit, score, label, loss(score)));
     let scores = rows.iter().map(|&(score, label)| RowScore { row: 0, label, score }).collect();
-    (tally.metrics().unwrap(), scores, rows.iter().map(|row| loss(row.0)).collect())
+    (accumulator.metrics().unwrap(), scores, rows.iter().map(|row| loss(row.0)).collect())
 }
 
 fn of(rows: &[(f32, u8)]) -> Intervals {

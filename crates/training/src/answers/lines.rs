@@ -6,7 +6,7 @@ use std::io::Read;
 
 use crate::texts::without_labels;
 use corpus::encoding::Encoding;
-use corpus::ledger::Fate;
+use corpus::ledger::NoReview;
 use corpus::lines::{LineContent, LineEnds, LineReader};
 use corpus::review::ReviewParser;
 
@@ -121,15 +121,15 @@ impl<'a, R: Read> Texts<'a, R> {
             };
             self.invalid_utf8 += u64::from(is_invalid(line.content));
             let elements = &mut self.elements;
-            match (&mut self.parser, Fate::held(line.content)) {
+            match (&mut self.parser, NoReview::held(line.content)) {
                 (Parser::Review(parser), Ok(bytes)) => parser.each_text(bytes, |text| {
-                    let refusal = |reject| Refusal::Line(Fate::Rejected(reject));
+                    let refusal = |reject| Refusal::Line(NoReview::Rejected(reject));
                     elements.push_back(text.map(|text| text.as_bytes().to_vec()).map_err(refusal));
                 }),
                 (_, held) => elements.push_back(held.map(<[u8]>::to_vec).map_err(Refusal::Line)),
             }
         }
-        match self.elements.pop_front().unwrap_or(Err(Refusal::Line(Fate::Blank))) {
+        match self.elements.pop_front().unwrap_or(Err(Refusal::Line(NoReview::Blank))) {
             Ok(text) => {
                 self.element = text;
                 Ok(Next::Text(Ok(&self.element)))
@@ -150,7 +150,7 @@ impl<'a, R: Read> Texts<'a, R> {
 }
 
 fn is_invalid(line: LineContent<'_>) -> bool {
-    Fate::held(line).is_ok_and(|bytes| std::str::from_utf8(bytes).is_err())
+    NoReview::held(line).is_ok_and(|bytes| std::str::from_utf8(bytes).is_err())
 }
 
 /// Finds the text of a line.
@@ -170,11 +170,11 @@ impl Parser {
     }
 
     fn text<'a>(&'a mut self, line: LineContent<'a>) -> Result<&'a [u8], Refusal> {
-        let bytes = Fate::held(line).map_err(Refusal::Line)?;
+        let bytes = NoReview::held(line).map_err(Refusal::Line)?;
         match self {
             Self::Review(parser) => {
                 let text =
-                    parser.parse_text(bytes).map_err(|reject| Refusal::Line(Fate::Rejected(reject)))?;
+                    parser.parse_text(bytes).map_err(|reject| Refusal::Line(NoReview::Rejected(reject)))?;
                 Ok(text.as_bytes())
             }
             Self::FastText { text } => {

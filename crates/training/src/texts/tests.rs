@@ -8,7 +8,7 @@ use std::path::Path;
 
 use classifiers::{Block, Words};
 use corpus::encoding::UTF_8;
-use corpus::format::Asked;
+use corpus::format::FormatOptions;
 use corpus::ledger::Limits;
 use tempfile::TempDir;
 
@@ -27,7 +27,7 @@ fn folder(files: &[(&str, &[u8])]) -> TempDir {
 }
 
 /// Lines of these inputs in a format that is asked for as by the flags.
-fn lines(inputs: &[&Path], asked: Asked, threads: usize) -> Lines {
+fn lines(inputs: &[&Path], asked: FormatOptions, threads: usize) -> Lines {
     Lines {
         inputs: inputs.iter().map(|input| input.to_str().unwrap().to_owned()).collect(),
         s3: S3Options::default(),

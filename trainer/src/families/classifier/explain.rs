@@ -1,7 +1,7 @@
 //! Explains predictions of a classifier by occlusion.
 //!
 //! The weight of a word is the log-odds of the predicted label minus the log-odds after every occurrence of the word is
-//! replaced by the unknown word. A positive weight speaks for the label. For a model that predicts the rating as a
+//! replaced by the unknown word. A positive weight raises the score of the label. For a model that predicts the rating as a
 //! number, the weight is a difference of ratings. Weights do not depend on calibration and threshold. They do not add up
 //! to the log-odds: two words can say the same, and then neither is missed.
 //!

@@ -10,7 +10,7 @@ use corpus::encoding::UTF_8;
 use embeddings::skipgram::{
     Decay, Distribution, Done, Sentences, Subwords, Training, Vocabulary, Work, count, number,
 };
-use launch::interrupt::{Asked, Interrupts};
+use launch::interrupt::{Interrupts, Requested};
 use program::threads::{locked, spawn};
 use reading::{Passed, Place, SequenceOptions, read_sequence};
 use report::whole;
@@ -127,7 +127,7 @@ pub(super) fn train(
             comparisons.compare_tables(&training, vocabulary, &mut progress);
             saved_at = Instant::now();
         }
-        if asked == Some(Asked::Stop) && !is_complete {
+        if asked == Some(Requested::Stop) && !is_complete {
             out.checkpoints_saved()?;
             return Err(Error::Interrupted { resume: out.shown_checkpoints() });
         }
@@ -168,14 +168,14 @@ impl Run<'_> {
         end: usize,
         due: Option<Instant>,
         progress: &mut Progress,
-    ) -> Result<(Done, Option<Asked>)> {
+    ) -> Result<(Done, Option<Requested>)> {
         let next = AtomicUsize::new(*n_done);
         let (asked, failed) = (Mutex::new(None), Mutex::new(None));
         let is_ended = AtomicBool::new(false);
         let epoch = (*n_done / self.sentences.len()) as u32 + 1;
         let take = || {
             let is_due = due.is_some_and(|due| Instant::now() >= due);
-            if let Some(what) = self.interrupts.asked().or(is_due.then_some(Asked::Checkpoint)) {
+            if let Some(what) = self.interrupts.requested().or(is_due.then_some(Requested::Checkpoint)) {
                 *locked(&asked) = Some(what);
                 is_ended.store(true, Relaxed);
             }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use corpus::clean::Cleaner;
 use corpus::encoding::{Invalid, UTF_8};
-use corpus::format::{Asked, Format};
+use corpus::format::{Format, FormatOptions};
 use corpus::json_array::is_array;
 use corpus::judgement::TOLD;
 use corpus::ledger::Share;
@@ -46,9 +46,9 @@ fn is_table(place: &str) -> bool {
 /// The format of lines; `None` if each line is a sentence.
 pub(super) fn format(arguments: &Train) -> Result<Option<Format>> {
     let Train { preset, text_field, with_title, .. } = arguments.clone();
-    let asked = Asked { preset, text_field, with_title, ..Asked::default() };
+    let asked = FormatOptions { preset, text_field, with_title, ..FormatOptions::default() };
     match arguments.format {
-        LineFormat::Review(name) => Ok(Some(Asked { name, ..asked }.format()?)),
+        LineFormat::Review(name) => Ok(Some(FormatOptions { name, ..asked }.format()?)),
         LineFormat::Text => {
             asked.nothing_for("text")?;
             Ok(None)

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use embeddings::skipgram::{Training, Vocabulary};
-use launch::interrupt::{Asked, Interrupts};
+use launch::interrupt::{Interrupts, Requested};
 use launch::{Environment, key};
 use parameters::{
     Client, ClientOptions, Ending, Moment, Optimizer, Server, ServerOptions, Stage, Tables, TlsFiles, Token,
@@ -35,7 +35,7 @@ use super::{Processes, epochs, settings, spelled};
 use crate::arguments::{ModelName, Place, Train};
 
 /// Time limit of the start of all ranks, and of a step of the slowest rank.
-const PATIENCE: Duration = Duration::from_secs(600);
+const WAIT_MAX: Duration = Duration::from_secs(600);
 /// Time in which rank 0 waits until all ranks know why they end.
 const TELL_LIMIT: Duration = Duration::from_secs(3);
 /// Time between two looks at the other ranks.
@@ -138,12 +138,12 @@ impl Ranks {
             token,
             tls: TlsFiles::default(),
             wire: Wire::F32,
-            patience: PATIENCE,
+            patience: WAIT_MAX,
             stop: Arc::default(),
         })?;
         let interrupts = Arc::new(OnceLock::new());
         let of_process = Arc::clone(&interrupts);
-        let asked = move || number_of(of_process.get().and_then(Interrupts::asked));
+        let asked = move || number_of(of_process.get().and_then(Interrupts::requested));
         client.begin(place.number, asked).map_err(|error| of_contact(error, environment))?;
         Ok(Self { place, client, server, interrupts })
     }
@@ -159,9 +159,9 @@ impl Ranks {
                 return Err(parameters::Error::Ended(ending).into());
             }
             let Some(rank) = first else { return Ok(()) };
-            if began.elapsed() > PATIENCE {
+            if began.elapsed() > WAIT_MAX {
                 let done = if stage == Stage::Started { "started" } else { "read its input" };
-                let (n_ranks, waited_s) = (self.place.of, PATIENCE.as_secs());
+                let (n_ranks, waited_s) = (self.place.of, WAIT_MAX.as_secs());
                 let message =
                     format!("rank {rank} of {n_ranks} has not {done} within {waited_s} s; start all again");
                 return Err(Failed::new(Exit::TryAgain, message).into());
@@ -187,11 +187,11 @@ impl Ranks {
 }
 
 /// The number by which a rank tells rank 0 what it is asked for. The largest one counts.
-fn number_of(asked: Option<Asked>) -> u32 {
+fn number_of(asked: Option<Requested>) -> u32 {
     match asked {
         None => 0,
-        Some(Asked::Checkpoint) => 1,
-        Some(Asked::Stop) => 2,
+        Some(Requested::Checkpoint) => 1,
+        Some(Requested::Stop) => 2,
     }
 }
 
@@ -361,8 +361,8 @@ impl Pauses<'_> {
     /// Saves a checkpoint if a rank was asked for one or it is due. Ends if a rank was asked to stop.
     fn pause<M: Model>(&mut self, model: &mut M, step: u64, out: &mut Option<TextsOut>) -> Result<()> {
         let Some((server, out)) = self.ranks.leader(out) else { return Ok(()) };
-        let own = number_of(self.ranks.interrupts.get().and_then(Interrupts::asked));
-        let asked = server.asked().max(own);
+        let own = number_of(self.ranks.interrupts.get().and_then(Interrupts::requested));
+        let asked = server.requested().max(own);
         let is_due = !self.every.is_zero() && self.saved_at.elapsed() >= self.every;
         if asked > 0 || is_due {
             self.reached.step = step;
@@ -371,7 +371,7 @@ impl Pauses<'_> {
             model.save_shared(server, out, self.vocabulary, &place)?;
             self.saved_at = Instant::now();
         }
-        if asked >= number_of(Some(Asked::Stop)) {
+        if asked >= number_of(Some(Requested::Stop)) {
             out.checkpoints_saved()?;
             return Err(Error::Interrupted { resume: out.shown_checkpoints() });
         }
@@ -405,7 +405,7 @@ fn of_contact(error: parameters::Error, environment: &Environment) -> Error {
     let server = environment.server();
     match error.exit() {
         Exit::Unavailable => {
-            let waited_s = PATIENCE.as_secs();
+            let waited_s = WAIT_MAX.as_secs();
             let message =
                 format!("rank 0 has not answered on {server} within {waited_s} s; start all ranks again");
             Failed::new(Exit::TryAgain, message).into()

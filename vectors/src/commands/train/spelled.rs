@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use embeddings::is_sound;
 use embeddings::skipgram::{Decay, Distribution, Done, Vocabulary};
 use embeddings::spelling::{Settings, Training};
-use launch::interrupt::{Asked, Interrupts};
+use launch::interrupt::{Interrupts, Requested};
 use report::whole;
 use serde::{Deserialize, Serialize};
 use training::tell::tell;
@@ -112,7 +112,7 @@ pub(super) fn train(
             n_tokens += done.n_tokens;
             of_epoch.add(&done);
             reached.n_batches += 1;
-            let asked = pauses.asked();
+            let asked = pauses.requested();
             if asked.is_some() || progress.is_due() {
                 check(&training, epoch)?;
             }
@@ -121,7 +121,7 @@ pub(super) fn train(
                 let place = serde_json::to_vec(&reached).map_err(|error| Error::internal(&error))?;
                 out.save(|file| training.save(&place, file))?;
                 compare(comparisons, &training, &vocabulary, &mut progress);
-                if asked == Asked::Stop {
+                if asked == Requested::Stop {
                     out.checkpoints_saved()?;
                     return Err(Error::Interrupted { resume: out.shown_checkpoints() });
                 }
@@ -198,9 +198,9 @@ struct Pauses<'a> {
 }
 
 impl Pauses<'_> {
-    fn asked(&self) -> Option<Asked> {
+    fn requested(&self) -> Option<Requested> {
         let is_due =
             self.every > 0.0 && self.saved_at.elapsed() >= Duration::from_secs_f64(self.every.min(1e9));
-        self.interrupts.asked().or(is_due.then_some(Asked::Checkpoint))
+        self.interrupts.requested().or(is_due.then_some(Requested::Checkpoint))
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use corpus::encoding::UTF_8;
 use embeddings::skipgram::{Decay, Done, Growing, Training, Vocabulary, Work};
-use launch::interrupt::{Asked, Interrupts};
+use launch::interrupt::{Interrupts, Requested};
 use program::threads::spawn;
 use reading::{Keep, Passed, Place, Resumed, SequenceOptions, read_sequence};
 use report::whole;
@@ -337,12 +337,12 @@ impl Stream<'_> {
                 }
                 progress.note(training.n_tokens(), || training.take_loss(), Some(counts));
                 if stopping_since.is_none() {
-                    match interrupts.asked() {
-                        Some(Asked::Stop) => {
+                    match interrupts.requested() {
+                        Some(Requested::Stop) => {
                             counters.stop.store(true, Relaxed);
                             stopping_since = Some(Instant::now());
                         }
-                        Some(Asked::Checkpoint) => break Ok(Ended::Checkpoint),
+                        Some(Requested::Checkpoint) => break Ok(Ended::Checkpoint),
                         None if due.is_some_and(|due| Instant::now() >= due) => break Ok(Ended::Checkpoint),
                         None => {}
                     }

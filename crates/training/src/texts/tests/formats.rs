@@ -103,34 +103,34 @@ fn arrow(reviews: &[Review]) -> Vec<u8> {
 fn each_format_gives_the_texts_of_its_reviews_with_any_number_of_threads() {
     let reviews: Vec<Review> = (0..6000).map(review).collect();
     let json = json_lines(&reviews, ["reviewText", "overall"]);
-    let named = |name| Asked { name, ..Asked::default() };
-    let of_yelp = Asked { preset: Some("yelp".parse::<Preset>().unwrap()), ..Asked::default() };
-    let of_fields = Asked {
+    let named = |name| FormatOptions { name, ..FormatOptions::default() };
+    let of_yelp = FormatOptions { preset: Some("yelp".parse::<Preset>().unwrap()), ..FormatOptions::default() };
+    let of_fields = FormatOptions {
         text_field: Some("body".parse().unwrap()),
         rating_field: Some("n".parse().unwrap()),
-        ..Asked::default()
+        ..FormatOptions::default()
     };
-    let polarity = Asked {
+    let polarity = FormatOptions {
         class_ratings: Some("1=1,2=2,3=3,4=4,5=5".parse().unwrap()),
         ..named(FormatName::PolarityCsv)
     };
     let without_header =
         |csv: Vec<u8>| csv[csv.iter().position(|&byte| byte == b'\n').unwrap() + 1..].to_vec();
-    let cases: Vec<(&str, Vec<u8>, Asked)> = vec![
-        ("json", json.clone(), Asked::default()),
-        ("gzip", gzip(&json), Asked::default()),
-        ("bgzf", in_members(&json, 10_000, bgzf), Asked::default()),
-        ("zstd", zstd(&json), Asked::default()),
-        ("bzip2", bzip2(&json), Asked::default()),
+    let cases: Vec<(&str, Vec<u8>, FormatOptions)> = vec![
+        ("json", json.clone(), FormatOptions::default()),
+        ("gzip", gzip(&json), FormatOptions::default()),
+        ("bgzf", in_members(&json, 10_000, bgzf), FormatOptions::default()),
+        ("zstd", zstd(&json), FormatOptions::default()),
+        ("bzip2", bzip2(&json), FormatOptions::default()),
         ("yelp", json_lines(&reviews, ["text", "stars"]), of_yelp),
         ("fields", json_lines(&reviews, ["body", "n"]), of_fields),
-        ("array", json_array(&reviews), Asked::default()),
-        ("array.gz", gzip(&json_array(&reviews)), Asked::default()),
+        ("array", json_array(&reviews), FormatOptions::default()),
+        ("array.gz", gzip(&json_array(&reviews)), FormatOptions::default()),
         ("csv", delimited(&reviews, ','), named(FormatName::Csv)),
         ("tsv", delimited(&reviews, '\t'), named(FormatName::Tsv)),
         ("polarity", without_header(delimited(&reviews, ',')), polarity),
-        ("parquet", parquet(&reviews), Asked::default()),
-        ("arrow", arrow(&reviews), Asked::default()),
+        ("parquet", parquet(&reviews), FormatOptions::default()),
+        ("arrow", arrow(&reviews), FormatOptions::default()),
     ];
     for (name, content, asked) in cases {
         let folder = folder(&[(name, &content)]);
@@ -161,7 +161,7 @@ fn many_inputs_give_equal_texts_with_any_number_of_threads() {
         ("h", &json(7)),
     ]);
     let of = |threads, how: Reading| {
-        read(&lines(&[folder.path()], Asked::default(), threads), how, |_| {}).unwrap().texts
+        read(&lines(&[folder.path()], FormatOptions::default(), threads), how, |_| {}).unwrap().texts
     };
     let alone = of(1, how(Words::Cleaned));
     assert!(seen(&alone) == expected(&reviews, Words::Cleaned));
@@ -196,11 +196,11 @@ fn the_values_of_a_field_are_labels_by_their_names() {
 "#;
     let table = "text;kind\none;\"so; so\"\ntwo;7\nthree; 7 \nnone;\n";
     let folder = folder(&[("a.json", json), ("list.json", list), ("table.csv", table.as_bytes())]);
-    let asked = |name: &str, prefix: &str| Asked {
+    let asked = |name: &str, prefix: &str| FormatOptions {
         name: name.parse().unwrap(),
         text_field: Some(format!("{prefix}text").parse().unwrap()),
         label_field: Some(format!("{prefix}kind").parse().unwrap()),
-        ..Asked::default()
+        ..FormatOptions::default()
     };
     for (file, asked, n_bad, expected) in [
         (
@@ -230,10 +230,10 @@ fn the_values_of_a_field_are_labels_by_their_names() {
 #[test]
 fn a_field_without_labels_is_named() {
     let folder = folder(&[("a.json", br#"{"text": "one", "kind": "b"}"#)]);
-    let asked = Asked {
+    let asked = FormatOptions {
         text_field: Some("text".parse().unwrap()),
         label_field: Some("king".parse().unwrap()),
-        ..Asked::default()
+        ..FormatOptions::default()
     };
     let (read, _) = read_told(&lines(&[&folder.path().join("a.json")], asked, 1), Words::Punctuation);
     let told = read.unwrap_err().to_string();

@@ -10,8 +10,8 @@ use program::exit::{Exit, Fails};
 
 use super::*;
 
-fn fasttext() -> Asked {
-    Asked { name: FormatName::FastText, ..Asked::default() }
+fn fasttext() -> FormatOptions {
+    FormatOptions { name: FormatName::FastText, ..FormatOptions::default() }
 }
 
 /// Lines with one label, with several, and without one.
@@ -106,7 +106,7 @@ fn copies_of_a_text_have_the_key_of_its_row_in_a_dataset() {
     let json = "{\"reviewText\": \"Don't go!\", \"overall\": 1}\n{\"reviewText\": \"<i>don't go</i>\", \"overall\": 5}\n";
     let folder = folder(&[("labelled", labelled.as_bytes()), ("json", json.as_bytes())]);
     let expected = text_hash(b"don't go");
-    for (name, asked, n_others) in [("labelled", fasttext(), 2), ("json", Asked::default(), 0)] {
+    for (name, asked, n_others) in [("labelled", fasttext(), 2), ("json", FormatOptions::default(), 0)] {
         let lines = lines(&[&folder.path().join(name)], asked, 2);
         let reading = Reading { has_keys: true, ..how(Words::Punctuation) };
         let wanted = vec![Wanted { part: Part::Test, reading: reading.clone() }];
@@ -160,7 +160,7 @@ fn a_truncated_or_a_missing_input_is_an_error() {
     let whole = gzip(labelled_lines(100_000).as_bytes());
     let json = gzip(&b"{\"reviewText\": \"good\", \"overall\": 5}\n".repeat(100_000));
     let folder = folder(&[("lines.gz", &whole[..whole.len() / 2]), ("json.gz", &json[..json.len() - 9])]);
-    for (name, asked) in [("lines.gz", fasttext()), ("json.gz", Asked::default())] {
+    for (name, asked) in [("lines.gz", fasttext()), ("json.gz", FormatOptions::default())] {
         for threads in [1, 3] {
             let lines = lines(&[&folder.path().join(name)], asked.clone(), threads);
             let error = read_told(&lines, Words::Spaces).0.unwrap_err();
@@ -170,7 +170,7 @@ fn a_truncated_or_a_missing_input_is_an_error() {
             assert_eq!(error.exit(), Exit::BadInput);
         }
     }
-    for asked in [fasttext(), Asked::default()] {
+    for asked in [fasttext(), FormatOptions::default()] {
         let lines = lines(&[&folder.path().join("absent")], asked, 2);
         assert_eq!(read_told(&lines, Words::Spaces).0.unwrap_err().exit(), Exit::MissingInput);
     }
@@ -191,7 +191,8 @@ fn bad_lines_are_counted_reported_and_limited_as_by_sentimill() {
     let text = good.repeat(99) + "{\"overall\": 5}\n\n{\"reviewText\": \"!!\", \"overall\": 5}\n";
     let bad = good.repeat(99) + &"?\n".repeat(20);
     let folder = folder(&[("a", text.as_bytes()), ("b", bad.as_bytes()), ("c", b"\n")]);
-    let of = |name: &str, words| read_told(&lines(&[&folder.path().join(name)], Asked::default(), 2), words);
+    let of =
+        |name: &str, words| read_told(&lines(&[&folder.path().join(name)], FormatOptions::default(), 2), words);
     let (read, told) = of("a", Words::Cleaned);
     let ledger = read.unwrap().ledger.to_string();
     assert_eq!(ledger, "102 lines = 1 blank + 1 no_text + 1 empty_text + 99 reviews");
@@ -221,7 +222,7 @@ fn reviews_without_a_class_are_dropped_and_counted() {
     let folder = folder(&[("a", all.as_bytes()), ("b", line(3).as_bytes())]);
     let of = |name: &str| {
         let labels = Labels::Classes("1-2=bad,5=very good".parse().unwrap());
-        let lines = Lines { labels, ..lines(&[&folder.path().join(name)], Asked::default(), 2) };
+        let lines = Lines { labels, ..lines(&[&folder.path().join(name)], FormatOptions::default(), 2) };
         read_told(&lines, Words::Punctuation).0
     };
     let read = of("a").unwrap();

@@ -19,7 +19,7 @@ fn expected() -> [Text; 2] {
 }
 
 fn read_lines(place: &str) -> Vec<Text> {
-    let asked = Asked { name: FormatName::FastText, ..Asked::default() };
+    let asked = FormatOptions { name: FormatName::FastText, ..FormatOptions::default() };
     let (read, _) = read_told(&lines(&[&PathBuf::from(place)], asked, 2), Words::Spaces);
     seen(&read.unwrap().texts)
 }
@@ -83,7 +83,7 @@ fn objects_are_read() {
     put("lines/b", &LINES[21..]);
     put("reviews.json", b"{\"reviewText\": \"Good\", \"overall\": 5}");
     assert_eq!(read_lines("s3://bucket/texts/lines/"), expected());
-    let reviews = lines(&[&PathBuf::from("s3://bucket/texts/reviews.json")], Asked::default(), 2);
+    let reviews = lines(&[&PathBuf::from("s3://bucket/texts/reviews.json")], FormatOptions::default(), 2);
     let (read, _) = read_told(&reviews, Words::Cleaned);
     assert_eq!(seen(&read.unwrap().texts), [(owned(&["good"]), owned(&["positive"]))]);
 }

@@ -132,7 +132,8 @@ fn lines_are_in_the_split_of_their_row_in_a_dataset() {
     }
     fasttext.push_str("no label\n");
     let folder = folder(&[("a.txt", fasttext.as_bytes()), ("a.json", json.as_bytes())]);
-    let of_fasttext = Asked { name: corpus::format::FormatName::FastText, ..Asked::default() };
+    let of_fasttext =
+        FormatOptions { name: corpus::format::FormatName::FastText, ..FormatOptions::default() };
     for threads in [1, 3] {
         let lines = lines(&[&folder.path().join("a.txt")], of_fasttext.clone(), threads);
         let (mut found, ledger) = read_both(&lines, Words::Spaces);
@@ -142,7 +143,7 @@ fn lines_are_in_the_split_of_their_row_in_a_dataset() {
         assert_eq!(ledger, Ledger::FastText { labelled: 3000, unlabelled: 1, other_labels: 0 });
     }
     assert!(n_omitted > 0 && expected.iter().all(|of_split| !of_split.is_empty()));
-    let lines = lines(&[&folder.path().join("a.json")], Asked::default(), 2);
+    let lines = lines(&[&folder.path().join("a.json")], FormatOptions::default(), 2);
     let (found, ledger) = read_both(&lines, Words::Cleaned);
     assert!(found == expected);
     assert_eq!((ledger.n_skipped(), ledger.counters()[0]), (0, ("lines", 3000)));

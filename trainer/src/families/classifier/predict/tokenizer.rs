@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use corpus::clean::{CLEANING_VERSION, Cleaner, UNICODE_VERSION};
-use corpus::ledger::Fate;
+use corpus::ledger::NoReview;
 use corpus::settings::Settings;
 use dataset::WordList;
 use dataset::vocabulary::{FIRST_WORD, UNKNOWN};
@@ -54,7 +54,7 @@ impl Tokenizer {
     pub fn ids(&mut self, text: &str) -> Result<&[u32], Refusal> {
         self.cleaned.clear();
         if !self.cleaner.clean(text, &mut self.cleaned) {
-            return Err(Refusal::Line(Fate::EmptyText));
+            return Err(Refusal::Line(NoReview::EmptyText));
         }
         self.ids.clear();
         for word in self.cleaned.split(|&byte| byte == b' ') {
@@ -188,8 +188,8 @@ mod tests {
     #[test]
     fn a_text_with_nothing_to_read_is_refused_by_its_reason() {
         let mut tokenizer = tokenizer(&settings(2, Keep::First), 1);
-        assert_eq!(tokenizer.ids(""), Err(Refusal::Line(Fate::EmptyText)));
-        assert_eq!(tokenizer.ids("10/10 :)"), Err(Refusal::Line(Fate::EmptyText)));
+        assert_eq!(tokenizer.ids(""), Err(Refusal::Line(NoReview::EmptyText)));
+        assert_eq!(tokenizer.ids("10/10 :)"), Err(Refusal::Line(NoReview::EmptyText)));
         assert_eq!(tokenizer.ids("The the"), Err(Refusal::OnlyStopwords));
         assert_eq!(tokenizer.ids("superb"), Err(Refusal::OnlyUnknown));
         assert_eq!(tokenizer.ids("superb fit"), Err(Refusal::OnlyUnknown), "a word that is not read");

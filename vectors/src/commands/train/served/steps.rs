@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use embeddings::skipgram::{Decay, Distribution, Done, Vocabulary};
-use launch::interrupt::{Asked, Interrupts};
+use launch::interrupt::{Interrupts, Requested};
 use parameters::{Client, Joined, LEFT, Moment, Pulling, Pushing, Update, Wire};
 use program::exit::{Exit, Failed};
 use report::whole;
@@ -159,7 +159,7 @@ impl<'a> Steps<'a> {
         let mut run = Run::new(self, model);
         let (began, mut told) = (Instant::now(), Instant::now());
         while run.step < n_steps {
-            if self.interrupts.is_some_and(|interrupts| interrupts.asked() == Some(Asked::Stop)) {
+            if self.interrupts.is_some_and(|interrupts| interrupts.requested() == Some(Requested::Stop)) {
                 run.wait_for_push()?;
                 let message = format!(
                     "interrupted after step {}; the servers have its updates: repeat the command, that of worker 0 \
