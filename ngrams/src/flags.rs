@@ -2,33 +2,21 @@
 
 use std::ffi::OsString;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use clap::error::ErrorKind;
+use clap::{ArgMatches, CommandFactory};
 use program::location::Location;
+use training::flags::Report;
 use training::flags::idle::{Idle, conflict, idle, not_replaced, refuse_idle, s3};
-use training::flags::{Passed, Report};
 
 use crate::arguments::{Arguments, Autotune, Command, Explain, Export, ModelName, Predict, Train};
 
 /// Parses the program's arguments. Errors, besides those of the parser: a flag without an effect.
-pub fn parse() -> Result<Arguments, clap::Error> {
-    let words: Vec<OsString> = std::env::args_os().collect();
-    let libraries = [("HDF5", &*dataset::hdf5_version())];
-    let mut command = arguments::described(Arguments::command(), option_env!("SENTIMILL_COMMIT"), &libraries);
-    let matches = command.try_get_matches_from_mut(&words).map_err(|error| hint(&words, error))?;
-    let mut arguments = Arguments::from_arg_matches(&matches)?;
-    check(&arguments, &matches)?;
-    if let (Command::Autotune(autotune), Some((name, given))) = (&mut arguments.command, matches.subcommand())
-        && let Some(definition) = command.find_subcommand(name)
-    {
-        autotune.passed = Passed::of(definition, given);
-    }
-    Ok(arguments)
+pub fn parse(words: &[OsString]) -> Result<Arguments, clap::Error> {
+    training::flags::parse(words, option_env!("SENTIMILL_COMMIT"), &[], hint, check)
 }
 
 /// Refuses a flag that was passed and has no effect.
-fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error> {
-    let Some((_, given)) = matches.subcommand() else { return Ok(()) };
+fn check(arguments: &Arguments, given: &ArgMatches) -> Result<(), clap::Error> {
     let has_url = |places: &[&Location]| places.iter().any(|place| matches!(place, Location::S3(_)));
     let idle = match &arguments.command {
         Command::Train(train) => of_training(train, &[])?,
@@ -89,26 +77,14 @@ fn of_training(train: &Train, validation: &[String]) -> Result<Vec<Idle>, clap::
     Ok(vec![s3(has_url), idle("invalid_utf8_max", is_of_bytes, "--format json, csv, tsv or polarity-csv")])
 }
 
-/// Replaces the parser's error about an unknown argument by one that names the right command, where there is one.
-fn hint(words: &[OsString], error: clap::Error) -> clap::Error {
-    let here = words.get(1).and_then(|word| word.to_str()).unwrap_or_default();
-    let unknown = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(text)) => text.as_str(),
-        _ => return error,
-    };
-    if error.kind() != ErrorKind::UnknownArgument {
-        return error;
-    }
-    let message = match here {
-        "train" if ["--validation", "--minutes", "--autotune"].contains(&unknown) => format!(
+/// The command that has a flag of a search.
+fn hint(_: &[OsString], _: ErrorKind, command: &str, unknown: &str) -> Option<String> {
+    let is_of_search = command == "train" && ["--validation", "--minutes", "--autotune"].contains(&unknown);
+    is_of_search.then(|| {
+        format!(
             "unexpected argument '{unknown}' found; to search settings, run `ngrams autotune` with --validation and --minutes"
-        ),
-        "train" if !unknown.starts_with('-') => format!(
-            "unexpected argument '{unknown}' found; pass inputs with --input: ngrams train --input {unknown}"
-        ),
-        _ => return error,
-    };
-    Arguments::command().error(error.kind(), message)
+        )
+    })
 }
 
 #[cfg(test)]
@@ -118,14 +94,8 @@ mod tests {
     use super::*;
 
     fn refusal(arguments: &str) -> Option<String> {
-        let words: Vec<OsString> =
-            ["ngrams"].into_iter().chain(arguments.split(' ')).map(OsString::from).collect();
-        let matches = match Arguments::command().try_get_matches_from(&words) {
-            Ok(matches) => matches,
-            Err(error) => return Some(hint(&words, error).to_string()),
-        };
-        let arguments = Arguments::from_arg_matches(&matches).unwrap();
-        check(&arguments, &matches).err().map(|error| error.to_string())
+        let words = ["ngrams"].into_iter().chain(arguments.split(' ')).map(OsString::from);
+        parse(&words.collect::<Vec<_>>()).err().map(|error| error.to_string())
     }
 
     #[test]

@@ -2,27 +2,19 @@
 
 use std::ffi::OsString;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use clap::ArgMatches;
 use program::location::Location;
 use training::flags::idle::{Idle, idle, not_replaced, refuse_idle, s3};
 
 use crate::arguments::{Arguments, Command, ModelName, Pip, Serve, Train};
 
 /// Parses the program's arguments. Errors, besides those of the parser: a flag without an effect.
-pub fn parse() -> Result<Arguments, clap::Error> {
-    let words: Vec<OsString> = std::env::args_os().collect();
-    let libraries = [("HDF5", &*dataset::hdf5_version())];
-    let mut command = arguments::described(Arguments::command(), option_env!("SENTIMILL_COMMIT"), &libraries);
-    let matches = command.try_get_matches_from_mut(&words).map_err(|error| hint(&words, error))?;
-    let arguments = Arguments::from_arg_matches(&matches)?;
-    check(&arguments, &matches)?;
-    Ok(arguments)
+pub fn parse(words: &[OsString]) -> Result<Arguments, clap::Error> {
+    training::flags::parse(words, option_env!("SENTIMILL_COMMIT"), &[], |_, _, _, _| None, check)
 }
 
 /// Refuses a flag that was passed and has no effect.
-fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error> {
-    let Some((_, given)) = matches.subcommand() else { return Ok(()) };
+fn check(arguments: &Arguments, given: &ArgMatches) -> Result<(), clap::Error> {
     let is_url = |place: &Location| matches!(place, Location::S3(_));
     let idle = match &arguments.command {
         Command::Train(train) => {
@@ -82,35 +74,13 @@ fn of_serve(serve: &Serve) -> Vec<Idle> {
     ids.map(|id| idle(id, serve.folder.is_none(), "--folder")).to_vec()
 }
 
-/// Replaces the parser's error about an input without its flag.
-fn hint(words: &[OsString], error: clap::Error) -> clap::Error {
-    let is_training = words.get(1).is_some_and(|word| word == "train");
-    match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(unknown))
-            if is_training && error.kind() == ErrorKind::UnknownArgument && !unknown.starts_with('-') =>
-        {
-            let message = format!(
-                "unexpected argument '{unknown}' found; pass inputs with --input: vectors train --input {unknown}"
-            );
-            Arguments::command().error(error.kind(), message)
-        }
-        _ => error,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn refusal(arguments: &str) -> Option<String> {
-        let words: Vec<OsString> =
-            ["vectors"].into_iter().chain(arguments.split(' ')).map(OsString::from).collect();
-        let matches = match Arguments::command().try_get_matches_from(&words) {
-            Ok(matches) => matches,
-            Err(error) => return Some(hint(&words, error).to_string()),
-        };
-        let arguments = Arguments::from_arg_matches(&matches).unwrap();
-        check(&arguments, &matches).err().map(|error| error.to_string())
+        let words = ["vectors"].into_iter().chain(arguments.split(' ')).map(OsString::from);
+        parse(&words.collect::<Vec<_>>()).err().map(|error| error.to_string())
     }
 
     #[test]

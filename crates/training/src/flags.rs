@@ -2,6 +2,7 @@
 
 pub mod idle;
 pub mod numbers;
+mod parse;
 mod passed;
 
 use std::num::NonZeroUsize;
@@ -20,6 +21,7 @@ use store::S3Options;
 use thiserror::Error;
 
 use self::numbers::{minutes, whole};
+pub use self::parse::parse;
 pub use self::passed::Passed;
 
 /// The last line of a short help.
