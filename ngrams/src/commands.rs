@@ -35,7 +35,7 @@ pub fn run(command: &Command) -> Result<()> {
             train::train(arguments)
         }
         Command::Evaluate(arguments) => evaluate::evaluate(arguments),
-        Command::Predict(arguments) => match (&arguments.soft, &arguments.files[..]) {
+        Command::Predict(arguments) => match (&arguments.of_all.soft, &arguments.of_all.files[..]) {
             (Some(out), [dataset]) => soft_labels::write(arguments, dataset, out),
             _ => predict::predict(arguments),
         },

@@ -2,13 +2,13 @@
 
 use std::ffi::OsString;
 
+use clap::ArgMatches;
 use clap::error::ErrorKind;
-use clap::{ArgMatches, CommandFactory};
 use program::location::Location;
-use training::flags::Report;
-use training::flags::idle::{Idle, conflict, idle, not_replaced, refuse_idle, s3};
+use training::flags::idle::{Idle, conflict, idle, refuse_idle, refuse_replaced, s3};
+use training::places::is_any_in_s3;
 
-use crate::arguments::{Arguments, Autotune, Command, Explain, Export, ModelName, Predict, Train};
+use crate::arguments::{Arguments, Autotune, Command, ModelName, Train};
 
 /// Parses the program's arguments. Errors, besides those of the parser: a flag without an effect.
 pub fn parse(words: &[OsString]) -> Result<Arguments, clap::Error> {
@@ -17,7 +17,6 @@ pub fn parse(words: &[OsString]) -> Result<Arguments, clap::Error> {
 
 /// Refuses a flag that was passed and has no effect.
 fn check(arguments: &Arguments, given: &ArgMatches) -> Result<(), clap::Error> {
-    let has_url = |places: &[&Location]| places.iter().any(|place| matches!(place, Location::S3(_)));
     let idle = match &arguments.command {
         Command::Train(train) => of_training(train, &[])?,
         Command::Autotune(autotune) => {
@@ -27,41 +26,28 @@ fn check(arguments: &Arguments, given: &ArgMatches) -> Result<(), clap::Error> {
             }
             of_training(train, validation)?
         }
-        Command::Evaluate(evaluate) => {
-            let places: Vec<&Location> = std::iter::once(&evaluate.model).chain(&evaluate.files).collect();
-            vec![s3(has_url(&places))]
+        Command::Evaluate(evaluate) => of_places([&evaluate.model].into_iter().chain(&evaluate.files)),
+        Command::Predict(predict) => {
+            predict.of_all.check::<Arguments>()?;
+            of_places([&predict.of_all.model].into_iter().chain(&predict.of_all.files))
         }
-        Command::Predict(Predict { soft: Some(_), files, .. }) if files.len() != 1 => {
-            let message = format!(
-                "--soft requires one dataset, found {} files; run `ngrams predict MODEL DATASET --soft F.npy`",
-                files.len()
-            );
-            return Err(Arguments::command().error(ErrorKind::WrongNumberOfValues, message));
-        }
-        Command::Predict(Predict { model, files, .. }) => {
-            vec![s3(has_url(&std::iter::once(model).chain(files).collect::<Vec<_>>()))]
-        }
-        Command::Explain(Explain { model, input, .. }) => {
-            vec![s3(has_url(&std::iter::once(model).chain(input).collect::<Vec<_>>()))]
-        }
-        Command::Export(Export { model, out, .. }) => {
-            vec![s3(has_url(&std::iter::once(model).chain(out).collect::<Vec<_>>()))]
-        }
-        Command::Report(Report { runs, out, .. }) => {
-            vec![s3(has_url(&runs.iter().chain([out]).collect::<Vec<_>>()))]
-        }
+        Command::Explain(explain) => of_places([&explain.model].into_iter().chain(&explain.input)),
+        Command::Export(export) => of_places([&export.model].into_iter().chain(&export.out)),
+        Command::Report(report) => of_places(report.runs.iter().chain([&report.out])),
     };
     refuse_idle::<Arguments>(&idle, given)
 }
 
+fn of_places<'a>(places: impl Iterator<Item = &'a Location>) -> Vec<Idle> {
+    vec![s3(is_any_in_s3(places))]
+}
+
 /// Refuses a flag of the other model. `validation` are further inputs. Returns the flags that may have no effect.
 fn of_training(train: &Train, validation: &[String]) -> Result<Vec<Idle>, clap::Error> {
-    let out = train.out.as_ref().filter(|out| matches!(out, Location::S3(_)));
+    refuse_replaced::<Arguments>(train.out.as_ref(), train.force)?;
     let mut places = train.input.iter().chain(&train.test).chain(validation);
-    let has_url = out.is_some() || places.any(|place| place.starts_with("s3") && place.contains("://"));
-    if let (Some(out), true) = (out, train.force) {
-        return Err(not_replaced::<Arguments>(out));
-    }
+    let has_url = is_any_in_s3(train.out.iter())
+        || places.any(|place| place.starts_with("s3") && place.contains("://"));
     if let Err((flag, model)) = train.model() {
         let other = match model {
             ModelName::Linear => ModelName::FastText,

@@ -11,10 +11,10 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory};
 use idle::{of_computing, of_fit, of_training};
-use locations::{locations, locations_of_fit, replaced_in_s3};
+use locations::{locations, locations_of_fit, out};
 use moved::moved;
 use program::location::Location;
-use training::flags::idle::{conflict, not_replaced, refuse_idle, s3};
+use training::flags::idle::{conflict, refuse_idle, refuse_replaced, s3};
 use training::places::is_any_in_s3;
 use unknown::hint;
 
@@ -39,24 +39,16 @@ fn check(arguments: &Arguments, given: &ArgMatches) -> Result<(), clap::Error> {
             of_training(&pretrain.lstm, &pretrain.optimisation, &pretrain.training)
         }
         Command::Evaluate(evaluate) => of_computing(&evaluate.running.computing),
-        Command::Predict(predict) => of_computing(&predict.computing),
+        Command::Predict(predict) => {
+            predict.of_all.check::<Arguments>()?;
+            of_computing(&predict.computing)
+        }
         Command::Explain(explain) => of_computing(&explain.computing),
         Command::Export(_) | Command::Report(_) | Command::Launch(_) => Vec::new(),
     };
-    if let Command::Predict(predict) = &arguments.command
-        && predict.soft.is_some()
-        && predict.files.len() != 1
-    {
-        let message = format!(
-            "--soft requires one dataset, found {} files; run `trainer predict MODEL DATASET --soft F.npy`",
-            predict.files.len()
-        );
-        return Err(Arguments::command().error(ErrorKind::WrongNumberOfValues, message));
-    }
     idle.push(s3(is_any_in_s3(locations(&arguments.command).into_iter())));
-    if let Some(out) = replaced_in_s3(&arguments.command) {
-        return Err(not_replaced::<Arguments>(out));
-    }
+    let (out, force) = out(&arguments.command);
+    refuse_replaced::<Arguments>(out, force)?;
     if let Command::Fit(fit) = &arguments.command
         && fit.folds.is_some()
         && let Some(message) = refused_with_folds(fit)

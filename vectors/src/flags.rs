@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 
 use clap::ArgMatches;
-use program::location::Location;
-use training::flags::idle::{Idle, idle, not_replaced, refuse_idle, s3};
+use training::flags::idle::{Idle, idle, refuse_idle, refuse_replaced, s3};
+use training::places::is_any_in_s3;
 
 use crate::arguments::{Arguments, Command, ModelName, Pip, Serve, Train};
 
@@ -15,20 +15,16 @@ pub fn parse(words: &[OsString]) -> Result<Arguments, clap::Error> {
 
 /// Refuses a flag that was passed and has no effect.
 fn check(arguments: &Arguments, given: &ArgMatches) -> Result<(), clap::Error> {
-    let is_url = |place: &Location| matches!(place, Location::S3(_));
     let idle = match &arguments.command {
         Command::Train(train) => {
-            let out = train.out.as_ref().filter(|out| is_url(out));
-            if let (Some(out), true) = (out, train.force) {
-                return Err(not_replaced::<Arguments>(out));
-            }
+            refuse_replaced::<Arguments>(train.out.as_ref(), train.force)?;
             of_training(train)
         }
         Command::Serve(serve) => of_serve(serve),
         Command::Pip(Pip { corpus, .. }) => {
             ["window", "shift", "words"].map(|id| idle(id, corpus.is_empty(), "--corpus")).to_vec()
         }
-        Command::Report(report) => vec![s3(report.runs.iter().chain([&report.out]).any(is_url))],
+        Command::Report(report) => vec![s3(is_any_in_s3(report.runs.iter().chain([&report.out])))],
         Command::Neighbours(_) | Command::Analogy(_) | Command::Similarity(_) | Command::Convert(_) => {
             Vec::new()
         }
@@ -49,7 +45,7 @@ fn of_training(train: &Train) -> Vec<Idle> {
     let is_other = train.served.worker.number > 0;
     let of_folder =
         ["out", "resume", "force", "similarity", "held_out"].map(|id| idle(id, is_other, "--worker 0/N"));
-    let has_url = matches!(train.out, Some(Location::S3(_)))
+    let has_url = is_any_in_s3(train.out.iter())
         || train
             .input
             .iter()

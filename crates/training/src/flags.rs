@@ -1,5 +1,6 @@
 //! Flags of several commands, in groups.
 
+mod answers;
 pub mod idle;
 pub mod numbers;
 mod parse;
@@ -20,6 +21,7 @@ use program::size::parse_size;
 use store::S3Options;
 use thiserror::Error;
 
+pub use self::answers::{Explain, Predict};
 use self::numbers::{minutes, whole};
 pub use self::parse::parse;
 pub use self::passed::Passed;
