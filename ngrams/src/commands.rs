@@ -23,15 +23,19 @@ use training::Result;
 use training::lines::InvalidUtf8;
 use training::model::{folder_at, is_of_ngrams, path};
 use training::page::report;
+use training::ranks::check_alone;
 
 use crate::arguments::Command;
 use crate::classifier::Classifier;
+
+/// Why there are no ranks, with which earlier releases trained.
+const ALONE: &str = " for ngrams: one process with --threads is faster than ranks";
 
 /// Runs a command.
 pub fn run(command: &Command) -> Result<()> {
     match command {
         Command::Train(arguments) => {
-            check_alone()?;
+            check_alone(Exit::Usage, ALONE)?;
             train::train(arguments)
         }
         Command::Evaluate(arguments) => evaluate::evaluate(arguments),
@@ -42,24 +46,10 @@ pub fn run(command: &Command) -> Result<()> {
         Command::Explain(arguments) => explain::explain(arguments),
         Command::Export(arguments) => export::export(arguments),
         Command::Autotune(arguments) => {
-            check_alone()?;
+            check_alone(Exit::Usage, ALONE)?;
             autotune::tune(arguments)
         }
         Command::Report(arguments) => report(arguments),
-    }
-}
-
-/// Refuses to train as one of several ranks, which earlier releases did.
-fn check_alone() -> Result<()> {
-    match std::env::var("WORLD_SIZE") {
-        Ok(found) if found != "1" => {
-            let message = format!(
-                "WORLD_SIZE is {found}, expected 1 for ngrams: one process with --threads is faster than ranks; run it \
-                 without launch and torchrun"
-            );
-            Err(Failed::new(Exit::Usage, message).into())
-        }
-        _ => Ok(()),
     }
 }
 

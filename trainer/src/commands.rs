@@ -43,7 +43,7 @@ pub fn run(command: &Command) -> Result<ExitCode> {
         Command::Launch(arguments) => return Ok(launch::launch(arguments)),
         Command::Report(arguments) => report(arguments)?,
         Command::Autotune(arguments) => {
-            check_alone("autotune")?;
+            check_alone(Exit::Settings, ", because autotune has one rank")?;
             autotune::tune(arguments)?;
         }
         Command::Fit(_)
