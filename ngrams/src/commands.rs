@@ -21,7 +21,7 @@ use runs::saved::CONFIG;
 use store::S3Options;
 use training::Result;
 use training::lines::InvalidUtf8;
-use training::model::{folder_at, is_of_ngrams, path};
+use training::model::{is_of_ngrams, path};
 use training::page::report;
 use training::ranks::check_alone;
 
@@ -56,16 +56,13 @@ pub fn run(command: &Command) -> Result<()> {
 /// The local path of a model of n-grams, of which `command` is a command.
 fn model_at(model: &Location, s3: &S3Options, command: &str) -> Result<PathBuf> {
     let path = path(model, s3)?;
-    if is_of_ngrams(&path) {
+    if is_of_ngrams(&path) || !path.join(CONFIG).exists() {
         return Ok(path);
     }
-    if path.join(CONFIG).exists() {
-        let message = format!(
-            "{model}: the model of another program, expected one of `ngrams train`; run `trainer {command} {model}`"
-        );
-        return Err(Failed::new(Exit::Usage, message).into());
-    }
-    folder_at(&path, "MODEL")
+    let message = format!(
+        "{model}: the model of another program, expected one of `ngrams train`; run `trainer {command} {model}`"
+    );
+    Err(Failed::new(Exit::Usage, message).into())
 }
 
 /// How a model reads bytes that are not UTF-8.

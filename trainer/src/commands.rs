@@ -85,5 +85,5 @@ fn model_at(model: &Location, s3: &S3Options, command: &str) -> Result<PathBuf> 
         );
         return Err(Failed::new(Exit::Usage, message).into());
     }
-    Ok(model::folder_at(&path, "MODEL")?)
+    Ok(path)
 }
