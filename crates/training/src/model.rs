@@ -76,7 +76,7 @@ pub fn is_of_fasttext(path: &Path) -> bool {
 /// The local path of a model: a model folder, a training folder's, or a file of the fastText program. One in S3 is fetched
 /// into the cache. Word vectors are refused.
 pub fn path(model: &Location, s3: &S3Options) -> Result<PathBuf> {
-    let path = places::weights(model, s3)?;
+    let path = places::weights(model, s3, "MODEL")?;
     let path = if is_of_fasttext(&path) { path } else { folder_at(&path, "MODEL")? };
     if embeddings::files::is_folder(&path) {
         let path = path.display();
