@@ -3,16 +3,13 @@
 mod autotune;
 mod train;
 
-use std::path::PathBuf;
-
 use clap::builder::{PathBufValueParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand};
+use clap::{Arg, Args, Parser, Subcommand};
 use corpus::arguments::FormatArguments;
 use program::location::Location;
-use program::place::local_path;
 use program::size::parse_memory;
 use training::flags::numbers::{at_least, share};
-use training::flags::{Lines, MORE, Report, Storage};
+use training::flags::{self, Explain, MORE, Report, Storage};
 
 pub use self::autotune::Autotune;
 pub use self::train::{ModelName, NgramLossName, NgramOptimizerName, Rated, Train, WeightsName};
@@ -40,12 +37,17 @@ pub enum Command {
     /// Classify lines of files or standard input, one JSON object per line
     ///
     /// Compressed files are decompressed. A line that cannot be classified has `error` in its object.
-    #[command(allow_negative_numbers = true, after_help = MORE, after_long_help = PREDICT_EXAMPLES)]
+    #[command(
+        allow_negative_numbers = true,
+        mut_args = of_ngrams,
+        after_help = MORE,
+        after_long_help = PREDICT_EXAMPLES
+    )]
     Predict(Predict),
     /// Show how much each word and n-gram changes the predicted label's score
     ///
     /// The score of a label is a sum over the n-grams of a text, so the weights are exact.
-    #[command(after_help = MORE, after_long_help = EXPLAIN_EXAMPLES)]
+    #[command(mut_args = of_ngrams, after_help = MORE, after_long_help = EXPLAIN_EXAMPLES)]
     Explain(Explain),
     /// Write a model of embeddings as a file of the fastText program
     #[command(after_help = MORE, after_long_help = EXPORT_EXAMPLES)]
@@ -74,7 +76,7 @@ impl Command {
             Self::Train(train) => train.quiet,
             Self::Evaluate(evaluate) => evaluate.quiet,
             Self::Autotune(autotune) => autotune.train.quiet,
-            Self::Predict(Predict { quiet, .. })
+            Self::Predict(Predict { of_all: flags::Predict { quiet, .. }, .. })
             | Self::Explain(Explain { quiet, .. })
             | Self::Export(Export { quiet, .. })
             | Self::Report(Report { quiet, .. }) => *quiet,
@@ -125,84 +127,31 @@ pub struct Evaluate {
 /// Flags of predictions.
 #[derive(Clone, Debug, Args)]
 pub struct Predict {
-    /// Model folder, or the training folder that contains it
-    ///
-    /// Also a file of the fastText program, .bin or .ftz.
-    #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
-    pub model: Location,
-    /// Files of lines [default: standard input, also -]
-    ///
-    /// s3://bucket/name: the object with this name, or all objects below it.
-    #[arg(value_name = "FILE", value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
-    pub files: Vec<Location>,
-    /// Write the probabilities of a dataset's rows to a new file
-    ///
-    /// FILE is then one dataset. The file is a NumPy array of 32-bit floats with one row per row of the dataset and one
-    /// column per class, followed by a line with the id digest of the dataset. `trainer fit --soft-labels` learns from it.
-    #[arg(
-        long,
-        value_name = "F.npy",
-        conflicts_with_all = ["format", "preset", "text_field", "with_title", "encoding", "line_bytes_max", "top", "threshold"],
-        value_parser = PathBufValueParser::new().try_map(local_path)
-    )]
-    pub soft: Option<PathBuf>,
-    /// Format of lines.
+    /// Those of all models.
     #[command(flatten)]
-    pub lines: Lines,
+    pub of_all: flags::Predict,
     /// The K most probable labels
-    #[arg(long, value_name = "K", value_parser = at_least::<usize>(1))]
+    #[arg(long, value_name = "K", value_parser = at_least::<usize>(1), conflicts_with = "soft")]
     pub top: Option<usize>,
     /// Only labels of at least this probability
-    #[arg(long, value_name = "SHARE", value_parser = share)]
+    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "soft")]
     pub threshold: Option<f64>,
     /// Storage.
     #[command(flatten)]
     pub storage: Storage,
-    /// Print errors only
-    ///
-    /// The predictions are printed; warnings are not.
-    #[arg(long, short)]
-    pub quiet: bool,
 }
 
-/// Flags of explanations.
-#[derive(Clone, Debug, Args)]
-pub struct Explain {
-    /// Model folder, or the training folder that contains it
-    ///
-    /// Also a file of the fastText program, .bin or .ftz.
-    #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
-    pub model: Location,
-    /// Text to explain [default: lines of standard input]
-    #[arg(value_name = "TEXT", conflicts_with_all = ["input", "format", "preset", "text_field", "with_title", "encoding"])]
-    pub text: Option<String>,
-    /// File of lines, also more than once
-    ///
-    /// s3://bucket/name: the object with this name, or all objects below it. -: standard input.
-    #[arg(
-        long,
-        value_name = "FILE",
-        value_parser = PathBufValueParser::new().try_map(Location::of_folder),
-        help_heading = "Input"
-    )]
-    pub input: Vec<Location>,
-    /// Format of lines.
-    #[command(flatten)]
-    pub lines: Lines,
-    /// Maximum number of n-grams for the label, and against it
-    #[arg(long, value_name = "N", default_value = "5", value_parser = at_least::<usize>(1))]
-    pub top: usize,
-    /// Print one JSON object per line
-    #[arg(long)]
-    pub json: bool,
-    /// Storage.
-    #[command(flatten)]
-    pub storage: Storage,
-    /// Print errors only
-    ///
-    /// The explanations are printed; warnings are not.
-    #[arg(long, short)]
-    pub quiet: bool,
+/// The help of an argument that other models have too.
+fn of_ngrams(argument: Arg) -> Arg {
+    let text = argument.get_long_help().or(argument.get_help()).map(ToString::to_string).unwrap_or_default();
+    match argument.get_id().as_str() {
+        "model" => argument.long_help(text + "\n\nAlso a file of the fastText program, .bin or .ftz."),
+        "soft" => argument.long_help(text.replace(" with the vocabulary of the model", "")),
+        "top" => argument.help(text.replace("words", "n-grams")),
+        // The last one before --help.
+        "quiet" => argument.long_help(text.replace(" and progress", "")).display_order(998),
+        _ => argument,
+    }
 }
 
 /// Flags of an export.

@@ -21,61 +21,48 @@ use runs::saved::CONFIG;
 use store::S3Options;
 use training::Result;
 use training::lines::InvalidUtf8;
-use training::model::{folder_at, is_of_ngrams, path};
+use training::model::{is_of_ngrams, path};
 use training::page::report;
+use training::ranks::check_alone;
 
 use crate::arguments::Command;
 use crate::classifier::Classifier;
+
+/// Why there are no ranks, with which earlier releases trained.
+const ALONE: &str = " for ngrams: one process with --threads is faster than ranks";
 
 /// Runs a command.
 pub fn run(command: &Command) -> Result<()> {
     match command {
         Command::Train(arguments) => {
-            check_alone()?;
+            check_alone(Exit::Usage, ALONE)?;
             train::train(arguments)
         }
         Command::Evaluate(arguments) => evaluate::evaluate(arguments),
-        Command::Predict(arguments) => match (&arguments.soft, &arguments.files[..]) {
+        Command::Predict(arguments) => match (&arguments.of_all.soft, &arguments.of_all.files[..]) {
             (Some(out), [dataset]) => soft_labels::write(arguments, dataset, out),
             _ => predict::predict(arguments),
         },
         Command::Explain(arguments) => explain::explain(arguments),
         Command::Export(arguments) => export::export(arguments),
         Command::Autotune(arguments) => {
-            check_alone()?;
+            check_alone(Exit::Usage, ALONE)?;
             autotune::tune(arguments)
         }
         Command::Report(arguments) => report(arguments),
     }
 }
 
-/// Refuses to train as one of several ranks, which earlier releases did.
-fn check_alone() -> Result<()> {
-    match std::env::var("WORLD_SIZE") {
-        Ok(found) if found != "1" => {
-            let message = format!(
-                "WORLD_SIZE is {found}, expected 1 for ngrams: one process with --threads is faster than ranks; run it \
-                 without launch and torchrun"
-            );
-            Err(Failed::new(Exit::Usage, message).into())
-        }
-        _ => Ok(()),
-    }
-}
-
 /// The local path of a model of n-grams, of which `command` is a command.
 fn model_at(model: &Location, s3: &S3Options, command: &str) -> Result<PathBuf> {
     let path = path(model, s3)?;
-    if is_of_ngrams(&path) {
+    if is_of_ngrams(&path) || !path.join(CONFIG).exists() {
         return Ok(path);
     }
-    if path.join(CONFIG).exists() {
-        let message = format!(
-            "{model}: the model of another program, expected one of `ngrams train`; run `trainer {command} {model}`"
-        );
-        return Err(Failed::new(Exit::Usage, message).into());
-    }
-    folder_at(&path, "MODEL")
+    let message = format!(
+        "{model}: the model of another program, expected one of `ngrams train`; run `trainer {command} {model}`"
+    );
+    Err(Failed::new(Exit::Usage, message).into())
 }
 
 /// How a model reads bytes that are not UTF-8.

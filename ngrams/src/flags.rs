@@ -2,35 +2,21 @@
 
 use std::ffi::OsString;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use clap::ArgMatches;
+use clap::error::ErrorKind;
 use program::location::Location;
-use training::flags::idle::{Idle, conflict, idle, not_replaced, refuse_idle, s3};
-use training::flags::{Passed, Report};
+use training::flags::idle::{Idle, conflict, idle, refuse_idle, refuse_replaced, s3};
+use training::places::is_any_in_s3;
 
-use crate::arguments::{Arguments, Autotune, Command, Explain, Export, ModelName, Predict, Train};
+use crate::arguments::{Arguments, Autotune, Command, ModelName, Train};
 
 /// Parses the program's arguments. Errors, besides those of the parser: a flag without an effect.
-pub fn parse() -> Result<Arguments, clap::Error> {
-    let words: Vec<OsString> = std::env::args_os().collect();
-    let libraries = [("HDF5", &*dataset::hdf5_version())];
-    let mut command =
-        corpus::arguments::described(Arguments::command(), option_env!("SENTIMILL_COMMIT"), &libraries);
-    let matches = command.try_get_matches_from_mut(&words).map_err(|error| hint(&words, error))?;
-    let mut arguments = Arguments::from_arg_matches(&matches)?;
-    check(&arguments, &matches)?;
-    if let (Command::Autotune(autotune), Some((name, given))) = (&mut arguments.command, matches.subcommand())
-        && let Some(definition) = command.find_subcommand(name)
-    {
-        autotune.passed = Passed::of(definition, given);
-    }
-    Ok(arguments)
+pub fn parse(words: &[OsString]) -> Result<Arguments, clap::Error> {
+    training::flags::parse(words, option_env!("SENTIMILL_COMMIT"), &[], hint, check)
 }
 
 /// Refuses a flag that was passed and has no effect.
-fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error> {
-    let Some((_, given)) = matches.subcommand() else { return Ok(()) };
-    let has_url = |places: &[&Location]| places.iter().any(|place| matches!(place, Location::S3(_)));
+fn check(arguments: &Arguments, given: &ArgMatches) -> Result<(), clap::Error> {
     let idle = match &arguments.command {
         Command::Train(train) => of_training(train, &[])?,
         Command::Autotune(autotune) => {
@@ -40,41 +26,28 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
             }
             of_training(train, validation)?
         }
-        Command::Evaluate(evaluate) => {
-            let places: Vec<&Location> = std::iter::once(&evaluate.model).chain(&evaluate.files).collect();
-            vec![s3(has_url(&places))]
+        Command::Evaluate(evaluate) => of_places([&evaluate.model].into_iter().chain(&evaluate.files)),
+        Command::Predict(predict) => {
+            predict.of_all.check::<Arguments>()?;
+            of_places([&predict.of_all.model].into_iter().chain(&predict.of_all.files))
         }
-        Command::Predict(Predict { soft: Some(_), files, .. }) if files.len() != 1 => {
-            let message = format!(
-                "--soft requires one dataset, found {} files; run `ngrams predict MODEL DATASET --soft F.npy`",
-                files.len()
-            );
-            return Err(Arguments::command().error(ErrorKind::WrongNumberOfValues, message));
-        }
-        Command::Predict(Predict { model, files, .. }) => {
-            vec![s3(has_url(&std::iter::once(model).chain(files).collect::<Vec<_>>()))]
-        }
-        Command::Explain(Explain { model, input, .. }) => {
-            vec![s3(has_url(&std::iter::once(model).chain(input).collect::<Vec<_>>()))]
-        }
-        Command::Export(Export { model, out, .. }) => {
-            vec![s3(has_url(&std::iter::once(model).chain(out).collect::<Vec<_>>()))]
-        }
-        Command::Report(Report { runs, out, .. }) => {
-            vec![s3(has_url(&runs.iter().chain([out]).collect::<Vec<_>>()))]
-        }
+        Command::Explain(explain) => of_places([&explain.model].into_iter().chain(&explain.input)),
+        Command::Export(export) => of_places([&export.model].into_iter().chain(&export.out)),
+        Command::Report(report) => of_places(report.runs.iter().chain([&report.out])),
     };
     refuse_idle::<Arguments>(&idle, given)
 }
 
+fn of_places<'a>(places: impl Iterator<Item = &'a Location>) -> Vec<Idle> {
+    vec![s3(is_any_in_s3(places))]
+}
+
 /// Refuses a flag of the other model. `validation` are further inputs. Returns the flags that may have no effect.
 fn of_training(train: &Train, validation: &[String]) -> Result<Vec<Idle>, clap::Error> {
-    let out = train.out.as_ref().filter(|out| matches!(out, Location::S3(_)));
+    refuse_replaced::<Arguments>(train.out.as_ref(), train.force)?;
     let mut places = train.input.iter().chain(&train.test).chain(validation);
-    let has_url = out.is_some() || places.any(|place| place.starts_with("s3") && place.contains("://"));
-    if let (Some(out), true) = (out, train.force) {
-        return Err(not_replaced::<Arguments>(out));
-    }
+    let has_url = is_any_in_s3(train.out.iter())
+        || places.any(|place| place.starts_with("s3") && place.contains("://"));
     if let Err((flag, model)) = train.model() {
         let other = match model {
             ModelName::Linear => ModelName::FastText,
@@ -90,26 +63,14 @@ fn of_training(train: &Train, validation: &[String]) -> Result<Vec<Idle>, clap::
     Ok(vec![s3(has_url), idle("invalid_utf8_max", is_of_bytes, "--format json, csv, tsv or polarity-csv")])
 }
 
-/// Replaces the parser's error about an unknown argument by one that names the right command, where there is one.
-fn hint(words: &[OsString], error: clap::Error) -> clap::Error {
-    let here = words.get(1).and_then(|word| word.to_str()).unwrap_or_default();
-    let unknown = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(text)) => text.as_str(),
-        _ => return error,
-    };
-    if error.kind() != ErrorKind::UnknownArgument {
-        return error;
-    }
-    let message = match here {
-        "train" if ["--validation", "--minutes", "--autotune"].contains(&unknown) => format!(
+/// The command that has a flag of a search.
+fn hint(_: &[OsString], _: ErrorKind, command: &str, unknown: &str) -> Option<String> {
+    let is_of_search = command == "train" && ["--validation", "--minutes", "--autotune"].contains(&unknown);
+    is_of_search.then(|| {
+        format!(
             "unexpected argument '{unknown}' found; to search settings, run `ngrams autotune` with --validation and --minutes"
-        ),
-        "train" if !unknown.starts_with('-') => format!(
-            "unexpected argument '{unknown}' found; pass inputs with --input: ngrams train --input {unknown}"
-        ),
-        _ => return error,
-    };
-    Arguments::command().error(error.kind(), message)
+        )
+    })
 }
 
 #[cfg(test)]
@@ -119,14 +80,8 @@ mod tests {
     use super::*;
 
     fn refusal(arguments: &str) -> Option<String> {
-        let words: Vec<OsString> =
-            ["ngrams"].into_iter().chain(arguments.split(' ')).map(OsString::from).collect();
-        let matches = match Arguments::command().try_get_matches_from(&words) {
-            Ok(matches) => matches,
-            Err(error) => return Some(hint(&words, error).to_string()),
-        };
-        let arguments = Arguments::from_arg_matches(&matches).unwrap();
-        check(&arguments, &matches).err().map(|error| error.to_string())
+        let words = ["ngrams"].into_iter().chain(arguments.split(' ')).map(OsString::from);
+        parse(&words.collect::<Vec<_>>()).err().map(|error| error.to_string())
     }
 
     #[test]

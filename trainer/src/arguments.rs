@@ -15,8 +15,8 @@ use clap::{Args, Parser, Subcommand};
 use program::location::Location;
 use program::place::local_path;
 use runs::recipe::limits::{BATCH, CANDIDATES};
-use training::flags::numbers::{at_least, share, whole};
-use training::flags::{Lines, MORE, Report, Storage};
+use training::flags::numbers::{port, processes, share, whole};
+use training::flags::{self, MORE, Report, Storage};
 
 pub use self::autotune::Autotune;
 use self::examples::{
@@ -101,8 +101,8 @@ impl Command {
             Self::Pretrain(pretrain) => pretrain.training.quiet,
             Self::Autotune(autotune) => autotune.fit.training.quiet,
             Self::Evaluate(Evaluate { quiet, .. })
-            | Self::Predict(Predict { quiet, .. })
-            | Self::Explain(Explain { quiet, .. })
+            | Self::Predict(Predict { of_all: flags::Predict { quiet, .. }, .. })
+            | Self::Explain(Explain { of_all: flags::Explain { quiet, .. }, .. })
             | Self::Export(Export { quiet, .. })
             | Self::Report(Report { quiet, .. }) => *quiet,
             Self::Launch(_) => false,
@@ -205,29 +205,9 @@ pub struct Evaluate {
 /// Flags of predictions.
 #[derive(Clone, Debug, Args)]
 pub struct Predict {
-    /// Model folder, or the training folder that contains it
-    #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
-    pub model: Location,
-    /// Files of lines [default: standard input, also -]
-    ///
-    /// s3://bucket/name: the object with this name, or all objects below it.
-    #[arg(value_name = "FILE", value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
-    pub files: Vec<Location>,
-    /// Write the probabilities of a dataset's rows to a new file
-    ///
-    /// FILE is then one dataset with the vocabulary of the model. The file is a NumPy array of 32-bit floats with one row per
-    /// row of the dataset and one column per class, followed by a line with the id digest of the dataset. `trainer fit
-    /// --soft-labels` learns from it.
-    #[arg(
-        long,
-        value_name = "F.npy",
-        conflicts_with_all = ["format", "preset", "text_field", "with_title", "encoding", "line_bytes_max"],
-        value_parser = PathBufValueParser::new().try_map(local_path)
-    )]
-    pub soft: Option<PathBuf>,
-    /// Format of lines.
+    /// Those of all models.
     #[command(flatten)]
-    pub lines: Lines,
+    pub of_all: flags::Predict,
     /// Number of texts per batch
     #[arg(
         long,
@@ -241,11 +221,6 @@ pub struct Predict {
     /// Storage.
     #[command(flatten)]
     pub storage: Storage,
-    /// Print errors only
-    ///
-    /// The predictions are printed; warnings and progress are not.
-    #[arg(long, short)]
-    pub quiet: bool,
     /// Device.
     #[command(flatten)]
     pub computing: Computing,
@@ -257,39 +232,9 @@ pub struct Predict {
 /// Flags of explanations.
 #[derive(Clone, Debug, Args)]
 pub struct Explain {
-    /// Model folder, or the training folder that contains it
-    #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
-    pub model: Location,
-    /// Text to explain [default: lines of standard input]
-    #[arg(value_name = "TEXT", conflicts_with_all = ["input", "format", "preset", "text_field", "with_title", "encoding"])]
-    pub text: Option<String>,
-    /// File of lines, also more than once
-    ///
-    /// s3://bucket/name: the object with this name, or all objects below it. -: standard input.
-    #[arg(
-        long,
-        value_name = "FILE",
-        value_parser = PathBufValueParser::new().try_map(Location::of_folder),
-        help_heading = "Input"
-    )]
-    pub input: Vec<Location>,
-    /// Format of lines.
+    /// Those of all models.
     #[command(flatten)]
-    pub lines: Lines,
-    /// Maximum number of words for the label, and against it
-    #[arg(long, value_name = "N", default_value = "5", value_parser = at_least::<usize>(1))]
-    pub top: usize,
-    /// Print one JSON object per line
-    #[arg(long)]
-    pub json: bool,
-    /// Storage.
-    #[command(flatten)]
-    pub storage: Storage,
-    /// Print errors only
-    ///
-    /// The explanations are printed; warnings and progress are not.
-    #[arg(long, short)]
-    pub quiet: bool,
+    pub of_all: flags::Explain,
     /// Device.
     #[command(flatten)]
     pub computing: Computing,
@@ -344,12 +289,4 @@ pub struct Launch {
     /// Command of trainer and its arguments, after --
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
-}
-
-fn processes(text: &str) -> Result<NonZeroUsize, String> {
-    text.parse().map_err(|_| "expected a whole number of at least 1".to_owned())
-}
-
-fn port(text: &str) -> Result<NonZeroU16, String> {
-    text.parse().map_err(|_| "expected a port from 1 to 65535".to_owned())
 }

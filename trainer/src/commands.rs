@@ -43,7 +43,7 @@ pub fn run(command: &Command) -> Result<ExitCode> {
         Command::Launch(arguments) => return Ok(launch::launch(arguments)),
         Command::Report(arguments) => report(arguments)?,
         Command::Autotune(arguments) => {
-            check_alone("autotune")?;
+            check_alone(Exit::Settings, ", because autotune has one rank")?;
             autotune::tune(arguments)?;
         }
         Command::Fit(_)
@@ -85,5 +85,5 @@ fn model_at(model: &Location, s3: &S3Options, command: &str) -> Result<PathBuf> 
         );
         return Err(Failed::new(Exit::Usage, message).into());
     }
-    Ok(model::folder_at(&path, "MODEL")?)
+    Ok(path)
 }

@@ -9,42 +9,29 @@ mod unknown;
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
-use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use clap::{ArgMatches, CommandFactory};
 use idle::{of_computing, of_fit, of_training};
-use locations::{locations, locations_of_fit, replaced_in_s3};
+use locations::{locations, locations_of_fit, out};
 use moved::moved;
 use program::location::Location;
-use training::flags::Passed;
-use training::flags::idle::{conflict, not_replaced, refuse_idle, s3};
+use training::flags::idle::{conflict, refuse_idle, refuse_replaced, s3};
 use training::places::is_any_in_s3;
 use unknown::hint;
 
 use crate::arguments::{Arguments, Autotune, BalanceName, Command, Fit};
 
 /// Parses the program's arguments. Errors, besides those of the parser: a flag without an effect.
-pub fn parse() -> Result<Arguments, clap::Error> {
-    let words: Vec<OsString> = std::env::args_os().collect();
+pub fn parse(words: &[OsString]) -> Result<Arguments, clap::Error> {
     if let Some(command) = words.get(1..).and_then(moved) {
         let message = format!("this command is in another program now; run `{command}`");
         return Err(Arguments::command().error(ErrorKind::InvalidSubcommand, message));
     }
-    let libraries = [("HDF5", &*dataset::hdf5_version()), ("PyTorch", c10d::compiled_version())];
-    let mut command =
-        corpus::arguments::described(Arguments::command(), option_env!("SENTIMILL_COMMIT"), &libraries);
-    let matches = command.try_get_matches_from_mut(&words).map_err(|error| hint(&words, error))?;
-    let mut arguments = Arguments::from_arg_matches(&matches)?;
-    check(&arguments, &matches)?;
-    if let (Command::Autotune(autotune), Some((name, given))) = (&mut arguments.command, matches.subcommand())
-        && let Some(definition) = command.find_subcommand(name)
-    {
-        autotune.passed = Passed::of(definition, given);
-    }
-    Ok(arguments)
+    let libraries = [("PyTorch", c10d::compiled_version())];
+    training::flags::parse(words, option_env!("SENTIMILL_COMMIT"), &libraries, hint, check)
 }
 
 /// Refuses a flag that was passed and has no effect.
-fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error> {
-    let Some((_, given)) = matches.subcommand() else { return Ok(()) };
+fn check(arguments: &Arguments, given: &ArgMatches) -> Result<(), clap::Error> {
     let mut idle = match &arguments.command {
         Command::Autotune(autotune) => return of_search(autotune, given),
         Command::Fit(fit) => of_fit(fit),
@@ -52,24 +39,16 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
             of_training(&pretrain.lstm, &pretrain.optimisation, &pretrain.training)
         }
         Command::Evaluate(evaluate) => of_computing(&evaluate.running.computing),
-        Command::Predict(predict) => of_computing(&predict.computing),
+        Command::Predict(predict) => {
+            predict.of_all.check::<Arguments>()?;
+            of_computing(&predict.computing)
+        }
         Command::Explain(explain) => of_computing(&explain.computing),
         Command::Export(_) | Command::Report(_) | Command::Launch(_) => Vec::new(),
     };
-    if let Command::Predict(predict) = &arguments.command
-        && predict.soft.is_some()
-        && predict.files.len() != 1
-    {
-        let message = format!(
-            "--soft requires one dataset, found {} files; run `trainer predict MODEL DATASET --soft F.npy`",
-            predict.files.len()
-        );
-        return Err(Arguments::command().error(ErrorKind::WrongNumberOfValues, message));
-    }
     idle.push(s3(is_any_in_s3(locations(&arguments.command).into_iter())));
-    if let Some(out) = replaced_in_s3(&arguments.command) {
-        return Err(not_replaced::<Arguments>(out));
-    }
+    let (out, force) = out(&arguments.command);
+    refuse_replaced::<Arguments>(out, force)?;
     if let Command::Fit(fit) = &arguments.command
         && fit.folds.is_some()
         && let Some(message) = refused_with_folds(fit)
@@ -117,10 +96,8 @@ mod tests {
     use super::*;
 
     fn refusal(arguments: &str) -> Option<String> {
-        let words = ["trainer"].into_iter().chain(arguments.split(' '));
-        let matches = Arguments::command().try_get_matches_from(words).unwrap();
-        let arguments = Arguments::from_arg_matches(&matches).unwrap();
-        check(&arguments, &matches).err().map(|error| error.to_string())
+        let words = ["trainer"].into_iter().chain(arguments.split(' ')).map(OsString::from);
+        parse(&words.collect::<Vec<_>>()).err().map(|error| error.to_string())
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use launch::Options;
+use program::exit::Exit;
 use training::Result;
 use training::page::report;
 use training::ranks::{check_alone, run_ranks};
@@ -32,7 +33,7 @@ pub fn run(command: &Command) -> Result<ExitCode> {
             None => train::train(arguments)?,
         },
         Command::Serve(arguments) => {
-            check_alone("serve")?;
+            check_alone(Exit::Settings, ", because serve has one rank")?;
             serve::serve(arguments)?;
         }
         Command::Neighbours(arguments) => evaluate::neighbours(arguments)?,

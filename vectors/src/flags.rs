@@ -2,42 +2,29 @@
 
 use std::ffi::OsString;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{ArgMatches, CommandFactory, FromArgMatches};
-use program::location::Location;
-use training::flags::idle::{Idle, idle, not_replaced, refuse_idle, s3};
+use clap::ArgMatches;
+use training::flags::idle::{Idle, idle, refuse_idle, refuse_replaced, s3};
+use training::places::is_any_in_s3;
 
 use crate::arguments::{Arguments, Command, ModelName, Pip, Serve, Train};
 
 /// Parses the program's arguments. Errors, besides those of the parser: a flag without an effect.
-pub fn parse() -> Result<Arguments, clap::Error> {
-    let words: Vec<OsString> = std::env::args_os().collect();
-    let libraries = [("HDF5", &*dataset::hdf5_version())];
-    let mut command =
-        corpus::arguments::described(Arguments::command(), option_env!("SENTIMILL_COMMIT"), &libraries);
-    let matches = command.try_get_matches_from_mut(&words).map_err(|error| hint(&words, error))?;
-    let arguments = Arguments::from_arg_matches(&matches)?;
-    check(&arguments, &matches)?;
-    Ok(arguments)
+pub fn parse(words: &[OsString]) -> Result<Arguments, clap::Error> {
+    training::flags::parse(words, option_env!("SENTIMILL_COMMIT"), &[], |_, _, _, _| None, check)
 }
 
 /// Refuses a flag that was passed and has no effect.
-fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error> {
-    let Some((_, given)) = matches.subcommand() else { return Ok(()) };
-    let is_url = |place: &Location| matches!(place, Location::S3(_));
+fn check(arguments: &Arguments, given: &ArgMatches) -> Result<(), clap::Error> {
     let idle = match &arguments.command {
         Command::Train(train) => {
-            let out = train.out.as_ref().filter(|out| is_url(out));
-            if let (Some(out), true) = (out, train.force) {
-                return Err(not_replaced::<Arguments>(out));
-            }
+            refuse_replaced::<Arguments>(train.out.as_ref(), train.force)?;
             of_training(train)
         }
         Command::Serve(serve) => of_serve(serve),
         Command::Pip(Pip { corpus, .. }) => {
             ["window", "shift", "words"].map(|id| idle(id, corpus.is_empty(), "--corpus")).to_vec()
         }
-        Command::Report(report) => vec![s3(report.runs.iter().chain([&report.out]).any(is_url))],
+        Command::Report(report) => vec![s3(is_any_in_s3(report.runs.iter().chain([&report.out])))],
         Command::Neighbours(_) | Command::Analogy(_) | Command::Similarity(_) | Command::Convert(_) => {
             Vec::new()
         }
@@ -58,7 +45,7 @@ fn of_training(train: &Train) -> Vec<Idle> {
     let is_other = train.served.worker.number > 0;
     let of_folder =
         ["out", "resume", "force", "similarity", "held_out"].map(|id| idle(id, is_other, "--worker 0/N"));
-    let has_url = matches!(train.out, Some(Location::S3(_)))
+    let has_url = is_any_in_s3(train.out.iter())
         || train
             .input
             .iter()
@@ -83,35 +70,13 @@ fn of_serve(serve: &Serve) -> Vec<Idle> {
     ids.map(|id| idle(id, serve.folder.is_none(), "--folder")).to_vec()
 }
 
-/// Replaces the parser's error about an input without its flag.
-fn hint(words: &[OsString], error: clap::Error) -> clap::Error {
-    let is_training = words.get(1).is_some_and(|word| word == "train");
-    match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(unknown))
-            if is_training && error.kind() == ErrorKind::UnknownArgument && !unknown.starts_with('-') =>
-        {
-            let message = format!(
-                "unexpected argument '{unknown}' found; pass inputs with --input: vectors train --input {unknown}"
-            );
-            Arguments::command().error(error.kind(), message)
-        }
-        _ => error,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn refusal(arguments: &str) -> Option<String> {
-        let words: Vec<OsString> =
-            ["vectors"].into_iter().chain(arguments.split(' ')).map(OsString::from).collect();
-        let matches = match Arguments::command().try_get_matches_from(&words) {
-            Ok(matches) => matches,
-            Err(error) => return Some(hint(&words, error).to_string()),
-        };
-        let arguments = Arguments::from_arg_matches(&matches).unwrap();
-        check(&arguments, &matches).err().map(|error| error.to_string())
+        let words = ["vectors"].into_iter().chain(arguments.split(' ')).map(OsString::from);
+        parse(&words.collect::<Vec<_>>()).err().map(|error| error.to_string())
     }
 
     #[test]

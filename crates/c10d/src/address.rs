@@ -31,12 +31,6 @@ impl Route {
     }
 }
 
-/// Whether a name resolves only to loopback addresses, which other machines cannot reach. None if it has no address.
-pub(crate) fn is_loopback_only(host: &str) -> Option<bool> {
-    let addresses: Vec<IpAddr> = (host, 0).to_socket_addrs().ok()?.map(|address| address.ip()).collect();
-    (!addresses.is_empty()).then(|| addresses.iter().all(IpAddr::is_loopback))
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -49,12 +43,5 @@ mod tests {
 
         assert_eq!(route.own.to_string(), "127.0.0.1");
         assert_eq!(route.store, route.own);
-    }
-
-    #[test]
-    fn loopback_addresses_are_recognized() {
-        assert_eq!(is_loopback_only("127.0.1.1"), Some(true));
-        assert_eq!(is_loopback_only("192.0.2.1"), Some(false));
-        assert_eq!(is_loopback_only("no such name"), None);
     }
 }

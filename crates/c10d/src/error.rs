@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use program::exit::Failed;
 use tch::TchError;
 
 /// A result of this crate.
@@ -19,7 +20,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Error of a call.
 ///
 /// ```
-/// let unset = c10d::Launch::from_variables(|_| None).unwrap_err();
+/// let unset = c10d::Error::from(c10d::Launch::from_variables(|_| None).unwrap_err());
 /// assert!(!unset.is_worth_retrying());
 /// assert_eq!(
 ///     unset.to_string(),
@@ -29,14 +30,10 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// An environment variable is missing or invalid.
-    #[error("{name} is {found}: {remedy}")]
+    #[error("{detail}")]
     Environment {
-        /// The variable.
-        name: &'static str,
-        /// Its value.
-        found: String,
-        /// The remedy.
-        remedy: String,
+        /// The variable, its value and the remedy.
+        detail: String,
     },
     /// Another rank has died or does not respond. The group is unusable.
     #[error("{call}: {loss}")]
@@ -114,6 +111,12 @@ pub enum Error {
         /// PyTorch's message.
         detail: String,
     },
+}
+
+impl From<Failed> for Error {
+    fn from(error: Failed) -> Self {
+        Self::Environment { detail: error.message }
+    }
 }
 
 impl Error {

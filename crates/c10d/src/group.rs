@@ -7,12 +7,12 @@ mod work;
 
 use std::time::Duration;
 
+use launch::Launch;
 use tch::{Device, Tensor};
 
 use crate::cuda;
 use crate::error::{Cause, Error, Result};
 use crate::ffi::{self, Failure, Status};
-use crate::launch::Launch;
 use crate::options::{Backend, Options};
 use crate::reduce_op::ReduceOp;
 use crate::store::TcpStore;

@@ -17,7 +17,6 @@ mod error;
 mod ffi;
 mod group;
 mod key;
-mod launch;
 mod options;
 mod reduce_op;
 mod reducer;

@@ -6,11 +6,11 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
+use launch::Launch;
 use program::threads::{detach, locked};
 
 use crate::error::{Error, Result};
 use crate::ffi;
-use crate::launch::Launch;
 
 // Additional time for a call after its limit; a running server responds much faster.
 const GRACE: Duration = Duration::from_secs(5);
@@ -85,11 +85,11 @@ impl TcpStore {
         let store = Self::open(
             &launch.master_addr,
             launch.master_port,
-            launch.serves_store(),
+            !launch.agent_store && launch.rank == 0,
             Some(launch.world_size),
             limit,
         )?;
-        Ok(Self { prefix: launch.store_prefix(), ..store })
+        Ok(Self { prefix: prefix(launch), ..store })
     }
 
     fn open(host: &str, port: u16, serve: bool, n_workers: Option<usize>, limit: Duration) -> Result<Self> {
@@ -325,6 +325,14 @@ pub(crate) fn in_time<T: Send + 'static>(
     }
 }
 
+/// Prefix of the keys. Empty in the first round, so that Python ranks find them. After a restart, rank 0 serves a new store.
+fn prefix(launch: &Launch) -> String {
+    match (launch.agent_store, launch.restarts) {
+        (true, 1..) => format!("c10d/round/{}/", launch.restarts),
+        _ => String::new(),
+    }
+}
+
 /// Converts a time limit for PyTorch, which treats 0 as infinite; poll accepts at most 24 days.
 pub(crate) fn millis(limit: Duration) -> i64 {
     i64::from(i32::try_from(limit.as_millis()).unwrap_or(i32::MAX).max(1))
@@ -343,4 +351,15 @@ fn check_version() -> Result<()> {
             Err(Error::Version { compiled: compiled.to_owned(), loaded })
         })
         .clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_store_that_survives_restarts_has_a_prefix() {
+        let of = |agent_store, restarts| prefix(&Launch { agent_store, restarts, ..Launch::alone() });
+        assert_eq!([of(true, 2), of(true, 0), of(false, 2)], ["c10d/round/2/", "", ""]);
+    }
 }

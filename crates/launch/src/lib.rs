@@ -1,5 +1,5 @@
 //! Runs the ranks of a training as processes: starts and ends them together on one machine ([`run`]), converts
-//! signals into requests ([`interrupt`]), reads the place of a rank ([`Environment`]), provides a shared secret ([`key`]),
+//! signals into requests ([`interrupt`]), reads the place of a rank ([`Launch`]), provides a shared secret ([`key`]),
 //! and writes error files ([`failure`]).
 //! This crate does not depend on what ranks compute.
 
@@ -11,6 +11,6 @@ pub mod failure;
 pub mod interrupt;
 pub mod key;
 
-pub use environment::Environment;
+pub use environment::Launch;
 pub use ffi::kill_with_parent;
 pub use launcher::{End, Error, GRACE, Options, ROOT_CAUSE_WITHIN, Result, run};

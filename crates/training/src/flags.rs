@@ -1,7 +1,9 @@
 //! Flags of several commands, in groups.
 
+mod answers;
 pub mod idle;
 pub mod numbers;
+mod parse;
 mod passed;
 
 use std::num::NonZeroUsize;
@@ -19,7 +21,9 @@ use program::size::parse_size;
 use store::S3Options;
 use thiserror::Error;
 
+pub use self::answers::{Explain, Predict};
 use self::numbers::{minutes, whole};
+pub use self::parse::parse;
 pub use self::passed::Passed;
 
 /// The last line of a short help.

@@ -14,18 +14,10 @@ use program::location::Location;
 use store::S3Options;
 
 use crate::error::{Error, Result};
-use crate::{places, remote};
+use crate::places;
 
-/// Returns the model folder for a model folder or a finished training. One in S3 is fetched into the cache. `flag` is
-/// the argument that contained it.
-pub fn folder(model: &Location, s3: &S3Options, flag: &str) -> Result<PathBuf> {
-    match model {
-        Location::Local(path) => folder_at(path, flag),
-        Location::S3(url) => remote::fetch_model(url, s3, flag),
-    }
-}
-
-/// Returns the local model folder for a local path.
+/// Returns the local model folder for the local path of a model folder or a finished training. `flag` is the argument
+/// that contained it.
 pub fn folder_at(path: &Path, flag: &str) -> Result<PathBuf> {
     let refused = |found: &str, expected: String| {
         Err(Error::Unexpected { path: path.to_owned(), found: format!("{flag} is {found}"), expected })
@@ -81,11 +73,11 @@ pub fn is_of_fasttext(path: &Path) -> bool {
     is_read && begin == classifiers::files::bin::MAGIC.to_le_bytes()
 }
 
-/// The local path of a model: a model folder, a training folder's, or a file. One in S3 is fetched into the cache. Word
-/// vectors are refused.
+/// The local path of a model: a model folder, a training folder's, or a file of the fastText program. One in S3 is fetched
+/// into the cache. Word vectors are refused.
 pub fn path(model: &Location, s3: &S3Options) -> Result<PathBuf> {
-    let path = places::weights(model, s3)?;
-    let path = if path.is_dir() { folder_at(&path, "MODEL")? } else { path };
+    let path = places::weights(model, s3, "MODEL")?;
+    let path = if is_of_fasttext(&path) { path } else { folder_at(&path, "MODEL")? };
     if embeddings::files::is_folder(&path) {
         let path = path.display();
         let remedy = format!("train one with `trainer fit DATASET --init-from {path}`, or use `vectors`");

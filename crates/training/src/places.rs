@@ -31,14 +31,14 @@ pub fn file(location: &Location, s3: &S3Options) -> Result<PathBuf> {
     }
 }
 
-/// The local path of initial weights: a model folder, or a file.
-pub fn weights(location: &Location, s3: &S3Options) -> Result<PathBuf> {
+/// The local path of a model or of initial weights: a folder, or a file. `flag` is the argument that contained it.
+pub fn weights(location: &Location, s3: &S3Options, flag: &str) -> Result<PathBuf> {
     match location {
         Location::Local(path) => Ok(path.clone()),
         Location::S3(url) => {
             let name = url.to_string();
             let is_file = matches!(&objects(&name, s3)?[..], [one] if one.url() == name);
-            if is_file { fetched(url, s3, None) } else { remote::fetch_model(url, s3, "--init-from") }
+            if is_file { fetched(url, s3, None) } else { remote::fetch_model(url, s3, flag) }
         }
     }
 }

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use std::thread::available_parallelism;
 
 use launch::{Options, run};
-use program::exit::Exit;
+use program::exit::{Exit, Failed};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::tell::program_name;
 
 /// Ranks per core without `--oversubscribe`: each rank needs memory of its own.
@@ -35,12 +35,13 @@ pub fn run_ranks(options: &Options, command: &[OsString], oversubscribe: bool) -
     }
 }
 
-/// Refuses to run a command as one of several ranks: each would do all of its work.
-pub fn check_alone(command: &str) -> Result<()> {
+/// Refuses to run a command as one of several ranks: each would do all of its work. `why` ends "expected 1".
+pub fn check_alone(exit: Exit, why: &str) -> Result<()> {
     match env::var("WORLD_SIZE") {
         Ok(found) if found != "1" => {
-            let expected = format!("1, because {command} has one rank; run it without launch and torchrun");
-            Err(Error::Setting { setting: "WORLD_SIZE", found, expected })
+            let message =
+                format!("WORLD_SIZE is {found}, expected 1{why}; run it without launch and torchrun");
+            Err(Failed::new(exit, message).into())
         }
         _ => Ok(()),
     }

@@ -1,5 +1,7 @@
 //! How a program that trains models starts and ends.
 
+use std::env;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -23,14 +25,15 @@ impl Ends for Error {
 /// Checks the standard streams, parses the arguments, runs the command and reports its error.
 pub fn start<A, E: Ends>(
     program: &'static str,
-    parse: impl FnOnce() -> Result<A, clap::Error>,
+    parse: impl FnOnce(&[OsString]) -> Result<A, clap::Error>,
     run: impl FnOnce(&A) -> Result<ExitCode, E>,
 ) -> ExitCode {
     set_program(program);
     if let Err(error) = program::start(program) {
         return Exit::Io.end(program, &error.to_string());
     }
-    let arguments = match parse() {
+    let words: Vec<OsString> = env::args_os().collect();
+    let arguments = match parse(&words) {
         Ok(arguments) => arguments,
         Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             // Without a command, the help is the message. If nobody reads it, the exit code still reports the

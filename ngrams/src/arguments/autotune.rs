@@ -1,7 +1,7 @@
 //! Arguments of the search.
 
 use clap::{Arg, Args};
-use training::flags::{Passed, Search, brief, of_search};
+use training::flags::{Search, brief, of_search};
 
 use super::Train;
 
@@ -19,9 +19,6 @@ pub struct Autotune {
     /// The search.
     #[command(flatten)]
     pub search: Search,
-    /// The words that were passed.
-    #[arg(skip)]
-    pub passed: Passed,
 }
 
 /// The help of an argument in the search.

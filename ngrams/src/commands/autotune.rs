@@ -25,7 +25,8 @@ use crate::input::Input;
 /// Searches settings of an n-gram model.
 pub(super) fn tune(arguments: &Autotune) -> Result<()> {
     let began = Instant::now();
-    let Autotune { validation, search, train, passed } = arguments;
+    let Autotune { validation, search, train } = arguments;
+    let passed = Passed::of_process::<Arguments>();
     check_places(&train.input, validation)?;
     let trained = Trained {
         command: ["ngrams", "train"],
@@ -37,7 +38,7 @@ pub(super) fn tune(arguments: &Autotune) -> Result<()> {
         arguments: search.clone(),
         is_json: train.json,
         seed: train.seed,
-        spaces: spaces(train, passed),
+        spaces: spaces(train, &passed),
         trained: trained.clone(),
     };
     let texts = AllTexts { validation: validation.clone(), read: Vec::new() };

@@ -5,11 +5,11 @@ use std::io::{self, Read};
 use classifiers::files::bin::Loss;
 use training::answers::explain::{Form, Options, run};
 use training::answers::{Counts, LineOptions};
+use training::flags::Explain;
 use training::lines::{FastTextLine, check, inputs, one_line, options, read_each};
 use training::{Error, Result};
 
 use super::{invalid_utf8, model_at};
-use crate::arguments::Explain;
 use crate::classifier::explain::explain as explain_text;
 use crate::classifier::text::Preparation;
 use crate::classifier::{Classifier, Model};

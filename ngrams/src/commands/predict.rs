@@ -14,10 +14,10 @@ use crate::classifier::predict::{Choice, Options, run};
 /// Predicts line by line.
 pub(super) fn predict(arguments: &Predict) -> Result<()> {
     let s3 = arguments.storage.options();
-    let model = model_at(&arguments.model, &s3, "predict")?;
-    let mut lines = options(&arguments.lines, FastTextLine::Words)?;
-    let inputs = inputs(&arguments.files, &s3)?;
-    check(&inputs, &arguments.model)?;
+    let model = model_at(&arguments.of_all.model, &s3, "predict")?;
+    let mut lines = options(&arguments.of_all.lines, FastTextLine::Words)?;
+    let inputs = inputs(&arguments.of_all.files, &s3)?;
+    check(&inputs, &arguments.of_all.model)?;
     let classifier = Classifier::read(&model)?;
     let options =
         Options { choice: Choice { top: arguments.top, threshold: arguments.threshold }, threads: threads() };

@@ -26,14 +26,15 @@ pub(super) fn write(arguments: &Predict, dataset: &Location, out: &Path) -> Resu
 /// The texts are the words of the rows. Unknown words are skipped, as in the training of n-grams on a dataset. A text
 /// without a row of the model has equal probabilities.
 fn of_rows(arguments: &Predict, dataset: &Location) -> Result<(Rows, SoftLabels)> {
-    let classifier = Classifier::read(&model_at(&arguments.model, &arguments.storage.options(), "predict")?)?;
+    let classifier =
+        Classifier::read(&model_at(&arguments.of_all.model, &arguments.storage.options(), "predict")?)?;
     let rows = open(dataset, 0, &Smallest::default(), &arguments.storage)?;
     let classes = rows.settings().rows.labels.names();
     let columns: Option<Vec<u32>> = classes.iter().map(|class| classifier.label(class.as_bytes())).collect();
     let names = classifier.labels().names();
     let Some(columns) = columns.filter(|columns| columns.len() == names.len()) else {
         return Err(Error::Unexpected {
-            path: arguments.model.to_string().into(),
+            path: arguments.of_all.model.to_string().into(),
             found: format!("the labels {}", names.join(", ")),
             expected: format!("{}, the labels of {}", classes.join(", "), rows.name().display()),
         });

@@ -1,7 +1,7 @@
 //! Arguments of `trainer autotune`.
 
 use clap::{Arg, Args};
-use training::flags::{Passed, Search, brief, of_search};
+use training::flags::{Search, brief, of_search};
 
 use super::Fit;
 
@@ -14,9 +14,6 @@ pub struct Autotune {
     /// The search.
     #[command(flatten)]
     pub search: Search,
-    /// The words that were passed.
-    #[arg(skip)]
-    pub passed: Passed,
 }
 
 /// The help of an argument in the search.

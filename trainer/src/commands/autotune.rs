@@ -22,7 +22,7 @@ use training::flags::{OF_SEARCH, Passed};
 use training::places;
 use training::{Error, Result};
 
-use crate::arguments::{Autotune, Fit, OptimizerName};
+use crate::arguments::{Arguments, Autotune, Fit, OptimizerName};
 use crate::defaults::{Defaults, rate};
 
 /// Time between two checks of a child process.
@@ -33,7 +33,8 @@ const OF_TRIAL: [&str; 3] = ["out", "force", "checkpoint_minutes"];
 /// Searches settings of a classifier.
 pub(super) fn tune(arguments: &Autotune) -> Result<()> {
     let began = Instant::now();
-    let Autotune { search, fit, passed } = arguments;
+    let Autotune { search, fit } = arguments;
+    let passed = Passed::of_process::<Arguments>();
     check_validation(fit)?;
     let trained =
         Trained { command: ["trainer", "fit"], passed: passed.clone(), of_search: OF_SEARCH.to_vec() };
@@ -42,7 +43,7 @@ pub(super) fn tune(arguments: &Autotune) -> Result<()> {
         arguments: search.clone(),
         is_json: fit.training.json,
         seed: fit.optimisation.seed,
-        spaces: vec![Space { flags: vec![], dimensions: dimensions(fit, passed)? }],
+        spaces: vec![Space { flags: vec![], dimensions: dimensions(fit, &passed)? }],
         trained: trained.clone(),
     };
     // It is deleted when the search ends, also if a trial is abandoned.

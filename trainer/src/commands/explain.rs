@@ -17,11 +17,12 @@ use crate::families::{SavedClassifier, read_classifier};
 
 /// Explains a text, or lines.
 pub fn explain(arguments: &Explain) -> Result<()> {
-    let s3 = arguments.storage.options();
-    let folder = model_at(&arguments.model, &s3, "explain")?;
-    let mut lines = options(&arguments.lines, FastTextLine::Review)?;
-    let inputs = if arguments.text.is_some() { Vec::new() } else { inputs(&arguments.input, &s3)? };
-    check(&inputs, &arguments.model)?;
+    let s3 = arguments.of_all.storage.options();
+    let folder = model_at(&arguments.of_all.model, &s3, "explain")?;
+    let mut lines = options(&arguments.of_all.lines, FastTextLine::Review)?;
+    let inputs =
+        if arguments.of_all.text.is_some() { Vec::new() } else { inputs(&arguments.of_all.input, &s3)? };
+    check(&inputs, &arguments.of_all.model)?;
     let compute = device::choose(&arguments.computing, arguments.backend.compute)?;
     let SavedClassifier { model, vocabulary, config, scoring, .. } =
         read_classifier(&folder, compute.device())?;
@@ -29,8 +30,8 @@ pub fn explain(arguments: &Explain) -> Result<()> {
     let decision = config.decision(scoring);
     let options = Options {
         names: config.preparation.labels.names().into_iter().map(str::to_owned).collect(),
-        top: arguments.top,
-        form: Form::of_output(arguments.json),
+        top: arguments.of_all.top,
+        form: Form::of_output(arguments.of_all.json),
     };
     let mut answers = Answers::of(&model, &compute);
     let mut explain = |input: &mut dyn Read, lines: &LineOptions| -> Result<Counts> {
@@ -38,7 +39,7 @@ pub fn explain(arguments: &Explain) -> Result<()> {
             explain_text(text, &mut tokenizer, decision, |texts: TokenRows<'_>| answers.of_rows(texts))
         })
     };
-    if let Some(text) = &arguments.text {
+    if let Some(text) = &arguments.of_all.text {
         let (line, lines) = one_line(text);
         return explain(&mut line.as_bytes(), &lines).map(drop);
     }

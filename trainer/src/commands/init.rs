@@ -18,7 +18,7 @@ use crate::families::{Model, begin_with};
 
 /// Reads initial weights: a model folder, a training folder, or word vectors in any format.
 pub(crate) fn from(weights: &Location, s3: &S3Options, model: &mut Model, rows: &Rows) -> Result<()> {
-    let path = &places::weights(weights, s3)?;
+    let path = &places::weights(weights, s3, "--init-from")?;
     if !path.exists() {
         return Err(training::Error::Unexpected {
             path: path.to_owned(),

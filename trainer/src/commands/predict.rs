@@ -15,14 +15,14 @@ use crate::families::{SavedClassifier, read_classifier};
 
 /// Predicts line by line.
 pub fn predict(arguments: &Predict) -> Result<()> {
-    if let (Some(out), [dataset]) = (&arguments.soft, &arguments.files[..]) {
+    if let (Some(out), [dataset]) = (&arguments.of_all.soft, &arguments.of_all.files[..]) {
         return soft_labels::write(arguments, dataset, out);
     }
     let s3 = arguments.storage.options();
-    let folder = model_at(&arguments.model, &s3, "predict")?;
-    let mut lines = options(&arguments.lines, FastTextLine::Review)?;
-    let inputs = inputs(&arguments.files, &s3)?;
-    check(&inputs, &arguments.model)?;
+    let folder = model_at(&arguments.of_all.model, &s3, "predict")?;
+    let mut lines = options(&arguments.of_all.lines, FastTextLine::Review)?;
+    let inputs = inputs(&arguments.of_all.files, &s3)?;
+    check(&inputs, &arguments.of_all.model)?;
     let compute = device::choose(&arguments.computing, arguments.backend.compute)?;
     let SavedClassifier { model, vocabulary, config, scoring, .. } =
         read_classifier(&folder, compute.device())?;

@@ -22,7 +22,7 @@ use crate::soft_targets::SoftTargets;
 /// Writes the probabilities of a dataset's rows to `out`, predicted by an LSTM.
 pub(super) fn write(arguments: &Predict, dataset: &Location, out: &Path) -> Result<()> {
     check(out)?;
-    let folder = model_at(&arguments.model, &arguments.storage.options(), "predict")?;
+    let folder = model_at(&arguments.of_all.model, &arguments.storage.options(), "predict")?;
     let (rows, labels) = of_lstm(arguments, dataset, &folder)?;
     Ok(put(&labels, &rows, out)?)
 }
@@ -38,7 +38,7 @@ fn of_lstm(arguments: &Predict, dataset: &Location, folder: &Path) -> Result<(Ro
     }
     let known = trained_on.as_ref().map(|known| known.smallest_hashes.clone()).unwrap_or_default();
     let rows = open(dataset, config.tokens_max, &known, &arguments.storage)?;
-    rows.check_fits(vocabulary, &config.preparation, arguments.model.to_string().as_ref())?;
+    rows.check_fits(vocabulary, &config.preparation, arguments.of_all.model.to_string().as_ref())?;
     let known = rows.known(Part::Test);
     if known > 0 {
         tell(&format!(

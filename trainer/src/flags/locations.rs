@@ -4,7 +4,7 @@ use program::location::Location;
 
 use training::flags::Report;
 
-use crate::arguments::{Command, Explain, Fit, Predict, Pretrain};
+use crate::arguments::{Command, Fit, Pretrain};
 
 /// The paths and URLs in the arguments of a command.
 pub(super) fn locations(command: &Command) -> Vec<&Location> {
@@ -16,8 +16,12 @@ pub(super) fn locations(command: &Command) -> Vec<&Location> {
             std::iter::once(dataset).chain(optional.into_iter().flatten()).collect()
         }
         Command::Evaluate(evaluate) => std::iter::once(&evaluate.model).chain(&evaluate.datasets).collect(),
-        Command::Predict(Predict { model, files, .. }) => std::iter::once(model).chain(files).collect(),
-        Command::Explain(Explain { model, input, .. }) => std::iter::once(model).chain(input).collect(),
+        Command::Predict(predict) => {
+            std::iter::once(&predict.of_all.model).chain(&predict.of_all.files).collect()
+        }
+        Command::Explain(explain) => {
+            std::iter::once(&explain.of_all.model).chain(&explain.of_all.input).collect()
+        }
         Command::Export(export) => std::iter::once(&export.model).chain(&export.out).collect(),
         Command::Report(Report { runs, out, .. }) => runs.iter().chain([out]).collect(),
         // The places of a search are checked by `of_search`.
@@ -31,13 +35,13 @@ pub(super) fn locations_of_fit(fit: &Fit) -> Vec<&Location> {
     std::iter::once(dataset).chain(soft_labels).chain(optional.into_iter().flatten()).collect()
 }
 
-/// The URL of an output that `--force` would replace.
-pub(super) fn replaced_in_s3(command: &Command) -> Option<&Location> {
-    let out = match command {
-        Command::Fit(fit) if fit.training.force => &fit.out,
-        Command::Pretrain(pretrain) if pretrain.training.force => &pretrain.out,
-        Command::Export(export) if export.force => &export.out,
-        _ => return None,
+/// The output of a command, and whether `--force` was passed for it.
+pub(super) fn out(command: &Command) -> (Option<&Location>, bool) {
+    let (out, force) = match command {
+        Command::Fit(fit) => (&fit.out, fit.training.force),
+        Command::Pretrain(pretrain) => (&pretrain.out, pretrain.training.force),
+        Command::Export(export) => (&export.out, export.force),
+        _ => (&None, false),
     };
-    out.as_ref().filter(|out| matches!(out, Location::S3(_)))
+    (out.as_ref(), force)
 }

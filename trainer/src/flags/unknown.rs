@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::CommandFactory;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::ErrorKind;
 
 use crate::arguments::Arguments;
 
@@ -29,18 +29,9 @@ const OF_NGRAMS: [&str; 16] = [
     "--rows",
 ];
 
-/// Replaces the parser's error about an unknown argument by one that names the right command, where there is one.
-pub(super) fn hint(words: &[OsString], error: clap::Error) -> clap::Error {
-    let mut command = Arguments::command();
-    let names: Vec<String> = command.get_subcommands().map(|known| known.get_name().to_owned()).collect();
-    let of_user = words.iter().skip(1).filter_map(|word| word.to_str());
-    let Some(here) = of_user.clone().find(|word| names.iter().any(|name| name == word)) else { return error };
-    let context = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => text.as_str(),
-        _ => "",
-    };
-    let unknown = context(ContextKind::InvalidArg);
-    let message = match error.kind() {
+/// A message that names the right command, where there is one.
+pub(super) fn hint(words: &[OsString], kind: ErrorKind, here: &str, unknown: &str) -> Option<String> {
+    let message = match kind {
         ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument
             if here == "launch" && !words.iter().any(|word| word == "--") =>
         {
@@ -60,8 +51,8 @@ pub(super) fn hint(words: &[OsString], error: clap::Error) -> clap::Error {
         ErrorKind::UnknownArgument if OF_MODELS.contains(&here) && OF_NGRAMS.contains(&unknown) => format!(
             "unexpected argument '{unknown}' found; for a model of n-grams, it is a flag of `ngrams {here}`"
         ),
-        ErrorKind::UnknownArgument => match owners(&command, unknown, here).as_slice() {
-            [] => return error,
+        ErrorKind::UnknownArgument => match owners(unknown, here).as_slice() {
+            [] => return None,
             owners => {
                 let owners: Vec<String> = owners.iter().map(|name| format!("`trainer {name}`")).collect();
                 let owners = owners.join(", ");
@@ -70,14 +61,15 @@ pub(super) fn hint(words: &[OsString], error: clap::Error) -> clap::Error {
                 )
             }
         },
-        _ => return error,
+        _ => return None,
     };
-    command.error(error.kind(), message)
+    Some(message)
 }
 
 /// The commands other than `here` that have a flag.
-fn owners(command: &clap::Command, flag: &str, here: &str) -> Vec<String> {
+fn owners(flag: &str, here: &str) -> Vec<String> {
     let Some(name) = flag.strip_prefix("--") else { return Vec::new() };
+    let program = Arguments::command();
     let has = |known: &&clap::Command| {
         known.get_arguments().any(|argument| {
             let aliases = argument.get_all_aliases().unwrap_or_default();
@@ -85,7 +77,7 @@ fn owners(command: &clap::Command, flag: &str, here: &str) -> Vec<String> {
         })
     };
     // The flags of autotune are those of fit.
-    let others = command.get_subcommands().filter(|known| ![here, "autotune"].contains(&known.get_name()));
+    let others = program.get_subcommands().filter(|known| ![here, "autotune"].contains(&known.get_name()));
     others.filter(has).map(|known| known.get_name().to_owned()).collect()
 }
 
@@ -94,10 +86,8 @@ mod tests {
     use super::*;
 
     fn hinted(arguments: &str) -> String {
-        let words: Vec<OsString> =
-            ["trainer"].into_iter().chain(arguments.split(' ')).map(OsString::from).collect();
-        let error = Arguments::command().try_get_matches_from(&words).unwrap_err();
-        hint(&words, error).to_string()
+        let words = ["trainer"].into_iter().chain(arguments.split(' ')).map(OsString::from);
+        crate::flags::parse(&words.collect::<Vec<_>>()).unwrap_err().to_string()
     }
 
     #[test]

@@ -11,7 +11,7 @@ use parameters::Wire;
 use program::location::Location;
 use program::place::local_path;
 use program::size::parse_memory;
-use training::flags::numbers::{at_least, not_negative, positive, rate, share, whole};
+use training::flags::numbers::{at_least, not_negative, port, positive, processes, rate, share, whole};
 use training::flags::{CharNgrams, LineFormat, Storage};
 
 use super::serve::{Place, Security, place};
@@ -209,7 +209,7 @@ pub struct Train {
     #[arg(
         long,
         value_name = "N",
-        value_parser = ranks,
+        value_parser = processes,
         conflicts_with = "servers",
         help_heading = "Several ranks"
     )]
@@ -366,12 +366,4 @@ pub enum IfSlow {
     Wait,
     /// Lines are skipped.
     Skip,
-}
-
-fn ranks(text: &str) -> Result<NonZeroUsize, String> {
-    text.parse().map_err(|_| "expected a whole number of at least 1".to_owned())
-}
-
-fn port(text: &str) -> Result<NonZeroU16, String> {
-    text.parse().map_err(|_| "expected a port from 1 to 65535".to_owned())
 }

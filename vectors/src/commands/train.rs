@@ -18,7 +18,7 @@ use std::time::Instant;
 use corpus::encoding::{Encoding, UTF_8};
 use corpus::format::Format;
 use embeddings::skipgram::{Characters, Settings, Training, Vocabulary};
-use launch::Environment;
+use launch::Launch;
 use launch::interrupt::Interrupts;
 use program::exit::{Exit, Fails};
 use report::whole;
@@ -108,8 +108,8 @@ struct Trained {
 
 /// Trains word vectors.
 pub(super) fn train(arguments: &Train) -> Result<()> {
-    if let Some(environment) = Environment::of_ranks()? {
-        return ranks::train_ranks(arguments, &environment);
+    if let Some(launch) = Launch::of_ranks()? {
+        return ranks::train_ranks(arguments, &launch);
     }
     if !arguments.served.servers.is_empty() {
         return served::train(arguments);

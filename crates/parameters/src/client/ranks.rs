@@ -78,14 +78,9 @@ async fn beat(server: Arc<Remote>, rank: u32, asked: impl Fn() -> u32, ended: Ar
             Some(status) if status.code() == Code::ResourceExhausted => unanswered = None,
             Some(status) => {
                 let since = *unanswered.get_or_insert_with(Instant::now);
-                let lost = || Ending {
-                    message: format!(
-                        "{}: {} ({})",
-                        server.name,
-                        Ending::lost(0, SILENCE).message,
-                        cause(&status)
-                    ),
-                    ..Ending::lost(0, SILENCE)
+                let lost = || {
+                    let Ending { code, message } = Ending::lost(0, SILENCE);
+                    Ending { code, message: format!("{}: {message} ({})", server.name, cause(&status)) }
                 };
                 if let Some(ending) = ending_of(&status).or_else(|| (since.elapsed() > SILENCE).then(lost)) {
                     let _ = ended.set(ending);

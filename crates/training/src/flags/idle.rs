@@ -3,6 +3,7 @@
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory};
+use program::location::Location;
 
 /// A flag, and whether it has no effect because of other flags.
 #[derive(Clone, Copy)]
@@ -44,7 +45,12 @@ pub fn conflict<A: CommandFactory>(message: impl std::fmt::Display) -> clap::Err
     A::command().error(ErrorKind::ArgumentConflict, message)
 }
 
-/// The error of a result in S3 that `--force` would replace.
-pub fn not_replaced<A: CommandFactory>(out: &impl std::fmt::Display) -> clap::Error {
-    conflict::<A>(format!("--force has no effect on {out}: nothing in S3 is replaced; choose another --out"))
+/// Refuses `--force` for a result in S3.
+pub fn refuse_replaced<A: CommandFactory>(out: Option<&Location>, force: bool) -> Result<(), clap::Error> {
+    match out.filter(|out| force && matches!(out, Location::S3(_))) {
+        None => Ok(()),
+        Some(out) => Err(conflict::<A>(format!(
+            "--force has no effect on {out}: nothing in S3 is replaced; choose another --out"
+        ))),
+    }
 }

@@ -1,5 +1,6 @@
 //! Parses the numbers of flags. A message names the valid range.
 
+use std::num::{NonZeroU16, NonZeroUsize};
 use std::ops::RangeInclusive;
 
 /// Parses a whole number within `range`.
@@ -20,6 +21,16 @@ pub fn at_least<T: TryFrom<u64>>(least: u64) -> impl Fn(&str) -> Result<T, Strin
         let expected = || format!("expected a whole number of at least {least}");
         number.and_then(|number| T::try_from(number).ok()).ok_or_else(expected)
     }
+}
+
+/// Parses a number of processes.
+pub fn processes(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "expected a whole number of at least 1".to_owned())
+}
+
+/// Parses a port.
+pub fn port(text: &str) -> Result<NonZeroU16, String> {
+    text.parse().map_err(|_| "expected a port from 1 to 65535".to_owned())
 }
 
 /// Parses the numbers of steps, from 1.

@@ -1,17 +1,27 @@
 //! The words of a command line that a command passes on to another one.
 
+use std::env;
 use std::ffi::OsString;
 
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Command};
+use clap::{ArgMatches, Command, CommandFactory};
 
 /// The flags that a user passed, with their values.
 #[derive(Clone, Debug, Default)]
 pub struct Passed(Vec<(String, Vec<OsString>)>);
 
 impl Passed {
+    /// Those of this process, which is the program `A` with a command.
+    pub fn of_process<A: CommandFactory>() -> Self {
+        let mut program = A::command();
+        let matches = program.try_get_matches_from_mut(env::args_os()).unwrap_or_default();
+        let given =
+            matches.subcommand().and_then(|(name, given)| Some((program.find_subcommand(name)?, given)));
+        given.map(|(command, given)| Self::of(command, given)).unwrap_or_default()
+    }
+
     /// The arguments of a command that have a value from the command line, in the order of the command's definition.
-    pub fn of(command: &Command, matches: &ArgMatches) -> Self {
+    fn of(command: &Command, matches: &ArgMatches) -> Self {
         let is_passed = |id: &str| {
             matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine)
         };

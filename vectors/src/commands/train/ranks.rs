@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use embeddings::skipgram::{Training, Vocabulary};
 use launch::interrupt::{Interrupts, Requested};
-use launch::{Environment, key};
+use launch::{Launch, key};
 use parameters::{
     Client, ClientOptions, Ending, Moment, Optimizer, Server, ServerOptions, Stage, Tables, TlsFiles, Token,
     Wire,
@@ -93,9 +93,9 @@ struct Ranks {
 }
 
 /// Trains as one of several ranks. Every rank calls it with the same arguments; rank 0 writes.
-pub(super) fn train_ranks(arguments: &Train, environment: &Environment) -> Result<()> {
-    set_quiet(arguments.quiet || environment.rank > 0);
-    let mut ranks = Ranks::join(environment)?;
+pub(super) fn train_ranks(arguments: &Train, launch: &Launch) -> Result<()> {
+    set_quiet(arguments.quiet || launch.rank > 0);
+    let mut ranks = Ranks::join(launch)?;
     let Err(error) = train(arguments, &mut ranks) else { return Ok(()) };
     ranks.end(&ending(&error, ranks.place.number));
     match error {
@@ -117,8 +117,8 @@ fn ending(error: &Error, rank: u32) -> Ending {
 
 impl Ranks {
     /// Starts the server on rank 0, and waits for it on the others.
-    fn join(environment: &Environment) -> Result<Self> {
-        let place = Place { number: environment.rank, of: environment.n_ranks };
+    fn join(launch: &Launch) -> Result<Self> {
+        let place = Place { number: launch.rank as u32, of: launch.world_size as u32 };
         let token = key::of_this_process()?.map(|secret| Token::of_key(secret.bytes())).transpose()?;
         let mut server = None;
         if place.number == 0 {
@@ -127,14 +127,14 @@ impl Ranks {
                     "warning: {} is not set, so anyone who can connect to rank 0 at {} can change this training; set it to \
                      the path of a file with mode 600 that all ranks can read",
                     key::KEY_FILE,
-                    environment.server()
+                    launch.server()
                 ));
             }
-            let options = ServerOptions::of_ranks(environment.listen(), place.of, token.clone());
+            let options = ServerOptions::of_ranks(launch.listen(), place.of, token.clone());
             server = Some(Server::start(&options)?);
         }
         let client = Client::new(&ClientOptions {
-            servers: vec![environment.server()],
+            servers: vec![launch.server()],
             token,
             tls: TlsFiles::default(),
             wire: Wire::F32,
@@ -144,7 +144,7 @@ impl Ranks {
         let interrupts = Arc::new(OnceLock::new());
         let of_process = Arc::clone(&interrupts);
         let asked = move || number_of(of_process.get().and_then(Interrupts::requested));
-        client.begin(place.number, asked).map_err(|error| of_contact(error, environment))?;
+        client.begin(place.number, asked).map_err(|error| of_contact(error, launch))?;
         Ok(Self { place, client, server, interrupts })
     }
 
@@ -401,8 +401,8 @@ impl Reached {
 }
 
 /// The error of a rank that rank 0 does not answer or refuses.
-fn of_contact(error: parameters::Error, environment: &Environment) -> Error {
-    let server = environment.server();
+fn of_contact(error: parameters::Error, launch: &Launch) -> Error {
+    let server = launch.server();
     match error.exit() {
         Exit::Unavailable => {
             let waited_s = WAIT_MAX.as_secs();
@@ -413,7 +413,7 @@ fn of_contact(error: parameters::Error, environment: &Environment) -> Error {
         Exit::Settings if !matches!(error, parameters::Error::Ended(_)) => {
             let remedy =
                 format!("expected the key of rank 0; set {} on all ranks to the same key", key::KEY_FILE);
-            let rank = environment.rank;
+            let rank = launch.rank;
             Failed::new(Exit::Settings, format!("rank 0 on {server} refused rank {rank}, {remedy}")).into()
         }
         _ => error.into(),

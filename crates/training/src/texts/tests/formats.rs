@@ -104,7 +104,8 @@ fn each_format_gives_the_texts_of_its_reviews_with_any_number_of_threads() {
     let reviews: Vec<Review> = (0..6000).map(review).collect();
     let json = json_lines(&reviews, ["reviewText", "overall"]);
     let named = |name| FormatOptions { name, ..FormatOptions::default() };
-    let of_yelp = FormatOptions { preset: Some("yelp".parse::<Preset>().unwrap()), ..FormatOptions::default() };
+    let of_yelp =
+        FormatOptions { preset: Some("yelp".parse::<Preset>().unwrap()), ..FormatOptions::default() };
     let of_fields = FormatOptions {
         text_field: Some("body".parse().unwrap()),
         rating_field: Some("n".parse().unwrap()),

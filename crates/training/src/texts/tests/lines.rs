@@ -191,8 +191,9 @@ fn bad_lines_are_counted_reported_and_limited_as_by_sentimill() {
     let text = good.repeat(99) + "{\"overall\": 5}\n\n{\"reviewText\": \"!!\", \"overall\": 5}\n";
     let bad = good.repeat(99) + &"?\n".repeat(20);
     let folder = folder(&[("a", text.as_bytes()), ("b", bad.as_bytes()), ("c", b"\n")]);
-    let of =
-        |name: &str, words| read_told(&lines(&[&folder.path().join(name)], FormatOptions::default(), 2), words);
+    let of = |name: &str, words| {
+        read_told(&lines(&[&folder.path().join(name)], FormatOptions::default(), 2), words)
+    };
     let (read, told) = of("a", Words::Cleaned);
     let ledger = read.unwrap().ledger.to_string();
     assert_eq!(ledger, "102 lines = 1 blank + 1 no_text + 1 empty_text + 99 reviews");

@@ -1,0 +1,99 @@
+//! Flags of the commands that answer line by line. A program adds its own.
+
+use std::path::PathBuf;
+
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory};
+use program::location::Location;
+use program::place::local_path;
+
+use super::numbers::at_least;
+use super::{Lines, Storage};
+
+/// Flags of predictions.
+#[derive(Clone, Debug, Args)]
+pub struct Predict {
+    /// Model folder, or the training folder that contains it
+    #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
+    pub model: Location,
+    /// Files of lines [default: standard input, also -]
+    ///
+    /// s3://bucket/name: the object with this name, or all objects below it.
+    #[arg(value_name = "FILE", value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
+    pub files: Vec<Location>,
+    /// Write the probabilities of a dataset's rows to a new file
+    ///
+    /// FILE is then one dataset with the vocabulary of the model. The file is a NumPy array of 32-bit floats with one row per
+    /// row of the dataset and one column per class, followed by a line with the id digest of the dataset. `trainer fit
+    /// --soft-labels` learns from it.
+    #[arg(
+        long,
+        value_name = "F.npy",
+        conflicts_with_all = ["format", "preset", "text_field", "with_title", "encoding", "line_bytes_max"],
+        value_parser = PathBufValueParser::new().try_map(local_path)
+    )]
+    pub soft: Option<PathBuf>,
+    /// Format of lines.
+    #[command(flatten)]
+    pub lines: Lines,
+    /// Print errors only
+    ///
+    /// The predictions are printed; warnings and progress are not.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+impl Predict {
+    /// Refuses `--soft` for anything but one dataset, in the program `A`.
+    pub fn check<A: CommandFactory>(&self) -> Result<(), clap::Error> {
+        let n_files = self.files.len();
+        if self.soft.is_none() || n_files == 1 {
+            return Ok(());
+        }
+        let mut program = A::command();
+        let name = program.get_name();
+        let message = format!(
+            "--soft requires one dataset, found {n_files} files; run `{name} predict MODEL DATASET --soft F.npy`"
+        );
+        Err(program.error(ErrorKind::WrongNumberOfValues, message))
+    }
+}
+
+/// Flags of explanations.
+#[derive(Clone, Debug, Args)]
+pub struct Explain {
+    /// Model folder, or the training folder that contains it
+    #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
+    pub model: Location,
+    /// Text to explain [default: lines of standard input]
+    #[arg(value_name = "TEXT", conflicts_with_all = ["input", "format", "preset", "text_field", "with_title", "encoding"])]
+    pub text: Option<String>,
+    /// File of lines, also more than once
+    ///
+    /// s3://bucket/name: the object with this name, or all objects below it. -: standard input.
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_parser = PathBufValueParser::new().try_map(Location::of_folder),
+        help_heading = "Input"
+    )]
+    pub input: Vec<Location>,
+    /// Format of lines.
+    #[command(flatten)]
+    pub lines: Lines,
+    /// Maximum number of words for the label, and against it
+    #[arg(long, value_name = "N", default_value = "5", value_parser = at_least::<usize>(1))]
+    pub top: usize,
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub json: bool,
+    /// Storage.
+    #[command(flatten)]
+    pub storage: Storage,
+    /// Print errors only
+    ///
+    /// The explanations are printed; warnings and progress are not.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
