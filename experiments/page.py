@@ -16,25 +16,25 @@ RECORDED = (
 
 HEAD = """# Measurements
 
-`make experiments` measures the first part of this page, `make bench` most of the second. The results are in
+`make experiments` measures the part of this page with charts, `make bench` most of the rest. The results are in
 [experiments/](experiments/) as CSV, some with more rows and columns than here.
 
-An *earlier system* is a published project whose own figures are compared here. The *original system* is one of them: it
-converted 92.45 GB of Amazon reviews with Hadoop Streaming in Python on 32 virtual cores, and trained an LSTM in PyTorch on GPUs.
-`--profile original` and `--recipe original` are its settings. *1 GB of reviews* are 1,000,001,467 bytes of generated reviews:
-1,280,141 lines, 1,087,749 distinct texts, read with `--profile original`.
+An *earlier system* is a published project, with its own figures. The *original system* is one of them: it converted 92.45 GB
+of Amazon reviews with Hadoop Streaming in Python on 32 virtual cores, and trained an LSTM in PyTorch on GPUs.
+`--profile original` and `--recipe original` are its settings. *1 GB of reviews* are 1,000,001,467 bytes of generated
+reviews: 1,280,141 lines, 1,087,749 distinct texts, read with `--profile original`.
 
 The folder `DATA` contains `amazon/*.json.gz`, `imdb/train.jsonl.gz`, `imdb/test.jsonl.gz` and
-`yelp/sentences_polarity.csv.gz`. Without `DATA`, reviews are generated. Some experiments require root, for control groups and
-network namespaces, and `ip`, `tc`, GNU time, Java and Maven. The experiments took TOTAL minutes, without the build;
-`--small` runs all of them on few reviews in two minutes.
+`yelp/sentences_polarity.csv.gz`. Without `DATA`, reviews are generated. Some experiments require root, for control groups
+and network namespaces, and `ip`, `tc`, GNU time, Java and Maven. They took TOTAL minutes, without the build; `--small` runs
+all of them on few reviews in two minutes.
 
 A figure is a median, and brackets contain the lowest and the highest run. `experiments/run.py --again` repeats a table; the
 page then states the largest difference, in percent of the larger value; NAME.json has that of each column.
 
-Virtual machines of one kind differ in speed. Most second runs were made on another machine of the same kind, which was about
-a fifth slower. There, ratios between programs in the same round differed by at most 12 %, the percentages of the ideal speed
-by 2 %, and accuracies by 0.1 %. Speed-ups compare runs of different minutes, and differ more.
+Most second runs were made on another virtual machine of the same kind, about a fifth slower. Ratios between programs in the
+same round differed by at most 12 %, the percentages of the ideal speed by 2 %, and accuracies by 0.1 %. Speed-ups compare
+runs of different minutes, and differ more.
 
 <!-- experiments/run.py --page writes this file. -->
 """
@@ -63,7 +63,7 @@ def section(experiment, folder: Path) -> str:
     drawn = re.search("<title>(.*)</title>", (folder / f"{name}.svg").read_text(encoding="utf-8"))[1]
     picture = (
         f'<picture><source media="(prefers-color-scheme: dark)" srcset="experiments/{name}-dark.svg">'
-        f'<img src="experiments/{name}.svg" width="80%" alt="{experiment.TITLE}, charts: {drawn}"></picture>'
+        f'<img src="experiments/{name}.svg" width="80%" alt="{drawn}"></picture>'
     )
     origin = f"{about['machine']}; load {about['load']}; {about['date']}; {about['seconds']} s; data: {about['data']}"
     origin += f"; {about['programs']}." if "programs" in about else "."
