@@ -11,7 +11,7 @@ from machine import GENERATED
 # Results of `make bench` and of single commands. Their title, text and command are in NAME.json.
 RECORDED = (
     "stages", "options", "estimate", "reading", "chunks", "parsing", "s3", "pytorch", "balance", "all-reduce", "large",
-    "vectors", "streams", "characters", "server", "several", "tried",
+    "vectors", "streams", "characters", "server", "several",
 )
 
 HEAD = """# Measurements
@@ -88,5 +88,5 @@ def recorded(name: str, folder: Path) -> str:
 
 def table(columns: list[str], rows: list[list[str]]) -> str:
     """Markdown of a table."""
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in lines)
+    head, *body = (f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in [columns, *rows])
+    return "\n".join([head, "|---" * len(columns) + "|", *body])
