@@ -1,9 +1,9 @@
 """Reviews to a dataset by `sentimill` and by other engines, on one machine.
 
-Each engine converts one file, which is in the page cache, to one HDF5 file with the same rows, those of `--profile original`, by
-a program as an expert in this engine would write it: `sentimill/bench/in_*.py`, whose heads list what they omit, and tuned
-Python with a process per core (`tests/python/`). *Ratio* is the wall time relative to that of `sentimill` in the same round.
-Memory is that of all processes.
+Each engine converts one file in the page cache to one HDF5 file with the rows of `--profile original`, by a program as an
+expert in this engine would write it: `sentimill/bench/in_*.py`, whose heads list what they omit, and tuned Python with a
+process per core (`tests/python/`). *Ratio* is the wall time relative to that of `sentimill` in the same round. Memory is
+that of all processes.
 """
 
 import statistics

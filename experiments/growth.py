@@ -1,7 +1,7 @@
 """Time and memory of `sentimill` by the size of its input.
 
-No two of the files of 250 MB are equal, and short reviews repeat, as in real data. Reviews are in memory until they fill three
-eighths of `--memory` (512 MiB); then they are in temporary files. *Peak MiB* is the maximum of the runs.
+The files of 250 MB differ, and short reviews repeat, as in real data. Reviews that fill three eighths of `--memory` (512
+MiB) are moved to temporary files. *Peak MiB* is the maximum of the runs.
 """
 
 import statistics

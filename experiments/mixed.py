@@ -1,9 +1,9 @@
 """Ranks of unequal speed, without balancing and with both rules of `trainer fit --balance`.
 
-Each rank has one thread and a quota of CPU time, in percent of a core; the hidden size is 128. The ideal is the sum of the speeds
-of each rank alone under its quota, without communication. *Computing* is the share of the time in which the ranks compute.
-`per-epoch` changes shares after an epoch, so it trains four epochs of a quarter of the rows. The earlier system balanced after
-each epoch, on GPUs: it reached 61 % of the ideal with speeds 1.79 : 1, and 44 % with three fast ranks and a slow one.
+Each rank has one thread and a quota of CPU time; the hidden size is 128. The ideal is the sum of the speeds of each rank
+alone under its quota, without communication. *Computing* is the share of the time in which the ranks compute. `per-epoch`
+changes shares after an epoch, so it trains four epochs of a quarter of the rows. The earlier system balanced after each
+epoch, on GPUs: it reached 61 % of the ideal with speeds 1.79 : 1, and 44 % with three fast ranks and a slow one.
 """
 
 import statistics

@@ -1,7 +1,7 @@
 """Time and cost until the mean training loss of an epoch is 0.13, which an earlier system reached in ten epochs.
 
-*USD* is the time multiplied by the price of a machine with as many cores in experiments/prices.csv (on-demand, us-east-1), as
-if it were as fast. The loss of `--recipe original` has a weight of 0.2 for positive rows, so 0.13 is not equally good with both
+*USD* is the time × the price of a machine with as many cores in experiments/prices.csv (on-demand, us-east-1), as if it were
+as fast. The loss of `--recipe original` has a weight of 0.2 for positive rows, so 0.13 is not equally good with both
 recipes.
 """
 

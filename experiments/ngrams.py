@@ -1,10 +1,10 @@
 """Accuracy and time of `ngrams train`, `trainer fit`, the fastText program and Vowpal Wabbit.
 
-Times are those of reading, training and the test, with two threads; Vowpal Wabbit has one thread that reads and one that trains.
-`trainer fit` reads a dataset that `sentimill` made before. Every tenth sentence of Yelp is a test sentence. Medians and ranges of
-three seeds. *Front*: no other command is as accurate in less time. The table has `ngrams train` on the front only; ngrams.csv
-has all settings. The earlier system of n-grams took two minutes per epoch on a GPU; its accuracy was 94.0 % on Yelp polarity, a
-larger set of other texts.
+Times are those of reading, training and the test, with two threads; Vowpal Wabbit has one thread that reads and one that
+trains. `trainer fit` reads a dataset that `sentimill` made before. Every tenth sentence of Yelp is a test sentence. Medians
+and ranges of three seeds. *Front*: no other command is as accurate in less time; the table has `ngrams train` on the front
+only. The earlier system of n-grams took two minutes per epoch on a GPU; its accuracy was 94.0 % on Yelp polarity, a larger
+set of other texts.
 """
 
 import json

@@ -3,6 +3,7 @@
 import inspect
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 import result
@@ -11,30 +12,31 @@ from machine import GENERATED
 # Results of `make bench` and of single commands. Their title, text and command are in NAME.json.
 RECORDED = (
     "stages", "options", "estimate", "reading", "chunks", "parsing", "s3", "pytorch", "balance", "all-reduce", "large",
-    "vectors", "streams", "characters", "server", "several", "tried",
+    "vectors", "streams", "characters", "server", "several",
 )
 
 HEAD = """# Measurements
 
-`make experiments` measures the first part of this page, `make bench` most of the second. The results are in
+`make experiments` measures the part of this page with charts, `make bench` most of the rest. The results are in
 [experiments/](experiments/) as CSV, some with more rows and columns than here.
 
-An *earlier system* is a published project whose own figures are compared here. The *original system* is one of them: it
-converted 92.45 GB of Amazon reviews with Hadoop Streaming in Python on 32 virtual cores, and trained an LSTM in PyTorch on GPUs.
-`--profile original` and `--recipe original` are its settings. *1 GB of reviews* are 1,000,001,467 bytes of generated reviews:
-1,280,141 lines, 1,087,749 distinct texts, read with `--profile original`.
+An *earlier system* is a published project, with its own figures. The *original system* is one of them: it converted 92.45 GB
+of Amazon reviews with Hadoop Streaming in Python on 32 virtual cores, and trained an LSTM in PyTorch on GPUs.
+`--profile original` and `--recipe original` are its settings. *1 GB of reviews* are 1,000,001,467 bytes of generated
+reviews: 1,280,141 lines, 1,087,749 distinct texts, read with `--profile original`.
 
 The folder `DATA` contains `amazon/*.json.gz`, `imdb/train.jsonl.gz`, `imdb/test.jsonl.gz` and
-`yelp/sentences_polarity.csv.gz`. Without `DATA`, reviews are generated. Some experiments require root, for control groups and
-network namespaces, and `ip`, `tc`, GNU time, Java and Maven. The experiments took TOTAL minutes, without the build;
-`--small` runs all of them on few reviews in two minutes.
+`yelp/sentences_polarity.csv.gz`. Without `DATA`, reviews are generated. Some experiments require root, for control groups
+and network namespaces, and `ip`, `tc`, GNU time, Java and Maven. They took TOTAL minutes, without the build; `--small` runs
+all of them on few reviews in two minutes. A section names its machine and programs if they are not those of most sections:
+MACHINE; PROGRAMS.
 
 A figure is a median, and brackets contain the lowest and the highest run. `experiments/run.py --again` repeats a table; the
 page then states the largest difference, in percent of the larger value; NAME.json has that of each column.
 
-Virtual machines of one kind differ in speed. Most second runs were made on another machine of the same kind, which was about
-a fifth slower. There, ratios between programs in the same round differed by at most 12 %, the percentages of the ideal speed
-by 2 %, and accuracies by 0.1 %. Speed-ups compare runs of different minutes, and differ more.
+Most second runs were made on another virtual machine of the same kind, about a fifth slower. Ratios between programs in the
+same round differed by at most 12 %, the percentages of the ideal speed by 2 %, and accuracies by 0.1 %. Speed-ups compare
+runs of different minutes, and differ more.
 
 <!-- experiments/run.py --page writes this file. -->
 """
@@ -43,9 +45,11 @@ def write(experiments, docs: Path, check: bool) -> None:
     """Writes the page, or with `check` compares it."""
     folder, path = docs / "experiments", docs / "experiments.md"
     measured = [experiment for experiment in experiments if (folder / f"{experiment.__name__}.csv").exists()]
-    seconds = sum(result.read(folder, experiment.__name__)[2]["seconds"] for experiment in measured)
-    head = HEAD.replace("TOTAL", f"{seconds / 60:.0f}")
-    sections = [*(section(experiment, folder) for experiment in measured), *(recorded(name, folder) for name in RECORDED)]
+    abouts = [result.read(folder, experiment.__name__)[2] for experiment in measured]
+    usual = {key: Counter(about.get(key) for about in abouts).most_common(1)[0][0] for key in ("machine", "programs")}
+    head = HEAD.replace("TOTAL", f"{sum(about['seconds'] for about in abouts) / 60:.0f}")
+    head = head.replace("MACHINE", usual["machine"]).replace("PROGRAMS", usual["programs"] or "unknown programs")
+    sections = [*(section(experiment, folder, usual) for experiment in measured), *(recorded(name, folder) for name in RECORDED)]
     page = "\n".join([head, *sections])
     if not check:
         path.write_text(page, encoding="utf-8")
@@ -53,8 +57,8 @@ def write(experiments, docs: Path, check: bool) -> None:
         sys.exit(f"{path}: not what the results in {folder} give; run experiments/run.py --page")
 
 
-def section(experiment, folder: Path) -> str:
-    """One experiment: text, table, chart, and how it was measured."""
+def section(experiment, folder: Path, usual: dict) -> str:
+    """One experiment: text, table, chart, and how it was measured, without the machine and the programs of most experiments."""
     name = experiment.__name__
     columns, rows, about = result.read(folder, name)
     shown = getattr(experiment, "page_rows", lambda rows: rows)(rows)
@@ -63,10 +67,12 @@ def section(experiment, folder: Path) -> str:
     drawn = re.search("<title>(.*)</title>", (folder / f"{name}.svg").read_text(encoding="utf-8"))[1]
     picture = (
         f'<picture><source media="(prefers-color-scheme: dark)" srcset="experiments/{name}-dark.svg">'
-        f'<img src="experiments/{name}.svg" width="80%" alt="{experiment.TITLE}, charts: {drawn}"></picture>'
+        f'<img src="experiments/{name}.svg" width="80%" alt="{drawn}"></picture>'
     )
-    origin = f"{about['machine']}; load {about['load']}; {about['date']}; {about['seconds']} s; data: {about['data']}"
-    origin += f"; {about['programs']}." if "programs" in about else "."
+    differing = {key: about[key] for key in usual if about.get(key, usual[key]) != usual[key]}
+    origin = [f"load {about['load']}", about["date"], f"{about['seconds']} s", f"data: {about['data']}"]
+    origin = "; ".join([*differing.values(), *origin]) + "."
+    origin = origin[0].upper() + origin[1:]
     if further := about.get("further"):
         origin += f" {result.spread_of(further)}"
     needs_data = about["data"] != GENERATED
@@ -88,5 +94,5 @@ def recorded(name: str, folder: Path) -> str:
 
 def table(columns: list[str], rows: list[list[str]]) -> str:
     """Markdown of a table."""
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in lines)
+    head, *body = (f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in [columns, *rows])
+    return "\n".join([head, "|---" * len(columns) + "|", *body])

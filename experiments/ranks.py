@@ -1,17 +1,17 @@
 """Ranks of one training: more ranks for the same batch (strong), for a batch that grows with them (weak), on several nodes.
 
-Each rank is a process with one thread and a quota of half a core. Nodes are network namespaces, each with a link of this rate;
-a packet between two takes at least *delay*, which costs CPU time. *Batch* is that of all ranks together. *Efficiency* is the
-speed divided by that of one rank and by the number of ranks. *Exchanging*, in the chart, is waiting for other ranks and the
-reduction of gradients. The original system trained an epoch in 59 to 64 minutes on one GPU, in 22 on four and in 16 on eight: efficiencies of
-about 0.7 and 0.5.
+Each rank is a process with one thread and a quota of half a core. Nodes are network namespaces, each with a link of this
+rate; a packet between two takes at least *delay*, which costs CPU time. *Batch* is that of all ranks together. *Efficiency*
+is the speed divided by that of one rank and by the number of ranks. *Exchanging*, in the chart, is waiting for other ranks
+and the reduction of gradients. The original system trained an epoch in 59 to 64 minutes on one GPU, in 22 on four and in 16
+on eight: efficiencies of about 0.7 and 0.5.
 
-*Model* is the time of a step that a model predicts, fitted without the rows of the same number of ranks on the same links:
+*Model* is the time of a step by a model that was fitted without the rows of the same number of ranks on the same links:
 
     ms = a · rows of a rank + b + c · MB sent ÷ (MB/s of the link) + d · (ranks − 1) + e · delay + f (if there is a delay)
 
-The last rows are its predictions for nodes with 10 Gbit/s, ten times as fast (a tenth of a and b) and with 64 rows per step. The
-time d of an exchange with one more rank limits them, so they are shown with a tenth of it, too.
+The last rows are its predictions for nodes with 10 Gbit/s, ten times as fast (a tenth of a and b), with 64 rows per step.
+The time d of an exchange with one more rank limits them; ranks.csv also has those with a tenth of it.
 """
 
 import statistics
@@ -55,8 +55,8 @@ MEASURED = ["rows/s", "sent", "model bytes", *TIMES]
 
 
 def page_rows(rows: list[list[str]]) -> list[list[str]]:
-    """The rows of the table that the page shows, without the links with a short delay."""
-    return [row for row in rows if row[4] != "1"]
+    """The rows of the table that the page shows, without the links with a short delay, and the predictions with a tenth of d."""
+    return [row for row in rows if row[4] != "1" and not row[0].endswith("d ÷ 10")]
 
 
 def run(machine: Machine) -> Result:

@@ -1,8 +1,8 @@
 """Training speed of `trainer fit` and of PyTorch scripts with the same model and rows.
 
 Two LSTM layers of 32 over the first 100 words, in batches of 512. *Usual* is a script as most people write it
-(`trainer/bench/usual.py`), and *tuned* one that sorts rows by length as `trainer` does, with a fused Adam and an allocator that
-keeps memory (`trainer/bench/pytorch.py`). Reviews per second of whole epochs, the faster of two of a run.
+(`trainer/bench/usual.py`); *tuned* sorts rows by length as `trainer` does, with a fused Adam and an allocator that keeps
+memory (`trainer/bench/pytorch.py`). Reviews per second of whole epochs, the faster of two of a run.
 """
 
 import statistics
