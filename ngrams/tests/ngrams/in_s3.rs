@@ -72,10 +72,10 @@ fn a_training_in_s3_has_the_model_of_a_local_one_and_is_used_from_there() {
             said
         };
         assert_eq!(evaluate(OUT), evaluate("local"));
-        let (code, told) =
-            ended(world.on("two", &["evaluate", "s3://bucket/kettle", "s3://bucket/test.txt"]));
+        world.server.put("texts/a.txt", b"a");
+        let (code, told) = ended(world.on("two", &["evaluate", "s3://bucket/texts", "s3://bucket/test.txt"]));
         assert_eq!(code, Some(66), "{told}");
-        assert!(told.contains("s3://bucket/kettle: MODEL is missing: no object below it"), "{told}");
+        assert!(told.contains("s3://bucket/texts: MODEL is a.txt, expected a model folder"), "{told}");
         let (code, told) = ended(world.on("two", &["report", OUT, "--out", "page.html"]));
         assert_eq!(code, Some(0), "{told}");
         let page = fs::read_to_string(world.folder.path().join("page.html")).unwrap();
