@@ -1,6 +1,5 @@
 //! The program `vectors`. Its commands ([`commands`]) convert flags ([`arguments`], [`flags`]) into calls of the crates
-//! [`mod@skipgram`] and [`mod@spelling`], which train, [`mod@parameters`], by which workers train together, and
-//! [`mod@embeddings`], which has files and comparisons.
+//! [`embeddings`], which trains and compares vectors, and [`parameters`], by which workers train together.
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a panic of a test is its failure"))]
 
 pub mod arguments;
