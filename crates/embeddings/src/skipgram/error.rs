@@ -1,4 +1,4 @@
-//! Errors of this crate.
+//! Errors of this module.
 
 use std::io;
 
@@ -29,5 +29,5 @@ pub enum Error {
     },
 }
 
-/// A result of this crate.
+/// A result of this module.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -61,7 +61,7 @@ impl Processor {
 /// processor.
 ///
 /// ```
-/// use crate::simd::{Processor, Vector};
+/// use kernels::simd::{Processor, Vector};
 ///
 /// #[inline(always)]
 /// fn double<V: Vector>(values: &mut [f32]) {
@@ -71,7 +71,7 @@ impl Processor {
 ///     }
 /// }
 ///
-/// crate::simd::on_processor! {
+/// kernels::on_processor! {
 ///     fn double_all(values: &mut [f32]) = double;
 /// }
 ///

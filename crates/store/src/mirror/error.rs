@@ -95,5 +95,5 @@ impl Error {
     }
 }
 
-/// A result with this crate's error.
+/// A result with this module's error.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -7,7 +7,7 @@ use program::exit::{Exit, Fails};
 use program::system::Failure;
 use thiserror::Error;
 
-/// Result of this crate.
+/// Result of this module.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why texts were not read.
