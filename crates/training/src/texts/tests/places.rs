@@ -26,7 +26,7 @@ fn read_lines(place: &str) -> Vec<Text> {
 
 /// Runs an ignored test in a separate process.
 fn succeeds_apart(test: &str, mut command: Command, input: &[u8]) {
-    command.args(["--exact", &format!("tests::places::{test}"), "--ignored", "--nocapture"]);
+    command.args(["--exact", &format!("texts::tests::places::{test}"), "--ignored", "--nocapture"]);
     let said = run(command.env("TEXTS_APART", "yes"), input).succeeded().said();
     assert!(said.contains("1 passed"), "{said}");
 }
