@@ -144,19 +144,23 @@ class Runs:
         file, folder = place
         begin = time.monotonic()
         environment = self.environment | {"CARGO_MANIFEST_DIR": str(folder), "CARGO_PKG_NAME": package}
-        ended = subprocess.run([file, *REPORT_TIME], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        with subprocess.Popen([file, *REPORT_TIME], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as ended:
+            output = ended.stdout.read().decode(errors="replace")
+            _, status, used = os.wait4(ended.pid, 0)
+            ended.returncode = os.waitstatus_to_exitcode(status)
         seconds = time.monotonic() - begin
-        output = ended.stdout.decode(errors="replace")
+        # Of the processes that the program waited for, too.
+        cpu = used.ru_utime + used.ru_stime
         name = package if kind in ("lib", "bin", "proc-macro") and package == target else f"{package}/{target}"
         if kind == "bin":
             name += " (bin)"
         with self.lock:
-            self.seconds.append((seconds, name))
+            self.seconds.append((seconds, cpu, name))
             self.tests += [(float(took), f"{name}: {test}") for test, took in TIMED.findall(output)]
             # A program that exits with 0 and prints no result has not run its tests.
             if ended.returncode != 0 or not RESULT.search(output):
                 self.failed.append(f"{name}: exit code {ended.returncode}; to repeat: make test ONLY={package}")
-            print(f"     Running {name}, {seconds:.1f} s\n{output}", flush=True)
+            print(f"     Running {name}, {seconds:.1f} s, CPU {cpu:.1f} s\n{output}", flush=True)
 
     def doctests(self, folders, arguments):
         """Runs the documentation tests of these folders with cargo."""
@@ -180,7 +184,11 @@ class Runs:
             print(f"     In parallel: {command}, {time.monotonic() - begin:.0f} s\n{ended.stdout.decode(errors='replace')}", flush=True)
 
     def tell(self, seconds):
-        print(f"\nThe tests took {seconds:.0f} s, in sequence {sum(took for took, _ in self.seconds):.0f} s. The {N_SLOWEST} slowest:")
+        alone, cpu = (sum(place[at] for place in self.seconds) for at in (0, 1))
+        print(f"\nThe tests took {seconds:.0f} s, in sequence {alone:.0f} s, CPU {cpu:.0f} s. The {N_SLOWEST} programs with the most CPU time:")
+        for took, cpu, name in sorted(self.seconds, key=lambda place: place[1], reverse=True)[:N_SLOWEST]:
+            print(f"{cpu:8.1f} s  {name} ({took:.1f} s)")
+        print(f"The {N_SLOWEST} slowest tests:")
         for took, test in sorted(self.tests, reverse=True)[:N_SLOWEST]:
             print(f"{took:8.1f} s  {test}")
         for failed in self.failed:
