@@ -13,7 +13,7 @@ use program::exit::Failed;
 use tables::{BYTES_MAX, ROWS_MAX};
 
 use crate::codebook::Codebook;
-use crate::encoded::{Row as Encoded, Word, each_word, read_row, read_text_row, short_codes};
+use crate::encoded::{Row as Encoded, Word, each_word, read_row, short_codes};
 use crate::folding::Folded;
 use crate::scratch::{Scratch, Stored};
 use crate::{Result, interrupted};
@@ -162,7 +162,7 @@ impl DatasetRows<'_> {
             let mut rest = &bytes[..];
             while !rest.is_empty() {
                 let from = rest;
-                let (text_bytes, encoded) = read_text_row(&mut rest);
+                let encoded = read_row(&mut rest);
                 (row.hash, row.votes, row.split) = (encoded.hash, encoded.votes, encoded.split);
                 row.label = settings.label(encoded.votes).expect(LABELLED);
                 self.tokens_of(encoded.words, by_code, ids, &mut tokens);
@@ -173,7 +173,7 @@ impl DatasetRows<'_> {
                 visit(&row)?;
                 group.rows.extend_from_slice(&from[..from.len() - rest.len()]);
                 group.n_rows += 1;
-                group.text_bytes += text_bytes as usize;
+                group.text_bytes += encoded.text_bytes as usize;
                 if group.is_full() {
                     std::mem::take(&mut group).write(texts, &self.codebook, &settings)?;
                 }
@@ -226,7 +226,7 @@ impl RowGroup {
         texts.row_group(move |push| {
             let (mut rest, mut places, mut text) = (&self.rows[..], Vec::new(), Vec::new());
             while !rest.is_empty() {
-                let (_, Encoded { hash, votes, split, words }) = read_text_row(&mut rest);
+                let Encoded { hash, votes, split, words, .. } = read_row(&mut rest);
                 codebook.decode(words, &mut places, &mut text);
                 let label = settings.label(votes).expect(LABELLED);
                 push(TextRow { text: &text, label, votes, hash, split });

@@ -1,10 +1,10 @@
 //! Encodes reviews and rows as bytes, in which form they are stored in blocks of memory or on disk.
 //!
 //! Little-endian. A review: hash u64, check u64, rating u8, length of its words in bytes u32, its words. A
-//! row: hash u64, votes (the rating as u8 if the text has one review, or 0 and five u32), split u16, length
-//! of its words in bytes u32, its words. A word: its code as u16; for a larger code [`FAR`] and the code as
-//! u32; for a word without a code [`NONE`], its length as u32, its bytes. Stop words are
-//! excluded, unless texts are written: then a row has all words of its text, after the size of the text as u32.
+//! row: hash u64, votes (the rating as u8 if the text has one review, or 0 and five u32), split u16, size of the
+//! text u32, length of its words in bytes u32, its words. A word: its code as u16; for a larger code [`FAR`] and the
+//! code as u32; for a word without a code [`NONE`], its length as u32, its bytes. Stop words are
+//! excluded, unless texts are written: then a row has all words of its text.
 //!
 //! The check is a second hash with a random seed. Two reviews have the same text if both hash and check are
 //! equal.
@@ -101,12 +101,14 @@ pub struct Row<'a> {
     pub votes: Votes,
     /// The split value.
     pub split: u16,
+    /// The size of the text if texts are written, otherwise 0.
+    pub text_bytes: u32,
     /// The kept tokens; if texts are written, all words of the text.
     pub words: &'a [u8],
 }
 
-/// Appends a row whose words are in several slices.
-pub fn write_row(out: &mut Vec<u8>, hash: u64, votes: Votes, split: u16, words: &[&[u8]]) {
+/// Appends a row whose words are in two slices.
+pub fn write_row(out: &mut Vec<u8>, (hash, votes, split): (u64, Votes, u16), text_bytes: u32, words: [&[u8]; 2]) {
     out.extend_from_slice(&hash.to_le_bytes());
     let rating = votes.mode();
     if votes == Votes::one(rating) {
@@ -116,7 +118,8 @@ pub fn write_row(out: &mut Vec<u8>, hash: u64, votes: Votes, split: u16, words: 
         out.extend(votes.0.iter().flat_map(|n| n.to_le_bytes()));
     }
     out.extend_from_slice(&split.to_le_bytes());
-    out.extend_from_slice(&(words.iter().map(|words| words.len()).sum::<usize>() as u32).to_le_bytes());
+    out.extend_from_slice(&text_bytes.to_le_bytes());
+    out.extend_from_slice(&(words.map(<[u8]>::len).iter().sum::<usize>() as u32).to_le_bytes());
     words.iter().for_each(|words| out.extend_from_slice(words));
 }
 
@@ -128,26 +131,9 @@ pub fn read_row<'a>(bytes: &mut &'a [u8]) -> Row<'a> {
         [rating] => Votes::one(rating),
     };
     let split = u16::from_le_bytes(take(bytes));
-    let length = u32::from_le_bytes(take(bytes)) as usize;
-    Row { hash, votes, split, words: take_slice(bytes, length) }
-}
-
-/// Appends a row with all words of its text, and the size of the text.
-pub fn write_text_row(
-    out: &mut Vec<u8>,
-    text_bytes: u32,
-    (hash, votes, split): (u64, Votes, u16),
-    words: &[u8],
-) {
-    out.extend_from_slice(&text_bytes.to_le_bytes());
-    write_row(out, hash, votes, split, &[words]);
-}
-
-/// Reads the next row with all words of its text, and the size of the text, from the start of `bytes`, which are not
-/// empty.
-pub fn read_text_row<'a>(bytes: &mut &'a [u8]) -> (u32, Row<'a>) {
     let text_bytes = u32::from_le_bytes(take(bytes));
-    (text_bytes, read_row(bytes))
+    let length = u32::from_le_bytes(take(bytes)) as usize;
+    Row { hash, votes, split, text_bytes, words: take_slice(bytes, length) }
 }
 
 /// A word of a row or review.
@@ -241,8 +227,8 @@ mod tests {
         let mut out = Vec::new();
         for votes in [Votes::one(4), Votes([0, 2, 0, 0, 70_000])] {
             out.clear();
-            write_row(&mut out, u64::MAX, votes, 999, &[&[1, 0], &[2, 0]]);
-            let expected = Row { hash: u64::MAX, votes, split: 999, words: &[1, 0, 2, 0] };
+            write_row(&mut out, (u64::MAX, votes, 999), 7, [&[1, 0], &[2, 0]]);
+            let expected = Row { hash: u64::MAX, votes, split: 999, text_bytes: 7, words: &[1, 0, 2, 0] };
             assert_eq!(read_row(&mut &out[..]), expected);
         }
     }

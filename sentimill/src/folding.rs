@@ -18,7 +18,7 @@ use program::exit::{Exit, Failed};
 
 use crate::Result;
 use crate::codebook::Codebook;
-use crate::encoded::{Review, Word, each_word, read_review, short_codes, write_row, write_text_row};
+use crate::encoded::{Review, Word, each_word, read_review, short_codes, write_row};
 use crate::partitions::{PARTITIONS, Partition, partition_start};
 use crate::scratch::{Scratch, Stored};
 use program::threads::locked;
@@ -309,16 +309,15 @@ impl<'a> Folder<'a> {
             self.folded.left_out_digest += digest;
         } else {
             self.folded.kept_words += n_kept as u64;
-            match self.folding.stored {
-                StoredWords::Kept => {
-                    write_row(&mut self.rows, hash, votes, split, &kept.map(|kept| &self.bytes[kept]));
-                }
+            let (text_bytes, words) = match self.folding.stored {
+                StoredWords::Kept => (0, kept),
                 StoredWords::All => {
-                    let text_bytes = self.text_bytes(entry, n_kept);
-                    let words = &self.bytes[entry.words_from as usize..entry.words_to as usize];
-                    write_text_row(&mut self.rows, text_bytes, (hash, votes, split), words);
+                    let [from, to] = [entry.words_from, entry.words_to].map(|place| place as usize);
+                    (self.text_bytes(entry, n_kept), [from..to, to..to])
                 }
-            }
+            };
+            let words = words.map(|words| &self.bytes[words]);
+            write_row(&mut self.rows, (hash, votes, split), text_bytes, words);
         }
         Ok(())
     }
@@ -422,7 +421,7 @@ mod tests {
 
     use super::*;
     use crate::codebook::{Agreement, StopWords};
-    use crate::encoded::{REVIEW_BYTES, read_row, read_text_row, words_bytes, write_review};
+    use crate::encoded::{REVIEW_BYTES, read_row, words_bytes, write_review};
     use crate::partitions::{Partitions, partition_of};
 
     const STOP_WORD: &str = "the";
@@ -494,14 +493,10 @@ mod tests {
             let mut rest = &bytes[..];
             let n_before = rows.len();
             while !rest.is_empty() {
-                let row = match stored {
-                    StoredWords::Kept => read_row(&mut rest),
-                    StoredWords::All => {
-                        let (n_bytes, row) = read_text_row(&mut rest);
-                        text_bytes.push(n_bytes);
-                        row
-                    }
-                };
+                let row = read_row(&mut rest);
+                if stored == StoredWords::All {
+                    text_bytes.push(row.text_bytes);
+                }
                 let mut words = Vec::new();
                 each_word(row.words, |word| {
                     words.push(match word {
