@@ -108,7 +108,12 @@ pub struct Row<'a> {
 }
 
 /// Appends a row whose words are in two slices.
-pub fn write_row(out: &mut Vec<u8>, (hash, votes, split): (u64, Votes, u16), text_bytes: u32, words: [&[u8]; 2]) {
+pub fn write_row(
+    out: &mut Vec<u8>,
+    (hash, votes, split): (u64, Votes, u16),
+    text_bytes: u32,
+    words: [&[u8]; 2],
+) {
     out.extend_from_slice(&hash.to_le_bytes());
     let rating = votes.mode();
     if votes == Votes::one(rating) {

@@ -104,6 +104,11 @@ impl Tensors {
         let mut json = vec![0; length as usize];
         file.read_exact(&mut json).at(path, "read it")?;
         let entries: BTreeMap<String, Entry> = match serde_json::from_slice(&json) {
+            // The format allows no space before the object.
+            Ok(_) if !json.starts_with(b"{") => {
+                let found = format!("{:?}", char::from(json[0]));
+                return unexpected("the first byte of the header", found, "'{'".to_owned());
+            }
             Ok(entries) => entries,
             Err(error) => {
                 return unexpected(

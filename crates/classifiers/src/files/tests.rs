@@ -218,12 +218,13 @@ fn weights_that_are_not_finite_are_refused() {
 #[test]
 fn arrays_that_do_not_fill_the_file_are_refused() {
     let header = |json: &str| [&(json.len() as u64).to_le_bytes()[..], json.as_bytes()].concat();
-    let cases: [(Vec<u8>, &str); 5] = [
+    let cases: [(Vec<u8>, &str); 6] = [
         (vec![1, 2], "the number of bytes is 2, expected 8 or more"),
         (
             u64::MAX.to_le_bytes().to_vec(),
             "the length of the header is 18446744073709551615, expected 0 to 0",
         ),
+        (header(" {}"), "the first byte of the header is ' ', expected '{'"),
         (header("{}").into_iter().chain([0]).collect(), "the number of bytes of the arrays is 1, expected 0"),
         (
             header(r#"{"met":{"dtype":"U64","shape":[1],"data_offsets":[8,16]}}"#),

@@ -242,6 +242,8 @@ fn damaged_binary_files_are_refused() {
         (cut(2), "x.w2v: vector 1 is cut off after 7 bytes, expected 8 bytes"),
         (infinite, "x.w2v: value 1 of vector 1 is inf, expected a finite value of a magnitude below 1e12"),
         ([&whole[..], b"more"].concat(), "the number of bytes after the last vector is 4, expected 0"),
+        // Without the line break, "more" is not a part of the last line.
+        ([&cut(1)[..], b"more"].concat(), "the number of bytes after the last vector is 4, expected 0"),
         (
             [b"9", &whole[1..]].concat(),
             "the number of words is 9, expected 1 to 2, because the file has 26 bytes",

@@ -77,6 +77,10 @@ pub(super) fn read(content: Content<'_>) -> Result<Embedding> {
     }
     let mut rest = Vec::new();
     source.until(b'\n', &mut rest)?;
+    if !rest.is_empty() {
+        let n_bytes = rest.len() as u64 + source.left();
+        return Err(source.unexpected("the number of bytes after the last vector", n_bytes, 0).into());
+    }
     source.end("the last vector")?;
     Ok(Embedding::new(words, None, dim, vectors))
 }
