@@ -43,13 +43,13 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return usage("sentimill", &error.render(), error.use_stderr()),
     };
-    match milled(arguments) {
+    match make(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => error.exit.end("sentimill", &error.message),
     }
 }
 
-fn milled(arguments: Arguments) -> Result<(), Failed> {
+fn make(arguments: Arguments) -> Result<(), Failed> {
     let extra_file = |flag, path: Option<PathBuf>| path.map(|path| ExtraFile::ready(flag, path)).transpose();
     let threads = threads(&arguments);
     let s3 = arguments.s3.clone().unwrap_or_default();

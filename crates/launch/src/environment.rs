@@ -47,10 +47,14 @@ impl Launch {
     /// # Errors
     /// If a variable is missing or invalid, or other ranks cannot reach rank 0.
     pub fn of_ranks() -> Result<Option<Self>, Failed> {
-        if env::var_os("RANK").is_none() || env::var_os("WORLD_SIZE").is_some_and(|size| size == "1") {
+        Self::ranks_of(|name| env::var(name).ok())
+    }
+
+    fn ranks_of(variable: impl Fn(&'static str) -> Option<String>) -> Result<Option<Self>, Failed> {
+        if variable("RANK").is_none() || variable("WORLD_SIZE").as_deref() == Some("1") {
             return Ok(None);
         }
-        let launch = Self::from_env()?;
+        let launch = Self::from_variables(variable)?;
         launch.check_reach()?;
         Ok(Some(launch))
     }
@@ -188,6 +192,20 @@ mod tests {
         .unwrap();
         assert_eq!((launch.rank, launch.local_rank, launch.world_size, launch.restarts), (3, 1, 4, 2));
         assert_eq!((launch.local_world_size, launch.agent_store), (None, true));
+    }
+
+    #[test]
+    fn one_process_is_no_group_of_ranks() {
+        let size = |size: &'static str| {
+            let launch = Launch::ranks_of(|name| match name {
+                "WORLD_SIZE" => Some(size.to_owned()),
+                "MASTER_ADDR" => Some("127.0.0.1".to_owned()),
+                _ => Some("0".to_owned()),
+            });
+            launch.unwrap().map(|launch| launch.world_size)
+        };
+        assert_eq!((size("1"), size("2")), (None, Some(2)));
+        assert_eq!(Launch::ranks_of(|_| None).unwrap(), None);
     }
 
     #[test]

@@ -63,7 +63,7 @@ impl Interrupts {
     }
 
     /// Whether a stop is requested. Several threads may call it often.
-    pub fn is_stop_asked(&self) -> bool {
+    pub fn is_stop_requested(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 }

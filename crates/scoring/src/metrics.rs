@@ -371,9 +371,9 @@ mod tests {
         assert_eq!(accumulator(&[(-0.0, 1, 0.0), (0.0, 0, 0.0)]).metrics().unwrap().auc, Some(0.5));
     }
 
-    fn sum(tallies: &[Accumulator]) -> [i64; N_SUMS] {
+    fn sum(parts: &[Accumulator]) -> [i64; N_SUMS] {
         let mut sums = [0; N_SUMS];
-        for accumulator in tallies {
+        for accumulator in parts {
             sums.iter_mut().zip(accumulator.sums()).for_each(|(sum, n)| *sum += n);
         }
         sums

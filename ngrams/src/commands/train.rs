@@ -214,7 +214,7 @@ fn train_linear(
     progress: &mut Progress,
 ) -> Result<Model> {
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
-    let is_stopped = || interrupts.is_stop_asked();
+    let is_stopped = || interrupts.is_stop_requested();
     let note = |done| progress.note_linear(done);
     let trained = linear::Numbered::of(texts, settings)
         .and_then(|numbered| numbered.train(texts, words, settings, note, &is_stopped));

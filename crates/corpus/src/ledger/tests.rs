@@ -36,7 +36,7 @@ fn a_ledger_that_lost_a_line_does_not_balance() {
 }
 
 #[test]
-fn each_fate_has_its_own_counter_and_four_are_bad() {
+fn each_reason_has_its_own_counter_and_four_are_bad() {
     let reasons = [
         (NoReview::Blank, "blank", false),
         (NoReview::TooLong, "line_too_long", true),

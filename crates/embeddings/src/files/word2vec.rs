@@ -75,11 +75,10 @@ pub(super) fn read(content: Content<'_>) -> Result<Embedding> {
         words.push(name);
         vectors.extend(source.floats(format_args!("vector {at}"), dim as u64, VALUE_LIMIT)?);
     }
-    let mut rest = Vec::new();
+    let (left, mut rest) = (source.left(), Vec::new());
     source.until(b'\n', &mut rest)?;
     if !rest.is_empty() {
-        let n_bytes = rest.len() as u64 + source.left();
-        return Err(source.unexpected("the number of bytes after the last vector", n_bytes, 0).into());
+        return Err(source.unexpected("the number of bytes after the last vector", left, 0).into());
     }
     source.end("the last vector")?;
     Ok(Embedding::new(words, None, dim, vectors))

@@ -14,7 +14,7 @@ impl Passed {
     /// Those of this process, which is the program `A` with a command.
     pub fn of_process<A: CommandFactory>() -> Self {
         let mut program = A::command();
-        let matches = program.try_get_matches_from_mut(env::args_os()).unwrap_or_default();
+        let matches = program.try_get_matches_from_mut(env::args_os()).expect("these words have been parsed");
         let given =
             matches.subcommand().and_then(|(name, given)| Some((program.find_subcommand(name)?, given)));
         given.map(|(command, given)| Self::of(command, given)).unwrap_or_default()
