@@ -200,7 +200,8 @@ mod tests {
             let launch = Launch::ranks_of(|name| match name {
                 "WORLD_SIZE" => Some(size.to_owned()),
                 "MASTER_ADDR" => Some("127.0.0.1".to_owned()),
-                _ => Some("0".to_owned()),
+                "RANK" | "MASTER_PORT" => Some("0".to_owned()),
+                _ => None,
             });
             launch.unwrap().map(|launch| launch.world_size)
         };

@@ -40,7 +40,7 @@ impl Counted {
     pub fn add(&mut self, outputs: &[f64], label: u8, loss: f64) {
         match self {
             Self::Label(decision, accumulator) => {
-                accumulator.add(*decision, decision.score(outputs), label, loss)
+                accumulator.add(*decision, decision.score(outputs), label, loss);
             }
             Self::Classes(accumulator) => accumulator.add(&Probabilities::of_logits(outputs), label, loss),
         }
