@@ -34,7 +34,7 @@ fuzz_target!(|data: &[u8]| {
 
 /// Whether the first word and its vector may be a line of text: printable, or with a number at its end.
 fn looks_like_text(file: &[u8]) -> bool {
-    let line = file.split(|&byte| byte == b'\n').nth(1).unwrap_or_default();
+    let line = file.split(|&byte| byte == b'\n').nth(1).unwrap_or_default().trim_ascii_end();
     line.last().is_some_and(|&last| last.is_ascii_alphanumeric() || last == b'.')
         || !line.iter().any(u8::is_ascii_control)
 }
