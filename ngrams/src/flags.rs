@@ -6,7 +6,7 @@ use clap::ArgMatches;
 use clap::error::ErrorKind;
 use program::location::Location;
 use training::flags::idle::{Idle, conflict, idle, refuse_idle, refuse_replaced, s3};
-use training::places::is_any_in_s3;
+use training::places::{is_any_in_s3, is_any_url_of_s3};
 
 use crate::arguments::{Arguments, Autotune, Command, ModelName, Train};
 
@@ -45,9 +45,8 @@ fn of_places<'a>(places: impl Iterator<Item = &'a Location>) -> Vec<Idle> {
 /// Refuses a flag of the other model. `validation` are further inputs. Returns the flags that may have no effect.
 fn of_training(train: &Train, validation: &[String]) -> Result<Vec<Idle>, clap::Error> {
     refuse_replaced::<Arguments>(train.out.as_ref(), train.force)?;
-    let mut places = train.input.iter().chain(&train.test).chain(validation);
-    let has_url = is_any_in_s3(train.out.iter())
-        || places.any(|place| place.starts_with("s3") && place.contains("://"));
+    let places = train.input.iter().chain(&train.test).chain(validation);
+    let has_url = is_any_in_s3(train.out.iter()) || is_any_url_of_s3(places);
     if let Err((flag, model)) = train.model() {
         let other = match model {
             ModelName::Linear => ModelName::FastText,

@@ -12,9 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use corpus::words::Dictionary;
-use corpus::words::Span;
 use corpus::words::keys::{Key, Keys, SHORT_BYTES, Seed};
+use corpus::words::{Dictionary, Span};
 use dataset::KeptWords;
 
 use crate::encoded::{Word, each_word, short_codes};

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::ArgMatches;
 use training::flags::idle::{Idle, idle, refuse_idle, refuse_replaced, s3};
-use training::places::is_any_in_s3;
+use training::places::{is_any_in_s3, is_any_url_of_s3};
 
 use crate::arguments::{Arguments, Command, ModelName, Pip, Serve, Train};
 
@@ -45,12 +45,8 @@ fn of_training(train: &Train) -> Vec<Idle> {
     let is_other = train.served.worker.number > 0;
     let of_folder =
         ["out", "resume", "force", "similarity", "held_out"].map(|id| idle(id, is_other, "--worker 0/N"));
-    let has_url = is_any_in_s3(train.out.iter())
-        || train
-            .input
-            .iter()
-            .chain(&train.held_out)
-            .any(|place| place.starts_with("s3") && place.contains("://"));
+    let places = train.input.iter().chain(&train.held_out);
+    let has_url = is_any_in_s3(train.out.iter()) || is_any_url_of_s3(places);
     [&of_lstm[..], &of_skip_gram[..], &of_servers[..], &of_folder[..], &[s3(has_url)]].concat()
 }
 

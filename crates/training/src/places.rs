@@ -48,6 +48,11 @@ pub fn is_any_in_s3<'a>(mut locations: impl Iterator<Item = &'a Location>) -> bo
     locations.any(|location| matches!(location, Location::S3(_)))
 }
 
+/// Whether a place, as it was passed, is a URL of S3.
+pub fn is_any_url_of_s3<'a>(mut places: impl Iterator<Item = &'a String>) -> bool {
+    places.any(|place| place.starts_with("s3") && place.contains("://"))
+}
+
 fn fetched(url: &S3Url, s3: &S3Options, sha256: Option<String>) -> Result<PathBuf> {
     let options = CacheOptions { s3: s3.clone(), sha256, ..CacheOptions::default() };
     Ok(cached(url, &options)?.path)

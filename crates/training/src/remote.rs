@@ -26,7 +26,7 @@ use program::exit::Failed;
 use program::location::S3Url;
 use runs::checkpoints::Checkpoints;
 use runs::training::{CHECKPOINTS, Hold, LOCK, LOCK_WAIT, MODEL};
-use store::mirror::{Claim, Leftovers, SUMS, Upload, Uploads, persistently};
+use store::mirror::{self, Claim, Leftovers, SUMS, Upload, Uploads, persistently};
 use store::{Key, S3Options, Store};
 
 pub use self::folds::{FoldsPrefix, folds_below};
@@ -80,7 +80,7 @@ impl Remote {
             let path = folder.join(CLAIM);
             fs::write(&path, claim.claim()).map_err(|source| Error::io(&path, source))?;
         }
-        let on_failure = |error: &store::mirror::Error| {
+        let on_failure = |error: &mirror::Error| {
             tell(&format!("warning: a checkpoint is not in S3 yet, and the training continues: {error}"));
         };
         // Another process may have put checkpoints, or the model, while this one waited.
@@ -105,7 +105,7 @@ impl Remote {
         let staged = Staged::checkpoint(&self.folder, checkpoint)?;
         let (store, keep, check) = (self.store.clone(), self.keep, claim.checker());
         let upload: Upload = Box::new(move || {
-            persistently(|| store::mirror::put(&store, staged.bundle(), Leftovers::Replace, &check))?;
+            persistently(|| mirror::put(&store, staged.bundle(), Leftovers::Replace, &check))?;
             layout::forget_old(&store, keep.max(1))
         });
         self.uploads.queue(upload);
@@ -123,10 +123,8 @@ impl Remote {
             // A failure was reported, and the model makes checkpoints superfluous.
             let _ = self.uploads.finish();
             let staged = Staged::finished(&self.folder)?;
-            persistently(|| {
-                store::mirror::put(&self.store, staged.bundle(), Leftovers::Replace, || claim.check())
-            })
-            .map_err(|error| self.not_stored(error))?;
+            persistently(|| mirror::put(&self.store, staged.bundle(), Leftovers::Replace, || claim.check()))
+                .map_err(|error| self.not_stored(error))?;
         }
         self.empty_folder().map_err(|source| Error::io(&self.folder, source))
     }
@@ -149,9 +147,9 @@ impl Remote {
         Ok(layout::forget_old(&self.store, 0)?)
     }
 
-    fn not_stored(&self, found: store::mirror::Error) -> Error {
+    fn not_stored(&self, found: mirror::Error) -> Error {
         match found {
-            taken @ store::mirror::Error::Taken { .. } => taken.into(),
+            taken @ mirror::Error::Taken { .. } => taken.into(),
             found => {
                 let message = format!(
                     "{found}; {} has all files of the training: repeat the command with --resume on this machine",
@@ -177,9 +175,7 @@ impl Remote {
             }
             match self.fetch_checkpoint(name) {
                 Ok(()) => return layout::fetch_log(&self.store, name, &self.folder),
-                Err(
-                    error @ (store::mirror::Error::Damaged { .. } | store::mirror::Error::BadList { .. }),
-                ) => {
+                Err(error @ (mirror::Error::Damaged { .. } | mirror::Error::BadList { .. })) => {
                     tell(&format!("skipped a damaged checkpoint: {error}"));
                     damaged = Some(error);
                 }
@@ -192,9 +188,9 @@ impl Remote {
         }
     }
 
-    fn fetch_checkpoint(&self, name: &str) -> store::mirror::Result<()> {
+    fn fetch_checkpoint(&self, name: &str) -> mirror::Result<()> {
         let path = self.folder.join(CHECKPOINTS).join(name);
-        store::mirror::fetch_whole(&self.store, &format!("{CHECKPOINTS}/{name}/"), &path)
+        mirror::fetch_whole(&self.store, &format!("{CHECKPOINTS}/{name}/"), &path)
     }
 }
 
@@ -239,17 +235,17 @@ pub fn fetch_model(url: &S3Url, s3: &S3Options, flag: &str) -> Result<PathBuf> {
         found: format!("{flag} is {}", content.described()),
         expected: "a model folder, or the folder of a finished training".to_owned(),
     })?;
-    Ok(store::mirror::fetch_cached(&store, prefix, &store::cache_folder()?)?)
+    Ok(mirror::fetch_cached(&store, prefix, &store::cache_folder()?)?)
 }
 
 /// A checkpoint below a prefix, in the cache.
 pub fn fetch_checkpoint(url: &S3Url, s3: &S3Options) -> Result<PathBuf> {
     let store = Store::open_with(&url.to_string(), s3)?;
-    Ok(store::mirror::fetch_cached(&store, "", &store::cache_folder()?)?)
+    Ok(mirror::fetch_cached(&store, "", &store::cache_folder()?)?)
 }
 
 fn claim_again(url: &S3Url, store: &Store) -> Result<(Option<Claim>, PathBuf, Hold)> {
-    let Some(standing) = store::mirror::standing(store)? else {
+    let Some(standing) = mirror::standing(store)? else {
         // A folder that was copied to S3.
         let claim = Claim::first(store)?;
         let (folder, hold) = hold(url, claim.training())?;
@@ -260,14 +256,14 @@ fn claim_again(url: &S3Url, store: &Store) -> Result<(Option<Claim>, PathBuf, Ho
         return Ok((None, folder, hold));
     }
     // Another process of this machine may have ended while this one waited for the folder.
-    let standing = store::mirror::standing(store)?.unwrap_or(standing);
+    let standing = mirror::standing(store)?.unwrap_or(standing);
     // This process holds the folder, so a process of this machine that made the claim has ended.
     let is_own = fs::read_to_string(folder.join(CLAIM)).is_ok_and(|claim| claim == standing.claim());
     if !is_own && !standing.is_released() {
         tell(&format!(
             "{url}: {} has not released it; waiting {} s for a heartbeat",
             standing.holder(),
-            store::mirror::DEAD_AFTER.as_secs()
+            mirror::DEAD_AFTER.as_secs()
         ));
         standing.wait_until_dead(store)?;
     }
@@ -296,14 +292,10 @@ fn hold(url: &S3Url, training: &str) -> Result<(PathBuf, Hold)> {
 /// Fetches the logs of a finished training, and of its model only the list of digests.
 fn fetch_finished(store: &Store, content: &Content, folder: &Path) -> Result<()> {
     if content.has(SUMS) {
-        store::mirror::fetch(store, "", folder)?;
+        mirror::fetch(store, "", folder)?;
     } else {
         content.fetch_logs(store, folder)?;
     }
-    store::mirror::fetch_named(
-        store,
-        &Key::new(&format!("{MODEL}/{SUMS}"))?,
-        &folder.join(MODEL).join(SUMS),
-    )?;
+    mirror::fetch_named(store, &Key::new(&format!("{MODEL}/{SUMS}"))?, &folder.join(MODEL).join(SUMS))?;
     Ok(())
 }

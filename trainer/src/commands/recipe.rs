@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use batches::{Division, Fold, Part, Rows};
+use batches::{Division, Fold, Part, Rows, balance};
 use report::whole;
 use runs::recipe::{
     ClassWeights, ClassifierSettings, Decay, Dropout, Family, LstmSettings, NextWordSettings, Objective,
@@ -171,14 +171,12 @@ fn recipe(
 }
 
 /// How batches are divided. `batches` are the settings of the recipe that determine them.
-fn balance(arguments: &Optimisation, batches: &Value) -> Result<Option<batches::balance::Rule>> {
+fn balance(arguments: &Optimisation, batches: &Value) -> Result<Option<balance::Rule>> {
     let Optimisation { balance, balance_every: every, decisions, .. } = arguments;
     Ok(match balance {
         BalanceName::Off => None,
-        BalanceName::Dynamic => {
-            Some(batches::balance::Rule::Dynamic { every: every.unwrap_or(BALANCE_STEPS) })
-        }
-        BalanceName::PerEpoch => Some(batches::balance::Rule::PerEpoch { every: every.unwrap_or(1) }),
+        BalanceName::Dynamic => Some(balance::Rule::Dynamic { every: every.unwrap_or(BALANCE_STEPS) }),
+        BalanceName::PerEpoch => Some(balance::Rule::PerEpoch { every: every.unwrap_or(1) }),
         BalanceName::Replay => {
             let folder = decisions.as_deref().unwrap_or(Path::new(""));
             let decisions = runs::training::decisions(folder)?;
@@ -187,7 +185,7 @@ fn balance(arguments: &Optimisation, batches: &Value) -> Result<Option<batches::
                 return Err(setting("--decisions", &folder.display().to_string(), expected));
             }
             check_batches(folder, batches)?;
-            Some(batches::balance::Rule::Replay { decisions })
+            Some(balance::Rule::Replay { decisions })
         }
     })
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use program::temporary::{self, TemporaryFolder};
 use runs::saved::CONFIG;
 use runs::training::{CHECKPOINTS, EVALUATION, METRICS, MODEL, NAMES, NGRAMS, SCORES, SETTINGS, TENSORBOARD};
-use store::mirror::{Bundle, SUMS, sums_of};
+use store::mirror::{self, Bundle, SUMS, sums_of};
 use store::{Key, Store};
 
 use crate::error::{Error, Result};
@@ -97,7 +97,7 @@ impl Content {
     pub(super) fn fetch_logs(&self, store: &Store, folder: &Path) -> Result<()> {
         for name in [SETTINGS, METRICS, EVALUATION, SCORES, NGRAMS] {
             if self.has(name) {
-                store::mirror::fetch_named(store, &Key::new(name)?, &folder.join(name))?;
+                mirror::fetch_named(store, &Key::new(name)?, &folder.join(name))?;
             }
         }
         Ok(())
@@ -197,14 +197,14 @@ pub(super) fn folder(folder: &Path, prefix: &str) -> Result<Bundle> {
 
 /// Fetches the logs at a checkpoint into the training folder.
 pub(super) fn fetch_log(store: &Store, checkpoint: &str, folder: &Path) -> Result<()> {
-    store::mirror::fetch(store, &format!("{CHECKPOINTS}/{checkpoint}/{LOG}/"), folder)?;
+    mirror::fetch(store, &format!("{CHECKPOINTS}/{checkpoint}/{LOG}/"), folder)?;
     // The list is not a file of a training folder.
     let list = folder.join(SUMS);
     fs::remove_file(&list).map_err(|source| Error::io(&list, source))
 }
 
 /// Deletes all checkpoints except the newest `keep`, the object that makes each of them count first.
-pub(super) fn forget_old(store: &Store, keep: usize) -> store::mirror::Result<()> {
+pub(super) fn forget_old(store: &Store, keep: usize) -> mirror::Result<()> {
     let keys: Vec<Key> =
         store.list(&format!("{CHECKPOINTS}/"))?.into_iter().map(|listed| listed.key).collect();
     let content = Content { keys };
