@@ -47,10 +47,11 @@ build: ## build the programs into target/release/
 	cargo build --release $(LOCKED) $(WORKSPACE) --bins --example demo-corpus
 	$(EXCLUDED)
 
-# Builds what `make test` uses next, without the optimisation of `make build`, which takes longer than the demo.
-demo: ## build without optimisation and run all stages on 20,000 synthetic reviews
-	@bootstrap/laptop.sh build $(TORCH_SET)
-	cargo build $(LOCKED) $(WORKSPACE) --bins --example demo-corpus
+# Without optimisation, which takes longer than the demo. Named programs of the whole workspace have the features with which
+# `make test` builds all programs next, so it compiles nothing twice; PyTorch is not downloaded yet.
+demo: ## build what it shows without optimisation, and run all stages on 20,000 synthetic reviews
+	@bootstrap/laptop.sh build
+	cargo build $(LOCKED) $(WORKSPACE) --bin sentimill --bin ngrams $(STAGES:%=--bin %) --example demo-corpus
 	tests/demo.sh $(TARGET)/debug
 
 # TORCH=no: the group `test` would download PyTorch.
@@ -148,10 +149,9 @@ screenshots: build ## make the pictures of docs/training.md; DATA=folder
 check: ## check format, lints, the release profile, documentation, licences, scripts, workflows, figures
 	@bootstrap/laptop.sh build check $(TORCH_SET)
 	cargo fmt --all --check
-	cargo fmt --manifest-path fuzz/Cargo.toml --check
-	cargo clippy $(LOCKED) $(WORKSPACE) --all-targets -- -D warnings
-	cargo clippy --release $(LOCKED) --manifest-path fuzz/Cargo.toml --target-dir $(TARGET) --all-features -- -D warnings
-	cargo check --release $(LOCKED) $(WORKSPACE) --bins --example demo-corpus
+	cargo clippy $(LOCKED) $(WORKSPACE) --all-targets --features fuzz/targets -- -D warnings
+	# As `make build` compiles this workspace; dependencies are those of the line above.
+	cargo check $(LOCKED) $(WORKSPACE) --bins --example demo-corpus --config profile.dev.debug-assertions=false --config profile.dev.overflow-checks=false
 	RUSTDOCFLAGS="-D warnings" cargo doc $(LOCKED) $(WORKSPACE) --no-deps --document-private-items --quiet
 	.deps/bin/shellcheck $$(git ls-files -- '*.sh' bootstrap/cmake .ci/run)
 	.deps/bin/hadolint bootstrap/container/Dockerfile

@@ -18,12 +18,8 @@ cargo_fuzz=$1 seconds=$3
 mkdir -p "$2"
 folder=$(cd "$2" && pwd)
 shift 3
-# These link HDF5.
-dataset=(chunk commit manifest)
-# These link the clients of S3 or of parameter servers, or the readers of Parquet and Arrow.
-services=(tables server)
-all=(json literal "${dataset[@]}" clean record polarity_csv fasttext fasttext_model lines entries npy word2vec safetensors watch
-    "${services[@]}")
+all=(json literal chunk commit manifest clean record polarity_csv fasttext fasttext_model lines entries npy word2vec safetensors
+    watch tables server)
 [ $# -gt 0 ] || set -- "${all[@]}"
 for target in "$@"; do
     [[ " ${all[*]} " = *" $target "* ]] ||
@@ -32,17 +28,17 @@ done
 
 # cargo-fuzz passes flags that only nightly compilers accept; this makes a stable compiler accept them.
 export RUSTC_BOOTSTRAP=1
+# The release profile, without what takes longer to link and hides lines.
+export CARGO_PROFILE_RELEASE_LTO=false CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_STRIP=none
+export CARGO_PROFILE_RELEASE_DEBUG=line-tables-only
 # Inputs have a few kilobytes, so an input that takes seconds or much memory is an error. Leak detection requires ptrace,
 # which containers forbid.
 options=(-max_total_time="$seconds" -timeout=10 -malloc_limit_mb=64 -detect_leaks=0 -print_final_stats=1)
 failed=()
 for target in "$@"; do
-    features=()
-    [[ " ${dataset[*]} " != *" $target "* ]] || features=(--features dataset)
-    [[ " ${services[*]} " != *" $target "* ]] || features=(--features services)
     mkdir -p "$folder/corpus/$target"
     log=$folder/$target.log
-    if "$cargo_fuzz" run "${features[@]}" --target-dir "$folder" "$target" "$folder/corpus/$target" \
+    if "$cargo_fuzz" run --features targets --target-dir "$folder" "$target" "$folder/corpus/$target" \
         "fuzz/corpus/$target" -- -dict="fuzz/dictionaries/$target" "${options[@]}" >"$log" 2>&1; then
         runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
         places=$(sed -n 's/.*DONE *cov: \([0-9]*\) .*/\1/p' "$log")
