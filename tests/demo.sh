@@ -69,17 +69,9 @@ step "Three shards, one dataset." \
 step "All three datasets are the same file, byte for byte." \
     'cmp one.h5 three.h5 && cmp one.h5 reviews.h5 && ls -l *.h5'
 
-command -v trainer > /dev/null || {
-    printf '\nSKIPPED training: this build excludes the trainer (TORCH=no)\n'
-    exit
-}
-
-step "Train an LSTM on two ranks of this machine; a tenth of the rows is the test split." \
-    'trainer launch --nproc 2 -- fit reviews.h5 --out sentiment --device cpu'
-
-step "Evaluate the saved model on the same test split." \
-    'trainer evaluate sentiment reviews.h5 --test-fraction 0.1 --device cpu'
+step "Train a classifier of n-grams; a tenth of the texts is the test split." \
+    'ngrams train --input reviews.h5 --test-fraction 0.1 --out sentiment'
 
 step "Predict three new sentences." \
     "printf '%s\n' 'What a magnificent knife, it works great!' 'It broke after a week, what a waste of money!' 'It is what it is' |
-      trainer predict sentiment/model --format text --device cpu"
+      ngrams predict sentiment --format text"

@@ -67,7 +67,8 @@ def main():
     others = [program for program in programs if program not in nodes + wait]
     others.sort(key=lambda program: rank.get(program[:2], len(LONG)))
     # A lane that has no more programs takes those of another one.
-    lanes = [threading.Thread(target=runs.run_all, args=lists) for lists in ((nodes, wait, others), (wait, others), (others, wait))]
+    lists = ((nodes, wait, others), (wait, others), (wait, others), (others, wait), (others, wait))
+    lanes = [threading.Thread(target=runs.run_all, args=some) for some in lists]
     libraries = [place[1] for _, _, kind, place in programs if kind == "lib"]
     lanes.append(threading.Thread(target=runs.doctests, args=(libraries, arguments)))
     for name, tests in PYTHON.items():

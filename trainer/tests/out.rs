@@ -370,6 +370,9 @@ fn an_unfinished_training_is_no_model_and_a_training_folder_no_checkpoint() {
 #[test]
 fn raw_lines_are_refused_with_the_program_that_reads_them() {
     let within = tempfile::tempdir().unwrap();
+    // The output is refused, too, but a user must correct the input first.
+    fs::create_dir(within.path().join("out")).unwrap();
+    fs::write(within.path().join("out/notes"), "").unwrap();
     for (name, bytes, kind) in [
         ("reviews.json", &b"{\"reviewText\": \"good\"}\n"[..], "a JSON file"),
         ("reviews.json.gz", b"\x1f\x8b\x08\0", "a gzip-compressed file"),

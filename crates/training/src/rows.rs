@@ -49,6 +49,15 @@ impl Reader {
     }
 }
 
+/// Refuses local files that are not datasets, by their first bytes. Called before an output is taken, and before any of
+/// the datasets is read.
+pub fn check<'a>(mut datasets: impl Iterator<Item = &'a Location>) -> Result<()> {
+    datasets.try_for_each(|dataset| match dataset {
+        Location::Local(path) => check_dataset(path, dataset),
+        Location::S3(_) => Ok(()),
+    })
+}
+
 /// Refuses a file whose first bytes show that it is not a dataset. The error contains the command that makes
 /// a dataset.
 fn check_dataset(path: &Path, named: &Location) -> Result<()> {

@@ -98,6 +98,11 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     let held_out = held_out(arguments);
     let of_evaluated =
         Reading { words_max: usize::MAX >> 1, count_min: 1, has_keys: true, ..reading.clone() };
+    // Before the input, which takes longer, so that a missing file is found at once.
+    let test = match arguments.test.is_empty() {
+        true => None,
+        false => Some((Part::Test, input.read(&arguments.test, of_evaluated.clone())?.0)),
+    };
     let wanted = [(Part::Training, &reading)].into_iter().chain(held_out.map(|part| (part, &of_evaluated)));
     let wanted = wanted.map(|(part, reading)| Wanted { part, reading: reading.clone() }).collect();
     let ReadInput { mut splits, ledger } =
@@ -112,11 +117,6 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
         let remedy = "raise its share, or omit it";
         return Err(Error::UselessTexts { input: arguments.input.join(" "), found, remedy });
     }
-    // Before the training, so that an error costs no model.
-    let test = match arguments.test.is_empty() {
-        true => None,
-        false => Some((Part::Test, input.read(&arguments.test, of_evaluated)?.0)),
-    };
     let read_s = began.elapsed().as_secs_f64();
     out.clear()?;
     // The settings of a checkpoint are there. Its training may yet be refused.

@@ -5,7 +5,7 @@ use dataset::card::WARNING;
 use program::location::Location;
 use training::out::default_of;
 use training::print::print_json;
-use training::rows::{Reader, cut, sampled, trained_on_warning, validation_warning};
+use training::rows::{self, Reader, cut, sampled, trained_on_warning, validation_warning};
 
 use super::folds::fit_folds;
 use super::training::{Job, Session};
@@ -23,6 +23,7 @@ pub fn fit(arguments: &Fit) -> Result<()> {
     let Fit { lstm, training, .. } = arguments;
     let out = arguments.out.clone().unwrap_or_else(|| default_of(&arguments.dataset, "model"));
     let session = Session::join(training, arguments.backend.compute)?;
+    rows::check(arguments.datasets())?;
     let out = session.take(&out, training, lstm.init_from.as_ref())?;
     let data = Data::open(arguments, recipe::division(arguments)?)?;
     let recipe = recipe::of_fit(arguments, data.splits(), session.device())?;

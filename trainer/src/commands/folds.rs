@@ -12,6 +12,7 @@ use scoring::{Estimate, Metrics};
 use serde::Serialize;
 use training::out::default_of;
 use training::print::print_json;
+use training::rows;
 use training::tell::tell;
 
 use self::folder::Folder;
@@ -35,6 +36,7 @@ pub(super) fn fit_folds(arguments: &Fit, n_folds: u16) -> Result<()> {
     let training = &arguments.training;
     let out = arguments.out.clone().unwrap_or_else(|| default_of(&arguments.dataset, "folds"));
     let session = Session::join(training, arguments.backend.compute)?;
+    rows::check(arguments.datasets())?;
     let folder = Folder::take(&out, arguments, &session)?;
     let mut metrics = Vec::new();
     for number in 1..=n_folds {

@@ -4,7 +4,7 @@
 use batches::{Division, Part, Smallest};
 use training::out::default_of;
 use training::print::print_json;
-use training::rows::{Reader, cut};
+use training::rows::{self, Reader, cut};
 
 use super::fit::balanced_alone;
 use super::recipe;
@@ -18,6 +18,7 @@ pub fn pretrain(arguments: &Pretrain) -> Result<()> {
     let Pretrain { lstm, optimisation, training, .. } = arguments;
     let out = arguments.out.clone().unwrap_or_else(|| default_of(&arguments.dataset, "pretrained"));
     let session = Session::join(training, arguments.backend.compute)?;
+    rows::check(std::iter::once(&arguments.dataset))?;
     let out = session.take(&out, training, lstm.init_from.as_ref())?;
     let division = Division::by_fractions(0.0, 0.0)?;
     let reader = Reader::new(lstm.tokens, training.running.memory as u64, &training.storage);

@@ -160,8 +160,12 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     if trained.n_lost > 0 {
         tell(&format!("{} lines were lost, because processes were killed", whole(trained.n_lost)));
     }
+    let of_all = match trained.vectors.n_tokens() {
+        n_tokens if n_tokens == trained.n_tokens => String::new(),
+        n_tokens => format!("{} tokens, of which this process trained on ", whole(n_tokens)),
+    };
     tell(&format!(
-        "{} words; {} tokens in {seconds:.1} s, {} tokens/s; the model is in {}",
+        "{} words; {of_all}{} tokens in {seconds:.1} s, {} tokens/s; the model is in {}",
         whole(n_words),
         whole(trained.n_tokens),
         whole(tokens_per_s as u64),

@@ -153,6 +153,8 @@ fn a_stream_that_ended_continues_with_the_lines_of_the_next_one() {
         let found = (summary["lines"].clone(), summary["tokens"].clone(), summary["lost_lines"].clone());
         assert_eq!(found, expected, "{told}");
         assert!(!told.contains("warning"), "{told}");
+        let of_all = format!("words; {at}0,000 tokens, of which this process trained on 10,000 tokens in ");
+        assert_eq!(told.contains(&of_all), at > 1, "{told}");
         // The log has the speed that is printed.
         let metrics = fs::read_to_string(out.join("metrics.jsonl")).unwrap();
         let lines = metrics.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
