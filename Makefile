@@ -6,6 +6,10 @@ SHELL := /bin/bash -o pipefail
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # CI and releases refuse a Cargo.lock that does not match Cargo.toml; a developer's build updates it.
 LOCKED := $(if $(CI),--locked)
+# A build that nobody continues is a sixth faster without the files that the next one would reuse.
+ifdef CI
+export CARGO_INCREMENTAL := 0
+endif
 # TORCH=no excludes the packages that need PyTorch, and its download: 0.5 GB to build, 2.4 GB to test.
 TORCH ?= yes
 ifeq ($(TORCH),yes)
