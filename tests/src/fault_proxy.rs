@@ -33,8 +33,6 @@ pub enum Fault {
     Delay(Duration),
     /// The condition is removed from the request.
     DropCondition,
-    /// Conditional puts of one name are not serialized.
-    Unlocked,
     /// The last byte of the response's body is changed, and its headers have no checksum, as in a response
     /// with part of an object.
     DamagedAnswer,
@@ -147,8 +145,7 @@ fn serve(shared: &Shared, client: &TcpStream) -> io::Result<()> {
     if let Fault::DamagedBehind(words) = fault {
         damage_behind(&mut body, words);
     }
-    let is_locked = request.is_conditional() && fault != Fault::Unlocked;
-    let lock = is_locked.then(|| shared.lock_of(&request));
+    let lock = request.is_conditional().then(|| shared.lock_of(&request));
     let _one_at_a_time = lock.as_ref().map(|lock| locked(lock));
     match fault {
         Fault::Reset => return client.shutdown(Shutdown::Both),

@@ -26,7 +26,7 @@ use tokio::runtime::{self, Runtime};
 use crate::skipped;
 
 /// The access key that s3s-fs accepts. moto accepts any.
-const ACCESS_KEY: &str = "canary-key";
+pub const ACCESS_KEY: &str = "canary-key";
 /// The secret with which s3s-fs verifies signatures.
 pub const SECRET_KEY: &str = "canary-secret-0123456789";
 

@@ -82,7 +82,7 @@ pub fn start(test: &str, world_size: usize) -> Vec<Rank> {
 /// Returns the command that runs this program's test as a rank.
 pub fn program_of(test: &str) -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", test, "--nocapture", "--include-ignored"]);
+    command.args(["--exact", test, "--nocapture"]);
     // The ranks share the machine's cores, and libtorch would start a thread per core in each rank.
     command.env(TEST, test).env("OMP_NUM_THREADS", "1");
     // Backtraces of three ranks would hide their messages.

@@ -1,14 +1,14 @@
 //! The configuration that clients of Amazon's services share, and the description of a failed request.
 //!
 //! Region, profile, endpoint and credentials come from the sources that all AWS tools use: the environment,
-//! `~/.aws`, the role of the instance or container. Credentials are never arguments.
+//! `~/.aws`, the role of the instance or container. Credentials are never flags.
 
 use std::time::Duration;
 
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::config::timeout::TimeoutConfig;
-use aws_sdk_s3::config::{ProvideCredentials, StalledStreamProtectionConfig};
+use aws_sdk_s3::config::{Credentials, ProvideCredentials, StalledStreamProtectionConfig};
 use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::RequestId;
 use aws_smithy_http_client::Builder;
@@ -27,7 +27,7 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 pub(crate) const READ_LIMIT: Duration = Duration::from_secs(60);
 
 /// The configuration of a client: limits of time and of retries, region, profile, endpoint and the source of
-/// credentials. Of the options, only region, profile and endpoint apply.
+/// credentials. Of the options, only region, profile, endpoint and credentials apply.
 pub async fn config(options: &S3Options) -> SdkConfig {
     let retries = RetryConfig::standard()
         .with_max_attempts(ATTEMPTS)
@@ -46,6 +46,9 @@ pub async fn config(options: &S3Options) -> SdkConfig {
     }
     if let Some(endpoint) = &options.endpoint {
         loader = loader.endpoint_url(endpoint);
+    }
+    if let Some(credentials) = &options.credentials {
+        loader = loader.credentials_provider(Credentials::clone(credentials));
     }
     loader.load().await
 }

@@ -47,6 +47,7 @@ use program::location::S3Url;
 use program::progress::Progress;
 use tempfile::NamedTempFile;
 
+pub use aws_sdk_s3::config::Credentials;
 pub use cache::{CacheOptions, CachedFile, cache_folder, cached};
 pub use error::{Error, WebFailure};
 pub use key::{KEY_BYTES_MAX, Key, SEGMENT_BYTES_MAX};

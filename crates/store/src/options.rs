@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use aws_sdk_s3::config::Credentials;
+
 /// Options of runs in S3. Defaults come from the sources that all AWS tools use: the environment
 /// (`AWS_REGION`, `AWS_PROFILE`, `AWS_ENDPOINT_URL_S3`), `~/.aws`, the role of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,6 +14,8 @@ pub struct S3Options {
     pub profile: Option<String>,
     /// The URL of an S3-compatible store.
     pub endpoint: Option<String>,
+    /// Credentials of the caller. No flag sets them, because arguments of a process are visible to others.
+    pub credentials: Option<Box<Credentials>>,
     /// Puts the bucket name into the path instead of the host. This is the default if an endpoint is set.
     pub path_style: bool,
     /// The SSE-KMS key with which objects are encrypted.
@@ -49,6 +53,7 @@ impl Default for S3Options {
             region: None,
             profile: None,
             endpoint: None,
+            credentials: None,
             path_style: false,
             kms_key: None,
             bucket_owner: None,

@@ -1,6 +1,6 @@
 //! Guarantees of every store, tested in S3: with servers that the test starts, behind a proxy. The proxy
 //! passes one conditional put of a name at a time, and injects faults of networks and services into the
-//! others.
+//! others. Where the proxy gives the answer that is tested, one server is enough.
 #![allow(clippy::disallowed_methods, reason = "a panic of a test is its failure")]
 #![allow(
     clippy::unwrap_used,
@@ -20,14 +20,14 @@ use store::{Error, ObjectContent, PART_BYTES_MIN, Put, Store};
 use tests::fault_proxy::{Fault, Request};
 use tests::s3_server::S3Server;
 
-use crate::bucket::{large, operation, proxy_with, put_large, servers, store, succeeds_in_s3};
-use crate::claims::{CLAIMS, key, put};
+use crate::bucket::{large, open, operation, proxy_with, put_large, servers};
+use crate::claims::{key, meets_the_contract, one_line, put};
 
 #[test]
 fn a_bucket_meets_the_contract() {
     for server in servers() {
         let proxy = proxy_with(&server, |_| Fault::None);
-        succeeds_in_s3("all_claims", &proxy, "s3://bucket/plain");
+        meets_the_contract(|run| open(&format!("s3://bucket/plain/{run}"), &proxy));
     }
 }
 
@@ -55,23 +55,13 @@ fn a_bucket_meets_the_contract_with_network_faults() {
                 Fault::None
             }
         });
-        succeeds_in_s3("all_claims", &proxy, "s3://bucket/faulty");
+        meets_the_contract(|run| open(&format!("s3://bucket/faulty/{run}"), &proxy));
         let met = |fault| proxy.seen().iter().filter(|(_, met)| *met == fault).count();
         for fault in
             [Fault::LoseAnswer, Fault::Reset, Fault::Status(500), Fault::Status(503), Fault::CutAnswer(1)]
         {
             assert!(met(fault) >= 5, "{fault:?} {} times", met(fault));
         }
-    }
-}
-
-#[test]
-#[ignore = "the other side of succeeds_in_s3"]
-fn all_claims() {
-    let Some(base) = store() else { return };
-    for (number, (claim, check)) in CLAIMS.iter().enumerate() {
-        println!("{claim}");
-        check(&Store::open(&format!("{}/{number}", base.url())).unwrap());
     }
 }
 
@@ -86,7 +76,10 @@ fn a_put_whose_answer_was_lost_is_recognized_by_its_mark() {
             let is_last = is_commit(request) || operation(request) == "CompleteMultipartUpload";
             if is_last && request.earlier == 0 { Fault::LoseAnswer } else { Fault::None }
         });
-        succeeds_in_s3("puts_are_stored", &proxy, "s3://bucket/lost-answers");
+        let store = open("s3://bucket/lost-answers", &proxy);
+        assert!(matches!(put(&store, &key("commit/part-00000.json"), b"{}"), Put::Stored(_)));
+        assert!(matches!(put_large(&store), Put::Stored(_)));
+        assert_eq!(put_large(&store), Put::AlreadyThere);
         // Three answers are lost: those of the small put, of the large put, and of a second large put, which
         // finds the object of the first.
         let lost = proxy.seen().into_iter().filter(|(_, fault)| *fault == Fault::LoseAnswer).count();
@@ -96,58 +89,23 @@ fn a_put_whose_answer_was_lost_is_recognized_by_its_mark() {
 
 #[test]
 fn a_conflicting_put_is_retried_a_limited_number_of_times() {
-    for server in servers() {
-        let proxy = proxy_with(&server, |request| {
-            let conflicts =
-                is_commit(request) && request.earlier < 3 || operation(request) == "CompleteMultipartUpload";
-            if conflicts { Fault::Status(409) } else { Fault::None }
-        });
-        succeeds_in_s3("a_small_put_is_stored", &proxy, "s3://bucket/conflicts");
-        assert_eq!(proxy.seen().iter().filter(|(_, fault)| *fault == Fault::Status(409)).count(), 3);
-        succeeds_in_s3("a_large_put_keeps_conflicting", &proxy, "s3://bucket/conflicts");
-        let aborted =
-            proxy.seen().iter().filter(|(request, _)| operation(request) == "AbortMultipartUpload").count();
-        assert_eq!(aborted, 8, "each upload that conflicted is aborted");
-    }
-}
-
-#[test]
-#[ignore = "the other side of succeeds_in_s3"]
-fn puts_are_stored() {
-    let Some(store) = store() else { return };
+    let server = S3Server::start_s3s_fs();
+    let proxy = proxy_with(&server, |request| {
+        let conflicts =
+            is_commit(request) && request.earlier < 3 || operation(request) == "CompleteMultipartUpload";
+        if conflicts { Fault::Status(409) } else { Fault::None }
+    });
+    let store = open("s3://bucket/conflicts", &proxy);
     assert!(matches!(put(&store, &key("commit/part-00000.json"), b"{}"), Put::Stored(_)));
-    assert!(matches!(put_large(&store), Put::Stored(_)));
-    assert_eq!(put_large(&store), Put::AlreadyThere);
-}
-
-#[test]
-#[ignore = "the other side of succeeds_in_s3"]
-fn a_small_put_is_stored() {
-    let Some(store) = store() else { return };
-    assert!(matches!(put(&store, &key("commit/part-00000.json"), b"{}"), Put::Stored(_)));
-}
-
-#[test]
-#[ignore = "the other side of succeeds_in_s3"]
-fn a_large_put_keeps_conflicting() {
-    let Some(store) = store() else { return };
+    assert_eq!(proxy.seen().iter().filter(|(_, fault)| *fault == Fault::Status(409)).count(), 3);
     let folder = tempfile::tempdir().unwrap();
-    let error =
-        store.put_if_absent(&key("data/large.h5"), ObjectContent::File(&large(folder.path()))).unwrap_err();
+    let file = large(folder.path());
+    let error = store.put_if_absent(&key("data/large.h5"), ObjectContent::File(&file)).unwrap_err();
     assert!(matches!(error, Error::Conflicts { .. }), "{error}");
     assert_eq!(error.exit(), Exit::TryAgain);
-}
-
-#[test]
-fn a_losing_multipart_upload_is_aborted() {
-    for server in servers() {
-        let proxy = proxy_with(&server, |_| Fault::None);
-        succeeds_in_s3("puts_are_stored", &proxy, "s3://bucket/lost");
-        assert_eq!(
-            proxy.seen().iter().filter(|(request, _)| operation(request) == "AbortMultipartUpload").count(),
-            1
-        );
-    }
+    let aborted =
+        proxy.seen().iter().filter(|(request, _)| operation(request) == "AbortMultipartUpload").count();
+    assert_eq!(aborted, 8, "each upload that conflicted is aborted");
 }
 
 #[test]
@@ -158,15 +116,12 @@ fn a_large_object_is_complete_if_every_answer_is_cut_once() {
                 operation(request) == "GetObject" && request.target.contains("large") && request.earlier < 3;
             if cut { Fault::CutAnswer(1_000_000) } else { Fault::None }
         });
-        succeeds_in_s3("a_large_object_is_fetched", &proxy, "s3://bucket/cut");
+        a_large_object_is_fetched(&open("s3://bucket/cut", &proxy));
     }
 }
 
-#[test]
-#[ignore = "the other side of succeeds_in_s3"]
-fn a_large_object_is_fetched() {
-    let Some(store) = store() else { return };
-    put_large(&store);
+fn a_large_object_is_fetched(store: &Store) {
+    put_large(store);
     let folder = tempfile::tempdir().unwrap();
     let path = {
         let copy = store.local_copy(&key("data/large.h5"), folder.path()).unwrap();
@@ -180,7 +135,7 @@ fn a_large_object_is_fetched() {
 fn ranges_of_an_object_are_requested_with_one_etag() {
     for server in servers() {
         let proxy = proxy_with(&server, |_| Fault::None);
-        succeeds_in_s3("a_large_object_is_fetched", &proxy, "s3://bucket/marked");
+        a_large_object_is_fetched(&open("s3://bucket/marked", &proxy));
         let seen = proxy.seen();
         let is_range =
             |request: &&Request| operation(request) == "GetObject" && request.target.contains("large");
@@ -194,24 +149,17 @@ fn ranges_of_an_object_are_requested_with_one_etag() {
 
 #[test]
 fn an_object_that_changes_during_the_download_is_refused() {
-    for server in servers() {
-        // The answer of a service whose object has a new ETag.
-        let proxy = proxy_with(&server, |request| {
-            let is_changed = request.header("if-match").is_some() && request.target.contains("large");
-            if is_changed { Fault::Status(412) } else { Fault::None }
-        });
-        succeeds_in_s3("a_changed_object_is_refused", &proxy, "s3://bucket/changed");
-    }
-}
-
-#[test]
-#[ignore = "the other side of succeeds_in_s3"]
-fn a_changed_object_is_refused() {
-    let Some(store) = store() else { return };
+    let server = S3Server::start_s3s_fs();
+    // The answer of a service whose object has a new ETag.
+    let proxy = proxy_with(&server, |request| {
+        let is_changed = request.header("if-match").is_some() && request.target.contains("large");
+        if is_changed { Fault::Status(412) } else { Fault::None }
+    });
+    let store = open("s3://bucket/changed", &proxy);
     put_large(&store);
     let folder = tempfile::tempdir().unwrap();
     let error = store.local_copy(&key("data/large.h5"), folder.path()).unwrap_err();
-    assert!(claims::one_line(&error).contains("cannot copy it to this machine"), "{error}");
+    assert!(one_line(&error).contains("cannot copy it to this machine"), "{error}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "a part of it stays");
 }
 
@@ -223,18 +171,12 @@ fn a_damaged_answer_is_detected_by_the_checksum_of_the_object() {
         let is_fetched = operation(request) == "GetObject" && request.target.contains("small");
         if is_fetched { Fault::DamagedAnswer } else { Fault::None }
     });
-    succeeds_in_s3("a_damaged_object_is_refused", &proxy, "s3://bucket/damaged");
-}
-
-#[test]
-#[ignore = "the other side of succeeds_in_s3"]
-fn a_damaged_object_is_refused() {
-    let Some(store) = store() else { return };
+    let store = open("s3://bucket/damaged", &proxy);
     // A single put, because the server keeps no checksum for uploads in parts.
     assert!(matches!(put(&store, &key("data/small.h5"), &[7; 100_000]), Put::Stored(_)));
     let folder = tempfile::tempdir().unwrap();
     let error = store.local_copy(&key("data/small.h5"), folder.path()).unwrap_err();
-    assert!(claims::one_line(&error).contains("bytes that do not match its CRC-64"), "{error}");
+    assert!(one_line(&error).contains("bytes that do not match its CRC-64"), "{error}");
     assert_eq!(error.exit(), Exit::Unavailable);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "a part of it stays");
 }
@@ -244,74 +186,43 @@ fn a_store_that_ignores_if_none_match_is_refused() {
     // s3s-fs verifies signatures, which cover the condition, so behind this proxy it would refuse the put.
     let Some(server) = S3Server::start() else { return };
     let proxy = proxy_with(&server, |_| Fault::DropCondition);
-    succeeds_in_s3("the_probe_refuses", &proxy, "s3://bucket/ignorant");
-    let honest = proxy_with(&server, |_| Fault::None);
-    succeeds_in_s3("the_probe_succeeds", &honest, "s3://bucket/honest");
-    // A second probe, when the object of the first one exists.
-    succeeds_in_s3("the_probe_succeeds", &honest, "s3://bucket/honest");
-}
-
-#[test]
-#[ignore = "the other side of succeeds_in_s3"]
-fn the_probe_refuses() {
-    let Some(store) = store() else { return };
-    let error = store.probe().unwrap_err();
+    let error = open("s3://bucket/ignorant", &proxy).probe().unwrap_err();
     assert!(matches!(error, Error::IgnoresCondition { .. }), "{error}");
     assert_eq!(error.exit(), Exit::Settings);
-}
 
-#[test]
-#[ignore = "the other side of succeeds_in_s3"]
-fn the_probe_succeeds() {
-    let Some(store) = store() else { return };
-    store.probe().unwrap();
-    assert!(store.list("").unwrap().is_empty(), "what the probe put is not listed");
+    let honest = proxy_with(&server, |_| Fault::None);
+    let store = open("s3://bucket/honest", &honest);
+    // The object of the first probe exists at the second one.
+    for _ in 0..2 {
+        store.probe().unwrap();
+        assert!(store.list("").unwrap().is_empty(), "what the probe put is not listed");
+    }
 }
 
 #[test]
 fn refused_and_unavailable_services_are_distinguished() {
-    for server in servers() {
-        let proxy = proxy_with(&server, |request| {
-            if request.target.contains("/refused/") {
-                Fault::Status(403)
-            } else if request.target.contains("/away/") {
-                Fault::Status(503)
-            } else {
-                Fault::None
-            }
-        });
-        succeeds_in_s3("failures_are_named", &proxy, "s3://bucket/failures");
-    }
+    let server = S3Server::start_s3s_fs();
+    let proxy = proxy_with(&server, |request| {
+        if request.target.contains("/refused/") {
+            Fault::Status(403)
+        } else if request.target.contains("/away/") {
+            Fault::Status(503)
+        } else {
+            Fault::None
+        }
+    });
+    let refused = ": AccessDenied (status 403): said the proxy; check the credentials";
+    a_put_fails(&open("s3://bucket/refused/run", &proxy), Exit::Settings, refused);
+    let away = "SlowDown (status 503): said the proxy; check endpoint= and the network";
+    let begin = Instant::now();
+    a_put_fails(&open("s3://bucket/away/run", &proxy), Exit::Unavailable, away);
+    assert!(begin.elapsed() < Duration::from_secs(60));
 }
 
-#[test]
-#[ignore = "the other side of succeeds_in_s3"]
-fn failures_are_named() {
-    let Some(base) = store() else { return };
-    let cases = [
-        (
-            "s3://bucket/refused/run",
-            Exit::Settings,
-            ": AccessDenied (status 403): said the proxy; check the credentials",
-        ),
-        (
-            "s3://bucket/away/run",
-            Exit::Unavailable,
-            "SlowDown (status 503): said the proxy; check endpoint= and the network",
-        ),
-    ];
-    for (run, exit, expected) in cases {
-        let begin = Instant::now();
-        a_put_fails(run, exit, expected);
-        assert!(begin.elapsed() < Duration::from_secs(60), "{run}");
-    }
-    assert!(!base.url().contains("canary"));
-}
-
-fn a_put_fails(run: &str, exit: Exit, expected: &str) {
-    let error = Store::open(run).unwrap().put_if_absent(&key("a"), ObjectContent::Bytes(b"x")).unwrap_err();
+fn a_put_fails(store: &Store, exit: Exit, expected: &str) {
+    let error = store.put_if_absent(&key("a"), ObjectContent::Bytes(b"x")).unwrap_err();
     assert_eq!(error.exit(), exit, "{error}");
-    assert!(claims::one_line(&error).contains(expected), "{error}");
+    assert!(one_line(&error).contains(expected), "{error}");
 }
 
 #[test]
@@ -319,28 +230,14 @@ fn a_missing_bucket_is_reported() {
     // s3s-fs creates a missing bucket.
     let Some(server) = S3Server::start() else { return };
     let proxy = proxy_with(&server, |_| Fault::None);
-    succeeds_in_s3("every_put_reports_the_missing_bucket", &proxy, "s3://no-such-bucket/run");
-}
-
-#[test]
-#[ignore = "the other side of succeeds_in_s3"]
-fn every_put_reports_the_missing_bucket() {
-    let Some(store) = store() else { return };
-    a_put_fails(&store.url(), Exit::MissingInput, "NoSuchBucket");
+    a_put_fails(&open("s3://no-such-bucket/run", &proxy), Exit::MissingInput, "NoSuchBucket");
 }
 
 #[test]
 fn a_put_of_a_file_reports_progress() {
-    for server in servers() {
-        let proxy = proxy_with(&server, |_| Fault::None);
-        succeeds_in_s3("progress_is_reported", &proxy, "s3://bucket/progress");
-    }
-}
-
-#[test]
-#[ignore = "the other side of succeeds_in_s3"]
-fn progress_is_reported() {
-    let Some(store) = store() else { return };
+    let server = S3Server::start_s3s_fs();
+    let proxy = proxy_with(&server, |_| Fault::None);
+    let store = open("s3://bucket/progress", &proxy);
     put_large(&store);
     let steps = store.progress().steps();
     assert!(steps > 2 * PART_BYTES_MIN, "{steps} steps");

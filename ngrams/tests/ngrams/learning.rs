@@ -1,5 +1,7 @@
 //! Trainings, their metrics and their report.
 
+use tests::compressed::gzip;
+
 use super::*;
 
 #[test]
@@ -103,6 +105,19 @@ fn naive_bayes_weights_are_the_default() {
     };
     assert_eq!(files("default", &[]), files("nb", &["--weights", "nb"]));
     assert_ne!(files("none", &["--weights", "none"]), files("tf-idf", &["--weights", "tf-idf"]));
+}
+
+#[test]
+fn texts_from_standard_input_have_the_model_of_their_file() {
+    let (folder, train, _) = corpus();
+    let (text, flags) = (fs::read(&train).unwrap(), ["--deterministic", "--threads", "1"]);
+    let of_file = folder.path().join("file");
+    trained(&train, &of_file, &flags);
+    for (name, input) in [("plain", &text), ("gzip", &gzip(&text))] {
+        let out = folder.path().join(name);
+        said(ngrams(Path::new("-"), &out, &flags), input);
+        assert_eq!(model_files(&out), model_files(&of_file), "{name}");
+    }
 }
 
 #[test]

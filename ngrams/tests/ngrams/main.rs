@@ -94,10 +94,10 @@ fn evaluated(model: &Path, file: &Path, more: &[&str]) -> Value {
 
 /// Standard output of a command that reads `input`.
 #[track_caller]
-fn said(mut command: Command, input: &str) -> String {
+fn said(mut command: Command, input: impl AsRef<[u8]>) -> String {
     let mut process =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    process.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    process.stdin.take().unwrap().write_all(input.as_ref()).unwrap();
     let output = process.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()

@@ -1,9 +1,8 @@
 //! Real reducers of one partition that race in S3, behind a proxy that injects network faults.
 //!
 //! The servers check a name and store an object in two steps, so the proxy serializes conditional puts of one
-//! name, as S3 does. Races without this serialization can be run on request; they assert nothing.
+//! name, as S3 does.
 
-use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::Child;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -44,27 +43,6 @@ fn exactly_one_attempt_wins_in_each_s3_server() {
             n_requests.into_inner()
         ));
         assert!(n_faults > 0, "nothing went wrong");
-    }
-}
-
-#[test]
-#[ignore = "it judges nothing: it says how often two attempts win where the proxy has no lock"]
-fn races_without_a_lock() {
-    let corpus = Corpus::of(60, 1);
-    for server in S3Server::each() {
-        let n_races = 100;
-        let n_doubled = (0..n_races).filter(|&seed| {
-            let proxy = FaultProxy::start(server.address(), |_| Fault::Unlocked).unwrap();
-            let ended = race(&corpus, &proxy, &format!("unlocked-{seed}"), seed, &[false; 8]);
-            let echoes: BTreeSet<_> =
-                ended.iter().filter(|attempt| attempt.code == 0).map(Finished::said).collect();
-            echoes.len() > 1
-        });
-        tests::say(&format!(
-            "{}, without a lock: {} of {n_races} races had two winners",
-            server.name(),
-            n_doubled.count()
-        ));
     }
 }
 
@@ -132,8 +110,7 @@ fn race(corpus: &Corpus, proxy: &FaultProxy, name: &str, seed: u64, wrong: &[boo
     let begin = Instant::now();
     let is_answered = |(request, fault): &&(Request, Fault)| {
         // The client library retries failed requests.
-        let (is_heard, target) = (matches!(fault, Fault::None | Fault::Unlocked), &request.target);
-        is_heard && request.method == "GET" && target.contains(&record)
+        *fault == Fault::None && request.method == "GET" && request.target.contains(&record)
     };
     while proxy.seen().iter().filter(is_answered).count() < wrong.len() {
         assert!(begin.elapsed() < START_LIMIT, "attempts do not begin");

@@ -13,7 +13,7 @@ use tests::fault_proxy::{Fault, FaultProxy, Request};
 use tests::files::files;
 use tests::lines::sorted_as_c;
 use tests::pipe::mapped;
-use tests::programs::{Finished, program, run, start};
+use tests::programs::{Finished, finish, program, run, start};
 use tests::s3_server::{S3Server, SECRET_KEY, with_s3};
 
 /// Limit for a program to reach the request at which it is killed.
@@ -415,4 +415,32 @@ fn an_altered_dataset_in_s3_is_refused_by_its_manifest() {
             "{last}"
         );
     }
+}
+
+#[test]
+fn a_program_killed_while_it_fetches_a_dataset_blocks_no_other_and_its_part_is_deleted() {
+    let room = Room::on(S3Server::start_s3s_fs());
+    room.server.put("d.h5", &DEMO.dataset);
+    let slow = FaultProxy::start(room.server.address(), |request| {
+        let is_fetched = request.method == "GET" && request.target.contains("d.h5");
+        if is_fetched { Fault::Drip(1000, Duration::from_secs(1)) } else { Fault::None }
+    })
+    .unwrap();
+    let describe =
+        |proxy| start(room.program_behind(proxy, "merge").args(["--describe", "s3://bucket/d.h5"]));
+    let partial = room.folder.path().join("cache/partial");
+    let mut killed = describe(&slow);
+    let begin = Instant::now();
+    while !files(&partial).iter().any(|entry| !files(entry).is_empty()) {
+        assert!(begin.elapsed() < KILL_LIMIT && killed.try_wait().unwrap().is_none());
+        thread::sleep(Duration::from_millis(5));
+    }
+    let waiting = describe(&room.proxy);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+
+    let described = finish(waiting, "merge").succeeded();
+
+    assert!(described.said().contains("rows"), "{}", described.said());
+    assert_eq!(files(&partial), Vec::<std::path::PathBuf>::new());
 }

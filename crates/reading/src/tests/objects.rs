@@ -1,31 +1,12 @@
 //! Objects in S3.
 
-use std::process::Command;
-
 use ::tests::compressed::zstd;
 use ::tests::fault_proxy::{Fault, FaultProxy, Request};
-use ::tests::s3_server::{S3Server, with_s3};
+use ::tests::s3_server::{ACCESS_KEY, S3Server, SECRET_KEY};
 use program::exit::Exit;
-use store::{Key, PART_BYTES_MIN, S3Options, Store};
+use store::{Credentials, Key, ObjectContent, PART_BYTES_MIN, S3Options, Store};
 
 use super::*;
-
-/// Runs an ignored test in a separate process, because its environment variables define where S3 is.
-fn succeeds_in_s3(test: &str, proxy: &FaultProxy) {
-    let ended = with_s3(Command::new(std::env::current_exe().unwrap()), &proxy.url())
-        .args(["--exact", &format!("tests::objects::{test}"), "--ignored", "--nocapture"])
-        .env("READING_IN_S3", "yes")
-        .output()
-        .unwrap();
-    let said = [ended.stdout, ended.stderr].concat();
-    let said = String::from_utf8_lossy(&said);
-    assert!(ended.status.success() && said.contains("1 passed"), "{said}");
-}
-
-/// Whether [`succeeds_in_s3`] started this process.
-fn is_in_s3() -> bool {
-    std::env::var_os("READING_IN_S3").is_some()
-}
 
 #[test]
 fn objects_are_complete_if_every_answer_is_cut_once() {
@@ -35,20 +16,22 @@ fn objects_are_complete_if_every_answer_is_cut_once() {
             if is_read && request.earlier == 0 { Fault::CutAnswer(100) } else { Fault::None }
         };
         let proxy = FaultProxy::start(server.address(), cut).unwrap();
-        succeeds_in_s3("objects_are_read", &proxy);
+        objects_are_read(&proxy);
         assert!(proxy.seen().iter().any(|(_, met)| *met == Fault::CutAnswer(100)));
     }
 }
 
-#[test]
-#[ignore = "the other side of succeeds_in_s3"]
-fn objects_are_read() {
-    if !is_in_s3() {
-        return;
-    }
+fn objects_are_read(proxy: &FaultProxy) {
+    let small_parts = S3Options {
+        region: Some("eu-central-1".to_owned()),
+        endpoint: Some(proxy.url()),
+        credentials: Some(Credentials::new(ACCESS_KEY, SECRET_KEY, None, None, "test").into()),
+        part_bytes: PART_BYTES_MIN,
+        ..S3Options::default()
+    };
+    let open = |run: &str| Store::open_with(&format!("s3://bucket/{run}"), &small_parts).unwrap();
     let put = |run: &str, name: &str, content: &[u8]| {
-        let store = Store::open(&format!("s3://bucket/{run}")).unwrap();
-        store.put_if_absent(&Key::new(name).unwrap(), store::ObjectContent::Bytes(content)).unwrap();
+        open(run).put_if_absent(&Key::new(name).unwrap(), ObjectContent::Bytes(content)).unwrap();
     };
     let line = [b"x".repeat(999), b"\n".to_vec()].concat();
     let large = line.repeat(2 * PART_BYTES_MIN as usize / 1000 + 7);
@@ -57,7 +40,6 @@ fn objects_are_read() {
     put("reviews", "_SUCCESS", b"no review");
     put("reviews-of-others", "a", b"no review");
     put("marks", "_SUCCESS", b"no review");
-    let small_parts = S3Options { part_bytes: PART_BYTES_MIN, ..S3Options::default() };
     let find = |inputs: &[&str]| {
         find(&inputs.iter().map(|input| (*input).to_owned()).collect::<Vec<_>>(), &small_parts)
     };
@@ -82,10 +64,8 @@ fn objects_are_read() {
         assert_eq!(error.exit(), exit, "{error}");
     }
     let sources = find(&["s3://bucket/reviews/year_2017/b.zst"]).unwrap();
-    let store = Store::open("s3://bucket/reviews").unwrap();
-    let key = Key::new("year_2017/b.zst").unwrap();
-    store.delete(&key).unwrap();
-    store.put_if_absent(&key, store::ObjectContent::Bytes(&zstd(b"other"))).unwrap();
+    open("reviews").delete(&Key::new("year_2017/b.zst").unwrap()).unwrap();
+    put("reviews", "year_2017/b.zst", &zstd(b"other"));
     let error = refused(sources, &options(3));
     assert!(error.to_string().contains("b.zst: was replaced while it was read"), "{error}");
     assert_eq!(error.exit(), Exit::TryAgain);

@@ -1,44 +1,27 @@
-//! S3 stores for tests, each in a separate process, and the requests that their proxies see.
+//! S3 stores for tests, and the requests that their proxies see.
 
-use std::env;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use store::{ObjectContent, PART_BYTES_MIN, Put, S3Options, Store};
+use store::{Credentials, ObjectContent, PART_BYTES_MIN, Put, S3Options, Store};
 use tests::fault_proxy::{Fault, FaultProxy, Request};
-use tests::s3_server::{S3Server, SECRET_KEY, with_s3};
+use tests::s3_server::{ACCESS_KEY, S3Server, SECRET_KEY};
 
 use crate::claims::key;
 
-/// Small parts, so that small files have several.
-pub const OPTIONS: &str = "part-mib=5";
-
-/// Runs an ignored test in a separate process, because its environment variables define where S3 is.
-#[track_caller]
-pub fn succeeds_in_s3(test: &str, proxy: &FaultProxy, run: &str) {
-    succeeds_with(OPTIONS, test, proxy, run);
+/// Options for the server behind a proxy. Parts are small, so that small files have several.
+pub fn options(proxy: &FaultProxy) -> S3Options {
+    S3Options {
+        region: Some("eu-central-1".to_owned()),
+        endpoint: Some(proxy.url()),
+        credentials: Some(Credentials::new(ACCESS_KEY, SECRET_KEY, None, None, "test").into()),
+        part_bytes: PART_BYTES_MIN,
+        ..S3Options::default()
+    }
 }
 
-#[track_caller]
-pub fn succeeds_with(options: &str, test: &str, proxy: &FaultProxy, run: &str) {
-    let ended = with_s3(Command::new(env::current_exe().unwrap()), &proxy.url())
-        .args(["--exact", test, "--ignored", "--nocapture"])
-        .env("STORE_RUN", run)
-        .env("STORE_OPTIONS", options)
-        .output()
-        .unwrap();
-    let said =
-        format!("{}{}", String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
-    assert!(ended.status.success(), "{said}");
-    assert!(said.contains("1 passed"), "{said}");
-    assert!(!said.contains(SECRET_KEY));
-}
-
-/// The store of the process started by [`succeeds_with`].
-pub fn store() -> Option<Store> {
-    let run = env::var("STORE_RUN").ok()?;
-    let options: S3Options = env::var("STORE_OPTIONS").unwrap().parse().unwrap();
-    Some(Store::open_with(&run, &options).unwrap())
+/// A store in the server behind a proxy.
+pub fn open(run: &str, proxy: &FaultProxy) -> Store {
+    Store::open_with(run, &options(proxy)).unwrap()
 }
 
 /// Every server in turn. Prints the server's name, which precedes the output of a failing test.

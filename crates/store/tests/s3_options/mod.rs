@@ -4,11 +4,12 @@
 use std::collections::BTreeSet;
 
 use program::exit::{Exit, Fails};
-use store::{ObjectContent, Put};
+use store::{ObjectContent, Put, S3Options, Store};
 use tempfile::TempDir;
-use tests::fault_proxy::Fault;
+use tests::fault_proxy::{Fault, FaultProxy};
+use tests::s3_server::S3Server;
 
-use crate::bucket::{OPTIONS, large, operation, proxy_with, put_large, servers, store, succeeds_with};
+use crate::bucket::{large, open, operation, options, proxy_with, put_large, servers};
 use crate::claims::{key, one_line, put};
 
 /// The account of moto's buckets. s3s-fs has no accounts.
@@ -30,8 +31,8 @@ const ALL: [&str; 9] = [
 fn each_request_has_the_owner_and_each_new_object_its_key() {
     for server in servers() {
         let proxy = proxy_with(&server, |_| Fault::None);
-        let options = format!("{OPTIONS},bucket-owner={OWNER},kms-key={KMS_KEY}");
-        succeeds_with(&options, "s3_options::every_operation_is_used", &proxy, "s3://bucket/owned");
+        let owned = S3Options { kms_key: Some(KMS_KEY.to_owned()), ..of_owner(OWNER, &proxy) };
+        use_every_operation(&Store::open_with("s3://bucket/owned", &owned).unwrap());
 
         let seen = proxy.seen();
         let asked: BTreeSet<_> = seen.iter().map(|(request, _)| operation(request)).collect();
@@ -52,7 +53,7 @@ fn each_request_has_the_owner_and_each_new_object_its_key() {
 fn without_options_no_request_has_an_owner_or_a_key() {
     for server in servers() {
         let proxy = proxy_with(&server, |_| Fault::None);
-        succeeds_with(OPTIONS, "s3_options::every_operation_is_used", &proxy, "s3://bucket/plain");
+        use_every_operation(&open("s3://bucket/plain", &proxy));
         for (request, _) in proxy.seen() {
             for name in ["x-amz-expected-bucket-owner", "x-amz-server-side-encryption"] {
                 assert_eq!(request.header(name), None, "{}", operation(&request));
@@ -61,16 +62,17 @@ fn without_options_no_request_has_an_owner_or_a_key() {
     }
 }
 
-#[test]
-#[ignore = "the other side of the tests above, which start it"]
-fn every_operation_is_used() {
-    let Some(store) = store() else { return };
+fn of_owner(account: &str, proxy: &FaultProxy) -> S3Options {
+    S3Options { bucket_owner: Some(account.to_owned()), ..options(proxy) }
+}
+
+fn use_every_operation(store: &Store) {
     let small = key("commit/part-00000.json");
-    assert!(matches!(put(&store, &small, b"{}"), Put::Stored(_)));
-    assert_eq!(put(&store, &small, b"[]"), Put::AlreadyThere);
-    assert!(matches!(put_large(&store), Put::Stored(_)));
+    assert!(matches!(put(store, &small, b"{}"), Put::Stored(_)));
+    assert_eq!(put(store, &small, b"[]"), Put::AlreadyThere);
+    assert!(matches!(put_large(store), Put::Stored(_)));
     // The losing upload is aborted.
-    assert_eq!(put_large(&store), Put::AlreadyThere);
+    assert_eq!(put_large(store), Put::AlreadyThere);
     assert_eq!(store.list("").unwrap().len(), 2);
     assert_eq!(store.get_small(&small, 10).unwrap().unwrap(), b"{}");
     let folder = TempDir::new().unwrap();
@@ -80,22 +82,14 @@ fn every_operation_is_used() {
 
 #[test]
 fn a_bucket_of_another_owner_is_refused() {
-    for server in servers() {
-        // The answer that S3 gives.
-        let proxy = proxy_with(&server, |request| {
-            let is_owner = request.header("x-amz-expected-bucket-owner") == Some(OWNER);
-            if is_owner { Fault::None } else { Fault::Status(403) }
-        });
-        let options = format!("{OPTIONS},bucket-owner=999999999999");
-        succeeds_with(&options, "s3_options::every_operation_is_refused", &proxy, "s3://bucket/of-another");
-        assert!(proxy.seen().iter().all(|(_, fault)| *fault == Fault::Status(403)));
-    }
-}
-
-#[test]
-#[ignore = "the other side of a_bucket_of_another_owner_is_refused, which starts it"]
-fn every_operation_is_refused() {
-    let Some(store) = store() else { return };
+    let server = S3Server::start_s3s_fs();
+    // The answer that S3 gives.
+    let proxy = proxy_with(&server, |request| {
+        let is_owner = request.header("x-amz-expected-bucket-owner") == Some(OWNER);
+        if is_owner { Fault::None } else { Fault::Status(403) }
+    });
+    let options = of_owner("999999999999", &proxy);
+    let store = Store::open_with("s3://bucket/of-another", &options).unwrap();
     let (object, folder) = (key("data/large.h5"), TempDir::new().unwrap());
     let large = large(folder.path());
     for error in [
@@ -111,4 +105,5 @@ fn every_operation_is_refused() {
         assert_eq!(error.exit(), Exit::Settings, "{error}");
         assert!(one_line(&error).contains("the account of bucket-owner= if it is set"), "{error}");
     }
+    assert!(proxy.seen().iter().all(|(_, fault)| *fault == Fault::Status(403)));
 }

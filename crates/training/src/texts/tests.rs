@@ -1,6 +1,5 @@
 mod formats;
 mod lines;
-mod places;
 mod splits;
 
 use std::num::NonZeroUsize;

@@ -1,6 +1,8 @@
 //! Lines as fastText reads them, and the counts of lines.
 
 use std::fmt::Write;
+use std::process::Command;
+use std::{fs, thread};
 
 use ::tests::compressed::{gzip, zstd};
 use batches::{Division, Part};
@@ -73,6 +75,19 @@ fn lines_of_fasttext_are_equal_from_a_file_and_from_streams() {
     }
     let ledger = Ledger::FastText { labelled: 5, unlabelled: 2, other_labels: 1 };
     assert_eq!(ledger.to_string(), "7 lines = 2 without a label + 5 texts");
+}
+
+#[test]
+fn lines_come_from_a_pipe() {
+    let text = labelled_lines(10);
+    let folder = folder(&[]);
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    thread::scope(|scope| {
+        scope.spawn(|| fs::write(&pipe, &text).unwrap());
+        let (read, _) = read_told(&lines(&[&pipe], fasttext(), 2), Words::Spaces);
+        assert_eq!(seen(&read.unwrap().texts), naive(&text).0);
+    });
 }
 
 #[test]
