@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use crate::dropout::Dropout;
 use crate::model::Model;
-use crate::projection::{Distinct, ProjectionSums};
+use crate::projection::{Distinct, ProjectionSums, project_back_on, project_on};
 use crate::team::Team;
-use crate::tile::{Sums, Tile};
-use crate::{Loss, Parameters, Sizes, TokenRows, packing, processor};
+use crate::tile::{self, Sums, Tile};
+use crate::{Loss, Parameters, Sizes, TokenRows, packing};
 
 /// Maximum rows per tile. It is large enough to compute the sums of one row while the states of another row
 /// are loaded.
@@ -89,7 +89,7 @@ impl Engine {
             for rows in &worker.tiles {
                 worker.tile.begin(model, rows, |row| distinct.of_row(row), false);
                 let head = &mut worker.sums.head;
-                processor::predict(processor, &mut worker.tile, model, projected, head, &mut worker.outputs);
+                tile::predict_on(processor, &mut worker.tile, model, projected, head, &mut worker.outputs);
             }
         });
         let mut outputs = vec![0.0; distinct.n_rows() * self.sizes.outputs];
@@ -122,7 +122,7 @@ impl Engine {
             losses.clear();
             for rows in tiles {
                 tile.begin(model, rows, |row| distinct.of_row(row), dropout.layers.is_some());
-                processor::train(processor, tile, model, projected, dropout, loss, sums, losses);
+                tile::train_on(processor, tile, model, projected, dropout, loss, sums, losses);
             }
             *time = began.elapsed();
         });
@@ -162,7 +162,7 @@ impl Engine {
         let parts = distinct.ids.chunks(part).zip(embedded.chunks_mut(part * sizes.embedding));
         let parts = parts.zip(projected.chunks_mut(part * 4 * sizes.hidden));
         team.each(parts.collect(), |((ids, embedded), projected)| {
-            processor::project(processor, model, weights.embedding, ids, embedded, projected);
+            project_on(processor, model, weights.embedding, ids, embedded, projected);
         });
         self.assign_rows(rows);
     }
@@ -212,9 +212,8 @@ impl Engine {
         team.each(parts.collect(), |(at, (((gradients, embedded), embedding_gradients), sums))| {
             let of_others: Vec<&[f32]> =
                 others.iter().map(|other| &other[at * gates..][..gradients.len()]).collect();
-            let processor = team.processor();
-            processor::project_back(
-                processor,
+            project_back_on(
+                team.processor(),
                 model,
                 embedded,
                 gradients,

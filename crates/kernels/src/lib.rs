@@ -27,7 +27,6 @@ mod matrices;
 mod model;
 mod optimizer;
 mod packing;
-mod processor;
 mod products;
 mod projection;
 pub mod simd;

@@ -4,12 +4,10 @@
 
 use std::sync::Arc;
 
-use crate::simd::{LANES_MAX, Vector};
-
 use crate::matrices::{add_products, add_row, back_through, with_number, zeros};
 use crate::packing;
-use crate::processor;
 use crate::products::Columns;
+use crate::simd::{LANES_MAX, Vector, on_processor};
 use crate::team::Team;
 
 /// y = W x + b for each row, and its gradients. Rows of outputs are [`Linear::stride`] apart.
@@ -23,7 +21,7 @@ pub struct Linear {
 
 /// Weights in the layout of [`packing::panels`].
 #[derive(Default)]
-pub(crate) struct Packed {
+struct Packed {
     n_inputs: usize,
     stride: usize,
     /// `[I, S]`
@@ -36,7 +34,7 @@ pub(crate) struct Packed {
 
 /// A thread's gradient sums.
 #[derive(Default)]
-pub(crate) struct LinearSums {
+struct LinearSums {
     /// `[S / 4L, I, 4L]`
     weights: Vec<f32>,
     /// `[S]`
@@ -76,7 +74,7 @@ impl Linear {
         let part = team.part(n_rows);
         let parts = rows.chunks(part * n_inputs).zip(outputs.chunks_mut(part * stride));
         team.each(parts.collect(), |(rows, outputs)| {
-            processor::linear(team.processor(), packed, rows, outputs);
+            forward_on(team.processor(), packed, rows, outputs);
         });
         outputs
     }
@@ -97,7 +95,7 @@ impl Linear {
         let parts = parts.zip(of_rows.chunks_mut(part * n_inputs)).zip(sums.iter_mut());
         let n_parts = parts.len();
         team.each(parts.collect(), |(((rows, of_outputs), of_rows), sums)| {
-            processor::linear_back(team.processor(), packed, rows, of_outputs, of_rows, sums);
+            backward_on(team.processor(), packed, rows, of_outputs, of_rows, sums);
         });
         let width = 4 * team.processor().lanes();
         for sums in &self.sums[..n_parts] {
@@ -134,7 +132,7 @@ fn multiply_rows<V: Vector>(
 }
 
 #[inline(always)]
-pub(crate) fn forward<V: Vector>(packed: &Packed, rows: &[f32], outputs: &mut [f32]) {
+fn forward<V: Vector>(packed: &Packed, rows: &[f32], outputs: &mut [f32]) {
     multiply_rows::<V>(rows, packed.n_inputs, &packed.forward, outputs, packed.stride);
     for row in outputs.chunks_exact_mut(packed.stride) {
         add_row::<V>(row, &packed.biases);
@@ -142,7 +140,7 @@ pub(crate) fn forward<V: Vector>(packed: &Packed, rows: &[f32], outputs: &mut [f
 }
 
 #[inline(always)]
-pub(crate) fn backward<V: Vector>(
+fn backward<V: Vector>(
     packed: &Packed,
     rows: &[f32],
     of_outputs: &[f32],
@@ -160,4 +158,15 @@ pub(crate) fn backward<V: Vector>(
     for row in of_outputs.chunks_exact(stride) {
         add_row::<V>(&mut sums.biases, row);
     }
+}
+
+on_processor! {
+    fn forward_on(packed: &Packed, rows: &[f32], outputs: &mut [f32]) = forward;
+    fn backward_on(
+        packed: &Packed,
+        rows: &[f32],
+        of_outputs: &[f32],
+        of_rows: &mut [f32],
+        sums: &mut LinearSums,
+    ) = backward;
 }

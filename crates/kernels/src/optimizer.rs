@@ -1,8 +1,6 @@
 //! Update rules of the optimizers, each in one pass over memory. The formulas are PyTorch's.
 
-use crate::simd::Vector;
-
-use crate::processor;
+use crate::simd::{Vector, on_processor};
 use crate::team::Team;
 
 /// One step of Adam (Kingma & Ba 2015) or AdamW (Loshchilov & Hutter 2019).
@@ -47,7 +45,7 @@ pub fn adam(
     let parts = weights.chunks_mut(part).zip(gradients.chunks_mut(part));
     let parts = parts.zip(mean.chunks_mut(part).zip(square.chunks_mut(part)));
     team.each(parts.collect(), |((weights, gradients), (mean, square))| {
-        processor::adam(team.processor(), weights, gradients, mean, square, rule);
+        adam_on(team.processor(), weights, gradients, mean, square, rule);
     });
 }
 
@@ -56,12 +54,12 @@ pub fn sgd(team: &Team, weights: &mut [f32], gradients: &mut [f32], velocity: &m
     let part = team.part(weights.len());
     let parts = weights.chunks_mut(part).zip(gradients.chunks_mut(part)).zip(velocity.chunks_mut(part));
     team.each(parts.collect(), |((weights, gradients), velocity)| {
-        processor::sgd(team.processor(), weights, gradients, velocity, rule);
+        sgd_on(team.processor(), weights, gradients, velocity, rule);
     });
 }
 
 #[inline(always)]
-pub(crate) fn adam_part<V: Vector>(
+fn adam_part<V: Vector>(
     weights: &mut [f32],
     gradients: &mut [f32],
     mean: &mut [f32],
@@ -88,12 +86,7 @@ pub(crate) fn adam_part<V: Vector>(
 }
 
 #[inline(always)]
-pub(crate) fn sgd_part<V: Vector>(
-    weights: &mut [f32],
-    gradients: &mut [f32],
-    velocity: &mut [f32],
-    rule: &Sgd,
-) {
+fn sgd_part<V: Vector>(weights: &mut [f32], gradients: &mut [f32], velocity: &mut [f32], rule: &Sgd) {
     let splat = V::splat;
     let parts = weights.chunks_mut(V::LANES).zip(gradients.chunks_mut(V::LANES));
     for ((weights, gradients), velocity) in parts.zip(velocity.chunks_mut(V::LANES)) {
@@ -104,4 +97,15 @@ pub(crate) fn sgd_part<V: Vector>(
         new.store_part(velocity);
         splat(0.0).store_part(gradients);
     }
+}
+
+on_processor! {
+    fn adam_on(
+        weights: &mut [f32],
+        gradients: &mut [f32],
+        mean: &mut [f32],
+        square: &mut [f32],
+        rule: &Adam,
+    ) = adam_part;
+    fn sgd_on(weights: &mut [f32], gradients: &mut [f32], velocity: &mut [f32], rule: &Sgd) = sgd_part;
 }

@@ -3,11 +3,10 @@
 //!
 //! E: embedding dimension; H: hidden size; D: distinct tokens.
 
-use crate::simd::Vector;
-
 use crate::matrices::{add_products, add_row, add_rows, back_through, rows_at, with_number, zeros};
 use crate::model::{Layer, Model};
 use crate::products::{Columns, multiply};
+use crate::simd::{Vector, on_processor};
 
 /// The distinct tokens of some rows, in order of first occurrence.
 #[derive(Default)]
@@ -62,7 +61,7 @@ impl Distinct {
 
 /// Copies the embeddings of distinct tokens, `[D, E]`, and computes their gates, `[D, 4H]`, interleaved.
 #[inline(always)]
-pub(crate) fn project<V: Vector>(
+fn project<V: Vector>(
     model: &Model,
     embedding: &[f32],
     ids: &[u32],
@@ -123,7 +122,7 @@ pub(crate) struct ProjectionSums {
 /// Adds other threads' gradients of projected tokens to `gradients`, `[D, 4H]`. Computes from the sum the gradients
 /// of embeddings, `[D, E]`, and of the input weights.
 #[inline(always)]
-pub(crate) fn project_back<V: Vector>(
+fn project_back<V: Vector>(
     model: &Model,
     embedded: &[f32],
     gradients: &mut [f32],
@@ -149,4 +148,22 @@ pub(crate) fn project_back<V: Vector>(
     let left = Columns { numbers: embedded, stride: width };
     let right = Columns { numbers: gradients, stride: n_gates };
     add_products::<V>(&mut sums.weights, left, right, gradients.len() / n_gates, 0..width, width);
+}
+
+on_processor! {
+    pub(crate) fn project_on(
+        model: &Model,
+        embedding: &[f32],
+        ids: &[u32],
+        embedded: &mut [f32],
+        projected: &mut [f32],
+    ) = project;
+    pub(crate) fn project_back_on(
+        model: &Model,
+        embedded: &[f32],
+        gradients: &mut [f32],
+        of_others: &[&[f32]],
+        embedding_gradients: &mut [f32],
+        sums: &mut ProjectionSums,
+    ) = project_back;
 }

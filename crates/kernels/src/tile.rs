@@ -12,14 +12,13 @@ pub(crate) mod pooled;
 
 use std::time::{Duration, Instant};
 
-use crate::simd::Vector;
-
 use crate::dropout::Dropout;
 use crate::head::HeadSums;
 use crate::matrices::{add_products, add_row, add_rows, back_through, rows_at, with_number, zeros};
 use crate::model::{Layer, Model};
 use crate::products::{Columns, multiply};
 use crate::simd::activation::{TANH, logistic, tanh};
+use crate::simd::{Vector, on_processor};
 use crate::tile_row::{TileRow, slots_at};
 use crate::{Loss, Pool};
 
@@ -290,7 +289,7 @@ impl Tile {
 
 /// Computes outputs and losses of a tile's rows, and adds the gradients of the rows' losses to `sums`.
 #[inline(always)]
-pub(crate) fn train<V: Vector>(
+fn train<V: Vector>(
     tile: &mut Tile,
     model: &Model,
     projected: &[f32],
@@ -315,7 +314,7 @@ pub(crate) fn train<V: Vector>(
 
 /// Computes the outputs of a tile's rows.
 #[inline(always)]
-pub(crate) fn predict<V: Vector>(
+fn predict<V: Vector>(
     tile: &mut Tile,
     model: &Model,
     projected: &[f32],
@@ -326,6 +325,25 @@ pub(crate) fn predict<V: Vector>(
     for (pooled, row) in tile.pooled.chunks_exact(model.pooled()).zip(&tile.rows) {
         outputs.push((row.row, head.forward(model, pooled, row.row, &Dropout::none()).to_vec()));
     }
+}
+
+on_processor! {
+    pub(crate) fn train_on(
+        tile: &mut Tile,
+        model: &Model,
+        projected: &[f32],
+        dropout: &Dropout,
+        loss: &Loss<'_>,
+        sums: &mut Sums,
+        losses: &mut Vec<(usize, f64)>,
+    ) = train;
+    pub(crate) fn predict_on(
+        tile: &mut Tile,
+        model: &Model,
+        projected: &[f32],
+        head: &mut HeadSums,
+        outputs: &mut Vec<(usize, Vec<f32>)>,
+    ) = predict;
 }
 
 /// Initial values of a token's gates: the token's projection in the first layer, the biases in the others.

@@ -2,8 +2,8 @@
 //! of all rows at once. The head of the model is not used.
 
 use super::Engine;
-use crate::tile::Tile;
-use crate::{Parameters, TokenRows, processor};
+use crate::tile::{Tile, pooled};
+use crate::{Parameters, TokenRows};
 
 impl Engine {
     /// The pooled vector of each row, `[rows, P]`. It does not depend on the other rows. The states of all rows are kept
@@ -16,7 +16,7 @@ impl Engine {
             worker.kept.resize_with(worker.kept.len().max(worker.tiles.len()), Tile::default);
             for (rows, tile) in worker.tiles.iter().zip(&mut worker.kept) {
                 tile.begin(model, rows, |row| distinct.of_row(row), false);
-                processor::tile_forward(processor, tile, model, projected);
+                pooled::forward_on(processor, tile, model, projected);
             }
         });
         let mut pooled = vec![0.0; distinct.n_rows() * sizes.pooled()];
@@ -35,7 +35,7 @@ impl Engine {
         team.each(workers.iter_mut().collect(), |worker| {
             worker.sums.clear(model, n_distinct);
             for tile in &mut worker.kept[..worker.tiles.len()] {
-                processor::tile_backward(processor, tile, model, of_pooled, &mut worker.sums);
+                pooled::backward_on(processor, tile, model, of_pooled, &mut worker.sums);
             }
             worker.tiles.clear();
         });

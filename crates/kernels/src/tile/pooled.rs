@@ -1,20 +1,19 @@
 //! The forward and the backward pass of a tile in two calls.
 
-use crate::simd::Vector;
-
 use super::{Sums, Tile, room};
 use crate::dropout::Dropout;
 use crate::model::Model;
+use crate::simd::{Vector, on_processor};
 
 /// Computes the pooled vectors of a tile's rows.
 #[inline(always)]
-pub(crate) fn forward<V: Vector>(tile: &mut Tile, model: &Model, projected: &[f32]) {
+fn forward<V: Vector>(tile: &mut Tile, model: &Model, projected: &[f32]) {
     tile.forward::<V>(model, projected, &Dropout::none());
 }
 
 /// Adds gradients to `sums`, from those of the pooled vectors of all rows, `[rows, P]`.
 #[inline(always)]
-pub(crate) fn backward<V: Vector>(tile: &mut Tile, model: &Model, of_pooled: &[f32], sums: &mut Sums) {
+fn backward<V: Vector>(tile: &mut Tile, model: &Model, of_pooled: &[f32], sums: &mut Sums) {
     let width = model.pooled();
     room(&mut tile.pooled_gradient, tile.rows.len() * width);
     for (gradient, row) in tile.pooled_gradient.chunks_exact_mut(width).zip(&tile.rows) {
@@ -22,6 +21,11 @@ pub(crate) fn backward<V: Vector>(tile: &mut Tile, model: &Model, of_pooled: &[f
     }
     tile.unpool(model);
     tile.backward::<V>(model, &Dropout::none(), sums);
+}
+
+on_processor! {
+    pub(crate) fn forward_on(tile: &mut Tile, model: &Model, projected: &[f32]) = forward;
+    pub(crate) fn backward_on(tile: &mut Tile, model: &Model, of_pooled: &[f32], sums: &mut Sums) = backward;
 }
 
 impl Tile {
