@@ -1,14 +1,14 @@
 //! Optimizers: PyTorch's update rules, with its defaults and with a state that can be saved.
 
-use kernels::Team;
+use kernels::{Adam, Team};
 use runs::recipe::Rule;
 use tch::Tensor;
 
 use crate::error::Result;
 use crate::ffi::numbers_mut;
 
-const BETA_1: f64 = 0.9;
-const BETA_2: f64 = 0.999;
+/// β of the first and of the second moment.
+const BETAS: [f64; 2] = [0.9, 0.999];
 const EPSILON: f64 = 1e-8;
 /// Of LAMB, whose changes are divided by their norm.
 const LAMB_EPSILON: f64 = 1e-6;
@@ -108,12 +108,6 @@ struct Change {
 }
 
 impl Change {
-    /// 1 - β^t for both moments.
-    fn corrections(&self) -> (f64, f64) {
-        let steps = i32::try_from(self.steps).unwrap_or(i32::MAX);
-        (1.0 - BETA_1.powi(steps), 1.0 - BETA_2.powi(steps))
-    }
-
     /// Updates with a kernel and sets the gradient to 0. Returns whether a kernel exists for the tensors.
     fn by_kernels(
         &self,
@@ -139,16 +133,10 @@ impl Change {
                 true
             }
             (Rule::Adam | Rule::AdamW, [mean, square]) => {
-                let (correction_1, correction_2) = self.corrections();
-                let is_beside = self.rule == Rule::AdamW;
-                let rule = kernels::Adam {
-                    shrink: if is_beside { (1.0 - self.rate * self.decay) as f32 } else { 1.0 },
-                    decay: if is_beside { 0.0 } else { self.decay as f32 },
-                    beta_1: BETA_1 as f32,
-                    beta_2: BETA_2 as f32,
-                    rate: (self.rate / correction_1) as f32,
-                    root: correction_2.sqrt() as f32,
-                    epsilon: EPSILON as f32,
+                let step = Adam::at(self.steps, self.rate, BETAS);
+                let rule = match self.rule {
+                    Rule::AdamW => Adam { shrink: (1.0 - self.rate * self.decay) as f32, ..step },
+                    _ => Adam { decay: self.decay as f32, ..step },
                 };
                 kernels::adam(team, weights, gradients, [mean, square], &rule);
                 true
@@ -202,9 +190,10 @@ impl Change {
     /// the mean is divided.
     fn adam(&self, gradient: &Tensor, memory: &mut [Tensor], epsilon: f64) -> Result<(Tensor, Tensor, f64)> {
         let [mean, square] = memory else { unreachable!("Adam remembers two tensors of each weight") };
-        let (correction_1, correction_2) = self.corrections();
-        let _ = mean.f_lerp_(gradient, 1.0 - BETA_1)?;
-        let _ = square.f_mul_scalar_(BETA_2)?.f_addcmul_(gradient, &(gradient * (1.0 - BETA_2)))?;
+        let [beta_1, beta_2] = BETAS;
+        let [correction_1, correction_2] = Adam::corrections(self.steps, BETAS);
+        let _ = mean.f_lerp_(gradient, 1.0 - beta_1)?;
+        let _ = square.f_mul_scalar_(beta_2)?.f_addcmul_(gradient, &(gradient * (1.0 - beta_2)))?;
         let mut divisor = square.f_sqrt()?;
         let _ = divisor.f_div_scalar_(correction_2.sqrt())?.f_add_scalar_(epsilon)?;
         Ok((mean.shallow_clone(), divisor, correction_1))

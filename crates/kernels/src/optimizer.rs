@@ -22,6 +22,27 @@ pub struct Adam {
     pub epsilon: f32,
 }
 
+impl Adam {
+    /// Step `step`, from 1, without weight decay, by the β of the moments and PyTorch's ε.
+    pub fn at(step: u64, rate: f64, betas: [f64; 2]) -> Self {
+        let [correction_1, correction_2] = Self::corrections(step, betas);
+        Self {
+            shrink: 1.0,
+            decay: 0.0,
+            beta_1: betas[0] as f32,
+            beta_2: betas[1] as f32,
+            rate: (rate / correction_1) as f32,
+            root: correction_2.sqrt() as f32,
+            epsilon: 1e-8,
+        }
+    }
+
+    /// 1 - β^t for both moments.
+    pub fn corrections(step: u64, betas: [f64; 2]) -> [f64; 2] {
+        betas.map(|beta| 1.0 - beta.powi(i32::try_from(step).unwrap_or(i32::MAX)))
+    }
+}
+
 /// One step of stochastic gradient descent with momentum.
 #[derive(Clone, Copy, Debug)]
 pub struct Sgd {

@@ -7,23 +7,6 @@ use kernels::{Adam, Linear, Team};
 use crate::spelling::engine::Engine;
 use crate::spelling::weights::{Sizes, Weights};
 
-const BETAS: [f32; 2] = [0.9, 0.999];
-
-/// The rule of step `step`, from 1.
-pub(crate) fn rule(rate: f32, step: u64) -> Adam {
-    let step = i32::try_from(step).unwrap_or(i32::MAX);
-    let [one, two] = BETAS.map(|beta| 1.0 - f64::from(beta).powi(step));
-    Adam {
-        shrink: 1.0,
-        decay: 0.0,
-        beta_1: BETAS[0],
-        beta_2: BETAS[1],
-        rate: (f64::from(rate) / one) as f32,
-        root: two.sqrt() as f32,
-        epsilon: 1e-8,
-    }
-}
-
 /// A generator that is trained.
 pub(crate) struct Learner {
     pub(crate) engine: Engine,

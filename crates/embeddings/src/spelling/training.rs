@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::skipgram::{Decay, Distribution, Done, Sentences, Vocabulary};
-use kernels::{Linear, Team};
+use kernels::{Adam, Linear, Team};
 
-use crate::spelling::adam::{self, Learner, Table};
+use crate::spelling::adam::{Learner, Table};
 use crate::spelling::batches::{Batch, Part};
 use crate::spelling::characters::Characters;
 use crate::spelling::engine::Words;
@@ -19,6 +19,9 @@ mod gradients;
 mod rows;
 
 pub use rows::{Drawn, TableSizes};
+
+/// β of Adam's moments. The vectors depend on their bits as 32-bit floats.
+const BETAS: [f32; 2] = [0.9, 0.999];
 
 /// A training: the generators, and the number of tokens so far.
 pub struct Training {
@@ -109,7 +112,7 @@ impl Training {
         let rate = decay.rate(self.settings.rate, self.n_tokens);
         self.n_steps += 1;
         self.differentiate(&drawn);
-        self.update(&drawn, &adam::rule(rate, self.n_steps));
+        self.update(&drawn, &Adam::at(self.n_steps, rate.into(), BETAS.map(f64::from)));
         self.batch = drawn;
         let before = if batch == 0 { 0 } else { part.n_tokens_to(batch - 1) };
         let n_tokens = part.n_tokens_to(batch) - before;
@@ -153,7 +156,7 @@ impl Training {
     }
 
     /// Updates weights and table by the gradients.
-    fn update(&mut self, batch: &Batch, rule: &kernels::Adam) {
+    fn update(&mut self, batch: &Batch, rule: &Adam) {
         let Self { team, input, output, gradients, .. } = self;
         input.update(team, rule);
         match output {
