@@ -7,16 +7,3 @@ pub mod classifier;
 pub mod commands;
 pub mod flags;
 mod input;
-
-use std::process::ExitCode;
-
-use training::start::start;
-use training::tell::set_quiet;
-
-/// The main function.
-pub fn run() -> ExitCode {
-    start("ngrams", flags::parse, |arguments| {
-        set_quiet(arguments.command.is_quiet());
-        commands::run(&arguments.command).map(|()| ExitCode::SUCCESS)
-    })
-}

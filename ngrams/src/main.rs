@@ -2,6 +2,13 @@
 
 use std::process::ExitCode;
 
+use ngrams::{commands, flags};
+use training::start::start;
+use training::tell::set_quiet;
+
 fn main() -> ExitCode {
-    ngrams::run()
+    start("ngrams", flags::parse, |arguments| {
+        set_quiet(arguments.command.is_quiet());
+        commands::run(&arguments.command).map(|()| ExitCode::SUCCESS)
+    })
 }

@@ -39,6 +39,9 @@ const OTHER_THREADS: usize = 4;
 
 /// Runs a command.
 pub fn run(command: &Command) -> Result<ExitCode> {
+    if !matches!(command, Command::Launch(_) | Command::Report(_) | Command::Autotune(_)) {
+        check_limits()?;
+    }
     match command {
         Command::Launch(arguments) => return Ok(launch::launch(arguments)),
         Command::Report(arguments) => report(arguments)?,
@@ -46,17 +49,18 @@ pub fn run(command: &Command) -> Result<ExitCode> {
             check_alone(Exit::Settings, ", because autotune has one rank")?;
             autotune::tune(arguments)?;
         }
-        Command::Fit(_)
-        | Command::Pretrain(_)
-        | Command::Evaluate(_)
-        | Command::Predict(_)
-        | Command::Explain(_)
-        | Command::Export(_) => with_tensors(command)?,
+        Command::Fit(arguments) => fit::fit(arguments)?,
+        Command::Pretrain(arguments) => pretrain::pretrain(arguments)?,
+        Command::Evaluate(arguments) => evaluate::evaluate(arguments)?,
+        Command::Predict(arguments) => predict::predict(arguments)?,
+        Command::Explain(arguments) => explain::explain(arguments)?,
+        Command::Export(arguments) => export::export(arguments)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn with_tensors(command: &Command) -> Result<()> {
+/// Refuses limits with which PyTorch ends the process.
+fn check_limits() -> Result<()> {
     // With less memory, the libraries end the process when they start a thread.
     if let Some(limit) = memory_limit().filter(|&limit| limit < TORCH_BYTES) {
         let expected = format!("at least {TORCH_BYTES}; raise it with ulimit -v");
@@ -65,15 +69,7 @@ fn with_tensors(command: &Command) -> Result<()> {
     }
     // OpenMP and PyTorch end the process if they get no thread.
     program::threads::check(usize::try_from(tch::get_num_threads()).unwrap_or(1) + OTHER_THREADS);
-    match command {
-        Command::Fit(arguments) => fit::fit(arguments),
-        Command::Pretrain(arguments) => pretrain::pretrain(arguments),
-        Command::Evaluate(arguments) => evaluate::evaluate(arguments),
-        Command::Predict(arguments) => predict::predict(arguments),
-        Command::Explain(arguments) => explain::explain(arguments),
-        Command::Export(arguments) => export::export(arguments),
-        Command::Autotune(_) | Command::Launch(_) | Command::Report(_) => Ok(()),
-    }
+    Ok(())
 }
 
 /// The local model folder of a classifier, of which `command` is a command.

@@ -28,16 +28,4 @@ pub mod ranks;
 pub mod soft_targets;
 pub mod train;
 
-use std::process::ExitCode;
-
 pub use error::{Error, Result};
-use training::start::start;
-use training::tell::set_quiet;
-
-/// The main function.
-pub fn run() -> ExitCode {
-    start("trainer", flags::parse, |arguments| {
-        set_quiet(arguments.command.is_quiet());
-        commands::run(&arguments.command)
-    })
-}

@@ -2,6 +2,13 @@
 
 use std::process::ExitCode;
 
+use trainer::{commands, flags};
+use training::start::start;
+use training::tell::set_quiet;
+
 fn main() -> ExitCode {
-    trainer::run()
+    start("trainer", flags::parse, |arguments| {
+        set_quiet(arguments.command.is_quiet());
+        commands::run(&arguments.command)
+    })
 }

@@ -5,16 +5,3 @@
 pub mod arguments;
 pub mod commands;
 pub mod flags;
-
-use std::process::ExitCode;
-
-use training::start::start;
-use training::tell::set_quiet;
-
-/// The main function.
-pub fn run() -> ExitCode {
-    start("vectors", flags::parse, |arguments| {
-        set_quiet(arguments.command.is_quiet());
-        commands::run(&arguments.command)
-    })
-}

@@ -3,6 +3,13 @@
 
 use std::process::ExitCode;
 
+use training::start::start;
+use training::tell::set_quiet;
+use vectors::{commands, flags};
+
 fn main() -> ExitCode {
-    vectors::run()
+    start("vectors", flags::parse, |arguments| {
+        set_quiet(arguments.command.is_quiet());
+        commands::run(&arguments.command)
+    })
 }

@@ -1,4 +1,4 @@
-//! The optimizer: Adam (Kingma and Ba 2015).
+//! What Adam (Kingma and Ba 2015) trains: the weights of a generator, or a table of vectors.
 
 use std::sync::Arc;
 
