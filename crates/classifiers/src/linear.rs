@@ -1,13 +1,14 @@
 //! Converts texts to linear classifiers of weighted word n-grams.
 //!
 //! `keys` numbers the n-grams of a text. `matrix` lists the n-grams of all texts by row, without rare ones. `weights`
-//! computes naive-Bayes and TF-IDF weights. `dual` trains with an L2 penalty and `sparse` with an L1 penalty, one
-//! classifier per label or one for two labels. `calibration` converts scores to probabilities. `model`
+//! computes naive-Bayes and TF-IDF weights. `dual` trains with an L2 penalty and `sparse` with an L1 penalty, both by
+//! coordinate `descent`, one classifier per label or one for two labels. `calibration` converts scores to probabilities. `model`
 //! answers.
 //!
 //! With [`Settings::is_deterministic`] equal texts and settings give the same bits with any number of threads.
 
 mod calibration;
+mod descent;
 mod distinct;
 mod dual;
 mod keys;

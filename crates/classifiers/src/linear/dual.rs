@@ -8,12 +8,9 @@
 //! Threads take texts in random order and share the weights without locks, as PASSCoDe-Wild of Hsieh et al. (2015):
 //! two threads can overwrite each other's update of a weight.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Barrier, PoisonError, RwLock};
-use std::thread;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use program::threads::spawn;
-
+use super::descent::{Threads, descend};
 use super::matrix::{Matrix, Row};
 use super::settings::{Loss, Settings};
 
@@ -48,13 +45,6 @@ struct Pair {
 /// Number of texts that a thread takes at once.
 const TOGETHER: usize = 32;
 
-/// Threads that train, until they are stopped.
-#[derive(Clone, Copy)]
-pub(super) struct Threads<'a> {
-    pub n: usize,
-    pub is_stopped: &'a (dyn Fn() -> bool + Sync),
-}
-
 /// Trains. `factors` are the weights of rows before training, `scales` the
 /// factors of texts. Returns also by how much each text raised its own margin.
 pub(super) fn train(
@@ -65,9 +55,8 @@ pub(super) fn train(
     settings: &Settings,
     threads: Threads<'_>,
 ) -> (Trained, Vec<f32>) {
-    let Threads { n: threads, is_stopped } = threads;
     let pairs: Vec<Pair> = factors.iter().map(|&factor| Pair { factor, weight: AtomicU32::new(0) }).collect();
-    let duals = super::parallel::map(threads, matrix.parts.len(), |part| {
+    let duals = super::parallel::map(threads.n, matrix.parts.len(), |part| {
         let texts = matrix.part(part);
         let dual = texts.map(|(number, text)| {
             let scale = scales[number];
@@ -83,44 +72,8 @@ pub(super) fn train(
     });
     let duals: Vec<Dual> = duals.into_iter().flatten().collect();
     let bias = AtomicU32::new(0);
-    let order: RwLock<Vec<u32>> = RwLock::new((0..matrix.n_texts() as u32).collect());
-    // All threads leave at the same barrier.
-    let (next, barrier, has_ended) = (AtomicUsize::new(0), Barrier::new(threads), AtomicBool::new(false));
-    let work = |is_first: bool| {
-        let mut random = Random::new(settings.seed);
-        for _ in 0..settings.epochs {
-            if is_first {
-                random.shuffle(&mut order.write().unwrap_or_else(PoisonError::into_inner));
-                next.store(0, Relaxed);
-                if is_stopped() {
-                    has_ended.store(true, Relaxed);
-                }
-            }
-            barrier.wait();
-            if has_ended.load(Relaxed) {
-                return;
-            }
-            let order = order.read().unwrap_or_else(PoisonError::into_inner);
-            loop {
-                let from = next.fetch_add(TOGETHER, Relaxed);
-                if from >= order.len() || is_stopped() {
-                    break;
-                }
-                for &text in &order[from..order.len().min(from + TOGETHER)] {
-                    let text = text as usize;
-                    step(matrix.text(text), &duals[text], &pairs, &bias, settings);
-                }
-            }
-            drop(order);
-            barrier.wait();
-        }
-    };
-    thread::scope(|scope| {
-        (1..threads).for_each(|_| {
-            spawn(scope, || work(false));
-        });
-        work(true);
-    });
+    let step_of = |text: usize| step(matrix.text(text), &duals[text], &pairs, &bias, settings);
+    descend(settings, threads, matrix.n_texts(), TOGETHER, || (), step_of);
     let raised = duals.iter().map(|dual| load(&dual.variable) * dual.square).collect();
     let weights = pairs.iter().map(|pair| pair.factor * load(&pair.weight)).collect();
     (Trained { weights, bias: load(&bias) }, raised)
@@ -241,29 +194,4 @@ pub(super) fn load(value: &AtomicU32) -> f32 {
 #[inline]
 pub(super) fn store(to: &AtomicU32, value: f32) {
     to.store(value.to_bits(), Relaxed);
-}
-
-/// Xorshift generator of Marsaglia (2003).
-#[derive(Clone, Debug)]
-pub(super) struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x2545_f491_4f6c_dd1d) | 1)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    /// Orders numbers at random.
-    pub fn shuffle(&mut self, numbers: &mut [u32]) {
-        for n in (2..=numbers.len()).rev() {
-            let other = ((u128::from(self.next()) * n as u128) >> 64) as usize;
-            numbers.swap(n - 1, other);
-        }
-    }
 }

@@ -7,13 +7,10 @@
 //! Threads take n-grams in random order and share the scores of texts without locks, as Shotgun of Bradley et al.
 //! (2011).
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Barrier, PoisonError, RwLock};
-use std::thread;
+use std::sync::atomic::AtomicU32;
 
-use program::threads::spawn;
-
-use super::dual::{Random, Trained, load, store};
+use super::descent::{Threads, descend};
+use super::dual::{Trained, load, store};
 use super::matrix::{Matrix, Row};
 use super::settings::{Loss, Settings};
 
@@ -28,15 +25,14 @@ struct Columns {
 /// Number of n-grams that a thread takes at once.
 const TOGETHER: usize = 256;
 
-/// Trains with `threads` threads until `is_stopped`. `factors` are the weights of rows before training, `scales` the factors of texts.
+/// Trains. `factors` are the weights of rows before training, `scales` the factors of texts.
 pub(super) fn train(
     matrix: &Matrix,
     factors: &[f32],
     scales: &[f32],
     is_positive: &impl Fn(Row<'_>) -> bool,
     settings: &Settings,
-    threads: usize,
-    is_stopped: &(impl Fn() -> bool + Sync),
+    threads: Threads<'_>,
 ) -> Trained {
     let curvature = match settings.loss {
         Loss::Logistic => 0.25,
@@ -47,44 +43,13 @@ pub(super) fn train(
     let scores: Vec<AtomicU32> = labels.iter().map(|_| AtomicU32::new(0)).collect();
     let weights: Vec<AtomicU32> = factors.iter().map(|_| AtomicU32::new(0)).collect();
     let bias = AtomicU32::new(0);
-    let order = RwLock::new((0..matrix.n_rows as u32).collect::<Vec<_>>());
-    let (next, barrier) = (AtomicUsize::new(0), Barrier::new(threads));
-    // All threads leave at the same barrier.
-    let has_ended = AtomicBool::new(false);
     let slope = |text: usize| settings.cost * derivative(settings.loss, labels[text], load(&scores[text]));
-    let work = |is_first: bool| {
-        let mut random = Random::new(settings.seed);
-        for _ in 0..settings.epochs {
-            if is_first {
-                random.shuffle(&mut order.write().unwrap_or_else(PoisonError::into_inner));
-                next.store(0, Relaxed);
-                has_ended.store(is_stopped(), Relaxed);
-                let change = bias_step(&scores, slope, settings.cost * curvature);
-                store(&bias, load(&bias) + change);
-            }
-            barrier.wait();
-            if has_ended.load(Relaxed) {
-                break;
-            }
-            let order = order.read().unwrap_or_else(PoisonError::into_inner);
-            loop {
-                let from = next.fetch_add(TOGETHER, Relaxed);
-                if from >= order.len() || is_stopped() {
-                    break;
-                }
-                for &row in &order[from..order.len().min(from + TOGETHER)] {
-                    step(row as usize, &columns, &weights, &scores, slope);
-                }
-            }
-            drop(order);
-            barrier.wait();
-        }
+    let move_bias = || {
+        let change = bias_step(&scores, slope, settings.cost * curvature);
+        store(&bias, load(&bias) + change);
     };
-    thread::scope(|scope| {
-        (1..threads).for_each(|_| {
-            spawn(scope, || work(false));
-        });
-        work(true);
+    descend(settings, threads, matrix.n_rows, TOGETHER, move_bias, |row| {
+        step(row, &columns, &weights, &scores, slope);
     });
     let weights = weights.iter().zip(factors).map(|(weight, factor)| load(weight) * factor).collect();
     Trained { weights, bias: load(&bias) }

@@ -1,7 +1,8 @@
 //! Trains a model on texts.
 
 use super::calibration::Sigmoid;
-use super::dual::{self, Threads, Trained};
+use super::descent::Threads;
+use super::dual::{self, Trained};
 use super::matrix::{Matrix, Row};
 use super::model::{Model, Outputs, Stored};
 use super::rows::Rows;
@@ -119,9 +120,10 @@ fn classifiers(
     }
 
     let shared = Shared::of(matrix, settings);
-    let (at_once, threads) =
+    let (at_once, n_threads) =
         if n > 1 || settings.is_deterministic { (settings.threads, 1) } else { (1, settings.threads) };
-    let of = |label: usize| classifier(matrix, &shared, label as u32, settings, threads, is_stopped);
+    let threads = Threads { n: n_threads, is_stopped };
+    let of = |label: usize| classifier(matrix, &shared, label as u32, settings, threads);
     let trained = parallel::map(at_once, n, of);
     if is_stopped() {
         return Err(Error::Stopped);
@@ -198,26 +200,21 @@ fn classifier(
     shared: &Shared,
     label: u32,
     settings: &Settings,
-    threads: usize,
-    is_stopped: &(impl Fn() -> bool + Sync),
+    threads: Threads<'_>,
 ) -> (Trained, Sigmoid) {
     let is_positive = |text: Row<'_>| text.labels.contains(&label);
     let ratios = match settings.weighting {
         Weighting::NaiveBayes { smoothing } => {
-            let with = matrix.count_texts(threads, is_positive);
+            let with = matrix.count_texts(threads.n, is_positive);
             Some(weights::naive_bayes(&with, &shared.counts, smoothing))
         }
         Weighting::TfIdf | Weighting::None => None,
     };
     let factors = ratios.as_deref().unwrap_or(&shared.factors);
     let (trained, own) = match settings.penalty {
-        Penalty::L2 => {
-            let threads = Threads { n: threads, is_stopped };
-            dual::train(matrix, factors, &shared.scales, &is_positive, settings, threads)
-        }
+        Penalty::L2 => dual::train(matrix, factors, &shared.scales, &is_positive, settings, threads),
         Penalty::L1 => {
-            let trained =
-                sparse::train(matrix, factors, &shared.scales, &is_positive, settings, threads, is_stopped);
+            let trained = sparse::train(matrix, factors, &shared.scales, &is_positive, settings, threads);
             (trained, vec![0.0; matrix.n_texts()])
         }
     };
