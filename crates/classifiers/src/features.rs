@@ -76,14 +76,14 @@ impl Features {
 
 /// Numbers the rows of texts with one dictionary.
 #[derive(Clone, Debug)]
-pub struct Rows {
+pub struct FeatureRows {
     features: Features,
     n_words: u32,
     buckets: Buckets,
     subwords: Subwords,
 }
 
-/// Reusable lists of [`Rows`].
+/// Reusable lists of [`FeatureRows`].
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
     hashes: Vec<u64>,
@@ -91,7 +91,7 @@ pub struct Scratch {
     word: Vec<u8>,
 }
 
-impl Rows {
+impl FeatureRows {
     /// Lists the character n-grams of all words of the dictionary.
     ///
     /// # Panics
@@ -363,7 +363,7 @@ mod tests {
     fn rows_of_a_text_are_those_of_fasttext() {
         let dictionary = dictionary(&["good", "film", "</s>"]);
         let features = Features { ngrams: 3, buckets: 1000, ..Features::default() };
-        let rows = Rows::new(features, &dictionary);
+        let rows = FeatureRows::new(features, &dictionary);
         let mut found = Vec::new();
         rows.of_line(&dictionary, Words::Spaces, b"good new film", &mut Scratch::default(), &mut found);
         let hashes =
@@ -394,7 +394,7 @@ mod tests {
         let dictionary = dictionary(&["good"]);
         let features = Features { buckets: 10, hashes_unknown: true, ..Features::default() };
         let mut found = Vec::new();
-        let rows = Rows::new(features, &dictionary);
+        let rows = FeatureRows::new(features, &dictionary);
         rows.of_line(&dictionary, Words::Cleaned, b"bad good", &mut Scratch::default(), &mut found);
         let expected = 1 + (i64::from(hash(b"bad") as i32) as u64 % 10) as u32;
         assert_eq!(found, [expected, 0]);
@@ -405,7 +405,7 @@ mod tests {
         let dictionary = dictionary(&["\u{e9}a", "</s>"]);
         let features =
             Features { buckets: 1000, characters_min: 1, characters_max: 2, ..Features::default() };
-        let rows = Rows::new(features, &dictionary);
+        let rows = FeatureRows::new(features, &dictionary);
         let mut found = Vec::new();
         rows.of_line(&dictionary, Words::Spaces, "\u{e9}a b".as_bytes(), &mut Scratch::default(), &mut found);
         let bucket = |part: &str| 2 + hash(part.as_bytes()) % 1000;
@@ -417,7 +417,7 @@ mod tests {
     #[test]
     fn a_dropped_word_has_no_row_and_no_ngrams() {
         let dictionary = dictionary(&["a", "b", "c", "d"]);
-        let rows = Rows::new(Features { ngrams: 2, buckets: 50, ..Features::default() }, &dictionary);
+        let rows = FeatureRows::new(Features { ngrams: 2, buckets: 50, ..Features::default() }, &dictionary);
         let (mut all, mut kept, mut scratch) = (Vec::new(), Vec::new(), Scratch::default());
         rows.of_tokens(&dictionary, &[0, 1, 2, 3], &mut scratch, &mut all);
         rows.of_sampled(&dictionary, &[0, 1, 2, 3], |word| word != 1, &mut scratch, &mut kept);

@@ -25,7 +25,7 @@ mod words;
 pub use builder::{Builders, Reading, TextsBuilder};
 pub use dictionary::{Dictionary, hash};
 pub use error::{Error, Result};
-pub use features::{Features, Rows};
+pub use features::{FeatureRows, Features};
 pub use model::{Model, Scratch};
 pub use names::Names;
 pub use reading::{LINE_BYTES_MAX, add_lines, read_fasttext_file};

@@ -5,7 +5,7 @@
 //! coordinate `descent`, one classifier per label or one for two labels. `calibration` converts scores to probabilities. `model`
 //! answers.
 //!
-//! With [`Settings::is_deterministic`] equal texts and settings give the same bits with any number of threads.
+//! With [`LinearSettings::is_deterministic`] equal texts and settings give the same bits with any number of threads.
 
 mod calibration;
 mod descent;
@@ -28,5 +28,5 @@ pub use calibration::Sigmoid;
 pub use model::{Contribution, Model, Outputs, Scratch, Stored};
 pub use named::Named;
 pub use rows::RowKeys;
-pub use settings::{Counting, Loss, Penalty, Settings, Table, Weighting};
+pub use settings::{Counting, LinearSettings, Loss, Penalty, Table, Weighting};
 pub use training::{Numbered, Progress, train};

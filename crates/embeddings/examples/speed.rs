@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use embeddings::skipgram::{
-    Characters, Counted, Decay, Distribution, Sentences, Settings, Training, Vocabulary, Work,
+    Characters, Counted, Decay, Distribution, Sentences, SkipGramSettings, Training, Vocabulary, Work,
 };
 
 fn main() {
@@ -42,7 +42,7 @@ fn main() {
     let seed = number(5, 1) as u64;
     let buckets = number(6, 0) as u32;
     let characters = (buckets > 0).then_some(Characters { min: 3, max: 6, buckets });
-    let settings = Settings { seed, characters, ..Settings::default() };
+    let settings = SkipGramSettings { seed, characters, ..SkipGramSettings::default() };
     let (vocabulary, numbers) = vocabulary.ranked(settings.min_count);
     all.iter_mut().for_each(|sentences| sentences.renumber(|word| numbers[word as usize]));
     let all: Vec<Arc<Sentences>> = all.into_iter().map(Arc::new).collect();

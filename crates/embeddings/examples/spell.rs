@@ -10,7 +10,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use embeddings::skipgram::{Decay, Distribution, Sentences, Vocabulary, count};
-use embeddings::spelling::{Outputs, Settings, Training};
+use embeddings::spelling::{Outputs, SpellingSettings, Training};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -18,8 +18,8 @@ fn main() {
         arguments.iter().filter_map(|argument| argument.split_once('=')).collect();
     let number = |name: &str, default: f64| named.get(name).map_or(default, |n| n.parse().expect("a number"));
     let whole = |name: &str, default: usize| number(name, default as f64) as usize;
-    let defaults = Settings::default();
-    let settings = Settings {
+    let defaults = SpellingSettings::default();
+    let settings = SpellingSettings {
         dim: whole("dim", defaults.dim),
         char_dim: whole("char_dim", defaults.char_dim),
         hidden: whole("hidden", defaults.hidden),

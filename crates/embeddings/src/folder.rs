@@ -48,7 +48,7 @@ pub(crate) const DIM_MAX: usize = 1 << 20;
 pub(crate) const CHARACTERS_MAX: usize = 255;
 /// Larger sizes of a generator do not occur.
 const GENERATOR_MAX: usize = 1 << 16;
-const HIDDEN_MULTIPLE: usize = crate::spelling::Settings::HIDDEN_MULTIPLE;
+const HIDDEN_MULTIPLE: usize = crate::spelling::SpellingSettings::HIDDEN_MULTIPLE;
 
 /// Writes the row with this number into a slice of `D` floats.
 pub type Rows<'a> = &'a (dyn Fn(usize, &mut [f32]) + Sync);

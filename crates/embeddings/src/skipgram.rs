@@ -26,11 +26,11 @@ mod worker;
 
 pub use characters::{Characters, Subwords};
 pub use distribution::Distribution;
-pub use draws::Rows;
+pub use draws::TableRows;
 pub use error::{Error, Result};
 pub use kernels::simd::Table;
 pub use numbering::{Growing, count, number};
 pub use sentences::Sentences;
-pub use settings::{Decay, Settings};
+pub use settings::{Decay, SkipGramSettings};
 pub use training::{Done, Training, Work};
 pub use vocabulary::{Counted, Vocabulary};

@@ -27,6 +27,6 @@ pub use batches::Part;
 pub use characters::Characters;
 pub use error::{Error, Result};
 pub use generator::Generator;
-pub use settings::{Outputs, Settings};
+pub use settings::{Outputs, SpellingSettings};
 pub use training::{Drawn, TableSizes, Training};
 pub use weights::{Sizes, Weights};

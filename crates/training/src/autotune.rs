@@ -18,7 +18,7 @@ use serde::Serialize;
 
 pub use self::command::Trained;
 use self::output::Output;
-use self::search::{Settings, Space};
+use self::search::{Flags, Space};
 use crate::error::{Error, Result};
 use crate::flags::{MetricName, Search};
 
@@ -73,7 +73,7 @@ enum End {
 struct Trial {
     /// From 1.
     number: u32,
-    settings: Settings,
+    settings: Flags,
     end: End,
     seconds: f64,
 }
@@ -150,7 +150,7 @@ impl Plan {
     /// Runs trials and prints the best. `run` trains with some settings; `None` if it reached the limit.
     pub fn run(
         self,
-        run: impl FnMut(&Settings, &Limit) -> Result<Option<Metrics>> + Send + 'static,
+        run: impl FnMut(&Flags, &Limit) -> Result<Option<Metrics>> + Send + 'static,
     ) -> Result<()> {
         let interrupts = Interrupts::listen().map_err(Error::Signals)?;
         let mut output = Output::new(&self)?;
@@ -225,7 +225,7 @@ impl Trials {
     /// Runs trials until the time is over or nothing is left to try.
     fn run(
         mut self,
-        mut run: impl FnMut(&Settings, &Limit) -> Result<Option<Metrics>>,
+        mut run: impl FnMut(&Flags, &Limit) -> Result<Option<Metrics>>,
         sender: &Sender<Event>,
     ) -> Result<Reason> {
         for number in 1..=self.n_max {

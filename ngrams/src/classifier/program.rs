@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use classifiers::files::bin::{Loss, Model};
-use classifiers::{LABEL_PREFIX, Rows, Words};
+use classifiers::{FeatureRows, LABEL_PREFIX, Words};
 
 /// What each distinct n-gram of a text adds to the logit of a label, less the mean logit of the other labels if
 /// probabilities sum to 1. A model with hierarchical softmax has no logit per label: there is no explanation.
@@ -23,7 +23,7 @@ pub fn explain(model: &Model, text: &[u8], label: u32) -> Vec<(String, f64)> {
     let n_words = entries.dictionary().n_words() as u32;
     let pruned: Option<HashMap<u32, u32>> = entries.pruned().map(|pruned| pruned.iter().copied().collect());
     let mut spans = Vec::new();
-    let rows = Rows::new(model.args().features(), entries.dictionary());
+    let rows = FeatureRows::new(model.args().features(), entries.dictionary());
     rows.each_of_words(entries.dictionary(), &words, |row, span| {
         let bucket = row.checked_sub(n_words);
         let row = match (bucket, &pruned) {

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use clap::Parser;
 use classifiers::{Reading, Texts, Words, fasttext, linear};
-use training::autotune::search::{Dimension, Settings as Chosen, Space};
+use training::autotune::search::{Dimension, Flags, Space};
 use training::autotune::{Limit, Metrics, Plan, Trained};
 use training::flags::{OF_SEARCH, Passed};
 use training::places::is_dataset;
@@ -168,7 +168,7 @@ enum Place {
 
 impl Trials {
     /// Trains with some settings, and evaluates the model. `None` if the limit was reached.
-    fn run(&mut self, settings: &Chosen, limit: &Limit) -> Result<Option<Metrics>> {
+    fn run(&mut self, settings: &Flags, limit: &Limit) -> Result<Option<Metrics>> {
         let words = self.trained.words(settings);
         let arguments = Arguments::try_parse_from(words).map_err(|error| Error::internal(&error))?;
         let Command::Train(arguments) = arguments.command else {
@@ -251,7 +251,7 @@ impl Kept {
         match settings {
             Settings::Linear(settings) => {
                 // The words of n-grams are for reports.
-                let settings = linear::Settings { n_named: 0, ..*settings };
+                let settings = linear::LinearSettings { n_named: 0, ..*settings };
                 let numbered = match self.0.take() {
                     Some((of, numbered)) if of == words && numbered.is_for(&settings) => numbered,
                     _ => linear::Numbered::of(texts, &settings)?,

@@ -20,7 +20,7 @@ const EPOCHS: u32 = 5;
 #[derive(Clone, Debug)]
 pub enum Settings {
     /// A linear model.
-    Linear(linear::Settings),
+    Linear(linear::LinearSettings),
     /// A mean of embeddings with a linear layer.
     FastText(Box<fasttext::Settings>),
 }
@@ -151,15 +151,15 @@ pub fn check_min_count(arguments: &Train, model: ModelName) -> Result<()> {
     }
 }
 
-fn of_linear(arguments: &Train) -> linear::Settings {
-    let default = linear::Settings::default();
+fn of_linear(arguments: &Train) -> linear::LinearSettings {
+    let default = linear::LinearSettings::default();
     let (weighting, counting, is_normalized) = match arguments.weights {
         // The default is nb.
         None | Some(WeightsName::Nb) => (default.weighting, default.counting, default.is_normalized),
         Some(WeightsName::TfIdf) => (linear::Weighting::TfIdf, linear::Counting::Linear, true),
         Some(WeightsName::None) => (linear::Weighting::None, linear::Counting::Binary, false),
     };
-    linear::Settings {
+    linear::LinearSettings {
         ngrams: arguments.ngrams.map_or(default.ngrams, u32::from),
         table: match arguments.buckets {
             None => default.table,
@@ -231,7 +231,7 @@ fn of_fasttext(arguments: &Train, words: Words) -> fasttext::Settings {
     }
 }
 
-fn recipe_of_linear(settings: &linear::Settings) -> Value {
+fn recipe_of_linear(settings: &linear::LinearSettings) -> Value {
     let buckets = match settings.table {
         linear::Table::Hashed { bits } => 1_u64 << bits,
         linear::Table::Exact => 0,

@@ -210,7 +210,7 @@ impl Summary {
 fn train_linear(
     texts: &Texts,
     words: classifiers::Words,
-    settings: &linear::Settings,
+    settings: &linear::LinearSettings,
     progress: &mut Progress,
 ) -> Result<Model> {
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;

@@ -16,7 +16,7 @@ use program::exit::{Exit, Failed};
 use program::temporary;
 use serde_json::Value;
 
-use training::autotune::search::{Dimension, Settings, Space};
+use training::autotune::search::{Dimension, Flags, Space};
 use training::autotune::{Limit, Metrics, Plan, Trained};
 use training::flags::{OF_SEARCH, Passed};
 use training::places;
@@ -140,7 +140,7 @@ struct Trials {
 
 impl Trials {
     /// Trains with some settings. `None` if the limit was reached.
-    fn run(&mut self, settings: &Settings, limit: &Limit) -> Result<Option<Metrics>> {
+    fn run(&mut self, settings: &Flags, limit: &Limit) -> Result<Option<Metrics>> {
         self.n_trials += 1;
         let folder = self.folder.join(self.n_trials.to_string());
         fs::create_dir(&folder).map_err(|source| Error::io(&folder, source))?;
@@ -150,7 +150,7 @@ impl Trials {
         metrics
     }
 
-    fn train(&self, settings: &Settings, limit: &Limit, folder: &Path) -> Result<Option<Metrics>> {
+    fn train(&self, settings: &Flags, limit: &Limit, folder: &Path) -> Result<Option<Metrics>> {
         let [summary, messages] = ["summary.json", "messages.txt"].map(|name| folder.join(name));
         let output = |path: &Path| File::create(path).map_err(|source| Error::io(path, source));
         let words: Vec<OsString> = self.trained.words_without(&OF_TRIAL, settings);

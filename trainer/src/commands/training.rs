@@ -236,7 +236,7 @@ impl Job<'_> {
                 progress.note(event);
             }
         };
-        let traced = |path| Trace::new(trace::Settings { path, steps: flags.trace_steps.clone() });
+        let traced = |path| Trace::new(path, flags.trace_steps.clone());
         let mut trace = flags.trace.clone().map(traced);
         let mut hooks =
             Hooks { on_event: &mut on_event, asked: &mut asked, save: &mut save_here, trace: trace.as_mut() };

@@ -13,19 +13,11 @@ use crate::error::Result;
 use crate::ranks::Ranks;
 use crate::train::times::{Phase, Span};
 
-/// The steps that are written, and where.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// A new file.
-    pub path: PathBuf,
-    /// The steps, from 1.
-    pub steps: RangeInclusive<u64>,
-}
-
 /// Collects the phases of steps.
 #[derive(Debug)]
 pub struct Trace {
-    settings: Settings,
+    path: PathBuf,
+    steps: RangeInclusive<u64>,
     /// The end of the first exchange. All ranks leave it at almost the same time, so it aligns their clocks.
     origin: Option<Instant>,
     spans: Vec<(u64, Span)>,
@@ -53,9 +45,9 @@ struct Event {
 }
 
 impl Trace {
-    /// Starts without phases.
-    pub fn new(settings: Settings) -> Self {
-        Self { settings, origin: None, spans: Vec::new(), is_written: false, failed: None }
+    /// Starts without phases. `path` is a new file, `steps` are those that are written, from 1.
+    pub fn new(path: PathBuf, steps: RangeInclusive<u64>) -> Self {
+        Self { path, steps, origin: None, spans: Vec::new(), is_written: false, failed: None }
     }
 
     /// Notes the phases of a step. After the last step, all ranks gather them, and rank 0 writes the file.
@@ -63,7 +55,7 @@ impl Trace {
     /// # Errors
     /// If the ranks cannot communicate.
     pub fn note(&mut self, step: u64, spans: Vec<Span>, ranks: &Ranks) -> Result<()> {
-        if self.is_written || !self.settings.steps.contains(&step) {
+        if self.is_written || !self.steps.contains(&step) {
             return Ok(());
         }
         if self.origin.is_none() {
@@ -71,7 +63,7 @@ impl Trace {
             self.origin = exchange.map(|span| span.begin + span.took);
         }
         self.spans.extend(spans.into_iter().map(|span| (step, span)));
-        if step < *self.settings.steps.end() { Ok(()) } else { self.write(ranks) }
+        if step < *self.steps.end() { Ok(()) } else { self.write(ranks) }
     }
 
     /// Writes the file, if it is not written yet and there are phases. After a restart past the last step there are none,
@@ -88,8 +80,7 @@ impl Trace {
         let lengths = ranks.gather_i64(&[own.len() as i64])?;
         if lengths.iter().all(|&length| length == 0) {
             if ranks.is_first() {
-                let Settings { path, steps } = &self.settings;
-                let (path, first, last) = (path.display(), steps.start(), steps.end());
+                let (path, first, last) = (self.path.display(), self.steps.start(), self.steps.end());
                 tell(&format!(
                     "{path}: not written, because steps {first} to {last} were not trained by this process"
                 ));
@@ -103,8 +94,8 @@ impl Trace {
         let mut rest = &all[..];
         let of_ranks = lengths.iter().map(|&length| rest.split_off(..length as usize).unwrap_or_default());
         let of_ranks: Vec<&[Sent]> = of_ranks.map(|of_rank| of_rank.as_chunks().0).collect();
-        let path = &self.settings.path;
-        self.failed = write_events(path, &of_ranks).err().map(|source| training::Error::io(path, source));
+        let written = write_events(&self.path, &of_ranks);
+        self.failed = written.err().map(|source| training::Error::io(&self.path, source));
         Ok(())
     }
 
@@ -172,7 +163,7 @@ mod tests {
 
     /// A trace of steps 1 and 2 in one process, after steps with one phase each.
     fn after(steps: RangeInclusive<u64>, path: &Path) -> Trace {
-        let mut trace = Trace::new(Settings { path: path.to_owned(), steps: 1..=2 });
+        let mut trace = Trace::new(path.to_owned(), 1..=2);
         for step in steps {
             let span = Span { phase: Phase::Forward, begin: Instant::now(), took: Duration::from_millis(1) };
             trace.note(step, vec![span], &Ranks::Alone).unwrap();

@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use corpus::encoding::{Encoding, UTF_8};
 use corpus::format::Format;
-use embeddings::skipgram::{Characters, Settings, Training, Vocabulary};
+use embeddings::skipgram::{Characters, SkipGramSettings, Training, Vocabulary};
 use launch::Launch;
 use launch::interrupt::Interrupts;
 use program::exit::{Exit, Fails};
@@ -218,8 +218,10 @@ fn check(arguments: &Train) -> Result<()> {
                 "files, folders or a dataset with --model char-lstm, which counts the characters first";
             return refused(setting, found.to_owned(), expected);
         }
-        if !arguments.char_lstm.hidden.is_multiple_of(embeddings::spelling::Settings::HIDDEN_MULTIPLE) {
-            let expected = format!("a multiple of {}", embeddings::spelling::Settings::HIDDEN_MULTIPLE);
+        if !arguments.char_lstm.hidden.is_multiple_of(embeddings::spelling::SpellingSettings::HIDDEN_MULTIPLE)
+        {
+            let expected =
+                format!("a multiple of {}", embeddings::spelling::SpellingSettings::HIDDEN_MULTIPLE);
             return refused("--hidden", arguments.char_lstm.hidden.to_string(), &expected);
         }
     }
@@ -271,12 +273,12 @@ fn check_alone(arguments: &Train) -> Result<()> {
     }
 }
 
-fn settings(arguments: &Train) -> Settings {
-    Settings {
+fn settings(arguments: &Train) -> SkipGramSettings {
+    SkipGramSettings {
         dim: arguments.dim,
         window: arguments.window,
         negatives: arguments.negatives,
-        rate: arguments.rate.map_or(Settings::default().rate, |rate| rate as f32),
+        rate: arguments.rate.map_or(SkipGramSettings::default().rate, |rate| rate as f32),
         min_count: arguments.min_count,
         sample: arguments.subsample,
         seed: arguments.seed,
@@ -285,7 +287,7 @@ fn settings(arguments: &Train) -> Settings {
             max: max.into(),
             buckets: arguments.buckets,
         }),
-        ..Settings::default()
+        ..SkipGramSettings::default()
     }
 }
 

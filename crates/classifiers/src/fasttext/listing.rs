@@ -11,7 +11,7 @@ use program::threads::spawn;
 
 use super::row_set::RowSet;
 use crate::error::Result;
-use crate::features::{Rows, Scratch};
+use crate::features::{FeatureRows, Scratch};
 use crate::texts::{Block, Texts};
 
 /// The rows of all texts.
@@ -44,7 +44,7 @@ impl Listing {
     ///
     /// # Errors
     /// If a temporary file cannot be read.
-    pub fn of(texts: &Texts, rows: &Rows, threads: usize, bytes_max: usize) -> Result<Self> {
+    pub fn of(texts: &Texts, rows: &FeatureRows, threads: usize, bytes_max: usize) -> Result<Self> {
         let (next, n_bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let lists: Vec<Mutex<List>> = (0..texts.n_blocks()).map(|_| Mutex::default()).collect();
         let find = || -> Result<Vec<u64>> {

@@ -6,7 +6,7 @@ use super::row_set::RowSet;
 use super::settings::{Loss, Settings};
 use super::shared::{self, Processor, Table};
 use crate::dictionary::Dictionary;
-use crate::features::{self, Features, Rows};
+use crate::features::{self, FeatureRows, Features};
 use crate::words::Words;
 
 /// A classifier: the mean of the rows of a text's words and n-grams, and a linear layer.
@@ -15,7 +15,7 @@ pub struct Model {
     words: Words,
     loss: Loss,
     dictionary: Dictionary,
-    rows: Rows,
+    rows: FeatureRows,
     input: Table,
     output: Table,
     met: RowSet,
@@ -50,7 +50,7 @@ impl Model {
         words: Words,
         loss: Loss,
         dictionary: Dictionary,
-        rows: Rows,
+        rows: FeatureRows,
         [input, output]: [Table; 2],
         met: RowSet,
         counted: Counted,
@@ -66,7 +66,7 @@ impl Model {
     pub(super) fn new(
         settings: &Settings,
         dictionary: Dictionary,
-        rows: Rows,
+        rows: FeatureRows,
         tables: [Table; 2],
         met: RowSet,
     ) -> Self {
@@ -119,7 +119,7 @@ impl Model {
     }
 
     /// Numbers the rows of texts.
-    pub fn rows(&self) -> &Rows {
+    pub fn rows(&self) -> &FeatureRows {
         &self.rows
     }
 

@@ -94,7 +94,7 @@ impl<'a> Training<'a> {
     }
 }
 
-/// The texts and settings of a checkpoint. Earlier versions trained on several ranks too; with their two settings of
+/// The texts and settings of a checkpoint, by the names of types and fields, which therefore stay. Earlier versions trained on several ranks too; with their two settings of
 /// ranks, checkpoints of one process are resumed.
 pub(super) fn described(texts: u64, settings: &Settings) -> String {
     let settings = Settings { memory_bytes: 0, lists_bytes: 0, ..settings.clone() };

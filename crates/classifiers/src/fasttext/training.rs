@@ -19,7 +19,7 @@ use super::settings::Settings;
 use super::shared::{self, Processor, Table, table_bytes};
 use super::update::{Shared, Step};
 use crate::error::{Error, Result};
-use crate::features::Rows;
+use crate::features::FeatureRows;
 use crate::texts::Texts;
 
 /// Number of texts that a thread takes at once.
@@ -31,7 +31,7 @@ const SEGMENT_TOKENS: u64 = if cfg!(test) { 1 << 8 } else { 1 << 22 };
 pub struct Training<'a> {
     pub(super) texts: &'a Texts,
     pub(super) settings: Settings,
-    pub(super) rows: Rows,
+    pub(super) rows: FeatureRows,
     pub(super) input: Table,
     pub(super) output: Table,
     pub(super) listing: Listing,
@@ -89,7 +89,7 @@ impl<'a> Training<'a> {
         if n_rows >= u64::from(u32::MAX) {
             return Err(Error::TooManyRows { n_rows, max: u32::MAX - 1 });
         }
-        let rows = Rows::new(settings.features, dictionary);
+        let rows = FeatureRows::new(settings.features, dictionary);
         let of_texts = texts.memory_bytes();
         let left = usize::try_from(settings.memory_bytes.saturating_sub(of_texts)).unwrap_or(usize::MAX);
         let lists_max = if settings.subsampling > 0.0 { 0 } else { settings.lists_bytes.min(left) };

@@ -8,7 +8,7 @@ use super::order::Window;
 use super::settings::{Loss, Settings};
 use super::shared::{self, Processor, Table};
 use crate::dictionary::Dictionary;
-use crate::features::{Rows, Scratch};
+use crate::features::{FeatureRows, Scratch};
 
 /// Purposes of random numbers: the first element of each key.
 const DROPOUT: u64 = 3;
@@ -18,7 +18,7 @@ const SUBSAMPLING: u64 = 4;
 pub(crate) struct Shared<'a> {
     pub settings: &'a Settings,
     pub dictionary: &'a Dictionary,
-    pub rows: &'a Rows,
+    pub rows: &'a FeatureRows,
     pub input: &'a Table,
     pub output: &'a Table,
     pub processor: Processor,

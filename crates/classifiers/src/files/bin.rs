@@ -44,7 +44,7 @@ pub use self::quantization::{Quantization, Unquantisable};
 use self::args::Wanted;
 use self::tree::Tree;
 use super::{N_SUBWORDS_MAX, n_subwords};
-use crate::Rows;
+use crate::FeatureRows;
 use durable::{At, Error, Result, Source, new_file};
 
 /// The first four bytes of a file, little-endian.
@@ -65,7 +65,7 @@ pub struct Model {
     args: Args,
     entries: Entries,
     /// Numbers the rows of a line.
-    rows: Rows,
+    rows: FeatureRows,
     input: Matrix,
     output: Matrix,
     /// The tree of labels of a model with hierarchical softmax.
@@ -99,7 +99,7 @@ impl Model {
         if n_subwords > N_SUBWORDS_MAX {
             return fault("the number of character n-grams of all words", n_subwords, N_SUBWORDS_MAX);
         }
-        let rows = Rows::new(args.features(), entries.dictionary());
+        let rows = FeatureRows::new(args.features(), entries.dictionary());
         let tree = (args.loss == Loss::HierarchicalSoftmax).then(|| Tree::new(entries.label_counts()));
         Ok(Self { args, entries, rows, input, output, tree })
     }

@@ -17,7 +17,7 @@ use super::folder::{self, Folder};
 use super::tensors::{Kind, Tensor};
 use super::{N_SUBWORDS_MAX, n_subwords};
 use crate::fasttext::{Counted, Loss, Model, RowSet, Table};
-use crate::{Features, Rows, Words};
+use crate::{FeatureRows, Features, Words};
 use durable::{Error, Result};
 
 /// Longer rows do not occur: 4 MiB per word.
@@ -28,7 +28,7 @@ const NGRAMS_MAX: u32 = 255;
 /// The settings in `config.json`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Settings {
+struct StoredSettings {
     words: Split,
     ngrams: u32,
     buckets: u32,
@@ -80,7 +80,7 @@ impl From<Split> for Words {
 /// Writes the folder of a model.
 pub(super) fn write(folder: &Path, model: &Model) -> Result<()> {
     let Features { ngrams, buckets, characters_min, characters_max, hashes_unknown } = model.features();
-    let settings = Settings {
+    let settings = StoredSettings {
         words: model.words().into(),
         ngrams,
         buckets,
@@ -124,7 +124,7 @@ fn table<'a>(name: &'static str, table: &'a Table) -> Tensor<'a> {
 
 /// Reads the weights of a folder.
 pub(super) fn read(folder: Folder) -> Result<Model> {
-    let settings: Settings = folder.settings()?;
+    let settings: StoredSettings = folder.settings()?;
     let features = features(&folder, &settings)?;
     let dictionary = &folder.dictionary;
     let n_rows = features.n_rows(dictionary.n_words());
@@ -150,12 +150,13 @@ pub(super) fn read(folder: Folder) -> Result<Model> {
         Output::Bce => Loss::Bce,
     };
     let counted = if settings.counts_all { Counted::All } else { Counted::Met };
-    let rows = Rows::new(features, dictionary);
+    let rows = FeatureRows::new(features, dictionary);
     Ok(Model::with_weights(settings.words.into(), loss, folder.dictionary, rows, tables, met, counted))
 }
 
-fn features(folder: &Folder, settings: &Settings) -> Result<Features> {
-    let &Settings { ngrams, buckets, characters_min, characters_max, hashes_unknown, dim, .. } = settings;
+fn features(folder: &Folder, settings: &StoredSettings) -> Result<Features> {
+    let &StoredSettings { ngrams, buckets, characters_min, characters_max, hashes_unknown, dim, .. } =
+        settings;
     let features = Features { ngrams, buckets, characters_min, characters_max, hashes_unknown };
     if !(1..=DIM_MAX).contains(&dim) {
         return Err(folder.refused("dim", dim, format!("1 to {DIM_MAX}")));

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::fasttext::Split;
 use super::folder::{self, Folder};
 use super::tensors::{Kind, Tensor, Tensors};
-use crate::linear::{Model, Named, Outputs, RowKeys, Settings, Sigmoid, Stored, Table};
+use crate::linear::{LinearSettings, Model, Named, Outputs, RowKeys, Sigmoid, Stored, Table};
 use durable::Result;
 
 /// The settings in `config.json`.
@@ -27,7 +27,7 @@ use durable::Result;
 #[serde(deny_unknown_fields)]
 struct Config {
     words: Split,
-    training: Settings,
+    training: LinearSettings,
     outputs: Outputs,
     rows: u64,
     sigmoids: Vec<Sigmoid>,
@@ -143,7 +143,7 @@ mod tests {
     use crate::linear::{Loss, Weighting, train};
     use crate::{Builders, Reading, Scratch, Words};
 
-    fn model(settings: Settings, labels: &[&str]) -> Model {
+    fn model(settings: LinearSettings, labels: &[&str]) -> Model {
         let builders = Builders::new(Reading { words: Words::Punctuation, ..Reading::default() });
         let mut builder = builders.builder();
         for n in 0..60 {
@@ -153,13 +153,13 @@ mod tests {
         train(&builders.merge(vec![builder]).unwrap(), Words::Punctuation, &settings, |_| ()).unwrap()
     }
 
-    fn all_settings() -> [Settings; 3] {
-        let default = Settings { table: Table::Hashed { bits: 16 }, ..Settings::default() };
+    fn all_settings() -> [LinearSettings; 3] {
+        let default = LinearSettings { table: Table::Hashed { bits: 16 }, ..LinearSettings::default() };
         let weighting = Weighting::TfIdf;
         [
             default,
-            Settings { table: Table::Exact, loss: Loss::SquaredHinge, ..default },
-            Settings { weighting, is_normalized: true, ..default },
+            LinearSettings { table: Table::Exact, loss: Loss::SquaredHinge, ..default },
+            LinearSettings { weighting, is_normalized: true, ..default },
         ]
     }
 

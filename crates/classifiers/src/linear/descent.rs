@@ -6,7 +6,7 @@ use std::thread;
 
 use program::threads::spawn;
 
-use super::settings::Settings;
+use super::settings::LinearSettings;
 
 /// Threads that train, until they are stopped.
 #[derive(Clone, Copy)]
@@ -19,7 +19,7 @@ pub(super) struct Threads<'a> {
 /// numbers at once.
 #[inline]
 pub(super) fn descend(
-    settings: &Settings,
+    settings: &LinearSettings,
     threads: Threads<'_>,
     n: usize,
     together: usize,

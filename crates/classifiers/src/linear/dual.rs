@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::descent::{Threads, descend};
 use super::matrix::{Matrix, Row};
-use super::settings::{Loss, Settings};
+use super::settings::{LinearSettings, Loss};
 
 /// A classifier: the score of a text is the sum of the values of its rows times `weights`, plus `bias`.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,7 +52,7 @@ pub(super) fn train(
     factors: &[f32],
     scales: &[f32],
     is_positive: &(impl Fn(Row<'_>) -> bool + Sync),
-    settings: &Settings,
+    settings: &LinearSettings,
     threads: Threads<'_>,
 ) -> (Trained, Vec<f32>) {
     let pairs: Vec<Pair> = factors.iter().map(|&factor| Pair { factor, weight: AtomicU32::new(0) }).collect();
@@ -88,7 +88,7 @@ fn square(text: Row<'_>, factors: &[f32], scale: f32) -> f32 {
 
 /// Minimises the dual objective over the variable of one text.
 #[inline]
-fn step(text: Row<'_>, dual: &Dual, pairs: &[Pair], bias: &AtomicU32, settings: &Settings) {
+fn step(text: Row<'_>, dual: &Dual, pairs: &[Pair], bias: &AtomicU32, settings: &LinearSettings) {
     let label = if dual.is_positive { 1.0 } else { -1.0 };
     let old_bias = load(bias);
     let margin = label * (dot(text, pairs) * dual.scale + old_bias);

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use super::settings::Settings;
+use super::settings::LinearSettings;
 use crate::dictionary::Dictionary;
 use crate::features::NGRAM_FACTOR;
 use crate::texts::TextRef;
@@ -33,13 +33,18 @@ pub(super) fn word_hashes(text: TextRef<'_>, dictionary: &Dictionary, hashes: &m
 }
 
 /// Maximum number of n-grams of a text of `n_words` words.
-pub(super) fn n_ngrams(settings: &Settings, n_words: usize) -> usize {
+pub(super) fn n_ngrams(settings: &LinearSettings, n_words: usize) -> usize {
     n_words * (settings.ngrams + settings.gap) as usize + 2 * n_words.min(settings.ending as usize)
 }
 
 /// Calls `each` with the hash of each n-gram of a text.
 #[inline]
-pub(super) fn each_hash(settings: &Settings, bits: u32, words: &[u32], mut each: impl FnMut(u32, Ngram)) {
+pub(super) fn each_hash(
+    settings: &LinearSettings,
+    bits: u32,
+    words: &[u32],
+    mut each: impl FnMut(u32, Ngram),
+) {
     let (ngrams, gap) = (settings.ngrams as usize, settings.gap as usize);
     for (first, &word) in words.iter().enumerate() {
         let start = extended(word);
@@ -84,7 +89,11 @@ fn mixed(hash: u64, bits: u32) -> u32 {
 pub(super) type Exact = u128;
 
 /// Calls `each` with each n-gram whose words are all in the dictionary.
-pub(super) fn each_exact(settings: &Settings, words: &[Option<u32>], mut each: impl FnMut(Exact, Ngram)) {
+pub(super) fn each_exact(
+    settings: &LinearSettings,
+    words: &[Option<u32>],
+    mut each: impl FnMut(Exact, Ngram),
+) {
     let (ngrams, gap) = (settings.ngrams as usize, settings.gap as usize);
     let key = |word: u32| Exact::from(word) + 1;
     for (first, word) in words.iter().enumerate() {
@@ -142,8 +151,8 @@ mod tests {
     use super::*;
     use crate::dictionary::hash;
 
-    fn settings(ngrams: u32, gap: u32) -> Settings {
-        Settings { ngrams, gap, ending: 0, ..Settings::default() }
+    fn settings(ngrams: u32, gap: u32) -> LinearSettings {
+        LinearSettings { ngrams, gap, ending: 0, ..LinearSettings::default() }
     }
 
     #[test]
@@ -181,7 +190,7 @@ mod tests {
 
     #[test]
     fn words_at_the_end_of_a_text_are_also_ngrams_of_their_own() {
-        let settings = Settings { ending: 2, ..settings(2, 0) };
+        let settings = LinearSettings { ending: 2, ..settings(2, 0) };
         let words: Vec<u32> =
             ["a", "good", "film", "a", "good"].iter().map(|word| hash(word.as_bytes())).collect();
         let mut hashed = Vec::new();
@@ -204,7 +213,7 @@ mod tests {
     #[test]
     fn an_unknown_word_is_in_no_exact_ngram() {
         let mut found = Vec::new();
-        let settings = Settings { table: Table::Exact, ..settings(3, 1) };
+        let settings = LinearSettings { table: Table::Exact, ..settings(3, 1) };
         each_exact(&settings, &[Some(4), None, Some(5), Some(6)], |_, ngram| {
             found.push((ngram.first, ngram.last));
         });

@@ -7,7 +7,7 @@ use super::distinct::Distinct;
 use super::keys::{self, Numbering};
 use super::parallel;
 use super::rows::{self, Rows};
-use super::settings::{Counting, Settings, Table};
+use super::settings::{Counting, LinearSettings, Table};
 use crate::error::{Error, Result};
 use crate::texts::{Block, Texts};
 
@@ -45,8 +45,8 @@ pub(super) struct Row<'a> {
 }
 
 impl Matrix {
-    /// Numbers the n-grams of all texts, and lists them without those of fewer than [`Settings::texts_min`] texts.
-    pub fn of(texts: &Texts, settings: &Settings) -> Result<(Self, Rows)> {
+    /// Numbers the n-grams of all texts, and lists them without those of fewer than [`LinearSettings::texts_min`] texts.
+    pub fn of(texts: &Texts, settings: &LinearSettings) -> Result<(Self, Rows)> {
         let (parts, counts, numbering) = match settings.table {
             Table::Hashed { bits } => {
                 let (parts, counts) = hashed(texts, settings, bits)?;
@@ -205,7 +205,7 @@ pub(super) fn value(counting: Counting, n: f32) -> f32 {
 }
 
 /// Parts with hashes, and the number of texts of each hash, of 255 or more as 255.
-fn hashed(texts: &Texts, settings: &Settings, bits: u32) -> Result<(Vec<Part>, Vec<u8>)> {
+fn hashed(texts: &Texts, settings: &LinearSettings, bits: u32) -> Result<(Vec<Part>, Vec<u8>)> {
     // A table of counts per thread.
     let threads = settings.threads.min(8);
     let memory = Memory::of(settings);
@@ -253,7 +253,7 @@ fn hashed(texts: &Texts, settings: &Settings, bits: u32) -> Result<(Vec<Part>, V
 }
 
 /// Parts with exact n-grams in order of first appearance, and the number of texts of each.
-fn exact(texts: &Texts, settings: &Settings) -> Result<(Vec<Part>, Vec<u8>, Numbering)> {
+fn exact(texts: &Texts, settings: &LinearSettings) -> Result<(Vec<Part>, Vec<u8>, Numbering)> {
     let memory = Memory::of(settings);
     let (mut numbering, mut counts) = (Numbering::default(), Vec::<u8>::new());
     let (mut distinct, mut words, mut numbers) = (Distinct::default(), Vec::new(), Vec::new());
@@ -283,7 +283,7 @@ fn exact(texts: &Texts, settings: &Settings) -> Result<(Vec<Part>, Vec<u8>, Numb
 /// Repositions numbers by rows, and removes n-grams without one.
 fn renumbered(
     parts: Vec<Part>,
-    settings: &Settings,
+    settings: &LinearSettings,
     row_of: impl Fn(u32) -> Option<u32> + Sync,
 ) -> Vec<Part> {
     let n = parts.len();
@@ -322,7 +322,7 @@ struct Memory {
 }
 
 impl Memory {
-    fn of(settings: &Settings) -> Self {
+    fn of(settings: &LinearSettings) -> Self {
         Self { max: settings.memory_bytes, used: AtomicU64::new(0) }
     }
 

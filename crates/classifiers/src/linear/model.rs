@@ -10,7 +10,7 @@ use super::keys::{self, Ngram};
 use super::matrix::value;
 use super::named::{Named, name};
 use super::rows::{RowKeys, Rows, row_of_hash};
-use super::settings::{Settings, Table, Weighting};
+use super::settings::{LinearSettings, Table, Weighting};
 use crate::dictionary::{Dictionary, hash};
 use crate::names::Names;
 use crate::words::Words;
@@ -28,7 +28,7 @@ pub struct Model {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stored {
     /// The settings of the training.
-    pub settings: Settings,
+    pub settings: LinearSettings,
     /// How a line is split.
     pub words: Words,
     /// The labels.

@@ -10,7 +10,7 @@ use super::matrix::Matrix;
 use super::model::{Outputs, Stored};
 use super::parallel;
 use super::rows::{Rows, row_of_hash};
-use super::settings::Settings;
+use super::settings::LinearSettings;
 use crate::error::Result;
 use crate::texts::{Block, TextRef, Texts};
 
@@ -152,7 +152,7 @@ fn names(
 fn each_name(
     text: TextRef<'_>,
     texts: &Texts,
-    settings: &Settings,
+    settings: &LinearSettings,
     rows: &Rows,
     hashes: &mut Vec<u32>,
     mut each: impl FnMut(u32, &dyn Fn() -> Option<String>) -> Option<()>,

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 /// Settings of [`super::train`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Settings {
+pub struct LinearSettings {
     /// Maximum length of n-grams in words.
     pub ngrams: u32,
     /// Maximum number of words between the two words of a pair; 0 for no pairs.
@@ -108,7 +108,7 @@ pub enum Penalty {
     L2,
 }
 
-impl Default for Settings {
+impl Default for LinearSettings {
     fn default() -> Self {
         Self {
             ngrams: 3,
@@ -132,7 +132,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl LinearSettings {
     /// Checks that each setting is within its limits.
     ///
     /// # Errors
@@ -176,19 +176,19 @@ mod tests {
 
     #[test]
     fn a_setting_outside_its_limits_is_named() {
-        let refused = |settings: Settings| settings.check().unwrap_err().to_string();
-        let default = Settings::default();
+        let refused = |settings: LinearSettings| settings.check().unwrap_err().to_string();
+        let default = LinearSettings::default();
         assert!(default.check().is_ok());
         assert_eq!(
-            refused(Settings { cost: f32::NAN, ..default }),
+            refused(LinearSettings { cost: f32::NAN, ..default }),
             "cost: NaN; expected a number greater than 0"
         );
-        assert_eq!(refused(Settings { texts_min: 0, ..default }), "texts_min: 0; expected 1 to 255");
-        let exact = Settings { table: Table::Exact, ngrams: 5, ..default };
+        assert_eq!(refused(LinearSettings { texts_min: 0, ..default }), "texts_min: 0; expected 1 to 255");
+        let exact = LinearSettings { table: Table::Exact, ngrams: 5, ..default };
         assert_eq!(refused(exact), "ngrams: 5; expected 1 to 8, with exact n-grams 1 to 4");
         let weighting = Weighting::NaiveBayes { smoothing: 0.0 };
         assert_eq!(
-            refused(Settings { weighting, ..default }),
+            refused(LinearSettings { weighting, ..default }),
             "smoothing: 0; expected a number greater than 0"
         );
     }

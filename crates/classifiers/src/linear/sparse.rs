@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicU32;
 use super::descent::{Threads, descend};
 use super::dual::{Trained, load, store};
 use super::matrix::{Matrix, Row};
-use super::settings::{Loss, Settings};
+use super::settings::{LinearSettings, Loss};
 
 /// The texts of each row with their values.
 struct Columns {
@@ -31,7 +31,7 @@ pub(super) fn train(
     factors: &[f32],
     scales: &[f32],
     is_positive: &impl Fn(Row<'_>) -> bool,
-    settings: &Settings,
+    settings: &LinearSettings,
     threads: Threads<'_>,
 ) -> Trained {
     let curvature = match settings.loss {

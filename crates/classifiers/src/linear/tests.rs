@@ -47,12 +47,12 @@ fn random_texts(n: usize, labels: &[&'static str]) -> Texts {
 }
 
 /// Settings that keep all n-grams of two texts.
-fn settings() -> Settings {
+fn settings() -> LinearSettings {
     let weighting = Weighting::NaiveBayes { smoothing: 1.0 };
-    Settings { gap: 0, ending: 0, texts_min: 2, weighting, ..Settings::default() }
+    LinearSettings { gap: 0, ending: 0, texts_min: 2, weighting, ..LinearSettings::default() }
 }
 
-fn trained(texts: &Texts, settings: Settings) -> Model {
+fn trained(texts: &Texts, settings: LinearSettings) -> Model {
     train(texts, WORDS, &settings, |_| ()).unwrap()
 }
 
@@ -103,7 +103,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// Gradient descent with soft thresholds in f64. The last weight is the bias.
-fn naive_weights(values: &[Vec<f64>], labels: &[f64], settings: &Settings) -> Vec<f64> {
+fn naive_weights(values: &[Vec<f64>], labels: &[f64], settings: &LinearSettings) -> Vec<f64> {
     let cost = f64::from(settings.cost);
     let n = values[0].len();
     let mut weights = vec![0.0; n];
@@ -135,7 +135,7 @@ fn naive_weights(values: &[Vec<f64>], labels: &[f64], settings: &Settings) -> Ve
 }
 
 /// Difference of the scores of a model and those of the naive weights, relative to the greatest score.
-fn difference(settings: Settings) -> f64 {
+fn difference(settings: LinearSettings) -> f64 {
     let lines = random_lines(60, &["a", "b"]);
     let texts = random_texts(60, &["a", "b"]);
     let model = trained(&texts, settings);
@@ -150,15 +150,15 @@ fn difference(settings: Settings) -> f64 {
     differences.fold(0.0, f64::max) / greatest
 }
 
-fn unigrams() -> Settings {
-    Settings { ngrams: 1, texts_min: 1, epochs: 400, ..settings() }
+fn unigrams() -> LinearSettings {
+    LinearSettings { ngrams: 1, texts_min: 1, epochs: 400, ..settings() }
 }
 
 #[test]
 fn dual_coordinate_descent_finds_the_minimum_of_a_naive_solver() {
     for loss in [Loss::Logistic, Loss::SquaredHinge] {
         for cost in [0.1, 1.0] {
-            let found = difference(Settings { loss, cost, ..unigrams() });
+            let found = difference(LinearSettings { loss, cost, ..unigrams() });
             assert!(found < 2e-3, "{loss:?} {cost}: {found}");
         }
     }
@@ -167,7 +167,7 @@ fn dual_coordinate_descent_finds_the_minimum_of_a_naive_solver() {
 #[test]
 fn coordinate_descent_with_an_l1_penalty_finds_the_minimum_of_a_naive_solver() {
     for loss in [Loss::Logistic, Loss::SquaredHinge] {
-        let settings = Settings { loss, penalty: Penalty::L1, epochs: 4000, ..unigrams() };
+        let settings = LinearSettings { loss, penalty: Penalty::L1, epochs: 4000, ..unigrams() };
         let found = difference(settings);
         assert!(found < 5e-3, "{loss:?}: {found}");
     }
@@ -176,9 +176,9 @@ fn coordinate_descent_with_an_l1_penalty_finds_the_minimum_of_a_naive_solver() {
 #[test]
 fn an_l1_penalty_makes_most_weights_zero() {
     let texts = random_texts(300, &["a", "b"]);
-    let settings = Settings { epochs: 50, ..settings() };
+    let settings = LinearSettings { epochs: 50, ..settings() };
     let dense = trained(&texts, settings);
-    let sparse = trained(&texts, Settings { penalty: Penalty::L1, cost: 0.2, ..settings });
+    let sparse = trained(&texts, LinearSettings { penalty: Penalty::L1, cost: 0.2, ..settings });
     assert!(dense.n_weights() * 10 > dense.n_rows() * 9);
     assert!(sparse.n_weights() * 2 < sparse.n_rows() && sparse.n_weights() > 0);
 }
@@ -189,8 +189,9 @@ fn threads_without_locks_find_the_minimum_of_one_thread() {
     for (loss, penalty) in
         [(Loss::Logistic, Penalty::L2), (Loss::SquaredHinge, Penalty::L2), (Loss::Logistic, Penalty::L1)]
     {
-        let settings = Settings { loss, penalty, ngrams: 2, epochs: 60, ..settings() };
-        let (one, four) = (trained(&texts, settings), trained(&texts, Settings { threads: 4, ..settings }));
+        let settings = LinearSettings { loss, penalty, ngrams: 2, epochs: 60, ..settings() };
+        let (one, four) =
+            (trained(&texts, settings), trained(&texts, LinearSettings { threads: 4, ..settings }));
         let lines = random_lines(300, &["a", "b"]);
         let scores = |model: &Model| lines.iter().map(|(line, _)| score(model, line)).collect::<Vec<_>>();
         let (one, four) = (scores(&one), scores(&four));
@@ -204,9 +205,10 @@ fn deterministic_training_gives_the_same_bits_with_any_number_of_threads() {
     for labels in [&["a", "b"][..], &["a", "b", "c"]] {
         let texts = random_texts(500, labels);
         for penalty in [Penalty::L1, Penalty::L2] {
-            let settings = Settings { is_deterministic: true, penalty, gap: 2, ending: 4, ..settings() };
+            let settings =
+                LinearSettings { is_deterministic: true, penalty, gap: 2, ending: 4, ..settings() };
             let stored = |threads| {
-                let model = trained(&texts, Settings { threads, ..settings });
+                let model = trained(&texts, LinearSettings { threads, ..settings });
                 Stored { settings, ..model.stored().clone() }
             };
             assert_eq!(stored(1), stored(2));
@@ -224,7 +226,7 @@ fn hashed_ngrams_without_collisions_give_the_answers_of_exact_ones() {
             (Weighting::TfIdf, true),
             (Weighting::None, false),
         ] {
-            let settings = Settings {
+            let settings = LinearSettings {
                 counting,
                 weighting,
                 is_normalized,
@@ -234,7 +236,7 @@ fn hashed_ngrams_without_collisions_give_the_answers_of_exact_ones() {
                 ..settings()
             };
             let hashed = trained(&texts, settings);
-            let exact = trained(&texts, Settings { table: Table::Exact, ..settings });
+            let exact = trained(&texts, LinearSettings { table: Table::Exact, ..settings });
             assert_eq!(hashed.n_rows(), exact.n_rows());
             for (line, _) in random_lines(120, &["a", "b"]).iter().chain(&[("new v1 w12 v1".to_owned(), "")])
             {
@@ -250,7 +252,7 @@ fn ngrams_of_too_few_texts_are_ignored() {
     let lines: [(&str, &[&str]); 3] =
         [("good good film", &["a"]), ("good one", &["a"]), ("bad film", &["b"])];
     let texts = texts(&lines);
-    let model = trained(&texts, Settings { ngrams: 1, ..settings() });
+    let model = trained(&texts, LinearSettings { ngrams: 1, ..settings() });
     let ngrams =
         |line: &str| model.explain(line.as_bytes(), 0).into_iter().map(|c| c.ngram).collect::<Vec<_>>();
     assert_eq!(model.n_rows(), 2);
@@ -263,8 +265,8 @@ fn ngrams_of_too_few_texts_are_ignored() {
 fn contributions_and_the_bias_add_up_to_the_score() {
     let texts = random_texts(400, &["a", "b", "c"]);
     for settings in [
-        Settings { is_normalized: true, counting: Counting::Linear, gap: 1, ending: 2, ..settings() },
-        Settings { is_normalized: true, weighting: Weighting::TfIdf, ..settings() },
+        LinearSettings { is_normalized: true, counting: Counting::Linear, gap: 1, ending: 2, ..settings() },
+        LinearSettings { is_normalized: true, weighting: Weighting::TfIdf, ..settings() },
     ] {
         let model = trained(&texts, settings);
         let mut scores = Vec::new();
@@ -288,7 +290,8 @@ fn labels_of_random_texts_are_learned() {
             (Loss::SquaredHinge, Penalty::L2),
             (Loss::SquaredHinge, Penalty::L1),
         ] {
-            let model = trained(&texts, Settings { loss, penalty, cost: 0.3, threads: 2, ..settings() });
+            let model =
+                trained(&texts, LinearSettings { loss, penalty, cost: 0.3, threads: 2, ..settings() });
             let lines = random_lines(1000, labels);
             let is_right = |(line, label): &&(String, &str)| {
                 let found = probabilities(&model, line);
@@ -326,7 +329,7 @@ fn the_only_label_is_the_answer_to_every_text() {
     let lines: [(&str, &[&str]); 3] = [("good film", &["a"]), ("film", &["a"]), ("", &["a"])];
     for loss in [Loss::Logistic, Loss::SquaredHinge] {
         for penalty in [Penalty::L1, Penalty::L2] {
-            let model = trained(&texts(&lines), Settings { loss, penalty, ..settings() });
+            let model = trained(&texts(&lines), LinearSettings { loss, penalty, ..settings() });
             for line in ["film", "new", ""] {
                 assert_eq!(probabilities(&model, line), [1.0]);
             }
@@ -344,7 +347,7 @@ fn texts_without_known_ngrams_have_the_probabilities_of_the_bias() {
         ("", &["b"]),
     ];
     for is_normalized in [false, true] {
-        let model = trained(&texts(&lines), Settings { is_normalized, ..settings() });
+        let model = trained(&texts(&lines), LinearSettings { is_normalized, ..settings() });
         let bias = model.stored().biases[0];
         for line in ["", "unseen words", "🦀\u{0}\u{feff}"] {
             assert_eq!(score(&model, line), f64::from(bias));
@@ -354,7 +357,7 @@ fn texts_without_known_ngrams_have_the_probabilities_of_the_bias() {
     }
     let empty: [(&str, &[&str]); 2] = [("", &["a"]), ("", &["b"])];
     for penalty in [Penalty::L1, Penalty::L2] {
-        let model = trained(&texts(&empty), Settings { penalty, ..settings() });
+        let model = trained(&texts(&empty), LinearSettings { penalty, ..settings() });
         assert_eq!(model.n_rows(), 0);
         assert!((probabilities(&model, "film")[0] - 0.5).abs() < 0.3);
     }
@@ -365,8 +368,13 @@ fn tf_idf_values_are_those_of_scikit_learn() {
     // TfidfVectorizer(token_pattern="[a-c]").fit_transform(["a b", "a c", "a"]) is 0.50854232 and 0.861037 in the first
     // text. Contributions divided by weights are these values.
     let lines: [(&str, &[&str]); 3] = [("a b", &["x"]), ("a c", &["y"]), ("a", &["y"])];
-    let settings =
-        Settings { weighting: Weighting::TfIdf, is_normalized: true, ngrams: 1, texts_min: 1, ..settings() };
+    let settings = LinearSettings {
+        weighting: Weighting::TfIdf,
+        is_normalized: true,
+        ngrams: 1,
+        texts_min: 1,
+        ..settings()
+    };
     let mut model = trained(&texts(&lines), settings);
     let frequencies = model.stored().frequencies.clone();
     model.stored.weights = frequencies;
@@ -387,7 +395,7 @@ fn the_strongest_ngrams_have_names() {
             ("bad film", &["neg"]),
         ]);
     }
-    let model = trained(&texts(&lines), Settings { gap: 1, n_named: 20, ..settings() });
+    let model = trained(&texts(&lines), LinearSettings { gap: 1, n_named: 20, ..settings() });
     let label = (0..2).find(|&label| model.labels().get(label) == b"neg").unwrap();
     let named: Vec<_> = model.stored().named.iter().filter(|named| named.label == label).collect();
     assert_eq!(named.len(), model.n_weights());
@@ -403,7 +411,7 @@ fn the_strongest_ngrams_have_names() {
 fn a_stored_model_gives_the_same_answers_and_an_inconsistent_one_is_refused() {
     let texts = random_texts(300, &["a", "b", "c"]);
     for table in [Table::Hashed { bits: 20 }, Table::Exact] {
-        let settings = Settings { table, loss: Loss::SquaredHinge, ..settings() };
+        let settings = LinearSettings { table, loss: Loss::SquaredHinge, ..settings() };
         let model = trained(&texts, settings);
         let again = Model::of(model.stored().clone()).unwrap();
         for (line, _) in random_lines(50, &["a", "b", "c"]) {
@@ -430,7 +438,7 @@ fn hinge_probabilities_are_close_to_the_shares_of_unseen_texts() {
     let label_of: Vec<[&str; 1]> = all.iter().map(|(_, label)| [*label]).collect();
     let lines: Vec<_> =
         all.iter().zip(&label_of).map(|((line, _), label)| (line.as_str(), &label[..])).collect();
-    let settings = Settings { loss: Loss::SquaredHinge, ngrams: 2, epochs: 20, ..settings() };
+    let settings = LinearSettings { loss: Loss::SquaredHinge, ngrams: 2, epochs: 20, ..settings() };
     let model = trained(&texts(&lines[..2000]), settings);
     let first = std::str::from_utf8(model.labels().get(0)).unwrap();
     let (mut expected, mut found, mut n) = (0.0, 0.0, 0);
@@ -453,7 +461,7 @@ fn training_without_texts_or_memory_is_an_error() {
     assert!(matches!(error, Error::NoTexts { n_unlabelled: 0 }));
     let texts = random_texts(100, &["a", "b"]);
     for table in [Table::Hashed { bits: 20 }, Table::Exact] {
-        let settings = Settings { memory_bytes: 1000, table, ..settings() };
+        let settings = LinearSettings { memory_bytes: 1000, table, ..settings() };
         let error = train(&texts, WORDS, &settings, |_| ()).unwrap_err();
         assert!(matches!(error, Error::Memory { needed, max: 1000 } if needed > 1000));
     }
@@ -462,22 +470,22 @@ fn training_without_texts_or_memory_is_an_error() {
 #[test]
 fn numbered_ngrams_serve_several_trainings() {
     let texts = random_texts(200, &["a", "b"]);
-    let deterministic = Settings { is_deterministic: true, ..settings() };
+    let deterministic = LinearSettings { is_deterministic: true, ..settings() };
     let numbered = Numbered::of(&texts, &deterministic).unwrap();
     for changed in [
         deterministic,
-        Settings { cost: 0.1, epochs: 2, ..deterministic },
-        Settings { loss: Loss::SquaredHinge, weighting: Weighting::None, ..deterministic },
+        LinearSettings { cost: 0.1, epochs: 2, ..deterministic },
+        LinearSettings { loss: Loss::SquaredHinge, weighting: Weighting::None, ..deterministic },
     ] {
         assert!(numbered.is_for(&changed));
         let found = numbered.train(&texts, WORDS, &changed, |_| (), &|| false).unwrap();
         assert_eq!(found.stored(), trained(&texts, changed).stored());
     }
     for other in [
-        Settings { ngrams: 2, ..deterministic },
-        Settings { texts_min: 3, ..deterministic },
-        Settings { table: Table::Exact, ..deterministic },
-        Settings { counting: Counting::Linear, ..deterministic },
+        LinearSettings { ngrams: 2, ..deterministic },
+        LinearSettings { texts_min: 3, ..deterministic },
+        LinearSettings { table: Table::Exact, ..deterministic },
+        LinearSettings { counting: Counting::Linear, ..deterministic },
     ] {
         assert!(!numbered.is_for(&other));
     }
@@ -487,7 +495,7 @@ fn numbered_ngrams_serve_several_trainings() {
 fn a_training_ends_soon_after_it_is_stopped() {
     let texts = random_texts(200, &["a", "b"]);
     for (penalty, threads) in [(Penalty::L2, 1), (Penalty::L2, 2), (Penalty::L1, 2)] {
-        let endless = Settings { epochs: u32::MAX, penalty, threads, ..settings() };
+        let endless = LinearSettings { epochs: u32::MAX, penalty, threads, ..settings() };
         let numbered = Numbered::of(&texts, &endless).unwrap();
         let n_asked = AtomicUsize::new(0);
         let is_stopped = || n_asked.fetch_add(1, Ordering::Relaxed) > 50;

@@ -6,7 +6,7 @@ use super::dual::{self, Trained};
 use super::matrix::{Matrix, Row};
 use super::model::{Model, Outputs, Stored};
 use super::rows::Rows;
-use super::settings::{Loss, Penalty, Settings, Table, Weighting};
+use super::settings::{LinearSettings, Loss, Penalty, Table, Weighting};
 use super::{named, parallel, sparse, weights};
 use crate::error::{Error, Result};
 use crate::names::Names;
@@ -32,7 +32,7 @@ pub enum Progress {
 ///
 /// Two labels, of which each text has one, have one classifier. Otherwise each label has a classifier that distinguishes
 /// its texts from all others. Several classifiers are trained at the same time, by one thread each. A single classifier
-/// is trained by all threads without locks, or by one if [`Settings::is_deterministic`].
+/// is trained by all threads without locks, or by one if [`LinearSettings::is_deterministic`].
 ///
 /// # Errors
 /// If a setting is out of range, there are no texts, the n-grams do not fit into memory, or the temporary file of the
@@ -40,7 +40,7 @@ pub enum Progress {
 pub fn train(
     texts: &Texts,
     words: Words,
-    settings: &Settings,
+    settings: &LinearSettings,
     progress: impl FnMut(Progress),
 ) -> Result<Model> {
     Numbered::of(texts, settings)?.train(texts, words, settings, progress, &|| false)
@@ -51,7 +51,7 @@ pub fn train(
 pub struct Numbered {
     matrix: Matrix,
     rows: Rows,
-    settings: Settings,
+    settings: LinearSettings,
 }
 
 impl Numbered {
@@ -59,7 +59,7 @@ impl Numbered {
     ///
     /// # Errors
     /// As of [`train`].
-    pub fn of(texts: &Texts, settings: &Settings) -> Result<Self> {
+    pub fn of(texts: &Texts, settings: &LinearSettings) -> Result<Self> {
         settings.check()?;
         if texts.n_texts() == 0 {
             return Err(Error::NoTexts { n_unlabelled: texts.counts().n_unlabelled });
@@ -69,8 +69,8 @@ impl Numbered {
     }
 
     /// Whether n-grams are numbered in the same way with these settings.
-    pub fn is_for(&self, settings: &Settings) -> bool {
-        let key = |of: &Settings| (of.ngrams, of.gap, of.ending, of.table, of.texts_min, of.counting);
+    pub fn is_for(&self, settings: &LinearSettings) -> bool {
+        let key = |of: &LinearSettings| (of.ngrams, of.gap, of.ending, of.table, of.texts_min, of.counting);
         key(&self.settings) == key(settings)
     }
 
@@ -86,7 +86,7 @@ impl Numbered {
         &self,
         texts: &Texts,
         words: Words,
-        settings: &Settings,
+        settings: &LinearSettings,
         progress: impl FnMut(Progress),
         is_stopped: &(impl Fn() -> bool + Sync),
     ) -> Result<Model> {
@@ -100,7 +100,7 @@ fn classifiers(
     numbered: &Numbered,
     texts: &Texts,
     words: Words,
-    settings: &Settings,
+    settings: &LinearSettings,
     mut progress: impl FnMut(Progress),
     is_stopped: &(impl Fn() -> bool + Sync),
 ) -> Result<Model> {
@@ -172,7 +172,7 @@ struct Shared {
 }
 
 impl Shared {
-    fn of(matrix: &Matrix, settings: &Settings) -> Self {
+    fn of(matrix: &Matrix, settings: &LinearSettings) -> Self {
         let counts = match settings.weighting {
             Weighting::None => Vec::new(),
             Weighting::NaiveBayes { .. } | Weighting::TfIdf => matrix.count_texts(settings.threads, |_| true),
@@ -199,7 +199,7 @@ fn classifier(
     matrix: &Matrix,
     shared: &Shared,
     label: u32,
-    settings: &Settings,
+    settings: &LinearSettings,
     threads: Threads<'_>,
 ) -> (Trained, Sigmoid) {
     let is_positive = |text: Row<'_>| text.labels.contains(&label);

@@ -6,7 +6,7 @@ use std::ops::Range;
 use program::random::Random;
 
 use crate::skipgram::distribution::Distribution;
-use crate::skipgram::settings::Settings;
+use crate::skipgram::settings::SkipGramSettings;
 use crate::skipgram::training::{Training, Work};
 
 /// Purpose of random numbers.
@@ -51,7 +51,7 @@ pub(crate) struct Draws {
 
 /// The rows of the tables that some work reads and writes, ascending.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rows {
+pub struct TableRows {
     /// Rows of the input table.
     pub input: Vec<u32>,
     /// Rows of the output table.
@@ -63,7 +63,7 @@ impl Draws {
     #[inline]
     pub(crate) fn sentence(
         &mut self,
-        settings: &Settings,
+        settings: &SkipGramSettings,
         sentence: &[u32],
         distribution: &Distribution,
         random: &mut Random,
@@ -97,7 +97,7 @@ impl Draws {
     #[inline]
     fn draw_samples(
         &mut self,
-        settings: &Settings,
+        settings: &SkipGramSettings,
         word: u32,
         distribution: &Distribution,
         random: &mut Random,
@@ -119,8 +119,8 @@ impl Draws {
 
 impl Training {
     /// The rows that [`Training::run`] reads and writes for some work, if there are no character n-grams.
-    pub fn rows(&self, work: &Work) -> Rows {
-        let mut rows = Rows::default();
+    pub fn rows(&self, work: &Work) -> TableRows {
+        let mut rows = TableRows::default();
         if work.distribution.is_empty() {
             return rows;
         }
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn the_rows_of_work_are_those_that_training_changes() {
-        let settings = Settings { dim: 3, sample: 0.01, ..Settings::default() };
+        let settings = SkipGramSettings { dim: 3, sample: 0.01, ..SkipGramSettings::default() };
         let n_words = 500;
         let training = Training::new(settings, n_words).unwrap();
         let mut random = Random::of(&[3]);

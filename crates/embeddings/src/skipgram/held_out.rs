@@ -51,7 +51,9 @@ impl Training {
 mod tests {
     use std::sync::Arc;
 
-    use crate::skipgram::{Characters, Decay, Distribution, Sentences, Settings, Training, Vocabulary, Work};
+    use crate::skipgram::{
+        Characters, Decay, Distribution, Sentences, SkipGramSettings, Training, Vocabulary, Work,
+    };
 
     fn work(vocabulary: &Vocabulary, training: &Training) -> Work {
         let mut sentences = Sentences::default();
@@ -72,7 +74,13 @@ mod tests {
     #[test]
     fn before_a_training_each_pair_is_a_guess_and_the_loss_decreases() {
         for characters in [None, Some(Characters { min: 3, max: 4, buckets: 100 })] {
-            let settings = Settings { dim: 16, min_count: 1, sample: 0.0, characters, ..Settings::default() };
+            let settings = SkipGramSettings {
+                dim: 16,
+                min_count: 1,
+                sample: 0.0,
+                characters,
+                ..SkipGramSettings::default()
+            };
             let vocabulary = vocabulary();
             let training = Training::new(settings, 30).unwrap();
             (0..30).for_each(|word| training.draw(word));
@@ -89,7 +97,13 @@ mod tests {
     #[test]
     fn it_is_the_loss_that_a_training_without_a_rate_reports() {
         let vocabulary = vocabulary();
-        let of_rate = |rate| Settings { dim: 16, min_count: 1, sample: 0.0, rate, ..Settings::default() };
+        let of_rate = |rate| SkipGramSettings {
+            dim: 16,
+            min_count: 1,
+            sample: 0.0,
+            rate,
+            ..SkipGramSettings::default()
+        };
         let run = |training: &Training, work: &Work| training.run_once(Decay::Constant, work).unwrap();
         let training = Training::new(of_rate(0.5), 30).unwrap();
         (0..30).for_each(|word| training.draw(word));

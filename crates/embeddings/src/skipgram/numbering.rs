@@ -135,11 +135,11 @@ fn words_of(line: &[u8]) -> impl Iterator<Item = &[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::skipgram::Settings;
+    use crate::skipgram::SkipGramSettings;
 
     #[test]
     fn a_word_is_part_of_sentences_from_its_minimum_count_on() {
-        let settings = Settings { dim: 4, min_count: 2, ..Settings::default() };
+        let settings = SkipGramSettings { dim: 4, min_count: 2, ..SkipGramSettings::default() };
         let training = Training::new(settings, 10).unwrap();
         let mut growing = Growing::new(Vocabulary::new(10), &training);
         let work = growing.work(&training, b"a b a\n\nb  c a\n");

@@ -7,7 +7,7 @@ use crate::skipgram::characters::Characters;
 /// Settings that affect the vectors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Settings {
+pub struct SkipGramSettings {
     /// Dimension of the vectors.
     pub dim: usize,
     /// Maximum distance between two words of a pair. The distance of each position is drawn from 1 to this.
@@ -29,7 +29,7 @@ pub struct Settings {
     pub characters: Option<Characters>,
 }
 
-impl Default for Settings {
+impl Default for SkipGramSettings {
     /// The defaults of word2vec.
     fn default() -> Self {
         Self {

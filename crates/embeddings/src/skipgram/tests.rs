@@ -4,13 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::skipgram::{
-    Characters, Decay, Distribution, Growing, Sentences, Settings, Training, Vocabulary, Work,
+    Characters, Decay, Distribution, Growing, Sentences, SkipGramSettings, Training, Vocabulary, Work,
 };
 
 const CHARACTERS: Characters = Characters { min: 3, max: 5, buckets: 1000 };
 
-fn settings(characters: Option<Characters>) -> Settings {
-    Settings { dim: 20, window: 2, min_count: 1, sample: 0.0, rate: 0.5, characters, ..Settings::default() }
+fn settings(characters: Option<Characters>) -> SkipGramSettings {
+    SkipGramSettings {
+        dim: 20,
+        window: 2,
+        min_count: 1,
+        sample: 0.0,
+        rate: 0.5,
+        characters,
+        ..SkipGramSettings::default()
+    }
 }
 
 fn vocabulary(words: &[&str]) -> Vocabulary {
@@ -18,7 +26,7 @@ fn vocabulary(words: &[&str]) -> Vocabulary {
 }
 
 /// A training of these words, with its vectors drawn.
-fn begun(settings: Settings, vocabulary: &Vocabulary) -> Training {
+fn begun(settings: SkipGramSettings, vocabulary: &Vocabulary) -> Training {
     let training = Training::new(settings, vocabulary.n_words()).unwrap();
     (0..vocabulary.n_words() as u32).for_each(|word| training.draw(word));
     training
@@ -79,7 +87,8 @@ fn words_that_are_too_short_for_ngrams_are_trained_as_without_them() {
 #[test]
 fn each_row_of_a_word_receives_the_whole_change_of_its_mean() {
     let vocabulary = vocabulary(&["kettle", "banana"]);
-    let training = begun(Settings { negatives: 0, window: 1, ..settings(Some(CHARACTERS)) }, &vocabulary);
+    let training =
+        begun(SkipGramSettings { negatives: 0, window: 1, ..settings(Some(CHARACTERS)) }, &vocabulary);
     let rows_of = |word: u32| {
         let mut rows = Vec::new();
         training.draw_characters(vocabulary.word(word), &mut rows);
@@ -146,7 +155,7 @@ fn a_state_has_the_rows_of_ngrams() {
 
 #[test]
 fn a_stream_lists_the_ngrams_of_words_from_their_minimum_count_on() {
-    let settings = Settings { min_count: 2, ..settings(Some(CHARACTERS)) };
+    let settings = SkipGramSettings { min_count: 2, ..settings(Some(CHARACTERS)) };
     let training = Training::new(settings, 2).unwrap();
     let mut growing = Growing::new(Vocabulary::new(2), &training);
     let first = growing.work(&training, b"kettle banana kettle\n");

@@ -12,7 +12,7 @@ use crate::skipgram::characters::{Characters, Subwords};
 use crate::skipgram::distribution::Distribution;
 use crate::skipgram::error::{Error, Result};
 use crate::skipgram::sentences::Sentences;
-use crate::skipgram::settings::{Decay, Settings};
+use crate::skipgram::settings::{Decay, SkipGramSettings};
 use crate::skipgram::vocabulary::Vocabulary;
 use crate::skipgram::windows;
 use crate::skipgram::worker::Worker;
@@ -37,7 +37,7 @@ pub struct Work {
 /// A training: the vectors, and the number of tokens so far.
 #[derive(Debug)]
 pub struct Training {
-    settings: Settings,
+    settings: SkipGramSettings,
     pub(crate) processor: Processor,
     input: Table,
     output: Table,
@@ -60,7 +60,7 @@ pub(crate) struct Buckets {
 }
 
 impl Buckets {
-    fn new(settings: &Settings, characters: Characters) -> Result<Self> {
+    fn new(settings: &SkipGramSettings, characters: Characters) -> Result<Self> {
         let n_buckets = characters.buckets as usize;
         let numbers = (0..n_buckets).map(|_| AtomicU32::new(0)).collect();
         Ok(Self { characters, rows: new_table(settings, n_buckets, 1)?, numbers, n_used: AtomicU32::new(0) })
@@ -120,7 +120,7 @@ impl Training {
     ///
     /// # Errors
     /// If the system has no address space of this size.
-    pub fn new(settings: Settings, n_words: usize) -> Result<Self> {
+    pub fn new(settings: SkipGramSettings, n_words: usize) -> Result<Self> {
         let table = |n_rows| new_table(&settings, n_rows, 1);
         let (input, output) = (table(n_words)?, table(n_words)?);
         let buckets =
@@ -306,7 +306,7 @@ impl Training {
     }
 
     /// The settings.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &SkipGramSettings {
         &self.settings
     }
 
@@ -347,7 +347,7 @@ impl Training {
     }
 }
 
-fn new_table(settings: &Settings, n_rows: usize, parts: usize) -> Result<Table> {
+fn new_table(settings: &SkipGramSettings, n_rows: usize, parts: usize) -> Result<Table> {
     let dim = settings.dim;
     Table::new(n_rows, dim, parts).map_err(|source| Error::Memory { n_rows, dim, source })
 }

@@ -4,7 +4,7 @@
 use crate::skipgram::{Distribution, Sentences};
 use program::random::Random;
 
-use crate::spelling::settings::Settings;
+use crate::spelling::settings::SpellingSettings;
 
 /// Purposes of random numbers.
 const SENTENCES: u64 = 0x7370_656c_0002;
@@ -30,7 +30,7 @@ impl Part {
         sentences: &Sentences,
         distribution: &Distribution,
         number: u64,
-        settings: &Settings,
+        settings: &SpellingSettings,
     ) -> Self {
         let mut random = Random::of(&[SENTENCES, settings.seed, number]);
         let (mut words, mut bounds) = (Vec::new(), Vec::new());
@@ -90,7 +90,7 @@ impl Batch {
         part: &Part,
         number: usize,
         distribution: &Distribution,
-        settings: &Settings,
+        settings: &SpellingSettings,
     ) {
         self.clear();
         let mut random = Random::of(&[POSITIONS, settings.seed, part.number, number as u64]);
@@ -176,7 +176,7 @@ mod tests {
         sentences.push([7], 1);
         sentences.push([8, 9, 0], 3);
         let distribution = Distribution::new(&[5; 10], 1, 0.75, 0.0);
-        let settings = Settings { batch: 4, window: 2, negatives: 3, ..Settings::default() };
+        let settings = SpellingSettings { batch: 4, window: 2, negatives: 3, ..SpellingSettings::default() };
         let part = Part::new(&sentences, &distribution, 6, &settings);
         assert_eq!((part.n_batches(), part.n_tokens_to(0), part.n_tokens_to(2)), (3, 4, 13));
         let mut batch = Batch::new(10);

@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 /// Settings that affect the vectors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Settings {
+pub struct SpellingSettings {
     /// D, the dimension of the vectors.
     pub dim: usize,
     /// E, the dimension of a character's embedding.
     pub char_dim: usize,
-    /// H, the hidden size of the LSTM: a multiple of [`Settings::HIDDEN_MULTIPLE`].
+    /// H, the hidden size of the LSTM: a multiple of [`SpellingSettings::HIDDEN_MULTIPLE`].
     pub hidden: usize,
     /// Source of the output vectors.
     pub outputs: Outputs,
@@ -44,12 +44,12 @@ pub enum Outputs {
     Shared,
 }
 
-impl Settings {
+impl SpellingSettings {
     /// The hidden size must be a multiple of this.
     pub const HIDDEN_MULTIPLE: usize = kernels::Sizes::HIDDEN_MULTIPLE;
 }
 
-impl Default for Settings {
+impl Default for SpellingSettings {
     fn default() -> Self {
         Self {
             dim: 100,

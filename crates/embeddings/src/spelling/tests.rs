@@ -2,14 +2,14 @@
 
 use crate::skipgram::{Decay, Distribution, Sentences, Vocabulary};
 
-use crate::spelling::{Outputs, Settings, Training};
+use crate::spelling::{Outputs, SpellingSettings, Training};
 
 /// Words of two topics, with one stem each.
 const WORDS: [&str; 8] = ["brewing", "brewed", "brewer", "brews", "storied", "stories", "storyline", "story"];
 const EPOCHS: u64 = 12;
 
-fn settings(outputs: Outputs) -> Settings {
-    Settings {
+fn settings(outputs: Outputs) -> SpellingSettings {
+    SpellingSettings {
         dim: 20,
         char_dim: 8,
         hidden: 32,
@@ -17,7 +17,7 @@ fn settings(outputs: Outputs) -> Settings {
         batch: 128,
         rate: 0.01,
         sample: 0.0,
-        ..Settings::default()
+        ..SpellingSettings::default()
     }
 }
 

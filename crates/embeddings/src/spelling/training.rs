@@ -11,7 +11,7 @@ use crate::spelling::characters::Characters;
 use crate::spelling::engine::Words;
 use crate::spelling::generator::{Generator, team, vectors};
 use crate::spelling::scores::{self, Gradients, Vectors};
-use crate::spelling::settings::{Outputs, Settings};
+use crate::spelling::settings::{Outputs, SpellingSettings};
 use crate::spelling::weights::Sizes;
 
 #[cfg(test)]
@@ -25,7 +25,7 @@ const BETAS: [f32; 2] = [0.9, 0.999];
 
 /// A training: the generators, and the number of tokens so far.
 pub struct Training {
-    settings: Settings,
+    settings: SpellingSettings,
     team: Arc<Team>,
     characters: Characters,
     /// The words of the vocabulary.
@@ -47,7 +47,7 @@ enum Output {
 
 impl Training {
     /// A training of the vectors of the words of a vocabulary.
-    pub fn new(settings: Settings, vocabulary: &Vocabulary, n_threads: usize) -> Self {
+    pub fn new(settings: SpellingSettings, vocabulary: &Vocabulary, n_threads: usize) -> Self {
         let team = team(n_threads);
         let characters = Characters::count(vocabulary.iter());
         let mut ids = Words::default();
@@ -55,7 +55,7 @@ impl Training {
             characters.ids(word, &mut ids.ids);
             ids.ends.push(ids.ids.len());
         }
-        let &Settings { char_dim, hidden, dim, seed, .. } = &settings;
+        let &SpellingSettings { char_dim, hidden, dim, seed, .. } = &settings;
         let sizes = Sizes { ids: characters.n_ids(), char_dim, hidden, dim };
         let output = match settings.outputs {
             Outputs::Table => Output::Table(Table::new(ids.ends.len(), dim)),
@@ -77,7 +77,7 @@ impl Training {
     }
 
     /// The settings.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &SpellingSettings {
         &self.settings
     }
 

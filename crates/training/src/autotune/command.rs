@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use corpus::shell::word_of_bytes;
 
-use super::search::Settings;
+use super::search::Flags;
 use crate::flags::Passed;
 
 /// The training whose settings are searched: a command, and the words that the user passed.
@@ -20,12 +20,12 @@ pub struct Trained {
 
 impl Trained {
     /// The words of the command with these settings, from the program on.
-    pub fn words(&self, settings: &Settings) -> Vec<OsString> {
+    pub fn words(&self, settings: &Flags) -> Vec<OsString> {
         self.words_without(&[], settings)
     }
 
     /// The same without some flags that the user passed.
-    pub fn words_without(&self, ids: &[&str], settings: &Settings) -> Vec<OsString> {
+    pub fn words_without(&self, ids: &[&str], settings: &Flags) -> Vec<OsString> {
         let ids: Vec<&str> = self.of_search.iter().chain(ids).copied().collect();
         let flags = settings.iter().flat_map(|(flag, value)| [OsString::from(flag), value.into()]);
         let command = self.command.map(OsString::from);

@@ -11,7 +11,7 @@ use report::whole;
 use serde::Serialize;
 
 use super::command::line;
-use super::search::Settings;
+use super::search::Flags;
 use super::{End, Metrics, Plan, Reason, Trial};
 use crate::error::{Error, Result, STANDARD_OUTPUT};
 use crate::flags::MetricName;
@@ -247,7 +247,7 @@ impl Output {
 }
 
 /// Settings in words.
-fn text(settings: &Settings) -> String {
+fn text(settings: &Flags) -> String {
     if settings.is_empty() {
         return "defaults".to_owned();
     }

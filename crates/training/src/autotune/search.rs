@@ -8,13 +8,13 @@ use std::collections::{HashSet, VecDeque};
 use batches::random::{Purpose, Random};
 
 /// The flags of a trial that the user did not pass, with their values.
-pub type Settings = Vec<(&'static str, String)>;
+pub type Flags = Vec<(&'static str, String)>;
 
 /// Settings that are searched together.
 #[derive(Clone, Debug)]
 pub struct Space {
     /// Flags of all trials of this space.
-    pub flags: Settings,
+    pub flags: Flags,
     /// The settings that are searched.
     pub dimensions: Vec<Dimension>,
 }
@@ -109,7 +109,7 @@ impl Search {
     }
 
     /// The flags of settings. Defaults have none.
-    pub fn settings(&self, point: &Point) -> Settings {
+    pub fn settings(&self, point: &Point) -> Flags {
         let space = &self.spaces[point.space];
         let chosen = space.dimensions.iter().zip(&point.values);
         let changed = chosen.filter(|(dimension, value)| **value != dimension.default);
@@ -231,7 +231,7 @@ mod tests {
         ]
     }
 
-    fn text(settings: &Settings) -> String {
+    fn text(settings: &Flags) -> String {
         settings.iter().map(|(flag, value)| format!("{flag} {value}")).collect::<Vec<_>>().join(" ")
     }
 

@@ -1,6 +1,6 @@
 //! Models whose rows several processes share: parameter servers hold them.
 
-use embeddings::skipgram::{Decay, Distribution, Done, Rows, Table, Training, Vocabulary, Work};
+use embeddings::skipgram::{Decay, Distribution, Done, Table, TableRows, Training, Vocabulary, Work};
 use parameters::{Initial, Optimizer, Read, Server, Spec, Tables, Update};
 use program::exit::{Exit, Failed};
 use report::whole;
@@ -175,7 +175,7 @@ impl Model for Training {
     }
 
     fn rows_of(&self, work: &Work) -> Vec<Vec<u32>> {
-        let Rows { input, output } = self.rows(work);
+        let TableRows { input, output } = self.rows(work);
         vec![input, output]
     }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use embeddings::is_sound;
 use embeddings::skipgram::{Decay, Distribution, Done, Vocabulary};
-use embeddings::spelling::{Settings, Training};
+use embeddings::spelling::{SpellingSettings, Training};
 use launch::interrupt::{Interrupts, Requested};
 use report::whole;
 use serde::{Deserialize, Serialize};
@@ -46,13 +46,13 @@ struct Reached {
 }
 
 /// Settings of one process, or of several that share the rows.
-pub(super) fn settings(arguments: &Train, processes: Processes) -> Settings {
+pub(super) fn settings(arguments: &Train, processes: Processes) -> SpellingSettings {
     let of_lstm = &arguments.char_lstm;
     let default_rate = match processes {
-        Processes::One => Settings::default().rate,
+        Processes::One => SpellingSettings::default().rate,
         Processes::Several => SHARED_RATE,
     };
-    Settings {
+    SpellingSettings {
         dim: arguments.dim,
         char_dim: of_lstm.char_dim,
         hidden: of_lstm.hidden,
@@ -64,7 +64,7 @@ pub(super) fn settings(arguments: &Train, processes: Processes) -> Settings {
         min_count: arguments.min_count,
         sample: arguments.subsample,
         seed: arguments.seed,
-        ..Settings::default()
+        ..SpellingSettings::default()
     }
 }
 

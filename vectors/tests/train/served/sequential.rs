@@ -5,7 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use embeddings::skipgram::{Decay, Distribution, Sentences, Settings, Training, Vocabulary, Work, count};
+use embeddings::skipgram::{
+    Decay, Distribution, Sentences, SkipGramSettings, Training, Vocabulary, Work, count,
+};
 
 use super::super::{model, sentences, trained};
 use super::{Server, train, worker};
@@ -64,7 +66,7 @@ fn sequential(text: &str, n_workers: usize) -> (Vocabulary, Vec<Vec<f32>>) {
     count(&mut vocabulary, text.as_bytes(), &mut all);
     let (vocabulary, numbers) = vocabulary.ranked(5);
     all.renumber(|word| numbers[word as usize]);
-    let settings = Settings { dim: 16, rate: 0.05, ..Settings::default() };
+    let settings = SkipGramSettings { dim: 16, rate: 0.05, ..SkipGramSettings::default() };
     let distribution = Arc::new(Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample));
     let new = || Training::new(settings.clone(), vocabulary.n_words()).unwrap();
     let shares: Vec<_> = (0..n_workers).map(|number| steps(&all, number, n_workers)).collect();

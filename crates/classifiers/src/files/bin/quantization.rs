@@ -8,7 +8,7 @@ use program::threads::spawn;
 use super::matrix::{Dense, Matrix, Quantised};
 use super::quantizer::{Codes, N_CENTROIDS, Quantizer};
 use super::{Entries, Model};
-use crate::{END, Rows};
+use crate::{END, FeatureRows};
 
 /// Rows from which the centroids of a part are computed, as in the program.
 const N_SAMPLED: usize = 256 * N_CENTROIDS;
@@ -79,7 +79,7 @@ impl Model {
             true => Matrix::Quantised(quantise("the output matrix", output, None, OUTPUT_PART_COLUMNS, how)?),
             false => self.output.clone(),
         };
-        let rows = Rows::new(self.args.features(), entries.dictionary());
+        let rows = FeatureRows::new(self.args.features(), entries.dictionary());
         let (args, tree) = (self.args.clone(), self.tree.clone());
         Ok(Self { args, entries, rows, input: Matrix::Quantised(input), output, tree })
     }

@@ -21,7 +21,7 @@ const WORDS: [&str; 12] = [
 type Wide = [Vec<f64>; 7];
 
 fn training(outputs: Outputs, n_threads: usize) -> (Training, Distribution) {
-    let settings = Settings {
+    let settings = SpellingSettings {
         dim: SIZES.dim,
         char_dim: SIZES.char_dim,
         hidden: SIZES.hidden,
@@ -29,7 +29,7 @@ fn training(outputs: Outputs, n_threads: usize) -> (Training, Distribution) {
         batch: 100,
         window: 3,
         negatives: 7,
-        ..Settings::default()
+        ..SpellingSettings::default()
     };
     let counts: Vec<u64> = (1..=WORDS.len() as u64).collect();
     let words = WORDS.iter().map(|word| word.as_bytes()).zip(counts.iter().copied());

@@ -9,7 +9,7 @@ use kernels::Linear;
 use super::{Output, Training};
 use crate::spelling::adam::Learner;
 use crate::spelling::batches::{Batch, Part};
-use crate::spelling::settings::Settings;
+use crate::spelling::settings::SpellingSettings;
 
 /// Values per row of a generator.
 const WIDTH: usize = 256;
@@ -48,7 +48,7 @@ impl Training {
     /// Draws the windows and samples of all positions of some sentences. `number` determines the random numbers, together
     /// with the seed.
     pub fn draw(&self, sentences: &Sentences, distribution: &Distribution, number: u64) -> Drawn {
-        let settings = Settings { batch: usize::MAX, ..self.settings.clone() };
+        let settings = SpellingSettings { batch: usize::MAX, ..self.settings.clone() };
         let part = Part::new(sentences, distribution, number, &settings);
         let mut batch = Batch::new(self.words.ends.len());
         if part.n_batches() > 0 {
