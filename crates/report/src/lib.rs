@@ -5,6 +5,7 @@
 //! this program.
 
 mod chart;
+mod folder;
 mod html;
 mod numbers;
 mod origins;

@@ -34,6 +34,7 @@ use crate::numbers::short;
 use crate::page::run_name;
 use crate::run::Run;
 use batches::Part;
+use runs::training::StepsLine;
 
 /// Ids of the sections and their titles.
 pub const NAMES: [(&str, &str); 12] = [
@@ -169,7 +170,7 @@ fn series<'a>(
     lines
 }
 
-fn over_steps(run: &Run, value: impl Fn(&super::run::StepsLine) -> f64) -> Vec<(f64, f64)> {
+fn over_steps(run: &Run, value: impl Fn(&StepsLine) -> f64) -> Vec<(f64, f64)> {
     run.steps.iter().filter_map(|line| Some((epochs_at(run, line.step)?, value(line)))).collect()
 }
 

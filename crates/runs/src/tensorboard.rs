@@ -16,7 +16,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crc_fast::{CrcAlgorithm, checksum};
 use prost::Message;
 
-use crate::training::Line;
+use crate::training::{EpochLine, Line, PipLine, SimilarityLine, StepsLine, TokensLine};
 
 /// TensorFlow adds this constant to a CRC, because the CRC of data that contains CRCs is unreliable.
 const MASK: u32 = 0xa282_ead8;
@@ -100,7 +100,7 @@ fn scalars(line: &Line) -> Vec<(String, f64)> {
                 add(&format!("rank_{rank}/share"), part);
             }
         }
-        Line::Tokens { loss, tokens_per_s, words, skipped_lines, .. } => {
+        Line::Tokens(TokensLine { loss, tokens_per_s, words, skipped_lines, .. }) => {
             if let Some(loss) = loss {
                 add("training/loss", *loss);
             }
@@ -108,15 +108,15 @@ fn scalars(line: &Line) -> Vec<(String, f64)> {
             add("vocabulary/words", *words as f64);
             add("input/skipped_lines", *skipped_lines as f64);
         }
-        Line::Similarity { file, spearman, .. } => {
+        Line::Similarity(SimilarityLine { file, spearman, .. }) => {
             if let Some(spearman) = spearman {
                 let name = file.rsplit('/').next().unwrap_or(file);
                 add(&format!("similarity/{name}"), *spearman);
             }
         }
         Line::HeldOut { loss, .. } => add("held_out/loss", *loss),
-        Line::Pip { loss, .. } => add("similarity/pip_loss", *loss),
-        Line::Steps { loss, rate, gradient_norm, reviews_per_s, waited_share, shares, .. } => {
+        Line::Pip(PipLine { loss, .. }) => add("similarity/pip_loss", *loss),
+        Line::Steps(StepsLine { loss, rate, gradient_norm, reviews_per_s, waited_share, shares, .. }) => {
             add("training/loss", *loss);
             add("training/rate", *rate);
             if let Some(norm) = gradient_norm {
@@ -133,7 +133,7 @@ fn scalars(line: &Line) -> Vec<(String, f64)> {
                 add(&format!("rank_{rank}/share_rest_s"), share.rest_s);
             }
         }
-        Line::Epoch { loss, seconds, validation, test, ranks, .. } => {
+        Line::Epoch(EpochLine { loss, seconds, validation, test, ranks, .. }) => {
             add("training/epoch_loss", *loss);
             if let Some(seconds) = seconds {
                 add("speed/epoch_seconds", *seconds);

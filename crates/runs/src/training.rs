@@ -20,9 +20,9 @@
 //! `metrics.jsonl` and `model/`.
 //!
 //! ```
-//! # use runs::training::Line;
+//! # use runs::training::{Line, StepsLine};
 //! let line = r#"{"event":"steps","epoch":1,"step":20,"loss":0.5,"rate":0.001,"reviews_per_s":900.0,"waited_share":0.1}"#;
-//! assert!(matches!(serde_json::from_str(line), Ok(Line::Steps { step: 20, .. })));
+//! assert!(matches!(serde_json::from_str(line), Ok(Line::Steps(StepsLine { step: 20, .. }))));
 //! ```
 
 mod best;
@@ -49,7 +49,7 @@ pub use self::best::best_epoch;
 pub use self::decisions::decisions;
 pub use self::evaluation::{EvaluationRecord, WrongRow, is_wrong, most_wrong};
 pub use self::hold::{Hold, LOCK_WAIT};
-pub use self::lines::Line;
+pub use self::lines::{EpochLine, Line, PipLine, SimilarityLine, StepsLine, TokensLine};
 pub use self::replace::{NAMES, check_replaceable, clear, has_only_settings, names};
 pub use self::scores::{read_scores, write_scores};
 pub use self::settings::{DatasetRecord, RunSettings, UnlabelledRecord};

@@ -7,7 +7,7 @@ use std::time::Instant;
 use classifiers::{fasttext, linear};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use report::whole;
-use runs::training::Line;
+use runs::training::{EpochLine, Line};
 
 use training::log::Log;
 use training::tell::{is_quiet, tell_above};
@@ -104,7 +104,7 @@ impl Progress {
         let seconds = self.begin.elapsed().as_secs_f64();
         if let Some(loss) = loss {
             self.tell(&format!("epoch {epoch} of {}: loss {loss:.4}, {seconds:.2} s", self.epochs));
-            self.log.write(&Line::Epoch {
+            self.log.write(&Line::Epoch(EpochLine {
                 epoch,
                 step: u64::from(epoch),
                 loss,
@@ -113,7 +113,7 @@ impl Progress {
                 validation: None,
                 test: None,
                 ranks: Vec::new(),
-            });
+            }));
         } else {
             self.tell(&format!("trained on {} texts in {seconds:.2} s", whole(self.texts)));
         }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use batches::balance::{Decision, Measured, Reason};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use runs::training::{Line, ShareTimes};
+use runs::training::{EpochLine, Line, ShareTimes, StepsLine};
 use scoring::Metrics;
 use training::log::Log;
 use training::tell::{is_quiet, tell, tell_above};
@@ -151,7 +151,7 @@ impl Progress {
                     position.steps
                 );
                 self.show(&text, self.left.after(position.steps));
-                self.log.write(&Line::Steps {
+                self.log.write(&Line::Steps(StepsLine {
                     epoch: position.epoch + 1,
                     step: position.steps,
                     loss: mean,
@@ -161,7 +161,7 @@ impl Progress {
                     waited_share: self.since.waited.as_secs_f64() / took.as_secs_f64(),
                     elapsed_s: Some(self.log.elapsed_s()),
                     shares: self.since.shares(took),
-                });
+                }));
                 self.since = Window::new();
             }
             Event::Restored { position, decisions } => self.log.restore(position.steps, decisions),
@@ -180,7 +180,7 @@ impl Progress {
                 let text =
                     format!("epoch {} finished: training loss {loss:.4}{validated}{tested}", position.epoch);
                 self.print(&text);
-                self.log.write(&Line::Epoch {
+                self.log.write(&Line::Epoch(EpochLine {
                     epoch: position.epoch,
                     step: position.steps,
                     loss,
@@ -189,7 +189,7 @@ impl Progress {
                     validation: validation.copied(),
                     test: test.copied(),
                     ranks: ranks.to_vec(),
-                });
+                }));
                 self.since = Window::new();
                 self.epoch = EpochTime::from(position.steps);
             }

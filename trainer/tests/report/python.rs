@@ -7,7 +7,7 @@ use std::process::Command;
 use dataset::Row;
 use fixtures::{dataset_with, review, reviews};
 use runs::tensorboard::EventFile;
-use runs::training::Line;
+use runs::training::{Line, StepsLine};
 use serde_json::Value;
 
 use super::command::{events, trainer};
@@ -80,16 +80,18 @@ fn tensorboard_reads_what_metrics_jsonl_says() {
 fn tensorboard_forgets_what_a_resumed_training_does_again() {
     let Some(python) = python() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let steps = |step: u64, loss: f64| Line::Steps {
-        epoch: 1,
-        step,
-        loss,
-        rate: 0.1,
-        gradient_norm: None,
-        reviews_per_s: 1.0,
-        waited_share: 0.0,
-        elapsed_s: None,
-        shares: Vec::new(),
+    let steps = |step: u64, loss: f64| {
+        Line::Steps(StepsLine {
+            epoch: 1,
+            step,
+            loss,
+            rate: 0.1,
+            gradient_norm: None,
+            reviews_per_s: 1.0,
+            waited_share: 0.0,
+            elapsed_s: None,
+            shares: Vec::new(),
+        })
     };
     let mut first = EventFile::create(folder.path(), 0).unwrap();
     (1..=5).for_each(|step| first.add(&steps(step, 1.0)).unwrap());

@@ -4,8 +4,9 @@ use super::{over_epoch_axis, over_steps, section, series};
 use crate::chart::{Chart, FROM_ZERO, SHARE, Series, Style};
 use crate::html::Html;
 use crate::numbers::{percent, short};
-use crate::run::{EpochLine, Run};
+use crate::run::Run;
 use batches::Part;
+use runs::training::EpochLine;
 use scoring::Metrics;
 
 /// The course of the training.

@@ -5,7 +5,8 @@ use crate::chart::{Chart, FROM_ZERO, Series, Style, UNLIMITED, color};
 use crate::html::Html;
 use crate::numbers::{counted, measure, short};
 use crate::page::run_name;
-use crate::run::{Run, SimilarityLine, Words};
+use crate::run::{Run, Words};
+use runs::training::{SimilarityLine, TokensLine};
 
 /// Width and height of a map in its own units, and the margin around the outermost words.
 const MAP: [f32; 2] = [1000.0, 640.0];
@@ -72,8 +73,8 @@ fn over_tokens<'a>(title: &'a str, note: &'a str, lines: Vec<Series>) -> Chart<'
     }
 }
 
-fn points(run: &Run, value: impl Fn(&crate::run::TokensLine) -> Option<f64>) -> Vec<(f64, f64)> {
-    run.tokens.iter().filter_map(|line| Some((line.n_tokens as f64, value(line)?))).collect()
+fn points(run: &Run, value: impl Fn(&TokensLine) -> Option<f64>) -> Vec<(f64, f64)> {
+    run.tokens.iter().filter_map(|line| Some((line.step as f64, value(line)?))).collect()
 }
 
 /// A line per run and file.
@@ -83,7 +84,7 @@ fn similarities(runs: &[Run]) -> Vec<Series> {
     for (at, run) in runs.iter().enumerate() {
         for (number, (what, last)) in last_similarities(run).into_iter().enumerate() {
             let of_file = run.similarities.iter().filter(|line| line.file == last.file);
-            let points = of_file.filter_map(|line| Some((line.n_tokens as f64, line.spearman?))).collect();
+            let points = of_file.filter_map(|line| Some((line.step as f64, line.spearman?))).collect();
             let (run_color, of) = match runs.len() {
                 1 => (number, String::new()),
                 _ => (at, run.name.clone()),
@@ -95,7 +96,7 @@ fn similarities(runs: &[Run]) -> Vec<Series> {
 }
 
 fn pips(run: &Run) -> Vec<(f64, f64)> {
-    run.pips.iter().map(|line| (line.n_tokens as f64, line.loss / line.random)).collect()
+    run.pips.iter().map(|line| (line.step as f64, line.loss / line.random)).collect()
 }
 
 /// The last comparison with each file, and the name of the file without its folder and extension.

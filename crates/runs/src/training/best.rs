@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::{Line, METRICS};
+use super::{EpochLine, Line, METRICS};
 use scoring::Metrics;
 
 /// The best epoch and its metrics of the validation split, from the events in a training folder. `None` without a
@@ -18,7 +18,7 @@ fn best_of(lines: &str) -> Option<(u32, Metrics)> {
     for line in lines.lines().filter_map(|line| serde_json::from_str(line).ok()) {
         match line {
             Line::Start { step, .. } => epochs.retain(|(at, ..)| *at <= step),
-            Line::Epoch { step, epoch, validation: Some(metrics), .. } => {
+            Line::Epoch(EpochLine { step, epoch, validation: Some(metrics), .. }) => {
                 epochs.retain(|(_, earlier, _)| *earlier < epoch);
                 epochs.push((step, epoch, metrics));
             }

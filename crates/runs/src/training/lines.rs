@@ -25,53 +25,9 @@ pub enum Line {
         device: String,
     },
     /// Progress after some steps.
-    Steps {
-        /// The epoch, from 1.
-        epoch: u32,
-        /// Number of steps since the start of the training.
-        step: u64,
-        /// Mean loss of the steps since the previous line.
-        loss: f64,
-        /// Learning rate of the last step.
-        rate: f64,
-        /// Gradient norm of the last step, if gradients are clipped.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        gradient_norm: Option<f64>,
-        /// Reviews per second over all ranks.
-        reviews_per_s: f64,
-        /// Fraction of the time that rank 0 waited for batches.
-        waited_share: f64,
-        /// Seconds since this process started training.
-        #[serde(default)]
-        elapsed_s: Option<f64>,
-        /// The shares by rank, if there are several ranks.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        shares: Vec<ShareTimes>,
-    },
+    Steps(StepsLine),
     /// An epoch has ended.
-    Epoch {
-        /// The epoch, from 1.
-        epoch: u32,
-        /// Number of steps since the start of the training.
-        step: u64,
-        /// Mean training loss of the epoch, measured while the weights changed.
-        loss: f64,
-        /// Duration of the steps after `from_step`; earlier ones ran in another process.
-        #[serde(default)]
-        seconds: Option<f64>,
-        /// The step at which the measurement started.
-        #[serde(default)]
-        from_step: Option<u64>,
-        /// Metrics of the validation split, if there is one.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        validation: Option<Metrics>,
-        /// Metrics of the test split, if it is evaluated after every epoch (`--test-every`).
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        test: Option<Metrics>,
-        /// Times of each rank in this period.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        ranks: Vec<RankTimes>,
-    },
+    Epoch(EpochLine),
     /// Batches are divided differently among the ranks from a later batch on.
     Shares {
         /// Number of completed steps when this was decided.
@@ -80,49 +36,11 @@ pub enum Line {
         decision: Decision,
     },
     /// Progress of a training of word vectors.
-    Tokens {
-        /// Number of tokens since the start of the training.
-        step: u64,
-        /// Mean loss of a pair since the previous line, if it was computed.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        loss: Option<f64>,
-        /// Tokens per second since the previous line.
-        tokens_per_s: f64,
-        /// Number of words in the vocabulary.
-        words: u64,
-        /// Number of lines read and skipped by all processes.
-        lines: u64,
-        /// Number of lines that were skipped.
-        skipped_lines: u64,
-        /// Seconds since this process started training.
-        elapsed_s: f64,
-    },
+    Tokens(TokensLine),
     /// Word vectors were compared with a file of word similarity.
-    Similarity {
-        /// Number of tokens since the start of the training.
-        step: u64,
-        /// The file.
-        file: String,
-        /// Spearman's rank correlation; `None` if it is undefined.
-        spearman: Option<f64>,
-        /// Number of pairs.
-        pairs: u64,
-        /// Number of pairs whose words both have a vector.
-        found: u64,
-    },
+    Similarity(SimilarityLine),
     /// Word vectors were compared with other ones.
-    Pip {
-        /// Number of tokens since the start of the training.
-        step: u64,
-        /// The other vectors.
-        reference: String,
-        /// Number of words that both have.
-        words: u64,
-        /// PIP loss of vectors of length 1.
-        loss: f64,
-        /// The loss of random vectors.
-        random: f64,
-    },
+    Pip(PipLine),
     /// The loss of held-out sentences was computed.
     #[serde(rename = "held_out")]
     HeldOut {
@@ -140,17 +58,119 @@ pub enum Line {
     },
 }
 
+/// Progress after some steps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepsLine {
+    /// The epoch, from 1.
+    pub epoch: u32,
+    /// Number of steps since the start of the training.
+    pub step: u64,
+    /// Mean loss of the steps since the previous line.
+    pub loss: f64,
+    /// Learning rate of the last step.
+    pub rate: f64,
+    /// Gradient norm of the last step, if gradients are clipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gradient_norm: Option<f64>,
+    /// Reviews per second over all ranks.
+    pub reviews_per_s: f64,
+    /// Fraction of the time that rank 0 waited for batches.
+    pub waited_share: f64,
+    /// Seconds since this process started training.
+    #[serde(default)]
+    pub elapsed_s: Option<f64>,
+    /// The shares by rank, if there are several ranks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<ShareTimes>,
+}
+
+/// The end of an epoch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EpochLine {
+    /// The epoch, from 1.
+    pub epoch: u32,
+    /// Number of steps since the start of the training.
+    pub step: u64,
+    /// Mean training loss of the epoch, measured while the weights changed.
+    pub loss: f64,
+    /// Duration of the steps after `from_step`; earlier ones ran in another process.
+    #[serde(default)]
+    pub seconds: Option<f64>,
+    /// The step at which the measurement started.
+    #[serde(default)]
+    pub from_step: Option<u64>,
+    /// Metrics of the validation split, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation: Option<Metrics>,
+    /// Metrics of the test split, if it is evaluated after every epoch (`--test-every`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<Metrics>,
+    /// Times of each rank in this period.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<RankTimes>,
+}
+
+/// Progress of a training of word vectors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TokensLine {
+    /// Number of tokens since the start of the training.
+    pub step: u64,
+    /// Mean loss of a pair since the previous line, if it was computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<f64>,
+    /// Tokens per second since the previous line.
+    pub tokens_per_s: f64,
+    /// Number of words in the vocabulary.
+    pub words: u64,
+    /// Number of lines read and skipped by all processes.
+    pub lines: u64,
+    /// Number of lines that were skipped.
+    pub skipped_lines: u64,
+    /// Seconds since this process started training.
+    pub elapsed_s: f64,
+}
+
+/// A comparison of word vectors with a file of word similarity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SimilarityLine {
+    /// Number of tokens since the start of the training.
+    pub step: u64,
+    /// The file.
+    pub file: String,
+    /// Spearman's rank correlation; `None` if it is undefined.
+    pub spearman: Option<f64>,
+    /// Number of pairs.
+    pub pairs: u64,
+    /// Number of pairs whose words both have a vector.
+    pub found: u64,
+}
+
+/// A comparison of word vectors with other ones.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PipLine {
+    /// Number of tokens since the start of the training.
+    pub step: u64,
+    /// The other vectors.
+    pub reference: String,
+    /// Number of words that both have.
+    pub words: u64,
+    /// PIP loss of vectors of length 1.
+    pub loss: f64,
+    /// The loss of random vectors.
+    pub random: f64,
+}
+
 impl Line {
     /// Number of completed steps at this event.
     pub fn step(&self) -> u64 {
         match *self {
             Self::Start { step, .. }
-            | Self::Steps { step, .. }
-            | Self::Epoch { step, .. }
+            | Self::Steps(StepsLine { step, .. })
+            | Self::Epoch(EpochLine { step, .. })
             | Self::Shares { step, .. }
-            | Self::Tokens { step, .. }
-            | Self::Similarity { step, .. }
-            | Self::Pip { step, .. }
+            | Self::Tokens(TokensLine { step, .. })
+            | Self::Similarity(SimilarityLine { step, .. })
+            | Self::Pip(PipLine { step, .. })
             | Self::HeldOut { step, .. }
             | Self::Test { step, .. } => step,
         }

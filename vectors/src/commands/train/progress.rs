@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use embeddings::pip::Pip;
 use embeddings::similarity::Similarity;
 use report::whole;
-use runs::training::Line;
+use runs::training::{Line, PipLine, SimilarityLine, TokensLine};
 
 use training::Result;
 use training::log::Log;
@@ -109,13 +109,13 @@ impl Progress {
         let Similarity { file, spearman, pairs, found } = similarity;
         let value = spearman.map_or_else(|| "none".to_owned(), |value| format!("{value:.4}"));
         tell(&format!("similarity {value} of {found} of {pairs} pairs: {file}"));
-        self.log.write(&Line::Similarity {
+        self.log.write(&Line::Similarity(SimilarityLine {
             step,
             file: file.clone(),
             spearman: *spearman,
             pairs: *pairs as u64,
             found: *found as u64,
-        });
+        }));
     }
 
     /// Prints and logs the distance to other vectors.
@@ -126,7 +126,7 @@ impl Progress {
         let (words, loss, random) = (*words as u64, unit.loss, unit.random);
         let of_words = whole(words);
         tell(&format!("PIP loss {loss:.1} of {of_words} words, {random:.1} of random vectors: {reference}"));
-        self.log.write(&Line::Pip { step, reference: reference.to_owned(), words, loss, random });
+        self.log.write(&Line::Pip(PipLine { step, reference: reference.to_owned(), words, loss, random }));
     }
 
     /// Prints and logs the loss of held-out sentences.
@@ -143,7 +143,7 @@ impl Progress {
     /// Logs a line.
     pub(super) fn write(&mut self, step: u64, loss: Option<f64>, tokens_per_s: f64, counts: Counts) {
         self.last = Speed { seconds: self.begin.elapsed().as_secs_f64(), tokens_per_s };
-        self.log.write(&Line::Tokens {
+        self.log.write(&Line::Tokens(TokensLine {
             step,
             loss,
             tokens_per_s,
@@ -151,7 +151,7 @@ impl Progress {
             lines: counts.n_lines,
             skipped_lines: counts.n_skipped,
             elapsed_s: self.last.seconds,
-        });
+        }));
     }
 
     /// Returns the first error of a write.
