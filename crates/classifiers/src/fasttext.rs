@@ -1,7 +1,6 @@
 //! A mean of word and n-gram embeddings with a linear layer, as in fastText (Joulin et al. 2016).
 //!
-//! `settings` describes a model and its training. `shared` holds the rows of all threads, and `kernel` sums and updates
-//! them. `order` shuffles the texts of an epoch. `update` is one step, and `training` runs all steps. `rounds` does so
+//! `settings` describes a model and its training. `kernel` sums and updates the rows, which all threads share. `order` shuffles the texts of an epoch. `update` is one step, and `training` runs all steps. `rounds` does so
 //! with reproducible results, and `state` writes and reads a checkpoint. `model` is the
 //! result and its answers.
 
@@ -13,7 +12,6 @@ mod program;
 mod rounds;
 mod row_set;
 mod settings;
-mod shared;
 mod state;
 mod top;
 mod training;
@@ -23,7 +21,6 @@ pub use model::{Counted, Model, Scores};
 pub(crate) use program::logistic;
 pub use row_set::RowSet;
 pub use settings::{Loss, Optimizer, Schedule, Settings};
-pub use shared::{Checked, Processor, Table, table_bytes};
 pub use training::{Progress, Training};
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ mod adam;
 mod batches;
 mod characters;
 mod engine;
-mod error;
 mod generator;
 mod scores;
 mod settings;
@@ -25,7 +24,6 @@ mod weights;
 
 pub use batches::Part;
 pub use characters::Characters;
-pub use error::{Error, Result};
 pub use generator::Generator;
 pub use settings::{Outputs, SpellingSettings};
 pub use training::{Drawn, TableSizes, Training};

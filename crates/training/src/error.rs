@@ -70,9 +70,6 @@ pub enum Error {
     /// Word vectors could not be trained.
     #[error(transparent)]
     SkipGram(#[from] embeddings::skipgram::Error),
-    /// Vectors of words by their characters could not be trained.
-    #[error(transparent)]
-    Spelling(#[from] embeddings::spelling::Error),
     /// A parameter server, or the connection to one, failed.
     #[error(transparent)]
     Parameters(#[from] parameters::Error),
@@ -186,7 +183,7 @@ impl Fails for Error {
             Self::Texts(error) => error.exit(),
             Self::NgramFiles(error) => error.exit(),
             Self::SkipGram(embeddings::skipgram::Error::Memory { .. }) => Exit::Settings,
-            Self::SkipGram(_) | Self::Spelling(_) => Exit::Io,
+            Self::SkipGram(_) => Exit::Io,
             Self::Embeddings(error) => error.exit(),
             Self::Parameters(error) => error.exit(),
             Self::UselessTexts { .. } => Exit::BadInput,
@@ -228,7 +225,6 @@ mod tests {
         let full = || io::Error::from_raw_os_error(28);
         for error in [
             io::Error::other(embeddings::skipgram::Error::WriteState { source: full() }),
-            io::Error::other(embeddings::spelling::Error::WriteState { source: full() }),
             io::Error::other(classifiers::Error::WriteState { source: full() }),
         ] {
             let message = cause_and_remedy(&error);

@@ -3,7 +3,7 @@
 //! The order of sums does not depend on the number of lanes. Results differ between processors only in rounding,
 //! because a fused multiply-add rounds once.
 
-use kernels::simd::{LINE, Table, Vector};
+use kernels::simd::{LINE, Table, Vector, on_processor};
 
 /// Number of rows that are loaded ahead.
 const AHEAD: usize = 64;
@@ -24,7 +24,7 @@ pub(crate) enum Rule {
 
 /// The sum of rows, divided by `n_rows`. `mean` has the stride of the table.
 #[inline(always)]
-pub(crate) fn mean<V: Vector>(table: &Table, rows: &[u32], n_rows: usize, mean: &mut [f32]) {
+fn mean_of_rows<V: Vector>(table: &Table, rows: &[u32], n_rows: usize, mean: &mut [f32]) {
     let lines = table.stride() / LINE;
     let mut line = 0;
     while lines - line >= 4 {
@@ -88,7 +88,7 @@ fn sum_lines<V: Vector, const LINES: usize>(table: &Table, rows: &[u32], line: u
 
 /// The product of a row and a vector.
 #[inline(always)]
-pub(crate) fn dot<V: Vector>(table: &Table, row: u32, vector: &[f32]) -> f32 {
+fn dot<V: Vector>(table: &Table, row: u32, vector: &[f32]) -> f32 {
     let row = table.row(row, 0);
     let n_vectors = LINE / V::LANES;
     let mut sums = [V::splat(0.0); VECTORS];
@@ -114,7 +114,7 @@ pub(crate) fn dot<V: Vector>(table: &Table, row: u32, vector: &[f32]) -> f32 {
 
 /// Adds a row times `by` to a sum.
 #[inline(always)]
-pub(crate) fn add_scaled<V: Vector>(table: &Table, row: u32, by: f32, sum: &mut [f32]) {
+fn add_scaled<V: Vector>(table: &Table, row: u32, by: f32, sum: &mut [f32]) {
     let row = table.row(row, 0);
     let by = V::splat(by);
     for at in (0..table.stride()).step_by(V::LANES) {
@@ -125,7 +125,7 @@ pub(crate) fn add_scaled<V: Vector>(table: &Table, row: u32, by: f32, sum: &mut 
 
 /// Adds a vector to each row, and loads the rows of the next text.
 #[inline(always)]
-pub(crate) fn add_to_rows<V: Vector>(table: &Table, rows: &[u32], gradient: &[f32], next: &[u32]) {
+fn add_to_rows<V: Vector>(table: &Table, rows: &[u32], gradient: &[f32], next: &[u32]) {
     for &row in next.iter().take(AHEAD) {
         table.prefetch(row);
     }
@@ -156,7 +156,7 @@ pub(crate) fn add_to_rows<V: Vector>(table: &Table, rows: &[u32], gradient: &[f3
 
 /// Updates a row with the gradient `by` · `gradient`.
 #[inline(always)]
-pub(crate) fn update_row<V: Vector>(table: &Table, row: u32, gradient: &[f32], by: f32, rule: &Rule) {
+fn update_row<V: Vector>(table: &Table, row: u32, gradient: &[f32], by: f32, rule: &Rule) {
     let weights = table.row(row, 0);
     let by = V::splat(by);
     for at in (0..table.stride()).step_by(V::LANES) {
@@ -194,7 +194,7 @@ pub(crate) fn update_row<V: Vector>(table: &Table, row: u32, gradient: &[f32], b
 
 /// Draws the first weights of a row, uniform from -1/dim to 1/dim as in fastText. They depend on the key only.
 #[inline(always)]
-pub(crate) fn draw<V: Vector>(table: &Table, row: u32, key: u64) {
+fn draw<V: Vector>(table: &Table, row: u32, key: u64) {
     let (low, high) = (key as u32, (key >> 32) as u32);
     let scale = 1.0 / (table.dim() as f32 * 8_388_608.0);
     let to = table.row(row, 0);
@@ -213,4 +213,13 @@ pub(crate) fn draw<V: Vector>(table: &Table, row: u32, key: u64) {
             V::load(&values[at..]).store_row(to, line + at);
         }
     }
+}
+
+on_processor! {
+    pub(crate) fn mean_on(table: &Table, rows: &[u32], n_rows: usize, mean: &mut [f32]) = mean_of_rows;
+    pub(crate) fn dot_on(table: &Table, row: u32, vector: &[f32]) -> f32 = dot;
+    pub(crate) fn add_scaled_on(table: &Table, row: u32, by: f32, sum: &mut [f32]) = add_scaled;
+    pub(crate) fn add_to_rows_on(table: &Table, rows: &[u32], gradient: &[f32], next: &[u32]) = add_to_rows;
+    pub(crate) fn update_row_on(table: &Table, row: u32, gradient: &[f32], by: f32, rule: &Rule) = update_row;
+    pub(crate) fn draw_on(table: &Table, row: u32, key: u64) = draw;
 }

@@ -1,10 +1,12 @@
 //! A trained model and its answers.
 
+use kernels::simd::{Processor, Table};
+
+use super::kernel;
 use super::listing::to_positions;
 use super::program::{self, logistic};
 use super::row_set::RowSet;
 use super::settings::{Loss, Settings};
-use super::shared::{self, Processor, Table};
 use crate::dictionary::Dictionary;
 use crate::features::{self, FeatureRows, Features};
 use crate::words::Words;
@@ -160,7 +162,7 @@ impl Model {
         let mut positions = std::collections::HashMap::new();
         for (row, span) in spans {
             let Some(position) = self.met.position(row) else { continue };
-            let share = shared::dot(self.processor, &self.input, position, &direction) / n_rows as f32;
+            let share = kernel::dot_on(self.processor, &self.input, position, &direction) / n_rows as f32;
             let text = String::from_utf8_lossy(&words[span].join(&b' ')).into_owned();
             let at = *positions.entry(text.clone()).or_insert(shares.len());
             if at == shares.len() {
@@ -176,11 +178,11 @@ impl Model {
     pub(super) fn direction(&self, label: u32) -> Vec<f32> {
         let n_labels = self.output.n_rows();
         let mut direction = vec![0.0; self.input.stride()];
-        shared::add_scaled(self.processor, &self.output, label, 1.0, &mut direction);
+        kernel::add_scaled_on(self.processor, &self.output, label, 1.0, &mut direction);
         if self.loss == Loss::Softmax && n_labels > 1 {
             let share = -1.0 / (n_labels - 1) as f32;
             for other in (0..n_labels as u32).filter(|&other| other != label) {
-                shared::add_scaled(self.processor, &self.output, other, share, &mut direction);
+                kernel::add_scaled_on(self.processor, &self.output, other, share, &mut direction);
             }
         }
         direction
@@ -204,8 +206,8 @@ impl Model {
             probabilities.extend(labels.map(|label| logistic(program::dot(&self.output, label, mean))));
             return probabilities;
         }
-        shared::mean(self.processor, &self.input, rows, n_rows, mean);
-        probabilities.extend(labels.map(|label| shared::dot(self.processor, &self.output, label, mean)));
+        kernel::mean_on(self.processor, &self.input, rows, n_rows, mean);
+        probabilities.extend(labels.map(|label| kernel::dot_on(self.processor, &self.output, label, mean)));
         match self.loss {
             Loss::Softmax => {
                 let max = probabilities.iter().copied().fold(f32::NEG_INFINITY, f32::max);

@@ -10,7 +10,7 @@ use std::thread;
 
 use program::threads::spawn;
 
-use super::shared;
+use super::kernel;
 use super::training::Segment;
 use super::update::{Distinct, Shared, Step, plain_rate};
 
@@ -118,7 +118,7 @@ fn update(
         let mean = &gradients.means[at * stride..][..stride];
         for label in (thread..n_labels).step_by(threads) {
             let error = gradients.errors[at * n_labels + label];
-            shared::update_row(shared.processor, shared.output, label as u32, mean, error, &rule);
+            kernel::update_row_on(shared.processor, shared.output, label as u32, mean, error, &rule);
         }
         let gradient = &gradients.gradients[at * stride..][..stride];
         let share = 1.0 / text.n_rows as f32;
@@ -127,7 +127,7 @@ fn update(
                 .iter_mut()
                 .zip(gradient)
                 .for_each(|(scaled, gradient)| *scaled = gradient * (-rate * share));
-            shared::add_to_rows(
+            kernel::add_to_rows_on(
                 shared.processor,
                 shared.input,
                 rows,
@@ -136,7 +136,7 @@ fn update(
             );
         } else {
             for &(row, count) in distinct.of(rows) {
-                shared::update_row(
+                kernel::update_row_on(
                     shared.processor,
                     shared.input,
                     row,

@@ -4,6 +4,7 @@
 use std::io::Write;
 
 use ::program::random::Random;
+use kernels::simd::{Processor, Table, table_bytes};
 
 use super::*;
 use crate::builder::Reading;

@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
+use super::kernel;
 use super::model::Model;
-use super::shared;
 use crate::error::Result;
 use crate::features::Scratch;
 use crate::texts::{Block, Texts, Tokens};
@@ -22,7 +22,7 @@ impl Model {
     pub fn top(&self, texts: &Texts, label: u32, n: usize, tokens_max: usize) -> Result<Vec<(String, f32)>> {
         let direction = self.direction(label);
         let weight = |row: u32| match self.met().position(row) {
-            Some(position) => shared::dot(self.processor(), self.input(), position, &direction),
+            Some(position) => kernel::dot_on(self.processor(), self.input(), position, &direction),
             None => 0.0,
         };
         let mut best = Best { n, ngrams: Vec::new() };

@@ -8,15 +8,16 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
+use kernels::simd::{Processor, Table, table_bytes};
 use program::random::mix;
 use program::threads::spawn;
 
+use super::kernel;
 use super::listing::Listing;
 use super::model::Model;
 use super::order::{self, Window};
 use super::rounds;
 use super::settings::Settings;
-use super::shared::{self, Processor, Table, table_bytes};
 use super::update::{Shared, Step};
 use crate::error::{Error, Result};
 use crate::features::FeatureRows;
@@ -214,7 +215,7 @@ impl<'a> Training<'a> {
                 let (processor, input) = (self.processor, &self.input);
                 let draw = move |row| {
                     let position = met.position(row).expect("a row of the set");
-                    shared::draw(processor, input, position, mix(seed ^ u64::from(row)));
+                    kernel::draw_on(processor, input, position, mix(seed ^ u64::from(row)));
                 };
                 spawn(scope, move || rows.for_each(draw));
             }

@@ -1,12 +1,12 @@
 //! One step: a text's mean, its probabilities, and the gradients.
 
+use kernels::simd::{Processor, Table};
 use program::random::Random;
 
-use super::kernel::Rule;
+use super::kernel::{self, Rule};
 use super::listing::{Listing, to_positions};
 use super::order::Window;
 use super::settings::{Loss, Settings};
-use super::shared::{self, Processor, Table};
 use crate::dictionary::Dictionary;
 use crate::features::{FeatureRows, Scratch};
 
@@ -86,12 +86,12 @@ impl Step {
     #[inline]
     pub fn forward(&mut self, shared: &Shared<'_>, rows: &[u32], labels: &[u32], number: u64) -> f32 {
         let Shared { settings, output, processor, .. } = *shared;
-        shared::mean(processor, shared.input, rows, rows.len(), &mut self.mean);
+        kernel::mean_on(processor, shared.input, rows, rows.len(), &mut self.mean);
         if settings.dropout > 0.0 {
             self.drop_elements(settings, number);
         }
         for (label, logit) in (0..).zip(&mut self.errors) {
-            *logit = shared::dot(processor, output, label, &self.mean);
+            *logit = kernel::dot_on(processor, output, label, &self.mean);
         }
         let loss = match settings.loss {
             Loss::Softmax => softmax_errors(&mut self.errors, labels),
@@ -99,7 +99,7 @@ impl Step {
         };
         self.gradient.fill(0.0);
         for (label, &error) in (0..).zip(&self.errors) {
-            shared::add_scaled(processor, output, label, error, &mut self.gradient);
+            kernel::add_scaled_on(processor, output, label, error, &mut self.gradient);
         }
         if settings.dropout > 0.0 {
             self.gradient.iter_mut().zip(&self.mask).for_each(|(gradient, mask)| *gradient *= mask);
@@ -111,7 +111,7 @@ impl Step {
     #[inline]
     pub fn update_output(&self, shared: &Shared<'_>, rule: &Rule) {
         for (label, &error) in (0..).zip(&self.errors) {
-            shared::update_row(shared.processor, shared.output, label, &self.mean, error, rule);
+            kernel::update_row_on(shared.processor, shared.output, label, &self.mean, error, rule);
         }
     }
 
@@ -122,10 +122,10 @@ impl Step {
         let share = 1.0 / rows.len() as f32;
         if let Some(rate) = plain_rate(rule) {
             self.gradient.iter_mut().for_each(|gradient| *gradient *= -rate * share);
-            shared::add_to_rows(processor, input, rows, &self.gradient, next);
+            kernel::add_to_rows_on(processor, input, rows, &self.gradient, next);
         } else {
             for &(row, count) in self.distinct.of(rows) {
-                shared::update_row(processor, input, row, &self.gradient, count as f32 * share, rule);
+                kernel::update_row_on(processor, input, row, &self.gradient, count as f32 * share, rule);
             }
         }
     }

@@ -16,9 +16,10 @@ use super::bin::{self, Args, Dense, Entries, Matrix};
 use super::folder::{self, Folder};
 use super::tensors::{Kind, Tensor};
 use super::{N_SUBWORDS_MAX, n_subwords};
-use crate::fasttext::{Counted, Loss, Model, RowSet, Table};
+use crate::fasttext::{Counted, Loss, Model, RowSet};
 use crate::{FeatureRows, Features, Words};
 use durable::{Error, Result};
+use kernels::simd::Table;
 
 /// Longer rows do not occur: 4 MiB per word.
 const DIM_MAX: usize = 1 << 20;

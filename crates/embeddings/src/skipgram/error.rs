@@ -1,4 +1,4 @@
-//! Errors of this module.
+//! Errors of trainings of word vectors.
 
 use std::io;
 

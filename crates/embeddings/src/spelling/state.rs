@@ -14,7 +14,7 @@ use std::io::{self, Read, Write};
 
 use kernels::simd::Digested;
 
-use crate::spelling::error::{Error, Result};
+use crate::skipgram::{Error, Result};
 use crate::spelling::training::Training;
 
 const MARK: &[u8; 8] = b"spelled1";
