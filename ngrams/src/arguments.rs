@@ -8,8 +8,8 @@ use clap::{Arg, Args, Parser, Subcommand};
 use corpus::arguments::FormatArguments;
 use program::location::Location;
 use program::size::parse_memory;
-use training::flags::numbers::{at_least, share};
-use training::flags::{self, Explain, MORE, Report, Storage};
+use training::arguments::numbers::{at_least, share};
+use training::arguments::{Explain, MORE, Report, Storage};
 
 pub use self::autotune::Autotune;
 pub use self::train::{ModelName, NgramLossName, NgramOptimizerName, Rated, Train, WeightsName};
@@ -76,7 +76,7 @@ impl Command {
             Self::Train(train) => train.quiet,
             Self::Evaluate(evaluate) => evaluate.quiet,
             Self::Autotune(autotune) => autotune.train.quiet,
-            Self::Predict(Predict { of_all: flags::Predict { quiet, .. }, .. })
+            Self::Predict(Predict { of_all: training::arguments::Predict { quiet, .. }, .. })
             | Self::Explain(Explain { quiet, .. })
             | Self::Export(Export { quiet, .. })
             | Self::Report(Report { quiet, .. }) => *quiet,
@@ -129,7 +129,7 @@ pub struct Evaluate {
 pub struct Predict {
     /// Those of all models.
     #[command(flatten)]
-    pub of_all: flags::Predict,
+    pub of_all: training::arguments::Predict,
     /// The K most probable labels
     #[arg(long, value_name = "K", value_parser = at_least::<usize>(1), conflicts_with = "soft")]
     pub top: Option<usize>,

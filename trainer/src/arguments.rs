@@ -15,8 +15,8 @@ use clap::{Args, Parser, Subcommand};
 use program::location::Location;
 use program::place::local_path;
 use runs::recipe::limits::{BATCH, CANDIDATES};
-use training::flags::numbers::{port, processes, share, whole};
-use training::flags::{self, MORE, Report, Storage};
+use training::arguments::numbers::{port, processes, share, whole};
+use training::arguments::{MORE, Report, Storage};
 
 pub use self::autotune::Autotune;
 use self::examples::{
@@ -101,8 +101,8 @@ impl Command {
             Self::Pretrain(pretrain) => pretrain.training.quiet,
             Self::Autotune(autotune) => autotune.fit.training.quiet,
             Self::Evaluate(Evaluate { quiet, .. })
-            | Self::Predict(Predict { of_all: flags::Predict { quiet, .. }, .. })
-            | Self::Explain(Explain { of_all: flags::Explain { quiet, .. }, .. })
+            | Self::Predict(Predict { of_all: training::arguments::Predict { quiet, .. }, .. })
+            | Self::Explain(Explain { of_all: training::arguments::Explain { quiet, .. }, .. })
             | Self::Export(Export { quiet, .. })
             | Self::Report(Report { quiet, .. }) => *quiet,
             Self::Launch(_) => false,
@@ -207,7 +207,7 @@ pub struct Evaluate {
 pub struct Predict {
     /// Those of all models.
     #[command(flatten)]
-    pub of_all: flags::Predict,
+    pub of_all: training::arguments::Predict,
     /// Number of texts per batch
     #[arg(
         long,
@@ -234,7 +234,7 @@ pub struct Predict {
 pub struct Explain {
     /// Those of all models.
     #[command(flatten)]
-    pub of_all: flags::Explain,
+    pub of_all: training::arguments::Explain,
     /// Device.
     #[command(flatten)]
     pub computing: Computing,

@@ -14,7 +14,7 @@ use idle::{of_computing, of_fit, of_training};
 use locations::{locations, locations_of_fit, out};
 use moved::moved;
 use program::location::Location;
-use training::flags::idle::{conflict, refuse_idle, refuse_replaced, s3};
+use training::arguments::idle::{conflict, refuse_idle, refuse_replaced, s3};
 use training::places::is_any_in_s3;
 use unknown::hint;
 
@@ -27,7 +27,7 @@ pub fn parse(words: &[OsString]) -> Result<Arguments, clap::Error> {
         return Err(Arguments::command().error(ErrorKind::InvalidSubcommand, message));
     }
     let libraries = [("PyTorch", c10d::compiled_version())];
-    training::flags::parse(words, option_env!("SENTIMILL_COMMIT"), &libraries, hint, check)
+    training::arguments::parse(words, option_env!("SENTIMILL_COMMIT"), &libraries, hint, check)
 }
 
 /// Refuses a flag that was passed and has no effect.

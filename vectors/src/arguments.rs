@@ -9,8 +9,8 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use program::location::Location;
 use program::place::local_path;
-use training::flags::numbers::{at_least, at_least_one, whole};
-use training::flags::{MORE, Report, WordsName};
+use training::arguments::numbers::{at_least, at_least_one, whole};
+use training::arguments::{MORE, Report, WordsName};
 
 pub use self::serve::{Place, Security, Serve, Staleness};
 pub use self::train::{Async, CharLstm, IfSlow, ModelName, Train};

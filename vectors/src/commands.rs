@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use launch::Options;
 use program::exit::Exit;
 use training::Result;
-use training::flags::Passed;
+use training::arguments::Passed;
 use training::page::report;
 use training::ranks::{check_alone, run_ranks};
 

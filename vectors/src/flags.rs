@@ -3,14 +3,14 @@
 use std::ffi::OsString;
 
 use clap::ArgMatches;
-use training::flags::idle::{Idle, idle, refuse_idle, refuse_replaced, s3};
+use training::arguments::idle::{Idle, idle, refuse_idle, refuse_replaced, s3};
 use training::places::{is_any_in_s3, is_any_url_of_s3};
 
 use crate::arguments::{Arguments, Command, ModelName, Pip, Serve, Train};
 
 /// Parses the program's arguments. Errors, besides those of the parser: a flag without an effect.
 pub fn parse(words: &[OsString]) -> Result<Arguments, clap::Error> {
-    training::flags::parse(words, option_env!("SENTIMILL_COMMIT"), &[], |_, _, _, _| None, check)
+    training::arguments::parse(words, option_env!("SENTIMILL_COMMIT"), &[], |_, _, _, _| None, check)
 }
 
 /// Refuses a flag that was passed and has no effect.

@@ -19,8 +19,8 @@ use serde::Serialize;
 pub use self::command::Trained;
 use self::output::Output;
 use self::search::{Flags, Space};
+use crate::arguments::{MetricName, Search};
 use crate::error::{Error, Result};
-use crate::flags::{MetricName, Search};
 
 /// Time between two checks for signals.
 const CHECK_EVERY: Duration = Duration::from_millis(20);

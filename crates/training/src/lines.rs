@@ -17,8 +17,8 @@ use reading::JsonLines;
 use store::{Object, S3Options};
 
 use crate::answers::{self, Counts, Format, LineOptions};
+use crate::arguments::{LineFormat, Lines};
 use crate::error::{Error, Result};
-use crate::flags::{LineFormat, Lines};
 use crate::model::is_model;
 use crate::tell::{program_name, tell};
 

@@ -15,8 +15,8 @@ use runs::saved::is_listed;
 use runs::training::{SETTINGS, put, temporary_beside};
 use store::S3Options;
 
+use crate::arguments::Report;
 use crate::error::{Error, Result};
-use crate::flags::Report;
 use crate::origins;
 use crate::out::check_place;
 use crate::remote::{self, NewObject};

@@ -14,8 +14,8 @@ use runs::training::SETTINGS;
 
 use store::S3Options;
 
+use crate::arguments::Storage;
 use crate::error::{Error, Result};
-use crate::flags::Storage;
 use crate::places;
 
 /// Bytes at the beginning of a file that show what it is.

@@ -7,8 +7,8 @@ use program::location::Location;
 use program::place::{check_folder, folder_of};
 use runs::soft_labels::{Digests, SoftLabels, check_new};
 
+use crate::arguments::Storage;
 use crate::error::{Error, Result};
-use crate::flags::Storage;
 use crate::rows::Reader;
 use crate::tell::tell;
 

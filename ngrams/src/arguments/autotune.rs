@@ -1,7 +1,7 @@
 //! Arguments of the search.
 
 use clap::{Arg, Args};
-use training::flags::{Search, brief, of_search};
+use training::arguments::{Search, brief, of_search};
 
 use super::Train;
 

@@ -10,8 +10,8 @@ use corpus::labels::Classes;
 use corpus::ledger::Share;
 use program::location::Location;
 use program::size::parse_memory;
-use training::flags::numbers::{at_least, cost, not_negative, positive, share, whole};
-use training::flags::{CharNgrams, Storage, WordsName};
+use training::arguments::numbers::{at_least, cost, not_negative, positive, share, whole};
+use training::arguments::{CharNgrams, Storage, WordsName};
 
 /// Flags of the training of an n-gram model.
 #[derive(Clone, Debug, Args)]

@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use clap::Parser;
 use classifiers::{Reading, Texts, Words, fasttext, linear};
+use training::arguments::{OF_SEARCH, Passed};
 use training::autotune::search::{Dimension, Flags, Space};
 use training::autotune::{Limit, Metrics, Plan, Trained};
-use training::flags::{OF_SEARCH, Passed};
 use training::places::is_dataset;
 use training::tell::tell;
 use training::{Error, Result};

@@ -9,7 +9,7 @@ use program::bounded;
 use runs::training::{RunSettings, SETTINGS, SETTINGS_BYTES_MAX};
 use scoring::ProbabilityQuality;
 use serde::Serialize;
-use training::flags::threads;
+use training::arguments::threads;
 use training::print::{MetricTable, names_of_means, print_json};
 use training::tell::tell;
 use training::texts::Wanted;

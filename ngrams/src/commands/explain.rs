@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use classifiers::files::bin::Loss;
 use training::answers::explain::{Form, Options, run};
 use training::answers::{Counts, LineOptions};
-use training::flags::Explain;
+use training::arguments::Explain;
 use training::lines::{FastTextLine, check, inputs, one_line, options, read_each};
 use training::{Error, Result};
 

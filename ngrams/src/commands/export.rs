@@ -5,7 +5,7 @@ use std::path::Path;
 use classifiers::files::bin::{self, Quantization};
 use classifiers::files::{to_program, vectors, write_bin};
 use program::location::Location;
-use training::flags::threads;
+use training::arguments::threads;
 use training::model::named;
 use training::out::{check_place, default_of_path};
 use training::tell::tell;

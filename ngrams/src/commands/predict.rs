@@ -3,7 +3,7 @@
 use std::io;
 
 use training::Result;
-use training::flags::threads;
+use training::arguments::threads;
 use training::lines::{FastTextLine, check, inputs, options, read_each};
 
 use super::{invalid_utf8, model_at};

@@ -3,7 +3,7 @@
 use classifiers::{Features, Reading, Words, fasttext, linear};
 use runs::recipe::OF_INPUT;
 use serde_json::{Value, json};
-use training::flags::WordsName;
+use training::arguments::WordsName;
 use training::{Error, Result};
 
 use crate::arguments::{ModelName, NgramLossName, NgramOptimizerName, Train, WeightsName};

@@ -1,7 +1,7 @@
 //! Arguments of `trainer autotune`.
 
 use clap::{Arg, Args};
-use training::flags::{Search, brief, of_search};
+use training::arguments::{Search, brief, of_search};
 
 use super::Fit;
 

@@ -5,7 +5,7 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 use corpus::sample::Sample;
 use program::location::Location;
 use runs::recipe::limits::SIZE;
-use training::flags::numbers::{share, whole};
+use training::arguments::numbers::{share, whole};
 
 use super::groups::{ClassifierCompute, LstmFlags, Optimisation, TrainingFlags};
 use super::names::{CalibrateName, ClassWeight, LossName, PoolName, PosWeight, ThresholdText};

@@ -9,8 +9,10 @@ use program::location::Location;
 use program::place::local_path;
 use program::size::{parse_memory, parse_size};
 use runs::recipe::limits::{ACCUMULATE, BATCH, LAYERS, SIZE};
-use training::flags::Storage;
-use training::flags::numbers::{at_least, at_least_one, factor, not_negative, positive, share, steps, whole};
+use training::arguments::Storage;
+use training::arguments::numbers::{
+    at_least, at_least_one, factor, not_negative, positive, share, steps, whole,
+};
 
 use super::{
     BalanceName, ComputeName, DecayName, DeviceName, OptimizerName, PrecisionName, RecipeName, RowWeightName,

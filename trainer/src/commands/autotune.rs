@@ -16,9 +16,9 @@ use program::exit::{Exit, Failed};
 use program::temporary;
 use serde_json::Value;
 
+use training::arguments::{OF_SEARCH, Passed};
 use training::autotune::search::{Dimension, Flags, Space};
 use training::autotune::{Limit, Metrics, Plan, Trained};
-use training::flags::{OF_SEARCH, Passed};
 use training::places;
 use training::{Error, Result};
 

@@ -1,6 +1,6 @@
 //! The flags that have no effect because of other flags.
 
-use training::flags::idle::{Idle, idle};
+use training::arguments::idle::{Idle, idle};
 
 use crate::arguments::{
     BalanceName, Computing, DecayName, DeviceName, Fit, LossName, LstmFlags, Optimisation, OptimizerName,

@@ -2,7 +2,7 @@
 
 use program::location::Location;
 
-use training::flags::Report;
+use training::arguments::Report;
 
 use crate::arguments::{Command, Fit, Pretrain};
 

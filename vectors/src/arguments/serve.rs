@@ -9,7 +9,7 @@ use parameters::{LogSync, TlsFiles};
 use program::place::local_path;
 use program::size::parse_memory;
 
-use training::flags::numbers::{positive, whole};
+use training::arguments::numbers::{positive, whole};
 
 /// Maximum number of servers and of workers.
 pub(super) const PLACES_MAX: i64 = 10_000;

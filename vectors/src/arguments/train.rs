@@ -11,8 +11,8 @@ use parameters::Wire;
 use program::location::Location;
 use program::place::local_path;
 use program::size::parse_memory;
-use training::flags::numbers::{at_least, not_negative, port, positive, processes, rate, share, whole};
-use training::flags::{CharNgrams, LineFormat, Storage};
+use training::arguments::numbers::{at_least, not_negative, port, positive, processes, rate, share, whole};
+use training::arguments::{CharNgrams, LineFormat, Storage};
 
 use super::serve::{Place, Security, place};
 

@@ -9,7 +9,7 @@ use embeddings::{Embedding, files};
 use program::exit::printable;
 use serde::Serialize;
 use training::Result;
-use training::flags::threads;
+use training::arguments::threads;
 use training::print::{print_json, print_line};
 
 use crate::arguments::{Analogy, MethodName, Neighbours, Similarity};

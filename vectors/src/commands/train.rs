@@ -24,7 +24,7 @@ use program::exit::{Exit, Fails};
 use report::whole;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use training::flags::CharNgrams;
+use training::arguments::CharNgrams;
 use training::places::is_dataset;
 use training::print::print_json;
 use training::tell::tell;

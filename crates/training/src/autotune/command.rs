@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use corpus::shell::word_of_bytes;
 
 use super::search::Flags;
-use crate::flags::Passed;
+use crate::arguments::Passed;
 
 /// The training whose settings are searched: a command, and the words that the user passed.
 #[derive(Clone, Debug)]

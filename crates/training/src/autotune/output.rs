@@ -13,8 +13,8 @@ use serde::Serialize;
 use super::command::line;
 use super::search::Flags;
 use super::{End, Metrics, Plan, Reason, Trial};
+use crate::arguments::MetricName;
 use crate::error::{Error, Result, STANDARD_OUTPUT};
-use crate::flags::MetricName;
 use crate::print::print_json;
 use crate::tell::{is_quiet, tell, tell_above};
 

@@ -81,7 +81,7 @@ impl Dimension {
         Self { without: Some((flag, value)), ..self }
     }
 
-    /// Name of the flag as in [`crate::flags::Passed`].
+    /// Name of the flag as in [`crate::arguments::Passed`].
     pub fn id(&self) -> String {
         self.flag.trim_start_matches('-').replace('-', "_")
     }

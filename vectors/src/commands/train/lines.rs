@@ -20,7 +20,7 @@ use reading::unpacked;
 use report::whole;
 use serde_json::{Map, Value};
 use store::S3Options;
-use training::flags::LineFormat;
+use training::arguments::LineFormat;
 use training::places;
 use training::tell::tell;
 use training::{Error, Result};
