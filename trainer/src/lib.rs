@@ -11,7 +11,6 @@
 //! rank processes in [`mod@launch`].
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a panic of a test is its failure"))]
 
-mod environment;
 mod error;
 mod ffi;
 

@@ -11,6 +11,11 @@ use training::tell::tell;
 
 use crate::error::{Error, Result};
 
+/// How often torchrun has restarted the ranks.
+pub(crate) fn restarts() -> usize {
+    Launch::from_env().map_or(0, |launch| launch.restarts)
+}
+
 /// This process among the processes of the training.
 #[derive(Debug)]
 pub enum Ranks {

@@ -19,6 +19,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use crate::spelling::Generator;
+use classifiers::files::folder::parse_document;
 use classifiers::files::{family, words_file};
 use classifiers::{Dictionary, Names};
 use durable::sums::{Sums, verified};
@@ -286,7 +287,7 @@ impl<'a> Files<'a> {
     fn open(folder: &'a Path) -> Result<Self> {
         let sums = Sums::read(folder)?;
         let json = sums.content(CONFIG, CONFIG_BYTES_MAX)?;
-        let document = parse_document(&folder.join(CONFIG), &json)?;
+        let document: Document = parse_document(&folder.join(CONFIG), &json, (FAMILY, FORMAT_VERSION))?;
         let files = Self { folder, sums, document };
         files.check_sizes()?;
         Ok(files)
@@ -375,27 +376,4 @@ impl<'a> Files<'a> {
             }
         }
     }
-}
-
-fn parse_document(path: &Path, json: &[u8]) -> Result<Document> {
-    #[derive(Deserialize)]
-    struct Head {
-        format_version: u32,
-        family: String,
-    }
-    let unexpected = |field: &str, found: String, expected: String| {
-        durable::Error::unexpected(path, field, found, expected, REMEDY)
-    };
-    let no_config = |error: serde_json::Error| {
-        unexpected("its content", error.to_string(), format!("the configuration of the family {FAMILY}"))
-    };
-    let head: Head = serde_json::from_slice(json).map_err(no_config)?;
-    if head.family != FAMILY {
-        return Err(unexpected("family", head.family, FAMILY.to_owned()).into());
-    }
-    if head.format_version != FORMAT_VERSION {
-        let found = head.format_version.to_string();
-        return Err(unexpected("format_version", found, FORMAT_VERSION.to_string()).into());
-    }
-    Ok(serde_json::from_slice(json).map_err(no_config)?)
 }

@@ -4,7 +4,6 @@ use tch::Device;
 
 use crate::arguments::{ComputeName, Computing, DeviceName};
 use crate::compute::Compute;
-use crate::environment::local_rank;
 use crate::error::Result;
 use crate::ffi::keep_memory;
 
@@ -34,7 +33,7 @@ fn device(computing: &Computing) -> Result<Device> {
 
 /// Returns the GPU of this rank.
 fn own_gpu() -> Result<Device> {
-    let own = local_rank();
+    let own = std::env::var("LOCAL_RANK").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
     let n_gpus = tch::Cuda::device_count();
     if i64::try_from(own).is_ok_and(|own| own < n_gpus) {
         return Ok(Device::Cuda(own));

@@ -189,7 +189,7 @@ impl Folder {
         let sums = Sums::read(path)?;
         let config = path.join(CONFIG);
         let json = sums.content(CONFIG, CONFIG_BYTES_MAX)?;
-        let document = parse_document(&config, &json)?;
+        let document: Document = parse_document(&config, &json, (FAMILY, FORMAT_VERSION))?;
         let file = |name: &str| document.files.get(name).cloned().ok_or_else(|| sums.missing(name));
         let (words, weights) = (file(WORDS)?, file(WEIGHTS)?);
         sums.check(WORDS, &words)?;
@@ -235,29 +235,24 @@ fn read_dictionary(path: &Path, expected: &Summary, document: &Document) -> Resu
     Ok(Dictionary::new(words, counts, labels, label_counts).with_classes(classes))
 }
 
-fn parse_document(path: &Path, json: &[u8]) -> Result<Document> {
+/// Parses the document of the folder of a model, of this family and format version.
+pub fn parse_document<T: DeserializeOwned>(path: &Path, json: &[u8], of: (&str, u32)) -> Result<T> {
     #[derive(Deserialize)]
     struct Head {
         format_version: u32,
         family: String,
     }
-    let unexpected = |field: &str, found: String, expected: String| {
-        Error::unexpected(path, field, found, expected, REMEDY)
-    };
+    let (family, version) = of;
     let no_config = |error: serde_json::Error| {
-        unexpected(
-            "its content",
-            error.to_string(),
-            format!("the configuration of a model of the family {FAMILY}"),
-        )
+        let expected = format!("the configuration of a model of the family {family}");
+        Error::unexpected(path, "its content", error, expected, REMEDY)
     };
     let head: Head = serde_json::from_slice(json).map_err(no_config)?;
-    if head.family != FAMILY {
-        return Err(unexpected("family", head.family, FAMILY.to_owned()));
+    if head.family != family {
+        return Err(Error::unexpected(path, "family", head.family, family, REMEDY));
     }
-    if head.format_version != FORMAT_VERSION {
-        let found = head.format_version.to_string();
-        return Err(unexpected("format_version", found, FORMAT_VERSION.to_string()));
+    if head.format_version != version {
+        return Err(Error::unexpected(path, "format_version", head.format_version, version, REMEDY));
     }
     serde_json::from_slice(json).map_err(no_config)
 }

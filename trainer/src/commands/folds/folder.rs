@@ -12,8 +12,8 @@ use runs::training::{self, Hold, LOCK_WAIT, put};
 
 use super::super::training::Session;
 use crate::arguments::Fit;
-use crate::environment::restarts;
 use crate::error::{Error, Result};
+use crate::ranks::restarts;
 
 /// The folder of a cross-validation.
 pub(super) struct Folder {
