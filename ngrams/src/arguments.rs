@@ -12,7 +12,7 @@ use training::arguments::numbers::{at_least, share};
 use training::arguments::{Explain, MORE, Report, Storage};
 
 pub use self::autotune::Autotune;
-pub use self::train::{ModelName, NgramLossName, NgramOptimizerName, Rated, Train, WeightsName};
+pub use self::train::{ModelName, NgramLossName, Rated, Train, WeightsName};
 
 /// Train a classifier of words and n-grams, in seconds, and classify lines with it.
 #[derive(Debug, Parser)]

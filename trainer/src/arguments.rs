@@ -29,7 +29,7 @@ pub use self::groups::{
 };
 pub use self::names::{
     BalanceName, CalibrateName, ClassWeight, ComputeName, DecayName, DeviceName, LossName, OptimizerName,
-    PoolName, PosWeight, PrecisionName, RecipeName, RowWeightName, ThresholdText,
+    PosWeight, RecipeName, ThresholdText,
 };
 
 /// Train a sentiment classifier on a dataset, and classify reviews with it.

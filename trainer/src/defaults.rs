@@ -3,7 +3,9 @@
 //! docs/experiments.md has the accuracy of the modern recipe. The number of rows is that of the whole training split, so
 //! it is the same on every rank.
 
-use crate::arguments::{DecayName, OptimizerName, PoolName, RecipeName};
+use runs::recipe::Pool;
+
+use crate::arguments::{DecayName, OptimizerName, RecipeName};
 
 /// The default of each option of `fit` whose default depends on `--recipe` or on the number of training rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,7 +19,7 @@ pub struct Defaults {
     /// `--linear`.
     pub linear: i64,
     /// `--pool`.
-    pub pool: PoolName,
+    pub pool: Pool,
     /// `--pos-weight`, for the loss on the label.
     pub pos_weight: f64,
     /// `--epochs`.
@@ -81,7 +83,7 @@ impl Defaults {
             hidden: 64,
             layers: 1,
             linear: 32,
-            pool: PoolName::MeanMax,
+            pool: Pool::MeanMax,
             pos_weight: 1.0,
             epochs,
             batch,
@@ -101,7 +103,7 @@ impl Defaults {
             hidden: 32,
             layers: 2,
             linear: 32,
-            pool: PoolName::Last,
+            pool: Pool::Last,
             pos_weight: 0.2,
             epochs: 10,
             batch: 128,

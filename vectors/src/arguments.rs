@@ -6,11 +6,13 @@ mod train;
 use std::path::PathBuf;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
+use classifiers::Words;
+use embeddings::neighbours::Method;
 use program::location::Location;
 use program::place::local_path;
 use training::arguments::numbers::{at_least, at_least_one, whole};
-use training::arguments::{MORE, Report, WordsName};
+use training::arguments::{MORE, Report};
 
 pub use self::serve::{Place, Security, Serve, Staleness};
 pub use self::train::{Async, CharLstm, IfSlow, ModelName, Train};
@@ -138,10 +140,10 @@ pub struct Analogy {
         long,
         value_enum,
         value_name = "NAME",
-        default_value_t = MethodName::Add,
+        default_value_t = Method::Add,
         hide_possible_values = true
     )]
-    pub method: MethodName,
+    pub method: Method,
     /// Number of answers
     #[arg(
         long,
@@ -154,15 +156,6 @@ pub struct Analogy {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-}
-
-/// `--method`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum MethodName {
-    /// 3CosAdd.
-    Add,
-    /// 3CosMul.
-    Mul,
 }
 
 /// Flags of word similarity.
@@ -228,11 +221,11 @@ pub struct Pip {
         long,
         value_enum,
         value_name = "NAME",
-        default_value_t = WordsName::Punctuation,
+        default_value_t = Words::Punctuation,
         hide_possible_values = true,
         help_heading = "Corpus"
     )]
-    pub words: WordsName,
+    pub words: Words,
     /// Seed of random vectors
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,

@@ -14,6 +14,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
+use clap::ValueEnum;
 use dataset::vocabulary::PADDING;
 use program::threads::locked;
 use serde::{Deserialize, Serialize};
@@ -75,7 +76,7 @@ impl Batch {
 }
 
 /// Weight of a row's loss as a function of n, the number of reviews with its text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum RowWeight {
     /// 1.

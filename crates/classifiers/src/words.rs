@@ -1,12 +1,16 @@
 //! Splits a line into words.
 
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
 /// fastText's word at the end of each line.
 pub const END: &[u8] = b"</s>";
 /// fastText's prefix of labels.
 pub const LABEL_PREFIX: &[u8] = b"__label__";
 
 /// How a line is split into words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub enum Words {
     /// As fastText: the bytes between white space, unchanged, and [`END`] at the end. An `</s>` within the line ends
     /// the text, and a label within it is no word.

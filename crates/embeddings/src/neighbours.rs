@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 use crate::embedding::Embedding;
@@ -13,7 +14,7 @@ pub(crate) const EPSILON: f32 = 0.001;
 
 /// How an analogy "a is to b as c is to d" is answered (Levy and Goldberg 2014, "Linguistic regularities in sparse and
 /// explicit word representations").
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
     /// 3CosAdd: the word d that maximises cos(d, b) - cos(d, a) + cos(d, c).

@@ -10,6 +10,7 @@ mod position;
 mod schedule;
 
 use batches::{Fold, Plan, RowWeight};
+use clap::ValueEnum;
 use scoring::Method;
 use serde::{Deserialize, Serialize};
 
@@ -153,7 +154,7 @@ pub enum Rule {
 }
 
 /// Numeric precision.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
     /// 32 bits.

@@ -224,17 +224,6 @@ pub fn of_search(argument: Arg) -> Arg {
     }
 }
 
-/// `--words`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum WordsName {
-    /// Bytes between white space.
-    Spaces,
-    /// Words and single characters of punctuation.
-    Punctuation,
-    /// Words of cleaned text.
-    Cleaned,
-}
-
 /// `--char-ngrams`: the lengths of character n-grams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CharNgrams {

@@ -4,6 +4,8 @@ use std::num::NonZeroUsize;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use classifiers::Words;
+use classifiers::fasttext::Optimizer;
 use corpus::arguments::FormatArguments;
 use corpus::format::FieldPath;
 use corpus::labels::Classes;
@@ -11,7 +13,7 @@ use corpus::ledger::Share;
 use program::location::Location;
 use program::size::parse_memory;
 use training::arguments::numbers::{at_least, cost, not_negative, positive, share, whole};
-use training::arguments::{CharNgrams, Storage, WordsName};
+use training::arguments::{CharNgrams, Storage};
 
 /// Flags of the training of an n-gram model.
 #[derive(Clone, Debug, Args)]
@@ -77,7 +79,7 @@ pub struct Train {
     /// visible character is a word. cleaned: words of letters, as in a dataset. The default is punctuation; with --model fasttext
     /// and --format fasttext it is spaces. A dataset requires cleaned.
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = "Model")]
-    pub words: Option<WordsName>,
+    pub words: Option<Words>,
     /// Minimum occurrences [default: 3; fasttext: 1]
     ///
     /// linear: texts that contain an n-gram; rarer n-grams have no weight. fasttext: occurrences of a word; rarer words have no
@@ -132,7 +134,7 @@ pub struct Train {
         hide_short_help = true,
         help_heading = "Optimisation"
     )]
-    pub optimizer: Option<NgramOptimizerName>,
+    pub optimizer: Option<Optimizer>,
     /// linear: inverse of the regularization [default: 1]
     ///
     /// A larger value fits the training texts more closely.
@@ -283,17 +285,6 @@ impl NgramLossName {
             Self::Logistic | Self::SquaredHinge => ModelName::Linear,
         }
     }
-}
-
-/// `--optimizer` of an n-gram model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum NgramOptimizerName {
-    /// Stochastic gradient descent.
-    Sgd,
-    /// AdaGrad.
-    Adagrad,
-    /// Adam of the rows that a text has.
-    Adam,
 }
 
 impl Train {

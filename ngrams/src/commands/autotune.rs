@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Parser;
+use classifiers::fasttext::Optimizer;
+use classifiers::linear::LinearSettings;
 use classifiers::{Reading, Texts, Words, fasttext, linear};
 use training::arguments::{OF_SEARCH, Passed};
 use training::autotune::search::{Dimension, Flags, Space};
@@ -16,7 +18,7 @@ use training::{Error, Result};
 
 use super::settings::{Settings, reading, words};
 use super::train::check;
-use crate::arguments::{Arguments, Autotune, Command, ModelName, NgramOptimizerName, Train};
+use crate::arguments::{Arguments, Autotune, Command, ModelName, Train};
 use crate::classifier::evaluate::measure;
 use crate::classifier::quality::Measured;
 use crate::classifier::{Classifier, Model};
@@ -110,15 +112,15 @@ fn of_linear() -> Vec<Dimension> {
     ]
 }
 
-fn of_fasttext(optimizer: Option<NgramOptimizerName>) -> Vec<Dimension> {
+fn of_fasttext(optimizer: Option<Optimizer>) -> Vec<Dimension> {
     let rate = match optimizer {
-        None | Some(NgramOptimizerName::Sgd) => {
+        None | Some(Optimizer::Sgd) => {
             Dimension::ordered("--rate", &["0.05", "0.1", "0.2", "0.3", "0.5", "0.8", "1", "1.5"], "0.5")
         }
-        Some(NgramOptimizerName::Adagrad) => {
+        Some(Optimizer::Adagrad) => {
             Dimension::ordered("--rate", &["0.01", "0.02", "0.05", "0.1", "0.2", "0.5"], "0.1")
         }
-        Some(NgramOptimizerName::Adam) => {
+        Some(Optimizer::LazyAdam) => {
             Dimension::ordered("--rate", &["0.0005", "0.001", "0.002", "0.005", "0.01", "0.02"], "0.005")
         }
     };
@@ -251,7 +253,7 @@ impl Kept {
         match settings {
             Settings::Linear(settings) => {
                 // The words of n-grams are for reports.
-                let settings = linear::LinearSettings { n_named: 0, ..*settings };
+                let settings = LinearSettings { n_named: 0, ..*settings };
                 let numbered = match self.0.take() {
                     Some((of, numbered)) if of == words && numbered.is_for(&settings) => numbered,
                     _ => linear::Numbered::of(texts, &settings)?,

@@ -1,12 +1,13 @@
 //! Converts the flags of `ngrams train` into the settings of a model, and these into the recipe in `settings.json`.
 
+use classifiers::fasttext::Optimizer;
+use classifiers::linear::LinearSettings;
 use classifiers::{Features, Reading, Words, fasttext, linear};
 use runs::recipe::OF_INPUT;
 use serde_json::{Value, json};
-use training::arguments::WordsName;
 use training::{Error, Result};
 
-use crate::arguments::{ModelName, NgramLossName, NgramOptimizerName, Train, WeightsName};
+use crate::arguments::{ModelName, NgramLossName, Train, WeightsName};
 use crate::input::labels;
 
 /// Default of `--buckets` for the fastText model.
@@ -20,7 +21,7 @@ const EPOCHS: u32 = 5;
 #[derive(Clone, Debug)]
 pub enum Settings {
     /// A linear model.
-    Linear(linear::LinearSettings),
+    Linear(LinearSettings),
     /// A mean of embeddings with a linear layer.
     FastText(Box<fasttext::Settings>),
 }
@@ -127,9 +128,7 @@ pub fn reading(arguments: &Train, model: ModelName, words: Words) -> Reading {
 /// How texts are split into words. `is_dataset`: the input has rows of cleaned words.
 pub fn words(arguments: &Train, model: ModelName, is_dataset: bool) -> Words {
     match arguments.words {
-        Some(WordsName::Spaces) => Words::Spaces,
-        Some(WordsName::Punctuation) => Words::Punctuation,
-        Some(WordsName::Cleaned) => Words::Cleaned,
+        Some(words) => words,
         None if is_dataset => Words::Cleaned,
         None if model == ModelName::FastText && arguments.format.is_fasttext() => Words::Spaces,
         None => Words::Punctuation,
@@ -151,15 +150,15 @@ pub fn check_min_count(arguments: &Train, model: ModelName) -> Result<()> {
     }
 }
 
-fn of_linear(arguments: &Train) -> linear::LinearSettings {
-    let default = linear::LinearSettings::default();
+fn of_linear(arguments: &Train) -> LinearSettings {
+    let default = LinearSettings::default();
     let (weighting, counting, is_normalized) = match arguments.weights {
         // The default is nb.
         None | Some(WeightsName::Nb) => (default.weighting, default.counting, default.is_normalized),
         Some(WeightsName::TfIdf) => (linear::Weighting::TfIdf, linear::Counting::Linear, true),
         Some(WeightsName::None) => (linear::Weighting::None, linear::Counting::Binary, false),
     };
-    linear::LinearSettings {
+    LinearSettings {
         ngrams: arguments.ngrams.map_or(default.ngrams, u32::from),
         table: match arguments.buckets {
             None => default.table,
@@ -192,15 +191,11 @@ fn of_fasttext(arguments: &Train, words: Words) -> fasttext::Settings {
     let ngrams = arguments.ngrams.unwrap_or(NGRAMS);
     let characters = arguments.char_ngrams;
     let has_buckets = ngrams > 1 || characters.is_some() || arguments.words_max.is_some();
-    let optimizer = match arguments.optimizer {
-        None | Some(NgramOptimizerName::Sgd) => fasttext::Optimizer::Sgd,
-        Some(NgramOptimizerName::Adagrad) => fasttext::Optimizer::Adagrad,
-        Some(NgramOptimizerName::Adam) => fasttext::Optimizer::LazyAdam,
-    };
+    let optimizer = arguments.optimizer.unwrap_or(Optimizer::Sgd);
     let rate = match optimizer {
-        fasttext::Optimizer::Sgd => 0.5,
-        fasttext::Optimizer::Adagrad => 0.1,
-        fasttext::Optimizer::LazyAdam => 0.005,
+        Optimizer::Sgd => 0.5,
+        Optimizer::Adagrad => 0.1,
+        Optimizer::LazyAdam => 0.005,
     };
     fasttext::Settings {
         words,
@@ -231,7 +226,7 @@ fn of_fasttext(arguments: &Train, words: Words) -> fasttext::Settings {
     }
 }
 
-fn recipe_of_linear(settings: &linear::LinearSettings) -> Value {
+fn recipe_of_linear(settings: &LinearSettings) -> Value {
     let buckets = match settings.table {
         linear::Table::Hashed { bits } => 1_u64 << bits,
         linear::Table::Exact => 0,
@@ -262,15 +257,6 @@ fn recipe_of_linear(settings: &linear::LinearSettings) -> Value {
 
 fn recipe_of_fasttext(settings: &fasttext::Settings) -> Value {
     let Features { ngrams, buckets, characters_min, characters_max, .. } = settings.features;
-    let optimizer = match settings.optimizer {
-        fasttext::Optimizer::Sgd => "sgd",
-        fasttext::Optimizer::Adagrad => "adagrad",
-        fasttext::Optimizer::LazyAdam => "adam",
-    };
-    let loss = match settings.loss {
-        fasttext::Loss::Softmax => "softmax",
-        fasttext::Loss::Bce => "bce",
-    };
     let characters = (characters_max > 0).then(|| format!("{characters_min}-{characters_max}"));
     // The bits of a repeatable training depend on the number of threads.
     let threads = settings.is_deterministic.then_some(settings.threads);
@@ -279,8 +265,8 @@ fn recipe_of_fasttext(settings: &fasttext::Settings) -> Value {
         "buckets": buckets,
         "char_ngrams": characters,
         "dim": settings.dim,
-        "loss": loss,
-        "optimizer": optimizer,
+        "loss": settings.loss,
+        "optimizer": settings.optimizer,
         "rate": settings.rate,
         "l2": settings.l2,
         "dropout": settings.dropout,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use batches::Part;
+use classifiers::linear::LinearSettings;
 use classifiers::{Reading, Texts, fasttext, linear};
 use launch::interrupt::{Interrupts, Requested};
 use program::exit::{Exit, Failed};
@@ -210,7 +211,7 @@ impl Summary {
 fn train_linear(
     texts: &Texts,
     words: classifiers::Words,
-    settings: &linear::LinearSettings,
+    settings: &LinearSettings,
     progress: &mut Progress,
 ) -> Result<Model> {
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;

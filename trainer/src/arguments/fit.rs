@@ -4,11 +4,12 @@ use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use corpus::sample::Sample;
 use program::location::Location;
+use runs::recipe::Pool;
 use runs::recipe::limits::SIZE;
 use training::arguments::numbers::{share, whole};
 
 use super::groups::{ClassifierCompute, LstmFlags, Optimisation, TrainingFlags};
-use super::names::{CalibrateName, ClassWeight, LossName, PoolName, PosWeight, ThresholdText};
+use super::names::{CalibrateName, ClassWeight, LossName, PosWeight, ThresholdText};
 
 /// Flags of a classifier's training.
 #[derive(Debug, Args)]
@@ -145,7 +146,7 @@ pub struct Fit {
     /// last: the hidden state at the last token. mean-max: the mean and the maximum of all hidden states,
     /// concatenated. The default with --recipe original is last.
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = "Model")]
-    pub pool: Option<PoolName>,
+    pub pool: Option<Pool>,
     /// Bidirectional LSTM layers
     ///
     /// The built-in kernels do not support it; the training is computed by PyTorch, which is slower.

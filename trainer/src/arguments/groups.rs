@@ -3,20 +3,20 @@
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use batches::RowWeight;
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use program::location::Location;
 use program::place::local_path;
 use program::size::{parse_memory, parse_size};
+use runs::recipe::Precision;
 use runs::recipe::limits::{ACCUMULATE, BATCH, LAYERS, SIZE};
 use training::arguments::Storage;
 use training::arguments::numbers::{
     at_least, at_least_one, factor, not_negative, positive, share, steps, whole,
 };
 
-use super::{
-    BalanceName, ComputeName, DecayName, DeviceName, OptimizerName, PrecisionName, RecipeName, RowWeightName,
-};
+use super::{BalanceName, ComputeName, DecayName, DeviceName, OptimizerName, RecipeName};
 
 /// Sizes and inputs of the LSTM.
 #[derive(Debug, Args)]
@@ -79,13 +79,13 @@ pub struct Optimisation {
         long,
         value_enum,
         value_name = "NAME",
-        default_value_t = RowWeightName::One,
+        default_value_t = RowWeight::One,
         hide_short_help = true,
         hide_possible_values = true,
         hide_default_value = true,
         help_heading = "Model"
     )]
-    pub row_weight: RowWeightName,
+    pub row_weight: RowWeight,
     /// Number of epochs [default: by rows, 2 to 10]
     ///
     /// The default is 10 for up to 10,000 training rows, 6 for up to 100,000, 4 for up to 1,000,000 and 2 for more.
@@ -260,13 +260,13 @@ pub struct Optimisation {
         long,
         value_enum,
         value_name = "NAME",
-        default_value_t = PrecisionName::F32,
+        default_value_t = Precision::F32,
         hide_short_help = true,
         hide_possible_values = true,
         hide_default_value = true,
         help_heading = "Optimisation"
     )]
-    pub precision: PrecisionName,
+    pub precision: Precision,
     /// Random seed
     ///
     /// It determines the initial weights, the order of rows and dropout.

@@ -3,9 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use batches::RowWeight;
 use clap::ValueEnum;
-use runs::recipe::{Pool, Precision, ThresholdRule};
+use runs::recipe::ThresholdRule;
 use scoring::Method;
 
 /// `--recipe`.
@@ -15,24 +14,6 @@ pub enum RecipeName {
     Modern,
     /// The original system's.
     Original,
-}
-
-/// `--pool`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PoolName {
-    /// The hidden state at the last token.
-    Last,
-    /// The mean and the maximum of all hidden states, concatenated.
-    MeanMax,
-}
-
-impl From<PoolName> for Pool {
-    fn from(name: PoolName) -> Self {
-        match name {
-            PoolName::Last => Self::Last,
-            PoolName::MeanMax => Self::MeanMax,
-        }
-    }
 }
 
 /// `--loss`.
@@ -145,27 +126,6 @@ impl CalibrateName {
     }
 }
 
-/// `--row-weight`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum RowWeightName {
-    /// 1.
-    One,
-    /// 1 + the logarithm of its number of reviews.
-    Log,
-    /// Its number of reviews.
-    Count,
-}
-
-impl From<RowWeightName> for RowWeight {
-    fn from(name: RowWeightName) -> Self {
-        match name {
-            RowWeightName::One => Self::One,
-            RowWeightName::Log => Self::Log,
-            RowWeightName::Count => Self::Count,
-        }
-    }
-}
-
 /// `--optimizer`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OptimizerName {
@@ -205,27 +165,6 @@ pub enum DecayName {
     Linear,
     /// Decreases along half a cosine to 0 at the last step.
     Cosine,
-}
-
-/// `--precision`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum PrecisionName {
-    /// 32 bits.
-    F32,
-    /// 64 bits.
-    F64,
-    /// bfloat16 autocast; on GPUs.
-    Bf16,
-}
-
-impl From<PrecisionName> for Precision {
-    fn from(name: PrecisionName) -> Self {
-        match name {
-            PrecisionName::F32 => Self::F32,
-            PrecisionName::F64 => Self::F64,
-            PrecisionName::Bf16 => Self::Bf16,
-        }
-    }
 }
 
 /// `--device`.

@@ -9,11 +9,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 use std::{env, io};
 
-use clap::ValueEnum;
 use dataset::dataset_file::DatasetReader;
 use launch::kill_with_parent;
 use program::exit::{Exit, Failed};
 use program::temporary;
+use runs::recipe::Pool;
 use serde_json::Value;
 
 use training::arguments::{OF_SEARCH, Passed};
@@ -96,11 +96,7 @@ fn dimensions(fit: &Fit, passed: &Passed) -> Result<Vec<Dimension>> {
         OptimizerName::Lars => &["1", "2", "5", "10", "20", "50"],
         OptimizerName::Lamb => &["0.002", "0.005", "0.01", "0.02", "0.05"],
     };
-    let other_pool = if pool.to_possible_value().is_some_and(|pool| pool.get_name() == "last") {
-        "mean-max"
-    } else {
-        "last"
-    };
+    let other_pool = if pool == Pool::Last { "mean-max" } else { "last" };
     let ordered =
         |flag, values: &[&str], default: f64| Dimension::ordered(flag, values, &default.to_string());
     let mut dimensions = vec![

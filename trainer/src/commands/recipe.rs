@@ -120,7 +120,7 @@ fn recipe(
         decay: decay(arguments, defaults, steps_of_epoch, u64::from(epochs)),
     };
     schedule.check().map_err(|(name, found, expected)| setting(name, &found, &expected))?;
-    let precision = Precision::from(arguments.precision);
+    let precision = arguments.precision;
     if precision == Precision::Bf16 && device == Device::Cpu {
         return Err(setting("--precision", "bf16", "f32 or f64 on a CPU; bf16 requires a GPU"));
     }
@@ -138,7 +138,7 @@ fn recipe(
         tokens_max: lstm.tokens,
         model: model(lstm, defaults, rows),
         family,
-        row_weight: arguments.row_weight.into(),
+        row_weight: arguments.row_weight,
         batch_rows,
         accumulate,
         balance,
@@ -331,7 +331,7 @@ fn model(arguments: &LstmFlags, defaults: &Defaults, rows: &Rows) -> LstmSetting
 fn classifier(arguments: &Fit, defaults: &Defaults, rows: &Rows) -> Result<ClassifierSettings> {
     Ok(ClassifierSettings {
         objective: objective(arguments, defaults, rows)?,
-        pool: arguments.pool.unwrap_or(defaults.pool).into(),
+        pool: arguments.pool.unwrap_or(defaults.pool),
         linear: arguments.linear.unwrap_or(defaults.linear),
     })
 }

@@ -7,6 +7,7 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use corpus::encoding::{Encoding, parse_encoding};
 use corpus::format::{FieldPaths, Preset};
+use embeddings::spelling::Outputs;
 use parameters::Wire;
 use program::location::Location;
 use program::place::local_path;
@@ -269,7 +270,7 @@ pub struct CharLstm {
         hide_short_help = true,
         help_heading = "char-lstm"
     )]
-    pub outputs: OutputsName,
+    pub outputs: Outputs,
     /// Number of positions per step, of each process
     ///
     /// By several processes, longer sentences are split.
@@ -290,27 +291,6 @@ impl ModelName {
     /// Its name on the command line.
     pub fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
-    }
-}
-
-/// `--outputs`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OutputsName {
-    /// One vector per word.
-    Table,
-    /// A second LSTM.
-    Generator,
-    /// The LSTM of the input vectors.
-    Shared,
-}
-
-impl From<OutputsName> for embeddings::spelling::Outputs {
-    fn from(name: OutputsName) -> Self {
-        match name {
-            OutputsName::Table => Self::Table,
-            OutputsName::Generator => Self::Generator,
-            OutputsName::Shared => Self::Shared,
-        }
     }
 }
 

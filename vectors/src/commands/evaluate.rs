@@ -12,7 +12,7 @@ use training::Result;
 use training::arguments::threads;
 use training::print::{print_json, print_line};
 
-use crate::arguments::{Analogy, MethodName, Neighbours, Similarity};
+use crate::arguments::{Analogy, Neighbours, Similarity};
 
 /// The neighbours of a word.
 #[derive(Serialize)]
@@ -71,10 +71,7 @@ pub(super) fn neighbours(arguments: &Neighbours) -> Result<()> {
 /// Prints the answers to an analogy, or the accuracy of a file of analogies.
 pub(super) fn analogy(arguments: &Analogy) -> Result<()> {
     let embedding = files::read(&arguments.vectors.model)?;
-    let method = match arguments.method {
-        MethodName::Add => Method::Add,
-        MethodName::Mul => Method::Mul,
-    };
+    let method = arguments.method;
     match (&arguments.questions, &arguments.words[..]) {
         (Some(file), _) => questions(&embedding, file, method, arguments.json),
         (None, words) => {

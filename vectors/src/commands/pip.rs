@@ -8,7 +8,6 @@ use embeddings::ppmi::{Pairs, Ppmi};
 use embeddings::{Embedding, files, pip};
 use serde::Serialize;
 use store::S3Options;
-use training::arguments::WordsName;
 use training::arguments::threads;
 use training::lines::{Input, inputs};
 use training::print::print_json;
@@ -63,13 +62,8 @@ pub(super) fn pip(arguments: &Pip) -> Result<()> {
 fn of_text(embedding: &Embedding, arguments: &Pip) -> Result<(pip::Pip, Matrix)> {
     let &Pip { window, shift, seed, .. } = arguments;
     let mut pairs = Pairs::new(embedding.n_words(), window);
-    let words = match arguments.words {
-        WordsName::Spaces => Words::Spaces,
-        WordsName::Punctuation => Words::Punctuation,
-        WordsName::Cleaned => Words::Cleaned,
-    };
     for input in inputs(&arguments.corpus, &S3Options::default())? {
-        add(&mut pairs, embedding, words, &input)?;
+        add(&mut pairs, embedding, arguments.words, &input)?;
     }
     let tokens = pairs.n_tokens();
     let ppmi: Ppmi = pairs.ppmi(shift);

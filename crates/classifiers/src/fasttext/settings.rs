@@ -1,11 +1,15 @@
 //! Settings of a model and its training.
 
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
 use super::kernel::Rule;
 use crate::features::Features;
 use crate::words::Words;
 
 /// The output layer and its loss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Loss {
     /// Probabilities that sum to 1. The loss is the cross-entropy; each of the n labels of a text has probability 1/n.
     Softmax,
@@ -14,13 +18,16 @@ pub enum Loss {
 }
 
 /// How weights are updated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub enum Optimizer {
     /// Stochastic gradient descent.
     Sgd,
     /// Duchi et al. 2011.
     Adagrad,
     /// Adam (Kingma & Ba 2015), whose moments change only for the rows of the text.
+    #[serde(rename = "adam")]
+    #[value(name = "adam")]
     LazyAdam,
 }
 

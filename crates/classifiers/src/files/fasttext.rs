@@ -30,69 +30,30 @@ const NGRAMS_MAX: u32 = 255;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredSettings {
-    words: Split,
+    words: Words,
     ngrams: u32,
     buckets: u32,
     characters_min: u32,
     characters_max: u32,
     hashes_unknown: bool,
     dim: usize,
-    loss: Output,
+    loss: Loss,
     /// Whether rows without weights count in the mean.
     counts_all: bool,
-}
-
-/// How lines are split.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Split {
-    Spaces,
-    Punctuation,
-    Cleaned,
-}
-
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Output {
-    Softmax,
-    Bce,
-}
-
-impl From<Words> for Split {
-    fn from(words: Words) -> Self {
-        match words {
-            Words::Spaces => Self::Spaces,
-            Words::Punctuation => Self::Punctuation,
-            Words::Cleaned => Self::Cleaned,
-        }
-    }
-}
-
-impl From<Split> for Words {
-    fn from(split: Split) -> Self {
-        match split {
-            Split::Spaces => Self::Spaces,
-            Split::Punctuation => Self::Punctuation,
-            Split::Cleaned => Self::Cleaned,
-        }
-    }
 }
 
 /// Writes the folder of a model.
 pub(super) fn write(folder: &Path, model: &Model) -> Result<()> {
     let Features { ngrams, buckets, characters_min, characters_max, hashes_unknown } = model.features();
     let settings = StoredSettings {
-        words: model.words().into(),
+        words: model.words(),
         ngrams,
         buckets,
         characters_min,
         characters_max,
         hashes_unknown,
         dim: model.dim(),
-        loss: match model.loss() {
-            Loss::Softmax => Output::Softmax,
-            Loss::Bce => Output::Bce,
-        },
+        loss: model.loss(),
         counts_all: model.counted() == Counted::All,
     };
     let met = model.met();
@@ -146,13 +107,9 @@ pub(super) fn read(folder: Folder) -> Result<Model> {
         let tables = [table("input", met.len() as u64)?, table("output", n_labels)?];
         Ok((met, tables))
     })?;
-    let loss = match settings.loss {
-        Output::Softmax => Loss::Softmax,
-        Output::Bce => Loss::Bce,
-    };
     let counted = if settings.counts_all { Counted::All } else { Counted::Met };
     let rows = FeatureRows::new(features, dictionary);
-    Ok(Model::with_weights(settings.words.into(), loss, folder.dictionary, rows, tables, met, counted))
+    Ok(Model::with_weights(settings.words, settings.loss, folder.dictionary, rows, tables, met, counted))
 }
 
 fn features(folder: &Folder, settings: &StoredSettings) -> Result<Features> {

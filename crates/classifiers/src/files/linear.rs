@@ -16,9 +16,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::fasttext::Split;
 use super::folder::{self, Folder};
 use super::tensors::{Kind, Tensor, Tensors};
+use crate::Words;
 use crate::linear::{LinearSettings, Model, Named, Outputs, RowKeys, Sigmoid, Stored, Table};
 use durable::Result;
 
@@ -26,7 +26,7 @@ use durable::Result;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Config {
-    words: Split,
+    words: Words,
     training: LinearSettings,
     outputs: Outputs,
     rows: u64,
@@ -39,7 +39,7 @@ struct Config {
 pub(super) fn write(folder: &Path, model: &Model) -> Result<()> {
     let stored = model.stored();
     let config = Config {
-        words: stored.words.into(),
+        words: stored.words,
         training: stored.settings,
         outputs: stored.outputs,
         rows: model.n_rows() as u64,
@@ -104,7 +104,7 @@ pub(super) fn read(folder: &Folder) -> Result<Model> {
     })?;
     let stored = Stored {
         settings: config.training,
-        words: config.words.into(),
+        words: config.words,
         label_counts: (0..labels.len() as u32).map(|label| folder.dictionary.label_count(label)).collect(),
         labels,
         classes: folder.dictionary.classes().clone(),

@@ -1,5 +1,6 @@
 //! Settings of a training.
 
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 /// Settings that affect the vectors.
@@ -33,7 +34,7 @@ pub struct SpellingSettings {
 }
 
 /// Source of the output vectors, by which the words of a window predict the word at a position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outputs {
     /// A table with one vector per word.

@@ -1,5 +1,6 @@
 //! Settings of models with an LSTM.
 
+use clap::ValueEnum;
 use corpus::labels::Labels;
 use scoring::Scoring;
 use serde::{Deserialize, Serialize};
@@ -168,7 +169,7 @@ impl Objective {
 }
 
 /// Pooling of hidden states into one vector.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pool {
     /// The state after the last token.

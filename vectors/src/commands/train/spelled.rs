@@ -56,7 +56,7 @@ pub(super) fn settings(arguments: &Train, processes: Processes) -> SpellingSetti
         dim: arguments.dim,
         char_dim: of_lstm.char_dim,
         hidden: of_lstm.hidden,
-        outputs: of_lstm.outputs.into(),
+        outputs: of_lstm.outputs,
         batch: of_lstm.batch,
         window: arguments.window,
         negatives: arguments.negatives,
