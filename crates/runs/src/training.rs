@@ -41,6 +41,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use durable::sync_folder;
+use program::bounded;
 use program::place::folder_of;
 use program::temporary;
 use tempfile::NamedTempFile;
@@ -105,4 +106,9 @@ pub fn put(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<
 pub fn put_json(path: &Path, document: &impl serde::Serialize) -> Result<()> {
     let json = json::document(document).map_err(|error| Error::internal(&error))?;
     put(path, |file| file.write_all(&json))
+}
+
+/// The JSON document in a file such as [`SETTINGS`] and [`EVALUATION`]; `None` if there is none, or it is damaged.
+pub fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Option<T> {
+    serde_json::from_slice(&bounded::read(path, SETTINGS_BYTES_MAX).ok()?).ok()
 }

@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 
 use runs::folds::{name_of, numbers_in};
 use runs::saved::CONFIG;
-use runs::training::{CHECKPOINTS, METRICS, MODEL, RunSettings, SETTINGS, SETTINGS_BYTES_MAX};
+use runs::training::{CHECKPOINTS, METRICS, MODEL, RunSettings, SETTINGS, read_json};
 
-use program::bounded;
 use program::exit::{Exit, Failed};
 use program::location::Location;
 use store::S3Options;
@@ -104,8 +103,7 @@ pub fn named(model: &Location) -> PathBuf {
 
 /// The command that resumes the training in a folder.
 fn resume_command(folder: &Path) -> String {
-    let json = bounded::read(&folder.join(SETTINGS), SETTINGS_BYTES_MAX).unwrap_or_default();
-    let settings = serde_json::from_slice::<RunSettings>(&json).ok();
+    let settings: Option<RunSettings> = read_json(&folder.join(SETTINGS));
     let command = if settings.as_ref().is_some_and(RunSettings::is_of_words) { "pretrain" } else { "fit" };
     let is_of_ngrams = settings.as_ref().is_some_and(RunSettings::is_of_ngrams);
     let is_of_vectors = settings.as_ref().is_some_and(RunSettings::is_of_vectors);

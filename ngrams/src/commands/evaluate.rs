@@ -1,12 +1,9 @@
 //! `ngrams evaluate`.
 
-use std::path::Path;
-
 use batches::{Division, Part};
 use classifiers::Reading;
 use corpus::ledger::Limits;
-use program::bounded;
-use runs::training::{RunSettings, SETTINGS, SETTINGS_BYTES_MAX};
+use runs::training::{RunSettings, SETTINGS, read_json};
 use scoring::ProbabilityQuality;
 use serde::Serialize;
 use training::arguments::threads;
@@ -48,7 +45,8 @@ pub(super) fn evaluate(arguments: &Evaluate) -> Result<()> {
         Some(fraction) => Division::by_fractions(fraction, 0.0)?,
         None => Division::all_test(),
     };
-    let training = training_of(&model);
+    // The model may not be in its training folder.
+    let training: Option<RunSettings> = model.parent().and_then(|folder| read_json(&folder.join(SETTINGS)));
     let rated = rated(arguments, training.as_ref());
     let input = Input {
         format: &arguments.format,
@@ -108,12 +106,6 @@ pub(super) fn evaluate(arguments: &Evaluate) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The settings of the training, if the model is in its training folder.
-fn training_of(model: &Path) -> Option<RunSettings> {
-    let settings = bounded::read(&model.parent()?.join(SETTINGS), SETTINGS_BYTES_MAX).ok()?;
-    serde_json::from_slice(&settings).ok()
 }
 
 /// The labels of the texts. Without a flag for them, the field of the label is that of the training.

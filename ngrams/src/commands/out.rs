@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use batches::Part;
 use classifiers::Texts;
 use report::whole;
-use runs::training::{DatasetRecord, NGRAMS, TopNgrams, put_json};
+use runs::training::DatasetRecord;
 use training::out::Existing;
 use training::tell::tell;
 use training::texts_out::TextsOut;
@@ -91,11 +91,6 @@ pub fn state(out: &mut TextsOut) -> Result<Option<(PathBuf, File)>> {
         tell("resuming from the checkpoint");
     }
     Ok(state)
-}
-
-/// Writes the n-grams with the largest weights.
-pub fn keep_top(out: &TextsOut, top: &TopNgrams) -> Result<()> {
-    Ok(put_json(&out.folder().join(NGRAMS), top)?)
 }
 
 /// Writes the model, and deletes the checkpoints.

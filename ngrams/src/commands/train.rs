@@ -10,7 +10,7 @@ use classifiers::{Reading, Texts, fasttext, linear};
 use launch::interrupt::{Interrupts, Requested};
 use program::exit::{Exit, Failed};
 use report::whole;
-use runs::training::{Line, OfManyLabels, OfOneLabel, Tested};
+use runs::training::{Line, NGRAMS, OfManyLabels, OfOneLabel, Tested, put_json};
 use scoring::{Interval, LargerClass};
 use serde::Serialize;
 use training::log::Log;
@@ -157,7 +157,7 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
         distinct_texts: evaluation.evaluated.distinct_texts,
     });
     top.evaluation = evaluation.as_ref().and_then(|(part, evaluation)| of_many(*part, &evaluation.evaluated));
-    out::keep_top(&out, &top)?;
+    put_json(&out.folder().join(NGRAMS), &top)?;
     finish_log(log, &settings, evaluation.as_ref())?;
     out::finish(&out, &classifier)?;
     let told = evaluation.iter().flat_map(|(part, evaluation)| lines(*part, &evaluation.evaluated));

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use batches::Part;
-use program::bounded;
 use runs::recipe::Position;
-use runs::training::{EVALUATION, EvaluationRecord, MODEL, SETTINGS_BYTES_MAX, best_epoch};
+use runs::training::{EVALUATION, EvaluationRecord, MODEL, best_epoch, read_json};
 use scoring::{Calibrator, Intervals, Metrics, ProbabilityQuality, Threshold};
 use serde::Serialize;
 
@@ -85,8 +84,7 @@ impl Summary {
 
     /// The summary of a training that was already complete, from the files in its folder.
     pub(super) fn of_complete(folder: &Path, shown: &Path) -> Self {
-        let json = bounded::read(&folder.join(EVALUATION), SETTINGS_BYTES_MAX).unwrap_or_default();
-        let record = serde_json::from_slice::<EvaluationRecord>(&json).ok();
+        let record: Option<EvaluationRecord> = read_json(&folder.join(EVALUATION));
         Self {
             training: shown.to_owned(),
             model: shown.join(MODEL),

@@ -7,13 +7,12 @@ use std::time::{Duration, Instant};
 use batches::Part;
 use batches::balance::Rule;
 use launch::interrupt::{Interrupts, Requested};
-use program::bounded;
 use program::location::Location;
 use runs::recipe::{Position, Recipe};
 use runs::saved::TrainedOn;
 use runs::training::{
     CHECKPOINTS, DatasetRecord, EvaluationRecord, FORMAT_VERSION, Line, MODEL, RunSettings, SETTINGS,
-    SETTINGS_BYTES_MAX, UnlabelledRecord, most_wrong, put_json,
+    UnlabelledRecord, most_wrong, put_json, read_json,
 };
 use scoring::{Decision, Scores};
 use tch::Device;
@@ -298,8 +297,7 @@ impl Job<'_> {
             return Some(absolute(path));
         }
         training.resume.as_ref()?;
-        let json = bounded::read(&out.folder().join(SETTINGS), SETTINGS_BYTES_MAX).ok()?;
-        serde_json::from_slice::<RunSettings>(&json).ok()?.init_from
+        read_json::<RunSettings>(&out.folder().join(SETTINGS))?.init_from
     }
 
     /// Evaluates the model and saves it.

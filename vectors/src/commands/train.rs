@@ -136,7 +136,7 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
         0 => Err(files::no_words(arguments)),
         n_words => Ok((trained, n_words)),
     });
-    if trained.as_ref().is_err_and(is_of_input) {
+    if trained.as_ref().is_err_and(|error| error.exit() == Exit::BadInput) {
         out::forget_untrained(&out)?;
     }
     let (mut trained, n_words) = trained?;
@@ -188,11 +188,6 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
         })?;
     }
     Ok(())
-}
-
-/// Whether the input cannot be trained on.
-fn is_of_input(error: &Error) -> bool {
-    error.exit() == Exit::BadInput
 }
 
 fn place(out: &TextsOut, was_complete: bool) -> CompleteSummary {

@@ -6,11 +6,10 @@ use std::path::Path;
 
 use durable::delete_together;
 use durable::sums::Sums;
-use program::bounded;
 
 use super::{
     CHECKPOINTS, EVALUATION, EvaluationRecord, LOCK, METRICS, MODEL, NGRAMS, RunSettings, SCORES, SETTINGS,
-    SETTINGS_BYTES_MAX, TENSORBOARD, TopNgrams,
+    TENSORBOARD, TopNgrams, read_json,
 };
 use crate::error::{Error, Result};
 
@@ -45,7 +44,7 @@ pub fn check_replaceable(folder: &Path) -> Result<()> {
     if let Some(other) = names.iter().find(|name| !NAMES.contains(&name.as_str())) {
         return refused(other.clone());
     }
-    if !is_document::<RunSettings>(&folder.join(SETTINGS)) {
+    if read_json::<RunSettings>(&folder.join(SETTINGS)).is_none() {
         return refused(format!("no {SETTINGS} of a training"));
     }
     let mut folders = Vec::new();
@@ -78,11 +77,11 @@ pub fn check_replaceable(folder: &Path) -> Result<()> {
         return refused(format!("{TENSORBOARD}/{other}"));
     }
     let evaluation = folder.join(EVALUATION);
-    if evaluation.exists() && !is_document::<EvaluationRecord>(&evaluation) {
+    if evaluation.exists() && read_json::<EvaluationRecord>(&evaluation).is_none() {
         return refused(format!("no {EVALUATION} of a training"));
     }
     let ngrams = folder.join(NGRAMS);
-    if ngrams.exists() && !is_document::<TopNgrams>(&ngrams) {
+    if ngrams.exists() && read_json::<TopNgrams>(&ngrams).is_none() {
         return refused(format!("no {NGRAMS} of a training"));
     }
     Ok(())
@@ -93,7 +92,7 @@ pub fn has_only_settings(folder: &Path) -> Result<bool> {
     for name in names(folder)? {
         let path = folder.join(&name);
         let is_empty = match &*name {
-            SETTINGS => is_document::<RunSettings>(&path),
+            SETTINGS => read_json::<RunSettings>(&path).is_some(),
             METRICS => fs::metadata(&path).is_ok_and(|metrics| metrics.is_file() && metrics.len() == 0),
             CHECKPOINTS => path.is_dir() && all_names(&path)?.is_empty(),
             _ => false,
@@ -108,10 +107,6 @@ pub fn has_only_settings(folder: &Path) -> Result<bool> {
 /// Deletes the training in a folder.
 pub fn clear(folder: &Path) -> Result<()> {
     Ok(delete_together(folder, &NAMES)?)
-}
-
-fn is_document<T: serde::de::DeserializeOwned>(path: &Path) -> bool {
-    bounded::read(path, SETTINGS_BYTES_MAX).is_ok_and(|json| serde_json::from_slice::<T>(&json).is_ok())
 }
 
 fn all_names_if_any(folder: &Path) -> Result<Vec<String>> {
