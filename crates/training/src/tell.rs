@@ -1,11 +1,13 @@
 //! Lines for the user on standard error.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use indicatif::ProgressBar;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use program::exit::printable;
+
+use crate::error::{Error, Result};
 
 /// The program's name.
 static PROGRAM: OnceLock<&str> = OnceLock::new();
@@ -29,7 +31,7 @@ pub fn set_quiet(quiet: bool) {
 }
 
 /// Whether only errors are printed.
-pub fn is_quiet() -> bool {
+fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
@@ -39,6 +41,16 @@ pub fn tell(text: &str) {
         // A failed write is ignored, because the metrics file contains the same facts.
         let _ = writeln!(io::stderr(), "{}: {}", program_name(), printable(text));
     }
+}
+
+/// A bar of this length on a terminal; elsewhere and with `--quiet` it is hidden.
+pub fn bar(length: Option<u64>, template: &str) -> Result<ProgressBar> {
+    let target = match io::stderr().is_terminal() && !is_quiet() {
+        true => ProgressDrawTarget::stderr(),
+        false => ProgressDrawTarget::hidden(),
+    };
+    let style = ProgressStyle::with_template(template).map_err(|error| Error::internal(&error))?;
+    Ok(ProgressBar::with_draw_target(length, target).with_style(style))
 }
 
 /// Prints a line that stays above a bar, if there is one.

@@ -1,17 +1,16 @@
 //! Progress of an n-gram training: a bar on a terminal, a line per epoch elsewhere, nothing with --quiet, and the metrics in
 //! its folder.
 
-use std::io::{IsTerminal, stderr};
 use std::time::Instant;
 
 use classifiers::{fasttext, linear};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use report::whole;
 use runs::training::{EpochLine, Line};
 
+use training::Result;
 use training::log::Log;
-use training::tell::{is_quiet, tell_above};
-use training::{Error, Result};
+use training::tell::{bar, tell_above};
 
 /// Shows and logs a training.
 pub struct Progress {
@@ -34,13 +33,8 @@ pub struct Progress {
 impl Progress {
     /// Shows a training of this number of epochs and texts per epoch.
     pub fn new(log: Log, epochs: u32, texts: u64) -> Result<Self> {
-        let target = match stderr().is_terminal() && !is_quiet() {
-            true => ProgressDrawTarget::stderr(),
-            false => ProgressDrawTarget::hidden(),
-        };
-        let style = ProgressStyle::with_template("{msg} {wide_bar} {percent} %, {eta} left");
-        let style = style.map_err(|error| Error::internal(&error))?;
-        let bar = ProgressBar::with_draw_target(Some(u64::from(epochs) * texts), target).with_style(style);
+        let length = u64::from(epochs) * texts;
+        let bar = bar(Some(length), "{msg} {wide_bar} {percent} %, {eta} left")?;
         let begin = Instant::now();
         Ok(Self {
             bar,

@@ -1,16 +1,15 @@
 //! Progress of a training: a bar on a terminal, lines elsewhere, nothing with --quiet, and the metrics in its folder.
 
-use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use batches::balance::{Decision, Measured, Reason};
-use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar};
 use runs::training::{EpochLine, Line, ShareTimes, StepsLine};
 use scoring::Metrics;
 use training::log::Log;
-use training::tell::{is_quiet, tell, tell_above};
+use training::tell::{bar, tell, tell_above};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::train::Event;
 
 /// Time between two lines on standard error, and between two lines of the file.
@@ -113,13 +112,7 @@ impl TimeLeft {
 impl Progress {
     /// Shows a training of `steps` steps, of which `done` are done.
     pub fn new(steps: u64, done: u64, steps_of_epoch: u64, log_steps: Option<u64>, log: Log) -> Result<Self> {
-        let bar = if io::stderr().is_terminal() && !is_quiet() {
-            let template = "{msg} {wide_bar} {pos}/{len} steps, {eta} left";
-            let style = ProgressStyle::with_template(template).map_err(|error| Error::internal(&error))?;
-            ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr()).with_style(style)
-        } else {
-            ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::hidden())
-        };
+        let bar = bar(Some(steps), "{msg} {wide_bar} {pos}/{len} steps, {eta} left")?;
         bar.set_position(done);
         let (since, epoch) = (Window::new(), EpochTime::from(done));
         let left = TimeLeft { steps, from_step: done, begin: Instant::now() };

@@ -1,11 +1,11 @@
 //! Progress and results of a search: lines or a bar on standard error, the log, and the command or JSON on standard output.
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Write, stderr};
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar};
 use program::exit::{Exit, Failed};
 use report::whole;
 use serde::Serialize;
@@ -16,7 +16,7 @@ use super::{End, Metrics, Plan, Reason, Trial};
 use crate::arguments::MetricName;
 use crate::error::{Error, Result, STANDARD_OUTPUT};
 use crate::print::print_json;
-use crate::tell::{is_quiet, tell, tell_above};
+use crate::tell::{bar, tell, tell_above};
 
 /// Shows trials, and keeps them for the result.
 pub struct Output {
@@ -94,12 +94,7 @@ impl<'a> From<&'a Trial> for Row<'a> {
 impl Output {
     /// Creates the log.
     pub fn new(plan: &Plan) -> Result<Self> {
-        let target = match stderr().is_terminal() && !is_quiet() {
-            true => ProgressDrawTarget::stderr(),
-            false => ProgressDrawTarget::hidden(),
-        };
-        let style = ProgressStyle::with_template("{msg}").map_err(|error| Error::internal(&error))?;
-        let bar = ProgressBar::with_draw_target(None, target).with_style(style);
+        let bar = bar(None, "{msg}")?;
         let log = plan.arguments.log.as_ref().map(|path| {
             let file = File::create(path).map_err(|source| Error::io(path, source))?;
             Ok::<_, Error>((path.clone(), file))
