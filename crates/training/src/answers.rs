@@ -41,8 +41,8 @@ use std::io;
 
 use corpus::json_array::ArrayError;
 use corpus::ledger::NoReview;
-use program::exit::{Exit, Fails};
-use program::system::{cause, cause_and_remedy};
+use program::exit::{Exit, Failed, Fails};
+use program::system::cause_and_remedy;
 use thiserror::Error;
 
 pub use self::lines::{Format, LineOptions};
@@ -126,82 +126,37 @@ impl Counts {
 /// Errors that end a prediction.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// An input does not exist, or this user may not read it.
-    #[error("{place}: {}, expected a file of lines; check the path and its permissions", cause(source))]
-    Open {
-        /// The file.
-        place: String,
-        /// The error of the operating system.
-        source: io::Error,
-    },
-    /// The input could not be read, or is damaged.
-    #[error("{place}: cannot be read")]
-    Read {
-        /// The file, or standard input.
-        place: String,
-        /// The error of the operating system, or the damage.
-        source: io::Error,
-    },
-    /// The input is a table, which has no lines.
-    #[error(
-        "{place}: found {found}, expected lines; write them with pandas: {read}(FILE).to_json(\"lines.json\", \
-         orient=\"records\", lines=True)"
-    )]
-    Table {
-        /// The file, or standard input.
-        place: String,
-        /// The kind of table.
-        found: &'static str,
-        /// The function of pandas that reads it.
-        read: &'static str,
-    },
-    /// No line could be read in the format.
-    #[error(
-        "{place}: no line could be read (bad_line {bad_line}, no_text {no_text}); {}",
-        without_text.as_deref().unwrap_or("check --format (text: one text per line), --preset and --text-field")
-    )]
-    OtherFormat {
-        /// The file, or standard input.
-        place: String,
-        /// Lines that are not in the format.
-        bad_line: u64,
-        /// Lines without the field of the text.
-        no_text: u64,
-        /// What most of these lines have in its place, and the remedy.
-        without_text: Option<String>,
-    },
     /// The output could not be written. If the reader closed the pipe, this is an error too, because output
     /// is lost.
     #[error("cannot write predictions: {}", cause_and_remedy(.0))]
     Write(#[source] io::Error),
-    /// The model's texts were cleaned with other rules.
-    #[error("the model's {what} is {found}, expected {expected}; predict with the sentimill that saved it")]
-    OtherCleaning {
-        /// What differs.
-        what: &'static str,
-        /// The model's value.
-        found: String,
-        /// This program's value.
-        expected: String,
-    },
-    /// An internal invariant is violated; this is a defect.
-    #[error("{promise}: this is a defect of sentimill, please report it")]
-    Internal {
-        /// The violated invariant.
-        promise: String,
-    },
+    /// Another error, which callers only pass on.
+    #[error(transparent)]
+    Failed(#[from] Failed),
+}
+
+impl Error {
+    /// The input could not be read, or is damaged.
+    pub(crate) fn read(place: &str, source: &io::Error) -> Self {
+        let exit = match is_bad(source) {
+            true => Exit::BadInput,
+            false => of_store(source).map_or(Exit::Io, store::Error::exit),
+        };
+        Failed::caused(exit, format!("{place}: cannot be read"), source).into()
+    }
+
+    /// A violated invariant.
+    pub fn internal(promise: &str) -> Self {
+        let message = format!("{promise}: this is a defect of sentimill, please report it");
+        Failed::new(Exit::Internal, message).into()
+    }
 }
 
 impl Fails for Error {
     fn exit(&self) -> Exit {
         match self {
-            Self::Open { .. } => Exit::MissingInput,
-            Self::OtherFormat { .. } | Self::Table { .. } => Exit::BadInput,
-            Self::Read { source, .. } if is_bad(source) => Exit::BadInput,
-            Self::Read { source, .. } => of_store(source).map_or(Exit::Io, store::Error::exit),
             Self::Write(_) => Exit::Io,
-            Self::OtherCleaning { .. } => Exit::Settings,
-            Self::Internal { .. } => Exit::Internal,
+            Self::Failed(failed) => failed.exit,
         }
     }
 }

@@ -13,6 +13,7 @@ use input::Fault;
 use program::exit::{Exit, Failed};
 use program::hadoop::{Runner, Variable, report_counters};
 use program::location::Location;
+use program::system::cause;
 use reading::JsonLines;
 use store::{Object, S3Options};
 
@@ -42,7 +43,7 @@ pub fn read_each<E: From<Error>>(
         invalid.report(&input.place(), &counts);
         let of_input = Unread::of(&counts);
         if inputs.len() > 1 && of_input.is_all() {
-            tell(&format!("warning: {}", of_input.error(input.place())));
+            tell(&format!("warning: {}", of_input.error(&input.place())));
         }
         all.merge(&counts);
     }
@@ -57,8 +58,8 @@ pub fn read_each<E: From<Error>>(
             }
             Ok(())
         }
-        (true, [input]) => Err(Error::from(unread.error(input.place())).into()),
-        (true, _) => Err(Error::from(unread.error("all files".to_owned())).into()),
+        (true, [input]) => Err(Error::from(unread.error(&input.place())).into()),
+        (true, _) => Err(Error::from(unread.error("all files")).into()),
     }
 }
 
@@ -157,7 +158,11 @@ impl<'a> Input<'a> {
                     false if there.is_file() => File::open(path).map(drop),
                     false => Ok(()),
                 })
-                .map_err(|source| answers::Error::Open { place: path.display().to_string(), source }),
+                .map_err(|error| {
+                    let expected = "a file of lines; check the path and its permissions";
+                    let message = format!("{}: {}, expected {expected}", path.display(), cause(&error));
+                    Failed::new(Exit::MissingInput, message).into()
+                }),
         }
     }
 
@@ -214,9 +219,14 @@ impl<'a> Input<'a> {
         match input::fault(&source) {
             Some(Fault::Packed { packed, .. }) if packed.table.is_some() => {
                 let read = if packed.table == Some("Arrow") { "read_feather" } else { "read_parquet" };
-                answers::Error::Table { place, found: packed.name, read }
+                let message = format!(
+                    "{place}: found {}, expected lines; write them with pandas: {read}(FILE).to_json(\"lines.json\", \
+                     orient=\"records\", lines=True)",
+                    packed.name
+                );
+                Failed::new(Exit::BadInput, message).into()
             }
-            _ => answers::Error::Read { place, source },
+            _ => answers::Error::read(&place, &source),
         }
     }
 }
@@ -310,8 +320,12 @@ impl Unread {
         self.predicted == 0 && self.bad_line + self.no_text > 0
     }
 
-    fn error(&self, place: String) -> answers::Error {
-        let Self { bad_line, no_text, .. } = *self;
-        answers::Error::OtherFormat { place, bad_line, no_text, without_text: self.without_text.clone() }
+    fn error(&self, place: &str) -> Failed {
+        let Self { bad_line, no_text, without_text, .. } = self;
+        let remedy = without_text
+            .as_deref()
+            .unwrap_or("check --format (text: one text per line), --preset and --text-field");
+        let found = format!("no line could be read (bad_line {bad_line}, no_text {no_text})");
+        Failed::new(Exit::BadInput, format!("{place}: {found}; {remedy}"))
     }
 }

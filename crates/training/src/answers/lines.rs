@@ -106,7 +106,7 @@ impl<'a, R: Read> Texts<'a, R> {
             }
             Ok(None) => Ok(Next::End),
             Err(error) if is_pause(&error) => Ok(Next::Pause),
-            Err(source) => Err(Error::Read { place: self.options.place(), source }),
+            Err(source) => Err(Error::read(&self.options.place(), &source)),
         }
     }
 
@@ -117,7 +117,7 @@ impl<'a, R: Read> Texts<'a, R> {
                 Ok(Some(line)) => line,
                 Ok(None) => return Ok(Next::End),
                 Err(error) if is_pause(&error) => return Ok(Next::Pause),
-                Err(source) => return Err(Error::Read { place: self.options.place(), source }),
+                Err(source) => return Err(Error::read(&self.options.place(), &source)),
             };
             self.invalid_utf8 += u64::from(is_invalid(line.content));
             let elements = &mut self.elements;

@@ -65,9 +65,8 @@ pub(crate) fn explain<E: From<Error>>(
     if !outputs.iter().flatten().all(|output| output.is_finite()) {
         return Ok(Err(Refusal::NotFinite));
     }
-    let (whole, without) = outputs
-        .split_first()
-        .ok_or_else(|| Error::Internal { promise: "a model returned no results".to_owned() })?;
+    let (whole, without) =
+        outputs.split_first().ok_or_else(|| Error::internal("a model returned no results"))?;
     let (label, score, probability) = match scoring {
         Scoring::Classes { .. } => {
             let probabilities = decision.probabilities(whole);

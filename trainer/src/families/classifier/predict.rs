@@ -90,16 +90,13 @@ pub(super) fn check_answers(
 ) -> Result<(), Error> {
     let (found, expected) = (answers.len(), texts.lengths.len());
     if found != expected {
-        return Err(Error::Internal {
-            promise: format!("a model returned results for {found} of {expected} texts"),
-        });
+        return Err(Error::internal(&format!("a model returned results for {found} of {expected} texts")));
     }
     let expected = scoring.n_outputs();
     match answers.iter().map(Vec::len).find(|&found| found != expected) {
         None => Ok(()),
         Some(found) => {
-            let promise = format!("a model has {found} outputs for a text, not {expected}");
-            Err(Error::Internal { promise })
+            Err(Error::internal(&format!("a model has {found} outputs for a text, not {expected}")))
         }
     }
 }

@@ -10,7 +10,7 @@ use corpus::ledger::NoReview;
 use corpus::settings::Settings;
 use dataset::WordList;
 use dataset::vocabulary::{FIRST_WORD, UNKNOWN};
-
+use program::exit::{Exit, Failed};
 use training::answers::explain::Reading;
 use training::answers::{Error, Refusal};
 
@@ -116,7 +116,11 @@ fn check_cleaning(settings: &Settings) -> Result<(), Error> {
         ("Unicode version", settings.unicode_version.clone(), UNICODE_VERSION.to_owned()),
     ];
     match versions.into_iter().find(|(_, found, expected)| found != expected) {
-        Some((what, found, expected)) => Err(Error::OtherCleaning { what, found, expected }),
+        Some((what, found, expected)) => {
+            let remedy = "predict with the sentimill that saved it";
+            let message = format!("the model's {what} is {found}, expected {expected}; {remedy}");
+            Err(Failed::new(Exit::Settings, message).into())
+        }
         None => Ok(()),
     }
 }
