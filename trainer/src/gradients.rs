@@ -196,7 +196,7 @@ fn bytes_of(tensor: &Tensor) -> usize {
 }
 
 fn no_kernels() -> Error {
-    training::Error::Internal { promise: "the kernels support only classifiers".to_owned() }.into()
+    Error::internal(&"the kernels support only classifiers")
 }
 
 /// Losses of a share.

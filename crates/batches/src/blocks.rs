@@ -117,10 +117,9 @@ impl Blocks {
         rows.sort_unstable();
         let fewest: u64 = rows.iter().take(blocks_at_once).sum();
         if blocks_at_once < sizes.len() && fewest < batch_rows as u64 {
-            let found = format!("{batch_rows} rows");
             let expected =
                 format!("at most {fewest}, the rows of the smallest window; raise the memory limit");
-            return Err(Error::Setting { setting: "the batch size", found, expected });
+            return Err(Error::setting("the batch size", format!("{batch_rows} rows"), &expected));
         }
         Ok(Plan { block_rows: Self::rows_of_a_block(), blocks_at_once: blocks_at_once.max(1) })
     }

@@ -81,11 +81,9 @@ impl Division {
         let test_end = splits("test-fraction", test_fraction)?;
         let n_validation = splits("validation-fraction", validation_fraction)?;
         if test_end + n_validation >= SPLITS {
-            return Err(Error::Setting {
-                setting: "test-fraction + validation-fraction",
-                found: (test_fraction + validation_fraction).to_string(),
-                expected: "less than 1, because training requires rows".to_owned(),
-            });
+            let (setting, found) =
+                ("test-fraction + validation-fraction", test_fraction + validation_fraction);
+            return Err(Error::setting(setting, found, "less than 1, because training requires rows"));
         }
         Ok(Self { first: 0, test_begin: 0, test_end, n_validation, sample: Sample::ALL })
     }
@@ -102,12 +100,11 @@ impl Division {
         let n_folded = SPLITS - first;
         if fold.of > n_folded {
             let expected = format!("at most {n_folded}, the number of split numbers after the test split");
-            return Err(Error::Setting { setting: "--folds", found: fold.of.to_string(), expected });
+            return Err(Error::setting("--folds", fold.of, &expected));
         }
         if test_end - test_begin + n_validation >= n_folded {
-            let (setting, found) = ("--validation-fraction with --folds", validation_fraction.to_string());
-            let expected = "less than the share of the rows that the other folds have".to_owned();
-            return Err(Error::Setting { setting, found, expected });
+            let expected = "less than the share of the rows that the other folds have";
+            return Err(Error::setting("--validation-fraction with --folds", validation_fraction, expected));
         }
         Ok(Self { first, test_begin, test_end, n_validation, sample })
     }
@@ -157,10 +154,9 @@ impl Division {
 }
 
 /// The number of split numbers below 1000 × fraction.
-fn splits(setting: &'static str, fraction: f64) -> Result<u16> {
+fn splits(setting: &str, fraction: f64) -> Result<u16> {
     if !(0.0..1.0).contains(&fraction) {
-        let expected = "0 or more and less than 1".to_owned();
-        return Err(Error::Setting { setting, found: fraction.to_string(), expected });
+        return Err(Error::setting(setting, fraction, "0 or more and less than 1"));
     }
     let exact = fraction * f64::from(SPLITS);
     let is_whole = (exact - exact.round()).abs() < 1e-9;
@@ -169,6 +165,8 @@ fn splits(setting: &'static str, fraction: f64) -> Result<u16> {
 
 #[cfg(test)]
 mod tests {
+    use program::exit::{Exit, Fails};
+
     use super::*;
 
     fn counts(test_fraction: f64, validation_fraction: f64) -> [usize; 3] {
@@ -226,7 +224,7 @@ mod tests {
     fn fractions_without_training_rows_are_refused() {
         for (test, validation) in [(1.0, 0.0), (0.0, 1.0), (0.5, 0.5), (-0.1, 0.0), (f64::NAN, 0.0)] {
             let error = Division::by_fractions(test, validation).err();
-            assert!(matches!(error, Some(Error::Setting { .. })), "{test} {validation}");
+            assert_eq!(error.map(|error| error.exit()), Some(Exit::Settings), "{test} {validation}");
         }
     }
 

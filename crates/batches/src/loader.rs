@@ -16,6 +16,7 @@ use std::thread::{Builder, JoinHandle};
 
 use clap::ValueEnum;
 use dataset::vocabulary::PADDING;
+use program::exit::{Exit, Failed};
 use program::threads::locked;
 use serde::{Deserialize, Serialize};
 
@@ -137,7 +138,7 @@ impl Dealing {
         let (Self::Shares { rank, world_size, .. } | Self::Whole { rank, world_size }) = self;
         if rank >= world_size {
             let expected = format!("less than the number of ranks, {world_size}");
-            return Err(Error::Setting { setting: "the rank", found: rank.to_string(), expected });
+            return Err(Error::setting("the rank", rank, &expected));
         }
         match self {
             Self::Shares { schedule, .. } => {
@@ -241,9 +242,8 @@ impl Loader {
             Source::Memory(tables) => Batches::OfTable(tables[loading.part as usize].clone()),
             Source::Blocks(blocks) => {
                 let Loading { part, arrangement, batch_rows, .. } = loading;
-                let plan = rows.plan(part, batch_rows)?.ok_or_else(|| Error::Internal {
-                    promise: "rows read in blocks have no plan".to_owned(),
-                })?;
+                let missing = || Error::internal("rows read in blocks have no plan");
+                let plan = rows.plan(part, batch_rows)?.ok_or_else(missing)?;
                 Batches::OfWindows(Windows::new(blocks.clone(), part, arrangement, batch_rows, plan))
             }
         };
@@ -299,13 +299,16 @@ impl Loader {
             }
             _ => {
                 let promise = format!("shares changed from batch {from_step} on, which is cut already");
-                Err(Error::Internal { promise })
+                Err(Error::internal(&promise))
             }
         }
     }
 
     fn spawn(&mut self, name: String, work: impl FnOnce() + Send + 'static) -> Result<()> {
-        let thread = Builder::new().name(name).spawn(work).map_err(|source| Error::Thread { source })?;
+        let thread = Builder::new().name(name).spawn(work).map_err(|source| {
+            let message = "cannot start a thread that loads batches; lower the number of loaders";
+            Failed::caused(Exit::Io, message, &source)
+        })?;
         self.threads.push(thread);
         Ok(())
     }
@@ -323,7 +326,7 @@ impl Iterator for Loader {
         let batch = self.queues[self.n_taken % self.queues.len()].recv();
         self.n_taken += 1;
         let batch = batch.unwrap_or_else(|_| {
-            Err(Error::Internal { promise: format!("a loader ended before it returned batch {step}") })
+            Err(Error::internal(&format!("a loader ended before it returned batch {step}")))
         });
         if batch.is_err() {
             self.steps.next = self.steps.end;
@@ -349,7 +352,7 @@ fn check_positive(setting: &'static str, found: usize) -> Result<()> {
     if found > 0 {
         return Ok(());
     }
-    Err(Error::Setting { setting, found: found.to_string(), expected: "1 or more".to_owned() })
+    Err(Error::setting(setting, found, "1 or more"))
 }
 
 /// A rank's steps, in order.

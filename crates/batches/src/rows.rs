@@ -16,6 +16,7 @@ use dataset::card::{Card, Summary};
 use dataset::dataset_file::{DatasetReader, DatasetSettings};
 use dataset::vocabulary::Vocabulary;
 use dataset::{Row, WordList};
+use program::exit::{Exit, Failed};
 
 use crate::blocks::{BlockSize, Blocks, Plan};
 use crate::division::{Division, Part};
@@ -175,7 +176,7 @@ impl Rows {
     pub fn open_knowing(path: &Path, reading: &Reading, known: &Smallest) -> Result<Self> {
         let reader = DatasetReader::open(path)?;
         if u32::try_from(reader.n_rows()).is_err() {
-            return Err(Error::TooManyRows { path: path.to_owned(), found: reader.n_rows() });
+            return Err(Error::too_many_rows(path, reader.n_rows()));
         }
         let settings = reader.settings().clone();
         let vocabulary = reader.vocabulary().clone();
@@ -221,7 +222,7 @@ impl Rows {
             || Error::Memory { path: other.name(), found_bytes: self.reading.memory_bytes, expected_bytes };
         let found = self.n_rows + other.n_rows;
         if u32::try_from(found).is_err() {
-            return Err(Error::TooManyRows { path: other.name(), found });
+            return Err(Error::too_many_rows(&other.name(), found));
         }
         let Some(table) = other.table(Part::Training).filter(|_| expected_bytes <= self.reading.memory_bytes)
         else {
@@ -356,7 +357,7 @@ impl Rows {
     /// Refuses a split without rows.
     pub fn check_rows(&self, part: Part) -> Result<()> {
         match self.census(part).rows {
-            0 => Err(Error::NoRows { path: self.name(), part }),
+            0 => Err(Error::no_rows(&self.name(), part)),
             _ => Ok(()),
         }
     }
@@ -372,35 +373,47 @@ impl Rows {
     }
 
     fn check_labels(&self, labels: Labels, part: Part) -> Result<()> {
-        let (path, rows) = (self.name(), labels.iter().sum());
+        let (path, rows) = (self.name(), labels.iter().sum::<u64>());
         if rows == 0 {
-            return Err(Error::NoRows { path, part });
+            return Err(Error::no_rows(&path, part));
         }
         if let Some(classes) = self.settings.rows.labels.classes() {
             let names = classes.each().map(|(_, name)| name);
             return match names.zip(labels).find(|(_, rows)| *rows == 0) {
-                Some((class, _)) => Err(Error::EmptyClass { path, part, class: class.to_owned() }),
+                Some((class, _)) => {
+                    let remedy = "check the ratings of the reviews, or make the dataset with other --labels";
+                    let found = format!("no rows for {part} have class {class}");
+                    Err(Error::rows(&path, &format!("{found}, expected one or more; {remedy}")))
+                }
                 None => Ok(()),
             };
         }
-        match labels {
-            [0, ..] => Err(Error::OneClass { path, part, rows, label: 1 }),
-            [_, 0, ..] => Err(Error::OneClass { path, part, rows, label: 0 }),
-            _ => Ok(()),
-        }
+        let label = match labels {
+            [0, ..] => 1,
+            [_, 0, ..] => 0,
+            _ => return Ok(()),
+        };
+        let found = format!("all {rows} rows for {part} have label {label}, expected both labels");
+        Err(Error::rows(&path, &format!("{found}; check the ratings of the reviews, or add reviews")))
     }
 
     /// Refuses a dataset with another vocabulary or other text settings. `of`: the model or dataset that defines
     /// them.
     pub fn check_fits(&self, words: &WordList, preparation: &Settings, of: &Path) -> Result<()> {
-        let (path, of) = (self.name(), of.to_owned());
+        let path = self.name();
         if self.vocabulary.words != *words {
-            return Err(Error::OtherVocabulary { path, of });
+            return Err(Error::OtherVocabulary { path, of: of.to_owned() });
         }
         match self.settings.rows.row_difference(preparation) {
             None => Ok(()),
             Some(Difference { setting, ours, theirs }) => {
-                Err(Error::OtherPreparation { path, of, setting, found: ours, expected: theirs })
+                let message = format!(
+                    "{}: {setting} {ours}, expected {theirs} as in {}; make it again with `sentimill --vocabulary \
+                     TRAINING.h5`, which also adopts the settings of TRAINING.h5, the dataset of the training",
+                    path.display(),
+                    of.display()
+                );
+                Err(Failed::new(Exit::Settings, message).into())
             }
         }
     }

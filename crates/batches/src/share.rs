@@ -36,7 +36,7 @@ impl Shares {
             return Ok(());
         }
         let expected = format!("{n_ranks} shares with the sum {batch_rows}");
-        Err(Error::Setting { setting: "the list of shares", found: format!("{:?}", self.sizes), expected })
+        Err(Error::setting("the list of shares", format!("{:?}", self.sizes), &expected))
     }
 
     /// This rank's rows of a batch whose rows have these lengths. Each rank's rows follow those of the rank before.

@@ -33,11 +33,8 @@ impl Run {
             ..Self::default()
         };
         if !folder.join(METRICS).is_file() && !folder.join(SETTINGS).is_file() {
-            return Err(Error::Report {
-                path: folder.to_owned(),
-                found: format!("no {METRICS}"),
-                expected: "a training folder of trainer, ngrams or vectors".to_owned(),
-            });
+            let expected = "a training folder of trainer, ngrams or vectors";
+            return Err(Error::unusable(folder, &format!("no {METRICS}"), expected));
         }
         run.settings = run.document(folder, SETTINGS, "the settings and the data card")?;
         run.fold = run.settings.as_ref().and_then(RunSettings::fold);
@@ -246,11 +243,10 @@ impl Run {
 
 fn check_version(path: &Path, version: Option<u64>) -> Result<()> {
     match version {
-        Some(found) if found > u64::from(FORMAT_VERSION) => Err(Error::Report {
-            path: path.to_owned(),
-            found: format!("format version {found}"),
-            expected: format!("{FORMAT_VERSION} or less; a newer sentimill reads it"),
-        }),
+        Some(found) if found > u64::from(FORMAT_VERSION) => {
+            let expected = format!("{FORMAT_VERSION} or less; a newer sentimill reads it");
+            Err(Error::unusable(path, &format!("format version {found}"), &expected))
+        }
         _ => Ok(()),
     }
 }

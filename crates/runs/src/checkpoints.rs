@@ -243,12 +243,9 @@ pub fn read(folder: &Path, expected: &Expected<'_>) -> Result<State> {
     let lines = saved::lines(expected.words)?;
     let found = read_bounded(&path, lines.len() as u64)?;
     if found != lines {
-        return Err(Error::OtherTraining {
-            path,
-            what: "vocabulary".to_owned(),
-            found: format!("{} words", found.iter().filter(|&&byte| byte == b'\n').count()),
-            expected: format!("the {} words of the dataset", expected.words.len()),
-        });
+        let found = format!("{} words", found.iter().filter(|&&byte| byte == b'\n').count());
+        let expected = format!("the {} words of the dataset", expected.words.len());
+        return Err(Error::other_training(&path, ["vocabulary", &found, &expected]));
     }
     Ok(state)
 }
@@ -259,7 +256,7 @@ fn read_state(path: &Path, expected: &Expected<'_>) -> Result<State> {
     struct Version {
         version: u32,
     }
-    let unreadable = |found: String| Error::Unreadable { path: path.to_owned(), found };
+    let unreadable = |found: String| Error::unreadable(path, &found);
     let json = read_bounded(path, TRAINING_BYTES_MAX)?;
     let Version { version } = serde_json::from_slice(&json).map_err(|error| unreadable(error.to_string()))?;
     if version != VERSION {
@@ -270,12 +267,11 @@ fn read_state(path: &Path, expected: &Expected<'_>) -> Result<State> {
     }
     let state: State = serde_json::from_slice(&json).map_err(|error| unreadable(error.to_string()))?;
     if let Some(Difference { setting, ours, theirs }) = state.preparation.difference(expected.preparation) {
-        let what = setting.to_owned();
-        return Err(Error::OtherTraining { path: path.to_owned(), what, found: ours, expected: theirs });
+        return Err(Error::other_training(path, [setting, &ours, &theirs]));
     }
     let written = serde_json::to_value(&state.recipe).map_err(|error| Error::internal(&error))?;
     if let Some((what, found, expected)) = differing(&written, expected.recipe)? {
-        return Err(Error::OtherTraining { path: path.to_owned(), what, found, expected });
+        return Err(Error::other_training(path, [&what, &found, &expected]));
     }
     let State { position, optimizer_steps, has_best, .. } = &state;
     expected

@@ -96,12 +96,9 @@ pub fn numbers_in(folder: &Path) -> Vec<u16> {
 pub fn check_replaceable(folder: &Path) -> Result<()> {
     let names = training::names(folder)?;
     if let Some(other) = names.iter().find(|name| !are_folds([name.as_str()])) {
-        return Err(Error::Occupied {
-            path: folder.to_owned(),
-            found: other.clone(),
-            expected: "a cross-validation with unchanged files, which --force replaces",
-            remedy: "nothing was changed; move the folder away, or choose another --out".to_owned(),
-        });
+        let expected = "a cross-validation with unchanged files, which --force replaces";
+        let remedy = "nothing was changed; move the folder away, or choose another --out";
+        return Err(Error::occupied(folder, other, expected, remedy));
     }
     let folds = names.iter().filter(|name| number_in(name).is_some());
     folds.map(|name| folder.join(name)).try_for_each(|fold| training::check_replaceable(&fold))

@@ -145,12 +145,9 @@ pub fn replacing(folder: &Path) -> Result<NewFolder> {
         }
         Err(error) => error.to_string(),
     };
-    Err(Error::Occupied {
-        path: folder.to_owned(),
-        found,
-        expected: "a model folder with unchanged files, which --force replaces",
-        remedy: "nothing was changed; move it away, or choose another folder".to_owned(),
-    })
+    let expected = "a model folder with unchanged files, which --force replaces";
+    let remedy = "nothing was changed; move it away, or choose another folder";
+    Err(Error::occupied(folder, &found, expected, remedy))
 }
 
 /// Saves a model; `weights` writes its weights as safetensors to a path. The folder gets its name last, so a failure
@@ -173,7 +170,7 @@ pub fn write_with(
     others: &[File],
 ) -> Result<()> {
     if let Some((found, expected)) = fault(config) {
-        return Err(Error::Internal { promise: format!("positive_from is {found}, not {expected}") });
+        return Err(Error::internal(&format!("positive_from is {found}, not {expected}")));
     }
     let vocabulary_lines = lines(vocabulary)?;
     let written = new.create(VOCABULARY, |out| out.write_all(&vocabulary_lines))?;
@@ -214,9 +211,8 @@ pub fn lines(vocabulary: &WordList) -> Result<Vec<u8>> {
     for (at, word) in vocabulary.iter().enumerate() {
         let is_word = |word: &str| !word.is_empty() && !word.contains(char::is_control);
         if !std::str::from_utf8(word).is_ok_and(is_word) {
-            return Err(Error::Internal {
-                promise: format!("word {at} of the vocabulary contains a control character or is empty"),
-            });
+            let promise = format!("word {at} of the vocabulary contains a control character or is empty");
+            return Err(Error::internal(&promise));
         }
         lines.extend_from_slice(word);
         lines.push(b'\n');

@@ -21,6 +21,7 @@ use std::path::Path;
 use corpus::digest::Digest;
 use durable::npy::{self, Header};
 use durable::sha256;
+use program::exit::{Exit, Failed};
 use program::place::folder_of;
 use serde::{Deserialize, Serialize};
 
@@ -129,15 +130,15 @@ impl SoftLabels {
     /// Reads and checks soft labels of one of these datasets. Returns its index with them.
     pub fn read(path: &Path, datasets: &[Labelled<'_>]) -> Result<(usize, Self)> {
         let refused = |found: String, expected: &str| {
-            Err(Error::SoftLabels { path: path.to_owned(), found, expected: expected.to_owned() })
+            let message = format!("{}: {found}, expected {expected}", path.display());
+            Err(Failed::new(Exit::BadInput, message).into())
         };
         let mut file = File::open(path).map_err(|source| match source.kind() {
-            ErrorKind::NotFound => Error::Report {
-                path: path.to_owned(),
-                found: "no such file".to_owned(),
-                expected: "soft labels written by `predict --soft` of `trainer` or `ngrams`; check the path"
-                    .to_owned(),
-            },
+            ErrorKind::NotFound => {
+                let expected =
+                    "soft labels written by `predict --soft` of `trainer` or `ngrams`; check the path";
+                Error::unusable(path, "no such file", expected)
+            }
             _ => Error::io(path, source),
         })?;
         let bytes = file.metadata().map_err(|source| Error::io(path, source))?.len();
@@ -176,8 +177,12 @@ impl SoftLabels {
                 .iter()
                 .map(|known| format!("{} of {}", known.digests.id, known.name.display()))
                 .collect();
-            let (path, found) = (path.to_owned(), line.id_digest.to_string());
-            return Err(Error::OtherDataset { path, found, expected: expected.join(" or ") });
+            let (path, found, expected) = (path.display(), line.id_digest, expected.join(" or "));
+            let message = format!(
+                "{path}: soft labels of the dataset with id digest {found}, expected {expected}; write them with \
+                 `trainer predict MODEL DATASET --soft`"
+            );
+            return Err(Failed::new(Exit::Settings, message).into());
         };
         let known = &datasets[at];
         if (n_rows, n_classes) != (known.n_rows, known.n_classes as u64) {
@@ -225,12 +230,7 @@ pub fn check_new(path: &Path) -> Result<()> {
 }
 
 fn occupied(path: &Path) -> Error {
-    Error::Occupied {
-        path: path.to_owned(),
-        found: "another file".to_owned(),
-        expected: "a new name",
-        remedy: "choose another name".to_owned(),
-    }
+    Error::occupied(path, "another file", "a new name", "choose another name")
 }
 
 fn float(bytes: &[u8]) -> f32 {

@@ -111,12 +111,6 @@ pub enum Error {
     /// The key that processes share could not be read.
     #[error(transparent)]
     Key(#[from] launch::key::Error),
-    /// An internal invariant is violated; this is a defect.
-    #[error("{promise}: this is a defect of sentimill, please report it")]
-    Internal {
-        /// The violated invariant.
-        promise: String,
-    },
 }
 
 impl Error {
@@ -167,7 +161,8 @@ impl Error {
 
     /// A violated invariant.
     pub fn internal(error: &impl std::fmt::Display) -> Self {
-        Self::Internal { promise: error.to_string() }
+        let message = format!("{error}: this is a defect of sentimill, please report it");
+        Failed::new(Exit::Internal, message).into()
     }
 }
 
@@ -197,7 +192,6 @@ impl Fails for Error {
             Self::Io { .. } | Self::Signals(_) => Exit::Io,
             Self::Key(launch::key::Error::Unreadable { .. }) => Exit::MissingInput,
             Self::Key(_) => Exit::Settings,
-            Self::Internal { .. } => Exit::Internal,
         }
     }
 }

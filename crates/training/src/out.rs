@@ -205,7 +205,7 @@ impl Out {
             );
             return Err(Failed::new(Exit::Settings, message).into());
         }
-        Err(runs::Error::OtherTraining { path, what, found, expected }.into())
+        Err(runs::Error::other_training(&path, [&what, &found, &expected]).into())
     }
 
     /// Writes the scores, then the record that contains their SHA-256.
@@ -239,9 +239,8 @@ pub fn check_place(out: &Path) -> Result<()> {
 /// Refuses `--force` where it would delete what the command needs: the initial weights, or, after a restart by torchrun,
 /// the checkpoints of this training.
 pub fn check_force(out: &Path, init_from: Option<&Location>, restarts: usize) -> Result<()> {
-    let refused = |found: &str, expected: &'static str, remedy: &str| {
-        let (path, found, remedy) = (out.to_owned(), found.to_owned(), remedy.to_owned());
-        Err(runs::Error::Occupied { path, found, expected, remedy }.into())
+    let refused = |found: &str, expected: &str, remedy: &str| {
+        Err(runs::Error::occupied(out, found, expected, remedy).into())
     };
     if restarts > 0 {
         return refused(
@@ -278,9 +277,7 @@ fn check_occupant(folder: &Path, existing: Existing) -> Result<Existing> {
     let is_training = training::NAMES.into_iter().any(has);
     let Some(first) = names.first() else { return Ok(existing) };
     let refused = |found: &str, remedy: &str| {
-        let (found, remedy) = (found.to_owned(), remedy.to_owned());
-        let expected = "a new name or an empty folder";
-        Err(runs::Error::Occupied { path: folder.to_owned(), found, expected, remedy }.into())
+        Err(runs::Error::occupied(folder, found, "a new name or an empty folder", remedy).into())
     };
     if is_training && existing == Existing::Refuse {
         if training::has_only_settings(folder)? {

@@ -133,13 +133,10 @@ fn check_replaceable(out: &Path) -> Result<()> {
     match File::open(out).and_then(|mut file| file.read_exact(&mut begin)) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Ok(()) if begin == *PAGE_BEGIN.as_bytes() => Ok(()),
-        _ => Err(runs::Error::Occupied {
-            path: out.to_owned(),
-            found: "another file".to_owned(),
-            expected: "a new name or a report",
-            remedy: "choose another --out".to_owned(),
+        _ => {
+            let expected = "a new name or a report";
+            Err(runs::Error::occupied(out, "another file", expected, "choose another --out").into())
         }
-        .into()),
     }
 }
 

@@ -42,13 +42,8 @@ pub fn export(arguments: &Export) -> Result<()> {
 fn export_to(out: &Path, arguments: &Export) -> Result<String> {
     check_place(out)?;
     if !arguments.force && saved::is_listed(out) {
-        return Err(runs::Error::Occupied {
-            path: out.to_owned(),
-            found: "a model folder".to_owned(),
-            expected: "a new name",
-            remedy: "replace it with --force, or choose another --out".to_owned(),
-        }
-        .into());
+        let remedy = "replace it with --force, or choose another --out";
+        return Err(runs::Error::occupied(out, "a model folder", "a new name", remedy).into());
     }
     let place = if arguments.force { saved::replacing(out)? } else { saved::begin(out)? };
     let s3 = arguments.storage.options();

@@ -76,8 +76,7 @@ fn fit_fold(arguments: &Fit, fold: Fold, folder: &Folder, session: &Session) -> 
     let job = Job { session, out: &out, recipe: &recipe, splits, soft_labels, test_every, lstm, training };
     let Some(summary) = job.run(notes.into_iter())? else { return Ok(None) };
     let evaluated = summary.evaluation.filter(|evaluation| evaluation.part == Part::Test);
-    let missing =
-        || training::Error::Internal { promise: format!("fold {number} has no test metrics") }.into();
+    let missing = || Error::internal(&format!("fold {number} has no test metrics"));
     evaluated.ok_or_else(missing).and_then(|evaluation| as_read(&evaluation.metrics)).map(Some)
 }
 

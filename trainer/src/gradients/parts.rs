@@ -117,9 +117,7 @@ pub(super) fn loss_with(parameters: &[Tensor], gradients: &[Tensor]) -> Result<T
             Some(sum) => sum.f_add(&product)?,
         });
     }
-    sum.ok_or_else(|| {
-        training::Error::Internal { promise: "the loss depends on a parameter".to_owned() }.into()
-    })
+    sum.ok_or_else(|| Error::internal(&"the loss depends on a parameter"))
 }
 
 /// Whether an allocation of PyTorch failed, on a GPU or on the CPU.

@@ -32,7 +32,7 @@ pub fn decisions(folder: &Path) -> Result<Vec<Decision>> {
                 if line["event"] == "shares" {
                     let found =
                         format!("a decision of another version of this program: {error}; train again");
-                    return Err(Error::Unreadable { path, found });
+                    return Err(Error::unreadable(&path, &found));
                 }
             }
         }

@@ -102,12 +102,9 @@ fn make(folder: &Path) -> Result<bool> {
     match fs::create_dir(folder) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => Ok(false),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(Error::Occupied {
-            path: folder.to_owned(),
-            found: "a file".to_owned(),
-            expected: "a new name or an empty folder",
-            remedy: "choose another --out".to_owned(),
-        }),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            Err(Error::occupied(folder, "a file", "a new name or an empty folder", "choose another --out"))
+        }
         Err(error) => Err(Error::io(folder, error)),
     }
 }

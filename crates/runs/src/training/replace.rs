@@ -34,12 +34,9 @@ pub fn check_replaceable(folder: &Path) -> Result<()> {
         return Ok(());
     }
     let refused = |found: String| {
-        Err(Error::Occupied {
-            path: folder.to_owned(),
-            found,
-            expected: "a training folder with unchanged files, which --force replaces",
-            remedy: "nothing was changed; move the folder away, or choose another --out".to_owned(),
-        })
+        let expected = "a training folder with unchanged files, which --force replaces";
+        let remedy = "nothing was changed; move the folder away, or choose another --out";
+        Err(Error::occupied(folder, &found, expected, remedy))
     };
     if let Some(other) = names.iter().find(|name| !NAMES.contains(&name.as_str())) {
         return refused(other.clone());

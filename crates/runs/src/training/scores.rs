@@ -102,11 +102,7 @@ pub fn read_scores(path: &Path, n_rows: u64) -> Result<Vec<RowScore>> {
         Ok(Some(scores))
     };
     let found = read().map_err(|source| Error::io(path, source))?;
-    found.ok_or_else(|| Error::Report {
-        path: path.to_owned(),
-        found: "something else".to_owned(),
-        expected: format!("the scores of {n_rows} rows"),
-    })
+    found.ok_or_else(|| Error::unusable(path, "something else", &format!("the scores of {n_rows} rows")))
 }
 
 #[cfg(test)]

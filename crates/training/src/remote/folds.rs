@@ -26,11 +26,10 @@ impl FoldsPrefix {
             return Ok(Self { store });
         }
         let (found, remedy) = match are_folds {
-            true => ("a cross-validation".to_owned(), "resume it with --resume, or choose another --out"),
-            false => (names[0].clone(), "choose another --out"),
+            true => ("a cross-validation", "resume it with --resume, or choose another --out"),
+            false => (names[0].as_str(), "choose another --out"),
         };
-        let (path, expected) = (url.to_string().into(), "an unused prefix");
-        Err(runs::Error::Occupied { path, found, expected, remedy: remedy.to_owned() }.into())
+        Err(runs::Error::occupied(url.to_string().as_ref(), found, "an unused prefix", remedy).into())
     }
 
     /// Puts the metrics of all folds. An equal object can exist already.
@@ -38,13 +37,12 @@ impl FoldsPrefix {
         let key = Key::new(name)?;
         match self.store.put_record(&key, record, RECORD_BYTES_MAX)? {
             Recorded::AsGiven => Ok(()),
-            Recorded::Other(_) => Err(runs::Error::Occupied {
-                path: format!("{}/{key}", self.store.url()).into(),
-                found: "the metrics of other trainings".to_owned(),
-                expected: "the metrics of these folds",
-                remedy: "nothing in S3 is replaced: choose another --out".to_owned(),
+            Recorded::Other(_) => {
+                let url = format!("{}/{key}", self.store.url());
+                let (found, expected) = ("the metrics of other trainings", "the metrics of these folds");
+                let remedy = "nothing in S3 is replaced: choose another --out";
+                Err(runs::Error::occupied(url.as_ref(), found, expected, remedy).into())
             }
-            .into()),
         }
     }
 }

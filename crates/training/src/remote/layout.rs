@@ -109,15 +109,12 @@ impl Content {
         !self.has(CONFIG) && names.iter().any(|name| name == CLAIMS || NAMES.contains(&name.as_str()))
     }
 
-    fn occupied(&self, store: &Store, expected: &'static str, remedy: &str) -> Result<()> {
-        let (path, found) = (
-            store.url().into(),
-            match self.is_training() {
-                true => "a training".to_owned(),
-                false => self.described(),
-            },
-        );
-        Err(runs::Error::Occupied { path, found, expected, remedy: remedy.to_owned() }.into())
+    fn occupied(&self, store: &Store, expected: &str, remedy: &str) -> Result<()> {
+        let found = match self.is_training() {
+            true => "a training".to_owned(),
+            false => self.described(),
+        };
+        Err(runs::Error::occupied(store.url().as_ref(), &found, expected, remedy).into())
     }
 }
 

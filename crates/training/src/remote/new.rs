@@ -56,11 +56,8 @@ impl NewObject {
     }
 
     fn occupied(&self) -> runs::Error {
-        runs::Error::Occupied {
-            path: format!("{}/{}", self.store.url(), self.key).into(),
-            found: "an object".to_owned(),
-            expected: "a new name",
-            remedy: "nothing in S3 is replaced: choose another --out".to_owned(),
-        }
+        let url = format!("{}/{}", self.store.url(), self.key);
+        let remedy = "nothing in S3 is replaced: choose another --out";
+        runs::Error::occupied(url.as_ref(), "an object", "a new name", remedy)
     }
 }

@@ -102,11 +102,10 @@ fn check_occupant(folder: &Path, is_resumed: bool, is_replaced: bool) -> Result<
     }
     let (found, remedy) = match are_folds {
         true => (
-            "a cross-validation".to_owned(),
+            "a cross-validation",
             "resume it with --resume, replace it with --force, or choose another --out",
         ),
-        false => (first.clone(), "choose another --out"),
+        false => (first.as_str(), "choose another --out"),
     };
-    let (path, expected) = (folder.to_owned(), "a new name or an empty folder");
-    Err(runs::Error::Occupied { path, found, expected, remedy: remedy.to_owned() }.into())
+    Err(runs::Error::occupied(folder, found, "a new name or an empty folder", remedy).into())
 }

@@ -125,8 +125,5 @@ impl Classifier {
 }
 
 fn not_plain() -> Error {
-    training::Error::Internal {
-        promise: "a tensor of the kernels is not contiguous with f32 elements".to_owned(),
-    }
-    .into()
+    Error::internal(&"a tensor of the kernels is not contiguous with f32 elements")
 }
