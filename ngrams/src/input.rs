@@ -101,12 +101,11 @@ impl Input<'_> {
         let format = self.format.clone().with_label(self.rated.label_field.clone())?;
         let is_cleaned = wanted.iter().any(|wanted| wanted.reading.words == Words::Cleaned);
         if self.format.is_fasttext() && is_cleaned {
-            return Err(Error::Setting {
-                setting: "--format",
-                found: "fasttext".to_owned(),
-                expected: "another one with --words cleaned: lines in fastText's format are not cleaned"
-                    .to_owned(),
-            });
+            return Err(Error::setting(
+                "--format",
+                "fasttext",
+                "another one with --words cleaned: lines in fastText's format are not cleaned",
+            ));
         }
         let lines = Lines {
             inputs: places.to_vec(),
@@ -135,11 +134,11 @@ impl Input<'_> {
 
     fn read_dataset(&self, place: &str, division: Division, wanted: Vec<Wanted>) -> Result<ReadInput> {
         if wanted.iter().any(|wanted| wanted.reading.words != Words::Cleaned) {
-            return Err(Error::Setting {
-                setting: "--words",
-                found: "not cleaned".to_owned(),
-                expected: format!("cleaned for the dataset {place}, whose texts are cleaned"),
-            });
+            return Err(Error::setting(
+                "--words",
+                "not cleaned",
+                format!("cleaned for the dataset {place}, whose texts are cleaned"),
+            ));
         }
         let location = Location::of_file(place.into()).map_err(|error| Error::internal(&error))?;
         let path = places::dataset(&location, &self.s3)?;

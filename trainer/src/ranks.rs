@@ -169,12 +169,13 @@ fn of_rank_0<T: Serialize + DeserializeOwned>(
 /// The numbers in a message.
 fn numbers_of<const N: usize>(rank: usize, bytes: &[u8]) -> Result<[f64; N]> {
     let (numbers, rest) = bytes.as_chunks::<8>();
-    let numbers: [[u8; 8]; N] =
-        numbers.try_into().ok().filter(|_| rest.is_empty()).ok_or_else(|| training::Error::Setting {
-            setting: "a message of another rank",
-            found: format!("{} bytes from rank {rank}", bytes.len()),
-            expected: format!("{} bytes; start the same version of trainer on all ranks", 8 * N),
-        })?;
+    let numbers: [[u8; 8]; N] = numbers.try_into().ok().filter(|_| rest.is_empty()).ok_or_else(|| {
+        training::Error::setting(
+            "a message of another rank",
+            format!("{} bytes from rank {rank}", bytes.len()),
+            format!("{} bytes; start the same version of trainer on all ranks", 8 * N),
+        )
+    })?;
     Ok(numbers.map(f64::from_ne_bytes))
 }
 

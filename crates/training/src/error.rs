@@ -1,5 +1,6 @@
 //! Errors of commands, and their exit codes.
 
+use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -19,32 +20,12 @@ pub enum Error {
     /// Batches could not be read.
     #[error(transparent)]
     Batches(#[from] batches::Error),
-    /// A setting has an invalid value.
-    #[error("{setting} is {found}, expected {expected}")]
-    Setting {
-        /// Name of the setting.
-        setting: &'static str,
-        /// Its value.
-        found: String,
-        /// The valid values.
-        expected: String,
-    },
     /// An option applies only to another format of lines.
     #[error("{0}; see --help")]
     Misplaced(#[from] corpus::format::Misplaced),
     /// Metrics could not be computed.
     #[error(transparent)]
     Scoring(#[from] scoring::Error),
-    /// A path is not of the kind that the command requires.
-    #[error("{}: {found}, expected {expected}", path.display())]
-    Unexpected {
-        /// The path.
-        path: PathBuf,
-        /// What was found.
-        found: String,
-        /// What was expected, and the remedy.
-        expected: String,
-    },
     /// An n-gram model could not be trained.
     #[error(transparent)]
     Ngrams(#[from] classifiers::Error),
@@ -57,16 +38,6 @@ pub enum Error {
     /// Word vectors could not be read, written or compared.
     #[error(transparent)]
     Embeddings(#[from] embeddings::Error),
-    /// Texts that no model can be trained on.
-    #[error("{input}: {found}; {remedy}")]
-    UselessTexts {
-        /// The input.
-        input: String,
-        /// What was found.
-        found: String,
-        /// The remedy.
-        remedy: &'static str,
-    },
     /// Word vectors could not be trained.
     #[error(transparent)]
     SkipGram(#[from] embeddings::skipgram::Error),
@@ -124,6 +95,21 @@ impl Error {
         }
     }
 
+    /// A setting has an invalid value.
+    pub fn setting(setting: &str, found: impl Display, expected: impl Display) -> Self {
+        Failed::new(Exit::Settings, format!("{setting} is {found}, expected {expected}")).into()
+    }
+
+    /// A path or URL is not of the kind that the command requires.
+    pub fn unexpected(place: impl Display, found: impl Display, expected: impl Display) -> Self {
+        Failed::new(Exit::MissingInput, format!("{place}: {found}, expected {expected}")).into()
+    }
+
+    /// No model can be trained on texts.
+    pub fn useless_texts(input: impl Display, found: impl Display, remedy: &str) -> Self {
+        Failed::new(Exit::BadInput, format!("{input}: {found}; {remedy}")).into()
+    }
+
     /// Reading or writing a path failed.
     pub fn io(path: &Path, source: io::Error) -> Self {
         Self::Io { path: path.to_owned(), source }
@@ -160,7 +146,7 @@ impl Error {
     }
 
     /// A violated invariant.
-    pub fn internal(error: &impl std::fmt::Display) -> Self {
+    pub fn internal(error: &impl Display) -> Self {
         let message = format!("{error}: this is a defect of sentimill, please report it");
         Failed::new(Exit::Internal, message).into()
     }
@@ -173,7 +159,6 @@ impl Fails for Error {
             Self::Misplaced(_) | Self::NoFolder(_) => Exit::Usage,
             Self::Dataset(error) => error.exit(),
             Self::Batches(error) => error.exit(),
-            Self::Setting { .. } => Exit::Settings,
             Self::Ngrams(error) => of_ngrams(error),
             Self::Texts(error) => error.exit(),
             Self::NgramFiles(error) => error.exit(),
@@ -181,13 +166,11 @@ impl Fails for Error {
             Self::SkipGram(_) => Exit::Io,
             Self::Embeddings(error) => error.exit(),
             Self::Parameters(error) => error.exit(),
-            Self::UselessTexts { .. } => Exit::BadInput,
             Self::Scoring(error) => error.exit(),
             Self::Runs(error) => error.exit(),
             Self::Mirror(error) => error.exit(),
             Self::Store(error) => error.exit(),
             Self::Answers(error) => error.exit(),
-            Self::Unexpected { .. } => Exit::MissingInput,
             Self::Interrupted { .. } => Exit::TryAgain,
             Self::Io { .. } | Self::Signals(_) => Exit::Io,
             Self::Key(launch::key::Error::Unreadable { .. }) => Exit::MissingInput,

@@ -150,7 +150,7 @@ impl<'a> Input<'a> {
         match self {
             // The listing has found it.
             Self::Object(_) => Ok(()),
-            Self::Standard => program::stdin().map(drop).map_err(|source| self.unread(source)),
+            Self::Standard => program::stdin().map(drop).map_err(|source| self.unread(&source)),
             // A named pipe must not be opened twice: closing it stops its writer.
             Self::File(path) => fs::metadata(path)
                 .and_then(|there| match there.is_dir() {
@@ -193,7 +193,7 @@ impl<'a> Input<'a> {
             }
             Self::File(path) => input::open_as(path, encoding).map(|input| decoded(input, encoding)),
         };
-        opened.map_err(|source| self.unread(source))
+        opened.map_err(|source| self.unread(&source))
     }
 
     /// Opens the input. The elements of a JSON array become lines.
@@ -202,7 +202,7 @@ impl<'a> Input<'a> {
         match options.format {
             Format::Review(corpus::format::Format::Json(_)) => {
                 let lines = JsonLines::of(opened, options.line_bytes_max);
-                Ok(Box::new(lines.map_err(|source| self.unread(source))?))
+                Ok(Box::new(lines.map_err(|source| self.unread(&source))?))
             }
             Format::Review(_) | Format::FastText | Format::Text => Ok(opened),
         }
@@ -214,9 +214,9 @@ impl<'a> Input<'a> {
     }
 
     /// The error of a read that failed.
-    pub fn unread(&self, source: io::Error) -> answers::Error {
+    pub fn unread(&self, source: &io::Error) -> answers::Error {
         let place = self.place();
-        match input::fault(&source) {
+        match input::fault(source) {
             Some(Fault::Packed { packed, .. }) if packed.table.is_some() => {
                 let read = if packed.table == Some("Arrow") { "read_feather" } else { "read_parquet" };
                 let message = format!(
@@ -226,7 +226,7 @@ impl<'a> Input<'a> {
                 );
                 Failed::new(Exit::BadInput, message).into()
             }
-            _ => answers::Error::read(&place, &source),
+            _ => answers::Error::read(&place, source),
         }
     }
 }

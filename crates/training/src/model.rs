@@ -19,7 +19,7 @@ use crate::places;
 /// that contained it.
 pub fn folder_at(path: &Path, flag: &str) -> Result<PathBuf> {
     let refused = |found: &str, expected: String| {
-        Err(Error::Unexpected { path: path.to_owned(), found: format!("{flag} is {found}"), expected })
+        Err(Error::unexpected(path.display(), format!("{flag} is {found}"), expected))
     };
     let of_training = path.join(MODEL);
     if path.join(CONFIG).exists() {

@@ -73,11 +73,9 @@ pub fn find(origins: &[PathBuf], runs: &mut [Run]) -> Result<(usize, usize)> {
 fn unreadable(path: &Path, error: tables::Error) -> Error {
     match error {
         tables::Error::Io { source, .. } => Error::io(path, source),
-        tables::Error::Differs(found) => Error::Unexpected {
-            path: path.to_owned(),
-            found,
-            expected: "a table of `sentimill --origins`".to_owned(),
-        },
+        tables::Error::Differs(found) => {
+            Error::unexpected(path.display(), found, "a table of `sentimill --origins`")
+        }
     }
 }
 

@@ -224,11 +224,9 @@ pub fn read_settings(folder: &Path, expected: &str) -> Result<Option<RunSettings
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         read => read.map_err(|source| Error::io(&path, source))?,
     };
-    serde_json::from_slice(&json).map(Some).map_err(|error| Error::Unexpected {
-        path,
-        found: error.to_string(),
-        expected: expected.to_owned(),
-    })
+    serde_json::from_slice(&json)
+        .map(Some)
+        .map_err(|error| Error::unexpected(path.display(), error, expected))
 }
 
 /// Refuses an output in a folder that does not exist: only the last folder of a path is created.

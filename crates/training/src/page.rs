@@ -41,11 +41,11 @@ pub fn report(arguments: &Report) -> Result<()> {
         words::add(run, place, &arguments.words, &s3)?;
     }
     if !arguments.words.is_empty() && !read.iter().any(Run::is_of_vectors) {
-        return Err(Error::Setting {
-            setting: "--words",
-            found: "set for trainings of other models".to_owned(),
-            expected: "a training of `vectors train`".to_owned(),
-        });
+        return Err(Error::setting(
+            "--words",
+            "set for trainings of other models",
+            "a training of `vectors train`",
+        ));
     }
     name_apart(&mut read);
     let page = page(&read);
@@ -106,9 +106,7 @@ fn read_run(run: &Location, s3: &S3Options) -> Result<Run> {
 
 /// Refuses a path that is not a training folder.
 fn check_training(folder: &Path) -> Result<()> {
-    let refused = |found: &str, expected: String| {
-        Err(Error::Unexpected { path: folder.to_owned(), found: found.to_owned(), expected })
-    };
+    let refused = |found: &str, expected: String| Err(Error::unexpected(folder.display(), found, expected));
     let training = "a training folder of `trainer`, `ngrams` or `vectors`";
     if !folder.exists() {
         return refused("no such folder", training.to_owned());

@@ -62,10 +62,8 @@ fn fetched(url: &S3Url, s3: &S3Options, sha256: Option<String>) -> Result<PathBu
 fn sha256_of(url: &S3Url, s3: &S3Options) -> Result<Option<String>> {
     let beside = url.with_file_name(&manifest_name(url.file_name()));
     let Some(json) = read_object(&beside, s3, MANIFEST_BYTES_MAX)? else { return Ok(None) };
-    let manifest: DatasetManifest = serde_json::from_slice(&json).map_err(|error| Error::Unexpected {
-        path: beside.to_string().into(),
-        found: error.to_string(),
-        expected: format!("the manifest of {url}; put both there again"),
+    let manifest: DatasetManifest = serde_json::from_slice(&json).map_err(|error| {
+        Error::unexpected(beside, error, format!("the manifest of {url}; put both there again"))
     })?;
     Ok(Some(manifest.sha256))
 }

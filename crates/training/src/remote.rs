@@ -218,7 +218,7 @@ pub fn fetch_for_report(url: &S3Url, s3: &S3Options, folder: &Path) -> Result<()
     let Some(name) = content.checkpoints().next_back() else {
         let found = content.described();
         let expected = "a training folder with a checkpoint".to_owned();
-        return Err(Error::Unexpected { path: url.to_string().into(), found, expected });
+        return Err(Error::unexpected(url, found, expected));
     };
     layout::fetch_log(&store, name, folder)?;
     let latest = folder.join(CHECKPOINTS).join(LATEST);
@@ -230,10 +230,12 @@ pub fn fetch_for_report(url: &S3Url, s3: &S3Options, folder: &Path) -> Result<()
 pub fn fetch_model(url: &S3Url, s3: &S3Options, flag: &str) -> Result<PathBuf> {
     let store = Store::open_with(&url.to_string(), s3)?;
     let content = Content::of(&store)?;
-    let prefix = content.model().ok_or_else(|| Error::Unexpected {
-        path: url.to_string().into(),
-        found: format!("{flag} is {}", content.described()),
-        expected: "a model folder, or the folder of a finished training".to_owned(),
+    let prefix = content.model().ok_or_else(|| {
+        Error::unexpected(
+            url,
+            format!("{flag} is {}", content.described()),
+            "a model folder, or the folder of a finished training",
+        )
     })?;
     Ok(mirror::fetch_cached(&store, prefix, &store::cache_folder()?)?)
 }

@@ -61,9 +61,7 @@ pub fn check<'a>(mut datasets: impl Iterator<Item = &'a Location>) -> Result<()>
 /// Refuses a file whose first bytes show that it is not a dataset. The error contains the command that makes
 /// a dataset.
 fn check_dataset(path: &Path, named: &Location) -> Result<()> {
-    let refused = |found: &str, expected: String| {
-        Err(Error::Unexpected { path: named.to_string().into(), found: found.to_owned(), expected })
-    };
+    let refused = |found: &str, expected: String| Err(Error::unexpected(named, found, expected));
     let dataset = "a dataset written by sentimill or merge";
     if path.is_dir() {
         let hint = if path.join(SETTINGS).exists() || path.join(CONFIG).exists() {

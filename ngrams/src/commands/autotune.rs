@@ -51,12 +51,11 @@ pub(super) fn tune(arguments: &Autotune) -> Result<()> {
 /// Refuses standard input, which can be read only once, and validation texts that are trained on.
 fn check_places(input: &[String], validation: &[String]) -> Result<()> {
     if input.iter().chain(validation).any(|place| place == "-") {
-        return Err(Error::Setting {
-            setting: "--input",
-            found: "-".to_owned(),
-            expected: "files, because a search reads its texts several times; save the lines to a file"
-                .to_owned(),
-        });
+        return Err(Error::setting(
+            "--input",
+            "-",
+            "files, because a search reads its texts several times; save the lines to a file",
+        ));
     }
     let same = |place: &&String| input.iter().any(|other| other == *place || is_same_file(other, place));
     match validation.iter().find(same) {
@@ -284,9 +283,8 @@ fn check_labels(texts: &Texts, validation: &Texts, place: &str) -> Result<()> {
     let (known, found) = (texts.dictionary.labels(), validation.dictionary.labels());
     let known: HashSet<&[u8]> = known.iter().collect();
     let n_unknown = found.iter().filter(|label| !known.contains(label)).count();
-    let refused = |found: String, remedy| {
-        Err(Error::UselessTexts { input: format!("--validation {place}"), found, remedy })
-    };
+    let refused =
+        |found: String, remedy| Err(Error::useless_texts(format!("--validation {place}"), found, remedy));
     if n_unknown == found.len() {
         return refused(
             "no text has a label of --input".to_owned(),

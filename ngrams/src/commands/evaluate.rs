@@ -70,11 +70,7 @@ pub(super) fn evaluate(arguments: &Evaluate) -> Result<()> {
         let texts = splits.remove(0);
         if texts.n_texts() == 0 && arguments.test_fraction.is_some() {
             let found = "no text is in the test split".to_owned();
-            return Err(Error::UselessTexts {
-                input: place,
-                found,
-                remedy: "raise --test-fraction, or omit it",
-            });
+            return Err(Error::useless_texts(place, found, "raise --test-fraction, or omit it"));
         }
         if let Some(held_out) = training.as_ref().and_then(|training| trained_share(training, &place))
             && arguments.test_fraction.is_none_or(|fraction| fraction > held_out)
@@ -84,11 +80,11 @@ pub(super) fn evaluate(arguments: &Evaluate) -> Result<()> {
         let evaluation = evaluate_texts(&classifier, &texts, input.threads)?;
         let Evaluation { evaluated, only_unknown, unknown_label, .. } = &evaluation;
         if *unknown_label == texts.n_texts() {
-            return Err(Error::UselessTexts {
-                input: place,
-                found: "no text has a label of the model".to_owned(),
-                remedy: "pass the --format, --labels, --label-field or --positive-from of its training",
-            });
+            return Err(Error::useless_texts(
+                place,
+                "no text has a label of the model",
+                "pass the --format, --labels, --label-field or --positive-from of its training",
+            ));
         }
         evaluation.warnings(&place, texts.n_texts()).iter().for_each(|warning| tell(warning));
         let without_label = texts.counts().n_unlabelled;

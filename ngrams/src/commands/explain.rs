@@ -25,12 +25,11 @@ pub(super) fn explain(arguments: &Explain) -> Result<()> {
     if let Model::Program(program) = classifier.model()
         && program.args().loss == Loss::HierarchicalSoftmax
     {
-        return Err(Error::Setting {
-            setting: "the loss of the model",
-            found: "hierarchical softmax".to_owned(),
-            expected: "softmax or independent labels: with a tree of labels, no score is a sum over n-grams"
-                .to_owned(),
-        });
+        return Err(Error::setting(
+            "the loss of the model",
+            "hierarchical softmax",
+            "softmax or independent labels: with a tree of labels, no score is a sum over n-grams",
+        ));
     }
     let options = Options {
         names: classifier.labels().names(),

@@ -92,5 +92,5 @@ fn write(out: &Path, model: &bin::Model, format: Format, arguments: &Export) -> 
 }
 
 fn refused(setting: &'static str, found: &str, expected: &str) -> Error {
-    Error::Setting { setting, found: found.to_owned(), expected: expected.to_owned() }
+    Error::setting(setting, found, expected)
 }

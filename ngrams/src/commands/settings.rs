@@ -141,11 +141,9 @@ const TEXTS_MIN_MAX: u64 = 255;
 /// Refuses a --min-count that the model cannot count.
 pub fn check_min_count(arguments: &Train, model: ModelName) -> Result<()> {
     match arguments.min_count {
-        Some(found) if model == ModelName::Linear && found > TEXTS_MIN_MAX => Err(Error::Setting {
-            setting: "--min-count",
-            found: found.to_string(),
-            expected: format!("at most {TEXTS_MIN_MAX} with --model linear"),
-        }),
+        Some(found) if model == ModelName::Linear && found > TEXTS_MIN_MAX => {
+            Err(Error::setting("--min-count", found, format!("at most {TEXTS_MIN_MAX} with --model linear")))
+        }
         _ => Ok(()),
     }
 }

@@ -33,11 +33,11 @@ fn of_rows(arguments: &Predict, dataset: &Location) -> Result<(Rows, SoftLabels)
     let columns: Option<Vec<u32>> = classes.iter().map(|class| classifier.label(class.as_bytes())).collect();
     let names = classifier.labels().names();
     let Some(columns) = columns.filter(|columns| columns.len() == names.len()) else {
-        return Err(Error::Unexpected {
-            path: arguments.of_all.model.to_string().into(),
-            found: format!("the labels {}", names.join(", ")),
-            expected: format!("{}, the labels of {}", classes.join(", "), rows.name().display()),
-        });
+        return Err(Error::unexpected(
+            &arguments.of_all.model,
+            format!("the labels {}", names.join(", ")),
+            format!("{}, the labels of {}", classes.join(", "), rows.name().display()),
+        ));
     };
     let words = &rows.vocabulary().words;
     let (mut reader, mut line) = (classifier.reader(), Vec::new());

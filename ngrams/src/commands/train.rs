@@ -116,7 +116,7 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     {
         let found = format!("no text is in the {} split", name_of(*part));
         let remedy = "raise its share, or omit it";
-        return Err(Error::UselessTexts { input: arguments.input.join(" "), found, remedy });
+        return Err(Error::useless_texts(arguments.input.join(" "), found, remedy));
     }
     let read_s = began.elapsed().as_secs_f64();
     out.clear()?;
@@ -284,7 +284,7 @@ fn name_of(part: Part) -> &'static str {
 pub fn check(texts: &Texts, arguments: &Train) -> Result<()> {
     let (counts, labels) = (texts.counts(), texts.dictionary.labels());
     let input = arguments.input.join(" ");
-    let refused = |found: String, remedy| Err(Error::UselessTexts { input: input.clone(), found, remedy });
+    let refused = |found: String, remedy| Err(Error::useless_texts(&input, found, remedy));
     if counts.n_texts == 0 {
         let is_divided = arguments.test_fraction + arguments.validation_fraction > 0.0;
         return match is_divided {

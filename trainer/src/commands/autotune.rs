@@ -59,12 +59,11 @@ fn check_validation(fit: &Fit) -> Result<()> {
     let fraction = fit.validation_fraction.unwrap_or_else(|| fit.optimisation.recipe.validation_fraction());
     match &fit.validation {
         Some(validation) if *validation == fit.dataset => Err(Error::no_validation(&validation.to_string())),
-        None if fraction == 0.0 => Err(Error::Setting {
-            setting: "--validation-fraction",
-            found: "0".to_owned(),
-            expected: "above 0, or another dataset as --validation, because trials are compared on it"
-                .to_owned(),
-        }),
+        None if fraction == 0.0 => Err(Error::setting(
+            "--validation-fraction",
+            "0",
+            "above 0, or another dataset as --validation, because trials are compared on it",
+        )),
         _ => Ok(()),
     }
 }

@@ -38,10 +38,10 @@ fn own_gpu() -> Result<Device> {
     if i64::try_from(own).is_ok_and(|own| own < n_gpus) {
         return Ok(Device::Cuda(own));
     }
-    Err(training::Error::Setting {
-        setting: "--device",
-        found: format!("cuda, but there is no GPU for rank {own} of this machine"),
-        expected: format!("cpu, or at most one rank per GPU ({n_gpus} GPUs with a driver were found)"),
-    }
+    Err(training::Error::setting(
+        "--device",
+        format!("cuda, but there is no GPU for rank {own} of this machine"),
+        format!("cpu, or at most one rank per GPU ({n_gpus} GPUs with a driver were found)"),
+    )
     .into())
 }

@@ -140,14 +140,14 @@ fn check_classes(rows: &Rows, soft: Option<&SoftTargets>) -> Result<()> {
         (Part::Validation, "--validation-fraction", "--validation"),
     ] {
         if rows.n_rows(part) > 0 {
-            return Err(training::Error::Setting {
+            return Err(training::Error::setting(
                 setting,
-                found: "above 0".to_owned(),
-                expected: format!(
+                "above 0",
+                format!(
                     "0 or another dataset as {flag}, because the labels of {} cannot test a model: {error}",
                     rows.name().display()
                 ),
-            }
+            )
             .into());
         }
     }

@@ -97,11 +97,11 @@ fn check_folds(arguments: &Fit, data: &Data, recipe: &Recipe, of: u16) -> Result
             rows.check_classes_under(division, Part::Validation)?;
         }
         if rows.rows_under(division, Part::Test) == 0 {
-            return Err(training::Error::Setting {
-                setting: "--folds",
-                found: of.to_string(),
-                expected: format!("fewer folds, because fold {number} has no rows"),
-            }
+            return Err(training::Error::setting(
+                "--folds",
+                of,
+                format!("fewer folds, because fold {number} has no rows"),
+            )
             .into());
         }
     }

@@ -20,11 +20,11 @@ use crate::families::{Model, begin_with};
 pub(crate) fn from(weights: &Location, s3: &S3Options, model: &mut Model, rows: &Rows) -> Result<()> {
     let path = &places::weights(weights, s3, "--init-from")?;
     if !path.exists() {
-        return Err(training::Error::Unexpected {
-            path: path.to_owned(),
-            found: "--init-from is missing: no such file or folder".to_owned(),
-            expected: "a model folder, a training folder, or word vectors".to_owned(),
-        }
+        return Err(training::Error::unexpected(
+            path.display(),
+            "--init-from is missing: no such file or folder",
+            "a model folder, a training folder, or word vectors",
+        )
         .into());
     }
     if embeddings::files::is_folder(path) {
@@ -36,14 +36,14 @@ pub(crate) fn from(weights: &Location, s3: &S3Options, model: &mut Model, rows: 
         if saved.vocabulary != rows.vocabulary().words {
             let (theirs, ours) = (saved.vocabulary.len(), rows.vocabulary().words.len());
             let dataset = rows.name().display().to_string();
-            return Err(training::Error::Setting {
-                setting: "--init-from",
-                found: format!("{}, a model with another vocabulary ({theirs} words)", path.display()),
-                expected: format!(
+            return Err(training::Error::setting(
+                "--init-from",
+                format!("{}, a model with another vocabulary ({theirs} words)", path.display()),
+                format!(
                     "a model with the vocabulary of {dataset} ({ours} words); make {dataset} with `sentimill \
                      --vocabulary` and the dataset of that model"
                 ),
-            }
+            )
             .into());
         }
         return begin_with(&saved, path, model);
@@ -56,11 +56,11 @@ fn from_vectors(path: &Path, model: &mut Model, vocabulary: &Vocabulary) -> Resu
     let vectors = embeddings::files::read(path)?;
     let width = model.lstm().settings().embedding as usize;
     if vectors.dim != width {
-        return Err(training::Error::Setting {
-            setting: "--init-from",
-            found: format!("{}, vectors of {} dimensions", path.display(), vectors.dim),
-            expected: format!("vectors of {width} dimensions, or --embedding {}", vectors.dim),
-        }
+        return Err(training::Error::setting(
+            "--init-from",
+            format!("{}, vectors of {} dimensions", path.display(), vectors.dim),
+            format!("vectors of {width} dimensions, or --embedding {}", vectors.dim),
+        )
         .into());
     }
     let (mut rows, mut values) = (Vec::new(), Vec::new());

@@ -400,5 +400,5 @@ fn number(pos_weight: PosWeight, rows: &Rows) -> f64 {
 }
 
 fn setting(setting: &'static str, found: &str, expected: &str) -> Error {
-    training::Error::Setting { setting, found: found.to_owned(), expected: expected.to_owned() }.into()
+    training::Error::setting(setting, found, expected).into()
 }

@@ -109,5 +109,5 @@ pub(super) fn read(
 }
 
 fn setting(setting: &'static str, found: &str, expected: &str) -> Error {
-    training::Error::Setting { setting, found: found.to_owned(), expected: expected.to_owned() }.into()
+    training::Error::setting(setting, found, expected).into()
 }

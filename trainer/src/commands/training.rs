@@ -53,11 +53,11 @@ impl Session {
         check_throttle(&training.throttle, ranks.world_size())?;
         if let Some(path) = &training.trace {
             if compute.device() != Device::Cpu && ranks.world_size() == 1 {
-                return Err(training::Error::Setting {
-                    setting: "--trace",
-                    found: format!("device {}", described(compute.device())),
-                    expected: "--device cpu or several ranks; use PyTorch's profiler for one GPU".to_owned(),
-                }
+                return Err(training::Error::setting(
+                    "--trace",
+                    format!("device {}", described(compute.device())),
+                    "--device cpu or several ranks; use PyTorch's profiler for one GPU",
+                )
                 .into());
             }
             // A process that replaces a killed one finds its file.
@@ -392,18 +392,18 @@ fn check_throttle(factors: &[f64], world_size: usize) -> Result<()> {
     }
     let found: Vec<String> = factors.iter().map(f64::to_string).collect();
     let expected = format!("a factor for each rank; the number of ranks is {world_size}");
-    Err(training::Error::Setting { setting: "--throttle", found: found.join(","), expected }.into())
+    Err(training::Error::setting("--throttle", found.join(","), expected).into())
 }
 
 /// Refuses to replay the decisions of another number of ranks.
 fn check_decisions(recipe: &Recipe, world_size: usize) -> Result<()> {
     let Some(Rule::Replay { decisions }) = &recipe.balance else { return Ok(()) };
     match decisions.iter().map(|decision| decision.parts.len()).find(|&n_ranks| n_ranks != world_size) {
-        Some(n_ranks) => Err(training::Error::Setting {
-            setting: "--decisions",
-            found: format!("a training of {n_ranks} ranks"),
-            expected: format!("one of {world_size}, the number of ranks of this training"),
-        }
+        Some(n_ranks) => Err(training::Error::setting(
+            "--decisions",
+            format!("a training of {n_ranks} ranks"),
+            format!("one of {world_size}, the number of ranks of this training"),
+        )
         .into()),
         None => Ok(()),
     }
@@ -432,7 +432,7 @@ fn checkpoint_at(wanted: &Location, training: &TrainingFlags) -> Result<PathBuf>
 fn check_checkpoint(folder: &Path) -> Result<()> {
     let refused = |found: &str, expected: String| {
         let found = format!("--resume is {found}");
-        Err(training::Error::Unexpected { path: folder.to_owned(), found, expected }.into())
+        Err(training::Error::unexpected(folder.display(), found, expected).into())
     };
     if !folder.exists() {
         return refused("missing: no such folder", "a checkpoint, or --resume without a folder".to_owned());

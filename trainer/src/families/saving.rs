@@ -184,7 +184,7 @@ pub fn begin_with(saved: &Saved, folder: &Path, model: &mut Model) -> Result<()>
 fn check_sizes(folder: &Path, saved: &Model, model: &Model) -> Result<()> {
     let differs = |setting: &'static str, found: String, expected: String| {
         let expected = format!("{expected} as in {} (--init-from)", folder.display());
-        Err(training::Error::Setting { setting, found, expected }.into())
+        Err(training::Error::setting(setting, found, expected).into())
     };
     let (ours, theirs) = (model.lstm().settings(), saved.lstm().settings());
     for (flag, ours, theirs) in
@@ -204,11 +204,11 @@ fn check_sizes(folder: &Path, saved: &Model, model: &Model) -> Result<()> {
         return differs("--layers", ours.layers.to_string(), theirs.layers.to_string());
     }
     match (model.family(), saved.family()) {
-        (Family::NextWord(_), Family::Classifier(_)) => Err(training::Error::Setting {
-            setting: "--init-from",
-            found: format!("{}, a classifier", folder.display()),
-            expected: "a model of `trainer pretrain`, or word vectors".to_owned(),
-        }
+        (Family::NextWord(_), Family::Classifier(_)) => Err(training::Error::setting(
+            "--init-from",
+            format!("{}, a classifier", folder.display()),
+            "a model of `trainer pretrain`, or word vectors",
+        )
         .into()),
         (Family::Classifier(ours), Family::Classifier(theirs)) if ours.linear != theirs.linear => {
             differs("--linear", ours.linear.to_string(), theirs.linear.to_string())
@@ -224,14 +224,14 @@ fn check_sizes(folder: &Path, saved: &Model, model: &Model) -> Result<()> {
                 Objective::Classes { class_weights } => format!("{} classes", class_weights.all().len()),
                 objective => format!("two labels and --loss {}", name_of(&objective)),
             };
-            Err(training::Error::Setting {
-                setting: "--init-from",
-                found: format!("{}, a model of {}", folder.display(), described(theirs.objective)),
-                expected: format!(
+            Err(training::Error::setting(
+                "--init-from",
+                format!("{}, a model of {}", folder.display(), described(theirs.objective)),
+                format!(
                     "a model of {}, or of `trainer pretrain`; the --labels of the dataset set the classes",
                     described(ours.objective)
                 ),
-            }
+            )
             .into())
         }
         (Family::Classifier(ours), Family::Classifier(theirs))

@@ -37,11 +37,11 @@ impl<'a> Throttle<'a> {
         let Some(throttled) = factors.iter().find(|&&factor| factor > 1.0) else { return Ok(None) };
         let unused = Gradients::new(recipe, model, compute, alone)?;
         if !unused.are_of_kernels() {
-            return Err(training::Error::Setting {
-                setting: "--throttle",
-                found: throttled.to_string(),
-                expected: "1 for a training that PyTorch computes".to_owned(),
-            }
+            return Err(training::Error::setting(
+                "--throttle",
+                throttled,
+                "1 for a training that PyTorch computes",
+            )
             .into());
         }
         let more = factors.get(rank).map_or(0.0, |factor| factor - 1.0);

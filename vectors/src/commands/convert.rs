@@ -11,11 +11,11 @@ use crate::arguments::Convert;
 pub(super) fn convert(arguments: &Convert) -> Result<()> {
     let out = &arguments.out;
     let Some(format) = Format::of_name(out) else {
-        return Err(Error::Setting {
-            setting: "--out",
-            found: out.display().to_string(),
-            expected: format!("a file with the extension {}", Format::EXTENSIONS),
-        });
+        return Err(Error::setting(
+            "--out",
+            out.display(),
+            format!("a file with the extension {}", Format::EXTENSIONS),
+        ));
     };
     check_place(out)?;
     let (embedding, outputs) = read_with_outputs(&arguments.vectors.model)?;

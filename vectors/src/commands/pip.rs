@@ -87,7 +87,7 @@ fn add(pairs: &mut Pairs, embedding: &Embedding, words: Words, input: &Input<'_>
     loop {
         line.clear();
         let read = reader.by_ref().take(LINE_BYTES_MAX as u64).read_until(b'\n', &mut line);
-        let n = read.map_err(|source| Error::Answers(input.unread(source)))?;
+        let n = read.map_err(|source| Error::Answers(input.unread(&source)))?;
         if n == 0 {
             return Ok(());
         }

@@ -201,9 +201,7 @@ fn is_stream(arguments: &Train) -> bool {
 
 /// Refuses flags that contradict each other.
 fn check(arguments: &Train) -> Result<()> {
-    let refused = |setting, found: String, expected: &str| {
-        Err(Error::Setting { setting, found, expected: expected.to_owned() })
-    };
+    let refused = |setting, found: String, expected: &str| Err(Error::setting(setting, found, expected));
     lines::Lines::of(arguments)?;
     if arguments.model == ModelName::CharLstm {
         if is_stream(arguments) {
@@ -260,11 +258,7 @@ fn check_alone(arguments: &Train) -> Result<()> {
     let set = [("--step-pairs", arguments.step_pairs), ("--average-every", arguments.average_every)];
     match set.into_iter().find(|(_, value)| value.is_some()) {
         None => Ok(()),
-        Some((setting, _)) => Err(Error::Setting {
-            setting,
-            found: "set for one process".to_owned(),
-            expected: "several ranks or --async".to_owned(),
-        }),
+        Some((setting, _)) => Err(Error::setting(setting, "set for one process", "several ranks or --async")),
     }
 }
 

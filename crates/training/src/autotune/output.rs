@@ -217,14 +217,14 @@ impl Output {
             End::Failed(error) => Some(error.as_str()),
             End::Measured(_) | End::Stopped => None,
         });
-        Error::Setting {
-            setting: "--minutes",
-            found: plan.arguments.minutes.to_string(),
-            expected: match failed {
+        Error::setting(
+            "--minutes",
+            plan.arguments.minutes,
+            match failed {
                 None => "a longer time, because no trial ended within it".to_owned(),
                 Some(failed) => format!("a longer time, because no trial ended within it ({failed})"),
             },
-        }
+        )
     }
 
     /// The metric of a trial in words.

@@ -184,10 +184,12 @@ pub(super) fn folder(folder: &Path, prefix: &str) -> Result<Bundle> {
         let file = (Key::new(&format!("{prefix}{name}"))?, folder.join(&name));
         if name == SUMS { last = Some(file) } else { files.push(file) }
     }
-    let missing = || Error::Unexpected {
-        path: folder.join(SUMS),
-        found: "no such file".to_owned(),
-        expected: "the digests of the files of a model or a checkpoint".to_owned(),
+    let missing = || {
+        Error::unexpected(
+            folder.join(SUMS).display(),
+            "no such file",
+            "the digests of the files of a model or a checkpoint",
+        )
     };
     Ok(Bundle { files, last: last.ok_or_else(missing)? })
 }

@@ -231,7 +231,7 @@ pub(super) fn read(arguments: &Train) -> Result<Input> {
 pub(super) fn no_words(arguments: &Train) -> Error {
     let found = format!("no word occurs {} times", arguments.min_count);
     let remedy = "lower --min-count, or check --format";
-    Error::UselessTexts { input: arguments.input.join(" "), found, remedy }
+    Error::useless_texts(arguments.input.join(" "), found, remedy)
 }
 
 /// The sentences of `--held-out` by the words of a vocabulary.
@@ -244,11 +244,7 @@ pub(super) fn held_out(arguments: &Train, vocabulary: &Vocabulary) -> Result<Sen
     })?;
     if sentences.n_words() == 0 {
         let (input, found) = (of.input.join(" "), "no word is in the vocabulary".to_owned());
-        return Err(Error::UselessTexts {
-            input,
-            found,
-            remedy: "pass sentences of the same language and --format",
-        });
+        return Err(Error::useless_texts(input, found, "pass sentences of the same language and --format"));
     }
     Ok(sentences)
 }
@@ -271,7 +267,7 @@ fn numbered(arguments: &Train) -> Result<Input> {
     if n_again != n_lines {
         let found = format!("found {n_again} lines when it was read again, expected {n_lines}");
         let remedy = "do not change it while it is read";
-        return Err(Error::UselessTexts { input: arguments.input.join(" "), found, remedy });
+        return Err(Error::useless_texts(arguments.input.join(" "), found, remedy));
     }
     Ok(Input { vocabulary: ranked, sentences: parts.finish()?, n_lines })
 }

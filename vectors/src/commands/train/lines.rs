@@ -85,11 +85,11 @@ impl Lines {
         if parser.is_none()
             && let Some(table) = arguments.input.iter().find(|place| is_table(place))
         {
-            return Err(Error::UselessTexts {
-                input: table.clone(),
-                found: "found the name of a table, expected sentences".to_owned(),
-                remedy: "make a dataset of it with sentimill --format csv, and pass the dataset",
-            });
+            return Err(Error::useless_texts(
+                table,
+                "found the name of a table, expected sentences",
+                "make a dataset of it with sentimill --format csv, and pass the dataset",
+            ));
         }
         Ok(Self {
             parser,
@@ -160,7 +160,7 @@ impl Lines {
             return Ok(());
         };
         let found = format!("the first line is of {format}, expected a sentence");
-        Err(Error::UselessTexts { input: self.input.clone(), found, remedy })
+        Err(Error::useless_texts(&self.input, found, remedy))
     }
 
     /// Counts what was skipped. The first lines are reported, and what was found in a file is reported once.

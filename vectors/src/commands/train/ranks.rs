@@ -228,18 +228,18 @@ fn train(arguments: &Train, ranks: &mut Ranks) -> Result<()> {
 /// Refuses what ranks cannot train.
 fn check(arguments: &Train) -> Result<()> {
     if !arguments.served.servers.is_empty() {
-        return Err(Error::Setting {
-            setting: "--async",
-            found: "set on several ranks".to_owned(),
-            expected: "workers that are started without launch and torchrun".to_owned(),
-        });
+        return Err(Error::setting(
+            "--async",
+            "set on several ranks",
+            "workers that are started without launch and torchrun",
+        ));
     }
     if let Some(threads) = arguments.threads.filter(|threads| *threads != 1) {
-        return Err(Error::Setting {
-            setting: "--threads",
-            found: format!("{threads} on several ranks"),
-            expected: "one thread per rank; start more ranks".to_owned(),
-        });
+        return Err(Error::setting(
+            "--threads",
+            format!("{threads} on several ranks"),
+            "one thread per rank; start more ranks",
+        ));
     }
     served::check_of("on several ranks", arguments)
 }

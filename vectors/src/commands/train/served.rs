@@ -76,7 +76,7 @@ pub(super) fn check(arguments: &Train) -> Result<()> {
 pub(super) fn check_of(processes: &str, arguments: &Train) -> Result<()> {
     let refused = |setting, found: &str, expected: &str| {
         let (found, expected) = (format!("{found} {processes}"), expected.to_owned());
-        Err(Error::Setting { setting, found, expected })
+        Err(Error::setting(setting, found, expected))
     };
     if arguments.char_ngrams.is_some() {
         return refused(
