@@ -370,9 +370,9 @@ fn an_unfinished_training_is_no_model_and_a_training_folder_no_checkpoint() {
 #[test]
 fn raw_lines_are_refused_with_the_program_that_reads_them() {
     let within = tempfile::tempdir().unwrap();
-    // The output is refused, too, but a user must correct the input first.
-    fs::create_dir(within.path().join("out")).unwrap();
-    fs::write(within.path().join("out/notes"), "").unwrap();
+    // The default output is refused, too, but the user named only the input.
+    fs::create_dir(within.path().join("reviews.model")).unwrap();
+    fs::write(within.path().join("reviews.model/notes"), "").unwrap();
     for (name, bytes, kind) in [
         ("reviews.json", &b"{\"reviewText\": \"good\"}\n"[..], "a JSON file"),
         ("reviews.json.gz", b"\x1f\x8b\x08\0", "a gzip-compressed file"),
@@ -380,7 +380,7 @@ fn raw_lines_are_refused_with_the_program_that_reads_them() {
     ] {
         fs::write(within.path().join(name), bytes).unwrap();
         let mut fit = trainer();
-        fit.args(["fit", name, "--out", "out"]).current_dir(within.path());
+        fit.args(["fit", name]).current_dir(within.path());
         let (code, told) = ended(fit);
         assert_eq!(code, Some(66), "{told}");
         let expected = format!(

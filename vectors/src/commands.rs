@@ -49,3 +49,19 @@ pub fn run(command: &Command) -> Result<ExitCode> {
     }
     Ok(ExitCode::SUCCESS)
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn flags_of_the_start_of_ranks_are_flags_of_train() {
+        let program = Arguments::command();
+        let train = program.find_subcommand("train").unwrap();
+        for id in OF_START {
+            assert!(train.get_arguments().any(|argument| argument.get_id() == id), "{id}");
+        }
+    }
+}

@@ -224,7 +224,8 @@ mod tests {
     fn fractions_without_training_rows_are_refused() {
         for (test, validation) in [(1.0, 0.0), (0.0, 1.0), (0.5, 0.5), (-0.1, 0.0), (f64::NAN, 0.0)] {
             let error = Division::by_fractions(test, validation).err();
-            assert_eq!(error.map(|error| error.exit()), Some(Exit::Settings), "{test} {validation}");
+            assert_eq!(error.as_ref().map(Fails::exit), Some(Exit::Settings), "{test} {validation}");
+            assert!(error.unwrap().to_string().contains("-fraction"), "{test} {validation}");
         }
     }
 

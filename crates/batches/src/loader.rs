@@ -80,12 +80,12 @@ impl Batch {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum RowWeight {
-    /// 1.
+    /// 1 for each text.
     #[default]
     One,
-    /// 1 + ln n.
+    /// 1 + ln n for a text of n reviews.
     Log,
-    /// n.
+    /// n for a text of n reviews.
     Count,
 }
 

@@ -1,8 +1,8 @@
 //! A mean of word and n-gram embeddings with a linear layer, as in fastText (Joulin et al. 2016).
 //!
-//! `settings` describes a model and its training. `kernel` sums and updates the rows, which all threads share. `order` shuffles the texts of an epoch. `update` is one step, and `training` runs all steps. `rounds` does so
-//! with reproducible results, and `state` writes and reads a checkpoint. `model` is the
-//! result and its answers.
+//! `settings` describes a model and its training. `kernel` sums and updates the rows, which all threads share. `order`
+//! shuffles the texts of an epoch. `update` is one step, and `training` runs all steps. `rounds` does so with
+//! reproducible results, and `state` writes and reads a checkpoint. `model` is the result and its answers.
 
 mod kernel;
 mod listing;

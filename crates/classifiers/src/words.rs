@@ -12,7 +12,7 @@ pub const LABEL_PREFIX: &[u8] = b"__label__";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Words {
-    /// As fastText: the bytes between white space, unchanged, and [`END`] at the end. An `</s>` within the line ends
+    /// As fastText: the bytes between white space, unchanged, and `</s>` at the end. An `</s>` within the line ends
     /// the text, and a label within it is no word.
     Spaces,
     /// In lower case. Letters, digits and `'` form words. Every other visible character is a word by itself. A tag

@@ -1,7 +1,9 @@
 //! What the programs that train models share. A program has its own models and commands; here are
 //!
-//! - how a program and its ranks start and end ([`start`], [`ranks`], [`tell`], [`error`]), and the arguments of several commands ([`arguments`]),
-//! - inputs ([`places`], [`rows`], [`lines`], [`texts`], [`model`]) and results ([`out`], [`texts_out`], [`remote`], [`log`]),
+//! - how a program and its ranks start and end ([`start`], [`ranks`], [`tell`], [`error`]), and the arguments of
+//!   several commands ([`arguments`]),
+//! - inputs ([`places`], [`rows`], [`lines`], [`texts`], [`model`]) and results ([`out`], [`texts_out`], [`remote`],
+//!   [`log`]),
 //! - what is printed ([`mod@print`], [`outcome`], [`classes`]), and one answer per line ([`answers`]),
 //! - commands of several programs: a search for settings ([`autotune`]), a report of trainings ([`page`]) and
 //!   the probabilities of a dataset's rows ([`soft_labels`]).

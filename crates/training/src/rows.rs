@@ -49,10 +49,9 @@ impl Reader {
     }
 }
 
-/// Refuses local files that are not datasets, by their first bytes. Called before an output is taken, and before any of
-/// the datasets is read.
-pub fn check<'a>(mut datasets: impl Iterator<Item = &'a Location>) -> Result<()> {
-    datasets.try_for_each(|dataset| match dataset {
+/// Refuses local files that are not datasets, by their first bytes.
+pub fn check<'a>(datasets: impl IntoIterator<Item = &'a Location>) -> Result<()> {
+    datasets.into_iter().try_for_each(|dataset| match dataset {
         Location::Local(path) => check_dataset(path, dataset),
         Location::S3(_) => Ok(()),
     })

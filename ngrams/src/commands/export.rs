@@ -35,7 +35,7 @@ pub(super) fn export(arguments: &Export) -> Result<()> {
     let out = match &arguments.out {
         Some(Location::Local(path)) => path.clone(),
         Some(Location::S3(url)) => {
-            return Err(refused("--out", &url.to_string(), "a local file"));
+            return Err(Error::setting("--out", url, "a local file"));
         }
         None => default_of_path(&named(&arguments.model), "bin"),
     };
@@ -45,20 +45,19 @@ pub(super) fn export(arguments: &Export) -> Result<()> {
         Some("vec") => Format::Vec,
         _ => {
             let expected = "a file with the extension .bin, .ftz or .vec";
-            return Err(refused("--out", &out.display().to_string(), expected));
+            return Err(Error::setting("--out", out.display(), expected));
         }
     };
     if arguments.rows.is_some() && format != Format::Ftz {
-        return Err(refused("--rows", "set", "an --out with the extension .ftz"));
+        return Err(Error::setting("--rows", "set", "an --out with the extension .ftz"));
     }
     check_place(&out)?;
     let classifier = Classifier::read(&path)?;
     match (classifier.model(), format) {
         (Model::Linear(_), _) => {
-            let path = path.display().to_string();
-            return Err(refused(
+            return Err(Error::setting(
                 "MODEL",
-                &path,
+                path.display(),
                 "a model of embeddings; the fastText program has no linear models",
             ));
         }
@@ -84,13 +83,9 @@ fn write(out: &Path, model: &bin::Model, format: Format, arguments: &Export) -> 
             };
             let quantised = model.quantised(&how);
             let expected =
-                |error: bin::Unquantisable| refused("--out", &out.display().to_string(), &error.to_string());
+                |error: bin::Unquantisable| Error::setting("--out", out.display(), &error.to_string());
             quantised.map_err(expected)?.write(out)?;
         }
     }
     Ok(())
-}
-
-fn refused(setting: &'static str, found: &str, expected: &str) -> Error {
-    Error::setting(setting, found, expected)
 }

@@ -236,11 +236,3 @@ pub struct Fit {
     #[command(flatten)]
     pub backend: ClassifierCompute,
 }
-
-impl Fit {
-    /// The datasets that it reads.
-    pub(crate) fn datasets(&self) -> impl Iterator<Item = &Location> {
-        let Self { dataset, unlabelled, validation, test, .. } = self;
-        std::iter::once(dataset).chain(unlabelled).chain(validation).chain(test)
-    }
-}

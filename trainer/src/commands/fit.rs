@@ -3,12 +3,11 @@
 use batches::{Division, Part, Rows, Smallest, training_texts_in};
 use dataset::card::WARNING;
 use program::location::Location;
-use training::out::default_of;
 use training::print::print_json;
 use training::rows::{self, Reader, cut, sampled, trained_on_warning, validation_warning};
 
 use super::folds::fit_folds;
-use super::training::{Job, Session};
+use super::training::{Job, Session, output};
 use super::{recipe, soft_labels};
 use crate::arguments::{BalanceName, Fit};
 use crate::error::Result;
@@ -21,9 +20,8 @@ pub fn fit(arguments: &Fit) -> Result<()> {
         return fit_folds(arguments, n_folds);
     }
     let Fit { lstm, training, .. } = arguments;
-    let out = arguments.out.clone().unwrap_or_else(|| default_of(&arguments.dataset, "model"));
     let session = Session::join(training, arguments.backend.compute)?;
-    rows::check(arguments.datasets())?;
+    let out = output(&arguments.out, &arguments.dataset, "model")?;
     let out = session.take(&out, training, lstm.init_from.as_ref())?;
     let data = Data::open(arguments, recipe::division(arguments)?)?;
     let recipe = recipe::of_fit(arguments, data.splits(), session.device())?;
@@ -59,7 +57,9 @@ impl Data {
     /// Opens DATASET, and the datasets of --unlabelled, --validation and --test, which must have its vocabulary and row
     /// settings.
     pub(super) fn open(arguments: &Fit, division: Division) -> Result<Self> {
-        let Fit { lstm, training, .. } = arguments;
+        let Fit { lstm, training, dataset, unlabelled, validation, test, .. } = arguments;
+        // Before any of them is read.
+        rows::check([unlabelled, validation, test].into_iter().flatten().chain([dataset]))?;
         let reader = Reader::new(lstm.tokens, training.running.memory as u64, &training.storage);
         let mut rows = reader.open(&arguments.dataset, division, &Smallest::default())?;
         let unlabelled = match &arguments.unlabelled {

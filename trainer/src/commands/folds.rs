@@ -10,15 +10,13 @@ use runs::folds::{FOLDS, FoldsRecord};
 use runs::recipe::Recipe;
 use scoring::{Estimate, Metrics};
 use serde::Serialize;
-use training::out::default_of;
 use training::print::print_json;
-use training::rows;
 use training::tell::tell;
 
 use self::folder::Folder;
 use super::fit::Data;
 use super::recipe;
-use super::training::{Job, Session};
+use super::training::{Job, Session, output};
 use crate::arguments::Fit;
 use crate::error::{Error, Result};
 
@@ -34,9 +32,8 @@ struct Printed<'a> {
 /// Trains `n_folds` classifiers, one after the other. Every rank calls it with the same arguments; rank 0 writes.
 pub(super) fn fit_folds(arguments: &Fit, n_folds: u16) -> Result<()> {
     let training = &arguments.training;
-    let out = arguments.out.clone().unwrap_or_else(|| default_of(&arguments.dataset, "folds"));
     let session = Session::join(training, arguments.backend.compute)?;
-    rows::check(arguments.datasets())?;
+    let out = output(&arguments.out, &arguments.dataset, "folds")?;
     let folder = Folder::take(&out, arguments, &session)?;
     let mut metrics = Vec::new();
     for number in 1..=n_folds {

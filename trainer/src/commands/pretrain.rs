@@ -2,13 +2,12 @@
 //! rows.
 
 use batches::{Division, Part, Smallest};
-use training::out::default_of;
 use training::print::print_json;
-use training::rows::{self, Reader, cut};
+use training::rows::{Reader, cut};
 
 use super::fit::balanced_alone;
 use super::recipe;
-use super::training::{Job, Session};
+use super::training::{Job, Session, output};
 use crate::arguments::Pretrain;
 use crate::error::Result;
 use crate::train::splits::Splits;
@@ -16,9 +15,8 @@ use crate::train::splits::Splits;
 /// Trains a next-word model. Every rank calls it with the same arguments; rank 0 writes.
 pub fn pretrain(arguments: &Pretrain) -> Result<()> {
     let Pretrain { lstm, optimisation, training, .. } = arguments;
-    let out = arguments.out.clone().unwrap_or_else(|| default_of(&arguments.dataset, "pretrained"));
     let session = Session::join(training, arguments.backend.compute)?;
-    rows::check(std::iter::once(&arguments.dataset))?;
+    let out = output(&arguments.out, &arguments.dataset, "pretrained")?;
     let out = session.take(&out, training, lstm.init_from.as_ref())?;
     let division = Division::by_fractions(0.0, 0.0)?;
     let reader = Reader::new(lstm.tokens, training.running.memory as u64, &training.storage);

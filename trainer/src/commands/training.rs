@@ -19,8 +19,8 @@ use tch::Device;
 use training::log::Log;
 use training::out::{self, Existing, Out};
 use training::outcome;
-use training::remote;
 use training::tell::tell;
+use training::{remote, rows};
 
 use super::progress::Progress;
 use super::recipe::steps_of_epoch;
@@ -36,6 +36,16 @@ use crate::train::checkpoint::{restore, save};
 use crate::train::splits::Splits;
 use crate::train::trace::{self, Trace};
 use crate::train::{End, Event, Hooks, Options, Training, train};
+
+/// The output, by default beside the dataset with another extension. A file that is no dataset is then refused first, because
+/// the user named only the file.
+pub(super) fn output(out: &Option<Location>, dataset: &Location, extension: &str) -> Result<Location> {
+    if let Some(out) = out {
+        return Ok(out.clone());
+    }
+    rows::check([dataset])?;
+    Ok(out::default_of(dataset, extension))
+}
 
 /// This process as a rank of a training.
 pub(super) struct Session {

@@ -23,7 +23,7 @@ pub enum Loss {
 pub enum Optimizer {
     /// Stochastic gradient descent.
     Sgd,
-    /// Duchi et al. 2011.
+    /// AdaGrad (Duchi et al. 2011).
     Adagrad,
     /// Adam (Kingma & Ba 2015), whose moments change only for the rows of the text.
     #[serde(rename = "adam")]

@@ -94,8 +94,8 @@ impl<'a> Training<'a> {
     }
 }
 
-/// The texts and settings of a checkpoint, by the names of types and fields, which therefore stay. Earlier versions trained on several ranks too; with their two settings of
-/// ranks, checkpoints of one process are resumed.
+/// The texts and settings of a checkpoint, by the names of types and fields, which therefore stay. Earlier versions
+/// trained on several ranks too; with their two settings of ranks, checkpoints of one process are resumed.
 pub(super) fn described(texts: u64, settings: &Settings) -> String {
     let settings = Settings { memory_bytes: 0, lists_bytes: 0, ..settings.clone() };
     let settings = format!("{settings:?}").replacen(", seed: ", ", round_texts: 2500, seed: ", 1);

@@ -39,9 +39,9 @@ pub struct SpellingSettings {
 pub enum Outputs {
     /// A table with one vector per word.
     Table,
-    /// A second generator.
+    /// A second LSTM over characters.
     Generator,
-    /// The generator of the input vectors.
+    /// The LSTM of the input vectors.
     Shared,
 }
 
