@@ -6,7 +6,7 @@ use corpus::ledger::ReducerCounts;
 use corpus::settings::Settings;
 use dataset::Digests;
 use dataset::commit::Commit;
-use dataset::sha256;
+use durable::sha256;
 use dataset::shard::ShardReader;
 use making::{THREADS_MAX, at};
 use program::exit::{Exit, Failed};

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use dataset::commit::{Commit, RECORD_BYTES_MAX, commit_key, shard_key};
-use dataset::sha256;
+use durable::sha256;
 use store::{Key, ObjectContent, Put, Recorded, Store};
 
 use crate::{Error, Result};

@@ -22,7 +22,7 @@ use std::time::SystemTime;
 use corpus::group::GroupError;
 use corpus::record::ReadError;
 use dataset::commit::{Commit, shard_key};
-use dataset::sha256;
+use durable::sha256;
 use dataset::shard::{ShardReader, ShardWriter};
 use program::exit::{Exit, Fails};
 use program::hadoop::Runner;

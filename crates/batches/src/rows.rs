@@ -517,9 +517,9 @@ fn each_block<B: Send>(
         |(of_block, block)| {
             findings.add(of_block);
             take(block);
+            Ok(())
         },
-    )?;
-    Ok(())
+    )
 }
 
 impl Reading {

@@ -28,7 +28,11 @@ fn main() {
         let (mut n_tokens, one) = (0, NonZeroUsize::MIN);
         let dataset = DatasetReader::open(path).unwrap();
         let count = |block: &mut usize, _, row: &Row| *block += row.tokens.len();
-        dataset.verify_blocks(one, || 0, count, |block| n_tokens += block).unwrap();
+        let sum = |block| -> dataset::Result<()> {
+            n_tokens += block;
+            Ok(())
+        };
+        dataset.verify_blocks(one, || 0, count, sum).unwrap();
         n_tokens
     });
     timed("1 thread", || with_threads(path, 1));

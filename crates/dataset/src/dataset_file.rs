@@ -14,7 +14,10 @@ use crate::file::{FileReader, FileWriter, Value};
 use crate::header::{
     Digests, check_format, read_digests, read_settings, write_digests, write_format, write_settings,
 };
-use crate::rows::{Row, RowColumns, RowRules, RowsReader, RowsWriter, TokenType, in_blocks, order_fault};
+use crate::rows::{
+    OF_IDS, Row, RowColumns, RowRules, RowsReader, RowsWriter, TokenType, VerifiedRows, in_blocks,
+    order_fault,
+};
 use crate::schema::{
     DATASET, DATASET_ATTRIBUTES, HASH, LABEL, ROWS, SPLIT, VOCABULARY_OF, VOCABULARY_SIZE, VOTES, WITHOUT,
 };
@@ -192,27 +195,14 @@ impl DatasetReader {
     /// its vocabulary. Calls `each` for every row, in order.
     pub fn verify(&self, mut each: impl FnMut(&Row) -> Result<()>) -> Result<()> {
         let all = self.verify_rows(0..self.n_rows(), |_, row| each(row))?;
-        self.check_id_digest(all.id_digest)
+        self.file.check_digest(OF_IDS, all.id_digest, self.digests.id_digest)
     }
 
     /// Verifies as [`DatasetReader::verify`] does, with several threads, in blocks. For each block `empty`
     /// creates a value, and `each` adds the rows of the block with their indexes to the value. `take`
-    /// receives all values in order. At most one value per thread exists that `take` has not received.
-    pub fn verify_blocks<B: Send>(
-        &self,
-        threads: NonZeroUsize,
-        empty: impl Fn() -> B + Sync,
-        each: impl Fn(&mut B, u64, &Row) + Sync,
-        mut take: impl FnMut(B),
-    ) -> Result<()> {
-        self.try_verify_blocks(threads, empty, each, |made| {
-            take(made);
-            Ok(())
-        })
-    }
-
-    /// Verifies as [`DatasetReader::verify_blocks`] does, but stops at the first error of `take`.
-    pub fn try_verify_blocks<B: Send, E: From<Error> + Send>(
+    /// receives all values in order, and its first error ends the verification. At most one value per thread exists that
+    /// `take` has not received.
+    pub fn verify_blocks<B: Send, E: From<Error> + Send>(
         &self,
         threads: NonZeroUsize,
         empty: impl Fn() -> B + Sync,
@@ -234,7 +224,7 @@ impl DatasetReader {
             id_digest += rows.id_digest;
             take(made)
         })?;
-        Ok(self.check_id_digest(id_digest)?)
+        Ok(self.file.check_digest(OF_IDS, id_digest, self.digests.id_digest)?)
     }
 
     /// Checks the split of a row against its words, if the vocabulary contains all of them.
@@ -302,24 +292,6 @@ impl DatasetReader {
     fn known(&self, id: u32) -> Option<&[u8]> {
         id.checked_sub(FIRST_WORD).map(|place| self.vocabulary.words.get(place as usize))
     }
-
-    fn check_id_digest(&self, found: Digest) -> Result<()> {
-        let expected = self.digests.id_digest;
-        if found == expected {
-            return Ok(());
-        }
-        let expected = format!("{expected}, as in its attribute");
-        Err(self.file.broken(Fault::new("F33", "the id digest of the rows", found.to_string(), expected)))
-    }
-}
-
-/// The result of verifying consecutive rows.
-#[derive(Default)]
-struct VerifiedRows {
-    id_digest: Digest,
-    first_at: u64,
-    first: Row,
-    last: Row,
 }
 
 /// A vocabulary of up to this size in memory is always read.

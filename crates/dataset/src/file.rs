@@ -234,7 +234,7 @@ impl Layout {
 /// [`StoredFile`].
 pub(crate) struct FileReader {
     library: hdf5::File,
-    file: Arc<StoredFile>,
+    pub(crate) stored: Arc<StoredFile>,
     digests: Digests,
     attributes: BTreeMap<String, Value>,
     /// The columns opened so far.
@@ -260,24 +260,25 @@ impl FileReader {
         let table: Option<Vec<u8>> = is_table.then(|| table.read_raw().ok()).flatten();
         let digests = table.as_deref().and_then(Digests::parse).ok_or_else(|| file.damaged(DIGESTS))?;
         let (attributes, columns, places) = (BTreeMap::new(), Vec::new(), Places::default());
-        let mut reader = Self { library, file: Arc::new(file), digests, attributes, columns, places };
+        let mut reader = Self { library, stored: Arc::new(file), digests, attributes, columns, places };
         reader.read_attributes()?;
         Ok(reader)
     }
 
     fn read_attributes(&mut self) -> Result<()> {
-        for name in self.library.attr_names().map_err(|_| self.damaged("the list of attributes"))? {
+        for name in self.library.attr_names().map_err(|_| self.stored.damaged("the list of attributes"))? {
             let value = self.library.attr(&name).ok().as_ref().and_then(Value::read);
             let whole = value.filter(|value| {
                 self.digests.attribute(&name) == Some(attribute_digest(&value.type_name(), &value.bytes()))
             });
-            let value = whole.ok_or_else(|| self.damaged(&format!("attribute {}", name.escape_debug())))?;
+            let value =
+                whole.ok_or_else(|| self.stored.damaged(&format!("attribute {}", name.escape_debug())))?;
             self.attributes.insert(name, value);
         }
         if self.attributes.len() == self.digests.n_attributes() {
             Ok(())
         } else {
-            Err(self.damaged("the list of attributes"))
+            Err(self.stored.damaged("the list of attributes"))
         }
     }
 
@@ -304,7 +305,7 @@ impl FileReader {
 
     fn other_attribute(&self, name: &str, found: Option<&Value>, expected: &str) -> Error {
         let found = found.map_or("absent".to_owned(), Value::type_name);
-        self.unexpected(&format!("attribute {name}"), &found, expected)
+        self.stored.unexpected(&format!("attribute {name}"), &found, expected)
     }
 
     /// The digest of a required attribute.
@@ -312,7 +313,12 @@ impl FileReader {
         let text = self.text(name)?;
         Digest::from_hex(text).ok_or_else(|| {
             let expected = "32 lower-case hexadecimal digits";
-            self.broken(Fault::new("F16", format!("attribute {name}"), shown(text.as_bytes()), expected))
+            self.stored.broken(Fault::new(
+                "F16",
+                format!("attribute {name}"),
+                shown(text.as_bytes()),
+                expected,
+            ))
         })
     }
 
@@ -321,14 +327,20 @@ impl FileReader {
         let further = self.attributes.keys().find(|name| !expected.contains(&&name[..]));
         further.map_or(Ok(()), |further| {
             let found = format!("{} among others", shown(further.as_bytes()));
-            Err(self.broken(Fault::new("F4", "the list of attributes", found, "only those of the format")))
+            Err(self.stored.broken(Fault::new(
+                "F4",
+                "the list of attributes",
+                found,
+                "only those of the format",
+            )))
         })
     }
 
     /// A dataset whose elements are in chunks of this file.
     fn chunked(&self, name: &str) -> Result<hdf5::Dataset> {
-        let dataset = self.library.dataset(name).map_err(|_| self.unexpected(name, "absent", "a dataset"))?;
-        check_stored_as(Storage::Chunked, &dataset, name, &self.file)?;
+        let dataset =
+            self.library.dataset(name).map_err(|_| self.stored.unexpected(name, "absent", "a dataset"))?;
+        check_stored_as(Storage::Chunked, &dataset, name, &self.stored)?;
         Ok(dataset)
     }
 
@@ -343,24 +355,24 @@ impl FileReader {
         let dataset = self.chunked(name)?;
         self.check_bare(&dataset, name)?;
         let shape = dataset.shape();
-        let rows = *shape.first().ok_or_else(|| self.unexpected(name, "a scalar", "a column"))?;
+        let rows = *shape.first().ok_or_else(|| self.stored.unexpected(name, "a scalar", "a column"))?;
         let layout = Layout::of(name, rows, width);
         let as_written = has_type::<T>(&dataset)
             && shape == layout.shape
             && dataset.chunk().as_deref() == Some(&layout.chunk[..])
             && matches!(dataset.filters()[..], [Filter::Shuffle, Filter::Deflate(_), Filter::Fletcher32]);
         let digests = self.digests.take_column(&layout.description::<T>()).filter(|_| as_written);
-        let digests = digests.ok_or_else(|| self.damaged(&format!("the layout of {name}")))?;
-        let chunks = stored_chunks::<T>(&self.file, &dataset, &layout, digests)?;
+        let digests = digests.ok_or_else(|| self.stored.damaged(&format!("the layout of {name}")))?;
+        let chunks = stored_chunks::<T>(&self.stored, &dataset, &layout, digests)?;
         self.columns.push(name.to_owned());
         self.places.take(name, &chunks);
-        Ok(Column::new(self.file.clone(), layout, chunks))
+        Ok(Column::new(self.stored.clone(), layout, chunks))
     }
 
     /// Ends the examination, after all columns have been opened. Neither the table of digests nor the file
     /// may have further columns, and no two chunks may share bytes. The file stays open for its columns.
     pub(crate) fn finish(self) -> Result<Arc<StoredFile>> {
-        let unlisted = |_| self.damaged("the list of datasets");
+        let unlisted = |_| self.stored.damaged("the list of datasets");
         let mut expected: BTreeSet<&str> = self.columns.iter().map(String::as_str).collect();
         expected.extend(self.columns.iter().filter_map(|name| Some(name.split_once('/')?.0)));
         expected.insert(DIGESTS);
@@ -376,46 +388,31 @@ impl FileReader {
         if let Some(further) = found.iter().find(|name| !expected.contains(&name[..])) {
             let found = format!("{} among others", shown(further.as_bytes()));
             let expected = "only those of the format";
-            return Err(self.broken(Fault::new("F3", "the list of datasets and groups", found, expected)));
+            return Err(self.stored.broken(Fault::new(
+                "F3",
+                "the list of datasets and groups",
+                found,
+                expected,
+            )));
         }
         if self.digests.n_columns() > 0 {
-            return Err(self.damaged("the list of datasets"));
+            return Err(self.stored.damaged("the list of datasets"));
         }
         groups.iter().try_for_each(|(group, name)| self.check_bare(group, name))?;
         let table = self.library.dataset(DIGESTS).map_err(unlisted)?;
         self.check_bare(&table, DIGESTS)?;
-        self.places.check(&self.file)?;
-        Ok(self.file)
+        self.places.check(&self.stored)?;
+        Ok(self.stored)
     }
 
     /// Refuses attributes of objects other than the file, because the table of digests does not cover them.
     fn check_bare(&self, object: &hdf5::Location, name: &str) -> Result<()> {
-        let names = object.attr_names().map_err(|_| self.damaged("the list of attributes"))?;
+        let names = object.attr_names().map_err(|_| self.stored.damaged("the list of attributes"))?;
         names.first().map_or(Ok(()), |further| {
             let found = shown(further.as_bytes());
             let fault = Fault::new("F4", format!("an attribute of {}", name.escape_debug()), found, "none");
-            Err(self.broken(fault))
+            Err(self.stored.broken(fault))
         })
-    }
-
-    /// The error for a part that does not match its digest.
-    pub(crate) fn damaged(&self, part: &str) -> Error {
-        self.file.damaged(part)
-    }
-
-    /// The error for a part that matches its digest but violates a rule of the format.
-    pub(crate) fn broken(&self, fault: Fault) -> Error {
-        self.file.broken(fault)
-    }
-
-    /// The error for a part that is intact but differs from the format.
-    pub(crate) fn unexpected(&self, thing: &str, found: &str, expected: &str) -> Error {
-        self.file.unexpected(thing, found, expected)
-    }
-
-    /// Path of the file.
-    pub(crate) fn path(&self) -> &Path {
-        self.file.path()
     }
 }
 

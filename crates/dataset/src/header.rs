@@ -51,12 +51,12 @@ pub(crate) fn check_format(file: &FileReader, expected: &str, attributes: &[&str
     let format = file.text(FORMAT)?;
     if format != expected {
         let found = shown(format.as_bytes());
-        return Err(file.unexpected("attribute format", &found, &format!("{expected:?}")));
+        return Err(file.stored.unexpected("attribute format", &found, &format!("{expected:?}")));
     }
     let version = file.number(SCHEMA)?;
     if version != u64::from(SCHEMA_VERSION) {
         return Err(Error::Unexpected {
-            path: file.path().to_owned(),
+            path: file.stored.path().to_owned(),
             thing: "schema version".to_owned(),
             found: version.to_string(),
             expected: SCHEMA_VERSION.to_string(),
@@ -93,13 +93,13 @@ pub(crate) fn read_settings(file: &FileReader) -> Result<Settings> {
         let number = file.number(name)?;
         u32::try_from(number).map_err(|_| {
             let expected = format!("at most {}", u32::MAX);
-            file.broken(Fault::new("F14", format!("attribute {name}"), number.to_string(), expected))
+            file.stored.broken(Fault::new("F14", format!("attribute {name}"), number.to_string(), expected))
         })
     };
     let (keep, stop_words) = (file.text(KEEP)?, file.text(STOP_WORDS)?);
     let keep = keep.parse().map_err(|_| {
         let found = shown(keep.as_bytes());
-        file.broken(Fault::new("F14", "attribute keep", found, "first, last or ends"))
+        file.stored.broken(Fault::new("F14", "attribute keep", found, "first, last or ends"))
     })?;
     // A value beyond every rating is refused by the check below.
     let narrow = |rating| u8::try_from(rating).unwrap_or(u8::MAX);
@@ -127,7 +127,7 @@ pub(crate) fn read_settings(file: &FileReader) -> Result<Settings> {
                 "stop words" => ("F13", found),
                 _ => ("F14", number(POSITIVE_FROM)?.to_string()),
             };
-            Err(file.broken(Fault::new(rule, format!("the setting {setting}"), found, expected)))
+            Err(file.stored.broken(Fault::new(rule, format!("the setting {setting}"), found, expected)))
         }
     }
 }
@@ -139,7 +139,7 @@ fn read_sample(file: &FileReader) -> Result<Sample> {
     let threshold = file.number(SAMPLE)?;
     Sample::with_threshold(threshold).ok_or_else(|| {
         let (thing, found) = (format!("attribute {SAMPLE}"), threshold.to_string());
-        file.broken(Fault::new("F14", thing, found, "1 to 4294967295"))
+        file.stored.broken(Fault::new("F14", thing, found, "1 to 4294967295"))
     })
 }
 
@@ -147,6 +147,6 @@ fn read_classes(file: &FileReader) -> Result<Classes> {
     let text = file.text(LABELS)?;
     Classes::canonical(text).map_err(|error| {
         let expected = format!("classes as reducer writes them: {error}");
-        file.broken(Fault::new("F14", format!("attribute {LABELS}"), shown(text.as_bytes()), expected))
+        file.stored.broken(Fault::new("F14", format!("attribute {LABELS}"), shown(text.as_bytes()), expected))
     })
 }

@@ -1,4 +1,4 @@
-//! A dictionary in memory, for joining the words of rows quickly.
+//! Words in memory, by index, for joining the words of rows quickly.
 
 /// Words by index. A short word is stored in the table, so that looking it up takes one memory access instead
 /// of two.
@@ -56,6 +56,15 @@ impl KeptWords {
             self.long.extend_from_slice(word);
         }
         self.words.push(KeptWord(kept));
+    }
+
+    /// The word at this index.
+    pub fn get(&self, place: usize) -> &[u8] {
+        let KeptWord(word) = &self.words[place];
+        match word[SHORT_BYTES] {
+            LONG => self.long(word),
+            length => &word[..usize::from(length)],
+        }
     }
 
     /// Removes all words from this index.

@@ -32,7 +32,6 @@ use hdf5_sys::HDF5_VERSION;
 
 pub use chunk::Scalar;
 pub use column::{Column, Scratch};
-pub use durable::sha256;
 pub use error::{Error, Result};
 pub use header::Digests;
 pub use in_order::threads;

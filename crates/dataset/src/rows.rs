@@ -1,10 +1,10 @@
 //! The six columns of rows shared by shards and datasets.
 
 use std::num::NonZeroUsize;
-use std::ops::{Not, Range};
+use std::ops::Range;
 use std::sync::Arc;
 
-use corpus::digest::SPLITS;
+use corpus::digest::{Digest, SPLITS};
 use corpus::record::Votes;
 use corpus::settings::Settings;
 
@@ -56,6 +56,20 @@ pub struct Row {
     pub source: u32,
 }
 
+/// The rule about the digest of ids, and what it is about.
+pub(crate) const OF_IDS: (&str, &str) = ("F33", "the id digest of the rows");
+
+/// The result of verifying consecutive rows.
+#[derive(Default)]
+pub(crate) struct VerifiedRows {
+    pub(crate) id_digest: Digest,
+    /// Zero if their words are not in memory.
+    pub(crate) row_digest: Digest,
+    pub(crate) first_at: u64,
+    pub(crate) first: Row,
+    pub(crate) last: Row,
+}
+
 /// Rules for every row of a file.
 #[derive(Debug)]
 pub(crate) struct RowRules {
@@ -65,27 +79,19 @@ pub(crate) struct RowRules {
 }
 
 impl RowRules {
-    fn length_max(&self) -> u64 {
-        if self.settings.max_tokens == 0 { u64::MAX } else { u64::from(self.settings.max_tokens) }
-    }
-
-    /// The rule that row `at` violates with this number of tokens; `None` for a valid number.
-    fn length_fault(&self, at: u64, length: u64) -> Option<Fault> {
-        let most = self.length_max();
-        ((1..=most).contains(&length)).not().then(|| {
-            let most = if most == u64::MAX { "any number".to_owned() } else { most.to_string() };
-            let thing = format!("the number of tokens of row {at}");
-            Fault::new("F27", thing, length.to_string(), format!("1 to {most}, the limit of max_tokens"))
-        })
-    }
-
-    /// The length of a row between these offsets.
-    fn length(&self, at: u64, from: u64, to: u64) -> Result<usize, Fault> {
+    /// Checks the number of tokens of row `at`, which are between these offsets.
+    fn check_length(&self, at: u64, from: u64, to: u64) -> Result<(), Fault> {
         let Some(length) = to.checked_sub(from) else {
             let expected = format!("at least {from}, where it begins");
             return Err(Fault::new("F27", format!("the end of row {at}"), to.to_string(), expected));
         };
-        self.length_fault(at, length).map_or(Ok(length as usize), Err)
+        let most = u64::from(self.settings.max_tokens);
+        if length > 0 && (most == 0 || length <= most) {
+            return Ok(());
+        }
+        let most = if most == 0 { "any number".to_owned() } else { most.to_string() };
+        let thing = format!("the number of tokens of row {at}");
+        Err(Fault::new("F27", thing, length.to_string(), format!("1 to {most}, the limit of max_tokens")))
     }
 
     /// The rule that row `at` violates; `None` for a valid row.
@@ -286,7 +292,7 @@ impl RowColumns {
             split: file.column(SPLIT, None)?,
             rules: Arc::new(rules),
         };
-        columns.lengths_fault()?.map_or(Ok(columns), |fault| Err(file.broken(fault)))
+        columns.lengths_fault()?.map_or(Ok(columns), |fault| Err(file.stored.broken(fault)))
     }
 
     /// The fault in the lengths of columns or in the first and last offsets, if any.
@@ -317,7 +323,8 @@ impl RowColumns {
         self.offsets.each_chunk(|offsets| {
             for &offset in offsets {
                 if let Some(before) = before.replace(offset) {
-                    self.length(at, before, offset)?;
+                    let checked = self.rules.check_length(at, before, offset);
+                    checked.map_err(|fault| self.offsets.broken(fault))?;
                     at += 1;
                 }
             }
@@ -332,11 +339,6 @@ impl RowColumns {
             at += hashes.len() as u64;
             Ok(())
         })
-    }
-
-    /// The length of row `at`, whose tokens are between these offsets.
-    fn length(&self, at: u64, from: u64, to: u64) -> Result<usize> {
-        self.rules.length(at, from, to).map_err(|fault| self.offsets.broken(fault))
     }
 
     pub(crate) fn n_rows(&self) -> u64 {
@@ -409,7 +411,7 @@ impl RowsReader {
         row.votes.0.copy_from_slice(self.votes.row(place)?);
         let (from, to) = (self.offsets.get(place)?, self.offsets.get(place + 1)?);
         let broken = |fault| self.offsets.column().broken(fault);
-        self.rules.length(at, from, to).map_err(broken)?;
+        self.rules.check_length(at, from, to).map_err(broken)?;
         if to > self.n_tokens {
             let expected = format!("at most {}, the number of tokens", self.n_tokens);
             return Err(broken(Fault::new("F27", format!("the end of row {at}"), to.to_string(), expected)));

@@ -16,7 +16,10 @@ use crate::header::{
     Digests, check_format, read_digests, read_settings, write_digests, write_format, write_settings,
 };
 use crate::kept_words::KeptWords;
-use crate::rows::{Row, RowColumns, RowRules, RowsReader, RowsWriter, TokenType, in_blocks, order_fault};
+use crate::rows::{
+    OF_IDS, Row, RowColumns, RowRules, RowsReader, RowsWriter, TokenType, VerifiedRows, in_blocks,
+    order_fault,
+};
 use crate::schema::{SHARD, SHARD_ATTRIBUTES};
 use crate::stored_file::StoredFile;
 use crate::words::{RULE_OF_WORDS, WordsReader, WordsWriter};
@@ -249,22 +252,9 @@ impl ShardReader {
             Ok(())
         })?;
         let Digests { row_digest: claimed_rows, id_digest: claimed_ids, .. } = shard.digests;
-        shard.check_digest(("F33", "the id digest of the rows"), id_digest, claimed_ids)?;
+        shard.file.check_digest(OF_IDS, id_digest, claimed_ids)?;
         let row_digest = if shard.kept_dictionary.is_some() { row_digest } else { claimed_rows };
-        shard.check_digest(("F34", "the row digest of the rows"), row_digest, claimed_rows)
-    }
-
-    fn check_digest(
-        &self,
-        (rule, thing): (&'static str, &str),
-        found: Digest,
-        claimed: Digest,
-    ) -> Result<()> {
-        if found == claimed {
-            return Ok(());
-        }
-        let expected = format!("{claimed}, as in its attribute");
-        Err(self.file.broken(Fault::new(rule, thing, found.to_string(), expected)))
+        shard.file.check_digest(("F34", "the row digest of the rows"), row_digest, claimed_rows)
     }
 
     fn verify_rows(&self, places: Range<u64>, mut each: impl FnMut(&Row)) -> Result<VerifiedRows> {
@@ -325,17 +315,6 @@ impl ShardReader {
             std::mem::swap(&mut word, &mut before);
         }
         let of_words = ("F23", "the digest of the dictionary");
-        self.check_digest(of_words, digester.digest(), self.digests.vocabulary_digest)
+        self.file.check_digest(of_words, digester.digest(), self.digests.vocabulary_digest)
     }
-}
-
-/// The result of verifying consecutive rows.
-#[derive(Default)]
-struct VerifiedRows {
-    id_digest: Digest,
-    /// Zero if the dictionary is not in memory.
-    row_digest: Digest,
-    first_at: u64,
-    first: Row,
-    last: Row,
 }

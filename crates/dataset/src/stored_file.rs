@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use std::os::unix::fs::FileExt;
 
+use corpus::digest::Digest;
 use program::system;
 
 use crate::error::{At, Error, Fault, Result, system_error};
@@ -91,6 +92,20 @@ impl StoredFile {
             expected: expected.to_owned(),
             remedy: "make the file again with this version of the programs",
         }
+    }
+
+    /// Compares a digest with the one in its attribute.
+    pub(crate) fn check_digest(
+        &self,
+        (rule, thing): (&'static str, &str),
+        found: Digest,
+        claimed: Digest,
+    ) -> Result<()> {
+        if found == claimed {
+            return Ok(());
+        }
+        let expected = format!("{claimed}, as in its attribute");
+        Err(self.broken(Fault::new(rule, thing, found.to_string(), expected)))
     }
 
     /// The error for a part that matches its digest but violates a rule of the format.

@@ -70,15 +70,20 @@ impl WordsReader {
         let thing = |of: &str| format!("{of} of {group}/{OFFSETS}");
         if n_offsets != n + 1 {
             let expected = format!("{}, one more than words", n + 1);
-            return Err(file.broken(Fault::new("F17", thing("the length"), n_offsets.to_string(), expected)));
+            return Err(file.stored.broken(Fault::new(
+                "F17",
+                thing("the length"),
+                n_offsets.to_string(),
+                expected,
+            )));
         }
         let (first, last, n_bytes) = (words.offsets.get(0)?, words.offsets.get(n)?, words.n_bytes());
         if first != 0 {
-            return Err(file.broken(Fault::new("F17", thing("the first"), first.to_string(), "0")));
+            return Err(file.stored.broken(Fault::new("F17", thing("the first"), first.to_string(), "0")));
         }
         if last != n_bytes {
             let expected = format!("{n_bytes}, the bytes of all words");
-            return Err(file.broken(Fault::new("F17", thing("the last"), last.to_string(), expected)));
+            return Err(file.stored.broken(Fault::new("F17", thing("the last"), last.to_string(), expected)));
         }
         Ok(words)
     }

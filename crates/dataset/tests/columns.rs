@@ -133,7 +133,11 @@ fn several_threads_verify_all_rows_in_order() {
         for n_threads in [1, 2, 5] {
             let mut read = Vec::new();
             let push = |block: &mut Vec<(u64, Row)>, at, row: &Row| block.push((at, row.clone()));
-            dataset.verify_blocks(threads(n_threads), Vec::new, push, |block| read.extend(block)).unwrap();
+            let take = |block| -> dataset::Result<()> {
+                read.extend::<Vec<_>>(block);
+                Ok(())
+            };
+            dataset.verify_blocks(threads(n_threads), Vec::new, push, take).unwrap();
             assert!(read == expected, "{n} rows by {n_threads} threads");
         }
     }
@@ -151,7 +155,8 @@ fn rows_out_of_order_between_two_blocks_are_refused() {
     let (_folder, path) = dataset_of(&rows);
     let dataset = DatasetReader::open(&path).unwrap();
     for n_threads in [1, 2] {
-        let verified = dataset.verify_blocks(threads(n_threads), || (), |(), _, _| (), |()| ());
+        let take = |()| -> dataset::Result<()> { Ok(()) };
+        let verified = dataset.verify_blocks(threads(n_threads), || (), |(), _, _| (), take);
         let error = verified.unwrap_err().to_string();
         assert!(error.contains("row 32768 is less than the previous row"), "{error}");
     }

@@ -44,7 +44,10 @@ fn read_dataset(path: &Path, seen: &mut Vec<Row>) -> Result<(), Error> {
 fn read_dataset_by_threads(path: &Path, seen: &mut Vec<Row>) -> Result<(), Error> {
     let push = |block: &mut Vec<Row>, _, row: &Row| block.push(row.clone());
     let threads = NonZeroUsize::new(2).unwrap();
-    DatasetReader::open(path)?.verify_blocks(threads, Vec::new, push, |block| seen.extend(block))
+    DatasetReader::open(path)?.verify_blocks(threads, Vec::new, push, |block| {
+        seen.extend(block);
+        Ok(())
+    })
 }
 
 impl Subject {

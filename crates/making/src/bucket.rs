@@ -11,7 +11,7 @@ use std::time::Duration;
 use dataset::commit::RECORD_BYTES_MAX;
 use dataset::dataset_file::DatasetSettings;
 use dataset::manifest::{DatasetManifest, manifest_name};
-use dataset::sha256;
+use durable::sha256;
 use program::bars::ProgressBars;
 use program::location::{Location, S3Url};
 use program::temporary::{self, TemporaryFolder};

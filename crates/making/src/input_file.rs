@@ -7,7 +7,7 @@ use corpus::settings::Settings;
 use dataset::commit::RECORD_BYTES_MAX;
 use dataset::dataset_file::DatasetReader;
 use dataset::manifest::{DatasetManifest, manifest_name};
-use dataset::sha256;
+use durable::sha256;
 use program::location::{Location, S3Url};
 use store::{CacheOptions, S3Options, Store, cached, read_object};
 

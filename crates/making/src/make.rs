@@ -12,7 +12,7 @@ use dataset::Digests;
 use dataset::card::Card;
 use dataset::dataset_file::{DatasetReader, DatasetSettings, DatasetWriter, write_padded};
 use dataset::manifest::{DatasetManifest, Seal};
-use dataset::sha256;
+use durable::sha256;
 use program::bars::ProgressBars;
 use program::place::folder_of;
 use program::temporary::{self, TemporaryPath};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use dataset::commit::RECORD_BYTES_MAX;
 use dataset::manifest::{DatasetManifest, ListedFile, manifest_name};
-use dataset::sha256;
+use durable::sha256;
 use program::bounded;
 use program::place::{check_folder, folder_of};
 use program::temporary::{self, TemporaryPath};

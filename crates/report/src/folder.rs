@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use batches::Part;
-use dataset::sha256;
+use durable::sha256;
 use program::bounded;
 use runs::training::{
     CHECKPOINTS, EVALUATION, EvaluationRecord, FORMAT_VERSION, Line, METRICS, MODEL, NGRAMS, RunSettings,

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use corpus::settings::{Difference, Settings};
-use dataset::sha256;
+use durable::sha256;
 use program::bounded;
 use program::exit::{Exit, Failed};
 use program::location::Location;

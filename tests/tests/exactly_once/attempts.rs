@@ -6,7 +6,7 @@ use std::path::Path;
 use corpus::ledger::MapperCounts;
 use corpus::settings::Settings;
 use dataset::commit::{COMMIT_PREFIX, Commit, DATA_PREFIX, RECORD_BYTES_MAX, commit_key};
-use dataset::sha256;
+use durable::sha256;
 use making::{DatasetOptions, ProgressBars, VocabularyFrom};
 use merge::gc;
 use merge::{Options, Outcome};

@@ -68,7 +68,7 @@ impl DatasetTexts {
             }
         };
         let (mut n_unknown, mut n_cut) = (0, 0);
-        self.dataset.try_verify_blocks(self.threads, empty, add, |block| {
+        self.dataset.verify_blocks(self.threads, empty, add, |block| {
             block.added?;
             n_unknown += block.n_unknown;
             n_cut += block.n_cut;
