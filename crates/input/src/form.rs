@@ -38,7 +38,10 @@ impl Form {
         }
         match marked(beginning) {
             Some(mark) if encoding != UTF_8 && !(is_utf16(encoding) && is_utf16(mark)) => {
-                Err(Fault::Marked { mark: mark.name(), encoding: encoding.name() })
+                let (mark, encoding) = (mark.name(), encoding.name());
+                let found = format!("found the byte-order mark of {mark}, expected {encoding}");
+                let remedy = "omit --encoding, and pass files of other encodings to a command of their own";
+                Err(Fault::Other(format!("{found}; {remedy}")))
             }
             Some(mark) => Ok(if is_utf16(mark) { Self::Utf16(mark) } else { Self::Lines }),
             None if is_utf16(encoding) => Ok(Self::Utf16(encoding)),

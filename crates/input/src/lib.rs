@@ -116,34 +116,6 @@ impl Compression {
 /// An error in the content of an input. Readers return it inside an [`io::Error`].
 #[derive(Debug, Error)]
 pub enum Fault {
-    /// The file ends within a member.
-    #[error("the {} member at byte {member} is cut off at byte {end}, the end of the file; fetch the file again", .by.name())]
-    Cut {
-        /// The compression of the file.
-        by: Compression,
-        /// Offset of the member.
-        member: u64,
-        /// Offset of the end of the file.
-        end: u64,
-    },
-    /// A member is corrupt.
-    #[error("the {} member at byte {member} is damaged ({found}); fetch the file again", .by.name())]
-    Broken {
-        /// The compression of the file.
-        by: Compression,
-        /// Offset of the member.
-        member: u64,
-        /// The error of its decoder.
-        found: io::Error,
-    },
-    /// The bytes after the last member are not a member.
-    #[error("bytes that are not {} follow its members from byte {at} on; remove them", .by.name())]
-    TrailingGarbage {
-        /// The compression of the file.
-        by: Compression,
-        /// Offset of these bytes.
-        at: u64,
-    },
     /// The content is a tar archive.
     #[error(
         "found a tar archive, expected lines; unpack it with tar -x and pass its files, or pipe them with tar -xO"
@@ -189,25 +161,9 @@ pub enum Fault {
         /// The encoding.
         encoding: &'static str,
     },
-    /// The byte-order mark is that of another encoding.
-    #[error(
-        "found the byte-order mark of {mark}, expected {encoding}; omit --encoding, and pass files of other encodings to a command of their own"
-    )]
-    Marked {
-        /// The encoding of the mark.
-        mark: &'static str,
-        /// The encoding that was named.
-        encoding: &'static str,
-    },
-    /// The content is UTF-16, in an input that is not decoded.
-    #[error("found UTF-16, expected UTF-8; convert the file with iconv -f UTF-16 -t UTF-8")]
-    Utf16,
-    /// UTF-16 that ends within a unit of two bytes.
-    #[error("the UTF-16 is cut off at byte {end}, within a character; fetch the file again")]
-    CutUtf16 {
-        /// Offset of the end of the content.
-        end: u64,
-    },
+    /// Another fault, with its remedy.
+    #[error("{0}")]
+    Other(String),
 }
 
 impl From<Fault> for io::Error {
@@ -312,7 +268,10 @@ pub fn as_it_comes<R: Read>(mut bytes: R, encoding: &'static Encoding) -> io::Re
     let begun = beginning(&mut bytes)?;
     match Form::of(&begun, encoding)? {
         Form::Lines => Ok(Cursor::new(begun).chain(bytes)),
-        Form::Utf16(_) => Err(Fault::Utf16.into()),
+        Form::Utf16(_) => {
+            let remedy = "convert the file with iconv -f UTF-16 -t UTF-8";
+            Err(Fault::Other(format!("found UTF-16, expected UTF-8; {remedy}")).into())
+        }
     }
 }
 

@@ -54,18 +54,17 @@ impl<R: Read> Members<R> {
         if source.has_failed() {
             return error;
         }
-        let (by, member, end) = (self.compression, self.member, source.offset());
-        let fault = if error.kind() == io::ErrorKind::UnexpectedEof {
-            Fault::Cut { by, member, end }
-        } else {
-            Fault::Broken { by, member, found: error }
-        };
-        fault.into()
+        self.broken(&match error.kind() {
+            io::ErrorKind::UnexpectedEof => {
+                format!("is cut off at byte {}, the end of the file", source.offset())
+            }
+            _ => format!("is damaged ({error})"),
+        })
     }
 
-    fn reaches_over(&self, pause: u64) -> io::Error {
-        let found = io::Error::other(format!("expected its end at byte {pause}"));
-        Fault::Broken { by: self.compression, member: self.member, found }.into()
+    fn broken(&self, found: &str) -> io::Error {
+        let member = format!("the {} member at byte {}", self.compression.name(), self.member);
+        Fault::Other(format!("{member} {found}; fetch the file again")).into()
     }
 }
 
@@ -84,7 +83,10 @@ impl<R: Read> Read for Members<R> {
                             self.state = State::Between(source);
                             return Ok(0);
                         }
-                        Some(pause) if at > pause => return Err(self.reaches_over(pause)),
+                        Some(pause) if at > pause => {
+                            let found = format!("is damaged (expected its end at byte {pause})");
+                            return Err(self.broken(&found));
+                        }
                         _ => {}
                     }
                     let beginning = source.peek(MAGIC_BYTES)?;
@@ -93,7 +95,9 @@ impl<R: Read> Read for Members<R> {
                         return Ok(0);
                     }
                     if Compression::of(beginning) != Some(self.compression) {
-                        return Err(Fault::TrailingGarbage { by: self.compression, at }.into());
+                        let found = format!("bytes that are not {} follow", self.compression.name());
+                        let fault = format!("{found} its members from byte {at} on; remove them");
+                        return Err(Fault::Other(fault).into());
                     }
                     self.member = at;
                     State::Within(Decoder::of(self.compression, source)?)

@@ -56,7 +56,8 @@ impl<R: Read> Read for Transcoded<R> {
             decoding.offset += n as u64;
             decoding.is_over = n == 0;
             if n == 0 && decoding.offset % 2 == 1 && is_utf16(decoding.decoder.encoding()) {
-                return Err(Fault::CutUtf16 { end: decoding.offset }.into());
+                let found = format!("the UTF-16 is cut off at byte {}, within a character", decoding.offset);
+                return Err(Fault::Other(format!("{found}; fetch the file again")).into());
             }
             let read = &decoding.buffer[..n];
             let (_, _, written, _) = decoding.decoder.decode_to_utf8(read, &mut decoding.decoded, n == 0);
