@@ -3,7 +3,7 @@
 
 use corpus::format::{FieldPath, FieldPaths, Fields};
 use corpus::literal::LiteralParser;
-use corpus::review::{DEPTH_MAX, Entry, Rating, Reject};
+use corpus::review::{DEPTH_MAX, Rating, Reject};
 use libfuzzer_sys::fuzz_target;
 
 mod naive_literal;
@@ -16,8 +16,7 @@ fuzz_target!(|data: &[u8]| {
     for fields in [Fields::default(), Fields { text: list.0, rating, ..Fields::default() }] {
         let mut parser = LiteralParser::new(&fields);
         for line in String::from_utf8_lossy(data).split(['\n', '\r']) {
-            let review = parser.parse(line).and_then(Entry::review);
-            let review = review.map(|review| (review.text.to_owned(), review.rating.stars()));
+            let review = parser.parse(line).and_then(|entry| Ok((entry.text.to_owned(), entry.rating?.stars())));
             assert_eq!(review, naive(line, &fields), "{line:?}");
         }
     }

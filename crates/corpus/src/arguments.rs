@@ -3,12 +3,10 @@
 
 mod dataset;
 mod format;
-mod line_bytes;
 mod parse;
 mod rows;
 
 pub use dataset::{DatasetArguments, ReportArguments};
 pub use format::FormatArguments;
-pub use line_bytes::parse_line_bytes;
-pub use parse::{described, parse};
+pub use parse::{described, parse, parse_line_bytes, run};
 pub use rows::{ReadFromS3, RowArguments, STOP_WORDS_BYTES_MAX};

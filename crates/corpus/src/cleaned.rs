@@ -1,13 +1,11 @@
 //! Converts a raw line into the text and rating of its review, or into the reason why there is none.
 
-use crate::classes::FoundValues;
 use crate::clean::Cleaner;
 use crate::csv::Columns;
-use crate::encoding::Invalid;
 use crate::format::Format;
 use crate::ledger::NoReview;
 use crate::lines::{Line, LineContent};
-use crate::review::{Rating, RatingValue, Review, ReviewParser};
+use crate::review::{Entry, Rating, RatingValue, Reject, ReviewParser};
 
 /// Reads lines one by one and reuses its buffers. Texts are cleaned, unless it was created by
 /// [`CleanedReviews::as_written`].
@@ -19,7 +17,7 @@ pub struct CleanedReviews {
 
 /// A review that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReadReview<'a> {
+pub struct Review<'a> {
     /// The text, cleaned or as it is written. It is not empty.
     pub text: &'a [u8],
     /// The rating.
@@ -48,16 +46,10 @@ impl CleanedReviews {
         Self { parser: ReviewParser::new(format), texts: Texts::AsWritten }
     }
 
-    /// Whether a line has a list of reviews, so that [`Self::each`] reads it.
-    pub fn has_list(&self) -> bool {
-        self.parser.has_list()
-    }
-
     /// Returns the review in a line, or the reason why it has none.
     #[inline]
-    pub fn read<'a>(&'a mut self, line: LineContent<'a>) -> Result<ReadReview<'a>, NoReview> {
-        let review = self.parser.parse(NoReview::held(line)?).map_err(NoReview::Rejected)?;
-        self.texts.of(review)
+    pub fn read<'a>(&'a mut self, line: LineContent<'a>) -> Result<Review<'a>, NoReview> {
+        self.texts.of(self.parser.parse(NoReview::held(line)?))
     }
 
     /// Passes on the review in each element of the list of a line, with the element as a line, or the reason why
@@ -65,19 +57,18 @@ impl CleanedReviews {
     pub fn each<E>(
         &mut self,
         line: Line<'_>,
-        mut visit: impl FnMut(Line<'_>, Result<ReadReview<'_>, NoReview>) -> Result<(), E>,
+        mut visit: impl FnMut(Line<'_>, Result<Review<'_>, NoReview>) -> Result<(), E>,
     ) -> Result<(), E> {
         let bytes = match NoReview::held(line.content) {
             Ok(bytes) => bytes,
             Err(reason) => return visit(line, Err(reason)),
         };
         let (texts, mut visited) = (&mut self.texts, Ok(()));
-        self.parser.each(bytes, |element, review| {
+        self.parser.each(bytes, &mut |element, entry| {
             if visited.is_ok() {
                 let offset = line.offset + element.start as u64;
                 let element = Line { offset, content: LineContent::Bytes(&bytes[element]) };
-                visited =
-                    visit(element, review.map_err(NoReview::Rejected).and_then(|review| texts.of(review)));
+                visited = visit(element, texts.of(entry));
             }
         });
         visited
@@ -89,13 +80,12 @@ impl CleanedReviews {
         &'a mut self,
         record: LineContent<'a>,
         columns: &Columns,
-    ) -> Result<ReadReview<'a>, NoReview> {
+    ) -> Result<Review<'a>, NoReview> {
         let record = NoReview::held(record)?;
         if columns.is_header(record) {
             return Err(NoReview::Blank);
         }
-        let review = self.parser.parse_record(record, columns).map_err(NoReview::Rejected)?;
-        self.texts.of(review)
+        self.texts.of(self.parser.parse_record(record, columns))
     }
 
     /// Returns the review in the columns of a table, or the reason why it has none.
@@ -103,44 +93,32 @@ impl CleanedReviews {
         &'a mut self,
         text: Option<&'a [u8]>,
         rating: RatingValue<'_>,
-    ) -> Result<ReadReview<'a>, NoReview> {
-        let review = self.parser.row(text, rating).map_err(NoReview::Rejected)?;
-        self.texts.of(review)
+    ) -> Result<Review<'a>, NoReview> {
+        self.texts.of(self.parser.row(text, rating))
     }
 
-    /// The classes without a rating of the lines read so far.
-    pub fn found_values(&self) -> FoundValues {
-        self.parser.found_values()
-    }
-
-    /// Number of lines of fastText's format so far in which `ngrams train` reads other labels.
-    pub fn other_labels(&self) -> u64 {
-        self.parser.other_labels()
-    }
-
-    /// The lines and rows so far with bytes that are not UTF-8.
-    pub fn invalid(&self) -> &Invalid {
-        self.parser.invalid()
+    /// The parser, which has found values that are no ratings, other labels, and bytes that are not UTF-8.
+    pub fn parser(&self) -> &ReviewParser {
+        &self.parser
     }
 }
 
 impl Texts {
     #[inline(always)]
-    fn of<'a>(
-        &'a mut self,
-        Review { text: written, rating, label }: Review<'a>,
-    ) -> Result<ReadReview<'a>, NoReview> {
+    fn of<'a>(&'a mut self, entry: Result<Entry<'a>, Reject>) -> Result<Review<'a>, NoReview> {
+        let Entry { text: written, rating, label } = entry.map_err(NoReview::Rejected)?;
+        let rating = rating.map_err(NoReview::Rejected)?;
         match self {
             Self::Cleaned { cleaner, text } => {
                 text.clear();
                 if cleaner.clean(written, text) {
-                    Ok(ReadReview { text, rating, label })
+                    Ok(Review { text, rating, label })
                 } else {
                     Err(NoReview::EmptyText)
                 }
             }
             Self::AsWritten if written.trim().is_empty() => Err(NoReview::EmptyText),
-            Self::AsWritten => Ok(ReadReview { text: written.as_bytes(), rating, label }),
+            Self::AsWritten => Ok(Review { text: written.as_bytes(), rating, label }),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use clap::Args;
 use thiserror::Error;
 
 use crate::csv::{AskedDialect, Delimiter, Quote};
@@ -51,9 +52,7 @@ impl Format {
             },
         }
     }
-}
 
-impl Format {
     /// Whether lines are JSON objects.
     pub fn is_json(&self) -> bool {
         matches!(self, Self::Json(_))
@@ -89,9 +88,7 @@ impl Format {
             Self::PolarityCsv { ratings, .. } | Self::FastText { ratings } => Some(ratings),
         }
     }
-}
 
-impl Format {
     /// The settings that find the text in a line, as names of flags and their values.
     pub fn of_texts(&self) -> Vec<(&'static str, String)> {
         let format = ("format", self.name().to_string());
@@ -322,30 +319,75 @@ impl FromStr for Preset {
 #[error("expected amazon2014, amazon2018, amazon2023 or yelp")]
 pub struct UnknownPreset;
 
-/// The format options that a user passed. Each program has its own flags for them.
-#[derive(Clone, Debug, Default)]
+/// The format options that a user passed. Programs with other flags for them fill in their own.
+#[derive(Args, Clone, Debug, Default)]
 pub struct FormatOptions {
-    /// The format.
+    /// json, csv, tsv, fasttext, …
+    ///
+    /// json, csv, tsv, polarity-csv or fasttext. json reads one object per line, also the Python literals of older
+    /// Amazon dumps; sentimill, ngrams and vectors also read a JSON array. csv and tsv read tables with a header, not in mapper.
+    /// polarity-csv reads CSV with the class in the first column and the text in the last. fasttext reads
+    /// `__label__CLASS text`.
+    #[arg(id = "format", long = "format", value_name = "NAME", default_value_t)]
     pub name: FormatName,
-    /// The preset, which names both fields.
+    /// Fields of amazon2014, 2018, 2023 or yelp
+    ///
+    /// Shorthand for --text-field and --rating-field: amazon2014, amazon2018, amazon2023 or yelp.
+    #[arg(long, value_name = "NAME")]
     pub preset: Option<Preset>,
-    /// The fields of the text, which replace that of the preset.
+    /// Fields of the text [default: reviewText]
+    ///
+    /// The texts of several fields are joined by a space: summary,reviewText. A dot leads into an object: data.text.
+    /// [] leads into a list, each element of which is a review: reviews[].text. In a name, write \. for a dot, \, for a
+    /// comma, \[ for a bracket and \\ for a backslash. In csv and tsv a field is the name of a
+    /// column, or its number from 1.
+    #[arg(long, value_name = "LIST")]
     pub text_field: Option<FieldPaths>,
-    /// The field of the rating, which replaces that of the preset.
+    /// Field of the rating [default: overall]
+    ///
+    /// One field, as in --text-field. It contains a number of stars from 1 to 5, a number of --rating-scale, or a class of
+    /// --class-ratings.
+    #[arg(long, value_name = "NAME")]
     pub rating_field: Option<FieldPath>,
     /// The field of the label, in place of a rating.
+    #[arg(skip)]
     pub label_field: Option<FieldPath>,
-    /// The rating of each class.
+    /// Star rating of each class, as in good=5,bad=1
+    ///
+    /// The default is 1=1,2=5 for polarity-csv and fasttext, and none for json, csv and tsv, where values that are not
+    /// listed are numbers of stars, unless a listed value is a number. A line whose class has no rating is a bad line. In a
+    /// class, write \, for a comma.
+    #[arg(long, value_name = "LIST")]
     pub class_ratings: Option<ClassRatings>,
-    /// The scale of numbers.
+    /// Scale of the rating, as in 1-10 or 0-100
+    ///
+    /// LOW-HIGH: numbers from LOW to HIGH are mapped linearly to 1 to 5 stars and rounded, halves up. Texts such as 7/10,
+    /// 80 %, 3,5, 4 out of 5 stars and ★★★★☆ are read as numbers too. For json, csv and tsv.
+    #[arg(long, value_name = "LOW-HIGH", allow_hyphen_values = true, hide_short_help = true)]
     pub rating_scale: Option<Scale>,
-    /// The values of reviews without a rating.
+    /// Ratings of unrated reviews, as in null,0
+    ///
+    /// Reviews with one of these values are counted as `unrated` and skipped. They are not bad lines. null is also an
+    /// absent field and an empty cell. For json, csv and tsv.
+    #[arg(long, value_name = "LIST", hide_short_help = true)]
     pub unrated: Option<UnratedValues>,
-    /// Whether the title is prepended to the text.
+    /// polarity-csv: prepend the title to the text
+    ///
+    /// The title is the column before the text.
+    #[arg(long, hide_short_help = true)]
     pub with_title: bool,
-    /// The character between the columns of a table.
+    /// csv and tsv: delimiter of columns [default: found in each file]
+    ///
+    /// A comma, tab, ';' or '|'. The default is the one with which the first lines of a file are most consistent: a comma
+    /// in csv and a tab in tsv, if no other is better.
+    #[arg(long, value_name = "CHARACTER", hide_short_help = true)]
     pub delimiter: Option<Delimiter>,
-    /// The meaning of quotes in a table.
+    /// csv and tsv: meaning of quotes [default: found in each file]
+    ///
+    /// double: a text in quotes may contain delimiters, line breaks and "" for a quote. backslash: a backslash escapes the
+    /// next character, too. none: quotes are characters, and each line is a record. The default is found as that of
+    /// --delimiter.
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub quote: Option<Quote>,
 }
 

@@ -5,6 +5,7 @@
 
 use std::io::Read;
 
+use program::exit::{Exit, Fails};
 use thiserror::Error;
 
 use crate::record::{ReadError, RecordReader, Votes};
@@ -53,6 +54,15 @@ pub enum GroupError {
         /// The line number, from 1.
         line: u64,
     },
+}
+
+impl Fails for GroupError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Read(ReadError::Io(_)) => Exit::Io,
+            _ => Exit::BadInput,
+        }
+    }
 }
 
 /// Initial capacity. Most texts are shorter.

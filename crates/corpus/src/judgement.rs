@@ -1,5 +1,6 @@
 //! Decides from the counts of all lines whether the input is accepted, and which notices are printed.
 
+use program::exit::{Exit, Fails};
 use thiserror::Error;
 
 use crate::classes::FoundValues;
@@ -42,6 +43,12 @@ pub enum Refusal {
         /// The probable cause and the remedy.
         cause: String,
     },
+}
+
+impl Fails for Refusal {
+    fn exit(&self) -> Exit {
+        Exit::BadInput
+    }
 }
 
 /// What the lines of an input are, apart from their counts.

@@ -8,6 +8,7 @@ mod limits;
 use std::fmt;
 use std::ops::AddAssign;
 
+use program::exit::{Exit, Fails};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -325,7 +326,7 @@ fn optional_sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 pub enum Unbalanced {
     /// The mappers' counts do not balance.
     #[error(
-        "the mappers read {lines} lines and account for {sum}; a file of --counts was cut or altered, restore it"
+        "the ledger does not balance: the mappers read {lines} lines and account for {sum}; a file of --counts was cut or altered, restore it"
     )]
     Lines {
         /// Number of lines read.
@@ -335,7 +336,7 @@ pub enum Unbalanced {
     },
     /// The reducers' counts do not balance.
     #[error(
-        "the reducers read {distinct} distinct texts and account for {sum}; a commit record was altered, restore it"
+        "the ledger does not balance: the reducers read {distinct} distinct texts and account for {sum}; a commit record was altered, restore it"
     )]
     Texts {
         /// Number of distinct texts.
@@ -345,7 +346,7 @@ pub enum Unbalanced {
     },
     /// The mappers' and the reducers' counts differ.
     #[error(
-        "the mappers wrote {mapped} reviews and the shards contain {reduced}; pass --counts of this run, with the file of each mapper once"
+        "the ledger does not balance: the mappers wrote {mapped} reviews and the shards contain {reduced}; pass --counts of this run, with the file of each mapper once"
     )]
     Reviews {
         /// Number of reviews of the mappers.
@@ -353,6 +354,12 @@ pub enum Unbalanced {
         /// Number of votes in the shards.
         reduced: u64,
     },
+}
+
+impl Fails for Unbalanced {
+    fn exit(&self) -> Exit {
+        Exit::BadInput
+    }
 }
 
 /// Checks that no review was lost or duplicated between the mappers and the reducers.

@@ -24,17 +24,6 @@ pub const DEPTH_MAX: usize = 128;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rating(u8);
 
-/// A parsed review.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Review<'a> {
-    /// The text, not cleaned. It may be empty.
-    pub text: &'a str,
-    /// The rating.
-    pub rating: Rating,
-    /// The label, if the values of the rating field are labels and no ratings.
-    pub label: Option<&'a [u8]>,
-}
-
 /// The text found in a line, and the rating if it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
@@ -46,15 +35,8 @@ pub struct Entry<'a> {
     pub label: Option<&'a [u8]>,
 }
 
-impl<'a> Entry<'a> {
-    /// Returns the review, or an error if there is no rating.
-    pub fn review(self) -> Result<Review<'a>, Reject> {
-        Ok(Review { text: self.text, rating: self.rating?, label: self.label })
-    }
-}
-
 /// Is called with each entry of a line, and its bytes in the line.
-pub(crate) type EachEntry<'a> = dyn FnMut(Range<usize>, Result<Entry<'_>, Reject>) + 'a;
+pub type EachEntry<'a> = dyn FnMut(Range<usize>, Result<Entry<'_>, Reject>) + 'a;
 
 /// Why a line is not a review. If several reasons apply, the first in this order is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
@@ -186,31 +168,32 @@ impl ReviewParser {
         Self { parser, ratings, decoder: Decoder::default(), found: FoundValues::default() }
     }
 
-    /// Whether the fields lead into a list, so that [`Self::each`] reads a line.
-    pub fn has_list(&self) -> bool {
-        matches!(&self.parser, Parser::Json { fields, .. } if fields.list() != Ok(None))
-    }
-
     /// Parses one line, passed without its line end. Bytes that are not UTF-8 are accepted inside texts.
-    #[inline]
-    pub fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Review<'a>, Reject> {
-        self.entry(line)?.review()
+    pub fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Entry<'a>, Reject> {
+        let line = self.decoder.text(line);
+        match &mut self.parser {
+            Parser::Json { parsers: JsonParsers { json, literal, constants }, fields } => {
+                let entry = match json.parse(line) {
+                    Err(Reject::BadLine) => JsonParsers::other(literal, constants, line),
+                    result => result,
+                };
+                if let Err(reject) | Ok(Entry { rating: Err(reject), .. }) = entry {
+                    self.found.shapes.examine(line, reject, fields);
+                }
+                entry
+            }
+            Parser::PolarityCsv(parser) => parser.parse(line),
+            Parser::FastText(parser) => parser.parse(line),
+            // A record is parsed by the columns of its file.
+            Parser::Csv(_) => Err(Reject::BadLine),
+        }
     }
 
-    /// Parses one line, passed without its line end, and passes on the reviews of the elements of its list, each with its
-    /// bytes in the line. Of a line without such a list, the result of [`Self::parse`] is passed on.
-    pub fn each(&mut self, line: &[u8], mut visit: impl FnMut(Range<usize>, Result<Review<'_>, Reject>)) {
-        self.each_entry(line, &mut |element, entry| visit(element, entry.and_then(Entry::review)));
-    }
-
-    /// Parses only the texts of a line, as [`Self::each`] does.
-    pub fn each_text(&mut self, line: &[u8], mut visit: impl FnMut(Result<&str, Reject>)) {
-        self.each_entry(line, &mut |_, entry| visit(entry.map(|entry| entry.text)));
-    }
-
-    fn each_entry(&mut self, line: &[u8], visit: &mut EachEntry<'_>) {
+    /// Parses one line, passed without its line end, and passes on the elements of its list, each with its bytes in the line. Of
+    /// a line without such a list, the result of [`Self::parse`] is passed on.
+    pub fn each(&mut self, line: &[u8], visit: &mut EachEntry<'_>) {
         let Parser::Json { parsers, fields } = &mut self.parser else {
-            return visit(0..line.len(), self.entry(line));
+            return visit(0..line.len(), self.parse(line));
         };
         let text = self.decoder.text(line);
         let is_repaired = text.as_ptr() != line.as_ptr();
@@ -231,38 +214,28 @@ impl ReviewParser {
         }
     }
 
-    /// Parses only the text of a line, passed without its line end. A line to predict may have no rating.
-    pub fn parse_text<'a>(&'a mut self, line: &'a [u8]) -> Result<&'a str, Reject> {
-        Ok(self.entry(line)?.text)
-    }
-
     /// Parses one record of CSV, passed without its line end, by the columns of its file.
-    pub fn parse_record<'a>(&'a mut self, record: &'a [u8], columns: &Columns) -> Result<Review<'a>, Reject> {
-        self.record(record, columns)?.review()
+    pub fn parse_record<'a>(&'a mut self, record: &'a [u8], columns: &Columns) -> Result<Entry<'a>, Reject> {
+        let record = self.decoder.text(record);
+        match &mut self.parser {
+            Parser::Csv(parser) => parser.parse(record, columns),
+            _ => Err(Reject::BadLine),
+        }
     }
 
-    /// Parses only the text of a record of CSV, passed without its line end, by the columns of its file.
-    pub fn parse_record_text<'a>(
-        &'a mut self,
-        record: &'a [u8],
-        columns: &Columns,
-    ) -> Result<&'a str, Reject> {
-        Ok(self.record(record, columns)?.text)
-    }
-
-    /// Returns a review from the columns of a table instead of a line.
+    /// Returns the entry in the columns of a table instead of a line.
     pub fn row<'a>(
         &'a mut self,
         text: Option<&'a [u8]>,
         rating: RatingValue<'_>,
-    ) -> Result<Review<'a>, Reject> {
+    ) -> Result<Entry<'a>, Reject> {
         let text = self.decoder.text(text.ok_or(Reject::NoText)?);
         let rating = match rating {
             RatingValue::Missing => self.ratings.of_value(rating),
             RatingValue::Number(number) => self.ratings.of_number(number),
             RatingValue::Text(text) => self.ratings.of_text(str::from_utf8(text).unwrap_or_default()),
         };
-        Entry { text, rating, label: self.ratings.label() }.review()
+        Ok(Entry { text, rating, label: self.ratings.label() })
     }
 
     /// The lines and rows so far with bytes that are not UTF-8.
@@ -296,34 +269,6 @@ impl ReviewParser {
             Parser::Csv(parser) => parser.ratings.unrated.clone(),
             Parser::PolarityCsv(parser) => parser.unrated.clone(),
             Parser::FastText(parser) => parser.unrated.clone(),
-        }
-    }
-
-    fn record<'a>(&'a mut self, record: &'a [u8], columns: &Columns) -> Result<Entry<'a>, Reject> {
-        let record = self.decoder.text(record);
-        match &mut self.parser {
-            Parser::Csv(parser) => parser.parse(record, columns),
-            _ => Err(Reject::BadLine),
-        }
-    }
-
-    fn entry<'a>(&'a mut self, line: &'a [u8]) -> Result<Entry<'a>, Reject> {
-        let line = self.decoder.text(line);
-        match &mut self.parser {
-            Parser::Json { parsers: JsonParsers { json, literal, constants }, fields } => {
-                let entry = match json.parse(line) {
-                    Err(Reject::BadLine) => JsonParsers::other(literal, constants, line),
-                    result => result,
-                };
-                if let Err(reject) | Ok(Entry { rating: Err(reject), .. }) = entry {
-                    self.found.shapes.examine(line, reject, fields);
-                }
-                entry
-            }
-            Parser::PolarityCsv(parser) => parser.parse(line),
-            Parser::FastText(parser) => parser.parse(line),
-            // A record is parsed by the columns of its file.
-            Parser::Csv(_) => Err(Reject::BadLine),
         }
     }
 }
@@ -397,7 +342,7 @@ mod tests {
         for line in
             [r#"{"reviewText": "a"}"#, "{'reviewText': 'a'}", r#"{"reviewText": "a", "overall": null}"#]
         {
-            assert_eq!(parser.parse(line.as_bytes()), Err(Reject::BadRating));
+            assert_eq!(parser.parse(line.as_bytes()).unwrap().rating, Err(Reject::BadRating));
         }
         let fields = Fields::default();
         assert_eq!(parser.found_values().found(3, &fields), Some(("null 3".to_owned(), None)));
@@ -411,7 +356,7 @@ mod tests {
         let mut parser = ReviewParser::new(options.format().unwrap());
         let mut n_reviews = 0;
         let line = b"{\"r\": [{\"text\": \"caf\xe9\", \"stars\": 5}, {\"text\": \"b\", \"stars\": 1}]}";
-        parser.each(line, |_, review| n_reviews += usize::from(review.is_ok()));
+        parser.each(line, &mut |_, entry| n_reviews += usize::from(entry.is_ok()));
         assert_eq!((n_reviews, parser.invalid().lines), (2, 2));
     }
 
@@ -438,7 +383,7 @@ mod tests {
     #[test]
     fn json_and_literal_lines_are_read() {
         let mut parser = ReviewParser::new(Format::default());
-        let expected = Ok(Review { text: "it's", rating: Rating(4), label: None });
+        let expected = Ok(Entry { text: "it's", rating: Ok(Rating(4)), label: None });
         assert_eq!(parser.parse(br#" {"reviewText": "it's", "overall": 4}"#), expected);
         assert_eq!(parser.parse(br#"{'reviewText': "it's", 'overall': 4,}"#), expected);
         // No dump has such a line. Only JSON allows spaces before the object.
@@ -454,9 +399,10 @@ mod tests {
         let mut parser = ReviewParser::new(Format::default());
         assert_eq!(parser.parse(b"{"), Err(Reject::BadLine));
         assert_eq!(parser.parse(b"{}"), Err(Reject::NoText));
-        assert_eq!(parser.parse(br#"{"reviewText": "x"}"#), Err(Reject::BadRating));
+        assert_eq!(parser.parse(br#"{"reviewText": "x"}"#).unwrap().rating, Err(Reject::BadRating));
         assert_eq!(parser.parse(br#"{'reviewText': None}"#), Err(Reject::NoText));
-        assert_eq!(parser.parse(br#"{'reviewText': 'x', 'overall': True}"#), Err(Reject::BadRating));
+        let entry = parser.parse(br#"{'reviewText': 'x', 'overall': True}"#);
+        assert_eq!(entry.unwrap().rating, Err(Reject::BadRating));
     }
 
     /// An element, and its text and stars.
@@ -464,8 +410,8 @@ mod tests {
 
     fn reviews(format: &Format, line: &str) -> Vec<Read> {
         let mut found = Vec::new();
-        ReviewParser::new(format.clone()).each(line.as_bytes(), |element, review| {
-            let review = review.map(|review| (review.text.to_owned(), review.rating.stars()));
+        ReviewParser::new(format.clone()).each(line.as_bytes(), &mut |element, entry| {
+            let review = entry.and_then(|entry| Ok((entry.text.to_owned(), entry.rating?.stars())));
             found.push((line[element].to_owned(), review));
         });
         found
@@ -545,7 +491,7 @@ mod tests {
         assert_eq!(parser.parse(b"{'reviewText': 'a', \xFF'overall': 5}"), Err(Reject::BadLine));
         let mut parser = ReviewParser::new(Format::FastText { ratings: ClassRatings::default() });
         assert_eq!(parser.parse(b"__label__1 a\xFFb").unwrap().text, "a\u{FFFD}b");
-        assert_eq!(parser.parse(b"__label__\xFF1 a"), Err(Reject::BadRating));
+        assert_eq!(parser.parse(b"__label__\xFF1 a").unwrap().rating, Err(Reject::BadRating));
         assert_eq!(parser.parse(b"\xFF__label__1 a"), Err(Reject::BadLine));
         assert_eq!(parser.parse(b"__label__1 a").unwrap().text, "a");
         assert_eq!(parser.row(Some(b"a\xFFb"), RatingValue::Number(4.0)).unwrap().text, "a\u{FFFD}b");

@@ -3,7 +3,7 @@
 
 use corpus::format::{FieldPaths, Fields};
 use corpus::json::JsonParser;
-use corpus::review::{Entry, Reject};
+use corpus::review::Reject;
 use oracle::json::oracle;
 use proptest::prelude::*;
 
@@ -59,7 +59,7 @@ const RATING_FIELDS: &[&str] =
     &["overall", "summary.overall", "reviewText", "reviewText.overall", "summary.reviewText.overall"];
 
 fn answer(parser: &mut JsonParser, line: &str) -> Result<(String, u8), Reject> {
-    parser.parse(line).and_then(Entry::review).map(|review| (review.text.to_owned(), review.rating.stars()))
+    parser.parse(line).and_then(|entry| Ok((entry.text.to_owned(), entry.rating?.stars())))
 }
 
 const TEXT_NAMES: &[&str] = &["reviewText", r"review\u0054ext"];

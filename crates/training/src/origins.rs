@@ -186,8 +186,11 @@ fn read_file(
             }
         };
         match columns {
-            None => parser.each_text(entry, |text| text.into_iter().for_each(&mut compare)),
-            Some(columns) => parser.parse_record_text(entry, columns).into_iter().for_each(compare),
+            None => parser
+                .each(entry, &mut |_, element| element.into_iter().for_each(|entry| compare(entry.text))),
+            Some(columns) => {
+                parser.parse_record(entry, columns).into_iter().for_each(|entry| compare(entry.text));
+            }
         }
     }
     Ok(())

@@ -1,11 +1,37 @@
-//! Parses the command line into a program's arguments.
+//! Parses the command line into a program's arguments, runs the program, and parses the limit of a line's length.
+
+use std::process::ExitCode;
 
 use crate::clean::UNICODE_VERSION;
+use crate::record::RECORD_BYTES_MAX;
 use clap::{Command, CommandFactory, FromArgMatches};
+use program::exit::{Exit, Failed, usage};
+use program::size::parse_size_within;
 use program::version::{long, short};
 
 /// Width of help, also if it is redirected to a file or a pipe.
 const HELP_COLUMNS: usize = 80;
+
+/// Runs a program: checks the standard streams, parses the arguments, does the work and reports its error. `commit` and
+/// `libraries` are as for [`parse`].
+pub fn run<A: CommandFactory + FromArgMatches>(
+    program: &'static str,
+    commit: Option<&str>,
+    libraries: &[(&str, &str)],
+    work: impl FnOnce(A) -> Result<(), Failed>,
+) -> ExitCode {
+    if let Err(error) = program::start(program) {
+        return Exit::Io.end(program, &error.to_string());
+    }
+    let arguments = match parse(commit, libraries) {
+        Ok(arguments) => arguments,
+        Err(error) => return usage(program, &error.render(), error.use_stderr()),
+    };
+    match work(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failed { exit, message }) => program::hadoop::end(exit, program, &message),
+    }
+}
 
 /// Parses the arguments of the process. `commit` is the `option_env!("SENTIMILL_COMMIT")` of its `main.rs`;
 /// `libraries` are names and versions that `--version` prints in addition to the Unicode version.
@@ -27,4 +53,13 @@ pub fn described(command: Command, commit: Option<&str>, libraries: &[(&str, &st
         if takes_number { arg.allow_negative_numbers(true) } else { arg }
     });
     command.version(short(commit)).long_version(long(commit, &libraries)).max_term_width(HELP_COLUMNS)
+}
+
+/// Maximum of --line-bytes-max. Cleaning makes a text at most half as long again (Ⱥ has two bytes, ⱥ three), and a
+/// record must not exceed the limit of its readers.
+const LINE_BYTES_LARGEST: u64 = RECORD_BYTES_MAX as u64 / 8 * 5;
+
+/// Parses the value of --line-bytes-max.
+pub fn parse_line_bytes(size: &str) -> Result<u64, String> {
+    parse_size_within(size, &(1..=LINE_BYTES_LARGEST))
 }

@@ -5,7 +5,7 @@ use super::*;
 type Answer = Result<(String, u8), Reject>;
 
 fn answer(parser: &mut JsonParser, line: &str) -> Answer {
-    parser.parse(line).and_then(Entry::review).map(|review| (review.text.to_owned(), review.rating.stars()))
+    parser.parse(line).and_then(|entry| Ok((entry.text.to_owned(), entry.rating?.stars())))
 }
 
 /// The result for a line with this member in front, whose text is "x".

@@ -4,7 +4,7 @@ use super::*;
 
 fn answer(line: &str) -> Result<(String, u8), Reject> {
     let mut parser = LiteralParser::new(&Fields::default());
-    parser.parse(line).and_then(Entry::review).map(|review| (review.text.to_owned(), review.rating.stars()))
+    parser.parse(line).and_then(|entry| Ok((entry.text.to_owned(), entry.rating?.stars())))
 }
 
 fn with_text(text: &str) -> Result<String, Reject> {
@@ -63,7 +63,7 @@ fn with_fields(text: &str, rating: &str, line: &str) -> Result<(String, u8), Rej
     let text = text.parse::<crate::format::FieldPaths>().unwrap().0;
     let mut parser =
         LiteralParser::new(&Fields { text, rating: rating.parse().unwrap(), ..Fields::default() });
-    parser.parse(line).and_then(Entry::review).map(|review| (review.text.to_owned(), review.rating.stars()))
+    parser.parse(line).and_then(|entry| Ok((entry.text.to_owned(), entry.rating?.stars())))
 }
 
 #[test]

@@ -96,7 +96,7 @@ impl<'a, R: Read> Texts<'a, R> {
 
     /// The text of the next line. Problems are checked in the mapper's order.
     pub fn next(&mut self) -> Result<Next<'_>> {
-        if matches!(&self.parser, Parser::Review(parser) if parser.has_list()) {
+        if matches!(&self.options.format, Format::Review(format) if format.has_list()) {
             return self.next_element();
         }
         match self.lines.next_line() {
@@ -122,9 +122,9 @@ impl<'a, R: Read> Texts<'a, R> {
             self.invalid_utf8 += u64::from(is_invalid(line.content));
             let elements = &mut self.elements;
             match (&mut self.parser, NoReview::held(line.content)) {
-                (Parser::Review(parser), Ok(bytes)) => parser.each_text(bytes, |text| {
+                (Parser::Review(parser), Ok(bytes)) => parser.each(bytes, &mut |_, entry| {
                     let refusal = |reject| Refusal::Line(NoReview::Rejected(reject));
-                    elements.push_back(text.map(|text| text.as_bytes().to_vec()).map_err(refusal));
+                    elements.push_back(entry.map(|entry| entry.text.as_bytes().to_vec()).map_err(refusal));
                 }),
                 (_, held) => elements.push_back(held.map(<[u8]>::to_vec).map_err(Refusal::Line)),
             }
@@ -173,9 +173,10 @@ impl Parser {
         let bytes = NoReview::held(line).map_err(Refusal::Line)?;
         match self {
             Self::Review(parser) => {
-                let text =
-                    parser.parse_text(bytes).map_err(|reject| Refusal::Line(NoReview::Rejected(reject)))?;
-                Ok(text.as_bytes())
+                // A line to predict may have no rating.
+                let entry =
+                    parser.parse(bytes).map_err(|reject| Refusal::Line(NoReview::Rejected(reject)))?;
+                Ok(entry.text.as_bytes())
             }
             Self::FastText { text } => {
                 text.clear();

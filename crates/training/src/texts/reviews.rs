@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::thread;
 
 use classifiers::{Texts, Words};
-use corpus::cleaned::{CleanedReviews, ReadReview};
+use corpus::cleaned::{CleanedReviews, Review};
 use corpus::lines::LINE_BYTES_MAX;
 use reading::{Found, InputEntry, Judgement, Reading, ReadingOptions, Reviews, Source};
 
@@ -44,7 +44,7 @@ pub(crate) fn read(
         not_labelled += thread.not_labelled;
         built.push(thread.built);
     }
-    let Judgement { notices, counts } = found.judged(&input, &lines.format, lines.limits, LISTING);
+    let Judgement { notices, counts } = found.judged(&input, lines.limits, LISTING);
     notices.iter().for_each(|notice| tell(notice));
     let counts = counts?;
     if not_labelled == counts.reviews {
@@ -132,7 +132,7 @@ impl<'a> Thread<'a> {
         self.next = Some((source, group, entry.number + 1));
         let Self { lines, reviews, builders, names, not_labelled, .. } = self;
         reviews.read(entry, |_, read| {
-            let Ok(ReadReview { text, rating, label }) = read else { return Ok(()) };
+            let Ok(Review { text, rating, label }) = read else { return Ok(()) };
             let of_rating = || lines.labels.label(rating.stars()).map(|label| names[usize::from(label)]);
             match label.or_else(of_rating) {
                 Some(label) => {

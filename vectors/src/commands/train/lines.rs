@@ -136,10 +136,10 @@ impl Lines {
                     }
                     clean(&text);
                 }
-                Some(parser) => parser.each_text(line, |text| {
+                Some(parser) => parser.each(line, &mut |_, entry| {
                     *n_lines += 1;
-                    match text {
-                        Ok(text) => clean(text),
+                    match entry {
+                        Ok(entry) => clean(entry.text),
                         Err(_) => *n_bad += 1,
                     }
                 }),
