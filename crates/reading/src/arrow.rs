@@ -22,24 +22,27 @@ use arrow_array::types::{
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{ArrowError, DataType};
 use corpus::format::Format;
+use corpus::rejects::Content;
 use corpus::review::RatingValue;
+use program::exit::Exit;
 
-use super::columns::{Joined, visit_row};
-use super::{Content, Error, Part, Source};
-
-use super::memory::{Memory, Share};
+use crate::columns::{Joined, visit_row};
+use crate::error::Error;
+use crate::memory::{Memory, Share};
+use crate::source::Source;
+use crate::state::Part;
 use batches::{Dictionaries, Dictionary};
 use layout::Layout;
 use messages::Block;
 
 /// Whether a file with this beginning is an Arrow file or stream. No line starts with these bytes.
-pub(super) fn is_beginning(beginning: &[u8]) -> bool {
+pub(crate) fn is_beginning(beginning: &[u8]) -> bool {
     beginning.starts_with(messages::FILE_MAGIC) || beginning.starts_with(&messages::CONTINUATION)
 }
 
 /// A record batch of a file.
 #[derive(Debug)]
-pub(super) struct Batch {
+pub(crate) struct Batch {
     layout: Arc<Layout>,
     block: Block,
     /// Number of dictionary batches before this batch.
@@ -49,9 +52,9 @@ pub(super) struct Batch {
 }
 
 /// The record batches of a file.
-pub(super) fn batches(source: &Source, file: &File, format: &Format) -> Result<Vec<Batch>, Error> {
+pub(crate) fn batches(source: &Source, file: &File, format: &Format) -> Result<Vec<Batch>, Error> {
     let Format::Json(fields) = format else {
-        return Err(Error::NotLines { input: source.name.clone(), kind: "an Arrow", format: format.name() });
+        return Err(source.not_lines("an Arrow", format));
     };
     let refused = |fault| refused(source, fault);
     let contents = guarded(|| messages::contents(file)).map_err(refused)?;
@@ -69,7 +72,7 @@ pub(super) fn batches(source: &Source, file: &File, format: &Format) -> Result<V
 
 impl Batch {
     /// Reads all rows, with their numbers in the file.
-    pub(super) fn each_row<E: From<Error>>(
+    pub(crate) fn each_row<E: From<Error>>(
         &self,
         file: &File,
         held: &mut Held<'_>,
@@ -102,14 +105,14 @@ impl Batch {
 }
 
 /// What a thread holds of a file between two of its batches.
-pub(super) struct Held<'a> {
+pub(crate) struct Held<'a> {
     dictionaries: Dictionaries,
     memory: Share<'a>,
 }
 
 impl<'a> Held<'a> {
     /// Nothing, with nothing of this memory.
-    pub(super) fn of(memory: &'a Memory) -> Self {
+    pub(crate) fn of(memory: &'a Memory) -> Self {
         Self { dictionaries: Dictionaries::default(), memory: Share::of(memory) }
     }
 
@@ -293,12 +296,22 @@ fn guarded<T>(decode: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
 }
 
 fn refused(source: &Source, fault: Fault) -> Error {
-    let input = source.name.clone();
     match fault {
-        Fault::Io(error) => source.unreadable("read it", error),
-        Fault::Damaged(found) => Error::Damaged { input, kind: "Arrow", found },
-        Fault::Large { bytes } => Error::LargeBatch { input, bytes, most: batches::BYTES_MAX },
-        Fault::Unclosed { end } => Error::Unclosed { input, end },
+        Fault::Io(error) => source.failed(error),
+        Fault::Damaged(found) => source.damaged("Arrow", &found),
+        Fault::Large { bytes } => {
+            let most = batches::BYTES_MAX;
+            let found = format!("found a record batch or a dictionary of {bytes} bytes, expected at most {most}");
+            let remedy = "write the file with smaller batches, or as Parquet";
+            source.refused(Exit::BadInput, format!("{found}; {remedy}"))
+        }
+        Fault::Unclosed { end } => source.refused(
+            Exit::BadInput,
+            format!(
+                "the Arrow file is damaged (no end-of-stream mark at its end, byte {end}): truncated, or its writer did \
+                 not close it; write it again"
+            ),
+        ),
     }
 }
 
@@ -338,8 +351,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.arrow");
         std::fs::write(&path, growing()).unwrap();
-        let sources =
-            super::super::find(&[path.to_str().unwrap().to_owned()], &S3Options::default()).unwrap();
+        let sources = crate::find(&[path.to_str().unwrap().to_owned()], &S3Options::default()).unwrap();
         let file = File::open(&path).unwrap();
         let batches = batches(&sources[0], &file, &Format::default()).unwrap();
         let layout = &batches[0].layout;

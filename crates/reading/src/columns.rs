@@ -1,9 +1,13 @@
-//! What the readers of tables have in common: names of columns in messages, texts from several columns, and rows.
+//! What the readers of tables have in common: messages about columns, texts from several columns, and rows.
 
+use corpus::format::FieldPath;
 use corpus::lines::{LineContent, is_blank};
+use corpus::rejects::Content;
 use corpus::review::RatingValue;
+use program::exit::Exit;
 
-use super::Content;
+use crate::error::Error;
+use crate::source::Source;
 
 /// Maximum number of columns listed in an error.
 const SHOWN_MAX: usize = 30;
@@ -11,7 +15,7 @@ const SHOWN_MAX: usize = 30;
 const NAME_CHARS_MAX: usize = 60;
 
 /// The names of the first columns, for messages.
-pub(super) fn shown<'a>(names: impl Iterator<Item = &'a str>) -> String {
+fn shown<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let cut = |name: &str| match name.char_indices().nth(NAME_CHARS_MAX) {
         Some((at, _)) => format!("{}…", &name[..at]),
         None => name.to_owned(),
@@ -21,9 +25,35 @@ pub(super) fn shown<'a>(names: impl Iterator<Item = &'a str>) -> String {
     format!("{}{more}", names[..names.len().min(SHOWN_MAX)].join(", "))
 }
 
+/// The error of a table that lacks a column.
+pub(crate) fn no_column<'a>(
+    source: &Source,
+    path: &FieldPath,
+    names: impl Iterator<Item = &'a str>,
+    option: &str,
+) -> Error {
+    let (column, found) = (path.quoted(), shown(names));
+    let why = format!("found no column {column} among {found}; name the right column with {option}");
+    source.refused(Exit::BadInput, why)
+}
+
+/// The error of a column whose values are not texts or ratings.
+pub(crate) fn bad_column(
+    source: &Source,
+    path: &FieldPath,
+    (found, expected): (&str, &str),
+    option: &str,
+) -> Error {
+    let column = path.quoted();
+    let why = format!(
+        "found {found} in the column {column}, expected {expected}; name the right column with {option}"
+    );
+    source.refused(Exit::BadInput, why)
+}
+
 /// Joins the texts of a row and reuses its memory.
 #[derive(Debug, Default)]
-pub(super) struct Joined(Vec<u8>);
+pub(crate) struct Joined(Vec<u8>);
 
 impl Joined {
     /// The texts that are not null, joined by a space; `None` if all are null.
@@ -42,7 +72,7 @@ impl Joined {
 }
 
 /// Visits a row, or reports that its text is too long.
-pub(super) fn visit_row<E>(
+pub(crate) fn visit_row<E>(
     number: u64,
     text: Option<&[u8]>,
     rating: RatingValue<'_>,

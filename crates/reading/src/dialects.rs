@@ -9,15 +9,17 @@ use corpus::csv::{AskedDialect, Dialect, Dialects, HEAD_BYTES, Head};
 use corpus::encoding::UTF_8;
 use corpus::format::{Fields, Format};
 use input::Input;
+use program::exit::Exit;
 use program::threads::locked;
 
-use super::entries::{Entries, Table};
-use super::source::Kind;
-use super::{Error, ReadingOptions, Source};
+use crate::entries::{Entries, Table, header_is_record};
+use crate::error::Error;
+use crate::options::ReadingOptions;
+use crate::source::{Kind, Source};
 
 /// The dialects and the lines of all tables.
 #[derive(Debug, Default)]
-pub(super) struct Tables {
+pub(crate) struct Tables {
     /// The dialects of local files, if there are any. The first one is used.
     of_files: Option<Dialects>,
     state: Mutex<TablesState>,
@@ -112,7 +114,7 @@ impl Tables {
         let (head, dialect) = match of_files() {
             Some(dialect) => (Vec::new(), dialect),
             None => {
-                let bytes = beginning(&mut content).map_err(|error| source.unreadable("read it", error))?;
+                let bytes = beginning(&mut content).map_err(|error| source.failed(error))?;
                 let text = decoded(&bytes, &content, options);
                 let head = Head::of(&text, asked, fields);
                 let dialect = match head.has_default() {
@@ -148,8 +150,12 @@ impl Tables {
             state.common.as_ref().map_or_else(|| dialects.clone(), |(so_far, ..)| so_far.and(dialects));
         match (common.first(), dialects.first(), &state.common) {
             (None, Some(second_dialect), Some((_, first, first_dialect))) => {
-                let (first, second) = (first.clone(), source.name.clone());
-                return Err(Error::Dialects { first, first_dialect: *first_dialect, second, second_dialect });
+                let remedy = one_dialect(*first_dialect, second_dialect);
+                let why = format!(
+                    "found {second_dialect}, unlike {first} ({first_dialect}), expected one dialect; read them by separate \
+                     commands, or {remedy}"
+                );
+                return Err(source.refused(Exit::BadInput, why));
             }
             (_, _, Some((so_far, ..))) if *so_far == common => {}
             (_, Some(dialect), _) => state.common = Some((common.clone(), source.name.clone(), dialect)),
@@ -214,7 +220,16 @@ impl Tables {
 fn check_header(head: &Head<'_>, dialect: Dialect, source: &Source, fields: &Fields) -> Result<(), Error> {
     let Some((found, n_columns)) = head.record_in_place_of_header(dialect) else { return Ok(()) };
     let what = if fields.has_labels { "label" } else { "rating" };
-    Err(Error::header_is_record(source.name.clone(), what, found, n_columns, dialect))
+    Err(header_is_record(source, (what, &found), n_columns, dialect))
+}
+
+/// How tables of two dialects become tables of one.
+fn one_dialect(first: Dialect, second: Dialect) -> String {
+    if first.delimiter == second.delimiter {
+        format!("set the dialect of all with {}", second.flags())
+    } else {
+        "write them with one delimiter".to_owned()
+    }
 }
 
 /// The first bytes of a table in UTF-8.

@@ -9,10 +9,14 @@ use corpus::format::{FieldPath, Fields, Format};
 use corpus::json_array::{ArrayError, ElementReader, FirstLine, is_array, is_space};
 use corpus::lines::{Line, LineReader};
 use corpus::review::Rating;
+use corpus::shell::word;
 use input::{Input, Transcoded};
+use program::exit::Exit;
 
-use super::columns::shown;
-use super::{Error, ReadingOptions, Source};
+use crate::columns::no_column;
+use crate::error::Error;
+use crate::options::ReadingOptions;
+use crate::source::Source;
 
 /// Maximum amount of white space before a JSON array.
 const SPACE_BYTES_MAX: usize = 64 << 10;
@@ -25,7 +29,7 @@ type Begun<R> = Transcoded<Chain<Cursor<Vec<u8>>, Input<R>>>;
 
 /// Reads the entries of a source one by one.
 #[derive(Debug)]
-pub(super) struct Entries<R: Read> {
+pub(crate) struct Entries<R: Read> {
     reader: Reader<R>,
     decoder: Option<LineDecoder>,
 }
@@ -41,7 +45,7 @@ impl<R: Read> Entries<R> {
     /// Detects an array. Tables are read by [`Entries::of_table`].
     pub fn of(content: Input<R>, source: &Source, options: &ReadingOptions) -> Result<Self, Error> {
         let ReadingOptions { format, line_bytes_max: bytes_max, .. } = options;
-        let unreadable = |error| source.unreadable("read it", error);
+        let unreadable = |error| source.failed(error);
         let (mut content, decoder) = decoded_if_needed(content, options).map_err(unreadable)?;
         let mut begun = match format {
             Format::Json(_) => beginning(&mut content).map_err(unreadable)?,
@@ -103,13 +107,13 @@ impl<R: Read> Entries<R> {
 
     /// Returns the next entry of the source.
     pub fn next(&mut self, source: &Source) -> Result<Option<Line<'_>>, Error> {
-        let unreadable = |error| source.unreadable("read it", error);
+        let unreadable = |error| source.failed(error);
         let entry = match &mut self.reader {
             Reader::Lines(lines) => lines.next_line().map_err(unreadable),
             Reader::Records(records, _) => records.next_record().map_err(unreadable),
             Reader::Elements(elements) => elements.next_element().map_err(|error| match error {
                 ArrayError::Read(error) => unreadable(error),
-                error => Error::Array { input: source.name.clone(), error },
+                error => source.refused(Exit::BadInput, error),
             }),
         }?;
         Ok(match &mut self.decoder {
@@ -120,7 +124,7 @@ impl<R: Read> Entries<R> {
 }
 
 /// How a table is read.
-pub(super) struct Table<'a> {
+pub(crate) struct Table<'a> {
     /// How its records are written.
     pub dialect: Dialect,
     /// What was known of that.
@@ -131,7 +135,7 @@ pub(super) struct Table<'a> {
 
 /// Decodes content of lines or of JSON as a stream if entries cannot be found in its bytes, because they may hide the
 /// syntax of an array. Offsets are then those of the decoded content, as in UTF-16. The decoder is for its entries.
-pub(super) fn decoded_if_needed<R: Read>(
+pub(crate) fn decoded_if_needed<R: Read>(
     mut content: Input<R>,
     options: &ReadingOptions,
 ) -> io::Result<(Begun<R>, Option<LineDecoder>)> {
@@ -145,7 +149,7 @@ pub(super) fn decoded_if_needed<R: Read>(
 }
 
 /// Decodes content behind its first bytes as a stream if bytes of this syntax may be a part of another character.
-pub(super) fn decoded_if_hidden<R: Read>(
+pub(crate) fn decoded_if_hidden<R: Read>(
     begun: Vec<u8>,
     content: Input<R>,
     syntax: &[u8],
@@ -162,12 +166,12 @@ pub(super) fn decoded_if_hidden<R: Read>(
 }
 
 /// Whether content that begins with these bytes may be an array, which is not split at lines.
-pub(super) fn may_be_array(beginning: &[u8]) -> bool {
+pub(crate) fn may_be_array(beginning: &[u8]) -> bool {
     is_array(beginning) || (!beginning.is_empty() && beginning.iter().all(|&byte| is_space(byte)))
 }
 
 /// Reads the first bytes, up to one that is neither white space nor the start of an array.
-pub(super) fn beginning(content: &mut impl Read) -> io::Result<Vec<u8>> {
+pub(crate) fn beginning(content: &mut impl Read) -> io::Result<Vec<u8>> {
     const MARK_BYTES: usize = 3;
     input::beginning_while(content, SPACE_BYTES_MAX, |bytes| {
         bytes.len() <= MARK_BYTES || bytes[MARK_BYTES..].iter().all(|&byte| is_space(byte) || byte == b'[')
@@ -175,7 +179,7 @@ pub(super) fn beginning(content: &mut impl Read) -> io::Result<Vec<u8>> {
 }
 
 /// Whether content that begins like an array is one. Reads on, at most an entry of maximum length, until this is known.
-pub(super) fn is_of_array(
+pub(crate) fn is_of_array(
     begun: &mut Vec<u8>,
     content: &mut impl Read,
     entry_bytes_max: usize,
@@ -200,43 +204,57 @@ fn columns(
     source: &Source,
     &Table { dialect, fields, .. }: &Table<'_>,
 ) -> Result<Columns, Error> {
-    let input = || source.name.clone();
-    let header = match records.header().map_err(|error| source.unreadable("read it", error))? {
+    let refused = |why: String| source.refused(Exit::BadInput, why);
+    let header = match records.header().map_err(|error| source.failed(error))? {
         None => return Ok(Columns::none(dialect)),
         Some(header) => match decoder {
             None => header,
             Some(decoder) => header.and_then(|header| header.decoded(decoder, dialect)),
         }
-        .ok_or_else(|| Error::NoHeader { input: input() })?,
+        .ok_or_else(|| {
+            let found = "found a first line with an open quote or of more than 4 MiB";
+            refused(format!("{found}, expected a header with names of columns; write one"))
+        })?,
     };
     if let Some(found) = rating_in_place_of_name(&header, fields) {
-        return Err(Error::header_is_record(
-            input(),
-            "rating",
-            found.to_owned(),
-            header.names().len(),
-            dialect,
-        ));
+        return Err(header_is_record(source, ("rating", found), header.names().len(), dialect));
     }
     let position =
         |path: &FieldPath, option| match (&header.positions(&path.literal())[..], header.other_delimiter()) {
             (&[position], _) => Ok(position),
             ([], Some(found)) => {
-                Err(Error::OtherDelimiter { input: input(), found, expected: dialect.delimiter })
+                let expected = format!("expected {}; pass {}", dialect.delimiter.name(), found.flag());
+                let found = format!("found a header whose columns are separated by {}", found.name());
+                Err(refused(format!("{found}, {expected}")))
             }
-            ([], None) => {
-                let found = shown(header.names().iter().map(String::as_str));
-                Err(Error::NoColumn { input: input(), column: path.quoted(), found, option })
-            }
+            ([], None) => Err(no_column(source, path, header.names().iter().map(String::as_str), option)),
             (positions, _) => {
                 let numbers =
                     positions.iter().map(|at| (at + 1).to_string()).collect::<Vec<_>>().join(" or ");
-                Err(Error::EqualColumns { input: input(), column: path.quoted(), numbers, option })
+                let remedy = format!("select it by its number with {option}: {numbers}");
+                Err(refused(format!("found several columns {}, expected one; {remedy}", path.quoted())))
             }
         };
     let text = fields.text.iter().map(|path| position(path, "--text-field")).collect::<Result<_, _>>()?;
     let rating = position(&fields.rating, fields.rating_flag())?;
     Ok(header.columns(text, rating))
+}
+
+/// The error of a table whose first record has this rating or label and is no header.
+pub(crate) fn header_is_record(
+    source: &Source,
+    (what, found): (&str, &str),
+    n_columns: usize,
+    dialect: Dialect,
+) -> Error {
+    // As `paste` reads it.
+    let delimiter = char::from(dialect.delimiter.byte()).escape_default().to_string();
+    let why = format!(
+        "found a first record with the {what} {found:?}, expected a header with names of columns; write one with the \
+         numbers of the columns, as in (seq {n_columns} | paste -s -d {}; cat FILE) > NEW",
+        word(&delimiter)
+    );
+    source.refused(Exit::BadInput, why)
 }
 
 /// The rating in a first record that has none of the required columns, and is therefore probably no header. Numbers alone are

@@ -14,7 +14,7 @@ const BYTES_MAX: u64 = 256 << 20;
 /// The line numbers, from 1, of the lines that contain these ascending offsets; `None` if reading the file again would
 /// take too long. An offset is a number of bytes before a line, a record or an element; in a compressed file, the number
 /// of decompressed bytes.
-pub(super) fn line_numbers(
+pub(crate) fn line_numbers(
     content: impl Read,
     line_bytes_max: usize,
     offsets: &[u64],

@@ -16,13 +16,14 @@ use corpus::lines::Line;
 use input::{Compression, Members, end_of_member};
 use program::threads::locked;
 
-use super::source::Kind;
-use super::stretch::{End, each_line};
-use super::{Error, Part, Source};
+use crate::error::Error;
+use crate::source::{Kind, Source};
+use crate::state::Part;
+use crate::stretch::{End, each_line};
 
 /// A file while it is split.
 #[derive(Debug)]
-pub(super) struct MemberFile {
+pub(crate) struct MemberFile {
     /// Index of its source.
     pub source: usize,
     by: Compression,
@@ -44,7 +45,7 @@ struct Cutting {
 
 /// Consecutive members.
 #[derive(Debug)]
-pub(super) struct MemberGroup {
+pub(crate) struct MemberGroup {
     /// Number of groups before it.
     pub number: usize,
     file: Arc<File>,
@@ -55,7 +56,7 @@ pub(super) struct MemberGroup {
 
 impl MemberFile {
     /// Returns a file if it has more than one group of this size.
-    pub(super) fn of(
+    pub(crate) fn of(
         source: usize,
         file: &File,
         by: Compression,
@@ -67,7 +68,7 @@ impl MemberFile {
     }
 
     /// The next group; `None` after the last.
-    pub(super) fn next_group(&self, source: &Source) -> Result<Option<MemberGroup>, Error> {
+    pub(crate) fn next_group(&self, source: &Source) -> Result<Option<MemberGroup>, Error> {
         let mut cutting = locked(&self.cutting);
         if cutting.is_over {
             return Ok(None);
@@ -104,20 +105,20 @@ impl MemberFile {
     }
 
     /// Decompressed size of all groups before this one, after they have been read.
-    pub(super) fn bytes_before(&self, group: usize) -> u64 {
+    pub(crate) fn bytes_before(&self, group: usize) -> u64 {
         locked(&self.cutting).inflated[..group].iter().sum()
     }
 
     /// Reads the lines of a group, with their offsets in the group.
-    pub(super) fn each_line<E: From<Error>>(
+    pub(crate) fn each_line<E: From<Error>>(
         &self,
         group: &MemberGroup,
         part: &Part<'_>,
         visit: &mut impl FnMut(Line<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let end = End::default();
-        let mut members =
-            Members::from(FileFrom { file: &group.file, at: group.start }, self.by, group.start);
+        let from = FileFrom { file: Arc::clone(&group.file), at: group.start };
+        let mut members = Members::from(from, self.by, group.start);
         members.pause_at(group.end);
         let window = Window { members, inflated: 0, end: &end };
         each_line(window, (&end, group.number == 0), part, visit)?;
@@ -132,7 +133,7 @@ impl MemberFile {
 
 /// The decompressed bytes of a file from the start of a group.
 struct Window<'a> {
-    members: Members<FileFrom<'a>>,
+    members: Members<FileFrom>,
     inflated: u64,
     end: &'a End,
 }
@@ -160,12 +161,12 @@ impl Read for Window<'_> {
 }
 
 /// The bytes of a file, starting at an offset.
-struct FileFrom<'a> {
-    file: &'a File,
-    at: u64,
+pub(crate) struct FileFrom {
+    pub file: Arc<File>,
+    pub at: u64,
 }
 
-impl Read for FileFrom<'_> {
+impl Read for FileFrom {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let bytes = self.file.read_at(buffer, self.at)?;
         self.at += bytes as u64;

@@ -6,7 +6,7 @@ use program::threads::locked;
 
 /// Memory for all threads together.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(crate) struct Memory {
     bytes_max: u64,
     /// Sum of all shares.
     taken: Mutex<u64>,
@@ -16,17 +16,17 @@ pub(super) struct Memory {
 
 impl Memory {
     /// This number of bytes.
-    pub(super) fn of(bytes_max: u64) -> Self {
+    pub(crate) fn of(bytes_max: u64) -> Self {
         Self { bytes_max, taken: Mutex::new(0), freed: Condvar::new() }
     }
 
     /// Its size.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes_max
     }
 
     /// Wakes all threads that wait, after reading was stopped.
-    pub(super) fn wake(&self) {
+    pub(crate) fn wake(&self) {
         // Under the lock, so that no thread is between its check and its wait.
         drop(locked(&self.taken));
         self.freed.notify_all();
@@ -41,24 +41,24 @@ impl Memory {
 
 /// The share of one thread. Dropping it returns it.
 #[derive(Debug)]
-pub(super) struct Share<'a> {
+pub(crate) struct Share<'a> {
     memory: &'a Memory,
     bytes: u64,
 }
 
 impl<'a> Share<'a> {
     /// A share of 0 bytes.
-    pub(super) fn of(memory: &'a Memory) -> Self {
+    pub(crate) fn of(memory: &'a Memory) -> Self {
         Self { memory, bytes: 0 }
     }
 
     /// Its size.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// Changes its size, if that fits now.
-    pub(super) fn try_change(&mut self, bytes: u64) -> bool {
+    pub(crate) fn try_change(&mut self, bytes: u64) -> bool {
         let mut taken = locked(&self.memory.taken);
         let others = *taken - self.bytes;
         if !self.memory.fits(others, bytes) {
@@ -72,7 +72,7 @@ impl<'a> Share<'a> {
     }
 
     /// Waits until an empty share can have this size. Returns `false` if reading was stopped.
-    pub(super) fn wait_for(&mut self, bytes: u64, is_stopped: impl Fn() -> bool) -> bool {
+    pub(crate) fn wait_for(&mut self, bytes: u64, is_stopped: impl Fn() -> bool) -> bool {
         let mut taken = locked(&self.memory.taken);
         while !self.memory.fits(*taken - self.bytes, bytes) {
             if is_stopped() {
@@ -86,7 +86,7 @@ impl<'a> Share<'a> {
     }
 
     /// Reduces it to this size.
-    pub(super) fn reduce(&mut self, bytes: u64) {
+    pub(crate) fn reduce(&mut self, bytes: u64) {
         let mut taken = locked(&self.memory.taken);
         *taken -= self.bytes.saturating_sub(bytes);
         drop(taken);

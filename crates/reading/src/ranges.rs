@@ -6,8 +6,9 @@ use std::os::unix::fs::FileExt;
 
 use corpus::lines::Line;
 
-use super::stretch::{End, each_line};
-use super::{Error, Part};
+use crate::error::Error;
+use crate::state::Part;
+use crate::stretch::{End, each_line};
 
 /// Large enough that the cost per range is negligible, small enough that all threads end at about the same
 /// time.
@@ -19,7 +20,7 @@ const RANGES_A_THREAD: u64 = 8;
 
 /// A byte range of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Range {
+pub(crate) struct Range {
     /// Number of ranges before it.
     pub number: usize,
     pub start: u64,
@@ -30,12 +31,12 @@ pub(super) struct Range {
 }
 
 /// Size of ranges for this number of bytes and threads.
-pub(super) fn range_bytes(bytes: u64, threads: u64) -> u64 {
+pub(crate) fn range_bytes(bytes: u64, threads: u64) -> u64 {
     (bytes / (threads * RANGES_A_THREAD)).clamp(RANGE_BYTES_MIN, RANGE_BYTES_MAX)
 }
 
 /// Splits a file.
-pub(super) fn cut(file_bytes: u64, range_bytes: u64) -> impl Iterator<Item = Range> {
+pub(crate) fn cut(file_bytes: u64, range_bytes: u64) -> impl Iterator<Item = Range> {
     (0..file_bytes.div_ceil(range_bytes)).map(move |number| {
         let start = number * range_bytes;
         Range { number: number as usize, start, end: file_bytes.min(start + range_bytes), file_bytes }
@@ -44,7 +45,7 @@ pub(super) fn cut(file_bytes: u64, range_bytes: u64) -> impl Iterator<Item = Ran
 
 impl Range {
     /// Reads the lines of this range, with their offsets in the file.
-    pub(super) fn each_line<E: From<Error>>(
+    pub(crate) fn each_line<E: From<Error>>(
         self,
         file: &File,
         part: &Part<'_>,

@@ -3,16 +3,19 @@
 
 use corpus::cause;
 use corpus::classes::FoundValues;
-use corpus::cleaned::{CleanedReviews, ReadReview};
+use corpus::cleaned::{CleanedReviews, Review};
 use corpus::encoding::Invalid;
-use corpus::format::Format;
 use corpus::judgement::{Refusal, Seen, TOLD, WithoutReview, invalid_utf8, judge, other_labels};
 use corpus::ledger::{Limits, MapperCounts, NoReview};
 use corpus::lines::Line;
+use corpus::rejects::Content;
 use program::threads::locked;
 
 use crate::class_folders::class_folders;
-use crate::{Content, FoundTables, InputEntry, InputPlace, Reading};
+use crate::dialects::FoundTables;
+use crate::entry::{InputEntry, InputPlace};
+use crate::options::ReadingOptions;
+use crate::reading::Reading;
 
 /// Converts the entries that one thread visits.
 #[derive(Debug)]
@@ -70,7 +73,7 @@ impl Reviews {
     /// Starts without any entry of these sources.
     pub fn of(reading: &Reading, reviews: CleanedReviews) -> Self {
         let held = vec![Held::default(); reading.sources().len()];
-        let has_list = reviews.has_list();
+        let has_list = reading.options.format.has_list();
         Self { reviews, found: Found { held, ..Found::default() }, has_list }
     }
 
@@ -80,7 +83,7 @@ impl Reviews {
     pub fn read<E>(
         &mut self,
         entry: &InputEntry<'_>,
-        mut visit: impl FnMut(&InputEntry<'_>, Result<ReadReview<'_>, NoReview>) -> Result<(), E>,
+        mut visit: impl FnMut(&InputEntry<'_>, Result<Review<'_>, NoReview>) -> Result<(), E>,
     ) -> Result<(), E> {
         let Self { reviews, found, has_list } = self;
         if found.counts.lines == 0 {
@@ -90,7 +93,7 @@ impl Reviews {
             };
             found.beginning = Some((entry.place, beginning.to_vec()));
         }
-        let mut count_and_visit = |entry: &InputEntry<'_>, read: Result<ReadReview<'_>, NoReview>| {
+        let mut count_and_visit = |entry: &InputEntry<'_>, read: Result<Review<'_>, NoReview>| {
             found.count(entry, read.as_ref().err().copied());
             visit(entry, read)
         };
@@ -115,9 +118,10 @@ impl Reviews {
     /// Returns what this thread has found.
     pub fn finish(self) -> Found {
         let mut found = self.found;
-        found.unrated = self.reviews.found_values();
-        found.other_labels = self.reviews.other_labels();
-        found.invalid = self.reviews.invalid().clone();
+        let parser = self.reviews.parser();
+        found.unrated = parser.found_values();
+        found.other_labels = parser.other_labels();
+        found.invalid = parser.invalid().clone();
         found
     }
 }
@@ -165,7 +169,8 @@ impl Found {
 
     /// Accepts or refuses the input, after all of it was read. `listing` is the advice for lines that are bad for no
     /// common reason: how the program lists them.
-    pub fn judged(mut self, reading: &Reading, format: &Format, limits: Limits, listing: &str) -> Judgement {
+    pub fn judged(mut self, reading: &Reading, limits: Limits, listing: &str) -> Judgement {
+        let &ReadingOptions { ref format, encoding, .. } = &reading.options;
         let FoundTables { n_lines, mut notices, .. } = reading.tables();
         self.counts.table_lines = n_lines;
         self.invalid.merge(&locked(&reading.state.invalid));
@@ -176,7 +181,6 @@ impl Found {
         let of_lines = || cause::likely(&self.counts, beginning, format, &self.unrated, program);
         let of_folders = || class_folders(reading.sources()).filter(|_| self.counts.reviews == 0);
         let packed = input::remedy(beginning).or_else(of_folders);
-        let encoding = reading.options.encoding;
         let seen =
             Seen { values: &self.unrated, invalid: &self.invalid, encoding, packed: packed.as_deref() };
         let judged = judge(&self.counts, &seen, limits, of_lines);
@@ -257,10 +261,11 @@ mod tests {
     use arrow_array::{Float64Array, RecordBatch, StringArray};
     use arrow_ipc::writer::FileWriter;
     use corpus::encoding::UTF_8;
+    use corpus::format::Format;
     use store::S3Options;
 
     use super::*;
-    use crate::{Error, ReadingOptions, find};
+    use crate::{Error, find};
 
     #[test]
     fn a_row_that_is_too_long_is_reported_as_a_row() {

@@ -33,8 +33,8 @@ use self::followed::{Mark, recognise};
 use self::reader::Reader;
 pub use self::taken::Keep;
 use self::taken::{Left, Taken};
-use crate::source::{Kind, Listing, find_followed};
-use crate::{Error, find};
+use crate::error::Error;
+use crate::source::{Kind, Listing, find, find_followed};
 
 /// Interval at which folders are read again.
 const FOLLOW_EVERY: Duration = Duration::from_millis(500);
@@ -221,7 +221,7 @@ pub fn read_sequence(
             false => find(&options.inputs, &options.s3),
         };
         let sources = match sources {
-            Err(Error::Empty { .. } | Error::NoMatch { .. }) if options.follows => Vec::new(),
+            Err(Error::NoFiles(_)) if options.follows => Vec::new(),
             found => found?,
         };
         if options.follows && !recognise(&sources, &mut place, &mut pass) {

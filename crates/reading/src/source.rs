@@ -1,17 +1,21 @@
 //! Resolves the values of `--input` into sources, in an order that depends only on their names.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt::Display;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use corpus::format::Format;
 use glob::MatchOptions;
+use input::Fault;
+use program::exit::{Exit, Failed};
 use serde::{Deserialize, Serialize};
 use store::{Object, S3Options, WebFile};
 
-use super::Error;
+use crate::error::Error;
 
 /// A source of reviews.
 #[derive(Clone, Debug)]
@@ -20,13 +24,13 @@ pub struct Source {
     pub name: String,
     /// Size in bytes, if it is known in advance. For a compressed source, the compressed size.
     pub bytes: Option<u64>,
-    pub(super) kind: Kind,
-    pub(super) stamp: Stamp,
+    pub(crate) kind: Kind,
+    pub(crate) stamp: Stamp,
 }
 
 /// What changes if the content of a source changes, as far as it is known without reading it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Stamp {
+pub(crate) struct Stamp {
     pub bytes: Option<u64>,
     pub inode: u64,
     /// Seconds and nanoseconds.
@@ -35,7 +39,7 @@ pub(super) struct Stamp {
 
 /// Which list of inputs that are followed is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Listing {
+pub(crate) enum Listing {
     /// The first one. Wrong inputs are refused.
     First,
     /// A later one. A file that is missing, has two names or is beside its compressed copy is left out: its writer renames,
@@ -44,7 +48,7 @@ pub(super) enum Listing {
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     StandardInput,
     /// A regular file, which can be read at any offset.
     File(PathBuf),
@@ -55,6 +59,49 @@ pub(super) enum Kind {
 }
 
 impl Source {
+    /// The error for an action that failed.
+    pub(crate) fn unreadable(&self, doing: &'static str, source: io::Error) -> Error {
+        match source.downcast::<store::Error>() {
+            Ok(error) => error.into(),
+            Err(source) if let Some(kind) = needs_file(&source) => self.no_file(kind),
+            Err(source) => Error::Read {
+                input: self.name.clone(),
+                doing,
+                source: input::named(source, Path::new(&self.name)),
+            },
+        }
+    }
+
+    /// The error for content that could not be read further.
+    pub fn failed(&self, error: io::Error) -> Error {
+        self.unreadable("read it", error)
+    }
+
+    /// An error with the name of this source.
+    pub(crate) fn refused(&self, exit: Exit, why: impl Display) -> Error {
+        Failed::new(exit, format!("{}: {why}", self.name)).into()
+    }
+
+    /// The error for a file of this kind with a format of lines.
+    pub(crate) fn not_lines(&self, kind: &str, format: &Format) -> Error {
+        let format = format.name();
+        let expected = format!("expected lines of the format {format}; omit --format {format}");
+        self.refused(Exit::Usage, format!("found {kind} file, {expected}"))
+    }
+
+    /// The error for a file of this kind that is passed as a stream.
+    pub(crate) fn no_file(&self, kind: &str) -> Error {
+        let remedy = "write it to a file on this machine";
+        let why =
+            format!("found {kind}, which can only be read from a file that is not compressed; {remedy}");
+        self.refused(Exit::Usage, why)
+    }
+
+    /// The error for a damaged file of this kind.
+    pub(crate) fn damaged(&self, kind: &str, found: &str) -> Error {
+        self.refused(Exit::BadInput, format!("the {kind} file is damaged ({found}); fetch the file again"))
+    }
+
     /// Whether its bytes can be read once only: standard input, a named pipe or a device.
     pub fn is_stream(&self) -> bool {
         matches!(self.kind, Kind::StandardInput | Kind::Pipe(_))
@@ -86,7 +133,7 @@ pub fn find(inputs: &[String], s3: &S3Options) -> Result<Vec<Source>, Error> {
 }
 
 /// As [`find`], for inputs that are listed again later: what vanishes while it is listed is left out.
-pub(super) fn find_followed(
+pub(crate) fn find_followed(
     inputs: &[String],
     s3: &S3Options,
     listing: Listing,
@@ -109,11 +156,17 @@ fn find_into(mut found: Found, inputs: &[String], s3: &S3Options) -> Result<Vec<
                 found.web_file(input)?;
                 continue;
             }
-            return Err(Error::NoSuchPlace { input: input.clone(), scheme: scheme.to_owned() });
+            let remedy = match scheme {
+                "file" => "pass the path after file://",
+                _ => "copy the data to this machine",
+            };
+            let expected = format!("expected a file, a folder, a pattern, -, s3:// or https://; {remedy}");
+            let why = format!("{input}: found the scheme {scheme}, {expected}");
+            return Err(Failed::new(Exit::Usage, why).into());
         } else if input.contains(['*', '?', '[']) {
             found.pattern(input)?;
         } else if found.followed != Some(Listing::Later) {
-            return Err(Error::Missing { input: input.clone() });
+            return Err(missing(input));
         }
     }
     Ok(found.sources)
@@ -136,7 +189,7 @@ impl Found {
         let file = WebFile::at(url)?;
         let name = file.name();
         if !self.objects.insert(file.id()) {
-            return Err(Error::Twice { first: name.clone(), second: name });
+            return Err(twice(&name, &name));
         }
         self.sources.push(Source { name, bytes: None, kind: Kind::Web(file), stamp: Stamp::default() });
         Ok(())
@@ -145,7 +198,7 @@ impl Found {
     fn standard_input(&mut self) -> Result<(), Error> {
         let name = "-".to_owned();
         if self.sources.iter().any(|source| matches!(source.kind, Kind::StandardInput)) {
-            return Err(Error::Twice { first: name.clone(), second: name });
+            return Err(twice(&name, &name));
         }
         let kind = Kind::StandardInput;
         self.sources.push(Source { name, bytes: None, kind, stamp: Stamp::default() });
@@ -161,23 +214,23 @@ impl Found {
         for object in listed.into_iter().filter(|object| !below(object).split('/').any(is_hidden_name)) {
             let name = object.url();
             if !self.objects.insert(name.clone()) {
-                return Err(Error::Twice { first: name.clone(), second: name });
+                return Err(twice(&name, &name));
             }
             let bytes = Some(object.bytes());
             let stamp = Stamp { bytes, ..Stamp::default() };
             self.sources.push(Source { name, bytes, kind: Kind::Object(Box::new(object)), stamp });
         }
         if self.sources.len() == n_sources {
-            return Err(Error::Empty { folder: input.to_owned() });
+            return Err(empty(input));
         }
         Ok(())
     }
 
     fn pattern(&mut self, pattern: &str) -> Result<(), Error> {
-        let bad = |error: glob::PatternError| Error::BadPattern {
-            pattern: pattern.to_owned(),
-            at: error.pos,
-            found: error.msg,
+        let bad = |error: glob::PatternError| {
+            let expected = "expected a pattern of *, ?, [...] and **; correct it";
+            let found = format!("found {} at character {}", error.msg, error.pos);
+            Failed::new(Exit::Usage, format!("{pattern}: {found}, {expected}"))
         };
         let fitting = glob::glob_with(pattern, AS_SHELLS_DO).map_err(bad)?;
         let fitting = fitting.map(|path| {
@@ -188,13 +241,16 @@ impl Found {
         });
         let mut fitting = fitting.collect::<Result<Vec<_>, _>>()?;
         if fitting.is_empty() {
-            return Err(Error::NoMatch { pattern: pattern.to_owned() });
+            let remedy = "check it, and quote it so that the shell does not expand it";
+            return Err(Error::NoFiles(format!(
+                "{pattern}: found no file that matches the pattern; {remedy}"
+            )));
         }
         sort(&mut fitting);
         self.check_copies(&mut fitting)?;
         for path in fitting {
             if !self.named(&path)? && self.followed.is_none() {
-                return Err(Error::Missing { input: path.display().to_string() });
+                return Err(missing(&path.display().to_string()));
             }
         }
         Ok(())
@@ -214,7 +270,7 @@ impl Found {
         if metadata.is_dir() {
             self.folder(path)?;
             if self.sources.len() == n_sources {
-                return Err(Error::Empty { folder: path.display().to_string() });
+                return Err(empty(&path.display().to_string()));
             }
         } else {
             self.file(path, &metadata);
@@ -270,7 +326,7 @@ impl Found {
         match self.names.insert((metadata.dev(), metadata.ino()), name.clone()) {
             None => Ok(true),
             Some(_) if self.followed == Some(Listing::Later) => Ok(false),
-            Some(first) => Err(Error::Twice { first, second: name }),
+            Some(first) => Err(twice(&first, &name)),
         }
     }
 
@@ -284,8 +340,13 @@ impl Found {
         }
         for path in paths {
             if let Some(plain) = of_copy(path) {
-                let (first, second) = (plain.display().to_string(), path.display().to_string());
-                return Err(Error::Copy { first, second });
+                let why = format!(
+                    "{}: found beside {}, and their reviews would count twice if one is a compressed copy of the other; \
+                     remove one, or name each file",
+                    path.display(),
+                    plain.display()
+                );
+                return Err(Failed::new(Exit::Usage, why).into());
             }
         }
         Ok(())
@@ -320,6 +381,30 @@ fn is_hidden_name(name: &str) -> bool {
 /// Nothing can exist below a regular file, so the error means that the input is missing.
 fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+fn missing(input: &str) -> Error {
+    Failed::new(Exit::MissingInput, format!("{input}: no such file or folder; check the path")).into()
+}
+
+fn empty(folder: &str) -> Error {
+    let expected = "expected at least one whose name does not begin with . or _; check the name";
+    Error::NoFiles(format!("{folder}: found no file in the folder, {expected}"))
+}
+
+/// The error of an input with two names.
+fn twice(first: &str, second: &str) -> Error {
+    let found = format!("found the same file or folder as {first}");
+    let why = format!("{second}: {found}, and its reviews would count twice; name it once");
+    Failed::new(Exit::Usage, why).into()
+}
+
+/// The kind of file that a stream contains, if it can only be read from a file.
+fn needs_file(error: &io::Error) -> Option<&'static str> {
+    match input::fault(error) {
+        Some(Fault::Packed { packed, .. }) => packed.table,
+        _ => None,
+    }
 }
 
 fn cannot(doing: &'static str, path: &Path, source: io::Error) -> Error {

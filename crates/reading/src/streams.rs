@@ -16,12 +16,18 @@ use corpus::csv::Columns;
 use corpus::encoding::Encoding;
 use corpus::format::Format;
 use corpus::lines::{Line, LineContent};
+use corpus::rejects::Content;
 use input::WholeFile;
+use program::exit::Exit;
 use program::threads::locked;
 
-use super::entries::Entries;
-use super::source::Kind;
-use super::{Content, Error, InputEntry, InputPlace, ReadingOptions, Source, State, rows};
+use crate::entries::Entries;
+use crate::entry::{InputEntry, InputPlace};
+use crate::error::Error;
+use crate::options::ReadingOptions;
+use crate::parquet;
+use crate::source::{Kind, Source};
+use crate::state::State;
 
 /// A batch of this size is passed on. It is large enough that the cost of the queue is negligible.
 const BATCH_BYTES: usize = 1 << 20;
@@ -30,7 +36,7 @@ const BATCH_LINES: usize = 64 << 10;
 
 /// The sources that are read as streams.
 #[derive(Debug)]
-pub(super) struct Streams {
+pub(crate) struct Streams {
     shared: Arc<Shared>,
 }
 
@@ -64,7 +70,7 @@ struct Queue {
 
 /// Some lines of a source.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
+pub(crate) struct Batch {
     source: usize,
     /// Number of lines of the source before it.
     first: u64,
@@ -92,7 +98,7 @@ enum BatchContent {
 
 impl Streams {
     /// Starts to read the sources with these indexes.
-    pub(super) fn start(
+    pub(crate) fn start(
         sources: &Arc<[Source]>,
         numbers: Vec<usize>,
         options: &ReadingOptions,
@@ -131,12 +137,12 @@ impl Streams {
     }
 
     /// A batch, if one is available.
-    pub(super) fn take_waiting(&self) -> Result<Option<Batch>, Error> {
+    pub(crate) fn take_waiting(&self) -> Result<Option<Batch>, Error> {
         self.shared.lock().take()
     }
 
     /// Waits for the next batch. Returns `None` when there will be no more.
-    pub(super) fn take(&self) -> Result<Option<Batch>, Error> {
+    pub(crate) fn take(&self) -> Result<Option<Batch>, Error> {
         let mut queue = self.shared.lock();
         loop {
             let batch = queue.take()?;
@@ -148,13 +154,13 @@ impl Streams {
     }
 
     /// Returns a batch that has been visited.
-    pub(super) fn give_back(&self, batch: Batch) {
+    pub(crate) fn give_back(&self, batch: Batch) {
         self.shared.lock().spent.push(batch);
         self.shared.emptied.notify_one();
     }
 
     /// Stops all waiting, and all reading at its next step.
-    pub(super) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         // Set under the lock, so that no thread is between its check of the flag and its wait.
         let queue = self.shared.lock();
         self.shared.state.is_stopped.store(true, Ordering::Relaxed);
@@ -216,9 +222,9 @@ impl Shared {
 
     fn read_source(&self, number: usize) -> Result<(), Error> {
         let source = &self.sources[number];
-        let unreadable = |error| source.unreadable("read it", error);
-        let stream = Counted { stream: source.stream().map_err(unreadable)?, state: &self.state };
-        let content = input::of_encoding(stream, self.options.encoding).map_err(unreadable)?;
+        let failed = |error| source.failed(error);
+        let stream = Counted { stream: source.stream().map_err(failed)?, state: &self.state };
+        let content = input::of_encoding(stream, self.options.encoding).map_err(failed)?;
         let mut entries = match &self.options.format {
             Format::Delimited { dialect, fields } => {
                 let of = (&*self.sources, number);
@@ -234,8 +240,8 @@ impl Shared {
         let mut n_lines = 0;
         batch.begin(number, n_lines, columns.as_ref());
         while let Some(line) = entries.next(source)? {
-            if line.offset == 0 && rows::is_beginning(line.content) {
-                return Err(Error::NoFile { input: source.name.clone(), kind: "Parquet" });
+            if line.offset == 0 && parquet::is_beginning(line.content) {
+                return Err(source.no_file("Parquet"));
             }
             batch.push(line);
             n_lines += 1;
@@ -284,7 +290,8 @@ struct LeaveOnPanic<'a> {
 
 impl Drop for LeaveOnPanic<'_> {
     fn drop(&mut self) {
-        self.shared.fail(Error::Panicked { input: self.shared.sources[self.number].name.clone() });
+        let why = "the thread that read it panicked, see the message above; please report this defect";
+        self.shared.fail(self.shared.sources[self.number].refused(Exit::Internal, why));
     }
 }
 
@@ -315,7 +322,7 @@ impl Batch {
     }
 
     /// Visits the lines of the batch.
-    pub(super) fn each_line<E>(
+    pub(crate) fn each_line<E>(
         &self,
         visit: &mut impl FnMut(InputEntry<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -346,11 +353,6 @@ impl Source {
     pub fn content(&self, encoding: &'static Encoding) -> Result<impl Read + use<>, Error> {
         let content = self.stream().and_then(|stream| input::of_encoding(stream, encoding));
         content.map(|content| content.in_utf8(encoding)).map_err(|error| self.failed(error))
-    }
-
-    /// The error for content that could not be read further.
-    pub fn failed(&self, error: io::Error) -> Error {
-        self.unreadable("read it", error)
     }
 
     /// Opens the bytes of the source, from its start.

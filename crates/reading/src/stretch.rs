@@ -11,14 +11,15 @@ use std::io::Read;
 use corpus::encoding::LineDecoder;
 use corpus::lines::{Line, LineReader};
 
-use super::{Error, Part};
+use crate::error::Error;
+use crate::state::Part;
 
 /// Size of the first read past the end of a stretch. Most lines are shorter.
 const BEYOND_BYTES: u64 = 16 << 10;
 
 /// Shared between a reader of lines and the stretch it reads from.
 #[derive(Debug, Default)]
-pub(super) struct End {
+pub(crate) struct End {
     /// Whether the stretch should also return the bytes after its end.
     is_passed: Cell<bool>,
     /// Length of the stretch, once its end was reached.
@@ -27,19 +28,19 @@ pub(super) struct End {
 
 impl End {
     /// Records that the stretch ends after this number of bytes. Returns whether it should return more.
-    pub(super) fn meet(&self, at: u64) -> bool {
+    pub(crate) fn meet(&self, at: u64) -> bool {
         self.at.set(Some(at));
         self.is_passed.get()
     }
 
     /// The recorded end.
-    pub(super) fn at(&self) -> Option<u64> {
+    pub(crate) fn at(&self) -> Option<u64> {
         self.at.get()
     }
 
     /// Size of the next read, this number of bytes past the end. A line that extends far is read in ever
     /// larger blocks.
-    pub(super) fn bytes_beyond(behind: u64) -> u64 {
+    pub(crate) fn bytes_beyond(behind: u64) -> u64 {
         behind.max(BEYOND_BYTES)
     }
 
@@ -49,13 +50,13 @@ impl End {
 }
 
 /// Visits the lines of a stretch, with their offsets from its start.
-pub(super) fn each_line<E: From<Error>>(
+pub(crate) fn each_line<E: From<Error>>(
     stretch: impl Read,
     (end, is_first): (&End, bool),
     part: &Part<'_>,
     visit: &mut impl FnMut(Line<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let unreadable = |error| part.unreadable(error);
+    let unreadable = |error| part.source.failed(error);
     let mut lines = LineReader::new(stretch, part.line_bytes_max);
     let mut decoder = LineDecoder::of(part.encoding, part.line_bytes_max);
     if !is_first {

@@ -8,12 +8,18 @@ mod objects;
 mod places;
 mod tables;
 
+use std::fs::File;
+use std::io;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use ::tests::compressed::{bzip2, gzip, zstd};
+use corpus::format::Format;
 use corpus::lines::LineReader;
+use program::exit::Fails;
 use proptest::prelude::*;
 use store::S3Options;
 use tempfile::TempDir;
@@ -21,7 +27,12 @@ use tempfile::TempDir;
 use corpus::encoding::UTF_8;
 use corpus::lines::LineContent;
 
-use super::*;
+use crate::parquet::MAGIC;
+use crate::source::Kind;
+use crate::{
+    Content, Error, FoundTables, InputEntry, Judgement, Reading, ReadingOptions, Reviews, Source, find,
+    ranges,
+};
 
 /// Source, offset and content of a line or of a row.
 type Owned = (usize, u64, OwnedContent);

@@ -6,9 +6,10 @@ use arrow_ipc::MetadataVersion;
 use arrow_schema::{DataType, Field, Fields as FieldList, Schema, SchemaRef, UnionMode};
 use corpus::format::{FieldPath, Fields};
 
-use super::super::columns::shown;
-use super::super::{Error, Source};
 use super::messages::Block;
+use crate::columns::{bad_column, no_column};
+use crate::error::Error;
+use crate::source::Source;
 
 /// What all record batches of a file have in common.
 #[derive(Debug)]
@@ -199,13 +200,13 @@ impl<'a> Wanted<'a> {
         expected: &'static str,
         fits: impl Fn(&DataType) -> bool,
     ) -> Result<(Vec<usize>, &'a Field), Error> {
-        let (input, column) = (self.source.name.clone(), path.quoted());
+        let wanted = path;
         let fields = self.schema.fields();
         // A column whose name has dots comes before one in a structure.
         let found = found(fields, &[path.literal()]).or_else(|| found(fields, path.names()));
         let Some((path, field)) = found else {
             let names = fields.iter().map(|field| field.name().as_str());
-            return Err(Error::NoColumn { input, column, found: shown(names), option });
+            return Err(no_column(self.source, wanted, names, option));
         };
         let of = field.data_type();
         if fits(of) {
@@ -216,7 +217,7 @@ impl<'a> Wanted<'a> {
         } else {
             format!("values of the type {of}")
         };
-        Err(Error::BadColumn { input, column, found, expected, option })
+        Err(bad_column(self.source, wanted, (&found, expected), option))
     }
 }
 

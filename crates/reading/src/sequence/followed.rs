@@ -14,13 +14,13 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 use input::{Compression, MAGIC_BYTES, Members, WholeFile};
+use program::exit::Exit;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::reader::READ_BYTES;
 use super::{Chunk, Passed, Place, Position};
-use crate::source::{Kind, Stamp};
-use crate::{Error, Source};
+use crate::source::{Kind, Source, Stamp};
 
 /// Bytes at either end of the digested part of a file.
 const DIGESTED_BYTES: u64 = 4 << 10;
@@ -104,7 +104,9 @@ pub(super) fn recognise(
     }
     let replaced = unknown.into_iter().filter_map(|source| {
         let Position { lines, .. } = place.sources.remove(&source.name)?;
-        Some(Passed::Skipped(Error::Replaced { input: source.name.clone(), lines }))
+        let found = format!("found other content than the {lines} lines that were read of it");
+        let why = format!("{found}; reading it from its start");
+        Some(Passed::Skipped(source.refused(Exit::BadInput, why)))
     });
     let replaced: Vec<Passed> = replaced.collect();
     let moved = moved.into_iter().map(|(source, _, position)| {

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -9,11 +10,13 @@ use corpus::encoding::{Encoding, UTF_8};
 use corpus::lines::{LINE_BYTES_MAX, without_mark};
 use input::{WholeFile, is_utf16};
 use memchr::{memchr_iter, memrchr};
+use program::exit::{Exit, Failed};
+use program::system::Failure;
 
 use super::followed::{Followed, Mark};
 use super::{Chunk, Passed, Position, Resumed, SequenceOptions, Taken};
-use crate::source::Kind;
-use crate::{Error, Source};
+use crate::error::Error;
+use crate::source::{Kind, Source};
 
 /// Size of one read.
 pub(super) const READ_BYTES: usize = 256 << 10;
@@ -86,7 +89,7 @@ impl<'a> Reader<'a> {
                 let before = position.bytes;
                 let folder = keep.folder.clone();
                 let opened = Taken::open(keep, kind, &mut position, rest.len() as u64);
-                let (taken, left) = opened.map_err(|source| Error::Taken { folder, source })?;
+                let (taken, left) = opened.map_err(|error| unkept(&folder, &error))?;
                 if position.bytes != before {
                     rest.clear();
                 }
@@ -340,10 +343,22 @@ fn not_kept(source: &Source, options: &SequenceOptions, error: io::Error) -> Err
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     match (error.kind(), &options.keep) {
         (FileTooLarge | QuotaExceeded | ReadOnlyFilesystem | StorageFull, Some(keep)) => {
-            Error::Taken { folder: keep.folder.clone(), source: error }
+            unkept(&keep.folder, &error)
         }
         _ => source.failed(error),
     }
+}
+
+fn unkept(folder: &Path, error: &io::Error) -> Error {
+    let why = Failure::writing("keep what was read of a stream", error, "choose another --out");
+    Failed::new(Exit::Io, format!("{}: {why}", folder.display())).into()
+}
+
+/// The error of a source with less content than an earlier process read.
+fn shorter(source: &Source, found: u64, expected: u64) -> Error {
+    let expected =
+        format!("expected at least {expected}, which an earlier process read; pass the same input");
+    source.refused(Exit::BadInput, format!("found {found} bytes, {expected}"))
 }
 
 /// Number of lines in whole lines, of which the last may have no LF.
@@ -382,7 +397,7 @@ fn is_plain(file: &File, encoding: &'static Encoding) -> io::Result<bool> {
 fn behind(source: &Source, mut file: File, bytes: u64) -> Result<WholeFile, Error> {
     let found = file.metadata().map_err(|error| source.failed(error))?.len();
     if found < bytes {
-        return Err(Error::Shorter { input: source.name.clone(), found, expected: bytes });
+        return Err(shorter(source, found, bytes));
     }
     let file = file.seek(SeekFrom::Start(bytes)).and_then(|_| WholeFile::of(file));
     file.map_err(|error| source.failed(error))
@@ -393,6 +408,6 @@ fn skip(source: &Source, content: &mut impl Read, bytes: u64) -> Result<(), Erro
     let found = io::copy(&mut content.take(bytes), &mut io::sink()).map_err(|error| source.failed(error))?;
     match found == bytes {
         true => Ok(()),
-        false => Err(Error::Shorter { input: source.name.clone(), found, expected: bytes }),
+        false => Err(shorter(source, found, bytes)),
     }
 }

@@ -219,7 +219,7 @@ fn a_file_that_shrinks_while_it_is_read_is_an_error_behind_its_lines() {
         let found =
             format!("found 1200001 bytes, expected {expected}; do not change the file while it is read");
         assert!(error.to_string().ends_with(&found), "{error}");
-        assert!(n_passed > 200_000 && error.exit() == program::exit::Exit::Io);
+        assert!(n_passed > 200_000 && program::exit::Fails::exit(&error) == program::exit::Exit::Io);
     }
 }
 

@@ -140,9 +140,8 @@ fn a_truncated_file_is_an_error() {
         for end in 8..whole.len() {
             let folder = folder(&[("a", &whole[..end])]);
             let error = refused(all_of(&folder), &options(1));
-            let is_damaged = matches!(error, Error::Damaged { .. } | Error::Unclosed { .. });
-            assert!(is_damaged, "{end} of {}: {error:?}", whole.len());
-            assert!(error.to_string().contains("/a: the Arrow file is damaged ("), "{error}");
+            let is_damaged = error.to_string().contains("/a: the Arrow file is damaged (");
+            assert!(is_damaged, "{end} of {}: {error}", whole.len());
             assert_eq!(error.exit(), Exit::BadInput);
         }
     }
@@ -194,7 +193,6 @@ fn a_declared_size_is_checked_before_memory_is_allocated() {
     let mut large = whole;
     large[at..at + 8].copy_from_slice(&(1_i64 << 40).to_le_bytes());
     let error = refused(all_of(&folder(&[("a", &large)])), &options(1));
-    assert!(matches!(error, Error::LargeBatch { bytes, .. } if bytes > 1 << 40), "{error}");
     assert!(
         error
             .to_string()

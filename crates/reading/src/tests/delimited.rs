@@ -1,6 +1,6 @@
 //! CSV and TSV.
 
-use corpus::cleaned::{CleanedReviews, ReadReview};
+use corpus::cleaned::{CleanedReviews, Review};
 use corpus::csv::{AskedDialect, Delimiter, Dialect, Quote};
 use corpus::format::Fields;
 use program::exit::Exit;
@@ -57,7 +57,7 @@ fn each_file_has_its_own_header() {
             let columns = entry.columns.unwrap();
             let mut reviews = CleanedReviews::of(csv("text", "stars", 1).format);
             let Content::Line(line) = entry.what else { panic!("{entry:?}") };
-            let ReadReview { text, rating, .. } = reviews.read_record(line, columns).unwrap();
+            let Review { text, rating, .. } = reviews.read_record(line, columns).unwrap();
             found.push((String::from_utf8(text.to_vec()).unwrap(), rating.stars()));
             Ok::<_, Error>(())
         })

@@ -1,7 +1,7 @@
 //! Other encodings than UTF-8.
 
 use ::tests::compressed::bgzf;
-use corpus::cleaned::{CleanedReviews, ReadReview};
+use corpus::cleaned::{CleanedReviews, Review};
 use corpus::csv::{AskedDialect, Delimiter};
 use corpus::encoding::{UTF_16LE, parse_encoding};
 use corpus::format::{ClassRatings, Fields};
@@ -48,7 +48,7 @@ fn reviews(content: &[u8], options: &ReadingOptions) -> (Vec<(u64, String, u8)>,
     let mut found = Vec::new();
     let visit = |entry: InputEntry<'_>| {
         reviews.read(&entry, |entry, read| {
-            if let Ok(ReadReview { text, rating, .. }) = read {
+            if let Ok(Review { text, rating, .. }) = read {
                 found.push((entry.place, String::from_utf8(text.to_vec()).unwrap(), rating.stars()));
             }
             Ok::<_, Error>(())
@@ -56,7 +56,7 @@ fn reviews(content: &[u8], options: &ReadingOptions) -> (Vec<(u64, String, u8)>,
     };
     reading.each(visit).unwrap();
     let found = found.into_iter().map(|(place, text, stars)| (reading.offset(place), text, stars)).collect();
-    (found, reviews.finish().judged(&reading, &options.format, Limits::default(), ""))
+    (found, reviews.finish().judged(&reading, Limits::default(), ""))
 }
 
 #[test]

@@ -69,13 +69,11 @@ fn the_same_file_under_two_names_is_an_error() {
     for names in [&["a", "a"][..], &["a", "b"], &["b/c", "b/../b/c"], &["b/up"], &["*"]] {
         let inputs: Vec<_> = names.iter().map(|name| folder.path().join(name)).collect();
         let error = found(&inputs).unwrap_err();
-        assert!(matches!(error, Error::Twice { .. }), "{error:?}");
+        assert!(error.to_string().contains(": found the same file or folder as "), "{error}");
         assert_eq!(error.exit(), Exit::Usage);
     }
-    assert!(matches!(
-        find(&["-".to_owned(), "-".to_owned()], &S3Options::default()),
-        Err(Error::Twice { .. })
-    ));
+    let error = find(&["-".to_owned(), "-".to_owned()], &S3Options::default()).unwrap_err();
+    assert!(error.to_string().starts_with("-: found the same file or folder as -, "), "{error}");
     assert_eq!(find(&["-".to_owned()], &S3Options::default()).unwrap()[0].bytes, None);
 }
 

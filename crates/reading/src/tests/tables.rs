@@ -191,10 +191,10 @@ fn parquet_is_refused_as_a_file_of_lines() {
 #[test]
 fn a_truncated_parquet_file_is_an_error() {
     let whole = parquet::<DoubleType>(NUMBERS, &[(&[Some(b"ok")], &[Some(4.0)])]);
-    for end in rows::MAGIC.len()..whole.len() {
+    for end in MAGIC.len()..whole.len() {
         let folder = folder(&[("a", &whole[..end])]);
         let error = refused(all_of(&folder), &options(1));
-        assert!(matches!(error, Error::Damaged { .. }), "{error:?}");
+        assert!(error.to_string().contains(": the Parquet file is damaged ("), "{error}");
         assert_eq!(error.exit(), Exit::BadInput);
     }
 }
@@ -210,7 +210,7 @@ fn a_flipped_bit_of_a_parquet_file_never_causes_a_panic() {
     let groups = [(&texts[..25], &ratings[..25]), (&texts[25..], &ratings[25..])];
     let whole = parquet::<DoubleType>(NUMBERS, &groups);
     let folder = folder(&[("a", b"")]);
-    for at in (8 * rows::MAGIC.len()..8 * whole.len()).step_by(5) {
+    for at in (8 * MAGIC.len()..8 * whole.len()).step_by(5) {
         let mut flipped = whole.clone();
         flipped[at / 8] ^= 1 << (at % 8);
         std::fs::write(folder.path().join("a"), &flipped).unwrap();

@@ -7,7 +7,7 @@
 mod ratings;
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader};
 use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use corpus::format::{FieldPath, Format};
 use corpus::lines::LineContent;
+use corpus::rejects::Content;
 use parquet::basic::Type;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType};
@@ -23,18 +24,22 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaD
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::SchemaDescriptor;
+use program::exit::Exit;
 use tables::foreign::{ChunkMemory, Excess, Pages, check_footer, chunk_memory};
 
-use super::columns::{Joined, shown, visit_row};
-use super::memory::{Memory, Share};
-use super::{Content, Error, Part, Source};
+use crate::columns::{Joined, bad_column, no_column, visit_row};
+use crate::error::Error;
+use crate::members::FileFrom;
+use crate::memory::{Memory, Share};
+use crate::source::Source;
+use crate::state::Part;
 use ratings::{Ratings, is_rating};
 
 /// Magic bytes of such a file. No review of any format starts with them.
-pub(super) const MAGIC: &[u8; 4] = b"PAR1";
+pub(crate) const MAGIC: &[u8; 4] = b"PAR1";
 
 /// Whether a first line is the beginning of such a file, which cannot be read line by line.
-pub(super) fn is_beginning(line: LineContent<'_>) -> bool {
+pub(crate) fn is_beginning(line: LineContent<'_>) -> bool {
     matches!(line, LineContent::Bytes(line) if line.starts_with(MAGIC))
 }
 
@@ -52,7 +57,7 @@ const FOOTER_BYTES: u64 = 4 << 20;
 
 /// A row group of a file, and the metadata of its columns that are read.
 #[derive(Debug)]
-pub(super) struct RowGroup {
+pub(crate) struct RowGroup {
     texts: Vec<ColumnChunkMetaData>,
     rating: ColumnChunkMetaData,
     /// Number of rows in the file before this group.
@@ -63,18 +68,17 @@ pub(super) struct RowGroup {
 }
 
 /// The row groups of a file.
-pub(super) fn row_groups(
+pub(crate) fn row_groups(
     source: &Source,
     file: File,
     format: &Format,
     memory_bytes: usize,
 ) -> Result<Vec<RowGroup>, Error> {
     let Format::Json(fields) = format else {
-        return Err(Error::NotLines { input: source.name.clone(), kind: "a Parquet", format: format.name() });
+        return Err(source.not_lines("a Parquet", format));
     };
     let footer_bytes_max = (memory_bytes as u64 / FOOTER_PART).max(FOOTER_BYTES);
-    let footer =
-        check_footer(&file, footer_bytes_max).map_err(|error| source.unreadable("read it", error))?;
+    let footer = check_footer(&file, footer_bytes_max).map_err(|error| source.failed(error))?;
     footer.map_err(|excess| too_large(source, excess))?;
     let damaged = |error| damaged(source, error);
     let chunks = Chunks::of(Arc::new(file)).map_err(damaged)?;
@@ -124,7 +128,7 @@ impl RowGroup {
             let size = |number: i64| u64::try_from(number).unwrap_or_default();
             let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
             let found = chunk_memory(file, size(start), size(chunk.compressed_size()), ROWS_MAX)
-                .map_err(|error| source.unreadable("read it", error))?;
+                .map_err(|error| source.failed(error))?;
             let found = found.map_err(|excess| too_large(source, excess))?;
             sum.bytes += found.bytes;
             sum.rows_max = sum.rows_max.min(found.rows_max);
@@ -133,7 +137,7 @@ impl RowGroup {
     }
 
     /// Waits for memory and reads all rows, with their numbers in the file.
-    pub(super) fn each_row<E: From<Error>>(
+    pub(crate) fn each_row<E: From<Error>>(
         &self,
         file: Arc<File>,
         memory: &Memory,
@@ -305,24 +309,13 @@ impl Wanted<'_> {
                     return Err(self.bad("a list or a structure", "one value per row"));
                 }
                 let names = schema.root_schema().get_fields().iter().map(|field| field.name());
-                Err(Error::NoColumn {
-                    input: self.source.name.clone(),
-                    column: self.path.quoted(),
-                    found: shown(names),
-                    option: self.option,
-                })
+                Err(no_column(self.source, self.path, names, self.option))
             }
         }
     }
 
-    fn bad(&self, found: &str, expected: &'static str) -> Error {
-        Error::BadColumn {
-            input: self.source.name.clone(),
-            column: self.path.quoted(),
-            found: found.to_owned(),
-            expected,
-            option: self.option,
-        }
+    fn bad(&self, found: &str, expected: &str) -> Error {
+        bad_column(self.source, self.path, (found, expected), self.option)
     }
 }
 
@@ -346,10 +339,10 @@ impl Length for Chunks {
 }
 
 impl ChunkReader for Chunks {
-    type T = BufReader<Onward>;
+    type T = BufReader<FileFrom>;
 
     fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
-        Ok(BufReader::new(Onward { file: Arc::clone(&self.file), at: start }))
+        Ok(BufReader::new(FileFrom { file: Arc::clone(&self.file), at: start }))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
@@ -367,20 +360,6 @@ impl ChunkReader for Chunks {
     }
 }
 
-/// A file from an offset.
-struct Onward {
-    file: Arc<File>,
-    at: u64,
-}
-
-impl Read for Onward {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let bytes = self.file.read_at(buffer, self.at)?;
-        self.at += bytes as u64;
-        Ok(bytes)
-    }
-}
-
 /// Calls the decoder, which panics on some damaged files.
 fn guarded<T>(decode: impl FnOnce() -> ParquetResult<T>) -> ParquetResult<T> {
     catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| {
@@ -389,18 +368,18 @@ fn guarded<T>(decode: impl FnOnce() -> ParquetResult<T>) -> ParquetResult<T> {
 }
 
 fn too_large(source: &Source, excess: Excess) -> Error {
-    Error::LargeTable { input: source.name.clone(), excess }
+    source.refused(Exit::BadInput, excess)
 }
 
 fn damaged(source: &Source, error: ParquetError) -> Error {
     let found = match error {
         ParquetError::External(error) => match error.downcast::<io::Error>() {
             // This is an error of the operating system, not of the decoder.
-            Ok(error) if error.raw_os_error().is_some() => return source.unreadable("read it", *error),
+            Ok(error) if error.raw_os_error().is_some() => return source.failed(*error),
             Ok(error) => error.to_string(),
             Err(error) => error.to_string(),
         },
         error => error.to_string(),
     };
-    Error::Damaged { input: source.name.clone(), kind: "Parquet", found }
+    source.damaged("Parquet", &found)
 }
