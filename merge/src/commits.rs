@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use corpus::settings::Difference;
 use dataset::commit::{COMMIT_PREFIX, Commit, DATA_PREFIX, RECORD_BYTES_MAX, partition_of_commit_key};
-use making::{check_version, parsed_record};
+use making::parsed_record;
 use program::exit::{Exit, Failed};
 use store::{KEY_BYTES_MAX, Key, Store};
 
@@ -17,8 +17,8 @@ pub(crate) fn read_commits(store: &Store) -> Result<BTreeMap<u32, Commit>> {
         let Some(partition) = partition_of_commit_key(listed.key.as_str()) else { continue };
         let object = format!("{}/{}", store.url(), listed.key);
         let bytes = store.get_small(&listed.key, RECORD_BYTES_MAX)?.unwrap_or_default();
-        let commit: Commit = parsed_record(&object, "commit record", &bytes)?;
-        check_version(&object, "commit record", commit.schema_version)?;
+        let commit =
+            parsed_record(&object, "commit record", &bytes, |commit: &Commit| commit.schema_version)?;
         check_names(&object, partition, &commit)?;
         commits.insert(partition, commit);
     }

@@ -108,8 +108,7 @@ fn check_ledger(ledger: &Ledger, options: &Options) -> Result<()> {
     match &ledger.mapper {
         Some(mapper) => check_run(mapper, &ledger.reducer),
         None => ledger.reducer.check(),
-    }
-    .map_err(making::Error::from)?;
+    }?;
     options.mapper.map_or(Ok(()), |mapper| {
         mapper.judge(options.limits, Part::All, "in their encoding").map_err(|too_many| {
             let advice = match &too_many {

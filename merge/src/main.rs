@@ -5,16 +5,14 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use corpus::arguments;
 use corpus::ledger::{Limits, Share};
 use dataset::manifest::DatasetManifest;
-use making::{
-    CheckedFile, DatasetFile, DatasetOptions, Existing, Output, ProgressBars, Report, VocabularyFrom, json,
-    ledger_lines,
-};
+use making::{CheckedFile, DatasetFile, DatasetOptions, ProgressBars, Report, json, ledger_lines};
 use merge::arguments::{Arguments, Command, GcArguments, MergeArguments};
 use merge::gc::Garbage;
 use merge::{Options, Outcome, Result, counts, gc, report};
-use program::exit::{self, Exit, Failed, usage};
+use program::exit::{self, Exit, Failed};
 use program::location::Location;
 use program::system::Failure;
 use store::{Listed, S3Options, Store};
@@ -26,25 +24,16 @@ const DEFAULT_RUN: &str = "run";
 const DEFAULT_OUT: &str = "reviews.h5";
 
 fn main() -> ExitCode {
-    if let Err(error) = program::start("merge") {
-        return Exit::Io.end("merge", &error.to_string());
-    }
-    let arguments = match corpus::arguments::parse::<Arguments>(
-        option_env!("SENTIMILL_COMMIT"),
-        &[("HDF5", &dataset::hdf5_version())],
-    ) {
-        Ok(arguments) => arguments,
-        Err(error) => return usage("merge", &error.render(), error.use_stderr()),
-    };
-    let result = match (&arguments.command, &arguments.merge) {
+    let libraries = [("HDF5", &*dataset::hdf5_version())];
+    arguments::run("merge", option_env!("SENTIMILL_COMMIT"), &libraries, run)
+}
+
+fn run(arguments: Arguments) -> Result<()> {
+    match (&arguments.command, &arguments.merge) {
         (Some(Command::Gc(gc)), _) => collect_garbage(gc),
         (None, MergeArguments { check: Some(file), report, s3, .. }) => check(file, s3, report.json),
         (None, MergeArguments { describe: Some(file), report, s3, .. }) => describe(file, s3, report.json),
         (None, arguments) => merge(arguments),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => error.exit.end("merge", &error.message),
     }
 }
 
@@ -52,24 +41,11 @@ fn merge(arguments: &MergeArguments) -> Result<()> {
     let (run, out) = run_and_out(arguments)?;
     let MergeArguments { dataset, report, .. } = arguments;
     let s3 = arguments.s3.clone().unwrap_or_default();
-    let existing = Existing::replaced_if(dataset.force);
-    let out = Output::of(out, &s3, existing)?;
     let store = Store::open_with(&run, &s3)?;
     store.probe()?;
-    let other = |location: &Option<Location>| -> Result<_> {
-        Ok(location.as_ref().map(|location| DatasetFile::of(location, &s3)).transpose()?)
-    };
     let progress = if report.quiet { ProgressBars::to_nobody() } else { ProgressBars::to_stderr("merge") };
     let options = Options {
-        dataset: DatasetOptions {
-            out: out.clone(),
-            vocabulary: VocabularyFrom::requested(other(&dataset.vocabulary)?, dataset.vocabulary_size),
-            without: other(&dataset.without)?,
-            padded: dataset.padded,
-            ids: dataset.parquet,
-            texts: None,
-            existing,
-        },
+        dataset: DatasetOptions::of(dataset, out, None, &s3)?,
         mapper: counts::sum(&arguments.counts, &s3)?,
         limits: Limits {
             bad_lines_max: arguments.bad_lines_max.unwrap_or(Share::OF_BAD_LINES),
@@ -77,11 +53,12 @@ fn merge(arguments: &MergeArguments) -> Result<()> {
         },
         scratch: std::env::temp_dir(),
     };
+    let out = &options.dataset.out;
     match merge::run(&store, &options, &progress)? {
         Outcome::Made(manifest, card) => {
             warn_without_counts(&options, &manifest);
             match report.json {
-                true => print(&json(&Report::written(&out, &manifest, &card))),
+                true => print(&json(&Report::written(out, &manifest, &card))),
                 false => print(&(ledger_lines(&manifest) + &card.text())),
             }
         }
@@ -89,7 +66,7 @@ fn merge(arguments: &MergeArguments) -> Result<()> {
             warn_without_counts(&options, &manifest);
             let card = making::describe(&out.file()?.open()?)?;
             match report.json {
-                true => print(&json(&Report::unchanged(&out, &manifest, &card))),
+                true => print(&json(&Report::unchanged(out, &manifest, &card))),
                 false => {
                     let there = format!("{out}: already exists, complete and with these settings");
                     print(&format!("{there}; nothing to do\n{}{}", ledger_lines(&manifest), card.text()))

@@ -4,7 +4,7 @@ use corpus::digest::Digest;
 use corpus::ledger::{MapperCounts, ReducerCounts};
 use dataset::commit::{Commit, RECORD_BYTES_MAX, SEAL_KEY};
 use dataset::manifest::{Ledger, Seal, SealedShard};
-use making::{check_version, parsed_record};
+use making::parsed_record;
 use program::exit::{Exit, Failed};
 use store::{Key, Store};
 
@@ -20,9 +20,7 @@ pub(crate) fn read_seal(store: &Store) -> Result<Option<Seal>> {
 /// Parses the manifest of a run.
 pub(crate) fn parsed_seal(store: &Store, bytes: &[u8]) -> Result<Seal> {
     let object = format!("{}/{SEAL_KEY}", store.url());
-    let seal: Seal = parsed_record(&object, "manifest of a run", bytes)?;
-    check_version(&object, "manifest of a run", seal.schema_version)?;
-    Ok(seal)
+    Ok(parsed_record(&object, "manifest of a run", bytes, |seal: &Seal| seal.schema_version)?)
 }
 
 /// The run's manifest for these commit records.

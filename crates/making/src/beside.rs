@@ -8,6 +8,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use dataset::manifest::{DatasetManifest, ListedFile, croissant_name, ids_name, manifest_name, padded_name};
+use program::exit::{Exit, Failed};
 use thiserror::Error;
 
 use crate::error::{Error, Result, at};
@@ -155,7 +156,8 @@ pub(crate) fn check_names(requested: &[Beside], dataset: &str) -> Result<()> {
     if !others.contains(&texts.name) {
         return Ok(());
     }
-    Err(Error::SameName { name: texts.name.clone() })
+    let found = "found the name of another file of this dataset, expected a name of its own";
+    Err(Failed::new(Exit::Usage, format!("--texts {}: {found}", texts.name)).into())
 }
 
 #[cfg(test)]

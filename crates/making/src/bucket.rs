@@ -19,7 +19,7 @@ use program::threads::spawn;
 use store::{Key, ObjectContent, Put, Recorded, S3Options, Store};
 
 use crate::beside::{Beside, Kind};
-use crate::error::{Error, Result, at};
+use crate::error::{Result, at, other_object, temporary_failed};
 use crate::folder::{Addition, with_known};
 use crate::input_file::DatasetFile;
 use crate::publish::Finished;
@@ -46,11 +46,8 @@ impl Bucket {
         let (store, dataset) = Store::of_object(url, s3)?;
         Ok(Self {
             manifest: Key::new(&manifest_name(url.file_name()))?,
-            scratch: temporary::folder_in(tmpdir).map_err(|source| Error::Temporary {
-                path: tmpdir.to_owned(),
-                action: "create a temporary folder",
-                source,
-            })?,
+            scratch: temporary::folder_in(tmpdir)
+                .map_err(|error| temporary_failed(tmpdir, "create a temporary folder", &error))?,
             url: url.clone(),
             s3: s3.clone(),
             store,
@@ -281,7 +278,7 @@ impl Bucket {
     }
 
     fn refused<T>(&self, key: &Key, found: impl Into<String>, expected: impl Into<String>) -> Result<T> {
-        Err(Error::OtherObject { url: self.url_of(key), found: found.into(), expected: expected.into() })
+        Err(other_object(&self.url_of(key), &found.into(), &expected.into()))
     }
 
     fn url_of(&self, key: &Key) -> String {

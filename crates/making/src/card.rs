@@ -23,7 +23,7 @@ pub(crate) fn describe_while(
 ) -> Result<Card> {
     let mut summary = Summary::default();
     let count = |block: &mut Summary, _, row: &Row| block.count(row);
-    dataset.try_verify_blocks(dataset::threads(THREADS_MAX), Summary::default, count, |block| {
+    dataset.verify_blocks(dataset::threads(THREADS_MAX), Summary::default, count, |block| {
         summary.add(block);
         go_on(summary.rows())
     })?;

@@ -1,9 +1,12 @@
 //! Checks an existing dataset, and its manifest if there is one.
 
+use std::path::Path;
+
 use corpus::digest::Digest;
 use dataset::Row;
 use dataset::dataset_file::DatasetReader;
 use dataset::manifest::DatasetManifest;
+use program::exit::{Exit, Failed};
 use serde::Serialize;
 
 use crate::THREADS_MAX;
@@ -38,7 +41,7 @@ pub fn check(file: &DatasetFile) -> Result<Checked> {
             *checked = dataset.check_split(row_at, row);
         }
     };
-    dataset.try_verify_blocks(dataset::threads(THREADS_MAX), || Ok(()), check_split, |checked| checked)?;
+    dataset.verify_blocks(dataset::threads(THREADS_MAX), || Ok(()), check_split, |checked| checked)?;
     let manifest = file.manifest()?;
     if let Some(manifest) = &manifest {
         check_manifest(file, &dataset, manifest)?;
@@ -56,12 +59,8 @@ fn check_files(file: &DatasetFile, manifest: &DatasetManifest) -> Result<Vec<Che
     for (beside, sha256) in Beside::listed(manifest, &file.file_name()) {
         let found = file.sha256_of(&beside.name)?;
         if let Some(found) = found.as_ref().filter(|found| **found != sha256) {
-            return Err(Error::OtherThanManifest {
-                path: file.name.with_file_name(&beside.name),
-                what: "the SHA-256",
-                found: found.clone(),
-                expected: sha256,
-            });
+            let path = file.name.with_file_name(&beside.name);
+            return Err(other_than_manifest(&path, "the SHA-256", found, &sha256));
         }
         files.push(CheckedFile { name: beside.name, exists: found.is_some() });
     }
@@ -71,16 +70,15 @@ fn check_files(file: &DatasetFile, manifest: &DatasetManifest) -> Result<Vec<Che
 /// Compares a dataset with its manifest.
 fn check_manifest(file: &DatasetFile, dataset: &DatasetReader, manifest: &DatasetManifest) -> Result<()> {
     let path = &file.path;
-    let sha256 = at(path, "read the dataset", dataset::sha256::of_file(path))?;
+    let sha256 = at(path, "read the dataset", durable::sha256::of_file(path))?;
     let bytes = at(path, "look up the dataset", path.metadata())?.len();
     let (ours, theirs) = (dataset.digests(), manifest.digests);
     let digests = |digests: dataset::Digests| {
         let dataset::Digests { row_digest, id_digest, vocabulary_digest } = digests;
         format!("{row_digest}, {id_digest}, {vocabulary_digest}")
     };
-    let other = |what, found, expected| {
-        Err(Error::OtherThanManifest { path: file.name.clone(), what, found, expected })
-    };
+    let other =
+        |what, found: &str, expected: &str| Err(other_than_manifest(&file.name, what, found, expected));
     let optional = |digest: Option<Digest>| digest.map_or("none".to_owned(), |digest| digest.to_string());
     let (has, says) = (dataset.settings(), &manifest.settings);
     let pairs = [
@@ -93,10 +91,19 @@ fn check_manifest(file: &DatasetFile, dataset: &DatasetReader, manifest: &Datase
         ("without", optional(has.without), optional(says.without)),
     ];
     if let Some((what, found, expected)) = pairs.into_iter().find(|(_, found, expected)| found != expected) {
-        return other(what, found, expected);
+        return other(what, &found, &expected);
     }
     match has.rows.difference(&says.rows) {
         None => Ok(()),
-        Some(difference) => other(difference.setting, difference.ours, difference.theirs),
+        Some(difference) => other(difference.setting, &difference.ours, &difference.theirs),
     }
+}
+
+/// The error of a file that differs from its manifest.
+fn other_than_manifest(path: &Path, what: &str, found: &str, expected: &str) -> Error {
+    let why = format!(
+        "{}: {what} is {found}, its manifest has {expected}; one of the two was altered: merge the run again",
+        path.display()
+    );
+    Failed::new(Exit::MissingInput, why).into()
 }

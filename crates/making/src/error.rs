@@ -4,8 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use corpus::ledger::{ReducerCounts, Unbalanced};
-use program::exit::{Exit, Fails};
+use program::exit::{Exit, Failed, Fails};
 use program::place::NoFolder;
 use program::system::Failure;
 use thiserror::Error;
@@ -13,83 +12,6 @@ use thiserror::Error;
 /// Why no dataset was made.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// An object is not a record of this project.
-    #[error(
-        "{object} is not a {expected} ({found}), expected one of schema version {}; restore it, or use the version of the programs that wrote it",
-        dataset::SCHEMA_VERSION
-    )]
-    Record {
-        /// The object or file.
-        object: String,
-        /// The kind of record expected.
-        expected: &'static str,
-        /// What is wrong with it.
-        found: String,
-    },
-    /// The texts of another dataset were cleaned by other rules.
-    #[error(
-        "{}: {what} is {found}, expected {expected} as in this run; texts are cleaned differently and cannot be compared: make \
-         it again", path.display()
-    )]
-    OtherCleaning {
-        /// The other dataset.
-        path: PathBuf,
-        /// The property that differs.
-        what: &'static str,
-        /// Its value in the other dataset.
-        found: String,
-        /// Its value in this run.
-        expected: String,
-    },
-    /// The rows were made with other settings than those of the dataset whose vocabulary is reused.
-    #[error(
-        "{}: its {what} is {found}, expected {expected} as in this run; datasets that share a vocabulary must have the same settings: run the reducers with {flags}, into a new --run", path.display()
-    )]
-    OtherRows {
-        /// The other dataset.
-        path: PathBuf,
-        /// The setting that differs.
-        what: &'static str,
-        /// Its value in the other dataset.
-        found: String,
-        /// Its value in this run.
-        expected: String,
-        /// The flags of a reducer for the settings of the other dataset.
-        flags: String,
-    },
-    /// No row is left for the dataset.
-    #[error(
-        "{}: not written, because no row remains: {reducer}, {left_out} omitted; check the input, its format, --stopwords, --sample and --without", path.display()
-    )]
-    NoRows {
-        /// The path of the dataset.
-        path: PathBuf,
-        /// The counts of all texts.
-        reducer: ReducerCounts,
-        /// Number of rows whose texts another dataset has.
-        left_out: u64,
-    },
-    /// The parent of the output folder does not exist.
-    #[error(transparent)]
-    NoFolder(#[from] NoFolder),
-    /// A dataset differs from its manifest.
-    #[error(
-        "{}: {what} is {found}, its manifest has {expected}; one of the two was altered: merge the run again",
-        path.display()
-    )]
-    OtherThanManifest {
-        /// The dataset.
-        path: PathBuf,
-        /// The property that was compared.
-        what: &'static str,
-        /// Its value in the file.
-        found: String,
-        /// Its value in the manifest.
-        expected: String,
-    },
-    /// The ledger does not balance.
-    #[error("the ledger does not balance")]
-    Ledger(#[from] Unbalanced),
     /// Another file has the path of the dataset.
     #[error("{}: already exists and is {found}, expected {expected}; nothing was changed: move it away, choose another --out, or replace a dataset by --force", path.display())]
     OtherFile {
@@ -99,51 +21,6 @@ pub enum Error {
         found: String,
         /// What was expected.
         expected: String,
-    },
-    /// Another object has the name of the dataset or of a file beside it.
-    #[error(
-        "{url}: already exists and is {found}, expected {expected}; nothing in S3 is overwritten: choose another --out"
-    )]
-    OtherObject {
-        /// The object.
-        url: String,
-        /// What it is.
-        found: String,
-        /// What was expected.
-        expected: String,
-    },
-    /// `--force` was passed with an output in S3.
-    #[error(
-        "--force: nothing in S3 is overwritten, expected no --force with --out {url}; omit it, and choose another --out if a dataset exists there"
-    )]
-    ForcedInS3 {
-        /// The output.
-        url: String,
-    },
-    /// The store of the output or of another dataset failed.
-    #[error(transparent)]
-    Store(#[from] store::Error),
-    /// A temporary file could not be written or read.
-    #[error("{}: {}", path.display(), Failure::writing(action, source, "set TMPDIR to a folder on another disk"))]
-    Temporary {
-        /// The file.
-        path: PathBuf,
-        /// The failed action.
-        action: &'static str,
-        /// The error of the system.
-        source: io::Error,
-    },
-    /// There is an existing file that `--force` does not replace.
-    #[error(
-        "{}: already exists and is not replaced: {why}; --force replaces only datasets of merge and sentimill: move it away \
-         or choose another --out",
-        path.display()
-    )]
-    NotReplaced {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        why: &'static str,
     },
     /// A shard or dataset could not be written or read.
     #[error(transparent)]
@@ -158,12 +35,9 @@ pub enum Error {
         /// The error of the system.
         source: io::Error,
     },
-    /// The file of texts has the name of another file of the dataset.
-    #[error("--texts {name}: found the name of another file of this dataset, expected a name of its own")]
-    SameName {
-        /// The name.
-        name: String,
-    },
+    /// Another error, which callers only pass on.
+    #[error(transparent)]
+    Other(#[from] Failed),
     /// The work was interrupted.
     #[error("interrupted; no dataset was written: run it again")]
     Interrupted,
@@ -175,6 +49,18 @@ pub enum Error {
         /// What is wrong with it.
         found: String,
     },
+}
+
+impl From<NoFolder> for Error {
+    fn from(error: NoFolder) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        Self::Other(error.into())
+    }
 }
 
 impl Error {
@@ -194,7 +80,7 @@ impl Error {
     /// Returns this error for a file in the folder for temporary files.
     pub(crate) fn in_tmpdir(self) -> Self {
         match self {
-            Self::File { path, action, source } => Self::Temporary { path, action, source },
+            Self::File { path, action, source } => temporary_failed(&path, action, &source),
             Self::Dataset(error) => Self::Dataset(error.in_tmpdir()),
             other => other,
         }
@@ -204,22 +90,27 @@ impl Error {
 impl Fails for Error {
     fn exit(&self) -> Exit {
         match self {
-            Self::Record { .. } | Self::OtherThanManifest { .. } => Exit::MissingInput,
-            Self::OtherCleaning { .. } | Self::OtherRows { .. } => Exit::Settings,
-            Self::Ledger(_) | Self::NoRows { .. } => Exit::BadInput,
-            Self::OtherFile { .. }
-            | Self::OtherObject { .. }
-            | Self::ForcedInS3 { .. }
-            | Self::NotReplaced { .. }
-            | Self::SameName { .. }
-            | Self::NoFolder(_) => Exit::Usage,
+            Self::OtherFile { .. } => Exit::Usage,
             Self::Dataset(error) => error.exit(),
-            Self::Store(error) => error.exit(),
             Self::File { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::MissingInput,
-            Self::File { .. } | Self::Temporary { .. } | Self::Unverified { .. } => Exit::Io,
+            Self::File { .. } | Self::Unverified { .. } => Exit::Io,
             Self::Interrupted => Exit::TryAgain,
+            Self::Other(failed) => failed.exit,
         }
     }
+}
+
+/// The error of a temporary file that could not be written or read.
+pub(crate) fn temporary_failed(path: &Path, action: &str, error: &io::Error) -> Error {
+    let why = Failure::writing(action, error, "set TMPDIR to a folder on another disk");
+    Failed::new(Exit::Io, format!("{}: {why}", path.display())).into()
+}
+
+/// The error of another object with the name of the dataset or of a file beside it.
+pub(crate) fn other_object(url: &str, found: &str, expected: &str) -> Error {
+    let remedy = "nothing in S3 is overwritten: choose another --out";
+    Failed::new(Exit::Usage, format!("{url}: already exists and is {found}, expected {expected}; {remedy}"))
+        .into()
 }
 
 /// Result of making a dataset.

@@ -3,15 +3,17 @@
 
 use std::path::{Path, PathBuf};
 
-use corpus::settings::Settings;
+use corpus::settings::{Difference, Settings};
+use dataset::RowsReader;
 use dataset::commit::RECORD_BYTES_MAX;
 use dataset::dataset_file::DatasetReader;
 use dataset::manifest::{DatasetManifest, manifest_name};
 use durable::sha256;
+use program::exit::{Exit, Failed};
 use program::location::{Location, S3Url};
 use store::{CacheOptions, S3Options, Store, cached, read_object};
 
-use crate::error::{Error, Result, at};
+use crate::error::{Result, at};
 use crate::publish::Places;
 use crate::record::parsed_manifest;
 
@@ -112,6 +114,42 @@ impl From<&Path> for DatasetFile {
     }
 }
 
+/// The hashes of another dataset, queried in ascending order.
+pub struct Hashes {
+    rows: RowsReader,
+    at: u64,
+}
+
+impl Hashes {
+    /// Starts at the first hash.
+    pub fn of(dataset: &DatasetReader) -> Self {
+        Self { rows: dataset.rows(), at: 0 }
+    }
+
+    /// Starts at the first hash that is not less than `hash`.
+    pub fn from(dataset: &DatasetReader, hash: u64) -> Result<Self> {
+        let mut hashes = Self::of(dataset);
+        let mut end = hashes.rows.n_rows();
+        while hashes.at < end {
+            let middle = hashes.at + (end - hashes.at) / 2;
+            if hashes.rows.hash(middle)? < hash { hashes.at = middle + 1 } else { end = middle }
+        }
+        Ok(hashes)
+    }
+
+    /// Whether the dataset has this hash, which must not be less than the one of the previous call.
+    pub fn contains(&mut self, hash: u64) -> Result<bool> {
+        while self.at < self.rows.n_rows() {
+            let there = self.rows.hash(self.at)?;
+            if there >= hash {
+                return Ok(there == hash);
+            }
+            self.at += 1;
+        }
+        Ok(false)
+    }
+}
+
 /// The hashes of texts can be compared only if both datasets were cleaned by the same rules.
 pub(crate) fn check_cleaning(path: &Path, there: &Settings, here: &Settings) -> Result<()> {
     let pairs = [
@@ -121,7 +159,12 @@ pub(crate) fn check_cleaning(path: &Path, there: &Settings, here: &Settings) -> 
     match pairs.into_iter().find(|(_, found, expected)| found != expected) {
         None => Ok(()),
         Some((what, found, expected)) => {
-            Err(Error::OtherCleaning { path: path.to_owned(), what, found, expected })
+            let remedy = "texts are cleaned differently and cannot be compared: make it again";
+            let why = format!(
+                "{}: {what} is {found}, expected {expected} as in this run; {remedy}",
+                path.display()
+            );
+            Err(Failed::new(Exit::Settings, why).into())
         }
     }
 }
@@ -130,12 +173,13 @@ pub(crate) fn check_cleaning(path: &Path, there: &Settings, here: &Settings) -> 
 /// of them.
 pub(crate) fn check_rows(path: &Path, there: &Settings, here: &Settings) -> Result<()> {
     there.row_difference(here).map_or(Ok(()), |difference| {
-        Err(Error::OtherRows {
-            path: path.to_owned(),
-            what: difference.setting,
-            found: difference.ours,
-            expected: difference.theirs,
-            flags: there.flags(),
-        })
+        let Difference { setting, ours, theirs } = difference;
+        let why = format!(
+            "{}: its {setting} is {ours}, expected {theirs} as in this run; datasets that share a vocabulary must have the \
+             same settings: run the reducers with {}, into a new --run",
+            path.display(),
+            there.flags()
+        );
+        Err(Failed::new(Exit::Settings, why).into())
     })
 }

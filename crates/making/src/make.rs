@@ -14,6 +14,7 @@ use dataset::dataset_file::{DatasetReader, DatasetSettings, DatasetWriter, write
 use dataset::manifest::{DatasetManifest, Seal};
 use durable::sha256;
 use program::bars::ProgressBars;
+use program::exit::{Exit, Failed};
 use program::place::folder_of;
 use program::temporary::{self, TemporaryPath};
 
@@ -22,16 +23,15 @@ use crate::bucket::Bucket;
 use crate::card::verified;
 use crate::content::{DatasetContent, Size};
 use crate::croissant::description;
-use crate::error::{Error, Result, at};
+use crate::error::{Error, Result, at, other_object};
 use crate::folder::Addition;
-use crate::ids::Ids;
 use crate::ids_table;
 use crate::input_file::{DatasetFile, check_cleaning, check_rows};
 use crate::options::{DatasetOptions, Existing, VocabularyFrom};
 use crate::output::Output;
 use crate::publish::{Finished, OTHER_SHA256, Places, Replaceable, not_replaced};
 use crate::texts::{self, TableName, TextsWriter};
-use crate::vocabulary::{most_frequent, recounted};
+use crate::vocabulary::{Ids, most_frequent, recounted};
 
 /// Number of rows between two updates of a progress bar.
 const ROWS_SHOWN: u64 = 1 << 10;
@@ -243,7 +243,7 @@ impl<'a> Making<'a> {
         let (found, expected) = (found.to_owned(), expected.to_owned());
         Err(match &self.options.out {
             Output::Folder(path) => Error::OtherFile { path: path.clone(), found, expected },
-            Output::Bucket { url, .. } => Error::OtherObject { url: url.to_string(), found, expected },
+            Output::Bucket { url, .. } => other_object(&url.to_string(), &found, &expected),
         })
     }
 
@@ -300,8 +300,13 @@ impl<'a> Making<'a> {
         };
         let size = content.size()?;
         if size.rows == 0 {
-            let (path, left_out) = (self.name(), size.left_out);
-            return Err(Error::NoRows { path, reducer, left_out }.into());
+            let (name, left_out) = (self.name(), size.left_out);
+            let why = format!(
+                "{}: not written, because no row remains: {reducer}, {left_out} omitted; check the input, its format, \
+                 --stopwords, --sample and --without",
+                name.display()
+            );
+            return Err(Error::from(Failed::new(Exit::BadInput, why)).into());
         }
         let file = self.places.temporary().map_err(|error| self.explained(error))?;
         // Messages name the dataset, not the file that it is written to.

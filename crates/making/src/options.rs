@@ -1,6 +1,11 @@
 //! Options of a dataset to make.
 
+use corpus::arguments::DatasetArguments;
+use program::location::Location;
+use store::S3Options;
+
 use crate::beside::TextsName;
+use crate::error::Result;
 use crate::input_file::DatasetFile;
 use crate::output::Output;
 
@@ -23,6 +28,26 @@ pub struct DatasetOptions {
     pub existing: Existing,
 }
 
+impl DatasetOptions {
+    /// The options for these flags, with this file of texts. Finds the other datasets on which the new one depends.
+    pub fn of(
+        flags: &DatasetArguments,
+        out: Location,
+        texts: Option<TextsName>,
+        s3: &S3Options,
+    ) -> Result<Self> {
+        let existing = if flags.force { Existing::Replace } else { Existing::Keep };
+        let out = Output::of(out, s3, existing)?;
+        let vocabulary = match &flags.vocabulary {
+            Some(dataset) => VocabularyFrom::Dataset(DatasetFile::of(dataset, s3)?),
+            None => VocabularyFrom::Frequency(flags.vocabulary_size.unwrap_or(VOCABULARY_SIZE)),
+        };
+        let without = flags.without.as_ref().map(|dataset| DatasetFile::of(dataset, s3)).transpose()?;
+        let (padded, ids) = (flags.padded, flags.parquet);
+        Ok(Self { out, vocabulary, without, padded, ids, texts, existing })
+    }
+}
+
 /// What happens to an existing dataset that differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
@@ -30,13 +55,6 @@ pub enum Existing {
     Keep,
     /// It is replaced, if its SHA-256 is the one in the manifest beside it.
     Replace,
-}
-
-impl Existing {
-    /// `Replace` if a flag such as --force was passed, otherwise `Keep`.
-    pub fn replaced_if(force: bool) -> Self {
-        if force { Self::Replace } else { Self::Keep }
-    }
 }
 
 /// The source of a vocabulary.
@@ -50,13 +68,3 @@ pub enum VocabularyFrom {
 
 /// Default maximum number of words in the vocabulary.
 const VOCABULARY_SIZE: u64 = 10_000;
-
-impl VocabularyFrom {
-    /// The vocabulary of `dataset` if a dataset is passed, otherwise the most frequent words.
-    pub fn requested(dataset: Option<DatasetFile>, words_max: Option<u64>) -> Self {
-        match dataset {
-            Some(dataset) => Self::Dataset(dataset),
-            None => Self::Frequency(words_max.unwrap_or(VOCABULARY_SIZE)),
-        }
-    }
-}

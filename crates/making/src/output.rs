@@ -3,10 +3,11 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use program::exit::{Exit, Failed};
 use program::location::{Location, S3Url};
 use store::S3Options;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::input_file::DatasetFile;
 use crate::options::Existing;
 
@@ -32,7 +33,11 @@ impl Output {
         match location {
             Location::Local(path) => Ok(Self::Folder(path)),
             Location::S3(url) if existing == Existing::Replace => {
-                Err(Error::ForcedInS3 { url: url.to_string() })
+                let why = format!(
+                    "--force: nothing in S3 is overwritten, expected no --force with --out {url}; omit it, and choose another \
+                     --out if a dataset exists there"
+                );
+                Err(Failed::new(Exit::Usage, why).into())
             }
             Location::S3(url) => Ok(Self::Bucket { url, s3: s3.clone(), tmpdir: std::env::temp_dir() }),
         }

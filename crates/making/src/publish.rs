@@ -8,6 +8,7 @@ use dataset::commit::RECORD_BYTES_MAX;
 use dataset::manifest::{DatasetManifest, ListedFile, manifest_name};
 use durable::sha256;
 use program::bounded;
+use program::exit::{Exit, Failed};
 use program::place::{check_folder, folder_of};
 use program::temporary::{self, TemporaryPath};
 use store::naming::{give_name, make_folder, sync_folder};
@@ -197,8 +198,13 @@ impl Replaceable {
 pub(crate) const OTHER_SHA256: &str = "its SHA-256 is not the one in the manifest beside it";
 
 /// The error for an existing file that --force does not replace.
-pub(crate) fn not_replaced(place: &Path, why: &'static str) -> Error {
-    Error::NotReplaced { path: place.to_owned(), why }
+pub(crate) fn not_replaced(place: &Path, why: &str) -> Error {
+    let message = format!(
+        "{}: already exists and is not replaced: {why}; --force replaces only datasets of merge and sentimill: move it away \
+         or choose another --out",
+        place.display()
+    );
+    Failed::new(Exit::Usage, message).into()
 }
 
 /// Checks that the existing file has this SHA-256.

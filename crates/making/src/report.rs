@@ -1,5 +1,6 @@
-//! Converts the facts of a dataset that was written into the JSON document of `--json`.
+//! Converts the facts of a dataset that was written into the lines of the ledger, or into the JSON document of `--json`.
 
+use corpus::ledger::lines;
 use dataset::card::Card;
 use dataset::manifest::{DatasetManifest, Ledger, ListedFile};
 use serde::Serialize;
@@ -61,6 +62,12 @@ impl<'a> Report<'a> {
     pub fn unchanged(out: &Output, manifest: &'a DatasetManifest, card: &'a Card) -> Self {
         Self { written: false, ..Self::written(out, manifest, card) }
     }
+}
+
+/// The ledger in lines: every line of the input, every text of the shards, every row of the dataset.
+pub fn ledger_lines(manifest: &DatasetManifest) -> String {
+    let counts = &manifest.seal.ledger;
+    lines(counts.mapper.as_ref(), &counts.reducer, manifest.rows, manifest.left_out)
 }
 
 /// Returns a JSON document for standard output.
