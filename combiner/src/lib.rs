@@ -8,47 +8,32 @@ pub mod arguments;
 
 use std::io::{self, Read, Write};
 
-use corpus::group::{GroupError, Groups, Order};
-use corpus::record::{ReadError, write_record};
-use program::exit::{Exit, Fails};
+use corpus::group::{Groups, Order};
+use corpus::record::write_record;
+use program::exit::{Exit, Failed};
 use program::system::Failure;
-use thiserror::Error;
 
 /// Approximate size of one write.
 const WRITE_BYTES: usize = 256 << 10;
 
-/// Why a combiner failed.
-#[derive(Debug, Error)]
-pub enum Error {
-    /// The input is not a stream of records.
-    #[error(transparent)]
-    Group(#[from] GroupError),
-    /// The output could not be written. A closed pipe is a failure too, because records are lost.
-    #[error("standard output: {}", Failure::writing("write records", .0, "redirect it to another disk"))]
-    Write(#[source] io::Error),
-}
-
-impl Fails for Error {
-    fn exit(&self) -> Exit {
-        match self {
-            Self::Group(GroupError::Read(ReadError::Io(_))) | Self::Write(_) => Exit::Io,
-            Self::Group(_) => Exit::BadInput,
-        }
-    }
-}
-
 /// Combines the records of `input` into `output`.
-pub fn run(input: impl Read, mut output: impl Write) -> Result<(), Error> {
+pub fn run(input: impl Read, mut output: impl Write) -> Result<(), Failed> {
     let mut groups = Groups::new(input, Order::Any);
     let mut records = Vec::with_capacity(2 * WRITE_BYTES);
     while let Some(group) = groups.next_group()? {
         write_record(&mut records, group.text, group.votes);
         if records.len() >= WRITE_BYTES {
-            output.write_all(&records).map_err(Error::Write)?;
+            output.write_all(&records).map_err(|error| unwritten(&error))?;
             records.clear();
         }
     }
-    output.write_all(&records).and_then(|()| output.flush()).map_err(Error::Write)
+    output.write_all(&records).and_then(|()| output.flush()).map_err(|error| unwritten(&error))
+}
+
+/// A closed pipe is a failure too, because records are lost.
+fn unwritten(error: &io::Error) -> Failed {
+    let why = Failure::writing("write records", error, "redirect it to another disk");
+    Failed::new(Exit::Io, format!("standard output: {why}"))
 }
 
 #[cfg(test)]
@@ -73,7 +58,7 @@ mod tests {
     #[test]
     fn an_invalid_record_is_refused_with_the_line() {
         let error = run("a\t1,0,0,0,0\nnonsense\n".as_bytes(), Vec::new()).unwrap_err();
-        assert_eq!(error.exit(), Exit::BadInput);
+        assert_eq!(error.exit, Exit::BadInput);
         assert!(error.to_string().starts_with("line 2 is not a record: no tab"), "{error}");
     }
 
@@ -88,7 +73,7 @@ mod tests {
                 Ok(())
             }
         }
-        assert_eq!(run("a\t1,0,0,0,0\n".as_bytes(), Closed).unwrap_err().exit(), Exit::Io);
+        assert_eq!(run("a\t1,0,0,0,0\n".as_bytes(), Closed).unwrap_err().exit, Exit::Io);
     }
 
     fn sorted(lines: &[String]) -> String {

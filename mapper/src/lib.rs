@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use corpus::cause;
 use corpus::classes::FoundValues;
-use corpus::cleaned::{CleanedReviews, ReadReview};
+use corpus::cleaned::{CleanedReviews, Review};
 use corpus::encoding::{Encoding, Invalid, LineDecoder};
 use corpus::format::{Format, FormatName};
 use corpus::json_array::{FirstLine, is_array};
@@ -21,11 +21,10 @@ use corpus::lines::{Line, LineContent, LineReader};
 use corpus::record::{Votes, write_record};
 use corpus::rejects::{Content, Position, write_reject};
 use input::Fault;
-use program::exit::{Exit, Fails};
+use program::exit::{Exit, Failed};
 use program::hadoop::{Runner, report_counters};
 use program::place::local_path;
 use program::system::Failure;
-use thiserror::Error;
 
 /// Approximate size of one write.
 const WRITE_BYTES: usize = 256 << 10;
@@ -74,116 +73,80 @@ enum Start {
     Lines,
 }
 
-/// Why a mapper failed.
-#[derive(Debug, Error)]
-pub enum Error {
-    /// The input could not be read.
-    #[error("{file}: {}", Failure::reading("read lines", source))]
-    Read {
-        /// Name of the input.
-        file: String,
-        /// The error.
-        source: io::Error,
-    },
-    /// The output could not be written. A closed pipe is a failure too, because records are lost.
-    #[error("standard output: {}", Failure::writing("write records", .0, "redirect it to another disk"))]
-    Write(#[source] io::Error),
-    /// Standard error could not be written.
-    #[error("standard error: {}", Failure::writing("write messages", .0, "redirect it to another disk"))]
-    Log(#[source] io::Error),
-    /// A URL was passed where a local file is expected.
-    #[error(
-        "{url}: the mapper reads local files and standard input; {}",
-        match url.starts_with("file:") {
-            true => "pass the path after file://",
-            false => "pass the URL to sentimill --input, which reads S3 and https, or to Hadoop as -input, which feeds the mapper",
+/// The error for an input that could not be read.
+pub fn unreadable(file: &str, error: &io::Error, runner: Runner) -> Failed {
+    let exit = match input::fault(error) {
+        Some(Fault::Packed { packed, .. }) if packed.table.is_some() => {
+            return table(file, packed.name, runner);
         }
-    )]
-    NotLocal {
-        /// The URL as passed.
-        url: String,
-    },
-    /// Too many lines are bad, or none is a review.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// The format is not lines that can be split between tasks.
-    #[error(
-        "--format {format}: the mapper reads lines, not tables with a header; pass the files to sentimill --format {format}"
-    )]
-    TableFormat {
-        /// The format.
-        format: FormatName,
-        /// What runs the mapper.
-        runner: Runner,
-    },
-    /// The encoding has lines that cannot be split between tasks.
-    #[error(
-        "--encoding {encoding}: the mapper reads lines that end at the byte 0A, as Hadoop splits them; pass the files to sentimill, or convert them with iconv -f {encoding} -t UTF-8"
-    )]
-    WideEncoding {
-        /// The encoding.
-        encoding: &'static str,
-        /// What runs the mapper.
-        runner: Runner,
-    },
-    /// The input is not lines that can be split between tasks.
-    #[error("{input}: found {found}, expected lines; pass the whole file to sentimill, which reads it")]
-    Table {
-        /// Name of the input.
-        input: String,
-        /// What was found.
-        found: &'static str,
-        /// What runs the mapper.
-        runner: Runner,
-    },
+        Some(_) => Exit::BadInput,
+        None if error.kind() == io::ErrorKind::NotFound => Exit::MissingInput,
+        None => Exit::Io,
+    };
+    Failed::new(exit, format!("{file}: {}", Failure::reading("read lines", error)))
 }
 
-impl Error {
-    /// The error for an input that could not be read.
-    pub fn reading(file: &str, source: io::Error, runner: Runner) -> Self {
-        let found = match input::fault(&source) {
-            Some(Fault::Packed { packed, .. }) if packed.table.is_some() => packed.name,
-            _ => return Self::Read { file: file.to_owned(), source },
-        };
-        Self::Table { input: file.to_owned(), found, runner }
+/// The error for an input that is not lines that can be split between tasks.
+fn table(input: &str, found: &str, runner: Runner) -> Failed {
+    let remedy = "pass the whole file to sentimill, which reads it";
+    Failed::new(
+        refused_by(runner, Exit::BadInput),
+        format!("{input}: found {found}, expected lines; {remedy}"),
+    )
+}
+
+/// The exit code for what a user must change: in a job, it is a setting.
+fn refused_by(runner: Runner, of_user: Exit) -> Exit {
+    match runner {
+        Runner::User => of_user,
+        Runner::Hadoop => Exit::Settings,
     }
 }
 
-impl Fails for Error {
-    fn exit(&self) -> Exit {
-        match self {
-            Self::TableFormat { runner: Runner::Hadoop, .. }
-            | Self::WideEncoding { runner: Runner::Hadoop, .. }
-            | Self::Table { runner: Runner::Hadoop, .. } => Exit::Settings,
-            Self::TableFormat { .. } | Self::WideEncoding { .. } => Exit::Usage,
-            Self::Table { .. } => Exit::BadInput,
-            Self::Read { source, .. } if input::fault(source).is_some() => Exit::BadInput,
-            Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::MissingInput,
-            Self::Read { .. } | Self::Write(_) | Self::Log(_) => Exit::Io,
-            Self::Refused(_) => Exit::BadInput,
-            Self::NotLocal { .. } => Exit::Usage,
-        }
-    }
+/// A closed pipe is a failure too, because records are lost.
+fn unwritten(error: &io::Error) -> Failed {
+    let why = Failure::writing("write records", error, "redirect it to another disk");
+    Failed::new(Exit::Io, format!("standard output: {why}"))
+}
+
+fn unlogged(error: &io::Error) -> Failed {
+    let why = Failure::writing("write messages", error, "redirect it to another disk");
+    Failed::new(Exit::Io, format!("standard error: {why}"))
 }
 
 /// Refuses formats that cannot be split at lines: Hadoop shows the header of a file to one task, and quotes may contain
 /// line breaks. Refuses UTF-16, in which the byte LF may be a part of another character.
-pub fn check_format(format: &Format, encoding: &'static Encoding, runner: Runner) -> Result<(), Error> {
+pub fn check_format(format: &Format, encoding: &'static Encoding, runner: Runner) -> Result<(), Failed> {
     if input::is_utf16(encoding) {
-        return Err(Error::WideEncoding { encoding: encoding.name(), runner });
+        let encoding = encoding.name();
+        let expected = "the mapper reads lines that end at the byte 0A, as Hadoop splits them";
+        let remedy =
+            format!("pass the files to sentimill, or convert them with iconv -f {encoding} -t UTF-8");
+        let why = format!("--encoding {encoding}: {expected}; {remedy}");
+        return Err(Failed::new(refused_by(runner, Exit::Usage), why));
     }
     match format.name() {
-        format @ (FormatName::Csv | FormatName::Tsv) => Err(Error::TableFormat { format, runner }),
+        format @ (FormatName::Csv | FormatName::Tsv) => {
+            let expected = "the mapper reads lines, not tables with a header";
+            let why = format!("--format {format}: {expected}; pass the files to sentimill --format {format}");
+            Err(Failed::new(refused_by(runner, Exit::Usage), why))
+        }
         FormatName::Json | FormatName::PolarityCsv | FormatName::FastText => Ok(()),
     }
 }
 
 /// Refuses URLs among the files to read.
-pub fn check_inputs(inputs: &[PathBuf]) -> Result<(), Error> {
-    match inputs.iter().find(|input| local_path((*input).clone()).is_err()) {
-        None => Ok(()),
-        Some(url) => Err(Error::NotLocal { url: url.display().to_string() }),
-    }
+pub fn check_inputs(inputs: &[PathBuf]) -> Result<(), Failed> {
+    let Some(url) = inputs.iter().find(|input| local_path((*input).clone()).is_err()) else { return Ok(()) };
+    let url = url.display().to_string();
+    let remedy = match url.starts_with("file:") {
+        true => "pass the path after file://",
+        false => {
+            "pass the URL to sentimill --input, which reads S3 and https, or to Hadoop as -input, which feeds the mapper"
+        }
+    };
+    let why = format!("{url}: the mapper reads local files and standard input; {remedy}");
+    Err(Failed::new(Exit::Usage, why))
 }
 
 /// Reads lines, one input after the other. Writes to `output` either a record for each review or the bad lines, and
@@ -221,10 +184,11 @@ impl<W: Write, L: Write> Mapper<W, L> {
     }
 
     /// Reads all lines of an input.
-    pub fn read(&mut self, input: impl Read, split: &InputSplit) -> Result<(), Error> {
+    pub fn read(&mut self, input: impl Read, split: &InputSplit) -> Result<(), Failed> {
         let before = self.counts;
         let mut lines = LineReader::new(input, self.options.line_bytes_max);
-        let unreadable = |source| Error::Read { file: split.file.clone(), source };
+        let runner = self.options.runner;
+        let unreadable = |error| unreadable(&split.file, &error, runner);
         let mut start = match split.split_start {
             None | Some(0) if self.options.format.is_json() => Start::Blank,
             _ => Start::Lines,
@@ -252,7 +216,7 @@ impl<W: Write, L: Write> Mapper<W, L> {
                 self.take(reviews.read(line.content), line, n_lines, split)?;
             }
             if self.written.len() >= WRITE_BYTES {
-                self.output.write_all(&self.written).map_err(Error::Write)?;
+                self.output.write_all(&self.written).map_err(|error| unwritten(&error))?;
                 self.written.clear();
             }
         }
@@ -274,14 +238,14 @@ impl<W: Write, L: Write> Mapper<W, L> {
     #[inline]
     fn take(
         &mut self,
-        read: Result<ReadReview<'_>, NoReview>,
+        read: Result<Review<'_>, NoReview>,
         line: Line<'_>,
         number: u64,
         split: &InputSplit,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failed> {
         self.counts.lines += 1;
         match read {
-            Ok(ReadReview { text, rating, .. }) => {
+            Ok(Review { text, rating, .. }) => {
                 self.counts.reviews += 1;
                 if self.options.output == Output::Records {
                     write_record(&mut self.written, text, Votes::one(rating.stars()));
@@ -294,7 +258,7 @@ impl<W: Write, L: Write> Mapper<W, L> {
 
     /// Refuses an array, whose elements are not lines. A first line that is a whole array is one bad line if other lines
     /// follow it.
-    fn check_array(&self, start: Start, line: LineContent<'_>, split: &InputSplit) -> Result<Start, Error> {
+    fn check_array(&self, start: Start, line: LineContent<'_>, split: &InputSplit) -> Result<Start, Failed> {
         let LineContent::Bytes(bytes) = line else { return Ok(Start::Lines) };
         if line.is_blank() {
             return Ok(start);
@@ -311,14 +275,15 @@ impl<W: Write, L: Write> Mapper<W, L> {
         }
     }
 
-    fn array(&self, split: &InputSplit) -> Error {
-        Error::Table { input: split.file.clone(), found: "a JSON array", runner: self.options.runner }
+    fn array(&self, split: &InputSplit) -> Failed {
+        table(&split.file, "a JSON array", self.options.runner)
     }
 
     /// Writes the remaining output, and accepts or refuses the input.
-    pub fn finish(mut self) -> Result<MapperCounts, Error> {
-        self.output.write_all(&self.written).and_then(|()| self.output.flush()).map_err(Error::Write)?;
-        self.invalid.merge(self.reviews.invalid());
+    pub fn finish(mut self) -> Result<MapperCounts, Failed> {
+        let written = self.output.write_all(&self.written).and_then(|()| self.output.flush());
+        written.map_err(|error| unwritten(&error))?;
+        self.invalid.merge(self.reviews.parser().invalid());
         self.counts.invalid_utf8 = self.invalid.lines;
         match self.options.runner {
             Runner::User => self.judge_all()?,
@@ -328,9 +293,9 @@ impl<W: Write, L: Write> Mapper<W, L> {
     }
 
     /// Prints the counts of all lines for a user, and accepts or refuses the input.
-    fn judge_all(&mut self) -> Result<(), Error> {
+    fn judge_all(&mut self) -> Result<(), Failed> {
         let counts = self.counts;
-        let unrated = self.reviews.found_values();
+        let unrated = self.reviews.parser().found_values();
         let packed = input::remedy(&self.beginning);
         let judged =
             judge(&counts, &self.seen(&unrated, packed.as_deref()), self.options.limits, || self.cause());
@@ -339,7 +304,8 @@ impl<W: Write, L: Write> Mapper<W, L> {
             Err(_) => (None, None),
         };
         let notices = self.without_review.notices(&counts).into_iter().chain(invalid);
-        let notices = notices.chain(dropped).chain(other_labels(self.reviews.other_labels(), &counts));
+        let notices =
+            notices.chain(dropped).chain(other_labels(self.reviews.parser().other_labels(), &counts));
         for notice in notices.chain([counts.to_string()]) {
             self.say(&notice)?;
         }
@@ -356,13 +322,14 @@ impl<W: Write, L: Write> Mapper<W, L> {
     }
 
     /// Reports the counts of a task to Hadoop and its log, and accepts or refuses the input.
-    fn judge_task(&mut self) -> Result<(), Error> {
+    fn judge_task(&mut self) -> Result<(), Failed> {
         let counts = self.counts;
-        report_counters(&mut self.log, MapperCounts::GROUP, &counts.counters()).map_err(Error::Log)?;
-        if let Some(notice) = other_labels(self.reviews.other_labels(), &counts) {
+        let reported = report_counters(&mut self.log, MapperCounts::GROUP, &counts.counters());
+        reported.map_err(|error| unlogged(&error))?;
+        if let Some(notice) = other_labels(self.reviews.parser().other_labels(), &counts) {
             self.say(&notice)?;
         }
-        let (unrated, packed) = (self.reviews.found_values(), input::remedy(&self.beginning));
+        let (unrated, packed) = (self.reviews.parser().found_values(), input::remedy(&self.beginning));
         let seen = self.seen(&unrated, packed.as_deref());
         judge_lines(&counts, &seen, self.options.limits, Part::Task, || self.cause())?;
         let invalid = invalid_utf8(&counts, self.options.encoding);
@@ -374,7 +341,7 @@ impl<W: Write, L: Write> Mapper<W, L> {
 
     /// The probable cause of many bad lines, and the remedy.
     fn cause(&self) -> String {
-        let classes = self.reviews.found_values();
+        let classes = self.reviews.parser().found_values();
         let listing = "print them with mapper --rejects";
         let program = cause::Program { listing, of_tables: " to sentimill" };
         cause::likely(&self.counts, &self.beginning, &self.options.format, &classes, program)
@@ -384,8 +351,8 @@ impl<W: Write, L: Write> Mapper<W, L> {
         Seen { values, invalid: &self.invalid, encoding: self.options.encoding, packed }
     }
 
-    fn say(&mut self, notice: &str) -> Result<(), Error> {
-        self.log.write_all(format!("mapper: {notice}\n").as_bytes()).map_err(Error::Log)
+    fn say(&mut self, notice: &str) -> Result<(), Failed> {
+        self.log.write_all(format!("mapper: {notice}\n").as_bytes()).map_err(|error| unlogged(&error))
     }
 
     #[cold]
@@ -395,7 +362,7 @@ impl<W: Write, L: Write> Mapper<W, L> {
         line: Line<'_>,
         number: u64,
         split: &InputSplit,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failed> {
         let so_far = self.counts.count(reason);
         if !reason.is_bad() {
             return Ok(());
@@ -415,7 +382,7 @@ impl<W: Write, L: Write> Mapper<W, L> {
         so_far: u64,
         (number, offset): (u64, u64),
         split: &InputSplit,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failed> {
         let more = if so_far == TOLD { "; further lines with this reason are only counted" } else { "" };
         // In a Hadoop task, the number of lines that precede its input split is unknown.
         let line = match self.options.runner {

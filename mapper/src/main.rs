@@ -7,26 +7,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use corpus::arguments;
 use corpus::ledger::{Limits, MapperCounts};
 use counts::CountsFile;
 use mapper::arguments::Arguments;
-use mapper::{Error, InputSplit, Mapper, Options, Output, check_format, check_inputs};
-use program::exit::{Exit, Failed, usage};
+use mapper::{InputSplit, Mapper, Options, Output, check_format, check_inputs, unreadable};
+use program::exit::Failed;
 use program::hadoop::{Runner, Variable};
 use program::pipe::widen;
 
 fn main() -> ExitCode {
-    if let Err(error) = program::start("mapper") {
-        return Exit::Io.end("mapper", &error.to_string());
-    }
-    let arguments = match corpus::arguments::parse::<Arguments>(option_env!("SENTIMILL_COMMIT"), &[]) {
-        Ok(arguments) => arguments,
-        Err(error) => return usage("mapper", &error.render(), error.use_stderr()),
-    };
-    match run(arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => program::hadoop::end(error.exit, "mapper", &error.message),
-    }
+    arguments::run("mapper", option_env!("SENTIMILL_COMMIT"), &[], run)
 }
 
 fn run(arguments: Arguments) -> Result<(), Failed> {
@@ -63,7 +54,7 @@ fn options(arguments: Arguments) -> Result<Options, Failed> {
     })
 }
 
-fn mapped(inputs: &[PathBuf], options: Options) -> Result<MapperCounts, Error> {
+fn mapped(inputs: &[PathBuf], options: Options) -> Result<MapperCounts, Failed> {
     check_inputs(inputs)?;
     widen(io::stdin());
     widen(io::stdout());
@@ -72,7 +63,7 @@ fn mapped(inputs: &[PathBuf], options: Options) -> Result<MapperCounts, Error> {
     let mut mapper = Mapper::new(io::stdout().lock(), io::stderr(), options);
     if inputs.is_empty() {
         let split = standard_input();
-        let unreadable = |source| Error::reading(&split.file, source, runner);
+        let unreadable = |error| unreadable(&split.file, &error, runner);
         let stdin = program::stdin().map_err(unreadable)?.lock();
         match (runner, split.split_start) {
             (Runner::User, _) => {
@@ -87,7 +78,7 @@ fn mapped(inputs: &[PathBuf], options: Options) -> Result<MapperCounts, Error> {
     }
     for path in inputs {
         let file = path.display().to_string();
-        let input = input::open_as(path, encoding).map_err(|source| Error::reading(&file, source, runner))?;
+        let input = input::open_as(path, encoding).map_err(|error| unreadable(&file, &error, runner))?;
         mapper.read(input, &InputSplit { file, split_start: None })?;
     }
     mapper.finish()

@@ -14,7 +14,7 @@ use program::progress::Progress;
 
 use crate::buffer::Buffer;
 use crate::reading::Text;
-use crate::runs::{MergedRuns, Runs};
+use crate::sorted_runs::{MergedRuns, Runs};
 
 /// Totals of the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

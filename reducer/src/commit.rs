@@ -4,13 +4,16 @@
 //! record elects it. A later attempt compares its result with that of the elected attempt. If rows and
 //! settings are equal, it succeeds. If they differ, it fails.
 
+use std::io;
 use std::path::Path;
 
 use dataset::commit::{Commit, RECORD_BYTES_MAX, commit_key, shard_key};
 use durable::sha256;
+use program::exit::{Exit, Failed};
+use program::system::Failure;
 use store::{Key, ObjectContent, Put, Recorded, Store};
 
-use crate::{Error, Result};
+use crate::Result;
 
 /// Result of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,8 +32,14 @@ pub fn earlier(store: &Store, partition: u32) -> Result<Option<Commit>> {
 }
 
 fn parsed(store: &Store, key: &Key, record: &[u8]) -> Result<Commit> {
-    let object = || format!("{}/{key}", store.url());
-    serde_json::from_slice(record).map_err(|found| Error::Record { object: object(), found })
+    serde_json::from_slice(record).map_err(|found| {
+        let expected = format!("expected one of schema version {}", dataset::SCHEMA_VERSION);
+        let remedy =
+            "it was damaged or written by another version of the programs: start again with a new --run";
+        let object = format!("{}/{key}", store.url());
+        let why = format!("{object} is not a commit record ({found}), {expected}; {remedy}");
+        Failed::new(Exit::Internal, why)
+    })
 }
 
 /// Puts the shard under its name, unless an earlier try of this attempt has done so. Returns the store's name
@@ -49,11 +58,13 @@ pub fn put_shard(
             let there = store.local_copy(&key, shard.parent().unwrap_or(Path::new(".")))?;
             let info = store.head(&key)?;
             let sha256 = sha256::of_file_reporting(there.path(), store.progress());
-            let sha256 = sha256.map_err(|source| Error::Scratch { path: there.path().to_owned(), source })?;
+            let sha256 = sha256.map_err(|error| unwritten(there.path(), &error))?;
             if there.bytes() == bytes && sha256 == digest {
                 Ok(info.and_then(|info| info.etag))
             } else {
-                Err(Error::NameTaken { object: format!("{}/{key}", store.url()) })
+                let found = "exists with other content, expected the shard of this attempt";
+                let why = format!("{}/{key}: {found}; pass another --attempt", store.url());
+                Err(Failed::new(Exit::Internal, why))
             }
         }
     }
@@ -83,13 +94,14 @@ pub fn elect(store: &Store, commit: Commit, scratch: &Path) -> Result<Outcome> {
 pub fn agree(store: &Store, ours: &Commit, elected: &Commit, scratch: &Path) -> Result<()> {
     match difference(ours, elected) {
         None => check_object(store, ours, elected, scratch),
-        Some((what, ours, theirs)) => Err(Error::Disagree {
-            partition: elected.partition,
-            attempt: elected.attempt.clone(),
-            what,
-            ours,
-            theirs,
-        }),
+        Some((what, ours, theirs)) => {
+            let Commit { partition, attempt, .. } = elected;
+            let why = format!(
+                "partition {partition} was committed by attempt {attempt} with {what} {theirs}, this attempt has {ours}; \
+                 nothing was changed; for other data or settings, pass a new run: --run NEW"
+            );
+            Err(Failed::new(Exit::Internal, why))
+        }
     }
 }
 
@@ -117,7 +129,8 @@ fn difference(ours: &Commit, theirs: &Commit) -> Option<(&'static str, String, S
 fn check_object(store: &Store, ours: &Commit, elected: &Commit, scratch: &Path) -> Result<()> {
     let damaged = |found: String| {
         let object = format!("{}/{}", store.url(), commit_key(elected.partition));
-        Err(Error::Damaged { object, found })
+        let remedy = "the record or the object that it names was damaged: start again with a new --run";
+        Err(Failed::new(Exit::Internal, format!("{object} {found}; {remedy}")))
     };
     let key = match Key::new(&elected.object) {
         Ok(key) if key.as_str() == shard_key(elected.partition, &elected.host, &elected.attempt) => key,
@@ -132,10 +145,17 @@ fn check_object(store: &Store, ours: &Commit, elected: &Commit, scratch: &Path) 
     }
     let copy = store.local_copy(&key, scratch)?;
     let found = sha256::of_file_reporting(copy.path(), store.progress());
-    match found.map_err(|source| Error::Scratch { path: copy.path().to_owned(), source })? {
+    match found.map_err(|error| unwritten(copy.path(), &error))? {
         found if found == elected.sha256 => Ok(()),
         found => damaged(format!("records another SHA-256 for {key} than the one found, {found}")),
     }
+}
+
+/// The error of a temporary file that could not be written or read.
+pub(crate) fn unwritten(path: &Path, error: &io::Error) -> Failed {
+    let remedy = "set TMPDIR to a folder on another disk";
+    let why = Failure::writing("write the temporary shard", error, remedy);
+    Failed::new(Exit::Io, format!("{}: {why}", path.display()))
 }
 
 #[cfg(test)]
@@ -203,10 +223,7 @@ mod tests {
         assert!(agree(&store, &first, &second, folder.path()).is_ok());
         let crossed = Commit { object: first.object.clone(), ..second };
         let error = agree(&store, &first, &crossed, folder.path()).unwrap_err();
-        assert!(
-            matches!(&error, Error::Damaged { found, .. } if found.starts_with("names no object")),
-            "{error}"
-        );
+        assert!(error.message.contains(" names no object of its host and attempt; "), "{error}");
     }
 
     #[test]
@@ -219,7 +236,7 @@ mod tests {
             fs::write(&shard, other).unwrap();
             let (bytes, digest) = (other.len() as u64, sha256::of_bytes(other));
             let error = put_shard(&store, &first.object, &shard, bytes, &digest).unwrap_err();
-            assert!(matches!(error, Error::NameTaken { .. }), "{error}");
+            assert!(error.message.contains(": exists with other content, "), "{error}");
         }
     }
 }

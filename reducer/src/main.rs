@@ -4,9 +4,9 @@ use std::env;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use corpus::arguments::STOP_WORDS_BYTES_MAX;
+use corpus::arguments::{self, STOP_WORDS_BYTES_MAX};
 use program::bars::ProgressBars;
-use program::exit::{self, Exit, Failed, usage};
+use program::exit::{self, Exit, Failed};
 use program::hadoop::{Heartbeat, Runner, Variable, silence};
 use program::location::S3Url;
 use program::pipe::widen;
@@ -18,20 +18,8 @@ use store::Store;
 const DEFAULT_RUN: &str = "run";
 
 fn main() -> ExitCode {
-    if let Err(error) = program::start("reducer") {
-        return Exit::Io.end("reducer", &error.to_string());
-    }
-    let arguments = match corpus::arguments::parse::<Arguments>(
-        option_env!("SENTIMILL_COMMIT"),
-        &[("HDF5", &dataset::hdf5_version())],
-    ) {
-        Ok(arguments) => arguments,
-        Err(error) => return usage("reducer", &error.render(), error.use_stderr()),
-    };
-    match run(&arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => program::hadoop::end(error.exit, "reducer", &error.message),
-    }
+    let libraries = [("HDF5", &*dataset::hdf5_version())];
+    arguments::run("reducer", option_env!("SENTIMILL_COMMIT"), &libraries, |arguments| run(&arguments))
 }
 
 fn run(arguments: &Arguments) -> Result<(), Failed> {
@@ -60,13 +48,13 @@ fn run(arguments: &Arguments) -> Result<(), Failed> {
 }
 
 /// Starts a heartbeat under Hadoop, which kills a task that reports nothing for too long.
-fn heartbeat(task: &Task, store: &Store) -> Result<Option<Heartbeat>, reducer::Error> {
+fn heartbeat(task: &Task, store: &Store) -> Result<Option<Heartbeat>, Failed> {
     if task.runner == Runner::User {
         return Ok(None);
     }
     let silence = silence(Variable::Timeout.value().as_deref());
     let started = Heartbeat::start(store.progress().clone(), silence, io::stderr());
-    started.map(Some).map_err(reducer::Error::Thread)
+    started.map(Some).map_err(|error| reducer::no_thread(&error))
 }
 
 /// The run, the partition and the number of partitions, from flags, from Hadoop's environment, or by default.

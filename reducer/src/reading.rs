@@ -4,7 +4,7 @@
 //! Reading, grouping and tokenizing takes a third of the time until the end of a reducer's input. Looking up
 //! words takes most of the rest, so two threads are sufficient.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
@@ -12,10 +12,12 @@ use corpus::digest::text_hash;
 use corpus::group::{Group, Groups, Order};
 use corpus::record::Votes;
 use corpus::words::{Span, find_words, room};
+use program::exit::{Exit, Failed};
 use program::hadoop::partition;
+use program::system::Failure;
 
+use crate::Result;
 use crate::task::{Others, Task};
-use crate::{Error, Result};
 
 /// Number of batches: one is being filled, one is being collected, and one is waiting.
 const BATCHES: usize = 3;
@@ -126,7 +128,7 @@ impl Reading {
                 }
             }
         };
-        thread::Builder::new().stack_size(STACK_BYTES).spawn(read).map_err(Error::Thread)?;
+        thread::Builder::new().stack_size(STACK_BYTES).spawn(read).map_err(|error| no_thread(&error))?;
         Ok(Self { filled, spare })
     }
 
@@ -144,6 +146,11 @@ impl Reading {
     }
 }
 
+/// The error of a thread that cannot be started.
+pub fn no_thread(error: &io::Error) -> Failed {
+    Failed::new(Exit::Io, Failure::reading("start a thread", error).to_string())
+}
+
 struct Reader<R> {
     groups: Groups<R>,
     others: Others,
@@ -158,14 +165,20 @@ impl<R: Read> Reader<R> {
         while batch.bytes.len() < BATCH_BYTES {
             let Some(Group { text, votes, line }) = self.groups.next_group()? else { break };
             if std::str::from_utf8(text).is_err() {
-                return Err(Error::NotUtf8 { line });
+                let remedy = "feed this program the output of mapper or combiner";
+                let why = format!("line {line}: the text is not UTF-8; {remedy}");
+                return Err(Failed::new(Exit::BadInput, why));
             }
             let found = partition(text, self.partitions);
             if found != self.partition {
                 match self.others {
                     Others::Refuse => {
-                        let (expected, partitions) = (self.partition, self.partitions);
-                        return Err(Error::WrongPartition { line, found, expected, partitions });
+                        let why = format!(
+                            "line {line}: the text belongs to partition {found} of {}, expected {}; use --select to read one \
+                             partition from all records, or --any-partitioner if another partitioner split them",
+                            self.partitions, self.partition
+                        );
+                        return Err(Failed::new(Exit::BadInput, why));
                     }
                     Others::LeaveOut => continue,
                     Others::Take => {}

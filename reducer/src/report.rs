@@ -1,15 +1,17 @@
 //! Output of a reducer. Under Hadoop, it prints counters, states and the commit record; for a user, it prints
 //! one line.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use corpus::digest::Digest;
 use corpus::ledger::ReducerCounts;
 use dataset::commit::Commit;
+use program::exit::{Exit, Failed};
 use program::hadoop::{Runner, report_counters, report_status};
+use program::system::Failure;
 use serde_json::json;
 
-use crate::{Error, Result};
+use crate::Result;
 
 /// Prints notices and the result.
 pub(crate) struct Report<L> {
@@ -22,7 +24,7 @@ impl<L: Write> Report<L> {
     pub fn status(&mut self, status: &str) -> Result<()> {
         match self.runner {
             Runner::User => Ok(()),
-            Runner::Hadoop => report_status(&mut self.log, status).map_err(Error::Output),
+            Runner::Hadoop => report_status(&mut self.log, status).map_err(|error| unwritten(&error)),
         }
     }
 
@@ -31,7 +33,8 @@ impl<L: Write> Report<L> {
         match self.runner {
             // One write, so that lines of other programs cannot interrupt it.
             Runner::User => {
-                self.log.write_all(format!("reducer: {notice}\n").as_bytes()).map_err(Error::Output)
+                let written = self.log.write_all(format!("reducer: {notice}\n").as_bytes());
+                written.map_err(|error| unwritten(&error))
             }
             Runner::Hadoop => self.status(notice),
         }
@@ -42,7 +45,7 @@ impl<L: Write> Report<L> {
         match self.runner {
             Runner::User => Ok(()),
             Runner::Hadoop => report_counters(&mut self.log, ReducerCounts::GROUP, &counts.counters())
-                .map_err(Error::Output),
+                .map_err(|error| unwritten(&error)),
         }
     }
 
@@ -52,8 +55,13 @@ impl<L: Write> Report<L> {
             Runner::User => in_short(elected),
             Runner::Hadoop => format!("part-{:05}\t{}", elected.partition, as_record(elected)),
         };
-        writeln!(output, "{told}").and_then(|()| output.flush()).map_err(Error::Output)
+        writeln!(output, "{told}").and_then(|()| output.flush()).map_err(|error| unwritten(&error))
     }
+}
+
+fn unwritten(error: &io::Error) -> Failed {
+    let why = Failure::writing("write the result", error, "redirect it to another disk");
+    Failed::new(Exit::Io, format!("standard output: {why}"))
 }
 
 fn in_short(elected: &Commit) -> String {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use dataset::commit::{COMMIT_PREFIX, SEAL_KEY};
-use program::exit::{Exit, Fails};
+use program::exit::Exit;
 use program::progress::Progress;
 use store::{Backend, Error, Key, Listed, LocalObject, ObjectContent, ObjectInfo, Put, Store};
 use synthetic::random::Random;
@@ -88,9 +88,9 @@ fn a_damaged_commit_record_is_reported_as_a_failure() {
         for (store, name) in [(&damaging, "first"), (&store, "first"), (&store, "second")] {
             let error = attempt(store, name);
             assert!(error.to_string().contains("records another SHA-256 for data/"), "{name}: {error}");
-            assert_eq!(error.exit(), Exit::Internal, "{name}: {error}");
+            assert_eq!(error.exit, Exit::Internal, "{name}: {error}");
         }
-        assert_eq!(first.exit(), Exit::Internal);
+        assert_eq!(first.exit, Exit::Internal);
     }
 }
 

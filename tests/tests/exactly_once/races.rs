@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use dataset::commit::COMMIT_PREFIX;
-use program::exit::{Exit, Fails};
+use program::exit::Exit;
 use store::Store;
 use synthetic::random::Random;
 use tests::seeds::{each_seed, seeds};
@@ -69,7 +69,7 @@ fn play(corpus: &Corpus, store: &Store, folder: &Path, seed: u64) -> u64 {
                 assert!(echo == elected && (number < n_wrong) == (winner < n_wrong), "attempt {number}");
             }
             Err(error) => {
-                assert_eq!(error.exit(), Exit::Internal, "attempt {number}: {error}");
+                assert_eq!(error.exit, Exit::Internal, "attempt {number}: {error}");
                 assert_ne!(number < n_wrong, winner < n_wrong, "attempt {number}: {error}");
                 n_disagreed += 1;
             }

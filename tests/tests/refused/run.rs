@@ -438,7 +438,7 @@ fn damage_with_a_matching_commit_is_refused() {
         ),
     ] {
         job.write("altered.h5", &bytes);
-        let sha256 = dataset::sha256::of_file(&job.path("altered.h5")).unwrap();
+        let sha256 = durable::sha256::of_file(&job.path("altered.h5")).unwrap();
         let edit = |commit: &mut serde_json::Value| {
             commit["sha256"] = sha256.into();
             commit["bytes"] = bytes.len().into();

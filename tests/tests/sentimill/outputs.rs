@@ -117,7 +117,7 @@ fn the_manifest_lists_the_files_and_check_covers_them() {
         let path = room.path(&format!("out/{name}"));
         assert_eq!(manifest[member]["name"], name);
         assert_eq!(manifest[member]["bytes"], fs::metadata(&path).unwrap().len());
-        assert_eq!(manifest[member]["sha256"], dataset::sha256::of_file(&path).unwrap());
+        assert_eq!(manifest[member]["sha256"], durable::sha256::of_file(&path).unwrap());
         assert_eq!(report[member], manifest[member]);
     }
     let check = || run(program("merge").arg("--check").arg(&dataset), b"");

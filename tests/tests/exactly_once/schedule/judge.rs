@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dataset::commit::Commit;
 use merge::Outcome;
-use program::exit::{Exit, Fails};
+use program::exit::Exit;
 
 use super::{Attempt, Ended, Schedule, Work};
 use crate::attempts::elected;
@@ -32,12 +32,12 @@ impl Schedule<'_> {
                 self.tell(format!("{seat} ends well"), "attempts that ended well");
                 self.dismiss_others(partition);
             }
-            Err(error) if differs && error.exit() == Exit::Internal => {
+            Err(error) if differs && error.exit == Exit::Internal => {
                 self.tell(format!("{seat} disagrees: {error}"), "disagreements");
             }
             Err(error) => {
                 assert!(
-                    is_hit && error.exit() == Exit::Io,
+                    is_hit && error.exit == Exit::Io,
                     "attempt {seat} failed by itself: {error}: {}",
                     self.story()
                 );
