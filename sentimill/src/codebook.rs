@@ -31,7 +31,7 @@ const WORDS_MAX: usize = 1 << 19;
 /// Words with codes, which are their indexes by descending frequency.
 pub struct Codebook {
     /// Words by code, followed by the stop words, which have no code.
-    words: Vec<Vec<u8>>,
+    words: KeptWords,
     n_codes: usize,
     /// Keys of the words, followed by one that no word has.
     keys: Vec<Key>,
@@ -41,7 +41,6 @@ pub struct Codebook {
     slots: Vec<u32>,
     place_bits: u32,
     seed: Seed,
-    joining: KeptWords,
     /// Words that texts contain and rows omit. If texts are not written, they have no code, and this is empty.
     omitted: Omitted,
 }
@@ -54,13 +53,13 @@ struct Omitted {
     words: HashSet<Vec<u8>>,
 }
 
-/// Whether texts are written, which contain stop words.
+/// Whether texts are written beside the dataset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StopWords {
-    /// They are dropped when texts are encoded.
-    Dropped,
-    /// They are encoded like other words, and omitted from rows.
-    Encoded,
+pub enum Texts {
+    /// Stop words are dropped when texts are encoded. Stored rows contain the kept tokens.
+    Omitted,
+    /// Stored rows contain all words of their texts. Stop words are encoded like other words, and rows of the dataset omit them.
+    Written,
 }
 
 /// A word of a text that is not a stop word.
@@ -77,29 +76,24 @@ const TOGETHER: usize = 128;
 
 impl Codebook {
     /// Builds a codebook from the most frequent of the counted words.
-    fn of(counted: &Dictionary, stop_words: &[String], kept: StopWords) -> Self {
-        let omitted = match kept {
-            StopWords::Dropped => &[],
-            StopWords::Encoded => stop_words,
+    fn of(counted: &Dictionary, stop_words: &[String], texts: Texts) -> Self {
+        let (dropped, omitted) = match texts {
+            Texts::Omitted => (stop_words, &[][..]),
+            Texts::Written => (&[][..], stop_words),
         };
         let omitted: HashSet<Vec<u8>> = omitted.iter().map(|word| word.as_bytes().to_vec()).collect();
-        let stop_words = match kept {
-            StopWords::Dropped => stop_words,
-            StopWords::Encoded => &[],
-        };
         let mut counts: Vec<_> = counted.counts().into_iter().zip(0..).collect();
         counts.sort_unstable_by_key(|&(count, number)| (Reverse(count), number));
         counts.truncate(WORDS_MAX);
         let n_codes = counts.len();
-        let coded = counts.into_iter().map(|(_, number)| counted.get(number).to_vec());
-        let words: Vec<_> = coded.chain(stop_words.iter().map(|word| word.as_bytes().to_vec())).collect();
-        let codes = words[..n_codes].iter().map(|word| omitted.contains(word));
+        let mut words = KeptWords::with_capacity(n_codes + dropped.len());
+        counts.iter().for_each(|&(_, number)| words.push(counted.get(number)));
+        let codes = (0..n_codes).map(|code| omitted.contains(words.get(code)));
         let codes = if omitted.is_empty() { Vec::new() } else { codes.collect() };
-        let mut joining = KeptWords::with_capacity(n_codes);
-        words[..n_codes].iter().for_each(|word| joining.push(word));
+        dropped.iter().for_each(|word| words.push(word.as_bytes()));
         let seed = Seed::random();
-        let key = |word: &Vec<u8>| Keys::of(word, seed).key(Span { from: 0, length: word.len() as u32 });
-        let keys: Vec<Key> = words.iter().map(key).chain([Key::default()]).collect();
+        let key = |word: &[u8]| Keys::of(word, seed).key(Span { from: 0, length: word.len() as u32 });
+        let keys = (0..words.len()).map(|place| key(words.get(place))).chain([Key::default()]).collect();
         let mut codebook = Self {
             n_codes,
             slots: vec![words.len() as u32; (words.len() / 2 * 3).next_power_of_two().max(2)],
@@ -107,7 +101,6 @@ impl Codebook {
             words,
             keys,
             seed,
-            joining,
             omitted: Omitted { codes, words: omitted },
         };
         // The most frequent words first, so that they get the slots of their hashes.
@@ -188,7 +181,7 @@ impl Codebook {
                 return None;
             }
             let may_be = slot ^ place as u32 == self.tag_of(hash) && self.keys[place] == key;
-            if may_be && (word.len() <= SHORT_BYTES || self.words[place] == word) {
+            if may_be && (word.len() <= SHORT_BYTES || self.words.get(place) == word) {
                 return Some(place);
             }
             at = (at + 1) & (self.slots.len() - 1);
@@ -202,7 +195,7 @@ impl Codebook {
 
     /// The word with this code.
     pub fn word(&self, code: u32) -> &[u8] {
-        &self.words[code as usize]
+        self.words.get(code as usize)
     }
 
     /// Whether encoded texts contain words that rows omit.
@@ -226,7 +219,7 @@ impl Codebook {
         if let Some(codes) = short_codes(words) {
             places.clear();
             places.extend(codes);
-            self.joining.join(places, text);
+            self.words.join(places, text);
             return;
         }
         text.clear();
@@ -241,8 +234,10 @@ impl Codebook {
     }
 
     /// All words by code, for joining.
-    pub fn words(&self) -> &KeptWords {
-        &self.joining
+    pub fn words(&self) -> KeptWords {
+        let mut words = self.words.clone();
+        words.truncate(self.n_codes);
+        words
     }
 }
 
@@ -252,7 +247,7 @@ const WAIT_MAX: Duration = Duration::from_secs(2);
 /// How all threads agree on one codebook.
 pub struct Agreement<'a> {
     stop_words: &'a [String],
-    kept: StopWords,
+    texts: Texts,
     /// Whether a thread for which the others wait may have ended.
     stopped: &'a AtomicBool,
     state: Mutex<State>,
@@ -268,16 +263,16 @@ struct State {
 
 impl<'a> Agreement<'a> {
     /// Creates the agreement of this number of threads.
-    pub fn among(threads: usize, stop_words: &'a [String], kept: StopWords, stopped: &'a AtomicBool) -> Self {
+    pub fn among(threads: usize, stop_words: &'a [String], texts: Texts, stopped: &'a AtomicBool) -> Self {
         let state = State { counting: threads, counted: Dictionary::new(&[]), codebook: None };
-        Self { stop_words, kept, stopped, state: Mutex::new(state), agreed: Condvar::new() }
+        Self { stop_words, texts, stopped, state: Mutex::new(state), agreed: Condvar::new() }
     }
 
     /// The words that a thread does not count.
     pub fn dropped(&self) -> &'a [String] {
-        match self.kept {
-            StopWords::Dropped => self.stop_words,
-            StopWords::Encoded => &[],
+        match self.texts {
+            Texts::Omitted => self.stop_words,
+            Texts::Written => &[],
         }
     }
 
@@ -295,13 +290,13 @@ impl<'a> Agreement<'a> {
             }
             if state.counting == 0 || began.elapsed() >= WAIT_MAX {
                 let counted = std::mem::replace(&mut state.counted, Dictionary::new(&[]));
-                let codebook = Arc::new(Codebook::of(&counted, self.stop_words, self.kept));
+                let codebook = Arc::new(Codebook::of(&counted, self.stop_words, self.texts));
                 state.codebook = Some(codebook);
                 self.agreed.notify_all();
                 continue;
             }
             if self.stopped.load(Ordering::Relaxed) {
-                return Arc::new(Codebook::of(&state.counted, self.stop_words, self.kept));
+                return Arc::new(Codebook::of(&state.counted, self.stop_words, self.texts));
             }
             state = self.agreed.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -327,7 +322,7 @@ mod tests {
     #[test]
     fn a_thread_does_not_wait_for_another_that_waits_for_its_memory() {
         let stopped = AtomicBool::new(false);
-        let agreement = Agreement::among(2, &[], StopWords::Dropped, &stopped);
+        let agreement = Agreement::among(2, &[], Texts::Omitted, &stopped);
         let first = agreement.join(&Dictionary::new(&[]));
         assert!(Arc::ptr_eq(&first, &agreement.join(&Dictionary::new(&[]))));
     }
@@ -335,7 +330,7 @@ mod tests {
     #[test]
     fn threads_agree_on_codes_by_descending_frequency() {
         let (stop_words, stopped) = (["the".to_owned()], AtomicBool::new(false));
-        let agreement = Agreement::among(2, &stop_words, StopWords::Dropped, &stopped);
+        let agreement = Agreement::among(2, &stop_words, Texts::Omitted, &stopped);
         let join = |text: &str| {
             let mut counted = Dictionary::new(&["the".to_owned()]);
             counted.count(text.as_bytes(), &spans(text), &mut Vec::new());
@@ -357,7 +352,7 @@ mod tests {
     #[test]
     fn encoded_stop_words_are_decoded_and_omitted_from_rows() {
         let (stop_words, stopped) = (["the".to_owned(), "rare".to_owned()], AtomicBool::new(false));
-        let agreement = Agreement::among(1, &stop_words, StopWords::Encoded, &stopped);
+        let agreement = Agreement::among(1, &stop_words, Texts::Written, &stopped);
         let mut counted = Dictionary::new(agreement.dropped());
         let sample = "the the b";
         counted.count(sample.as_bytes(), &spans(sample), &mut Vec::new());

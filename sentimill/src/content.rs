@@ -12,11 +12,12 @@ use making::{DatasetContent, Ids, Size, TextRow, TextsWriter};
 use program::exit::Failed;
 use tables::{BYTES_MAX, ROWS_MAX};
 
+use crate::Result;
 use crate::codebook::Codebook;
-use crate::encoded::{Row as Encoded, Word, each_word, read_row, short_codes};
+use crate::encoded::{EncodedRow, Word, each_word, read_row, short_codes};
 use crate::folding::Folded;
-use crate::scratch::{Scratch, Stored};
-use crate::{Result, interrupted};
+use crate::job::{Job, interrupted};
+use crate::scratch::Stored;
 
 /// Total size of the buffers for runs of words, unless there are very many runs.
 const WORDS_BUFFERS_BYTES: usize = 8 << 20;
@@ -25,24 +26,18 @@ const LABELLED: &str = "a text without a class is no row";
 
 /// Rows in order, and all words with their counts.
 pub struct DatasetRows<'a> {
-    /// Settings of rows.
-    pub settings: &'a Settings,
+    /// The run.
+    pub job: &'a Job<'a>,
     /// The codes of words.
     pub codebook: Arc<Codebook>,
     /// The results of all threads.
     pub folded: Vec<Folded>,
     /// The rows in order, in pieces.
     pub rows: Vec<Stored>,
-    /// Storage of the rows.
-    pub scratch: &'a Scratch,
     /// Storage of the counts of words without a code.
     pub spool: Spool,
     /// Totals of the rows.
     pub size: Size,
-    /// Number of threads that encode or read Parquet files.
-    pub table_threads: NonZeroUsize,
-    /// Whether the program was interrupted.
-    pub is_interrupted: &'a dyn Fn() -> bool,
 }
 
 impl DatasetContent for DatasetRows<'_> {
@@ -71,10 +66,10 @@ impl DatasetContent for DatasetRows<'_> {
         }
         let buffer_bytes = (WORDS_BUFFERS_BYTES / runs.len()).clamp(1 << 10, 64 << 10);
         let lists = runs.into_iter().map(|run| self.spool.words(run, buffer_bytes));
-        let is_interrupted = self.is_interrupted;
+        let job = self.job;
         let each = |word: &[u8], count| {
             visit(word, count);
-            if is_interrupted() { Err(interrupted()) } else { Ok(()) }
+            if job.is_interrupted() { Err(interrupted()) } else { Ok(()) }
         };
         sum_words(lists, |_, _| Ok::<_, Failed>(()), each)
     }
@@ -84,109 +79,61 @@ impl DatasetContent for DatasetRows<'_> {
     }
 
     fn table_threads(&self) -> NonZeroUsize {
-        self.table_threads
+        self.job.options.table_threads()
     }
 
     fn is_interrupted(&self) -> bool {
-        (self.is_interrupted)()
+        self.job.is_interrupted()
     }
 
     fn each_row(
         &mut self,
         ids: &Ids<'_>,
-        texts: Option<&mut TextsWriter>,
+        mut texts: Option<&mut TextsWriter>,
         visit: &mut dyn FnMut(&Row) -> making::Result<()>,
     ) -> Result<()> {
         // The counts are no longer needed, and writing needs the memory.
         self.folded = Vec::new();
         let by_code: Vec<u32> =
             (0..self.codebook.n_words()).map(|code| ids.of_word(self.codebook.word(code as u32))).collect();
-        match texts {
-            None => self.each_row_of_tokens(&by_code, ids, visit),
-            Some(texts) => self.each_row_of_words(&by_code, ids, texts, visit),
-        }
-    }
-}
-
-impl DatasetRows<'_> {
-    /// Visits rows that contain their kept tokens.
-    fn each_row_of_tokens(
-        &mut self,
-        by_code: &[u32],
-        ids: &Ids<'_>,
-        visit: &mut dyn FnMut(&Row) -> making::Result<()>,
-    ) -> Result<()> {
-        let (mut bytes, mut row) = (Vec::new(), Row::default());
+        let settings = Arc::new(self.job.options.settings.clone());
+        let (mut bytes, mut row, mut group) = (Vec::new(), Row::default(), RowGroup::default());
         for stored in std::mem::take(&mut self.rows) {
-            if (self.is_interrupted)() {
+            if self.job.is_interrupted() {
                 return Err(interrupted());
             }
-            self.scratch.take(stored, &mut bytes)?;
-            let mut rest = &bytes[..];
-            while !rest.is_empty() {
-                let encoded = read_row(&mut rest);
-                (row.hash, row.votes, row.split) = (encoded.hash, encoded.votes, encoded.split);
-                row.label = self.settings.label(encoded.votes).expect(LABELLED);
-                row.tokens.clear();
-                match short_codes(encoded.words) {
-                    Some(codes) => row.tokens.extend(codes.map(|code| by_code[code as usize])),
-                    None => each_word(encoded.words, |word| {
-                        row.tokens.push(match word {
-                            Word::Coded(code) => by_code[code as usize],
-                            Word::Spelt(word) => ids.of_word(word),
-                        });
-                    }),
-                }
-                visit(&row)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Visits rows that contain all words of their texts, and writes the texts.
-    fn each_row_of_words(
-        &mut self,
-        by_code: &[u32],
-        ids: &Ids<'_>,
-        texts: &mut TextsWriter,
-        visit: &mut dyn FnMut(&Row) -> making::Result<()>,
-    ) -> Result<()> {
-        let settings = Arc::new(self.settings.clone());
-        let (mut bytes, mut tokens, mut row) = (Vec::new(), Vec::new(), Row::default());
-        let mut group = RowGroup::default();
-        for stored in std::mem::take(&mut self.rows) {
-            if (self.is_interrupted)() {
-                return Err(interrupted());
-            }
-            self.scratch.take(stored, &mut bytes)?;
+            self.job.scratch.take(stored, &mut bytes)?;
             let mut rest = &bytes[..];
             while !rest.is_empty() {
                 let from = rest;
                 let encoded = read_row(&mut rest);
                 (row.hash, row.votes, row.split) = (encoded.hash, encoded.votes, encoded.split);
                 row.label = settings.label(encoded.votes).expect(LABELLED);
-                self.tokens_of(encoded.words, by_code, ids, &mut tokens);
-                let (front, back) = settings.kept(&tokens);
-                row.tokens.clear();
-                row.tokens.extend_from_slice(front);
-                row.tokens.extend_from_slice(back);
+                self.read_tokens(encoded.words, &by_code, ids, &mut row.tokens);
+                let (front, back) = settings.kept(&row.tokens);
+                let dropped = front.len()..row.tokens.len() - back.len();
+                row.tokens.drain(dropped);
                 visit(&row)?;
-                group.rows.extend_from_slice(&from[..from.len() - rest.len()]);
-                group.n_rows += 1;
-                group.text_bytes += encoded.text_bytes as usize;
-                if group.is_full() {
-                    std::mem::take(&mut group).write(texts, &self.codebook, &settings)?;
+                if let Some(texts) = &mut texts {
+                    group.rows.extend_from_slice(&from[..from.len() - rest.len()]);
+                    group.n_rows += 1;
+                    group.text_bytes += encoded.text_bytes as usize;
+                    if group.is_full() {
+                        std::mem::take(&mut group).write(texts, &self.codebook, &settings)?;
+                    }
                 }
             }
         }
-        if group.n_rows > 0 {
+        if let Some(texts) = texts.filter(|_| group.n_rows > 0) {
             group.write(texts, &self.codebook, &settings)?;
         }
         Ok(())
     }
+}
 
-    /// The ids of the words that rows do not omit.
-    fn tokens_of(&self, words: &[u8], by_code: &[u32], ids: &Ids<'_>, tokens: &mut Vec<u32>) {
+impl DatasetRows<'_> {
+    /// Replaces `tokens` by the ids of the words that rows do not omit.
+    fn read_tokens(&self, words: &[u8], by_code: &[u32], ids: &Ids<'_>, tokens: &mut Vec<u32>) {
         tokens.clear();
         match short_codes(words) {
             Some(codes) if !self.codebook.omits_words() => {
@@ -226,7 +173,7 @@ impl RowGroup {
         texts.row_group(move |push| {
             let (mut rest, mut places, mut text) = (&self.rows[..], Vec::new(), Vec::new());
             while !rest.is_empty() {
-                let Encoded { hash, votes, split, words, .. } = read_row(&mut rest);
+                let EncodedRow { hash, votes, split, words, .. } = read_row(&mut rest);
                 codebook.decode(words, &mut places, &mut text);
                 let label = settings.label(votes).expect(LABELLED);
                 push(TextRow { text: &text, label, votes, hash, split });

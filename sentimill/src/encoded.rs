@@ -19,7 +19,7 @@ const NONE: u16 = u16::MAX;
 
 /// An encoded review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Review<'a> {
+pub struct EncodedReview<'a> {
     /// XXH3-64 of the cleaned text.
     pub hash: u64,
     /// The check: a hash of the cleaned text with a random seed.
@@ -30,7 +30,7 @@ pub struct Review<'a> {
     pub words: &'a [u8],
 }
 
-impl Review<'_> {
+impl EncodedReview<'_> {
     /// Whether `bytes` starts with a complete review.
     pub fn is_whole(bytes: &[u8]) -> bool {
         match bytes.get(REVIEW_BYTES - 4..).and_then(|rest| rest.split_first_chunk()) {
@@ -84,17 +84,17 @@ pub fn write_review(
 }
 
 /// Reads the next review from the start of `bytes`, which are not empty.
-pub fn read_review<'a>(bytes: &mut &'a [u8]) -> Review<'a> {
+pub fn read_review<'a>(bytes: &mut &'a [u8]) -> EncodedReview<'a> {
     let hash = u64::from_le_bytes(take(bytes));
     let check = u64::from_le_bytes(take(bytes));
     let [rating] = take(bytes);
     let length = u32::from_le_bytes(take(bytes)) as usize;
-    Review { hash, check, rating, words: take_slice(bytes, length) }
+    EncodedReview { hash, check, rating, words: take_slice(bytes, length) }
 }
 
 /// A row before the vocabulary is known, with codes in place of token ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row<'a> {
+pub struct EncodedRow<'a> {
     /// XXH3-64 of the cleaned text.
     pub hash: u64,
     /// All votes.
@@ -129,7 +129,7 @@ pub fn write_row(
 }
 
 /// Reads the next row from the start of `bytes`, which are not empty.
-pub fn read_row<'a>(bytes: &mut &'a [u8]) -> Row<'a> {
+pub fn read_row<'a>(bytes: &mut &'a [u8]) -> EncodedRow<'a> {
     let hash = u64::from_le_bytes(take(bytes));
     let votes = match take(bytes) {
         [0] => Votes([(); 5].map(|()| u32::from_le_bytes(take(bytes)))),
@@ -138,7 +138,7 @@ pub fn read_row<'a>(bytes: &mut &'a [u8]) -> Row<'a> {
     let split = u16::from_le_bytes(take(bytes));
     let text_bytes = u32::from_le_bytes(take(bytes));
     let length = u32::from_le_bytes(take(bytes)) as usize;
-    Row { hash, votes, split, text_bytes, words: take_slice(bytes, length) }
+    EncodedRow { hash, votes, split, text_bytes, words: take_slice(bytes, length) }
 }
 
 /// A word of a row or review.
@@ -182,17 +182,17 @@ pub fn each_word<'a>(mut bytes: &'a [u8], mut visit: impl FnMut(Word<'a>)) {
     }
 }
 
-const WHOLE: &str = "what was written here is whole";
-
+/// Takes the next `N` bytes.
 #[inline]
-fn take<const N: usize>(bytes: &mut &[u8]) -> [u8; N] {
-    let (taken, rest) = bytes.split_first_chunk().expect(WHOLE);
+pub fn take<const N: usize>(bytes: &mut &[u8]) -> [u8; N] {
+    let (taken, rest) = bytes.split_first_chunk().expect("what was written here is whole");
     *bytes = rest;
     *taken
 }
 
+/// Takes this number of bytes.
 #[inline]
-fn take_slice<'a>(bytes: &mut &'a [u8], length: usize) -> &'a [u8] {
+pub fn take_slice<'a>(bytes: &mut &'a [u8], length: usize) -> &'a [u8] {
     let (taken, rest) = bytes.split_at(length);
     *bytes = rest;
     taken
@@ -233,7 +233,8 @@ mod tests {
         for votes in [Votes::one(4), Votes([0, 2, 0, 0, 70_000])] {
             out.clear();
             write_row(&mut out, (u64::MAX, votes, 999), 7, [&[1, 0], &[2, 0]]);
-            let expected = Row { hash: u64::MAX, votes, split: 999, text_bytes: 7, words: &[1, 0, 2, 0] };
+            let expected =
+                EncodedRow { hash: u64::MAX, votes, split: 999, text_bytes: 7, words: &[1, 0, 2, 0] };
             assert_eq!(read_row(&mut &out[..]), expected);
         }
     }

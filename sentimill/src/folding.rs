@@ -16,8 +16,8 @@ use making::Hashes;
 use program::exit::{Exit, Failed};
 
 use crate::Result;
-use crate::codebook::Codebook;
-use crate::encoded::{Review, Word, each_word, read_review, short_codes, write_row};
+use crate::codebook::{Codebook, Texts};
+use crate::encoded::{EncodedReview, Word, each_word, read_review, short_codes, write_row};
 use crate::partitions::{PARTITIONS, Partition, partition_start};
 use crate::scratch::{Scratch, Stored};
 use program::threads::locked;
@@ -34,19 +34,10 @@ pub struct Folding<'a> {
     pub scratch: &'a Scratch,
     /// Storage of the counts of words without a code.
     pub spool: &'a Mutex<Spool>,
-    /// The content of stored rows.
-    pub stored: StoredWords,
+    /// Whether rows are stored with all words of their texts.
+    pub texts: Texts,
     /// Memory of one thread for reviews, and the same amount for words without a code.
     pub memory_bytes: usize,
-}
-
-/// Which words of a text a stored row contains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StoredWords {
-    /// The kept tokens.
-    Kept,
-    /// All words, because texts are written.
-    All,
 }
 
 /// The folding of one thread.
@@ -127,7 +118,7 @@ impl<'a> Folder<'a> {
         Self {
             folding,
             without: None,
-            words: folding.codebook.words().clone(),
+            words: folding.codebook.words(),
             folded: Folded {
                 counts: ReducerCounts::none(folding.settings),
                 left_out: 0,
@@ -181,7 +172,7 @@ impl<'a> Folder<'a> {
     fn list(&mut self) {
         let mut rest = &self.bytes[..];
         while !rest.is_empty() {
-            let Review { hash, check, rating, words } = read_review(&mut rest);
+            let EncodedReview { hash, check, rating, words } = read_review(&mut rest);
             let words_to = (self.bytes.len() - rest.len()) as u32;
             let words_from = words_to - words.len() as u32;
             self.entries.push(Entry { hash, check, votes: Votes::one(rating), words_from, words_to });
@@ -197,7 +188,7 @@ impl<'a> Folder<'a> {
         let mut places: HashMap<(u64, u64), usize> = HashMap::new();
         for part in parts {
             part.each(self.folding.scratch, |review| {
-                let Review { hash, check, rating, words } = review;
+                let EncodedReview { hash, check, rating, words } = review;
                 let within = hash.wrapping_mul(PARTITIONS as u64);
                 if ((u128::from(within) * u128::from(passes)) >> u64::BITS) as u64 != pass {
                     return Ok(());
@@ -251,7 +242,7 @@ impl<'a> Folder<'a> {
         entries.sort_by_cached_key(|entry| {
             self.join(entry);
             let mut text = Vec::new();
-            if self.folding.stored == StoredWords::All {
+            if self.folding.texts == Texts::Written {
                 let words = &self.bytes[entry.words_from as usize..entry.words_to as usize];
                 self.folding.codebook.decode(words, &mut Vec::new(), &mut text);
             }
@@ -308,9 +299,9 @@ impl<'a> Folder<'a> {
             self.folded.left_out_digest += digest;
         } else {
             self.folded.kept_words += n_kept as u64;
-            let (text_bytes, words) = match self.folding.stored {
-                StoredWords::Kept => (0, kept),
-                StoredWords::All => {
+            let (text_bytes, words) = match self.folding.texts {
+                Texts::Omitted => (0, kept),
+                Texts::Written => {
                     let [from, to] = [entry.words_from, entry.words_to].map(|place| place as usize);
                     (self.text_bytes(entry, n_kept), [from..to, to..to])
                 }
@@ -419,7 +410,7 @@ mod tests {
     use corpus::words::{find_words, room};
 
     use super::*;
-    use crate::codebook::{Agreement, StopWords};
+    use crate::codebook::Agreement;
     use crate::encoded::{REVIEW_BYTES, read_row, words_bytes, write_review};
     use crate::partitions::{Partitions, partition_of};
 
@@ -440,12 +431,12 @@ mod tests {
     }
 
     fn rows(given: &[Given<'_>], coded: &str, memory_bytes: usize) -> Result<Vec<(u64, Votes, String)>> {
-        made(given, coded, memory_bytes, StoredWords::Kept).map(|made| made.rows)
+        made(given, coded, memory_bytes, Texts::Omitted).map(|made| made.rows)
     }
 
     /// Folds reviews, which belong to one partition. Only the words in `coded` have codes, and the memory is
     /// `memory_bytes`. `the` is a stop word.
-    fn made(given: &[Given<'_>], coded: &str, memory_bytes: usize, stored: StoredWords) -> Result<Made> {
+    fn made(given: &[Given<'_>], coded: &str, memory_bytes: usize, texts: Texts) -> Result<Made> {
         let spans = |text: &str| {
             let mut words = vec![Span::default(); room(text.len())];
             let n_words = find_words(text.as_bytes(), &mut words);
@@ -456,11 +447,7 @@ mod tests {
         let mut counted = Dictionary::new(&[]);
         counted.count(coded.as_bytes(), &spans(coded), &mut Vec::new());
         let stop_words = [STOP_WORD.to_owned()];
-        let kept = match stored {
-            StoredWords::Kept => StopWords::Dropped,
-            StoredWords::All => StopWords::Encoded,
-        };
-        let codebook = Agreement::among(1, &stop_words, kept, &stopped).join(&counted);
+        let codebook = Agreement::among(1, &stop_words, texts, &stopped).join(&counted);
         let folder = tempfile::tempdir().unwrap();
         let scratch = Scratch::new(folder.path(), memory_bytes);
         let mut partitions = Partitions::holding(&scratch, memory_bytes);
@@ -481,7 +468,7 @@ mod tests {
             without: None,
             scratch: &scratch,
             spool: &spool,
-            stored,
+            texts,
             memory_bytes,
         };
         let mut folder = Folder::new(&folding);
@@ -493,7 +480,7 @@ mod tests {
             let n_before = rows.len();
             while !rest.is_empty() {
                 let row = read_row(&mut rest);
-                if stored == StoredWords::All {
+                if texts == Texts::Written {
                     text_bytes.push(row.text_bytes);
                 }
                 let mut words = Vec::new();
@@ -560,7 +547,7 @@ mod tests {
         let texts: Vec<String> = (0..300)
             .map(|n| format!("{}{}{}", letter(n / 100), letter(n / 10 % 10), letter(n % 10)))
             .collect();
-        let made = |memory_bytes| made(&spread(&texts), "", memory_bytes, StoredWords::Kept).unwrap();
+        let made = |memory_bytes| made(&spread(&texts), "", memory_bytes, Texts::Omitted).unwrap();
         let ample = made(1 << 20);
         assert_eq!(
             (&ample.passes[..], ample.folded.spelt_runs.len(), ample.folded.spelt.counts().len()),
@@ -578,7 +565,7 @@ mod tests {
         for coded in ["", "the a b", "the a b c d notwithstanding"] {
             let texts = ["a", "a the b", "a b c", "a b notwithstanding c d", "the the a b c d"];
             let given: Vec<Given<'_>> = (0..).zip(texts).map(|(hash, text)| (hash, 1, 5, text)).collect();
-            let made = made(&given, coded, 1 << 20, StoredWords::All).unwrap();
+            let made = made(&given, coded, 1 << 20, Texts::Written).unwrap();
             assert_eq!(made.rows.iter().map(|row| &row.2[..]).collect::<Vec<_>>(), texts);
             assert_eq!(made.text_bytes, texts.map(|text| text.len() as u32), "{coded}");
         }
@@ -586,9 +573,9 @@ mod tests {
 
     #[test]
     fn texts_of_stop_words_alone_are_counted_whether_or_not_texts_are_written() {
-        for stored in [StoredWords::Kept, StoredWords::All] {
+        for texts in [Texts::Omitted, Texts::Written] {
             let made =
-                made(&[(1, 1, 5, "the"), (2, 1, 5, "the the"), (3, 1, 5, "the a")], "the", 1 << 20, stored);
+                made(&[(1, 1, 5, "the"), (2, 1, 5, "the the"), (3, 1, 5, "the a")], "the", 1 << 20, texts);
             let counts = made.unwrap().folded.counts;
             assert_eq!((counts.distinct, counts.only_stopwords, counts.rows), (3, 2, 1));
         }

@@ -8,18 +8,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use corpus::arguments::{ReportArguments, RowArguments, STOP_WORDS_BYTES_MAX};
+use corpus::arguments::{self, ReportArguments, RowArguments, STOP_WORDS_BYTES_MAX};
 use corpus::ledger::Limits;
-use corpus::lines::LINE_BYTES_MAX;
 use corpus::settings::Settings;
-use making::{
-    DatasetFile, DatasetOptions, Existing, Making, Output, ProgressBars, Report, VocabularyFrom, json,
-    ledger_lines,
-};
-use program::exit::{self, Exit, Failed, print, usage};
+use making::{DatasetOptions, Making, ProgressBars, Report, VocabularyFrom, json, ledger_lines};
+use program::exit::{self, Exit, Failed, print};
 use program::location::{Location, S3Url};
 use program::system::Failure;
-use reading::{Reading, ReadingOptions};
+use reading::Reading;
 use sentimill::arguments::Arguments;
 use sentimill::{ExtraFile, Options, run};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -33,20 +29,8 @@ const DEFAULT_OUT: &str = "reviews.h5";
 const THREAD_BYTES: usize = 24 << 20;
 
 fn main() -> ExitCode {
-    if let Err(error) = program::start("sentimill") {
-        return Exit::Io.end("sentimill", &error.to_string());
-    }
-    let arguments = match corpus::arguments::parse::<Arguments>(
-        option_env!("SENTIMILL_COMMIT"),
-        &[("HDF5", &dataset::hdf5_version())],
-    ) {
-        Ok(arguments) => arguments,
-        Err(error) => return usage("sentimill", &error.render(), error.use_stderr()),
-    };
-    match make(arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => error.exit.end("sentimill", &error.message),
-    }
+    let libraries = [("HDF5", &*dataset::hdf5_version())];
+    arguments::run("sentimill", option_env!("SENTIMILL_COMMIT"), &libraries, make)
 }
 
 fn make(arguments: Arguments) -> Result<(), Failed> {
@@ -62,14 +46,8 @@ fn make(arguments: Arguments) -> Result<(), Failed> {
         }
         out.into()
     });
-    let dataset = arguments.dataset;
-    let existing = Existing::replaced_if(dataset.force);
-    let out = Output::of(out, &s3, existing)?;
-    let other = |location: &Option<Location>| -> Result<_, Failed> {
-        Ok(location.as_ref().map(|location| DatasetFile::of(location, &s3)).transpose()?)
-    };
-    let vocabulary = other(&dataset.vocabulary)?;
-    let settings = row_settings(&arguments.rows, dataset.vocabulary.as_ref().zip(vocabulary.as_ref()), &s3)?;
+    let dataset = DatasetOptions::of(&arguments.dataset, out, arguments.texts, &s3)?;
+    let settings = row_settings(&arguments.rows, arguments.dataset.vocabulary.as_ref(), &dataset, &s3)?;
     let options = Options {
         encoding: arguments.format.encoding(),
         format: arguments.format.format()?,
@@ -78,37 +56,16 @@ fn make(arguments: Arguments) -> Result<(), Failed> {
             invalid_utf8_max: arguments.invalid_utf8_max,
         },
         settings,
-        dataset: DatasetOptions {
-            out,
-            vocabulary: VocabularyFrom::requested(vocabulary, dataset.vocabulary_size),
-            without: other(&dataset.without)?,
-            padded: dataset.padded,
-            ids: dataset.parquet,
-            texts: arguments.texts,
-            existing,
-        },
+        dataset,
         memory_bytes: arguments.memory,
         threads,
         scratch: env::temp_dir(),
         rejects: extra_file("--rejects", arguments.rejects)?,
         origins: extra_file("--origins", arguments.origins)?,
     };
-    let reading = || -> Result<Reading, reading::Error> {
-        let sources = reading::find(&inputs, &s3)?;
-        let (format, encoding) = (options.format.clone(), options.encoding);
-        let options = ReadingOptions {
-            format,
-            encoding,
-            line_bytes_max: LINE_BYTES_MAX,
-            threads,
-            streams_max: threads,
-            batches_bytes: options.tables_bytes(),
-        };
-        Reading::start(sources, &options)
-    };
     let making = Making::ready(&options.dataset, &options.settings)?;
     options.check_paths(&making)?;
-    let reading = reading()?;
+    let reading = Reading::start(reading::find(&inputs, &s3)?, &options.reading())?;
     let interrupt =
         interrupt().map_err(|error| Failed::new(Exit::Io, format!("cannot handle signals: {error}")))?;
     let progress = if is_quiet { ProgressBars::to_nobody() } else { ProgressBars::to_stderr("sentimill") };
@@ -141,13 +98,17 @@ fn default_out(inputs: &[String]) -> PathBuf {
 /// The settings of rows: those of the dataset whose vocabulary is reused, if any.
 fn row_settings(
     rows: &RowArguments,
-    vocabulary: Option<(&Location, &DatasetFile)>,
+    vocabulary: Option<&Location>,
+    dataset: &DatasetOptions,
     s3: &S3Options,
 ) -> Result<Settings, Failed> {
     let read = |url: &S3Url| Ok(store::read_existing(url, s3, STOP_WORDS_BYTES_MAX)?);
-    let Some((location, file)) = vocabulary else { return rows.settings(&read) };
-    let dataset = file.open()?;
-    rows.settings_after(location, &dataset.settings().rows, &read)
+    match (vocabulary, &dataset.vocabulary) {
+        (Some(location), VocabularyFrom::Dataset(file)) => {
+            rows.settings_after(location, &file.open()?.settings().rows, &read)
+        }
+        _ => rows.settings(&read),
+    }
 }
 
 fn threads(arguments: &Arguments) -> NonZeroUsize {

@@ -1,52 +1,44 @@
 //! Converts lines into encoded reviews in partitions, on several threads.
 
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
-use corpus::cleaned::{CleanedReviews, ReadReview};
+use corpus::cleaned::{CleanedReviews, Review};
 use corpus::digest::text_hash;
-use corpus::format::Format;
 use corpus::sample;
 use corpus::words::{Counted, Dictionary, Span, find_words, room};
-use reading::{Found, Reading, Reviews};
+use making::ProgressBars;
+use reading::{Found, Reviews};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::Result;
 use crate::codebook::{Agreement, Codebook, Coded};
 use crate::encoded::{REVIEW_BYTES, words_bytes, write_review};
+use crate::job::Job;
 use crate::origins::{Origins, StoredOrigins};
 use crate::partitions::{Partition, Partitions};
 use crate::rejects::{Rejects, StoredRejects};
-use crate::scratch::Scratch;
 
-/// Shared by all threads that map.
-pub struct Mapping<'a> {
-    /// The input.
-    pub reading: &'a Reading,
-    /// The format of its lines.
-    pub format: &'a Format,
-    /// The texts that become rows.
-    pub sample: sample::Sample,
-    /// How the threads agree on a codebook.
-    pub agreement: &'a Agreement<'a>,
-    /// Maximum size in bytes of a thread's sample of texts, and separately of the dictionary that counts its words.
-    pub sample_bytes: usize,
-    /// Storage of reviews.
-    pub scratch: &'a Scratch,
-    /// Number of threads.
-    pub threads: usize,
-    /// Number of reviews read so far, for a progress bar.
-    pub reviews: AtomicU64,
-    /// The seed of the check.
-    pub seed: u64,
-    /// Whether bad lines are collected.
-    pub collects_rejects: bool,
-    /// The memory of a thread for the origins of reviews, if they are collected.
-    pub origins_bytes: Option<usize>,
-}
-
+/// The sample of texts for the codebook takes 1/`SAMPLE_PART` of the memory, for all threads together.
+const SAMPLE_PART: usize = 16;
+/// A larger sample does not improve the codebook.
+const SAMPLE_BYTES_MAX: usize = 48 << 20;
+/// The origins of reviews take 1/`ORIGINS_PART` of the memory for stored reviews and rows.
+const ORIGINS_PART: usize = 4;
 /// Number of reviews between two updates of the progress by a thread.
 const REVIEWS_SHOWN: u64 = 1 << 12;
+
+/// Shared by all threads that map.
+struct Mapping<'a> {
+    job: &'a Job<'a>,
+    agreement: Agreement<'a>,
+    /// Number of reviews read so far, for a progress bar.
+    reviews: AtomicU64,
+    /// The seed of the check.
+    seed: u64,
+}
 
 /// The result of one thread.
 pub struct Mapped {
@@ -62,22 +54,57 @@ pub struct Mapped {
     pub origins: Option<StoredOrigins>,
 }
 
+/// Reads all lines on all threads.
+pub fn map(job: &Job<'_>, progress: &ProgressBars) -> Result<Vec<Mapped>> {
+    let stop_words = &job.options.settings.stop_words;
+    let mapping = Mapping {
+        job,
+        agreement: Agreement::among(job.threads(), stop_words, job.options.texts(), &job.stopped),
+        reviews: AtomicU64::new(0),
+        seed: RandomState::new().hash_one(0),
+    };
+    let (bar, begin) = (progress.reading(job.reading.bytes()), Instant::now());
+    let mapped = job.in_threads(
+        || mapping.run(),
+        || {
+            let reviews_per_s =
+                mapping.reviews.load(Ordering::Relaxed) as f64 / begin.elapsed().as_secs_f64();
+            bar.set_message(format!("reading, {reviews_per_s:.0} reviews/s"));
+            bar.set_position(job.reading.bytes_read());
+        },
+    );
+    bar.finish_and_clear();
+    mapped
+}
+
 impl Mapping<'_> {
+    /// Maximum size in bytes of a thread's sample of texts, and separately of the dictionary that counts its words.
+    fn sample_bytes(&self) -> usize {
+        (self.job.options.memory_bytes / SAMPLE_PART).min(SAMPLE_BYTES_MAX) / self.job.threads()
+    }
+
+    /// The memory of a thread for the origins of reviews, if they are collected.
+    fn origins_bytes(&self) -> Option<usize> {
+        let Job { options, scratch, .. } = self.job;
+        options.origins.as_ref().map(|_| scratch.held_max() / ORIGINS_PART / self.job.threads())
+    }
+
     /// Runs the work of one thread.
-    pub fn run(&self) -> Result<Mapped> {
-        let mut reviews = Reviews::of(self.reading, CleanedReviews::of(self.format.clone()));
-        let mut rejects = self.collects_rejects.then(|| Rejects::new(self.scratch));
-        let partitions = self.origins_bytes.map(|bytes| Partitions::holding(self.scratch, bytes));
+    fn run(&self) -> Result<Mapped> {
+        let Job { reading, options, scratch, .. } = self.job;
+        let mut reviews = Reviews::of(reading, CleanedReviews::of(options.format.clone()));
+        let mut rejects = options.rejects.as_ref().map(|_| Rejects::new(scratch));
+        let partitions = self.origins_bytes().map(|bytes| Partitions::holding(scratch, bytes));
         let mut origins = partitions.map(Origins::new);
         let mut state = State::Sampling(Sample::new(self.agreement.dropped()));
         let mut n_reviews = 0_u64;
-        let read: Result<()> = self.reading.each(|entry| {
+        let read: Result<()> = reading.each(|entry| {
             if let Some(origins) = &mut origins {
                 origins.count(&entry);
             }
             reviews.read(&entry, |entry, read| {
                 match read {
-                    Ok(ReadReview { text, rating, .. }) => {
+                    Ok(Review { text, rating, .. }) => {
                         state.add(self, text, rating.stars())?;
                         if let Some(origins) = &mut origins {
                             origins.add(text_hash(text), entry.place, entry.number)?;
@@ -121,7 +148,7 @@ impl<'a> State<'a> {
             Self::Encoding(encoder) => encoder.add(text, stars),
             Self::Sampling(sample) => {
                 sample.add(text, stars);
-                if sample.texts.len().max(sample.dictionary.memory_bytes()) >= mapping.sample_bytes {
+                if sample.texts.len().max(sample.dictionary.memory_bytes()) >= mapping.sample_bytes() {
                     let sample = std::mem::replace(sample, Sample::new(&[]));
                     *self = Self::Encoding(sample.encoded(mapping)?);
                 }
@@ -165,13 +192,13 @@ impl Sample {
     fn encoded<'a>(self, mapping: &Mapping<'a>) -> Result<Encoder<'a>> {
         let codebook = mapping.agreement.join(&self.dictionary);
         drop(self.dictionary);
+        let Job { options, scratch, .. } = mapping.job;
+        let held_max =
+            scratch.held_max() / mapping.job.threads() - mapping.origins_bytes().unwrap_or_default();
         let mut encoder = Encoder {
             codebook,
-            partitions: Partitions::holding(
-                mapping.scratch,
-                mapping.scratch.held_max() / mapping.threads - mapping.origins_bytes.unwrap_or_default(),
-            ),
-            sample: mapping.sample,
+            partitions: Partitions::holding(scratch, held_max),
+            sample: options.settings.sample,
             seed: mapping.seed,
             words: self.words,
             found: Vec::new(),

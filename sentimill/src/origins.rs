@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::num::NonZeroUsize;
 
 use corpus::csv::Dialect;
-use corpus::encoding::{Encoding, UTF_8};
+use corpus::encoding::UTF_8;
 use corpus::format::Format;
 use program::exit::Failed;
 use program::temporary::TemporaryPath;
@@ -18,10 +18,12 @@ use reading::{EntryUnit, InputEntry, InputPlace, Reading};
 use tables::origins::{ELEMENTS, ENCODING, ROWS, list, of_dialect, schema};
 use tables::{Rows, Schema, TableWriter, Value, verify};
 
+use crate::Result;
+use crate::encoded::take;
 use crate::extra_file::ExtraFile;
+use crate::job::{Job, interrupted};
 use crate::partitions::{PARTITIONS, Partition, Partitions};
 use crate::scratch::{Extent, Scratch};
-use crate::{Result, interrupted};
 
 /// An origin: hash u64, index of the source u32, group u32, number of the entry in the group u64. Big-endian, so that
 /// the order of the bytes is the order of the table.
@@ -96,48 +98,35 @@ pub struct StoredOrigins {
     lines: HashMap<(usize, usize), u64>,
 }
 
-/// Where the origins are written, and with which resources.
-pub struct Writing<'a> {
-    /// The file.
-    pub file: &'a ExtraFile,
-    /// The sources.
-    pub reading: &'a Reading,
-    /// The format of their lines, which the table states for those who read the lines again.
-    pub format: &'a Format,
-    /// Their encoding.
-    pub encoding: &'static Encoding,
-    /// Storage of sorted runs.
-    pub scratch: &'a Scratch,
-    /// Memory for the origins of a partition.
-    pub memory_bytes: usize,
-    /// Number of threads that encode the table.
-    pub threads: NonZeroUsize,
-    /// Whether the program was interrupted.
-    pub is_interrupted: &'a dyn Fn() -> bool,
+/// Writes the origins of all threads to a file, which does not have its name yet.
+pub fn write(threads: Vec<StoredOrigins>, file: &ExtraFile, job: &Job<'_>) -> Result<TemporaryPath> {
+    let (mut partitions, mut before) =
+        ((0..PARTITIONS).map(|_| Vec::new()).collect::<Vec<_>>(), HashMap::new());
+    for thread in threads {
+        partitions.iter_mut().zip(thread.partitions).for_each(|(parts, part)| parts.push(part));
+        for (group, n) in thread.lines {
+            let most: &mut u64 = before.entry(group).or_default();
+            *most = n.max(*most);
+        }
+    }
+    let mut table = Table::create(job, file, lines_before(before))?;
+    let sorting = Sorting { scratch: &job.scratch, memory_bytes: job.options.folding_bytes() };
+    for parts in partitions {
+        if job.is_interrupted() {
+            return Err(interrupted());
+        }
+        sorting.partition(parts, &mut table)?;
+    }
+    table.finish(job.options.table_threads())
 }
 
-impl Writing<'_> {
-    /// Writes the origins of all threads to a file, which does not have its name yet.
-    pub fn write(&self, threads: Vec<StoredOrigins>) -> Result<TemporaryPath> {
-        let (mut partitions, mut before) =
-            ((0..PARTITIONS).map(|_| Vec::new()).collect::<Vec<_>>(), HashMap::new());
-        for thread in threads {
-            partitions.iter_mut().zip(thread.partitions).for_each(|(parts, part)| parts.push(part));
-            for (group, n) in thread.lines {
-                let most: &mut u64 = before.entry(group).or_default();
-                *most = n.max(*most);
-            }
-        }
-        let mut table = Table::create(self, lines_before(before))?;
-        for parts in partitions {
-            if (self.is_interrupted)() {
-                return Err(interrupted());
-            }
-            self.partition(parts, &mut table)?;
-        }
-        table.finish(self)
-    }
+/// Sorts the origins of one partition at a time.
+struct Sorting<'a> {
+    scratch: &'a Scratch,
+    memory_bytes: usize,
+}
 
+impl Sorting<'_> {
     fn partition(&self, parts: Vec<Partition>, table: &mut Table) -> Result<()> {
         let bytes: usize = parts.iter().map(Partition::bytes).sum();
         let mut origins = Vec::new();
@@ -248,32 +237,33 @@ struct Table {
 }
 
 impl Table {
-    fn create(writing: &Writing<'_>, lines_before: HashMap<(usize, usize), u64>) -> Result<Self> {
-        let file = writing.file.clone();
+    fn create(job: &Job<'_>, file: &ExtraFile, lines_before: HashMap<(usize, usize), u64>) -> Result<Self> {
+        let (Job { reading, options, .. }, file) = (job, file.clone());
         let path = file.temporary()?;
         let schema = schema();
-        let sources = writing.reading.sources();
-        let mut metadata = writing.format.of_texts();
-        if writing.encoding != UTF_8 {
-            metadata.push((ENCODING, writing.encoding.name().to_owned()));
+        let sources = reading.sources();
+        // Those who read the lines again need their format and encoding.
+        let mut metadata = options.format.of_texts();
+        if options.encoding != UTF_8 {
+            metadata.push((ENCODING, options.encoding.name().to_owned()));
         }
         for (key, unit) in [(ELEMENTS, EntryUnit::Element), (ROWS, EntryUnit::Row)] {
-            let of_unit = sources.iter().enumerate().filter(|(at, _)| writing.reading.unit(*at) == unit);
+            let of_unit = sources.iter().enumerate().filter(|(at, _)| reading.unit(*at) == unit);
             let names: Vec<_> = of_unit.map(|(_, source)| source.name.as_str()).collect();
             if !names.is_empty() {
                 metadata.push((key, list(names.into_iter())));
             }
         }
-        if let Format::Delimited { fields, .. } = writing.format {
+        if let Format::Delimited { fields, .. } = &options.format {
             metadata.push(("rating-field", fields.rating.to_string()));
             metadata.extend(fields.classes.as_ref().map(|classes| ("class-ratings", classes.to_string())));
             metadata.extend(fields.scale.map(|scale| ("rating-scale", scale.to_string())));
             metadata.extend((!fields.unrated.is_empty()).then(|| ("unrated", fields.unrated.to_string())));
         }
-        let of_dialects = dialects(writing.reading);
+        let of_dialects = dialects(reading);
         metadata.extend(of_dialects.iter().map(|(key, names)| (key.as_str(), list(names.iter().copied()))));
         let metadata: Vec<_> = metadata.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let writer = TableWriter::create(&path, &schema, &metadata, writing.threads);
+        let writer = TableWriter::create(&path, &schema, &metadata, options.table_threads());
         let writer = writer.map_err(|error| failed(&file, error))?;
         let names = sources.iter().map(|source| source.name.clone()).collect();
         Ok(Self { rows: Rows::of(&schema), path, schema, writer, names, lines_before, file })
@@ -296,13 +286,12 @@ impl Table {
         self.writer.write(rows).map_err(|error| failed(&self.file, error))
     }
 
-    fn finish(mut self, writing: &Writing<'_>) -> Result<TemporaryPath> {
+    fn finish(mut self, threads: NonZeroUsize) -> Result<TemporaryPath> {
         self.write()?;
         let Self { path, schema, writer, file, .. } = self;
         let failed = |error| failed(&file, error);
         let written = writer.finish().map_err(failed)?;
-        verify::<tables::Error>(&path, &schema, &written, writing.threads, |_| Ok(()), |_| Ok(()))
-            .map_err(failed)?;
+        verify::<tables::Error>(&path, &schema, &written, threads, |_| Ok(()), |_| Ok(())).map_err(failed)?;
         Ok(path)
     }
 }
@@ -317,12 +306,6 @@ fn dialects(reading: &Reading) -> BTreeMap<String, Vec<&str>> {
         }
     }
     names
-}
-
-fn take<const N: usize>(bytes: &mut &[u8]) -> [u8; N] {
-    let (taken, rest) = bytes.split_first_chunk().expect("an origin is whole");
-    *bytes = rest;
-    *taken
 }
 
 fn failed(file: &ExtraFile, error: tables::Error) -> Failed {

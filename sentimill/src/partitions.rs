@@ -5,7 +5,7 @@
 //! are written to disk.
 
 use crate::Result;
-use crate::encoded::{Review, read_review};
+use crate::encoded::{EncodedReview, read_review};
 use crate::scratch::{Extent, Scratch};
 
 /// Number of hash bits that determine the partition.
@@ -132,7 +132,11 @@ impl Partition {
     }
 
     /// Visits all its reviews without removing them, with only a part of them in memory at a time.
-    pub fn each(&self, scratch: &Scratch, mut visit: impl FnMut(Review<'_>) -> Result<()>) -> Result<()> {
+    pub fn each(
+        &self,
+        scratch: &Scratch,
+        mut visit: impl FnMut(EncodedReview<'_>) -> Result<()>,
+    ) -> Result<()> {
         let mut bytes = Vec::new();
         for extent in &self.extents {
             let (mut at, end) = (extent.from, extent.from + extent.bytes as u64);
@@ -179,9 +183,9 @@ impl Partition {
 }
 
 /// Visits the complete reviews. Returns their size in bytes.
-fn each_whole(bytes: &[u8], visit: &mut impl FnMut(Review<'_>) -> Result<()>) -> Result<usize> {
+fn each_whole(bytes: &[u8], visit: &mut impl FnMut(EncodedReview<'_>) -> Result<()>) -> Result<usize> {
     let mut rest = bytes;
-    while Review::is_whole(rest) {
+    while EncodedReview::is_whole(rest) {
         visit(read_review(&mut rest))?;
     }
     Ok(bytes.len() - rest.len())

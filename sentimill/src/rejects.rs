@@ -13,10 +13,12 @@ use corpus::lines::LineContent;
 use corpus::rejects::{Content, Position, write_reject};
 use corpus::review::{RatingValue, Reject};
 use program::temporary::TemporaryPath;
-use reading::{InputEntry, InputPlace, Reading};
+use reading::{InputEntry, InputPlace};
 
 use crate::Result;
+use crate::encoded::{take, take_slice};
 use crate::extra_file::ExtraFile;
+use crate::job::Job;
 use crate::scratch::{Scratch, Stored};
 
 /// Approximate size of a block.
@@ -87,12 +89,8 @@ impl<'a> Rejects<'a> {
 pub struct StoredRejects(HashMap<usize, Vec<Run>>);
 
 /// Writes the bad lines of all threads to a file, which does not have its name yet.
-pub fn write(
-    mut threads: Vec<StoredRejects>,
-    file: &ExtraFile,
-    reading: &Reading,
-    scratch: &Scratch,
-) -> Result<TemporaryPath> {
+pub fn write(mut threads: Vec<StoredRejects>, file: &ExtraFile, job: &Job<'_>) -> Result<TemporaryPath> {
+    let Job { reading, scratch, .. } = job;
     let temporary = file.temporary()?;
     let created = File::create_new(&temporary).map_err(|error| file.failed(&error))?;
     let mut output = BufWriter::with_capacity(BLOCK_BYTES, &created);
@@ -237,25 +235,18 @@ fn write_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-const WHOLE: &str = "what was written here is whole";
-
 fn take_byte(bytes: &mut &[u8]) -> u8 {
-    let (&first, rest) = bytes.split_first().expect(WHOLE);
-    *bytes = rest;
-    first
+    let [byte] = take(bytes);
+    byte
 }
 
 fn take_number(bytes: &mut &[u8]) -> u64 {
-    let (number, rest) = bytes.split_first_chunk().expect(WHOLE);
-    *bytes = rest;
-    u64::from_le_bytes(*number)
+    u64::from_le_bytes(take(bytes))
 }
 
 fn take_bytes<'a>(bytes: &mut &'a [u8]) -> &'a [u8] {
     let length = take_number(bytes) as usize;
-    let (taken, rest) = bytes.split_at(length);
-    *bytes = rest;
-    taken
+    take_slice(bytes, length)
 }
 
 #[cfg(test)]

@@ -14,13 +14,12 @@ use corpus::digest::{Digest, RowDigester, split, text_hash};
 use corpus::encoding::UTF_8;
 use corpus::format::Format;
 use corpus::ledger::{Limits, ReducerCounts};
-use corpus::lines::LINE_BYTES_MAX;
 use corpus::record::Votes;
 use corpus::settings::{Keep, Settings};
 use dataset::Row;
 use dataset::dataset_file::DatasetReader;
 use making::{DatasetOptions, Making, ProgressBars, VocabularyFrom};
-use reading::{Reading, ReadingOptions};
+use reading::Reading;
 use sentimill::{Made, Options, run};
 use serde_json::json;
 use store::S3Options;
@@ -122,9 +121,8 @@ fn made_with_texts(
     let (input, threads) = (folder.join("reviews.json"), NonZeroUsize::new(threads).unwrap());
     fs::write(&input, reviews().iter().map(line).collect::<Vec<_>>().join("\n")).unwrap();
     let sources = reading::find(&[input.to_str().unwrap().to_owned()], &S3Options::default()).unwrap();
-    let format = Format::default();
     let options = Options {
-        format: format.clone(),
+        format: Format::default(),
         encoding: UTF_8,
         limits: Limits::default(),
         settings: Settings {
@@ -148,15 +146,7 @@ fn made_with_texts(
         rejects: None,
         origins: None,
     };
-    let reading_options = ReadingOptions {
-        encoding: UTF_8,
-        format,
-        line_bytes_max: LINE_BYTES_MAX,
-        threads,
-        streams_max: threads,
-        batches_bytes: options.tables_bytes(),
-    };
-    let reading = Reading::start(sources, &reading_options).unwrap();
+    let reading = Reading::start(sources, &options.reading()).unwrap();
     let progress = ProgressBars::to_nobody();
     let making = Making::ready(&options.dataset, &options.settings).unwrap();
     let made = run(&reading, &making, &options, &AtomicBool::new(false), &progress, io::sink()).unwrap();
