@@ -25,10 +25,10 @@ const DEFAULT_OUT: &str = "reviews.h5";
 
 fn main() -> ExitCode {
     let libraries = [("HDF5", &*dataset::hdf5_version())];
-    arguments::run("merge", option_env!("SENTIMILL_COMMIT"), &libraries, run)
+    arguments::run("merge", option_env!("SENTIMILL_COMMIT"), &libraries, |arguments| run(&arguments))
 }
 
-fn run(arguments: Arguments) -> Result<()> {
+fn run(arguments: &Arguments) -> Result<()> {
     match (&arguments.command, &arguments.merge) {
         (Some(Command::Gc(gc)), _) => collect_garbage(gc),
         (None, MergeArguments { check: Some(file), report, s3, .. }) => check(file, s3, report.json),
@@ -41,11 +41,13 @@ fn merge(arguments: &MergeArguments) -> Result<()> {
     let (run, out) = run_and_out(arguments)?;
     let MergeArguments { dataset, report, .. } = arguments;
     let s3 = arguments.s3.clone().unwrap_or_default();
+    // Refuses what is wrong before any request to the run.
+    let dataset = DatasetOptions::of(dataset, out, None, &s3)?;
     let store = Store::open_with(&run, &s3)?;
     store.probe()?;
     let progress = if report.quiet { ProgressBars::to_nobody() } else { ProgressBars::to_stderr("merge") };
     let options = Options {
-        dataset: DatasetOptions::of(dataset, out, None, &s3)?,
+        dataset,
         mapper: counts::sum(&arguments.counts, &s3)?,
         limits: Limits {
             bad_lines_max: arguments.bad_lines_max.unwrap_or(Share::OF_BAD_LINES),

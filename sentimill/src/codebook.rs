@@ -16,14 +16,11 @@ use corpus::words::keys::{Key, Keys, SHORT_BYTES, Seed};
 use corpus::words::{Dictionary, Span};
 use dataset::KeptWords;
 
-use crate::encoded::{Word, each_word, short_codes};
+use crate::encoded::{Coded, Word, each_word, short_codes};
 use program::threads::locked;
 
 /// Interval at which a waiting thread checks whether to stop.
 const TICK: Duration = Duration::from_millis(100);
-
-/// In place of the code of a word without one.
-pub const SPELT: u32 = u32::MAX;
 
 /// Maximum number of codes. Further words are rare, and codes for them would only enlarge the tables.
 const WORDS_MAX: usize = 1 << 19;
@@ -60,15 +57,6 @@ pub enum Texts {
     Omitted,
     /// Stored rows contain all words of their texts. Stop words are encoded like other words, and rows of the dataset omit them.
     Written,
-}
-
-/// A word of a text that is not a stop word.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Coded {
-    /// Its code, or [`SPELT`].
-    pub code: u32,
-    /// Its span in the text.
-    pub span: Span,
 }
 
 /// Number of words looked up together, so that the processor waits for several at once.
@@ -310,7 +298,7 @@ mod tests {
     use corpus::words::{find_words, room};
 
     use super::*;
-    use crate::encoded::{read_review, words_bytes, write_review};
+    use crate::encoded::{SPELT, read_review, words_bytes, write_review};
 
     fn spans(text: &str) -> Vec<Span> {
         let mut words = vec![Span::default(); room(text.len())];

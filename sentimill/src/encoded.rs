@@ -10,12 +10,23 @@
 //! equal.
 
 use corpus::record::Votes;
-
-use crate::codebook::{Coded, SPELT};
+use corpus::words::Span;
 
 /// Codes below this are stored in two bytes.
 const FAR: u16 = u16::MAX - 1;
 const NONE: u16 = u16::MAX;
+
+/// In place of the code of a word without one.
+pub const SPELT: u32 = u32::MAX;
+
+/// A word of a text that is not a stop word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Coded {
+    /// Its code, or [`SPELT`].
+    pub code: u32,
+    /// Its span in the text.
+    pub span: Span,
+}
 
 /// An encoded review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,8 +211,6 @@ pub fn take_slice<'a>(bytes: &mut &'a [u8], length: usize) -> &'a [u8] {
 
 #[cfg(test)]
 mod tests {
-    use corpus::words::Span;
-
     use super::*;
 
     #[test]

@@ -14,8 +14,8 @@ use reading::{Found, Reviews};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::Result;
-use crate::codebook::{Agreement, Codebook, Coded};
-use crate::encoded::{REVIEW_BYTES, words_bytes, write_review};
+use crate::codebook::{Agreement, Codebook};
+use crate::encoded::{Coded, REVIEW_BYTES, words_bytes, write_review};
 use crate::job::Job;
 use crate::origins::{Origins, StoredOrigins};
 use crate::partitions::{Partition, Partitions};
