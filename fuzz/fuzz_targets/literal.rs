@@ -16,7 +16,8 @@ fuzz_target!(|data: &[u8]| {
     for fields in [Fields::default(), Fields { text: list.0, rating, ..Fields::default() }] {
         let mut parser = LiteralParser::new(&fields);
         for line in String::from_utf8_lossy(data).split(['\n', '\r']) {
-            let review = parser.parse(line).and_then(|entry| Ok((entry.text.to_owned(), entry.rating?.stars())));
+            let review =
+                parser.parse(line).and_then(|entry| Ok((entry.text.to_owned(), entry.rating?.stars())));
             assert_eq!(review, naive(line, &fields), "{line:?}");
         }
     }

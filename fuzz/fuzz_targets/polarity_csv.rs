@@ -13,7 +13,8 @@ fuzz_target!(|data: &[u8]| {
         let mut parser =
             ReviewParser::new(Format::PolarityCsv { ratings: ClassRatings::default(), with_title });
         for line in data.split(|byte| matches!(byte, b'\n' | b'\r')) {
-            let review = parser.parse(line).and_then(|entry| Ok((entry.text.to_owned(), entry.rating?.stars())));
+            let review =
+                parser.parse(line).and_then(|entry| Ok((entry.text.to_owned(), entry.rating?.stars())));
             let line = String::from_utf8_lossy(line);
             assert_eq!(review, naive(&line, with_title), "{line:?}");
         }
