@@ -8,7 +8,9 @@ use std::process::ExitCode;
 use corpus::arguments;
 use corpus::ledger::{Limits, Share};
 use dataset::manifest::DatasetManifest;
-use making::{CheckedFile, DatasetFile, DatasetOptions, ProgressBars, Report, json, ledger_lines};
+use making::{
+    CheckedFile, DatasetFile, DatasetOptions, Existing, Output, ProgressBars, Report, json, ledger_lines,
+};
 use merge::arguments::{Arguments, Command, GcArguments, MergeArguments};
 use merge::gc::Garbage;
 use merge::{Options, Outcome, Result, counts, gc, report};
@@ -41,10 +43,11 @@ fn merge(arguments: &MergeArguments) -> Result<()> {
     let (run, out) = run_and_out(arguments)?;
     let MergeArguments { dataset, report, .. } = arguments;
     let s3 = arguments.s3.clone().unwrap_or_default();
-    // Refuses what is wrong before any request to the run.
-    let dataset = DatasetOptions::of(dataset, out, None, &s3)?;
+    let out = Output::of(out, &s3, Existing::of_force(dataset.force))?;
     let store = Store::open_with(&run, &s3)?;
     store.probe()?;
+    // Fetches datasets on which the new one depends.
+    let dataset = DatasetOptions::of(dataset, out, None, &s3)?;
     let progress = if report.quiet { ProgressBars::to_nobody() } else { ProgressBars::to_stderr("merge") };
     let options = Options {
         dataset,

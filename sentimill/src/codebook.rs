@@ -222,7 +222,7 @@ impl Codebook {
     }
 
     /// All words by code, for joining.
-    pub fn words(&self) -> KeptWords {
+    pub fn to_words(&self) -> KeptWords {
         let mut words = self.words.clone();
         words.truncate(self.n_codes);
         words

@@ -118,7 +118,7 @@ impl<'a> Folder<'a> {
         Self {
             folding,
             without: None,
-            words: folding.codebook.words(),
+            words: folding.codebook.to_words(),
             folded: Folded {
                 counts: ReducerCounts::none(folding.settings),
                 left_out: 0,

@@ -11,7 +11,9 @@ use std::sync::atomic::AtomicBool;
 use corpus::arguments::{self, ReportArguments, RowArguments, STOP_WORDS_BYTES_MAX};
 use corpus::ledger::Limits;
 use corpus::settings::Settings;
-use making::{DatasetOptions, Making, ProgressBars, Report, VocabularyFrom, json, ledger_lines};
+use making::{
+    DatasetOptions, Existing, Making, Output, ProgressBars, Report, VocabularyFrom, json, ledger_lines,
+};
 use program::exit::{self, Exit, Failed, print};
 use program::location::{Location, S3Url};
 use program::system::Failure;
@@ -46,6 +48,7 @@ fn make(arguments: Arguments) -> Result<(), Failed> {
         }
         out.into()
     });
+    let out = Output::of(out, &s3, Existing::of_force(arguments.dataset.force))?;
     let dataset = DatasetOptions::of(&arguments.dataset, out, arguments.texts, &s3)?;
     let settings = row_settings(&arguments.rows, arguments.dataset.vocabulary.as_ref(), &dataset, &s3)?;
     let options = Options {

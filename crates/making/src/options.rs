@@ -1,7 +1,6 @@
 //! Options of a dataset to make.
 
 use corpus::arguments::DatasetArguments;
-use program::location::Location;
 use store::S3Options;
 
 use crate::beside::TextsName;
@@ -32,12 +31,11 @@ impl DatasetOptions {
     /// The options for these flags, with this file of texts. Finds the other datasets on which the new one depends.
     pub fn of(
         flags: &DatasetArguments,
-        out: Location,
+        out: Output,
         texts: Option<TextsName>,
         s3: &S3Options,
     ) -> Result<Self> {
-        let existing = if flags.force { Existing::Replace } else { Existing::Keep };
-        let out = Output::of(out, s3, existing)?;
+        let existing = Existing::of_force(flags.force);
         let vocabulary = match &flags.vocabulary {
             Some(dataset) => VocabularyFrom::Dataset(DatasetFile::of(dataset, s3)?),
             None => VocabularyFrom::Frequency(flags.vocabulary_size.unwrap_or(VOCABULARY_SIZE)),
@@ -55,6 +53,13 @@ pub enum Existing {
     Keep,
     /// It is replaced, if its SHA-256 is the one in the manifest beside it.
     Replace,
+}
+
+impl Existing {
+    /// By `--force`.
+    pub fn of_force(force: bool) -> Self {
+        if force { Self::Replace } else { Self::Keep }
+    }
 }
 
 /// The source of a vocabulary.

@@ -193,11 +193,14 @@ fn a_declared_size_is_checked_before_memory_is_allocated() {
     let mut large = whole;
     large[at..at + 8].copy_from_slice(&(1_i64 << 40).to_le_bytes());
     let error = refused(all_of(&folder(&[("a", &large)])), &options(1));
+    let told = error.to_string();
     assert!(
-        error
-            .to_string()
-            .ends_with("expected at most 268435456; write the file with smaller batches, or as Parquet")
+        told.ends_with("expected at most 268435456; write the file with smaller batches, or as Parquet"),
+        "{told}"
     );
+    let found =
+        told.split(|other: char| !other.is_ascii_digit()).filter_map(|number| number.parse::<u64>().ok());
+    assert!(found.max() > Some(1 << 40), "{told}");
     assert_eq!(error.exit(), Exit::BadInput);
 }
 
