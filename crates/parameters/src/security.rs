@@ -7,8 +7,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use hmac::{Hmac, KeyInit, Mac};
+use program::bounded;
 use program::exit::Exit;
 use program::hexadecimal;
+use program::system::Failure;
 use sha2::Sha256;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
@@ -193,7 +195,10 @@ fn unusable(path: &Path, found: &str, expected: &str) -> Error {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {
-    Ok(durable::read_bounded(path, PEM_BYTES_MAX)?)
+    bounded::read(path, PEM_BYTES_MAX).map_err(|error| {
+        let message = format!("{}: {}", path.display(), Failure::reading("read it", &error));
+        Error::failed(Exit::MissingInput, message)
+    })
 }
 
 #[cfg(test)]
@@ -213,6 +218,17 @@ mod tests {
         assert!(!token.is(b"") && !token.is(b"0") && !token.is("é".as_bytes()));
         assert!(!token.text().contains("0123456789abcdef"));
         assert_eq!(format!("{token:?}"), "Token(..)");
+    }
+
+    #[test]
+    fn files_of_tls_are_no_files_of_a_model() {
+        for (path, expected) in [
+            ("no-such.pem", "no-such.pem: cannot read it: no such file or folder; check the path"),
+            ("/dev/zero", "/dev/zero: cannot read it: it has more than 1048576 bytes; check the path"),
+        ] {
+            let error = read(path.as_ref()).unwrap_err();
+            assert_eq!((error.exit(), error.to_string().as_str()), (Exit::MissingInput, expected));
+        }
     }
 
     #[test]
