@@ -19,7 +19,8 @@ use programs::Program;
 use requests::{Requests, add_job_flow_steps, run_job_flow};
 
 pub use checks::check_running;
-pub use steps::{MERGE, Scheme, file_names, job_name, streaming};
+pub use programs::{MERGE, file_names};
+pub use steps::{Scheme, job_name, streaming};
 
 /// All that a job sends, what it costs, and what is wrong with it.
 #[derive(Debug)]

@@ -1,8 +1,9 @@
 //! Lines of fastText files, compared with a parser that splits at spaces and tabs.
 #![no_main]
 
+use corpus::entry::Reject;
 use corpus::format::Format;
-use corpus::review::{Reject, ReviewParser};
+use corpus::review::ReviewParser;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

@@ -1,9 +1,9 @@
 //! Lines of Python literals through one parser in sequence, compared with a parser based on regular expressions.
 #![no_main]
 
+use corpus::entry::{DEPTH_MAX, Rating, Reject};
 use corpus::format::{FieldPath, FieldPaths, Fields};
 use corpus::literal::LiteralParser;
-use corpus::review::{DEPTH_MAX, Rating, Reject};
 use libfuzzer_sys::fuzz_target;
 
 mod naive_literal;

@@ -4,8 +4,9 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
+use corpus::entry::Reject;
 use corpus::format::{ClassRatings, Format};
-use corpus::review::{Reject, ReviewParser};
+use corpus::review::ReviewParser;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

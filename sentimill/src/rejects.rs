@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
+use corpus::entry::{RatingValue, Reject};
 use corpus::ledger::NoReview;
 use corpus::lines::LineContent;
 use corpus::rejects::{Content, Position, write_reject};
-use corpus::review::{RatingValue, Reject};
 use program::temporary::TemporaryPath;
 use reading::{InputEntry, InputPlace};
 

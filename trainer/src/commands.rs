@@ -2,6 +2,7 @@
 //! modules.
 
 mod autotune;
+mod data;
 mod device;
 mod evaluate;
 mod explain;

@@ -12,7 +12,7 @@ use runs::recipe::Recipe;
 use tch::Tensor;
 
 use self::parts::{Memory, add, is_out_of_memory, loss_with, padded};
-use self::sums::{Sums, in_ring};
+use self::sums::{Sums, bytes_of, in_ring};
 use crate::compute::Compute;
 use crate::error::{Error, Result};
 use crate::families::classifier::kernels::{add_gradients, engine};
@@ -189,10 +189,6 @@ fn accumulate(parameters: &[Tensor], gradients: Vec<Tensor>) -> Result<()> {
     }
     // Before the first step.
     Ok(loss_with(parameters, &gradients)?.f_backward()?)
-}
-
-fn bytes_of(tensor: &Tensor) -> usize {
-    tensor.numel() * tensor.kind().elt_size_in_bytes()
 }
 
 fn no_kernels() -> Error {

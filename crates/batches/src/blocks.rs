@@ -20,11 +20,11 @@ use dataset::dataset_file::DatasetReader;
 use dataset::{CHUNK_ROWS, Row, RowsReader, TokenType};
 use serde::{Deserialize, Serialize};
 
-use crate::division::Part;
 use crate::error::{Error, Result};
 use crate::order::{Arrangement, Order};
+use crate::part::Part;
 use crate::random::Purpose;
-use crate::rows::Reading;
+use crate::reading::Reading;
 use crate::table::{ROW_BYTES, Table, token_bytes};
 
 /// Maximum windows at a time.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use program::exit::{Exit, Failed, Fails};
 use thiserror::Error;
 
-use crate::division::Part;
+use crate::part::Part;
 
 /// Errors of reading batches.
 #[derive(Debug, Error)]

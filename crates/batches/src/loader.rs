@@ -21,9 +21,9 @@ use program::threads::locked;
 use serde::{Deserialize, Serialize};
 
 use crate::blocks::{WINDOWS_MAX, Windows};
-use crate::division::Part;
 use crate::error::{Error, Result};
 use crate::order::{Arrangement, Order};
+use crate::part::Part;
 use crate::rows::{Rows, Source};
 use crate::share::{ShareSchedule, Shares};
 use crate::table::Table;

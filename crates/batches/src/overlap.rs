@@ -3,8 +3,9 @@
 use dataset::RowsReader;
 use dataset::dataset_file::DatasetReader;
 
-use crate::division::{Division, Part};
+use crate::division::Division;
 use crate::error::Result;
+use crate::part::Part;
 use crate::rows::Rows;
 
 /// Number of rows of `other` whose text is in a training split of `training`. Metrics of such rows are too good. Reads

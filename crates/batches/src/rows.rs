@@ -12,33 +12,25 @@ use std::sync::Arc;
 
 use corpus::digest::{Digest, SPLITS, of_labelled};
 use corpus::settings::{Difference, Settings};
+use dataset::DatasetSettings;
 use dataset::card::{Card, Summary};
-use dataset::dataset_file::{DatasetReader, DatasetSettings};
+use dataset::dataset_file::DatasetReader;
 use dataset::vocabulary::Vocabulary;
 use dataset::{Row, WordList};
 use program::exit::{Exit, Failed};
 
 use crate::blocks::{BlockSize, Blocks, Plan};
-use crate::division::{Division, Part};
+use crate::division::Division;
 use crate::error::{Error, Result};
 use crate::overlap::shared_rows;
+use crate::part::Part;
+use crate::reading::Reading;
 use crate::smallest::Smallest;
 use crate::table::{ROW_BYTES, Table, token_bytes};
 
 /// Maximum threads that read a dataset when it is opened. Each thread holds a block of rows, and all ranks of a
 /// machine open the dataset at the same time.
 const READING_THREADS_MAX: NonZeroUsize = NonZeroUsize::new(4).expect("4 is more than 0");
-
-/// How a dataset is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reading {
-    /// The division into splits.
-    pub division: Division,
-    /// Maximum tokens per row; further tokens are ignored. 0 means no limit.
-    pub tokens_max: u32,
-    /// Memory limit for rows. Chunk readers and queued batches take some megabytes more.
-    pub memory_bytes: u64,
-}
 
 /// Number of rows per label.
 type Labels = [u64; 5];

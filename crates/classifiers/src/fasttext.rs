@@ -11,6 +11,7 @@ mod order;
 mod program;
 mod rounds;
 mod row_set;
+mod segment;
 mod settings;
 mod state;
 mod top;

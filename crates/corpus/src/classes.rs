@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::format::{ClassRatings, FieldPath, Fields, Format, escaped};
-use crate::review::{Rating, RatingValue};
+use crate::class_ratings::{ClassRatings, escaped};
+use crate::entry::{Rating, RatingValue};
+use crate::format::{FieldPath, Fields, Format};
 use crate::scale::Spelled;
 use crate::shape::Shapes;
 use crate::shell;

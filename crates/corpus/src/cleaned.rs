@@ -2,10 +2,11 @@
 
 use crate::clean::Cleaner;
 use crate::csv::Columns;
+use crate::entry::{Entry, Rating, RatingValue, Reject};
 use crate::format::Format;
 use crate::ledger::NoReview;
 use crate::lines::{Line, LineContent};
-use crate::review::{Entry, Rating, RatingValue, Reject, ReviewParser};
+use crate::review::ReviewParser;
 
 /// Reads lines one by one and reuses its buffers. Texts are cleaned, unless it was created by
 /// [`CleanedReviews::as_written`].

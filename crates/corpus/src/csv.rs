@@ -3,7 +3,7 @@
 //! Columns are selected by name or by number. A record with another number of columns than the header, and one with a
 //! quote that is not closed, is a bad line.
 
-mod dialect;
+pub(crate) mod dialect;
 mod found;
 mod hidden;
 mod records;
@@ -11,10 +11,10 @@ mod scan;
 mod splitter;
 
 use crate::encoding::LineDecoder;
+use crate::entry::{Entry, RatingValue, Reject};
 use crate::fields::{FieldPath, Fields};
 use crate::lines::{Line, LineContent};
 use crate::rating_rule::RatingRule;
-use crate::review::{Entry, RatingValue, Reject};
 
 pub use dialect::{AskedDialect, Delimiter, Dialect, NoDelimiter, NoQuote, Quote};
 pub use found::{Dialects, HEAD_BYTES, Head};

@@ -4,9 +4,9 @@
 //! first one is the class. A label after the first word of the text is part of the text. The fastText program, and
 //! `ngrams train`, read each word with the prefix as a label, wherever it is. Lines where this differs are counted.
 
+use crate::class_ratings::ClassRatings;
 use crate::classes::FoundValues;
-use crate::format::ClassRatings;
-use crate::review::{Entry, Reject};
+use crate::entry::{Entry, Reject};
 
 const LABEL: &str = "__label__";
 

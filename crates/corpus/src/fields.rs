@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::format::ClassRatings;
+use crate::class_ratings::ClassRatings;
 use crate::scale::Scale;
 use crate::unrated::UnratedValues;
 

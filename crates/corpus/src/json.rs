@@ -15,9 +15,9 @@
 
 use std::ops::Range;
 
+use crate::entry::{DEPTH_MAX, Entry, Reject};
 use crate::fields::{FieldTree, Fields, NodeId};
 use crate::rating_rule::{Rated, RatingRule};
-use crate::review::{DEPTH_MAX, Entry, Reject};
 use sonic_rs::parser::{ParseStatus, Parser, Reference};
 use sonic_rs::reader::{Read, Reader};
 

@@ -197,7 +197,7 @@ impl Names {
 mod tests {
     use super::*;
     use crate::encoding::UTF_8;
-    use crate::review::RatingValue;
+    use crate::entry::RatingValue;
 
     #[test]
     fn classes_from_zero_are_refused_unless_the_limit_was_raised_above_them() {

@@ -12,8 +12,8 @@ use program::exit::{Exit, Fails};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::entry::Reject;
 use crate::lines::{LineContent, is_blank};
-use crate::review::Reject;
 use crate::settings::Settings;
 use crate::settings_record::present;
 

@@ -7,12 +7,14 @@
 pub mod arguments;
 mod buffer;
 pub mod cause;
+mod class_ratings;
 pub mod classes;
 pub mod clean;
 pub mod cleaned;
 pub mod csv;
 pub mod digest;
 pub mod encoding;
+pub mod entry;
 mod fasttext;
 mod fields;
 pub mod format;

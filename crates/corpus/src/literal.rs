@@ -8,9 +8,9 @@
 
 use std::ops::Range;
 
+use crate::entry::{DEPTH_MAX, EachEntry, Entry, RatingValue, Reject};
 use crate::fields::{FieldTree, Fields, NodeId};
 use crate::rating_rule::{Rated, RatingRule};
-use crate::review::{DEPTH_MAX, EachEntry, Entry, RatingValue, Reject};
 
 mod number;
 mod string;

@@ -5,9 +5,9 @@
 //! `\\` is a backslash, and any other backslash is literal. An unquoted column contains no quote and no comma
 //! and has no escapes.
 
+use crate::class_ratings::ClassRatings;
 use crate::classes::FoundValues;
-use crate::format::ClassRatings;
-use crate::review::{Entry, Reject};
+use crate::entry::{Entry, Reject};
 
 /// Parses polarity lines and reuses its memory.
 #[derive(Debug)]

@@ -4,10 +4,10 @@
 //! stars, or one of the scale. If a listed class is a number, other numbers have no rating, unless there is a scale.
 //! Values may also be labels in place of ratings.
 
+use crate::class_ratings::ClassRatings;
 use crate::classes::FoundValues;
+use crate::entry::{Rating, RatingValue, Reject};
 use crate::fields::Fields;
-use crate::format::ClassRatings;
-use crate::review::{Rating, RatingValue, Reject};
 use crate::scale::Scale;
 use crate::unrated::UnratedValues;
 
@@ -164,9 +164,6 @@ impl Default for RatingRule {
         Self::of(&Fields::default())
     }
 }
-
-/// Spellings of the same boolean in JSON, Python and spreadsheets.
-pub(crate) const BOOLEANS: [[&str; 3]; 2] = [["true", "True", "TRUE"], ["false", "False", "FALSE"]];
 
 fn on_scale(scale: Scale, value: RatingValue<'_>) -> Option<Rating> {
     match value {

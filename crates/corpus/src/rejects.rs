@@ -4,9 +4,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
+use crate::entry::RatingValue;
 use crate::ledger::NoReview;
 use crate::lines::LineContent;
-use crate::review::RatingValue;
 
 /// The position of a bad line or row in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,7 +140,7 @@ impl FoundRating {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::review::Reject::{BadRating, NoText};
+    use crate::entry::Reject::{BadRating, NoText};
 
     fn rejected(reason: NoReview, position: Position, content: Content<'_>) -> String {
         let mut output = Vec::new();

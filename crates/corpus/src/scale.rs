@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::review::Rating;
+use crate::entry::Rating;
 
 /// A scale of numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::entry::Reject;
 use crate::fields::{FieldPath, Fields};
-use crate::review::Reject;
 use crate::shell::word;
 
 mod value;

@@ -5,9 +5,8 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::format::{escaped, split_list};
-use crate::rating_rule::BOOLEANS;
-use crate::review::RatingValue;
+use crate::class_ratings::{escaped, split_list};
+use crate::entry::RatingValue;
 
 /// Null, an absent field, and an empty cell of a table.
 const NULL: &str = "null";

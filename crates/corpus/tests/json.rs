@@ -1,9 +1,9 @@
 //! Property: for every line, valid or damaged, the parser returns what serde_json would.
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
+use corpus::entry::Reject;
 use corpus::format::{FieldPaths, Fields};
 use corpus::json::JsonParser;
-use corpus::review::Reject;
 use oracle::json::oracle;
 use proptest::prelude::*;
 

@@ -8,7 +8,7 @@ use corpus::scripts::unspaced;
 use corpus::settings::Keep;
 use serde::Serialize;
 
-use crate::dataset_file::DatasetSettings;
+use crate::dataset_settings::DatasetSettings;
 use crate::header::Digests;
 use crate::rows::Row;
 use crate::vocabulary::{UNKNOWN, Vocabulary};

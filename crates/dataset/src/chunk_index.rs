@@ -10,7 +10,7 @@ use corpus::digest::Digest;
 
 use crate::chunk::Scalar;
 use crate::error::{Error, Result};
-use crate::file::Layout;
+use crate::layout::Layout;
 use crate::stored_file::StoredFile;
 
 /// Position of a chunk in the file.

@@ -17,7 +17,7 @@ use program::threads::spawn;
 use crate::chunk::{Decoder, Scalar};
 use crate::chunk_index::StoredChunk;
 use crate::error::{Error, Fault, Result};
-use crate::file::Layout;
+use crate::layout::Layout;
 use crate::stored_file::StoredFile;
 
 /// A column of an open file. Clones share the file and may be read concurrently.

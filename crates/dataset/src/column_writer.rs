@@ -7,7 +7,7 @@ use corpus::digest::Digest;
 use crate::chunk::Scalar;
 use crate::chunk_writer::ChunkWriter;
 use crate::error::{Error, Result};
-use crate::file::Layout;
+use crate::layout::Layout;
 
 /// Collects elements and stores each chunk as soon as it is full.
 pub(crate) struct ColumnWriter<T> {

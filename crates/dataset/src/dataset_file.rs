@@ -9,6 +9,7 @@ use std::sync::Arc;
 use corpus::digest::{Digest, RowDigester, split};
 use corpus::settings::Settings;
 
+use crate::dataset_settings::DatasetSettings;
 use crate::error::{Error, Fault, Result};
 use crate::file::{FileReader, FileWriter, Value};
 use crate::header::{
@@ -26,22 +27,6 @@ use crate::vocabulary::{FIRST_WORD, PADDING, UNKNOWN, Vocabulary};
 use crate::words::{WordsReader, WordsWriter};
 
 const VOCABULARY: &str = "vocabulary";
-
-/// All settings that determine the content of a dataset.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields, remote = "Self")]
-pub struct DatasetSettings {
-    /// Settings of its shards.
-    pub rows: Settings,
-    /// Maximum number of words in the vocabulary.
-    pub vocabulary_size: u64,
-    /// Id digest of the dataset whose vocabulary was reused, if any.
-    pub vocabulary_of: Option<Digest>,
-    /// Id digest of the dataset whose texts were excluded, if any.
-    pub without: Option<Digest>,
-}
-
-corpus::read_from_objects!(DatasetSettings);
 
 /// Writer of a dataset.
 pub struct DatasetWriter {

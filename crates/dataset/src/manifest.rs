@@ -6,7 +6,7 @@ use corpus::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::commit::Commit;
-use crate::dataset_file::DatasetSettings;
+use crate::dataset_settings::DatasetSettings;
 use crate::header::Digests;
 
 /// The manifest of a run, which lists its shards. It is never changed.

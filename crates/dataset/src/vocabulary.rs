@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use corpus::digest::{Digest, VocabularyDigester};
 
-use crate::dataset_file::DatasetSettings;
+use crate::dataset_settings::DatasetSettings;
 use crate::error::Fault;
 use crate::rows::TokenType;
 use crate::words::{WordFault, WordList};

@@ -13,8 +13,9 @@ use program::temporary::{self, TemporaryFolder};
 
 use crate::error::{At, Result};
 use crate::new_file::{check_free, sync_folder};
-use crate::output::{self, Output, Summary};
+use crate::output::{self, Output};
 use crate::replace::replace_folder;
+use crate::sha256::Summary;
 use crate::sums::SUMS;
 
 /// The name of the new folder in the temporary one.

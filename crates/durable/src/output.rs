@@ -10,22 +10,12 @@ use program::hexadecimal;
 use program::progress::Progress;
 use sha2::{Digest, Sha256};
 
-use crate::sha256;
+use crate::sha256::{self, Summary};
 
 /// Bytes that are written and hashed at a time.
 const PIECE_BYTES: usize = 1 << 20;
 /// Pieces that wait for the hash.
 const PIECES_MAX: usize = 8;
-
-/// Size and SHA-256 of a file.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Summary {
-    /// Number of bytes.
-    pub bytes: u64,
-    /// 64 lower-case hexadecimal digits.
-    pub sha256: String,
-}
 
 /// A file that is being written.
 #[derive(Debug)]

@@ -8,7 +8,15 @@ use program::hexadecimal;
 use program::progress::Progress;
 use sha2::{Digest, Sha256};
 
-use crate::output::Summary;
+/// Size and SHA-256 of a file.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Summary {
+    /// Number of bytes.
+    pub bytes: u64,
+    /// 64 lower-case hexadecimal digits.
+    pub sha256: String,
+}
 
 /// The SHA-256 of a file's bytes, in hexadecimal digits.
 pub fn of_file(path: &Path) -> io::Result<String> {

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use program::threads::spawn;
 
 use crate::error::{At, Error, Result};
-use crate::output::{self, Summary};
+use crate::output;
 use crate::read::{REMEDY, check_regular, read_bounded};
+use crate::sha256::Summary;
 
 /// The list of digests.
 pub const SUMS: &str = "SHA256SUMS";

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use dataset::DatasetSettings;
 use dataset::commit::RECORD_BYTES_MAX;
-use dataset::dataset_file::DatasetSettings;
 use dataset::manifest::{DatasetManifest, manifest_name};
 use durable::sha256;
 use program::bars::ProgressBars;

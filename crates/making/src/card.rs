@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use dataset::DatasetSettings;
 use dataset::card::{Card, Summary};
-use dataset::dataset_file::{DatasetReader, DatasetSettings};
+use dataset::dataset_file::DatasetReader;
 use dataset::{Digests, Row};
 use program::exit::chain;
 

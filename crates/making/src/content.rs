@@ -6,8 +6,8 @@ use corpus::digest::Digest;
 use dataset::Row;
 
 use crate::error::{Error, Result};
+use crate::ids::Ids;
 use crate::texts::TextsWriter;
-use crate::vocabulary::Ids;
 
 /// Default of [`DatasetContent::table_threads`] on machines with more cores.
 const TABLE_THREADS_MAX: NonZeroUsize = NonZeroUsize::new(2).expect("2 is more than 0");

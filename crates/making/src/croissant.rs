@@ -4,39 +4,8 @@
 use dataset::manifest::{DatasetManifest, ListedFile};
 use serde_json::{Value, json};
 
+use crate::parquet::Field;
 use crate::{ids_table, texts};
-
-/// A column of a Parquet file.
-#[derive(Clone, Copy)]
-pub(crate) struct Field {
-    name: &'static str,
-    description: &'static str,
-    data_type: &'static str,
-    is_list: bool,
-}
-
-impl Field {
-    pub(crate) const LABEL: Self = Self::number("label", "The class, a number from 0");
-    pub(crate) const VOTES: Self =
-        Self::list("votes", "Number of reviews of the text with 1, 2, 3, 4, 5 stars");
-    pub(crate) const HASH: Self = Self::number("hash", "XXH3-64 of the cleaned text, unsigned");
-    pub(crate) const SPLIT: Self = Self::number(
-        "split",
-        "A number from 0 to 999 that depends on the kept words only; a row is in the test split if it is below 1000 times the test fraction",
-    );
-
-    pub(crate) const fn number(name: &'static str, description: &'static str) -> Self {
-        Self { name, description, data_type: "sc:Integer", is_list: false }
-    }
-
-    pub(crate) const fn list(name: &'static str, description: &'static str) -> Self {
-        Self { is_list: true, ..Self::number(name, description) }
-    }
-
-    pub(crate) const fn text(name: &'static str, description: &'static str) -> Self {
-        Self { data_type: "sc:Text", ..Self::number(name, description) }
-    }
-}
 
 /// The description of the Parquet files that a manifest lists, for the dataset of this name.
 pub(crate) fn description(manifest: &DatasetManifest, stem: &str) -> Vec<u8> {

@@ -8,9 +8,8 @@ use dataset::dataset_file::DatasetReader;
 use dataset::{Row, TokenType};
 use tables::{Column, Kind, Rows, Schema, TableWriter, Value, Written, verify};
 
-use crate::croissant::Field;
 use crate::error::{Result, of_table};
-use crate::texts::metadata;
+use crate::parquet::{Field, Stop, metadata};
 
 /// Value of the key `format` in the file's metadata.
 const FORMAT: &str = "sentimill ids";
@@ -64,27 +63,6 @@ pub(crate) fn write(
         |n_read| go_on(n_rows + n_read).map_err(Stop::Interrupted),
     )
     .map_err(|stop| stop.named(path))
-}
-
-/// Why a verification ended.
-pub(crate) enum Stop {
-    Interrupted(crate::Error),
-    Table(tables::Error),
-}
-
-impl From<tables::Error> for Stop {
-    fn from(error: tables::Error) -> Self {
-        Self::Table(error)
-    }
-}
-
-impl Stop {
-    pub(crate) fn named(self, path: &Path) -> crate::Error {
-        match self {
-            Self::Interrupted(error) => error,
-            Self::Table(error) => of_table(path, error),
-        }
-    }
 }
 
 fn write_rows(

@@ -8,9 +8,10 @@ use std::path::PathBuf;
 
 use corpus::ledger::ReducerCounts;
 use corpus::settings::Settings;
+use dataset::DatasetSettings;
 use dataset::Digests;
 use dataset::card::Card;
-use dataset::dataset_file::{DatasetReader, DatasetSettings, DatasetWriter, write_padded};
+use dataset::dataset_file::{DatasetReader, DatasetWriter, write_padded};
 use dataset::manifest::{DatasetManifest, Seal};
 use durable::sha256;
 use program::bars::ProgressBars;
@@ -25,13 +26,14 @@ use crate::content::{DatasetContent, Size};
 use crate::croissant::description;
 use crate::error::{Error, Result, at, other_object};
 use crate::folder::Addition;
+use crate::ids::Ids;
 use crate::ids_table;
 use crate::input_file::{DatasetFile, check_cleaning, check_rows};
 use crate::options::{DatasetOptions, Existing, VocabularyFrom};
 use crate::output::Output;
 use crate::publish::{Finished, OTHER_SHA256, Places, Replaceable, not_replaced};
 use crate::texts::{self, TableName, TextsWriter};
-use crate::vocabulary::{Ids, most_frequent, recounted};
+use crate::vocabulary::{most_frequent, recounted};
 
 /// Number of rows between two updates of a progress bar.
 const ROWS_SHOWN: u64 = 1 << 10;

@@ -9,9 +9,8 @@ use corpus::record::Votes;
 use corpus::settings::Settings;
 use tables::{Column, Kind, Rows, Schema, TableWriter, Value, Written, verify};
 
-use crate::croissant::Field;
 use crate::error::{Error, Result, of_table};
-use crate::ids_table::Stop;
+use crate::parquet::{Field, Stop, metadata};
 
 /// Value of the key `format` in the file's metadata.
 const FORMAT: &str = "sentimill texts";
@@ -38,21 +37,6 @@ fn schema() -> Schema {
         Column::new("hash", Kind::U64),
         Column::repeating("split", Kind::U16),
     ])
-}
-
-/// The metadata of a file of rows: its format, the names of its labels, and the digest of the dataset.
-pub(crate) fn metadata(
-    format: &str,
-    settings: &Settings,
-    digest_name: &'static str,
-    digest: Digest,
-) -> Vec<(&'static str, String)> {
-    vec![
-        ("format", format.to_owned()),
-        ("schema_version", dataset::SCHEMA_VERSION.to_string()),
-        ("labels", settings.labels.names().join("\n")),
-        (digest_name, digest.to_string()),
-    ]
 }
 
 /// A row of a file of texts.

@@ -1,37 +1,13 @@
-//! Builds the vocabulary from words with their counts, and maps its words to their ids.
+//! Builds the vocabulary from words with their counts.
 
 use std::cmp::Ordering;
 
 use dataset::WordList;
-use dataset::vocabulary::{FIRST_WORD, UNKNOWN, Vocabulary};
-use hashbrown::HashMap;
+use dataset::vocabulary::{FIRST_WORD, Vocabulary};
 
 use crate::content::DatasetContent;
 use crate::error::Result;
-
-/// The ids of a vocabulary by word.
-pub struct Ids<'a> {
-    ids: HashMap<&'a [u8], u32, std::hash::RandomState>,
-}
-
-impl<'a> Ids<'a> {
-    /// For these words.
-    pub fn of(words: &'a WordList) -> Self {
-        Self { ids: words.iter().zip(FIRST_WORD..).collect() }
-    }
-
-    /// The id of a word, if the vocabulary has it.
-    #[inline]
-    pub fn get(&self, word: &[u8]) -> Option<u32> {
-        self.ids.get(word).copied()
-    }
-
-    /// The id of a word, or that of unknown words.
-    #[inline]
-    pub fn of_word(&self, word: &[u8]) -> u32 {
-        self.get(word).unwrap_or(UNKNOWN)
-    }
-}
+use crate::ids::Ids;
 
 /// The most frequent words. Of equally frequent words, those that come first in byte order are preferred.
 pub(crate) fn most_frequent<C: DatasetContent>(content: &mut C, size: u64) -> Result<Vocabulary, C::Error> {

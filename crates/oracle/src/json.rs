@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use corpus::entry::{DEPTH_MAX, Reject};
 use corpus::format::{FieldPath, Fields};
-use corpus::review::{DEPTH_MAX, Reject};
 use serde_json::value::RawValue;
 
 /// The text and the rating of a line. The members of each object are first read as raw JSON, then parsed

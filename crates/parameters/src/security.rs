@@ -18,7 +18,7 @@ use tonic::transport::{Certificate, ClientTlsConfig, Identity, ServerTlsConfig};
 use tonic::{Request, Status};
 
 use crate::error::{Error, Result};
-use crate::server::Peer;
+use crate::server::budget::Peer;
 
 /// What the token is derived for. A change of it makes all older tokens invalid.
 const PURPOSE: &[u8] = b"sentimill parameter server 1";

@@ -1,18 +1,18 @@
 //! A server: it listens, recovers its state, and serves requests until it is stopped.
 
-mod budget;
+pub(crate) mod budget;
 mod calls;
 mod connections;
 pub mod fuzzing;
 mod shared;
 mod silence;
+mod sync;
 mod writer;
 
 use std::fs::{self, File};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, PoisonError};
@@ -29,12 +29,12 @@ use tokio::sync::{oneshot, watch};
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Server as Transport;
 
-pub(crate) use self::budget::Peer;
 use self::budget::{Accounted, Budget};
 use self::calls::Calls;
 use self::connections::{FIRST_REQUEST_LIMIT, accept};
 pub use self::shared::Stage;
 use self::shared::{QUEUE_MAX, Request, Shared};
+pub use self::sync::LogSync;
 use self::writer::{Writer, Writing, repeat};
 use crate::error::{At, Error, Result};
 use crate::ledger::Statistics;
@@ -65,30 +65,6 @@ const CONNECTIONS_MAX: usize = 256;
 /// and of each worker, which has one and makes another one after an error.
 const CONNECTIONS_PER_WORKER: usize = 4;
 const LOCK: &str = "lock";
-
-/// When accepted pushes are made durable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogSync {
-    /// Before they are acknowledged.
-    Always,
-    /// Each second. If the machine fails, the last second may be lost.
-    Interval,
-    /// When the operating system does. If the machine fails, what it has not written is lost.
-    Off,
-}
-
-impl FromStr for LogSync {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        match text {
-            "always" => Ok(Self::Always),
-            "interval" => Ok(Self::Interval),
-            "off" => Ok(Self::Off),
-            _ => Err("expected always, interval or off".to_owned()),
-        }
-    }
-}
 
 /// The options of a server.
 #[derive(Clone, Debug)]

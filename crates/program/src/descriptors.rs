@@ -7,8 +7,6 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::streams::Stream;
-
 /// State of a descriptor at process start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -50,11 +48,11 @@ extern "C" fn look() {
     }
 }
 
-/// State of a stream's descriptor at process start.
-pub(crate) fn at_start(stream: Stream) -> State {
+/// State of descriptor 0, 1 or 2 at process start.
+pub(crate) fn at_start(descriptor: usize) -> State {
     // A linker drops an archive member that nothing refers to.
     std::hint::black_box(&LOOK);
-    let found = AT_START[stream as usize].load(Ordering::Relaxed);
+    let found = AT_START[descriptor].load(Ordering::Relaxed);
     let state = State::ALL.into_iter().find(|&state| state as u8 == found);
     state.expect("the C library calls what stands in .init_array")
 }

@@ -9,8 +9,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use crate::place::masked;
 use crate::system;
+use crate::url::masked;
 
 /// Names a file into which a program also writes the message with which it ends, for the program that started it.
 pub const ERROR_FILE: &str = "SENTIMILL_ERROR_FILE";

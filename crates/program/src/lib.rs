@@ -21,6 +21,7 @@ mod streams;
 pub mod system;
 pub mod temporary;
 pub mod threads;
+pub mod url;
 pub mod version;
 
 pub use streams::{Stream, UnusableStream, stdin};

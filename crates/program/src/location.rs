@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::place::{local_path, scheme_of, user_info};
+use crate::place::local_path;
+use crate::url::{scheme_of, user_info};
 
 /// Schemes of S3. `s3a` and `s3n` are Hadoop's.
 pub const S3_SCHEMES: [&str; 3] = ["s3", "s3a", "s3n"];

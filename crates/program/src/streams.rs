@@ -62,7 +62,7 @@ pub enum UnusableStream {
 /// Standard input may be unreadable, as under `nohup`. [`stdin`] refuses it in programs that read it.
 pub(crate) fn check() -> Result<(), UnusableStream> {
     for stream in Stream::ALL {
-        match (stream, descriptors::at_start(stream)) {
+        match (stream, descriptors::at_start(stream as usize)) {
             (_, State::Closed) => return Err(UnusableStream::Closed(stream)),
             (Stream::Output | Stream::Error, State::ReadOnly) => {
                 return Err(UnusableStream::Direction { stream, found: "reading", expected: "writing" });
@@ -75,7 +75,7 @@ pub(crate) fn check() -> Result<(), UnusableStream> {
 
 /// Standard input, for a program that reads it.
 pub fn stdin() -> io::Result<Stdin> {
-    match descriptors::at_start(Stream::Input) {
+    match descriptors::at_start(Stream::Input as usize) {
         State::Closed => Err(io::Error::other(UnusableStream::Closed(Stream::Input))),
         State::WriteOnly => {
             let (stream, found, expected) = (Stream::Input, "writing", "reading");

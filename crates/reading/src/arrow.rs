@@ -21,9 +21,9 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{ArrowError, DataType};
+use corpus::entry::RatingValue;
 use corpus::format::Format;
 use corpus::rejects::Content;
-use corpus::review::RatingValue;
 use program::exit::Exit;
 
 use crate::columns::{Joined, visit_row};

@@ -1,9 +1,9 @@
 //! What the readers of tables have in common: messages about columns, texts from several columns, and rows.
 
+use corpus::entry::RatingValue;
 use corpus::format::FieldPath;
 use corpus::lines::{LineContent, is_blank};
 use corpus::rejects::Content;
-use corpus::review::RatingValue;
 use program::exit::Exit;
 
 use crate::error::Error;

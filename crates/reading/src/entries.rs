@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use corpus::csv::{AskedDialect, Columns, Dialect, Header, RecordReader};
 use corpus::encoding::{LineDecoder, UTF_8, hides};
+use corpus::entry::Rating;
 use corpus::format::{FieldPath, Fields, Format};
 use corpus::json_array::{ArrayError, ElementReader, FirstLine, is_array, is_space};
 use corpus::lines::{Line, LineReader};
-use corpus::review::Rating;
 use corpus::shell::word;
 use input::{Input, Transcoded};
 use program::exit::Exit;

@@ -51,7 +51,7 @@ impl From<Content<'_>> for OwnedContent {
             Content::Line(LineContent::TooLong { bytes, blank }) => Self::TooLong(bytes, blank),
             Content::Row { text, rating } => Self::Row(
                 text.map(|text| String::from_utf8_lossy(text).into_owned()),
-                rating.rating().map(corpus::review::Rating::stars),
+                rating.rating().map(corpus::entry::Rating::stars),
             ),
         }
     }

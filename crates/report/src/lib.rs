@@ -7,6 +7,7 @@
 mod chart;
 mod folder;
 mod html;
+mod name;
 mod numbers;
 mod origins;
 mod page;

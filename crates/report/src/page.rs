@@ -1,6 +1,5 @@
 //! The whole page.
 
-use crate::chart::color;
 use crate::html::Html;
 use crate::run::Run;
 use crate::sections;
@@ -88,13 +87,5 @@ fn navigation(runs: &[Run], html: &mut Html) {
         for (id, name) in sections::NAMES.into_iter().filter(|(id, _)| sections::is_shown(id, runs)) {
             html.leaf("a", &[("href", &format!("#{id}"))], name);
         }
-    });
-}
-
-/// Writes a run's name with its colour.
-pub(super) fn run_name(at: usize, run: &Run, html: &mut Html) {
-    html.class("span", &format!("name {}", color(at)), |html| {
-        html.markup("<i></i>");
-        html.text(&run.name);
     });
 }

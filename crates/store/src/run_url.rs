@@ -9,7 +9,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf, absolute};
 
 use program::location::{S3Url, is_bucket};
-use program::place::user_info;
+use program::url::user_info;
 
 use crate::key::KEY_BYTES_MAX;
 use crate::s3::BucketPlace;

@@ -6,9 +6,9 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use corpus::encoding::{Encoding, UTF_8};
+use corpus::entry::Reject;
 use corpus::format::{FormatName, FormatOptions};
 use corpus::ledger::{Limits, MapperCounts, NoReview, Part, TooMany};
-use corpus::review::Reject;
 use input::Fault;
 use program::exit::{Exit, Failed};
 use program::hadoop::{Runner, Variable, report_counters};

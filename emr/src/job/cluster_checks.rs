@@ -3,8 +3,7 @@
 use super::cluster::{Cluster, Prices, Role};
 use super::file::Value;
 use super::place::Place;
-use super::reader::Lines;
-use super::values::NO_SUCH_KEY;
+use super::reader::{Lines, NO_SUCH_KEY};
 use crate::finding::Finding;
 
 /// Keys that a job with a running cluster can have.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use program::exit::Exit;
 use program::location::S3Url;
-use program::place::user_info;
+use program::url::user_info;
 
 use crate::Error;
 

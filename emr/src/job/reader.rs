@@ -9,6 +9,9 @@ use toml::de::{DeTable, DeValue, Error};
 use super::file::File;
 use crate::finding::{Finding, unknown_key};
 
+/// What is found in place of a required key.
+pub const NO_SUCH_KEY: &str = "no such key";
+
 /// The keys of a job file, by path: `cluster.groups[1].count`.
 #[derive(Debug, Default)]
 pub struct Lines {

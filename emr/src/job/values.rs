@@ -11,7 +11,7 @@ use store::S3Options;
 use super::cluster_checks::has_form_of_region;
 use super::file::{self, File, Value};
 use super::flags::{InputFlags, OutputFlags, Refused, RowFlags, flags, parse_table, refused};
-use super::reader::Lines;
+use super::reader::{Lines, NO_SUCH_KEY};
 use super::{
     Credentials, Gpus, Hadoop, Input, Job, Output, Place, Rows, Scope, Shared, cluster_checks, place,
 };
@@ -24,9 +24,6 @@ const REDUCERS_RANGE: RangeInclusive<u32> = 1..=10_000;
 const NAME_CHARS_MAX: usize = 200;
 const NAME_REFUSED: &str = "<>$|`'\"\\";
 const MACHINES_RANGE: RangeInclusive<u32> = 1..=64;
-
-/// What is found in place of a required key.
-pub const NO_SUCH_KEY: &str = "no such key";
 
 /// Settings of Hadoop that the job itself sets or that would change the dataset.
 const RESERVED_SETTINGS: [&str; 8] = [

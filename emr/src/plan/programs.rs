@@ -9,9 +9,11 @@ use object::read::elf::{ElfFile64, FileHeader, SectionHeader};
 use program::bounded;
 use serde::Serialize;
 
-use super::steps::file_names;
 use crate::finding::Finding;
 use crate::job::{Job, Place, STOP_WORDS};
+
+/// The programs of the Hadoop job in the order of the data, and the program of the second step.
+pub const MERGE: &str = "merge";
 
 /// A file that is sent to the cluster.
 #[derive(Clone, Debug)]
@@ -138,6 +140,13 @@ pub fn needs(content: &[u8]) -> Result<Needs, String> {
 fn glibc_version(name: &[u8]) -> Option<(u32, u32)> {
     let mut parts = std::str::from_utf8(name).ok()?.strip_prefix("GLIBC_")?.split('.');
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+/// The files that are sent to the cluster for a job, by name.
+pub fn file_names(job: &Job) -> Vec<&'static str> {
+    let combiner = job.hadoop.combiner.then_some("combiner");
+    let stop_words = job.rows.stop_words.is_some().then_some(STOP_WORDS);
+    ["mapper", "reducer", MERGE].into_iter().chain(combiner).chain(stop_words).collect()
 }
 
 #[cfg(test)]

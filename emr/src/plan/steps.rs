@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::programs::Program;
+use super::programs::{MERGE, Program};
 use crate::finding::Finding;
-use crate::job::{Job, Place, STOP_WORDS};
+use crate::job::{Job, Place};
 
 /// The program with which EMR runs a command on the primary node.
 const COMMAND_RUNNER: &str = "command-runner.jar";
@@ -12,8 +12,6 @@ const COMMAND_RUNNER: &str = "command-runner.jar";
 pub const MERGE_STEP: &str = include_str!("merge_step.sh");
 /// The job writes shards to the run, and nothing to Hadoop's output folder.
 const NO_OUTPUT: &str = "org.apache.hadoop.mapred.lib.NullOutputFormat";
-/// The programs of the Hadoop job in the order of the data, and the program of the second step.
-pub const MERGE: &str = "merge";
 
 /// Schemes of S3 in URLs for Hadoop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,13 +165,6 @@ pub fn check(job: &Job) -> Vec<Finding> {
 fn survives(flag: &str) -> bool {
     let is_quotable = !(flag.contains('"') && flag.contains('\''));
     is_quotable && !flag.is_empty() && !flag.contains(char::is_control)
-}
-
-/// The files that are sent to the cluster for a job, by name.
-pub fn file_names(job: &Job) -> Vec<&'static str> {
-    let combiner = job.hadoop.combiner.then_some("combiner");
-    let stop_words = job.rows.stop_words.is_some().then_some(STOP_WORDS);
-    ["mapper", "reducer", MERGE].into_iter().chain(combiner).chain(stop_words).collect()
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@ use std::path::Path;
 use corpus::digest::Digest;
 use corpus::record::Votes;
 use corpus::settings::Settings;
+use dataset::DatasetSettings;
 use dataset::Row;
-use dataset::dataset_file::{DatasetSettings, DatasetWriter};
+use dataset::dataset_file::DatasetWriter;
 use dataset::vocabulary::Vocabulary;
 
 use crate::job::Job;

@@ -14,7 +14,7 @@ use training::print::print_json;
 use training::tell::tell;
 
 use self::folder::Folder;
-use super::fit::Data;
+use super::data::Data;
 use super::recipe;
 use super::training::{Job, Session, output};
 use crate::arguments::Fit;

@@ -5,7 +5,7 @@ use batches::{Division, Part, Smallest};
 use training::print::print_json;
 use training::rows::{Reader, cut};
 
-use super::fit::balanced_alone;
+use super::data::balanced_alone;
 use super::recipe;
 use super::training::{Job, Session, output};
 use crate::arguments::Pretrain;

@@ -9,9 +9,13 @@ use std::ops::Range;
 use c10d::{ProcessGroup, ReduceOp};
 use tch::{Device, Kind, Tensor};
 
-use super::bytes_of;
 use crate::error::{Error, Result};
 use crate::ffi::{numbers, numbers_mut};
+
+/// The size of a tensor's elements in bytes.
+pub(super) fn bytes_of(tensor: &Tensor) -> usize {
+    tensor.numel() * tensor.kind().elt_size_in_bytes()
+}
 
 /// Bytes that a rank sends in a ring reduction.
 pub(super) fn in_ring(bytes: u64, world_size: usize) -> u64 {

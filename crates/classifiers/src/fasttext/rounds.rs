@@ -11,7 +11,7 @@ use std::thread;
 use program::threads::spawn;
 
 use super::kernel;
-use super::training::Segment;
+use super::segment::Segment;
 use super::update::{Distinct, Shared, Step, plain_rate};
 
 /// Number of texts of a round, of all threads. More texts cost fewer waits, but their gradients are of older weights:

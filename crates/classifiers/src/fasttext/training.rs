@@ -17,6 +17,7 @@ use super::listing::Listing;
 use super::model::Model;
 use super::order::{self, Window};
 use super::rounds;
+use super::segment::Segment;
 use super::settings::Settings;
 use super::update::{Shared, Step};
 use crate::error::{Error, Result};
@@ -220,25 +221,6 @@ impl<'a> Training<'a> {
                 spawn(scope, move || rows.for_each(draw));
             }
         });
-    }
-}
-
-/// Texts between two checkpoints.
-pub(super) struct Segment<'a> {
-    pub window: &'a Window<'a>,
-    pub from: usize,
-    pub to: usize,
-    /// Number of texts of the training before the segment.
-    pub n_done: u64,
-    /// Number of texts of the training.
-    pub n_total: u64,
-}
-
-impl Segment<'_> {
-    /// Number of texts of the training before this one, by its position in the window.
-    #[inline]
-    pub fn step(&self, position: usize) -> u64 {
-        self.n_done + (position - self.from) as u64
     }
 }
 

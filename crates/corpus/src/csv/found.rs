@@ -9,10 +9,10 @@ use super::dialect::{AskedDialect, Dialect, Quote};
 use super::hidden::HiddenRecords;
 use super::records::{RecordReader, named_delimiter};
 use super::splitter::Splitter;
+use crate::entry::{Rating, Reject};
 use crate::fields::Fields;
 use crate::lines::{Line, LineContent, is_blank, without_mark};
 use crate::rating_rule::RatingRule;
-use crate::review::{Rating, Reject};
 
 /// Number of bytes that are examined.
 pub const HEAD_BYTES: usize = 1 << 20;

@@ -2,8 +2,8 @@
 //! have. They are read as numbers that are no rating. Only lines that are no JSON without them are read here.
 
 use super::JsonParser;
+use crate::entry::{EachEntry, Entry, Reject};
 use crate::fields::Fields;
-use crate::review::{EachEntry, Entry, Reject};
 
 /// Parses such lines and reuses its memory.
 #[derive(Debug)]

@@ -6,9 +6,9 @@ use sonic_rs::parser::{Parser, Reference};
 use sonic_rs::reader::Read;
 
 use super::{JsonParser, Tokens, skip_value};
+use crate::entry::{DEPTH_MAX, EachEntry, Entry, Reject};
 use crate::fields::NodeId;
 use crate::rating_rule::Rated;
-use crate::review::{DEPTH_MAX, EachEntry, Entry, Reject};
 
 /// The string of a text field.
 #[derive(Clone, Debug, Default)]

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use program::threads::locked;
 use tokio::sync::watch;
 
-use super::LogSync;
 use super::budget::Account;
 use super::shared::{Answer, Request, Shared, Stage};
 use super::silence::Silence;
+use super::sync::LogSync;
 use crate::error::{Error, Result};
 use crate::ledger::{SinceStart, Statistics, TableStatistics, WorkerStatistics};
 use crate::log::{Entry, Group, Log, Settings};

@@ -1,7 +1,7 @@
 //! The column of ratings of a Parquet file: numbers of any type, texts or booleans.
 
 use arrow_array::types::{ArrowPrimitiveType, Float16Type};
-use corpus::review::RatingValue;
+use corpus::entry::RatingValue;
 use parquet::basic::{ConvertedType, LogicalType, Type};
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::{

@@ -2,8 +2,8 @@
 
 use super::{cell, row_of, section, table};
 use crate::html::Html;
+use crate::name::run_name;
 use crate::numbers::{counted, percent};
-use crate::page::run_name;
 use crate::run::Run;
 
 /// Data cards.

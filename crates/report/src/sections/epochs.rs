@@ -2,8 +2,8 @@
 
 use super::{cell, columns, f1_name, part_name, row_of, section, table};
 use crate::html::Html;
+use crate::name::run_name;
 use crate::numbers::{duration, measure};
-use crate::page::run_name;
 use crate::run::Run;
 use scoring::Metrics;
 

@@ -2,7 +2,7 @@
 
 use super::{cell, columns, row_of, section, table};
 use crate::html::Html;
-use crate::page::run_name;
+use crate::name::run_name;
 use crate::run::Run;
 use runs::training::{TopNgrams, TopOfLabel};
 

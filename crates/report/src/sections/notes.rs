@@ -2,7 +2,7 @@
 
 use super::section;
 use crate::html::Html;
-use crate::page::run_name;
+use crate::name::run_name;
 use crate::run::Run;
 
 /// What the page cannot show, and why.

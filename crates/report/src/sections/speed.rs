@@ -5,8 +5,8 @@ use runs::training::{RankTimes, ShareTimes};
 use super::{cell, columns, epochs_at, line_of, over_epoch_axis, over_steps, row_of, section, series, table};
 use crate::chart::{Chart, FROM_ZERO, SHARE, Series, Style, color};
 use crate::html::Html;
+use crate::name::run_name;
 use crate::numbers::{percent, short, whole};
-use crate::page::run_name;
 use crate::run::Run;
 
 /// Reviews per second, and waiting times.

@@ -3,8 +3,8 @@
 use super::{cell, columns, row_of, section, series, table};
 use crate::chart::{Chart, FROM_ZERO, Series, Style, UNLIMITED, color};
 use crate::html::Html;
+use crate::name::run_name;
 use crate::numbers::{counted, measure, short};
-use crate::page::run_name;
 use crate::run::{Run, Words};
 use runs::training::{SimilarityLine, TokensLine};
 

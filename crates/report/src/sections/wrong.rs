@@ -3,9 +3,9 @@
 use super::section;
 use crate::chart::color;
 use crate::html::Html;
+use crate::name::run_name;
 use crate::numbers::{counted, percent, whole};
 use crate::origins::{OriginUnit, ReviewOrigin, RowOrigins};
-use crate::page::run_name;
 use crate::run::Run;
 use runs::training::{EvaluationRecord, WrongRow};
 use scoring::Scoring;

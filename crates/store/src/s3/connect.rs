@@ -3,7 +3,7 @@
 use aws_config::{Region, SdkConfig};
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::RequestChecksumCalculation;
-use program::place::user_info;
+use program::url::user_info;
 use tokio::runtime::{self, Runtime};
 
 use super::BucketPlace;

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use program::place::user_info;
+use program::url::user_info;
 use url::Url;
 
 use crate::Error;

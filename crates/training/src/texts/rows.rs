@@ -8,8 +8,9 @@ use std::sync::{Mutex, PoisonError};
 use batches::{Division, Part};
 use classifiers::{Builders, Reading, Texts, TextsBuilder};
 use corpus::settings::{Keep, Settings};
+use dataset::DatasetSettings;
 use dataset::Row;
-use dataset::dataset_file::{DatasetReader, DatasetSettings};
+use dataset::dataset_file::DatasetReader;
 use dataset::vocabulary::FIRST_WORD;
 use program::threads;
 
