@@ -1,8 +1,6 @@
 //! Divides rows into training, validation and test split by their split numbers, 0 to 999. Texts with equal kept
 //! tokens have the same split number. They are therefore in the same split, in every run and on every rank.
 
-use std::fmt;
-
 use corpus::digest::SPLITS;
 use corpus::sample::Sample;
 use serde::{Deserialize, Serialize};

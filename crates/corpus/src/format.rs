@@ -382,6 +382,7 @@ pub enum Misplaced {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::entry::Rating;
 
     #[test]
     fn only_listed_classes_have_a_rating() {

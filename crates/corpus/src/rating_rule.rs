@@ -6,7 +6,7 @@
 
 use crate::class_ratings::ClassRatings;
 use crate::classes::FoundValues;
-use crate::entry::{Rating, RatingValue, Reject};
+use crate::entry::{BOOLEANS, Rating, RatingValue, Reject};
 use crate::fields::Fields;
 use crate::scale::Scale;
 use crate::unrated::UnratedValues;

@@ -4,8 +4,6 @@
 //! not cleaned, but it is valid Unicode: each lone UTF-16 surrogate in an escape and each invalid UTF-8
 //! sequence has become U+FFFD.
 
-use std::ops::Range;
-
 use crate::classes::FoundValues;
 use crate::csv::{Columns, CsvParser};
 use crate::encoding::Invalid;
@@ -238,6 +236,7 @@ impl JsonParsers {
 mod tests {
     use super::*;
     use crate::class_ratings::ClassRatings;
+    use crate::entry::Rating;
     use crate::format::FormatOptions;
 
     #[test]
@@ -282,7 +281,8 @@ mod tests {
     #[test]
     fn json_and_literal_lines_are_read() {
         let mut parser = ReviewParser::new(Format::default());
-        let expected = Ok(Entry { text: "it's", rating: Ok(Rating(4)), label: None });
+        let expected =
+            Ok(Entry { text: "it's", rating: Rating::new(4).ok_or(Reject::BadRating), label: None });
         assert_eq!(parser.parse(br#" {"reviewText": "it's", "overall": 4}"#), expected);
         assert_eq!(parser.parse(br#"{'reviewText': "it's", 'overall': 4,}"#), expected);
         // No dump has such a line. Only JSON allows spaces before the object.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use crate::class_ratings::{escaped, split_list};
-use crate::entry::RatingValue;
+use crate::entry::{BOOLEANS, RatingValue};
 
 /// Null, an absent field, and an empty cell of a table.
 const NULL: &str = "null";

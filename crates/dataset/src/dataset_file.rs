@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use corpus::digest::{Digest, RowDigester, split};
-use corpus::settings::Settings;
 
 use crate::dataset_settings::DatasetSettings;
 use crate::error::{Error, Fault, Result};

@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use durable::output::{Summary, summary};
+use durable::Summary;
+use durable::output::summary;
 use durable::sha256;
 use program::location::S3Url;
 use program::progress::Progress;
