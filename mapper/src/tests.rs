@@ -205,7 +205,7 @@ fn lines_that_are_not_utf8_are_counted_and_reported_once() {
         b"{\"reviewText\": \"a\xff\xfe\", \"overall\": 4}\n\xff\n{\"reviewText\": \"b\", \"overall\": 4}\n";
     let (counts, _, log) = mapped_by(options(), input);
     assert_eq!(counts.unwrap().invalid_utf8, 2);
-    let notice = "mapper: invalid_utf8 in 2 of 3 lines, read as spaces; pass the encoding of the input with --encoding\n";
+    let notice = "mapper: invalid_utf8 in 2 of 3 lines, read as spaces; if all lines have another encoding, pass it with --encoding\n";
     assert_eq!(log.matches("invalid_utf8").count(), 1, "{log}");
     assert!(log.contains(notice), "{log}");
     let (_, _, log) = mapped_by(Options { runner: Runner::Hadoop, ..options() }, input);

@@ -122,7 +122,7 @@ impl Seen<'_> {
 /// The notice about lines with bytes that are not in the encoding, if there are any.
 pub fn invalid_utf8(counts: &MapperCounts, encoding: &'static Encoding) -> Option<String> {
     let remedy = match encoding == UTF_8 {
-        true => "pass the encoding of the input with --encoding".to_owned(),
+        true => "if all lines have another encoding, pass it with --encoding".to_owned(),
         false => format!("check --encoding {}", encoding.name()),
     };
     (counts.invalid_utf8 > 0).then(|| {

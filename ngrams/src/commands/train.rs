@@ -74,6 +74,9 @@ struct Seconds {
     whole: f64,
 }
 
+/// Of more labels that occur once each, nothing can be learned, in much time and memory.
+const LABELS_OF_ONE_TEXT_MAX: usize = 100;
+
 /// Default of `--checkpoint-every`.
 const CHECKPOINT_EVERY_S: f64 = 600.0;
 
@@ -308,6 +311,11 @@ pub fn check(texts: &Texts, arguments: &Train) -> Result<()> {
     if counts.n_empty == counts.n_texts {
         return refused("no text has a word".to_owned(), "check --format and --words");
     }
+    let once = (0..labels.len() as u32).filter(|&label| texts.dictionary.label_count(label) == 1).count();
+    if once == labels.len() && once > LABELS_OF_ONE_TEXT_MAX {
+        let found = format!("each of {} labels occurs in one text only, as ids do", whole(once as u64));
+        return refused(found, "pass the field of the label as --label-field, or texts that share labels");
+    }
     tell(&format!(
         "{} texts with {} tokens, {} words and {} labels",
         whole(counts.n_texts),
@@ -323,7 +331,6 @@ pub fn check(texts: &Texts, arguments: &Train) -> Result<()> {
         };
         tell(&format!("{texts} no word and no effect on the model"));
     }
-    let once = (0..labels.len() as u32).filter(|&label| texts.dictionary.label_count(label) == 1).count();
     if once > 0 {
         let occur = if once == 1 { "occurs" } else { "occur" };
         tell(&format!("warning: {once} of {} labels {occur} in one text only", labels.len()));

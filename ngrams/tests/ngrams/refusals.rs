@@ -151,3 +151,16 @@ fn a_model_that_does_not_exist_is_refused_by_its_name() {
     assert_eq!(code, Some(66), "{told}");
     assert!(told.contains("/no/such/model") && !told.contains("no effect"), "{told}");
 }
+
+#[test]
+fn labels_of_one_text_each_are_refused_as_ids() {
+    let (folder, train, _) = corpus();
+    let out = folder.path().join("out");
+    let lines = |n: u32| (0..n).map(|id| format!("__label__{id} some words\n")).collect::<String>();
+    fs::write(&train, lines(101)).unwrap();
+    let (code, told) = ended(ngrams(&train, &out, &[]));
+    assert_eq!(code, Some(65), "{told}");
+    assert!(told.contains("each of 101 labels occurs in one text only, as ids do; pass the field"), "{told}");
+    fs::write(&train, lines(100)).unwrap();
+    assert!(trained(&train, &out, &[]).contains("100 of 100 labels occur in one text only"));
+}
