@@ -83,7 +83,7 @@ fn write(out: &Path, model: &bin::Model, format: Format, arguments: &Export) -> 
             };
             let quantised = model.quantised(&how);
             let expected =
-                |error: bin::Unquantisable| Error::setting("--out", out.display(), &error.to_string());
+                |error: bin::Unquantisable| Error::setting("--out", out.display(), error.to_string());
             quantised.map_err(expected)?.write(out)?;
         }
     }
