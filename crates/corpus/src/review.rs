@@ -260,7 +260,7 @@ mod tests {
         let mut n_reviews = 0;
         let line = b"{\"r\": [{\"text\": \"caf\xe9\", \"stars\": 5}, {\"text\": \"b\", \"stars\": 1}]}";
         parser.each(line, &mut |_, entry| {
-            n_reviews += usize::from(entry.is_ok_and(|entry| entry.rating.is_ok()))
+            n_reviews += usize::from(entry.is_ok_and(|entry| entry.rating.is_ok()));
         });
         assert_eq!((n_reviews, parser.invalid().lines), (2, 2));
     }
