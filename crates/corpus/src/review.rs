@@ -1,6 +1,6 @@
 //! Parses a raw line into a review (text and rating), or into the reason why it is not a review.
 //!
-//! Each format has a parser in its own module, and all share the types of this one. The text of a review is
+//! Each format has a parser in its own module, and all share the types of `entry`. The text of a review is
 //! not cleaned, but it is valid Unicode: each lone UTF-16 surrogate in an escape and each invalid UTF-8
 //! sequence has become U+FFFD.
 
