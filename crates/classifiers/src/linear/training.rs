@@ -123,11 +123,12 @@ fn classifiers(
     let (at_once, n_threads) =
         if n > 1 || settings.is_deterministic { (settings.threads, 1) } else { (1, settings.threads) };
     let threads = Threads { n: n_threads, is_stopped };
-    let of = |label: usize| classifier(matrix, &shared, label as u32, settings, threads);
-    let trained = parallel::map(at_once, n, of);
-    if is_stopped() {
+    let of =
+        |label: usize| (!is_stopped()).then(|| classifier(matrix, &shared, label as u32, settings, threads));
+    let trained: Option<Vec<_>> = parallel::map(at_once, n, of).into_iter().collect();
+    let Some(trained) = trained.filter(|_| !is_stopped()) else {
         return Err(Error::Stopped);
-    }
+    };
     progress(Progress::Trained { n_classifiers: n });
 
     let mut stored = Stored {
