@@ -1,13 +1,11 @@
 //! Parses a JSON line into a review. The whole line must be one valid RFC 8259 object, nested at most
 //! `DEPTH_MAX` deep.
 //!
-//! sonic-rs parses the tokens: strings, numbers, white space. This module does the rest:
-//! - Nesting. sonic-rs recurses without a limit, so containers are walked here, with their kinds on a bit
-//!   stack.
-//! - The hex digits of `\u` in skipped strings, which sonic-rs does not check.
-//! - Field names. They are compared after unescaping, and the last of duplicate fields counts, so the walk
-//!   always reaches the end of the line.
-//! - Fields of nested objects and of the elements of a list, and several text fields (`json/nested.rs`). One text
+//! - `json/tokens.rs` takes strings, numbers and white space.
+//! - Containers are walked without recursion, with their kinds on a bit stack.
+//! - Field names are compared after unescaping, and the last of duplicate fields counts, so the walk always reaches the
+//!   end of the line.
+//! - `json/nested.rs` reads fields of nested objects and of the elements of a list, and several text fields. One text
 //!   field at the top level, the usual case, is returned without a copy.
 //!
 //! The bytes between two values (`, "overall": `) repeat from line to line in one file. The parser remembers
@@ -18,14 +16,14 @@ use std::ops::Range;
 use crate::entry::{DEPTH_MAX, Entry, Reject};
 use crate::fields::{FieldTree, Fields, NodeId};
 use crate::rating_rule::{Rated, RatingRule};
-use sonic_rs::parser::{ParseStatus, Parser, Reference};
-use sonic_rs::reader::{Read, Reader};
 
 mod constants;
 mod nested;
+mod tokens;
 
 pub(crate) use constants::ConstantsParser;
 use nested::TextPart;
+use tokens::{Text, Tokens};
 
 /// Parses JSON lines and reuses its memory.
 #[derive(Debug)]
@@ -40,26 +38,17 @@ pub struct JsonParser {
     list: Option<Range<usize>>,
     separators: Separators,
     /// The last text that had escapes, unescaped.
-    unescaped: Vec<u8>,
+    unescaped: String,
     /// A field name or a rating string that had escapes, unescaped.
-    short: Vec<u8>,
+    short: String,
 }
-
-type Tokens<'a> = Parser<Read<'a>>;
 
 #[derive(Clone, Copy)]
 struct Found<'a> {
-    text: Text<'a>,
+    /// `None` without the field.
+    text: Option<Text<'a>>,
     /// `None` without the field.
     rating: Option<Rated>,
-}
-
-#[derive(Clone, Copy)]
-enum Text<'a> {
-    Absent,
-    InLine(&'a str),
-    /// The text had escapes. The unescaped text is in the memory of the parser.
-    Unescaped,
 }
 
 /// The meaning of a field at the top level.
@@ -98,8 +87,8 @@ impl JsonParser {
             parts: vec![TextPart::default(); n_parts],
             list: None,
             separators: Separators::default(),
-            unescaped: Vec::new(),
-            short: Vec::new(),
+            unescaped: String::new(),
+            short: String::new(),
         }
     }
 
@@ -112,40 +101,35 @@ impl JsonParser {
     fn entry<'a>(&'a mut self, found: Found<'a>) -> Result<Entry<'a>, Reject> {
         let rating = found.rating.unwrap_or_else(|| self.ratings.of_absent());
         let text = match found.text {
-            Text::Absent if nested::join(&self.parts, &mut self.unescaped) => self.unescaped()?,
-            Text::Absent => return Err(Reject::NoText),
-            Text::InLine(text) => text,
-            Text::Unescaped => self.unescaped()?,
+            Some(text) => text.or(&self.unescaped),
+            None if nested::join(&self.parts, &mut self.unescaped) => &self.unescaped,
+            None => return Err(Reject::NoText),
         };
         Ok(Entry { text, rating, label: self.ratings.label() })
     }
 
-    fn unescaped(&self) -> Result<&str, Reject> {
-        simdutf8::basic::from_utf8(&self.unescaped).map_err(|_| Reject::BadLine)
-    }
-
     /// Walks the whole line. Returns `None` if it is not JSON.
     fn find<'a>(&mut self, line: &'a str) -> Option<Found<'a>> {
-        let mut tokens = Parser::new(Read::from(line)).utf8_lossy();
-        let mut found = Found { text: Text::Absent, rating: None };
+        let mut tokens = Tokens::of(line);
+        let mut found = Found { text: None, rating: None };
         self.parts.iter_mut().for_each(|part| part.is_present = false);
         self.list = None;
-        if tokens.skip_space()? != b'{' {
+        if tokens.next()? != b'{' {
             return None;
         }
-        if tokens.skip_space_peek()? == b'}' {
-            tokens.skip_space();
+        if tokens.peek()? == b'}' {
+            tokens.next();
         } else {
             let mut field = self.name(&mut tokens)?;
             loop {
                 self.value(&mut tokens, field, &mut found)?;
-                match self.next_name(line, &mut tokens)? {
+                match self.next_name(&mut tokens)? {
                     Some(next) => field = next,
                     None => break,
                 }
             }
         }
-        tokens.skip_space().is_none().then_some(found)
+        tokens.next().is_none().then_some(found)
     }
 
     /// Moves from the end of a value to the start of the next and returns the field of that value.
@@ -153,17 +137,17 @@ impl JsonParser {
     // This and `value` are the body of the loop. Without these attributes both are calls, and parsing takes 4
     // % longer.
     #[inline(always)]
-    fn next_name<'a>(&mut self, line: &'a str, tokens: &mut Tokens<'a>) -> Option<Option<Field>> {
-        let start = tokens.offset();
-        if let Some((length, field)) = self.separators.recall(&line.as_bytes()[start..]) {
-            tokens.read.eat(length);
+    fn next_name(&mut self, tokens: &mut Tokens<'_>) -> Option<Option<Field>> {
+        let (start, rest) = (tokens.offset(), tokens.rest());
+        if let Some((length, field)) = self.separators.recall(rest) {
+            tokens.take(length);
             return Some(Some(field));
         }
-        match tokens.skip_space()? {
+        match tokens.next()? {
             b',' => {
                 let field = self.name(tokens)?;
-                tokens.skip_space_peek()?;
-                self.separators.remember(&line.as_bytes()[start..tokens.offset()], field);
+                tokens.peek()?;
+                self.separators.remember(&rest[..tokens.offset() - start], field);
                 Some(Some(field))
             }
             b'}' => Some(None),
@@ -173,40 +157,37 @@ impl JsonParser {
 
     /// Parses a name and its colon.
     fn name(&mut self, tokens: &mut Tokens<'_>) -> Option<Field> {
-        if tokens.skip_space()? != b'"' {
+        if tokens.next()? != b'"' {
             return None;
         }
-        let name = tokens.parse_str(&mut self.short).ok()?;
-        let known = self.top_level.iter().find(|(known, _)| **known == *name);
+        let name = tokens.string(&mut self.short)?.or(&self.short);
+        let known = self.top_level.iter().find(|(known, _)| known == name);
         let field = known.map_or(Field::Other, |&(_, field)| field);
-        (tokens.skip_space()? == b':').then_some(field)
+        (tokens.next()? == b':').then_some(field)
     }
 
     #[inline(always)]
     fn value<'a>(&mut self, tokens: &mut Tokens<'a>, field: Field, found: &mut Found<'a>) -> Option<()> {
-        let first = tokens.skip_space_peek()?;
+        let first = tokens.peek()?;
         match (field, first) {
             (Field::Text, b'"') => {
-                tokens.skip_space();
-                found.text = match tokens.parse_str(&mut self.unescaped).ok()? {
-                    Reference::Borrowed(text) => Text::InLine(text),
-                    Reference::Copied(_) => Text::Unescaped,
-                };
+                tokens.next();
+                found.text = Some(tokens.string(&mut self.unescaped)?);
             }
             (Field::Rating, b'"') => {
-                tokens.skip_space();
-                found.rating = Some(self.ratings.of_text(&tokens.parse_str(&mut self.short).ok()?));
+                tokens.next();
+                let text = tokens.string(&mut self.short)?;
+                found.rating = Some(self.ratings.of_text(text.or(&self.short)));
             }
             (Field::Rating, b'-' | b'0'..=b'9') => {
-                tokens.skip_space();
                 // Rust parses every JSON number and rounds exactly. A number that is too large is infinite.
-                found.rating = Some(self.ratings.of_number(tokens.skip_number(first).ok()?.parse().ok()?));
+                found.rating = Some(self.ratings.of_number(tokens.number()?.parse().ok()?));
             }
             (Field::Nested(id), _) => self.nested(tokens, id, 1, &mut found.rating)?,
             _ => {
                 skip_value(tokens, first, 1)?;
                 match field {
-                    Field::Text => found.text = Text::Absent,
+                    Field::Text => found.text = None,
                     Field::Rating => found.rating = Some(self.ratings.of_name(first)),
                     Field::Nested(_) | Field::Other => {}
                 }
@@ -220,44 +201,39 @@ impl JsonParser {
 fn skip_value(tokens: &mut Tokens<'_>, first: u8, depth: usize) -> Option<()> {
     match first {
         b'{' | b'[' => skip_container(tokens, depth),
-        _ => skip_scalar(tokens),
+        _ => tokens.skip_scalar(),
     }
-}
-
-fn skip_scalar(tokens: &mut Tokens<'_>) -> Option<()> {
-    let (raw, status) = tokens.skip_one(true).ok()?;
-    (status == ParseStatus::None || unicode_escapes_are_whole(raw)).then_some(())
 }
 
 /// Skips a container without recursion, so that no line can exhaust the stack.
 fn skip_container(tokens: &mut Tokens<'_>, depth: usize) -> Option<()> {
     let mut nesting = Nesting { depth, objects: 0 };
-    nesting.open(tokens.skip_space()?)?;
+    nesting.open(tokens.next()?)?;
     let mut may_close = true;
     loop {
-        let mut first = tokens.skip_space_peek()?;
+        let mut first = tokens.peek()?;
         if !(may_close && first == nesting.closer()) {
             if nesting.is_object() {
                 if first != b'"' {
                     return None;
                 }
-                skip_scalar(tokens)?;
-                if tokens.skip_space()? != b':' {
+                tokens.skip_scalar()?;
+                if tokens.next()? != b':' {
                     return None;
                 }
-                first = tokens.skip_space_peek()?;
+                first = tokens.peek()?;
             }
             if first == b'{' || first == b'[' {
-                tokens.skip_space();
+                tokens.next();
                 nesting.open(first)?;
                 may_close = true;
                 continue;
             }
-            skip_scalar(tokens)?;
+            tokens.skip_scalar()?;
         }
         // Position: after an element, or before the end of an empty container.
         loop {
-            let next = tokens.skip_space()?;
+            let next = tokens.next()?;
             if next == nesting.closer() {
                 nesting.close();
                 if nesting.depth == depth {
@@ -300,20 +276,6 @@ impl Nesting {
     fn closer(&self) -> u8 {
         if self.is_object() { b'}' } else { b']' }
     }
-}
-
-/// Whether four hex digits follow each `\u` in a string whose other escapes are known to be valid.
-fn unicode_escapes_are_whole(mut rest: &[u8]) -> bool {
-    while let Some(at) = memchr::memchr(b'\\', rest) {
-        let escape = &rest[at..];
-        let escape_bytes = if escape.get(1) == Some(&b'u') { 6 } else { 2 };
-        let Some((escape, after)) = escape.split_at_checked(escape_bytes) else { return false };
-        if !escape[2..].iter().all(u8::is_ascii_hexdigit) {
-            return false;
-        }
-        rest = after;
-    }
-    true
 }
 
 /// The bytes found so far between two values: a comma, a name, a colon, and white space between them.

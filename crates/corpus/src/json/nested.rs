@@ -2,10 +2,8 @@
 //!
 //! The recursion is at most as deep as the longest path, and never deeper than `DEPTH_MAX`.
 
-use sonic_rs::parser::{Parser, Reference};
-use sonic_rs::reader::Read;
-
-use super::{JsonParser, Tokens, skip_value};
+use super::tokens::{Text, Tokens};
+use super::{JsonParser, skip_value};
 use crate::entry::{DEPTH_MAX, EachEntry, Entry, Reject};
 use crate::fields::NodeId;
 use crate::rating_rule::Rated;
@@ -14,18 +12,18 @@ use crate::rating_rule::Rated;
 #[derive(Clone, Debug, Default)]
 pub(super) struct TextPart {
     pub is_present: bool,
-    text: Vec<u8>,
+    text: String,
 }
 
 /// Joins the strings of all fields that have one. Returns whether there is one.
-pub(super) fn join(parts: &[TextPart], joined: &mut Vec<u8>) -> bool {
+pub(super) fn join(parts: &[TextPart], joined: &mut String) -> bool {
     joined.clear();
     let mut present = parts.iter().filter(|part| part.is_present);
     let Some(first) = present.next() else { return false };
-    joined.extend_from_slice(&first.text);
+    joined.push_str(&first.text);
     for part in present {
-        joined.push(b' ');
-        joined.extend_from_slice(&part.text);
+        joined.push(' ');
+        joined.push_str(&part.text);
     }
     true
 }
@@ -40,23 +38,23 @@ impl JsonParser {
             return Some(());
         };
         // The line was valid, and so are the elements.
-        let mut tokens = Parser::new(Read::from(&line[list.clone()])).utf8_lossy();
-        tokens.skip_space()?;
-        if tokens.skip_space_peek()? == b']' {
+        let mut tokens = Tokens::of(&line[list.clone()]);
+        tokens.next()?;
+        if tokens.peek()? == b']' {
             visit(0..line.len(), Err(Reject::NoText));
             return Some(());
         }
         loop {
-            tokens.skip_space_peek()?;
+            tokens.peek()?;
             let start = list.start + tokens.offset();
             let mut rating = found.rating;
             self.nested(&mut tokens, id, 1, &mut rating)?;
             let element = start..list.start + tokens.offset();
             let rating = rating.unwrap_or_else(|| self.ratings.of_absent());
-            let text = join(&self.parts, &mut self.unescaped).then(|| self.unescaped());
-            let text = text.unwrap_or(Err(Reject::NoText));
-            visit(element, text.map(|text| Entry { text, rating, label: self.ratings.label() }));
-            if tokens.skip_space()? != b',' {
+            let text = join(&self.parts, &mut self.unescaped).then_some(&*self.unescaped);
+            let entry = text.map(|text| Entry { text, rating, label: self.ratings.label() });
+            visit(element, entry.ok_or(Reject::NoText));
+            if tokens.next()? != b',' {
                 return Some(());
             }
         }
@@ -82,30 +80,25 @@ impl JsonParser {
         if node.has_list_below {
             *list = None;
         }
-        match (tokens.skip_space_peek()?, node.text) {
+        match (tokens.peek()?, node.text) {
             (b'"', Some(text)) => {
-                tokens.skip_space();
+                tokens.next();
                 let TextPart { is_present, text } = &mut parts[text];
-                let in_line = match tokens.parse_str(text).ok()? {
-                    Reference::Borrowed(in_line) => Some(in_line),
-                    Reference::Copied(_) => None,
-                };
-                if let Some(in_line) = in_line {
+                if let Text::InLine(in_line) = tokens.string(text)? {
                     text.clear();
-                    text.extend_from_slice(in_line.as_bytes());
+                    text.push_str(in_line);
                 }
                 *is_present = true;
                 if node.is_rating {
-                    *rating = str::from_utf8(text).ok().map(|text| ratings.of_text(text));
+                    *rating = Some(ratings.of_text(text));
                 }
             }
             (b'"', None) if node.is_rating => {
-                tokens.skip_space();
-                *rating = Some(ratings.of_text(&tokens.parse_str(short).ok()?));
+                tokens.next();
+                *rating = Some(ratings.of_text(tokens.string(short)?.or(short)));
             }
-            (first @ (b'-' | b'0'..=b'9'), _) if node.is_rating => {
-                tokens.skip_space();
-                *rating = Some(ratings.of_number(tokens.skip_number(first).ok()?.parse().ok()?));
+            (b'-' | b'0'..=b'9', _) if node.is_rating => {
+                *rating = Some(ratings.of_number(tokens.number()?.parse().ok()?));
             }
             (first @ (b't' | b'f' | b'n'), _) if node.is_rating => {
                 skip_value(tokens, first, depth)?;
@@ -130,30 +123,30 @@ impl JsonParser {
         depth: usize,
         rating: &mut Option<Rated>,
     ) -> Option<()> {
-        tokens.skip_space()?;
+        tokens.next()?;
         if depth > DEPTH_MAX {
             return None;
         }
-        if tokens.skip_space_peek()? == b'}' {
-            tokens.skip_space();
+        if tokens.peek()? == b'}' {
+            tokens.next();
             return Some(());
         }
         loop {
-            if tokens.skip_space()? != b'"' {
+            if tokens.next()? != b'"' {
                 return None;
             }
-            let field = self.tree.child(object, &tokens.parse_str(&mut self.short).ok()?);
-            if tokens.skip_space()? != b':' {
+            let field = self.tree.child(object, tokens.string(&mut self.short)?.or(&self.short));
+            if tokens.next()? != b':' {
                 return None;
             }
             match field {
                 Some(field) => self.nested(tokens, field, depth, rating)?,
                 None => {
-                    let first = tokens.skip_space_peek()?;
+                    let first = tokens.peek()?;
                     skip_value(tokens, first, depth)?;
                 }
             }
-            match tokens.skip_space()? {
+            match tokens.next()? {
                 b',' => {}
                 b'}' => return Some(()),
                 _ => return None,

@@ -1,4 +1,4 @@
-//! Results of the parser, and through it of sonic-rs, for lines of every kind.
+//! Results of the parser for lines of every kind.
 
 use super::*;
 
