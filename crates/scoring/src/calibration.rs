@@ -3,7 +3,8 @@
 //! A calibration changes the log-odds x of a prediction to a x + b, with a > 0, so it keeps the order of rows.
 //!
 //! - Temperature (Guo et al. 2017, "On Calibration of Modern Neural Networks"): a = 1 / temperature, b = 0. It has the
-//!   highest likelihood on the validation split. With several classes, it divides each class's logit.
+//!   highest likelihood on the validation split. With several classes, it divides each class's logit, the logarithm of its
+//!   probability, which changes no predicted class.
 //! - Platt (Platt 1999, "Probabilistic Outputs for Support Vector Machines", with the corrections of Lin, Lin and Weng
 //!   2007): a and b have the highest likelihood for the targets (P + 1) / (P + 2) and 1 / (N + 2) in place of 1 and 0,
 //!   where P and N are the numbers of positive and negative rows.
@@ -12,9 +13,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::RowScore;
-use crate::decision::{Decision, sigmoid};
-use crate::metrics::Scoring;
+use crate::scoring::{ClassScore, Probabilities, RowScore, Scoring, sigmoid};
 
 /// Limits of a temperature. If the validation split is separated without an error, the likelihood has its maximum at
 /// temperature 0.
@@ -24,8 +23,8 @@ const TEMPERATURE_MAX: f64 = 20.0;
 /// Maximum number of steps. Newton's method needs about ten.
 const STEPS_MAX: usize = 100;
 
-/// Limit of log-odds, from a probability that a 32-bit float cannot distinguish from 0 or 1.
-const LOG_ODDS_MAX: f64 = 16.0;
+/// The smallest probability whose logarithm is used.
+const PROBABILITY_MIN: f32 = f32::MIN_POSITIVE;
 
 /// The method of a calibration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +60,13 @@ impl Calibrator {
         }
     }
 
+    /// Calibrated probabilities of three or more classes, for which there is only a temperature.
+    pub fn classes(self, probabilities: &Probabilities) -> Probabilities {
+        let Self::Temperature(temperature) = self else { return *probabilities };
+        let logits: Vec<f64> = logits(probabilities).map(|logit| logit / temperature).collect();
+        Probabilities::of_logits(&logits)
+    }
+
     /// Refuses numbers that no calibration has. A file may contain any. Returns the name, the value and the valid values.
     pub fn check(self) -> Result<(), (&'static str, f64, &'static str)> {
         let is_positive = |number: f64| number.is_finite() && number >= f64::MIN_POSITIVE;
@@ -75,20 +81,6 @@ impl Calibrator {
                 Err(("intercept", found, "a finite number"))
             }
             _ => Ok(()),
-        }
-    }
-}
-
-impl Scoring {
-    /// The log-odds of label 1 for a score. A rating and three or more classes have none.
-    pub(crate) fn log_odds(self, score: f32) -> Option<f64> {
-        match self {
-            Self::Logit => Some(f64::from(score)),
-            Self::FiveRatings { .. } => {
-                let probability = f64::from(score).clamp(0.0, 1.0);
-                Some((probability / (1.0 - probability)).ln().clamp(-LOG_ODDS_MAX, LOG_ODDS_MAX))
-            }
-            Self::Rating { .. } | Self::Classes { .. } => None,
         }
     }
 }
@@ -111,13 +103,25 @@ pub fn calibrate(method: Method, scoring: Scoring, scores: &[RowScore]) -> Optio
     }
 }
 
+/// Fits a temperature to the probabilities of the validation split, in the order of the dataset.
+pub fn calibrate_classes(scores: &[ClassScore]) -> Calibrator {
+    let n_classes = scores.first().map_or(1, |row| row.probabilities.all().len());
+    let logits: Vec<f64> = scores.iter().flat_map(|row| logits(&row.probabilities)).collect();
+    let labels: Vec<u8> = scores.iter().map(|row| row.label).collect();
+    Calibrator::Temperature(rounded(temperature(n_classes, &logits, &labels)))
+}
+
+fn logits(probabilities: &Probabilities) -> impl Iterator<Item = f64> + '_ {
+    probabilities.all().iter().map(|&probability| f64::from(probability.max(PROBABILITY_MIN)).ln())
+}
+
 /// A number with ten digits, which a JSON file keeps exactly.
-pub(crate) fn rounded(number: f64) -> f64 {
+fn rounded(number: f64) -> f64 {
     format!("{number:.9e}").parse().unwrap_or(number)
 }
 
 /// The temperature with the highest likelihood of the labels, for `n_classes` logits per row.
-pub fn temperature(n_classes: usize, logits: &[f64], labels: &[u8]) -> f64 {
+fn temperature(n_classes: usize, logits: &[f64], labels: &[u8]) -> f64 {
     // The negative log-likelihood is convex in 1 / temperature. Its slope at a row is the mean logit under the model's
     // probabilities minus the logit of the label, and its curvature the variance of the logit.
     let derivatives = |inverse: f64| {
@@ -196,55 +200,11 @@ fn platt(log_odds: &[f64], scores: &[RowScore]) -> (f64, f64) {
     (slope, intercept)
 }
 
-/// The quality of probabilities.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Quality {
-    /// Mean squared difference between probability and label (Brier 1950).
-    pub brier: f64,
-    /// Expected calibration error: the difference between mean probability and frequency of label 1, over ten bins of
-    /// probability, weighted by rows.
-    pub calibration_error: f64,
-}
-
-impl Quality {
-    /// The quality of the probabilities of rows; `None` if scores have no probability.
-    pub fn of(decision: Decision, scores: &[RowScore]) -> Option<Self> {
-        let errors = squared_errors(decision, scores)?;
-        let calibration_error = crate::calibration(decision, scores)?.error;
-        Some(Self { brier: errors.iter().sum::<f64>() / errors.len().max(1) as f64, calibration_error })
-    }
-}
-
-/// The quality of a model's probabilities, and of those before the calibration, if it has one.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ProbabilityQuality {
-    /// The quality of the probabilities that the model predicts.
-    #[serde(flatten)]
-    pub quality: Quality,
-    /// The quality without the calibration.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub uncalibrated: Option<Quality>,
-}
-
-impl ProbabilityQuality {
-    /// The quality of the probabilities of rows; `None` if scores have no probability.
-    pub fn of(decision: Decision, scores: &[RowScore]) -> Option<Self> {
-        let quality = Quality::of(decision, scores)?;
-        let before = decision.calibrator().map(|_| Decision::from(decision.scoring()));
-        Some(Self { quality, uncalibrated: before.and_then(|before| Quality::of(before, scores)) })
-    }
-}
-
-/// The squared difference between probability and label of each row.
-pub(crate) fn squared_errors(decision: Decision, scores: &[RowScore]) -> Option<Vec<f64>> {
-    let of_row = |row: &RowScore| Some((decision.probability(row.score)? - f64::from(row.label)).powi(2));
-    scores.iter().map(of_row).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decision::Decision;
+    use crate::quality::{ProbabilityQuality, Quality};
 
     /// Scores for evenly spaced quantiles of log-odds, and of labels with these log-odds after `change`.
     fn rows(change: impl Fn(f64) -> f64) -> Vec<RowScore> {

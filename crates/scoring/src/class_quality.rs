@@ -1,42 +1,18 @@
-//! Calibration, quality of probabilities and confidence intervals for three or more classes.
+//! Quality of probabilities and confidence intervals for three or more classes.
 //!
-//! The temperature divides the logarithms of all probabilities, which changes no predicted class. The Brier score is the
-//! sum over classes of the squared difference between probability and label (Brier 1950). The calibration error compares
-//! the probability of the predicted class with the frequency at which it is right.
+//! The Brier score is the sum over classes of the squared difference between probability and label (Brier 1950). The
+//! calibration error compares the probability of the predicted class with the frequency at which it is right.
 //!
 //! The AUC of several classes is a mean of AUCs over the same rows, so they have to be resampled together. To first
 //! order, a resample changes the mean by the mean of each row's influence (Efron 1982, "The Jackknife, the Bootstrap and
 //! Other Resampling Plans"; for one AUC it gives the variance of DeLong, DeLong and Clarke-Pearson 1988). The interval is
 //! that of the mean of these influences.
 
-use crate::calibration::{Calibrator, ProbabilityQuality, Quality, rounded, temperature};
-use crate::classes::{ClassScore, Probabilities};
+use crate::calibration::Calibrator;
 use crate::curves::BINS;
 use crate::intervals::{Interval, Intervals, RowTexts, of_confusion, of_mean};
-
-/// The smallest probability whose logarithm is used.
-const PROBABILITY_MIN: f32 = f32::MIN_POSITIVE;
-
-fn logits(probabilities: &Probabilities) -> impl Iterator<Item = f64> + '_ {
-    probabilities.all().iter().map(|&probability| f64::from(probability.max(PROBABILITY_MIN)).ln())
-}
-
-/// Fits a temperature to the probabilities of the validation split, in the order of the dataset.
-pub fn calibrate_classes(scores: &[ClassScore]) -> Calibrator {
-    let n_classes = scores.first().map_or(1, |row| row.probabilities.all().len());
-    let logits: Vec<f64> = scores.iter().flat_map(|row| logits(&row.probabilities)).collect();
-    let labels: Vec<u8> = scores.iter().map(|row| row.label).collect();
-    Calibrator::Temperature(rounded(temperature(n_classes, &logits, &labels)))
-}
-
-impl Calibrator {
-    /// Calibrated probabilities of three or more classes, for which there is only a temperature.
-    pub fn classes(self, probabilities: &Probabilities) -> Probabilities {
-        let Self::Temperature(temperature) = self else { return *probabilities };
-        let logits: Vec<f64> = logits(probabilities).map(|logit| logit / temperature).collect();
-        Probabilities::of_logits(&logits)
-    }
-}
+use crate::quality::{ProbabilityQuality, Quality};
+use crate::scoring::ClassScore;
 
 impl ProbabilityQuality {
     /// The quality of the probabilities of three or more classes, which are not calibrated yet.
@@ -148,8 +124,10 @@ fn influences(scores: &[ClassScore]) -> Option<Vec<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calibration::calibrate_classes;
     use crate::classes::{ClassAccumulator, class_metrics};
     use crate::metrics::Metrics;
+    use crate::scoring::Probabilities;
 
     /// Rows of three classes with random logits. The labels have their softmax as probabilities; the rows have the
     /// logits times `sharpness`.

@@ -17,66 +17,14 @@
 //! These are the definitions of scikit-learn: `f1_score(average="macro", zero_division=0)` with all classes in
 //! `labels`, and `roc_auc_score(multi_class="ovr", average="macro")`.
 
-use crate::confusion::{CLASSES_MAX, Confusion};
+use crate::confusion::Confusion;
 use crate::error::Result;
 use crate::loss::LossSum;
-use crate::metrics::{Metrics, ascending, auc, counted, of_ascending};
+use crate::metrics::{Metrics, auc, counted};
+use crate::scoring::{Probabilities, ascending, of_ascending};
 
 /// Bits of a label in an element of [`ClassAccumulator::ranked`].
 const LABEL_BITS: u32 = 3;
-
-/// Probabilities of a row's classes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Probabilities {
-    n_classes: usize,
-    all: [f32; CLASSES_MAX],
-}
-
-impl Probabilities {
-    /// The softmax of at most [`CLASSES_MAX`] logits. Not finite if a logit is not.
-    pub fn of_logits(logits: &[f64]) -> Self {
-        let largest = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let sum: f64 = logits.iter().map(|logit| (logit - largest).exp()).sum();
-        let mut all = [0.0; CLASSES_MAX];
-        for (probability, logit) in all.iter_mut().zip(logits) {
-            let is_finite = if logit.is_finite() { 1.0 } else { f64::NAN };
-            *probability = (is_finite * (logit - largest).exp() / sum) as f32;
-        }
-        Self { n_classes: logits.len().min(CLASSES_MAX), all }
-    }
-
-    /// The probability of each class, in the order of the classes.
-    pub fn all(&self) -> &[f32] {
-        &self.all[..self.n_classes]
-    }
-
-    /// The predicted class: the first one with the largest probability.
-    pub fn predicted(&self) -> u8 {
-        let mut best = 0;
-        for (class, &probability) in self.all().iter().enumerate() {
-            if probability > self.all[best] {
-                best = class;
-            }
-        }
-        best as u8
-    }
-
-    /// The probability of the predicted class.
-    pub fn largest(&self) -> f32 {
-        self.all[usize::from(self.predicted())]
-    }
-}
-
-/// A model's result for one row, for three or more classes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ClassScore {
-    /// The row's index in the dataset.
-    pub row: u32,
-    /// Its label.
-    pub label: u8,
-    /// The probability of each class.
-    pub probabilities: Probabilities,
-}
 
 /// One rank's share of an evaluation of three or more classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +37,7 @@ pub struct ClassAccumulator {
 }
 
 impl ClassAccumulator {
-    /// No rows of this number of classes, 3 to [`CLASSES_MAX`].
+    /// No rows of this number of classes, 3 to [`crate::CLASSES_MAX`].
     pub fn new(n_classes: usize) -> Self {
         Self {
             confusion: Confusion::new(n_classes),
@@ -126,11 +74,8 @@ impl ClassAccumulator {
 /// The label and the probabilities of each row, from concatenated [`ClassAccumulator::ranked`] integers.
 pub fn unranked_classes(n_classes: usize, ranked: &[i64]) -> impl Iterator<Item = (u8, Probabilities)> + '_ {
     ranked.chunks_exact(n_classes).map(move |of_row| {
-        let mut all = [0.0; CLASSES_MAX];
-        for (probability, &of_class) in all.iter_mut().zip(of_row) {
-            *probability = of_ascending((of_class >> LABEL_BITS) as u32);
-        }
-        (label_of(of_row[0]), Probabilities { n_classes, all })
+        let all = of_row.iter().map(|of_class| of_ascending((of_class >> LABEL_BITS) as u32));
+        (label_of(of_row[0]), Probabilities::new(all))
     })
 }
 
@@ -169,9 +114,7 @@ mod tests {
 
     /// Probabilities as they are; tests need not have a sum of 1.
     fn of(all: &[f32]) -> Probabilities {
-        let mut probabilities = Probabilities { n_classes: all.len(), all: [0.0; CLASSES_MAX] };
-        probabilities.all[..all.len()].copy_from_slice(all);
-        probabilities
+        Probabilities::new(all.iter().copied())
     }
 
     fn accumulator(n_classes: usize, rows: &[(Vec<f32>, u8, f64)]) -> ClassAccumulator {
@@ -216,23 +159,6 @@ mod tests {
         // F1 of class 0 is 2·3 / (3 + 6), and 0 for the others.
         let expected = LargerClass { label: 0, accuracy: 0.5, f1: 6.0 / 9.0 / 3.0 };
         assert_eq!(metrics(3, &rows).unwrap().larger_class(), expected);
-    }
-
-    #[test]
-    fn of_equal_probabilities_the_first_class_is_predicted() {
-        assert_eq!(Probabilities::of_logits(&[0.0, 0.0, 0.0]).predicted(), 0);
-        assert_eq!(of(&[0.2, 0.4, 0.4]).predicted(), 1);
-        assert_eq!(of(&[0.2, 0.3, 0.5]).largest(), 0.5);
-    }
-
-    #[test]
-    fn probabilities_are_the_softmax_and_do_not_overflow() {
-        let logits = [0.1f64, 0.2, 0.3, 0.15, 0.25].map(|p| p.ln() + 800.0);
-        let found = Probabilities::of_logits(&logits);
-        for (found, expected) in found.all().iter().zip([0.1, 0.2, 0.3, 0.15, 0.25]) {
-            assert!((found - expected).abs() < 1e-6, "{found} {expected}");
-        }
-        assert_eq!(Probabilities::of_logits(&[-1e9, 0.0, -1e9]).all(), [0.0, 1.0, 0.0]);
     }
 
     #[test]

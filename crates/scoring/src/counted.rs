@@ -1,10 +1,10 @@
 //! One interface to the evaluation of two classes ([`Accumulator`]) and of more ([`ClassAccumulator`]).
 
-use crate::RowScore;
-use crate::classes::{ClassAccumulator, ClassScore, Probabilities, class_metrics, unranked_classes};
+use crate::classes::{ClassAccumulator, class_metrics, unranked_classes};
 use crate::decision::Decision;
 use crate::error::{Error, Result};
-use crate::metrics::{Accumulator, Metrics, N_SUMS, Scoring, metrics, unranked};
+use crate::metrics::{Accumulator, Metrics, N_SUMS, metrics, unranked};
+use crate::scoring::{ClassScore, Probabilities, RowScore, Scoring};
 
 /// A model's results for all rows, in the order of the dataset.
 #[derive(Clone, Debug, PartialEq)]

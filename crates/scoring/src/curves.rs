@@ -1,7 +1,7 @@
 //! Converts scores into a ROC curve and a calibration curve.
 
-use crate::RowScore;
 use crate::decision::Decision;
+use crate::scoring::RowScore;
 
 /// Maximum points of a drawn ROC curve.
 const ROC_POINTS: usize = 200;
@@ -77,7 +77,7 @@ pub fn calibration(decision: impl Into<Decision>, scores: &[RowScore]) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics::Scoring;
+    use crate::scoring::Scoring;
 
     fn rows(scores: &[(f32, u8)]) -> Vec<RowScore> {
         scores.iter().map(|&(score, label)| RowScore { row: 0, label, score }).collect()

@@ -2,8 +2,7 @@
 //! them.
 
 use crate::calibration::Calibrator;
-use crate::classes::Probabilities;
-use crate::metrics::{Scoring, ascending, of_ascending};
+use crate::scoring::{Probabilities, Scoring, ascending, of_ascending, sigmoid};
 use crate::threshold::Threshold;
 
 /// How a model's score becomes a probability and a label. A score above the threshold has label 1.
@@ -98,11 +97,6 @@ impl Decision {
         }
         Some(of_ascending(at_most))
     }
-}
-
-/// The logistic function.
-pub(crate) fn sigmoid(log_odds: f64) -> f64 {
-    1.0 / (1.0 + (-log_odds).exp())
 }
 
 #[cfg(test)]

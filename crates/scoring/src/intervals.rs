@@ -29,10 +29,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use self::poisson::{Draws, Stream};
-use crate::RowScore;
-use crate::calibration::squared_errors;
 use crate::confusion::{Rates, rates, ratio};
 use crate::decision::Decision;
+use crate::quality::squared_errors;
+use crate::scoring::RowScore;
 
 /// Number of resamples.
 pub const RESAMPLES: usize = 1_000;

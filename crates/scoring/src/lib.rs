@@ -16,11 +16,13 @@ mod folds;
 mod intervals;
 mod loss;
 mod metrics;
+mod quality;
+mod scoring;
 mod threshold;
 
-pub use calibration::{Calibrator, Method, ProbabilityQuality, Quality, calibrate, temperature};
-pub use class_quality::{calibrate_classes, class_intervals};
-pub use classes::{ClassAccumulator, ClassScore, Probabilities, class_metrics, unranked_classes};
+pub use calibration::{Calibrator, Method, calibrate, calibrate_classes};
+pub use class_quality::class_intervals;
+pub use classes::{ClassAccumulator, class_metrics, unranked_classes};
 pub use confusion::{CLASSES_MAX, Confusion, OfClass, Rates, rates};
 pub use counted::{Counted, Scores, metrics_of, scores_of};
 pub use curves::{BINS, Bin, Calibration, calibration, roc};
@@ -28,16 +30,7 @@ pub use decision::Decision;
 pub use error::{Error, Result};
 pub use folds::{Estimate, estimates};
 pub use intervals::{Interval, Intervals, RowTexts, intervals, label_intervals};
-pub use metrics::{Accumulator, LargerClass, Metrics, N_SUMS, Scoring, metrics, unranked};
+pub use metrics::{Accumulator, LargerClass, Metrics, N_SUMS, metrics, unranked};
+pub use quality::{ProbabilityQuality, Quality};
+pub use scoring::{ClassScore, Probabilities, RowScore, Scoring};
 pub use threshold::{Criterion, Threshold};
-
-/// A model's result for one row.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RowScore {
-    /// The row's index in the dataset.
-    pub row: u32,
-    /// Its label.
-    pub label: u8,
-    /// The score, computed from the model's outputs by [`Scoring::score`].
-    pub score: f32,
-}

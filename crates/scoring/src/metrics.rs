@@ -25,87 +25,7 @@ use crate::confusion::{Confusion, Rates, rates, ratio};
 use crate::decision::Decision;
 use crate::error::{Error, Result};
 use crate::loss::{LOSS_LIMBS, LossSum};
-
-/// The meaning of a model's outputs for a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scoring {
-    /// One output, the logit of label 1. Positive above 0.
-    Logit,
-    /// One output, a rating. The score is the rating minus (`positive_from` - 0.5). Positive above 0.
-    Rating {
-        /// The smallest rating with label 1.
-        positive_from: u8,
-    },
-    /// Five outputs, the logits of ratings 1 to 5. The score is the summed probability of the ratings from
-    /// `positive_from` on. Positive above 0.5.
-    FiveRatings {
-        /// The smallest rating with label 1.
-        positive_from: u8,
-    },
-    /// Three or more classes: one output per class, its logit ([`crate::Probabilities`]). A row has no score for
-    /// label 1.
-    Classes {
-        /// Number of classes, 3 to [`crate::CLASSES_MAX`].
-        classes: u8,
-    },
-}
-
-impl Scoring {
-    /// Whether a row has a score for label 1, which [`Scoring::score`] and the other methods convert.
-    pub fn is_of_label(self) -> bool {
-        !matches!(self, Self::Classes { .. })
-    }
-
-    /// The number of outputs per row.
-    pub fn n_outputs(self) -> usize {
-        match self {
-            Self::Logit | Self::Rating { .. } => 1,
-            Self::FiveRatings { .. } => 5,
-            Self::Classes { classes } => usize::from(classes),
-        }
-    }
-
-    /// The score of a row with these [`Scoring::n_outputs`] outputs; NaN for three or more classes.
-    pub fn score(self, outputs: &[f64]) -> f32 {
-        let score = match self {
-            Self::Logit => outputs[0],
-            Self::Rating { positive_from } => outputs[0] - (f64::from(positive_from) - 0.5),
-            Self::FiveRatings { positive_from } => probability_from(positive_from, outputs),
-            Self::Classes { .. } => f64::NAN,
-        };
-        score as f32
-    }
-
-    /// Whether a row with this score is predicted positive.
-    pub fn is_positive(self, score: f32) -> bool {
-        score > self.threshold()
-    }
-
-    /// The threshold: a greater score is predicted positive.
-    pub fn threshold(self) -> f32 {
-        match self {
-            Self::Logit | Self::Rating { .. } | Self::Classes { .. } => 0.0,
-            Self::FiveRatings { .. } => 0.5,
-        }
-    }
-
-    /// The probability of label 1 for a score. A rating and three or more classes have none.
-    pub fn probability(self, score: f32) -> Option<f64> {
-        match self {
-            Self::Logit => Some(1.0 / (1.0 + f64::from(-score).exp())),
-            Self::FiveRatings { .. } => Some(f64::from(score)),
-            Self::Rating { .. } | Self::Classes { .. } => None,
-        }
-    }
-}
-
-/// The summed softmax probability of the ratings from `rating` on.
-fn probability_from(rating: u8, logits: &[f64]) -> f64 {
-    let largest = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let of = |logits: &[f64]| logits.iter().map(|logit| (logit - largest).exp()).sum::<f64>();
-    of(&logits[usize::from(rating) - 1..]) / of(logits)
-}
+use crate::scoring::{ascending, of_ascending};
 
 /// One rank's share of an evaluation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -121,7 +41,7 @@ pub struct Accumulator {
 pub const N_SUMS: usize = 9;
 
 impl Accumulator {
-    /// Adds a row: its score from [`Scoring::score`], its label and its unweighted loss.
+    /// Adds a row: its score from [`crate::Scoring::score`], its label and its unweighted loss.
     pub fn add(&mut self, decision: impl Into<Decision>, score: f32, label: u8, loss: f64) {
         if !score.is_finite() || !loss.is_finite() {
             self.not_finite += 1;
@@ -160,18 +80,6 @@ impl Accumulator {
 /// The score's bits, transformed so that integers sort as scores do, followed by the label.
 fn ranked(score: f32, label: u8) -> i64 {
     i64::from(ascending(score)) << 1 | i64::from(label)
-}
-
-/// Bits of a finite score that sort as scores do.
-pub(crate) fn ascending(score: f32) -> u32 {
-    // Negative zero equals zero.
-    let bits = (score + 0.0).to_bits();
-    if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
-}
-
-/// The score of [`ascending`] bits.
-pub(crate) fn of_ascending(ascending: u32) -> f32 {
-    f32::from_bits(if ascending >> 31 == 1 { ascending & !(1 << 31) } else { !ascending })
 }
 
 /// The score and label of an element of [`Accumulator::ranked`].
@@ -299,6 +207,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::Scoring;
     use crate::loss::{LOSS_MAX, LOSS_UNITS};
 
     fn accumulator(rows: &[(f32, u8, f64)]) -> Accumulator {
@@ -350,20 +259,6 @@ mod tests {
             metrics(&sum(&[accumulator(&[(0.0, 1, -1.5)])]), &mut row.ranked.clone()).unwrap().loss,
             -1.5
         );
-    }
-
-    #[test]
-    fn scores_follow_from_the_outputs() {
-        assert_eq!(Scoring::Logit.score(&[0.25]), 0.25);
-        assert!(!Scoring::Logit.is_positive(0.0));
-        let rating = Scoring::Rating { positive_from: 4 };
-        assert_eq!(rating.score(&[3.75]), 0.25);
-        assert!(!rating.is_positive(rating.score(&[3.5])));
-        let five = Scoring::FiveRatings { positive_from: 4 };
-        let logits = [0.1f64, 0.2, 0.3, 0.15, 0.25].map(|p| p.ln() + 800.0);
-        assert!((five.score(&logits) - 0.4).abs() < 1e-6);
-        assert!(!five.is_positive(0.5) && five.is_positive(0.500_001));
-        assert_eq!((rating.n_outputs(), five.n_outputs()), (1, 5));
     }
 
     #[test]

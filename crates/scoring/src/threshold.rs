@@ -9,8 +9,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use crate::RowScore;
-use crate::decision::Decision;
+use crate::scoring::RowScore;
 
 /// A chosen threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,10 +34,8 @@ pub enum Criterion {
 }
 
 impl Threshold {
-    /// The best threshold for the scores of the validation split, of which there must be at least one. `decision` has the
-    /// default threshold.
-    pub fn best(by: Criterion, decision: Decision, scores: &[RowScore]) -> Self {
-        let default = decision.threshold();
+    /// The best threshold for the scores of the validation split, of which there must be at least one.
+    pub fn best(by: Criterion, default: f32, scores: &[RowScore]) -> Self {
         let mut sorted: Vec<(f32, bool)> =
             scores.iter().map(|row| (row.score + 0.0, row.label == 1)).collect();
         sorted.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
@@ -124,14 +121,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::metrics::{Accumulator, Scoring};
+    use crate::decision::Decision;
+    use crate::metrics::Accumulator;
+    use crate::scoring::Scoring;
 
     fn rows(scores: &[(f32, u8)]) -> Vec<RowScore> {
         scores.iter().map(|&(score, label)| RowScore { row: 0, label, score }).collect()
     }
 
     fn best(by: Criterion, scores: &[(f32, u8)]) -> f32 {
-        Threshold::best(by, Scoring::Logit.into(), &rows(scores)).score
+        Threshold::best(by, 0.0, &rows(scores)).score
     }
 
     #[test]
@@ -179,14 +178,14 @@ mod tests {
             scores in prop::collection::vec(((-6i8..6).prop_map(f32::from), 0u8..2), 1..40),
             by in prop_oneof![Just(Criterion::F1), Just(Criterion::Accuracy)],
         ) {
-            let found = Threshold::best(by, Scoring::Logit.into(), &rows(&scores)).score;
+            let found = Threshold::best(by, 0.0, &rows(&scores)).score;
             let value = metric(by, found, &rows(&scores));
             for other in -14..14 {
                 prop_assert!(metric(by, other as f32 / 2.0, &rows(&scores)) <= value, "{}", other);
             }
             let mut reversed = scores;
             reversed.reverse();
-            prop_assert_eq!(Threshold::best(by, Scoring::Logit.into(), &rows(&reversed)).score, found);
+            prop_assert_eq!(Threshold::best(by, 0.0, &rows(&reversed)).score, found);
         }
     }
 }

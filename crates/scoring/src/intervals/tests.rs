@@ -1,5 +1,6 @@
 use super::*;
-use crate::metrics::{Accumulator, Metrics, Scoring};
+use crate::metrics::{Accumulator, Metrics};
+use crate::scoring::Scoring;
 
 /// A row drawn from known distributions: label 1 with probability 0.6, the score normal with mean 0.7 or -0.7.
 fn row(random: &mut Stream) -> (f32, u8) {

@@ -60,7 +60,7 @@ impl Choice {
             }
             let calibrated = Decision::new(scoring, calibration, None);
             let threshold = match (by, &scores, recipe.threshold) {
-                (Some(by), Scores::Label(scores), _) => Some(Threshold::best(by, calibrated, scores)),
+                (Some(by), Scores::Label(scores), _) => Some(Threshold::best(by, calibrated.threshold(), scores)),
                 (None, _, Some(ThresholdRule::Probability(probability))) => calibrated
                     .score_at(probability)
                     .map(|score| Threshold { by: Criterion::Probability, score }),
