@@ -7,12 +7,11 @@ use std::io::Read;
 use std::path::Path;
 use std::str::FromStr;
 
-use dataset::manifest::{DatasetManifest, ListedFile, croissant_name, ids_name, manifest_name, padded_name};
+use dataset::manifest::{DatasetManifest, ListedFile, ids_name, manifest_name, padded_name};
 use program::exit::{Exit, Failed};
 use thiserror::Error;
 
 use crate::error::{Error, Result, at};
-use crate::options::DatasetOptions;
 
 /// A file in the folder of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,18 +34,6 @@ pub(crate) enum Kind {
 }
 
 impl Beside {
-    /// The files to write beside the dataset of this name. The description is last.
-    pub(crate) fn requested(options: &DatasetOptions, dataset: &str) -> Vec<Self> {
-        let described = options.ids || options.texts.is_some();
-        let kinds = [
-            (Kind::Padded, options.padded.map(|_| padded_name(dataset))),
-            (Kind::Ids, options.ids.then(|| ids_name(dataset))),
-            (Kind::Texts, options.texts.as_ref().map(|texts| texts.0.clone())),
-            (Kind::Croissant, described.then(|| croissant_name(dataset))),
-        ];
-        kinds.into_iter().filter_map(|(kind, name)| Some(Self { kind, name: name? })).collect()
-    }
-
     /// The files that a manifest lists, with their SHA-256.
     pub(crate) fn listed(manifest: &DatasetManifest, dataset: &str) -> Vec<(Self, String)> {
         let listed = |kind, file: &Option<ListedFile>| {

@@ -29,8 +29,8 @@ use crate::folder::Addition;
 use crate::ids::Ids;
 use crate::ids_table;
 use crate::input_file::{DatasetFile, check_cleaning, check_rows};
-use crate::options::{DatasetOptions, Existing, VocabularyFrom};
-use crate::output::Output;
+use crate::options::{DatasetOptions, VocabularyFrom};
+use crate::output::{Existing, Output};
 use crate::publish::{Finished, OTHER_SHA256, Places, Replaceable, not_replaced};
 use crate::texts::{self, TableName, TextsWriter};
 use crate::vocabulary::{most_frequent, recounted};
@@ -90,7 +90,7 @@ impl<'a> Making<'a> {
                 (Places::of(&bucket.local()), Some(bucket))
             }
         };
-        let requested = Beside::requested(options, &places.name());
+        let requested = options.requested(&places.name());
         check_names(&requested, &places.name())?;
         Ok(Self { options, vocabulary, without, settings, places, requested, bucket })
     }

@@ -1,12 +1,13 @@
 //! Options of a dataset to make.
 
 use corpus::arguments::DatasetArguments;
+use dataset::manifest::{croissant_name, ids_name, padded_name};
 use store::S3Options;
 
-use crate::beside::TextsName;
+use crate::beside::{Beside, Kind, TextsName};
 use crate::error::Result;
 use crate::input_file::DatasetFile;
-use crate::output::Output;
+use crate::output::{Existing, Output};
 
 /// Options of the dataset to make.
 #[derive(Clone, Debug)]
@@ -44,21 +45,17 @@ impl DatasetOptions {
         let (padded, ids) = (flags.padded, flags.parquet);
         Ok(Self { out, vocabulary, without, padded, ids, texts, existing })
     }
-}
 
-/// What happens to an existing dataset that differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Existing {
-    /// It is kept, and the new one is refused.
-    Keep,
-    /// It is replaced, if its SHA-256 is the one in the manifest beside it.
-    Replace,
-}
-
-impl Existing {
-    /// By `--force`.
-    pub fn of_force(force: bool) -> Self {
-        if force { Self::Replace } else { Self::Keep }
+    /// The files to write beside the dataset of this name. The description is last.
+    pub(crate) fn requested(&self, dataset: &str) -> Vec<Beside> {
+        let described = self.ids || self.texts.is_some();
+        let kinds = [
+            (Kind::Padded, self.padded.map(|_| padded_name(dataset))),
+            (Kind::Ids, self.ids.then(|| ids_name(dataset))),
+            (Kind::Texts, self.texts.as_ref().map(ToString::to_string)),
+            (Kind::Croissant, described.then(|| croissant_name(dataset))),
+        ];
+        kinds.into_iter().filter_map(|(kind, name)| Some(Beside { kind, name: name? })).collect()
     }
 }
 

@@ -9,7 +9,6 @@ use store::S3Options;
 
 use crate::error::Result;
 use crate::input_file::DatasetFile;
-use crate::options::Existing;
 
 /// The path or the URL of a dataset.
 #[derive(Clone, Debug)]
@@ -25,6 +24,22 @@ pub enum Output {
         /// Folder of the files until they are put.
         tmpdir: PathBuf,
     },
+}
+
+/// What happens to an existing dataset that differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It is kept, and the new one is refused.
+    Keep,
+    /// It is replaced, if its SHA-256 is the one in the manifest beside it.
+    Replace,
+}
+
+impl Existing {
+    /// By `--force`.
+    pub fn of_force(force: bool) -> Self {
+        if force { Self::Replace } else { Self::Keep }
+    }
 }
 
 impl Output {
