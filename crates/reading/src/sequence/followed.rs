@@ -10,72 +10,15 @@ use std::cell::LazyCell;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use input::{Compression, MAGIC_BYTES, Members, WholeFile};
 use program::exit::Exit;
-use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::Xxh3Default;
 
-use super::reader::READ_BYTES;
-use super::{Chunk, Passed, Place, Position};
-use crate::source::{Kind, Source, Stamp};
-
-/// Bytes at either end of the digested part of a file.
-const DIGESTED_BYTES: u64 = 4 << 10;
-
-/// What identifies a source that is followed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mark {
-    /// The inode of a file.
-    inode: u64,
-    /// The digest is of the ends of these first bytes of a file, as they are stored.
-    bytes: u64,
-    digest: u64,
-    /// The source when it was read to its end.
-    read: Option<Stamp>,
-}
-
-impl Mark {
-    /// The mark of the first bytes of a file.
-    pub(super) fn of(file: &File, bytes: u64) -> io::Result<Self> {
-        let digest = digest(file, bytes)?.unwrap_or_default();
-        Ok(Self { inode: file.metadata()?.ino(), bytes, digest, read: None })
-    }
-
-    /// The mark of a source that was read to its end, as it was before.
-    pub(super) fn read_of(self, source: &Source) -> Self {
-        Self { inode: source.stamp.inode, read: Some(source.stamp), ..self }
-    }
-
-    /// Whether a source has not changed since it was read to its end.
-    pub(super) fn is_read(&self, source: &Source) -> bool {
-        self.read == Some(source.stamp)
-    }
-
-    /// Whether a file begins with the bytes that were read.
-    pub(super) fn is_of(&self, file: &File) -> bool {
-        digest(file, self.bytes).is_ok_and(|digest| digest == Some(self.digest) || self.bytes == 0)
-    }
-}
-
-/// A digest of both ends of the first bytes of a file. `None` if it is shorter.
-fn digest(file: &File, bytes: u64) -> io::Result<Option<u64>> {
-    let mut ends = [0, 1].map(|_| vec![0; bytes.min(DIGESTED_BYTES) as usize]);
-    let [first, last] = &mut ends;
-    let at_last = bytes - last.len() as u64;
-    match file.read_exact_at(first, 0).and_then(|()| file.read_exact_at(last, at_last)) {
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
-        read => read.map(|()| Some(digest_of(&ends))),
-    }
-}
-
-fn digest_of(ends: &[Vec<u8>; 2]) -> u64 {
-    let mut digest = Xxh3Default::new();
-    ends.iter().for_each(|end| digest.update(end));
-    digest.digest()
-}
+use super::place::{Chunk, DIGESTED_BYTES, Mark, Passed, Place, Position, digest_of};
+use super::taken::READ_BYTES;
+use crate::source::{Kind, Source};
 
 /// A source, and the name and position under which its content was read.
 type Moved<'a> = (&'a Source, String, Position);

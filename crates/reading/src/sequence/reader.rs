@@ -13,13 +13,13 @@ use memchr::{memchr_iter, memrchr};
 use program::exit::{Exit, Failed};
 use program::system::Failure;
 
-use super::followed::{Followed, Mark};
-use super::{Chunk, Passed, Position, Resumed, SequenceOptions, Taken};
+use super::followed::Followed;
+use super::options::SequenceOptions;
+use super::place::{Chunk, Mark, Passed, Position, Resumed};
+use super::taken::{Left, READ_BYTES, Taken};
 use crate::error::Error;
 use crate::source::{Kind, Source};
 
-/// Size of one read.
-pub(super) const READ_BYTES: usize = 256 << 10;
 /// Bytes of a line that show that it is too long: a byte more than the limit, a byte-order mark and a CR.
 const HELD_BYTES: usize = LINE_BYTES_MAX + 5;
 
@@ -89,11 +89,15 @@ impl<'a> Reader<'a> {
                 let before = position.bytes;
                 let folder = keep.folder.clone();
                 let opened = Taken::open(keep, kind, &mut position, rest.len() as u64);
-                let (taken, left) = opened.map_err(|error| unkept(&folder, &error))?;
+                let (taken, Left { n_lost, n_again, n_open }) =
+                    opened.map_err(|error| unkept(&folder, &error))?;
                 if position.bytes != before {
                     rest.clear();
                 }
-                resumed = Resumed::of(&name, position, &left);
+                if n_lost != Some(0) || n_again + n_open > 0 {
+                    let source = Arc::clone(&name);
+                    resumed = Some(Resumed { source, position, n_lost, n_again, n_open });
+                }
                 let encoding = if is_utf16(options.encoding) { UTF_8 } else { options.encoding };
                 Content::Stream { taken, begun: Begun::No, encoding }
             }

@@ -28,10 +28,11 @@ use rustix::fs::sendfile;
 use rustix::io::Errno;
 use rustix::pipe::{SpliceFlags, splice};
 
-use super::Position;
-use super::reader::READ_BYTES;
+use super::place::Position;
 use crate::source::Kind;
 
+/// Size of one read.
+pub(super) const READ_BYTES: usize = 256 << 10;
 /// Lines are passed on if nothing arrives for this time; a request to stop is noticed within it.
 const PAUSE: Duration = Duration::from_millis(50);
 

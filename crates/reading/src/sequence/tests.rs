@@ -7,6 +7,7 @@ use std::path::Path;
 use ::tests::compressed::gzip;
 use corpus::encoding::UTF_8;
 use corpus::lines::LINE_BYTES_MAX;
+use store::S3Options;
 
 use super::*;
 

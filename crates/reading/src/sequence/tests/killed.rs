@@ -3,9 +3,11 @@
 use std::collections::HashSet;
 use std::os::fd::AsFd;
 
+use corpus::encoding::Encoding;
 use proptest::prelude::*;
 
 use super::*;
+use crate::sequence::taken::{Left, Taken};
 
 /// What a checkpoint has.
 #[derive(Clone, Debug, Default)]
