@@ -3,9 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use program::exit::quoted;
 use thiserror::Error;
 
-use crate::settings::shown;
 use crate::shell;
 
 /// The label of each rating.
@@ -108,7 +108,7 @@ impl Classes {
     fn push(&mut self, class: Class) -> Result<(), NoClasses> {
         let label = self.classes.len() as u8;
         if self.classes.iter().any(|other| other.name == class.name) {
-            return Err(NoClasses::Name(shown(class.name.as_bytes())));
+            return Err(NoClasses::Name(quoted(class.name.as_bytes())));
         }
         for rating in class.first..=class.last {
             let of_rating = &mut self.by_rating[usize::from(rating) - 1];
@@ -128,7 +128,7 @@ impl FromStr for Classes {
     fn from_str(list: &str) -> Result<Self, NoClasses> {
         let mut classes = Self { classes: Vec::new(), by_rating: [None; 5] };
         for pair in list.split(',') {
-            classes.push(Class::parse(pair).ok_or_else(|| NoClasses::Pair(shown(pair.as_bytes())))?)?;
+            classes.push(Class::parse(pair).ok_or_else(|| NoClasses::Pair(quoted(pair.as_bytes())))?)?;
         }
         // Five ratings cannot have more than five classes.
         if classes.classes.len() == 1 { Err(NoClasses::Single) } else { Ok(classes) }

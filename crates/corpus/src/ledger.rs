@@ -14,8 +14,8 @@ use thiserror::Error;
 
 use crate::entry::Reject;
 use crate::lines::{LineContent, is_blank};
+use crate::objects::present;
 use crate::settings::Settings;
-use crate::settings_record::present;
 
 pub use limits::*;
 

@@ -1,6 +1,8 @@
 //! Restricts JSON records to objects. Code derived by serde also accepts a list of the same values, which no
 //! program of this project writes. This module refuses such lists at every depth.
 
+use serde::{Deserialize, Deserializer};
+
 /// Implements reading from objects only, for types that derive both `Serialize` and `Deserialize` under
 /// `#[serde(remote = "Self")]`. That attribute turns the derived code into functions of the type.
 #[macro_export]
@@ -37,6 +39,13 @@ macro_rules! read_from_objects {
             }
         }
     )+ };
+}
+
+/// Reads an optional member that is omitted if it is absent, and never null.
+pub(crate) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(from).map(Some)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Settings that change the content of a dataset, and their effects: rating to label, text to kept tokens.
 
+use program::exit::quoted;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -7,13 +8,11 @@ use crate::clean::{CLEANING_VERSION, Cleaner, UNICODE_VERSION};
 use crate::labels::Labels;
 use crate::record::Votes;
 use crate::sample::Sample;
-use crate::settings_record::SettingsRecord;
 use crate::stop_words;
 
 /// All settings that determine which texts are rows, and the content of a row. Shards of one dataset have equal
 /// settings. A saved model carries them, so that prediction prepares a text as training did.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "SettingsRecord", into = "SettingsRecord")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Version of the cleaning rules.
     pub cleaning_version: u32,
@@ -127,7 +126,7 @@ impl Settings {
         {
             return unsound(
                 "Unicode version",
-                shown(self.unicode_version.as_bytes()),
+                quoted(self.unicode_version.as_bytes()),
                 "numbers joined by dots",
             );
         }
@@ -136,10 +135,10 @@ impl Settings {
         }
         let mut cleaner = Cleaner::default();
         if let Some(word) = self.stop_words.iter().find(|word| !self.is_word(&mut cleaner, word.as_bytes())) {
-            return unsound("stop words", shown(word.as_bytes()), "a cleaned word");
+            return unsound("stop words", quoted(word.as_bytes()), "a cleaned word");
         }
         if let Some(pair) = self.stop_words.windows(2).find(|pair| pair[0] >= pair[1]) {
-            let found = format!("{} behind {}", shown(pair[1].as_bytes()), shown(pair[0].as_bytes()));
+            let found = format!("{} behind {}", quoted(pair[1].as_bytes()), quoted(pair[0].as_bytes()));
             return unsound("stop words", found, "words in byte order, each once");
         }
         Ok(())
@@ -169,19 +168,6 @@ pub struct Unsound {
     pub found: String,
     /// The expected value.
     pub expected: &'static str,
-}
-
-/// Number of characters shown of a text from another source.
-const SHOWN_CHARS: usize = 40;
-
-/// The beginning of a text from another source, in quotes, for a message. Control characters are escaped, so
-/// a terminal does not interpret them.
-pub fn shown(text: &[u8]) -> String {
-    let text = String::from_utf8_lossy(text);
-    match text.char_indices().nth(SHOWN_CHARS) {
-        Some((end, _)) => format!("{:?} and more", &text[..end]),
-        None => format!("{text:?}"),
-    }
 }
 
 /// Describes a list of stop words by its length and a digest, which distinguishes lists of equal length.
@@ -372,12 +358,5 @@ mod tests {
                 assert!(!settings.is_word(&mut cleaner, word), "{word:?}");
             }
         }
-    }
-
-    #[test]
-    fn an_external_text_is_quoted_and_truncated() {
-        assert_eq!(shown(b"a\x1b[2J\xff"), "\"a\\u{1b}[2J\u{fffd}\"");
-        assert_eq!(shown("ä".repeat(40).as_bytes()), format!("\"{}\"", "ä".repeat(40)));
-        assert_eq!(shown("ä".repeat(41).as_bytes()), format!("\"{}\" and more", "ä".repeat(40)));
     }
 }

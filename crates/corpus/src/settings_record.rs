@@ -1,17 +1,19 @@
 //! The JSON form of settings: exactly one of the members `positive_from` and `labels`, `sample` only for a sample, and no
 //! null.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
 use crate::labels::{Classes, Labels, NoClasses};
+use crate::objects::present;
 use crate::sample::Sample;
 use crate::settings::{Keep, Settings};
 
 /// The JSON object of settings.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, remote = "Self")]
-pub(crate) struct SettingsRecord {
+struct SettingsRecord {
     cleaning_version: u32,
     unicode_version: String,
     stop_words: Vec<String>,
@@ -27,63 +29,55 @@ pub(crate) struct SettingsRecord {
 
 crate::read_from_objects!(SettingsRecord);
 
-/// Reads an optional member that is omitted if it is absent, and never null.
-pub(crate) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    from: D,
-) -> Result<Option<T>, D::Error> {
-    T::deserialize(from).map(Some)
-}
-
-impl From<Settings> for SettingsRecord {
-    fn from(settings: Settings) -> Self {
-        let Settings { cleaning_version, unicode_version, stop_words, max_tokens, keep, labels, sample } =
-            settings;
-        let positive_from = labels.positive_from();
-        let labels = labels.classes().map(Classes::to_string);
-        let sample = sample.threshold();
-        Self {
-            cleaning_version,
-            unicode_version,
-            stop_words,
-            max_tokens,
-            keep,
-            positive_from,
-            labels,
-            sample,
-        }
+impl Serialize for Settings {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let record = SettingsRecord {
+            cleaning_version: self.cleaning_version,
+            unicode_version: self.unicode_version.clone(),
+            stop_words: self.stop_words.clone(),
+            max_tokens: self.max_tokens,
+            keep: self.keep,
+            positive_from: self.labels.positive_from(),
+            labels: self.labels.classes().map(Classes::to_string),
+            sample: self.sample.threshold(),
+        };
+        SettingsRecord::serialize(&record, to)
     }
 }
 
-impl TryFrom<SettingsRecord> for Settings {
-    type Error = NoSettings;
+impl<'de> Deserialize<'de> for Settings {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let record: SettingsRecord = Deserialize::deserialize(from)?;
+        record.settings().map_err(D::Error::custom)
+    }
+}
 
-    fn try_from(record: SettingsRecord) -> Result<Self, NoSettings> {
-        let SettingsRecord {
-            cleaning_version,
-            unicode_version,
-            stop_words,
-            max_tokens,
-            keep,
-            positive_from,
-            labels,
-            sample,
-        } = record;
-        let labels = match (positive_from, labels) {
+impl SettingsRecord {
+    fn settings(self) -> Result<Settings, NoSettings> {
+        let labels = match (self.positive_from, self.labels) {
             (Some(rating), None) => Labels::PositiveFrom(rating),
             (None, Some(classes)) => Labels::Classes(Classes::canonical(&classes)?),
             _ => return Err(NoSettings::Labels),
         };
-        let sample = match sample {
+        let sample = match self.sample {
             None => Sample::ALL,
             Some(threshold) => Sample::with_threshold(threshold).ok_or(NoSettings::Sample(threshold))?,
         };
-        Ok(Self { cleaning_version, unicode_version, stop_words, max_tokens, keep, labels, sample })
+        Ok(Settings {
+            cleaning_version: self.cleaning_version,
+            unicode_version: self.unicode_version,
+            stop_words: self.stop_words,
+            max_tokens: self.max_tokens,
+            keep: self.keep,
+            labels,
+            sample,
+        })
     }
 }
 
 /// Why a JSON object is not settings.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub(crate) enum NoSettings {
+enum NoSettings {
     /// There are no labels, or two kinds.
     #[error("expected exactly one of `positive_from` and `labels`")]
     Labels,

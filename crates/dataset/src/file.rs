@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use corpus::digest::Digest;
-use corpus::settings::shown;
 use hdf5::filters::Filter;
 use hdf5::plist::file_access::LibraryVersion;
 use hdf5::types::{IntSize, TypeDescriptor};
+use program::exit::quoted;
 
 use crate::chunk::Scalar;
 use crate::chunk_index::{Places, stored_chunks};
@@ -271,7 +271,7 @@ impl FileReader {
             self.stored.broken(Fault::new(
                 "F16",
                 format!("attribute {name}"),
-                shown(text.as_bytes()),
+                quoted(text.as_bytes()),
                 expected,
             ))
         })
@@ -281,7 +281,7 @@ impl FileReader {
     pub(crate) fn check_attributes(&self, expected: &[&str]) -> Result<()> {
         let further = self.attributes.keys().find(|name| !expected.contains(&&name[..]));
         further.map_or(Ok(()), |further| {
-            let found = format!("{} among others", shown(further.as_bytes()));
+            let found = format!("{} among others", quoted(further.as_bytes()));
             Err(self.stored.broken(Fault::new(
                 "F4",
                 "the list of attributes",
@@ -341,7 +341,7 @@ impl FileReader {
             }
         }
         if let Some(further) = found.iter().find(|name| !expected.contains(&name[..])) {
-            let found = format!("{} among others", shown(further.as_bytes()));
+            let found = format!("{} among others", quoted(further.as_bytes()));
             let expected = "only those of the format";
             return Err(self.stored.broken(Fault::new(
                 "F3",
@@ -364,7 +364,7 @@ impl FileReader {
     fn check_bare(&self, object: &hdf5::Location, name: &str) -> Result<()> {
         let names = object.attr_names().map_err(|_| self.stored.damaged("the list of attributes"))?;
         names.first().map_or(Ok(()), |further| {
-            let found = shown(further.as_bytes());
+            let found = quoted(further.as_bytes());
             let fault = Fault::new("F4", format!("an attribute of {}", name.escape_debug()), found, "none");
             Err(self.stored.broken(fault))
         })

@@ -3,7 +3,8 @@
 use corpus::digest::Digest;
 use corpus::labels::{Classes, Labels};
 use corpus::sample::Sample;
-use corpus::settings::{Settings, Unsound, shown};
+use corpus::settings::{Settings, Unsound};
+use program::exit::quoted;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Fault, Result};
@@ -50,7 +51,7 @@ pub(crate) fn write_format(file: &mut FileWriter, format: &str) -> Result<()> {
 pub(crate) fn check_format(file: &FileReader, expected: &str, attributes: &[&str]) -> Result<()> {
     let format = file.text(FORMAT)?;
     if format != expected {
-        let found = shown(format.as_bytes());
+        let found = quoted(format.as_bytes());
         return Err(file.stored.unexpected("attribute format", &found, &format!("{expected:?}")));
     }
     let version = file.number(SCHEMA)?;
@@ -98,7 +99,7 @@ pub(crate) fn read_settings(file: &FileReader) -> Result<Settings> {
     };
     let (keep, stop_words) = (file.text(KEEP)?, file.text(STOP_WORDS)?);
     let keep = keep.parse().map_err(|_| {
-        let found = shown(keep.as_bytes());
+        let found = quoted(keep.as_bytes());
         file.stored.broken(Fault::new("F14", "attribute keep", found, "first, last or ends"))
     })?;
     // A value beyond every rating is refused by the check below.
@@ -147,6 +148,11 @@ fn read_classes(file: &FileReader) -> Result<Classes> {
     let text = file.text(LABELS)?;
     Classes::canonical(text).map_err(|error| {
         let expected = format!("classes as reducer writes them: {error}");
-        file.stored.broken(Fault::new("F14", format!("attribute {LABELS}"), shown(text.as_bytes()), expected))
+        file.stored.broken(Fault::new(
+            "F14",
+            format!("attribute {LABELS}"),
+            quoted(text.as_bytes()),
+            expected,
+        ))
     })
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use corpus::clean::Cleaner;
 use corpus::digest::{Digest, RowDigester, VocabularyDigester, split};
-use corpus::settings::{Settings, shown};
+use corpus::settings::Settings;
+use program::exit::quoted;
 use program::progress::Progress;
 
 use crate::error::{Error, Fault, Result};
@@ -295,7 +296,7 @@ impl ShardReader {
             let count = self.dictionary.read(at, &mut word)?;
             let fault = |rule, expected: &str| {
                 let thing = format!("word {at} of the dictionary");
-                Err(self.file.broken(Fault::new(rule, thing, shown(&word), expected)))
+                Err(self.file.broken(Fault::new(rule, thing, quoted(&word), expected)))
             };
             if !self.settings.is_word(&mut cleaner, &word) {
                 return fault(RULE_OF_WORDS, "a cleaned word");

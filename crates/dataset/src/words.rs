@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use corpus::clean::Cleaner;
-use corpus::settings::{Settings, shown};
+use corpus::settings::Settings;
+use program::exit::quoted;
 use thiserror::Error;
 
 use crate::column::ColumnReader;
@@ -171,7 +172,7 @@ impl WordList {
                 return Err(WordFault {
                     rule: RULE_OF_WORDS,
                     at,
-                    found: shown(word),
+                    found: quoted(word),
                     expected: "a cleaned word",
                 });
             }
@@ -179,7 +180,7 @@ impl WordList {
                 return Err(WordFault {
                     rule: "F20",
                     at,
-                    found: shown(word),
+                    found: quoted(word),
                     expected: "a word that is listed once",
                 });
             }
@@ -187,7 +188,7 @@ impl WordList {
         let stop_word = settings.stop_words.iter().find(|word| listed.contains(word.as_bytes()));
         stop_word.map_or(Ok(()), |stop_word| {
             let at = self.iter().position(|word| word == stop_word.as_bytes()).unwrap_or(0);
-            let found = shown(stop_word.as_bytes());
+            let found = quoted(stop_word.as_bytes());
             Err(WordFault { rule: "F19", at, found, expected: "none of the stop words" })
         })
     }

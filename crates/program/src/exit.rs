@@ -182,6 +182,19 @@ pub fn one_line(message: &str) -> String {
     masked(&message.replace(acts_on_terminal, " "))
 }
 
+/// Maximum number of quoted characters.
+const QUOTED_CHARS: usize = 40;
+
+/// The beginning of a text from another source, in quotes, for a message. Control characters are escaped, so
+/// a terminal does not interpret them.
+pub fn quoted(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    match text.char_indices().nth(QUOTED_CHARS) {
+        Some((end, _)) => format!("{:?} and more", &text[..end]),
+        None => format!("{text:?}"),
+    }
+}
+
 /// Text, or JSON, that a terminal shows as it is: a character on which a terminal acts is escaped, as `\u001b`, except
 /// line ends and tabs. Words, labels and names of other people's files may contain such characters.
 pub fn printable(text: &str) -> Cow<'_, str> {
@@ -254,6 +267,13 @@ mod tests {
     #[test]
     fn a_message_has_no_control_characters() {
         assert_eq!(one_line("a\r\nb\u{1b}[2Jc\u{9b}d"), "a  b [2Jc d");
+    }
+
+    #[test]
+    fn an_external_text_is_quoted_and_truncated() {
+        assert_eq!(quoted(b"a\x1b[2J\xff"), "\"a\\u{1b}[2J\u{fffd}\"");
+        assert_eq!(quoted("ä".repeat(40).as_bytes()), format!("\"{}\"", "ä".repeat(40)));
+        assert_eq!(quoted("ä".repeat(41).as_bytes()), format!("\"{}\" and more", "ä".repeat(40)));
     }
 
     #[test]
