@@ -5,6 +5,7 @@
 
 mod command;
 mod output;
+mod plan;
 pub mod search;
 
 use std::sync::Arc;
@@ -14,140 +15,29 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use launch::interrupt::{Interrupts, Requested};
-use serde::Serialize;
 
 pub use self::command::Trained;
 use self::output::Output;
-use self::search::{Flags, Space};
-use crate::arguments::{MetricName, Search};
+use self::plan::{End, Reason, Trial};
+pub use self::plan::{Limit, Metrics, Plan};
+use self::search::{Flags, Search};
+use crate::arguments::MetricName;
 use crate::error::{Error, Result};
 
 /// Time between two checks for signals.
 const CHECK_EVERY: Duration = Duration::from_millis(20);
 /// Time for a trial to stop before it is abandoned.
 const GRACE: Duration = Duration::from_millis(300);
-/// Time for all that follows the trials, if it is less than a tenth of the whole time.
-const RESERVE: Duration = Duration::from_secs(1);
 /// Maximum share of the time that one trial may take, unless the first one takes more than half of it.
 const SHARE_OF_TRIAL: f64 = 0.25;
-
-/// What is searched, and for how long.
-pub struct Plan {
-    /// When the command began.
-    pub began: Instant,
-    /// The flags of the search.
-    pub arguments: Search,
-    /// Whether the result is printed as JSON.
-    pub is_json: bool,
-    /// The seed of the search.
-    pub seed: u64,
-    /// The settings that are searched.
-    pub spaces: Vec<Space>,
-    /// The training whose settings are searched.
-    pub trained: Trained,
-}
-
-/// The metrics of a trial on the validation texts.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Metrics {
-    /// Share of texts that are predicted correctly.
-    pub accuracy: f64,
-    /// F1.
-    pub f1: f64,
-    /// Mean loss.
-    pub loss: f64,
-}
-
-/// How a trial ended.
-#[derive(Clone, Debug)]
-enum End {
-    Measured(Metrics),
-    /// It reached its time limit.
-    Stopped,
-    /// These settings cannot be trained.
-    Failed(String),
-}
-
-/// A trial that has ended.
-#[derive(Clone, Debug)]
-struct Trial {
-    /// From 1.
-    number: u32,
-    settings: Flags,
-    end: End,
-    seconds: f64,
-}
-
-/// When a trial must end.
-#[derive(Clone, Debug)]
-pub struct Limit {
-    /// The time.
-    pub at: Instant,
-    is_stopped: Arc<AtomicBool>,
-}
-
-/// Why a search ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Reason {
-    /// The time is over.
-    Time,
-    /// The number of trials was reached.
-    Trials,
-    /// All settings were tried.
-    Exhausted,
-    /// A signal arrived.
-    Interrupted,
-}
 
 enum Event {
     Ended(Trial),
     Finished(Result<Reason>),
 }
 
-impl Metrics {
-    /// The value of a metric.
-    fn value(&self, metric: MetricName) -> f64 {
-        match metric {
-            MetricName::Accuracy => self.accuracy,
-            MetricName::F1 => self.f1,
-            MetricName::Loss => self.loss,
-        }
-    }
-
-    /// As [`Self::value`], but higher is better.
-    fn score(&self, metric: MetricName) -> f64 {
-        match metric {
-            MetricName::Loss => -self.loss,
-            _ => self.value(metric),
-        }
-    }
-}
-
-impl Trial {
-    fn score(&self, metric: MetricName) -> Option<f64> {
-        match &self.end {
-            End::Measured(metrics) => Some(metrics.score(metric)),
-            End::Stopped | End::Failed(_) => None,
-        }
-    }
-}
-
-impl Limit {
-    /// Whether the trial must end now.
-    pub fn is_over(&self) -> bool {
-        self.is_stopped.load(Ordering::Relaxed) || Instant::now() >= self.at
-    }
-}
-
 impl Plan {
-    /// The end of all trials. A part of the time remains for the end of the program.
-    fn end(&self) -> Instant {
-        let all = Duration::from_secs_f64(60.0 * self.arguments.minutes);
-        self.began + all - RESERVE.min(all / 10)
-    }
-
-    /// Runs trials and prints the best. `run` trains with some settings; `None` if it reached the limit.
+    /// Runs trials and prints the best. `run` trains with some flags; `None` if it reached the limit.
     pub fn run(
         self,
         run: impl FnMut(&Flags, &Limit) -> Result<Option<Metrics>> + Send + 'static,
@@ -157,7 +47,7 @@ impl Plan {
         let is_stopped = Arc::new(AtomicBool::new(false));
         let (sender, receiver) = channel();
         let trials = Trials {
-            search: search::Search::new(self.spaces.clone(), self.seed),
+            search: Search::new(self.spaces.clone(), self.seed),
             metric: self.arguments.metric,
             n_max: self.arguments.trials.unwrap_or(u32::MAX),
             minutes: self.arguments.minutes,
@@ -211,7 +101,7 @@ fn watch(
 
 /// The trials of a search.
 struct Trials {
-    search: search::Search,
+    search: Search,
     metric: MetricName,
     n_max: u32,
     minutes: f64,
@@ -233,10 +123,10 @@ impl Trials {
                 return Ok(Reason::Time);
             }
             let Some(point) = self.search.next() else { return Ok(Reason::Exhausted) };
-            let settings = self.search.settings(&point);
+            let flags = self.search.flags(&point);
             let limit = self.limit_of(number);
             let began = Instant::now();
-            let end = match run(&settings, &limit) {
+            let end = match run(&flags, &limit) {
                 // No settings can be trained, or the message is of the input.
                 Err(error) if number == 1 => return Err(error),
                 Err(error) => End::Failed(program::exit::chain(&error)),
@@ -248,7 +138,7 @@ impl Trials {
                 }
                 Ok(Some(metrics)) => End::Measured(metrics),
             };
-            let trial = Trial { number, settings, end, seconds: began.elapsed().as_secs_f64() };
+            let trial = Trial { number, flags, end, seconds: began.elapsed().as_secs_f64() };
             if number == 1 {
                 self.first_s = trial.seconds;
             }

@@ -45,7 +45,7 @@ pub(super) fn tune(arguments: &Autotune) -> Result<()> {
     };
     let texts = AllTexts { validation: validation.clone(), read: Vec::new() };
     let mut trials = Trials { trained, texts, kept: Kept::default(), is_checked: false };
-    plan.run(move |settings, limit| trials.run(settings, limit))
+    plan.run(move |flags, limit| trials.run(flags, limit))
 }
 
 /// Refuses standard input, which can be read only once, and validation texts that are trained on.
@@ -168,9 +168,9 @@ enum Place {
 }
 
 impl Trials {
-    /// Trains with some settings, and evaluates the model. `None` if the limit was reached.
-    fn run(&mut self, settings: &Flags, limit: &Limit) -> Result<Option<Metrics>> {
-        let words = self.trained.words(settings);
+    /// Trains with some flags, and evaluates the model. `None` if the limit was reached.
+    fn run(&mut self, flags: &Flags, limit: &Limit) -> Result<Option<Metrics>> {
+        let words = self.trained.words(flags);
         let arguments = Arguments::try_parse_from(words).map_err(|error| Error::internal(&error))?;
         let Command::Train(arguments) = arguments.command else {
             return Err(Error::internal(&"another command was parsed"));

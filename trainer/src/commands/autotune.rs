@@ -51,7 +51,7 @@ pub(super) fn tune(arguments: &Autotune) -> Result<()> {
         temporary::folder_in(&env::temp_dir()).map_err(|source| Error::io(&env::temp_dir(), source))?;
     let program = env::current_exe().map_err(|source| Error::io("trainer".as_ref(), source))?;
     let mut trials = Trials { program, trained, folder: folder.path().to_owned(), n_trials: 0 };
-    plan.run(move |settings, limit| trials.run(settings, limit))
+    plan.run(move |flags, limit| trials.run(flags, limit))
 }
 
 /// Refuses a training without a validation split.
@@ -134,21 +134,21 @@ struct Trials {
 }
 
 impl Trials {
-    /// Trains with some settings. `None` if the limit was reached.
-    fn run(&mut self, settings: &Flags, limit: &Limit) -> Result<Option<Metrics>> {
+    /// Trains with some flags. `None` if the limit was reached.
+    fn run(&mut self, flags: &Flags, limit: &Limit) -> Result<Option<Metrics>> {
         self.n_trials += 1;
         let folder = self.folder.join(self.n_trials.to_string());
         fs::create_dir(&folder).map_err(|source| Error::io(&folder, source))?;
-        let metrics = self.train(settings, limit, &folder);
+        let metrics = self.train(flags, limit, &folder);
         // The models of earlier trials are not needed; the folder of all trials is deleted at the end.
         let _ = fs::remove_dir_all(&folder);
         metrics
     }
 
-    fn train(&self, settings: &Flags, limit: &Limit, folder: &Path) -> Result<Option<Metrics>> {
+    fn train(&self, flags: &Flags, limit: &Limit, folder: &Path) -> Result<Option<Metrics>> {
         let [summary, messages] = ["summary.json", "messages.txt"].map(|name| folder.join(name));
         let output = |path: &Path| File::create(path).map_err(|source| Error::io(path, source));
-        let words: Vec<OsString> = self.trained.words_without(&OF_TRIAL, settings);
+        let words: Vec<OsString> = self.trained.words_without(&OF_TRIAL, flags);
         let mut command = Command::new(&self.program);
         command
             .args(words.iter().skip(1))

@@ -19,15 +19,15 @@ pub struct Trained {
 }
 
 impl Trained {
-    /// The words of the command with these settings, from the program on.
-    pub fn words(&self, settings: &Flags) -> Vec<OsString> {
-        self.words_without(&[], settings)
+    /// The words of the command with these flags, from the program on.
+    pub fn words(&self, flags: &Flags) -> Vec<OsString> {
+        self.words_without(&[], flags)
     }
 
     /// The same without some flags that the user passed.
-    pub fn words_without(&self, ids: &[&str], settings: &Flags) -> Vec<OsString> {
+    pub fn words_without(&self, ids: &[&str], flags: &Flags) -> Vec<OsString> {
         let ids: Vec<&str> = self.of_search.iter().chain(ids).copied().collect();
-        let flags = settings.iter().flat_map(|(flag, value)| [OsString::from(flag), value.into()]);
+        let flags = flags.iter().flat_map(|(flag, value)| [OsString::from(flag), value.into()]);
         let command = self.command.map(OsString::from);
         command.into_iter().chain(self.passed.without(&ids)).chain(flags).collect()
     }

@@ -11,8 +11,8 @@ use report::whole;
 use serde::Serialize;
 
 use super::command::line;
+use super::plan::{End, Plan, Reason, Trial};
 use super::search::Flags;
-use super::{End, Metrics, Plan, Reason, Trial};
 use crate::arguments::MetricName;
 use crate::error::{Error, Result, STANDARD_OUTPUT};
 use crate::print::print_json;
@@ -70,18 +70,15 @@ struct Row<'a> {
 
 impl<'a> From<&'a Trial> for Row<'a> {
     fn from(trial: &'a Trial) -> Self {
-        let metrics = match &trial.end {
-            End::Measured(metrics) => Some(*metrics),
-            End::Stopped | End::Failed(_) => None,
-        };
-        let error = match &trial.end {
-            End::Failed(error) => Some(error.as_str()),
-            End::Measured(_) | End::Stopped => None,
+        let (metrics, error) = match &trial.end {
+            End::Measured(metrics) => (Some(metrics), None),
+            End::Failed(error) => (None, Some(error.as_str())),
+            End::Stopped => (None, None),
         };
         Self {
             trial: trial.number,
-            settings: trial.settings.iter().flat_map(|(flag, value)| [*flag, value.as_str()]).collect(),
-            accuracy: metrics.map(|metrics: Metrics| metrics.accuracy),
+            settings: trial.flags.iter().flat_map(|(flag, value)| [*flag, value.as_str()]).collect(),
+            accuracy: metrics.map(|metrics| metrics.accuracy),
             f1: metrics.map(|metrics| metrics.f1),
             loss: metrics.map(|metrics| metrics.loss),
             seconds: trial.seconds,
@@ -124,7 +121,7 @@ impl Output {
                 trial.number,
                 self.value(&trial),
                 trial.seconds,
-                text(&trial.settings)
+                text(&trial.flags)
             ));
         }
         self.trials.push(trial);
@@ -152,7 +149,7 @@ impl Output {
             });
         };
         self.tell_result(best, reason);
-        let words = plan.trained.words(&best.settings);
+        let words = plan.trained.words(&best.flags);
         let command = line(&words);
         if self.is_json {
             print_json(&Found {
@@ -241,10 +238,10 @@ impl Output {
     }
 }
 
-/// Settings in words.
-fn text(settings: &Flags) -> String {
-    if settings.is_empty() {
+/// Flags in words.
+fn text(flags: &Flags) -> String {
+    if flags.is_empty() {
         return "defaults".to_owned();
     }
-    settings.iter().map(|(flag, value)| format!("{flag} {value}")).collect::<Vec<_>>().join(" ")
+    flags.iter().map(|(flag, value)| format!("{flag} {value}")).collect::<Vec<_>>().join(" ")
 }

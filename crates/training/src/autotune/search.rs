@@ -109,7 +109,7 @@ impl Search {
     }
 
     /// The flags of settings. Defaults have none.
-    pub fn settings(&self, point: &Point) -> Flags {
+    pub fn flags(&self, point: &Point) -> Flags {
         let space = &self.spaces[point.space];
         let chosen = space.dimensions.iter().zip(&point.values);
         let changed = chosen.filter(|(dimension, value)| **value != dimension.default);
@@ -231,8 +231,8 @@ mod tests {
         ]
     }
 
-    fn text(settings: &Flags) -> String {
-        settings.iter().map(|(flag, value)| format!("{flag} {value}")).collect::<Vec<_>>().join(" ")
+    fn text(flags: &Flags) -> String {
+        flags.iter().map(|(flag, value)| format!("{flag} {value}")).collect::<Vec<_>>().join(" ")
     }
 
     /// Tries all settings; the score is a function of them.
@@ -240,7 +240,7 @@ mod tests {
         let mut search = Search::new(spaces(), seed);
         let mut found = Vec::new();
         while let Some(point) = search.next() {
-            let settings = text(&search.settings(&point));
+            let settings = text(&search.flags(&point));
             search.note(&point, score(&settings));
             found.push(settings);
         }
