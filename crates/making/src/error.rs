@@ -37,7 +37,7 @@ pub enum Error {
     },
     /// Another error, which callers only pass on.
     #[error(transparent)]
-    Other(#[from] Failed),
+    Failed(#[from] Failed),
     /// The work was interrupted.
     #[error("interrupted; no dataset was written: run it again")]
     Interrupted,
@@ -53,13 +53,13 @@ pub enum Error {
 
 impl From<NoFolder> for Error {
     fn from(error: NoFolder) -> Self {
-        Self::Other(error.into())
+        Self::Failed(error.into())
     }
 }
 
 impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
-        Self::Other(error.into())
+        Self::Failed(error.into())
     }
 }
 
@@ -95,7 +95,7 @@ impl Fails for Error {
             Self::File { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::MissingInput,
             Self::File { .. } | Self::Unverified { .. } => Exit::Io,
             Self::Interrupted => Exit::TryAgain,
-            Self::Other(failed) => failed.exit,
+            Self::Failed(failed) => failed.exit,
         }
     }
 }

@@ -32,12 +32,12 @@ pub enum Error {
     },
     /// Another error, which callers only pass on.
     #[error(transparent)]
-    Other(#[from] Failed),
+    Failed(#[from] Failed),
 }
 
 impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
-        Self::Other(error.into())
+        Self::Failed(error.into())
     }
 }
 
@@ -49,7 +49,7 @@ impl Fails for Error {
             Self::Read { source, .. } if input::fault(source).is_some() => Exit::BadInput,
             Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::MissingInput,
             Self::Read { .. } => Exit::Io,
-            Self::Other(failed) => failed.exit,
+            Self::Failed(failed) => failed.exit,
         }
     }
 }
