@@ -68,8 +68,7 @@ impl Error {
 
     /// An internal invariant is violated; this is a defect.
     pub(crate) fn internal(promise: &str) -> Self {
-        let message = format!("{promise}: this is a defect of sentimill, please report it");
-        Failed::new(Exit::Internal, message).into()
+        Failed::defect(promise).into()
     }
 }
 

@@ -54,7 +54,7 @@ impl Error {
 
     /// A violated internal invariant.
     pub(crate) fn internal(promise: &impl std::fmt::Display) -> Self {
-        Self::failed(Exit::Internal, format!("{promise}: this is a defect of sentimill, please report it"))
+        Failed::defect(promise).into()
     }
 
     /// Threads that could not be started.

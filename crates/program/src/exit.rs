@@ -82,6 +82,11 @@ impl Failed {
     pub fn caused(exit: Exit, message: impl Into<String>, cause: &(dyn Error + 'static)) -> Self {
         Self::new(exit, with_cause(message.into(), &chain(cause)))
     }
+
+    /// A violated invariant.
+    pub fn defect(promise: impl Display) -> Self {
+        Self::new(Exit::Internal, format!("{promise}: this is a defect of sentimill, please report it"))
+    }
 }
 
 impl<E: Fails> From<E> for Failed {

@@ -87,8 +87,7 @@ impl Error {
 
     /// A violated invariant.
     pub(crate) fn internal(promise: &impl Display) -> Self {
-        let message = format!("{promise}: this is a defect of sentimill, please report it");
-        Failed::new(Exit::Internal, message).into()
+        Failed::defect(promise).into()
     }
 }
 

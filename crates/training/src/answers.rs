@@ -147,8 +147,7 @@ impl Error {
 
     /// A violated invariant.
     pub fn internal(promise: &str) -> Self {
-        let message = format!("{promise}: this is a defect of sentimill, please report it");
-        Failed::new(Exit::Internal, message).into()
+        Failed::defect(promise).into()
     }
 }
 

@@ -147,8 +147,7 @@ impl Error {
 
     /// A violated invariant.
     pub fn internal(error: &impl Display) -> Self {
-        let message = format!("{error}: this is a defect of sentimill, please report it");
-        Failed::new(Exit::Internal, message).into()
+        Failed::defect(error).into()
     }
 }
 
