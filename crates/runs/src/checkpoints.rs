@@ -245,7 +245,7 @@ pub fn read(folder: &Path, expected: &Expected<'_>) -> Result<State> {
     if found != lines {
         let found = format!("{} words", found.iter().filter(|&&byte| byte == b'\n').count());
         let expected = format!("the {} words of the dataset", expected.words.len());
-        return Err(Error::other_training(&path, ["vocabulary", &found, &expected]));
+        return Err(Error::other_training(&path, "vocabulary", &found, &expected));
     }
     Ok(state)
 }
@@ -267,11 +267,11 @@ fn read_state(path: &Path, expected: &Expected<'_>) -> Result<State> {
     }
     let state: State = serde_json::from_slice(&json).map_err(|error| unreadable(error.to_string()))?;
     if let Some(Difference { setting, ours, theirs }) = state.preparation.difference(expected.preparation) {
-        return Err(Error::other_training(path, [setting, &ours, &theirs]));
+        return Err(Error::other_training(path, setting, &ours, &theirs));
     }
     let written = serde_json::to_value(&state.recipe).map_err(|error| Error::internal(&error))?;
     if let Some((what, found, expected)) = differing(&written, expected.recipe)? {
-        return Err(Error::other_training(path, [&what, &found, &expected]));
+        return Err(Error::other_training(path, &what, &found, &expected));
     }
     let State { position, optimizer_steps, has_best, .. } = &state;
     expected

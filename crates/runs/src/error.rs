@@ -61,7 +61,7 @@ impl Error {
     }
 
     /// A checkpoint belongs to another training: a setting, its value in the checkpoint and in this training.
-    pub fn other_training(path: &Path, [setting, found, expected]: [&str; 3]) -> Self {
+    pub fn other_training(path: &Path, setting: &str, found: &str, expected: &str) -> Self {
         let message = format!(
             "{}: {setting} is {found} in the training and {expected} in this command; resume with the flags with which \
              the training was started",

@@ -205,7 +205,7 @@ impl Out {
             );
             return Err(Failed::new(Exit::Settings, message).into());
         }
-        Err(runs::Error::other_training(&path, [&what, &found, &expected]).into())
+        Err(runs::Error::other_training(&path, &what, &found, &expected).into())
     }
 
     /// Writes the scores, then the record that contains their SHA-256.

@@ -101,7 +101,7 @@ impl TextsOut {
             None => Ok(self.model().is_dir()),
             Some((what, found, expected)) => {
                 let path = self.shown().join(SETTINGS);
-                Err(runs::Error::other_training(&path, [&what, &found, &expected]).into())
+                Err(runs::Error::other_training(&path, &what, &found, &expected).into())
             }
         }
     }
