@@ -50,13 +50,14 @@ struct Omitted {
     words: HashSet<Vec<u8>>,
 }
 
-/// Whether texts are written beside the dataset.
+/// The words of a text that a stored row contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Texts {
-    /// Stop words are dropped when texts are encoded. Stored rows contain the kept tokens.
-    Omitted,
-    /// Stored rows contain all words of their texts. Stop words are encoded like other words, and rows of the dataset omit them.
-    Written,
+pub enum StoredWords {
+    /// The kept tokens. Stop words are dropped when texts are encoded.
+    Kept,
+    /// All, because texts are written beside the dataset. Stop words are encoded like other words, and rows of the dataset
+    /// omit them.
+    All,
 }
 
 /// Number of words looked up together, so that the processor waits for several at once.
@@ -64,10 +65,10 @@ const TOGETHER: usize = 128;
 
 impl Codebook {
     /// Builds a codebook from the most frequent of the counted words.
-    fn of(counted: &Dictionary, stop_words: &[String], texts: Texts) -> Self {
-        let (dropped, omitted) = match texts {
-            Texts::Omitted => (stop_words, &[][..]),
-            Texts::Written => (&[][..], stop_words),
+    fn of(counted: &Dictionary, stop_words: &[String], stored: StoredWords) -> Self {
+        let (dropped, omitted) = match stored {
+            StoredWords::Kept => (stop_words, &[][..]),
+            StoredWords::All => (&[][..], stop_words),
         };
         let omitted: HashSet<Vec<u8>> = omitted.iter().map(|word| word.as_bytes().to_vec()).collect();
         let mut counts: Vec<_> = counted.counts().into_iter().zip(0..).collect();
@@ -235,7 +236,7 @@ const WAIT_MAX: Duration = Duration::from_secs(2);
 /// How all threads agree on one codebook.
 pub struct Agreement<'a> {
     stop_words: &'a [String],
-    texts: Texts,
+    stored: StoredWords,
     /// Whether a thread for which the others wait may have ended.
     stopped: &'a AtomicBool,
     state: Mutex<State>,
@@ -251,16 +252,21 @@ struct State {
 
 impl<'a> Agreement<'a> {
     /// Creates the agreement of this number of threads.
-    pub fn among(threads: usize, stop_words: &'a [String], texts: Texts, stopped: &'a AtomicBool) -> Self {
+    pub fn among(
+        threads: usize,
+        stop_words: &'a [String],
+        stored: StoredWords,
+        stopped: &'a AtomicBool,
+    ) -> Self {
         let state = State { counting: threads, counted: Dictionary::new(&[]), codebook: None };
-        Self { stop_words, texts, stopped, state: Mutex::new(state), agreed: Condvar::new() }
+        Self { stop_words, stored, stopped, state: Mutex::new(state), agreed: Condvar::new() }
     }
 
     /// The words that a thread does not count.
     pub fn dropped(&self) -> &'a [String] {
-        match self.texts {
-            Texts::Omitted => self.stop_words,
-            Texts::Written => &[],
+        match self.stored {
+            StoredWords::Kept => self.stop_words,
+            StoredWords::All => &[],
         }
     }
 
@@ -278,13 +284,13 @@ impl<'a> Agreement<'a> {
             }
             if state.counting == 0 || began.elapsed() >= WAIT_MAX {
                 let counted = std::mem::replace(&mut state.counted, Dictionary::new(&[]));
-                let codebook = Arc::new(Codebook::of(&counted, self.stop_words, self.texts));
+                let codebook = Arc::new(Codebook::of(&counted, self.stop_words, self.stored));
                 state.codebook = Some(codebook);
                 self.agreed.notify_all();
                 continue;
             }
             if self.stopped.load(Ordering::Relaxed) {
-                return Arc::new(Codebook::of(&state.counted, self.stop_words, self.texts));
+                return Arc::new(Codebook::of(&state.counted, self.stop_words, self.stored));
             }
             state = self.agreed.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -310,7 +316,7 @@ mod tests {
     #[test]
     fn a_thread_does_not_wait_for_another_that_waits_for_its_memory() {
         let stopped = AtomicBool::new(false);
-        let agreement = Agreement::among(2, &[], Texts::Omitted, &stopped);
+        let agreement = Agreement::among(2, &[], StoredWords::Kept, &stopped);
         let first = agreement.join(&Dictionary::new(&[]));
         assert!(Arc::ptr_eq(&first, &agreement.join(&Dictionary::new(&[]))));
     }
@@ -318,7 +324,7 @@ mod tests {
     #[test]
     fn threads_agree_on_codes_by_descending_frequency() {
         let (stop_words, stopped) = (["the".to_owned()], AtomicBool::new(false));
-        let agreement = Agreement::among(2, &stop_words, Texts::Omitted, &stopped);
+        let agreement = Agreement::among(2, &stop_words, StoredWords::Kept, &stopped);
         let join = |text: &str| {
             let mut counted = Dictionary::new(&["the".to_owned()]);
             counted.count(text.as_bytes(), &spans(text), &mut Vec::new());
@@ -340,7 +346,7 @@ mod tests {
     #[test]
     fn encoded_stop_words_are_decoded_and_omitted_from_rows() {
         let (stop_words, stopped) = (["the".to_owned(), "rare".to_owned()], AtomicBool::new(false));
-        let agreement = Agreement::among(1, &stop_words, Texts::Written, &stopped);
+        let agreement = Agreement::among(1, &stop_words, StoredWords::All, &stopped);
         let mut counted = Dictionary::new(agreement.dropped());
         let sample = "the the b";
         counted.count(sample.as_bytes(), &spans(sample), &mut Vec::new());

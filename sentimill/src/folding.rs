@@ -16,7 +16,7 @@ use making::Hashes;
 use program::exit::{Exit, Failed};
 
 use crate::Result;
-use crate::codebook::{Codebook, Texts};
+use crate::codebook::{Codebook, StoredWords};
 use crate::encoded::{EncodedReview, Word, each_word, read_review, short_codes, write_row};
 use crate::partitions::{PARTITIONS, Partition, partition_start};
 use crate::scratch::{Scratch, Stored};
@@ -34,8 +34,8 @@ pub struct Folding<'a> {
     pub scratch: &'a Scratch,
     /// Storage of the counts of words without a code.
     pub spool: &'a Mutex<Spool>,
-    /// Whether rows are stored with all words of their texts.
-    pub texts: Texts,
+    /// The words of their texts with which rows are stored.
+    pub stored: StoredWords,
     /// Memory of one thread for reviews, and the same amount for words without a code.
     pub memory_bytes: usize,
 }
@@ -242,7 +242,7 @@ impl<'a> Folder<'a> {
         entries.sort_by_cached_key(|entry| {
             self.join(entry);
             let mut text = Vec::new();
-            if self.folding.texts == Texts::Written {
+            if self.folding.stored == StoredWords::All {
                 let words = &self.bytes[entry.words_from as usize..entry.words_to as usize];
                 self.folding.codebook.decode(words, &mut Vec::new(), &mut text);
             }
@@ -299,9 +299,9 @@ impl<'a> Folder<'a> {
             self.folded.left_out_digest += digest;
         } else {
             self.folded.kept_words += n_kept as u64;
-            let (text_bytes, words) = match self.folding.texts {
-                Texts::Omitted => (0, kept),
-                Texts::Written => {
+            let (text_bytes, words) = match self.folding.stored {
+                StoredWords::Kept => (0, kept),
+                StoredWords::All => {
                     let [from, to] = [entry.words_from, entry.words_to].map(|place| place as usize);
                     (self.text_bytes(entry, n_kept), [from..to, to..to])
                 }
@@ -431,12 +431,12 @@ mod tests {
     }
 
     fn rows(given: &[Given<'_>], coded: &str, memory_bytes: usize) -> Result<Vec<(u64, Votes, String)>> {
-        made(given, coded, memory_bytes, Texts::Omitted).map(|made| made.rows)
+        made(given, coded, memory_bytes, StoredWords::Kept).map(|made| made.rows)
     }
 
     /// Folds reviews, which belong to one partition. Only the words in `coded` have codes, and the memory is
     /// `memory_bytes`. `the` is a stop word.
-    fn made(given: &[Given<'_>], coded: &str, memory_bytes: usize, texts: Texts) -> Result<Made> {
+    fn made(given: &[Given<'_>], coded: &str, memory_bytes: usize, stored: StoredWords) -> Result<Made> {
         let spans = |text: &str| {
             let mut words = vec![Span::default(); room(text.len())];
             let n_words = find_words(text.as_bytes(), &mut words);
@@ -447,7 +447,7 @@ mod tests {
         let mut counted = Dictionary::new(&[]);
         counted.count(coded.as_bytes(), &spans(coded), &mut Vec::new());
         let stop_words = [STOP_WORD.to_owned()];
-        let codebook = Agreement::among(1, &stop_words, texts, &stopped).join(&counted);
+        let codebook = Agreement::among(1, &stop_words, stored, &stopped).join(&counted);
         let folder = tempfile::tempdir().unwrap();
         let scratch = Scratch::new(folder.path(), memory_bytes);
         let mut partitions = Partitions::holding(&scratch, memory_bytes);
@@ -468,7 +468,7 @@ mod tests {
             without: None,
             scratch: &scratch,
             spool: &spool,
-            texts,
+            stored,
             memory_bytes,
         };
         let mut folder = Folder::new(&folding);
@@ -480,7 +480,7 @@ mod tests {
             let n_before = rows.len();
             while !rest.is_empty() {
                 let row = read_row(&mut rest);
-                if texts == Texts::Written {
+                if stored == StoredWords::All {
                     text_bytes.push(row.text_bytes);
                 }
                 let mut words = Vec::new();
@@ -547,7 +547,7 @@ mod tests {
         let texts: Vec<String> = (0..300)
             .map(|n| format!("{}{}{}", letter(n / 100), letter(n / 10 % 10), letter(n % 10)))
             .collect();
-        let made = |memory_bytes| made(&spread(&texts), "", memory_bytes, Texts::Omitted).unwrap();
+        let made = |memory_bytes| made(&spread(&texts), "", memory_bytes, StoredWords::Kept).unwrap();
         let ample = made(1 << 20);
         assert_eq!(
             (&ample.passes[..], ample.folded.spelt_runs.len(), ample.folded.spelt.counts().len()),
@@ -565,7 +565,7 @@ mod tests {
         for coded in ["", "the a b", "the a b c d notwithstanding"] {
             let texts = ["a", "a the b", "a b c", "a b notwithstanding c d", "the the a b c d"];
             let given: Vec<Given<'_>> = (0..).zip(texts).map(|(hash, text)| (hash, 1, 5, text)).collect();
-            let made = made(&given, coded, 1 << 20, Texts::Written).unwrap();
+            let made = made(&given, coded, 1 << 20, StoredWords::All).unwrap();
             assert_eq!(made.rows.iter().map(|row| &row.2[..]).collect::<Vec<_>>(), texts);
             assert_eq!(made.text_bytes, texts.map(|text| text.len() as u32), "{coded}");
         }
@@ -573,9 +573,9 @@ mod tests {
 
     #[test]
     fn texts_of_stop_words_alone_are_counted_whether_or_not_texts_are_written() {
-        for texts in [Texts::Omitted, Texts::Written] {
+        for stored in [StoredWords::Kept, StoredWords::All] {
             let made =
-                made(&[(1, 1, 5, "the"), (2, 1, 5, "the the"), (3, 1, 5, "the a")], "the", 1 << 20, texts);
+                made(&[(1, 1, 5, "the"), (2, 1, 5, "the the"), (3, 1, 5, "the a")], "the", 1 << 20, stored);
             let counts = made.unwrap().folded.counts;
             assert_eq!((counts.distinct, counts.only_stopwords, counts.rows), (3, 2, 1));
         }

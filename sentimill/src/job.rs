@@ -18,7 +18,7 @@ use program::system::Failure;
 use reading::{Reading, ReadingOptions};
 
 use crate::Result;
-use crate::codebook::Texts;
+use crate::codebook::StoredWords;
 use crate::extra_file::ExtraFile;
 use crate::scratch::Scratch;
 
@@ -62,9 +62,9 @@ pub struct Options {
 }
 
 impl Options {
-    /// Whether texts are written beside the dataset.
-    pub(crate) fn texts(&self) -> Texts {
-        if self.dataset.texts.is_some() { Texts::Written } else { Texts::Omitted }
+    /// The words of their texts with which rows are stored.
+    pub(crate) fn stored_words(&self) -> StoredWords {
+        if self.dataset.texts.is_some() { StoredWords::All } else { StoredWords::Kept }
     }
 
     /// Number of threads that encode or read Parquet files: at least one, and more if there is memory.

@@ -59,7 +59,7 @@ pub fn map(job: &Job<'_>, progress: &ProgressBars) -> Result<Vec<Mapped>> {
     let stop_words = &job.options.settings.stop_words;
     let mapping = Mapping {
         job,
-        agreement: Agreement::among(job.threads(), stop_words, job.options.texts(), &job.stopped),
+        agreement: Agreement::among(job.threads(), stop_words, job.options.stored_words(), &job.stopped),
         reviews: AtomicU64::new(0),
         seed: RandomState::new().hash_one(0),
     };

@@ -192,7 +192,7 @@ impl Job<'_> {
             without: making.without(),
             scratch: &self.scratch,
             spool,
-            texts: self.options.texts(),
+            stored: self.options.stored_words(),
             memory_bytes: (self.options.folding_bytes() / self.threads()).min(FOLDING_BYTES_MAX),
         };
         let next = AtomicUsize::new(0);
