@@ -58,7 +58,7 @@ pub fn put_shard(
             let there = store.local_copy(&key, shard.parent().unwrap_or(Path::new(".")))?;
             let info = store.head(&key)?;
             let sha256 = sha256::of_file_reporting(there.path(), store.progress());
-            let sha256 = sha256.map_err(|error| unwritten(there.path(), &error))?;
+            let sha256 = sha256.map_err(|error| temporary_failed(there.path(), &error))?;
             if there.bytes() == bytes && sha256 == digest {
                 Ok(info.and_then(|info| info.etag))
             } else {
@@ -145,14 +145,14 @@ fn check_object(store: &Store, ours: &Commit, elected: &Commit, scratch: &Path) 
     }
     let copy = store.local_copy(&key, scratch)?;
     let found = sha256::of_file_reporting(copy.path(), store.progress());
-    match found.map_err(|error| unwritten(copy.path(), &error))? {
+    match found.map_err(|error| temporary_failed(copy.path(), &error))? {
         found if found == elected.sha256 => Ok(()),
         found => damaged(format!("records another SHA-256 for {key} than the one found, {found}")),
     }
 }
 
 /// The error of a temporary file that could not be written or read.
-pub(crate) fn unwritten(path: &Path, error: &io::Error) -> Failed {
+pub(crate) fn temporary_failed(path: &Path, error: &io::Error) -> Failed {
     let remedy = "set TMPDIR to a folder on another disk";
     let why = Failure::writing("write the temporary shard", error, remedy);
     Failed::new(Exit::Io, format!("{}: {why}", path.display()))

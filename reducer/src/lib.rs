@@ -29,7 +29,7 @@ use program::temporary;
 use store::Store;
 
 use crate::collect::{Collection, Collector};
-use crate::commit::{Outcome, agree, earlier, elect, put_shard, unwritten};
+use crate::commit::{Outcome, agree, earlier, elect, put_shard, temporary_failed};
 use crate::reading::Reading;
 pub use crate::reading::no_thread;
 use crate::report::Report;
@@ -91,12 +91,13 @@ fn commit(
 ) -> Result<Commit> {
     let (totals, unplaced) = (collection.totals, unplaced(store, task, &collection));
     report.status(&format!("writing a shard of {} rows", totals.counts.rows))?;
-    let folder = temporary::folder_in(&task.scratch).map_err(|error| unwritten(&task.scratch, &error))?;
+    let folder =
+        temporary::folder_in(&task.scratch).map_err(|error| temporary_failed(&task.scratch, &error))?;
     let path = folder.path().join("shard.h5");
     write_shard(&path, task, collection, store.progress())?;
-    let unwritten = |error| unwritten(&path, &error);
-    let bytes = fs::metadata(&path).map_err(unwritten)?.len();
-    let sha256 = sha256::of_file_reporting(&path, store.progress()).map_err(unwritten)?;
+    let failed = |error| temporary_failed(&path, &error);
+    let bytes = fs::metadata(&path).map_err(failed)?.len();
+    let sha256 = sha256::of_file_reporting(&path, store.progress()).map_err(failed)?;
     report.status(&format!("storing {bytes} bytes in the run"))?;
     let object = shard_key(task.partition, &task.host, &task.attempt);
     let etag = put_shard(store, &object, &path, bytes, &sha256)?;
