@@ -3,10 +3,10 @@
 
 mod dataset;
 mod format;
-mod parse;
 mod rows;
+mod start;
 
 pub use dataset::{DatasetArguments, ReportArguments};
-pub use format::FormatArguments;
-pub use parse::{described, parse, parse_line_bytes, run};
+pub use format::{FormatArguments, parse_line_bytes};
 pub use rows::{ReadFromS3, RowArguments, STOP_WORDS_BYTES_MAX};
+pub use start::{described, parse, run};

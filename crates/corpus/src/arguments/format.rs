@@ -2,8 +2,10 @@
 
 use crate::encoding::{Encoding, UTF_8, parse_encoding};
 use crate::format::{FieldPath, Format, FormatName, FormatOptions};
+use crate::record::RECORD_BYTES_MAX;
 use clap::Args;
 use program::exit::{Exit, Failed};
+use program::size::parse_size_within;
 
 /// The format of the lines.
 #[derive(Args, Clone, Debug)]
@@ -58,4 +60,13 @@ impl FormatArguments {
         let options = FormatOptions { label_field, ..self.options };
         options.format().map_err(|error| Failed::new(Exit::Usage, format!("{error}; see --help")))
     }
+}
+
+/// Maximum of --line-bytes-max. Cleaning makes a text at most half as long again (Ⱥ has two bytes, ⱥ three), and a
+/// record must not exceed the limit of its readers.
+const LINE_BYTES_LARGEST: u64 = RECORD_BYTES_MAX as u64 / 8 * 5;
+
+/// Parses the value of --line-bytes-max.
+pub fn parse_line_bytes(size: &str) -> Result<u64, String> {
+    parse_size_within(size, &(1..=LINE_BYTES_LARGEST))
 }

@@ -1,12 +1,10 @@
-//! Parses the command line into a program's arguments, runs the program, and parses the limit of a line's length.
+//! Starts a program: parses its command line into arguments, and runs its work.
 
 use std::process::ExitCode;
 
 use crate::clean::UNICODE_VERSION;
-use crate::record::RECORD_BYTES_MAX;
 use clap::{Command, CommandFactory, FromArgMatches};
 use program::exit::{Exit, Failed, usage};
-use program::size::parse_size_within;
 use program::version::{long, short};
 
 /// Width of help, also if it is redirected to a file or a pipe.
@@ -53,13 +51,4 @@ pub fn described(command: Command, commit: Option<&str>, libraries: &[(&str, &st
         if takes_number { arg.allow_negative_numbers(true) } else { arg }
     });
     command.version(short(commit)).long_version(long(commit, &libraries)).max_term_width(HELP_COLUMNS)
-}
-
-/// Maximum of --line-bytes-max. Cleaning makes a text at most half as long again (Ⱥ has two bytes, ⱥ three), and a
-/// record must not exceed the limit of its readers.
-const LINE_BYTES_LARGEST: u64 = RECORD_BYTES_MAX as u64 / 8 * 5;
-
-/// Parses the value of --line-bytes-max.
-pub fn parse_line_bytes(size: &str) -> Result<u64, String> {
-    parse_size_within(size, &(1..=LINE_BYTES_LARGEST))
 }
