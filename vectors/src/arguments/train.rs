@@ -2,6 +2,7 @@
 
 use std::num::{NonZeroU16, NonZeroUsize};
 use std::path::PathBuf;
+use std::thread::available_parallelism;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
@@ -243,6 +244,22 @@ pub struct Train {
 }
 
 impl Train {
+    /// Whether the input has no known end.
+    pub fn is_stream(&self) -> bool {
+        self.follow || self.input.iter().any(|place| place == "-")
+    }
+
+    /// Number of epochs.
+    pub fn epochs(&self) -> u32 {
+        self.epochs.unwrap_or(if self.is_stream() { 1 } else { 5 })
+    }
+
+    /// Number of threads.
+    pub fn threads(&self) -> usize {
+        let of_cores = || available_parallelism().map_or(1, usize::from);
+        self.threads.map_or_else(of_cores, usize::from)
+    }
+
     /// Number of pairs of words per step.
     pub fn step_pairs(&self) -> u64 {
         self.step_pairs.unwrap_or(STEP_PAIRS)

@@ -1,7 +1,9 @@
 //! `vectors train`: trains word vectors on lines, streams or a dataset, by one process or several.
 
+mod checks;
 mod comparisons;
 mod files;
+mod input;
 mod kept;
 mod lines;
 mod model;
@@ -9,42 +11,31 @@ mod out;
 mod progress;
 mod ranks;
 mod served;
+mod settings;
+mod shares;
 mod spelled;
+mod steps;
 mod stream;
+mod trained;
 
-use std::thread::available_parallelism;
 use std::time::Instant;
 
-use corpus::encoding::{Encoding, UTF_8};
-use corpus::format::Format;
-use embeddings::skipgram::{Characters, SkipGramSettings, Training, Vocabulary};
+use embeddings::skipgram::Vocabulary;
 use launch::Launch;
 use launch::interrupt::Interrupts;
 use program::exit::{Exit, Fails};
 use report::whole;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
-use training::arguments::CharNgrams;
-use training::places::is_dataset;
 use training::print::print_json;
 use training::tell::tell;
-use training::texts_out::TextsOut;
 use training::{Error, Result};
 
+use self::checks::{check, check_alone};
 use self::comparisons::{Compared, Comparisons};
+use self::out::CompleteSummary;
 use self::progress::Speed;
+use self::settings::{Processes, recipe};
 use crate::arguments::{ModelName, Train};
-
-/// The summary that `--json` prints if there is nothing to do.
-#[derive(Debug, Serialize)]
-struct CompleteSummary {
-    /// The path or URL of the training folder.
-    training: std::path::PathBuf,
-    /// The path or URL of the model folder.
-    model: std::path::PathBuf,
-    /// Whether `--resume` found the training complete, so that nothing was computed.
-    was_complete: bool,
-}
 
 /// The summary that `--json` prints.
 #[derive(Debug, Serialize)]
@@ -74,38 +65,6 @@ struct Summary {
     tokens_per_s: f64,
 }
 
-/// Vectors that were trained.
-enum Vectors {
-    Table(Box<Training>),
-    Spelled(Box<embeddings::spelling::Training>),
-}
-
-impl Vectors {
-    /// Number of tokens trained on, by all processes.
-    fn n_tokens(&self) -> u64 {
-        match self {
-            Self::Table(training) => training.n_tokens(),
-            Self::Spelled(training) => training.n_tokens(),
-        }
-    }
-}
-
-/// What a training brought.
-struct Trained {
-    vectors: Vectors,
-    vocabulary: Vocabulary,
-    n_lines: u64,
-    n_skipped: u64,
-    n_lost: u64,
-    /// Tokens that this process trained on.
-    n_tokens: u64,
-    loss: Option<f64>,
-    /// The speed of this process.
-    speed: Speed,
-    /// Whether `--resume` continues with more lines, from the checkpoint.
-    is_open: bool,
-}
-
 /// Trains word vectors.
 pub(super) fn train(arguments: &Train) -> Result<()> {
     if let Some(launch) = Launch::of_ranks()? {
@@ -121,19 +80,18 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     let mut out = out::take(arguments)?;
     let recipe = recipe(arguments, Processes::One)?;
     if out::is_complete(&out, &recipe)? {
-        out.finish_again()?;
-        return if arguments.json { print_json(&place(&out, true)) } else { Ok(()) };
+        return out::finish_again(&out, arguments);
     }
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
     let trained = match arguments.model {
         ModelName::CharLstm => spelled::train(arguments, &mut out, &interrupts, &mut comparisons),
-        ModelName::SkipGram if is_stream(arguments) => {
+        ModelName::SkipGram if arguments.is_stream() => {
             stream::train(arguments, &mut out, &interrupts, &mut comparisons)
         }
         ModelName::SkipGram => files::train(arguments, &mut out, &interrupts, &mut comparisons),
     };
     let trained = trained.and_then(|trained| match n_words(arguments.min_count, &trained.vocabulary) {
-        0 => Err(files::no_words(arguments)),
+        0 => Err(input::no_words(arguments)),
         n_words => Ok((trained, n_words)),
     });
     if trained.as_ref().is_err_and(|error| error.exit() == Exit::BadInput) {
@@ -173,7 +131,7 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     ));
     if arguments.json {
         print_json(&Summary {
-            place: place(&out, false),
+            place: CompleteSummary::new(&out, false),
             words: n_words,
             tokens: trained.vocabulary.n_tokens(),
             trained_tokens: trained.vectors.n_tokens(),
@@ -188,144 +146,6 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
         })?;
     }
     Ok(())
-}
-
-fn place(out: &TextsOut, was_complete: bool) -> CompleteSummary {
-    CompleteSummary { training: out.shown().to_owned(), model: out.shown_model(), was_complete }
-}
-
-/// Whether the input has no known end.
-fn is_stream(arguments: &Train) -> bool {
-    arguments.follow || arguments.input.iter().any(|place| place == "-")
-}
-
-/// Refuses flags that contradict each other.
-fn check(arguments: &Train) -> Result<()> {
-    let refused = |setting, found: String, expected: &str| Err(Error::setting(setting, found, expected));
-    lines::Lines::of(arguments)?;
-    if arguments.model == ModelName::CharLstm {
-        if is_stream(arguments) {
-            let (setting, found) =
-                if arguments.follow { ("--follow", "set") } else { ("--input", "standard input") };
-            let expected =
-                "files, folders or a dataset with --model char-lstm, which counts the characters first";
-            return refused(setting, found.to_owned(), expected);
-        }
-        if !arguments.char_lstm.hidden.is_multiple_of(embeddings::spelling::SpellingSettings::HIDDEN_MULTIPLE)
-        {
-            let expected =
-                format!("a multiple of {}", embeddings::spelling::SpellingSettings::HIDDEN_MULTIPLE);
-            return refused("--hidden", arguments.char_lstm.hidden.to_string(), &expected);
-        }
-    }
-    if !arguments.served.servers.is_empty() {
-        served::check(arguments)?;
-    }
-    let has_dataset = arguments.input.iter().any(|place| is_dataset(place));
-    if has_dataset && arguments.input.len() > 1 {
-        return refused("--input", "a dataset among other inputs".to_owned(), "one dataset, or lines");
-    }
-    if has_dataset && arguments.follow {
-        return refused("--follow", "set for a dataset".to_owned(), "files, folders or standard input");
-    }
-    if !arguments.held_out.is_empty() && (is_stream(arguments) || arguments.model == ModelName::CharLstm) {
-        let found = if is_stream(arguments) { "set for a stream" } else { "set for char-lstm" };
-        return refused("--held-out", found.to_owned(), "skip-gram on files, folders or a dataset");
-    }
-    match arguments.epochs {
-        Some(epochs) if epochs > 1 && is_stream(arguments) => {
-            return refused(
-                "--epochs",
-                epochs.to_string(),
-                "1 for standard input and --follow, which are read once",
-            );
-        }
-        _ => {}
-    }
-    if !is_stream(arguments) {
-        if arguments.words.is_some() {
-            return refused("--words", "set for files".to_owned(), "standard input or --follow");
-        }
-        if arguments.if_slow != crate::arguments::IfSlow::Wait {
-            return refused("--if-slow", "skip for files".to_owned(), "standard input or --follow");
-        }
-    }
-    Ok(())
-}
-
-/// Refuses flags of a training by several processes.
-fn check_alone(arguments: &Train) -> Result<()> {
-    let set = [("--step-pairs", arguments.step_pairs), ("--average-every", arguments.average_every)];
-    match set.into_iter().find(|(_, value)| value.is_some()) {
-        None => Ok(()),
-        Some((setting, _)) => Err(Error::setting(setting, "set for one process", "several ranks or --async")),
-    }
-}
-
-fn settings(arguments: &Train) -> SkipGramSettings {
-    SkipGramSettings {
-        dim: arguments.dim,
-        window: arguments.window,
-        negatives: arguments.negatives,
-        rate: arguments.rate.map_or(SkipGramSettings::default().rate, |rate| rate as f32),
-        min_count: arguments.min_count,
-        sample: arguments.subsample,
-        seed: arguments.seed,
-        characters: arguments.char_ngrams.map(|CharNgrams { min, max }| Characters {
-            min: min.into(),
-            max: max.into(),
-            buckets: arguments.buckets,
-        }),
-        ..SkipGramSettings::default()
-    }
-}
-
-/// Whether one process trains, or several that share the rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Processes {
-    One,
-    Several,
-}
-
-/// The settings by which a resumed training is compared.
-fn recipe(arguments: &Train, processes: Processes) -> Result<Value> {
-    let family = match arguments.model {
-        ModelName::SkipGram => json!({ "word-vectors": written(&settings(arguments))? }),
-        ModelName::CharLstm => {
-            json!({ "char-lstm": written(&spelled::settings(arguments, processes))? })
-        }
-    };
-    let mut recipe = json!({
-        "family": family,
-        "epochs": epochs(arguments),
-        "words": arguments.words,
-        "words-max": arguments.words_max,
-        "follow": arguments.follow,
-        "input": arguments.input,
-        "format": "text",
-        "text-field": null,
-        "with-title": null,
-        "encoding": arguments.encoding.filter(|&encoding| encoding != UTF_8).map(Encoding::name),
-    });
-    for (name, value) in lines::format(arguments)?.iter().flat_map(Format::of_texts) {
-        recipe[name] = value.into();
-    }
-    Ok(recipe)
-}
-
-/// Settings by way of their text, which has `f32` numbers as a user writes them.
-fn written(settings: &impl Serialize) -> Result<Map<String, Value>> {
-    let text = serde_json::to_string(settings);
-    text.and_then(|text| serde_json::from_str(&text)).map_err(|error| Error::internal(&error))
-}
-
-fn epochs(arguments: &Train) -> u32 {
-    arguments.epochs.unwrap_or(if is_stream(arguments) { 1 } else { 5 })
-}
-
-fn threads(arguments: &Train) -> usize {
-    let of_cores = || available_parallelism().map_or(1, usize::from);
-    arguments.threads.map_or_else(of_cores, usize::from)
 }
 
 /// Number of words that occur often enough for a vector.

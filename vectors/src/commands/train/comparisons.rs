@@ -7,13 +7,12 @@ use std::sync::Arc;
 use classifiers::Names;
 use embeddings::pip::{self, Pip};
 use embeddings::similarity::{Pairs, Similarity};
-use embeddings::skipgram::{Training, Vocabulary, Work};
-use embeddings::{Embedding, files, lower_case};
+use embeddings::skipgram::{Distribution, SkipGramSettings, Training, Vocabulary, Work};
+use embeddings::{Embedding, files, lower_case, spelling};
 use serde::Serialize;
 use training::Result;
 
-use super::files::held_out;
-use super::model::Model;
+use super::input::held_out;
 use super::progress::Progress;
 use crate::arguments::Train;
 
@@ -75,9 +74,10 @@ impl Comparisons {
         if arguments.held_out.is_empty() {
             return Ok(());
         }
+        let SkipGramSettings { power, sample, .. } = *training.settings();
         self.held_out = Some(Work {
             sentences: Arc::new(held_out(arguments, vocabulary)?),
-            distribution: Arc::new(training.distribution(vocabulary)),
+            distribution: Arc::new(Distribution::new(&vocabulary.counts(), 1, power, sample)),
             subwords: training.subwords(vocabulary).map(Arc::new),
             number: HELD_OUT,
         });
@@ -99,6 +99,18 @@ impl Comparisons {
             last.held_out_loss = training.held_out_loss(work);
             last.held_out_loss.iter().for_each(|loss| progress.write_held_out(training.n_tokens(), *loss));
         }
+    }
+
+    /// Compares the vectors of a training by characters, as [`Comparisons::compare`].
+    pub(super) fn compare_spelled(
+        &mut self,
+        training: &spelling::Training,
+        vocabulary: &Vocabulary,
+        progress: &mut Progress,
+    ) {
+        let generator = training.generator();
+        let of = |word: &[u8]| (!word.is_empty()).then(|| generator.vector(word));
+        self.compare(training.n_tokens(), vocabulary, of, progress);
     }
 
     /// Compares the vectors of this moment, unless nothing was trained since the last time. `of` returns the vector of a

@@ -1,39 +1,28 @@
-//! Trains on an input that ends: its words are counted first, and each epoch reads the sentences again.
+//! Trains on an input that ends: its words were counted, and each epoch reads the sentences again.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use corpus::encoding::UTF_8;
-use embeddings::skipgram::{
-    Decay, Distribution, Done, Sentences, Subwords, Training, Vocabulary, Work, count, number,
-};
+use embeddings::skipgram::{Decay, Distribution, Done, Subwords, Training, Work};
 use launch::interrupt::{Interrupts, Requested};
 use program::threads::{locked, spawn};
-use reading::{Passed, Place, SequenceOptions, read_sequence};
 use report::whole;
 use serde::{Deserialize, Serialize};
-use training::places::is_dataset;
 use training::tell::tell;
 use training::texts_out::TextsOut;
 use training::{Error, Result};
 
 use super::comparisons::Comparisons;
+use super::input::{Input, read};
 use super::kept::Kept;
-use super::lines::{Lines, each_row};
 use super::model::{CHECKED_WORDS, check_vectors};
-use super::out::{self, CHUNK_BYTES};
+use super::out;
 use super::progress::Progress;
-use super::{Processes, Trained, Vectors, epochs, recipe, settings, threads};
+use super::settings::{Processes, recipe, skip_gram_settings};
+use super::trained::{Trained, Vectors};
 use crate::arguments::Train;
-
-/// A part of the sentences has at least this number of words. Threads take parts, and the order of their random numbers depends
-/// on it.
-const WORDS_PER_PART: usize = 1 << 15;
-/// Chunks that wait between the thread that reads and the one that counts.
-const CHUNKS_WAITING: usize = 4;
 
 /// The place of a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,13 +33,6 @@ struct Reached {
     n_parts: usize,
     n_tokens: u64,
     n_words: usize,
-}
-
-/// An input that was read.
-pub(super) struct Input {
-    pub(super) vocabulary: Vocabulary,
-    pub(super) sentences: Kept,
-    pub(super) n_lines: u64,
 }
 
 pub(super) fn train(
@@ -68,7 +50,7 @@ pub(super) fn train(
         whole(vocabulary.n_words() as u64)
     ));
     out::begin(out, arguments, &recipe(arguments, Processes::One)?)?;
-    let settings = settings(arguments);
+    let settings = skip_gram_settings(arguments);
     let distribution = Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample);
     let mut training = Training::new(settings, vocabulary.n_words())?;
     let mut reached = Reached {
@@ -89,14 +71,14 @@ pub(super) fn train(
             }
         }
     }
-    let epochs = epochs(arguments);
+    let epochs = arguments.epochs();
     let run = Run {
         training: &training,
         sentences,
         subwords: training.subwords(vocabulary).map(Arc::new),
         distribution: Arc::new(distribution),
         decay: Decay::Linear { n_tokens: vocabulary.n_tokens() * u64::from(epochs) },
-        threads: threads(arguments),
+        threads: arguments.threads(),
         n_words: reached.n_words,
         interrupts,
     };
@@ -216,139 +198,4 @@ impl Run<'_> {
         *n_done = next.into_inner();
         Ok((done, asked.into_inner().unwrap_or_else(PoisonError::into_inner)))
     }
-}
-
-/// Reads the input, and refuses one without words.
-pub(super) fn read(arguments: &Train) -> Result<Input> {
-    let input = numbered(arguments)?;
-    if input.vocabulary.n_words() == 0 {
-        return Err(no_words(arguments));
-    }
-    Ok(input)
-}
-
-/// The error of an input without words.
-pub(super) fn no_words(arguments: &Train) -> Error {
-    let found = format!("no word occurs {} times", arguments.min_count);
-    let remedy = "lower --min-count, or check --format";
-    Error::useless_texts(arguments.input.join(" "), found, remedy)
-}
-
-/// The sentences of `--held-out` by the words of a vocabulary.
-pub(super) fn held_out(arguments: &Train, vocabulary: &Vocabulary) -> Result<Sentences> {
-    let of = Train { input: arguments.held_out.clone(), ..arguments.clone() };
-    let mut sentences = Sentences::default();
-    each_text(&of, |lines| {
-        number(vocabulary, lines, &mut sentences);
-        Ok(())
-    })?;
-    if sentences.n_words() == 0 {
-        let (input, found) = (of.input.join(" "), "no word is in the vocabulary".to_owned());
-        return Err(Error::useless_texts(input, found, "pass sentences of the same language and --format"));
-    }
-    Ok(sentences)
-}
-
-/// Counts and numbers the words of the input. If the vocabulary was full, the input is read again: numbers have changed.
-fn numbered(arguments: &Train) -> Result<Input> {
-    let mut vocabulary = Vocabulary::new(arguments.words_max);
-    let mut parts = Parts::new(arguments.memory);
-    let n_lines =
-        each_text(arguments, |lines| parts.add(lines, |lines, to| count(&mut vocabulary, lines, to)))?;
-    let (ranked, numbers) = vocabulary.ranked(arguments.min_count);
-    if vocabulary.is_exact() {
-        let sentences = parts.finish()?.renumber(|word| numbers[word as usize])?;
-        return Ok(Input { vocabulary: ranked, sentences, n_lines });
-    }
-    drop((vocabulary, parts));
-    let mut parts = Parts::new(arguments.memory);
-    let (n_again, _) =
-        each_line(arguments, |lines| parts.add(lines, |lines, to| number(&ranked, lines, to)))?;
-    if n_again != n_lines {
-        let found = format!("found {n_again} lines when it was read again, expected {n_lines}");
-        let remedy = "do not change it while it is read";
-        return Err(Error::useless_texts(arguments.input.join(" "), found, remedy));
-    }
-    Ok(Input { vocabulary: ranked, sentences: parts.finish()?, n_lines })
-}
-
-/// Sentences in parts of about equal numbers of words.
-struct Parts {
-    kept: Kept,
-    last: Sentences,
-}
-
-impl Parts {
-    fn new(memory: usize) -> Self {
-        Self { kept: Kept::new(memory), last: Sentences::default() }
-    }
-
-    fn add(&mut self, lines: &[u8], add: impl FnOnce(&[u8], &mut Sentences)) -> Result<()> {
-        add(lines, &mut self.last);
-        if self.last.n_words() >= WORDS_PER_PART {
-            self.kept.push(std::mem::take(&mut self.last))?;
-        }
-        Ok(())
-    }
-
-    fn finish(mut self) -> Result<Kept> {
-        self.kept.push(self.last)?;
-        Ok(self.kept)
-    }
-}
-
-/// Passes the cleaned lines of the input to `add`, some at a time, and reports lines without a text. Returns the number of
-/// lines.
-fn each_text(arguments: &Train, add: impl FnMut(&[u8]) -> Result<()>) -> Result<u64> {
-    let (n_lines, lines) = each_line(arguments, add)?;
-    lines.map_or(Ok(()), |mut lines| lines.check(arguments))?;
-    Ok(n_lines)
-}
-
-/// As [`each_text`], without a report. Returns the counts of lines, too, if the input is not a dataset.
-fn each_line(arguments: &Train, mut add: impl FnMut(&[u8]) -> Result<()>) -> Result<(u64, Option<Lines>)> {
-    if let [place] = &arguments.input[..]
-        && is_dataset(place)
-    {
-        return Ok((each_row(place, &arguments.storage.options(), add)?, None));
-    }
-    let options = SequenceOptions {
-        inputs: arguments.input.clone(),
-        s3: arguments.storage.options(),
-        encoding: arguments.encoding.unwrap_or(UTF_8),
-        follows: false,
-        chunk_bytes: CHUNK_BYTES,
-        keep: None,
-    };
-    let mut lines = Lines::of(arguments)?;
-    let (sender, receiver) = sync_channel(CHUNKS_WAITING);
-    let stop = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let read = spawn(scope, || {
-            let pass = |passed| sender.send(passed).is_ok();
-            let read = read_sequence(&options, &Place::default(), &stop, pass);
-            drop(sender);
-            read
-        });
-        let mut cleaned = Vec::new();
-        let mut added = Ok(());
-        for passed in receiver {
-            match passed {
-                Passed::Lines(chunk) => {
-                    added = lines.clean(&chunk.lines, &mut cleaned).and_then(|()| add(&cleaned));
-                }
-                Passed::Skipped(skipped) => lines.skip(&skipped),
-                Passed::Resumed(_) => {}
-            }
-            if added.is_err() {
-                stop.store(true, Relaxed);
-                break;
-            }
-        }
-        read.join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            .map_err(training::texts::Error::from)?;
-        added
-    })?;
-    Ok((lines.n_lines, Some(lines)))
 }

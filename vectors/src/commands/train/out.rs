@@ -9,19 +9,38 @@ use embeddings::folder::{self, Characters, Parts};
 use embeddings::skipgram::{Training, Vocabulary};
 use program::temporary::{self, TemporaryFolder};
 use runs::training::{DatasetRecord, clear};
+use serde::Serialize;
 use serde_json::Value;
 use training::out::Existing;
+use training::print::print_json;
 use training::tell::tell;
 use training::texts_out::TextsOut;
 use training::{Error, Result};
 
-use super::Vectors;
+use super::trained::Vectors;
 use crate::arguments::Train;
 
 /// Size of a chunk of lines.
 pub(super) const CHUNK_BYTES: usize = 1 << 20;
 /// What was taken from a stream and is in no checkpoint.
 const TAKEN: &str = ".taken";
+
+/// The summary that `--json` prints if there is nothing to do.
+#[derive(Debug, Serialize)]
+pub(super) struct CompleteSummary {
+    /// The path or URL of the training folder.
+    training: PathBuf,
+    /// The path or URL of the model folder.
+    model: PathBuf,
+    /// Whether `--resume` found the training complete, so that nothing was computed.
+    was_complete: bool,
+}
+
+impl CompleteSummary {
+    pub(super) fn new(out: &TextsOut, was_complete: bool) -> Self {
+        Self { training: out.shown().to_owned(), model: out.shown_model(), was_complete }
+    }
+}
 
 /// Locks the folder, or claims the prefix in S3. It must be new, empty or, as the flags allow, a training.
 pub(super) fn take(arguments: &Train) -> Result<TextsOut> {
@@ -33,6 +52,12 @@ pub(super) fn take(arguments: &Train) -> Result<TextsOut> {
 /// Whether the training is complete. Errors: the existing training has other settings.
 pub(super) fn is_complete(out: &TextsOut, recipe: &Value) -> Result<bool> {
     Ok(out.has_model(recipe)? && !out.has_checkpoint()?)
+}
+
+/// Reports a training that is complete.
+pub(super) fn finish_again(out: &TextsOut, arguments: &Train) -> Result<()> {
+    out.finish_again()?;
+    if arguments.json { print_json(&CompleteSummary::new(out, true)) } else { Ok(()) }
 }
 
 /// Writes the settings, and deletes the training that is replaced.

@@ -24,14 +24,16 @@ use training::tell::{set_quiet, tell};
 use training::texts_out::TextsOut;
 use training::{Error, Result};
 
+use super::checks::{check, check_several};
 use super::comparisons::{Compared, Comparisons};
 use super::model::Model;
 use super::out;
 use super::progress::Progress;
-use super::served::shares::Share;
-use super::served::steps::{Plan, Steps};
-use super::served::{self, read_all};
-use super::{Processes, epochs, settings, spelled};
+use super::served;
+use super::settings::{self, Processes, skip_gram_settings};
+use super::shares::Share;
+use super::spelled::shared::SharedTraining;
+use super::steps::{Plan, Steps, read_all};
 use crate::arguments::{ModelName, Place, Train};
 
 /// Time limit of the start of all ranks, and of a step of the slowest rank.
@@ -198,8 +200,8 @@ fn number_of(asked: Option<Requested>) -> u32 {
 fn train(arguments: &Train, ranks: &mut Ranks) -> Result<()> {
     // Otherwise, a rank that starts later would not hear why the others have ended.
     ranks.wait_for_all(Stage::Started)?;
-    super::check(arguments)?;
     check(arguments)?;
+    check_ranks(arguments)?;
     let recipe = recipe(arguments, ranks.place.of)?;
     let comparisons = Comparisons::read(arguments)?;
     let out = ranks.server.is_some().then(|| out::take(arguments)).transpose()?;
@@ -207,7 +209,7 @@ fn train(arguments: &Train, ranks: &mut Ranks) -> Result<()> {
         && out::is_complete(out, &recipe)?
     {
         ranks.end(&Ending { code: 0, message: "the training is complete".to_owned() });
-        return served::finish_again(out, arguments);
+        return out::finish_again(out, arguments);
     }
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
     let _ = ranks.interrupts.set(interrupts);
@@ -215,18 +217,18 @@ fn train(arguments: &Train, ranks: &mut Ranks) -> Result<()> {
     let rank = Rank { arguments, ranks, vocabulary, share, recipe, comparisons, out };
     match arguments.model {
         ModelName::SkipGram => {
-            let model = Training::new(settings(arguments), rank.vocabulary.n_words())?;
+            let model = Training::new(skip_gram_settings(arguments), rank.vocabulary.n_words())?;
             rank.train(model)
         }
         ModelName::CharLstm => {
-            let model = spelled::SharedTraining::new(arguments, &rank.vocabulary)?;
+            let model = SharedTraining::new(arguments, &rank.vocabulary)?;
             rank.train(model)
         }
     }
 }
 
 /// Refuses what ranks cannot train.
-fn check(arguments: &Train) -> Result<()> {
+fn check_ranks(arguments: &Train) -> Result<()> {
     if !arguments.served.servers.is_empty() {
         return Err(Error::setting(
             "--async",
@@ -241,15 +243,14 @@ fn check(arguments: &Train) -> Result<()> {
             "one thread per rank; start more ranks",
         ));
     }
-    served::check_of("on several ranks", arguments)
+    check_several("on several ranks", arguments)
 }
 
 /// The settings by which a resumed training is compared.
 fn recipe(arguments: &Train, n_ranks: u32) -> Result<serde_json::Value> {
-    let mut recipe = super::recipe(arguments, Processes::Several)?;
+    let mut recipe = settings::recipe(arguments, Processes::Several)?;
     recipe["ranks"] = n_ranks.into();
     if arguments.model == ModelName::SkipGram {
-        recipe["step-pairs"] = arguments.step_pairs().into();
         recipe["average-every"] = arguments.average_every.into();
     }
     Ok(recipe)
@@ -271,10 +272,10 @@ impl Rank<'_> {
     fn train<M: Model>(self, mut model: M) -> Result<()> {
         let Self { arguments, ranks, vocabulary, share, recipe, mut comparisons, mut out } = self;
         let content = served::content(arguments, &model, &vocabulary, &share)?;
-        let n_steps = share.n_most_steps(epochs(arguments));
+        let n_steps = share.n_most_steps(arguments.epochs());
         let plan = Plan {
             n_steps,
-            steps_of_epoch: n_steps / u64::from(epochs(arguments)),
+            steps_of_epoch: n_steps / u64::from(arguments.epochs()),
             period: arguments.average_every.unwrap_or(1),
         };
         let mut specs = model.specs(&content);

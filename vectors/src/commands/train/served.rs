@@ -4,9 +4,6 @@
 //! Its sentences, rows and random numbers depend on the settings, the worker and the step only: a worker that is started
 //! again repeats the step that was interrupted.
 
-pub(super) mod shares;
-pub(super) mod steps;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
@@ -15,27 +12,27 @@ use embeddings::skipgram::{Training, Vocabulary};
 use launch::interrupt::Interrupts;
 use parameters::{Client, ClientOptions, Joined, Moment, Spec, Statistics};
 use program::exit::{Exit, Failed};
+use program::hexadecimal::encode;
 use report::whole;
 use serde::Serialize;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use training::print::print_json;
 use training::tell::tell;
 use training::texts_out::TextsOut;
 use training::{Error, Result};
 
-use self::shares::Share;
-use self::steps::{Measured, Plan, Steps};
+use super::checks::check;
 use super::comparisons::{Compared, Comparisons};
-use super::model::{Model, reads, rows_from};
+use super::input::digest_of;
+use super::model::Model;
 use super::out;
 use super::progress::Progress;
-use super::{Processes, epochs, is_stream, place, settings, spelled};
+use super::settings::{self, Processes, skip_gram_settings};
+use super::shares::Share;
+use super::spelled::shared::SharedTraining;
+use super::steps::{Measured, Plan, Steps, read_all};
 use crate::arguments::{ModelName, Place, Train};
 use crate::commands::serve::token;
-
-/// Rows that are read at once for the model.
-const ROWS_AT_ONCE: usize = 1 << 16;
 
 /// The summary that `--json` prints.
 #[derive(Debug, Serialize)]
@@ -67,34 +64,9 @@ struct Summary {
     compared: Compared,
 }
 
-/// Refuses what parameter servers cannot train.
-pub(super) fn check(arguments: &Train) -> Result<()> {
-    check_of("with --async", arguments)
-}
-
-/// Refuses what several processes cannot train.
-pub(super) fn check_of(processes: &str, arguments: &Train) -> Result<()> {
-    let refused = |setting, found: &str, expected: &str| {
-        let (found, expected) = (format!("{found} {processes}"), expected.to_owned());
-        Err(Error::setting(setting, found, expected))
-    };
-    if arguments.char_ngrams.is_some() {
-        return refused(
-            "--char-ngrams",
-            "set",
-            "one row per word; omit --char-ngrams, or train by one process",
-        );
-    }
-    if is_stream(arguments) {
-        let expected = "files, folders or a dataset, which each process reads";
-        return refused("--input", "standard input", expected);
-    }
-    Ok(())
-}
-
 /// Trains as a worker. Worker 0 also writes the model.
 pub(super) fn train(arguments: &Train) -> Result<()> {
-    super::check(arguments)?;
+    check(arguments)?;
     let worker = arguments.served.worker;
     let recipe = recipe(arguments)?;
     let comparisons = Comparisons::read(arguments)?;
@@ -107,7 +79,7 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     if let Some(out) = complete
         && !is_awaited(arguments, &interrupts)
     {
-        return finish_again(out, arguments);
+        return out::finish_again(out, arguments);
     }
     let is_complete = complete.is_some();
     // Before the input is read, which takes long: it refuses invalid addresses, tokens and certificates.
@@ -118,11 +90,11 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
         Worker { arguments, interrupts, client, out, is_complete, recipe, vocabulary, share, comparisons };
     match arguments.model {
         ModelName::SkipGram => {
-            let training = Training::new(settings(arguments), worker.vocabulary.n_words())?;
+            let training = Training::new(skip_gram_settings(arguments), worker.vocabulary.n_words())?;
             worker.train(training)
         }
         ModelName::CharLstm => {
-            let training = spelled::SharedTraining::new(arguments, &worker.vocabulary)?;
+            let training = SharedTraining::new(arguments, &worker.vocabulary)?;
             worker.train(training)
         }
     }
@@ -157,7 +129,7 @@ impl Worker<'_> {
             if joined.is_ok() {
                 self.client.leave()?;
             }
-            return finish_again(out, arguments);
+            return out::finish_again(out, arguments);
         }
         let joined = joined?;
         if let Some(out) = &self.out {
@@ -172,7 +144,7 @@ impl Worker<'_> {
             client: &client,
             vocabulary: &vocabulary,
             plan: Plan {
-                n_steps: share.n_most_steps(epochs(arguments)),
+                n_steps: share.n_most_steps(arguments.epochs()),
                 steps_of_epoch: share.n_steps_of_epoch(),
                 period: 1,
             },
@@ -199,7 +171,7 @@ impl Worker<'_> {
                 model,
                 words,
                 tokens: vocabulary.n_tokens(),
-                steps: share.n_steps(epochs(arguments)),
+                steps: share.n_steps(arguments.epochs()),
                 done_steps: measured.exchanges,
                 loss: done.loss(),
                 pairs_per_s,
@@ -238,12 +210,6 @@ fn is_awaited(arguments: &Train, interrupts: &Interrupts) -> bool {
         server.workers.first().is_some_and(|worker| worker.steps.is_some_and(|steps| steps > 0))
     };
     statistics.is_ok_and(|servers| servers.iter().any(has_trained))
-}
-
-/// Reports a training that is complete.
-pub(super) fn finish_again(out: &TextsOut, arguments: &Train) -> Result<()> {
-    out.finish_again()?;
-    if arguments.json { print_json(&place(out, true)) } else { Ok(()) }
 }
 
 /// Tells the user what several processes trained.
@@ -306,11 +272,8 @@ fn check_removed(joined: &Joined) -> Result<()> {
 
 /// The settings by which a resumed training is compared.
 fn recipe(arguments: &Train) -> Result<Value> {
-    let mut recipe = super::recipe(arguments, Processes::Several)?;
+    let mut recipe = settings::recipe(arguments, Processes::Several)?;
     recipe["workers"] = arguments.served.worker.of.into();
-    if arguments.model == ModelName::SkipGram {
-        recipe["step-pairs"] = arguments.step_pairs().into();
-    }
     Ok(recipe)
 }
 
@@ -321,10 +284,10 @@ pub(super) fn content(
     vocabulary: &Vocabulary,
     share: &Share,
 ) -> Result<String> {
-    let (vocabulary, sentences) = (digest_of(vocabulary), hex(share.digest()));
+    let (vocabulary, sentences) = (digest_of(vocabulary), encode(&share.digest()[..8]));
     // The model first: another one has other settings too.
     let mut lines =
-        vec![format!("model {}", arguments.model.name()), format!("epochs {}", epochs(arguments))];
+        vec![format!("model {}", arguments.model.name()), format!("epochs {}", arguments.epochs())];
     if arguments.model == ModelName::SkipGram {
         lines.push(format!("step_pairs {}", arguments.step_pairs()));
     }
@@ -334,31 +297,4 @@ pub(super) fn content(
     lines.extend(settings.iter().map(|(name, value)| format!("{name} {value}")));
     lines.extend([format!("vocabulary {vocabulary}"), format!("sentences {sentences}")]);
     Ok(lines.join("\n"))
-}
-
-/// A digest of the words and their counts, in their order.
-pub(super) fn digest_of(vocabulary: &Vocabulary) -> String {
-    let mut digest = Sha256::new();
-    for (word, count) in vocabulary.iter() {
-        digest.update((word.len() as u64).to_le_bytes());
-        digest.update(word);
-        digest.update(count.to_le_bytes());
-    }
-    hex(digest.finalize().into())
-}
-
-fn hex(digest: [u8; 32]) -> String {
-    digest[..8].iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Reads all rows from the servers.
-pub(super) fn read_all<M: Model>(client: &Client, model: &mut M, moment: Moment) -> Result<()> {
-    let specs = model.specs("");
-    let n_rows = specs.iter().map(|spec| spec.n_rows).max().unwrap_or_default();
-    for from in (0..n_rows).step_by(ROWS_AT_ONCE) {
-        let rows = rows_from(&specs, from, ROWS_AT_ONCE as u64);
-        let pulled = client.pulled(client.pull(moment, reads(&rows))?)?;
-        model.write(&rows, &pulled.values);
-    }
-    Ok(())
 }

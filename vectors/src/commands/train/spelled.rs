@@ -1,6 +1,6 @@
 //! Trains vectors of words by their characters (`--model char-lstm`), in batches of positions.
 
-mod shared;
+pub(super) mod shared;
 
 use std::fs::File;
 use std::io::BufReader;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use embeddings::is_sound;
 use embeddings::skipgram::{Decay, Distribution, Done, Vocabulary};
-use embeddings::spelling::{SpellingSettings, Training};
+use embeddings::spelling::Training;
 use launch::interrupt::{Interrupts, Requested};
 use report::whole;
 use serde::{Deserialize, Serialize};
@@ -17,18 +17,14 @@ use training::tell::tell;
 use training::texts_out::TextsOut;
 use training::{Error, Result};
 
-pub(super) use self::shared::SharedTraining;
 use super::comparisons::Comparisons;
-use super::files::{Input, read};
+use super::input::{Input, digest_of, read};
 use super::model::diverging;
 use super::out;
 use super::progress::Progress;
-use super::served::digest_of;
-use super::{Processes, Trained, Vectors, epochs, recipe, threads};
+use super::settings::{Processes, recipe, spelling_settings};
+use super::trained::{Trained, Vectors};
 use crate::arguments::Train;
-
-/// Default learning rate of Adagrad, on several processes.
-const SHARED_RATE: f32 = 0.05;
 
 /// The place of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,29 +41,6 @@ struct Reached {
     vocabulary: String,
 }
 
-/// Settings of one process, or of several that share the rows.
-pub(super) fn settings(arguments: &Train, processes: Processes) -> SpellingSettings {
-    let of_lstm = &arguments.char_lstm;
-    let default_rate = match processes {
-        Processes::One => SpellingSettings::default().rate,
-        Processes::Several => SHARED_RATE,
-    };
-    SpellingSettings {
-        dim: arguments.dim,
-        char_dim: of_lstm.char_dim,
-        hidden: of_lstm.hidden,
-        outputs: of_lstm.outputs,
-        batch: of_lstm.batch,
-        window: arguments.window,
-        negatives: arguments.negatives,
-        rate: arguments.rate.map_or(default_rate, |rate| rate as f32),
-        min_count: arguments.min_count,
-        sample: arguments.subsample,
-        seed: arguments.seed,
-        ..SpellingSettings::default()
-    }
-}
-
 pub(super) fn train(
     arguments: &Train,
     out: &mut TextsOut,
@@ -75,9 +48,9 @@ pub(super) fn train(
     comparisons: &mut Comparisons,
 ) -> Result<Trained> {
     let Input { vocabulary, sentences, n_lines } = read(arguments)?;
-    let settings = settings(arguments, Processes::One);
+    let settings = spelling_settings(arguments, Processes::One);
     let distribution = Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample);
-    let mut training = Training::new(settings, &vocabulary, threads(arguments));
+    let mut training = Training::new(settings, &vocabulary, arguments.threads());
     tell(&format!(
         "{} lines with {} tokens; {} words of {} characters",
         whole(n_lines),
@@ -98,7 +71,7 @@ pub(super) fn train(
         reached.restore(&mut training, state)?;
     }
     let mut progress = Progress::new(out, training.n_tokens())?;
-    let epochs = epochs(arguments);
+    let epochs = arguments.epochs();
     let n_parts = reached.n_parts * epochs as usize;
     let decay = Decay::Linear { n_tokens: vocabulary.n_tokens() * u64::from(epochs) };
     let mut pauses = Pauses { every: arguments.checkpoint_every, saved_at: Instant::now(), interrupts };
@@ -120,7 +93,7 @@ pub(super) fn train(
             if let Some(asked) = asked {
                 let place = serde_json::to_vec(&reached).map_err(|error| Error::internal(&error))?;
                 out.save(|file| training.save(&place, file))?;
-                compare(comparisons, &training, &vocabulary, &mut progress);
+                comparisons.compare_spelled(&training, &vocabulary, &mut progress);
                 if asked == Requested::Stop {
                     out.checkpoints_saved()?;
                     return Err(Error::Interrupted { resume: out.shown_checkpoints() });
@@ -134,7 +107,7 @@ pub(super) fn train(
             progress.end_epoch(epoch, epochs, training.n_tokens(), loss);
             check(&training, epoch)?;
             of_epoch = Done::default();
-            compare(comparisons, &training, &vocabulary, &mut progress);
+            comparisons.compare_spelled(&training, &vocabulary, &mut progress);
         }
     }
     progress.finish()?;
@@ -158,18 +131,6 @@ fn check(training: &Training, epoch: u32) -> Result<()> {
         true => Ok(()),
         false => Err(diverging(Some(epoch), training.n_tokens())),
     }
-}
-
-/// Compares the vectors of this moment with the files of `--similarity`.
-fn compare(
-    comparisons: &mut Comparisons,
-    training: &Training,
-    vocabulary: &Vocabulary,
-    progress: &mut Progress,
-) {
-    let generator = training.generator();
-    let of = |word: &[u8]| (!word.is_empty()).then(|| generator.vector(word));
-    comparisons.compare(training.n_tokens(), vocabulary, of, progress);
 }
 
 impl Reached {

@@ -24,7 +24,8 @@ use super::lines::Lines;
 use super::model::{CHECKED_WORDS, check_vectors};
 use super::out::{self, CHUNK_BYTES};
 use super::progress::{Counts, Progress};
-use super::{Processes, Trained, Vectors, recipe, settings, threads};
+use super::settings::{Processes, recipe, skip_gram_settings};
+use super::trained::{Trained, Vectors};
 use crate::arguments::{IfSlow, Train};
 
 /// Chunks of lines that wait to be numbered. Lines that arrive when it is full wait or are skipped.
@@ -65,7 +66,7 @@ pub(super) fn train(
     comparisons: &mut Comparisons,
 ) -> Result<Trained> {
     out::begin(out, arguments, &recipe(arguments, Processes::One)?)?;
-    let settings = settings(arguments);
+    let settings = skip_gram_settings(arguments);
     let mut training = Training::new(settings, arguments.words_max)?;
     let (vocabulary, reached) = match out::state(out)? {
         None => (Vocabulary::new(arguments.words_max), Reached::default()),
@@ -315,7 +316,7 @@ impl Stream<'_> {
             Some(n_tokens) => Decay::Linear { n_tokens },
             None => Decay::Constant,
         };
-        let threads = threads(arguments);
+        let threads = arguments.threads();
         let (sender, receiver) = sync_channel::<Work>(threads);
         let receiver = Mutex::new(receiver);
         let take = || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();

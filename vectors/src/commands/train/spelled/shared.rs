@@ -9,12 +9,12 @@ use serde_json::{Map, Value};
 use training::texts_out::TextsOut;
 use training::{Error, Result};
 
-use super::compare;
 use crate::arguments::Train;
 use crate::commands::train::comparisons::Comparisons;
 use crate::commands::train::model::{Model, TABLES};
 use crate::commands::train::progress::Progress;
-use crate::commands::train::{Processes, Vectors, written};
+use crate::commands::train::settings::{Processes, spelling_settings, written};
+use crate::commands::train::trained::Vectors;
 
 /// A training whose weights and output vectors several processes share.
 pub(in crate::commands::train) struct SharedTraining {
@@ -25,7 +25,7 @@ pub(in crate::commands::train) struct SharedTraining {
 
 impl SharedTraining {
     pub(in crate::commands::train) fn new(arguments: &Train, vocabulary: &Vocabulary) -> Result<Self> {
-        let settings = super::settings(arguments, Processes::Several);
+        let settings = spelling_settings(arguments, Processes::Several);
         Ok(Self { training: Training::new(settings, vocabulary, 1), recent: (0, 0.0) })
     }
 }
@@ -109,7 +109,7 @@ impl Model for SharedTraining {
     }
 
     fn compare(&self, comparisons: &mut Comparisons, vocabulary: &Vocabulary, progress: &mut Progress) {
-        compare(comparisons, &self.training, vocabulary, progress);
+        comparisons.compare_spelled(&self.training, vocabulary, progress);
     }
 
     fn into_vectors(self) -> Vectors {

@@ -14,37 +14,37 @@ use serde::Serialize;
 use training::Result;
 use training::tell::tell;
 
-use super::read_all;
+use super::comparisons::Comparisons;
+use super::model::{Model, check_finite, reads, rows_from, updates};
+use super::progress::{Counts, Progress};
 use super::shares::Share;
 use crate::arguments::Train;
-use crate::commands::train::comparisons::Comparisons;
-use crate::commands::train::epochs;
-use crate::commands::train::model::{Model, check_finite, reads, updates};
-use crate::commands::train::progress::{Counts, Progress};
 
 /// Time between two lines.
 const INTERVAL: Duration = Duration::from_secs(5);
+/// Rows that are read at once for the model.
+const ROWS_AT_ONCE: usize = 1 << 16;
 
 /// What a worker or rank runs with.
-pub(in crate::commands::train) struct Steps<'a> {
-    pub(in crate::commands::train) arguments: &'a Train,
+pub(super) struct Steps<'a> {
+    pub(super) arguments: &'a Train,
     /// By which a worker ends; a rank ends with all others.
-    pub(in crate::commands::train) interrupts: Option<&'a Interrupts>,
-    pub(in crate::commands::train) client: &'a Client,
-    pub(in crate::commands::train) joined: &'a Joined,
-    pub(in crate::commands::train) vocabulary: &'a Vocabulary,
-    pub(in crate::commands::train) share: &'a Share,
-    pub(in crate::commands::train) plan: Plan,
+    pub(super) interrupts: Option<&'a Interrupts>,
+    pub(super) client: &'a Client,
+    pub(super) joined: &'a Joined,
+    pub(super) vocabulary: &'a Vocabulary,
+    pub(super) share: &'a Share,
+    pub(super) plan: Plan,
 }
 
 /// The exchanges with servers, between which there are steps.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::commands::train) struct Plan {
+pub(super) struct Plan {
     /// Number of steps, and of those of an epoch.
-    pub(in crate::commands::train) n_steps: u64,
-    pub(in crate::commands::train) steps_of_epoch: u64,
+    pub(super) n_steps: u64,
+    pub(super) steps_of_epoch: u64,
     /// Steps of an exchange, which also ends with an epoch.
-    pub(in crate::commands::train) period: u64,
+    pub(super) period: u64,
 }
 
 impl Plan {
@@ -63,7 +63,7 @@ impl Plan {
     }
 
     /// Number of exchanges before a step.
-    pub(in crate::commands::train) fn exchanges_before(&self, step: u64) -> u64 {
+    pub(super) fn exchanges_before(&self, step: u64) -> u64 {
         let mut begins = (0u64..).scan(0, |at, number| {
             let begin = *at;
             *at = self.end(begin);
@@ -78,19 +78,19 @@ impl Plan {
 
 /// What the exchanges of a process cost.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub(in crate::commands::train) struct Measured {
+pub(super) struct Measured {
     #[serde(skip)]
-    pub(in crate::commands::train) exchanges: u64,
+    pub(super) exchanges: u64,
     /// Number of pushed rows and messages, and of those the ones that were accepted before.
-    pub(in crate::commands::train) pushed_rows: u64,
-    pub(in crate::commands::train) pushes: u64,
-    pub(in crate::commands::train) repeated_pushes: u64,
+    pub(super) pushed_rows: u64,
+    pub(super) pushes: u64,
+    pub(super) repeated_pushes: u64,
     /// Bytes of row numbers and values, pulled and pushed.
     #[serde(skip)]
-    pub(in crate::commands::train) bytes: u64,
+    pub(super) bytes: u64,
     /// Seconds of all steps, and of those the ones in which the process waited.
-    pub(in crate::commands::train) seconds: f64,
-    pub(in crate::commands::train) waiting_s: f64,
+    pub(super) seconds: f64,
+    pub(super) waiting_s: f64,
 }
 
 /// Steps whose rows are being pulled.
@@ -125,7 +125,7 @@ struct Run<'a, M: Model> {
 
 impl<'a> Steps<'a> {
     /// Number of tokens before the steps that are left.
-    pub(in crate::commands::train) fn n_tokens(&self) -> u64 {
+    pub(super) fn n_tokens(&self) -> u64 {
         self.share.n_words_before(self.first().min(self.n_own()))
     }
 
@@ -139,12 +139,12 @@ impl<'a> Steps<'a> {
 
     /// Number of steps with sentences.
     fn n_own(&self) -> u64 {
-        self.share.n_steps(epochs(self.arguments))
+        self.share.n_steps(self.arguments.epochs())
     }
 
     /// Runs the steps that are left. Returns the model, what the steps cost, and what they brought. Worker and rank 0 have a
     /// log. `pause` is called with the rows before each step.
-    pub(in crate::commands::train) fn run<M: Model>(
+    pub(super) fn run<M: Model>(
         &'a self,
         mut model: M,
         mut progress: Option<Progress>,
@@ -174,7 +174,7 @@ impl<'a> Steps<'a> {
                 told = Instant::now();
                 run.tell(progress.as_mut());
             }
-            let n_epochs = u64::from(epochs(self.arguments));
+            let n_epochs = u64::from(self.arguments.epochs());
             let is_epoch = run.step <= steps_of_epoch * n_epochs && run.step.is_multiple_of(steps_of_epoch);
             if let (true, Some(progress)) = (is_epoch, &mut progress) {
                 run.end_epoch(progress, comparisons)?;
@@ -247,7 +247,7 @@ impl<'a, M: Model> Run<'a, M> {
         let Steps { arguments, share, plan, client, .. } = *self.steps;
         let end = plan.end(step);
         let of_step =
-            |step| Ok(self.model.work_on(share.work(step, epochs(arguments), &self.distribution)?));
+            |step| Ok(self.model.work_on(share.work(step, arguments.epochs(), &self.distribution)?));
         let works = (step..end).map(of_step).collect::<Result<Vec<_>>>()?;
         let mut rows = vec![Vec::new(); self.leftovers.len()];
         for work in &works {
@@ -301,7 +301,7 @@ impl<'a, M: Model> Run<'a, M> {
         let Steps { arguments, client, vocabulary, plan, joined, .. } = *self.steps;
         let epoch = (self.step / plan.steps_of_epoch) as u32;
         let loss = std::mem::take(&mut self.of_epoch).loss();
-        progress.end_epoch(epoch, epochs(arguments), self.model.n_tokens(), loss);
+        progress.end_epoch(epoch, arguments.epochs(), self.model.n_tokens(), loss);
         if comparisons.is_asked() {
             let is_strict = joined.staleness == Some(0);
             let moment = if is_strict { Moment::Step(self.n_exchanges) } else { Moment::Now };
@@ -310,6 +310,18 @@ impl<'a, M: Model> Run<'a, M> {
         self.model.compare(comparisons, vocabulary, progress);
         Ok(())
     }
+}
+
+/// Reads all rows from the servers.
+pub(super) fn read_all<M: Model>(client: &Client, model: &mut M, moment: Moment) -> Result<()> {
+    let specs = model.specs("");
+    let n_rows = specs.iter().map(|spec| spec.n_rows).max().unwrap_or_default();
+    for from in (0..n_rows).step_by(ROWS_AT_ONCE) {
+        let rows = rows_from(&specs, from, ROWS_AT_ONCE as u64);
+        let pulled = client.pulled(client.pull(moment, reads(&rows))?)?;
+        model.write(&rows, &pulled.values);
+    }
+    Ok(())
 }
 
 /// Adds what earlier updates of the rows left.

@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 use training::Result;
 use training::tell::tell;
 
-use super::super::files::{self, Input};
-use super::super::kept::Kept;
+use super::input::{self, Input};
+use super::kept::Kept;
 use crate::arguments::{ModelName, Place, Train};
 
 /// Longer sentences are split, so that a long line does not make a step that needs much memory. word2vec has this limit too.
@@ -17,7 +17,7 @@ const WORDS_MAX: usize = 1000;
 
 /// The sentences of a worker or rank.
 #[derive(Debug)]
-pub(in crate::commands::train) struct Share {
+pub(super) struct Share {
     /// A part is the sentences of a step.
     steps: Kept,
     /// Words of the steps before each step of an epoch, and at the end those of the epoch.
@@ -31,13 +31,13 @@ pub(in crate::commands::train) struct Share {
 
 /// The steps of a worker.
 #[derive(Clone, Copy, Debug, Default)]
-struct Progress {
+struct WorkerSteps {
     n_complete: u64,
     /// Words of the next step.
     n_words: u64,
 }
 
-impl Progress {
+impl WorkerSteps {
     fn add(&mut self, n_words: u64, words_per_step: u64) {
         self.n_words += n_words;
         if self.n_words >= words_per_step {
@@ -52,12 +52,8 @@ impl Progress {
 
 impl Share {
     /// Reads the input. Returns its words, and the share of a worker or rank; `who` names it for the user.
-    pub(in crate::commands::train) fn read(
-        arguments: &Train,
-        place: Place,
-        who: &str,
-    ) -> Result<(Vocabulary, Self)> {
-        let Input { vocabulary, sentences, n_lines } = files::read(arguments)?;
+    pub(super) fn read(arguments: &Train, place: Place, who: &str) -> Result<(Vocabulary, Self)> {
+        let Input { vocabulary, sentences, n_lines } = input::read(arguments)?;
         tell(&format!(
             "{} lines with {} tokens; {} words; {who}",
             whole(n_lines),
@@ -81,7 +77,7 @@ impl Share {
         };
         let steps = Kept::new(arguments.memory);
         let mut share = Self { steps, n_words: vec![0], digest: [0; 32], n_most: 0, place };
-        let mut of_all = vec![Progress::default(); place.of as usize];
+        let mut of_all = vec![WorkerSteps::default(); place.of as usize];
         let mut digest = Sha256::new();
         let mut step = Sentences::default();
         let mut number = 0;
@@ -107,7 +103,7 @@ impl Share {
         if step.n_words() > 0 {
             share.push(step)?;
         }
-        share.n_most = of_all.iter().map(Progress::n_steps).max().unwrap_or_default();
+        share.n_most = of_all.iter().map(WorkerSteps::n_steps).max().unwrap_or_default();
         share.digest = digest.finalize().into();
         Ok(share)
     }
@@ -119,33 +115,28 @@ impl Share {
     }
 
     /// Digest of the sentences of all workers, in their order.
-    pub(in crate::commands::train) fn digest(&self) -> [u8; 32] {
+    pub(super) fn digest(&self) -> [u8; 32] {
         self.digest
     }
 
     /// Number of steps of all epochs.
-    pub(in crate::commands::train) fn n_steps(&self, epochs: u32) -> u64 {
+    pub(super) fn n_steps(&self, epochs: u32) -> u64 {
         self.steps.len() as u64 * u64::from(epochs)
     }
 
     /// Number of steps of all epochs of the worker that has the most. Others have no sentences in their last ones, so that
     /// nobody waits for a step that a worker does not have.
-    pub(in crate::commands::train) fn n_most_steps(&self, epochs: u32) -> u64 {
+    pub(super) fn n_most_steps(&self, epochs: u32) -> u64 {
         self.n_most * u64::from(epochs)
     }
 
     /// Steps of an epoch.
-    pub(in crate::commands::train) fn n_steps_of_epoch(&self) -> u64 {
+    pub(super) fn n_steps_of_epoch(&self) -> u64 {
         self.steps.len() as u64
     }
 
     /// The work of a step, which has no sentences after the last own one.
-    pub(in crate::commands::train) fn work(
-        &self,
-        step: u64,
-        epochs: u32,
-        distribution: &Arc<Distribution>,
-    ) -> Result<Work> {
+    pub(super) fn work(&self, step: u64, epochs: u32, distribution: &Arc<Distribution>) -> Result<Work> {
         let sentences = match step < self.n_steps(epochs) {
             true => self.steps.get((step % self.n_steps_of_epoch()) as usize)?,
             false => Arc::default(),
@@ -155,7 +146,7 @@ impl Share {
     }
 
     /// Number of words before a step.
-    pub(in crate::commands::train) fn n_words_before(&self, step: u64) -> u64 {
+    pub(super) fn n_words_before(&self, step: u64) -> u64 {
         if self.steps.len() == 0 {
             return 0;
         }
