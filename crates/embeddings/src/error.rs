@@ -1,11 +1,12 @@
 //! Errors of word vectors, and their exit codes.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use program::exit::{Exit, Fails};
 use thiserror::Error;
 
-/// Why word vectors could not be read, written or compared.
+/// Why word vectors could not be trained, read, written or compared.
 #[derive(Debug, Error)]
 pub enum Error {
     /// A file could not be read or written.
@@ -54,6 +55,28 @@ pub enum Error {
     /// Two embeddings have no word in common.
     #[error("the vocabularies have no word in common; compare embeddings of the same language and case")]
     NothingInCommon,
+    /// The tables of a training are larger than the address space.
+    #[error("no memory for {n_rows} vectors of {dim} dimensions; lower --dim, --words-max or --buckets")]
+    Memory {
+        /// Number of vectors.
+        n_rows: usize,
+        /// Dimension.
+        dim: usize,
+        /// Cause.
+        source: io::Error,
+    },
+    /// The state of a training could not be written.
+    #[error("writing the state of the training: {source}")]
+    WriteState {
+        /// Cause.
+        source: io::Error,
+    },
+    /// The state of a training could not be read.
+    #[error("reading the state of the training")]
+    ReadState {
+        /// Cause.
+        source: io::Error,
+    },
 }
 
 /// Bytes of a line that a message shows.
@@ -77,7 +100,8 @@ impl Fails for Error {
             Self::File(error) => error.exit(),
             Self::Content { .. } | Self::Line { .. } | Self::NothingInCommon => Exit::BadInput,
             Self::UnknownWord { .. } => Exit::Usage,
-            Self::OtherModel { .. } => Exit::Settings,
+            Self::OtherModel { .. } | Self::Memory { .. } => Exit::Settings,
+            Self::WriteState { .. } | Self::ReadState { .. } => Exit::Io,
         }
     }
 }

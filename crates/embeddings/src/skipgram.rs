@@ -10,7 +10,6 @@
 mod characters;
 mod distribution;
 mod draws;
-mod error;
 mod held_out;
 mod kernel;
 mod numbering;
@@ -27,7 +26,6 @@ mod worker;
 pub use characters::{Characters, Subwords};
 pub use distribution::Distribution;
 pub use draws::TableRows;
-pub use error::{Error, Result};
 pub use kernels::simd::Table;
 pub use numbering::{Growing, count, number};
 pub use sentences::Sentences;

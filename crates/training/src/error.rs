@@ -35,12 +35,9 @@ pub enum Error {
     /// The files of an n-gram model could not be read or written.
     #[error(transparent)]
     NgramFiles(#[from] classifiers::files::Error),
-    /// Word vectors could not be read, written or compared.
+    /// Word vectors could not be trained, read, written or compared.
     #[error(transparent)]
     Embeddings(#[from] embeddings::Error),
-    /// Word vectors could not be trained.
-    #[error(transparent)]
-    SkipGram(#[from] embeddings::skipgram::Error),
     /// A parameter server, or the connection to one, failed.
     #[error(transparent)]
     Parameters(#[from] parameters::Error),
@@ -161,8 +158,6 @@ impl Fails for Error {
             Self::Ngrams(error) => of_ngrams(error),
             Self::Texts(error) => error.exit(),
             Self::NgramFiles(error) => error.exit(),
-            Self::SkipGram(embeddings::skipgram::Error::Memory { .. }) => Exit::Settings,
-            Self::SkipGram(_) => Exit::Io,
             Self::Embeddings(error) => error.exit(),
             Self::Parameters(error) => error.exit(),
             Self::Scoring(error) => error.exit(),
@@ -200,7 +195,7 @@ mod tests {
     fn a_state_for_which_there_is_no_room_has_the_message_of_all_programs() {
         let full = || io::Error::from_raw_os_error(28);
         for error in [
-            io::Error::other(embeddings::skipgram::Error::WriteState { source: full() }),
+            io::Error::other(embeddings::Error::WriteState { source: full() }),
             io::Error::other(classifiers::Error::WriteState { source: full() }),
         ] {
             let message = cause_and_remedy(&error);

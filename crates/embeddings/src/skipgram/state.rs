@@ -19,7 +19,7 @@ use std::io::{self, Read, Write};
 
 use kernels::simd::Digested;
 
-use crate::skipgram::error::{Error, Result};
+use crate::error::{Error, Result};
 use crate::skipgram::training::{Buckets, Training};
 use crate::skipgram::vocabulary::Vocabulary;
 

@@ -1,21 +1,18 @@
 //! The vectors of a training, which threads share without locks.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
-use std::thread;
 
 use kernels::simd::{Processor, Table};
 use program::random::Random;
-use program::threads::{locked, spawn};
+use program::threads::locked;
 
+use crate::error::{Error, Result};
 use crate::skipgram::characters::{Characters, Subwords};
 use crate::skipgram::distribution::Distribution;
-use crate::skipgram::error::{Error, Result};
 use crate::skipgram::sentences::Sentences;
-use crate::skipgram::settings::{Decay, SkipGramSettings};
+use crate::skipgram::settings::SkipGramSettings;
 use crate::skipgram::vocabulary::Vocabulary;
-use crate::skipgram::windows;
-use crate::skipgram::worker::Worker;
 
 /// Purposes of random numbers.
 const WEIGHTS: u64 = 0x736b_6970_0002;
@@ -240,37 +237,6 @@ impl Training {
         [WEIGHTS, self.settings.seed]
     }
 
-    /// Trains on one work, by one thread.
-    ///
-    /// # Errors
-    /// If the system has no memory for the thread.
-    pub fn run_once(&self, decay: Decay, work: &Work) -> Result<Done> {
-        let is_taken = AtomicBool::new(false);
-        self.run(1, decay, &|| (!is_taken.swap(true, Relaxed)).then(|| work.clone()))
-    }
-
-    /// Trains on work until there is no more. `next` is called by `threads` threads.
-    ///
-    /// # Errors
-    /// If the system has no memory for the threads.
-    pub fn run(
-        &self,
-        threads: usize,
-        decay: Decay,
-        next: &(impl Fn() -> Option<Work> + Sync),
-    ) -> Result<Done> {
-        let workers: Result<Vec<Worker<'_>>> = (0..threads).map(|_| Worker::new(self, decay)).collect();
-        let mut sum = Done::default();
-        thread::scope(|scope| {
-            let threads: Vec<_> =
-                workers?.into_iter().map(|worker| spawn(scope, || worker.run(next))).collect();
-            for thread in threads {
-                sum.add(&thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            }
-            Ok(sum)
-        })
-    }
-
     /// A table of vectors of the dimension of the training.
     pub(crate) fn table(&self, n_rows: usize, parts: usize) -> Result<Table> {
         new_table(&self.settings, n_rows, parts)
@@ -279,30 +245,6 @@ impl Training {
     /// The rows of character n-grams, if the training has some.
     pub(crate) fn buckets(&self) -> Option<&Buckets> {
         self.buckets.as_ref()
-    }
-
-    /// Loads the rows of a word into the caches.
-    #[inline]
-    pub(crate) fn prefetch(&self, word: u32, characters: &[u32]) {
-        let Some(buckets) = &self.buckets else { return };
-        self.input.prefetch(word);
-        characters.iter().for_each(|&row| buckets.rows.prefetch(row));
-    }
-
-    /// Writes the mean of the rows of a word into both parts of a slot.
-    #[inline]
-    pub(crate) fn mean_into(&self, word: u32, characters: &[u32], means: &Table, slot: u32) {
-        let Some(buckets) = &self.buckets else { return };
-        let (own, mean, first) = (self.input.row(word, 0), means.row(slot, 0), means.row(slot, 1));
-        windows::mean_on(self.processor, own, &buckets.rows, characters, mean, first);
-    }
-
-    /// Adds the change of the mean in a slot to each row of its word.
-    #[inline]
-    pub(crate) fn add_change(&self, word: u32, characters: &[u32], means: &Table, slot: u32) {
-        let Some(buckets) = &self.buckets else { return };
-        let (own, mean, first) = (self.input.row(word, 0), means.row(slot, 0), means.row(slot, 1));
-        windows::add_change_on(self.processor, own, &buckets.rows, characters, mean, first);
     }
 
     /// The settings.

@@ -6,8 +6,8 @@
 
 use kernels::simd::{Row, Table, Vector};
 
+use crate::error::Result;
 use crate::skipgram::characters::Subwords;
-use crate::skipgram::error::Result;
 use crate::skipgram::training::Training;
 
 /// Vectors of a block, whose sums stay in registers.
@@ -74,9 +74,35 @@ impl Windows {
     }
 }
 
+impl Training {
+    /// Loads the rows of a word into the caches.
+    #[inline]
+    fn prefetch(&self, word: u32, characters: &[u32]) {
+        let Some(buckets) = self.buckets() else { return };
+        self.input().prefetch(word);
+        characters.iter().for_each(|&row| buckets.rows.prefetch(row));
+    }
+
+    /// Writes the mean of the rows of a word into both parts of a slot.
+    #[inline]
+    fn mean_into(&self, word: u32, characters: &[u32], means: &Table, slot: u32) {
+        let Some(buckets) = self.buckets() else { return };
+        let (own, mean, first) = (self.input().row(word, 0), means.row(slot, 0), means.row(slot, 1));
+        mean_on(self.processor, own, &buckets.rows, characters, mean, first);
+    }
+
+    /// Adds the change of the mean in a slot to each row of its word.
+    #[inline]
+    fn add_change(&self, word: u32, characters: &[u32], means: &Table, slot: u32) {
+        let Some(buckets) = self.buckets() else { return };
+        let (own, mean, first) = (self.input().row(word, 0), means.row(slot, 0), means.row(slot, 1));
+        add_change_on(self.processor, own, &buckets.rows, characters, mean, first);
+    }
+}
+
 kernels::simd::on_processor! {
-    pub(crate) fn mean_on(own: Row<'_>, buckets: &Table, rows: &[u32], mean: Row<'_>, first: Row<'_>) = mean_of;
-    pub(crate) fn add_change_on(own: Row<'_>, buckets: &Table, rows: &[u32], mean: Row<'_>, first: Row<'_>) = add_change;
+    fn mean_on(own: Row<'_>, buckets: &Table, rows: &[u32], mean: Row<'_>, first: Row<'_>) = mean_of;
+    fn add_change_on(own: Row<'_>, buckets: &Table, rows: &[u32], mean: Row<'_>, first: Row<'_>) = add_change;
 }
 
 /// Calls a function with the number of vectors of each block of the rows, as a constant.

@@ -1,10 +1,14 @@
-//! A thread of a training: sentences to steps of the kernel.
+//! The threads of a training: sentences to steps of the kernel.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
 
 use kernels::simd::Table;
 use program::random::Random;
+use program::threads::spawn;
 
+use crate::error::Result;
 use crate::skipgram::draws::{Draws, Position, SENTENCES};
-use crate::skipgram::error::Result;
 use crate::skipgram::kernel::{self, Errors, TARGETS, Targets, WORDS_MAX};
 use crate::skipgram::settings::Decay;
 use crate::skipgram::training::{Done, Training, Work};
@@ -16,7 +20,7 @@ const TOKENS_PER_RATE: u64 = 2000;
 const LOSS_EVERY: u64 = 61;
 
 /// A thread of a training.
-pub(crate) struct Worker<'a> {
+struct Worker<'a> {
     training: &'a Training,
     decay: Decay,
     rate: f32,
@@ -31,10 +35,43 @@ pub(crate) struct Worker<'a> {
     windows: Option<Windows>,
 }
 
+impl Training {
+    /// Trains on one work, by one thread.
+    ///
+    /// # Errors
+    /// If the system has no memory for the thread.
+    pub fn run_once(&self, decay: Decay, work: &Work) -> Result<Done> {
+        let is_taken = AtomicBool::new(false);
+        self.run(1, decay, &|| (!is_taken.swap(true, Relaxed)).then(|| work.clone()))
+    }
+
+    /// Trains on work until there is no more. `next` is called by `threads` threads.
+    ///
+    /// # Errors
+    /// If the system has no memory for the threads.
+    pub fn run(
+        &self,
+        threads: usize,
+        decay: Decay,
+        next: &(impl Fn() -> Option<Work> + Sync),
+    ) -> Result<Done> {
+        let workers: Result<Vec<Worker<'_>>> = (0..threads).map(|_| Worker::new(self, decay)).collect();
+        let mut sum = Done::default();
+        thread::scope(|scope| {
+            let threads: Vec<_> =
+                workers?.into_iter().map(|worker| spawn(scope, || worker.run(next))).collect();
+            for thread in threads {
+                sum.add(&thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            }
+            Ok(sum)
+        })
+    }
+}
+
 impl<'a> Worker<'a> {
     /// # Errors
     /// If the system has no memory for it.
-    pub fn new(training: &'a Training, decay: Decay) -> Result<Self> {
+    fn new(training: &'a Training, decay: Decay) -> Result<Self> {
         let windows = training.buckets().map(|_| Windows::new(training)).transpose()?;
         Ok(Self {
             training,
@@ -50,7 +87,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Trains on work until there is no more.
-    pub fn run(mut self, next: &impl Fn() -> Option<Work>) -> Done {
+    fn run(mut self, next: &impl Fn() -> Option<Work>) -> Done {
         while let Some(work) = next() {
             self.train(&work);
         }

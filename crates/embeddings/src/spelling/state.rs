@@ -14,7 +14,7 @@ use std::io::{self, Read, Write};
 
 use kernels::simd::Digested;
 
-use crate::skipgram::{Error, Result};
+use crate::error::{Error, Result};
 use crate::spelling::training::Training;
 
 const MARK: &[u8; 8] = b"spelled1";

@@ -321,7 +321,7 @@ impl Stream<'_> {
         let receiver = Mutex::new(receiver);
         let take = || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
         let mut cleaned = Vec::new();
-        let (ended, done): (Result<Ended>, embeddings::skipgram::Result<Done>) = thread::scope(|scope| {
+        let (ended, done): (Result<Ended>, embeddings::Result<Done>) = thread::scope(|scope| {
             let trained = spawn(scope, || training.run(threads, decay, &take));
             let mut stopping_since = None;
             let ended = loop {
