@@ -1,9 +1,9 @@
 //! A client of all servers of the tables: a worker, or a reader.
 
-mod attempts;
 mod pull;
 mod push;
 mod ranks;
+mod remote;
 mod waiting;
 
 use std::sync::atomic::AtomicBool;
@@ -12,12 +12,11 @@ use std::time::Duration;
 
 use program::exit::Exit;
 use tokio::runtime::Runtime;
-use tonic::service::interceptor::InterceptedService;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Endpoint;
 
-use self::attempts::repeat;
 pub use self::pull::{Moment, Pulled, Pulling, Read};
 pub use self::push::{Pushing, Sent, Update};
+use self::remote::{Calls, Remote, repeat};
 use crate::error::{Error, Result};
 use crate::ledger::Statistics;
 use crate::log::bound_text;
@@ -82,18 +81,6 @@ pub struct Joined {
     pub staleness: Option<u64>,
 }
 
-type Calls = ParametersClient<InterceptedService<Channel, Pass>>;
-
-/// A server.
-#[derive(Debug)]
-struct Remote {
-    name: String,
-    calls: Calls,
-    shard: u32,
-    n_shards: u32,
-    patience: Duration,
-}
-
 impl Client {
     /// A client of these servers. They are contacted by the first request.
     ///
@@ -108,8 +95,10 @@ impl Client {
         let n_shards = options.servers.len() as u32;
         // Connections are made by tasks of the runtime.
         let servers = runtime.block_on(async {
-            let remote =
-                |(shard, name): (u32, &String)| Remote::new(options, name, shard, n_shards).map(Arc::new);
+            let remote = |(shard, name): (u32, &String)| {
+                let (calls, name, patience) = (connect(options, name)?, name.clone(), options.patience);
+                Ok(Arc::new(Remote { name, calls, shard, n_shards, patience }))
+            };
             (0..).zip(&options.servers).map(remote).collect::<Result<_>>()
         })?;
         let stop = Arc::clone(&options.stop);
@@ -229,43 +218,31 @@ impl Client {
     }
 }
 
-impl Remote {
-    fn new(options: &ClientOptions, name: &str, shard: u32, n_shards: u32) -> Result<Self> {
-        let invalid = || {
-            let message = format!("{name}: is no address of a server, expected HOST:PORT");
-            Error::failed(Exit::Usage, message)
-        };
-        let has_port = name.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-        if !has_port {
-            return Err(invalid());
-        }
-        let tls = options.tls.client()?;
-        let scheme = if tls.is_some() { "https" } else { "http" };
-        let mut endpoint = Endpoint::from_shared(format!("{scheme}://{name}"))
-            .map_err(|_| invalid())?
-            .connect_timeout(CONNECT_LIMIT)
-            .timeout(REQUEST_LIMIT)
-            .tcp_nodelay(true)
-            .http2_keep_alive_interval(KEEP_ALIVE)
-            .keep_alive_timeout(KEEP_ALIVE)
-            .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW);
-        if let Some(tls) = tls {
-            endpoint = endpoint.tls_config(tls).map_err(|error| options.tls.refused(&error))?;
-        }
-        let pass = Pass::of(options.token.as_ref())?;
-        let calls = ParametersClient::with_interceptor(endpoint.connect_lazy(), pass)
-            .max_decoding_message_size(2 * MESSAGE_BYTES_MAX);
-        Ok(Self { name: name.to_owned(), calls, shard, n_shards, patience: options.patience })
+/// A connection that is made by the first request.
+fn connect(options: &ClientOptions, name: &str) -> Result<Calls> {
+    let invalid = || {
+        let message = format!("{name}: is no address of a server, expected HOST:PORT");
+        Error::failed(Exit::Usage, message)
+    };
+    let has_port = name.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    if !has_port {
+        return Err(invalid());
     }
-
-    fn unexpected(&self, found: &str, expected: &str) -> Error {
-        let server = &self.name;
-        Error::failed(
-            Exit::Internal,
-            format!(
-                "{server}: replied with {found}, expected {expected}; use one release of sentimill everywhere"
-            ),
-        )
+    let tls = options.tls.client()?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let mut endpoint = Endpoint::from_shared(format!("{scheme}://{name}"))
+        .map_err(|_| invalid())?
+        .connect_timeout(CONNECT_LIMIT)
+        .timeout(REQUEST_LIMIT)
+        .tcp_nodelay(true)
+        .http2_keep_alive_interval(KEEP_ALIVE)
+        .keep_alive_timeout(KEEP_ALIVE)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW);
+    if let Some(tls) = tls {
+        endpoint = endpoint.tls_config(tls).map_err(|error| options.tls.refused(&error))?;
     }
+    let pass = Pass::of(options.token.as_ref())?;
+    Ok(ParametersClient::with_interceptor(endpoint.connect_lazy(), pass)
+        .max_decoding_message_size(2 * MESSAGE_BYTES_MAX))
 }

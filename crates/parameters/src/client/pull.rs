@@ -8,8 +8,8 @@ use program::exit::Exit;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::attempts::repeat;
-use super::{Calls, Client, Remote};
+use super::Client;
+use super::remote::{Calls, Remote, repeat};
 use crate::PART_BYTES;
 use crate::error::{Error, Result};
 use crate::messages::{PullReply, PullRequest, Rows};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 
-use super::attempts::repeat;
-use super::{Calls, Client, Remote};
+use super::Client;
+use super::remote::{Calls, Remote, repeat};
 use crate::PART_BYTES;
 use crate::error::Result;
 use crate::messages::{self, PushRequest};

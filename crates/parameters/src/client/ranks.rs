@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 use tonic::{Code, Status};
 
-use super::attempts::{cause, ending_of, repeat};
-use super::{Calls, Client, Remote};
+use super::Client;
+use super::remote::{Calls, Remote, cause, ending_of, repeat};
 use crate::SILENCE;
 use crate::error::Result;
 use crate::messages::{Ending, LeaveRequest, PullRequest};

@@ -1,20 +1,47 @@
-//! Repeats requests until they are answered: a server may be starting, full or unreachable for a while. Requests may be
-//! repeated, because pushes are applied once.
+//! A server, and requests that are repeated until it answers: it may be starting, full or unreachable for a while. Requests
+//! may be repeated, because pushes are applied once.
 
 use std::time::Duration;
 
 use program::exit::Exit;
 use tokio::time::{Instant, sleep, timeout};
+use tonic::service::interceptor::InterceptedService;
+use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
 
-use super::{Calls, Remote};
 use crate::REQUEST_LIMIT;
 use crate::error::{Error, Result};
 use crate::messages::Ending;
+use crate::security::Pass;
+use crate::service::parameters_client::ParametersClient;
 
 /// Time between the first two attempts; it doubles with each further one, up to the maximum.
 const DELAY: Duration = Duration::from_millis(10);
 const DELAY_MAX: Duration = Duration::from_secs(1);
+
+pub(super) type Calls = ParametersClient<InterceptedService<Channel, Pass>>;
+
+/// A server.
+#[derive(Debug)]
+pub(super) struct Remote {
+    pub name: String,
+    pub calls: Calls,
+    pub shard: u32,
+    pub n_shards: u32,
+    pub patience: Duration,
+}
+
+impl Remote {
+    pub fn unexpected(&self, found: &str, expected: &str) -> Error {
+        let server = &self.name;
+        Error::failed(
+            Exit::Internal,
+            format!(
+                "{server}: replied with {found}, expected {expected}; use one release of sentimill everywhere"
+            ),
+        )
+    }
+}
 
 /// Repeats a request until there is an answer or a refusal.
 pub(super) async fn repeat<T, F>(server: &Remote, mut attempt: impl FnMut(Calls) -> F) -> Result<T>
