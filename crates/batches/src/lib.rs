@@ -30,7 +30,6 @@ pub use division::{Division, Fold};
 pub use error::{Error, Result};
 pub use loader::{Batch, Dealing, Loader, Loading, RowWeight};
 pub use order::{Arrangement, Order, POOL_BATCHES};
-pub use overlap::training_texts_in;
 pub use part::Part;
 pub use reading::Reading;
 pub use rows::{Census, Rows};

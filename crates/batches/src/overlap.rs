@@ -1,18 +1,19 @@
 //! Finds texts that two datasets share, by their hashes.
 
+use std::path::Path;
+
 use dataset::RowsReader;
 use dataset::dataset_file::DatasetReader;
 
 use crate::division::Division;
 use crate::error::Result;
 use crate::part::Part;
-use crate::rows::Rows;
 
-/// Number of rows of `other` whose text is in a training split of `training`. Metrics of such rows are too good. Reads
-/// the hashes of all datasets, which ascend, once.
-pub fn training_texts_in(other: &Rows, training: &[&Rows]) -> Result<u64> {
-    let mut others = DatasetReader::open(other.path())?.rows();
-    let open = |rows: &&Rows| Hashes::of(rows, Some(rows.division()));
+/// Number of rows of the dataset `other` whose text is in a training split of `training`. Reads the hashes of all datasets,
+/// which ascend, once.
+pub(crate) fn training_texts_in(other: &Path, training: &[(&Path, Division)]) -> Result<u64> {
+    let mut others = DatasetReader::open(other)?.rows();
+    let open = |&(path, division): &(&Path, Division)| Hashes::of(path, Some(division));
     let mut training = training.iter().map(open).collect::<Result<Vec<_>>>()?;
     let mut n_shared = 0;
     for at in 0..others.n_rows() {
@@ -27,9 +28,9 @@ pub fn training_texts_in(other: &Rows, training: &[&Rows]) -> Result<u64> {
     Ok(n_shared)
 }
 
-/// Indices and hashes of the rows of `other` whose text is in any split of `rows`, ascending.
-pub(crate) fn shared_rows(other: &Rows, rows: &Rows) -> Result<Vec<(u32, u64)>> {
-    let mut others = DatasetReader::open(other.path())?.rows();
+/// Indices and hashes of the rows of the dataset `other` whose text is in any split of `rows`, ascending.
+pub(crate) fn shared_rows(other: &Path, rows: &Path) -> Result<Vec<(u32, u64)>> {
+    let mut others = DatasetReader::open(other)?.rows();
     let mut hashes = Hashes::of(rows, None)?;
     let mut shared = Vec::new();
     for at in 0..others.n_rows() {
@@ -50,8 +51,8 @@ struct Hashes {
 }
 
 impl Hashes {
-    fn of(rows: &Rows, division: Option<Division>) -> Result<Self> {
-        Ok(Self { rows: DatasetReader::open(rows.path())?.rows(), division, at: 0 })
+    fn of(path: &Path, division: Option<Division>) -> Result<Self> {
+        Ok(Self { rows: DatasetReader::open(path)?.rows(), division, at: 0 })
     }
 
     fn contains(&mut self, hash: u64) -> Result<bool> {

@@ -22,7 +22,7 @@ use program::exit::{Exit, Failed};
 use crate::blocks::{BlockSize, Blocks, Plan};
 use crate::division::Division;
 use crate::error::{Error, Result};
-use crate::overlap::shared_rows;
+use crate::overlap::{shared_rows, training_texts_in};
 use crate::part::Part;
 use crate::reading::Reading;
 use crate::smallest::Smallest;
@@ -220,7 +220,7 @@ impl Rows {
         else {
             return Err(memory());
         };
-        let shared = shared_rows(other, self)?;
+        let shared = shared_rows(&other.path, &self.path)?;
         let is_new = |row: u32| shared.binary_search_by_key(&row, |&(shared, _)| shared).is_err();
         let places = (0..table.n_rows()).filter(|&place| is_new(table.rows()[place]));
         let first_row = self.n_rows as u32;
@@ -341,9 +341,10 @@ impl Rows {
         })
     }
 
-    /// The division into splits.
-    pub(crate) fn division(&self) -> Division {
-        self.reading.division
+    /// Number of rows whose text is in a training split of `training`. Metrics of such rows are too good.
+    pub fn training_texts_of(&self, training: &[&Self]) -> Result<u64> {
+        let training: Vec<_> = training.iter().map(|rows| (rows.path(), rows.reading.division)).collect();
+        training_texts_in(&self.path, &training)
     }
 
     /// Refuses a split without rows.

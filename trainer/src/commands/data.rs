@@ -1,6 +1,6 @@
 //! The datasets of `fit`, and what is noted about them.
 
-use batches::{Division, Part, Rows, Smallest, training_texts_in};
+use batches::{Division, Part, Rows, Smallest};
 use dataset::card::WARNING;
 use program::location::Location;
 use training::rows::{self, Reader, cut, sampled, trained_on_warning, validation_warning};
@@ -76,7 +76,7 @@ impl Data {
             std::iter::once(rows).chain(unlabelled.as_ref().map(|(rows, _)| rows)).collect();
         let shared = match validation {
             Some(validation) => {
-                session.ranks().of_rank_0(|| Ok(training_texts_in(validation, &trained_on)?))?
+                session.ranks().of_rank_0(|| Ok(validation.training_texts_of(&trained_on)?))?
             }
             None => 0,
         };
