@@ -18,9 +18,8 @@ use corpus::words::Span;
 
 use crate::dictionary::hash;
 use crate::error::{Error, Result};
-use crate::merging;
 use crate::numbers::Numbers;
-use crate::texts::{Block, Counts, Texts, UNKNOWN};
+use crate::texts::{Block, Counts, UNKNOWN};
 use crate::words::{LABEL_PREFIX, Words};
 
 /// How lines are read.
@@ -138,18 +137,6 @@ impl Builders {
             known: Known::default(),
             key: 0,
         }
-    }
-
-    /// Joins the texts of all builders in the order of their chunks.
-    ///
-    /// # Errors
-    /// If there are too many labels, or the temporary file fails.
-    pub fn merge(&self, builders: Vec<TextsBuilder>) -> Result<Texts> {
-        let ended = builders.into_iter().map(|mut builder| {
-            builder.words.add_counts(&builder.known.counts);
-            builder.end_block().map(|()| builder)
-        });
-        merging::merge(&self.reading, ended.collect::<Result<Vec<_>>>()?)
     }
 }
 
@@ -274,6 +261,13 @@ impl TextsBuilder {
 
     fn chunk(&self) -> u64 {
         self.chunks.last().map_or(0, |&(chunk, _)| chunk)
+    }
+
+    /// Ends the last block.
+    pub(crate) fn finish(mut self) -> Result<Self> {
+        self.words.add_counts(&self.known.counts);
+        self.end_block()?;
+        Ok(self)
     }
 
     fn end_block(&mut self) -> Result<()> {

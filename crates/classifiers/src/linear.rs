@@ -25,8 +25,7 @@ mod training;
 mod weights;
 
 pub use calibration::Sigmoid;
-pub use model::{Contribution, Model, Outputs, Scratch, Stored};
-pub use named::Named;
+pub use model::{Contribution, Model, Named, Outputs, Scratch, Stored};
 pub use rows::RowKeys;
 pub use settings::{Counting, LinearSettings, Loss, Penalty, Table, Weighting};
 pub use training::{Numbered, Progress, train};

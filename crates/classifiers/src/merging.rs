@@ -8,81 +8,89 @@ use std::thread;
 
 use program::threads::spawn;
 
-use crate::builder::{LABELS_MAX, Reading, TextsBuilder, Unnumbered};
+use crate::builder::{Builders, LABELS_MAX, Reading, TextsBuilder, Unnumbered};
 use crate::dictionary::{Dictionary, hash};
 use crate::error::{Error, Result};
 use crate::names::Names;
 use crate::numbers::Numbers;
 use crate::texts::{Block, Counts, Numbering, Spilled, Stored, Texts, Tokens, UNKNOWN};
 
-pub(crate) fn merge(reading: &Reading, mut builders: Vec<TextsBuilder>) -> Result<Texts> {
-    if builders.iter().any(|builder| builder.labels.is_over()) {
-        return Err(Error::TooManyLabels { max: LABELS_MAX });
-    }
-    let (labels, label_numbers) = join(&mut builders, |builder| &mut builder.labels);
-    if labels.names().len() > LABELS_MAX {
-        return Err(Error::TooManyLabels { max: LABELS_MAX });
-    }
-    let label_order = Ordered::of(labels.names(), &labels.counts(), 1, 1);
-    let label_numbers = label_numbers.iter().map(|numbers| label_order.renumber(numbers));
-
-    let is_any_over = builders.iter().any(|builder| builder.words.is_over());
-    let (words, word_numbers) = join(&mut builders, |builder| &mut builder.words);
-    let is_over = is_any_over
-        || words.names().len() > reading.words_max
-        || words.names().n_bytes() > reading.words_bytes_max;
-    // The table of all words begins with the words of the first builder.
-    let all_names =
-        std::iter::once(words.names()).chain(builders.iter().skip(1).map(|builder| builder.words.names()));
-    let own_names: Vec<_> =
-        all_names.zip(&word_numbers).map(|(names, own)| names.iter().take(own.len())).collect();
-    let hashes_of = |builder: usize| own_names[builder].clone().map(hash).collect::<Vec<u32>>();
-    let Kept { names: kept, by_hash } = if is_over {
-        first_words(reading, &builders, &own_names)
-    } else {
-        Kept { names: Cow::Borrowed(words.names()), by_hash: HashMap::new() }
-    };
-    let by_hash = Arc::new(by_hash);
-    let mut numberings: Vec<Numbering> = label_numbers
-        .zip(&word_numbers)
-        .enumerate()
-        .map(|(builder, (labels, words))| {
-            if !is_over {
-                return Numbering {
-                    words: words.clone(),
-                    hashes: None,
-                    labels,
-                    by_hash: Arc::clone(&by_hash),
-                };
-            }
-            let hashes = hashes_of(builder);
-            let words = hashes.iter().map(|hash| by_hash.get(hash).copied().unwrap_or(UNKNOWN)).collect();
-            Numbering { words, hashes: Some(hashes), labels, by_hash: Arc::clone(&by_hash) }
-        })
-        .collect();
-    let counts =
-        if is_over { count_again(reading, &builders, &numberings, kept.len())? } else { words.counts() };
-
-    let order = Ordered::of(&kept, &counts, reading.count_min.max(1), builders.len());
-    let by_hash =
-        Arc::new(by_hash.iter().map(|(&hash, &word)| (hash, order.numbers[word as usize])).collect());
-    for (builder, numbering) in numberings.iter_mut().enumerate() {
-        numbering.by_hash = Arc::clone(&by_hash);
-        numbering.words = order.renumber(&numbering.words);
-        if numbering.hashes.is_none() && numbering.words.contains(&UNKNOWN) {
-            numbering.hashes = Some(hashes_of(builder));
+impl Builders {
+    /// Joins the texts of all builders in the order of their chunks.
+    ///
+    /// # Errors
+    /// If there are too many labels, or the temporary file fails.
+    pub fn merge(&self, builders: Vec<TextsBuilder>) -> Result<Texts> {
+        let reading = self.reading();
+        let mut builders: Vec<_> = builders.into_iter().map(TextsBuilder::finish).collect::<Result<_>>()?;
+        if builders.iter().any(|builder| builder.labels.is_over()) {
+            return Err(Error::TooManyLabels { max: LABELS_MAX });
         }
+        let (labels, label_numbers) = join(&mut builders, |builder| &mut builder.labels);
+        if labels.names().len() > LABELS_MAX {
+            return Err(Error::TooManyLabels { max: LABELS_MAX });
+        }
+        let label_order = Ordered::of(labels.names(), &labels.counts(), 1, 1);
+        let label_numbers = label_numbers.iter().map(|numbers| label_order.renumber(numbers));
+
+        let is_any_over = builders.iter().any(|builder| builder.words.is_over());
+        let (words, word_numbers) = join(&mut builders, |builder| &mut builder.words);
+        let is_over = is_any_over
+            || words.names().len() > reading.words_max
+            || words.names().n_bytes() > reading.words_bytes_max;
+        // The table of all words begins with the words of the first builder.
+        let all_names = std::iter::once(words.names())
+            .chain(builders.iter().skip(1).map(|builder| builder.words.names()));
+        let own_names: Vec<_> =
+            all_names.zip(&word_numbers).map(|(names, own)| names.iter().take(own.len())).collect();
+        let hashes_of = |builder: usize| own_names[builder].clone().map(hash).collect::<Vec<u32>>();
+        let Kept { names: kept, by_hash } = if is_over {
+            first_words(reading, &builders, &own_names)
+        } else {
+            Kept { names: Cow::Borrowed(words.names()), by_hash: HashMap::new() }
+        };
+        let by_hash = Arc::new(by_hash);
+        let mut numberings: Vec<Numbering> = label_numbers
+            .zip(&word_numbers)
+            .enumerate()
+            .map(|(builder, (labels, words))| {
+                if !is_over {
+                    return Numbering {
+                        words: words.clone(),
+                        hashes: None,
+                        labels,
+                        by_hash: Arc::clone(&by_hash),
+                    };
+                }
+                let hashes = hashes_of(builder);
+                let words = hashes.iter().map(|hash| by_hash.get(hash).copied().unwrap_or(UNKNOWN)).collect();
+                Numbering { words, hashes: Some(hashes), labels, by_hash: Arc::clone(&by_hash) }
+            })
+            .collect();
+        let counts =
+            if is_over { count_again(reading, &builders, &numberings, kept.len())? } else { words.counts() };
+
+        let order = Ordered::of(&kept, &counts, reading.count_min.max(1), builders.len());
+        let by_hash =
+            Arc::new(by_hash.iter().map(|(&hash, &word)| (hash, order.numbers[word as usize])).collect());
+        for (builder, numbering) in numberings.iter_mut().enumerate() {
+            numbering.by_hash = Arc::clone(&by_hash);
+            numbering.words = order.renumber(&numbering.words);
+            if numbering.hashes.is_none() && numbering.words.contains(&UNKNOWN) {
+                numbering.hashes = Some(hashes_of(builder));
+            }
+        }
+        drop(own_names);
+        let has_unknown = numberings.iter().any(|numbering| numbering.hashes.is_some());
+        let dictionary = Dictionary::new(order.names, order.counts, label_order.names, label_order.counts);
+        let counts = sum(&builders);
+        let blocks = stored(builders, numberings);
+        let mut texts = Texts { dictionary, counts, blocks, folder: reading.folder.clone() };
+        let n_unknown = if has_unknown { count_unknown(&texts)? } else { 0 };
+        texts.counts.n_unknown = n_unknown;
+        texts.counts.n_tokens = texts.dictionary.n_tokens() + n_unknown;
+        Ok(texts)
     }
-    drop(own_names);
-    let has_unknown = numberings.iter().any(|numbering| numbering.hashes.is_some());
-    let dictionary = Dictionary::new(order.names, order.counts, label_order.names, label_order.counts);
-    let counts = sum(&builders);
-    let blocks = stored(builders, numberings);
-    let mut texts = Texts { dictionary, counts, blocks, folder: reading.folder.clone() };
-    let n_unknown = if has_unknown { count_unknown(&texts)? } else { 0 };
-    texts.counts.n_unknown = n_unknown;
-    texts.counts.n_tokens = texts.dictionary.n_tokens() + n_unknown;
-    Ok(texts)
 }
 
 /// Joins a table of all builders, which it takes from the first one. Returns it and the number of each name, by builder.

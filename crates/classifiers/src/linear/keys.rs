@@ -25,6 +25,22 @@ pub(super) struct Ngram {
     pub is_ending: bool,
 }
 
+impl Ngram {
+    /// The words of an n-gram of a text, with ` … ` in a pair and ` (at the end)` for one of the end; `None` if a word is
+    /// unknown.
+    pub fn name<'a>(self, word: impl Fn(usize) -> Option<&'a [u8]>) -> Option<String> {
+        let (separator, indices) = if self.is_pair {
+            (" … ", vec![self.first, self.last])
+        } else {
+            (" ", (self.first..=self.last).collect())
+        };
+        let words: Option<Vec<_>> =
+            indices.into_iter().map(|index| word(index).map(String::from_utf8_lossy)).collect();
+        let ending = if self.is_ending { " (at the end)" } else { "" };
+        words.map(|words| words.join(separator) + ending)
+    }
+}
+
 /// Hashes of the words of a text.
 pub(super) fn word_hashes(text: TextRef<'_>, dictionary: &Dictionary, hashes: &mut Vec<u32>) {
     hashes.clear();

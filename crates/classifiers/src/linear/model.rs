@@ -8,7 +8,6 @@ use super::calibration::Sigmoid;
 use super::distinct::Distinct;
 use super::keys::{self, Ngram};
 use super::matrix::value;
-use super::named::{Named, name};
 use super::rows::{RowKeys, Rows, row_of_hash};
 use super::settings::{LinearSettings, Table, Weighting};
 use crate::dictionary::{Dictionary, hash};
@@ -81,6 +80,21 @@ impl Outputs {
     pub fn n_classifiers(self, n_labels: usize) -> usize {
         if self == Self::Two { 1 } else { n_labels }
     }
+}
+
+/// An n-gram with its weight for a label.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Named {
+    /// Number of the label.
+    pub label: u32,
+    /// Words of the n-gram. The words of a pair are separated by ` … `. ` (at the end)` follows the words of an n-gram of
+    /// the end of texts.
+    pub ngram: String,
+    /// Positive if it raises the score of the label.
+    pub weight: f32,
+    /// Number of texts with the n-gram, or with another one of the same hash.
+    pub count: u64,
 }
 
 /// What an n-gram of a text contributes to the score of a label.
@@ -226,7 +240,7 @@ impl Model {
             let row = found.rows[position as usize]? as usize;
             let value = scale * value(stored.settings.counting, found.counts[position as usize]);
             let weight = sign * value * stored.weights[row * n + classifier];
-            let ngram = name(ngram, |index| words.get(index).map(Vec::as_slice))?;
+            let ngram = ngram.name(|index| words.get(index).map(Vec::as_slice))?;
             (weight != 0.0).then_some(Contribution { ngram, weight })
         };
         let mut all: Vec<_> = firsts.into_iter().filter_map(contribution).collect();

@@ -3,45 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-use serde::{Deserialize, Serialize};
-
 use super::keys::{self, Ngram};
 use super::matrix::Matrix;
-use super::model::{Outputs, Stored};
+use super::model::{Named, Outputs, Stored};
 use super::parallel;
 use super::rows::{Rows, row_of_hash};
 use super::settings::LinearSettings;
 use crate::error::Result;
 use crate::texts::{Block, TextRef, Texts};
-
-/// An n-gram with its weight for a label.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Named {
-    /// Number of the label.
-    pub label: u32,
-    /// Words of the n-gram. The words of a pair are separated by ` … `. ` (at the end)` follows the words of an n-gram of
-    /// the end of texts.
-    pub ngram: String,
-    /// Positive if it raises the score of the label.
-    pub weight: f32,
-    /// Number of texts with the n-gram, or with another one of the same hash.
-    pub count: u64,
-}
-
-/// The words of an n-gram of a text, with ` … ` in a pair and ` (at the end)` for one of the end; `None` if a word is
-/// unknown.
-pub(super) fn name<'a>(ngram: Ngram, word: impl Fn(usize) -> Option<&'a [u8]>) -> Option<String> {
-    let (separator, indices) = if ngram.is_pair {
-        (" … ", vec![ngram.first, ngram.last])
-    } else {
-        (" ", (ngram.first..=ngram.last).collect())
-    };
-    let words: Option<Vec<_>> =
-        indices.into_iter().map(|index| word(index).map(String::from_utf8_lossy)).collect();
-    let ending = if ngram.is_ending { " (at the end)" } else { "" };
-    words.map(|words| words.join(separator) + ending)
-}
 
 /// The `n` n-grams with the greatest and the `n` with the least weight of each classifier, by descending weight. Of
 /// several n-grams with the same hash the one that is most frequent in the first texts is named.
@@ -161,7 +130,7 @@ fn each_name(
     let word = |index: usize| words[index].map(|word| texts.dictionary.name(word));
     let mut found = |row: Option<u32>, ngram: Ngram| {
         if let Some(row) = row {
-            each(row, &|| name(ngram, word));
+            each(row, &|| ngram.name(word));
         }
     };
     match rows {

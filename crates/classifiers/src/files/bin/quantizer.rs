@@ -2,7 +2,6 @@
 
 use std::io::{self, BufRead, Write};
 
-use super::matrix::write_floats;
 use durable::{Result, Source};
 
 /// Centroids per part.
@@ -97,6 +96,6 @@ impl Quantizer {
             let size = i32::try_from(size).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
             out.write_all(&size.to_le_bytes())?;
         }
-        write_floats(out, &self.centroids)
+        self.centroids.iter().try_for_each(|value| out.write_all(&value.to_le_bytes()))
     }
 }
