@@ -109,7 +109,7 @@ REVIEWS :=
 DATA :=
 bench: ## measure the stages, sentimill, store, reading, n-grams, all-reduce and training
 	@bootstrap/laptop.sh build test bench redis $(TORCH_SET)
-	cargo build --release $(LOCKED) $(WORKSPACE) --bins --example demo-corpus --example s3-server --example read --example copy --example pushes
+	cargo build --release $(LOCKED) $(WORKSPACE) --bins --example demo-corpus --example s3-server --example read --example copy --example pushes --example parameter-server
 	python3 tests/bench.py $(TARGET)/release .deps/bench/bin/python
 	python3 sentimill/bench/compare.py $(TARGET)/release .deps/bench/bin/python
 	.deps/test/bin/python crates/dataset/bench/compare.py $(TARGET)/release/examples/read $(TARGET)/release/bench/reviews.h5

@@ -49,8 +49,8 @@ def main():
     options, arguments = options.parse_known_args()
     only = options.only
     begin = time.monotonic()
-    # Of the examples, tests run only this one; `make check` compiles all of them. `cargo test` would not give it its name.
-    cargo(["build", *arguments, "--bins", "--example", "demo-corpus"])
+    # Of the examples, tests run only these; `make check` compiles all of them. `cargo test` would not give them their names.
+    cargo(["build", *arguments, "--bins", "--example", "demo-corpus", "--example", "launch-script", "--example", "parameter-server"])
     programs, folders = build(arguments)
     packages = {package for package, _, _, _ in programs} | set(PYTHON)
     folder_of_tests = pathlib.Path(programs[0][3][0]).parent

@@ -81,6 +81,10 @@ fn build_programs(folder: &Path) {
         "--bins",
         "--example",
         "demo-corpus",
+        "--example",
+        "launch-script",
+        "--example",
+        "parameter-server",
         "--profile",
         profile,
     ]);

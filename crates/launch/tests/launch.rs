@@ -4,27 +4,22 @@
 //! A script that must not exit by itself sleeps for [`SLEEP_S`] seconds. The limits of a launch are equally long,
 //! unless a test sets them. A passing test waits for neither. If one event must follow another, the processes
 //! synchronize through a named pipe.
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
+#![allow(clippy::unwrap_used)]
 
-use std::env;
-use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::num::NonZeroUsize;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use launch::Options;
-use launch::failure;
-use program::exit::Exit;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
+use tests::programs::program;
 
-/// Environment variables for the entry below.
-const SCRIPT: &str = "TEST_SCRIPT";
-const RANKS: &str = "TEST_RANKS";
+/// Environment variables of the example `launch-script`.
 const LOG_DIR: &str = "TEST_LOG_DIR";
 const GRACE_MS: &str = "TEST_GRACE_MS";
 const ROOT_CAUSE_WITHIN_MS: &str = "TEST_ROOT_CAUSE_WITHIN_MS";
@@ -33,47 +28,9 @@ const SLEEP_S: u64 = 60;
 /// Much longer than a launch without waits, and much shorter than [`SLEEP_S`].
 const SOON: Duration = Duration::from_secs(30);
 
-/// Not a test: the tests start it as the process that launches.
-#[test]
-fn entry_of_a_launch() {
-    let Ok(script) = env::var(SCRIPT) else { return };
-    let milliseconds = |name| env::var(name).map(|text| Duration::from_millis(text.parse().unwrap()));
-    let mut options = Options::of(env::var(RANKS).unwrap().parse().unwrap());
-    options.log_dir = env::var_os(LOG_DIR).map(PathBuf::from);
-    options.grace = milliseconds(GRACE_MS).unwrap_or(options.grace);
-    options.root_cause_within = milliseconds(ROOT_CAUSE_WITHIN_MS).unwrap_or(options.root_cause_within);
-    let code = launch::run(Path::new("/bin/sh"), &["-c".into(), OsString::from(script)], &options)
-        .map_or_else(
-            |error| {
-                assert_eq!(error.end("trainer"), ExitCode::from(error.exit_code()));
-                error.exit_code()
-            },
-            |()| 0,
-        );
-    std::process::exit(code.into());
-}
-
-/// Not a test: a rank that fails with an error as the trainer does.
-#[test]
-fn entry_of_a_failing_rank() {
-    if env::var_os("TEST_FAILS").is_some() {
-        eprintln!("trainer: checkpoint: disk full");
-        failure::report(Exit::Io, "checkpoint: disk full").unwrap();
-        eprintln!("a library's warning at exit");
-        std::process::exit(Exit::Io as i32);
-    }
-}
-
-/// A command that runs one entry of this program.
-fn entry(name: &str) -> Command {
-    let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", name, "--quiet", "--nocapture"]);
-    command
-}
-
 fn launch(n_ranks: usize, script: &str) -> Command {
-    let mut command = entry("entry_of_a_launch");
-    command.env(SCRIPT, script).env(RANKS, n_ranks.to_string()).env("SLEEP_S", SLEEP_S.to_string());
+    let mut command = program("launch-script");
+    command.arg(n_ranks.to_string()).arg(script).env("SLEEP_S", SLEEP_S.to_string());
     let sleep_ms = (1000 * SLEEP_S).to_string();
     command.env(GRACE_MS, &sleep_ms).env(ROOT_CAUSE_WITHIN_MS, sleep_ms);
     command.env_remove("OMP_NUM_THREADS").stdin(Stdio::null());
@@ -81,11 +38,11 @@ fn launch(n_ranks: usize, script: &str) -> Command {
     command
 }
 
-/// Returns the exit code, the output without the test harness's, and standard error.
+/// Returns the exit code, standard output and standard error.
 fn end(launched: Child) -> (Option<i32>, String, String) {
     let Output { status, stdout, stderr } = launched.wait_with_output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    (status.code(), text(stdout).replace("\nrunning 1 test\n", ""), text(stderr))
+    (status.code(), text(stdout), text(stderr))
 }
 
 fn run(command: &mut Command) -> (Option<i32>, String, String) {
@@ -238,18 +195,21 @@ fn a_failed_rank_ends_all_with_its_code_and_last_line() {
 
 #[test]
 fn an_error_file_takes_precedence_over_the_last_line() {
-    let fails = entry("entry_of_a_failing_rank");
-    let fails: Vec<_> = std::iter::once(fails.get_program()).chain(fails.get_args()).collect();
-    let fails = fails.join(OsStr::new(" ")).into_string().unwrap();
-    let script = format!("[ $RANK = 0 ] && TEST_FAILS=1 exec {fails}; exec sleep $SLEEP_S");
+    // As a rank that fails with an error: `failure` tests the file's format.
+    let script = r#"[ $RANK = 0 ] || exec sleep $SLEEP_S
+        echo 'trainer: checkpoint: disk full' >&2
+        extra='{"py_callstack":"","timestamp":"1767225600"}'
+        echo "{\"message\":{\"message\":\"checkpoint: disk full\",\"extraInfo\":$extra}}" >$TORCHELASTIC_ERROR_FILE
+        echo "a library's warning at exit" >&2
+        exit 74"#;
     let folder = tempfile::tempdir().unwrap();
 
-    let (code, _, stderr) = run(&mut launch(2, &script));
+    let (code, _, stderr) = run(&mut launch(2, script));
     assert_eq!(code, Some(74));
     let line = "trainer: rank 0 of 2 exited with code 74: checkpoint: disk full";
     assert_eq!(stderr.lines().last(), Some(line));
 
-    let (_, _, stderr) = run(launch(2, &script).env(LOG_DIR, folder.path()));
+    let (_, _, stderr) = run(launch(2, script).env(LOG_DIR, folder.path()));
     let line = format!("{line}; its log is {}/rank-0.log", folder.path().display());
     assert_eq!(stderr.lines().last(), Some(line.as_str()));
 }

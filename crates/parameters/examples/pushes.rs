@@ -1,7 +1,7 @@
 //! Measures a server: workers push updates of random rows, or pull random rows, for some seconds, one request at a time.
 //!
-//! `pushes FOLDER LOG_SYNC WIRE WORKERS ROWS DIM SECONDS` prints one JSON object. The server is a process of its own; FOLDER
-//! receives its log. Rows per message: ROWS of DIM floats each, of a table of 100,000 rows.
+//! `pushes FOLDER LOG_SYNC WIRE WORKERS ROWS DIM SECONDS` prints one JSON object. The server is a process of the example
+//! `parameter-server`; FOLDER receives its log. Rows per message: ROWS of DIM floats each, of a table of 100,000 rows.
 #![allow(clippy::disallowed_methods, reason = "a panic of a test is its failure")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -11,10 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{env, io, thread};
 
-use parameters::{
-    Client, ClientOptions, Initial, LogSync, Moment, Optimizer, Read, Server, ServerOptions, Spec, TlsFiles,
-    Update, Wire,
-};
+use parameters::{Client, ClientOptions, Initial, Moment, Optimizer, Read, Spec, TlsFiles, Update, Wire};
 use program::random::Random;
 
 type Failed = Box<dyn std::error::Error + Send + Sync>;
@@ -25,7 +22,6 @@ const N_ROWS: u32 = 100_000;
 fn main() -> Result<(), Failed> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     match &arguments[..] {
-        [serve, folder, log_sync, workers] if serve == "serve" => self::serve(folder, log_sync, workers),
         [folder, log_sync, wire, workers, rows, dim, seconds] => {
             let load = Load { wire: wire.parse()?, rows: rows.parse()?, dim: dim.parse()? };
             let seconds = Duration::from_secs_f64(seconds.parse()?);
@@ -33,28 +29,6 @@ fn main() -> Result<(), Failed> {
         }
         _ => Err("usage: pushes FOLDER LOG_SYNC WIRE WORKERS ROWS DIM SECONDS".into()),
     }
-}
-
-/// Serves until standard input ends.
-fn serve(folder: &str, log_sync: &str, workers: &str) -> Result<(), Failed> {
-    let server = Server::start(&ServerOptions {
-        listen: "127.0.0.1:0".parse()?,
-        folder: Some(folder.into()),
-        shard: 0,
-        n_shards: 1,
-        n_workers: workers.parse()?,
-        staleness: None,
-        memory_max: 4 << 30,
-        log_sync: log_sync.parse::<LogSync>()?,
-        snapshot_every: Duration::from_secs(3600),
-        remove_after: Duration::from_secs(3600),
-        token: None,
-        tls: TlsFiles::default(),
-    })?;
-    writeln!(io::stdout(), "{}", server.address())?;
-    io::copy(&mut io::stdin(), &mut io::sink())?;
-    server.stop()?;
-    Ok(())
 }
 
 /// What workers send.
@@ -99,8 +73,8 @@ fn start(folder: &str, log_sync: &str, workers: &str) -> Result<(Child, String),
     if Path::new(folder).exists() {
         return Err(format!("{folder}: exists, expected a new folder").into());
     }
-    let mut server = Command::new(env::current_exe()?)
-        .args(["serve", folder, log_sync, workers])
+    let mut server = Command::new(env::current_exe()?.with_file_name("parameter-server"))
+        .args(["127.0.0.1:0", folder, log_sync, workers, "none", "4294967296", "3600"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;

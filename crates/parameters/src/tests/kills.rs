@@ -4,35 +4,15 @@
 use std::env;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::mpsc::channel;
-use std::time::Duration;
 
 use program::random::Random;
 use rustix::process::{Pid, Signal, kill_process};
+use tests::programs::program;
 
 use super::workers::Work;
-use super::{all_rows, client, options, spec};
-use crate::{Server, ServerOptions};
-
-/// The folder and the address of the server that this process is.
-const FOLDER: &str = "PARAMETERS_TEST_FOLDER";
-const ADDRESS: &str = "PARAMETERS_TEST_ADDRESS";
-
-/// Not a test, except in the processes that the test below starts.
-#[test]
-fn this_process_is_a_server() {
-    let (Some(folder), Ok(address)) = (env::var_os(FOLDER), env::var(ADDRESS)) else { return };
-    let server = Server::start(&ServerOptions {
-        listen: address.parse().unwrap(),
-        snapshot_every: Duration::from_millis(30),
-        ..options(Path::new(&folder), 2, Some(2))
-    });
-    let _server = server.unwrap();
-    loop {
-        std::thread::park();
-    }
-}
+use super::{all_rows, client, spec};
 
 /// A server process. It is killed at the end of the test, also of one that fails.
 pub(super) struct Killed(pub(super) Child, PathBuf);
@@ -68,10 +48,11 @@ pub(super) fn free_address() -> String {
 
 pub(super) fn start(folder: &Path, address: &str) -> Killed {
     let errors = folder.with_extension("errors");
-    let process = Command::new(env::current_exe().unwrap())
-        .args(["tests::kills::this_process_is_a_server", "--exact", "--nocapture"])
-        .env(FOLDER, folder)
-        .env(ADDRESS, address)
+    let process = program("parameter-server")
+        .arg(address)
+        .arg(folder)
+        .args(["always", "2", "2", "16777216", "0.03"])
+        .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(File::options().create(true).append(true).open(&errors).unwrap())
         .spawn();
