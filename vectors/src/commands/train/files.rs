@@ -8,9 +8,7 @@ use std::time::{Duration, Instant};
 use embeddings::skipgram::{Decay, Distribution, Done, Subwords, Training, Work};
 use launch::interrupt::{Interrupts, Requested};
 use program::threads::{locked, spawn};
-use report::whole;
 use serde::{Deserialize, Serialize};
-use training::tell::tell;
 use training::texts_out::TextsOut;
 use training::{Error, Result};
 
@@ -42,13 +40,8 @@ pub(super) fn train(
     comparisons: &mut Comparisons,
 ) -> Result<Trained> {
     let input = read(arguments)?;
+    input.tell("");
     let Input { vocabulary, sentences, n_lines } = &input;
-    tell(&format!(
-        "{} lines with {} tokens; {} words",
-        whole(*n_lines),
-        whole(vocabulary.n_tokens()),
-        whole(vocabulary.n_words() as u64)
-    ));
     out::begin(out, arguments, &recipe(arguments, Processes::One)?)?;
     let settings = skip_gram_settings(arguments);
     let distribution = Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample);

@@ -9,8 +9,10 @@ use embeddings::skipgram::{Sentences, Vocabulary, count, number};
 use program::hexadecimal::encode;
 use program::threads::spawn;
 use reading::{Passed, Place, SequenceOptions, read_sequence};
+use report::whole;
 use sha2::{Digest, Sha256};
 use training::places::is_dataset;
+use training::tell::tell;
 use training::{Error, Result};
 
 use super::kept::Kept;
@@ -29,6 +31,16 @@ pub(super) struct Input {
     pub vocabulary: Vocabulary,
     pub sentences: Kept,
     pub n_lines: u64,
+}
+
+impl Input {
+    /// Tells the user its size. `more` follows the number of words.
+    pub fn tell(&self, more: &str) {
+        let Self { vocabulary, n_lines, .. } = self;
+        let (n_tokens, n_words) = (vocabulary.n_tokens(), vocabulary.n_words() as u64);
+        let (n_lines, n_tokens, n_words) = (whole(*n_lines), whole(n_tokens), whole(n_words));
+        tell(&format!("{n_lines} lines with {n_tokens} tokens; {n_words} words{more}"));
+    }
 }
 
 /// Reads the input, and refuses one without words.

@@ -30,7 +30,7 @@ use super::model::Model;
 use super::out;
 use super::progress::Progress;
 use super::served;
-use super::settings::{self, Processes, skip_gram_settings};
+use super::settings::{Processes, recipe, skip_gram_settings};
 use super::shares::Share;
 use super::spelled::shared::SharedTraining;
 use super::steps::{Plan, Steps, read_all};
@@ -202,7 +202,11 @@ fn train(arguments: &Train, ranks: &mut Ranks) -> Result<()> {
     ranks.wait_for_all(Stage::Started)?;
     check(arguments)?;
     check_ranks(arguments)?;
-    let recipe = recipe(arguments, ranks.place.of)?;
+    let mut recipe = recipe(arguments, Processes::Several)?;
+    recipe["ranks"] = ranks.place.of.into();
+    if arguments.model == ModelName::SkipGram {
+        recipe["average-every"] = arguments.average_every.into();
+    }
     let comparisons = Comparisons::read(arguments)?;
     let out = ranks.server.is_some().then(|| out::take(arguments)).transpose()?;
     if let Some(out) = &out
@@ -244,16 +248,6 @@ fn check_ranks(arguments: &Train) -> Result<()> {
         ));
     }
     check_several("on several ranks", arguments)
-}
-
-/// The settings by which a resumed training is compared.
-fn recipe(arguments: &Train, n_ranks: u32) -> Result<serde_json::Value> {
-    let mut recipe = settings::recipe(arguments, Processes::Several)?;
-    recipe["ranks"] = n_ranks.into();
-    if arguments.model == ModelName::SkipGram {
-        recipe["average-every"] = arguments.average_every.into();
-    }
-    Ok(recipe)
 }
 
 /// A rank that has read its input.

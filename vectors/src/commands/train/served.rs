@@ -27,7 +27,7 @@ use super::input::digest_of;
 use super::model::Model;
 use super::out;
 use super::progress::Progress;
-use super::settings::{self, Processes, skip_gram_settings};
+use super::settings::{Processes, recipe, skip_gram_settings};
 use super::shares::Share;
 use super::spelled::shared::SharedTraining;
 use super::steps::{Measured, Plan, Steps, read_all};
@@ -68,7 +68,8 @@ struct Summary {
 pub(super) fn train(arguments: &Train) -> Result<()> {
     check(arguments)?;
     let worker = arguments.served.worker;
-    let recipe = recipe(arguments)?;
+    let mut recipe = recipe(arguments, Processes::Several)?;
+    recipe["workers"] = worker.of.into();
     let comparisons = Comparisons::read(arguments)?;
     let out = (worker.number == 0).then(|| out::take(arguments)).transpose()?;
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
@@ -268,13 +269,6 @@ fn check_removed(joined: &Joined) -> Result<()> {
             Err(Failed::new(Exit::Settings, message).into())
         }
     }
-}
-
-/// The settings by which a resumed training is compared.
-fn recipe(arguments: &Train) -> Result<Value> {
-    let mut recipe = settings::recipe(arguments, Processes::Several)?;
-    recipe["workers"] = arguments.served.worker.of.into();
-    Ok(recipe)
 }
 
 /// What all workers must agree on: the settings, and digests of the vocabulary and of the sentences in their order.

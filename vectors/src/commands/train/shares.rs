@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use embeddings::skipgram::{Distribution, Sentences, Vocabulary, Work};
-use report::whole;
 use sha2::{Digest, Sha256};
 use training::Result;
-use training::tell::tell;
 
-use super::input::{self, Input};
+use super::input;
 use super::kept::Kept;
 use crate::arguments::{ModelName, Place, Train};
 
@@ -53,14 +51,10 @@ impl WorkerSteps {
 impl Share {
     /// Reads the input. Returns its words, and the share of a worker or rank; `who` names it for the user.
     pub(super) fn read(arguments: &Train, place: Place, who: &str) -> Result<(Vocabulary, Self)> {
-        let Input { vocabulary, sentences, n_lines } = input::read(arguments)?;
-        tell(&format!(
-            "{} lines with {} tokens; {} words; {who}",
-            whole(n_lines),
-            whole(vocabulary.n_tokens()),
-            whole(vocabulary.n_words() as u64)
-        ));
-        Ok((vocabulary, Self::of(&sentences, arguments, place)?))
+        let input = input::read(arguments)?;
+        input.tell(&format!("; {who}"));
+        let share = Self::of(&input.sentences, arguments, place)?;
+        Ok((input.vocabulary, share))
     }
 
     /// Takes every Nth sentence.

@@ -8,12 +8,11 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use embeddings::is_sound;
-use embeddings::skipgram::{Decay, Distribution, Done, Vocabulary};
+use embeddings::skipgram::{Decay, Distribution, Done};
 use embeddings::spelling::Training;
 use launch::interrupt::{Interrupts, Requested};
 use report::whole;
 use serde::{Deserialize, Serialize};
-use training::tell::tell;
 use training::texts_out::TextsOut;
 use training::{Error, Result};
 
@@ -47,17 +46,12 @@ pub(super) fn train(
     interrupts: &Interrupts,
     comparisons: &mut Comparisons,
 ) -> Result<Trained> {
-    let Input { vocabulary, sentences, n_lines } = read(arguments)?;
+    let input = read(arguments)?;
     let settings = spelling_settings(arguments, Processes::One);
-    let distribution = Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample);
-    let mut training = Training::new(settings, &vocabulary, arguments.threads());
-    tell(&format!(
-        "{} lines with {} tokens; {} words of {} characters",
-        whole(n_lines),
-        whole(vocabulary.n_tokens()),
-        whole(vocabulary.n_words() as u64),
-        whole(training.characters().all().len() as u64)
-    ));
+    let distribution = Distribution::new(&input.vocabulary.counts(), 1, settings.power, settings.sample);
+    let mut training = Training::new(settings, &input.vocabulary, arguments.threads());
+    input.tell(&format!(" of {} characters", whole(training.characters().all().len() as u64)));
+    let Input { vocabulary, sentences, n_lines } = input;
     out::begin(out, arguments, &recipe(arguments, Processes::One)?)?;
     let mut reached = Reached {
         n_done: 0,
