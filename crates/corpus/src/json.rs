@@ -45,7 +45,7 @@ pub struct JsonParser {
 
 #[derive(Clone, Copy)]
 struct Found<'a> {
-    /// `None` without the field.
+    /// `None` without the field, and if the last one is no string.
     text: Option<Text<'a>>,
     /// `None` without the field.
     rating: Option<Rated>,

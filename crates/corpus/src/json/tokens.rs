@@ -1,11 +1,12 @@
-//! Tokens of RFC 8259: strings, numbers, names of constants, and white space between them.
+//! Tokens of RFC 8259: strings, numbers, names of constants, and white space between them. Nesting is up to the caller.
 
 use memchr::memchr2;
 
-/// The first bytes of a string are compared by words of eight. Most strings are short, and a call of memchr costs more.
+/// The first bytes of a string are compared eight at a time. Most strings are short, and a call of memchr costs more.
 const SHORT_BYTES: usize = 32;
 
-/// Takes tokens from a line, one after the other. All methods return `None` for a token that is not valid.
+/// Takes tokens from a line, one after the other. Methods that return an option return `None` for a token that is not valid
+/// and at the end of the line.
 pub(super) struct Tokens<'a> {
     line: &'a str,
     at: usize,
@@ -186,7 +187,7 @@ impl<'a> Tokens<'a> {
         Some(&self.line[start..self.at])
     }
 
-    /// Takes the next byte if it is this one.
+    /// Takes the next byte if `is` accepts it.
     #[inline(always)]
     fn take_if(&mut self, is: impl Fn(u8) -> bool) -> bool {
         let is_taken = self.line.as_bytes().get(self.at).is_some_and(|byte| is(*byte));
@@ -224,4 +225,47 @@ fn ends(word: u64) -> u64 {
     let is_below = |bytes: u64, limit: u8| bytes.wrapping_sub(ONES * u64::from(limit)) & !bytes;
     let is = |byte: u8| is_below(word ^ (ONES * u64::from(byte)), 1);
     (is(b'"') | is(b'\\') | is_below(word, b' ')) & (ONES << 7)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The content of a string and the number of its bytes, found character by character.
+    fn expected(line: &str) -> Option<(String, usize)> {
+        let (mut text, mut characters) = (String::new(), line.char_indices());
+        loop {
+            match characters.next()?.1 {
+                '"' => return Some((text, characters.offset())),
+                '\\' if characters.next()?.1 == 'n' => text.push('\n'),
+                '\\' | '\0'..='\u{1F}' => return None,
+                character => text.push(character),
+            }
+        }
+    }
+
+    fn found(line: &str) -> Option<(String, usize)> {
+        let (mut tokens, mut unescaped) = (Tokens::of(line), String::new());
+        let text = tokens.string(&mut unescaped)?.or(&unescaped).to_owned();
+        let mut skipping = Tokens::of(line);
+        skipping.skip_string()?;
+        assert_eq!(tokens.offset(), skipping.offset(), "{line:?}");
+        Some((text, tokens.offset()))
+    }
+
+    #[test]
+    fn each_byte_is_seen_at_each_place() {
+        for (filler, length) in ["a", "\u{80}", "\u{E9}", "\u{65E5}", "\u{1F600}"]
+            .into_iter()
+            .flat_map(|filler| (0..=48 / filler.len()).map(move |length| (filler, length)))
+        {
+            let begin = filler.repeat(length);
+            for byte in 0..=u8::MAX {
+                for end in ["", "\"", "n\"", "n\\n\" ", &format!("n{begin}\"{begin}\"")] {
+                    let line = format!("{begin}{}{end}", char::from(byte));
+                    assert_eq!(found(&line), expected(&line), "{line:?}");
+                }
+            }
+        }
+    }
 }
