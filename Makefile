@@ -186,7 +186,7 @@ dist: export CARGO_ZIGBUILD_CACHE_DIR := $(CURDIR)/.deps/zig-cache
 dist: export ZIG_GLOBAL_CACHE_DIR := $(CURDIR)/.deps/zig-cache
 dist: ## build programs for other machines (glibc 2.34 or newer) into dist/
 	@bootstrap/laptop.sh build dist $(TORCH_SET)
-	.deps/bin/cargo-zigbuild zigbuild --release --config 'profile.release.lto="thin"' --locked $(PROGRAMS:%=-p %) --bins --target x86_64-unknown-linux-gnu.$(GLIBC)
+	.deps/bin/cargo-zigbuild zigbuild --release --locked $(PROGRAMS:%=-p %) --bins --target x86_64-unknown-linux-gnu.$(GLIBC)
 	rm -rf dist && mkdir dist
 	cp $(PROGRAMS:%=$(TARGET)/x86_64-unknown-linux-gnu/release/%) dist/
 	@bootstrap/laptop.sh sbom

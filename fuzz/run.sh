@@ -28,9 +28,8 @@ done
 
 # cargo-fuzz passes flags that only nightly compilers accept; this makes a stable compiler accept them.
 export RUSTC_BOOTSTRAP=1
-# The release profile, without what takes longer to link and hides lines.
-export CARGO_PROFILE_RELEASE_LTO=false CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_STRIP=none
-export CARGO_PROFILE_RELEASE_DEBUG=line-tables-only
+# The release profile, with lines in the reports.
+export CARGO_PROFILE_RELEASE_STRIP=none CARGO_PROFILE_RELEASE_DEBUG=line-tables-only
 # Inputs have a few kilobytes, so an input that takes seconds or much memory is an error. Leak detection requires ptrace,
 # which containers forbid.
 options=(-max_total_time="$seconds" -timeout=10 -malloc_limit_mb=64 -detect_leaks=0 -print_final_stats=1)

@@ -26,9 +26,9 @@ for name in "$@"; do
     [ -x "$program" ] || { fail "$program is missing; run \`make build\` or \`make dist\`"; continue; }
     strip -o "$stripped" "$program"
     bytes=$(stat -c %s "$stripped")
-    # Hadoop copies mapper and combiner to each machine of a job; the others contain HDF5. ngrams and vectors also contain the
-    # readers of all inputs, the report and the client of parameter servers.
-    case $name in mapper | combiner) mib_max=4 ;; ngrams | vectors) mib_max=30 ;; *) mib_max=24 ;; esac
+    # Hadoop copies mapper and combiner to each machine of a job; the others contain HDF5. sentimill, ngrams and vectors also
+    # contain the readers of all inputs; the last two also the report and the client of parameter servers.
+    case $name in mapper | combiner) mib_max=4 ;; sentimill | ngrams | vectors) mib_max=30 ;; *) mib_max=20 ;; esac
     # Programs of the dev profile are less optimised.
     [ "$glibc_max" != any ] || mib_max=$((mib_max * 3 / 2))
     glibc=$(readelf --version-info "$program" | grep -o 'GLIBC_[0-9.]*' | sed 's/GLIBC_//' | sort -Vu | tail -n 1)
