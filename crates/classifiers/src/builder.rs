@@ -263,7 +263,7 @@ impl TextsBuilder {
         self.chunks.last().map_or(0, |&(chunk, _)| chunk)
     }
 
-    /// Ends the last block.
+    /// Adds the counts of the known words, and ends the last block.
     pub(crate) fn finish(mut self) -> Result<Self> {
         self.words.add_counts(&self.known.counts);
         self.end_block()?;

@@ -23,9 +23,6 @@ impl Builders {
     pub fn merge(&self, builders: Vec<TextsBuilder>) -> Result<Texts> {
         let reading = self.reading();
         let mut builders: Vec<_> = builders.into_iter().map(TextsBuilder::finish).collect::<Result<_>>()?;
-        if builders.iter().any(|builder| builder.labels.is_over()) {
-            return Err(Error::TooManyLabels { max: LABELS_MAX });
-        }
         let (labels, label_numbers) = join(&mut builders, |builder| &mut builder.labels);
         if labels.names().len() > LABELS_MAX {
             return Err(Error::TooManyLabels { max: LABELS_MAX });

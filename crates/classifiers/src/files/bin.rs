@@ -233,7 +233,7 @@ pub(super) fn write_rows(
     let matrix = |out: &mut BufWriter<&File>, n_rows: usize, read: &dyn Fn(u32, &mut [f32])| {
         out.write_all(&[0])?;
         matrix::write_shape(out, n_rows, args.dim)?;
-        let rows_together = (matrix::PIECE / args.dim).max(1);
+        let rows_together = (quantizer::PIECE / args.dim).max(1);
         let mut values = vec![0.0; rows_together * args.dim];
         for first in (0..n_rows).step_by(rows_together) {
             let n = rows_together.min(n_rows - first);

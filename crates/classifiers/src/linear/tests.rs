@@ -502,4 +502,14 @@ fn a_training_ends_soon_after_it_is_stopped() {
         let error = numbered.train(&texts, WORDS, &endless, |_| (), &is_stopped).unwrap_err();
         assert!(matches!(error, Error::Stopped));
     }
+    // A classifier that has not begun is not set up, which takes seconds with many texts.
+    let labels: Vec<String> = (0..100).map(|label| label.to_string()).collect();
+    let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+    let texts = random_texts(200, &labels);
+    let one_thread = LinearSettings { threads: 1, ..settings() };
+    let numbered = Numbered::of(&texts, &one_thread).unwrap();
+    let n_asked = AtomicUsize::new(0);
+    let is_stopped = || n_asked.fetch_add(1, Ordering::Relaxed) < usize::MAX;
+    assert!(numbered.train(&texts, WORDS, &one_thread, |_| (), &is_stopped).is_err());
+    assert_eq!(n_asked.into_inner(), texts.dictionary.labels().len());
 }

@@ -3,13 +3,11 @@
 use std::io::{self, BufRead, Write};
 
 use super::VALUE_LIMIT;
-use super::quantizer::{Codes, Quantizer};
+use super::quantizer::{Codes, Quantizer, write_floats};
 use durable::{Result, Source};
 
 /// Centroids and norms of a quantised matrix; their product stays below [`VALUE_LIMIT`].
 const FACTOR_LIMIT: f32 = 1e6;
-/// Floats that are converted to bytes at a time.
-pub(super) const PIECE: usize = 16 << 10;
 
 /// A matrix of a model.
 #[derive(Clone, Debug, PartialEq)]
@@ -153,16 +151,6 @@ impl Quantised {
 pub(super) fn write_shape(out: &mut impl Write, rows: usize, columns: usize) -> io::Result<()> {
     out.write_all(&(rows as i64).to_le_bytes())?;
     out.write_all(&(columns as i64).to_le_bytes())
-}
-
-pub(super) fn write_floats(out: &mut impl Write, floats: &[f32]) -> io::Result<()> {
-    let mut bytes = Vec::with_capacity(4 * PIECE.min(floats.len()));
-    for piece in floats.chunks(PIECE) {
-        bytes.clear();
-        bytes.extend(piece.iter().flat_map(|value| value.to_le_bytes()));
-        out.write_all(&bytes)?;
-    }
-    Ok(())
 }
 
 fn parse_dense(source: &mut Source<'_, impl BufRead>, name: &'static str) -> Result<Matrix> {

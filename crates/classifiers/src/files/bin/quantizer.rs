@@ -6,6 +6,8 @@ use durable::{Result, Source};
 
 /// Centroids per part.
 pub(super) const N_CENTROIDS: usize = 256;
+/// Floats that are converted to bytes at a time.
+pub(super) const PIECE: usize = 16 << 10;
 
 /// Codes of rows, and the quantizer that they refer to.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,6 +98,16 @@ impl Quantizer {
             let size = i32::try_from(size).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
             out.write_all(&size.to_le_bytes())?;
         }
-        self.centroids.iter().try_for_each(|value| out.write_all(&value.to_le_bytes()))
+        write_floats(out, &self.centroids)
     }
+}
+
+pub(super) fn write_floats(out: &mut impl Write, floats: &[f32]) -> io::Result<()> {
+    let mut bytes = Vec::with_capacity(4 * PIECE.min(floats.len()));
+    for piece in floats.chunks(PIECE) {
+        bytes.clear();
+        bytes.extend(piece.iter().flat_map(|value| value.to_le_bytes()));
+        out.write_all(&bytes)?;
+    }
+    Ok(())
 }
