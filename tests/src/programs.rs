@@ -48,7 +48,7 @@ pub fn program(name: &str) -> Command {
     let path =
         [folder.join(name), folder.join("examples").join(name)].into_iter().find(|path| path.is_file());
     without_hadoop(
-        &path.unwrap_or_else(|| panic!("{} has no {name}, which `make build` builds", folder.display())),
+        &path.unwrap_or_else(|| panic!("{} has no {name}, which tests/run.py builds", folder.display())),
     )
 }
 

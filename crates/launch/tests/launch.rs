@@ -195,21 +195,21 @@ fn a_failed_rank_ends_all_with_its_code_and_last_line() {
 
 #[test]
 fn an_error_file_takes_precedence_over_the_last_line() {
-    // As a rank that fails with an error: `failure` tests the file's format.
-    let script = r#"[ $RANK = 0 ] || exec sleep $SLEEP_S
-        echo 'trainer: checkpoint: disk full' >&2
-        extra='{"py_callstack":"","timestamp":"1767225600"}'
-        echo "{\"message\":{\"message\":\"checkpoint: disk full\",\"extraInfo\":$extra}}" >$TORCHELASTIC_ERROR_FILE
-        echo "a library's warning at exit" >&2
-        exit 74"#;
+    let failing = program("launch-script");
+    let script = format!(
+        "[ $RANK = 0 ] || exec sleep $SLEEP_S
+        echo 'trainer: checkpoint: disk full' >&2; {} fail; code=$?
+        echo \"a library's warning at exit\" >&2; exit $code",
+        failing.get_program().display()
+    );
     let folder = tempfile::tempdir().unwrap();
 
-    let (code, _, stderr) = run(&mut launch(2, script));
+    let (code, _, stderr) = run(&mut launch(2, &script));
     assert_eq!(code, Some(74));
     let line = "trainer: rank 0 of 2 exited with code 74: checkpoint: disk full";
     assert_eq!(stderr.lines().last(), Some(line));
 
-    let (_, _, stderr) = run(launch(2, script).env(LOG_DIR, folder.path()));
+    let (_, _, stderr) = run(launch(2, &script).env(LOG_DIR, folder.path()));
     let line = format!("{line}; its log is {}/rank-0.log", folder.path().display());
     assert_eq!(stderr.lines().last(), Some(line.as_str()));
 }
