@@ -342,7 +342,7 @@ impl Rows {
     }
 
     /// Number of rows whose text is in a training split of `training`. Metrics of such rows are too good.
-    pub fn training_texts_of(&self, training: &[&Self]) -> Result<u64> {
+    pub fn n_trained_on(&self, training: &[&Self]) -> Result<u64> {
         let training: Vec<_> = training.iter().map(|rows| (rows.path(), rows.reading.division)).collect();
         training_texts_in(&self.path, &training)
     }

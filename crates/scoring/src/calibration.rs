@@ -4,7 +4,7 @@
 //!
 //! - Temperature (Guo et al. 2017, "On Calibration of Modern Neural Networks"): a = 1 / temperature, b = 0. It has the
 //!   highest likelihood on the validation split. With several classes, it divides each class's logit, the logarithm of its
-//!   probability, which changes no predicted class.
+//!   probability. It changes no predicted class.
 //! - Platt (Platt 1999, "Probabilistic Outputs for Support Vector Machines", with the corrections of Lin, Lin and Weng
 //!   2007): a and b have the highest likelihood for the targets (P + 1) / (P + 2) and 1 / (N + 2) in place of 1 and 0,
 //!   where P and N are the numbers of positive and negative rows.

@@ -1,4 +1,4 @@
-//! The quality of a model's probabilities of label 1.
+//! The quality of a model's probabilities.
 
 use serde::{Deserialize, Serialize};
 

@@ -34,7 +34,8 @@ pub enum Criterion {
 }
 
 impl Threshold {
-    /// The best threshold for the scores of the validation split, of which there must be at least one.
+    /// The best threshold for the scores of the validation split, of which there must be at least one. `default` is the
+    /// threshold without a choice; of equal ones, the nearest to it is taken.
     pub fn best(by: Criterion, default: f32, scores: &[RowScore]) -> Self {
         let mut sorted: Vec<(f32, bool)> =
             scores.iter().map(|row| (row.score + 0.0, row.label == 1)).collect();

@@ -75,9 +75,7 @@ impl Data {
         let trained_on: Vec<&Rows> =
             std::iter::once(rows).chain(unlabelled.as_ref().map(|(rows, _)| rows)).collect();
         let shared = match validation {
-            Some(validation) => {
-                session.ranks().of_rank_0(|| Ok(validation.training_texts_of(&trained_on)?))?
-            }
+            Some(validation) => session.ranks().of_rank_0(|| Ok(validation.n_trained_on(&trained_on)?))?,
             None => 0,
         };
         let notes = [

@@ -95,7 +95,7 @@ fn rows_outside_the_sample_are_in_no_split() {
         assert!((45_000..55_000).contains(&n_rows), "{n_rows}");
         assert_eq!(rows.text_digest(), opened(quarter).text_digest());
         let n_training = rows.n_rows(Part::Training);
-        assert_eq!(opened(quarter).training_texts_of(&[&rows]).unwrap(), n_training);
+        assert_eq!(opened(quarter).n_trained_on(&[&rows]).unwrap(), n_training);
     }
 }
 
@@ -109,8 +109,8 @@ fn texts_that_two_datasets_share_are_counted() {
     let of_training = of_part(1000, Part::Training);
     let expected = of_training.iter().filter(|at| at.is_multiple_of(2)).count() as u64;
     assert!(expected > 0 && expected < 500);
-    assert_eq!(others.training_texts_of(&[&rows]).unwrap(), expected);
-    assert_eq!(rows.training_texts_of(&[&rows]).unwrap(), of_training.len() as u64);
+    assert_eq!(others.n_trained_on(&[&rows]).unwrap(), expected);
+    assert_eq!(rows.n_trained_on(&[&rows]).unwrap(), of_training.len() as u64);
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn rows_without_labels_follow_the_training_rows_and_are_in_no_other_split() {
         }
     }
     assert!(rows.smallest().contains(row(1600).hash) && rows.smallest().is_sound());
-    assert_eq!(unlabelled.training_texts_of(&[&alone, &unlabelled]).unwrap(), 700);
+    assert_eq!(unlabelled.n_trained_on(&[&alone, &unlabelled]).unwrap(), 700);
 }
 
 #[test]

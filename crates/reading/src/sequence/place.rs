@@ -161,7 +161,7 @@ fn digest(file: &File, bytes: u64) -> io::Result<Option<u64>> {
     }
 }
 
-/// A digest of both ends.
+/// A digest of the first and the last bytes of a file.
 pub(super) fn digest_of(ends: &[Vec<u8>; 2]) -> u64 {
     let mut digest = Xxh3Default::new();
     ends.iter().for_each(|end| digest.update(end));

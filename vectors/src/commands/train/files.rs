@@ -1,4 +1,4 @@
-//! Trains on an input that ends: its words were counted, and each epoch reads the sentences again.
+//! Trains on an input that ends: its words are counted first, and each epoch reads the sentences again.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -34,7 +34,7 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// Tells the user its size. `more` follows the number of words.
+    /// Reports its size. `more` follows the number of words.
     pub fn tell(&self, more: &str) {
         let Self { vocabulary, n_lines, .. } = self;
         let (n_tokens, n_words) = (vocabulary.n_tokens(), vocabulary.n_words() as u64);

@@ -1,4 +1,4 @@
-//! The settings of a training, which a resumed one has again.
+//! The settings of a training, by which a resumed training is compared.
 
 use corpus::encoding::{Encoding, UTF_8};
 use corpus::format::Format;

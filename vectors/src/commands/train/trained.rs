@@ -1,4 +1,4 @@
-//! What a training brought: vectors, words and counts.
+//! The result of a training: vectors, words and counts.
 
 use embeddings::skipgram::{Training, Vocabulary};
 use embeddings::spelling;
@@ -21,7 +21,7 @@ impl Vectors {
     }
 }
 
-/// What a training brought.
+/// The result of a training.
 pub(super) struct Trained {
     pub vectors: Vectors,
     pub vocabulary: Vocabulary,
