@@ -10,7 +10,7 @@ use super::hidden::HiddenRecords;
 use super::records::{RecordReader, named_delimiter};
 use super::splitter::Splitter;
 use crate::entry::{Rating, Reject};
-use crate::fields::Fields;
+use crate::fields::{FieldPath, Fields};
 use crate::lines::{Line, LineContent, is_blank, without_mark};
 use crate::rating_rule::RatingRule;
 
@@ -122,7 +122,11 @@ impl<'a> Head<'a> {
         let (columns, n_columns) = (header.selected(self.fields)?, header.names().len());
         let value = &header.names()[columns.rating];
         let mut rule = RatingRule::of(self.fields);
-        let is_record = if value.is_empty() || *value == self.fields.rating.literal() {
+        // The columns of a header may be named by their numbers.
+        let is_named = |(field, column): (&FieldPath, usize)| header.names()[column] == field.literal();
+        let texts = self.fields.text.iter().zip(columns.text.iter().copied());
+        let are_named = texts.chain([(&self.fields.rating, columns.rating)]).all(is_named);
+        let is_record = if value.is_empty() || are_named {
             false
         } else if Rating::from_text(value).is_some() {
             true

@@ -155,6 +155,9 @@ fn a_table_without_a_header_is_refused_if_its_columns_are_numbers() {
         ("good,7/10\nbad,1/10\n", scaled(), "the rating \"7/10\""),
         ("good,True\nbad,False\n", classes(), "the rating \"True\""),
         ("good,5\nbad,1\n", numbers(), "the rating \"5\""),
+        // The number of its column.
+        ("bad,2\ngood,5\n", numbers(), "the rating \"2\""),
+        ("good,2\nbad,3\ngood,2\n", labels(), "the label \"2\""),
     ] {
         for (file, columns) in [
             (file.to_owned(), "(seq 2 | paste -s -d ,;"),
