@@ -7,6 +7,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf, absolute};
+use std::{env, io};
 
 use program::location::{S3Url, is_bucket};
 use program::url::user_info;
@@ -108,7 +109,7 @@ pub(crate) fn folder(run: &str) -> Result<PathBuf, Error> {
     let refused = |found| Error::BadRun { run: run.to_owned(), found };
     let folder = match scheme(run) {
         None if run.is_empty() => return Err(refused("the name is empty")),
-        None => absolute(run).map_err(|_| refused("the working folder was deleted"))?,
+        None => folder_of_path(run).map_err(|_| refused("the working folder was deleted"))?,
         Some("file") => folder_of_url(&run["file:".len()..]).map_err(refused)?,
         Some(scheme) => {
             return Err(Error::NoSuchStore { run: run.to_owned(), scheme: scheme.to_owned() });
@@ -124,6 +125,18 @@ pub(crate) fn folder(run: &str) -> Result<PathBuf, Error> {
         return Err(refused("it is the root folder, expected one of the run's own"));
     }
     Ok(folder.components().collect())
+}
+
+/// The absolute folder of a path. `..` at its start are folders above the working folder, whose path has no links.
+fn folder_of_path(path: &str) -> io::Result<PathBuf> {
+    let path = Path::new(path);
+    let mut folder = if path.starts_with("..") { env::current_dir()? } else { PathBuf::new() };
+    let mut rest = path;
+    while let Ok(below) = rest.strip_prefix("..") {
+        folder.pop();
+        rest = below;
+    }
+    absolute(folder.join(rest))
 }
 
 /// The URL of an absolute folder. Characters allowed in a path segment are kept; every other byte becomes
@@ -215,13 +228,15 @@ mod tests {
         let here = std::env::current_dir().unwrap();
         assert_eq!(folder("runs/7").unwrap(), here.join("runs/7"));
         assert_eq!(folder("./7/").unwrap(), here.join("7"));
+        assert_eq!(folder("../7").unwrap(), here.parent().unwrap().join("7"));
+        assert_eq!(folder("..//../a").unwrap(), here.parent().unwrap().parent().unwrap().join("a"));
     }
 
     #[test]
     fn a_run_that_names_no_folder_is_refused() {
         #[rustfmt::skip]
         let refused = [
-            "", "/", "file:///", "file://", "file:", "file://host/run", "file:run", "/data/../run", "../run", "run/..",
+            "", "/", "file:///", "file://", "file:", "file://host/run", "file:run", "/data/../run", "../a/../b", "run/..",
             "file:///data/%2E%2E/run", "file:///a?b", "file:///a#b", "file:///a%", "file:///a%2", "file:///a%zz",
             "file:///a%2Fb", "file:///a%00", "a\0b",
         ];

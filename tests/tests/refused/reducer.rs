@@ -227,9 +227,9 @@ fn a_run_that_cannot_be_written_is_refused() {
         "reducer: \"gs://bucket/run\": gs:// is not supported, expected a path, file:// or s3://; choose another --run",
     );
     job.refuses(
-        || job.reducer("../run", 0, &[], job.read("sorted")),
+        || job.reducer("a/../run", 0, &[], job.read("sorted")),
         64,
-        "reducer: \"../run\": a segment is .., expected the folder's own name; name a run as file:///folder, s3://bucket/prefix, or by a path",
+        "reducer: \"a/../run\": a segment is .., expected the folder's own name; name a run as file:///folder, s3://bucket/prefix, or by a path",
     );
     job.refuses(
         || job.reducer("reviews.json/run", 0, &[], job.read("sorted")),
