@@ -137,7 +137,10 @@ impl Input<'_> {
             return Err(Error::setting(
                 "--words",
                 "not cleaned",
-                format!("cleaned for the dataset {place}, whose texts are cleaned"),
+                format!(
+                    "cleaned for the dataset {place}, whose texts are cleaned; pass the lines that it was made of, or a \
+                     model trained with --words cleaned"
+                ),
             ));
         }
         let location = Location::of_file(place.into()).map_err(|error| Error::internal(&error))?;

@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use batches::{Rows, Smallest};
+use classifiers::Words;
 use dataset::vocabulary::FIRST_WORD;
 use program::location::Location;
 use runs::soft_labels::SoftLabels;
 use training::soft_labels::{check, each_batch, open, put};
+use training::tell::tell;
 use training::{Error, Result};
 
 use super::model_at;
@@ -29,6 +31,14 @@ fn of_rows(arguments: &Predict, dataset: &Location) -> Result<(Rows, SoftLabels)
     let classifier =
         Classifier::read(&model_at(&arguments.of_all.model, &arguments.storage.options(), "predict")?)?;
     let rows = open(dataset, 0, &Smallest::default(), &arguments.storage)?;
+    if classifier.words() != Words::Cleaned {
+        tell(&format!(
+            "warning: the texts of {} are cleaned, and {} was trained on others, so its probabilities are worse; train it \
+             with --words cleaned",
+            rows.name().display(),
+            arguments.of_all.model
+        ));
+    }
     let classes = rows.settings().rows.labels.names();
     let columns: Option<Vec<u32>> = classes.iter().map(|class| classifier.label(class.as_bytes())).collect();
     let names = classifier.labels().names();
