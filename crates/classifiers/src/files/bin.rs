@@ -239,7 +239,7 @@ pub(super) fn write_rows(
             let n = rows_together.min(n_rows - first);
             let values = &mut values[..n * args.dim];
             values.chunks_exact_mut(args.dim).zip(first as u32..).for_each(|(values, row)| read(row, values));
-            matrix::write_floats(out, values)?;
+            quantizer::write_floats(out, values)?;
         }
         Ok(())
     };
