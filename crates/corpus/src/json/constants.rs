@@ -2,6 +2,7 @@
 //! have. They are read as numbers that are no rating. Only lines that are no JSON without them are read here.
 
 use super::JsonParser;
+use super::tokens::Tokens;
 use crate::entry::{EachEntry, Entry, Reject};
 use crate::fields::Fields;
 
@@ -38,8 +39,11 @@ impl ConstantsParser {
         while let Some(found) = memchr::memchr3(b'"', b'N', b'I', &bytes[at..]) {
             at += found;
             if bytes[at] == b'"' {
-                let Some(end) = end_of_string(&bytes[at..]) else { break };
-                at += end;
+                let mut string = Tokens::of(&line[at + 1..]);
+                if string.skip_string().is_none() {
+                    break;
+                }
+                at += 1 + string.offset();
                 continue;
             }
             match constant(bytes, at) {
@@ -65,18 +69,6 @@ fn constant(bytes: &[u8], at: usize) -> Option<&'static str> {
         || (before == b'-' && name != "NaN");
     let ends = matches!(bytes.get(at + name.len())?, b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r');
     (starts && ends).then_some(name)
-}
-
-/// The length of the string at the start, with its quotes.
-fn end_of_string(bytes: &[u8]) -> Option<usize> {
-    let mut at = 1;
-    loop {
-        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
-        if bytes[at] == b'"' {
-            return Some(at + 1);
-        }
-        at += 2;
-    }
 }
 
 #[cfg(test)]

@@ -97,7 +97,8 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    fn skip_string(&mut self) -> Option<()> {
+    /// Takes a string whose opening quote was taken.
+    pub fn skip_string(&mut self) -> Option<()> {
         while self.quote_or_escape()? != b'"' {
             self.escape()?;
         }
