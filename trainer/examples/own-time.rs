@@ -11,7 +11,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use batches::balance::{Balancer, Measured, Rule, Settings};
+use batches::balance::{Balancer, BalancerSettings, Measured, Rule};
 use tch::Device;
 use trainer::ranks::Ranks;
 use trainer::train::times::{Phase, Stopwatch};
@@ -65,8 +65,13 @@ fn profile() {
 
 /// Ranks of equal speed whose times differ by up to 10 %.
 fn decide(ranks: usize) {
-    let settings =
-        Settings { rule: Rule::Dynamic { every: 10 }, ranks, batch_rows: BATCH, step_batches: 1, delay: 6 };
+    let settings = BalancerSettings {
+        rule: Rule::Dynamic { every: 10 },
+        ranks,
+        batch_rows: BATCH,
+        step_batches: 1,
+        delay: 6,
+    };
     let mut balancer = Balancer::new(settings, vec![BATCH / ranks; ranks]);
     let mut random = 1u64;
     for step in 0..STEPS {

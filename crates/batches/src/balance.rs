@@ -13,5 +13,5 @@ mod costs;
 mod divide;
 mod per_epoch;
 
-pub use balancer::{Balancer, Decision, Reason, Rule, Settings};
+pub use balancer::{Balancer, BalancerSettings, Decision, Reason, Rule};
 pub use costs::Measured;

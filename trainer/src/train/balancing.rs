@@ -2,7 +2,7 @@
 //!
 //! Batches are numbered over the whole training: batch b of epoch e is e · n + b, with n batches per epoch.
 
-use batches::balance::{Balancer, Decision, Measured, Rule, Settings};
+use batches::balance::{Balancer, BalancerSettings, Decision, Measured, Rule};
 use batches::{Dealing, Loader, ShareSchedule, Shares};
 use runs::recipe::{Position, Recipe};
 use training::tell::tell;
@@ -31,7 +31,8 @@ impl Balancing {
         let saved = position.balancer.take();
         position.balancer = rule.map(|rule| {
             let step_batches = recipe.accumulate as u64;
-            let settings = Settings { rule, ranks: world_size, batch_rows, step_batches, delay: AHEAD };
+            let settings =
+                BalancerSettings { rule, ranks: world_size, batch_rows, step_batches, delay: AHEAD };
             match saved {
                 Some(saved) if *saved.settings() == settings => saved,
                 other => {
@@ -115,7 +116,7 @@ impl Balancing {
 }
 
 /// A message about a balancer in a checkpoint that is not continued.
-fn not_continued(saved: &Settings, settings: &Settings) -> String {
+fn not_continued(saved: &BalancerSettings, settings: &BalancerSettings) -> String {
     let of = match saved.ranks == settings.ranks {
         true => "another version of this program".to_owned(),
         false => format!("{} ranks", saved.ranks),

@@ -30,7 +30,7 @@ pub enum Rule {
 
 /// Settings of a balancer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Settings {
+pub struct BalancerSettings {
     /// The rule.
     pub rule: Rule,
     /// Number of ranks.
@@ -99,7 +99,7 @@ pub enum Reason {
 /// Divides batches by measurements. Serialized, it is a part of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Balancer {
-    settings: Settings,
+    settings: BalancerSettings,
     costs: Costs,
     /// Maximum work of a share, by rank, where a larger one did not fit into memory.
     work_max: Vec<Option<u64>>,
@@ -115,7 +115,7 @@ pub struct Balancer {
 
 impl Balancer {
     /// Starts with these shares, whose sum is that of a batch.
-    pub fn new(settings: Settings, first: Vec<usize>) -> Self {
+    pub fn new(settings: BalancerSettings, first: Vec<usize>) -> Self {
         let (work_max, epoch_nanoseconds) = (vec![None; settings.ranks], vec![0; settings.ranks]);
         let (costs, next_decision) = (Costs::new(WINDOW), NEW_STEPS.saturating_mul(settings.step_batches));
         let log = match &settings.rule {
@@ -132,8 +132,8 @@ impl Balancer {
         rule: Option<&Rule>,
         batch_rows: usize,
     ) -> Result<(), (&'static str, String, String)> {
-        let Settings { ranks, .. } = self.settings;
-        let settings = Settings {
+        let BalancerSettings { ranks, .. } = self.settings;
+        let settings = BalancerSettings {
             batch_rows,
             rule: rule.unwrap_or(&self.settings.rule).clone(),
             ..self.settings.clone()
@@ -158,7 +158,7 @@ impl Balancer {
     }
 
     /// The settings.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &BalancerSettings {
         &self.settings
     }
 
@@ -273,7 +273,7 @@ mod tests {
 
     impl Simulation {
         fn of(truth: &[(f64, f64)]) -> Self {
-            let settings = Settings {
+            let settings = BalancerSettings {
                 rule: Rule::Dynamic { every: 10 },
                 ranks: truth.len(),
                 batch_rows: BATCH,
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn shares_of_an_epoch_follow_the_times_of_the_epoch_before() {
-        let settings = Settings {
+        let settings = BalancerSettings {
             rule: Rule::PerEpoch { every: 2 },
             ranks: 4,
             batch_rows: 512,
@@ -379,7 +379,7 @@ mod tests {
 
     #[test]
     fn steps_of_several_batches_are_counted_as_steps() {
-        let settings = |step_batches| Settings {
+        let settings = |step_batches| BalancerSettings {
             rule: Rule::Dynamic { every: 10 },
             ranks: 2,
             batch_rows: BATCH,
@@ -411,7 +411,8 @@ mod tests {
         let decisions = first.balancer.log().to_vec();
         assert!(!decisions.is_empty());
         let mut again = Simulation::of(&[(0.0, 3e-5), (0.0, 1e-5)]);
-        let settings = Settings { rule: Rule::Replay { decisions }, ..again.balancer.settings().clone() };
+        let settings =
+            BalancerSettings { rule: Rule::Replay { decisions }, ..again.balancer.settings().clone() };
         again.balancer = Balancer::new(settings, vec![BATCH / 2; 2]);
         for step in 0..200 {
             assert_eq!(again.balancer.parts_of(step), first.balancer.parts_of(step));
@@ -456,8 +457,8 @@ mod tests {
         fn all_shares_have_rows_and_the_sum_of_a_batch(
             times in prop::collection::vec(prop::collection::vec(0u64..10_000, 3), 20..60),
         ) {
-            let settings =
-                Settings { rule: Rule::Dynamic { every: 3 }, ranks: 3, batch_rows: BATCH, step_batches: 1, delay: 2 };
+            let rule = Rule::Dynamic { every: 3 };
+            let settings = BalancerSettings { rule, ranks: 3, batch_rows: BATCH, step_batches: 1, delay: 2 };
             let mut balancer = Balancer::new(settings, vec![86, 85, 85]);
             for (step, times) in (0..).zip(times) {
                 let rows = balancer.parts().to_vec();
