@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use classifiers::Features;
-use classifiers::fasttext::{Scores, Settings, Training};
+use classifiers::fasttext::{FastTextSettings, Scores, Training};
 use classifiers::files::bin::answers::{Scratch, best};
 use classifiers::files::bin::{Model, Quantization};
 use classifiers::files::{vectors, write_bin};
@@ -161,7 +161,7 @@ fn the_program_gives_the_answers_of_our_model() {
     let corpus = classifiers::read_fasttext_file(&trained.path("corpus.txt"), 2, Default::default()).unwrap();
     let features =
         Features { ngrams: 2, buckets: 5000, characters_min: 3, characters_max: 4, ..Features::default() };
-    let settings = Settings { features, rate: 0.5, ..Settings::default() };
+    let settings = FastTextSettings { features, rate: 0.5, ..FastTextSettings::default() };
     let mut training = Training::new(&corpus, settings).unwrap();
     while training.step().unwrap().is_some() {}
     let model = training.finish();

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use batches::{Division, Reading, Rows};
-use classifiers::fasttext::{Loss, Settings, Training};
+use classifiers::fasttext::{FastTextSettings, Loss, Training};
 use classifiers::files::Stored;
 use classifiers::{Features, Model, Scratch, Words, read_fasttext_file};
 use command::{ended, losses, plain, program, run, trainer};
@@ -207,8 +207,14 @@ fn ngrams_model(folder: &Path, words: Words, loss: Loss, names: [&str; 2]) -> Mo
     fs::write(&path, lines.collect::<String>()).unwrap();
     let texts = read_fasttext_file(&path, 1, classifiers::Reading { words, ..Default::default() }).unwrap();
     let features = Features { ngrams: 2, buckets: 1000, ..Features::default() };
-    let settings =
-        Settings { words, features, loss, rate: 0.5, is_deterministic: true, ..Settings::default() };
+    let settings = FastTextSettings {
+        words,
+        features,
+        loss,
+        rate: 0.5,
+        is_deterministic: true,
+        ..FastTextSettings::default()
+    };
     let mut training = Training::new(&texts, settings).unwrap();
     while training.step().unwrap().is_some() {}
     classifiers::files::write(folder, Stored::FastText(&training.finish())).unwrap();

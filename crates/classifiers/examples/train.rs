@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use classifiers::Features;
-use classifiers::fasttext::{Loss, Optimizer, Scores, Settings, Training};
+use classifiers::fasttext::{FastTextSettings, Loss, Optimizer, Scores, Training};
 
 /// Processor time of all threads so far, in seconds.
 fn cpu() -> f64 {
@@ -26,7 +26,7 @@ fn main() {
         classifiers::read_fasttext_file(Path::new(&arguments[1]), threads, Default::default()).unwrap();
     let (read, read_cpu) = (start.elapsed(), cpu());
     let buckets = if ngrams > 1 { 2_000_000 } else { 0 };
-    let settings = Settings {
+    let settings = FastTextSettings {
         features: Features { ngrams, buckets, ..Features::default() },
         dim: number(4) as usize,
         rate: number(5),
@@ -43,7 +43,7 @@ fn main() {
         dropout: if has("--dropout") { 0.3 } else { 0.0 },
         subsampling: if has("--subsample") { 1e-3 } else { 0.0 },
         seed: std::env::var("SEED").map_or(0, |seed| seed.parse().unwrap()),
-        ..Settings::default()
+        ..FastTextSettings::default()
     };
     let mut training = Training::new(&texts, settings).unwrap();
     let (drawn, drawn_cpu) = (start.elapsed(), cpu());

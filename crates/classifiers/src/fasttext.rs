@@ -21,7 +21,7 @@ mod update;
 pub use model::{Counted, Model, Scores};
 pub(crate) use program::logistic;
 pub use row_set::RowSet;
-pub use settings::{Loss, Optimizer, Schedule, Settings};
+pub use settings::{FastTextSettings, Loss, Optimizer, Schedule};
 pub use training::{Progress, Training};
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::kernel;
 use super::listing::to_positions;
 use super::program::{self, logistic};
 use super::row_set::RowSet;
-use super::settings::{Loss, Settings};
+use super::settings::{FastTextSettings, Loss};
 use crate::dictionary::Dictionary;
 use crate::features::{self, FeatureRows, Features};
 use crate::words::Words;
@@ -66,7 +66,7 @@ impl Model {
     }
 
     pub(super) fn new(
-        settings: &Settings,
+        settings: &FastTextSettings,
         dictionary: Dictionary,
         rows: FeatureRows,
         tables: [Table; 2],

@@ -53,7 +53,7 @@ pub enum Schedule {
 
 /// Settings of a model and its training.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Settings {
+pub struct FastTextSettings {
     /// How lines are split.
     pub words: Words,
     /// Which words and n-grams have a row.
@@ -90,7 +90,7 @@ pub struct Settings {
     pub lists_bytes: usize,
 }
 
-impl Default for Settings {
+impl Default for FastTextSettings {
     /// fastText's settings for classification, except the dimension.
     fn default() -> Self {
         Self {
@@ -114,7 +114,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl FastTextSettings {
     /// The learning rate after `n_done` of `n_total` texts of all epochs.
     pub(crate) fn rate_at(&self, n_done: u64, n_total: u64) -> f32 {
         match self.schedule {

@@ -17,7 +17,7 @@ use std::io::{self, Read, Write};
 use kernels::simd::Digested;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::settings::Settings;
+use super::settings::FastTextSettings;
 use super::training::{Position, Training};
 use crate::error::{Error, Result};
 use crate::texts::Texts;
@@ -38,7 +38,7 @@ impl<'a> Training<'a> {
     ///
     /// # Errors
     /// If the state is damaged or of other texts or settings, or as [`Training::new`].
-    pub fn resume(texts: &'a Texts, settings: Settings, input: &mut impl Read) -> Result<Self> {
+    pub fn resume(texts: &'a Texts, settings: FastTextSettings, input: &mut impl Read) -> Result<Self> {
         let mut training = Self::empty(texts, settings)?;
         let expected = training.digest()?;
         let read = training.read(input, expected);
@@ -94,10 +94,10 @@ impl<'a> Training<'a> {
     }
 }
 
-/// The texts and settings of a checkpoint, by the names of types and fields, which therefore stay. Earlier versions
-/// trained on several ranks too; with their two settings of ranks, checkpoints of one process are resumed.
-pub(super) fn described(texts: u64, settings: &Settings) -> String {
-    let settings = Settings { memory_bytes: 0, lists_bytes: 0, ..settings.clone() };
+/// The texts and settings of a checkpoint, by the names of types and fields, as they were in the first version. Earlier
+/// versions trained on several ranks too; with their two settings of ranks, checkpoints of one process are resumed.
+pub(super) fn described(texts: u64, settings: &FastTextSettings) -> String {
+    let settings = FastTextSettings { memory_bytes: 0, lists_bytes: 0, ..settings.clone() };
     let settings = format!("{settings:?}").replacen(", seed: ", ", round_texts: 2500, seed: ", 1);
-    format!("{texts:016x} {settings} 1")
+    format!("{texts:016x} {} 1", settings.replacen("FastTextSettings", "Settings", 1))
 }

@@ -22,8 +22,11 @@ pub(super) fn texts(lines: &str) -> Texts {
     texts_with(lines, Reading::default())
 }
 
-pub(super) fn settings() -> Settings {
-    Settings { features: Features { ngrams: 2, buckets: 500, ..Features::default() }, ..Settings::default() }
+pub(super) fn settings() -> FastTextSettings {
+    FastTextSettings {
+        features: Features { ngrams: 2, buckets: 500, ..Features::default() },
+        ..FastTextSettings::default()
+    }
 }
 
 /// Texts of three labels. Each label has its own words; all share others.
@@ -45,7 +48,7 @@ pub(super) fn lines(n_texts: usize) -> String {
     lines
 }
 
-pub(super) fn train(texts: &Texts, settings: Settings) -> Model {
+pub(super) fn train(texts: &Texts, settings: FastTextSettings) -> Model {
     finish(Training::new(texts, settings).unwrap())
 }
 
@@ -141,9 +144,9 @@ fn step_of(optimizer: Optimizer, weight: &mut [f64], gradient: f64, rate: f64) {
 }
 
 /// One step of a text, with gradients by finite differences, compared with the step of a training.
-fn compare_one_step(settings: &Settings, lines: &str, processor: Processor) {
+fn compare_one_step(settings: &FastTextSettings, lines: &str, processor: Processor) {
     let texts = texts(lines);
-    let Settings { optimizer, loss, l2, rate, .. } = *settings;
+    let FastTextSettings { optimizer, loss, l2, rate, .. } = *settings;
     let mut training = Training::new(&texts, settings.clone()).unwrap().with_processor(processor);
     let mut random = Random::of(&[1]);
     for table in [&training.input, &training.output] {
@@ -209,11 +212,12 @@ fn one_step_of_each_optimizer_equals_its_formula() {
         for optimizer in [Optimizer::Sgd, Optimizer::Adagrad, Optimizer::LazyAdam] {
             for (l2, dim) in [(0.0, 10), (0.1, 10), (0.0, 16), (0.1, 37), (0.0, 100)] {
                 for loss in [Loss::Softmax, Loss::Bce] {
-                    let settings = Settings { optimizer, l2, dim, loss, epochs: 1, rate: 0.05, ..settings() };
+                    let settings =
+                        FastTextSettings { optimizer, l2, dim, loss, epochs: 1, rate: 0.05, ..settings() };
                     compare_one_step(&settings, "__label__a x y x z x y\n", processor);
                     let two = "__label__a __label__b x y x z x y q w e r t u\n";
                     compare_one_step(&settings, two, processor);
-                    let deterministic = Settings { threads: 2, is_deterministic: true, ..settings };
+                    let deterministic = FastTextSettings { threads: 2, is_deterministic: true, ..settings };
                     compare_one_step(&deterministic, two, processor);
                 }
             }
@@ -227,8 +231,15 @@ fn each_optimizer_and_loss_separates_the_labels() {
     for (optimizer, rate) in [(Optimizer::Sgd, 0.5), (Optimizer::Adagrad, 0.1), (Optimizer::LazyAdam, 0.01)] {
         for loss in [Loss::Softmax, Loss::Bce] {
             for (threads, is_deterministic) in [(1, false), (3, false), (3, true)] {
-                let settings =
-                    Settings { optimizer, loss, rate, threads, is_deterministic, epochs: 30, ..settings() };
+                let settings = FastTextSettings {
+                    optimizer,
+                    loss,
+                    rate,
+                    threads,
+                    is_deterministic,
+                    epochs: 30,
+                    ..settings()
+                };
                 let accuracy = accuracy(&train(&texts, settings.clone()), &texts);
                 assert!(accuracy > 0.97, "{accuracy} {settings:?}");
             }
@@ -242,11 +253,18 @@ fn a_deterministic_training_has_equal_bits_and_depends_on_the_seed() {
     for threads in [1, 2, 3] {
         for (optimizer, l2) in [(Optimizer::Sgd, 0.0), (Optimizer::LazyAdam, 1e-4)] {
             let (dropout, subsampling, is_deterministic) = (0.2, 1e-2, true);
-            let settings =
-                Settings { threads, optimizer, l2, dropout, subsampling, is_deterministic, ..settings() };
+            let settings = FastTextSettings {
+                threads,
+                optimizer,
+                l2,
+                dropout,
+                subsampling,
+                is_deterministic,
+                ..settings()
+            };
             let first = bits(&train(&texts, settings.clone()));
             assert_eq!(first, bits(&train(&texts, settings.clone())), "{settings:?}");
-            assert_ne!(first, bits(&train(&texts, Settings { seed: 1, ..settings })));
+            assert_ne!(first, bits(&train(&texts, FastTextSettings { seed: 1, ..settings })));
         }
     }
 }
@@ -254,14 +272,14 @@ fn a_deterministic_training_has_equal_bits_and_depends_on_the_seed() {
 #[test]
 fn rows_computed_in_each_epoch_equal_those_of_the_lists() {
     let texts = texts(&lines(200));
-    let computed = Settings { lists_bytes: 0, ..settings() };
+    let computed = FastTextSettings { lists_bytes: 0, ..settings() };
     assert_eq!(bits(&train(&texts, settings())), bits(&train(&texts, computed)));
     // The lists are kept if they fit beside the texts and the tables.
     let listed = Training::new(&texts, settings()).unwrap();
     let rows = (listed.listing.met.len() + texts.dictionary.labels().len()) as u64;
     let needed = texts.memory_bytes() + listed.listing.n_bytes + table_bytes(rows, 10, 1).unwrap();
     for (memory_bytes, is_listed) in [(needed, true), (needed - 1, false)] {
-        let limited = Settings { memory_bytes, ..settings() };
+        let limited = FastTextSettings { memory_bytes, ..settings() };
         let training = Training::new(&texts, limited.clone()).unwrap();
         assert_eq!(training.listing.lists.is_some(), is_listed);
         assert_eq!(bits(&train(&texts, settings())), bits(&train(&texts, limited)));
@@ -278,7 +296,7 @@ fn a_resumed_training_equals_an_uninterrupted_one() {
         assert_eq!(texts.is_in_memory(), memory_bytes > 0);
         for optimizer in [Optimizer::Sgd, Optimizer::Adagrad, Optimizer::LazyAdam] {
             let settings =
-                Settings { optimizer, threads: 2, is_deterministic: true, epochs: 3, ..settings() };
+                FastTextSettings { optimizer, threads: 2, is_deterministic: true, epochs: 3, ..settings() };
             let expected = bits(&train(&texts, settings.clone()));
             // Within a window, between windows and between epochs.
             let mut training = Training::new(&texts, settings.clone()).unwrap();
@@ -325,7 +343,7 @@ fn an_epoch_has_each_text_once_in_an_order_of_the_seed() {
 
 #[test]
 fn checkpoints_of_versions_with_ranks_are_of_the_same_settings() {
-    let found = state::described(0xfe, &Settings { lists_bytes: 7, ..Settings::default() });
+    let found = state::described(0xfe, &FastTextSettings { lists_bytes: 7, ..FastTextSettings::default() });
     let expected = "00000000000000fe Settings { words: Spaces, features: Features { ngrams: 1, buckets: 0, \
                     characters_min: 0, characters_max: 0, hashes_unknown: false }, dim: 10, loss: Softmax, \
                     optimizer: Sgd, schedule: Linear, rate: 0.1, epochs: 5, l2: 0.0, dropout: 0.0, \
@@ -344,7 +362,7 @@ fn a_damaged_or_foreign_checkpoint_is_refused() {
     };
     assert_eq!(resume(settings(), &state), None);
 
-    let other = Settings { rate: 0.3, ..settings() };
+    let other = FastTextSettings { rate: 0.3, ..settings() };
     let expected =
         "the checkpoint is of other texts or settings; resume with the same input and flags, or start again";
     assert_eq!(resume(other, &state).unwrap(), expected);
@@ -365,7 +383,7 @@ fn a_damaged_or_foreign_checkpoint_is_refused() {
 fn a_loss_that_is_not_a_number_is_an_error_with_a_remedy() {
     let texts = texts(&lines(50));
     for threads in [1, 2] {
-        let settings = Settings { rate: 1e30, threads, ..settings() };
+        let settings = FastTextSettings { rate: 1e30, threads, ..settings() };
         let mut training = Training::new(&texts, settings).unwrap();
         let error = (0..5).find_map(|_| training.step().err()).unwrap().to_string();
         assert!(error.starts_with("the loss is not a number in epoch "), "{error}");
@@ -376,15 +394,17 @@ fn a_loss_that_is_not_a_number_is_an_error_with_a_remedy() {
 #[test]
 fn tables_above_the_limit_are_refused_before_they_are_allocated() {
     let texts = texts(&lines(50));
-    let settings = Settings { memory_bytes: 10_000, ..settings() };
+    let settings = FastTextSettings { memory_bytes: 10_000, ..settings() };
     let Some(Error::TooLarge { n_rows, dim, needed, max }) = Training::new(&texts, settings.clone()).err()
     else {
         panic!("a limit of 10,000 bytes")
     };
     assert_eq!((dim, max, needed), (10, 10_000, 64 * (n_rows as u64 + 3)));
-    assert!(Training::new(&texts, Settings { memory_bytes: needed, ..settings }).is_ok());
-    let settings =
-        Settings { features: Features { buckets: u32::MAX, ngrams: 2, ..Features::default() }, ..settings };
+    assert!(Training::new(&texts, FastTextSettings { memory_bytes: needed, ..settings }).is_ok());
+    let settings = FastTextSettings {
+        features: Features { buckets: u32::MAX, ngrams: 2, ..Features::default() },
+        ..settings
+    };
     let error = Training::new(&texts, settings).err().unwrap().to_string();
     assert!(error.ends_with(" words and buckets, the maximum is 4294967294; reduce --buckets"), "{error}");
 }
@@ -393,7 +413,7 @@ fn tables_above_the_limit_are_refused_before_they_are_allocated() {
 fn rows_that_no_text_has_are_not_stored() {
     let texts = texts("__label__a x y\n__label__b y x\n");
     let features = Features { ngrams: 2, buckets: 1 << 30, ..Features::default() };
-    let model = train(&texts, Settings { features, ..settings() });
+    let model = train(&texts, FastTextSettings { features, ..settings() });
     // x, y, </s>, `x y`, `y </s>`, `y x`, `x </s>`
     assert_eq!((model.met().len(), model.input().n_rows()), (7, 7));
 }
@@ -402,7 +422,7 @@ fn rows_that_no_text_has_are_not_stored() {
 fn texts_without_words_and_a_single_label_can_be_trained() {
     let reading = Reading { words: crate::Words::Punctuation, ..Reading::default() };
     let texts = texts_with("__label__a\n__label__a x\n__label__a\n", reading.clone());
-    let model = train(&texts, Settings { words: crate::Words::Punctuation, ..settings() });
+    let model = train(&texts, FastTextSettings { words: crate::Words::Punctuation, ..settings() });
     assert_eq!(model.scores(b"x", &mut Scores::default()), [1.0]);
     assert_eq!(model.scores(b"", &mut Scores::default()), [1.0]);
 
@@ -417,7 +437,7 @@ fn texts_without_words_and_a_single_label_can_be_trained() {
 fn a_label_met_once_and_several_labels_of_a_text_are_learned() {
     let lines = format!("{}__label__once rare\n", "__label__a __label__b x y\n__label__c z\n".repeat(20));
     let texts = texts(&lines);
-    let model = train(&texts, Settings { epochs: 100, rate: 0.5, ..settings() });
+    let model = train(&texts, FastTextSettings { epochs: 100, rate: 0.5, ..settings() });
     let label = |name: &str| model.dictionary().label(name.as_bytes()).unwrap() as usize;
     let mut scores = Scores::default();
     let probabilities = model.scores(b"rare", &mut scores).to_vec();
@@ -431,7 +451,7 @@ fn a_label_met_once_and_several_labels_of_a_text_are_learned() {
 #[test]
 fn an_explanation_sums_to_the_difference_of_logits() {
     let texts = texts(&lines(300));
-    let model = train(&texts, Settings { epochs: 20, rate: 0.5, ..settings() });
+    let model = train(&texts, FastTextSettings { epochs: 20, rate: 0.5, ..settings() });
     let line = b"own0x1 word3 own0x1 unseen word5";
     let probabilities = model.scores(line, &mut Scores::default()).to_vec();
     for label in 0..3 {
@@ -448,10 +468,10 @@ fn an_explanation_sums_to_the_difference_of_logits() {
 fn dropout_and_subsampling_change_the_updates() {
     let texts = texts(&lines(100));
     let plain = bits(&train(&texts, settings()));
-    assert_ne!(plain, bits(&train(&texts, Settings { dropout: 0.5, ..settings() })));
-    assert_ne!(plain, bits(&train(&texts, Settings { subsampling: 1e-3, ..settings() })));
+    assert_ne!(plain, bits(&train(&texts, FastTextSettings { dropout: 0.5, ..settings() })));
+    assert_ne!(plain, bits(&train(&texts, FastTextSettings { subsampling: 1e-3, ..settings() })));
     // A threshold of 1 keeps all words.
-    assert_eq!(plain, bits(&train(&texts, Settings { subsampling: 1.0, ..settings() })));
+    assert_eq!(plain, bits(&train(&texts, FastTextSettings { subsampling: 1.0, ..settings() })));
 }
 
 #[test]
@@ -459,7 +479,11 @@ fn all_instruction_sets_train_alike() {
     let texts = texts(&lines(100));
     for dim in [10, 37] {
         let train = |processor| {
-            finish(Training::new(&texts, Settings { dim, ..settings() }).unwrap().with_processor(processor))
+            finish(
+                Training::new(&texts, FastTextSettings { dim, ..settings() })
+                    .unwrap()
+                    .with_processor(processor),
+            )
         };
         let trained: Vec<_> =
             Processor::all().into_iter().map(|processor| values(train(processor).input())).collect();

@@ -97,7 +97,7 @@ impl Best {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{lines, settings, train};
-    use super::super::{Scores, Settings};
+    use super::super::{FastTextSettings, Scores};
     use crate::words::Words;
     use crate::{Builders, Reading};
 
@@ -110,7 +110,7 @@ mod tests {
         crate::add_lines(&mut builder, lines.as_bytes()).unwrap();
         let texts = builders.merge(vec![builder]).unwrap();
         assert!(texts.counts().n_unknown > 0);
-        let settings = Settings { words: Words::Cleaned, epochs: 10, rate: 0.5, ..settings() };
+        let settings = FastTextSettings { words: Words::Cleaned, epochs: 10, rate: 0.5, ..settings() };
         let model = train(&texts, settings);
         assert!(model.scores(b"own0x2", &mut Scores::default())[0] > 0.4);
         for label in 0..3 {

@@ -2,7 +2,7 @@
 //!
 //! Threads take texts in turn and update the shared rows without locks. A training is divided into segments, between
 //! which all threads wait; a checkpoint is possible there. With one thread, or with
-//! [`Settings::is_deterministic`], equal texts and settings give equal bits.
+//! [`FastTextSettings::is_deterministic`], equal texts and settings give equal bits.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -18,7 +18,7 @@ use super::model::Model;
 use super::order::{self, Window};
 use super::rounds;
 use super::segment::Segment;
-use super::settings::Settings;
+use super::settings::FastTextSettings;
 use super::update::{Shared, Step};
 use crate::error::{Error, Result};
 use crate::features::FeatureRows;
@@ -32,7 +32,7 @@ const SEGMENT_TOKENS: u64 = if cfg!(test) { 1 << 8 } else { 1 << 22 };
 /// A training that has not ended.
 pub struct Training<'a> {
     pub(super) texts: &'a Texts,
-    pub(super) settings: Settings,
+    pub(super) settings: FastTextSettings,
     pub(super) rows: FeatureRows,
     pub(super) input: Table,
     pub(super) output: Table,
@@ -74,14 +74,14 @@ impl<'a> Training<'a> {
     ///
     /// # Errors
     /// If there is no text, the tables exceed the memory limit, or a temporary file cannot be read.
-    pub fn new(texts: &'a Texts, settings: Settings) -> Result<Self> {
+    pub fn new(texts: &'a Texts, settings: FastTextSettings) -> Result<Self> {
         let training = Self::empty(texts, settings)?;
         training.draw();
         Ok(training)
     }
 
     /// A training whose weights are zero.
-    pub(super) fn empty(texts: &'a Texts, settings: Settings) -> Result<Self> {
+    pub(super) fn empty(texts: &'a Texts, settings: FastTextSettings) -> Result<Self> {
         if texts.n_texts() == texts.counts().n_empty {
             return Err(Error::NoTexts { n_unlabelled: texts.counts().n_unlabelled });
         }

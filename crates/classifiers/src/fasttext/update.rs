@@ -6,7 +6,7 @@ use program::random::Random;
 use super::kernel::{self, Rule};
 use super::listing::{Listing, to_positions};
 use super::order::Window;
-use super::settings::{Loss, Settings};
+use super::settings::{FastTextSettings, Loss};
 use crate::dictionary::Dictionary;
 use crate::features::{FeatureRows, Scratch};
 
@@ -16,7 +16,7 @@ const SUBSAMPLING: u64 = 4;
 
 /// What all threads share.
 pub(crate) struct Shared<'a> {
-    pub settings: &'a Settings,
+    pub settings: &'a FastTextSettings,
     pub dictionary: &'a Dictionary,
     pub rows: &'a FeatureRows,
     pub input: &'a Table,
@@ -130,7 +130,7 @@ impl Step {
         }
     }
 
-    fn drop_elements(&mut self, settings: &Settings, step: u64) {
+    fn drop_elements(&mut self, settings: &FastTextSettings, step: u64) {
         let mut random = Random::of(&[DROPOUT, settings.seed, step]);
         let kept = 1.0 / (1.0 - settings.dropout);
         for (mask, mean) in self.mask.iter_mut().zip(&mut self.mean).take(settings.dim) {

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use super::*;
-use crate::fasttext::{Loss, Scores, Settings, Training};
+use crate::fasttext::{FastTextSettings, Loss, Scores, Training};
 use crate::{Reading, Scratch, Words};
 
 const FILES: [&str; 4] = ["SHA256SUMS", "config.json", "model.safetensors", "words.txt"];
@@ -25,7 +25,8 @@ fn fasttext_model(words: Words, loss: Loss, labels: [&[u8]; 2]) -> crate::fastte
     let texts = crate::read_fasttext_file(file.path(), 1, reading).unwrap();
     let features =
         Features { ngrams: 2, buckets: 1000, characters_min: 2, characters_max: 3, ..Features::default() };
-    let settings = Settings { words, features, loss, dim: 5, rate: 0.5, ..Settings::default() };
+    let settings =
+        FastTextSettings { words, features, loss, dim: 5, rate: 0.5, ..FastTextSettings::default() };
     let mut training = Training::new(&texts, settings).unwrap();
     while training.step().unwrap().is_some() {}
     training.finish()
