@@ -39,7 +39,7 @@ pub(crate) const PREFIX: &str = "log-";
 
 /// What a server is, in each file of its log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Settings {
+pub(crate) struct ServerSettings {
     pub(crate) shard: u32,
     pub(crate) servers: u32,
     pub(crate) workers: u32,
@@ -50,7 +50,7 @@ pub(crate) struct Settings {
 #[derive(Debug)]
 pub(crate) struct Log {
     folder: PathBuf,
-    settings: Settings,
+    settings: ServerSettings,
     number: u64,
     path: PathBuf,
     file: File,
@@ -64,7 +64,7 @@ pub(crate) struct Log {
 
 impl Log {
     /// Creates the file with this number.
-    pub(crate) fn create(folder: &Path, settings: &Settings, number: u64) -> Result<Self> {
+    pub(crate) fn create(folder: &Path, settings: &ServerSettings, number: u64) -> Result<Self> {
         let path = file_path(folder, number);
         let mut file = OpenOptions::new().create_new(true).append(true).open(&path).at(&path, "create it")?;
         let header = header(settings)?;
@@ -140,7 +140,7 @@ impl Log {
     /// number of bytes of an incomplete group that were removed. Without files, one is created.
     pub(crate) fn recover(
         folder: &Path,
-        settings: &Settings,
+        settings: &ServerSettings,
         from: u64,
         mut apply: impl FnMut(Entry) -> Result<()>,
     ) -> Result<(Self, u64)> {
@@ -173,7 +173,7 @@ impl Log {
     /// bytes that were synced.
     fn read(
         folder: &Path,
-        settings: &Settings,
+        settings: &ServerSettings,
         number: u64,
         (is_last, synced): (bool, u64),
         apply: &mut impl FnMut(Entry) -> Result<()>,
@@ -214,8 +214,8 @@ impl Log {
 }
 
 /// Refuses a folder of a server with other settings.
-pub(crate) fn check_settings(path: &Path, found: &Settings, expected: &Settings) -> Result<()> {
-    let shard = |settings: &Settings| format!("{}/{}", settings.shard, settings.servers);
+pub(crate) fn check_settings(path: &Path, found: &ServerSettings, expected: &ServerSettings) -> Result<()> {
+    let shard = |settings: &ServerSettings| format!("{}/{}", settings.shard, settings.servers);
     let pairs = [
         ("--shard", shard(found), shard(expected)),
         ("--workers", found.workers.to_string(), expected.workers.to_string()),

@@ -38,7 +38,7 @@ pub use self::sync::LogSync;
 use self::writer::{Writer, Writing, repeat};
 use crate::error::{At, Error, Result};
 use crate::ledger::Statistics;
-use crate::log::{Log, Settings};
+use crate::log::{Log, ServerSettings};
 use crate::messages::Ending;
 use crate::security::{Guard, TlsFiles, Token, check_address};
 use crate::service::parameters_server::ParametersServer;
@@ -269,8 +269,8 @@ impl Drop for Server {
     }
 }
 
-fn settings(options: &ServerOptions) -> Settings {
-    Settings {
+fn settings(options: &ServerOptions) -> ServerSettings {
+    ServerSettings {
         shard: options.shard,
         servers: options.n_shards,
         workers: options.n_workers,

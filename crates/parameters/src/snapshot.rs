@@ -15,7 +15,7 @@ use program::temporary;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{At, Error, Result};
-use crate::log::{Settings, check_settings};
+use crate::log::{ServerSettings, check_settings};
 use crate::spec::Spec;
 use crate::state::State;
 use crate::table::Table;
@@ -28,7 +28,7 @@ const HELD_BYTES_MAX: u64 = 1 << 40;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Content {
-    settings: Settings,
+    settings: ServerSettings,
     state: State,
     /// Sizes and digests of the tables.
     files: BTreeMap<String, Summary>,
@@ -37,7 +37,7 @@ struct Content {
 /// What a snapshot is made of.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
-    pub(crate) settings: Settings,
+    pub(crate) settings: ServerSettings,
     pub(crate) state: State,
     pub(crate) tables: Vec<Arc<Table>>,
     /// The number of the first file of the log that it does not contain.
@@ -80,7 +80,7 @@ pub(crate) struct Recovered {
 /// Reads the newest snapshot of a folder. Deletes those of killed servers.
 pub(crate) fn recover(
     folder: &Path,
-    settings: &Settings,
+    settings: &ServerSettings,
     check_memory: impl Fn(&[Spec]) -> Result<()>,
 ) -> Result<Option<Recovered>> {
     temporary::clear(folder);

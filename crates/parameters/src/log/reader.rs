@@ -8,7 +8,7 @@ use bytes::Bytes;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::groups::{Entry, HEADER, entries};
-use super::{Settings, check_settings, damaged};
+use super::{ServerSettings, check_settings, damaged};
 use crate::error::{At, Error, Result};
 
 const MARK: &[u8; 8] = b"paramlog";
@@ -39,7 +39,7 @@ impl Reader<'_> {
     }
 
     /// Compares the settings of the file.
-    pub(super) fn settings(&mut self, expected: &Settings) -> Result<()> {
+    pub(super) fn settings(&mut self, expected: &ServerSettings) -> Result<()> {
         let none = || damaged(self.path, 0, "another content", "the log of a parameter server");
         let unread = none();
         let Some(start) = self.bytes(0, 12)?.filter(|start| start.starts_with(MARK)) else {
@@ -51,7 +51,7 @@ impl Reader<'_> {
         if xxh3_64(json).to_le_bytes() != found {
             return Err(unread);
         }
-        let found: Settings = serde_json::from_slice(json).map_err(|_| unread)?;
+        let found: ServerSettings = serde_json::from_slice(json).map_err(|_| unread)?;
         check_settings(self.path, &found, expected)?;
         self.at = 20 + length as u64;
         Ok(())
@@ -111,7 +111,7 @@ fn length_of(header: &[u8]) -> Option<usize> {
 }
 
 /// What a file begins with.
-pub(super) fn header(settings: &Settings) -> Result<Vec<u8>> {
+pub(super) fn header(settings: &ServerSettings) -> Result<Vec<u8>> {
     let json = serde_json::to_vec(settings).map_err(|error| Error::internal(&error))?;
     let (length, digest) = ((json.len() as u32).to_le_bytes(), xxh3_64(&json).to_le_bytes());
     Ok([&MARK[..], &length, &json, &digest].concat())

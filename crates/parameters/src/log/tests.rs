@@ -4,7 +4,7 @@
 use super::*;
 use crate::messages::PushRequest;
 
-const SETTINGS: Settings = Settings { shard: 0, servers: 1, workers: 2, staleness: Some(3) };
+const SETTINGS: ServerSettings = ServerSettings { shard: 0, servers: 1, workers: 2, staleness: Some(3) };
 
 /// Writes groups. A crash comes before the last one is synced.
 fn written(folder: &Path, entries: &[&[Entry]]) -> PathBuf {
@@ -127,7 +127,7 @@ fn zeros_after_a_part_of_a_group_are_what_a_crash_leaves() {
 fn a_folder_of_another_server_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     written(folder.path(), &[]);
-    let other = Settings { workers: 3, ..SETTINGS };
+    let other = ServerSettings { workers: 3, ..SETTINGS };
     let error = Log::recover(folder.path(), &other, 0, |_| Ok(())).unwrap_err().to_string();
     assert!(error.contains("its server has --workers 2, expected 3"), "{error}");
 }

@@ -10,14 +10,14 @@ use prost::Message;
 use super::calls::check_lengths;
 use super::writer::{apply, repeat};
 use crate::error::{Error, Result};
-use crate::log::{Log, Settings};
+use crate::log::{Log, ServerSettings};
 use crate::messages::{CreateRequest, PullRequest, PushRequest};
 use crate::refusal::Refusal;
 use crate::spec::{Initial, Optimizer, Spec};
 use crate::state::{State, Verdict};
 use crate::table::{Table, tables_bytes};
 
-const SETTINGS: Settings = Settings { shard: 0, servers: 1, workers: 2, staleness: Some(1) };
+const SETTINGS: ServerSettings = ServerSettings { shard: 0, servers: 1, workers: 2, staleness: Some(1) };
 /// Larger tables of a log are refused.
 const TABLES_BYTES_MAX: usize = 1 << 20;
 

@@ -16,7 +16,7 @@ use super::silence::Silence;
 use super::sync::LogSync;
 use crate::error::{Error, Result};
 use crate::ledger::{SinceStart, Statistics, TableStatistics, WorkerStatistics};
-use crate::log::{Entry, Group, Log, Settings};
+use crate::log::{Entry, Group, Log, ServerSettings};
 use crate::messages::{Ending, PushRequest};
 use crate::refusal::Refusal;
 use crate::snapshot::Snapshot;
@@ -41,7 +41,7 @@ const ENDING_CHARS_MAX: usize = 1000;
 /// The settings of the thread.
 #[derive(Debug)]
 pub(crate) struct Writing {
-    pub(crate) settings: Settings,
+    pub(crate) settings: ServerSettings,
     pub(crate) memory_max: usize,
     pub(crate) log_sync: LogSync,
     pub(crate) snapshot_every: Duration,
@@ -182,7 +182,7 @@ impl Writer {
             return Err(Refusal::busy("rank 0 has not read its input yet"));
         }
         if is_new {
-            let Settings { shard, servers, .. } = self.writing.settings;
+            let ServerSettings { shard, servers, .. } = self.writing.settings;
             let sum = tables_bytes(self.state.specs.iter().chain([&spec]), shard, servers);
             let memory_max = self.writing.memory_max;
             if sum > memory_max {
@@ -454,7 +454,7 @@ pub(crate) fn repeat(
     state: &mut State,
     tables: &mut Vec<Arc<Table>>,
     entry: Entry,
-    settings: &Settings,
+    settings: &ServerSettings,
     check_memory: &impl Fn(&[Spec]) -> Result<()>,
 ) -> Result<()> {
     let broken = |_| Error::internal(&"the log has an entry that the state refuses");
