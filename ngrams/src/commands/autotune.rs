@@ -16,7 +16,7 @@ use training::places::is_dataset;
 use training::tell::tell;
 use training::{Error, Result};
 
-use super::settings::{Settings, reading, words};
+use super::settings::{ModelSettings, reading, words};
 use super::train::check;
 use crate::arguments::{Arguments, Autotune, Command, ModelName, Train};
 use crate::classifier::evaluate::measure;
@@ -180,7 +180,7 @@ impl Trials {
         };
         let is_dataset = matches!(&arguments.input[..], [place] if is_dataset(place));
         let reading = reading(&arguments, model, self::words(&arguments, model, is_dataset));
-        let settings = Settings::of(&arguments, model, reading.words);
+        let settings = ModelSettings::of(&arguments, model, reading.words);
         let of_validation = Reading { words_max: usize::MAX >> 1, count_min: 1, ..reading.clone() };
         self.texts.read(Place::Input, &arguments, &reading)?;
         if !self.is_checked {
@@ -246,11 +246,11 @@ impl Kept {
         &mut self,
         texts: &Texts,
         words: Words,
-        settings: &Settings,
+        settings: &ModelSettings,
         limit: &Limit,
     ) -> Result<Option<Model>> {
         match settings {
-            Settings::Linear(settings) => {
+            ModelSettings::Linear(settings) => {
                 // The words of n-grams are for reports.
                 let settings = LinearSettings { n_named: 0, ..*settings };
                 let numbered = match self.0.take() {
@@ -264,7 +264,7 @@ impl Kept {
                     Err(error) => Err(error.into()),
                 }
             }
-            Settings::FastText(settings) => {
+            ModelSettings::FastText(settings) => {
                 self.0 = None;
                 let mut training = fasttext::Training::new(texts, (**settings).clone())?;
                 while training.step()?.is_some() {
@@ -334,7 +334,7 @@ mod tests {
         let reading = reading(&arguments, model, words(&arguments, model, false));
         format!(
             "{:?} {:?} {}",
-            Settings::of(&arguments, model, reading.words),
+            ModelSettings::of(&arguments, model, reading.words),
             reading.words,
             reading.count_min
         )

@@ -14,7 +14,7 @@ use training::texts_out::TextsOut;
 use training::{Error, Result};
 
 use super::progress::Progress;
-use super::settings::Settings;
+use super::settings::ModelSettings;
 use crate::arguments::Train;
 use crate::classifier::{Classifier, Labels};
 
@@ -32,7 +32,7 @@ pub fn describe(
     texts: &Texts,
     held_out: Option<&(Part, Texts)>,
     recipe: serde_json::Value,
-    settings: &Settings,
+    settings: &ModelSettings,
 ) -> Result<()> {
     let counts = texts.counts();
     let dictionary = &texts.dictionary;
@@ -74,7 +74,7 @@ pub fn describe(
 }
 
 /// Shows and logs the training. The log continues that of the checkpoint, if there is one.
-pub fn progress(out: &TextsOut, texts: &Texts, settings: &Settings) -> Result<Progress> {
+pub fn progress(out: &TextsOut, texts: &Texts, settings: &ModelSettings) -> Result<Progress> {
     if !out.has_checkpoint()? {
         if out.is_resumed() {
             tell("no checkpoint to resume from: starting from the first text");

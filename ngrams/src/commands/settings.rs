@@ -1,6 +1,6 @@
 //! Converts the flags of `ngrams train` into the settings of a model, and these into the recipe in `settings.json`.
 
-use classifiers::fasttext::Optimizer;
+use classifiers::fasttext::{FastTextSettings, Optimizer};
 use classifiers::linear::LinearSettings;
 use classifiers::{Features, Reading, Words, fasttext, linear};
 use runs::recipe::OF_INPUT;
@@ -19,14 +19,14 @@ const EPOCHS: u32 = 5;
 
 /// Settings of a model and its training.
 #[derive(Clone, Debug)]
-pub enum Settings {
+pub enum ModelSettings {
     /// A linear model.
     Linear(LinearSettings),
     /// A mean of embeddings with a linear layer.
-    FastText(Box<fasttext::Settings>),
+    FastText(Box<FastTextSettings>),
 }
 
-impl Settings {
+impl ModelSettings {
     /// The settings for these flags.
     pub fn of(arguments: &Train, model: ModelName, words: Words) -> Self {
         match model {
@@ -185,7 +185,7 @@ fn of_linear(arguments: &Train) -> LinearSettings {
     }
 }
 
-fn of_fasttext(arguments: &Train, words: Words) -> fasttext::Settings {
+fn of_fasttext(arguments: &Train, words: Words) -> FastTextSettings {
     let ngrams = arguments.ngrams.unwrap_or(NGRAMS);
     let characters = arguments.char_ngrams;
     let has_buckets = ngrams > 1 || characters.is_some() || arguments.words_max.is_some();
@@ -195,7 +195,7 @@ fn of_fasttext(arguments: &Train, words: Words) -> fasttext::Settings {
         Optimizer::Adagrad => 0.1,
         Optimizer::LazyAdam => 0.005,
     };
-    fasttext::Settings {
+    FastTextSettings {
         words,
         features: Features {
             ngrams: ngrams.into(),
@@ -253,7 +253,7 @@ fn recipe_of_linear(settings: &LinearSettings) -> Value {
     })
 }
 
-fn recipe_of_fasttext(settings: &fasttext::Settings) -> Value {
+fn recipe_of_fasttext(settings: &FastTextSettings) -> Value {
     let Features { ngrams, buckets, characters_min, characters_max, .. } = settings.features;
     let characters = (characters_max > 0).then(|| format!("{characters_min}-{characters_max}"));
     // The bits of a repeatable training depend on the number of threads.

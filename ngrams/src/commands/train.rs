@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use batches::Part;
+use classifiers::fasttext::FastTextSettings;
 use classifiers::linear::LinearSettings;
 use classifiers::{Reading, Texts, fasttext, linear};
 use launch::interrupt::{Interrupts, Requested};
@@ -24,7 +25,7 @@ use training::{Error, Result};
 
 use super::out;
 use super::progress::Progress;
-use super::settings::{Settings, add_input, check_min_count, reading, words};
+use super::settings::{ModelSettings, add_input, check_min_count, reading, words};
 use super::top::top;
 use crate::arguments::{ModelName, Train};
 use crate::classifier::evaluate::{Evaluation, evaluate};
@@ -90,7 +91,7 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     let mut out = out::take(arguments)?;
     let is_dataset = matches!(&arguments.input[..], [place] if is_dataset(place));
     let reading = reading(arguments, kind, words(arguments, kind, is_dataset));
-    let settings = Settings::of(arguments, kind, reading.words);
+    let settings = ModelSettings::of(arguments, kind, reading.words);
     let mut recipe = settings.recipe(arguments, &reading);
     add_input(&mut recipe, arguments, is_dataset)?;
     if out.has_model(&recipe)? {
@@ -130,8 +131,10 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     let mut progress = out::progress(&out, &texts, &settings)?;
     let began_training = Instant::now();
     let model = match &settings {
-        Settings::Linear(settings) => train_linear(&texts, reading.words, settings, &mut progress)?,
-        Settings::FastText(settings) => train_fasttext(&texts, settings, arguments, &mut out, &mut progress)?,
+        ModelSettings::Linear(settings) => train_linear(&texts, reading.words, settings, &mut progress)?,
+        ModelSettings::FastText(settings) => {
+            train_fasttext(&texts, settings, arguments, &mut out, &mut progress)?
+        }
     };
     let (loss, n_weighted, log) = progress.finish();
     let training_s = began_training.elapsed().as_secs_f64();
@@ -235,7 +238,7 @@ fn train_linear(
 
 fn train_fasttext(
     texts: &Texts,
-    settings: &fasttext::Settings,
+    settings: &FastTextSettings,
     arguments: &Train,
     out: &mut TextsOut,
     progress: &mut Progress,
@@ -417,7 +420,7 @@ fn of_many(part: Part, evaluated: &Evaluated) -> Option<OfManyLabels> {
     })
 }
 
-fn finish_log(mut log: Log, settings: &Settings, evaluation: Option<&(Part, Evaluation)>) -> Result<()> {
+fn finish_log(mut log: Log, settings: &ModelSettings, evaluation: Option<&(Part, Evaluation)>) -> Result<()> {
     if let Some((Part::Test, evaluation)) = evaluation
         && let Measured::Few(metrics) = &evaluation.evaluated.metrics
     {
