@@ -4,7 +4,7 @@ use tests::files::snapshot;
 use tests::hadoop::as_task;
 use tests::programs::{program, run};
 
-use crate::made::{Manner, Room, Settings};
+use crate::made::{Flags, Manner, Room};
 
 /// Bytes of windows-1252.
 fn latin1(text: &str) -> Vec<u8> {
@@ -30,21 +30,21 @@ fn json_lines() -> String {
 
 fn refused(room: &Room, arguments: &[&str], input: &str) -> String {
     let before = snapshot(&room.path(""));
-    let settings = Settings { lines: arguments, ..Settings::default() };
-    let refused = run(&mut room.sentimill(Manner::ALONE, &settings, &[input]), b"").with_code(65);
+    let flags = Flags { lines: arguments, ..Flags::default() };
+    let refused = run(&mut room.sentimill(Manner::ALONE, &flags, &[input]), b"").with_code(65);
     assert!(snapshot(&room.path("")) == before, "something was touched: {:?}", room.files());
     refused.stderr.lines().last().unwrap().to_owned()
 }
 
 #[test]
 fn the_dataset_of_an_encoding_is_that_of_utf8_from_the_pipe_and_the_program() {
-    let expected = Settings::default().by_pipe(json_lines().as_bytes());
-    let settings = Settings { lines: &["--encoding", "latin1"], ..Settings::default() };
-    settings.by_pipe(&latin1(&json_lines())).assert_same(&expected, "pipe");
+    let expected = Flags::default().by_pipe(json_lines().as_bytes());
+    let flags = Flags { lines: &["--encoding", "latin1"], ..Flags::default() };
+    flags.by_pipe(&latin1(&json_lines())).assert_same(&expected, "pipe");
     for manner in [Manner::ALONE, Manner::SPARING] {
-        settings.by_mill(manner, &latin1(&json_lines())).assert_same(&expected, "latin1");
-        let settings = Settings { lines: &["--encoding", "UTF-16LE"], ..Settings::default() };
-        settings.by_mill(manner, &utf16_le(&json_lines())).assert_same(&expected, "UTF-16LE");
+        flags.by_mill(manner, &latin1(&json_lines())).assert_same(&expected, "latin1");
+        let flags = Flags { lines: &["--encoding", "UTF-16LE"], ..Flags::default() };
+        flags.by_mill(manner, &utf16_le(&json_lines())).assert_same(&expected, "UTF-16LE");
     }
 }
 
@@ -73,8 +73,8 @@ fn lines_in_another_encoding_are_refused_with_the_likely_one() {
         few.starts_with("sentimill: 75 of 1000 lines") && few.ends_with(", or raise --invalid-utf8-max"),
         "{few}"
     );
-    let settings = Settings { lines: &["--invalid-utf8-max", "0.75"], ..Settings::default() };
-    settings.by_mill(Manner::ALONE, &latin1(&json_lines()));
+    let flags = Flags { lines: &["--invalid-utf8-max", "0.75"], ..Flags::default() };
+    flags.by_mill(Manner::ALONE, &latin1(&json_lines()));
 
     let mapped = run(&mut program("mapper"), &latin1(&json_lines())).with_code(65);
     assert_eq!(mapped.stderr.lines().last(), Some(&*format!("mapper: {message}")));
@@ -171,8 +171,7 @@ fn texts_without_spaces_are_a_warning_in_the_card() {
     let lines = format!("{{\"reviewText\": \"{text}\", \"overall\": 5}}\n");
     let room = Room::new();
     room.write("reviews.json", lines);
-    let card =
-        run(&mut room.sentimill(Manner::ALONE, &Settings::default(), &["reviews.json"]), b"").succeeded();
+    let card = run(&mut room.sentimill(Manner::ALONE, &Flags::default(), &["reviews.json"]), b"").succeeded();
     let expected = "warning           most words are Chinese, which has no spaces between words: a mean of 1.0 words per text";
     assert!(card.said().contains(expected), "{}", card.said());
 }

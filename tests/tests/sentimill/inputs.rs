@@ -10,22 +10,22 @@ use tests::programs::{run, without_hadoop};
 use tests::s3_server::{S3Server, with_s3};
 use tests::skipped;
 
-use crate::made::{BY_PIPE, Made, Manner, Room, Settings, told_by, told_by_mapper};
+use crate::made::{BY_PIPE, Flags, Made, Manner, Room, told_by, told_by_mapper};
 
 const MANNERS: [Manner; 2] = [Manner { threads: 3, memory: "512MiB" }, Manner { threads: 2, memory: "1MiB" }];
 
 /// Runs the program on these inputs in every manner, and compares with `expected`.
 #[track_caller]
-fn check(room: &Room, settings: &Settings<'_>, inputs: &[&str], stdin: &[u8], expected: &Made) {
+fn check(room: &Room, flags: &Flags<'_>, inputs: &[&str], stdin: &[u8], expected: &Made) {
     for manner in MANNERS {
-        let made = run(&mut room.sentimill(manner, settings, inputs), stdin).succeeded();
+        let made = run(&mut room.sentimill(manner, flags, inputs), stdin).succeeded();
         room.made(&made).assert_same(expected, &format!("{inputs:?}, {manner:?}"));
         std::fs::remove_dir_all(room.path("out")).unwrap();
     }
 }
 
 fn check_demo(room: &Room, inputs: &[&str], stdin: &[u8]) {
-    check(room, &Settings::default(), inputs, stdin, &BY_PIPE);
+    check(room, &Flags::default(), inputs, stdin, &BY_PIPE);
 }
 
 /// The corpus in seven files, of which the first are compressed.
@@ -78,15 +78,15 @@ fn standard_input_may_be_compressed() {
 fn members_inflated_by_several_threads_give_the_dataset_of_the_mapper() {
     // Large enough for several groups of members.
     let (lines, _) = raw(20_000, 1);
-    let settings = Settings::default();
-    let expected = settings.by_pipe(&lines);
+    let flags = Flags::default();
+    let expected = flags.by_pipe(&lines);
     for (member, bytes) in [(bgzf as fn(&[u8]) -> Vec<u8>, 50_000), (zstd, 70_000), (bzip2, 100_000)] {
         let room = Room::new();
         room.write("reviews", in_members(&lines, bytes, member));
         let told = told_by_mapper(&room, "reviews");
         for threads in [1, 2, 5] {
             let manner = Manner { threads, memory: "64MiB" };
-            let made = run(&mut room.sentimill(manner, &settings, &["reviews"]), b"").succeeded();
+            let made = run(&mut room.sentimill(manner, &flags, &["reviews"]), b"").succeeded();
             room.made(&made).assert_same(&expected, &format!("members of {bytes} bytes, {manner:?}"));
             assert_eq!(told_by("sentimill", &made.stderr, "reviews"), told, "{manner:?}");
             std::fs::remove_dir_all(room.path("out")).unwrap();
@@ -100,13 +100,13 @@ fn utf16_is_decoded_from_every_kind_of_input() {
     let lines = reviews().iter().map(|(text, stars)| json_line(text, *stars)).collect::<String>().repeat(8);
     let utf16: Vec<u8> =
         std::iter::once(0xfeff).chain(lines.encode_utf16()).flat_map(u16::to_be_bytes).collect();
-    let settings = Settings::default();
-    let expected = settings.by_pipe(lines.as_bytes());
+    let flags = Flags::default();
+    let expected = flags.by_pipe(lines.as_bytes());
     let room = Room::new();
     room.write("reviews.json", &utf16);
     room.write("reviews.json.zst", in_members(&utf16, 70_000, zstd));
     for (input, stdin) in [("reviews.json", &[][..]), ("reviews.json.zst", &[]), ("-", &gzip(&utf16))] {
-        check(&room, &settings, &[input], stdin, &expected);
+        check(&room, &flags, &[input], stdin, &expected);
     }
 }
 
@@ -119,9 +119,8 @@ fn a_prefix_in_s3_is_read_as_all_objects_below_it() {
     }
     server.put("reviews/_SUCCESS", b"no review");
     let room = Room::new();
-    let settings = Settings::default();
-    let mut sentimill =
-        with_s3(room.sentimill(MANNERS[0], &settings, &["s3://bucket/reviews/"]), &proxy.url());
+    let flags = Flags::default();
+    let mut sentimill = with_s3(room.sentimill(MANNERS[0], &flags, &["s3://bucket/reviews/"]), &proxy.url());
     let made = run(&mut sentimill, b"").succeeded();
     room.made(&made).assert_same(&BY_PIPE, "objects");
 }
@@ -150,8 +149,8 @@ fn every_format_gives_the_dataset_of_the_mapper() {
         let classes = ["--class-ratings", "1=1,2=2,3=3,4=4,5=5"];
         let classes = if arguments[0] == "--format" { &classes[..] } else { &[] };
         let arguments = [arguments, classes].concat();
-        let settings = Settings { lines: &arguments, ..Settings::default() };
-        settings.check(&MANNERS, lines.as_bytes(), &format!("{arguments:?}"));
+        let flags = Flags { lines: &arguments, ..Flags::default() };
+        flags.check(&MANNERS, lines.as_bytes(), &format!("{arguments:?}"));
     }
 }
 
@@ -178,7 +177,7 @@ fn parquet_rows_equal_json_lines() {
     run(written.args(["-c", TO_PARQUET]).arg(room.path("some.parquet")), some.concat().as_bytes())
         .succeeded();
     room.write("others.json.gz", gzip(others.concat().as_bytes()));
-    let settings = Settings::default();
-    let expected = settings.by_pipe(lines.concat().as_bytes());
-    check(&room, &settings, &["some.parquet", "others.json.gz"], b"", &expected);
+    let flags = Flags::default();
+    let expected = flags.by_pipe(lines.concat().as_bytes());
+    check(&room, &flags, &["some.parquet", "others.json.gz"], b"", &expected);
 }

@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 use tests::demo::raw;
 use tests::programs::start;
 
-use crate::made::{Manner, Room, Settings};
+use crate::made::{Flags, Manner, Room};
 
 /// The test's ends of the pipes, which stay open.
 type Pipes = (ChildStdin, BufReader<ChildStderr>);
@@ -36,7 +36,7 @@ fn a_signal_ends_the_program_in_every_stage() {
     // Large enough that its last stage, which takes 2 s, does not end between its start message and the
     // signal.
     let (lines, _) = raw(60_000, 1);
-    let settings = Settings { dataset: &["--padded", "60000"], ..Settings::default() };
+    let flags = Flags { dataset: &["--padded", "60000"], ..Flags::default() };
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         for manner in [Manner { threads: 2, memory: "512MiB" }, Manner::SPARING] {
             for doing in ["reading (", "reading\n", "folding", "writing", "reading them back", "copying"] {
@@ -45,7 +45,7 @@ fn a_signal_ends_the_program_in_every_stage() {
                 let room = Room::new();
                 room.write("reviews.json", &lines);
                 let (mut child, pipes, said) =
-                    interrupted(&mut room.sentimill(manner, &settings, &inputs), b"\n", signal, doing);
+                    interrupted(&mut room.sentimill(manner, &flags, &inputs), b"\n", signal, doing);
                 let how = format!("{signal:?} while {doing}, {manner:?}: {said}");
                 assert_eq!(child.wait().unwrap().code(), Some(75), "{how}");
                 drop(pipes);

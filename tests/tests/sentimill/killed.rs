@@ -8,9 +8,9 @@ use tests::demo::DEMO;
 use tests::programs::{run, start};
 use tests::seeds::{each_seed, seeds};
 
-use crate::made::{Made, Manner, Room, Settings};
+use crate::made::{Flags, Made, Manner, Room};
 
-const SETTINGS: Settings<'_> = Settings { lines: &[], rows: &[], dataset: &["--padded", "20"] };
+const SETTINGS: Flags<'_> = Flags { lines: &[], rows: &[], dataset: &["--padded", "20"] };
 const MADE: [&str; 3] = ["out/reviews.h5", "out/reviews.manifest.json", "out/reviews.padded.h5"];
 
 fn manner(random: &mut Random) -> Manner {

@@ -26,7 +26,7 @@ pub struct Made {
 }
 
 /// The result of the pipe for the demo corpus.
-pub static BY_PIPE: LazyLock<Made> = LazyLock::new(|| Settings::default().by_pipe(&DEMO.raw));
+pub static BY_PIPE: LazyLock<Made> = LazyLock::new(|| Flags::default().by_pipe(&DEMO.raw));
 
 impl Made {
     /// Reads the files next to this dataset. `card` is the output of the program. How tables were written is not compared:
@@ -63,7 +63,7 @@ impl Made {
 
 /// Arguments other than those that name files.
 #[derive(Clone, Copy, Default)]
-pub struct Settings<'a> {
+pub struct Flags<'a> {
     pub lines: &'a [&'a str],
     pub rows: &'a [&'a str],
     pub dataset: &'a [&'a str],
@@ -83,7 +83,7 @@ impl Manner {
     pub const SPARING: Self = Self { threads: 3, memory: "1MiB" };
 }
 
-impl Settings<'_> {
+impl Flags<'_> {
     /// The result of the pipe for these lines.
     pub fn by_pipe(&self, raw: &[u8]) -> Made {
         let folder = tempfile::tempdir().unwrap();
@@ -144,12 +144,12 @@ impl Room {
     }
 
     /// The program, ready to run in the folder.
-    pub fn sentimill(&self, manner: Manner, settings: &Settings<'_>, inputs: &[&str]) -> Command {
+    pub fn sentimill(&self, manner: Manner, flags: &Flags<'_>, inputs: &[&str]) -> Command {
         let mut sentimill = program("sentimill");
         sentimill.current_dir(self.0.path()).env("TMPDIR", self.path("tmp"));
         sentimill.args(["--out", "out/reviews.h5", "--memory", manner.memory]);
         sentimill.args(["--threads", &manner.threads.to_string()]);
-        sentimill.args(settings.lines).args(settings.rows).args(settings.dataset).arg("--input").args(inputs);
+        sentimill.args(flags.lines).args(flags.rows).args(flags.dataset).arg("--input").args(inputs);
         sentimill
     }
 

@@ -11,7 +11,7 @@ use tests::demo::json_line;
 use tests::programs::{Finished, run, without_hadoop};
 use tests::skipped;
 
-use crate::made::{Manner, Room, Settings};
+use crate::made::{Flags, Manner, Room};
 
 const MANNERS: [Manner; 4] = [
     Manner::ALONE,
@@ -20,8 +20,8 @@ const MANNERS: [Manner; 4] = [
     // Origins of one partition are sorted in several runs.
     Manner { threads: 2, memory: "1MiB" },
 ];
-const WITH_ORIGINS: Settings<'_> =
-    Settings { lines: &[], rows: &[], dataset: &["--origins", "out/origins.parquet"] };
+const WITH_ORIGINS: Flags<'_> =
+    Flags { lines: &[], rows: &[], dataset: &["--origins", "out/origins.parquet"] };
 
 /// A review, or a line that is none. Most reviews have the same text, so that their partition exceeds the memory.
 fn line(number: usize) -> (Option<String>, String) {
@@ -139,8 +139,8 @@ rows = [{"reviewText": "same" if n % 3 else None, "overall": n % 7} for n in ran
 pq.write_table(pa.Table.from_pylist(rows), sys.argv[1], row_group_size=700)
 "#;
     let Some(_) = by_python(to_parquet, &[&room.path("a.parquet")], b"") else { return };
-    let settings = Settings { lines: &["--bad-lines-max", "1"], ..WITH_ORIGINS };
-    run(&mut room.sentimill(MANNERS[2], &settings, &["a.parquet"]), b"").succeeded();
+    let flags = Flags { lines: &["--bad-lines-max", "1"], ..WITH_ORIGINS };
+    run(&mut room.sentimill(MANNERS[2], &flags, &["a.parquet"]), b"").succeeded();
     let origins = read(&room.path("out/origins.parquet")).unwrap();
     let is_review = |n: &u64| !n.is_multiple_of(3) && (1..=5).contains(&(n % 7));
     let expected = (0..5000).filter(is_review).map(|n| (text_hash(b"same"), "a.parquet".to_owned(), n + 1));
@@ -175,8 +175,8 @@ assert metadata[b"rows"] == b"a.parquet", metadata
 
     room.write("e.csv", "reviewText,overall\nfive,5\n");
     fs::remove_dir_all(room.path("out")).unwrap();
-    let settings = Settings { lines: &["--format", "csv"], ..WITH_ORIGINS };
-    run(&mut room.sentimill(MANNERS[0], &settings, &["e.csv"]), b"").succeeded();
+    let flags = Flags { lines: &["--format", "csv"], ..WITH_ORIGINS };
+    run(&mut room.sentimill(MANNERS[0], &flags, &["e.csv"]), b"").succeeded();
     let origins = read(&room.path("out/origins.parquet")).unwrap();
     assert_eq!(origins[0].2, 1, "the header is not counted");
 }
@@ -185,12 +185,12 @@ assert metadata[b"rows"] == b"a.parquet", metadata
 fn no_table_is_left_if_no_dataset_is_made() {
     let room = Room::new();
     room.write("bad.json", "x\n".repeat(30) + &json_line("ok", 5));
-    let settings = Settings { dataset: &["--origins", "origins.parquet"], ..Settings::default() };
-    run(&mut room.sentimill(MANNERS[0], &settings, &["bad.json"]), b"").with_code(65);
+    let flags = Flags { dataset: &["--origins", "origins.parquet"], ..Flags::default() };
+    run(&mut room.sentimill(MANNERS[0], &flags, &["bad.json"]), b"").with_code(65);
     assert_eq!(room.files(), ["bad.json"]);
     room.write("good.json", json_line("ok", 5));
     room.write("origins.parquet", "my notes");
-    let refused = run(&mut room.sentimill(MANNERS[0], &settings, &["good.json"]), b"").with_code(64);
+    let refused = run(&mut room.sentimill(MANNERS[0], &flags, &["good.json"]), b"").with_code(64);
     assert_eq!(
         refused.stderr,
         "sentimill: --origins origins.parquet: already exists; nothing was changed: move it away or choose another --origins\n"
@@ -203,8 +203,8 @@ fn the_table_states_the_fields_of_the_text() {
     let room = Room::new();
     room.write("reviews.json", "{\"a\": {\"b.c\": \"ok\"}, \"d\": 5}");
     let lines = ["--text-field", r"a.b\.c,e", "--rating-field", "d"];
-    let settings = Settings { lines: &lines, ..WITH_ORIGINS };
-    run(&mut room.sentimill(MANNERS[0], &settings, &["reviews.json"]), b"").succeeded();
+    let flags = Flags { lines: &lines, ..WITH_ORIGINS };
+    run(&mut room.sentimill(MANNERS[0], &flags, &["reviews.json"]), b"").succeeded();
     let show = r#"
 import json, sys, pyarrow.parquet as pq
 metadata = pq.read_metadata(sys.argv[1])

@@ -9,7 +9,7 @@ use tests::files::snapshot;
 use tests::oracle::tables_agree;
 use tests::programs::{program, run};
 
-use crate::made::{BY_PIPE, Made, Manner, Room, Settings};
+use crate::made::{BY_PIPE, Flags, Made, Manner, Room};
 
 /// All files, with the texts under the name of the dataset.
 const ALL: &[&str] = &["--parquet", "--texts", "reviews.texts.parquet"];
@@ -35,17 +35,17 @@ fn unusual() -> String {
 }
 
 fn milled(manner: Manner, rows: &[&str], raw: &[u8]) -> Made {
-    Settings { rows, dataset: ALL, ..Settings::default() }.by_mill(manner, raw)
+    Flags { rows, dataset: ALL, ..Flags::default() }.by_mill(manner, raw)
 }
 
 #[test]
 fn merge_and_sentimill_write_the_same_ids() {
     for dataset in [&["--parquet"][..], &["--parquet", "--padded", "9", "--vocabulary-size", "70000"]] {
-        let settings = Settings { dataset, ..Settings::default() };
+        let flags = Flags { dataset, ..Flags::default() };
         let manners = [Manner::ALONE, Manner::SPARING];
-        settings.check(&manners, &[&DEMO.raw[..], unusual().as_bytes()].concat(), &format!("{dataset:?}"));
+        flags.check(&manners, &[&DEMO.raw[..], unusual().as_bytes()].concat(), &format!("{dataset:?}"));
     }
-    let made = Settings { dataset: &["--parquet"], ..Settings::default() }.by_mill(Manner::ALONE, &DEMO.raw);
+    let made = Flags { dataset: &["--parquet"], ..Flags::default() }.by_mill(Manner::ALONE, &DEMO.raw);
     let names: Vec<_> = made.tables.iter().map(|(extension, _)| *extension).collect();
     assert_eq!(names, ["ids.parquet", "croissant.json"]);
 }
@@ -56,7 +56,7 @@ fn neither_threads_nor_memory_change_a_byte_of_the_texts() {
     for rows in [&[][..], &["--profile", "original"], &["--max-tokens", "3", "--stopwords", "nltk-negations"]]
     {
         let expected = milled(Manner::ALONE, rows, &raw);
-        let without = Settings { rows, ..Settings::default() }.by_mill(Manner::ALONE, &raw);
+        let without = Flags { rows, ..Flags::default() }.by_mill(Manner::ALONE, &raw);
         assert!(expected.dataset == without.dataset, "{rows:?}: --texts changes the dataset");
         for manner in
             [Manner::SPARING, Manner { threads: 5, memory: "3MiB" }, Manner { threads: 2, memory: "512MiB" }]
@@ -74,8 +74,8 @@ fn every_reader_finds_the_rows_of_the_dataset_and_the_whole_texts() {
     {
         let room = Room::new();
         room.write("reviews.json", [&DEMO.raw[..], unusual().as_bytes()].concat());
-        let settings = Settings { rows, dataset: ALL, ..Settings::default() };
-        run(&mut room.sentimill(Manner::SPARING, &settings, &["reviews.json"]), b"").succeeded();
+        let flags = Flags { rows, dataset: ALL, ..Flags::default() };
+        run(&mut room.sentimill(Manner::SPARING, &flags, &["reviews.json"]), b"").succeeded();
         let [dataset, ids, texts, croissant] = ["h5", "ids.parquet", "texts.parquet", "croissant.json"]
             .map(|extension| room.path(&format!("out/reviews.{extension}")));
         let tables = [("--ids", &*ids), ("--texts", &*texts), ("--croissant", &*croissant)];
@@ -97,8 +97,8 @@ fn room() -> Room {
 }
 
 fn mill(room: &Room, dataset: &[&str]) -> tests::programs::Finished {
-    let settings = Settings { dataset, ..Settings::default() };
-    run(&mut room.sentimill(Manner { threads: 2, memory: "64MiB" }, &settings, &["reviews.json"]), b"")
+    let flags = Flags { dataset, ..Flags::default() };
+    run(&mut room.sentimill(Manner { threads: 2, memory: "64MiB" }, &flags, &["reviews.json"]), b"")
 }
 
 fn manifest(room: &Room) -> Value {

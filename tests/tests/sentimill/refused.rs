@@ -8,7 +8,7 @@ use tests::demo::{DEMO, json_line};
 use tests::files::snapshot;
 use tests::programs::{program, run, without_hadoop};
 
-use crate::made::{BY_PIPE, Manner, Room, Settings, told_by, told_by_mapper};
+use crate::made::{BY_PIPE, Flags, Manner, Room, told_by, told_by_mapper};
 
 const MANNER: Manner = Manner { threads: 2, memory: "64MiB" };
 
@@ -16,8 +16,8 @@ const MANNER: Manner = Manner { threads: 2, memory: "64MiB" };
 #[track_caller]
 fn refuses(room: &Room, (arguments, inputs): (&[&str], &[&str]), code: i32, message: &str) {
     let before = snapshot(&room.path(""));
-    let settings = Settings { dataset: arguments, ..Settings::default() };
-    let refused = run(&mut room.sentimill(MANNER, &settings, inputs), b"").with_code(code);
+    let flags = Flags { dataset: arguments, ..Flags::default() };
+    let refused = run(&mut room.sentimill(MANNER, &flags, inputs), b"").with_code(code);
     assert_eq!(refused.stderr.lines().last(), Some(&*format!("sentimill: {message}")));
     assert!(snapshot(&room.path("")) == before, "something was touched: {:?}", room.files());
 }
@@ -70,8 +70,8 @@ fn folders_with_one_text_per_file_are_refused_with_the_command_that_makes_lines(
             "__label__it_s_bad broke number i",
         ),
     ] {
-        let settings = Settings::default();
-        let told = run(&mut room.sentimill(MANNER, &settings, &[input]), b"").with_code(65).stderr;
+        let flags = Flags::default();
+        let told = run(&mut room.sentimill(MANNER, &flags, &[input]), b"").with_code(65).stderr;
         let last = told.lines().last().unwrap();
         let found = format!(
             "; the folders {names} have one text per file, expected one per line; write lines, and pass "
@@ -88,8 +88,8 @@ fn folders_with_one_text_per_file_are_refused_with_the_command_that_makes_lines(
         assert_eq!(lines[0], of_first, "{command}");
     }
     let ratings = ["--format", "fasttext", "--class-ratings", "it_s_bad=1,very_good=5"];
-    let settings = Settings { lines: &ratings, ..Settings::default() };
-    run(&mut room.sentimill(MANNER, &settings, &["reviews.txt"]), b"").with_code(0);
+    let flags = Flags { lines: &ratings, ..Flags::default() };
+    run(&mut room.sentimill(MANNER, &flags, &["reviews.txt"]), b"").with_code(0);
 }
 
 #[test]
@@ -138,16 +138,16 @@ fn a_url_is_refused_as_output() {
 #[test]
 fn a_dataset_of_other_settings_or_reviews_is_kept() {
     let room = room();
-    run(&mut room.sentimill(MANNER, &Settings::default(), &["reviews.json"]), b"").succeeded();
+    run(&mut room.sentimill(MANNER, &Flags::default(), &["reviews.json"]), b"").succeeded();
     let other = format!(
         "out/reviews.h5: already exists and is a dataset with other settings, expected one with these settings; {NOT_CHANGED}"
     );
     refuses(&room, (&["--vocabulary-size", "50"], &["reviews.json"]), 64, &other);
     room.write("other.json", json_line("Lovely soap", 5));
-    let settings = Settings::default();
+    let flags = Flags::default();
     let before = snapshot(&room.path(""));
     for with_manifest in [true, false] {
-        let refused = run(&mut room.sentimill(MANNER, &settings, &["other.json"]), b"").with_code(64);
+        let refused = run(&mut room.sentimill(MANNER, &flags, &["other.json"]), b"").with_code(64);
         let last = refused.stderr.lines().last().unwrap();
         assert!(
             last.starts_with("sentimill: out/reviews.h5: already exists and is another file (sha256 "),
@@ -166,7 +166,7 @@ fn a_dataset_of_other_settings_or_reviews_is_kept() {
 #[test]
 fn a_repeated_run_modifies_nothing() {
     let room = room();
-    let padded = Settings { dataset: &["--padded", "20"], ..Settings::default() };
+    let padded = Flags { dataset: &["--padded", "20"], ..Flags::default() };
     let first = run(&mut room.sentimill(MANNER, &padded, &["reviews.json"]), b"").succeeded();
     let before = snapshot(&room.path(""));
     let again = run(&mut room.sentimill(Manner::SPARING, &padded, &["reviews.json"]), b"").succeeded();
@@ -178,7 +178,7 @@ fn a_repeated_run_modifies_nothing() {
 fn a_dataset_made_by_the_pipe_is_accepted() {
     let room = room();
     room.write("out/reviews.h5", &DEMO.dataset);
-    let made = run(&mut room.sentimill(MANNER, &Settings::default(), &["reviews.json"]), b"").succeeded();
+    let made = run(&mut room.sentimill(MANNER, &Flags::default(), &["reviews.json"]), b"").succeeded();
     room.made(&made).assert_same(&BY_PIPE, "beside a dataset of the pipe");
 }
 
@@ -198,7 +198,7 @@ fn every_thread_reports_bad_lines_as_the_mapper_does() {
     assert!(expected.len() >= 9, "{expected:?}");
     for threads in [1, 2, 3, 5] {
         let manner = Manner { threads, memory: "1MiB" };
-        let made = run(&mut room.sentimill(manner, &Settings::default(), &["reviews.json"]), b"").succeeded();
+        let made = run(&mut room.sentimill(manner, &Flags::default(), &["reviews.json"]), b"").succeeded();
         assert_eq!(told_by("sentimill", &made.stderr, "reviews.json"), expected, "{manner:?}");
         fs::remove_dir_all(room.path("out")).unwrap();
     }
@@ -226,8 +226,8 @@ fn input_without_a_review_makes_no_dataset() {
     for line in lines {
         let room = Room::new();
         room.write("reviews.json", line);
-        let settings = Settings::default();
-        let refused = run(&mut room.sentimill(MANNER, &settings, &["reviews.json"]), b"").with_code(65);
+        let flags = Flags::default();
+        let refused = run(&mut room.sentimill(MANNER, &flags, &["reviews.json"]), b"").with_code(65);
         let last = refused.stderr.lines().last().unwrap();
         assert!(last.starts_with("sentimill: found no review"), "{line:?}: {last}");
         assert_eq!(room.files(), ["reviews.json"]);
@@ -240,8 +240,8 @@ fn reviews_of_stop_words_only_make_no_dataset() {
     let room = Room::new();
     room.write("reviews.json", json_line("Would get the product", 5));
     let rows = ["--profile", "original"];
-    let settings = Settings { rows: &rows, ..Settings::default() };
-    let refused = run(&mut room.sentimill(MANNER, &settings, &["reviews.json"]), b"").with_code(65);
+    let flags = Flags { rows: &rows, ..Flags::default() };
+    let refused = run(&mut room.sentimill(MANNER, &flags, &["reviews.json"]), b"").with_code(65);
     assert_eq!(
         refused.stderr.lines().last().unwrap(),
         "sentimill: out/reviews.h5: not written, because no row remains: 1 reviews, 1 distinct, 1 only_stopwords, 0 rows, 0 omitted; check the input, its format, --stopwords, --sample and --without"
@@ -254,8 +254,8 @@ fn reviews_of_stop_words_only_make_no_dataset() {
 fn excluding_all_texts_makes_no_dataset() {
     let room = room();
     room.write("train.h5", &DEMO.dataset);
-    let settings = Settings { dataset: &["--without", "train.h5"], ..Settings::default() };
-    let refused = run(&mut room.sentimill(MANNER, &settings, &["reviews.json"]), b"").with_code(65);
+    let flags = Flags { dataset: &["--without", "train.h5"], ..Flags::default() };
+    let refused = run(&mut room.sentimill(MANNER, &flags, &["reviews.json"]), b"").with_code(65);
     assert!(refused.stderr.contains("not written, because no row remains: "), "{}", refused.stderr);
     assert!(!room.path("out").exists(), "a folder was made");
 }
@@ -307,8 +307,8 @@ fn paths_that_cannot_be_written_are_refused_by_name() {
     );
     fs::remove_file(room.path("out")).unwrap();
     fs::remove_dir(room.path("tmp")).unwrap();
-    let settings = Settings::default();
-    let refused = run(&mut room.sentimill(Manner::SPARING, &settings, &["reviews.json"]), b"").with_code(74);
+    let flags = Flags::default();
+    let refused = run(&mut room.sentimill(Manner::SPARING, &flags, &["reviews.json"]), b"").with_code(74);
     let last = refused.stderr.lines().last().unwrap();
     assert!(last.contains("tmp: cannot ") && last.contains("no such file or folder"), "{last}");
     assert_eq!(room.files(), ["reviews.json"]);

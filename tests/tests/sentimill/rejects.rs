@@ -8,7 +8,7 @@ use tests::demo::json_line;
 use tests::programs::{program, run, without_hadoop};
 use tests::skipped;
 
-use crate::made::{Manner, Room, Settings};
+use crate::made::{Flags, Manner, Room};
 
 const MANNERS: [Manner; 3] = [Manner::ALONE, Manner::SPARING, Manner { threads: 4, memory: "64MiB" }];
 
@@ -53,8 +53,8 @@ fn rejects_are_those_of_the_mapper_whatever_the_threads_and_the_memory() {
     let expected = of_mapper(&room, &FILES);
     assert!(expected.iter().filter(|&&byte| byte == b'\n').count() > 1_000);
     for manner in MANNERS {
-        let settings = Settings { dataset: &["--rejects", "out/bad.jsonl"], ..Settings::default() };
-        let made = run(&mut room.sentimill(manner, &settings, &INPUTS), b"").succeeded();
+        let flags = Flags { dataset: &["--rejects", "out/bad.jsonl"], ..Flags::default() };
+        let made = run(&mut room.sentimill(manner, &flags, &INPUTS), b"").succeeded();
         assert!(fs::read(room.path("out/bad.jsonl")).unwrap() == expected, "{manner:?}");
         let n_lines = expected.iter().filter(|&&byte| byte == b'\n').count();
         let notice = format!("sentimill: {n_lines} bad lines are in out/bad.jsonl\n");
@@ -67,8 +67,8 @@ fn rejects_are_those_of_the_mapper_whatever_the_threads_and_the_memory() {
 fn lines_of_standard_input_are_rejected_in_order() {
     let room = Room::new();
     let input = lines(5_000);
-    let settings = Settings { dataset: &["--rejects", "bad.jsonl"], ..Settings::default() };
-    run(&mut room.sentimill(MANNERS[2], &settings, &["-"]), &input).succeeded();
+    let flags = Flags { dataset: &["--rejects", "bad.jsonl"], ..Flags::default() };
+    run(&mut room.sentimill(MANNERS[2], &flags, &["-"]), &input).succeeded();
     let expected = run(program("mapper").arg("--rejects"), &input).succeeded().stdout;
     assert!(fs::read(room.path("bad.jsonl")).unwrap() == expected);
 }
@@ -91,12 +91,9 @@ pq.write_table(pa.table({"reviewText": texts, "overall": [str(star) for star in 
 "#;
     let files = [room.path("a.parquet"), room.path("b.parquet")];
     run(without_hadoop(&python).args(["-c", to_parquet]).args(files), b"").succeeded();
-    let settings = Settings {
-        lines: &["--bad-lines-max", "1"],
-        dataset: &["--rejects", "bad.jsonl"],
-        ..Settings::default()
-    };
-    run(&mut room.sentimill(MANNERS[2], &settings, &["a.parquet", "b.parquet"]), b"").succeeded();
+    let flags =
+        Flags { lines: &["--bad-lines-max", "1"], dataset: &["--rejects", "bad.jsonl"], ..Flags::default() };
+    run(&mut room.sentimill(MANNERS[2], &flags, &["a.parquet", "b.parquet"]), b"").succeeded();
     let expected = r#"
 {"reason":"no_text","file":"a.parquet","row":1,"text":null,"rating":5}
 {"reason":"bad_rating","file":"a.parquet","row":2,"text":"fine","rating":7}
@@ -114,8 +111,8 @@ pq.write_table(pa.table({"reviewText": texts, "overall": [str(star) for star in 
 fn rejects_are_written_although_too_many_lines_are_bad() {
     let room = Room::new();
     room.write("bad.json", "x\n".repeat(30) + &json_line("ok", 5));
-    let settings = Settings { dataset: &["--rejects", "bad.jsonl"], ..Settings::default() };
-    let refused = run(&mut room.sentimill(MANNERS[1], &settings, &["bad.json"]), b"").with_code(65);
+    let flags = Flags { dataset: &["--rejects", "bad.jsonl"], ..Flags::default() };
+    let refused = run(&mut room.sentimill(MANNERS[1], &flags, &["bad.json"]), b"").with_code(65);
     assert!(refused.stderr.contains("sentimill: 30 bad lines are in bad.jsonl\n"), "{}", refused.stderr);
     assert!(fs::read(room.path("bad.jsonl")).unwrap() == of_mapper(&room, &["bad.json"]));
     assert_eq!(room.files(), ["bad.json", "bad.jsonl"]);
@@ -126,8 +123,8 @@ fn an_existing_file_is_kept_and_no_dataset_is_made() {
     let room = Room::new();
     room.write("reviews.json", json_line("ok", 5));
     room.write("bad.jsonl", "my notes");
-    let settings = Settings { dataset: &["--rejects", "bad.jsonl"], ..Settings::default() };
-    let refused = run(&mut room.sentimill(MANNERS[0], &settings, &["reviews.json"]), b"").with_code(64);
+    let flags = Flags { dataset: &["--rejects", "bad.jsonl"], ..Flags::default() };
+    let refused = run(&mut room.sentimill(MANNERS[0], &flags, &["reviews.json"]), b"").with_code(64);
     let expected = "sentimill: --rejects bad.jsonl: already exists; nothing was changed: move it away or choose another --rejects\n";
     assert_eq!(refused.stderr, expected);
     assert_eq!(fs::read(room.path("bad.jsonl")).unwrap(), b"my notes");
@@ -138,8 +135,8 @@ fn an_existing_file_is_kept_and_no_dataset_is_made() {
 fn an_input_without_a_bad_line_has_an_empty_file() {
     let room = Room::new();
     room.write("reviews.json", json_line("ok", 5));
-    let settings = Settings { dataset: &["--rejects", "bad.jsonl"], ..Settings::default() };
-    run(&mut room.sentimill(MANNERS[0], &settings, &["reviews.json"]), b"").succeeded();
+    let flags = Flags { dataset: &["--rejects", "bad.jsonl"], ..Flags::default() };
+    run(&mut room.sentimill(MANNERS[0], &flags, &["reviews.json"]), b"").succeeded();
     assert_eq!(fs::read(room.path("bad.jsonl")).unwrap(), b"");
 }
 
@@ -148,7 +145,6 @@ fn the_message_about_bad_lines_names_the_flag() {
     let room = Room::new();
     let lines = "x\n".repeat(10) + &"{\"overall\": 5}\n".repeat(11) + &json_line("ok", 5).repeat(10);
     room.write("bad.json", lines);
-    let refused =
-        run(&mut room.sentimill(MANNERS[0], &Settings::default(), &["bad.json"]), b"").with_code(65);
+    let refused = run(&mut room.sentimill(MANNERS[0], &Flags::default(), &["bad.json"]), b"").with_code(65);
     assert!(refused.stderr.ends_with("; write them to a file with --rejects\n"), "{}", refused.stderr);
 }

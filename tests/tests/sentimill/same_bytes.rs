@@ -6,14 +6,14 @@ use synthetic::new_words::each_text;
 use tests::demo::{DEMO, json_line, raw};
 use tests::lines::shuffled;
 
-use crate::made::{BY_PIPE, Manner, Settings};
+use crate::made::{BY_PIPE, Flags, Manner};
 
 #[test]
 fn neither_threads_nor_memory_change_a_byte() {
     for threads in [1, 2, 3, 5] {
         for memory in ["1MiB", "3MiB", "512MiB"] {
             let manner = Manner { threads, memory };
-            let made = Settings::default().by_mill(manner, &DEMO.raw);
+            let made = Flags::default().by_mill(manner, &DEMO.raw);
             made.assert_same(&BY_PIPE, &format!("{manner:?}"));
         }
     }
@@ -25,7 +25,7 @@ fn the_order_of_lines_changes_no_byte() {
     for seed in 1..=3 {
         let lines = shuffled(&DEMO.raw, seed);
         for manner in [Manner::ALONE, Manner::SPARING] {
-            let made = Settings::default().by_mill(manner, &lines);
+            let made = Flags::default().by_mill(manner, &lines);
             made.assert_same(&BY_PIPE, &format!("lines in order {seed}, {manner:?}"));
         }
     }
@@ -36,9 +36,9 @@ fn more_words_than_codes_and_memory_are_all_counted() {
     // The codes are assigned to other words, or to only a few of these.
     let mut lines = Vec::new();
     each_text(4_000_000, |text| lines.extend(json_line(text, 5).into_bytes()));
-    let settings = Settings { dataset: &["--vocabulary-size", "400000"], ..Settings::default() };
+    let flags = Flags { dataset: &["--vocabulary-size", "400000"], ..Flags::default() };
     let lines = [DEMO.raw.clone(), shuffled(&lines, 1)].concat();
-    settings.check(&[Manner { threads: 2, memory: "512MiB" }, Manner::SPARING], &lines, "new words");
+    flags.check(&[Manner { threads: 2, memory: "512MiB" }, Manner::SPARING], &lines, "new words");
 }
 
 #[test]
@@ -46,8 +46,8 @@ fn vocabularies_beyond_16_bits_contain_words_without_a_code() {
     let mut lines = String::new();
     each_text(600_000, |text| lines += &json_line(text, 2));
     for size in ["65534", "65535", "70000"] {
-        let settings = Settings { dataset: &["--vocabulary-size", size], ..Settings::default() };
-        settings.check(&[Manner::ALONE, Manner::SPARING], lines.as_bytes(), size);
+        let flags = Flags { dataset: &["--vocabulary-size", size], ..Flags::default() };
+        flags.check(&[Manner::ALONE, Manner::SPARING], lines.as_bytes(), size);
     }
 }
 
@@ -74,14 +74,14 @@ fn unusual_texts_give_the_same_bytes() {
     };
     let lines: String = (0..5 * texts.len()).map(review).collect();
     for rows in [&[][..], &["--max-tokens", "0"], &["--max-tokens", "3", "--keep", "ends"]] {
-        let settings = Settings { rows, ..Settings::default() };
-        settings.check(&[Manner::ALONE, Manner::SPARING], lines.as_bytes(), &format!("{rows:?}"));
+        let flags = Flags { rows, ..Flags::default() };
+        flags.check(&[Manner::ALONE, Manner::SPARING], lines.as_bytes(), &format!("{rows:?}"));
     }
 }
 
 #[test]
 fn one_review_makes_a_dataset() {
-    let padded = Settings { dataset: &["--padded", "10"], ..Settings::default() };
+    let padded = Flags { dataset: &["--padded", "10"], ..Flags::default() };
     let no_review = "\n \t\n{\"overall\": 5}\n{\"reviewText\": \"5/5 :)\", \"overall\": 5}\nnonsense";
     let review = json_line("Lovely soap", 5);
     for lines in [&review, &format!("{no_review}\n{review}")] {
@@ -141,11 +141,11 @@ proptest! {
     ) {
         let lines = reviews.iter().map(|(text, stars)| json_line(text, *stars)).collect::<String>();
         let lines = shuffled(&[lines.into_bytes(), raw(n_lines, seed).0].concat(), seed);
-        let settings = Settings {
+        let flags = Flags {
             lines: &["--bad-lines-max", "1"],
             rows: &["--max-tokens", max_tokens, "--keep", keep],
             dataset: &["--vocabulary-size", vocabulary_size],
         };
-        settings.check(&[Manner { threads, memory }], &lines, "a corpus by chance");
+        flags.check(&[Manner { threads, memory }], &lines, "a corpus by chance");
     }
 }

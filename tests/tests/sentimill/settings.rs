@@ -6,7 +6,7 @@ use tests::demo::{DEMO, json_line, raw};
 use tests::pipe::text_of;
 use tests::programs::run;
 
-use crate::made::{Manner, Room, Settings};
+use crate::made::{Flags, Manner, Room};
 
 const MANNERS: [Manner; 2] = [Manner { threads: 2, memory: "512MiB" }, Manner::SPARING];
 
@@ -37,7 +37,7 @@ fn settings_of_rows_have_the_effect_of_the_reducer() {
         &["--profile", "original", "--max-tokens", "7"],
     ];
     for rows in all {
-        Settings { rows, ..Settings::default() }.check(&MANNERS, &DEMO.raw, &format!("{rows:?}"));
+        Flags { rows, ..Flags::default() }.check(&MANNERS, &DEMO.raw, &format!("{rows:?}"));
     }
 }
 
@@ -49,16 +49,16 @@ fn words_of_texts_without_a_class_are_not_in_the_vocabulary() {
     });
     let lines = lines.concat() + &json_line("bad", 1);
     let labels = ["--labels", "1-2=negative,4-5=positive"];
-    let other = Settings { rows: &labels, ..Settings::default() }.by_pipe(&DEMO.raw).dataset;
+    let other = Flags { rows: &labels, ..Flags::default() }.by_pipe(&DEMO.raw).dataset;
     let room = Room::new();
     room.write("other.h5", &other);
     let other = room.path("other.h5");
     for dataset in [&[][..], &["--vocabulary", text_of(&other)], &["--without", text_of(&other)]] {
-        let settings = Settings { rows: &labels, dataset, ..Settings::default() };
-        settings.check(&MANNERS, lines.as_bytes(), &format!("{dataset:?}"));
+        let flags = Flags { rows: &labels, dataset, ..Flags::default() };
+        flags.check(&MANNERS, lines.as_bytes(), &format!("{dataset:?}"));
     }
-    let settings = Settings { rows: &labels, ..Settings::default() };
-    let made = run(&mut room.sentimill(MANNERS[0], &settings, &["-"]), lines.as_bytes()).succeeded().said();
+    let flags = Flags { rows: &labels, ..Flags::default() };
+    let made = run(&mut room.sentimill(MANNERS[0], &flags, &["-"]), lines.as_bytes()).succeeded().said();
     assert!(made.contains("most often        good 2, bad 1, fit 1, soap 1\n"), "{made}");
     assert!(made.contains("5 reviews, 5 distinct = 2 not_labelled + 0 only_stopwords + 3 rows\n"), "{made}");
 }
@@ -67,16 +67,16 @@ fn words_of_texts_without_a_class_are_not_in_the_vocabulary() {
 fn a_sample_is_not_taken_over_with_the_vocabulary() {
     let room = Room::new();
     let rows = ["--sample", "0.25", "--max-tokens", "30"];
-    room.write("train.h5", &Settings { rows: &rows, ..Settings::default() }.by_pipe(&DEMO.raw).dataset);
+    room.write("train.h5", &Flags { rows: &rows, ..Flags::default() }.by_pipe(&DEMO.raw).dataset);
     let train = room.path("train.h5");
     let dataset = ["--vocabulary", text_of(&train)];
     let test_set = raw(1_500, 2).0;
     for sample in [&[][..], &["--sample", "0.5"]] {
         let rows = [&["--max-tokens", "30"], sample].concat();
-        let expected = Settings { rows: &rows, dataset: &dataset, ..Settings::default() }.by_pipe(&test_set);
-        let settings = Settings { rows: sample, dataset: &dataset, ..Settings::default() };
+        let expected = Flags { rows: &rows, dataset: &dataset, ..Flags::default() }.by_pipe(&test_set);
+        let flags = Flags { rows: sample, dataset: &dataset, ..Flags::default() };
         for manner in MANNERS {
-            let made = settings.by_mill(manner, &test_set);
+            let made = flags.by_mill(manner, &test_set);
             assert!(made.dataset == expected.dataset, "{sample:?}");
         }
     }
@@ -100,7 +100,7 @@ fn settings_of_the_dataset_have_the_effect_of_merge() {
         &["--padded", "60"],
     ];
     for dataset in all {
-        Settings { dataset, ..Settings::default() }.check(&MANNERS, &test_set, &format!("{dataset:?}"));
+        Flags { dataset, ..Flags::default() }.check(&MANNERS, &test_set, &format!("{dataset:?}"));
     }
 }
 
@@ -112,14 +112,14 @@ fn a_reused_vocabulary_sets_the_row_settings_of_its_dataset() {
     let own = ["--stopwords", text_of(&list), "--max-tokens", "7", "--keep", "last", "--positive-from", "3"];
     let three = ["--labels", "1=negative,3=neutral,4-5=positive"];
     for rows in [&["--profile", "original"][..], &own, &three] {
-        room.write("train.h5", &Settings { rows, ..Settings::default() }.by_pipe(&DEMO.raw).dataset);
+        room.write("train.h5", &Flags { rows, ..Flags::default() }.by_pipe(&DEMO.raw).dataset);
         let train = room.path("train.h5");
         let dataset = ["--vocabulary", text_of(&train)];
-        let expected = Settings { rows, dataset: &dataset, ..Settings::default() }.by_pipe(&raw(1_500, 2).0);
-        let taken_over = Settings { dataset: &dataset, ..Settings::default() };
-        let same_flags = Settings { rows, dataset: &dataset, ..Settings::default() };
-        for settings in [taken_over, same_flags] {
-            settings.by_mill(MANNERS[0], &raw(1_500, 2).0).assert_same(&expected, &format!("{rows:?}"));
+        let expected = Flags { rows, dataset: &dataset, ..Flags::default() }.by_pipe(&raw(1_500, 2).0);
+        let taken_over = Flags { dataset: &dataset, ..Flags::default() };
+        let same_flags = Flags { rows, dataset: &dataset, ..Flags::default() };
+        for flags in [taken_over, same_flags] {
+            flags.by_mill(MANNERS[0], &raw(1_500, 2).0).assert_same(&expected, &format!("{rows:?}"));
         }
     }
 }
@@ -128,7 +128,7 @@ fn a_reused_vocabulary_sets_the_row_settings_of_its_dataset() {
 fn flags_that_contradict_the_dataset_of_the_vocabulary_are_refused() {
     let room = Room::new();
     let rows = ["--profile", "original", "--positive-from", "3"];
-    room.write("train.h5", &Settings { rows: &rows, ..Settings::default() }.by_pipe(&DEMO.raw).dataset);
+    room.write("train.h5", &Flags { rows: &rows, ..Flags::default() }.by_pipe(&DEMO.raw).dataset);
     room.write("list", "great\n");
     room.write("reviews.json", &DEMO.raw);
     let cases: [(&[&str], &str); 7] = [
@@ -141,8 +141,8 @@ fn flags_that_contradict_the_dataset_of_the_vocabulary_are_refused() {
         (&["--profile", "modern"], "stop words is 201 words ("),
     ];
     for (rows, difference) in cases {
-        let settings = Settings { rows, dataset: &["--vocabulary", "train.h5"], ..Settings::default() };
-        let refused = run(&mut room.sentimill(MANNERS[0], &settings, &["reviews.json"]), b"").with_code(78);
+        let flags = Flags { rows, dataset: &["--vocabulary", "train.h5"], ..Flags::default() };
+        let refused = run(&mut room.sentimill(MANNERS[0], &flags, &["reviews.json"]), b"").with_code(78);
         let begin = format!("sentimill: --vocabulary train.h5: its {difference}");
         assert!(refused.stderr.starts_with(&begin), "{rows:?}: {}", refused.stderr);
         let remedy = "remove the flags that differ: the settings of the dataset are used\n";
@@ -154,12 +154,12 @@ fn flags_that_contradict_the_dataset_of_the_vocabulary_are_refused() {
 #[test]
 fn vocabulary_and_without_accept_a_dataset_of_the_program() {
     // Given a training set made by the program itself.
-    let (train, room) = (Settings::default().by_mill(Manner::SPARING, &DEMO.raw), Room::new());
+    let (train, room) = (Flags::default().by_mill(Manner::SPARING, &DEMO.raw), Room::new());
     room.write("train.h5", &train.dataset);
     let path = room.path("train.h5");
     let dataset = ["--vocabulary", text_of(&path), "--without", text_of(&path)];
-    let settings = Settings { dataset: &dataset, ..Settings::default() };
+    let flags = Flags { dataset: &dataset, ..Flags::default() };
     let test_set = [raw(1_500, 1).0, raw(300, 2).0].concat();
-    settings.check(&MANNERS, &test_set, "after a dataset of the program");
+    flags.check(&MANNERS, &test_set, "after a dataset of the program");
     assert!(fs::read(path).unwrap() == train.dataset);
 }

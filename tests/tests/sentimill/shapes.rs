@@ -8,7 +8,7 @@ use tests::demo::reviews;
 use tests::oracle;
 use tests::programs::{Finished, program, run};
 
-use crate::made::{Manner, Room, Settings};
+use crate::made::{Flags, Manner, Room};
 
 const MANNERS: [Manner; 2] =
     [Manner { threads: 3, memory: "512MiB" }, Manner { threads: 1, memory: "64MiB" }];
@@ -78,8 +78,8 @@ fn lists_scales_and_unrated_reviews_are_read_as_the_oracle_and_the_pipe_read_the
     for (arguments, write) in cases {
         let input = lines(write);
         let arguments = [arguments, &["--bad-lines-max", "1"]].concat();
-        let settings = Settings { lines: &arguments, ..Settings::default() };
-        settings.check(&MANNERS, input.as_bytes(), &format!("{arguments:?}"));
+        let flags = Flags { lines: &arguments, ..Flags::default() };
+        flags.check(&MANNERS, input.as_bytes(), &format!("{arguments:?}"));
         let room = Room::new();
         room.write("raw.json", &input);
         sentimill(room.path(""), &[&["raw.json", "--out", "made.h5"], &arguments[..]].concat()).succeeded();

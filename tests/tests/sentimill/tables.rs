@@ -7,7 +7,7 @@ use tests::demo::{json_line, reviews};
 use tests::programs::{Finished, program, run, without_hadoop};
 use tests::skipped;
 
-use crate::made::{Made, Manner, Room, Settings, told_by};
+use crate::made::{Flags, Made, Manner, Room, told_by};
 
 const MANNERS: [Manner; 2] =
     [Manner { threads: 3, memory: "512MiB" }, Manner { threads: 1, memory: "64MiB" }];
@@ -71,9 +71,9 @@ fn written(script: &str) -> Option<Room> {
 
 #[track_caller]
 fn check(room: &Room, arguments: &[&str], input: &str, stdin: &[u8], expected: &Made) {
-    let settings = Settings { lines: arguments, ..Settings::default() };
+    let flags = Flags { lines: arguments, ..Flags::default() };
     for manner in MANNERS {
-        let made = run(&mut room.sentimill(manner, &settings, &[input]), stdin).succeeded();
+        let made = run(&mut room.sentimill(manner, &flags, &[input]), stdin).succeeded();
         room.made(&made).assert_same(expected, &format!("{input} {arguments:?} {manner:?}"));
         std::fs::remove_dir_all(room.path("out")).unwrap();
     }
@@ -88,7 +88,7 @@ fn tables_give_the_dataset_of_their_json_lines() {
     let classes = ["--class-ratings", "good=5,six=1,=2"];
     let of_lines = |arguments: &[&str], name: &str| {
         let arguments = [arguments, &accepted[..]].concat();
-        Settings { lines: &arguments, ..Settings::default() }.by_pipe(&content(name))
+        Flags { lines: &arguments, ..Flags::default() }.by_pipe(&content(name))
     };
     let expected = of_lines(&[], "lines.jsonl");
     let expected_of_classes = of_lines(&[], "classes.jsonl");
@@ -140,14 +140,14 @@ for name, values in ("numbers", labels), ("floats", [float(label) for label in l
 #[test]
 fn numbers_and_booleans_are_classes_if_their_stars_are_listed() {
     let Some(room) = written(LABELS) else { return };
-    let expected = Settings::default().by_pipe(&std::fs::read(room.path("lines.jsonl")).unwrap());
+    let expected = Flags::default().by_pipe(&std::fs::read(room.path("lines.jsonl")).unwrap());
     let classes = ["--class-ratings", "0=1,1=5,false=1,true=5"];
     for name in ["numbers", "floats", "booleans"] {
         for ending in ["feather", "parquet", "json"] {
             check(&room, &classes, &format!("{name}.{ending}"), b"", &expected);
         }
         let lines = std::fs::read(room.path(&format!("{name}.json"))).unwrap();
-        Settings { lines: &classes, ..Settings::default() }.by_pipe(&lines).assert_same(&expected, name);
+        Flags { lines: &classes, ..Flags::default() }.by_pipe(&lines).assert_same(&expected, name);
     }
 }
 

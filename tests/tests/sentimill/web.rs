@@ -11,7 +11,7 @@ use tests::demo::DEMO;
 use tests::programs::{run, start};
 use tests::skipped;
 
-use crate::made::{BY_PIPE, Manner, Room, Settings};
+use crate::made::{BY_PIPE, Flags, Manner, Room};
 
 const MANNER: Manner = Manner { threads: 2, memory: "512MiB" };
 
@@ -102,7 +102,7 @@ fn a_file_on_a_web_server_is_read_even_if_each_response_is_cut() {
     for (content, bytes) in [(packed.clone(), packed.len() / 3), (DEMO.raw.clone(), DEMO.raw.len() / 4)] {
         let room = Room::new();
         let url = serve(content, bytes) + "/reviews.json";
-        let made = run(&mut room.sentimill(MANNER, &Settings::default(), &[&url]), b"").succeeded();
+        let made = run(&mut room.sentimill(MANNER, &Flags::default(), &[&url]), b"").succeeded();
         room.made(&made).assert_same(&BY_PIPE, "a web server");
     }
 }
@@ -141,17 +141,17 @@ fn a_file_that_cannot_be_read_from_a_web_server_is_refused_by_name() {
         ),
     ] {
         let room = Room::new();
-        let refused = run(&mut room.sentimill(MANNER, &Settings::default(), &[&input]), b"").with_code(code);
+        let refused = run(&mut room.sentimill(MANNER, &Flags::default(), &[&input]), b"").with_code(code);
         assert_eq!(refused.stderr.lines().last().unwrap(), format!("sentimill: {message}"));
         assert_eq!(room.files(), Vec::<String>::new());
     }
     let room = Room::new();
     let url = serve(DEMO.raw.clone(), usize::MAX) + "/reviews.json";
-    let refused = run(&mut room.sentimill(MANNER, &Settings::default(), &[&url, &url]), b"").with_code(64);
+    let refused = run(&mut room.sentimill(MANNER, &Flags::default(), &[&url, &url]), b"").with_code(64);
     let twice = "found the same file or folder as";
     assert!(refused.stderr.contains(&format!("sentimill: {url}: {twice} {url}")), "{}", refused.stderr);
     let input = format!("{url}#sha256={other}");
-    let refused = run(&mut room.sentimill(MANNER, &Settings::default(), &[&input]), b"").with_code(66);
+    let refused = run(&mut room.sentimill(MANNER, &Flags::default(), &[&input]), b"").with_code(66);
     let last = refused.stderr.lines().last().unwrap();
     assert!(
         last.starts_with(&format!("sentimill: {url}: its SHA-256 is "))
@@ -167,12 +167,12 @@ fn a_server_is_authenticated_by_its_certificate() {
     server.put("reviews.json", &format!("200 OK\r\nContent-Length: {}", DEMO.raw.len()), &DEMO.raw);
     let url = format!("{}/reviews.json", server.url);
     let room = Room::new();
-    let mut sentimill = room.sentimill(MANNER, &Settings::default(), &[&url]);
+    let mut sentimill = room.sentimill(MANNER, &Flags::default(), &[&url]);
     let made = run(sentimill.env("SSL_CERT_FILE", server.folder.path().join("cert.pem")), b"").succeeded();
     room.made(&made).assert_same(&BY_PIPE, "a server with TLS");
 
     let room = Room::new();
-    let refused = run(&mut room.sentimill(MANNER, &Settings::default(), &[&url]), b"").with_code(78);
+    let refused = run(&mut room.sentimill(MANNER, &Flags::default(), &[&url]), b"").with_code(78);
     let last = refused.stderr.lines().last().unwrap();
     assert!(last.starts_with(&format!("sentimill: {url}: cannot authenticate the server (")), "{last}");
     assert!(last.contains("certificate") && last.contains("SSL_CERT_FILE"), "{last}");
@@ -188,7 +188,7 @@ fn a_redirect_from_https_to_http_is_not_followed() {
         b"",
     );
     let (room, url) = (Room::new(), format!("{}/reviews.json", server.url));
-    let mut sentimill = room.sentimill(MANNER, &Settings::default(), &[&url]);
+    let mut sentimill = room.sentimill(MANNER, &Flags::default(), &[&url]);
     sentimill.env("SSL_CERT_FILE", server.folder.path().join("cert.pem"));
     let refused = run(&mut sentimill, b"").with_code(74);
     assert_eq!(
@@ -201,7 +201,7 @@ fn a_redirect_from_https_to_http_is_not_followed() {
 fn the_proxy_of_the_environment_is_used() {
     let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
     let (room, url) = (Room::new(), "https://reviews.invalid/reviews.json");
-    let mut sentimill = room.sentimill(MANNER, &Settings::default(), &[url]);
+    let mut sentimill = room.sentimill(MANNER, &Flags::default(), &[url]);
     sentimill.env("HTTPS_PROXY", format!("http://{}", proxy.local_addr().unwrap()));
     let mut child = start(&mut sentimill);
     let (client, _) = proxy.accept().unwrap();
