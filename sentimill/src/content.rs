@@ -97,7 +97,7 @@ impl DatasetContent for DatasetRows<'_> {
         let by_code: Vec<u32> =
             (0..self.codebook.n_words()).map(|code| ids.of_word(self.codebook.word(code as u32))).collect();
         let settings = Arc::new(self.job.options.settings.clone());
-        let (mut bytes, mut row, mut group) = (Vec::new(), Row::default(), RowGroup::default());
+        let (mut bytes, mut row, mut group) = (Vec::new(), Row::default(), EncodedRows::default());
         for stored in std::mem::take(&mut self.rows) {
             if self.job.is_interrupted() {
                 return Err(interrupted());
@@ -151,13 +151,13 @@ impl DatasetRows<'_> {
 
 /// Encoded rows of one row group of texts. Row groups depend on the texts only, not on partitions or codes.
 #[derive(Default)]
-struct RowGroup {
+struct EncodedRows {
     rows: Vec<u8>,
     n_rows: usize,
     text_bytes: usize,
 }
 
-impl RowGroup {
+impl EncodedRows {
     fn is_full(&self) -> bool {
         self.n_rows >= ROWS_MAX || self.text_bytes >= BYTES_MAX
     }

@@ -16,7 +16,7 @@ use program::exit::Failed;
 use program::temporary::TemporaryPath;
 use reading::{EntryUnit, InputEntry, InputPlace, Reading};
 use tables::origins::{ELEMENTS, ENCODING, ROWS, list, of_dialect, schema};
-use tables::{Rows, Schema, TableWriter, Value, verify};
+use tables::{RowGroup, Schema, TableWriter, Value, verify};
 
 use crate::Result;
 use crate::encoded::take;
@@ -230,7 +230,7 @@ struct Table {
     path: TemporaryPath,
     schema: Schema,
     writer: TableWriter,
-    rows: Rows,
+    rows: RowGroup,
     names: Vec<String>,
     lines_before: HashMap<(usize, usize), u64>,
     file: ExtraFile,
@@ -266,7 +266,7 @@ impl Table {
         let writer = TableWriter::create(&path, &schema, &metadata, options.table_threads());
         let writer = writer.map_err(|error| failed(&file, error))?;
         let names = sources.iter().map(|source| source.name.clone()).collect();
-        Ok(Self { rows: Rows::of(&schema), path, schema, writer, names, lines_before, file })
+        Ok(Self { rows: RowGroup::of(&schema), path, schema, writer, names, lines_before, file })
     }
 
     fn push(&mut self, origin: &Origin) -> Result<()> {
@@ -282,7 +282,7 @@ impl Table {
     }
 
     fn write(&mut self) -> Result<()> {
-        let rows = std::mem::replace(&mut self.rows, Rows::of(&self.schema));
+        let rows = std::mem::replace(&mut self.rows, RowGroup::of(&self.schema));
         self.writer.write(rows).map_err(|error| failed(&self.file, error))
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use dataset::dataset_file::DatasetReader;
 use dataset::{Row, TokenType};
-use tables::{Column, Kind, Rows, Schema, TableWriter, Value, Written, verify};
+use tables::{Column, Kind, RowGroup, Schema, TableWriter, Value, Written, verify};
 
 use crate::error::{Result, of_table};
 use crate::parquet::{Field, Stop, metadata};
@@ -76,7 +76,7 @@ fn write_rows(
     let pairs = metadata(FORMAT, &dataset.settings().rows, "id_digest", dataset.digests().id_digest);
     let pairs: Vec<_> = pairs.iter().map(|(key, value)| (*key, &value[..])).collect();
     let mut table = TableWriter::create(path, schema, &pairs, threads).map_err(failed)?;
-    let (mut reader, mut row, mut rows) = (dataset.rows(), Row::default(), Rows::of(schema));
+    let (mut reader, mut row, mut rows) = (dataset.rows(), Row::default(), RowGroup::of(schema));
     for at in 0..dataset.n_rows() {
         if at % ROWS_TOGETHER == 0 {
             go_on(at)?;
@@ -90,7 +90,7 @@ fn write_rows(
             Value::Number(row.split.into()),
         ]);
         if rows.is_full() {
-            table.write(std::mem::replace(&mut rows, Rows::of(schema))).map_err(failed)?;
+            table.write(std::mem::replace(&mut rows, RowGroup::of(schema))).map_err(failed)?;
         }
     }
     table.write(rows).map_err(failed)?;

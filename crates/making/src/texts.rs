@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use corpus::digest::{Digest, text_hash};
 use corpus::record::Votes;
 use corpus::settings::Settings;
-use tables::{Column, Kind, Rows, Schema, TableWriter, Value, Written, verify};
+use tables::{Column, Kind, RowGroup, Schema, TableWriter, Value, Written, verify};
 
 use crate::error::{Error, Result, of_table};
 use crate::parquet::{Field, Stop, metadata};
@@ -104,7 +104,7 @@ impl TextsWriter {
     ) -> Result<()> {
         let schema = self.schema.clone();
         let written = self.table.write_with(move || {
-            let mut rows = Rows::of(&schema);
+            let mut rows = RowGroup::of(&schema);
             each_row(&mut |TextRow { text, label, votes, hash, split }| {
                 rows.push(&[
                     Value::Text(text),
@@ -133,7 +133,7 @@ pub(crate) fn verified(
     threads: NonZeroUsize,
     mut go_on: impl FnMut(u64) -> Result<()>,
 ) -> Result<()> {
-    let check = |rows: &Rows| {
+    let check = |rows: &RowGroup| {
         let other = (0..rows.n_rows()).find(|&row| text_hash(rows.text(TEXT, row)) != rows.number(HASH, row));
         match other {
             None => Ok(()),

@@ -7,18 +7,22 @@ use parquet::errors::Result;
 use parquet::file::properties::WriterPropertiesPtr;
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 
-use crate::rows::{Rows, Values, range};
+use crate::row_group::{RowGroup, Values, range};
 use crate::schema::Schema;
 
 /// An encoded row group.
-pub(crate) struct RowGroup {
+pub(crate) struct EncodedGroup {
     pub(crate) columns: Vec<(Bytes, ColumnCloseResult)>,
     pub(crate) n_rows: usize,
     pub(crate) digest: u128,
 }
 
 /// Encodes rows.
-pub(crate) fn encode(schema: &Schema, properties: &WriterPropertiesPtr, rows: Rows) -> Result<RowGroup> {
+pub(crate) fn encode(
+    schema: &Schema,
+    properties: &WriterPropertiesPtr,
+    rows: RowGroup,
+) -> Result<EncodedGroup> {
     let (n_rows, digest) = (rows.n_rows(), rows.digest());
     let columns = rows.into_columns().into_iter().enumerate().map(|(number, values)| {
         let mut sink = TrackedWrite::new(Vec::new());
@@ -28,7 +32,7 @@ pub(crate) fn encode(schema: &Schema, properties: &WriterPropertiesPtr, rows: Ro
         let closed = writer.close()?;
         Ok((Bytes::from(sink.into_inner()?), closed))
     });
-    Ok(RowGroup { columns: columns.collect::<Result<_>>()?, n_rows, digest })
+    Ok(EncodedGroup { columns: columns.collect::<Result<_>>()?, n_rows, digest })
 }
 
 fn write(writer: &mut ColumnWriter<'_>, values: Values) -> Result<()> {

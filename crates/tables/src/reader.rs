@@ -11,7 +11,7 @@ use parquet::file::statistics::Statistics;
 
 use crate::error::{Error, Result, io};
 use crate::foreign::check_footer;
-use crate::rows::{ROWS_MAX, Rows};
+use crate::row_group::{ROWS_MAX, RowGroup};
 use crate::schema::Schema;
 use crate::verify::read;
 
@@ -45,7 +45,12 @@ impl TableReader {
     }
 
     /// Visits the row groups in which a column of numbers may have one of these ascending values.
-    pub fn each_group_with(&self, column: usize, values: &[u64], mut visit: impl FnMut(&Rows)) -> Result<()> {
+    pub fn each_group_with(
+        &self,
+        column: usize,
+        values: &[u64],
+        mut visit: impl FnMut(&RowGroup),
+    ) -> Result<()> {
         for number in 0..self.file.num_row_groups() {
             let group = self.file.metadata().row_group(number);
             if !may_contain(group.column(column).statistics(), values) {
@@ -95,7 +100,7 @@ mod tests {
             TableWriter::create(&path, &schema(), &[("format", "json")], NonZeroUsize::MIN).unwrap();
         // Two of the hashes are negative as signed numbers.
         for hashes in [[1, 5], [7, 1 << 63], [u64::MAX - 1, u64::MAX]] {
-            let mut rows = Rows::of(&schema());
+            let mut rows = RowGroup::of(&schema());
             hashes.into_iter().for_each(|hash| rows.push(&[Value::Number(hash), Value::Text(b"x.json")]));
             table.write(rows).unwrap();
         }
@@ -104,7 +109,7 @@ mod tests {
         let reader = TableReader::open(&path, schema()).unwrap();
         let found = |values: &[u64]| {
             let mut found = Vec::new();
-            let visit = |rows: &Rows| {
+            let visit = |rows: &RowGroup| {
                 assert_eq!(rows.text(1, 0), b"x.json");
                 found.extend((0..rows.n_rows()).map(|row| rows.number(0, row)));
             };

@@ -15,7 +15,7 @@ use parquet::file::serialized_reader::SerializedFileReader;
 use program::threads::spawn;
 
 use crate::error::{Error, Result, io};
-use crate::rows::{Rows, Values};
+use crate::row_group::{RowGroup, Values};
 use crate::schema::{Kind, Schema};
 use crate::writer::Written;
 
@@ -29,7 +29,7 @@ pub fn verify<E: From<Error>>(
     schema: &Schema,
     written: &Written,
     threads: NonZeroUsize,
-    check: impl Fn(&Rows) -> Result<(), String> + Sync,
+    check: impl Fn(&RowGroup) -> Result<(), String> + Sync,
     mut go_on: impl FnMut(u64) -> Result<(), E>,
 ) -> Result<(), E> {
     let file = open(path)?;
@@ -90,9 +90,10 @@ fn open(path: &Path) -> Result<SerializedFileReader<File>> {
 }
 
 /// Reads the rows of a row group.
-pub(crate) fn read(schema: &Schema, group: &dyn RowGroupReader, n_rows: usize) -> ParquetResult<Rows> {
+pub(crate) fn read(schema: &Schema, group: &dyn RowGroupReader, n_rows: usize) -> ParquetResult<RowGroup> {
     let mut rows = Vec::new();
-    for (number, (column, empty)) in schema.columns().iter().zip(Rows::of(schema).into_columns()).enumerate()
+    for (number, (column, empty)) in
+        schema.columns().iter().zip(RowGroup::of(schema).into_columns()).enumerate()
     {
         let is_list = matches!(column.kind(), Kind::ListOfU16 | Kind::ListOfU32);
         rows.push(match (group.get_column_reader(number)?, empty) {
@@ -116,7 +117,7 @@ pub(crate) fn read(schema: &Schema, group: &dyn RowGroupReader, n_rows: usize) -
             _ => return Err(ParquetError::General(format!("{} has another type", column.name()))),
         });
     }
-    Ok(Rows::read(rows, n_rows))
+    Ok(RowGroup::read(rows, n_rows))
 }
 
 /// Reads the values of a column, and the ends of its lists.

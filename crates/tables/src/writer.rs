@@ -12,16 +12,16 @@ use parquet::errors::Result as ParquetResult;
 use parquet::file::properties::WriterPropertiesPtr;
 use parquet::file::writer::SerializedFileWriter;
 
-use crate::encode::{RowGroup, encode};
+use crate::encode::{EncodedGroup, encode};
 use crate::error::{Error, Result, io};
-use crate::rows::Rows;
+use crate::row_group::RowGroup;
 use crate::schema::Schema;
 
 /// Number of row groups per thread that wait for it.
 const WAITING_MAX: usize = 1;
 
 /// Makes the rows of a row group on another thread, or returns what is wrong with them.
-type Make = Box<dyn FnOnce() -> Result<Rows, String> + Send>;
+type Make = Box<dyn FnOnce() -> Result<RowGroup, String> + Send>;
 
 /// Writer of a table.
 pub struct TableWriter {
@@ -51,7 +51,7 @@ impl Written {
 /// A thread that encodes row groups.
 struct Encoder {
     there: SyncSender<Make>,
-    back: Receiver<Result<RowGroup>>,
+    back: Receiver<Result<EncodedGroup>>,
 }
 
 impl Encoder {
@@ -97,13 +97,16 @@ impl TableWriter {
     }
 
     /// Writes a row group. No rows are no row group.
-    pub fn write(&mut self, rows: Rows) -> Result<()> {
+    pub fn write(&mut self, rows: RowGroup) -> Result<()> {
         if rows.n_rows() == 0 { Ok(()) } else { self.write_with(move || Ok(rows)) }
     }
 
     /// Writes a row group whose rows, at least one, are made by the thread that encodes them. If `make` returns
     /// what is wrong with the rows, this is [`Error::Differs`] of a later call.
-    pub fn write_with(&mut self, make: impl FnOnce() -> Result<Rows, String> + Send + 'static) -> Result<()> {
+    pub fn write_with(
+        &mut self,
+        make: impl FnOnce() -> Result<RowGroup, String> + Send + 'static,
+    ) -> Result<()> {
         if self.under_way.len() == (1 + WAITING_MAX) * self.encoders.len() {
             self.append_next()?;
         }
@@ -133,7 +136,7 @@ impl TableWriter {
     }
 }
 
-fn append(file: &mut SerializedFileWriter<File>, group: RowGroup) -> ParquetResult<()> {
+fn append(file: &mut SerializedFileWriter<File>, group: EncodedGroup) -> ParquetResult<()> {
     let mut row_group = file.next_row_group()?;
     for (bytes, closed) in group.columns {
         row_group.append_column(&bytes, closed)?;

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use proptest::prelude::*;
-use tables::{Column, Error, Kind, ROWS_MAX, Rows, Schema, TableWriter, Value, Written, verify};
+use tables::{Column, Error, Kind, ROWS_MAX, RowGroup, Schema, TableWriter, Value, Written, verify};
 
 fn schema() -> Schema {
     Schema::new(vec![
@@ -28,7 +28,7 @@ fn write(path: &Path, rows: &[Row], threads: usize) -> Written {
     let schema = schema();
     let threads = NonZeroUsize::new(threads).unwrap();
     let mut table = TableWriter::create(path, &schema, &[("labels", "bad\ngood")], threads).unwrap();
-    let mut group = Rows::of(&schema);
+    let mut group = RowGroup::of(&schema);
     for (short, hash, text, list) in rows {
         let ids: Vec<u32> = list.iter().map(|&id| id.into()).collect();
         let votes = [u32::from(*short), u32::MAX, 0, *hash as u32, 5];
@@ -43,7 +43,7 @@ fn write(path: &Path, rows: &[Row], threads: usize) -> Written {
             Value::List(&votes),
         ]);
         if group.is_full() {
-            table.write(std::mem::replace(&mut group, Rows::of(&schema))).unwrap();
+            table.write(std::mem::replace(&mut group, RowGroup::of(&schema))).unwrap();
         }
     }
     table.write(group).unwrap();
@@ -93,7 +93,7 @@ fn an_existing_file_is_not_overwritten() {
 fn a_row_group_ends_at_a_number_of_rows_or_bytes() {
     let schema = Schema::new(vec![Column::new("text", Kind::Text)]);
     let rows_of = |text: &[u8]| {
-        let mut rows = Rows::of(&schema);
+        let mut rows = RowGroup::of(&schema);
         while !rows.is_full() {
             rows.push(&[Value::Text(text)]);
         }
@@ -113,7 +113,7 @@ fn what_is_wrong_with_rows_is_returned() {
 
     fs::remove_file(&path).unwrap();
     let written = write(&path, &many()[..10], 1);
-    let check = |rows: &Rows| match rows.text(4, 3) {
+    let check = |rows: &RowGroup| match rows.text(4, 3) {
         b"word7 good" => Ok(()),
         other => Err(format!("{} of {}", String::from_utf8_lossy(other), rows.number(3, 3))),
     };
@@ -186,7 +186,7 @@ proptest! {
         let path = folder.path().join("table.parquet");
         let written = write(&path, &rows, 2);
         let expected = rows.clone();
-        let compare = |read: &Rows| {
+        let compare = |read: &RowGroup| {
             for (row, (short, hash, text, _)) in expected.iter().enumerate() {
                 let found = (read.number(1, row), read.number(3, row), read.text(4, row));
                 if found != ((*short).into(), *hash, text.as_bytes()) {

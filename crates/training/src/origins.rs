@@ -16,7 +16,7 @@ use corpus::lines::{LINE_BYTES_MAX, LineContent, LineReader};
 use corpus::review::ReviewParser;
 use report::{OriginUnit, ReviewOrigin, RowOrigins, Run};
 use tables::origins::{ELEMENTS, ENCODING, FILE, HASH, LINE, ROWS, names, of_dialect, schema};
-use tables::{Rows, TableReader};
+use tables::{RowGroup, TableReader};
 
 use crate::error::{Error, Result};
 
@@ -113,7 +113,7 @@ impl Units {
 }
 
 /// Adds the reviews of the wanted rows.
-fn add(rows: &Rows, wanted: &[u64], units: &Units, found: &mut HashMap<u64, RowOrigins>) {
+fn add(rows: &RowGroup, wanted: &[u64], units: &Units, found: &mut HashMap<u64, RowOrigins>) {
     for row in 0..rows.n_rows() {
         let hash = rows.number(HASH, row);
         if wanted.binary_search(&hash).is_err() {
@@ -278,7 +278,7 @@ mod tests {
         let table = folder.path().join("origins.parquet");
         let metadata = [("format", "json"), ("text-field", "reviewText")];
         let mut writer = TableWriter::create(&table, &schema(), &metadata, NonZeroUsize::MIN).unwrap();
-        let mut rows = Rows::of(&schema());
+        let mut rows = RowGroup::of(&schema());
         for (name, line) in [(file, 1), (file, 2), ("/no/such", 7), (file, 3)] {
             rows.push(&[Value::Number(hash), Value::Text(name.as_bytes()), Value::Number(line)]);
         }
@@ -370,7 +370,7 @@ mod tests {
         for (number, (metadata, expected)) in cases.into_iter().enumerate() {
             let table = folder.path().join(format!("{number}.origins"));
             let mut writer = TableWriter::create(&table, &schema(), metadata, NonZeroUsize::MIN).unwrap();
-            let mut rows = Rows::of(&schema());
+            let mut rows = RowGroup::of(&schema());
             for (file, number, ..) in expected {
                 rows.push(&[Value::Number(hash), Value::Text(file.as_bytes()), Value::Number(*number)]);
             }

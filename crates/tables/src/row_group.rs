@@ -24,7 +24,7 @@ pub enum Value<'a> {
 
 /// The rows of one row group.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rows {
+pub struct RowGroup {
     columns: Vec<Values>,
     n_rows: usize,
     n_bytes: usize,
@@ -39,7 +39,7 @@ pub(crate) enum Values {
     List { values: Vec<i32>, ends: Vec<u64>, max: u32 },
 }
 
-impl Rows {
+impl RowGroup {
     /// No rows of a table.
     pub fn of(schema: &Schema) -> Self {
         let of_bits = |bits: u32| Values::Int32 { values: Vec::new(), max: u64::MAX >> (u64::BITS - bits) };
