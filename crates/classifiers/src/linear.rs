@@ -16,7 +16,7 @@ mod matrix;
 mod model;
 mod named;
 mod parallel;
-mod rows;
+mod row_index;
 mod settings;
 mod sparse;
 #[cfg(test)]
@@ -26,6 +26,6 @@ mod weights;
 
 pub use calibration::Sigmoid;
 pub use model::{Contribution, Model, Named, Outputs, Scratch, Stored};
-pub use rows::RowKeys;
+pub use row_index::RowKeys;
 pub use settings::{Counting, LinearSettings, Loss, Penalty, Table, Weighting};
 pub use training::{Numbered, Progress, train};

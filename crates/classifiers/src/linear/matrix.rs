@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use super::distinct::Distinct;
 use super::keys::{self, Numbering};
 use super::parallel;
-use super::rows::{self, Rows};
+use super::row_index::{self, RowIndex};
 use super::settings::{Counting, LinearSettings, Table};
 use crate::error::{Error, Result};
 use crate::texts::{Block, Texts};
@@ -46,7 +46,7 @@ pub(super) struct Row<'a> {
 
 impl Matrix {
     /// Numbers the n-grams of all texts, and lists them without those of fewer than [`LinearSettings::texts_min`] texts.
-    pub fn of(texts: &Texts, settings: &LinearSettings) -> Result<(Self, Rows)> {
+    pub fn of(texts: &Texts, settings: &LinearSettings) -> Result<(Self, RowIndex)> {
         let (parts, counts, numbering) = match settings.table {
             Table::Hashed { bits } => {
                 let (parts, counts) = hashed(texts, settings, bits)?;
@@ -60,12 +60,12 @@ impl Matrix {
         let is_kept = |number: u32| u32::from(counts[number as usize]) >= settings.texts_min;
         let (parts, rows) = match (numbering, settings.table) {
             (None, Table::Hashed { bits }) => {
-                let rows = Rows::hashed(bits, is_kept);
+                let rows = RowIndex::hashed(bits, is_kept);
                 let parts = match &rows {
-                    Rows::Hashed { words, .. } => {
-                        renumbered(parts, settings, |hash| rows::row_of_hash(words, hash))
+                    RowIndex::Hashed { words, .. } => {
+                        renumbered(parts, settings, |hash| row_index::row_of_hash(words, hash))
                     }
-                    Rows::Exact { .. } => parts,
+                    RowIndex::Exact { .. } => parts,
                 };
                 (parts, rows)
             }
@@ -81,7 +81,7 @@ impl Matrix {
                 let numbers = numbering.unwrap_or_default().numbers;
                 let kept =
                     numbers.into_iter().filter_map(|(key, number)| Some((key, row_of[number as usize]?)));
-                let rows = Rows::Exact { rows: kept.collect() };
+                let rows = RowIndex::Exact { rows: kept.collect() };
                 (renumbered(parts, settings, |number| row_of[number as usize]), rows)
             }
         };

@@ -8,7 +8,7 @@ use super::calibration::Sigmoid;
 use super::distinct::Distinct;
 use super::keys::{self, Ngram};
 use super::matrix::value;
-use super::rows::{RowKeys, Rows, row_of_hash};
+use super::row_index::{RowIndex, RowKeys, row_of_hash};
 use super::settings::{LinearSettings, Table, Weighting};
 use crate::dictionary::{Dictionary, hash};
 use crate::names::Names;
@@ -18,7 +18,7 @@ use crate::words::Words;
 #[derive(Clone, Debug)]
 pub struct Model {
     pub(super) stored: Stored,
-    pub(super) rows: Rows,
+    pub(super) rows: RowIndex,
     /// The labels, and the words of exact n-grams, without counts.
     pub(super) dictionary: Dictionary,
 }
@@ -128,7 +128,7 @@ struct Found {
 impl Model {
     /// A model from its stored form; `None` if its lists do not belong together.
     pub fn of(stored: Stored) -> Option<Self> {
-        let rows = Rows::of(&stored.rows)?;
+        let rows = RowIndex::of(&stored.rows)?;
         let n = stored.outputs.n_classifiers(stored.labels.len());
         let is_two = stored.outputs != Outputs::Two || stored.labels.len() == 2;
         let is_table = match (stored.settings.table, &stored.rows) {
@@ -261,14 +261,14 @@ impl Model {
         let settings = &self.stored.settings;
         found.clear();
         match &self.rows {
-            Rows::Hashed { bits, words, .. } => {
+            RowIndex::Hashed { bits, words, .. } => {
                 hashes.clear();
                 self.stored.words.each(line, word, |word| hashes.push(hash(word)));
                 found.distinct.begin(keys::n_ngrams(settings, hashes.len()));
                 keys::each_hash(settings, *bits, hashes, |hash, ngram| each(found.add(hash), ngram));
                 found.rows.extend(found.ngrams.iter().map(|&hash| row_of_hash(words, hash)));
             }
-            Rows::Exact { rows } => {
+            RowIndex::Exact { rows } => {
                 numbers.clear();
                 self.stored.words.each(line, word, |word| numbers.push(self.dictionary.word(word)));
                 found.distinct.begin(keys::n_ngrams(settings, numbers.len()));

@@ -7,7 +7,7 @@ use super::keys::{self, Ngram};
 use super::matrix::Matrix;
 use super::model::{Named, Outputs, Stored};
 use super::parallel;
-use super::rows::{Rows, row_of_hash};
+use super::row_index::{RowIndex, row_of_hash};
 use super::settings::LinearSettings;
 use crate::error::Result;
 use crate::texts::{Block, TextRef, Texts};
@@ -18,7 +18,7 @@ pub(super) fn strongest(
     texts: &Texts,
     matrix: &Matrix,
     stored: &Stored,
-    rows: &Rows,
+    rows: &RowIndex,
     n: usize,
 ) -> Result<Vec<Named>> {
     if n == 0 {
@@ -66,7 +66,7 @@ fn names(
     texts: &Texts,
     matrix: &Matrix,
     stored: &Stored,
-    rows: &Rows,
+    rows: &RowIndex,
     chosen: &[Vec<u32>],
 ) -> Result<HashMap<u32, (String, u64)>> {
     let settings = &stored.settings;
@@ -122,7 +122,7 @@ fn each_name(
     text: TextRef<'_>,
     texts: &Texts,
     settings: &LinearSettings,
-    rows: &Rows,
+    rows: &RowIndex,
     hashes: &mut Vec<u32>,
     mut each: impl FnMut(u32, &dyn Fn() -> Option<String>) -> Option<()>,
 ) {
@@ -134,11 +134,11 @@ fn each_name(
         }
     };
     match rows {
-        Rows::Hashed { bits, words, .. } => {
+        RowIndex::Hashed { bits, words, .. } => {
             keys::word_hashes(text, &texts.dictionary, hashes);
             keys::each_hash(settings, *bits, hashes, |hash, ngram| found(row_of_hash(words, hash), ngram));
         }
-        Rows::Exact { rows } => {
+        RowIndex::Exact { rows } => {
             keys::each_exact(settings, &words, |key, ngram| found(rows.get(&key).copied(), ngram));
         }
     }

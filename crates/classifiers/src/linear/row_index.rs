@@ -6,7 +6,7 @@ use super::keys::Exact;
 
 /// Finds the row of an n-gram.
 #[derive(Clone, Debug)]
-pub(super) enum Rows {
+pub(super) enum RowIndex {
     /// One bit per hash. The row is the number of bits before it, so the table takes 16 bytes per 64 hashes.
     Hashed {
         bits: u32,
@@ -39,7 +39,7 @@ pub enum RowKeys {
     Exact(Vec<u128>),
 }
 
-impl Rows {
+impl RowIndex {
     /// Rows of the hashes for which `keeps` is true.
     pub fn hashed(bits: u32, keeps: impl Fn(u32) -> bool) -> Self {
         let mut n_rows = 0;
@@ -124,13 +124,13 @@ mod tests {
     proptest! {
         #[test]
         fn rows_are_found_by_their_keys_and_keys_by_their_rows(hashes in prop::collection::btree_set(0u32..1 << 12, 0..300)) {
-            let rows = Rows::hashed(12, |hash| hashes.contains(&hash));
+            let rows = RowIndex::hashed(12, |hash| hashes.contains(&hash));
             let keys = RowKeys::Hashed { bits: 12, hashes: hashes.iter().copied().collect() };
             prop_assert_eq!(rows.keys(), keys.clone());
-            let again = Rows::of(&keys).unwrap();
+            let again = RowIndex::of(&keys).unwrap();
             prop_assert_eq!(again.n_rows(), hashes.len());
             for rows in [rows, again] {
-                let Rows::Hashed { words, .. } = rows else { panic!() };
+                let RowIndex::Hashed { words, .. } = rows else { panic!() };
                 for hash in 0..1 << 12 {
                     let expected = hashes.iter().position(|&other| other == hash).map(|row| row as u32);
                     prop_assert_eq!(row_of_hash(&words, hash), expected);
@@ -141,13 +141,13 @@ mod tests {
 
     #[test]
     fn keys_that_are_out_of_order_or_out_of_range_are_refused() {
-        let hashed = |bits, hashes: &[u32]| Rows::of(&RowKeys::Hashed { bits, hashes: hashes.to_vec() });
+        let hashed = |bits, hashes: &[u32]| RowIndex::of(&RowKeys::Hashed { bits, hashes: hashes.to_vec() });
         assert!(hashed(10, &[1, 5, 1023]).is_some());
         assert!(hashed(10, &[5, 1]).is_none() && hashed(10, &[5, 5]).is_none());
         assert!(hashed(10, &[1024]).is_none() && hashed(40, &[]).is_none());
         assert!(
-            Rows::of(&RowKeys::Exact(vec![7, 3])).is_some()
-                && Rows::of(&RowKeys::Exact(vec![3, 3])).is_none()
+            RowIndex::of(&RowKeys::Exact(vec![7, 3])).is_some()
+                && RowIndex::of(&RowKeys::Exact(vec![3, 3])).is_none()
         );
     }
 }

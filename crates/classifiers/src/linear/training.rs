@@ -5,7 +5,7 @@ use super::descent::Threads;
 use super::dual::{self, Trained};
 use super::matrix::{Matrix, Row};
 use super::model::{Model, Outputs, Stored};
-use super::rows::Rows;
+use super::row_index::RowIndex;
 use super::settings::{LinearSettings, Loss, Penalty, Table, Weighting};
 use super::{named, parallel, sparse, weights};
 use crate::error::{Error, Result};
@@ -50,7 +50,7 @@ pub fn train(
 #[derive(Debug)]
 pub struct Numbered {
     matrix: Matrix,
-    rows: Rows,
+    rows: RowIndex,
     settings: LinearSettings,
 }
 
