@@ -52,7 +52,7 @@ const GENERATOR_MAX: usize = 1 << 16;
 const HIDDEN_MULTIPLE: usize = crate::spelling::SpellingSettings::HIDDEN_MULTIPLE;
 
 /// Writes the row with this number into a slice of `D` floats.
-pub type Rows<'a> = &'a (dyn Fn(usize, &mut [f32]) + Sync);
+pub type WriteRow<'a> = &'a (dyn Fn(usize, &mut [f32]) + Sync);
 
 /// What is written. Rows come from functions, so that tables which threads share need not be copied.
 pub struct Parts<'a> {
@@ -61,9 +61,9 @@ pub struct Parts<'a> {
     /// Dimension.
     pub dim: usize,
     /// `[V, D]`: the vectors of words.
-    pub vectors: Rows<'a>,
+    pub vectors: WriteRow<'a>,
     /// `[V, D]`: the output vectors of words.
-    pub outputs: Option<Rows<'a>>,
+    pub outputs: Option<WriteRow<'a>>,
     /// Character n-grams.
     pub characters: Option<Characters<'a>>,
     /// The generator of the vectors.
@@ -82,7 +82,7 @@ pub struct Characters<'a> {
     /// Number of buckets.
     pub buckets: usize,
     /// `[V + B, D]`: the own rows of words, then the rows of buckets.
-    pub rows: Rows<'a>,
+    pub rows: WriteRow<'a>,
 }
 
 /// The content of `config.json`.
@@ -208,7 +208,7 @@ pub fn write_embedding(
         words,
         dim: *dim,
         vectors: &|row, to| row_of(vectors, row, to),
-        outputs: outputs.as_ref().map(|outputs| outputs as Rows<'_>),
+        outputs: outputs.as_ref().map(|outputs| outputs as WriteRow<'_>),
         characters,
         generator: generator.as_ref(),
         settings,

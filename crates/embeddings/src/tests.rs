@@ -10,7 +10,7 @@ use program::random::Random;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::folder::{self, Parts, Rows};
+use crate::folder::{self, Parts, WriteRow};
 use crate::{CharacterNgrams, Embedding};
 
 const WORDS: [&str; 4] = ["the", "film", "b\u{e4}d", "a b"];
@@ -128,7 +128,7 @@ fn an_existing_path_is_not_replaced() {
 fn a_value_that_is_not_finite_is_not_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model");
-    let vectors: Rows<'_> = &|row, to| to.fill(if row == 2 { f32::NAN } else { 0.5 });
+    let vectors: WriteRow<'_> = &|row, to| to.fill(if row == 2 { f32::NAN } else { 0.5 });
     let words = plain().words;
     let parts = Parts {
         words: &words,

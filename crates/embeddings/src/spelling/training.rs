@@ -16,9 +16,9 @@ use crate::spelling::weights::Sizes;
 
 #[cfg(test)]
 mod gradients;
-mod rows;
+mod shared_tables;
 
-pub use rows::{Drawn, TableSizes};
+pub use shared_tables::{Drawn, TableSizes};
 
 /// β of Adam's moments. The vectors depend on their bits as 32-bit floats.
 const BETAS: [f32; 2] = [0.9, 0.999];
