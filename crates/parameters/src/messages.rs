@@ -76,7 +76,7 @@ pub struct JoinReply {
 
 /// Rows of a table.
 #[derive(Clone, PartialEq, Message)]
-pub struct Rows {
+pub struct RowNumbers {
     /// The table.
     #[prost(uint32, tag = "1")]
     pub table: u32,
@@ -96,7 +96,7 @@ pub struct PullRequest {
     pub step: u64,
     /// The rows.
     #[prost(message, repeated, tag = "3")]
-    pub reads: Vec<Rows>,
+    pub reads: Vec<RowNumbers>,
     /// What a rank was asked for, for [`crate::Server::requested`].
     #[prost(uint32, tag = "4")]
     pub asked: u32,

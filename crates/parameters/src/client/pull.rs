@@ -12,7 +12,7 @@ use super::Client;
 use super::remote::{Calls, Remote, repeat};
 use crate::PART_BYTES;
 use crate::error::{Error, Result};
-use crate::messages::{PullReply, PullRequest, Rows};
+use crate::messages::{PullReply, PullRequest, RowNumbers};
 use crate::state::LEFT;
 use crate::values::{floats, to_bytes};
 
@@ -118,7 +118,7 @@ impl Remote {
     async fn pull(&self, worker: Option<u32>, step: u64, reads: &[Read], dims: &[usize]) -> Result<OfServer> {
         let mut read = OfServer { values: vec![Vec::new(); reads.len()], read_at: u64::MAX, bytes: 0 };
         for part in parts(reads, dims) {
-            let of_part = |(at, range): &(usize, Range<usize>)| Rows {
+            let of_part = |(at, range): &(usize, Range<usize>)| RowNumbers {
                 table: reads[*at].table,
                 rows: to_bytes(&reads[*at].rows[range.clone()]).into(),
             };

@@ -72,7 +72,7 @@ impl Served {
         let request = PullRequest::decode(bytes).ok()?;
         check_lengths("reads", request.reads.iter().map(|read| &read.rows)).ok()?;
         let read =
-            |read: &crate::messages::Rows| Some(self.of(read.table).ok()?.read(&read.rows).ok()?.len());
+            |read: &crate::messages::RowNumbers| Some(self.of(read.table).ok()?.read(&read.rows).ok()?.len());
         request.reads.iter().map(read).sum()
     }
 

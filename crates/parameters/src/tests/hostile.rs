@@ -3,7 +3,7 @@
 use tonic::{Code, Status};
 
 use super::{DIM, N_ROWS, address, client, options, spec};
-use crate::messages::{CreateRequest, PullRequest, PushRequest, Rows, Update};
+use crate::messages::{CreateRequest, PullRequest, PushRequest, RowNumbers, Update};
 use crate::service::parameters_client::ParametersClient;
 use crate::values::to_bytes;
 use crate::{MESSAGE_BYTES_MAX, Server};
@@ -57,7 +57,7 @@ fn malformed_requests_are_refused() {
     assert_eq!(pushed(push(large)).code(), Code::OutOfRange);
 
     // A small request must not make a large reply.
-    let read = |n: usize| Rows { table: 0, rows: to_bytes(&vec![0; n]).into() };
+    let read = |n: usize| RowNumbers { table: 0, rows: to_bytes(&vec![0; n]).into() };
     for (reads, expected) in [
         (vec![read(MESSAGE_BYTES_MAX / 4 / DIM + 1)], "bytes of rows, expected at most 8388608"),
         (vec![read(0)], "reads without rows"),

@@ -21,7 +21,7 @@ use tonic_prost::ProstCodec;
 
 use super::kills::{Killed, free_address, start};
 use super::{N_ROWS, all_rows, client, ones, spec};
-use crate::messages::{PullReply, PullRequest, Rows};
+use crate::messages::{PullReply, PullRequest, RowNumbers};
 use crate::values::to_bytes;
 use crate::{MESSAGE_BYTES_MAX, Spec};
 
@@ -94,7 +94,7 @@ const PATH: &str = "/sentimill.parameters.v1.Parameters/";
 fn read_nothing(runtime: &Runtime, address: &str, table: &Spec) {
     let rows = vec![0_u32; MESSAGE_BYTES_MAX / 4 / table.dim as usize];
     let pull = PullRequest {
-        reads: vec![Rows { table: 1, rows: to_bytes(&rows).into() }],
+        reads: vec![RowNumbers { table: 1, rows: to_bytes(&rows).into() }],
         ..PullRequest::default()
     };
     let channel = connected(runtime, address);
