@@ -56,7 +56,7 @@ pub struct Job {
     /// The reviews.
     pub input: Input,
     /// The settings of rows.
-    pub rows: Rows,
+    pub rows: RowSettings,
     /// The settings of the dataset.
     pub output: Output,
     /// The settings of the Hadoop job.
@@ -107,7 +107,7 @@ impl Input {
 
 /// The settings of rows.
 #[derive(Clone, Debug)]
-pub struct Rows {
+pub struct RowSettings {
     /// Flags of `reducer` and `sentimill`. `--stopwords` is one of them, unless the stop words are in a file.
     pub flags: Vec<String>,
     /// The file of stop words.

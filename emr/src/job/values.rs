@@ -13,7 +13,7 @@ use super::file::{self, File, Value};
 use super::flags::{InputFlags, OutputFlags, Refused, RowFlags, flags, parse_table, refused};
 use super::reader::{Lines, NO_SUCH_KEY};
 use super::{
-    Credentials, Gpus, Hadoop, Input, Job, Output, Place, Rows, Scope, Shared, cluster_checks, place,
+    Credentials, Gpus, Hadoop, Input, Job, Output, Place, RowSettings, Scope, Shared, cluster_checks, place,
 };
 use crate::finding::Finding;
 use crate::secrets::is_secret;
@@ -242,7 +242,7 @@ impl Values<'_> {
         }
     }
 
-    fn rows(&mut self, mut table: BTreeMap<String, Value>) -> Rows {
+    fn rows(&mut self, mut table: BTreeMap<String, Value>) -> RowSettings {
         let named = ["nltk", "nltk-negations", "none"];
         // Reducers read a list in S3 by themselves.
         let is_file = |list: &String| !named.contains(&list.as_str()) && !list.starts_with("s3://");
@@ -258,7 +258,7 @@ impl Values<'_> {
             self.refuse_flag("rows", refused(&error.message));
         }
         let others: &[&str] = if stop_words.is_some() { &["stopwords"] } else { &[] };
-        Rows { flags: flags(&table, others), stop_words }
+        RowSettings { flags: flags(&table, others), stop_words }
     }
 
     fn output(&mut self, table: &BTreeMap<String, Value>) -> Output {
