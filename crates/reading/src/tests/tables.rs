@@ -17,11 +17,11 @@ use tempfile::TempDir;
 use super::*;
 
 /// The texts and the ratings of a row group.
-type Rows<'a, R> = (&'a [Option<&'a [u8]>], &'a [Option<R>]);
+type GroupColumns<'a, R> = (&'a [Option<&'a [u8]>], &'a [Option<R>]);
 
 /// A Parquet file with one row group per slice of rows, and a schema whose first two columns are text and
 /// rating.
-fn parquet<R: DataType>(schema: &str, groups: &[Rows<'_, R::T>]) -> Vec<u8> {
+fn parquet<R: DataType>(schema: &str, groups: &[GroupColumns<'_, R::T>]) -> Vec<u8> {
     let schema = Arc::new(parse_message_type(schema).unwrap());
     let properties = WriterProperties::builder().set_data_page_row_count_limit(100).set_write_batch_size(10);
     let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties.build())).unwrap();
