@@ -6,7 +6,7 @@
 //! partitions.
 
 mod commits;
-mod rows;
+mod merge_rows;
 mod seal;
 mod verify;
 mod vocabulary;
@@ -31,7 +31,7 @@ use program::exit::{Exit, Failed};
 use store::{Key, Recorded, Store};
 
 use crate::commits::{complete, read_commits};
-use crate::rows::each_row;
+use crate::merge_rows::each_row;
 use crate::seal::{check_sealed, parsed_seal, read_seal, seal_of};
 use crate::verify::{VerifiedShard, verify};
 use crate::vocabulary::each_word;

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::dataset_settings::DatasetSettings;
 use crate::header::Digests;
-use crate::rows::Row;
+use crate::row_columns::Row;
 use crate::vocabulary::{UNKNOWN, Vocabulary};
 
 /// The name of the line of a warning.

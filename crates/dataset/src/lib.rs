@@ -15,7 +15,7 @@ mod in_order;
 mod kept_words;
 mod layout;
 mod nothing_elsewhere;
-mod rows;
+mod row_columns;
 mod schema;
 mod stored_file;
 mod words;
@@ -39,7 +39,7 @@ pub use error::{Error, Result};
 pub use header::Digests;
 pub use in_order::threads;
 pub use kept_words::KeptWords;
-pub use rows::{Row, RowColumns, RowsReader, TokenColumn, TokenType};
+pub use row_columns::{Row, RowColumns, RowsReader, TokenColumn, TokenType};
 pub use schema::{CHUNK_ROWS, PADDED_CHUNK_IDS, SCHEMA_VERSION};
 pub use words::{RULE_OF_WORDS, WordFault, WordList, WordsReader};
 

@@ -17,7 +17,7 @@ use crate::header::{
     Digests, check_format, read_digests, read_settings, write_digests, write_format, write_settings,
 };
 use crate::kept_words::KeptWords;
-use crate::rows::{
+use crate::row_columns::{
     OF_IDS, Row, RowColumns, RowRules, RowsReader, RowsWriter, TokenType, VerifiedRows, in_blocks,
     order_fault,
 };

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use corpus::record::Votes;
 
 use crate::error::{Error, Result};
-use crate::rows::Row;
+use crate::row_columns::Row;
 
 /// An unnamed file that holds runs.
 pub struct Spool {

@@ -6,7 +6,7 @@ use corpus::digest::{Digest, VocabularyDigester};
 
 use crate::dataset_settings::DatasetSettings;
 use crate::error::Fault;
-use crate::rows::TokenType;
+use crate::row_columns::TokenType;
 use crate::words::{WordFault, WordList};
 
 /// The id of padding.

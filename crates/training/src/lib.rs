@@ -2,7 +2,7 @@
 //!
 //! - how a program and its ranks start and end ([`start`], [`ranks`], [`tell`], [`error`]), and the arguments of
 //!   several commands ([`arguments`]),
-//! - inputs ([`places`], [`rows`], [`lines`], [`texts`], [`model`]) and results ([`out`], [`texts_out`], [`remote`],
+//! - inputs ([`places`], [`datasets`], [`lines`], [`texts`], [`model`]) and results ([`out`], [`texts_out`], [`remote`],
 //!   [`log`]),
 //! - what is printed ([`mod@print`], [`outcome`], [`classes`]), and one answer per line ([`answers`]),
 //! - commands of several programs: a search for settings ([`autotune`]), a report of trainings ([`page`]) and
@@ -17,6 +17,7 @@ pub mod answers;
 pub mod arguments;
 pub mod autotune;
 pub mod classes;
+pub mod datasets;
 pub mod error;
 pub mod lines;
 pub mod log;
@@ -28,7 +29,6 @@ pub mod places;
 pub mod print;
 pub mod ranks;
 pub mod remote;
-pub mod rows;
 pub mod soft_labels;
 pub mod start;
 pub mod tell;

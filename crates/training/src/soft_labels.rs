@@ -8,8 +8,8 @@ use program::place::{check_folder, folder_of};
 use runs::soft_labels::{Digests, SoftLabels, check_new};
 
 use crate::arguments::Storage;
+use crate::datasets::Reader;
 use crate::error::{Error, Result};
-use crate::rows::Reader;
 use crate::tell::tell;
 
 /// Memory for rows. A larger dataset is read in blocks.

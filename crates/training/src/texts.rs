@@ -3,16 +3,16 @@
 //!
 //! Several threads read and number words. The texts are in the order of the input, and they depend neither on the
 //! number of threads nor on timing. `reviews` reads every format in which each entry has a text and a rating.
-//! `fasttext` reads lines as fastText does, with any labels. `rows` reads a split of a dataset.
+//! `fasttext` reads lines as fastText does, with any labels. `dataset_texts` reads a split of a dataset.
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a panic of a test is its failure"))]
 
 mod chunks;
+mod dataset_texts;
 mod division;
 mod error;
 mod fasttext;
 mod labels;
 mod reviews;
-mod rows;
 
 use std::num::NonZeroUsize;
 
@@ -24,11 +24,11 @@ use corpus::labels::Labels;
 use corpus::ledger::{Limits, MapperCounts};
 use store::S3Options;
 
+pub use dataset_texts::{DatasetTexts, Split};
 use division::SplitBuilders;
 pub use division::Wanted;
 pub use error::{Error, Result};
 pub use labels::without_labels;
-pub use rows::{DatasetTexts, Split};
 
 /// Lines, records and rows of tables.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@
 mod document;
 mod file;
 mod json;
-mod rows;
+mod texts;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ use std::process::Command;
 
 use document::Document;
 use file::File;
-use rows::Text;
 use tests::programs::folder_of_programs;
+use texts::Text;
 
 /// Values that differ per machine, as they appear in the document.
 const RUN: &str = "file:///data/run";
@@ -38,12 +38,12 @@ fn every_block_of_the_format_matches_the_programs() {
     let shards = shards.map(|path| File::open(&path));
     let dataset = File::open(&folder.path().join("reviews.h5"));
     let padded = File::open_column(&folder.path().join("reviews.padded.h5"), "rows");
-    let texts = rows::texts(&read("records"), &read("stop.txt"), &shards);
+    let texts = texts::texts(&read("records"), &read("stop.txt"), &shards);
 
     let described: String = texts.iter().map(Text::description).collect();
     document.set("texts", &(read("records") + "\n" + &described));
     document.set("files", &[shards[0].listing(), padded.listing(), dataset.table().to_owned()].join("\n"));
-    document.set("digests", &[dataset.chunk("tokens"), rows::digests(&texts, &shards, &dataset)].join("\n"));
+    document.set("digests", &[dataset.chunk("tokens"), texts::digests(&texts, &shards, &dataset)].join("\n"));
     document.set("commit", &json::folded(&placed(&commit)));
     document.set("manifest", &json::folded(&placed(&read("reviews.manifest.json"))));
     let shown = python(document.get("reader"), folder.path());

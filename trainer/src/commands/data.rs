@@ -3,7 +3,7 @@
 use batches::{Division, Part, Rows, Smallest};
 use dataset::card::WARNING;
 use program::location::Location;
-use training::rows::{self, Reader, cut, sampled, trained_on_warning, validation_warning};
+use training::datasets::{self, Reader, cut, sampled, trained_on_warning, validation_warning};
 
 use super::training::Session;
 use super::{recipe, soft_labels};
@@ -28,7 +28,7 @@ impl Data {
     pub(super) fn open(arguments: &Fit, division: Division) -> Result<Self> {
         let Fit { lstm, training, dataset, unlabelled, validation, test, .. } = arguments;
         // Before any of them is read.
-        rows::check([unlabelled, validation, test].into_iter().flatten().chain([dataset]))?;
+        datasets::check([unlabelled, validation, test].into_iter().flatten().chain([dataset]))?;
         let reader = Reader::new(lstm.tokens, training.running.memory as u64, &training.storage);
         let mut rows = reader.open(&arguments.dataset, division, &Smallest::default())?;
         let unlabelled = match &arguments.unlabelled {

@@ -5,8 +5,8 @@ use program::location::Location;
 use scoring::{Calibrator, Intervals, Metrics, ProbabilityQuality, Threshold};
 use serde::Serialize;
 use training::classes::{Class, classes};
+use training::datasets::{Reader, trained_on_warning};
 use training::print::{MetricTable, names_of_means, print_json};
-use training::rows::{Reader, trained_on_warning};
 use training::tell::tell;
 
 use super::{device, model_at};

@@ -2,8 +2,8 @@
 //! rows.
 
 use batches::{Division, Part, Smallest};
+use training::datasets::{Reader, cut};
 use training::print::print_json;
-use training::rows::{Reader, cut};
 
 use super::data::balanced_alone;
 use super::recipe;

@@ -20,7 +20,7 @@ use training::log::Log;
 use training::out::{self, Existing, Out};
 use training::outcome;
 use training::tell::tell;
-use training::{remote, rows};
+use training::{datasets, remote};
 
 use super::progress::Progress;
 use super::recipe::steps_of_epoch;
@@ -43,7 +43,7 @@ pub(super) fn output(out: &Option<Location>, dataset: &Location, extension: &str
     if let Some(out) = out {
         return Ok(out.clone());
     }
-    rows::check([dataset])?;
+    datasets::check([dataset])?;
     Ok(out::default_of(dataset, extension))
 }
 
