@@ -38,10 +38,10 @@ pub(crate) fn stored_chunks<T: Scalar>(
     digests: Vec<Digest>,
 ) -> Result<Vec<StoredChunk>> {
     let n_chunks = layout.n_chunks();
-    let refused = |fault: Fault| fault.of(file, &layout.name);
+    let refused = |mismatch: Mismatch| mismatch.of(file, &layout.name);
     if digests.len() != n_chunks {
         let found = format!("listed with {} chunks in the table of digests", digests.len());
-        return Err(refused(Fault { chunk: None, found, expected: n_chunks.to_string() }));
+        return Err(refused(Mismatch { chunk: None, found, expected: n_chunks.to_string() }));
     }
     let mut listed = Vec::new();
     let visited = dataset.chunks_visit(|chunk| {
@@ -59,14 +59,14 @@ pub(crate) fn stored_chunks<T: Scalar>(
 
 /// An error in an index.
 #[derive(Debug, PartialEq, Eq)]
-struct Fault {
+struct Mismatch {
     /// The wrong chunk; `None` for the index as a whole.
     chunk: Option<usize>,
     found: String,
     expected: String,
 }
 
-impl Fault {
+impl Mismatch {
     fn of(self, file: &StoredFile, column: &str) -> Error {
         let thing = match self.chunk {
             Some(chunk) => format!("chunk {chunk} of {column}"),
@@ -87,10 +87,10 @@ fn checked<T: Scalar>(
     layout: &Layout,
     digests: Vec<Digest>,
     file_bytes: u64,
-) -> std::result::Result<Vec<StoredChunk>, Fault> {
+) -> std::result::Result<Vec<StoredChunk>, Mismatch> {
     let mut places: Vec<Option<Listed>> = vec![None; layout.n_chunks()];
     for chunk in listed {
-        let elsewhere = || Fault {
+        let elsewhere = || Mismatch {
             chunk: None,
             found: format!("listed with a chunk of the elements from {:?}", chunk.offset),
             expected: format!("one chunk from each multiple of {} below {}", layout.chunk_rows, layout.rows),
@@ -104,22 +104,22 @@ fn checked<T: Scalar>(
     // Deflate grows a chunk by at most a few bytes in a thousand.
     let bytes_max = 2 * (layout.chunk_elements() * T::BYTES) as u64 + 1024;
     let chunks = places.into_iter().zip(digests).enumerate().map(|(at, (place, digest))| {
-        let fault = |found: String, expected: String| Fault { chunk: Some(at), found, expected };
+        let mismatch = |found: String, expected: String| Mismatch { chunk: Some(at), found, expected };
         let Some(Listed { filter_mask, address, bytes, .. }) = place else {
-            return Err(fault("absent".to_owned(), "a stored chunk".to_owned()));
+            return Err(mismatch("absent".to_owned(), "a stored chunk".to_owned()));
         };
         if filter_mask != 0 {
             let found = format!("stored with filter mask {filter_mask}");
-            return Err(fault(found, "0, which skips no filter".to_owned()));
+            return Err(mismatch(found, "0, which skips no filter".to_owned()));
         }
         if bytes > bytes_max {
-            return Err(fault(format!("stored in {bytes} bytes"), format!("at most {bytes_max}")));
+            return Err(mismatch(format!("stored in {bytes} bytes"), format!("at most {bytes_max}")));
         }
         match address.checked_add(bytes) {
             Some(end) if end <= file_bytes => Ok(StoredChunk { address, bytes: bytes as usize, digest }),
             _ => {
                 let found = format!("stored in {bytes} bytes from byte {address} on");
-                Err(fault(found, format!("a range within a file of {file_bytes} bytes")))
+                Err(mismatch(found, format!("a range within a file of {file_bytes} bytes")))
             }
         }
     });
@@ -187,7 +187,7 @@ mod tests {
     fn refused(change: impl FnOnce(&mut Vec<Listed>)) -> String {
         let mut listed = listed();
         change(&mut listed);
-        let Fault { chunk, found, expected } =
+        let Mismatch { chunk, found, expected } =
             checked::<u64>(listed, &layout(), digests(), FILE_BYTES).unwrap_err();
         format!("{chunk:?} {found}, {expected}")
     }

@@ -16,7 +16,7 @@ use program::threads::spawn;
 
 use crate::chunk::{Decoder, Scalar};
 use crate::chunk_index::StoredChunk;
-use crate::error::{Error, Fault, Result};
+use crate::error::{Error, Result, Violation};
 use crate::layout::Layout;
 use crate::stored_file::StoredFile;
 
@@ -89,8 +89,9 @@ impl<T: Scalar> Column<T> {
         decoder.decode(stored, capacity, elements).ok_or_else(damaged)?;
         if !decoder.is_zero_behind::<T>(capacity, elements.len()) {
             let thing = format!("chunk {chunk} of {}", self.layout.name);
-            let fault = Fault::new("F10", thing, "filled up with other values", "zeros after the last row");
-            return Err(self.broken(fault));
+            let violation =
+                Violation::new("F10", thing, "filled up with other values", "zeros after the last row");
+            return Err(self.broken(violation));
         }
         Ok(())
     }
@@ -133,8 +134,8 @@ impl<T: Scalar> Column<T> {
     }
 
     /// The error for a column whose elements violate the format.
-    pub(crate) fn broken(&self, fault: Fault) -> Error {
-        self.file.broken(fault)
+    pub(crate) fn broken(&self, violation: Violation) -> Error {
+        self.file.broken(violation)
     }
 
     /// A reader of this column for one thread.

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use corpus::digest::{Digest, RowDigester, split};
 
 use crate::dataset_settings::DatasetSettings;
-use crate::error::{Error, Fault, Result};
+use crate::error::{Error, Result, Violation};
 use crate::file::{FileReader, FileWriter, Value};
 use crate::header::{
     Digests, check_format, read_digests, read_settings, write_digests, write_format, write_settings,
 };
 use crate::row_columns::{
     OF_IDS, Row, RowColumns, RowRules, RowsReader, RowsWriter, TokenType, VerifiedRows, in_blocks,
-    order_fault,
+    order_violation,
 };
 use crate::schema::{
     DATASET, DATASET_ATTRIBUTES, HASH, LABEL, ROWS, SPLIT, VOCABULARY_OF, VOCABULARY_SIZE, VOTES, WITHOUT,
@@ -126,13 +126,13 @@ impl DatasetReader {
         let file = file.finish()?;
         check_vocabulary_size(&words, &file)?;
         let vocabulary = read_vocabulary(&mut words)?;
-        let fault = vocabulary.fault(&settings, digests.vocabulary_digest);
-        fault.map_or(Ok(()), |fault| Err(file.broken(fault)))?;
+        let violation = vocabulary.violation(&settings, digests.vocabulary_digest);
+        violation.map_or(Ok(()), |violation| Err(file.broken(violation)))?;
         if columns.token_type() != vocabulary.token_type() {
             let bits = |of: TokenType| format!("{} bits", of.bits());
             let found = bits(columns.token_type());
             let expected = format!("{}, for ids up to {largest_id}", bits(vocabulary.token_type()));
-            return Err(file.broken(Fault::new("F26", "the type of tokens", found, expected)));
+            return Err(file.broken(Violation::new("F26", "the type of tokens", found, expected)));
         }
         columns.check_places()?;
         Ok(Self { file, settings, digests, columns, vocabulary })
@@ -223,7 +223,7 @@ impl DatasetReader {
         }
         let (thing, expected) =
             (format!("the split of row {at}"), format!("{expected}, computed from its words"));
-        Err(self.file.broken(Fault::new("F31", thing, row.split.to_string(), expected)))
+        Err(self.file.broken(Violation::new("F31", thing, row.split.to_string(), expected)))
     }
 
     fn verify_rows(
@@ -269,7 +269,7 @@ impl DatasetReader {
             }
             order => order.is_lt(),
         };
-        if is_less { Err(self.file.broken(order_fault(at))) } else { Ok(()) }
+        if is_less { Err(self.file.broken(order_violation(at))) } else { Ok(()) }
     }
 
     /// The word of a checked id; `None` for the unknown word.
@@ -292,7 +292,7 @@ fn check_vocabulary_size(words: &WordsReader, file: &StoredFile) -> Result<()> {
         return Ok(());
     }
     let (found, expected) = (format!("{in_memory} bytes in memory"), format!("at most {most}"));
-    Err(file.broken(Fault::new("F24", "the vocabulary", found, expected)))
+    Err(file.broken(Violation::new("F24", "the vocabulary", found, expected)))
 }
 
 fn read_vocabulary(words: &mut WordsReader) -> Result<Vocabulary> {

@@ -143,14 +143,14 @@ impl Fails for Error {
 
 /// A violation of a rule of FORMAT.md.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct Violation {
     pub(crate) rule: &'static str,
     pub(crate) thing: String,
     pub(crate) found: String,
     pub(crate) expected: String,
 }
 
-impl Fault {
+impl Violation {
     pub(crate) fn new(
         rule: &'static str,
         thing: impl Into<String>,

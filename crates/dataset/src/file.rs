@@ -21,7 +21,7 @@ use crate::chunk_writer::ChunkWriter;
 use crate::column::Column;
 use crate::column_writer::ColumnWriter;
 use crate::digest_table::{DigestTable, Digests, attribute_digest};
-use crate::error::{At, Error, Fault, Result};
+use crate::error::{At, Error, Result, Violation};
 use crate::ffi;
 use crate::layout::Layout;
 use crate::nothing_elsewhere::{Storage, check_links, check_stored_as};
@@ -268,7 +268,7 @@ impl FileReader {
         let text = self.text(name)?;
         Digest::from_hex(text).ok_or_else(|| {
             let expected = "32 lower-case hexadecimal digits";
-            self.stored.broken(Fault::new(
+            self.stored.broken(Violation::new(
                 "F16",
                 format!("attribute {name}"),
                 quoted(text.as_bytes()),
@@ -282,7 +282,7 @@ impl FileReader {
         let further = self.attributes.keys().find(|name| !expected.contains(&&name[..]));
         further.map_or(Ok(()), |further| {
             let found = format!("{} among others", quoted(further.as_bytes()));
-            Err(self.stored.broken(Fault::new(
+            Err(self.stored.broken(Violation::new(
                 "F4",
                 "the list of attributes",
                 found,
@@ -343,7 +343,7 @@ impl FileReader {
         if let Some(further) = found.iter().find(|name| !expected.contains(&name[..])) {
             let found = format!("{} among others", quoted(further.as_bytes()));
             let expected = "only those of the format";
-            return Err(self.stored.broken(Fault::new(
+            return Err(self.stored.broken(Violation::new(
                 "F3",
                 "the list of datasets and groups",
                 found,
@@ -365,8 +365,9 @@ impl FileReader {
         let names = object.attr_names().map_err(|_| self.stored.damaged("the list of attributes"))?;
         names.first().map_or(Ok(()), |further| {
             let found = quoted(further.as_bytes());
-            let fault = Fault::new("F4", format!("an attribute of {}", name.escape_debug()), found, "none");
-            Err(self.stored.broken(fault))
+            let violation =
+                Violation::new("F4", format!("an attribute of {}", name.escape_debug()), found, "none");
+            Err(self.stored.broken(violation))
         })
     }
 }

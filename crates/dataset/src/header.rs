@@ -7,7 +7,7 @@ use corpus::settings::{Settings, Unsound};
 use program::exit::quoted;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Fault, Result};
+use crate::error::{Error, Result, Violation};
 use crate::file::{FileReader, FileWriter, Value};
 use crate::schema::{
     CLEANING, FORMAT, ID_DIGEST, KEEP, LABELS, MAX_TOKENS, POSITIVE_FROM, ROW_DIGEST, SAMPLE, SCHEMA,
@@ -94,13 +94,18 @@ pub(crate) fn read_settings(file: &FileReader) -> Result<Settings> {
         let number = file.number(name)?;
         u32::try_from(number).map_err(|_| {
             let expected = format!("at most {}", u32::MAX);
-            file.stored.broken(Fault::new("F14", format!("attribute {name}"), number.to_string(), expected))
+            file.stored.broken(Violation::new(
+                "F14",
+                format!("attribute {name}"),
+                number.to_string(),
+                expected,
+            ))
         })
     };
     let (keep, stop_words) = (file.text(KEEP)?, file.text(STOP_WORDS)?);
     let keep = keep.parse().map_err(|_| {
         let found = quoted(keep.as_bytes());
-        file.stored.broken(Fault::new("F14", "attribute keep", found, "first, last or ends"))
+        file.stored.broken(Violation::new("F14", "attribute keep", found, "first, last or ends"))
     })?;
     // A value beyond every rating is refused by the check below.
     let narrow = |rating| u8::try_from(rating).unwrap_or(u8::MAX);
@@ -128,7 +133,7 @@ pub(crate) fn read_settings(file: &FileReader) -> Result<Settings> {
                 "stop words" => ("F13", found),
                 _ => ("F14", number(POSITIVE_FROM)?.to_string()),
             };
-            Err(file.stored.broken(Fault::new(rule, format!("the setting {setting}"), found, expected)))
+            Err(file.stored.broken(Violation::new(rule, format!("the setting {setting}"), found, expected)))
         }
     }
 }
@@ -140,7 +145,7 @@ fn read_sample(file: &FileReader) -> Result<Sample> {
     let threshold = file.number(SAMPLE)?;
     Sample::with_threshold(threshold).ok_or_else(|| {
         let (thing, found) = (format!("attribute {SAMPLE}"), threshold.to_string());
-        file.stored.broken(Fault::new("F14", thing, found, "1 to 4294967295"))
+        file.stored.broken(Violation::new("F14", thing, found, "1 to 4294967295"))
     })
 }
 
@@ -148,7 +153,7 @@ fn read_classes(file: &FileReader) -> Result<Classes> {
     let text = file.text(LABELS)?;
     Classes::canonical(text).map_err(|error| {
         let expected = format!("classes as reducer writes them: {error}");
-        file.stored.broken(Fault::new(
+        file.stored.broken(Violation::new(
             "F14",
             format!("attribute {LABELS}"),
             quoted(text.as_bytes()),

@@ -41,7 +41,7 @@ pub use in_order::threads;
 pub use kept_words::KeptWords;
 pub use row_columns::{Row, RowColumns, RowsReader, TokenColumn, TokenType};
 pub use schema::{CHUNK_ROWS, PADDED_CHUNK_IDS, SCHEMA_VERSION};
-pub use words::{RULE_OF_WORDS, WordFault, WordList, WordsReader};
+pub use words::{RULE_OF_WORDS, WordList, WordViolation, WordsReader};
 
 /// Returns the version of the HDF5 library that is built in.
 pub fn hdf5_version() -> String {

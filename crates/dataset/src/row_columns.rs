@@ -10,7 +10,7 @@ use corpus::settings::Settings;
 
 use crate::column::{Column, ColumnReader};
 use crate::column_writer::ColumnWriter;
-use crate::error::{Error, Fault, Result};
+use crate::error::{Error, Result, Violation};
 use crate::file::{FileReader, FileWriter};
 use crate::in_order::in_order;
 use crate::schema::{HASH, LABEL, OFFSETS, SPLIT, TOKENS, VOTES};
@@ -80,10 +80,10 @@ pub(crate) struct RowRules {
 
 impl RowRules {
     /// Checks the number of tokens of row `at`, which are between these offsets.
-    fn check_length(&self, at: u64, from: u64, to: u64) -> Result<(), Fault> {
+    fn check_length(&self, at: u64, from: u64, to: u64) -> Result<(), Violation> {
         let Some(length) = to.checked_sub(from) else {
             let expected = format!("at least {from}, where it begins");
-            return Err(Fault::new("F27", format!("the end of row {at}"), to.to_string(), expected));
+            return Err(Violation::new("F27", format!("the end of row {at}"), to.to_string(), expected));
         };
         let most = u64::from(self.settings.max_tokens);
         if length > 0 && (most == 0 || length <= most) {
@@ -91,13 +91,13 @@ impl RowRules {
         }
         let most = if most == 0 { "any number".to_owned() } else { most.to_string() };
         let thing = format!("the number of tokens of row {at}");
-        Err(Fault::new("F27", thing, length.to_string(), format!("1 to {most}, the limit of max_tokens")))
+        Err(Violation::new("F27", thing, length.to_string(), format!("1 to {most}, the limit of max_tokens")))
     }
 
     /// The rule that row `at` violates; `None` for a valid row.
-    fn fault(&self, at: u64, row: &Row) -> Option<Fault> {
-        let fault = |rule, thing, found: String, expected: String| {
-            Some(Fault::new(rule, format!("the {thing} of row {at}"), found, expected))
+    fn violation(&self, at: u64, row: &Row) -> Option<Violation> {
+        let violation = |rule, thing, found: String, expected: String| {
+            Some(Violation::new(rule, format!("the {thing} of row {at}"), found, expected))
         };
         // Computes both over all tokens, which is faster than stopping at the first invalid one.
         let (least, largest) =
@@ -105,30 +105,30 @@ impl RowRules {
         if u64::from(least) < self.ids.start || u64::from(largest) >= self.ids.end {
             let found = if u64::from(least) < self.ids.start { least } else { largest };
             let expected = format!("{} to {}", self.ids.start, self.ids.end.saturating_sub(1));
-            Some(Fault::new("F28", format!("a token of row {at}"), found.to_string(), expected))
+            Some(Violation::new("F28", format!("a token of row {at}"), found.to_string(), expected))
         } else if row.votes.total() == 0 {
-            fault("F29", "number of votes", "0".to_owned(), "1 or more".to_owned())
+            violation("F29", "number of votes", "0".to_owned(), "1 or more".to_owned())
         } else if self.settings.label(row.votes) != Some(row.label) {
             let expected = match self.settings.label(row.votes) {
                 Some(label) => format!("{label}, computed from its votes"),
                 None => format!("no row, because rating {} has no class", row.votes.mode()),
             };
-            fault("F30", "label", row.label.to_string(), expected)
+            violation("F30", "label", row.label.to_string(), expected)
         } else if row.split >= SPLITS {
-            fault("F31", "split", row.split.to_string(), format!("less than {SPLITS}"))
+            violation("F31", "split", row.split.to_string(), format!("less than {SPLITS}"))
         } else if !self.settings.sample.keeps(row.hash) {
             let expected = format!("a hash in the sample of {}", self.settings.sample);
-            fault("F35", "hash", format!("{:016x}", row.hash), expected)
+            violation("F35", "hash", format!("{:016x}", row.hash), expected)
         } else {
             None
         }
     }
 }
 
-/// The fault of a row whose hash is less than the one before.
-pub(crate) fn order_fault(at: u64) -> Fault {
+/// The violation of a row whose hash is less than the one before.
+pub(crate) fn order_violation(at: u64) -> Violation {
     let thing = format!("row {at}");
-    Fault::new(
+    Violation::new(
         "F32",
         thing,
         "less than the previous row",
@@ -292,11 +292,11 @@ impl RowColumns {
             split: file.column(SPLIT, None)?,
             rules: Arc::new(rules),
         };
-        columns.lengths_fault()?.map_or(Ok(columns), |fault| Err(file.stored.broken(fault)))
+        columns.lengths_violation()?.map_or(Ok(columns), |violation| Err(file.stored.broken(violation)))
     }
 
-    /// The fault in the lengths of columns or in the first and last offsets, if any.
-    fn lengths_fault(&self) -> Result<Option<Fault>> {
+    /// The violation by the lengths of columns or by the first and last offsets, if any.
+    fn lengths_violation(&self) -> Result<Option<Violation>> {
         let Self { offsets, label, votes, hash, split, .. } = self;
         let n = hash.n_rows();
         let lengths = [
@@ -308,12 +308,12 @@ impl RowColumns {
         let other = lengths.into_iter().find(|(_, found, expected)| found != expected);
         if let Some((column, found, expected)) = other {
             let (thing, expected) = (format!("the length of {column}"), format!("{expected} for {n} hashes"));
-            return Ok(Some(Fault::new("F25", thing, found.to_string(), expected)));
+            return Ok(Some(Violation::new("F25", thing, found.to_string(), expected)));
         }
         let mut reader = offsets.reader();
         let ends = [("first", reader.get(0)?, 0), ("last", reader.get(n)?, self.tokens.n_tokens() as u64)];
         Ok(ends.into_iter().find(|(_, found, expected)| found != expected).map(|(which, found, expected)| {
-            Fault::new("F25", format!("the {which} of offsets"), found.to_string(), expected.to_string())
+            Violation::new("F25", format!("the {which} of offsets"), found.to_string(), expected.to_string())
         }))
     }
 
@@ -324,7 +324,7 @@ impl RowColumns {
             for &offset in offsets {
                 if let Some(before) = before.replace(offset) {
                     let checked = self.rules.check_length(at, before, offset);
-                    checked.map_err(|fault| self.offsets.broken(fault))?;
+                    checked.map_err(|violation| self.offsets.broken(violation))?;
                     at += 1;
                 }
             }
@@ -334,7 +334,7 @@ impl RowColumns {
         self.hash.each_chunk(|hashes| {
             let behind = hashes.iter().position(|&hash| std::mem::replace(&mut before, hash) > hash);
             if let Some(behind) = behind {
-                return Err(self.hash.broken(order_fault(at + behind as u64)));
+                return Err(self.hash.broken(order_violation(at + behind as u64)));
             }
             at += hashes.len() as u64;
             Ok(())
@@ -410,11 +410,16 @@ impl RowsReader {
         row.split = self.split.get(place)?;
         row.votes.0.copy_from_slice(self.votes.row(place)?);
         let (from, to) = (self.offsets.get(place)?, self.offsets.get(place + 1)?);
-        let broken = |fault| self.offsets.column().broken(fault);
+        let broken = |violation| self.offsets.column().broken(violation);
         self.rules.check_length(at, from, to).map_err(broken)?;
         if to > self.n_tokens {
             let expected = format!("at most {}, the number of tokens", self.n_tokens);
-            return Err(broken(Fault::new("F27", format!("the end of row {at}"), to.to_string(), expected)));
+            return Err(broken(Violation::new(
+                "F27",
+                format!("the end of row {at}"),
+                to.to_string(),
+                expected,
+            )));
         }
         let (from, to) = (from as usize, to as usize);
         row.tokens.clear();
@@ -424,6 +429,6 @@ impl RowsReader {
             }
             TokensReader::U32(column) => column.pieces(from, to, |ids| row.tokens.extend_from_slice(ids))?,
         }
-        self.rules.fault(at, row).map_or(Ok(()), |fault| Err(self.hash.column().broken(fault)))
+        self.rules.violation(at, row).map_or(Ok(()), |violation| Err(self.hash.column().broken(violation)))
     }
 }

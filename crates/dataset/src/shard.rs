@@ -11,7 +11,7 @@ use corpus::settings::Settings;
 use program::exit::quoted;
 use program::progress::Progress;
 
-use crate::error::{Error, Fault, Result};
+use crate::error::{Error, Result, Violation};
 use crate::file::{FileReader, FileWriter};
 use crate::header::{
     Digests, check_format, read_digests, read_settings, write_digests, write_format, write_settings,
@@ -19,7 +19,7 @@ use crate::header::{
 use crate::kept_words::KeptWords;
 use crate::row_columns::{
     OF_IDS, Row, RowColumns, RowRules, RowsReader, RowsWriter, TokenType, VerifiedRows, in_blocks,
-    order_fault,
+    order_violation,
 };
 use crate::schema::{SHARD, SHARD_ATTRIBUTES};
 use crate::stored_file::StoredFile;
@@ -244,7 +244,7 @@ impl ShardReader {
         let mut last = None;
         in_blocks::<_, _, Error>(shard.columns.n_rows(), threads, empty, verify, |rows, made| {
             if last.as_ref().is_some_and(|last| rows.first < *last) {
-                return Err(shard.file.broken(order_fault(rows.first_at)));
+                return Err(shard.file.broken(order_violation(rows.first_at)));
             }
             last = Some(rows.last);
             id_digest += rows.id_digest;
@@ -267,7 +267,7 @@ impl ShardReader {
             if at == places.start {
                 verified.first.clone_from(&row);
             } else if row < verified.last {
-                return Err(self.file.broken(order_fault(at)));
+                return Err(self.file.broken(order_violation(at)));
             }
             verified.id_digest += digester.of_ids(row.hash, row.label, row.votes, row.tokens.iter().copied());
             if let Some(kept) = &self.kept_dictionary {
@@ -276,7 +276,12 @@ impl ShardReader {
                 if row.split != expected {
                     let thing = format!("the split of row {at}");
                     let expected = format!("{expected}, computed from its words");
-                    return Err(self.file.broken(Fault::new("F31", thing, row.split.to_string(), expected)));
+                    return Err(self.file.broken(Violation::new(
+                        "F31",
+                        thing,
+                        row.split.to_string(),
+                        expected,
+                    )));
                 }
                 let n_words = row.tokens.len();
                 verified.row_digest += digester.of_words(row.hash, row.label, row.votes, n_words, &joined);
@@ -294,23 +299,23 @@ impl ShardReader {
         let (mut word, mut before) = (Vec::new(), Vec::new());
         for at in 0..self.dictionary.n_words() {
             let count = self.dictionary.read(at, &mut word)?;
-            let fault = |rule, expected: &str| {
+            let violation = |rule, expected: &str| {
                 let thing = format!("word {at} of the dictionary");
-                Err(self.file.broken(Fault::new(rule, thing, quoted(&word), expected)))
+                Err(self.file.broken(Violation::new(rule, thing, quoted(&word), expected)))
             };
             if !self.settings.is_word(&mut cleaner, &word) {
-                return fault(RULE_OF_WORDS, "a cleaned word");
+                return violation(RULE_OF_WORDS, "a cleaned word");
             }
             if at > 0 && word <= before {
-                return fault("F20", "a word after the previous word in byte order");
+                return violation("F20", "a word after the previous word in byte order");
             }
             // Both lists are in byte order.
             while stop_words.next_if(|stop_word| *stop_word < &word[..]).is_some() {}
             if stop_words.peek().is_some_and(|stop_word| *stop_word == &word[..]) {
-                return fault("F19", "none of the stop words");
+                return violation("F19", "none of the stop words");
             }
             if count == 0 {
-                return fault("F22", "a word with a count of 1 or more");
+                return violation("F22", "a word with a count of 1 or more");
             }
             digester.add(&word, count);
             std::mem::swap(&mut word, &mut before);

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use corpus::digest::Digest;
 use program::system;
 
-use crate::error::{At, Error, Fault, Result, system_error};
+use crate::error::{At, Error, Result, Violation, system_error};
 use crate::ffi;
 
 /// A file that the HDF5 library could open. Its bytes are read through the library's descriptor. They
@@ -105,11 +105,11 @@ impl StoredFile {
             return Ok(());
         }
         let expected = format!("{claimed}, as in its attribute");
-        Err(self.broken(Fault::new(rule, thing, found.to_string(), expected)))
+        Err(self.broken(Violation::new(rule, thing, found.to_string(), expected)))
     }
 
     /// The error for a part that matches its digest but violates a rule of the format.
-    pub(crate) fn broken(&self, fault: Fault) -> Error {
-        fault.of(&self.path)
+    pub(crate) fn broken(&self, violation: Violation) -> Error {
+        violation.of(&self.path)
     }
 }

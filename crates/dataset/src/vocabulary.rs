@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 use corpus::digest::{Digest, VocabularyDigester};
 
 use crate::dataset_settings::DatasetSettings;
-use crate::error::Fault;
+use crate::error::Violation;
 use crate::row_columns::TokenType;
-use crate::words::{WordFault, WordList};
+use crate::words::{WordList, WordViolation};
 
 /// The id of padding.
 pub const PADDING: u32 = 0;
@@ -39,33 +39,33 @@ impl Vocabulary {
 
     /// The rule of FORMAT.md that words and counts from a file break, given the settings and the digest
     /// recorded in it.
-    pub(crate) fn fault(&self, settings: &DatasetSettings, claimed: Digest) -> Option<Fault> {
+    pub(crate) fn violation(&self, settings: &DatasetSettings, claimed: Digest) -> Option<Violation> {
         let (n_words, size) = (self.words.len() as u64, settings.vocabulary_size);
         let is_another = settings.vocabulary_of.is_some();
         if n_words > size || (is_another && n_words != size) {
             let expected =
                 format!("{}{n_words}, the number of words", if is_another { "" } else { "at least " });
-            return Some(Fault::new("F15", "attribute vocabulary_size", size.to_string(), expected));
+            return Some(Violation::new("F15", "attribute vocabulary_size", size.to_string(), expected));
         }
-        if let Err(WordFault { rule, at, found, expected }) = self.words.check(&settings.rows) {
-            return Some(Fault::new(rule, format!("word {at} of the vocabulary"), found, expected));
+        if let Err(WordViolation { rule, at, found, expected }) = self.words.check(&settings.rows) {
+            return Some(Violation::new(rule, format!("word {at} of the vocabulary"), found, expected));
         }
-        if !is_another && let Some(fault) = self.order_fault() {
-            return Some(fault);
+        if !is_another && let Some(violation) = self.order_violation() {
+            return Some(violation);
         }
         let found = self.digest();
         (found != claimed).then(|| {
             let expected = format!("{claimed}, as in its attribute");
-            Fault::new("F23", "the digest of the vocabulary", found.to_string(), expected)
+            Violation::new("F23", "the digest of the vocabulary", found.to_string(), expected)
         })
     }
 
     /// Checks a vocabulary built from this data: every word occurs, and words descend by count. Returns the
     /// rule broken.
-    fn order_fault(&self) -> Option<Fault> {
+    fn order_violation(&self) -> Option<Violation> {
         let thing = |at: usize| format!("the count of word {at} of the vocabulary");
         if let Some(at) = self.counts.iter().position(|&count| count == 0) {
-            return Some(Fault::new("F22", thing(at), "0", "1 or more"));
+            return Some(Violation::new("F22", thing(at), "0", "1 or more"));
         }
         let is_behind = |at: &usize| {
             let place = |at: usize| (Reverse(self.counts[at]), self.words.get(at));
@@ -76,7 +76,7 @@ impl Vocabulary {
             let expected = format!(
                 "at most {before}, the count of the previous word; words of equal count in byte order"
             );
-            Fault::new("F21", thing(at), found.to_string(), expected)
+            Violation::new("F21", thing(at), found.to_string(), expected)
         })
     }
 

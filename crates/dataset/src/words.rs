@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::column::ColumnReader;
 use crate::column_writer::ColumnWriter;
-use crate::error::{Fault, Result};
+use crate::error::{Result, Violation};
 use crate::file::{FileReader, FileWriter};
 use crate::schema::{COUNT, OFFSETS, WORD_BYTES};
 
@@ -71,7 +71,7 @@ impl WordsReader {
         let thing = |of: &str| format!("{of} of {group}/{OFFSETS}");
         if n_offsets != n + 1 {
             let expected = format!("{}, one more than words", n + 1);
-            return Err(file.stored.broken(Fault::new(
+            return Err(file.stored.broken(Violation::new(
                 "F17",
                 thing("the length"),
                 n_offsets.to_string(),
@@ -80,11 +80,21 @@ impl WordsReader {
         }
         let (first, last, n_bytes) = (words.offsets.get(0)?, words.offsets.get(n)?, words.n_bytes());
         if first != 0 {
-            return Err(file.stored.broken(Fault::new("F17", thing("the first"), first.to_string(), "0")));
+            return Err(file.stored.broken(Violation::new(
+                "F17",
+                thing("the first"),
+                first.to_string(),
+                "0",
+            )));
         }
         if last != n_bytes {
             let expected = format!("{n_bytes}, the bytes of all words");
-            return Err(file.stored.broken(Fault::new("F17", thing("the last"), last.to_string(), expected)));
+            return Err(file.stored.broken(Violation::new(
+                "F17",
+                thing("the last"),
+                last.to_string(),
+                expected,
+            )));
         }
         Ok(words)
     }
@@ -114,7 +124,7 @@ impl WordsReader {
         if from >= to || to > self.n_bytes() {
             let expected = format!("more, and at most {}", self.n_bytes());
             let thing = format!("the end of word {at}, which begins at byte {from},");
-            return Err(self.offsets.column().broken(Fault::new("F17", thing, to.to_string(), expected)));
+            return Err(self.offsets.column().broken(Violation::new("F17", thing, to.to_string(), expected)));
         }
         word.clear();
         self.bytes.pieces(from as usize, to as usize, |bytes| word.extend_from_slice(bytes))?;
@@ -164,12 +174,12 @@ impl WordList {
 
     /// Checks words from another source for texts prepared with these settings: each is a cleaned word, is
     /// listed once, and is not a stop word.
-    pub fn check(&self, settings: &Settings) -> Result<(), WordFault> {
+    pub fn check(&self, settings: &Settings) -> Result<(), WordViolation> {
         let mut cleaner = Cleaner::default();
         let mut listed = HashSet::with_capacity(self.len());
         for (at, word) in self.iter().enumerate() {
             if !settings.is_word(&mut cleaner, word) {
-                return Err(WordFault {
+                return Err(WordViolation {
                     rule: RULE_OF_WORDS,
                     at,
                     found: quoted(word),
@@ -177,7 +187,7 @@ impl WordList {
                 });
             }
             if !listed.insert(word) {
-                return Err(WordFault {
+                return Err(WordViolation {
                     rule: "F20",
                     at,
                     found: quoted(word),
@@ -189,7 +199,7 @@ impl WordList {
         stop_word.map_or(Ok(()), |stop_word| {
             let at = self.iter().position(|word| word == stop_word.as_bytes()).unwrap_or(0);
             let found = quoted(stop_word.as_bytes());
-            Err(WordFault { rule: "F19", at, found, expected: "none of the stop words" })
+            Err(WordViolation { rule: "F19", at, found, expected: "none of the stop words" })
         })
     }
 }
@@ -197,7 +207,7 @@ impl WordList {
 /// A word that no list of this project can contain.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("word {at} is {found}, expected {expected}")]
-pub struct WordFault {
+pub struct WordViolation {
     /// Number of the rule in FORMAT.md.
     pub rule: &'static str,
     /// Index of the word, from 0.

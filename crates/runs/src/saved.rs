@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 use corpus::digest::Digest;
 use corpus::settings::{Settings, Unsound};
-use dataset::{WordFault, WordList};
+use dataset::{WordList, WordViolation};
 use durable::sums::{SUMS, Sums};
 use durable::{NewFolder, REMEDY, output, read_bounded};
 use scoring::{Calibrator, Decision, Scoring, Threshold};
@@ -244,7 +244,7 @@ fn check_words(folder: &Path, settings: &Settings, vocabulary: &WordList) -> Res
     if let Err(Unsound { setting, found, expected }) = settings.check() {
         return refused(CONFIG, setting.to_owned(), found, expected);
     }
-    if let Err(WordFault { at, found, expected, .. }) = vocabulary.check(settings) {
+    if let Err(WordViolation { at, found, expected, .. }) = vocabulary.check(settings) {
         return refused(VOCABULARY, format!("word {at}"), found, expected);
     }
     Ok(())
