@@ -20,7 +20,7 @@ use corpus::ledger::{Limits, MapperCounts, NoReview, Part};
 use corpus::lines::{Line, LineContent, LineReader};
 use corpus::record::{Votes, write_record};
 use corpus::rejects::{Content, Position, write_reject};
-use input::Fault;
+use input::ContentError;
 use program::exit::{Exit, Failed};
 use program::hadoop::{Runner, report_counters};
 use program::place::local_path;
@@ -75,8 +75,8 @@ enum Start {
 
 /// The error for an input that could not be read.
 pub fn unreadable(file: &str, error: &io::Error, runner: Runner) -> Failed {
-    let exit = match input::fault(error) {
-        Some(Fault::Packed { packed, .. }) if packed.table.is_some() => {
+    let exit = match input::content_error(error) {
+        Some(ContentError::Packed { packed, .. }) if packed.table.is_some() => {
             return table(file, packed.name, runner);
         }
         Some(_) => Exit::BadInput,

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
-use crate::{Fault, Packed};
+use crate::{ContentError, Packed};
 
 /// Number of first bytes that determine the form.
 pub const FORM_BYTES: usize = TAR_MAGIC_AT + TAR_MAGIC.len();
@@ -29,25 +29,25 @@ impl Form {
     ///
     /// # Errors
     /// If the content is of a kind without lines, or if its beginning contradicts the encoding.
-    pub fn of(beginning: &[u8], encoding: &'static Encoding) -> Result<Self, Fault> {
+    pub fn of(beginning: &[u8], encoding: &'static Encoding) -> Result<Self, ContentError> {
         if let Some(packed) = Packed::of(beginning, encoding) {
-            return Err(Fault::Packed { packed, file: "FILE".to_owned() });
+            return Err(ContentError::Packed { packed, file: "FILE".to_owned() });
         }
         if is_tar(beginning) {
-            return Err(Fault::Tar);
+            return Err(ContentError::Tar);
         }
         match marked(beginning) {
             Some(mark) if encoding != UTF_8 && !(is_utf16(encoding) && is_utf16(mark)) => {
                 let (mark, encoding) = (mark.name(), encoding.name());
                 let found = format!("found the byte-order mark of {mark}, expected {encoding}");
                 let remedy = "omit --encoding, and pass files of other encodings to a command of their own";
-                Err(Fault::Other(format!("{found}; {remedy}")))
+                Err(ContentError::Other(format!("{found}; {remedy}")))
             }
             Some(mark) => Ok(if is_utf16(mark) { Self::Utf16(mark) } else { Self::Lines }),
             None if is_utf16(encoding) => Ok(Self::Utf16(encoding)),
             None => match beginning {
-                [1..=0x7f, 0, 1..=0x7f, 0, ..] => Err(Fault::Unmarked { encoding: UTF_16LE.name() }),
-                [0, 1..=0x7f, 0, 1..=0x7f, ..] => Err(Fault::Unmarked { encoding: UTF_16BE.name() }),
+                [1..=0x7f, 0, 1..=0x7f, 0, ..] => Err(ContentError::Unmarked { encoding: UTF_16LE.name() }),
+                [0, 1..=0x7f, 0, 1..=0x7f, ..] => Err(ContentError::Unmarked { encoding: UTF_16BE.name() }),
                 _ => Ok(Self::Lines),
             },
         }

@@ -115,7 +115,7 @@ impl Compression {
 
 /// An error in the content of an input. Readers return it inside an [`io::Error`].
 #[derive(Debug, Error)]
-pub enum Fault {
+pub enum ContentError {
     /// The content is a tar archive.
     #[error(
         "found a tar archive, expected lines; unpack it with tar -x and pass its files, or pipe them with tar -xO"
@@ -161,19 +161,19 @@ pub enum Fault {
         /// The encoding.
         encoding: &'static str,
     },
-    /// Another fault, with its remedy.
+    /// Another error, with its remedy.
     #[error("{0}")]
     Other(String),
 }
 
-impl From<Fault> for io::Error {
-    fn from(fault: Fault) -> Self {
-        Self::new(io::ErrorKind::InvalidData, fault)
+impl From<ContentError> for io::Error {
+    fn from(error: ContentError) -> Self {
+        Self::new(io::ErrorKind::InvalidData, error)
     }
 }
 
-/// The fault in an input that caused a read error, if it was one.
-pub fn fault(error: &io::Error) -> Option<&Fault> {
+/// The error in the content of an input that caused a read error, if it was one.
+pub fn content_error(error: &io::Error) -> Option<&ContentError> {
     error.get_ref()?.downcast_ref()
 }
 
@@ -202,7 +202,7 @@ pub fn open(path: &Path) -> io::Result<Input> {
 }
 
 /// Whether content with this beginning is lines as it comes, neither compressed nor UTF-16. `None` if more bytes are needed.
-pub fn is_plain(beginning: &[u8], encoding: &'static Encoding) -> Result<Option<bool>, Fault> {
+pub fn is_plain(beginning: &[u8], encoding: &'static Encoding) -> Result<Option<bool>, ContentError> {
     if Compression::of(beginning).is_some() {
         return Ok(Some(false));
     }
@@ -215,7 +215,7 @@ pub fn is_plain(beginning: &[u8], encoding: &'static Encoding) -> Result<Option<
 }
 
 /// Whether content with this beginning is lines as it comes. There are no more bytes, or enough of them.
-pub fn is_plain_whole(beginning: &[u8], encoding: &'static Encoding) -> Result<bool, Fault> {
+pub fn is_plain_whole(beginning: &[u8], encoding: &'static Encoding) -> Result<bool, ContentError> {
     Ok(Compression::of(beginning).is_none() && Form::of(beginning, encoding)? == Form::Lines)
 }
 
@@ -250,7 +250,7 @@ pub fn of_encoding<R: Read>(bytes: R, encoding: &'static Encoding) -> io::Result
     if let Some(by) = compression
         && let Some(within) = Compression::of(&begun)
     {
-        return Err(Fault::Twice { by, within, file: "FILE".to_owned() }.into());
+        return Err(ContentError::Twice { by, within, file: "FILE".to_owned() }.into());
     }
     Ok(Input(match Form::of(&begun, encoding)? {
         Form::Lines => Content::Lines(Cursor::new(begun).chain(content)),
@@ -270,7 +270,7 @@ pub fn as_it_comes<R: Read>(mut bytes: R, encoding: &'static Encoding) -> io::Re
         Form::Lines => Ok(Cursor::new(begun).chain(bytes)),
         Form::Utf16(_) => {
             let remedy = "convert the file with iconv -f UTF-16 -t UTF-8";
-            Err(Fault::Other(format!("found UTF-16, expected UTF-8; {remedy}")).into())
+            Err(ContentError::Other(format!("found UTF-16, expected UTF-8; {remedy}")).into())
         }
     }
 }
@@ -280,17 +280,17 @@ pub fn as_it_comes<R: Read>(mut bytes: R, encoding: &'static Encoding) -> io::Re
 pub fn named(error: io::Error, path: &Path) -> io::Error {
     // Standard input has no name for a command.
     let file = if path == Path::new("-") { "FILE".to_owned() } else { path.display().to_string() };
-    match fault(&error) {
-        Some(Fault::Packed { packed, .. }) if packed.name == packed::ZIP => match names_in(path) {
+    match content_error(&error) {
+        Some(ContentError::Packed { packed, .. }) if packed.name == packed::ZIP => match names_in(path) {
             names if names.iter().any(|name| name.starts_with("xl/")) => {
                 let packed = Packed::of(b"PK\x03\x04xl/", UTF_8).unwrap_or(packed);
-                Fault::Packed { packed, file }.into()
+                ContentError::Packed { packed, file }.into()
             }
-            names if names.len() > 1 => Fault::Zip { names, file }.into(),
-            _ => Fault::Packed { packed, file }.into(),
+            names if names.len() > 1 => ContentError::Zip { names, file }.into(),
+            _ => ContentError::Packed { packed, file }.into(),
         },
-        Some(&Fault::Packed { packed, .. }) => Fault::Packed { packed, file }.into(),
-        Some(&Fault::Twice { by, within, .. }) => Fault::Twice { by, within, file }.into(),
+        Some(&ContentError::Packed { packed, .. }) => ContentError::Packed { packed, file }.into(),
+        Some(&ContentError::Twice { by, within, .. }) => ContentError::Twice { by, within, file }.into(),
         _ => error,
     }
 }
@@ -299,7 +299,7 @@ pub fn named(error: io::Error, path: &Path) -> io::Error {
 pub fn check_name(path: &Path, beginning: &[u8]) -> io::Result<()> {
     let file = path.display().to_string();
     match Packed::named(&file) {
-        Some(packed) if packed::is_binary(beginning) => Err(Fault::Packed { packed, file }.into()),
+        Some(packed) if packed::is_binary(beginning) => Err(ContentError::Packed { packed, file }.into()),
         _ => Ok(()),
     }
 }

@@ -7,7 +7,7 @@ use flate2::bufread::GzDecoder;
 use zstd::stream::read::Decoder as ZstdDecoder;
 
 use crate::source::Source;
-use crate::{Compression, Fault, MAGIC_BYTES};
+use crate::{Compression, ContentError, MAGIC_BYTES};
 
 /// Reader of the members, one after the other.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl<R: Read> Members<R> {
 
     fn broken(&self, found: &str) -> io::Error {
         let member = format!("the {} member at byte {}", self.compression.name(), self.member);
-        Fault::Other(format!("{member} {found}; fetch the file again")).into()
+        ContentError::Other(format!("{member} {found}; fetch the file again")).into()
     }
 }
 
@@ -97,7 +97,7 @@ impl<R: Read> Read for Members<R> {
                     if Compression::of(beginning) != Some(self.compression) {
                         let found = format!("bytes that are not {} follow", self.compression.name());
                         let fault = format!("{found} its members from byte {at} on; remove them");
-                        return Err(Fault::Other(fault).into());
+                        return Err(ContentError::Other(fault).into());
                     }
                     self.member = at;
                     State::Within(Decoder::of(self.compression, source)?)

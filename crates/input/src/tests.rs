@@ -31,7 +31,7 @@ fn read(content: &[u8]) -> io::Result<Vec<u8>> {
 
 fn refused(content: &[u8]) -> String {
     let error = read(content).unwrap_err();
-    fault(&error).unwrap_or_else(|| panic!("{error:?} is no damage")).to_string()
+    content_error(&error).unwrap_or_else(|| panic!("{error:?} is no damage")).to_string()
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_flipped_bit_never_gives_other_bytes() {
                 // Some header bits do not affect the content. A file with damaged magic bytes is read as
                 // plain.
                 Ok(bytes) => assert!(bytes == content || bytes == flipped, "{by:?}, bit {at}"),
-                Err(error) => assert!(fault(&error).is_some(), "{by:?}, bit {at}: {error:?}"),
+                Err(error) => assert!(content_error(&error).is_some(), "{by:?}, bit {at}: {error:?}"),
             }
         }
     }
@@ -159,7 +159,7 @@ fn files_without_lines_are_refused_with_what_unpacks_them() {
             "found {found}, expected lines; decompress it first: {command} {} > reviews.json",
             file.path().display()
         );
-        assert_eq!(fault(&error).unwrap().to_string(), expected);
+        assert_eq!(content_error(&error).unwrap().to_string(), expected);
         assert!(
             refused(&compressed(Compression::Gzip, magic))
                 .starts_with(&format!("found {found}, expected lines; "))
@@ -184,7 +184,7 @@ fn an_extension_names_the_compression_of_binary_content_only() {
         "found a brotli-compressed file, expected lines; decompress it first: brotli -dc {} > reviews.json",
         path.display()
     );
-    assert_eq!(fault(&error).unwrap().to_string(), expected);
+    assert_eq!(content_error(&error).unwrap().to_string(), expected);
     std::fs::write(&path, "{\"a\": \"b\u{e9}\u{1}\"}\n").unwrap();
     assert!(open(&path).is_ok());
 }
@@ -252,7 +252,7 @@ proptest! {
     ) {
         let content = [magic, &rest, end, &tail].concat();
         if let Err(error) = read(&content) {
-            prop_assert!(fault(&error).is_some(), "{error:?}");
+            prop_assert!(content_error(&error).is_some(), "{error:?}");
         }
     }
 }
@@ -272,7 +272,7 @@ fn a_file_that_is_compressed_twice_is_refused_with_the_command_for_the_outer_one
             by.name(),
             file.path().display()
         );
-        assert_eq!(fault(&open(file.path()).unwrap_err()).unwrap().to_string(), expected);
+        assert_eq!(content_error(&open(file.path()).unwrap_err()).unwrap().to_string(), expected);
     }
 }
 
@@ -316,7 +316,7 @@ fn a_mark_of_another_encoding_than_the_named_one_is_refused() {
         let expected = format!(
             "found the byte-order mark of {mark}, expected windows-1252; omit --encoding, and pass files of other encodings to a command of their own"
         );
-        assert_eq!(fault(&error).unwrap().to_string(), expected);
+        assert_eq!(content_error(&error).unwrap().to_string(), expected);
     }
     assert!(of_encoding("\u{feff}a".as_bytes(), UTF_16LE).is_err());
 }
@@ -348,7 +348,7 @@ fn a_raw_stream_is_neither_inflated_nor_decoded() {
     assert_eq!(read(&whole).unwrap(), whole);
     assert_eq!(read(b"").unwrap(), b"");
     for content in [utf16("good", UTF_16LE), tar("reviews.json", b"ustar\x0000")] {
-        assert!(fault(&read(&content).unwrap_err()).is_some());
+        assert!(content_error(&read(&content).unwrap_err()).is_some());
     }
 }
 

@@ -1,11 +1,11 @@
 //! Decodes a stream in any encoding into UTF-8. Bytes that the encoding does not have become U+FFFD. Half a unit of UTF-16
-//! at the end is a fault.
+//! at the end is an error.
 
 use std::io::{self, Read};
 
 use encoding_rs::{Decoder, Encoding, UTF_8};
 
-use crate::Fault;
+use crate::ContentError;
 use crate::form::is_utf16;
 
 const BUFFER_BYTES: usize = 64 << 10;
@@ -57,7 +57,7 @@ impl<R: Read> Read for Transcoded<R> {
             decoding.is_over = n == 0;
             if n == 0 && decoding.offset % 2 == 1 && is_utf16(decoding.decoder.encoding()) {
                 let found = format!("the UTF-16 is cut off at byte {}, within a character", decoding.offset);
-                return Err(Fault::Other(format!("{found}; fetch the file again")).into());
+                return Err(ContentError::Other(format!("{found}; fetch the file again")).into());
             }
             let read = &decoding.buffer[..n];
             let (_, _, written, _) = decoding.decoder.decode_to_utf8(read, &mut decoding.decoded, n == 0);

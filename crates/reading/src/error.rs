@@ -46,7 +46,7 @@ impl Fails for Error {
         match self {
             Self::NoFiles(_) => Exit::MissingInput,
             Self::LongLine { .. } => Exit::BadInput,
-            Self::Read { source, .. } if input::fault(source).is_some() => Exit::BadInput,
+            Self::Read { source, .. } if input::content_error(source).is_some() => Exit::BadInput,
             Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::MissingInput,
             Self::Read { .. } => Exit::Io,
             Self::Failed(failed) => failed.exit,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use corpus::format::Format;
 use glob::MatchOptions;
-use input::Fault;
+use input::ContentError;
 use program::exit::{Exit, Failed};
 use serde::{Deserialize, Serialize};
 use store::{Object, S3Options, WebFile};
@@ -401,8 +401,8 @@ fn twice(first: &str, second: &str) -> Error {
 
 /// The kind of file that a stream contains, if it can only be read from a file.
 fn needs_file(error: &io::Error) -> Option<&'static str> {
-    match input::fault(error) {
-        Some(Fault::Packed { packed, .. }) => packed.table,
+    match input::content_error(error) {
+        Some(ContentError::Packed { packed, .. }) => packed.table,
         _ => None,
     }
 }

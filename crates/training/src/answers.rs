@@ -162,7 +162,7 @@ impl Fails for Error {
 
 /// Whether the content of an input is the error of a reader.
 fn is_bad(error: &io::Error) -> bool {
-    input::fault(error).is_some() || error.get_ref().is_some_and(|error| error.is::<ArrayError>())
+    input::content_error(error).is_some() || error.get_ref().is_some_and(|error| error.is::<ArrayError>())
 }
 
 /// The error of a store in an error of a reader.

@@ -9,7 +9,7 @@ use corpus::encoding::{Encoding, UTF_8};
 use corpus::entry::Reject;
 use corpus::format::{FormatName, FormatOptions};
 use corpus::ledger::{Limits, MapperCounts, NoReview, Part, TooMany};
-use input::Fault;
+use input::ContentError;
 use program::exit::{Exit, Failed};
 use program::hadoop::{Runner, Variable, report_counters};
 use program::location::Location;
@@ -216,8 +216,8 @@ impl<'a> Input<'a> {
     /// The error of a read that failed.
     pub fn unread(&self, source: &io::Error) -> answers::Error {
         let place = self.place();
-        match input::fault(source) {
-            Some(Fault::Packed { packed, .. }) if packed.table.is_some() => {
+        match input::content_error(source) {
+            Some(ContentError::Packed { packed, .. }) if packed.table.is_some() => {
                 let read = if packed.table == Some("Arrow") { "read_feather" } else { "read_parquet" };
                 let message = format!(
                     "{place}: found {}, expected lines; write them with pandas: {read}(FILE).to_json(\"lines.json\", \

@@ -9,7 +9,7 @@ use classifiers::files::bin;
 use corpus::encoding::UTF_8;
 use corpus::lines::without_mark;
 use durable::{At, Error, check_regular, npy};
-use input::{Compression, Fault, MAGIC_BYTES, beginning_while};
+use input::{Compression, ContentError, MAGIC_BYTES, beginning_while};
 
 use super::REMEDY;
 use crate::error::Result;
@@ -77,7 +77,7 @@ impl<'a> Content<'a> {
                 let temporary = Path::new("a temporary file in TMPDIR");
                 let mut file = tempfile::tempfile().at(temporary, "create it")?;
                 let n_bytes = io::copy(&mut self.into_reader(), &mut file).map_err(|error| {
-                    if input::fault(&error).is_some() {
+                    if input::content_error(&error).is_some() {
                         unread(path, error)
                     } else {
                         unwritten(temporary, error)
@@ -106,18 +106,20 @@ impl<'a> Content<'a> {
 
 /// The error of a read. Content that is refused is named, with a remedy for word vectors.
 pub(super) fn unread(path: &Path, error: io::Error) -> crate::Error {
-    let found = match input::fault(&error) {
+    let found = match input::content_error(&error) {
         None => return Error::Io { path: path.to_owned(), action: "read it", source: error }.into(),
-        Some(Fault::Packed { packed, .. }) => of_packed(packed),
-        Some(Fault::Tar) => of_packed("a tar archive"),
-        Some(Fault::Zip { names, .. }) => of_packed(format_args!("a zip archive of {} files", names.len())),
-        Some(Fault::Twice { .. }) => of_packed("a file that is compressed twice"),
-        Some(Fault::Unmarked { encoding }) => {
+        Some(ContentError::Packed { packed, .. }) => of_packed(packed),
+        Some(ContentError::Tar) => of_packed("a tar archive"),
+        Some(ContentError::Zip { names, .. }) => {
+            of_packed(format_args!("a zip archive of {} files", names.len()))
+        }
+        Some(ContentError::Twice { .. }) => of_packed("a file that is compressed twice"),
+        Some(ContentError::Unmarked { encoding }) => {
             format!(
                 "found UTF-16 without a mark, expected UTF-8; convert the file with iconv -f {encoding} -t UTF-8"
             )
         }
-        Some(fault) => fault.to_string(),
+        Some(error) => error.to_string(),
     };
     crate::Error::Content { path: path.to_owned(), found }
 }
