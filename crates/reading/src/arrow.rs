@@ -56,7 +56,7 @@ pub(crate) fn batches(source: &Source, file: &File, format: &Format) -> Result<V
     let Format::Json(fields) = format else {
         return Err(source.not_lines("an Arrow", format));
     };
-    let refused = |fault| refused(source, fault);
+    let refused = |failure| refused(source, failure);
     let contents = guarded(|| messages::contents(file)).map_err(refused)?;
     let layout =
         Arc::new(Layout::of(source, contents.schema, contents.version, contents.dictionaries, fields)?);
@@ -79,7 +79,7 @@ impl Batch {
         part: &Part<'_>,
         visit: &mut impl FnMut(u64, Content<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let refused = |fault| refused(part.source, fault);
+        let refused = |failure| refused(part.source, failure);
         let is_stopped = || part.state.is_stopped();
         let read = guarded(|| held.read(file, self, is_stopped)).map_err(refused)?;
         let Some(rows) = read else { return Ok(()) };
@@ -122,7 +122,7 @@ impl<'a> Held<'a> {
         file: &File,
         batch: &Batch,
         is_stopped: impl Fn() -> bool,
-    ) -> Result<Option<RecordBatch>, Fault> {
+    ) -> Result<Option<RecordBatch>, ReadFailure> {
         let planned = batches::planned(file, &batch.layout, &batch.block)?;
         let more = loop {
             let more = self.dictionaries.plan(file, &batch.layout, batch.n_dictionaries)?;
@@ -166,13 +166,13 @@ impl<'a> Column<'a> {
         at: usize,
         layout: &Layout,
         dictionaries: &'a Dictionaries,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, ReadFailure> {
         let mut values = rows.column(at).as_ref();
         let mut structures = Vec::new();
         while let Some(structure) = values.as_struct_opt() {
             structures.push(values);
             let inner = structure.columns().first();
-            values = inner.ok_or_else(|| Fault::damaged("a structure has no column"))?.as_ref();
+            values = inner.ok_or_else(|| ReadFailure::damaged("a structure has no column"))?.as_ref();
         }
         let id = layout.wanted[at].dictionary.as_ref().map(|(id, _)| *id);
         let column = Self { structures, values, dictionary: id.and_then(|id| dictionaries.get(id)) };
@@ -183,13 +183,13 @@ impl<'a> Column<'a> {
     }
 
     /// Returns an error if a key has no value. A dictionary that no batch defines has no values.
-    fn check_keys(&self) -> Result<(), Fault> {
+    fn check_keys(&self) -> Result<(), ReadFailure> {
         let n_values = self.dictionary.map_or(0, Dictionary::n_values);
         let is_known = |row| key(self.values, row).is_some_and(|key| key < n_values);
         if (0..self.values.len()).all(|row| self.values.is_null(row) || is_known(row)) {
             return Ok(());
         }
-        Err(Fault::damaged("a key is not in its dictionary"))
+        Err(ReadFailure::damaged("a key is not in its dictionary"))
     }
 
     /// The value of a row, if it is not null.
@@ -260,7 +260,7 @@ fn integer(column: &dyn Array, row: usize) -> Option<i64> {
 
 /// Why a file cannot be read.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum ReadFailure {
     /// The operating system returned an error.
     Io(io::Error),
     /// The content is invalid.
@@ -271,41 +271,41 @@ pub(crate) enum Fault {
     Unclosed { end: u64 },
 }
 
-impl From<io::Error> for Fault {
+impl From<io::Error> for ReadFailure {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-impl From<ArrowError> for Fault {
+impl From<ArrowError> for ReadFailure {
     fn from(error: ArrowError) -> Self {
         Self::Damaged(error.to_string())
     }
 }
 
-impl Fault {
+impl ReadFailure {
     fn damaged(found: &str) -> Self {
         Self::Damaged(found.to_owned())
     }
 }
 
 /// Calls the decoder, which panics on some damaged files.
-fn guarded<T>(decode: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
+fn guarded<T>(decode: impl FnOnce() -> Result<T, ReadFailure>) -> Result<T, ReadFailure> {
     catch_unwind(AssertUnwindSafe(decode))
-        .unwrap_or_else(|_| Err(Fault::damaged("its decoder panicked, see the message above")))
+        .unwrap_or_else(|_| Err(ReadFailure::damaged("its decoder panicked, see the message above")))
 }
 
-fn refused(source: &Source, fault: Fault) -> Error {
-    match fault {
-        Fault::Io(error) => source.failed(error),
-        Fault::Damaged(found) => source.damaged("Arrow", &found),
-        Fault::Large { bytes } => {
+fn refused(source: &Source, failure: ReadFailure) -> Error {
+    match failure {
+        ReadFailure::Io(error) => source.failed(error),
+        ReadFailure::Damaged(found) => source.damaged("Arrow", &found),
+        ReadFailure::Large { bytes } => {
             let most = batches::BYTES_MAX;
             let found = format!("found a record batch or a dictionary of {bytes} bytes, expected at most {most}");
             let remedy = "write the file with smaller batches, or as Parquet";
             source.refused(Exit::BadInput, format!("{found}; {remedy}"))
         }
-        Fault::Unclosed { end } => source.refused(
+        ReadFailure::Unclosed { end } => source.refused(
             Exit::BadInput,
             format!(
                 "the Arrow file is damaged (no end-of-stream mark at its end, byte {end}): truncated, or its writer did \

@@ -12,7 +12,7 @@ use arrow_ipc::{BodyCompressionBuilder, Buffer, CompressionType, FieldNode, Reco
 use arrow_schema::{Field, Schema, SchemaRef};
 use flatbuffers::FlatBufferBuilder;
 
-use super::Fault;
+use super::ReadFailure;
 use super::layout::Layout;
 use super::messages::{Block, held, parsed, unsigned};
 
@@ -67,7 +67,12 @@ impl Dictionaries {
 
     /// Finds the dictionary batches that precede a record batch and are not read yet. A thread reads record batches in
     /// their order.
-    pub fn plan(&self, file: &File, layout: &Layout, n_before: usize) -> Result<MoreDictionaries, Fault> {
+    pub fn plan(
+        &self,
+        file: &File,
+        layout: &Layout,
+        n_before: usize,
+    ) -> Result<MoreDictionaries, ReadFailure> {
         let mut by_id: HashMap<i64, MoreValues> = HashMap::new();
         let (mut kept_bytes, mut body_bytes) = (self.memory_bytes(), 0);
         for block in layout.dictionaries.get(self.n_read..n_before).unwrap_or_default() {
@@ -88,11 +93,16 @@ impl Dictionaries {
     }
 
     /// Reads the dictionary batches that were found.
-    pub fn advance(&mut self, file: &File, layout: &Layout, more: MoreDictionaries) -> Result<(), Fault> {
+    pub fn advance(
+        &mut self,
+        file: &File,
+        layout: &Layout,
+        more: MoreDictionaries,
+    ) -> Result<(), ReadFailure> {
         let new = more.by_id.iter().filter(|(_, more)| more.is_new);
         new.for_each(|(id, _)| drop(self.by_id.remove(id)));
         for (id, more) in more.by_id {
-            let missing = || Fault::damaged("a dictionary has no column");
+            let missing = || ReadFailure::damaged("a dictionary has no column");
             let values = layout.values_of(id).ok_or_else(missing)?;
             let schema = Arc::new(Schema::new(vec![Field::new("", values.clone(), true)]));
             let dictionary = self.by_id.entry(id).or_default();
@@ -136,11 +146,11 @@ fn planned_dictionary(
     file: &File,
     layout: &Layout,
     block: &Block,
-) -> Result<Option<(i64, bool, PlannedBatch)>, Fault> {
+) -> Result<Option<(i64, bool, PlannedBatch)>, ReadFailure> {
     let metadata = block.metadata(file)?;
     let message = parsed(&metadata)?;
     let batch = message.header_as_dictionary_batch();
-    let batch = batch.ok_or_else(|| Fault::damaged("a dictionary batch is none"))?;
+    let batch = batch.ok_or_else(|| ReadFailure::damaged("a dictionary batch is none"))?;
     let (Some(_), Some(data)) = (layout.values_of(batch.id()), batch.data()) else { return Ok(None) };
     let columns = Columns {
         n_rows: data.length(),
@@ -153,15 +163,15 @@ fn planned_dictionary(
 }
 
 /// The wanted columns of a record batch.
-pub fn planned(file: &File, layout: &Layout, block: &Block) -> Result<PlannedBatch, Fault> {
+pub fn planned(file: &File, layout: &Layout, block: &Block) -> Result<PlannedBatch, ReadFailure> {
     let metadata = block.metadata(file)?;
     let batch = parsed(&metadata)?.header_as_record_batch();
-    let batch = batch.ok_or_else(|| Fault::damaged("a record batch is none"))?;
+    let batch = batch.ok_or_else(|| ReadFailure::damaged("a record batch is none"))?;
     let all_nodes: Vec<FieldNode> = batch.nodes().into_iter().flatten().copied().collect();
     let all_buffers: Vec<Buffer> = batch.buffers().into_iter().flatten().copied().collect();
     let all_variadic: Vec<i64> = batch.variadicBufferCounts().into_iter().flatten().collect();
 
-    let missing = || Fault::damaged("a record batch has fewer columns than the schema");
+    let missing = || ReadFailure::damaged("a record batch has fewer columns than the schema");
     let positions = layout.positions(&all_variadic).ok_or_else(missing)?;
     let (mut nodes, mut buffers, mut variadic) = (Vec::new(), Vec::new(), Vec::new());
     for (start, end) in positions {
@@ -171,7 +181,7 @@ pub fn planned(file: &File, layout: &Layout, block: &Block) -> Result<PlannedBat
     }
     // The decoder would iterate over rows that no buffer holds.
     if nodes.iter().any(|node: &FieldNode| node.length() != batch.length()) {
-        return Err(Fault::damaged("a column has another number of rows than its batch"));
+        return Err(ReadFailure::damaged("a column has another number of rows than its batch"));
     }
     let compression = batch.compression().map(|compression| compression.codec());
     let columns = Columns { n_rows: batch.length(), nodes, buffers, variadic, compression };
@@ -202,14 +212,14 @@ pub struct PlannedBatch {
 }
 
 impl PlannedBatch {
-    fn of(file: &File, block: &Block, columns: &Columns) -> Result<Self, Fault> {
+    fn of(file: &File, block: &Block, columns: &Columns) -> Result<Self, ReadFailure> {
         let is_compressed = columns.compression.is_some();
         let (mut body_bytes, mut values_bytes) = (0, 0);
         let mut buffers = Vec::with_capacity(columns.buffers.len());
         for buffer in &columns.buffers {
             let (offset, bytes) = (unsigned(buffer.offset())?, unsigned(buffer.length())?);
             if offset.checked_add(bytes).is_none_or(|end| end > block.body_bytes) {
-                return Err(Fault::damaged("a buffer reaches behind the end of its batch"));
+                return Err(ReadFailure::damaged("a buffer reaches behind the end of its batch"));
             }
             let from = block.body_at + offset;
             buffers.push((from, Buffer::new(body_bytes as i64, buffer.length())));
@@ -238,7 +248,7 @@ impl PlannedBatch {
     }
 
     /// Reads the batch.
-    pub fn read(self, file: &File, schema: SchemaRef, layout: &Layout) -> Result<RecordBatch, Fault> {
+    pub fn read(self, file: &File, schema: SchemaRef, layout: &Layout) -> Result<RecordBatch, ReadFailure> {
         let mut content = vec![0; held(self.body_bytes)?];
         let mut values_bytes = 0;
         for (from, to) in &self.buffers {
@@ -248,10 +258,10 @@ impl PlannedBatch {
             values_bytes += uncompressed_bytes(bytes, bytes.len() as u64, self.is_compressed)?;
         }
         if values_bytes != self.values_bytes {
-            return Err(Fault::damaged("it has changed while it was read"));
+            return Err(ReadFailure::damaged("it has changed while it was read"));
         }
         let batch = flatbuffers::root::<arrow_ipc::RecordBatch<'_>>(&self.metadata);
-        let batch = batch.map_err(|error| Fault::Damaged(error.to_string()))?;
+        let batch = batch.map_err(|error| ReadFailure::Damaged(error.to_string()))?;
         let (content, no_dictionaries) = (content.into(), HashMap::new());
         let decoder =
             RecordBatchDecoder::try_new(&content, batch, schema, &no_dictionaries, &layout.version)?;
@@ -288,17 +298,17 @@ const SIZE_BYTES: usize = 8;
 
 /// The size of a buffer of this length in memory. A compressed buffer starts with it; -1 marks one that is not
 /// compressed.
-fn uncompressed_bytes(beginning: &[u8], bytes: u64, is_compressed: bool) -> Result<u64, Fault> {
+fn uncompressed_bytes(beginning: &[u8], bytes: u64, is_compressed: bool) -> Result<u64, ReadFailure> {
     if !is_compressed || bytes == 0 {
         return Ok(bytes);
     }
     let declared = beginning.first_chunk::<SIZE_BYTES>().copied().map(i64::from_le_bytes);
-    match declared.ok_or_else(|| Fault::damaged("a compressed buffer has no size"))? {
+    match declared.ok_or_else(|| ReadFailure::damaged("a compressed buffer has no size"))? {
         -1 => Ok(bytes),
         declared => unsigned(declared),
     }
 }
 
-fn within_limit(bytes: u64) -> Result<u64, Fault> {
-    if bytes > BYTES_MAX { Err(Fault::Large { bytes }) } else { Ok(bytes) }
+fn within_limit(bytes: u64) -> Result<u64, ReadFailure> {
+    if bytes > BYTES_MAX { Err(ReadFailure::Large { bytes }) } else { Ok(bytes) }
 }

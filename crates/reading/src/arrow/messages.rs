@@ -8,7 +8,7 @@ use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::{Message, MetadataVersion, root_as_footer, root_as_message};
 use arrow_schema::Schema;
 
-use super::Fault;
+use super::ReadFailure;
 
 /// The first and the last bytes of a file. In the file, padding to 8 bytes follows the first ones.
 pub const FILE_MAGIC: &[u8; 6] = b"ARROW1";
@@ -50,7 +50,7 @@ pub struct FoundBatch {
 }
 
 /// Finds all messages of a file.
-pub fn contents(file: &File) -> Result<Contents, Fault> {
+pub fn contents(file: &File) -> Result<Contents, ReadFailure> {
     let bytes = file.metadata()?.len();
     let file = Sized { file, bytes };
     if file.read(0, FILE_MAGIC.len() as u64).is_ok_and(|magic| magic == FILE_MAGIC) {
@@ -67,7 +67,7 @@ impl Block {
     }
 
     /// Reads the metadata, for [`parsed`].
-    pub fn metadata(&self, file: &File) -> Result<Vec<u8>, Fault> {
+    pub fn metadata(&self, file: &File) -> Result<Vec<u8>, ReadFailure> {
         let mut bytes = vec![0; held(self.metadata_bytes)?];
         file.read_exact_at(&mut bytes, self.metadata_at)?;
         Ok(bytes)
@@ -75,8 +75,8 @@ impl Block {
 }
 
 /// The message with these metadata.
-pub fn parsed(metadata: &[u8]) -> Result<Message<'_>, Fault> {
-    root_as_message(metadata).map_err(|error| Fault::Damaged(error.to_string()))
+pub fn parsed(metadata: &[u8]) -> Result<Message<'_>, ReadFailure> {
+    root_as_message(metadata).map_err(|error| ReadFailure::Damaged(error.to_string()))
 }
 
 /// A file of a known size.
@@ -87,10 +87,10 @@ struct Sized<'a> {
 
 impl Sized<'_> {
     /// Reads a part of the file.
-    fn read(&self, at: u64, bytes: u64) -> Result<Vec<u8>, Fault> {
+    fn read(&self, at: u64, bytes: u64) -> Result<Vec<u8>, ReadFailure> {
         self.check(at, bytes)?;
         if bytes > METADATA_BYTES_MAX {
-            return Err(Fault::Damaged(format!("its metadata at byte {at} have {bytes} bytes")));
+            return Err(ReadFailure::Damaged(format!("its metadata at byte {at} have {bytes} bytes")));
         }
         let mut content = vec![0; held(bytes)?];
         self.file.read_exact_at(&mut content, at)?;
@@ -98,10 +98,10 @@ impl Sized<'_> {
     }
 
     /// Returns an error if a part is not in the file.
-    fn check(&self, at: u64, bytes: u64) -> Result<(), Fault> {
+    fn check(&self, at: u64, bytes: u64) -> Result<(), ReadFailure> {
         if at.checked_add(bytes).is_none_or(|end| end > self.bytes) {
             let end = self.bytes;
-            return Err(Fault::Damaged(format!(
+            return Err(ReadFailure::Damaged(format!(
                 "{bytes} bytes at byte {at} reach behind its end, byte {end}"
             )));
         }
@@ -109,14 +109,15 @@ impl Sized<'_> {
     }
 
     /// The block of the message at this offset and its metadata; `None` at the mark that ends a stream.
-    fn message(&self, at: u64) -> Result<Option<(Block, Vec<u8>)>, Fault> {
+    fn message(&self, at: u64) -> Result<Option<(Block, Vec<u8>)>, ReadFailure> {
         let prefix = self.read(at, PREFIX_BYTES)?;
         let (continuation, length) = prefix.split_at(CONTINUATION.len());
         // Before version 0.15, a message began with its length.
         let is_old = continuation != CONTINUATION;
         let length = if is_old { continuation } else { length };
         let length = length.try_into().map_or(-1, i32::from_le_bytes);
-        let metadata_bytes = u64::try_from(length).map_err(|_| Fault::damaged("a length is negative"))?;
+        let metadata_bytes =
+            u64::try_from(length).map_err(|_| ReadFailure::damaged("a length is negative"))?;
         if metadata_bytes == 0 {
             return Ok(None);
         }
@@ -129,18 +130,18 @@ impl Sized<'_> {
     }
 
     /// The messages of a stream, in order, up to the mark that ends it.
-    fn stream(&self) -> Result<Contents, Fault> {
+    fn stream(&self) -> Result<Contents, ReadFailure> {
         let mut at = 0;
         let (mut found, mut dictionaries, mut batches) = (None, Vec::new(), Vec::new());
         loop {
             if at == self.bytes {
-                return Err(Fault::Unclosed { end: at });
+                return Err(ReadFailure::Unclosed { end: at });
             }
             let Some((block, metadata)) = self.message(at)? else { break };
             let message = parsed(&metadata)?;
             if let Some(schema) = message.header_as_schema() {
                 if found.replace((try_fb_to_schema(schema)?, message.version())).is_some() {
-                    return Err(Fault::damaged("it has two schemas"));
+                    return Err(ReadFailure::damaged("it has two schemas"));
                 }
             } else if let Some(batch) = message.header_as_record_batch() {
                 let n_rows = unsigned(batch.length())?;
@@ -148,34 +149,36 @@ impl Sized<'_> {
             } else if message.header_as_dictionary_batch().is_some() {
                 dictionaries.push(block);
             } else {
-                return Err(Fault::Damaged(format!("the message at byte {at} has no batch")));
+                return Err(ReadFailure::Damaged(format!("the message at byte {at} has no batch")));
             }
             at = block.body_at + block.body_bytes;
         }
         let end = at + PREFIX_BYTES;
         if end != self.bytes {
-            return Err(Fault::Damaged(format!("bytes follow the end of its stream, byte {end}")));
+            return Err(ReadFailure::Damaged(format!("bytes follow the end of its stream, byte {end}")));
         }
-        let (schema, version) = found.ok_or_else(|| Fault::damaged("it has no schema"))?;
+        let (schema, version) = found.ok_or_else(|| ReadFailure::damaged("it has no schema"))?;
         Ok(Contents { schema, version, dictionaries, batches })
     }
 
     /// The messages of a file, as listed in its footer.
-    fn footer(&self) -> Result<Contents, Fault> {
-        let tail_at = self.bytes.checked_sub(TAIL_BYTES).ok_or_else(|| Fault::damaged("it has no footer"))?;
+    fn footer(&self) -> Result<Contents, ReadFailure> {
+        let tail_at =
+            self.bytes.checked_sub(TAIL_BYTES).ok_or_else(|| ReadFailure::damaged("it has no footer"))?;
         let tail = self.read(tail_at, TAIL_BYTES)?;
         let Some(length) = tail.strip_suffix(FILE_MAGIC) else {
-            return Err(Fault::damaged("it ends without its footer"));
+            return Err(ReadFailure::damaged("it ends without its footer"));
         };
         let length = length.try_into().map_or(-1, i32::from_le_bytes);
         let footer_at = u64::try_from(length).ok().and_then(|length| tail_at.checked_sub(length));
-        let footer_at = footer_at.ok_or_else(|| Fault::damaged("its footer is longer than the file"))?;
+        let footer_at =
+            footer_at.ok_or_else(|| ReadFailure::damaged("its footer is longer than the file"))?;
         let footer = self.read(footer_at, tail_at - footer_at)?;
-        let footer = root_as_footer(&footer).map_err(|error| Fault::Damaged(error.to_string()))?;
-        let schema = footer.schema().ok_or_else(|| Fault::damaged("it has no schema"))?;
+        let footer = root_as_footer(&footer).map_err(|error| ReadFailure::Damaged(error.to_string()))?;
+        let schema = footer.schema().ok_or_else(|| ReadFailure::damaged("it has no schema"))?;
         let block = |listed: &arrow_ipc::Block| {
             let at = unsigned(listed.offset())?;
-            self.message(at)?.ok_or_else(|| Fault::damaged("a listed message is empty"))
+            self.message(at)?.ok_or_else(|| ReadFailure::damaged("a listed message is empty"))
         };
         let mut dictionaries = Vec::new();
         for listed in footer.dictionaries().into_iter().flatten() {
@@ -185,7 +188,8 @@ impl Sized<'_> {
         for listed in footer.recordBatches().into_iter().flatten() {
             let (block, metadata) = block(listed)?;
             let batch = parsed(&metadata)?.header_as_record_batch();
-            let n_rows = unsigned(batch.ok_or_else(|| Fault::damaged("a listed batch is none"))?.length())?;
+            let n_rows =
+                unsigned(batch.ok_or_else(|| ReadFailure::damaged("a listed batch is none"))?.length())?;
             batches.push(FoundBatch { block, n_rows, n_dictionaries: dictionaries.len() });
         }
         Ok(Contents { schema: try_fb_to_schema(schema)?, version: footer.version(), dictionaries, batches })
@@ -193,11 +197,11 @@ impl Sized<'_> {
 }
 
 /// A number that must not be negative.
-pub fn unsigned(number: i64) -> Result<u64, Fault> {
-    u64::try_from(number).map_err(|_| Fault::Damaged(format!("it has the length {number}")))
+pub fn unsigned(number: i64) -> Result<u64, ReadFailure> {
+    u64::try_from(number).map_err(|_| ReadFailure::Damaged(format!("it has the length {number}")))
 }
 
 /// A size in memory.
-pub fn held(bytes: u64) -> Result<usize, Fault> {
-    usize::try_from(bytes).map_err(|_| Fault::Large { bytes })
+pub fn held(bytes: u64) -> Result<usize, ReadFailure> {
+    usize::try_from(bytes).map_err(|_| ReadFailure::Large { bytes })
 }
