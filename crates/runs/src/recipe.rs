@@ -21,7 +21,7 @@ pub use self::position::Position;
 pub use self::schedule::{Decay, Schedule};
 
 /// An invalid setting: its name, its value and the valid values.
-pub type Fault = (&'static str, String, String);
+pub type InvalidSetting = (&'static str, String, String);
 
 /// All settings that determine the saved model, except the number of ranks. A resumed training must have the
 /// same.

@@ -9,7 +9,8 @@ use dataset::WordList;
 use dataset::vocabulary::FIRST_WORD;
 use program::exit::{Exit, Failed};
 use runs::recipe::{
-    ClassifierSettings, Family, Fault, LstmSettings, NextWordSettings, Objective, Pool, Precision, Recipe,
+    ClassifierSettings, Family, InvalidSetting, LstmSettings, NextWordSettings, Objective, Pool, Precision,
+    Recipe,
 };
 use runs::saved::{self, CONFIG, Config, Saved, TrainedOn};
 use scoring::Scoring;
@@ -264,7 +265,7 @@ fn settings(folder: &Path, saved: &Saved) -> Result<(LstmSettings, Family, Preci
         .map_err(|error| no_model(error.to_string(), "the sizes of a model".to_owned()))?;
     let (lstm, family) = document.settings().map_err(|(found, expected)| no_model(found, expected))?;
     let ids = saved.vocabulary.len() as u64 + u64::from(FIRST_WORD);
-    let refused = |(name, found, expected): Fault| no_model(format!("{name} {found}"), expected);
+    let refused = |(name, found, expected): InvalidSetting| no_model(format!("{name} {found}"), expected);
     lstm.check(ids).map_err(refused)?;
     family.check().map_err(refused)?;
     let scoring = family.scoring(&saved.config.preparation.labels);

@@ -37,30 +37,30 @@ pub(crate) struct Expected {
 
 /// Reads these tensors in this order, all of one kind, on the CPU.
 pub(crate) fn read(expected: &[Expected], kind: Kind, path: &Path) -> Result<Vec<Tensor>> {
-    read_numbers(expected, kind, path).map_err(|fault| match fault {
-        Fault::Io(source) => training::Error::io(path, source).into(),
-        Fault::Content { found, expected } => Error::Weights { path: path.to_owned(), found, expected },
-        Fault::Torch(error) => error.into(),
+    read_numbers(expected, kind, path).map_err(|failure| match failure {
+        ReadFailure::Io(source) => training::Error::io(path, source).into(),
+        ReadFailure::Content { found, expected } => Error::Weights { path: path.to_owned(), found, expected },
+        ReadFailure::Torch(error) => error.into(),
     })
 }
 
 /// Why a file was refused.
-enum Fault {
+enum ReadFailure {
     Io(std::io::Error),
     Content { found: String, expected: String },
     Torch(tch::TchError),
 }
 
-type Checked<T> = std::result::Result<T, Fault>;
+type Checked<T> = std::result::Result<T, ReadFailure>;
 
-impl From<std::io::Error> for Fault {
+impl From<std::io::Error> for ReadFailure {
     fn from(error: std::io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-fn content(found: impl fmt::Display, expected: impl fmt::Display) -> Fault {
-    Fault::Content {
+fn content(found: impl fmt::Display, expected: impl fmt::Display) -> ReadFailure {
+    ReadFailure::Content {
         found: found.to_string(),
         expected: format!("{expected}; the file was not written by this program: pass another file"),
     }
@@ -86,8 +86,8 @@ fn read_numbers(expected: &[Expected], kind: Kind, path: &Path) -> Checked<Vec<T
         }
         let mut bytes = vec![0; (end - begin) as usize];
         file.read_exact(&mut bytes)?;
-        let tensor = Tensor::f_from_data_size(&bytes, shape, kind).map_err(Fault::Torch)?;
-        if !is_finite(&tensor).map_err(Fault::Torch)? {
+        let tensor = Tensor::f_from_data_size(&bytes, shape, kind).map_err(ReadFailure::Torch)?;
+        if !is_finite(&tensor).map_err(ReadFailure::Torch)? {
             return Err(content(format!("values in {name} that are not finite"), "finite values"));
         }
         tensors[of] = Some(tensor);

@@ -6,7 +6,7 @@ use scoring::Scoring;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{self, described};
-use super::{ClassWeights, Fault};
+use super::{ClassWeights, InvalidSetting};
 
 /// Sizes of an embedding and its LSTM layers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub struct LstmSettings {
 
 impl LstmSettings {
     /// Refuses sizes out of range. `ids`: the number of ids of the vocabulary.
-    pub fn check(&self, ids: u64) -> Result<(), Fault> {
+    pub fn check(&self, ids: u64) -> Result<(), InvalidSetting> {
         if u64::try_from(self.ids) != Ok(ids) {
             return Err(("ids", self.ids.to_string(), format!("{ids}, those of its vocabulary")));
         }
@@ -40,7 +40,7 @@ impl LstmSettings {
     }
 }
 
-fn check_size(name: &'static str, size: i64) -> Result<(), Fault> {
+fn check_size(name: &'static str, size: i64) -> Result<(), InvalidSetting> {
     if limits::SIZE.contains(&size) {
         Ok(())
     } else {
@@ -60,7 +60,7 @@ pub enum Family {
 
 impl Family {
     /// Refuses invalid settings. A file may contain some that no flag can set.
-    pub fn check(self) -> Result<(), Fault> {
+    pub fn check(self) -> Result<(), InvalidSetting> {
         match self {
             Self::Classifier(settings) => settings.check(),
             Self::NextWord(settings) => settings.check(),
@@ -90,7 +90,7 @@ pub struct ClassifierSettings {
 }
 
 impl ClassifierSettings {
-    fn check(self) -> Result<(), Fault> {
+    fn check(self) -> Result<(), InvalidSetting> {
         check_size("linear", self.linear)?;
         match self.objective {
             Objective::Label { pos_weight } if !(pos_weight.is_finite() && pos_weight > 0.0) => {
@@ -110,7 +110,7 @@ pub struct NextWordSettings {
 }
 
 impl NextWordSettings {
-    fn check(self) -> Result<(), Fault> {
+    fn check(self) -> Result<(), InvalidSetting> {
         if limits::CANDIDATES.contains(&i64::from(self.candidates)) {
             Ok(())
         } else {

@@ -3,7 +3,7 @@
 use batches::balance::Balancer;
 use serde::{Deserialize, Serialize};
 
-use super::{Fault, Recipe};
+use super::{InvalidSetting, Recipe};
 
 /// The progress of a training.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ pub struct Position {
 
 impl Recipe {
     /// Refuses a position at which no training with this recipe and `n_rows` rows saves a checkpoint.
-    pub fn check(&self, position: &Position, n_rows: u64) -> Result<(), Fault> {
+    pub fn check(&self, position: &Position, n_rows: u64) -> Result<(), InvalidSetting> {
         let Position { epoch, batch, steps, epoch_loss, best, has_ended, ref balancer } = *position;
         let (n_batches, accumulate) = (n_rows.div_ceil(self.batch_rows as u64), self.accumulate as u64);
         if epoch >= self.epochs {

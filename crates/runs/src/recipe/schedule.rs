@@ -15,7 +15,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Fault;
+use super::InvalidSetting;
 
 /// Learning rate schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ pub enum Decay {
 
 impl Schedule {
     /// Refuses invalid settings.
-    pub fn check(&self) -> Result<(), Fault> {
+    pub fn check(&self) -> Result<(), InvalidSetting> {
         let refused = |setting, found: String, expected: &str| Err((setting, found, expected.to_owned()));
         if !(self.base_rate > 0.0 && self.base_rate.is_finite()) {
             return refused("the learning rate", self.base_rate.to_string(), "a finite number above 0");
