@@ -19,13 +19,18 @@ use tempfile::TempDir;
 use crate::attempts::{Corpus, elected, merged, reduce, task};
 use crate::hadoop::{Maps, with_a_review_more};
 use crate::scratch;
-use crate::world::{Fate, World};
+use crate::world::{CallOutcome, World};
 
 /// Number of occurrences of each event.
-pub type Tally = BTreeMap<String, u64>;
+pub type EventCounts = BTreeMap<String, u64>;
 
-const FAULTS: [Fate; 5] =
-    [Fate::Refused, Fate::AnswerLost, Fate::Twice, Fate::KilledBefore, Fate::KilledAfter];
+const FAULTS: [CallOutcome; 5] = [
+    CallOutcome::Refused,
+    CallOutcome::AnswerLost,
+    CallOutcome::Twice,
+    CallOutcome::KilledBefore,
+    CallOutcome::KilledAfter,
+];
 
 /// A running job.
 pub struct Schedule<'a> {
@@ -46,7 +51,7 @@ pub struct Schedule<'a> {
     extras_left: usize,
     /// No new attempts start; running ones may finish.
     is_ending: bool,
-    tally: Tally,
+    counts: EventCounts,
     told: Vec<String>,
 }
 
@@ -101,13 +106,13 @@ impl<'a> Schedule<'a> {
             world: World::new(objects),
             attempts: Vec::new(),
             done: vec![false; partitions as usize],
-            tally: Tally::new(),
+            counts: EventCounts::new(),
             told: Vec::new(),
         }
     }
 
     /// Runs the job to its end and checks the results.
-    pub fn play(mut self) -> Tally {
+    pub fn play(mut self) -> EventCounts {
         while !self.is_done() {
             self.step();
         }
@@ -127,7 +132,7 @@ impl<'a> Schedule<'a> {
             self.corpus.assert_whole(store, self.partitions, self.maps.counts, folder);
         }
         self.count(if was_betrayed { "wrong runs refused" } else { "datasets" });
-        self.tally
+        self.counts
     }
 
     /// Waits until all attempts are blocked or have ended, and performs one event.
@@ -140,13 +145,13 @@ impl<'a> Schedule<'a> {
             Next::Start(work) => self.start(work),
             Next::Wake(seat) => self.attempts[seat].is_forgotten = false,
             Next::Answer(seat, what) => {
-                let fate = self.fate();
-                match fate {
+                let outcome = self.outcome();
+                match outcome {
                     None => {
                         self.attempts[seat].is_forgotten = true;
                         self.tell(format!("{seat} {what}: forgotten"), "forgotten attempts");
                     }
-                    Some(fate) => self.answer(seat, &what, fate),
+                    Some(outcome) => self.answer(seat, &what, outcome),
                 }
             }
         }
@@ -180,18 +185,18 @@ impl<'a> Schedule<'a> {
     }
 
     /// `None` abandons the attempt.
-    fn fate(&mut self) -> Option<Fate> {
+    fn outcome(&mut self) -> Option<CallOutcome> {
         if self.faults_left == 0 || !self.random.one_in(3) {
-            return Some(Fate::Done);
+            return Some(CallOutcome::Done);
         }
         self.faults_left -= 1;
         if self.random.one_in(4) { None } else { Some(self.random.pick(&FAULTS)) }
     }
 
-    fn answer(&mut self, seat: usize, what: &str, fate: Fate) {
-        self.attempts[seat].is_hit |= !matches!(fate, Fate::Done | Fate::Twice);
-        self.tell(format!("{seat} {what}: {fate:?}"), &format!("{fate:?}"));
-        self.world.answer(seat, fate);
+    fn answer(&mut self, seat: usize, what: &str, outcome: CallOutcome) {
+        self.attempts[seat].is_hit |= !matches!(outcome, CallOutcome::Done | CallOutcome::Twice);
+        self.tell(format!("{seat} {what}: {outcome:?}"), &format!("{outcome:?}"));
+        self.world.answer(seat, outcome);
     }
 
     fn merge(&mut self) -> Work {
@@ -278,7 +283,7 @@ impl<'a> Schedule<'a> {
                 continue;
             }
             match self.random.below(3) {
-                0 => self.answer(seat, &what, Fate::KilledBefore),
+                0 => self.answer(seat, &what, CallOutcome::KilledBefore),
                 1 => attempt.is_forgotten = true,
                 _ => {}
             }
@@ -294,8 +299,8 @@ impl<'a> Schedule<'a> {
             while self.attempts[seat].thread.is_some() {
                 let asking = self.settled();
                 if let Some((_, what)) = asking.into_iter().find(|(asking, _)| *asking == seat) {
-                    let fate = self.fate().unwrap_or(Fate::Twice);
-                    self.answer(seat, &what, fate);
+                    let outcome = self.outcome().unwrap_or(CallOutcome::Twice);
+                    self.answer(seat, &what, outcome);
                 }
             }
             if !self.attempts[seat].is_hit {
@@ -313,9 +318,9 @@ impl<'a> Schedule<'a> {
             // There is no text to which a review could be added.
             return;
         }
-        let disagreed = self.tally.get("disagreements").copied().unwrap_or_default();
+        let disagreed = self.counts.get("disagreements").copied().unwrap_or_default();
         self.wake_all();
-        let now = self.tally.get("disagreements").copied().unwrap_or_default();
+        let now = self.counts.get("disagreements").copied().unwrap_or_default();
         assert!(now > disagreed, "nobody noticed that attempt {seat} disagrees: {}", self.story());
     }
 
@@ -329,7 +334,7 @@ impl<'a> Schedule<'a> {
             }
             if !asking.is_empty() {
                 let (seat, what) = asking.swap_remove(self.random.below(asking.len()));
-                self.answer(seat, &what, Fate::Done);
+                self.answer(seat, &what, CallOutcome::Done);
             }
         }
     }
@@ -346,7 +351,7 @@ impl<'a> Schedule<'a> {
     }
 
     fn count(&mut self, kind: &str) {
-        *self.tally.entry(kind.to_owned()).or_default() += 1;
+        *self.counts.entry(kind.to_owned()).or_default() += 1;
     }
 
     fn story(&self) -> String {

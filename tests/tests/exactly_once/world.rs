@@ -14,7 +14,7 @@ use store::{Backend, Error, Key, Listed, LocalObject, ObjectContent, ObjectInfo,
 
 /// How a call ends for its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum CallOutcome {
     /// It is executed and answered.
     Done,
     /// It is not executed, and the caller gets an error.
@@ -29,7 +29,7 @@ pub enum Fate {
     KilledAfter,
 }
 
-impl Fate {
+impl CallOutcome {
     fn kills(self) -> bool {
         matches!(self, Self::KilledBefore | Self::KilledAfter)
     }
@@ -40,7 +40,7 @@ impl Fate {
 enum Stage {
     Working,
     Asking(String),
-    Answered(Fate),
+    Answered(CallOutcome),
     Ended,
 }
 
@@ -110,12 +110,12 @@ impl World {
     }
 
     /// Answers a blocked call.
-    pub fn answer(&self, seat: usize, fate: Fate) {
+    pub fn answer(&self, seat: usize, outcome: CallOutcome) {
         let mut state = self.locked();
         let seat = &mut state.seats[seat];
         assert!(matches!(seat.stage, Stage::Asking(_)), "{seat:?} asks for nothing");
-        seat.stage = Stage::Answered(fate);
-        seat.is_dead |= fate.kills();
+        seat.stage = Stage::Answered(outcome);
+        seat.is_dead |= outcome.kills();
         self.changed.notify_all();
     }
 
@@ -136,17 +136,17 @@ impl World {
 }
 
 impl Desk {
-    fn ask(&self, what: String) -> Fate {
+    fn ask(&self, what: String) -> CallOutcome {
         let mut state = self.world.locked();
         if state.seats[self.seat].is_dead {
-            return Fate::KilledBefore;
+            return CallOutcome::KilledBefore;
         }
         state.seats[self.seat].stage = Stage::Asking(what);
         self.world.changed.notify_all();
         loop {
-            if let Stage::Answered(fate) = state.seats[self.seat].stage {
+            if let Stage::Answered(outcome) = state.seats[self.seat].stage {
                 state.seats[self.seat].stage = Stage::Working;
-                return fate;
+                return outcome;
             }
             state = self.world.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -158,18 +158,18 @@ impl Desk {
         object: &str,
         work: impl Fn(&Store) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let fate = self.ask(format!("{doing} {object}"));
+        let outcome = self.ask(format!("{doing} {object}"));
         let failed = |why| {
             let object = format!("{}/{object}", self.url());
             Err(Error::Io { object, doing, source: io::Error::other(why) })
         };
-        match fate {
-            Fate::Done => work(&self.world.objects),
-            Fate::Refused => failed("the store is not there"),
-            Fate::KilledBefore => failed("killed"),
-            Fate::AnswerLost => work(&self.world.objects).and_then(|_| failed("no answer")),
-            Fate::KilledAfter => work(&self.world.objects).and_then(|_| failed("killed")),
-            Fate::Twice => work(&self.world.objects).and_then(|_| work(&self.world.objects)),
+        match outcome {
+            CallOutcome::Done => work(&self.world.objects),
+            CallOutcome::Refused => failed("the store is not there"),
+            CallOutcome::KilledBefore => failed("killed"),
+            CallOutcome::AnswerLost => work(&self.world.objects).and_then(|_| failed("no answer")),
+            CallOutcome::KilledAfter => work(&self.world.objects).and_then(|_| failed("killed")),
+            CallOutcome::Twice => work(&self.world.objects).and_then(|_| work(&self.world.objects)),
         }
     }
 }

@@ -43,7 +43,7 @@ fn is_put(request: &Request, folder: &str, partition: u32) -> bool {
     request.method == "PUT" && request.target.contains(&format!("/{folder}/part-{partition:05}."))
 }
 
-fn fate(request: &Request, folder: &Path) -> Fault {
+fn fault(request: &Request, folder: &Path) -> Fault {
     let first_attempt = request.target.contains("_0.h5");
     let of = |name, partition| is_put(request, name, partition);
     match request.earlier {
@@ -65,7 +65,7 @@ fn killed_reducers_and_speculative_attempts_commit_once() {
     let folder = cluster.own_folder("killed");
     let proxy = {
         let folder = folder.clone();
-        FaultProxy::start(cluster.s3.address(), move |request| fate(request, &folder)).unwrap()
+        FaultProxy::start(cluster.s3.address(), move |request| fault(request, &folder)).unwrap()
     };
     let mut job = Job::new(cluster, "killed", "many", PARTITIONS).by(&proxy).with_luck(&[
         (&format!("{READING}.0"), "dies-reading"),
