@@ -322,8 +322,8 @@ fn unauthenticated_connections_do_not_disturb_the_watch() {
                 &[0, 1, 0, 0, 0, 2, 0, b'x', b'y'],
                 b"",
             ] {
-                let mut stranger = TcpStream::connect(("127.0.0.1", port)).unwrap();
-                stranger.write_all(said).unwrap();
+                let mut connection = TcpStream::connect(("127.0.0.1", port)).unwrap();
+                connection.write_all(said).unwrap();
             }
         }
         for _ in 0..200 {

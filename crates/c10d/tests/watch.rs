@@ -122,12 +122,12 @@ fn many_silent_connections_do_not_block_a_rank() {
             .map(|rank| {
                 let (store, crowd) = (&store, &crowd);
                 scope.spawn(move || {
-                    let mut strangers = if rank == 1 { crowd() } else { Vec::new() };
+                    let mut silent = if rank == 1 { crowd() } else { Vec::new() };
                     // The start of a hello, without the rest.
-                    strangers.iter_mut().for_each(|stranger| stranger.write_all(&[1, 1, 0]).unwrap());
+                    silent.iter_mut().for_each(|connection| connection.write_all(&[1, 1, 0]).unwrap());
                     let store = TcpStore::connect("127.0.0.1", store.port(), LIMIT).unwrap();
                     let group = ProcessGroup::new(&store, rank, 2, Backend::Gloo, &named("crowded")).unwrap();
-                    // Continue until well after the last stranger's connection is closed.
+                    // Continue until well after the last silent connection is closed.
                     let begin = Instant::now();
                     while sum(&group) == 2.0 {
                         let mut over =
@@ -271,13 +271,13 @@ fn a_missing_key_is_refused() {
 /// A process that can write to the store pretends to be the leader.
 #[test]
 fn a_false_leader_is_rejected_and_learns_no_key() {
-    const SECRET: &str = "what no stranger knows";
+    const SECRET: &str = "what no false leader knows";
     let store = serve();
-    let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
-    let offer = format!("0 store {} keyed", stranger.local_addr().unwrap().port());
+    let false_leader = TcpListener::bind("127.0.0.1:0").unwrap();
+    let offer = format!("0 store {} keyed", false_leader.local_addr().unwrap().port());
     store.set("c10d/watch/tricked", offer.as_bytes()).unwrap();
     let heard = thread::spawn(move || {
-        let (mut stream, _) = stranger.accept().unwrap();
+        let (mut stream, _) = false_leader.accept().unwrap();
         // A challenge with a random number, followed by a false loss.
         let challenge = [&[0, 0, 0, 0, 0, 4, 0][..], b"1234"].concat();
         let mut heard = Vec::new();
@@ -341,12 +341,12 @@ fn a_frame_that_was_added_or_repeated_on_the_network_ends_the_connection() {
             let offer = offer_of(&store, name);
             let words: Vec<&str> = offer.split(' ').collect();
             let real: u16 = words[2].parse().unwrap();
-            let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
-            let port = stranger.local_addr().unwrap().port();
+            let false_leader = TcpListener::bind("127.0.0.1:0").unwrap();
+            let port = false_leader.local_addr().unwrap().port();
             let false_offer = [words[0], words[1], &port.to_string(), words[3]].join(" ");
             store.set(&format!("c10d/watch/{name}"), false_offer.as_bytes()).unwrap();
             scope.spawn(move || {
-                let (follower, _) = stranger.accept().unwrap();
+                let (follower, _) = false_leader.accept().unwrap();
                 between(follower, TcpStream::connect(("127.0.0.1", real)).unwrap(), added);
             });
             let follower = rank(1);

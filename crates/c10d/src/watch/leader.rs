@@ -15,9 +15,9 @@ use crate::key::{Key, Numbers, Session, Side, random_text};
 /// Number of heartbeats within which a connection must authenticate. It is half of the silence limit. A rank may
 /// have to wait until unauthenticated connections are closed, and then still receives the leader's first message
 /// within the limit.
-const STRANGER_BEATS: u32 = BEATS_PER_LIMIT / 2;
+const AUTHENTICATION_BEATS: u32 = BEATS_PER_LIMIT / 2;
 /// Maximum unauthenticated connections, in addition to one per rank. Further connections wait in the queue.
-const STRANGERS_MAX: usize = 64;
+const UNAUTHENTICATED_MAX: usize = 64;
 
 pub(super) struct Leader {
     place: Place,
@@ -109,8 +109,8 @@ impl Leader {
     }
 
     fn has_room(&self) -> bool {
-        let strangers = self.members.iter().filter(|member| member.rank.is_none()).count();
-        self.accepts && strangers < STRANGERS_MAX + self.place.world_size
+        let unauthenticated = self.members.iter().filter(|member| member.rank.is_none()).count();
+        self.accepts && unauthenticated < UNAUTHENTICATED_MAX + self.place.world_size
     }
 
     fn accept(&mut self) {
@@ -240,7 +240,7 @@ impl Leader {
                     true
                 }
                 Some(_) => true,
-                None => member.quiet_ticks <= STRANGER_BEATS,
+                None => member.quiet_ticks <= AUTHENTICATION_BEATS,
             }
         });
         if let Some(rank) = silent.filter(|&rank| !self.place.shared.has_left(rank)) {

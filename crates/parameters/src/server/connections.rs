@@ -1,6 +1,6 @@
 //! Connections to a server. Their number is bounded, and one that sends no request that is served is closed after a while,
-//! so that strangers take neither all file descriptors nor all places. One whose calls hold memory for too long is closed,
-//! too ([`super::budget`]).
+//! so that unauthenticated clients take neither all file descriptors nor all places. One whose calls hold memory for too
+//! long is closed, too ([`super::budget`]).
 
 use std::io;
 use std::pin::Pin;
