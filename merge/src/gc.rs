@@ -12,7 +12,7 @@ pub struct Garbage {
     /// Shards.
     pub orphans: Vec<Listed>,
     /// Objects whose names no reducer uses. They are not deleted.
-    pub strangers: Vec<Listed>,
+    pub foreign: Vec<Listed>,
     /// Why the shards must not be deleted, if that is the case.
     pub refusal: Option<Failed>,
 }
@@ -23,7 +23,7 @@ pub fn find(store: &Store) -> Result<Garbage> {
     // The commit records are read once, before the objects are listed. If a partition is committed in
     // between, the run counts as incomplete, so the shard of that attempt is not deleted.
     let commits = read_commits(store)?;
-    let (mut orphans, strangers): (Vec<_>, Vec<_>) =
+    let (mut orphans, foreign): (Vec<_>, Vec<_>) =
         store.list(DATA_PREFIX)?.into_iter().partition(|listed| is_shard_key(listed.key.as_str()));
     let all = orphans.len();
     orphans.retain(|listed| !commits.values().any(|commit| commit.object == listed.key.as_str()));
@@ -49,5 +49,5 @@ pub fn find(store: &Store) -> Result<Garbage> {
         )),
         Ok(_) => None,
     };
-    Ok(Garbage { orphans, strangers, refusal })
+    Ok(Garbage { orphans, foreign, refusal })
 }

@@ -146,7 +146,7 @@ fn describe(file: &Location, s3: &Option<S3Options>, is_json: bool) -> Result<()
 
 fn collect_garbage(arguments: &GcArguments) -> Result<()> {
     let store = Store::open_with(&arguments.run, &arguments.s3.clone().unwrap_or_default())?;
-    let Garbage { orphans, strangers, refusal } = gc::find(&store)?;
+    let Garbage { orphans, foreign, refusal } = gc::find(&store)?;
     if arguments.json {
         let refused = refusal.as_ref().map(|error| error.message.clone());
         if let (Some(refusal), true) = (refusal, arguments.delete) {
@@ -154,12 +154,12 @@ fn collect_garbage(arguments: &GcArguments) -> Result<()> {
         }
         let listed = |objects: &[Listed]| objects.iter().map(report::Object::of).collect();
         let (run, deleted) = (store.url(), arguments.delete);
-        let document = report::Garbage {
+        let document = report::GarbageReport {
             run,
             deleted,
             refused,
             orphans: listed(&orphans),
-            strangers: listed(&strangers),
+            strangers: listed(&foreign),
         };
         if arguments.delete {
             orphans.iter().try_for_each(|orphan| store.delete(&orphan.key))?;
@@ -169,9 +169,9 @@ fn collect_garbage(arguments: &GcArguments) -> Result<()> {
     for orphan in &orphans {
         print(&format!("{} {} bytes\n", orphan.key, orphan.bytes))?;
     }
-    for stranger in &strangers {
+    for object in &foreign {
         let why = "its name is not one that a reducer writes, so it is not deleted";
-        print(&format!("{} {} bytes: {why}\n", stranger.key, stranger.bytes))?;
+        print(&format!("{} {} bytes: {why}\n", object.key, object.bytes))?;
     }
     match (refusal, arguments.delete) {
         (Some(refusal), true) => Err(refusal),

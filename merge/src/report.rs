@@ -23,7 +23,7 @@ pub struct Checked {
 
 /// The objects of a run that no commit record names.
 #[derive(Clone, Debug, Serialize)]
-pub struct Garbage {
+pub struct GarbageReport {
     /// The run.
     pub run: String,
     /// Whether the orphans were deleted.

@@ -290,17 +290,17 @@ fn an_existing_dataset_in_s3_is_accepted_or_refused_as_in_a_folder() {
             )
         );
         room.make("merge", &other).succeeded();
-        room.server.put("stranger/d.h5", b"a stranger's");
-        let refused = room.make("sentimill", &["--out", "s3://bucket/stranger/d.h5"]).with_code(64);
+        room.server.put("foreign/d.h5", b"no dataset");
+        let refused = room.make("sentimill", &["--out", "s3://bucket/foreign/d.h5"]).with_code(64);
         assert_eq!(
             refused.stderr.lines().last().unwrap(),
             format!(
-                "sentimill: s3://bucket/stranger/d.h5: already exists and is an object that is not a dataset, expected this \
+                "sentimill: s3://bucket/foreign/d.h5: already exists and is an object that is not a dataset, expected this \
                  dataset or none; {kept}"
             )
         );
         assert!(["d.h5", "d.manifest.json"].map(whole) == before);
-        assert_eq!(whole("stranger/d.h5"), b"a stranger's");
+        assert_eq!(whole("foreign/d.h5"), b"no dataset");
     }
 }
 

@@ -90,7 +90,7 @@ fn a_file_that_is_not_the_one_of_its_manifest_is_not_replaced() {
 }
 
 #[test]
-fn a_replaced_dataset_leaves_the_padded_file_of_a_stranger() {
+fn a_replaced_dataset_leaves_a_padded_file_that_is_not_its_own() {
     let old = Old::new();
     fs::write(old.path("reviews.padded.h5"), "notes").unwrap();
     run(old.merge().arg("--force"), b"").succeeded();

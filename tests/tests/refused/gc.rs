@@ -77,7 +77,7 @@ fn objects_that_no_reducer_put_are_kept() {
         job.write(&format!("run/data/{name}"), "somebody else's");
     }
     let left_alone = "15 bytes: its name is not one that a reducer writes, so it is not deleted";
-    let strangers = format!(
+    let foreign = format!(
         "data/amz.json {left_alone}\ndata/part-00001.elsewhere.attempt9.h5.copy {left_alone}\n\
          data/part-00001.h5 {left_alone}\n"
     );
@@ -85,10 +85,10 @@ fn objects_that_no_reducer_put_are_kept() {
     assert_eq!(removed.code, 0, "{}", removed.stderr);
     assert_eq!(
         removed.stdout,
-        format!("data/part-00001.elsewhere.attempt9.h5 9 bytes\n{strangers}objects deleted: 1\n")
+        format!("data/part-00001.elsewhere.attempt9.h5 9 bytes\n{foreign}objects deleted: 1\n")
     );
     assert_eq!(job.read("run/data/amz.json"), b"somebody else's");
     assert_eq!(fs::read_dir(job.path("run/data")).unwrap().count(), 5);
-    assert_eq!(job.program("merge", &DELETE, "").stdout, format!("{strangers}objects deleted: 0\n"));
+    assert_eq!(job.program("merge", &DELETE, "").stdout, format!("{foreign}objects deleted: 0\n"));
     job.merges();
 }

@@ -287,7 +287,7 @@ fn another_file_is_never_overwritten() {
         "out.manifest.json is not a manifest of a dataset (unknown field `main`), expected one of schema version 1; restore it, or use the version of the programs that wrote it",
     );
     fs::remove_file(job.path("out.manifest.json")).unwrap();
-    job.write("out.padded.h5", "a stranger's");
+    job.write("out.padded.h5", "notes");
     refused(
         &job,
         &["--run", "run", "--out", "out.h5", "--padded", "8"],

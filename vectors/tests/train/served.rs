@@ -414,7 +414,7 @@ fn flags_that_parameter_servers_do_not_support_are_refused() {
 }
 
 #[test]
-fn strangers_without_the_key_are_not_served() {
+fn clients_without_the_key_are_not_served() {
     let folder = tempfile::tempdir().unwrap();
     let (input, out) = (folder.path().join("text"), folder.path().join("out"));
     fs::write(&input, sentences(300, 3)).unwrap();
@@ -473,8 +473,8 @@ fn only_certificates_of_the_authority_are_served_over_tls() {
     };
     // Without TLS, without a certificate, and with those of another authority.
     let mixed = [&ours[..2], &theirs[2..]].concat();
-    for stranger in [&[][..], &ours[..2], &mixed, &theirs] {
-        let (code, told) = ended(with(&[stranger, &["--patience".to_owned(), "0.3".to_owned()]].concat()));
+    for flags in [&[][..], &ours[..2], &mixed, &theirs] {
+        let (code, told) = ended(with(&[flags, &["--patience".to_owned(), "0.3".to_owned()]].concat()));
         assert_eq!(code, Some(69), "{told}");
         assert!(told.contains("the parameter server has not answered for"), "{told}");
     }
