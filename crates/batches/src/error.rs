@@ -65,11 +65,6 @@ impl Error {
         let remedy = "check the fractions and the dataset";
         Self::rows(path, &format!("no rows for {part}, expected one or more; {remedy}"))
     }
-
-    /// An internal invariant is violated; this is a defect.
-    pub(crate) fn internal(promise: &str) -> Self {
-        Failed::defect(promise).into()
-    }
 }
 
 impl Fails for Error {

@@ -242,7 +242,7 @@ impl Loader {
             Source::Memory(tables) => Batches::OfTable(tables[loading.part as usize].clone()),
             Source::Blocks(blocks) => {
                 let Loading { part, arrangement, batch_rows, .. } = loading;
-                let missing = || Error::internal("rows read in blocks have no plan");
+                let missing = || Failed::defect("rows read in blocks have no plan");
                 let plan = rows.plan(part, batch_rows)?.ok_or_else(missing)?;
                 Batches::OfWindows(Windows::new(blocks.clone(), part, arrangement, batch_rows, plan))
             }
@@ -299,7 +299,7 @@ impl Loader {
             }
             _ => {
                 let promise = format!("shares changed from batch {from_step} on, which is cut already");
-                Err(Error::internal(&promise))
+                Err(Failed::defect(promise).into())
             }
         }
     }
@@ -326,7 +326,7 @@ impl Iterator for Loader {
         let batch = self.queues[self.n_taken % self.queues.len()].recv();
         self.n_taken += 1;
         let batch = batch.unwrap_or_else(|_| {
-            Err(Error::internal(&format!("a loader ended before it returned batch {step}")))
+            Err(Failed::defect(format!("a loader ended before it returned batch {step}")).into())
         });
         if batch.is_err() {
             self.steps.next = self.steps.end;

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use program::exit::Exit;
+use program::exit::{Exit, Failed};
 use tokio::runtime::Runtime;
 use tonic::transport::Endpoint;
 
@@ -158,7 +158,7 @@ impl Client {
             so_far.step = so_far.step.min(reply.step);
             so_far.is_removed |= reply.is_removed;
         }
-        let mut joined = joined.ok_or_else(|| Error::internal(&"a client without servers"))?;
+        let mut joined = joined.ok_or_else(|| Failed::defect("a client without servers"))?;
         self.joined = Some(joined.clone());
         if joined.is_removed {
             joined.step = LEFT;
@@ -209,12 +209,12 @@ impl Client {
 
     fn worker(&self) -> Result<u32> {
         let joined = self.joined.as_ref().map(|joined| joined.worker);
-        joined.ok_or_else(|| Error::internal(&"a step of a client that has not joined"))
+        joined.ok_or_else(|| Failed::defect("a step of a client that has not joined").into())
     }
 
     fn dim(&self, table: u32) -> Result<usize> {
         let dim = self.dims.get(table as usize).copied().filter(|&dim| dim > 0);
-        dim.ok_or_else(|| Error::internal(&"rows of a table that was not created"))
+        dim.ok_or_else(|| Failed::defect("rows of a table that was not created").into())
     }
 }
 

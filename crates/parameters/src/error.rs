@@ -52,11 +52,6 @@ impl Error {
         Self::Failed(Failed::new(exit, message))
     }
 
-    /// A violated internal invariant.
-    pub(crate) fn internal(promise: &impl std::fmt::Display) -> Self {
-        Failed::defect(promise).into()
-    }
-
     /// Threads that could not be started.
     pub(crate) fn threads(source: &io::Error) -> Self {
         Self::Failed(Failed::caused(Exit::Io, "cannot start threads", source))

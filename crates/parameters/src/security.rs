@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use hmac::{Hmac, KeyInit, Mac};
 use program::bounded;
-use program::exit::Exit;
+use program::exit::{Exit, Failed};
 use program::hexadecimal;
 use program::system::Failure;
 use sha2::Sha256;
@@ -55,7 +55,7 @@ impl Token {
     /// # Errors
     /// Never: HMAC takes keys of any length.
     pub fn of_key(key: &[u8]) -> Result<Self> {
-        let mut mac = Hmac::<Sha256>::new_from_slice(key).map_err(|error| Error::internal(&error))?;
+        let mut mac = Hmac::<Sha256>::new_from_slice(key).map_err(Failed::defect)?;
         mac.update(PURPOSE);
         Ok(Self { mac })
     }
@@ -103,7 +103,7 @@ impl Pass {
     pub(crate) fn of(token: Option<&Token>) -> Result<Self> {
         let value = token.map(|token| format!("Bearer {}", token.text()).parse());
         let mut value: Option<MetadataValue<Ascii>> =
-            value.transpose().map_err(|_| Error::internal(&"a token is not ASCII"))?;
+            value.transpose().map_err(|_| Failed::defect("a token is not ASCII"))?;
         if let Some(value) = &mut value {
             value.set_sensitive(true);
         }

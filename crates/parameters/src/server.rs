@@ -198,7 +198,7 @@ impl Server {
     /// If the log or the snapshot cannot be written.
     pub fn stop(mut self) -> Result<Statistics> {
         let ended = self.end(Request::Stop);
-        ended.unwrap_or_else(|| Err(Error::internal(&"a server was stopped twice")))
+        ended.unwrap_or_else(|| Err(Failed::defect("a server was stopped twice").into()))
     }
 
     /// The error of a snapshot that could not be written since the last call. The log has what the snapshot would have.
@@ -217,7 +217,7 @@ impl Server {
     /// If the server has ended.
     pub fn open(&self, tables: Tables, step: u64) -> Result<()> {
         let sent = self.shared.queue.send(Request::Open(tables, step));
-        sent.map_err(|_| Error::internal(&"a server that has ended"))
+        sent.map_err(|_| Failed::defect("a server that has ended").into())
     }
 
     /// The tables of this moment and bytes of the caller. No table changes until the caller pushes its updates of a step whose

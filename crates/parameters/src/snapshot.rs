@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use durable::sums::{Sums, verified};
 use durable::{NewFolder, REMEDY, Summary};
+use program::exit::Failed;
 use program::temporary;
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +57,7 @@ impl Snapshot {
         }
         out.put(HELD, |output| output.write_all(&self.state.held_bytes()))?;
         let content = Content { settings: self.settings, state: self.state, files: out.files().clone() };
-        let json = serde_json::to_vec(&content).map_err(|error| Error::internal(&error))?;
+        let json = serde_json::to_vec(&content).map_err(Failed::defect)?;
         out.put(STATE, |output| output.write_all(&json))?;
         self.log.sync_data().at(&path, "write the log after it")?;
         out.finish()?;

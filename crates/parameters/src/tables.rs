@@ -39,7 +39,7 @@ impl Tables {
     /// If there is no such row.
     pub fn set(&mut self, table: u32, row: u32, values: &[f32]) -> Result<()> {
         let found = self.0.get_mut(table as usize).map(|table| table.set(row, values));
-        let missing = || Error::internal(&format!("row {row} of table {table}, which does not exist"));
+        let missing = || Failed::defect(format!("row {row} of table {table}, which does not exist")).into();
         found.and_then(std::result::Result::ok).ok_or_else(missing)
     }
 
@@ -81,7 +81,7 @@ impl Tables {
 
 /// The tables and bytes of the caller, as a checkpoint.
 pub(crate) fn saved<T: Borrow<Table>>(tables: &[T], place: &[u8]) -> Result<Vec<u8>> {
-    let n = u32::try_from(place.len()).map_err(|error| Error::internal(&error))?;
+    let n = u32::try_from(place.len()).map_err(Failed::defect)?;
     let mut bytes = [&MARK[..], &n.to_le_bytes(), place].concat();
     tables.iter().try_for_each(|table| table.borrow().write(&mut bytes)).map_err(|error| damaged(&error))?;
     bytes.extend(xxh3_64(&bytes).to_le_bytes());

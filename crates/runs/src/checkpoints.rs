@@ -26,6 +26,7 @@ use corpus::settings::{Difference, Settings};
 use dataset::WordList;
 use durable::sums::Sums;
 use durable::{NewFolder, read_bounded};
+use program::exit::Failed;
 use program::temporary;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -219,7 +220,7 @@ fn name_of(steps: u64) -> String {
 }
 
 fn write(folder: &Path, state: &State, words: &WordList, tensors: &[TensorFile<'_>]) -> Result<()> {
-    let json = json::document(state).map_err(|error| Error::internal(&error))?;
+    let json = json::document(state).map_err(Failed::defect)?;
     let words = saved::lines(words)?;
     let mut new = NewFolder::begin(folder)?;
     for (name, write) in tensors {
@@ -269,7 +270,7 @@ fn read_state(path: &Path, expected: &Expected<'_>) -> Result<State> {
     if let Some(Difference { setting, ours, theirs }) = state.preparation.difference(expected.preparation) {
         return Err(Error::other_training(path, setting, &ours, &theirs));
     }
-    let written = serde_json::to_value(&state.recipe).map_err(|error| Error::internal(&error))?;
+    let written = serde_json::to_value(&state.recipe).map_err(Failed::defect)?;
     if let Some((what, found, expected)) = differing(&written, expected.recipe)? {
         return Err(Error::other_training(path, &what, &found, &expected));
     }
@@ -291,7 +292,7 @@ fn read_state(path: &Path, expected: &Expected<'_>) -> Result<State> {
 pub fn differing(found: &Value, expected: &impl Serialize) -> Result<Option<(String, String, String)>> {
     // Both recipes are compared in their written form, because the last bit of a number can change when it is
     // written and read.
-    let text = serde_json::to_vec(expected).map_err(|error| Error::internal(&error))?;
-    let expected: Value = serde_json::from_slice(&text).map_err(|error| Error::internal(&error))?;
+    let text = serde_json::to_vec(expected).map_err(Failed::defect)?;
+    let expected: Value = serde_json::from_slice(&text).map_err(Failed::defect)?;
     Ok(first_difference(found, &expected))
 }

@@ -1,6 +1,5 @@
 //! Errors of reading or writing a training folder, and their exit codes.
 
-use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -83,11 +82,6 @@ impl Error {
 
     pub(crate) fn io(path: &Path, source: io::Error) -> Self {
         Self::Io { path: path.to_owned(), source }
-    }
-
-    /// A violated invariant.
-    pub(crate) fn internal(promise: &impl Display) -> Self {
-        Failed::defect(promise).into()
     }
 }
 

@@ -13,6 +13,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use program::exit::Failed;
 use scoring::{Estimate, Metrics, estimates};
 use serde::{Deserialize, Serialize};
 
@@ -64,7 +65,7 @@ impl FoldsRecord {
 
     /// The file.
     pub fn json(&self) -> Result<Vec<u8>> {
-        json::document(self).map_err(|error| Error::internal(&error))
+        json::document(self).map_err(|error| Failed::defect(error).into())
     }
 }
 

@@ -28,6 +28,7 @@ use corpus::settings::{Settings, Unsound};
 use dataset::{WordList, WordViolation};
 use durable::sums::{SUMS, Sums};
 use durable::{NewFolder, REMEDY, output, read_bounded};
+use program::exit::Failed;
 use scoring::{Calibrator, Decision, Scoring, Threshold};
 use serde::{Deserialize, Serialize};
 
@@ -170,7 +171,7 @@ pub fn write_with(
     others: &[File],
 ) -> Result<()> {
     if let Some((found, expected)) = fault(config) {
-        return Err(Error::internal(&format!("positive_from is {found}, not {expected}")));
+        return Err(Failed::defect(format!("positive_from is {found}, not {expected}")).into());
     }
     let vocabulary_lines = lines(vocabulary)?;
     let written = new.create(VOCABULARY, |out| out.write_all(&vocabulary_lines))?;
@@ -212,7 +213,7 @@ pub fn lines(vocabulary: &WordList) -> Result<Vec<u8>> {
         let is_word = |word: &str| !word.is_empty() && !word.contains(char::is_control);
         if !std::str::from_utf8(word).is_ok_and(is_word) {
             let promise = format!("word {at} of the vocabulary contains a control character or is empty");
-            return Err(Error::internal(&promise));
+            return Err(Failed::defect(promise).into());
         }
         lines.extend_from_slice(word);
         lines.push(b'\n');

@@ -107,7 +107,7 @@ impl SoftLabels {
     pub fn write(&self, path: &Path, of: Digests) -> Result<()> {
         let failed = |source| Error::io(path, source);
         let line = Line { id_digest: of.id, text_digest: Some(of.text), sha256: Some(self.sha256()) };
-        let line = serde_json::to_vec(&line).map_err(|error| Error::internal(&error))?;
+        let line = serde_json::to_vec(&line).map_err(Failed::defect)?;
         let temporary = temporary_beside(path)?;
         let mut file = BufWriter::new(temporary.as_file());
         let header = npy::header(self.n_rows(), self.n_classes);

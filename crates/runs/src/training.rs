@@ -42,6 +42,7 @@ use std::path::Path;
 
 use durable::sync_folder;
 use program::bounded;
+use program::exit::Failed;
 use program::place::folder_of;
 use program::temporary;
 use tempfile::NamedTempFile;
@@ -104,7 +105,7 @@ pub fn put(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<
 
 /// Writes a JSON document in the same way.
 pub fn put_json(path: &Path, document: &impl serde::Serialize) -> Result<()> {
-    let json = json::document(document).map_err(|error| Error::internal(&error))?;
+    let json = json::document(document).map_err(Failed::defect)?;
     put(path, |file| file.write_all(&json))
 }
 

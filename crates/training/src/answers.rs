@@ -144,11 +144,6 @@ impl Error {
         };
         Failed::caused(exit, format!("{place}: cannot be read"), source).into()
     }
-
-    /// A violated invariant.
-    pub fn internal(promise: &str) -> Self {
-        Failed::defect(promise).into()
-    }
 }
 
 impl Fails for Error {

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use program::exit::Exit;
+use program::exit::{Exit, Failed};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
@@ -21,7 +21,7 @@ const SIGN_EVERY: Duration = Duration::from_secs(1);
 impl Client {
     /// Waits for a part of a pull or push.
     pub(super) fn wait_for<T>(&self, part: JoinHandle<Result<T>>) -> Result<T> {
-        self.wait(async { part.await.map_err(|error| Error::internal(&error))? })
+        self.wait(async { part.await.map_err(Failed::defect)? })
     }
 
     /// Waits for replies. One server may not answer for longer than others keep a silent worker.

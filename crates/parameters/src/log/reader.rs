@@ -5,11 +5,12 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use bytes::Bytes;
+use program::exit::Failed;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::groups::{Entry, HEADER, entries};
 use super::{ServerSettings, check_settings, damaged};
-use crate::error::{At, Error, Result};
+use crate::error::{At, Result};
 
 const MARK: &[u8; 8] = b"paramlog";
 /// Longer settings or groups are damage.
@@ -112,7 +113,7 @@ fn length_of(header: &[u8]) -> Option<usize> {
 
 /// What a file begins with.
 pub(super) fn header(settings: &ServerSettings) -> Result<Vec<u8>> {
-    let json = serde_json::to_vec(settings).map_err(|error| Error::internal(&error))?;
+    let json = serde_json::to_vec(settings).map_err(Failed::defect)?;
     let (length, digest) = ((json.len() as u32).to_le_bytes(), xxh3_64(&json).to_le_bytes());
     Ok([&MARK[..], &length, &json, &digest].concat())
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use program::exit::Failed;
 use program::threads::locked;
 use tokio::sync::watch;
 
@@ -444,7 +445,7 @@ pub(super) fn apply(
     for update in &push.updates {
         state.n_updates += 1;
         let applied = table(update.table).and_then(|table| table.apply(update, state.n_updates, push.step));
-        applied.map_err(|_| Error::internal(&"an update that was checked cannot be applied"))?;
+        applied.map_err(|_| Failed::defect("an update that was checked cannot be applied"))?;
     }
     Ok(())
 }
@@ -457,7 +458,7 @@ pub(crate) fn repeat(
     settings: &ServerSettings,
     check_memory: &impl Fn(&[Spec]) -> Result<()>,
 ) -> Result<()> {
-    let broken = |_| Error::internal(&"the log has an entry that the state refuses");
+    let broken = |_| Failed::defect("the log has an entry that the state refuses");
     let ready = match entry {
         Entry::Create(request) => {
             let spec = Spec::of_request(request).map_err(broken)?;
@@ -469,7 +470,7 @@ pub(crate) fn repeat(
         Entry::Push(push) => match state.judge(&push).map_err(broken)? {
             Verdict::New(staleness) => state.accept(push, staleness),
             Verdict::Repeated | Verdict::TooOld(_) => {
-                return Err(Error::internal(&"the log has a push that the state refuses"));
+                return Err(Failed::defect("the log has a push that the state refuses").into());
             }
         },
         Entry::Leave(worker) => state.leave(worker, false),

@@ -18,6 +18,7 @@ use std::collections::HashMap;
 
 use dataset::vocabulary::{PADDING, UNKNOWN};
 use kernels::TokenRows;
+use program::exit::Failed;
 use scoring::{Decision, Scoring};
 use training::answers::explain::{Explained, Reading, Weighed};
 use training::answers::{Error, Refusal};
@@ -66,7 +67,7 @@ pub(crate) fn explain<E: From<Error>>(
         return Ok(Err(Refusal::NotFinite));
     }
     let (whole, without) =
-        outputs.split_first().ok_or_else(|| Error::internal("a model returned no results"))?;
+        outputs.split_first().ok_or_else(|| Failed::defect("a model returned no results"))?;
     let (label, score, probability) = match scoring {
         Scoring::Classes { .. } => {
             let probabilities = decision.probabilities(whole);

@@ -14,6 +14,7 @@ mod window;
 use std::io::{Read, Write};
 
 use kernels::TokenRows;
+use program::exit::Failed;
 use scoring::{Decision, Scoring};
 use training::answers::{self, Answer, Counts, Error, LineOptions, Refusal};
 
@@ -90,13 +91,15 @@ pub(super) fn check_answers(
 ) -> Result<(), Error> {
     let (found, expected) = (answers.len(), texts.lengths.len());
     if found != expected {
-        return Err(Error::internal(&format!("a model returned results for {found} of {expected} texts")));
+        return Err(
+            Failed::defect(format!("a model returned results for {found} of {expected} texts")).into()
+        );
     }
     let expected = scoring.n_outputs();
     match answers.iter().map(Vec::len).find(|&found| found != expected) {
         None => Ok(()),
         Some(found) => {
-            Err(Error::internal(&format!("a model has {found} outputs for a text, not {expected}")))
+            Err(Failed::defect(format!("a model has {found} outputs for a text, not {expected}")).into())
         }
     }
 }

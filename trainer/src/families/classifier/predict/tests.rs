@@ -282,7 +282,7 @@ fn input_that_cannot_be_read_is_an_error() {
 
 #[test]
 fn an_error_of_the_model_ends_it() {
-    let model = |_: TokenRows<'_>| Err(Error::internal("the model fails"));
+    let model = |_: TokenRows<'_>| Err(Failed::defect("the model fails").into());
     let error = run(&b"good\n"[..], io::sink(), &texts(), &mut tokenizer(), &options(Scoring::Logit), model)
         .unwrap_err();
     assert!(error.to_string().starts_with("the model fails: "), "{error}");
