@@ -16,7 +16,6 @@ mod shares;
 mod spelled;
 mod steps;
 mod stream;
-mod trained;
 
 use std::time::Instant;
 

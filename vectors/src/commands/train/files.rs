@@ -16,10 +16,9 @@ use super::comparisons::Comparisons;
 use super::input::{Input, read};
 use super::kept::Kept;
 use super::model::{CHECKED_WORDS, check_vectors};
-use super::out;
+use super::out::{self, Trained, Vectors};
 use super::progress::Progress;
 use super::settings::{Processes, recipe, skip_gram_settings};
-use super::trained::{Trained, Vectors};
 use crate::arguments::Train;
 
 /// The place of a checkpoint.

@@ -9,10 +9,9 @@ use training::texts_out::TextsOut;
 use training::{Error, Result};
 
 use super::comparisons::Comparisons;
-use super::out;
+use super::out::{self, Vectors};
 use super::progress::Progress;
 use super::settings::written;
-use super::trained::Vectors;
 use crate::arguments::Train;
 
 /// Names of the tables of input and output vectors, or of the weights of their generators. All models have the first one, so that

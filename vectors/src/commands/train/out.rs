@@ -1,4 +1,4 @@
-//! The training folder of word vectors: its settings, checkpoints and model.
+//! The result of a training, and its folder: settings, checkpoints and model.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader};
@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use classifiers::{Dictionary, Names};
 use embeddings::folder::{self, Characters, Parts};
 use embeddings::skipgram::{Training, Vocabulary};
+use embeddings::spelling;
 use program::temporary::{self, TemporaryFolder};
 use runs::training::{DatasetRecord, clear};
 use serde::Serialize;
@@ -17,13 +18,45 @@ use training::tell::tell;
 use training::texts_out::TextsOut;
 use training::{Error, Result};
 
-use super::trained::Vectors;
+use super::progress::Speed;
 use crate::arguments::Train;
 
 /// Size of a chunk of lines.
 pub(super) const CHUNK_BYTES: usize = 1 << 20;
 /// What was taken from a stream and is in no checkpoint.
 const TAKEN: &str = ".taken";
+
+/// Vectors that were trained.
+pub(super) enum Vectors {
+    Table(Box<Training>),
+    Spelled(Box<spelling::Training>),
+}
+
+impl Vectors {
+    /// Number of tokens trained on, by all processes.
+    pub(super) fn n_tokens(&self) -> u64 {
+        match self {
+            Self::Table(training) => training.n_tokens(),
+            Self::Spelled(training) => training.n_tokens(),
+        }
+    }
+}
+
+/// The result of a training.
+pub(super) struct Trained {
+    pub vectors: Vectors,
+    pub vocabulary: Vocabulary,
+    pub n_lines: u64,
+    pub n_skipped: u64,
+    pub n_lost: u64,
+    /// Tokens that this process trained on.
+    pub n_tokens: u64,
+    pub loss: Option<f64>,
+    /// The speed of this process.
+    pub speed: Speed,
+    /// Whether `--resume` continues with more lines, from the checkpoint.
+    pub is_open: bool,
+}
 
 /// The summary that `--json` prints if there is nothing to do.
 #[derive(Debug, Serialize)]
@@ -210,7 +243,7 @@ pub(super) fn write_model(
 /// Writes the words, their vectors and the generator of these.
 fn write_spelled(
     out: &TextsOut,
-    training: &mut embeddings::spelling::Training,
+    training: &mut spelling::Training,
     vocabulary: &Vocabulary,
     recipe: &Value,
 ) -> Result<()> {

@@ -19,10 +19,9 @@ use training::{Error, Result};
 use super::comparisons::Comparisons;
 use super::input::{Input, digest_of, read};
 use super::model::diverging;
-use super::out;
+use super::out::{self, Trained, Vectors};
 use super::progress::Progress;
 use super::settings::{Processes, recipe, spelling_settings};
-use super::trained::{Trained, Vectors};
 use crate::arguments::Train;
 
 /// The place of a checkpoint.

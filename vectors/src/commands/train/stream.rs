@@ -22,10 +22,9 @@ use training::{Error, Result};
 use super::comparisons::Comparisons;
 use super::lines::Lines;
 use super::model::{CHECKED_WORDS, check_vectors};
-use super::out::{self, CHUNK_BYTES};
+use super::out::{self, CHUNK_BYTES, Trained, Vectors};
 use super::progress::{Counts, Progress};
 use super::settings::{Processes, recipe, skip_gram_settings};
-use super::trained::{Trained, Vectors};
 use crate::arguments::{IfSlow, Train};
 
 /// Chunks of lines that wait to be numbered. Lines that arrive when it is full wait or are skipped.

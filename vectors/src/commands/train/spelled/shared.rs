@@ -12,9 +12,9 @@ use training::{Error, Result};
 use crate::arguments::Train;
 use crate::commands::train::comparisons::Comparisons;
 use crate::commands::train::model::{Model, TABLES};
+use crate::commands::train::out::Vectors;
 use crate::commands::train::progress::Progress;
 use crate::commands::train::settings::{Processes, spelling_settings, written};
-use crate::commands::train::trained::Vectors;
 
 /// A training whose weights and output vectors several processes share.
 pub(in crate::commands::train) struct SharedTraining {
