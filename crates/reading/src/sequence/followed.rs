@@ -16,8 +16,7 @@ use std::path::Path;
 use input::{Compression, MAGIC_BYTES, Members, WholeFile};
 use program::exit::Exit;
 
-use super::place::{Chunk, DIGESTED_BYTES, Mark, Passed, Place, Position, digest_of};
-use super::taken::READ_BYTES;
+use super::place::{Chunk, DIGESTED_BYTES, Mark, Passed, Place, Position, READ_BYTES, digest_of};
 use crate::source::{Kind, Source};
 
 /// A source, and the name and position under which its content was read.

@@ -12,6 +12,8 @@ use xxhash_rust::xxh3::Xxh3Default;
 use crate::error::Error;
 use crate::source::{Source, Stamp};
 
+/// Size of one read.
+pub(super) const READ_BYTES: usize = 256 << 10;
 /// Bytes at either end of the digested part of a file.
 pub(super) const DIGESTED_BYTES: u64 = 4 << 10;
 

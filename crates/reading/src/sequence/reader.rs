@@ -15,8 +15,8 @@ use program::system::Failure;
 
 use super::followed::Followed;
 use super::options::SequenceOptions;
-use super::place::{Chunk, Mark, Passed, Position, Resumed};
-use super::taken::{Left, READ_BYTES, Taken};
+use super::place::{Chunk, Mark, Passed, Position, READ_BYTES, Resumed};
+use super::taken::{Left, Taken};
 use crate::error::Error;
 use crate::source::{Kind, Source};
 

@@ -28,11 +28,9 @@ use rustix::fs::sendfile;
 use rustix::io::Errno;
 use rustix::pipe::{SpliceFlags, splice};
 
-use super::place::Position;
+use super::place::{Position, READ_BYTES};
 use crate::source::Kind;
 
-/// Size of one read.
-pub(super) const READ_BYTES: usize = 256 << 10;
 /// Lines are passed on if nothing arrives for this time; a request to stop is noticed within it.
 const PAUSE: Duration = Duration::from_millis(50);
 
