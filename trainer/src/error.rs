@@ -56,7 +56,7 @@ macro_rules! errors_of_a_training {
 
 errors_of_a_training! {
     training::Error,
-    training::answers::Error,
+    training::answers::AnswersError,
     batches::Error,
     corpus::format::Misplaced,
     dataset::Error,

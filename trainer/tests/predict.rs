@@ -22,7 +22,7 @@ use reducer::task::{Others, Task};
 use scoring::Scoring;
 use store::Store;
 use trainer::families::classifier::predict::{Options, Tokenizer, run};
-use training::answers::{Error, Format, LineOptions};
+use training::answers::{AnswersError, Format, LineOptions};
 
 /// The records of these lines.
 fn mapped(lines: &str) -> Vec<u8> {
@@ -102,7 +102,7 @@ fn number(ids: impl Iterator<Item = u64>) -> u64 {
 }
 
 /// A model whose output is the hash of its ids.
-fn answer(texts: TokenRows<'_>) -> Result<Vec<Vec<f64>>, Error> {
+fn answer(texts: TokenRows<'_>) -> Result<Vec<Vec<f64>>, AnswersError> {
     let rows = texts.tokens.chunks(texts.longest).zip(texts.lengths);
     let read = rows.map(|(row, &length)| &row[..length as usize]);
     Ok(read.map(|ids| vec![number(ids.iter().map(|&id| id as u64)) as f64]).collect())

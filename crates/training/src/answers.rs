@@ -125,7 +125,7 @@ impl Counts {
 
 /// Errors that end a prediction.
 #[derive(Debug, Error)]
-pub enum Error {
+pub enum AnswersError {
     /// The output could not be written. If the reader closed the pipe, this is an error too, because output
     /// is lost.
     #[error("cannot write predictions: {}", cause_and_remedy(.0))]
@@ -135,7 +135,7 @@ pub enum Error {
     Failed(#[from] Failed),
 }
 
-impl Error {
+impl AnswersError {
     /// The input could not be read, or is damaged.
     pub(crate) fn read(place: &str, source: &io::Error) -> Self {
         let exit = match is_bad(source) {
@@ -146,7 +146,7 @@ impl Error {
     }
 }
 
-impl Fails for Error {
+impl Fails for AnswersError {
     fn exit(&self) -> Exit {
         match self {
             Self::Write(_) => Exit::Io,
@@ -166,4 +166,4 @@ fn of_store(error: &io::Error) -> Option<&store::Error> {
 }
 
 /// A result with this module's error.
-pub type Result<T, E = Error> = std::result::Result<T, E>;
+pub type Result<T, E = AnswersError> = std::result::Result<T, E>;

@@ -31,7 +31,7 @@ pub const MORE: &str = "--help shows all options and examples.";
 
 /// Format of lines.
 #[derive(Clone, Debug, Args)]
-pub struct Lines {
+pub struct LineArguments {
     /// Format of lines
     ///
     /// json, polarity-csv or fasttext, as in sentimill; ratings are not read. text: one text per line, without a
@@ -150,7 +150,7 @@ pub struct Report {
 /// Flags of every search.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Search")]
-pub struct Search {
+pub struct SearchArguments {
     /// Time of the whole search, in minutes
     ///
     /// Also a part of a minute, such as 0.5. A trial that does not end within the time is stopped.

@@ -31,7 +31,7 @@ pub enum Error {
     Ngrams(#[from] classifiers::Error),
     /// Texts for an n-gram model could not be read.
     #[error(transparent)]
-    Texts(#[from] crate::texts::Error),
+    Texts(#[from] crate::texts::TextsError),
     /// The files of an n-gram model could not be read or written.
     #[error(transparent)]
     NgramFiles(#[from] classifiers::files::Error),
@@ -55,7 +55,7 @@ pub enum Error {
     Store(#[from] store::Error),
     /// Lines could not be read or answered.
     #[error(transparent)]
-    Answers(#[from] crate::answers::Error),
+    Answers(#[from] crate::answers::AnswersError),
     /// The parent folder of a result does not exist.
     #[error(transparent)]
     NoFolder(#[from] program::place::NoFolder),
@@ -86,7 +86,7 @@ impl Error {
     pub fn is_closed_output(&self) -> bool {
         let closed = |source: &io::Error| source.kind() == io::ErrorKind::BrokenPipe;
         match self {
-            Self::Answers(crate::answers::Error::Write(source)) => closed(source),
+            Self::Answers(crate::answers::AnswersError::Write(source)) => closed(source),
             Self::Io { path, source } => path.as_os_str() == STANDARD_OUTPUT && closed(source),
             _ => false,
         }

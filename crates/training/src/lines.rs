@@ -18,7 +18,7 @@ use reading::JsonLines;
 use store::{Object, S3Options};
 
 use crate::answers::{self, Counts, Format, LineOptions};
-use crate::arguments::{LineFormat, Lines};
+use crate::arguments::{LineArguments, LineFormat};
 use crate::error::{Error, Result};
 use crate::model::is_model;
 use crate::tell::{program_name, tell};
@@ -214,7 +214,7 @@ impl<'a> Input<'a> {
     }
 
     /// The error of a read that failed.
-    pub fn unread(&self, source: &io::Error) -> answers::Error {
+    pub fn unread(&self, source: &io::Error) -> answers::AnswersError {
         let place = self.place();
         match input::content_error(source) {
             Some(ContentError::Packed { packed, .. }) if packed.table.is_some() => {
@@ -226,7 +226,7 @@ impl<'a> Input<'a> {
                 );
                 Failed::new(Exit::BadInput, message).into()
             }
-            _ => answers::Error::read(&place, source),
+            _ => answers::AnswersError::read(&place, source),
         }
     }
 }
@@ -265,8 +265,8 @@ pub enum FastTextLine {
 }
 
 /// How lines are read. Ratings and classes are not read.
-pub fn options(lines: &Lines, fasttext: FastTextLine) -> Result<LineOptions> {
-    let Lines { preset, text_field, with_title, encoding, .. } = lines.clone();
+pub fn options(lines: &LineArguments, fasttext: FastTextLine) -> Result<LineOptions> {
+    let LineArguments { preset, text_field, with_title, encoding, .. } = lines.clone();
     let asked = FormatOptions { preset, text_field, with_title, ..FormatOptions::default() };
     let format = match lines.format {
         LineFormat::Review(FormatName::FastText) if fasttext == FastTextLine::Words => {

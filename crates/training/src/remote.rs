@@ -30,7 +30,7 @@ use store::mirror::{self, Claim, Leftovers, SUMS, Upload, Uploads, persistently}
 use store::{Key, S3Options, Store};
 
 pub use self::folds::{FoldsPrefix, folds_below};
-use self::layout::{Content, LATEST, Staged};
+use self::layout::{LATEST, PrefixListing, Staged};
 pub use self::new::{NewFolder, NewObject};
 use crate::error::{Error, Result};
 use crate::tell::tell;
@@ -63,7 +63,7 @@ impl Remote {
     pub fn take(url: &S3Url, s3: &S3Options, keep: usize, expected: Expected) -> Result<(Self, Hold)> {
         let store = Store::open_with(&url.to_string(), s3)?;
         store.probe()?;
-        let content = Content::of(&store)?;
+        let content = PrefixListing::of(&store)?;
         let (claim, folder, hold) = match expected {
             Expected::Nothing => {
                 content.check_unused(&store)?;
@@ -84,7 +84,7 @@ impl Remote {
             tell(&format!("warning: a checkpoint is not in S3 yet, and the training continues: {error}"));
         };
         // Another process may have put checkpoints, or the model, while this one waited.
-        let content = Content::of(&store)?;
+        let content = PrefixListing::of(&store)?;
         let uploads = Uploads::start(on_failure).map_err(|source| Error::io(&folder, source))?;
         let remote = Self { store, folder, keep, claim, uploads };
         remote.fetch_newest(&content)?;
@@ -161,7 +161,7 @@ impl Remote {
     }
 
     /// Fetches the files with which a training resumes here, unless the local folder is newer.
-    fn fetch_newest(&self, content: &Content) -> Result<()> {
+    fn fetch_newest(&self, content: &PrefixListing) -> Result<()> {
         if content.is_complete() {
             return fetch_finished(&self.store, content, &self.folder);
         }
@@ -198,7 +198,7 @@ impl Drop for Remote {
     fn drop(&mut self) {
         let Some(claim) = &self.claim else { return };
         // A claim that is not released expires.
-        let is_unused = Content::of(&self.store).is_ok_and(|content| content.has_only_first_claim());
+        let is_unused = PrefixListing::of(&self.store).is_ok_and(|content| content.has_only_first_claim());
         if is_unused && claim.withdraw().is_ok() {
             let _ = fs::remove_file(self.folder.join(CLAIM));
         } else {
@@ -211,7 +211,7 @@ impl Drop for Remote {
 /// checkpoint of another one.
 pub fn fetch_for_report(url: &S3Url, s3: &S3Options, folder: &Path) -> Result<()> {
     let store = Store::open_with(&url.to_string(), s3)?;
-    let content = Content::of(&store)?;
+    let content = PrefixListing::of(&store)?;
     if content.is_complete() {
         return fetch_finished(&store, &content, folder);
     }
@@ -229,7 +229,7 @@ pub fn fetch_for_report(url: &S3Url, s3: &S3Options, folder: &Path) -> Result<()
 /// The model folder below a prefix, in the cache. `flag` is the argument that contained the URL.
 pub fn fetch_model(url: &S3Url, s3: &S3Options, flag: &str) -> Result<PathBuf> {
     let store = Store::open_with(&url.to_string(), s3)?;
-    let content = Content::of(&store)?;
+    let content = PrefixListing::of(&store)?;
     let prefix = content.model().ok_or_else(|| {
         Error::unexpected(
             url,
@@ -254,7 +254,7 @@ fn claim_again(url: &S3Url, store: &Store) -> Result<(Option<Claim>, PathBuf, Ho
         return Ok((Some(claim), folder, hold));
     };
     let (folder, hold) = hold(url, standing.training())?;
-    if Content::of(store)?.is_complete() {
+    if PrefixListing::of(store)?.is_complete() {
         return Ok((None, folder, hold));
     }
     // Another process of this machine may have ended while this one waited for the folder.
@@ -270,7 +270,7 @@ fn claim_again(url: &S3Url, store: &Store) -> Result<(Option<Claim>, PathBuf, Ho
         standing.wait_until_dead(store)?;
     }
     let claim = Claim::after(store, &standing)?;
-    if Content::of(store)?.is_complete() {
+    if PrefixListing::of(store)?.is_complete() {
         claim.withdraw()?;
         return Ok((None, folder, hold));
     }
@@ -292,7 +292,7 @@ fn hold(url: &S3Url, training: &str) -> Result<(PathBuf, Hold)> {
 }
 
 /// Fetches the logs of a finished training, and of its model only the list of digests.
-fn fetch_finished(store: &Store, content: &Content, folder: &Path) -> Result<()> {
+fn fetch_finished(store: &Store, content: &PrefixListing, folder: &Path) -> Result<()> {
     if content.has(SUMS) {
         mirror::fetch(store, "", folder)?;
     } else {

@@ -27,7 +27,7 @@ use store::S3Options;
 pub use dataset_texts::{DatasetTexts, Split};
 use division::SplitBuilders;
 pub use division::Wanted;
-pub use error::{Error, Result};
+pub use error::{Result, TextsError};
 pub use labels::without_labels;
 
 /// Lines, records and rows of tables.

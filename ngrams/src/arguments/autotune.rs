@@ -1,7 +1,7 @@
 //! Arguments of the search.
 
 use clap::{Arg, Args};
-use training::arguments::{Search, brief, of_search};
+use training::arguments::{SearchArguments, brief, of_search};
 
 use super::Train;
 
@@ -18,7 +18,7 @@ pub struct Autotune {
     pub train: Train,
     /// The search.
     #[command(flatten)]
-    pub search: Search,
+    pub search: SearchArguments,
 }
 
 /// The help of an argument in the search.

@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use std::thread;
 
 use program::threads::spawn;
-use training::answers::{self, Answer, Counts, Error, LineOptions, Refusal};
+use training::answers::{self, Answer, AnswersError, Counts, LineOptions, Refusal};
 
 use super::labels::Labels;
 use super::quality::largest;
@@ -56,7 +56,7 @@ pub fn run(
     lines: &LineOptions,
     classifier: &Classifier,
     options: &Options,
-) -> Result<Counts, Error> {
+) -> Result<Counts, AnswersError> {
     let mut window = Window {
         classifier,
         options,
@@ -78,7 +78,7 @@ struct Window<'a> {
 }
 
 impl<'a> answers::Window<'a> for Window<'a> {
-    type Error = Error;
+    type Error = AnswersError;
 
     fn push(&mut self, text: Result<&[u8], Refusal>) {
         let text = text.and_then(|text| self.preparation.text(text));
@@ -99,7 +99,7 @@ impl<'a> answers::Window<'a> for Window<'a> {
     }
 
     /// Each thread has a contiguous part of the texts.
-    fn answers(&mut self) -> Result<Vec<Result<Answer<'a>, Refusal>>, Error> {
+    fn answers(&mut self) -> Result<Vec<Result<Answer<'a>, Refusal>>, AnswersError> {
         let Self { classifier, options, .. } = *self;
         let mut begin = 0;
         let texts: Vec<Result<&[u8], Refusal>> = self

@@ -1,7 +1,7 @@
 //! Arguments of `trainer autotune`.
 
 use clap::{Arg, Args};
-use training::arguments::{Search, brief, of_search};
+use training::arguments::{SearchArguments, brief, of_search};
 
 use super::Fit;
 
@@ -13,7 +13,7 @@ pub struct Autotune {
     pub fit: Fit,
     /// The search.
     #[command(flatten)]
-    pub search: Search,
+    pub search: SearchArguments,
 }
 
 /// The help of an argument in the search.

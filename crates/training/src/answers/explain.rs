@@ -12,7 +12,7 @@ use program::exit::printable;
 use serde::Serialize;
 
 use super::lines::{Next, Texts};
-use super::{Counts, Error, LineOptions, Refusal};
+use super::{AnswersError, Counts, LineOptions, Refusal};
 
 /// Characters per line of a text.
 const COLUMNS: usize = 78;
@@ -103,7 +103,7 @@ impl Reading {
 }
 
 /// Reads all lines of `input` and writes to `output` what `explain` returns for the text of each.
-pub fn run<E: From<Error>>(
+pub fn run<E: From<AnswersError>>(
     input: impl Read,
     mut output: impl Write,
     lines: &LineOptions,
@@ -122,7 +122,7 @@ pub fn run<E: From<Error>>(
         };
         counts.add(explained.as_ref().map(drop).map_err(|&refusal| refusal));
         let shown = options.show(lines.file.as_deref(), counts.lines, &explained);
-        output.write_all(shown.as_bytes()).and_then(|()| output.flush()).map_err(Error::Write)?;
+        output.write_all(shown.as_bytes()).and_then(|()| output.flush()).map_err(AnswersError::Write)?;
     }
     texts.report(&mut counts);
     Ok(counts)
@@ -141,7 +141,7 @@ impl Options {
         let answer = match explained {
             Ok(explained) => {
                 let [for_it, against] = sides(explained, self.top).map(|words| listed(&words));
-                Answer::Explained {
+                Explanation::Explained {
                     label: explained.label,
                     name: self.name(explained),
                     score: explained.score,
@@ -155,7 +155,7 @@ impl Options {
                         .collect(),
                 }
             }
-            Err(refusal) => Answer::Refusal { error: refusal.name() },
+            Err(refusal) => Explanation::Refusal { error: refusal.name() },
         };
         let said = Printed { file, line, answer };
         let mut json = serde_json::to_string(&said).expect("plain values are JSON");
@@ -225,12 +225,12 @@ struct Printed<'a> {
     file: Option<&'a str>,
     line: u64,
     #[serde(flatten)]
-    answer: Answer<'a>,
+    answer: Explanation<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Answer<'a> {
+enum Explanation<'a> {
     Explained {
         label: u32,
         name: &'a str,

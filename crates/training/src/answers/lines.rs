@@ -11,7 +11,7 @@ use corpus::lines::{LineContent, LineEnds, LineReader};
 use corpus::review::ReviewParser;
 
 use super::pause::{Pausing, is_pause};
-use super::{Counts, Error, Refusal, Result};
+use super::{AnswersError, Counts, Refusal, Result};
 
 /// Content of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +106,7 @@ impl<'a, R: Read> Texts<'a, R> {
             }
             Ok(None) => Ok(Next::End),
             Err(error) if is_pause(&error) => Ok(Next::Pause),
-            Err(source) => Err(Error::read(&self.options.place(), &source)),
+            Err(source) => Err(AnswersError::read(&self.options.place(), &source)),
         }
     }
 
@@ -117,7 +117,7 @@ impl<'a, R: Read> Texts<'a, R> {
                 Ok(Some(line)) => line,
                 Ok(None) => return Ok(Next::End),
                 Err(error) if is_pause(&error) => return Ok(Next::Pause),
-                Err(source) => return Err(Error::read(&self.options.place(), &source)),
+                Err(source) => return Err(AnswersError::read(&self.options.place(), &source)),
             };
             self.invalid_utf8 += u64::from(is_invalid(line.content));
             let elements = &mut self.elements;

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use serde::{Serialize, Serializer};
 
 use super::lines::{Next, Texts};
-use super::{Counts, Error, LineOptions, Refusal};
+use super::{AnswersError, Counts, LineOptions, Refusal};
 
 /// The prediction for a text.
 #[derive(Clone, Debug, Serialize)]
@@ -42,7 +42,7 @@ pub enum Answer<'a> {
 /// Texts that a model answers together.
 pub trait Window<'a> {
     /// An error of the model.
-    type Error: From<Error>;
+    type Error: From<AnswersError>;
 
     /// Adds the text of the next line, or the reason why it has none.
     fn push(&mut self, text: Result<&[u8], Refusal>);
@@ -81,7 +81,7 @@ pub fn run<'a, W: Window<'a>>(
             Next::End => true,
         };
         let answers = window.answers()?;
-        write(&mut output, options, answers, &mut counts).map_err(Error::Write)?;
+        write(&mut output, options, answers, &mut counts).map_err(AnswersError::Write)?;
         if ends {
             texts.report(&mut counts);
             return Ok(counts);
@@ -98,12 +98,12 @@ struct Line<'a> {
     split_start: Option<u64>,
     line: u64,
     #[serde(flatten)]
-    content: Content<'a>,
+    content: AnswerOrRefusal<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Content<'a> {
+enum AnswerOrRefusal<'a> {
     Answer(Answer<'a>),
     Refusal { error: &'static str },
 }
@@ -119,8 +119,8 @@ fn write(
     for answer in answers {
         counts.add(answer.as_ref().map(drop).map_err(|&refusal| refusal));
         let content = match answer {
-            Ok(answer) => Content::Answer(answer),
-            Err(refusal) => Content::Refusal { error: refusal.name() },
+            Ok(answer) => AnswerOrRefusal::Answer(answer),
+            Err(refusal) => AnswerOrRefusal::Refusal { error: refusal.name() },
         };
         let line = Line {
             file: options.file.as_deref(),

@@ -9,7 +9,7 @@ use program::location::Location;
 use program::place::local_path;
 
 use super::numbers::at_least;
-use super::{Lines, Storage};
+use super::{LineArguments, Storage};
 
 /// Flags of predictions.
 #[derive(Clone, Debug, Args)]
@@ -36,7 +36,7 @@ pub struct Predict {
     pub soft: Option<PathBuf>,
     /// Format of lines.
     #[command(flatten)]
-    pub lines: Lines,
+    pub lines: LineArguments,
     /// Print errors only
     ///
     /// The predictions are printed; warnings and progress are not.
@@ -81,7 +81,7 @@ pub struct Explain {
     pub input: Vec<Location>,
     /// Format of lines.
     #[command(flatten)]
-    pub lines: Lines,
+    pub lines: LineArguments,
     /// Maximum number of words for the label, and against it
     #[arg(long, value_name = "N", default_value = "5", value_parser = at_least::<usize>(1))]
     pub top: usize,

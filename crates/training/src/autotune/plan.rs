@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::command::Trained;
 use super::search::{Flags, Space};
-use crate::arguments::{MetricName, Search};
+use crate::arguments::{MetricName, SearchArguments};
 
 /// Time for all that follows the trials, if it is less than a tenth of the whole time.
 const RESERVE: Duration = Duration::from_secs(1);
@@ -18,7 +18,7 @@ pub struct Plan {
     /// When the command began.
     pub began: Instant,
     /// The flags of the search.
-    pub arguments: Search,
+    pub arguments: SearchArguments,
     /// Whether the result is printed as JSON.
     pub is_json: bool,
     /// The seed of the search.

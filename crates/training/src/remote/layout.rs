@@ -19,11 +19,11 @@ const CLAIMS: &str = "claims";
 pub(super) const LATEST: &str = "latest";
 
 /// The names below a prefix.
-pub(super) struct Content {
+pub(super) struct PrefixListing {
     keys: Vec<Key>,
 }
 
-impl Content {
+impl PrefixListing {
     pub(super) fn of(store: &Store) -> Result<Self> {
         Ok(Self { keys: store.list("")?.into_iter().map(|listed| listed.key).collect() })
     }
@@ -206,7 +206,7 @@ pub(super) fn fetch_log(store: &Store, checkpoint: &str, folder: &Path) -> Resul
 pub(super) fn forget_old(store: &Store, keep: usize) -> mirror::Result<()> {
     let keys: Vec<Key> =
         store.list(&format!("{CHECKPOINTS}/"))?.into_iter().map(|listed| listed.key).collect();
-    let content = Content { keys };
+    let content = PrefixListing { keys };
     let complete: Vec<&str> = content.checkpoints().collect();
     let Some(n_old) = complete.len().checked_sub(keep) else { return Ok(()) };
     let oldest = complete.get(n_old);

@@ -6,7 +6,7 @@ use program::location::S3Url;
 use store::mirror::{Leftovers, persistently};
 use store::{Key, ObjectContent, Put, S3Options, Store};
 
-use super::layout::{self, Content};
+use super::layout::{self, PrefixListing};
 use crate::error::Result;
 
 /// An unused prefix, or one with a part of the same folder, which an interrupted command has left.
@@ -19,7 +19,7 @@ impl NewFolder {
     pub fn at(url: &S3Url, s3: &S3Options) -> Result<Self> {
         let store = Store::open_with(&url.to_string(), s3)?;
         store.probe()?;
-        Content::of(&store)?.check_new_folder(&store)?;
+        PrefixListing::of(&store)?.check_new_folder(&store)?;
         Ok(Self { store })
     }
 

@@ -2,7 +2,7 @@
 
 use classifiers::{Builders, TextsBuilder};
 
-use crate::texts::error::{Error, Result};
+use crate::texts::error::{Result, TextsError};
 
 /// Bits of the number of a chunk for its position in its source: 16 TiB.
 const POSITION_BITS: u32 = 44;
@@ -14,7 +14,7 @@ pub(crate) const STREAMS_MAX: usize = 2;
 
 /// Refuses more sources than chunks can be numbered for.
 pub(crate) fn check_sources(found: usize) -> Result<()> {
-    if found <= SOURCES_MAX { Ok(()) } else { Err(Error::TooManyInputs { found, most: SOURCES_MAX }) }
+    if found <= SOURCES_MAX { Ok(()) } else { Err(TextsError::TooManyInputs { found, most: SOURCES_MAX }) }
 }
 
 /// The number of a chunk. Numbers have the order of the input.

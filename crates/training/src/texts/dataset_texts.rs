@@ -14,7 +14,7 @@ use dataset::dataset_file::DatasetReader;
 use dataset::vocabulary::FIRST_WORD;
 use program::threads;
 
-use crate::texts::error::{Error, Result};
+use crate::texts::error::{Result, TextsError};
 use crate::texts::labels::in_order_of;
 
 /// A dataset whose splits can be read.
@@ -74,7 +74,7 @@ impl DatasetTexts {
             n_unknown += block.n_unknown;
             n_cut += block.n_cut;
             locked().push(block.builder);
-            Ok::<_, Error>(())
+            Ok::<_, TextsError>(())
         })?;
         let texts = builders.merge(idle.into_inner().unwrap_or_else(PoisonError::into_inner))?;
         Ok(Split { texts: in_order_of(names, texts), n_unknown, n_cut })

@@ -8,11 +8,11 @@ use program::system::Failure;
 use thiserror::Error;
 
 /// Result of this module.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T> = std::result::Result<T, TextsError>;
 
 /// Why texts were not read.
 #[derive(Debug, Error)]
-pub enum Error {
+pub enum TextsError {
     /// An input could not be found or read.
     #[error(transparent)]
     Reading(#[from] reading::Error),
@@ -65,7 +65,7 @@ pub enum Error {
     Thread(#[source] io::Error),
 }
 
-impl Fails for Error {
+impl Fails for TextsError {
     fn exit(&self) -> Exit {
         match self {
             Self::Reading(error) => error.exit(),

@@ -17,7 +17,7 @@ use reading::{Source, class_folders};
 
 use crate::texts::chunks::{STREAMS_MAX, check_sources, chunk_number};
 use crate::texts::division::{BuiltByThread, SplitBuilders, ThreadSplits};
-use crate::texts::error::{Error, Result};
+use crate::texts::error::{Result, TextsError};
 use crate::texts::labels::without_labels;
 use crate::texts::{Ledger, Lines};
 
@@ -47,7 +47,7 @@ pub(crate) fn read(
     let (unlabelled, other_labels) = (sum(|counts| counts.n_unlabelled), sum(|counts| counts.n_other_labels));
     if labelled == 0 {
         let remedy = class_folders(sources).unwrap_or_else(|| "check --format".to_owned());
-        return Err(Error::NoLabel { n_lines: unlabelled, remedy });
+        return Err(TextsError::NoLabel { n_lines: unlabelled, remedy });
     }
     Ok((texts, Ledger::FastText { labelled, unlabelled, other_labels }))
 }
@@ -82,7 +82,7 @@ pub(crate) fn read_streams(
             let work = move || streams.read(&sender);
             match thread::Builder::new().name("reading".to_owned()).spawn_scoped(scope, work) {
                 Ok(reader) => readers.push(reader),
-                Err(error) => failed = Some(Error::Thread(error)),
+                Err(error) => failed = Some(TextsError::Thread(error)),
             }
         }
         drop(sender);
@@ -91,7 +91,7 @@ pub(crate) fn read_streams(
             let work = move || streams.stopping(number(&receiver, builders, streams));
             match thread::Builder::new().spawn_scoped(scope, work) {
                 Ok(worker) => workers.push(worker),
-                Err(error) => failed = Some(Error::Thread(error)),
+                Err(error) => failed = Some(TextsError::Thread(error)),
             }
         }
         // Without this receiver, and without a thread that has one, a stream that waits to pass on a chunk ends.
@@ -227,7 +227,7 @@ impl Streams<'_> {
             let n_bytes = lines.len();
             if n_bytes > LINE_BYTES_MAX {
                 let input = source.name.clone();
-                return Err(Error::LongLine { input, from, most: LINE_BYTES_MAX });
+                return Err(TextsError::LongLine { input, from, most: LINE_BYTES_MAX });
             }
             lines.resize(n_bytes + self.chunk_bytes.min(READ_BYTES), 0);
             let read = content.read(&mut lines[n_bytes..]);

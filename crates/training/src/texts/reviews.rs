@@ -11,7 +11,7 @@ use reading::{Found, InputEntry, Judgement, Reading, ReadingOptions, Reviews, So
 
 use crate::texts::chunks::{STREAMS_MAX, check_sources, chunk_number};
 use crate::texts::division::{BuiltByThread, SplitBuilders, ThreadSplits};
-use crate::texts::error::{Error, Result};
+use crate::texts::error::{Result, TextsError};
 use crate::texts::labels::in_order_of;
 use crate::texts::{Ledger, Lines};
 
@@ -48,7 +48,7 @@ pub(crate) fn read(
     notices.iter().for_each(|notice| tell(notice));
     let counts = counts?;
     if not_labelled == counts.reviews {
-        return Err(Error::NoClass { n_reviews: counts.reviews });
+        return Err(TextsError::NoClass { n_reviews: counts.reviews });
     }
     let (texts, _) = builders.merge(built)?;
     let names = if lines.format.has_labels() { Vec::new() } else { lines.labels.names() };
@@ -73,7 +73,7 @@ fn in_threads(input: &Reading, lines: &Lines, builders: &SplitBuilders) -> Resul
                 Ok(thread) => threads.push(thread),
                 Err(error) => {
                     input.stop();
-                    return Err(Error::Thread(error));
+                    return Err(TextsError::Thread(error));
                 }
             }
         }

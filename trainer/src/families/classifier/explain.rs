@@ -21,7 +21,7 @@ use kernels::TokenRows;
 use program::exit::Failed;
 use scoring::{Decision, Scoring};
 use training::answers::explain::{Explained, Reading, Weighed};
-use training::answers::{Error, Refusal};
+use training::answers::{AnswersError, Refusal};
 
 use super::predict::{Tokenizer, check_answers};
 
@@ -33,7 +33,7 @@ const BATCH_TOKENS_MAX: usize = 1 << 18;
 
 /// The explanation of a text, or the reason why there is none. The model must return as many outputs per text as the
 /// scoring requires.
-pub(crate) fn explain<E: From<Error>>(
+pub(crate) fn explain<E: From<AnswersError>>(
     text: &[u8],
     tokenizer: &mut Tokenizer,
     decision: Decision,
@@ -66,8 +66,9 @@ pub(crate) fn explain<E: From<Error>>(
     if !outputs.iter().flatten().all(|output| output.is_finite()) {
         return Ok(Err(Refusal::NotFinite));
     }
-    let (whole, without) =
-        outputs.split_first().ok_or_else(|| Failed::defect("a model returned no results"))?;
+    let (whole, without) = outputs
+        .split_first()
+        .ok_or_else(|| AnswersError::from(Failed::defect("a model returned no results")))?;
     let (label, score, probability) = match scoring {
         Scoring::Classes { .. } => {
             let probabilities = decision.probabilities(whole);

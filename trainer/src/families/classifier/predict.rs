@@ -16,7 +16,7 @@ use std::io::{Read, Write};
 use kernels::TokenRows;
 use program::exit::Failed;
 use scoring::{Decision, Scoring};
-use training::answers::{self, Answer, Counts, Error, LineOptions, Refusal};
+use training::answers::{self, Answer, AnswersError, Counts, LineOptions, Refusal};
 
 pub use self::tokenizer::Tokenizer;
 use self::window::Window;
@@ -34,7 +34,7 @@ pub struct Options {
 
 /// Reads all lines of `input` and writes a prediction for each to `output`. The model must return as many outputs per
 /// text as the scoring requires.
-pub fn run<E: From<Error>>(
+pub fn run<E: From<AnswersError>>(
     input: impl Read,
     output: impl Write,
     lines: &LineOptions,
@@ -54,7 +54,7 @@ struct Texts<'a, M> {
     model: M,
 }
 
-impl<'a, E: From<Error>, M: FnMut(TokenRows<'_>) -> Result<Vec<Vec<f64>>, E>> answers::Window<'a>
+impl<'a, E: From<AnswersError>, M: FnMut(TokenRows<'_>) -> Result<Vec<Vec<f64>>, E>> answers::Window<'a>
     for Texts<'a, M>
 {
     type Error = E;
@@ -88,7 +88,7 @@ pub(super) fn check_answers(
     texts: TokenRows<'_>,
     scoring: Scoring,
     answers: &[Vec<f64>],
-) -> Result<(), Error> {
+) -> Result<(), AnswersError> {
     let (found, expected) = (answers.len(), texts.lengths.len());
     if found != expected {
         return Err(

@@ -183,7 +183,7 @@ fn each_line(arguments: &Train, mut add: impl FnMut(&[u8]) -> Result<()>) -> Res
         }
         read.join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            .map_err(training::texts::Error::from)?;
+            .map_err(training::texts::TextsError::from)?;
         added
     })?;
     Ok((lines.n_lines, Some(lines)))

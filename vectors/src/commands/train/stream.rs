@@ -162,11 +162,14 @@ fn read(
     let work = move || {
         let pass = |passed: Passed| send(passed, &sender, if_slow, &counters);
         if let Err(error) = read_sequence(&options, &place, &counters.stop, pass) {
-            let _ = sender.send(Err(training::texts::Error::from(error).into()));
+            let _ = sender.send(Err(training::texts::TextsError::from(error).into()));
         }
     };
     // It is not joined: a read of a pipe may never return.
-    thread::Builder::new().name("reading".to_owned()).spawn(work).map_err(training::texts::Error::Thread)?;
+    thread::Builder::new()
+        .name("reading".to_owned())
+        .spawn(work)
+        .map_err(training::texts::TextsError::Thread)?;
     Ok(receiver)
 }
 

@@ -29,8 +29,8 @@ fn explain_lines(
     output: &mut Vec<u8>,
     tokenizer: &mut Tokenizer,
     (scoring, form): (Scoring, Form),
-    mut model: impl FnMut(TokenRows<'_>) -> Result<Vec<Vec<f64>>, Error>,
-) -> Result<Counts, Error> {
+    mut model: impl FnMut(TokenRows<'_>) -> Result<Vec<Vec<f64>>, AnswersError>,
+) -> Result<Counts, AnswersError> {
     let lines = LineOptions {
         file: None,
         split_start: None,
@@ -44,7 +44,7 @@ fn explain_lines(
 }
 
 /// A model whose first output is twice the number of `good` minus the number of `bad`, plus a half.
-fn count(texts: TokenRows<'_>) -> Result<Vec<Vec<f64>>, Error> {
+fn count(texts: TokenRows<'_>) -> Result<Vec<Vec<f64>>, AnswersError> {
     let rows = texts.tokens.chunks(texts.longest);
     let of = |id: &i64| match id {
         2 => 2.0,
@@ -132,7 +132,7 @@ fn a_long_text_fits_a_screen() {
 #[test]
 fn the_weight_of_a_class_is_the_change_of_its_log_odds() {
     // The logits of three classes: one per word of the vocabulary.
-    let model = |texts: TokenRows<'_>| -> Result<Vec<Vec<f64>>, Error> {
+    let model = |texts: TokenRows<'_>| -> Result<Vec<Vec<f64>>, AnswersError> {
         let rows = texts.tokens.chunks(texts.longest);
         let of = |row: &[i64], id: i64| row.iter().filter(|&&found| found == id).count() as f64;
         Ok(rows.map(|row| [2, 3, 4].map(|id| of(row, id)).to_vec()).collect())

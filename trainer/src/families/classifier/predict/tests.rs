@@ -42,7 +42,7 @@ fn texts() -> LineOptions {
 }
 
 /// A model whose logit is the number of `good` minus the number of `bad`.
-fn count(texts: TokenRows<'_>) -> Result<Vec<Vec<f64>>, Error> {
+fn count(texts: TokenRows<'_>) -> Result<Vec<Vec<f64>>, AnswersError> {
     let rows = texts.tokens.chunks(texts.longest);
     let logit = |row: &[i64]| row.iter().map(|id| f64::from(*id == 2) - f64::from(*id == 3)).sum();
     Ok(rows.map(|row| vec![logit(row)]).collect())
@@ -57,7 +57,7 @@ fn predicted(input: &[u8], lines: &LineOptions) -> (String, Counts) {
 /// The output for one text with these outputs of the model.
 fn said(scoring: Scoring, outputs: &[f64]) -> String {
     let mut output = Vec::new();
-    let model = |_: TokenRows<'_>| Ok::<_, Error>(vec![outputs.to_vec()]);
+    let model = |_: TokenRows<'_>| Ok::<_, AnswersError>(vec![outputs.to_vec()]);
     run(&b"good"[..], &mut output, &texts(), &mut tokenizer(), &options(scoring), model).unwrap();
     String::from_utf8(output).unwrap()
 }
@@ -167,7 +167,7 @@ fn the_predicted_class_has_its_name() {
     let named = |scoring, names: &[&str], outputs: &[f64]| {
         let classes = names.iter().map(|&name| name.to_owned()).collect();
         let options = Options { classes, ..options(scoring) };
-        let model = |_: TokenRows<'_>| Ok::<_, Error>(vec![outputs.to_vec()]);
+        let model = |_: TokenRows<'_>| Ok::<_, AnswersError>(vec![outputs.to_vec()]);
         let mut output = Vec::new();
         run(&b"good"[..], &mut output, &texts(), &mut tokenizer(), &options, model).unwrap();
         String::from_utf8(output).unwrap()
@@ -211,7 +211,7 @@ fn answers_of_another_shape_are_a_defect() {
         (vec![vec![0.5]], "a model has 1 outputs for a text, not 5"),
     ];
     for (answers, promise) in shapes {
-        let model = |_: TokenRows<'_>| Ok::<_, Error>(answers.clone());
+        let model = |_: TokenRows<'_>| Ok::<_, AnswersError>(answers.clone());
         let error = run(&b"good"[..], io::sink(), &texts(), &mut tokenizer(), &options, model).unwrap_err();
         let expected = format!("{promise}: this is a defect of sentimill, please report it");
         assert_eq!(error.to_string(), expected);
@@ -282,7 +282,7 @@ fn input_that_cannot_be_read_is_an_error() {
 
 #[test]
 fn an_error_of_the_model_ends_it() {
-    let model = |_: TokenRows<'_>| Err(Failed::defect("the model fails").into());
+    let model = |_: TokenRows<'_>| Err(AnswersError::from(Failed::defect("the model fails")));
     let error = run(&b"good\n"[..], io::sink(), &texts(), &mut tokenizer(), &options(Scoring::Logit), model)
         .unwrap_err();
     assert!(error.to_string().starts_with("the model fails: "), "{error}");

@@ -12,7 +12,7 @@ use dataset::WordList;
 use dataset::vocabulary::{FIRST_WORD, UNKNOWN};
 use program::exit::{Exit, Failed};
 use training::answers::explain::Reading;
-use training::answers::{Error, Refusal};
+use training::answers::{AnswersError, Refusal};
 
 /// Tokenizes texts and reuses its memory between them.
 pub struct Tokenizer {
@@ -34,7 +34,7 @@ enum Word {
 impl Tokenizer {
     /// A tokenizer for the settings and vocabulary of a dataset. Returns the first `tokens_max` tokens of each text,
     /// or all if it is 0. Settings with other cleaning rules than this program's are an error.
-    pub fn new(settings: &Settings, vocabulary: &WordList, tokens_max: u32) -> Result<Self, Error> {
+    pub fn new(settings: &Settings, vocabulary: &WordList, tokens_max: u32) -> Result<Self, AnswersError> {
         check_cleaning(settings)?;
         let ids = vocabulary.iter().zip(FIRST_WORD..).map(|(word, id)| (word.to_vec(), Word::Id(id)));
         // Stop words are inserted last, because a vocabulary of another dataset may contain words that are
@@ -110,7 +110,7 @@ impl Tokenizer {
     }
 }
 
-fn check_cleaning(settings: &Settings) -> Result<(), Error> {
+fn check_cleaning(settings: &Settings) -> Result<(), AnswersError> {
     let versions = [
         ("cleaning version", settings.cleaning_version.to_string(), CLEANING_VERSION.to_string()),
         ("Unicode version", settings.unicode_version.clone(), UNICODE_VERSION.to_owned()),
