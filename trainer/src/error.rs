@@ -62,7 +62,7 @@ errors_of_a_training! {
     dataset::Error,
     embeddings::Error,
     Failed,
-    launch::key::Error,
+    launch::key::KeyError,
     store::mirror::Error,
     program::place::NoFolder,
     runs::Error,

@@ -16,7 +16,7 @@ use program::hexadecimal;
 use program::system::cause;
 use rustix::process::geteuid;
 use rustix::rand::{GetRandomFlags, getrandom};
-use thiserror::Error as ThisError;
+use thiserror::Error;
 
 /// Environment variable with the path of the file.
 pub const KEY_FILE: &str = "SENTIMILL_KEY_FILE";
@@ -47,8 +47,8 @@ impl fmt::Debug for Secret {
 }
 
 /// Why a secret was refused.
-#[derive(Debug, ThisError)]
-pub enum Error {
+#[derive(Debug, Error)]
+pub enum KeyError {
     /// It could not be read.
     #[error("{}: the key cannot be read: {}; create one with `head -c 32 /dev/urandom | base64` and set {KEY_FILE} or --token-file to its path", path.display(), cause(source))]
     Unreadable {
@@ -80,12 +80,13 @@ pub enum Error {
 }
 
 /// Returns the secret of this process's group, if there is one: from `launch`, otherwise from a file.
-pub fn of_this_process() -> Result<Option<Secret>, Error> {
+pub fn of_this_process() -> Result<Option<Secret>, KeyError> {
     if let Some(number) = variable(KEY_DESCRIPTOR) {
         // The descriptor is opened again through /proc, because its number comes from the environment, and this
         // process may use the descriptor for something else.
         let path = Path::new("/proc/self/fd").join(number);
-        let handed = File::open(&path).map_err(|source| Error::Unreadable { path: path.clone(), source })?;
+        let handed =
+            File::open(&path).map_err(|source| KeyError::Unreadable { path: path.clone(), source })?;
         return secret_in(handed, &path).map(Some);
     }
     variable(KEY_FILE).map(|path| of_file(Path::new(&path))).transpose()
@@ -96,29 +97,29 @@ fn variable(name: &str) -> Option<std::ffi::OsString> {
 }
 
 /// Reads the key from a file that only its owner can access: this user or root.
-pub fn of_file(path: &Path) -> Result<Secret, Error> {
-    let unreadable = |source| Error::Unreadable { path: path.to_owned(), source };
+pub fn of_file(path: &Path) -> Result<Secret, KeyError> {
+    let unreadable = |source| KeyError::Unreadable { path: path.to_owned(), source };
     let file = File::open(path).map_err(unreadable)?;
     // Checks the opened file, even if its path now names another file.
     let about = file.metadata().map_err(unreadable)?;
     let (mode, owner, user) = (about.mode() & 0o777, about.uid(), geteuid().as_raw());
     if mode & 0o077 != 0 || (owner != user && owner != 0) {
-        return Err(Error::Exposed { path: path.to_owned(), mode, owner, user });
+        return Err(KeyError::Exposed { path: path.to_owned(), mode, owner, user });
     }
     secret_in(file, path)
 }
 
 /// The key in a file's content.
-fn secret_in(file: File, path: &Path) -> Result<Secret, Error> {
+fn secret_in(file: File, path: &Path) -> Result<Secret, KeyError> {
     let mut secret = Vec::new();
     file.take(SECRET_BYTES_MAX as u64 + 1)
         .read_to_end(&mut secret)
-        .map_err(|source| Error::Unreadable { path: path.to_owned(), source })?;
+        .map_err(|source| KeyError::Unreadable { path: path.to_owned(), source })?;
     let is_whole = secret.len() <= SECRET_BYTES_MAX;
     let secret = secret.trim_ascii();
     if !is_whole || secret.len() < SECRET_BYTES_MIN {
         let found = if is_whole { secret.len().to_string() } else { "more".to_owned() };
-        return Err(Error::Length { path: path.to_owned(), found });
+        return Err(KeyError::Length { path: path.to_owned(), found });
     }
     Ok(Secret(secret.to_owned()))
 }

@@ -78,7 +78,7 @@ pub enum Error {
     Signals(#[source] io::Error),
     /// The key that processes share could not be read.
     #[error(transparent)]
-    Key(#[from] launch::key::Error),
+    Key(#[from] launch::key::KeyError),
 }
 
 impl Error {
@@ -167,7 +167,7 @@ impl Fails for Error {
             Self::Answers(error) => error.exit(),
             Self::Interrupted { .. } => Exit::TryAgain,
             Self::Io { .. } | Self::Signals(_) => Exit::Io,
-            Self::Key(launch::key::Error::Unreadable { .. }) => Exit::MissingInput,
+            Self::Key(launch::key::KeyError::Unreadable { .. }) => Exit::MissingInput,
             Self::Key(_) => Exit::Settings,
         }
     }
