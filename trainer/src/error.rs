@@ -63,7 +63,7 @@ errors_of_a_training! {
     embeddings::Error,
     Failed,
     launch::key::KeyError,
-    store::mirror::Error,
+    store::mirror::MirrorError,
     program::place::NoFolder,
     runs::Error,
     scoring::Error,

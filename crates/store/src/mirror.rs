@@ -16,6 +16,6 @@ mod uploads;
 
 pub use bundle::{Bundle, Leftovers, SUMS, put, sums_of};
 pub use claim::{Claim, DEAD_AFTER, Standing, standing};
-pub use error::{Error, Result};
+pub use error::{MirrorError, Result};
 pub use fetch::{fetch, fetch_cached, fetch_named, fetch_whole};
 pub use uploads::{Upload, Uploads, persistently};

@@ -49,7 +49,7 @@ pub enum Error {
     Runs(#[from] runs::Error),
     /// A folder in S3 could not be read or written.
     #[error(transparent)]
-    Mirror(#[from] store::mirror::Error),
+    Mirror(#[from] store::mirror::MirrorError),
     /// An object in S3 could not be read or written.
     #[error(transparent)]
     Store(#[from] store::Error),

@@ -80,7 +80,7 @@ impl Remote {
             let path = folder.join(CLAIM);
             fs::write(&path, claim.claim()).map_err(|source| Error::io(&path, source))?;
         }
-        let on_failure = |error: &mirror::Error| {
+        let on_failure = |error: &mirror::MirrorError| {
             tell(&format!("warning: a checkpoint is not in S3 yet, and the training continues: {error}"));
         };
         // Another process may have put checkpoints, or the model, while this one waited.
@@ -147,9 +147,9 @@ impl Remote {
         Ok(layout::forget_old(&self.store, 0)?)
     }
 
-    fn not_stored(&self, found: mirror::Error) -> Error {
+    fn not_stored(&self, found: mirror::MirrorError) -> Error {
         match found {
-            taken @ mirror::Error::Taken { .. } => taken.into(),
+            taken @ mirror::MirrorError::Taken { .. } => taken.into(),
             found => {
                 let message = format!(
                     "{found}; {} has all files of the training: repeat the command with --resume on this machine",
@@ -175,7 +175,7 @@ impl Remote {
             }
             match self.fetch_checkpoint(name) {
                 Ok(()) => return layout::fetch_log(&self.store, name, &self.folder),
-                Err(error @ (mirror::Error::Damaged { .. } | mirror::Error::BadList { .. })) => {
+                Err(error @ (mirror::MirrorError::Damaged { .. } | mirror::MirrorError::BadList { .. })) => {
                     tell(&format!("skipped a damaged checkpoint: {error}"));
                     damaged = Some(error);
                 }

@@ -6,7 +6,7 @@ use crate::{Key, ObjectContent, Put, Store};
 use durable::sha256;
 use program::temporary;
 
-use crate::mirror::error::{Error, Result};
+use crate::mirror::error::{MirrorError, Result};
 
 /// Name of a list of digests in the format of `sha256sum`. It is the last file of a folder.
 pub const SUMS: &str = "SHA256SUMS";
@@ -58,7 +58,7 @@ pub fn put(
 pub fn sums_of(files: &[(String, PathBuf)]) -> Result<String> {
     let mut lines = String::new();
     for (name, path) in files {
-        let sha256 = sha256::of_file(path).map_err(Error::io(path, "read it"))?;
+        let sha256 = sha256::of_file(path).map_err(MirrorError::io(path, "read it"))?;
         lines += &format!("{sha256}  {name}\n");
     }
     Ok(lines)
@@ -73,19 +73,19 @@ fn put_or_equal(store: &Store, key: &Key, path: &Path) -> Result<bool> {
 }
 
 fn has_content(store: &Store, key: &Key, path: &Path) -> Result<bool> {
-    let bytes = path.metadata().map_err(Error::io(path, "read its metadata"))?.len();
+    let bytes = path.metadata().map_err(MirrorError::io(path, "read its metadata"))?.len();
     if store.head(key)?.is_none_or(|found| found.bytes != bytes) {
         return Ok(false);
     }
     let tmpdir = std::env::temp_dir();
-    let folder = temporary::folder_in(&tmpdir).map_err(Error::io(&tmpdir, "make a folder in it"))?;
+    let folder = temporary::folder_in(&tmpdir).map_err(MirrorError::io(&tmpdir, "make a folder in it"))?;
     let copy = store.local_copy(key, folder.path())?;
-    let digest = |path: &Path| sha256::of_file(path).map_err(Error::io(path, "read it"));
+    let digest = |path: &Path| sha256::of_file(path).map_err(MirrorError::io(path, "read it"));
     Ok(digest(copy.path())? == digest(path)?)
 }
 
-fn occupied(store: &Store, key: &Key) -> Error {
-    Error::Occupied { object: format!("{}/{key}", store.url()) }
+fn occupied(store: &Store, key: &Key) -> MirrorError {
+    MirrorError::Occupied { object: format!("{}/{key}", store.url()) }
 }
 
 #[cfg(test)]
@@ -124,7 +124,7 @@ mod tests {
     }
 
     fn stopped() -> Result<()> {
-        Err(Error::Taken { url: String::new(), holder: String::new() })
+        Err(MirrorError::Taken { url: String::new(), holder: String::new() })
     }
 
     #[test]

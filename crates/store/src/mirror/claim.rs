@@ -20,7 +20,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::{Key, ObjectContent, Recorded, Store};
 use serde::{Deserialize, Serialize};
 
-use crate::mirror::error::{Error, Result};
+use crate::mirror::error::{MirrorError, Result};
 
 const FORMAT_VERSION: u32 = 1;
 const CLAIMS: &str = "claims/";
@@ -164,7 +164,7 @@ impl Claim {
         let of_thread = store.clone();
         let signing = move || sign(&of_thread, number, &has_ended);
         let started = thread::Builder::new().name("signs".to_owned()).spawn(signing);
-        started.map_err(Error::io("thread".as_ref(), "start it"))?;
+        started.map_err(MirrorError::io("thread".as_ref(), "start it"))?;
         Ok(Self { store: store.clone(), number, record, _signs: signs })
     }
 
@@ -208,7 +208,7 @@ impl Claim {
 fn check(store: &Store, number: u32) -> Result<()> {
     match standing(store)? {
         Some(newest) if newest.number > number => {
-            Err(Error::Taken { url: store.url(), holder: newest.holder() })
+            Err(MirrorError::Taken { url: store.url(), holder: newest.holder() })
         }
         _ => Ok(()),
     }
@@ -243,13 +243,13 @@ fn key_below(number: u32, name: &str) -> Result<Key> {
     Ok(Key::new(&format!("{}{name}", below(number)))?)
 }
 
-fn held(store: &Store, holder: String) -> Error {
-    Error::Held { url: store.url(), holder }
+fn held(store: &Store, holder: String) -> MirrorError {
+    MirrorError::Held { url: store.url(), holder }
 }
 
 /// Sixteen random hexadecimal digits.
 fn random() -> Result<String> {
-    let number = crate::naming::random().map_err(Error::io("random numbers".as_ref(), "draw one"))?;
+    let number = crate::naming::random().map_err(MirrorError::io("random numbers".as_ref(), "draw one"))?;
     Ok(format!("{number:016x}"))
 }
 
@@ -299,7 +299,7 @@ mod tests {
         let standing_now = || standing(&store).unwrap().unwrap();
         let before = standing_now();
         let error = before.wait_until_dead(&store).unwrap_err();
-        assert!(matches!(error, Error::Held { .. }), "{error}");
+        assert!(matches!(error, MirrorError::Held { .. }), "{error}");
         first.release().unwrap();
         assert!(standing_now().is_released());
     }

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 /// Why a folder could not be copied.
 #[derive(Debug, Error)]
-pub enum Error {
+pub enum MirrorError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] crate::Error),
@@ -71,7 +71,7 @@ pub enum Error {
     },
 }
 
-impl Error {
+impl MirrorError {
     /// The exit code of a program that fails with this error.
     pub fn exit(&self) -> Exit {
         match self {
@@ -96,4 +96,4 @@ impl Error {
 }
 
 /// A result with this module's error.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T> = std::result::Result<T, MirrorError>;

@@ -8,7 +8,7 @@ use durable::sha256;
 use program::temporary::{self, TemporaryPath};
 
 use crate::mirror::bundle::SUMS;
-use crate::mirror::error::{Error, Result};
+use crate::mirror::error::{MirrorError, Result};
 
 /// Enough for thousands of files.
 const SUMS_BYTES_MAX: u64 = 1 << 20;
@@ -22,17 +22,17 @@ pub fn fetch(store: &Store, prefix: &str, folder: &Path) -> Result<()> {
         let found = fetch_named(store, &key, &folder.join(&name))?;
         if found != expected {
             let object = format!("{}/{key}", store.url());
-            return Err(Error::Damaged { object, found, expected });
+            return Err(MirrorError::Damaged { object, found, expected });
         }
     }
     let path = folder.join(SUMS);
-    fs::write(&path, &list.bytes).map_err(Error::io(&path, "write it"))
+    fs::write(&path, &list.bytes).map_err(MirrorError::io(&path, "write it"))
 }
 
 /// Copies a folder as [`fetch`] does, to a path that is free or an earlier copy. It appears completely or not at all.
 pub fn fetch_whole(store: &Store, prefix: &str, path: &Path) -> Result<()> {
     let parent = program::place::folder_of(path);
-    fs::create_dir_all(parent).map_err(Error::io(parent, "make the folder"))?;
+    fs::create_dir_all(parent).map_err(MirrorError::io(parent, "make the folder"))?;
     let temporary = fresh_folder(parent)?;
     fetch(store, prefix, &temporary)?;
     replace(&temporary, path)
@@ -41,11 +41,11 @@ pub fn fetch_whole(store: &Store, prefix: &str, path: &Path) -> Result<()> {
 /// Copies an object to a file, which is replaced. Returns the SHA-256 of the file.
 pub fn fetch_named(store: &Store, key: &Key, path: &Path) -> Result<String> {
     let folder = program::place::folder_of(path);
-    fs::create_dir_all(folder).map_err(Error::io(folder, "make the folder"))?;
+    fs::create_dir_all(folder).map_err(MirrorError::io(folder, "make the folder"))?;
     let copy = store.local_copy(key, folder)?;
     // The objects of a store in a folder are its files, so they are copied, not renamed.
-    fs::copy(copy.path(), path).map_err(Error::io(path, "write it"))?;
-    sha256::of_file(path).map_err(Error::io(path, "read it"))
+    fs::copy(copy.path(), path).map_err(MirrorError::io(path, "write it"))?;
+    sha256::of_file(path).map_err(MirrorError::io(path, "read it"))
 }
 
 /// Copies the objects below `prefix` into the cache and returns the folder. It is copied once per machine, and again
@@ -53,17 +53,17 @@ pub fn fetch_named(store: &Store, key: &Key, path: &Path) -> Result<String> {
 pub fn fetch_cached(store: &Store, prefix: &str, cache: &Path) -> Result<PathBuf> {
     let list = sums(store, prefix)?;
     let folders = cache.join("folders");
-    fs::create_dir_all(&folders).map_err(Error::io(&folders, "make the folder"))?;
+    fs::create_dir_all(&folders).map_err(MirrorError::io(&folders, "make the folder"))?;
     let temporary = fresh_folder(&folders)?;
     let path = temporary.join(SUMS);
-    fs::write(&path, &list.bytes).map_err(Error::io(&path, "write it"))?;
-    let name = sha256::of_file(&path).map_err(Error::io(&path, "read it"))?;
+    fs::write(&path, &list.bytes).map_err(MirrorError::io(&path, "write it"))?;
+    let name = sha256::of_file(&path).map_err(MirrorError::io(&path, "read it"))?;
     let folder = folders.join(&name);
 
     // Released when the file is closed. Other processes wait, and then find the folder.
     let lock = folders.join(format!("{name}.lock"));
-    let held = File::create(&lock).map_err(Error::io(&lock, "create it"))?;
-    held.lock().map_err(Error::io(&lock, "lock it"))?;
+    let held = File::create(&lock).map_err(MirrorError::io(&lock, "create it"))?;
+    held.lock().map_err(MirrorError::io(&lock, "lock it"))?;
     if is_intact(&folder, &list)? {
         return Ok(folder);
     }
@@ -73,13 +73,13 @@ pub fn fetch_cached(store: &Store, prefix: &str, cache: &Path) -> Result<PathBuf
 }
 
 fn replace(temporary: &Path, folder: &Path) -> Result<()> {
-    durable::replace_folder(temporary, folder).map_err(Error::io(folder, "replace it"))
+    durable::replace_folder(temporary, folder).map_err(MirrorError::io(folder, "replace it"))
 }
 
 /// A new folder under a temporary path.
 fn fresh_folder(within: &Path) -> Result<TemporaryPath> {
     let made = temporary::path_in(within).and_then(|path| fs::create_dir(&path).map(|()| path));
-    made.map_err(Error::io(within, "make a folder in it"))
+    made.map_err(MirrorError::io(within, "make a folder in it"))
 }
 
 /// Whether a copy has all files of the list, unchanged.
@@ -113,7 +113,7 @@ fn sums(store: &Store, prefix: &str) -> Result<Sums> {
 fn parse(object: &str, bytes: &[u8]) -> Result<Vec<(String, String)>> {
     let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).enumerate();
     let parsed = lines.map(|(at, line)| {
-        parse_line(line).ok_or_else(|| Error::BadList { object: object.to_owned(), line: at + 1 })
+        parse_line(line).ok_or_else(|| MirrorError::BadList { object: object.to_owned(), line: at + 1 })
     });
     parsed.collect()
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use program::threads::locked;
 
-use crate::mirror::error::{Error, Result};
+use crate::mirror::error::{MirrorError, Result};
 
 /// Number of tries of a request that may succeed later, in addition to the retries of the store.
 const TRIES: u32 = 3;
@@ -27,7 +27,7 @@ struct State {
     is_busy: bool,
     has_ended: bool,
     /// The result of the last upload, if it failed.
-    failed: Option<Error>,
+    failed: Option<MirrorError>,
 }
 
 #[derive(Default)]
@@ -44,7 +44,7 @@ impl std::fmt::Debug for Shared {
 
 impl Uploads {
     /// Starts the thread. `on_failure` is called there with the error of each failed upload.
-    pub fn start(on_failure: impl Fn(&Error) + Send + 'static) -> std::io::Result<Self> {
+    pub fn start(on_failure: impl Fn(&MirrorError) + Send + 'static) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let of_thread = Arc::clone(&shared);
         thread::Builder::new().name("uploads".to_owned()).spawn(move || of_thread.run(&on_failure))?;
@@ -68,7 +68,7 @@ impl Uploads {
 
     /// Whether another process has resumed the training, as the last upload found.
     pub fn is_taken(&self) -> bool {
-        matches!(locked(&self.shared.state).failed, Some(Error::Taken { .. }))
+        matches!(locked(&self.shared.state).failed, Some(MirrorError::Taken { .. }))
     }
 }
 
@@ -82,7 +82,7 @@ impl Drop for Uploads {
 }
 
 impl Shared {
-    fn run(&self, on_failure: &impl Fn(&Error)) {
+    fn run(&self, on_failure: &impl Fn(&MirrorError)) {
         loop {
             let mut state = locked(&self.state);
             let upload = loop {
@@ -153,10 +153,10 @@ mod tests {
     #[test]
     fn the_error_of_the_last_upload_is_returned_once() {
         let uploads = Uploads::start(|_| ()).unwrap();
-        let taken = || Error::Taken { url: "s3://b/x".to_owned(), holder: String::new() };
+        let taken = || MirrorError::Taken { url: "s3://b/x".to_owned(), holder: String::new() };
         uploads.queue(Box::new(move || Err(taken())));
         let error = uploads.finish().unwrap_err();
-        assert!(matches!(error, Error::Taken { .. }), "{error}");
+        assert!(matches!(error, MirrorError::Taken { .. }), "{error}");
         uploads.queue(Box::new(|| Ok(())));
         uploads.finish().unwrap();
         assert!(!uploads.is_taken());
