@@ -31,7 +31,7 @@ use tokio::time::{sleep, timeout};
 use crate::amazon::{READ_LIMIT, chain_of, innermost};
 use crate::s3::runtime;
 use crate::{Error, WebFailure};
-use response::{Part, Version, has_end};
+use response::{BodyRange, Version, has_end};
 use url::WebUrl;
 
 /// Maximum number of tries without progress. The pauses between them double, to over 20 seconds in total.
@@ -171,13 +171,13 @@ impl<'a> Fetch<'a> {
         let response = self.response().await?;
         let later = Version::of(&response);
         let mut skipped = 0;
-        match (&self.version, Part::of(&response)) {
+        match (&self.version, BodyRange::of(&response)) {
             (Some(version), _) if version.differs(&later) => return Err(self.changed().into()),
-            (_, Part::Whole) if self.at == 0 => {}
+            (_, BodyRange::Whole) if self.at == 0 => {}
             // The server ignores ranges, or the version has changed.
-            (Some(version), Part::Whole) if version.is_surely(&later) => skipped = self.at,
-            (_, Part::Whole) => return Err(self.changed().into()),
-            (_, Part::From(first)) if first == self.at => {}
+            (Some(version), BodyRange::Whole) if version.is_surely(&later) => skipped = self.at,
+            (_, BodyRange::Whole) => return Err(self.changed().into()),
+            (_, BodyRange::From(first)) if first == self.at => {}
             _ => {
                 let found = format!("found another range than the one from byte {}", self.at);
                 return Err(self.error(found, WebFailure::Other).into());

@@ -19,7 +19,7 @@ pub(super) struct Version {
 
 /// What the body of a response contains.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum BodyRange {
     /// The whole file.
     Whole,
     /// The file from an offset to its end.
@@ -66,7 +66,7 @@ impl Version {
     }
 }
 
-impl Part {
+impl BodyRange {
     /// The part in the body of a response with status 200 or 206.
     pub(super) fn of(response: &HttpResponse) -> Self {
         if response.status().as_u16() == 200 {
