@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::balance::costs::{Cost, Costs, Measured};
 use crate::balance::divide::divide;
-use crate::balance::per_epoch::{self, Plan};
+use crate::balance::per_epoch::{self, EpochDivision};
 
 /// When and how shares change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -216,7 +216,7 @@ impl Balancer {
         }
         let shares: Vec<f64> = self.parts().iter().map(|&part| part as f64).collect();
         let seconds: Vec<f64> = nanoseconds.iter().map(|&nanoseconds| nanoseconds as f64 / 1e9).collect();
-        let Plan { sizes, left_out, .. } =
+        let EpochDivision { sizes, left_out, .. } =
             per_epoch::plan(&shares, &seconds, self.settings.batch_rows, n_rows);
         self.log.push(Decision { from_batch: next_batch, parts: sizes, reason: Reason::Epoch { left_out } });
         self.log.last()

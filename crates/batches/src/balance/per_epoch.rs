@@ -3,7 +3,7 @@
 
 /// The division of an epoch.
 #[derive(Debug)]
-pub struct Plan {
+pub struct EpochDivision {
     /// Rows of a whole batch, by rank.
     pub sizes: Vec<usize>,
     /// Number of rows that no rank takes.
@@ -15,7 +15,7 @@ pub struct Plan {
 ///
 /// With p proportional to shares / seconds and c the sums of p up to each rank, the sizes are the differences of c ·
 /// `batch_rows`, rounded half to even. A rank whose share rounds to no row takes no part.
-pub fn plan(shares: &[f64], seconds: &[f64], batch_rows: usize, n_rows: u64) -> Plan {
+pub fn plan(shares: &[f64], seconds: &[f64], batch_rows: usize, n_rows: u64) -> EpochDivision {
     let speeds: Vec<f64> = shares.iter().zip(seconds).map(|(share, seconds)| share / seconds).collect();
     let whole: f64 = speeds.iter().sum();
     let mut sum = 0.0;
@@ -48,7 +48,7 @@ pub fn plan(shares: &[f64], seconds: &[f64], batch_rows: usize, n_rows: u64) -> 
         .min()
         .unwrap_or(0);
     let left_out = n_rows - steps * batch_rows as u64;
-    Plan { sizes: sizes.into_iter().map(|size| size as usize).collect(), left_out }
+    EpochDivision { sizes: sizes.into_iter().map(|size| size as usize).collect(), left_out }
 }
 
 #[cfg(test)]
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     /// The first row of each rank, and the end of the last one.
-    fn splits(plan: &Plan, n_rows: u64) -> Vec<u64> {
+    fn splits(plan: &EpochDivision, n_rows: u64) -> Vec<u64> {
         let batch_rows: usize = plan.sizes.iter().sum();
         let steps = (n_rows - plan.left_out) / batch_rows as u64;
         let mut splits = vec![0];
