@@ -66,7 +66,7 @@ pub struct Digests {
 
 /// The line behind the array.
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct Trailer {
     id_digest: Digest,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text_digest: Option<Digest>,
@@ -106,7 +106,7 @@ impl SoftLabels {
     /// Writes the soft labels of a dataset. An existing file is an error.
     pub fn write(&self, path: &Path, of: Digests) -> Result<()> {
         let failed = |source| Error::io(path, source);
-        let line = Line { id_digest: of.id, text_digest: Some(of.text), sha256: Some(self.sha256()) };
+        let line = Trailer { id_digest: of.id, text_digest: Some(of.text), sha256: Some(self.sha256()) };
         let line = serde_json::to_vec(&line).map_err(Failed::defect)?;
         let temporary = temporary_beside(path)?;
         let mut file = BufWriter::new(temporary.as_file());
@@ -240,7 +240,7 @@ fn float(bytes: &[u8]) -> f32 {
 }
 
 /// Reads the line behind the array. `None` if there is no such line.
-fn read_line(file: &mut File, from: u64, bytes: u64) -> io::Result<Option<Line>> {
+fn read_line(file: &mut File, from: u64, bytes: u64) -> io::Result<Option<Trailer>> {
     if bytes > LINE_BYTES_MAX {
         return Ok(None);
     }
