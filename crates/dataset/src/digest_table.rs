@@ -51,12 +51,12 @@ impl DigestTable {
 
 /// A parsed table.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Digests {
+pub(crate) struct StoredDigests {
     columns: Vec<(String, Vec<Digest>)>,
     attributes: Vec<(String, Digest)>,
 }
 
-impl Digests {
+impl StoredDigests {
     /// Parses a table. Returns `None` if it is damaged or not a table.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(bytes).ok()?;
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_table_survives_the_round_trip() {
-        let mut digests = Digests::parse(&table()).unwrap();
+        let mut digests = StoredDigests::parse(&table()).unwrap();
         assert_eq!(digests.attribute("keep"), Some(Digest(2)));
         assert_eq!(digests.attribute("other"), None);
         let description = describe_column("label", "u8", &[3], &[3]);
@@ -138,8 +138,8 @@ mod tests {
         for at in 0..table.len() {
             let mut flipped = table.clone();
             flipped[at] ^= 0x10;
-            assert_eq!(Digests::parse(&flipped), None, "byte {at}");
-            assert_eq!(Digests::parse(&table[..at]), None, "cut at {at}");
+            assert_eq!(StoredDigests::parse(&flipped), None, "byte {at}");
+            assert_eq!(StoredDigests::parse(&table[..at]), None, "cut at {at}");
         }
     }
 }

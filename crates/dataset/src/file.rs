@@ -20,7 +20,7 @@ use crate::chunk_index::{Places, stored_chunks};
 use crate::chunk_writer::ChunkWriter;
 use crate::column::Column;
 use crate::column_writer::ColumnWriter;
-use crate::digest_table::{DigestTable, Digests, attribute_digest};
+use crate::digest_table::{DigestTable, StoredDigests, attribute_digest};
 use crate::error::{At, Error, Result, Violation};
 use crate::ffi;
 use crate::layout::Layout;
@@ -190,7 +190,7 @@ impl Value {
 pub(crate) struct FileReader {
     library: hdf5::File,
     pub(crate) stored: Arc<StoredFile>,
-    digests: Digests,
+    digests: StoredDigests,
     attributes: BTreeMap<String, Value>,
     /// The columns opened so far.
     columns: Vec<String>,
@@ -213,7 +213,7 @@ impl FileReader {
         // A table larger than the file was never stored, and HDF5 would return zeros for it.
         let is_table = table.size() as u64 <= file.bytes().min(TABLE_BYTES_MAX);
         let table: Option<Vec<u8>> = is_table.then(|| table.read_raw().ok()).flatten();
-        let digests = table.as_deref().and_then(Digests::parse).ok_or_else(|| file.damaged(DIGESTS))?;
+        let digests = table.as_deref().and_then(StoredDigests::parse).ok_or_else(|| file.damaged(DIGESTS))?;
         let (attributes, columns, places) = (BTreeMap::new(), Vec::new(), Places::default());
         let mut reader = Self { library, stored: Arc::new(file), digests, attributes, columns, places };
         reader.read_attributes()?;
