@@ -16,7 +16,7 @@ use tonic::transport::Endpoint;
 
 pub use self::pull::{Moment, Pulled, Pulling, Read};
 pub use self::push::{Pushing, Sent, Update};
-use self::remote::{Calls, Remote, repeat};
+use self::remote::{Remote, RpcClient, repeat};
 use crate::error::{Error, Result};
 use crate::ledger::Statistics;
 use crate::log::bound_text;
@@ -184,7 +184,7 @@ impl Client {
         let worker = self.worker()?;
         for server in &self.servers {
             let request = LeaveRequest { worker, number, ending: None };
-            let left = |mut calls: Calls| {
+            let left = |mut calls: RpcClient| {
                 let request = request.clone();
                 async move { calls.leave(request).await }
             };
@@ -199,7 +199,7 @@ impl Client {
     /// If a server does not answer.
     pub fn statistics(&self) -> Result<Vec<Statistics>> {
         let of_server = |server: &Arc<Remote>| {
-            let ask = |mut calls: Calls| async move { calls.statistics(StatisticsRequest {}).await };
+            let ask = |mut calls: RpcClient| async move { calls.statistics(StatisticsRequest {}).await };
             let reply = self.wait(repeat(server, ask))?;
             serde_json::from_str(&reply.json)
                 .map_err(|error| server.unexpected(&error.to_string(), "statistics"))
@@ -219,7 +219,7 @@ impl Client {
 }
 
 /// A connection that is made by the first request.
-fn connect(options: &ClientOptions, name: &str) -> Result<Calls> {
+fn connect(options: &ClientOptions, name: &str) -> Result<RpcClient> {
     let invalid = || {
         let message = format!("{name}: is no address of a server, expected HOST:PORT");
         Error::failed(Exit::Usage, message)

@@ -121,7 +121,7 @@ pub struct PullReply {
 
 /// Updates of rows of a table.
 #[derive(Clone, PartialEq, Message)]
-pub struct Update {
+pub struct RowUpdates {
     /// The table.
     #[prost(uint32, tag = "1")]
     pub table: u32,
@@ -159,7 +159,7 @@ pub struct PushRequest {
     pub read_at: u64,
     /// The updates.
     #[prost(message, repeated, tag = "6")]
-    pub updates: Vec<Update>,
+    pub updates: Vec<RowUpdates>,
 }
 
 /// The updates are durable.

@@ -336,12 +336,12 @@ fn recover(folder: &Path, options: &ServerOptions) -> Result<Recovered> {
     let settings = settings(options);
     let check = |specs: &[Spec]| check_memory(folder, options, specs);
     let found = snapshot::recover(folder, &settings, check)?;
-    let new = || snapshot::Recovered {
+    let new = || snapshot::LoadedSnapshot {
         state: State::new(settings.workers, settings.staleness),
         tables: Vec::new(),
         number: 0,
     };
-    let snapshot::Recovered { mut state, mut tables, number } = found.unwrap_or_else(new);
+    let snapshot::LoadedSnapshot { mut state, mut tables, number } = found.unwrap_or_else(new);
     let apply = |entry| repeat(&mut state, &mut tables, entry, &settings, &check);
     let (log, torn_bytes) = Log::recover(folder, &settings, number, apply)?;
     // Files that a kill has left between the snapshot and their deletion. The name of the snapshot may not be durable yet.

@@ -71,7 +71,7 @@ impl Snapshot {
 
 /// A snapshot that was read.
 #[derive(Debug)]
-pub(crate) struct Recovered {
+pub(crate) struct LoadedSnapshot {
     pub(crate) state: State,
     pub(crate) tables: Vec<Arc<Table>>,
     /// The number of the first file of the log after it.
@@ -83,7 +83,7 @@ pub(crate) fn recover(
     folder: &Path,
     settings: &ServerSettings,
     check_memory: impl Fn(&[Spec]) -> Result<()>,
-) -> Result<Option<Recovered>> {
+) -> Result<Option<LoadedSnapshot>> {
     temporary::clear(folder);
     let Some(number) = numbers(folder)?.pop() else { return Ok(None) };
     let path = folder_path(folder, number);
@@ -107,7 +107,7 @@ pub(crate) fn recover(
     }
     let held = sums.content(HELD, HELD_BYTES_MAX)?;
     state.restore_held(held).ok_or_else(|| damaged(&path.join(HELD), "another content".to_owned()))?;
-    Ok(Some(Recovered { state, tables, number }))
+    Ok(Some(LoadedSnapshot { state, tables, number }))
 }
 
 fn damaged(path: &Path, found: String) -> Error {

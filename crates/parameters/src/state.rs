@@ -7,7 +7,7 @@ use prost::Message;
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::Ledger;
-use crate::messages::{PushRequest, Update};
+use crate::messages::{PushRequest, RowUpdates};
 use crate::refusal::Refusal;
 use crate::spec::Spec;
 
@@ -240,7 +240,7 @@ pub(crate) fn bytes_of(push: &PushRequest) -> u64 {
 
 /// Memory of a push in bytes. A push without rows needs some too.
 pub(crate) fn memory_of(push: &PushRequest) -> u64 {
-    (size_of::<PushRequest>() + push.updates.len() * size_of::<Update>() + push.encoded_len()) as u64
+    (size_of::<PushRequest>() + push.updates.len() * size_of::<RowUpdates>() + push.encoded_len()) as u64
 }
 
 #[cfg(test)]

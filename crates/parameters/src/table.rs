@@ -6,7 +6,7 @@
 use std::io::{self, Read, Write};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::messages::Update;
+use crate::messages::RowUpdates;
 use crate::refusal::Refusal;
 use crate::spec::{Optimizer, Spec};
 use crate::values::{Encoded, floats, of_bytes};
@@ -96,7 +96,7 @@ impl Table {
     }
 
     /// Refuses an update that [`Table::apply`] cannot apply.
-    pub(crate) fn check(&self, update: &Update) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, update: &RowUpdates) -> Result<(), Refusal> {
         let rows = of_bytes(&update.rows)?;
         Encoded::of(update, rows.len(), self.spec.dim as usize)?;
         if !rows.clone().zip(rows.clone().skip(1)).all(|(a, b)| a < b) {
@@ -106,7 +106,7 @@ impl Table {
     }
 
     /// Applies an update of a step that was checked, unless a block has it already.
-    pub(crate) fn apply(&self, update: &Update, version: u64, step: u64) -> Result<(), Refusal> {
+    pub(crate) fn apply(&self, update: &RowUpdates, version: u64, step: u64) -> Result<(), Refusal> {
         let rows = of_bytes(&update.rows)?;
         let encoded = Encoded::of(update, rows.len(), self.spec.dim as usize)?;
         // All rows of a block are updated under one lock, so that a snapshot has all of them or none.
@@ -227,9 +227,9 @@ mod tests {
         Spec { name: "t".into(), n_rows: 1000, dim: 2, initial, optimizer, content: String::new() }
     }
 
-    fn update(rows: &[u32], values: &[f32]) -> Update {
+    fn update(rows: &[u32], values: &[f32]) -> RowUpdates {
         let values: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        Update { rows: to_bytes(rows).into(), values: values.into(), ..Update::default() }
+        RowUpdates { rows: to_bytes(rows).into(), values: values.into(), ..RowUpdates::default() }
     }
 
     fn read(table: &Table, rows: &[u32]) -> Vec<f32> {

@@ -113,7 +113,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::messages::Update;
+    use crate::messages::RowUpdates;
     use crate::spec::{Initial, Optimizer};
     use crate::values::to_bytes;
 
@@ -131,7 +131,8 @@ mod tests {
 
     fn apply(tables: &Tables, version: u64) {
         let values = [3f32, 4.0, 0.0, -2.0].map(f32::to_le_bytes).concat();
-        let update = Update { rows: to_bytes(&[3, 70]).into(), values: values.into(), ..Update::default() };
+        let update =
+            RowUpdates { rows: to_bytes(&[3, 70]).into(), values: values.into(), ..RowUpdates::default() };
         tables.0.iter().for_each(|table| table.apply(&update, version, 0).unwrap());
     }
 

@@ -10,7 +10,7 @@
 
 use std::str::FromStr;
 
-use crate::messages::Update;
+use crate::messages::RowUpdates;
 use crate::refusal::Refusal;
 
 /// How values are sent.
@@ -137,7 +137,7 @@ pub(crate) struct Encoded<'a> {
 
 impl<'a> Encoded<'a> {
     /// The values of `n_rows` rows. Refuses other lengths, and values that are not finite numbers.
-    pub(crate) fn of(update: &'a Update, n_rows: usize, dim: usize) -> Result<Self, Refusal> {
+    pub(crate) fn of(update: &'a RowUpdates, n_rows: usize, dim: usize) -> Result<Self, Refusal> {
         let wire = match (update.encoding, update.k) {
             (0, 0) => Wire::F32,
             (1, 0) => Wire::Bf16,
@@ -207,7 +207,7 @@ mod tests {
         let mut bytes = Vec::new();
         wire.encode(&mut left, dim, &mut bytes);
         let (encoding, k) = wire.to_fields(dim);
-        let update = Update { encoding, k, values: bytes.into(), ..Update::default() };
+        let update = RowUpdates { encoding, k, values: bytes.into(), ..RowUpdates::default() };
         let n_rows = values.len() / dim;
         let encoded = Encoded::of(&update, n_rows, dim).unwrap();
         let mut decoded = vec![0.0; values.len()];
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn malformed_values_are_refused() {
         let of = |encoding, k, values: &[u8]| {
-            let update = Update { encoding, k, values: values.to_vec().into(), ..Update::default() };
+            let update = RowUpdates { encoding, k, values: values.to_vec().into(), ..RowUpdates::default() };
             Encoded::of(&update, 1, 2).map(|_| ()).unwrap_err()
         };
         let refused = |message: &str| Refusal::invalid(message);

@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::Client;
-use super::remote::{Calls, Remote, repeat};
+use super::remote::{Remote, RpcClient, repeat};
 use crate::PART_BYTES;
 use crate::error::{Error, Result};
 use crate::messages::{PullReply, PullRequest, RowNumbers};
@@ -142,7 +142,7 @@ impl Remote {
     async fn ask(&self, request: &PullRequest) -> Result<PullReply> {
         let mut wait = Wait { began: Instant::now(), slowest: None };
         loop {
-            let attempt = |mut calls: Calls| {
+            let attempt = |mut calls: RpcClient| {
                 let request = request.clone();
                 async move { calls.pull(request).await }
             };

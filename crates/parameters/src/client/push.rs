@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 
 use super::Client;
-use super::remote::{Calls, Remote, repeat};
+use super::remote::{Remote, RpcClient, repeat};
 use crate::PART_BYTES;
 use crate::error::Result;
 use crate::messages::{self, PushRequest};
@@ -102,17 +102,23 @@ impl Remote {
         update: &mut Update,
         dim: usize,
         wire: Wire,
-        parts: &mut Vec<Vec<messages::Update>>,
+        parts: &mut Vec<Vec<messages::RowUpdates>>,
         left: &mut usize,
     ) {
         let (encoding, k) = wire.to_fields(dim);
         let row_bytes = 4 + wire.row_bytes(dim);
         let (mut rows, mut values) = (Vec::new(), Vec::new());
-        let end = |rows: &mut Vec<u32>, values: &mut Vec<u8>, parts: &mut Vec<Vec<messages::Update>>| {
+        let end = |rows: &mut Vec<u32>, values: &mut Vec<u8>, parts: &mut Vec<Vec<messages::RowUpdates>>| {
             let (rows, values) = (std::mem::take(rows), std::mem::take(values));
             if let (Some(part), false) = (parts.last_mut(), rows.is_empty()) {
                 let rows = to_bytes(&rows).into();
-                part.push(messages::Update { table: update.table, rows, values: values.into(), encoding, k });
+                part.push(messages::RowUpdates {
+                    table: update.table,
+                    rows,
+                    values: values.into(),
+                    encoding,
+                    k,
+                });
             }
         };
         let own = update.rows.iter().zip(update.values.chunks_exact_mut(dim));
@@ -132,7 +138,7 @@ impl Remote {
     async fn push(&self, requests: Vec<PushRequest>) -> Result<Sent> {
         let mut sent = Sent::default();
         for request in requests {
-            let attempt = |mut calls: Calls| {
+            let attempt = |mut calls: RpcClient| {
                 let request = request.clone();
                 async move { calls.push(request).await }
             };

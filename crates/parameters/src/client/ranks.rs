@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tonic::{Code, Status};
 
 use super::Client;
-use super::remote::{Calls, Remote, cause, ending_of, repeat};
+use super::remote::{Remote, RpcClient, cause, ending_of, repeat};
 use crate::SILENCE;
 use crate::error::Result;
 use crate::messages::{Ending, LeaveRequest, PullRequest};
@@ -50,7 +50,7 @@ impl Client {
     pub fn end_all(&self, rank: u32, ending: &Ending) {
         for server in &self.servers {
             let request = LeaveRequest { worker: rank, number: 0, ending: Some(ending.clone()) };
-            let told = |mut calls: Calls| {
+            let told = |mut calls: RpcClient| {
                 let request = request.clone();
                 async move { calls.leave(request).await }
             };

@@ -19,13 +19,13 @@ use crate::service::parameters_client::ParametersClient;
 const DELAY: Duration = Duration::from_millis(10);
 const DELAY_MAX: Duration = Duration::from_secs(1);
 
-pub(super) type Calls = ParametersClient<InterceptedService<Channel, Pass>>;
+pub(super) type RpcClient = ParametersClient<InterceptedService<Channel, Pass>>;
 
 /// A server.
 #[derive(Debug)]
 pub(super) struct Remote {
     pub name: String,
-    pub calls: Calls,
+    pub calls: RpcClient,
     pub shard: u32,
     pub n_shards: u32,
     pub patience: Duration,
@@ -44,7 +44,7 @@ impl Remote {
 }
 
 /// Repeats a request until there is an answer or a refusal.
-pub(super) async fn repeat<T, F>(server: &Remote, mut attempt: impl FnMut(Calls) -> F) -> Result<T>
+pub(super) async fn repeat<T, F>(server: &Remote, mut attempt: impl FnMut(RpcClient) -> F) -> Result<T>
 where
     F: Future<Output = std::result::Result<Response<T>, Status>>,
 {

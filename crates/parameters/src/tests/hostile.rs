@@ -3,17 +3,17 @@
 use tonic::{Code, Status};
 
 use super::{DIM, N_ROWS, address, client, options, spec};
-use crate::messages::{CreateRequest, PullRequest, PushRequest, RowNumbers, Update};
+use crate::messages::{CreateRequest, PullRequest, PushRequest, RowNumbers, RowUpdates};
 use crate::service::parameters_client::ParametersClient;
 use crate::values::to_bytes;
 use crate::{MESSAGE_BYTES_MAX, Server};
 
-fn update(rows: &[u32], n_values: usize) -> Update {
+fn update(rows: &[u32], n_values: usize) -> RowUpdates {
     let values = vec![0; 4 * n_values];
-    Update { table: 0, rows: to_bytes(rows).into(), values: values.into(), encoding: 0, k: 0 }
+    RowUpdates { table: 0, rows: to_bytes(rows).into(), values: values.into(), encoding: 0, k: 0 }
 }
 
-fn push(update: Update) -> PushRequest {
+fn push(update: RowUpdates) -> PushRequest {
     PushRequest { is_last: true, updates: vec![update], ..PushRequest::default() }
 }
 
@@ -28,21 +28,21 @@ fn malformed_requests_are_refused() {
     let mut calls = ParametersClient::new(channel).max_encoding_message_size(usize::MAX);
     let mut other = calls.clone();
     let mut pushed = |request: PushRequest| -> Status { runtime.block_on(other.push(request)).unwrap_err() };
-    let nan = Update { values: f32::NAN.to_le_bytes().repeat(DIM).into(), ..update(&[0], DIM) };
+    let nan = RowUpdates { values: f32::NAN.to_le_bytes().repeat(DIM).into(), ..update(&[0], DIM) };
     let cases = [
         (push(update(&[0, 1], DIM)), "20 bytes of values for 2 rows, expected 20 per row"),
-        (push(Update { rows: vec![0; 5].into(), ..update(&[0], DIM) }), "5 bytes of row numbers"),
+        (push(RowUpdates { rows: vec![0; 5].into(), ..update(&[0], DIM) }), "5 bytes of row numbers"),
         (push(update(&[N_ROWS], DIM)), "row 300 of table \"rows\""),
         (push(update(&[1, 1], 2 * DIM)), "expected ascending ones"),
         (push(nan), "a value is not a finite number"),
-        (push(Update { encoding: 9, ..update(&[0], DIM) }), "encoding 9 with k 0"),
-        (push(Update { encoding: 2, k: u32::MAX, ..update(&[0], DIM) }), "encoding 2 with k 4294967295"),
+        (push(RowUpdates { encoding: 9, ..update(&[0], DIM) }), "encoding 9 with k 0"),
+        (push(RowUpdates { encoding: 2, k: u32::MAX, ..update(&[0], DIM) }), "encoding 2 with k 4294967295"),
         (push(update(&[], 0)), "updates without rows"),
         (
             PushRequest { updates: vec![update(&[0], DIM); 65], ..PushRequest::default() },
             "65 updates in a message, expected at most 64",
         ),
-        (push(Update { table: 7, ..update(&[0], DIM) }), "table 7 does not exist"),
+        (push(RowUpdates { table: 7, ..update(&[0], DIM) }), "table 7 does not exist"),
         (PushRequest { worker: u32::MAX, ..push(update(&[0], DIM)) }, "worker 4294967295"),
         (PushRequest { step: u64::MAX, ..push(update(&[0], DIM)) }, "of step 18446744073709551615"),
         (PushRequest { part: u32::MAX, ..push(update(&[0], DIM)) }, "part 4294967295 of step 0"),
@@ -53,7 +53,7 @@ fn malformed_requests_are_refused() {
         assert!(refused.message().contains(expected), "{refused:?}: expected {expected:?}");
         assert!(matches!(refused.code(), Code::InvalidArgument | Code::FailedPrecondition), "{refused:?}");
     }
-    let large = Update { values: vec![0; MESSAGE_BYTES_MAX].into(), ..update(&[0], 0) };
+    let large = RowUpdates { values: vec![0; MESSAGE_BYTES_MAX].into(), ..update(&[0], 0) };
     assert_eq!(pushed(push(large)).code(), Code::OutOfRange);
 
     // A small request must not make a large reply.
