@@ -4,7 +4,7 @@
 //! The first bytes of the input are eight sizes of reads and the maximum length of an entry.
 #![no_main]
 
-use corpus::csv::{Delimiter, Dialect, Quote, RecordReader};
+use corpus::csv::{CsvReader, Delimiter, Dialect, Quote};
 use corpus::json_array::ElementReader;
 use corpus::lines::{Line, LineContent};
 use libfuzzer_sys::fuzz_target;
@@ -31,7 +31,7 @@ fuzz_target!(|data: &[u8]| {
     for quote in [Quote::Double, Quote::Backslash, Quote::None] {
         let records = |source: &mut dyn std::io::Read| {
             let dialect = Dialect { delimiter: Delimiter::Comma, quote };
-            let mut reader = RecordReader::new(source, dialect, entry_bytes_max);
+            let mut reader = CsvReader::new(source, dialect, entry_bytes_max);
             let mut found = Vec::new();
             while let Some(record) = reader.next_record().expect("the stream has no errors") {
                 found.push(owned(record));

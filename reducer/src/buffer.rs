@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use corpus::record::Votes;
-use corpus::words::{Counted, Dictionary, Span};
+use corpus::words::{CountedWord, Dictionary, Span};
 use dataset::{Result, Row};
 
 /// Rows in order of arrival, whose words are numbered by first appearance. After [`Buffer::sort`], rows and
@@ -51,7 +51,7 @@ impl Buffer {
 
     /// Looks up and counts these words of `text`. Replaces the content of `counted` with those that are not
     /// stop words.
-    pub fn count(&mut self, text: &[u8], words: &[Span], counted: &mut Vec<Counted>) {
+    pub fn count(&mut self, text: &[u8], words: &[Span], counted: &mut Vec<CountedWord>) {
         self.dictionary.count(text, words, counted);
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use corpus::digest::{Digest, RowDigester, split};
 use corpus::ledger::ReducerCounts;
 use corpus::settings::Settings;
-use corpus::words::{Counted, Span};
+use corpus::words::{CountedWord, Span};
 use dataset::shard::{ShardSize, ShardWriter};
 use dataset::{Result, Row};
 use program::progress::Progress;
@@ -38,7 +38,7 @@ pub struct Collector {
     digester: RowDigester,
     progress: Progress,
     /// The words of one text that are not stop words.
-    counted: Vec<Counted>,
+    counted: Vec<CountedWord>,
     /// The kept tokens of the text, joined by spaces.
     joined: Vec<u8>,
 }

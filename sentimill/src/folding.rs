@@ -7,7 +7,7 @@ use corpus::digest::{Digest, RowDigester, split};
 use corpus::ledger::ReducerCounts;
 use corpus::record::Votes;
 use corpus::settings::Settings;
-use corpus::words::{Counted, Dictionary, Span};
+use corpus::words::{CountedWord, Dictionary, Span};
 use dataset::KeptWords;
 use dataset::dataset_file::DatasetReader;
 use dataset::spool::{Run, Spool};
@@ -108,7 +108,7 @@ struct RowWords {
     starts: Vec<u32>,
     /// The words without a code.
     spelt: Vec<Span>,
-    counted: Vec<Counted>,
+    counted: Vec<CountedWord>,
     joined: Vec<u8>,
 }
 

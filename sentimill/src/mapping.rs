@@ -8,7 +8,7 @@ use std::time::Instant;
 use corpus::cleaned::{CleanedReviews, Review};
 use corpus::digest::text_hash;
 use corpus::sample;
-use corpus::words::{Counted, Dictionary, Span, find_words, room};
+use corpus::words::{CountedWord, Dictionary, Span, find_words, room};
 use making::ProgressBars;
 use reading::{Found, Reviews};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -172,7 +172,7 @@ struct Sample {
     entries: Vec<(usize, u8)>,
     dictionary: Dictionary,
     words: Vec<Span>,
-    counted: Vec<Counted>,
+    counted: Vec<CountedWord>,
 }
 
 impl Sample {

@@ -18,7 +18,7 @@ use crate::rating_rule::RatingRule;
 
 pub use dialect::{AskedDialect, Delimiter, Dialect, NoDelimiter, NoQuote, Quote};
 pub use found::{Dialects, HEAD_BYTES, Head};
-pub use records::RecordReader;
+pub use records::CsvReader;
 
 use splitter::Splitter;
 

@@ -44,7 +44,7 @@ pub struct JsonParser {
 }
 
 #[derive(Clone, Copy)]
-struct Found<'a> {
+struct FoundFields<'a> {
     /// `None` without the field, and if the last one is no string.
     text: Option<Text<'a>>,
     /// `None` without the field.
@@ -98,7 +98,7 @@ impl JsonParser {
         self.entry(found)
     }
 
-    fn entry<'a>(&'a mut self, found: Found<'a>) -> Result<Entry<'a>, Reject> {
+    fn entry<'a>(&'a mut self, found: FoundFields<'a>) -> Result<Entry<'a>, Reject> {
         let rating = found.rating.unwrap_or_else(|| self.ratings.of_absent());
         let text = match found.text {
             Some(text) => text.or(&self.unescaped),
@@ -109,9 +109,9 @@ impl JsonParser {
     }
 
     /// Walks the whole line. Returns `None` if it is not JSON.
-    fn find<'a>(&mut self, line: &'a str) -> Option<Found<'a>> {
+    fn find<'a>(&mut self, line: &'a str) -> Option<FoundFields<'a>> {
         let mut tokens = Tokens::of(line);
-        let mut found = Found { text: None, rating: None };
+        let mut found = FoundFields { text: None, rating: None };
         self.parts.iter_mut().for_each(|part| part.is_present = false);
         self.list = None;
         if tokens.next()? != b'{' {
@@ -167,7 +167,12 @@ impl JsonParser {
     }
 
     #[inline(always)]
-    fn value<'a>(&mut self, tokens: &mut Tokens<'a>, field: Field, found: &mut Found<'a>) -> Option<()> {
+    fn value<'a>(
+        &mut self,
+        tokens: &mut Tokens<'a>,
+        field: Field,
+        found: &mut FoundFields<'a>,
+    ) -> Option<()> {
         let first = tokens.peek()?;
         match (field, first) {
             (Field::Text, b'"') => {

@@ -110,13 +110,13 @@ pub enum ArrayError {
 #[derive(Debug)]
 pub struct ElementReader<R> {
     window: Window<R>,
-    position: Position,
+    expected: Expected,
     n_elements: u64,
 }
 
 /// The next thing that may be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Position {
+enum Expected {
     /// An array, or the end of the stream.
     Array,
     /// An element, or the end of an empty array.
@@ -134,35 +134,35 @@ impl<R: Read> ElementReader<R> {
     }
 
     fn within(window: Window<R>) -> Self {
-        Self { window, position: Position::Array, n_elements: 0 }
+        Self { window, expected: Expected::Array, n_elements: 0 }
     }
 
     /// Returns the next element, or `None` after the last array.
     pub fn next_element(&mut self) -> Result<Option<Line<'_>>, ArrayError> {
         loop {
             let Some(first) = self.next_byte()? else {
-                return match self.position {
-                    Position::Array => Ok(None),
+                return match self.expected {
+                    Expected::Array => Ok(None),
                     _ => Err(self.unfinished()),
                 };
             };
-            if self.position == Position::Array && self.window.skip_mark()? {
+            if self.expected == Expected::Array && self.window.skip_mark()? {
                 continue;
             }
-            self.position = match (self.position, first) {
-                (Position::Array, b'[') => Position::First,
-                (Position::First | Position::Separator, b']') => Position::Array,
-                (Position::Separator, b',') => Position::Next,
-                (Position::Array, _) => return Err(self.unexpected(first, "[ or the end")),
-                (Position::Separator, _) => return Err(self.unexpected(first, "a comma or ]")),
-                (Position::First | Position::Next, b',' | b']' | b'}' | b':') => {
+            self.expected = match (self.expected, first) {
+                (Expected::Array, b'[') => Expected::First,
+                (Expected::First | Expected::Separator, b']') => Expected::Array,
+                (Expected::Separator, b',') => Expected::Next,
+                (Expected::Array, _) => return Err(self.unexpected(first, "[ or the end")),
+                (Expected::Separator, _) => return Err(self.unexpected(first, "a comma or ]")),
+                (Expected::First | Expected::Next, b',' | b']' | b'}' | b':') => {
                     return Err(self.unexpected(first, "an element"));
                 }
-                (Position::First | Position::Next, _) => break,
+                (Expected::First | Expected::Next, _) => break,
             };
             self.window.take(1);
         }
-        self.position = Position::Separator;
+        self.expected = Expected::Separator;
         self.element().map(Some)
     }
 

@@ -75,7 +75,7 @@ pub struct LineReader<R> {
 }
 
 // Position of a line in the buffer, computed before the line is borrowed from it.
-enum Found {
+enum LineLength {
     Held { content_bytes: usize, end_bytes: usize },
     TooLong { bytes: u64, blank: bool },
 }
@@ -120,8 +120,8 @@ impl<R: Read> LineReader<R> {
         let offset = self.buffer.offset();
         let content = match self.find()? {
             None => return Ok(None),
-            Some(Found::TooLong { bytes, blank }) => LineContent::TooLong { bytes, blank },
-            Some(Found::Held { content_bytes, end_bytes }) => {
+            Some(LineLength::TooLong { bytes, blank }) => LineContent::TooLong { bytes, blank },
+            Some(LineLength::Held { content_bytes, end_bytes }) => {
                 self.scanned = 0;
                 let line = without_mark(&self.buffer.take(content_bytes + end_bytes)[..content_bytes]);
                 if line.len() <= self.line_bytes_max {
@@ -139,11 +139,11 @@ impl<R: Read> LineReader<R> {
         self.buffer.offset()
     }
 
-    fn find(&mut self) -> io::Result<Option<Found>> {
+    fn find(&mut self) -> io::Result<Option<LineLength>> {
         loop {
             if let Some(line_end) = self.find_end() {
                 let (content_bytes, end_bytes) = self.ended(line_end);
-                return Ok(Some(Found::Held { content_bytes, end_bytes }));
+                return Ok(Some(LineLength::Held { content_bytes, end_bytes }));
             }
             let held_bytes = self.buffer.held().len();
             // A CR at the end may belong to the line end.
@@ -152,14 +152,14 @@ impl<R: Read> LineReader<R> {
                 return Ok(Some(self.read_past()?));
             }
             if self.buffer.fill()? == 0 {
-                let last = Found::Held { content_bytes: held_bytes, end_bytes: 0 };
+                let last = LineLength::Held { content_bytes: held_bytes, end_bytes: 0 };
                 return Ok((held_bytes > 0).then_some(last));
             }
         }
     }
 
     /// Drops the unread bytes and all that follow, up to the line end.
-    fn read_past(&mut self) -> io::Result<Found> {
+    fn read_past(&mut self) -> io::Result<LineLength> {
         if self.buffer.held().starts_with(BYTE_ORDER_MARK) {
             self.buffer.take(BYTE_ORDER_MARK.len());
             self.scanned -= BYTE_ORDER_MARK.len();
@@ -191,7 +191,7 @@ impl<R: Read> LineReader<R> {
                 break;
             }
         }
-        Ok(Found::TooLong { bytes, blank })
+        Ok(LineLength::TooLong { bytes, blank })
     }
 
     /// Number of unread bytes before the end of the current line. No byte is scanned twice.

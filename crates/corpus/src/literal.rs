@@ -23,7 +23,7 @@ pub struct LiteralParser {
     tree: FieldTree,
     pub(crate) ratings: RatingRule,
     /// The strings of the text fields.
-    parts: Vec<TextPart>,
+    parts: Vec<UnescapedText>,
     /// `None` without the field.
     rating: Option<Rated>,
     /// The list of the last line whose elements are reviews.
@@ -36,7 +36,7 @@ pub struct LiteralParser {
 
 /// The string of a text field.
 #[derive(Debug, Default)]
-struct TextPart {
+struct UnescapedText {
     is_present: bool,
     text: Unescaped,
 }
@@ -70,7 +70,7 @@ impl LiteralParser {
         Self {
             tree: FieldTree::of(fields),
             ratings: RatingRule::of(fields),
-            parts: fields.text.iter().map(|_| TextPart::default()).collect(),
+            parts: fields.text.iter().map(|_| UnescapedText::default()).collect(),
             rating: None,
             list: None,
             name: Unescaped::default(),

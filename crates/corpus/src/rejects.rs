@@ -38,7 +38,7 @@ pub enum Content<'a> {
 }
 
 #[derive(Serialize)]
-struct Reject<'a> {
+struct RejectLine<'a> {
     reason: &'a str,
     file: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,7 +88,7 @@ pub fn write_reject(
         Position::Offset { split_start, offset } => (split_start, Some(offset), None),
         Position::Row(row) => (None, None, Some(row)),
     };
-    let mut reject = Reject {
+    let mut reject = RejectLine {
         reason: reason.counter(),
         file,
         split_start,

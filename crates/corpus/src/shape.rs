@@ -11,7 +11,7 @@ use crate::shell::word;
 
 mod value;
 
-use value::{Kind, first_of, is_long, kind, members, names, paths};
+use value::{ValueKind, first_of, is_long, kind, members, names, paths};
 
 /// Maximum number of lines per reason that are examined.
 const EXAMINED_MAX: u64 = 16;
@@ -19,7 +19,7 @@ const EXAMINED_MAX: u64 = 16;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Finding {
     /// A value of this kind in the field, and the names in it if it is an object.
-    Kind(String, Kind, Vec<String>),
+    Kind(String, ValueKind, Vec<String>),
     /// The values of all reviews in each field. If there are more lines, each is only what is inside.
     Columns(Box<Finding>),
     /// Lists in the field of the text and in that of the rating.
@@ -83,10 +83,10 @@ impl Shapes {
             if reject == Reject::NoText { &fields.text[..] } else { std::slice::from_ref(&fields.rating) };
         let found_in = paths.iter().find_map(|path| Some((path, found(line, path)?)));
         let in_field = found_in.map(|(path, finding)| {
-            let has_lists = matches!(finding, Finding::Kind(_, Kind::List, _))
+            let has_lists = matches!(finding, Finding::Kind(_, ValueKind::List, _))
                 && reject == Reject::NoText
                 && fields.list() == Ok(None)
-                && matches!(found(line, &fields.rating), Some(Finding::Kind(_, Kind::List, _)));
+                && matches!(found(line, &fields.rating), Some(Finding::Kind(_, ValueKind::List, _)));
             let finding = if has_lists { Finding::Lists } else { finding };
             if are_columns(line, path) { Finding::Columns(Box::new(finding)) } else { finding }
         });
@@ -107,13 +107,14 @@ impl Shapes {
         let rating = &fields.rating;
         Some(match self.of_text.most()? {
             Finding::Kind(field, kind, _) if fields.list() != Ok(None) => {
-                let found = if *kind == Kind::List { "an empty list".to_owned() } else { kind.to_string() };
+                let found =
+                    if *kind == ValueKind::List { "an empty list".to_owned() } else { kind.to_string() };
                 format!(
                     "most lines have {found} in the field {}, expected a list of reviews; name it with --text-field",
                     in_quotes(field)
                 )
             }
-            Finding::Kind(field, Kind::List, _) => format!(
+            Finding::Kind(field, ValueKind::List, _) => format!(
                 "most lines have a list in the field {}, expected a text; read each element as a review with --text-field \
                  {}, or write one text per line, as jq -c does",
                 in_quotes(field),
@@ -190,7 +191,7 @@ impl Shapes {
     /// What is in place of most ratings: a list, an object, or the names of other fields.
     pub(crate) fn without_rating(&self) -> Option<String> {
         match self.of_rating.most()? {
-            Finding::Kind(_, kind @ (Kind::List | Kind::Object), _) => Some(kind.to_string()),
+            Finding::Kind(_, kind @ (ValueKind::List | ValueKind::Object), _) => Some(kind.to_string()),
             Finding::Names(names) => Some(format!("found the fields {}", names.join(", "))),
             _ => None,
         }
@@ -207,7 +208,7 @@ fn found(line: &str, path: &FieldPath) -> Option<Finding> {
     let mut value = line;
     let mut at = Vec::new();
     for name in path.list().unwrap_or_else(|| path.clone()).names() {
-        if kind(value) != Kind::Object {
+        if kind(value) != ValueKind::Object {
             break;
         }
         value = members(value).filter(|(found, _)| found == name).last()?.1;
@@ -216,23 +217,23 @@ fn found(line: &str, path: &FieldPath) -> Option<Finding> {
     if at.is_empty() {
         return None;
     }
-    let names = if kind(value) == Kind::Object { names(value) } else { Vec::new() };
+    let names = if kind(value) == ValueKind::Object { names(value) } else { Vec::new() };
     Some(Finding::Kind(at.join("."), kind(value), names))
 }
 
 /// Whether the first field of a path and another one have the values of several reviews.
 fn are_columns(line: &str, path: &FieldPath) -> bool {
     let are_values = |value: &str| match kind(value) {
-        Kind::List => is_long(value),
+        ValueKind::List => is_long(value),
         // The index of a table.
-        Kind::Object => members(value).next().is_some_and(|(name, _)| name.parse::<u64>().is_ok()),
+        ValueKind::Object => members(value).next().is_some_and(|(name, _)| name.parse::<u64>().is_ok()),
         _ => false,
     };
     let field = path.list().unwrap_or_else(|| path.clone());
     let Some((first, others)) = field.names().split_first() else { return false };
     let value = members(line).filter(|(found, _)| found == first).last().map(|(_, value)| value);
     let is_column =
-        value.is_some_and(|value| are_values(value) && (others.is_empty() || kind(value) == Kind::List));
+        value.is_some_and(|value| are_values(value) && (others.is_empty() || kind(value) == ValueKind::List));
     is_column && members(line).filter(|(_, value)| are_values(value)).count() > 1
 }
 
@@ -254,14 +255,14 @@ fn key_of_jq(path: &FieldPath) -> String {
 
 /// Where a line without the field has it, or its other fields.
 fn elsewhere(line: &str, path: &FieldPath) -> Option<Finding> {
-    if kind(line) != Kind::Object {
+    if kind(line) != ValueKind::Object {
         return None;
     }
     let first = path.names().first()?;
     for (name, value) in members(line) {
         let (object, is_list) = match kind(value) {
-            Kind::Object => (Some(value), false),
-            Kind::List => (first_of(value), true),
+            ValueKind::Object => (Some(value), false),
+            ValueKind::List => (first_of(value), true),
             _ => continue,
         };
         if object.is_some_and(|object| members(object).any(|(inner, _)| inner == first)) {

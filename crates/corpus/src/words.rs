@@ -5,5 +5,5 @@ mod dictionary;
 pub mod keys;
 mod spans;
 
-pub use dictionary::{Counted, Dictionary};
+pub use dictionary::{CountedWord, Dictionary};
 pub use spans::{Span, find_words, room};

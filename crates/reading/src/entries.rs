@@ -3,7 +3,7 @@
 use std::io::{self, Chain, Cursor, Read};
 use std::sync::Arc;
 
-use corpus::csv::{AskedDialect, Columns, Dialect, Header, RecordReader};
+use corpus::csv::{AskedDialect, Columns, CsvReader, Dialect, Header};
 use corpus::encoding::{LineDecoder, UTF_8, hides};
 use corpus::entry::Rating;
 use corpus::format::{FieldPath, Fields, Format};
@@ -38,7 +38,7 @@ pub(crate) struct Entries<R: Read> {
 enum Reader<R: Read> {
     Lines(LineReader<Chain<Cursor<Vec<u8>>, Begun<R>>>),
     Elements(ElementReader<Chain<Cursor<Vec<u8>>, Begun<R>>>),
-    Records(Box<RecordReader<Begun<R>>>, Arc<Columns>),
+    Records(Box<CsvReader<Begun<R>>>, Arc<Columns>),
 }
 
 impl<R: Read> Entries<R> {
@@ -76,7 +76,7 @@ impl<R: Read> Entries<R> {
         options: &ReadingOptions,
     ) -> Result<Self, Error> {
         let (content, mut decoder) = decoded_if_hidden(head, content, &table.dialect.syntax(), options);
-        let mut records = RecordReader::new(content, table.dialect, options.line_bytes_max);
+        let mut records = CsvReader::new(content, table.dialect, options.line_bytes_max);
         let columns = columns(&mut records, &mut decoder, source, table)?;
         if table.asked.quote.is_none() {
             records.expect(&columns, table.fields);
@@ -199,7 +199,7 @@ pub(crate) fn is_of_array(
 
 /// Reads the header. Content without any record has no columns.
 fn columns(
-    records: &mut RecordReader<impl Read>,
+    records: &mut CsvReader<impl Read>,
     decoder: &mut Option<LineDecoder>,
     source: &Source,
     &Table { dialect, fields, .. }: &Table<'_>,

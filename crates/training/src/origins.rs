@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use corpus::clean::Cleaner;
-use corpus::csv::{Columns, Dialect, RecordReader};
+use corpus::csv::{Columns, CsvReader, Dialect};
 use corpus::digest::text_hash;
 use corpus::encoding::{Encoding, UTF_8, parse_encoding};
 use corpus::format::{Fields, Format};
@@ -200,7 +200,7 @@ fn read_file(
 enum Entries<R> {
     Lines(LineReader<R>),
     Elements(ElementReader<R>),
-    Records(Box<RecordReader<R>>, Columns),
+    Records(Box<CsvReader<R>>, Columns),
 }
 
 impl<R: Read> Entries<R> {
@@ -216,7 +216,7 @@ impl<R: Read> Entries<R> {
             (OriginUnit::Element, _) => Some(Self::Elements(ElementReader::new(content, LINE_BYTES_MAX))),
             (OriginUnit::Record, Format::Delimited { dialect: asked, fields }) => {
                 let dialect = dialect.unwrap_or(asked.default_dialect());
-                let mut records = RecordReader::new(content, dialect, LINE_BYTES_MAX);
+                let mut records = CsvReader::new(content, dialect, LINE_BYTES_MAX);
                 let Some(Some(header)) = records.header()? else { return Ok(None) };
                 if let Some(columns) = header.selected(fields) {
                     if asked.quote.is_none() {

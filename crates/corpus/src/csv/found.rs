@@ -7,7 +7,7 @@ use std::iter;
 use super::Columns;
 use super::dialect::{AskedDialect, Dialect, Quote};
 use super::hidden::HiddenRecords;
-use super::records::{RecordReader, named_delimiter};
+use super::records::{CsvReader, named_delimiter};
 use super::splitter::Splitter;
 use crate::entry::{Rating, Reject};
 use crate::fields::{FieldPath, Fields};
@@ -83,7 +83,7 @@ impl<'a> Head<'a> {
     pub fn has_default(&self) -> Option<Dialect> {
         let dialect = self.requested().default_dialect();
         let is_consistent = || {
-            let (score, _) = self.score(self.bytes, dialect, Rated::OrNot);
+            let (score, _) = self.score(self.bytes, dialect, ConsistentRecords::All);
             score.header == HeaderScore::OfFields && score.fitting == score.lines
         };
         (!self.requested().is_open() || is_consistent()).then_some(dialect)
@@ -98,7 +98,7 @@ impl<'a> Head<'a> {
             if is_next {
                 bytes = self.bytes;
             }
-            let (score, end) = self.score(bytes, dialect, Rated::Only);
+            let (score, end) = self.score(bytes, dialect, ConsistentRecords::Rated);
             // All dialects of a delimiter are compared by the same lines.
             if is_next {
                 bytes = &bytes[..end];
@@ -117,7 +117,7 @@ impl<'a> Head<'a> {
     /// The rating or label of the first record, and the number of columns, if this record is no header: the column was
     /// selected by its number, and the value is a rating, or the label of another record, too.
     pub fn record_in_place_of_header(&self, dialect: Dialect) -> Option<(String, usize)> {
-        let mut records = RecordReader::new(self.bytes, dialect, self.bytes.len());
+        let mut records = CsvReader::new(self.bytes, dialect, self.bytes.len());
         let header = records.header().ok()???;
         let (columns, n_columns) = (header.selected(self.fields)?, header.names().len());
         let value = &header.names()[columns.rating];
@@ -158,9 +158,9 @@ impl<'a> Head<'a> {
     }
 
     /// The score of a dialect, and the number of bytes before a text that the end of the head divides.
-    fn score(&self, bytes: &[u8], dialect: Dialect, counted: Rated) -> (Score, usize) {
+    fn score(&self, bytes: &[u8], dialect: Dialect, counted: ConsistentRecords) -> (Score, usize) {
         let (mut score, mut end) = (Score::default(), bytes.len());
-        let mut records = RecordReader::new(bytes, dialect, bytes.len());
+        let mut records = CsvReader::new(bytes, dialect, bytes.len());
         let Ok(Some(Some(header))) = records.header() else { return (score, end) };
         let n_columns = header.names().len();
         let columns = header.selected(self.fields);
@@ -187,14 +187,14 @@ impl<'a> Head<'a> {
                 continue;
             }
             let is_fitting = match (&columns, counted, records.n_columns()) {
-                (Some(_), Rated::OrNot, Some(found)) => found == n_columns,
-                (Some(columns), Rated::Only, _) => {
+                (Some(_), ConsistentRecords::All, Some(found)) => found == n_columns,
+                (Some(columns), ConsistentRecords::Rated, _) => {
                     splitter.split(record, n_columns) == Some(n_columns)
                         && ratings.of_text(splitter.column(columns.rating)).is_ok()
                 }
                 _ => splitter.split(record, n_columns) == Some(n_columns),
             };
-            if dialect.quote == Quote::None && counted == Rated::Only && is_fitting {
+            if dialect.quote == Quote::None && counted == ConsistentRecords::Rated && is_fitting {
                 n_enclosed += u64::from((0..n_columns).any(|at| is_enclosed(splitter.column(at))));
             }
             if !self.is_whole && records.open_at() == Some(offset) && self.is_divided(tail, columns.as_ref())
@@ -223,11 +223,11 @@ impl<'a> Head<'a> {
 
 /// Which records are consistent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rated {
+enum ConsistentRecords {
     /// Those with a rating.
-    Only,
+    Rated,
     /// All with the columns of the header.
-    OrNot,
+    All,
 }
 
 /// Whether a column has quotes around it, as characters.

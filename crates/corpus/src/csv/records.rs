@@ -5,7 +5,7 @@
 //! A text that starts with a quote by chance would hide all lines up to the next quote. Therefore a quoted column with
 //! a line break must end properly: its closing quote precedes a delimiter or a line end. Otherwise its quote is not
 //! closed for this reader, and the record ends with the line in which it began. So it does if it hides records
-//! ([`RecordReader::expect`]). The parser refuses that line. The lines inside the part that was searched in vain are
+//! ([`CsvReader::expect`]). The parser refuses that line. The lines inside the part that was searched in vain are
 //! records, too, so that no byte is searched more than twice.
 
 use std::io::{self, Read};
@@ -21,7 +21,7 @@ use crate::window::{Piece, Window};
 
 /// Splits a stream of bytes into records.
 #[derive(Debug)]
-pub struct RecordReader<R> {
+pub struct CsvReader<R> {
     window: Window<R>,
     dialect: Dialect,
     // The last record ended in a CR. An LF that follows belongs to it.
@@ -36,7 +36,7 @@ pub struct RecordReader<R> {
     n_columns: Option<usize>,
 }
 
-impl<R: Read> RecordReader<R> {
+impl<R: Read> CsvReader<R> {
     /// Reads from `source`. The limit applies to a record without its line end.
     pub fn new(source: R, dialect: Dialect, record_bytes_max: usize) -> Self {
         Self::within(Window::new(source, record_bytes_max), dialect)
@@ -206,7 +206,7 @@ mod tests {
 
     fn records(source: impl Read, bytes_max: usize, buffer_bytes: usize) -> Vec<Owned> {
         let window = Window::with_buffer_bytes(source, bytes_max, buffer_bytes);
-        let mut reader = RecordReader::within(window, COMMAS);
+        let mut reader = CsvReader::within(window, COMMAS);
         let mut all = Vec::new();
         while let Some(line) = reader.next_record().unwrap() {
             let content = match line.content {
@@ -258,7 +258,7 @@ mod tests {
     fn behind_header(text: &str, quote: Quote) -> (Vec<String>, u64, u64) {
         for buffer_bytes in [1, 64] {
             let window = Window::with_buffer_bytes(text.as_bytes(), 1000, buffer_bytes);
-            let mut reader = RecordReader::within(window, Dialect { delimiter: Delimiter::Comma, quote });
+            let mut reader = CsvReader::within(window, Dialect { delimiter: Delimiter::Comma, quote });
             let fields = Fields::named("text", "stars");
             let columns = reader.header().unwrap().unwrap().unwrap().selected(&fields).unwrap();
             reader.expect(&columns, &fields);
@@ -323,7 +323,7 @@ mod tests {
         let time_of = |line: &str| {
             let text = line.repeat(n_lines);
             let started = std::time::Instant::now();
-            let mut reader = RecordReader::new(text.as_bytes(), COMMAS, bytes_max);
+            let mut reader = CsvReader::new(text.as_bytes(), COMMAS, bytes_max);
             let mut n_records = 0;
             while let Some(record) = reader.next_record().unwrap() {
                 n_records += 1;

@@ -13,7 +13,7 @@ const NAME_BYTES_MAX: usize = 24;
 
 /// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     Null,
     Boolean,
     Number,
@@ -23,7 +23,7 @@ pub(super) enum Kind {
     Object,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ValueKind {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Self::Null => "null",
@@ -43,7 +43,7 @@ pub(super) fn paths(object: &str) -> Vec<String> {
     for (name, value) in members(object).take(names(object).len()) {
         let name = FieldPath::of(name);
         let inside = match kind(value) {
-            Kind::List => first_of(value).map_or(Vec::new(), names),
+            ValueKind::List => first_of(value).map_or(Vec::new(), names),
             _ => Vec::new(),
         };
         match inside.is_empty() {
@@ -90,26 +90,26 @@ fn behind(value: &str) -> Option<&str> {
 }
 
 /// The kind of the value at the start of a text.
-pub(super) fn kind(value: &str) -> Kind {
+pub(super) fn kind(value: &str) -> ValueKind {
     let value = value.trim_start();
     match value.as_bytes().first() {
-        Some(b'{') => Kind::Object,
-        Some(b'[' | b'(') => Kind::List,
-        Some(b'"' | b'\'' | b'u') => Kind::Text,
-        Some(b't' | b'f' | b'T' | b'F') => Kind::Boolean,
+        Some(b'{') => ValueKind::Object,
+        Some(b'[' | b'(') => ValueKind::List,
+        Some(b'"' | b'\'' | b'u') => ValueKind::Text,
+        Some(b't' | b'f' | b'T' | b'F') => ValueKind::Boolean,
         _ if ["NaN", "nan", "Infinity", "-Infinity", "inf", "-inf"]
             .iter()
             .any(|name| value.starts_with(name)) =>
         {
-            Kind::NotANumber
+            ValueKind::NotANumber
         }
-        Some(b'0'..=b'9' | b'-' | b'+' | b'.') => Kind::Number,
-        _ => Kind::Null,
+        Some(b'0'..=b'9' | b'-' | b'+' | b'.') => ValueKind::Number,
+        _ => ValueKind::Null,
     }
 }
 
 /// The object at the start of a list.
 pub(super) fn first_of(list: &str) -> Option<&str> {
     let first = list.trim_start().get(1..)?;
-    (kind(first) == Kind::Object).then_some(first)
+    (kind(first) == ValueKind::Object).then_some(first)
 }

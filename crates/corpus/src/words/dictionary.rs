@@ -13,7 +13,7 @@ use crate::words::spans::Span;
 /// at once.
 pub struct Dictionary {
     bytes: Vec<u8>,
-    entries: Vec<Entry>,
+    entries: Vec<WordRange>,
     /// Open addressing: the search for a word starts at the slot of its hash. The length is a power of two.
     table: Vec<Slot>,
     /// Keys are hashed with a random seed, so that crafted reviews cannot make all words collide. The order
@@ -23,7 +23,7 @@ pub struct Dictionary {
     stop_bytes: usize,
 }
 
-struct Entry {
+struct WordRange {
     start: usize,
     length: u32,
 }
@@ -40,7 +40,7 @@ struct Slot {
 
 /// A word of a text that is not a stop word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct CountedWord {
     /// Its number in order of first appearance.
     pub number: u32,
     /// Its span in the text.
@@ -80,8 +80,8 @@ impl Dictionary {
 
     /// Looks up and counts these words of `text`. Replaces the content of `counted` with those that are not
     /// stop words.
-    pub fn count(&mut self, text: &[u8], words: &[Span], counted: &mut Vec<Counted>) {
-        counted.resize(words.len(), Counted::default());
+    pub fn count(&mut self, text: &[u8], words: &[Span], counted: &mut Vec<CountedWord>) {
+        counted.resize(words.len(), CountedWord::default());
         let mut n_counted = 0;
         let mut expected =
             Expected { keys: [Key::default(); TOGETHER], slots: [0; TOGETHER], firsts: [0; TOGETHER] };
@@ -98,7 +98,7 @@ impl Dictionary {
                 slot.count += 1;
                 let place = slot.place as usize;
                 // Branch-free, because a branch on stop words would be unpredictable.
-                counted[n_counted] = Counted { number: place.wrapping_sub(self.stop_words) as u32, span };
+                counted[n_counted] = CountedWord { number: place.wrapping_sub(self.stop_words) as u32, span };
                 n_counted += usize::from(place >= self.stop_words);
             }
         }
@@ -141,7 +141,7 @@ impl Dictionary {
             let slot = &mut self.table[at];
             if slot.count == 0 {
                 *slot = Slot { key, count: 0, place: self.entries.len() as u32 };
-                self.entries.push(Entry { start: self.bytes.len(), length: word.len() as u32 });
+                self.entries.push(WordRange { start: self.bytes.len(), length: word.len() as u32 });
                 self.bytes.extend_from_slice(word);
                 return at;
             }
@@ -218,7 +218,7 @@ impl Dictionary {
         // Growth of small tables is negligible. Spilling before it would produce many small runs.
         let tables = if is_almost_full && self.table.len() >= LARGE_SLOTS { 3 } else { 1 };
         self.bytes.len()
-            + self.entries.len() * size_of::<Entry>()
+            + self.entries.len() * size_of::<WordRange>()
             + tables * self.table.len() * size_of::<Slot>()
     }
 
@@ -251,7 +251,7 @@ fn most_words(slots: usize) -> usize {
     slots / 4 * 3
 }
 
-impl Entry {
+impl WordRange {
     #[inline]
     fn of<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         &bytes[self.start..self.start + self.length as usize]

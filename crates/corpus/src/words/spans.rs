@@ -32,7 +32,7 @@ pub fn room(text_bytes: usize) -> usize {
 /// has at least [`room`] elements. Returns the number of words.
 pub fn find_words(text: &[u8], words: &mut [Span]) -> usize {
     let (blocks, rest) = text.as_chunks::<BLOCK>();
-    let mut found = Found { words, n_words: 0, from: 0 };
+    let mut found = FoundSpans { words, n_words: 0, from: 0 };
     for (block, begin) in blocks.iter().zip((0..).step_by(BLOCK)) {
         found.add(begin, spaces(block));
     }
@@ -42,14 +42,14 @@ pub fn find_words(text: &[u8], words: &mut [Span]) -> usize {
     found.n_words
 }
 
-struct Found<'a> {
+struct FoundSpans<'a> {
     words: &'a mut [Span],
     n_words: usize,
     /// Offset of the next word.
     from: u32,
 }
 
-impl Found<'_> {
+impl FoundSpans<'_> {
     /// Ends a word at each space of the block at `begin`.
     #[inline]
     fn add(&mut self, begin: u32, mut spaces: u64) {
