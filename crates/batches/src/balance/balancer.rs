@@ -140,7 +140,8 @@ impl Balancer {
         };
         if rule.is_none() || self.settings != settings || ranks < 2 {
             let expected = format!("the rule {rule:?} and {batch_rows} rows");
-            return Err(("balancer", format!("{:?}", self.settings), expected));
+            let found = format!("{:?}", self.settings).replacen("BalancerSettings", "Settings", 1);
+            return Err(("balancer", found, expected));
         }
         let sum = |parts: &[usize]| parts.iter().try_fold(0, |sum: usize, &part| sum.checked_add(part));
         let all = self.log.iter().map(|decision| &decision.parts).chain([&self.first]);
