@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use embeddings::skipgram::{
-    Characters, Counted, Decay, Distribution, Sentences, SkipGramSettings, Training, Vocabulary, Work,
+    Counted, Decay, Distribution, NgramBuckets, Sentences, SkipGramSettings, SkipGramTraining, Vocabulary,
+    Work,
 };
 
 fn main() {
@@ -41,13 +42,13 @@ fn main() {
     all.push(sentences);
     let seed = number(5, 1) as u64;
     let buckets = number(6, 0) as u32;
-    let characters = (buckets > 0).then_some(Characters { min: 3, max: 6, buckets });
+    let characters = (buckets > 0).then_some(NgramBuckets { min: 3, max: 6, buckets });
     let settings = SkipGramSettings { seed, characters, ..SkipGramSettings::default() };
     let (vocabulary, numbers) = vocabulary.ranked(settings.min_count);
     all.iter_mut().for_each(|sentences| sentences.renumber(|word| numbers[word as usize]));
     let all: Vec<Arc<Sentences>> = all.into_iter().map(Arc::new).collect();
     let distribution = Arc::new(Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample));
-    let training = Training::new(settings, vocabulary.n_words()).expect("memory");
+    let training = SkipGramTraining::new(settings, vocabulary.n_words()).expect("memory");
     (0..vocabulary.n_words() as u32).for_each(|word| training.draw(word));
     let subwords = training.subwords(&vocabulary).map(Arc::new);
     let decay = Decay::Linear { n_tokens: vocabulary.n_tokens() * epochs as u64 };

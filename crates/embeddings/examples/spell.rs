@@ -10,7 +10,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use embeddings::skipgram::{Decay, Distribution, Sentences, Vocabulary, count};
-use embeddings::spelling::{Outputs, SpellingSettings, Training};
+use embeddings::spelling::{Outputs, SpellingSettings, SpellingTraining};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -53,7 +53,7 @@ fn main() {
     let (vocabulary, numbers) = vocabulary.ranked(settings.min_count);
     parts.iter_mut().for_each(|sentences| sentences.renumber(|word| numbers[word as usize]));
     let distribution = Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample);
-    let mut training = Training::new(settings.clone(), &vocabulary, threads);
+    let mut training = SpellingTraining::new(settings.clone(), &vocabulary, threads);
     let n_tokens = vocabulary.n_tokens() * epochs as u64;
     let began = Instant::now();
     let mut n_pairs = 0;

@@ -65,7 +65,7 @@ pub struct Parts<'a> {
     /// `[V, D]`: the output vectors of words.
     pub outputs: Option<WriteRow<'a>>,
     /// Character n-grams.
-    pub characters: Option<Characters<'a>>,
+    pub characters: Option<CharacterRows<'a>>,
     /// The generator of the vectors.
     pub generator: Option<&'a Generator>,
     /// Settings of the training.
@@ -74,7 +74,7 @@ pub struct Parts<'a> {
 
 /// The rows of words and of character n-grams.
 #[derive(Clone, Copy)]
-pub struct Characters<'a> {
+pub struct CharacterRows<'a> {
     /// Characters of the shortest n-gram.
     pub min: usize,
     /// Characters of the longest n-gram.
@@ -99,7 +99,7 @@ struct Document {
     words: usize,
     dim: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    characters: Option<Sizes>,
+    characters: Option<NgramSizes>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     generator: Option<GeneratorSizes>,
     files: BTreeMap<String, Summary>,
@@ -107,7 +107,7 @@ struct Document {
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Sizes {
+struct NgramSizes {
     min: usize,
     max: usize,
     buckets: usize,
@@ -167,7 +167,11 @@ fn finish(mut new: NewFolder, folder: &Path, parts: &Parts<'_>) -> Result<()> {
         settings: parts.settings.clone(),
         words: n_words,
         dim: parts.dim,
-        characters: parts.characters.map(|Characters { min, max, buckets, .. }| Sizes { min, max, buckets }),
+        characters: parts.characters.map(|CharacterRows { min, max, buckets, .. }| NgramSizes {
+            min,
+            max,
+            buckets,
+        }),
         generator: parts.generator.map(|generator| {
             let &crate::spelling::Sizes { char_dim, hidden, .. } = generator.weights().sizes();
             GeneratorSizes { char_dim, hidden }
@@ -203,7 +207,7 @@ pub fn write_embedding(
     });
     let sizes = characters.as_ref().map(|found| (found.min, found.max, found.buckets));
     let characters =
-        sizes.zip(rows.as_ref()).map(|((min, max, buckets), rows)| Characters { min, max, buckets, rows });
+        sizes.zip(rows.as_ref()).map(|((min, max, buckets), rows)| CharacterRows { min, max, buckets, rows });
     let parts = Parts {
         words,
         dim: *dim,
@@ -306,7 +310,7 @@ impl<'a> Files<'a> {
         let vectors = self.array(VECTORS, n_words)?;
         let characters = match characters {
             None => None,
-            Some(Sizes { min, max, buckets }) => {
+            Some(NgramSizes { min, max, buckets }) => {
                 let mut own = self.array(NGRAMS, n_words + buckets)?;
                 let rows = own.split_off(n_words * dim);
                 Some(CharacterNgrams { min, max, buckets, rows, own })
@@ -348,7 +352,8 @@ impl<'a> Files<'a> {
         let Document { words, dim, characters, generator, .. } = self.document;
         let GeneratorSizes { char_dim, hidden } =
             generator.unwrap_or(GeneratorSizes { char_dim: 1, hidden: HIDDEN_MULTIPLE });
-        let Sizes { min, max, buckets } = characters.unwrap_or(Sizes { min: 1, max: 1, buckets: 1 });
+        let NgramSizes { min, max, buckets } =
+            characters.unwrap_or(NgramSizes { min: 1, max: 1, buckets: 1 });
         let limits = [
             ("words", words, 1, u32::MAX as usize - 2),
             ("dim", dim, 1, DIM_MAX),

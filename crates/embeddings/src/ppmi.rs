@@ -40,7 +40,7 @@ const PURPOSE: u64 = u64::from_le_bytes(*b"subspace");
 
 /// How often pairs of words are within a window.
 #[derive(Clone, Debug)]
-pub struct Pairs {
+pub struct PairCounts {
     n_words: usize,
     window: usize,
     /// Pairs, the smaller word first, that are not sorted yet.
@@ -51,7 +51,7 @@ pub struct Pairs {
     n_tokens: u64,
 }
 
-impl Pairs {
+impl PairCounts {
     /// No pairs of this many words within `window` words on each side.
     pub fn new(n_words: usize, window: usize) -> Self {
         Self { n_words, window, buffer: Vec::new(), counts: Vec::new(), n_tokens: 0 }
@@ -364,7 +364,7 @@ mod tests {
     }
 
     fn ppmi(texts: &[&[u32]], n_words: usize, window: usize, shift: f64) -> Ppmi {
-        let mut pairs = Pairs::new(n_words, window);
+        let mut pairs = PairCounts::new(n_words, window);
         for text in texts {
             pairs.add(text);
             pairs.sort();

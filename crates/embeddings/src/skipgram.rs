@@ -2,10 +2,10 @@
 //! representations of words and phrases and their compositionality").
 //!
 //! [`Vocabulary`] numbers and counts words as they arrive, in bounded memory. [`Distribution`] draws negative samples by the
-//! counts. [`Training`] trains the vectors of the words on [`Sentences`], with threads that share them without locks. With
-//! [`Characters`], the vector of a word is the mean of its own row and the rows of its character n-grams (Bojanowski et al.
-//! 2017, "Enriching word vectors with subword information").
-//! Files, streams and clocks are the caller's.
+//! counts. [`SkipGramTraining`] trains the vectors of the words on [`Sentences`], with threads that share them without
+//! locks. With [`NgramBuckets`], the vector of a word is the mean of its own row and the rows of its character n-grams
+//! (Bojanowski et al. 2017, "Enriching word vectors with subword information"). Files, streams and clocks are the
+//! caller's.
 
 mod characters;
 mod distribution;
@@ -23,12 +23,12 @@ mod vocabulary;
 mod windows;
 mod worker;
 
-pub use characters::{Characters, Subwords};
+pub use characters::{NgramBuckets, Subwords};
 pub use distribution::Distribution;
 pub use draws::TableRows;
 pub use kernels::simd::Table;
 pub use numbering::{Growing, count, number};
 pub use sentences::Sentences;
 pub use settings::{Decay, SkipGramSettings};
-pub use training::{Done, Training, Work};
+pub use training::{Done, SkipGramTraining, Work};
 pub use vocabulary::{Counted, Vocabulary};

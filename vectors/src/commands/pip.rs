@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 
 use classifiers::{LINE_BYTES_MAX, Words};
 use corpus::encoding::UTF_8;
-use embeddings::ppmi::{Pairs, Ppmi};
+use embeddings::ppmi::{PairCounts, Ppmi};
 use embeddings::{Embedding, files, pip};
 use serde::Serialize;
 use store::S3Options;
@@ -61,7 +61,7 @@ pub(super) fn pip(arguments: &Pip) -> Result<()> {
 
 fn of_text(embedding: &Embedding, arguments: &Pip) -> Result<(pip::Pip, Matrix)> {
     let &Pip { window, shift, seed, .. } = arguments;
-    let mut pairs = Pairs::new(embedding.n_words(), window);
+    let mut pairs = PairCounts::new(embedding.n_words(), window);
     for input in inputs(&arguments.corpus, &S3Options::default())? {
         add(&mut pairs, embedding, arguments.words, &input)?;
     }
@@ -81,7 +81,7 @@ fn of_text(embedding: &Embedding, arguments: &Pip) -> Result<(pip::Pip, Matrix)>
 }
 
 /// Counts the pairs of the lines of an input.
-fn add(pairs: &mut Pairs, embedding: &Embedding, words: Words, input: &Input<'_>) -> Result<()> {
+fn add(pairs: &mut PairCounts, embedding: &Embedding, words: Words, input: &Input<'_>) -> Result<()> {
     let mut reader = BufReader::new(input.open(UTF_8)?);
     let (mut line, mut scratch, mut text) = (Vec::new(), Vec::new(), Vec::new());
     loop {

@@ -14,7 +14,7 @@ const PAGE: usize = 256;
 /// Lengths of character n-grams, and the number of rows that they share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Characters {
+pub struct NgramBuckets {
     /// Characters of the shortest n-gram.
     pub min: u32,
     /// Characters of the longest n-gram.
@@ -23,7 +23,7 @@ pub struct Characters {
     pub buckets: u32,
 }
 
-impl Characters {
+impl NgramBuckets {
     /// Replaces the content of `numbers` with the buckets of the n-grams of a word.
     pub(crate) fn buckets_of(self, word: &[u8], numbers: &mut Vec<u32>) {
         let Self { min: characters_min, max: characters_max, buckets } = self;
@@ -86,7 +86,7 @@ mod tests {
         };
         let expected: Vec<u32> = ["<ca", "<cat", "cat", "cat>", "at>"].map(|gram| fnv(gram) % 1000).into();
         let mut buckets = vec![7];
-        Characters { min: 3, max: 4, buckets: 1000 }.buckets_of(b"cat", &mut buckets);
+        NgramBuckets { min: 3, max: 4, buckets: 1000 }.buckets_of(b"cat", &mut buckets);
         assert_eq!(buckets, expected);
     }
 

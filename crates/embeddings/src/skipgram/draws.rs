@@ -7,7 +7,7 @@ use program::random::Random;
 
 use crate::skipgram::distribution::Distribution;
 use crate::skipgram::settings::SkipGramSettings;
-use crate::skipgram::training::{Training, Work};
+use crate::skipgram::training::{SkipGramTraining, Work};
 
 /// Purpose of random numbers.
 pub(crate) const SENTENCES: u64 = 0x736b_6970_0001;
@@ -117,8 +117,8 @@ impl Draws {
     }
 }
 
-impl Training {
-    /// The rows that [`Training::run`] reads and writes for some work, if there are no character n-grams.
+impl SkipGramTraining {
+    /// The rows that [`SkipGramTraining::run`] reads and writes for some work, if there are no character n-grams.
     pub fn rows(&self, work: &Work) -> TableRows {
         let mut rows = TableRows::default();
         if work.distribution.is_empty() {
@@ -154,7 +154,7 @@ mod tests {
     fn the_rows_of_work_are_those_that_training_changes() {
         let settings = SkipGramSettings { dim: 3, sample: 0.01, ..SkipGramSettings::default() };
         let n_words = 500;
-        let training = Training::new(settings, n_words).unwrap();
+        let training = SkipGramTraining::new(settings, n_words).unwrap();
         let mut random = Random::of(&[3]);
         let mut sentences = Sentences::default();
         for _ in 0..10 {

@@ -4,9 +4,9 @@ use program::random::Random;
 
 use crate::skipgram::draws::{Draws, Position, SENTENCES};
 use crate::skipgram::kernel::PROBABILITY_MIN;
-use crate::skipgram::training::{Training, Work};
+use crate::skipgram::training::{SkipGramTraining, Work};
 
-impl Training {
+impl SkipGramTraining {
     /// The mean loss of a pair with its negative samples, as [`crate::skipgram::Done::loss`], of all positions of some work. Windows
     /// and samples depend on the seed and the number of the work only. `None` without pairs.
     pub fn held_out_loss(&self, work: &Work) -> Option<f64> {
@@ -52,10 +52,10 @@ mod tests {
     use std::sync::Arc;
 
     use crate::skipgram::{
-        Characters, Decay, Distribution, Sentences, SkipGramSettings, Training, Vocabulary, Work,
+        Decay, Distribution, NgramBuckets, Sentences, SkipGramSettings, SkipGramTraining, Vocabulary, Work,
     };
 
-    fn work(vocabulary: &Vocabulary, training: &Training) -> Work {
+    fn work(vocabulary: &Vocabulary, training: &SkipGramTraining) -> Work {
         let mut sentences = Sentences::default();
         (0..500).for_each(|n| sentences.push((0..12).map(|at| (n * 7 + at * at) % 30), 12));
         Work {
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn before_a_training_each_pair_is_a_guess_and_the_loss_decreases() {
-        for characters in [None, Some(Characters { min: 3, max: 4, buckets: 100 })] {
+        for characters in [None, Some(NgramBuckets { min: 3, max: 4, buckets: 100 })] {
             let settings = SkipGramSettings {
                 dim: 16,
                 min_count: 1,
@@ -82,7 +82,7 @@ mod tests {
                 ..SkipGramSettings::default()
             };
             let vocabulary = vocabulary();
-            let training = Training::new(settings, 30).unwrap();
+            let training = SkipGramTraining::new(settings, 30).unwrap();
             (0..30).for_each(|word| training.draw(word));
             let work = work(&vocabulary, &training);
             // Output vectors are 0: the probability of a word and of each of five samples is 1/2.
@@ -104,13 +104,14 @@ mod tests {
             rate,
             ..SkipGramSettings::default()
         };
-        let run = |training: &Training, work: &Work| training.run_once(Decay::Constant, work).unwrap();
-        let training = Training::new(of_rate(0.5), 30).unwrap();
+        let run =
+            |training: &SkipGramTraining, work: &Work| training.run_once(Decay::Constant, work).unwrap();
+        let training = SkipGramTraining::new(of_rate(0.5), 30).unwrap();
         (0..30).for_each(|word| training.draw(word));
         let work = work(&vocabulary, &training);
         run(&training, &work);
         // The same vectors with a rate that hardly changes them.
-        let still = Training::new(of_rate(1e-6), 30).unwrap();
+        let still = SkipGramTraining::new(of_rate(1e-6), 30).unwrap();
         for (from, to) in [(training.input(), still.input()), (training.output(), still.output())] {
             let mut values = vec![0.0; 16];
             for row in 0..30 {

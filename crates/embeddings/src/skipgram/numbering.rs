@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::skipgram::characters::Subwords;
 use crate::skipgram::distribution::Distribution;
 use crate::skipgram::sentences::Sentences;
-use crate::skipgram::training::{Training, Work};
+use crate::skipgram::training::{SkipGramTraining, Work};
 use crate::skipgram::vocabulary::{Counted, Vocabulary};
 
 /// The distribution is computed anew when the number of tokens has grown by this share,
@@ -31,7 +31,7 @@ pub struct Growing {
 
 impl Growing {
     /// Continues with the vocabulary of a training.
-    pub fn new(vocabulary: Vocabulary, training: &Training) -> Self {
+    pub fn new(vocabulary: Vocabulary, training: &SkipGramTraining) -> Self {
         let subwords = training.subwords(&vocabulary).map(Arc::new);
         let distribution = Arc::new(Distribution::new(&[], 1, 1.0, 0.0));
         Self { vocabulary, distribution, subwords, rebuilt_at: 0, rows: Vec::new() }
@@ -39,7 +39,7 @@ impl Growing {
 
     /// Counts and numbers the words of cleaned lines, and draws the vectors of new words. A word that occurred less than the
     /// minimum count is not part of a sentence.
-    pub fn work(&mut self, training: &Training, lines: &[u8]) -> Work {
+    pub fn work(&mut self, training: &SkipGramTraining, lines: &[u8]) -> Work {
         let settings = training.settings();
         let number = self.vocabulary.n_tokens();
         let mut sentences = Sentences::default();
@@ -81,7 +81,7 @@ impl Growing {
     }
 
     /// Lists and draws the character n-grams of a word, or none.
-    fn list_characters(&mut self, number: u32, word: &[u8], has_some: bool, training: &Training) {
+    fn list_characters(&mut self, number: u32, word: &[u8], has_some: bool, training: &SkipGramTraining) {
         let Some(subwords) = &mut self.subwords else { return };
         self.rows.clear();
         if has_some {
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn a_word_is_part_of_sentences_from_its_minimum_count_on() {
         let settings = SkipGramSettings { dim: 4, min_count: 2, ..SkipGramSettings::default() };
-        let training = Training::new(settings, 10).unwrap();
+        let training = SkipGramTraining::new(settings, 10).unwrap();
         let mut growing = Growing::new(Vocabulary::new(10), &training);
         let work = growing.work(&training, b"a b a\n\nb  c a\n");
         let found: Vec<&[u32]> = work.sentences.iter().collect();

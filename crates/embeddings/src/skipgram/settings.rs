@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::skipgram::characters::Characters;
+use crate::skipgram::characters::NgramBuckets;
 
 /// Settings that affect the vectors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub struct SkipGramSettings {
     pub seed: u64,
     /// Character n-grams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub characters: Option<Characters>,
+    pub characters: Option<NgramBuckets>,
 }
 
 impl Default for SkipGramSettings {

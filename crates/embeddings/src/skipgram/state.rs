@@ -20,7 +20,7 @@ use std::io::{self, Read, Write};
 use kernels::simd::Digested;
 
 use crate::error::{Error, Result};
-use crate::skipgram::training::{Buckets, Training};
+use crate::skipgram::training::{Buckets, SkipGramTraining};
 use crate::skipgram::vocabulary::Vocabulary;
 
 const MARK: &[u8; 8] = b"skipgrm2";
@@ -28,7 +28,7 @@ const MARK: &[u8; 8] = b"skipgrm2";
 const BYTES_MAX: usize = 1 << 28;
 const DAMAGED: &str = "the file is damaged; use an older checkpoint or start again";
 
-impl Training {
+impl SkipGramTraining {
     /// Writes the training with its vocabulary, and with bytes of the caller: the place in the input. Buffer the output.
     ///
     /// # Errors

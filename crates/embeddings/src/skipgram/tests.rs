@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::skipgram::{
-    Characters, Decay, Distribution, Growing, Sentences, SkipGramSettings, Training, Vocabulary, Work,
+    Decay, Distribution, Growing, NgramBuckets, Sentences, SkipGramSettings, SkipGramTraining, Vocabulary,
+    Work,
 };
 
-const CHARACTERS: Characters = Characters { min: 3, max: 5, buckets: 1000 };
+const CHARACTERS: NgramBuckets = NgramBuckets { min: 3, max: 5, buckets: 1000 };
 
-fn settings(characters: Option<Characters>) -> SkipGramSettings {
+fn settings(characters: Option<NgramBuckets>) -> SkipGramSettings {
     SkipGramSettings {
         dim: 20,
         window: 2,
@@ -26,14 +27,14 @@ fn vocabulary(words: &[&str]) -> Vocabulary {
 }
 
 /// A training of these words, with its vectors drawn.
-fn begun(settings: SkipGramSettings, vocabulary: &Vocabulary) -> Training {
-    let training = Training::new(settings, vocabulary.n_words()).unwrap();
+fn begun(settings: SkipGramSettings, vocabulary: &Vocabulary) -> SkipGramTraining {
+    let training = SkipGramTraining::new(settings, vocabulary.n_words()).unwrap();
     (0..vocabulary.n_words() as u32).for_each(|word| training.draw(word));
     training
 }
 
 /// Trains a sentence some times.
-fn train(training: &Training, vocabulary: &Vocabulary, sentence: &[u32], times: u64) {
+fn train(training: &SkipGramTraining, vocabulary: &Vocabulary, sentence: &[u32], times: u64) {
     let mut sentences = Sentences::default();
     sentences.push(sentence.iter().copied(), sentence.len() as u64);
     let sentences = Arc::new(sentences);
@@ -48,14 +49,14 @@ fn train(training: &Training, vocabulary: &Vocabulary, sentence: &[u32], times: 
     training.run(1, Decay::Constant, &next).unwrap();
 }
 
-fn vector(training: &Training, vocabulary: &Vocabulary, word: u32) -> Vec<f32> {
+fn vector(training: &SkipGramTraining, vocabulary: &Vocabulary, word: u32) -> Vec<f32> {
     let (mut rows, mut vector) = (Vec::new(), vec![0.0; training.settings().dim]);
     training.characters_of(vocabulary.word(word), &mut rows);
     training.read_vector(word, &rows, &mut vector);
     vector
 }
 
-fn output(training: &Training, word: u32) -> Vec<f32> {
+fn output(training: &SkipGramTraining, word: u32) -> Vec<f32> {
     let mut vector = vec![0.0; training.settings().dim];
     training.output().read(word, 0, &mut vector);
     vector
@@ -71,7 +72,7 @@ fn close(found: &[f32], expected: &[f32]) {
 fn words_that_are_too_short_for_ngrams_are_trained_as_without_them() {
     let words = ["a", "b", "c", "d", "e", "f", "g"];
     let vocabulary = vocabulary(&words);
-    let long = Characters { min: 9, max: 9, ..CHARACTERS };
+    let long = NgramBuckets { min: 9, max: 9, ..CHARACTERS };
     let (plain, windowed) = (begun(settings(None), &vocabulary), begun(settings(Some(long)), &vocabulary));
     let sentence = [3, 0, 6, 1, 5, 2, 4];
     for training in [&plain, &windowed] {
@@ -98,7 +99,7 @@ fn each_row_of_a_word_receives_the_whole_change_of_its_mean() {
     // `ana` is in `banana` twice.
     assert!(lists[1].iter().any(|row| lists[1].iter().filter(|other| *other == row).count() == 2));
     let before = [0, 1].map(|word| vector(&training, &vocabulary, word));
-    let read = |training: &Training, row: u32| {
+    let read = |training: &SkipGramTraining, row: u32| {
         let (rows, mut values) = (&training.buckets().unwrap().rows, vec![0.0; 20]);
         rows.read(row, 0, &mut values);
         values
@@ -135,7 +136,7 @@ fn a_state_has_the_rows_of_ngrams() {
     train(&training, &vocabulary, &[0, 1, 2, 1], 5);
     let mut state = Vec::new();
     training.save(&vocabulary, b"place", &mut state).unwrap();
-    let mut restored = Training::new(settings(Some(CHARACTERS)), 3).unwrap();
+    let mut restored = SkipGramTraining::new(settings(Some(CHARACTERS)), 3).unwrap();
     let (words, place) = restored.restore(3, &mut &state[..]).unwrap();
     assert_eq!(place, b"place");
     for word in 0..3 {
@@ -147,8 +148,9 @@ fn a_state_has_the_rows_of_ngrams() {
         training.read_bucket(bucket, &mut expected);
         assert_eq!(found, expected);
     }
-    let other = Characters { buckets: 999, ..CHARACTERS };
-    let error = Training::new(settings(Some(other)), 3).unwrap().restore(3, &mut &state[..]).unwrap_err();
+    let other = NgramBuckets { buckets: 999, ..CHARACTERS };
+    let error =
+        SkipGramTraining::new(settings(Some(other)), 3).unwrap().restore(3, &mut &state[..]).unwrap_err();
     let told = std::error::Error::source(&error).unwrap().to_string();
     assert_eq!(told, "it has other character n-grams; pass the flags of its training");
 }
@@ -156,7 +158,7 @@ fn a_state_has_the_rows_of_ngrams() {
 #[test]
 fn a_stream_lists_the_ngrams_of_words_from_their_minimum_count_on() {
     let settings = SkipGramSettings { min_count: 2, ..settings(Some(CHARACTERS)) };
-    let training = Training::new(settings, 2).unwrap();
+    let training = SkipGramTraining::new(settings, 2).unwrap();
     let mut growing = Growing::new(Vocabulary::new(2), &training);
     let first = growing.work(&training, b"kettle banana kettle\n");
     let rows = |work: &Work, word: u32| work.subwords.as_ref().unwrap().rows(word).to_vec();

@@ -8,7 +8,7 @@ use program::random::Random;
 use program::threads::locked;
 
 use crate::error::{Error, Result};
-use crate::skipgram::characters::{Characters, Subwords};
+use crate::skipgram::characters::{NgramBuckets, Subwords};
 use crate::skipgram::distribution::Distribution;
 use crate::skipgram::sentences::Sentences;
 use crate::skipgram::settings::SkipGramSettings;
@@ -33,7 +33,7 @@ pub struct Work {
 
 /// A training: the vectors, and the number of tokens so far.
 #[derive(Debug)]
-pub struct Training {
+pub struct SkipGramTraining {
     settings: SkipGramSettings,
     pub(crate) processor: Processor,
     input: Table,
@@ -49,7 +49,7 @@ pub struct Training {
 /// that those of frequent words are close together and buckets without n-grams use no memory.
 #[derive(Debug)]
 pub(crate) struct Buckets {
-    characters: Characters,
+    characters: NgramBuckets,
     pub rows: Table,
     /// Per bucket: 0, or the number of its row plus 1. Only one thread at a time changes it.
     numbers: Vec<AtomicU32>,
@@ -57,7 +57,7 @@ pub(crate) struct Buckets {
 }
 
 impl Buckets {
-    fn new(settings: &SkipGramSettings, characters: Characters) -> Result<Self> {
+    fn new(settings: &SkipGramSettings, characters: NgramBuckets) -> Result<Self> {
         let n_buckets = characters.buckets as usize;
         let numbers = (0..n_buckets).map(|_| AtomicU32::new(0)).collect();
         Ok(Self { characters, rows: new_table(settings, n_buckets, 1)?, numbers, n_used: AtomicU32::new(0) })
@@ -112,8 +112,9 @@ impl Done {
     }
 }
 
-impl Training {
-    /// A training with vectors for at most `n_words` words. Output vectors are 0; [`Training::draw`] draws input vectors.
+impl SkipGramTraining {
+    /// A training with vectors for at most `n_words` words. Output vectors are 0; [`SkipGramTraining::draw`] draws
+    /// input vectors.
     ///
     /// # Errors
     /// If the system has no address space of this size.
@@ -232,7 +233,7 @@ impl Training {
         }
     }
 
-    /// The key of the random numbers of [`Training::draw`], without the word at its end.
+    /// The key of the random numbers of [`SkipGramTraining::draw`], without the word at its end.
     pub fn key(&self) -> [u64; 2] {
         [WEIGHTS, self.settings.seed]
     }

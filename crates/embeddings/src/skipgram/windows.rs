@@ -8,7 +8,7 @@ use kernels::simd::{Row, Table, Vector};
 
 use crate::error::Result;
 use crate::skipgram::characters::Subwords;
-use crate::skipgram::training::Training;
+use crate::skipgram::training::SkipGramTraining;
 
 /// Vectors of a block, whose sums stay in registers.
 const BLOCK: usize = 8;
@@ -31,7 +31,7 @@ pub(crate) struct Windows {
 impl Windows {
     /// # Errors
     /// If the system has no memory for them.
-    pub fn new(training: &Training) -> Result<Self> {
+    pub fn new(training: &SkipGramTraining) -> Result<Self> {
         let reach = training.settings().window as usize;
         let means = training.table(2 * reach + 1, 2)?;
         Ok(Self { means, slots: Vec::new(), reach, n_entered: 0, n_left: 0 })
@@ -47,7 +47,7 @@ impl Windows {
 
     /// Moves to a position of a sentence.
     #[inline]
-    pub fn move_to(&mut self, at: usize, training: &Training, subwords: &Subwords, words: &[u32]) {
+    pub fn move_to(&mut self, at: usize, training: &SkipGramTraining, subwords: &Subwords, words: &[u32]) {
         self.leave(at.saturating_sub(self.reach), training, subwords, words);
         while self.n_entered < words.len().min(at + self.reach + 1) {
             if let Some(&next) = words.get(self.n_entered + 1) {
@@ -61,11 +61,11 @@ impl Windows {
 
     /// Ends a sentence.
     #[inline]
-    pub fn finish(&mut self, training: &Training, subwords: &Subwords, words: &[u32]) {
+    pub fn finish(&mut self, training: &SkipGramTraining, subwords: &Subwords, words: &[u32]) {
         self.leave(self.n_entered, training, subwords, words);
     }
 
-    fn leave(&mut self, end: usize, training: &Training, subwords: &Subwords, words: &[u32]) {
+    fn leave(&mut self, end: usize, training: &SkipGramTraining, subwords: &Subwords, words: &[u32]) {
         while self.n_left < end {
             let word = words[self.n_left];
             training.add_change(word, subwords.rows(word), &self.means, self.slots[self.n_left]);
@@ -74,7 +74,7 @@ impl Windows {
     }
 }
 
-impl Training {
+impl SkipGramTraining {
     /// Loads the rows of a word into the caches.
     #[inline]
     fn prefetch(&self, word: u32, characters: &[u32]) {

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::skipgram::draws::{Draws, Position, SENTENCES};
 use crate::skipgram::kernel::{self, Errors, TARGETS, Targets, WORDS_MAX};
 use crate::skipgram::settings::Decay;
-use crate::skipgram::training::{Done, Training, Work};
+use crate::skipgram::training::{Done, SkipGramTraining, Work};
 use crate::skipgram::windows::Windows;
 
 /// The learning rate is computed anew after this number of tokens of a thread.
@@ -21,7 +21,7 @@ const LOSS_EVERY: u64 = 61;
 
 /// A thread of a training.
 struct Worker<'a> {
-    training: &'a Training,
+    training: &'a SkipGramTraining,
     decay: Decay,
     rate: f32,
     done: Done,
@@ -35,7 +35,7 @@ struct Worker<'a> {
     windows: Option<Windows>,
 }
 
-impl Training {
+impl SkipGramTraining {
     /// Trains on one work, by one thread.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ impl Training {
 impl<'a> Worker<'a> {
     /// # Errors
     /// If the system has no memory for it.
-    fn new(training: &'a Training, decay: Decay) -> Result<Self> {
+    fn new(training: &'a SkipGramTraining, decay: Decay) -> Result<Self> {
         let windows = training.buckets().map(|_| Windows::new(training)).transpose()?;
         Ok(Self {
             training,

@@ -59,7 +59,7 @@ impl Part {
 
 /// A position: places in [`Batch::rows`], first of its targets, then of the words of its window.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Position {
+pub(crate) struct PositionRows {
     pub(crate) begin: usize,
     /// The word at the position and its negative samples.
     pub(crate) n_targets: usize,
@@ -69,7 +69,7 @@ pub(crate) struct Position {
 /// The positions of a batch and its distinct words.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    pub(crate) positions: Vec<Position>,
+    pub(crate) positions: Vec<PositionRows>,
     /// Indices of the distinct words of `outputs`, for targets, and of `inputs`.
     pub(crate) rows: Vec<u32>,
     pub(crate) inputs: Distinct,
@@ -111,7 +111,7 @@ impl Batch {
                 self.rows.push(self.inputs.number(part.words[other]));
             }
             let n_inputs = self.rows.len() - begin - n_targets;
-            self.positions.push(Position { begin, n_targets, n_inputs });
+            self.positions.push(PositionRows { begin, n_targets, n_inputs });
             self.n_pairs += n_inputs as u64;
         }
     }

@@ -7,7 +7,7 @@ use kernels::Team;
 use kernels::simd::activation::{LOGISTIC, logistic};
 use kernels::simd::{LANES_MAX, Vector};
 
-use crate::spelling::batches::{Batch, Position};
+use crate::spelling::batches::{Batch, PositionRows};
 
 /// Targets whose scores are computed together.
 const TARGETS: usize = 6;
@@ -67,7 +67,7 @@ pub(crate) fn gradients(
 
 kernels::simd::on_processor! {
     fn add_on(
-        positions: &[Position],
+        positions: &[PositionRows],
         rows: &[u32],
         vectors: Vectors<'_>,
         scale: f32,
@@ -78,7 +78,7 @@ kernels::simd::on_processor! {
 /// Adds the gradients of some positions.
 #[inline(always)]
 fn add<V: Vector>(
-    positions: &[Position],
+    positions: &[PositionRows],
     rows: &[u32],
     vectors: Vectors<'_>,
     scale: f32,
@@ -88,7 +88,7 @@ fn add<V: Vector>(
         let rows = &rows[position.begin..];
         let (targets, inputs) = rows[..position.n_targets + position.n_inputs].split_at(position.n_targets);
         for (number, targets) in targets.chunks(TARGETS).enumerate() {
-            let mut part = Targets::new(targets, number == 0);
+            let mut part = TargetBlock::new(targets, number == 0);
             for &input in inputs {
                 part.add::<V>(input as usize, vectors, scale, gradients);
             }
@@ -101,14 +101,14 @@ fn add<V: Vector>(
 }
 
 /// Some targets of a position. Those behind the last one repeat it and have no gradient.
-struct Targets {
+struct TargetBlock {
     rows: [usize; TARGETS],
     n: usize,
     has_word: bool,
     loss: f64,
 }
 
-impl Targets {
+impl TargetBlock {
     fn new(targets: &[u32], has_word: bool) -> Self {
         let mut rows = [targets[0] as usize; TARGETS];
         rows.iter_mut().zip(targets).for_each(|(row, &target)| *row = target as usize);

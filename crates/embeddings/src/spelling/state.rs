@@ -15,7 +15,7 @@ use std::io::{self, Read, Write};
 use kernels::simd::Digested;
 
 use crate::error::{Error, Result};
-use crate::spelling::training::Training;
+use crate::spelling::training::SpellingTraining;
 
 const MARK: &[u8; 8] = b"spelled1";
 /// A longer place is damage.
@@ -24,7 +24,7 @@ const PLACE_BYTES_MAX: usize = 1 << 20;
 const PIECE: usize = 1 << 14;
 const DAMAGED: &str = "the file is damaged; use an older checkpoint or start again";
 
-impl Training {
+impl SpellingTraining {
     /// Writes the training, and bytes of the caller: the place in the input. Buffer the output.
     ///
     /// # Errors

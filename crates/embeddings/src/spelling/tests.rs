@@ -2,7 +2,7 @@
 
 use crate::skipgram::{Decay, Distribution, Sentences, Vocabulary};
 
-use crate::spelling::{Outputs, SpellingSettings, Training};
+use crate::spelling::{Outputs, SpellingSettings, SpellingTraining};
 
 /// Words of two topics, with one stem each.
 const WORDS: [&str; 8] = ["brewing", "brewed", "brewer", "brews", "storied", "stories", "storyline", "story"];
@@ -31,13 +31,13 @@ pub(crate) fn sentences() -> Sentences {
     sentences
 }
 
-pub(crate) fn new(outputs: Outputs, n_threads: usize) -> Training {
+pub(crate) fn new(outputs: Outputs, n_threads: usize) -> SpellingTraining {
     let words = WORDS.iter().map(|word| (word.as_bytes(), 150));
-    Training::new(settings(outputs), &Vocabulary::of(8, words, 1200, 0), n_threads)
+    SpellingTraining::new(settings(outputs), &Vocabulary::of(8, words, 1200, 0), n_threads)
 }
 
 /// Trains from a step on; stops before another one.
-fn train(training: &mut Training, steps: std::ops::Range<u64>) -> Option<f64> {
+fn train(training: &mut SpellingTraining, steps: std::ops::Range<u64>) -> Option<f64> {
     let (sentences, distribution) = (sentences(), Distribution::new(&[150; 8], 1, 0.75, 0.0));
     let decay = Decay::Linear { n_tokens: EPOCHS * sentences.n_tokens() };
     let mut number = 0;
@@ -106,7 +106,7 @@ fn a_damaged_state_is_refused() {
     let mut training = new(Outputs::Table, 1);
     let mut state = Vec::new();
     training.save(b"", &mut state).unwrap();
-    let refused = |state: &[u8], training: &mut Training| {
+    let refused = |state: &[u8], training: &mut SpellingTraining| {
         std::error::Error::source(&training.restore(&mut &state[..]).unwrap_err()).unwrap().to_string()
     };
     assert!(refused(&state, &mut new(Outputs::Shared, 1)).contains("other sizes or words"));
@@ -121,7 +121,7 @@ fn a_damaged_state_is_refused() {
 }
 
 /// Trains by gradients of rows, which Adagrad applies to the rows of all tables.
-fn train_rows(training: &mut Training, steps: std::ops::Range<u64>) -> Vec<f64> {
+fn train_rows(training: &mut SpellingTraining, steps: std::ops::Range<u64>) -> Vec<f64> {
     let (sentences, distribution) = (sentences(), Distribution::new(&[150; 8], 1, 0.75, 0.0));
     let tables = training.tables();
     let mut values: Vec<Vec<[f32; 2]>> = tables.iter().map(|of| vec![[0.0; 2]; of.n_rows * of.dim]).collect();

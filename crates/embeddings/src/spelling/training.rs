@@ -24,7 +24,7 @@ pub use shared_tables::{Drawn, TableSizes};
 const BETAS: [f32; 2] = [0.9, 0.999];
 
 /// A training: the generators, and the number of tokens so far.
-pub struct Training {
+pub struct SpellingTraining {
     settings: SpellingSettings,
     team: Arc<Team>,
     characters: Characters,
@@ -45,7 +45,7 @@ enum Output {
     Shared,
 }
 
-impl Training {
+impl SpellingTraining {
     /// A training of the vectors of the words of a vocabulary.
     pub fn new(settings: SpellingSettings, vocabulary: &Vocabulary, n_threads: usize) -> Self {
         let team = team(n_threads);

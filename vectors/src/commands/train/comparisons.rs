@@ -7,7 +7,7 @@ use std::sync::Arc;
 use classifiers::Names;
 use embeddings::pip::{self, Pip};
 use embeddings::similarity::{Pairs, Similarity};
-use embeddings::skipgram::{Distribution, SkipGramSettings, Training, Vocabulary, Work};
+use embeddings::skipgram::{Distribution, SkipGramSettings, SkipGramTraining, Vocabulary, Work};
 use embeddings::{Embedding, files, lower_case, spelling};
 use serde::Serialize;
 use training::Result;
@@ -68,7 +68,7 @@ impl Comparisons {
     pub(super) fn read_held_out(
         &mut self,
         arguments: &Train,
-        training: &Training,
+        training: &SkipGramTraining,
         vocabulary: &Vocabulary,
     ) -> Result<()> {
         if arguments.held_out.is_empty() {
@@ -87,7 +87,7 @@ impl Comparisons {
     /// Compares the vectors of a training by skip-gram, as [`Comparisons::compare`].
     pub(super) fn compare_tables(
         &mut self,
-        training: &Training,
+        training: &SkipGramTraining,
         vocabulary: &Vocabulary,
         progress: &mut Progress,
     ) {
@@ -104,7 +104,7 @@ impl Comparisons {
     /// Compares the vectors of a training by characters, as [`Comparisons::compare`].
     pub(super) fn compare_spelled(
         &mut self,
-        training: &spelling::Training,
+        training: &spelling::SpellingTraining,
         vocabulary: &Vocabulary,
         progress: &mut Progress,
     ) {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use embeddings::skipgram::{Decay, Distribution, Done, Subwords, Training, Work};
+use embeddings::skipgram::{Decay, Distribution, Done, SkipGramTraining, Subwords, Work};
 use launch::interrupt::{Interrupts, Requested};
 use program::threads::{locked, spawn};
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ pub(super) fn train(
     out::begin(out, arguments, &recipe(arguments, Processes::One)?)?;
     let settings = skip_gram_settings(arguments);
     let distribution = Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample);
-    let mut training = Training::new(settings, vocabulary.n_words())?;
+    let mut training = SkipGramTraining::new(settings, vocabulary.n_words())?;
     let mut reached = Reached {
         n_done: 0,
         n_parts: sentences.len(),
@@ -124,7 +124,7 @@ pub(super) fn train(
 
 /// What a training runs with.
 struct Run<'a> {
-    training: &'a Training,
+    training: &'a SkipGramTraining,
     sentences: &'a Kept,
     subwords: Option<Arc<Subwords>>,
     distribution: Arc<Distribution>,

@@ -1,6 +1,6 @@
 //! Models whose rows several processes share: parameter servers hold them.
 
-use embeddings::skipgram::{Decay, Distribution, Done, Table, TableRows, Training, Vocabulary, Work};
+use embeddings::skipgram::{Decay, Distribution, Done, SkipGramTraining, Table, TableRows, Vocabulary, Work};
 use parameters::{Initial, Optimizer, Read, Server, Spec, Tables, Update};
 use program::exit::{Exit, Failed};
 use report::whole;
@@ -123,7 +123,7 @@ pub(super) fn check_finite(updates: &[Update], step: u64) -> Result<()> {
 pub(super) const CHECKED_WORDS: usize = 1000;
 
 /// Refuses a training whose first `n_words` vectors have a value that no file can have. `epoch`: the current one, from 1.
-pub(super) fn check_vectors(training: &Training, n_words: usize, epoch: Option<u32>) -> Result<()> {
+pub(super) fn check_vectors(training: &SkipGramTraining, n_words: usize, epoch: Option<u32>) -> Result<()> {
     let mut vector = vec![0.0; training.settings().dim];
     let is_sound = |word: u32| {
         training.input().read(word, 0, &mut vector);
@@ -145,7 +145,7 @@ pub(super) fn diverging(epoch: Option<u32>, n_tokens: u64) -> Error {
     Failed::new(Exit::Settings, message).into()
 }
 
-impl Model for Training {
+impl Model for SkipGramTraining {
     type Work = Work;
 
     fn settings_written(&self) -> Result<Map<String, Value>> {
@@ -272,6 +272,6 @@ impl Model for Training {
 }
 
 /// The tables of the rows.
-pub(super) fn tables(training: &Training) -> [&Table; 2] {
+pub(super) fn tables(training: &SkipGramTraining) -> [&Table; 2] {
     [training.input(), training.output()]
 }

@@ -5,8 +5,8 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use classifiers::{Dictionary, Names};
-use embeddings::folder::{self, Characters, Parts};
-use embeddings::skipgram::{Training, Vocabulary};
+use embeddings::folder::{self, CharacterRows, Parts};
+use embeddings::skipgram::{SkipGramTraining, Vocabulary};
 use embeddings::spelling;
 use program::temporary::{self, TemporaryFolder};
 use runs::training::{DatasetRecord, clear};
@@ -28,8 +28,8 @@ const TAKEN: &str = ".taken";
 
 /// Vectors that were trained.
 pub(super) enum Vectors {
-    Table(Box<Training>),
-    Spelled(Box<spelling::Training>),
+    Table(Box<SkipGramTraining>),
+    Spelled(Box<spelling::SpellingTraining>),
 }
 
 impl Vectors {
@@ -135,7 +135,7 @@ pub(super) fn state(out: &mut TextsOut) -> Result<Option<(PathBuf, BufReader<Fil
 /// Saves a checkpoint.
 pub(super) fn save(
     out: &mut TextsOut,
-    training: &Training,
+    training: &SkipGramTraining,
     vocabulary: &Vocabulary,
     place: &[u8],
 ) -> Result<()> {
@@ -201,7 +201,7 @@ pub(super) fn taken(out: &TextsOut) -> PathBuf {
 /// Writes the words that occur often enough, the most frequent first, in place of an older model.
 pub(super) fn write_model(
     out: &TextsOut,
-    training: &Training,
+    training: &SkipGramTraining,
     vocabulary: &Vocabulary,
     recipe: &Value,
 ) -> Result<()> {
@@ -228,7 +228,7 @@ pub(super) fn write_model(
         dim: training.settings().dim,
         vectors: &vectors,
         outputs: Some(&|word, values: &mut [f32]| training.output().read(rows[word], 0, values)),
-        characters: training.settings().characters.map(|of| Characters {
+        characters: training.settings().characters.map(|of| CharacterRows {
             min: of.min as usize,
             max: of.max as usize,
             buckets: of.buckets as usize,
@@ -243,7 +243,7 @@ pub(super) fn write_model(
 /// Writes the words, their vectors and the generator of these.
 fn write_spelled(
     out: &TextsOut,
-    training: &mut spelling::Training,
+    training: &mut spelling::SpellingTraining,
     vocabulary: &Vocabulary,
     recipe: &Value,
 ) -> Result<()> {

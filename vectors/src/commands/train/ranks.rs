@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use embeddings::skipgram::{Training, Vocabulary};
+use embeddings::skipgram::{SkipGramTraining, Vocabulary};
 use launch::interrupt::{Interrupts, Requested};
 use launch::{Launch, key};
 use parameters::{
@@ -221,7 +221,7 @@ fn train(arguments: &Train, ranks: &mut Ranks) -> Result<()> {
     let rank = Rank { arguments, ranks, vocabulary, share, recipe, comparisons, out };
     match arguments.model {
         ModelName::SkipGram => {
-            let model = Training::new(skip_gram_settings(arguments), rank.vocabulary.n_words())?;
+            let model = SkipGramTraining::new(skip_gram_settings(arguments), rank.vocabulary.n_words())?;
             rank.train(model)
         }
         ModelName::CharLstm => {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use embeddings::skipgram::{Training, Vocabulary};
+use embeddings::skipgram::{SkipGramTraining, Vocabulary};
 use launch::interrupt::Interrupts;
 use parameters::{Client, ClientOptions, Joined, Moment, Spec, Statistics};
 use program::exit::{Exit, Failed};
@@ -91,7 +91,7 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
         Worker { arguments, interrupts, client, out, is_complete, recipe, vocabulary, share, comparisons };
     match arguments.model {
         ModelName::SkipGram => {
-            let training = Training::new(skip_gram_settings(arguments), worker.vocabulary.n_words())?;
+            let training = SkipGramTraining::new(skip_gram_settings(arguments), worker.vocabulary.n_words())?;
             worker.train(training)
         }
         ModelName::CharLstm => {

@@ -2,7 +2,7 @@
 
 use corpus::encoding::{Encoding, UTF_8};
 use corpus::format::Format;
-use embeddings::skipgram::{Characters, SkipGramSettings};
+use embeddings::skipgram::{NgramBuckets, SkipGramSettings};
 use embeddings::spelling::SpellingSettings;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -32,7 +32,7 @@ pub(super) fn skip_gram_settings(arguments: &Train) -> SkipGramSettings {
         min_count: arguments.min_count,
         sample: arguments.subsample,
         seed: arguments.seed,
-        characters: arguments.char_ngrams.map(|CharNgrams { min, max }| Characters {
+        characters: arguments.char_ngrams.map(|CharNgrams { min, max }| NgramBuckets {
             min: min.into(),
             max: max.into(),
             buckets: arguments.buckets,

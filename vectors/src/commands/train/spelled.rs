@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use embeddings::is_sound;
 use embeddings::skipgram::{Decay, Distribution, Done};
-use embeddings::spelling::Training;
+use embeddings::spelling::SpellingTraining;
 use launch::interrupt::{Interrupts, Requested};
 use report::whole;
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ pub(super) fn train(
     let input = read(arguments)?;
     let settings = spelling_settings(arguments, Processes::One);
     let distribution = Distribution::new(&input.vocabulary.counts(), 1, settings.power, settings.sample);
-    let mut training = Training::new(settings, &input.vocabulary, arguments.threads());
+    let mut training = SpellingTraining::new(settings, &input.vocabulary, arguments.threads());
     input.tell(&format!(" of {} characters", whole(training.characters().all().len() as u64)));
     let Input { vocabulary, sentences, n_lines } = input;
     out::begin(out, arguments, &recipe(arguments, Processes::One)?)?;
@@ -119,7 +119,7 @@ pub(super) fn train(
 }
 
 /// Refuses weights that no file can have.
-fn check(training: &Training, epoch: u32) -> Result<()> {
+fn check(training: &SpellingTraining, epoch: u32) -> Result<()> {
     match training.generator().weights().all().iter().flatten().all(is_sound) {
         true => Ok(()),
         false => Err(diverging(Some(epoch), training.n_tokens())),
@@ -128,7 +128,7 @@ fn check(training: &Training, epoch: u32) -> Result<()> {
 
 impl Reached {
     /// Restores a checkpoint of an unchanged input.
-    fn restore(&mut self, training: &mut Training, state: (PathBuf, BufReader<File>)) -> Result<()> {
+    fn restore(&mut self, training: &mut SpellingTraining, state: (PathBuf, BufReader<File>)) -> Result<()> {
         let (path, mut file) = state;
         let place = training.restore(&mut file)?;
         let mut found: Self = serde_json::from_slice(&place).map_err(|error| Error::internal(&error))?;

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use corpus::encoding::UTF_8;
-use embeddings::skipgram::{Decay, Done, Growing, Training, Vocabulary, Work};
+use embeddings::skipgram::{Decay, Done, Growing, SkipGramTraining, Vocabulary, Work};
 use launch::interrupt::{Interrupts, Requested};
 use program::threads::spawn;
 use reading::{Keep, Passed, Place, Resumed, SequenceOptions, read_sequence};
@@ -66,7 +66,7 @@ pub(super) fn train(
 ) -> Result<Trained> {
     out::begin(out, arguments, &recipe(arguments, Processes::One)?)?;
     let settings = skip_gram_settings(arguments);
-    let mut training = Training::new(settings, arguments.words_max)?;
+    let mut training = SkipGramTraining::new(settings, arguments.words_max)?;
     let (vocabulary, reached) = match out::state(out)? {
         None => (Vocabulary::new(arguments.words_max), Reached::default()),
         Some((_, mut file)) => {
@@ -199,7 +199,7 @@ fn send(passed: Passed, sender: &SyncSender<Read>, if_slow: IfSlow, counters: &C
 struct Stream<'a> {
     arguments: &'a Train,
     options: SequenceOptions,
-    training: Training,
+    training: SkipGramTraining,
     growing: Growing,
     chunks: Receiver<Read>,
     lines: Lines,

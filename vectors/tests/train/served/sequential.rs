@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use embeddings::skipgram::{
-    Decay, Distribution, Sentences, SkipGramSettings, Training, Vocabulary, Work, count,
+    Decay, Distribution, Sentences, SkipGramSettings, SkipGramTraining, Vocabulary, Work, count,
 };
 
 use super::super::{model, sentences, trained};
@@ -37,7 +37,7 @@ type Tables = [Vec<Vec<f32>>; 2];
 
 /// Trains a step on these rows. Returns the differences, by table and row.
 fn differences(
-    training: &Training,
+    training: &SkipGramTraining,
     decay: Decay,
     work: &Work,
     tables: &Tables,
@@ -68,7 +68,7 @@ fn sequential(text: &str, n_workers: usize) -> (Vocabulary, Vec<Vec<f32>>) {
     all.renumber(|word| numbers[word as usize]);
     let settings = SkipGramSettings { dim: 16, rate: 0.05, ..SkipGramSettings::default() };
     let distribution = Arc::new(Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample));
-    let new = || Training::new(settings.clone(), vocabulary.n_words()).unwrap();
+    let new = || SkipGramTraining::new(settings.clone(), vocabulary.n_words()).unwrap();
     let shares: Vec<_> = (0..n_workers).map(|number| steps(&all, number, n_workers)).collect();
     let trainings: Vec<_> = (0..n_workers).map(|_| new()).collect();
     let mut tables: Tables = [Vec::new(), vec![vec![0.0; settings.dim]; vocabulary.n_words()]];

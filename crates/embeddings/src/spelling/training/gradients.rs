@@ -20,7 +20,7 @@ const WORDS: [&str; 12] = [
 
 type Wide = [Vec<f64>; 7];
 
-fn training(outputs: Outputs, n_threads: usize) -> (Training, Distribution) {
+fn training(outputs: Outputs, n_threads: usize) -> (SpellingTraining, Distribution) {
     let settings = SpellingSettings {
         dim: SIZES.dim,
         char_dim: SIZES.char_dim,
@@ -34,7 +34,7 @@ fn training(outputs: Outputs, n_threads: usize) -> (Training, Distribution) {
     let counts: Vec<u64> = (1..=WORDS.len() as u64).collect();
     let words = WORDS.iter().map(|word| word.as_bytes()).zip(counts.iter().copied());
     let vocabulary = Vocabulary::of(WORDS.len(), words, 100, 0);
-    let mut training = Training::new(settings, &vocabulary, n_threads);
+    let mut training = SpellingTraining::new(settings, &vocabulary, n_threads);
     // Weights with gradients of a useful size, and output vectors other than 0.
     for values in training.state() {
         for (at, value) in values.iter_mut().enumerate() {
@@ -82,7 +82,7 @@ fn vector([embedding, of_inputs, of_states, one, other, linear, bias]: &Wide, id
 }
 
 /// The mean loss of the positions of the batch.
-fn loss(training: &Training, input: &Wide, output: &dyn Fn(u32) -> Vec<f64>) -> f64 {
+fn loss(training: &SpellingTraining, input: &Wide, output: &dyn Fn(u32) -> Vec<f64>) -> f64 {
     let batch = &training.batch;
     let of_input = |&word: &u32| vector(input, training.words.get(word as usize));
     let inputs_of: Vec<Vec<f64>> = batch.inputs.words.iter().map(of_input).collect();

@@ -6,7 +6,7 @@
 use crate::skipgram::{Distribution, Done, Sentences};
 use kernels::Linear;
 
-use super::{Output, Training};
+use super::{Output, SpellingTraining};
 use crate::spelling::adam::Learner;
 use crate::spelling::batches::{Batch, Part};
 use crate::spelling::settings::SpellingSettings;
@@ -30,7 +30,7 @@ pub struct Drawn {
     n_tokens: u64,
 }
 
-impl Training {
+impl SpellingTraining {
     /// The tables of the rows: of inputs, and of outputs unless the generator is shared.
     pub fn tables(&self) -> Vec<TableSizes> {
         let of = |learner: &Learner| TableSizes { n_rows: learner.n_rows(WIDTH), dim: WIDTH };
@@ -90,7 +90,7 @@ impl Training {
         }
     }
 
-    /// Computes the gradients of the mean loss of the positions, of their [`Training::rows`].
+    /// Computes the gradients of the mean loss of the positions, of their [`SpellingTraining::rows`].
     pub fn gradients(&mut self, drawn: &Drawn, rows: &[Vec<u32>]) -> (Done, Vec<Vec<f32>>) {
         let batch = &drawn.batch;
         self.n_tokens += drawn.n_tokens;
@@ -134,7 +134,7 @@ mod tests {
     }
 
     /// Values of all rows of all tables, each with its own.
-    fn all_rows(training: &Training, value: impl Fn(usize) -> f32) -> (Vec<Vec<u32>>, Vec<Vec<f32>>) {
+    fn all_rows(training: &SpellingTraining, value: impl Fn(usize) -> f32) -> (Vec<Vec<u32>>, Vec<Vec<f32>>) {
         let of = |TableSizes { n_rows, dim }: TableSizes| {
             ((0..n_rows as u32).collect(), (0..n_rows * dim).map(&value).collect())
         };

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use embeddings::skipgram::{Decay, Done, Vocabulary, Work};
-use embeddings::spelling::{Drawn, TableSizes, Training};
+use embeddings::spelling::{Drawn, SpellingTraining, TableSizes};
 use parameters::{Initial, Optimizer, Server, Spec, Tables};
 use serde_json::{Map, Value};
 use training::texts_out::TextsOut;
@@ -18,7 +18,7 @@ use crate::commands::train::settings::{Processes, spelling_settings, written};
 
 /// A training whose weights and output vectors several processes share.
 pub(in crate::commands::train) struct SharedTraining {
-    training: Training,
+    training: SpellingTraining,
     /// Number of pairs since the loss was taken, and its sum.
     recent: (u64, f64),
 }
@@ -26,7 +26,7 @@ pub(in crate::commands::train) struct SharedTraining {
 impl SharedTraining {
     pub(in crate::commands::train) fn new(arguments: &Train, vocabulary: &Vocabulary) -> Result<Self> {
         let settings = spelling_settings(arguments, Processes::Several);
-        Ok(Self { training: Training::new(settings, vocabulary, 1), recent: (0, 0.0) })
+        Ok(Self { training: SpellingTraining::new(settings, vocabulary, 1), recent: (0, 0.0) })
     }
 }
 
