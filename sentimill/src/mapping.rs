@@ -10,7 +10,7 @@ use corpus::digest::text_hash;
 use corpus::sample;
 use corpus::words::{CountedWord, Dictionary, Span, find_words, room};
 use making::ProgressBars;
-use reading::{Found, Reviews};
+use reading::{InputFindings, Reviews};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::Result;
@@ -45,7 +45,7 @@ pub struct Mapped {
     /// Its reviews.
     pub partitions: Vec<Partition>,
     /// What it has found in its lines.
-    pub found: Found,
+    pub found: InputFindings,
     /// The codebook of all threads.
     pub codebook: Arc<Codebook>,
     /// The bad lines, if they are collected.

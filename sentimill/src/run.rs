@@ -16,7 +16,7 @@ use program::exit::{Exit, Failed};
 use program::system::Failure;
 use program::temporary::TemporaryPath;
 use program::threads::locked;
-use reading::{Found, Judgement, Reading};
+use reading::{InputFindings, Judgement, Reading};
 
 use crate::Result;
 use crate::codebook::Codebook;
@@ -161,7 +161,7 @@ impl Job<'_> {
         mapped: &[Mapped],
         log: &mut impl Write,
     ) -> Result<std::result::Result<MapperCounts, Refusal>> {
-        let mut found = Found::default();
+        let mut found = InputFindings::default();
         mapped.iter().for_each(|part| found.add(&part.found));
         let listing = "write them to a file with --rejects";
         let Judgement { notices, counts } = found.judged(self.reading, self.options.limits, listing);

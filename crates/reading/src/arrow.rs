@@ -42,7 +42,7 @@ pub(crate) fn is_beginning(beginning: &[u8]) -> bool {
 
 /// A record batch of a file.
 #[derive(Debug)]
-pub(crate) struct Batch {
+pub(crate) struct ArrowBatch {
     layout: Arc<Layout>,
     block: Block,
     /// Number of dictionary batches before this batch.
@@ -52,7 +52,7 @@ pub(crate) struct Batch {
 }
 
 /// The record batches of a file.
-pub(crate) fn batches(source: &Source, file: &File, format: &Format) -> Result<Vec<Batch>, Error> {
+pub(crate) fn batches(source: &Source, file: &File, format: &Format) -> Result<Vec<ArrowBatch>, Error> {
     let Format::Json(fields) = format else {
         return Err(source.not_lines("an Arrow", format));
     };
@@ -64,18 +64,23 @@ pub(crate) fn batches(source: &Source, file: &File, format: &Format) -> Result<V
     let mut batches = Vec::with_capacity(contents.batches.len());
     for found in contents.batches {
         let layout = Arc::clone(&layout);
-        batches.push(Batch { layout, block: found.block, n_dictionaries: found.n_dictionaries, first_row });
+        batches.push(ArrowBatch {
+            layout,
+            block: found.block,
+            n_dictionaries: found.n_dictionaries,
+            first_row,
+        });
         first_row += found.n_rows;
     }
     Ok(batches)
 }
 
-impl Batch {
+impl ArrowBatch {
     /// Reads all rows, with their numbers in the file.
     pub(crate) fn each_row<E: From<Error>>(
         &self,
         file: &File,
-        held: &mut Held<'_>,
+        held: &mut HeldDictionaries<'_>,
         part: &Part<'_>,
         visit: &mut impl FnMut(u64, Content<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -83,7 +88,7 @@ impl Batch {
         let is_stopped = || part.state.is_stopped();
         let read = guarded(|| held.read(file, self, is_stopped)).map_err(refused)?;
         let Some(rows) = read else { return Ok(()) };
-        let columns = |at: usize| Column::of(&rows, at, &self.layout, &held.dictionaries);
+        let columns = |at: usize| BatchColumn::of(&rows, at, &self.layout, &held.dictionaries);
         let column = |at: &usize| guarded(|| columns(*at)).map_err(refused);
         let texts = self.layout.text.iter().map(column).collect::<Result<Vec<_>, _>>()?;
         let ratings = column(&self.layout.rating)?;
@@ -105,12 +110,12 @@ impl Batch {
 }
 
 /// What a thread holds of a file between two of its batches.
-pub(crate) struct Held<'a> {
+pub(crate) struct HeldDictionaries<'a> {
     dictionaries: Dictionaries,
     memory: Share<'a>,
 }
 
-impl<'a> Held<'a> {
+impl<'a> HeldDictionaries<'a> {
     /// Nothing, with nothing of this memory.
     pub(crate) fn of(memory: &'a Memory) -> Self {
         Self { dictionaries: Dictionaries::default(), memory: Share::of(memory) }
@@ -120,7 +125,7 @@ impl<'a> Held<'a> {
     fn read(
         &mut self,
         file: &File,
-        batch: &Batch,
+        batch: &ArrowBatch,
         is_stopped: impl Fn() -> bool,
     ) -> Result<Option<RecordBatch>, ReadFailure> {
         let planned = batches::planned(file, &batch.layout, &batch.block)?;
@@ -152,7 +157,7 @@ const STOP_ROWS: usize = 1024;
 type Value<'a> = (&'a dyn Array, usize);
 
 /// A column of a record batch.
-struct Column<'a> {
+struct BatchColumn<'a> {
     /// The structures that contain it.
     structures: Vec<&'a dyn Array>,
     /// Its values, or their keys in the dictionary.
@@ -160,7 +165,7 @@ struct Column<'a> {
     dictionary: Option<&'a Dictionary>,
 }
 
-impl<'a> Column<'a> {
+impl<'a> BatchColumn<'a> {
     fn of(
         rows: &'a RecordBatch,
         at: usize,

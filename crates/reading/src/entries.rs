@@ -25,20 +25,20 @@ const SPACE_BYTES_MAX: usize = 64 << 10;
 const LOOKED_AT_ONCE: u64 = 64 << 10;
 
 /// Content whose first bytes have been read for detection, decoded if it must be decoded before it is split.
-type Begun<R> = Transcoded<Chain<Cursor<Vec<u8>>, Input<R>>>;
+type DecodedContent<R> = Transcoded<Chain<Cursor<Vec<u8>>, Input<R>>>;
 
 /// Reads the entries of a source one by one.
 #[derive(Debug)]
 pub(crate) struct Entries<R: Read> {
-    reader: Reader<R>,
+    reader: EntryReader<R>,
     decoder: Option<LineDecoder>,
 }
 
 #[derive(Debug)]
-enum Reader<R: Read> {
-    Lines(LineReader<Chain<Cursor<Vec<u8>>, Begun<R>>>),
-    Elements(ElementReader<Chain<Cursor<Vec<u8>>, Begun<R>>>),
-    Records(Box<CsvReader<Begun<R>>>, Arc<Columns>),
+enum EntryReader<R: Read> {
+    Lines(LineReader<Chain<Cursor<Vec<u8>>, DecodedContent<R>>>),
+    Elements(ElementReader<Chain<Cursor<Vec<u8>>, DecodedContent<R>>>),
+    Records(Box<CsvReader<DecodedContent<R>>>, Arc<Columns>),
 }
 
 impl<R: Read> Entries<R> {
@@ -55,9 +55,9 @@ impl<R: Read> Entries<R> {
             is_array(&begun) && is_of_array(&mut begun, &mut content, *bytes_max).map_err(unreadable)?;
         let content = Cursor::new(begun).chain(content);
         let reader = if has_array {
-            Reader::Elements(ElementReader::new(content, *bytes_max))
+            EntryReader::Elements(ElementReader::new(content, *bytes_max))
         } else {
-            Reader::Lines(LineReader::new(content, *bytes_max))
+            EntryReader::Lines(LineReader::new(content, *bytes_max))
         };
         Ok(Self { reader, decoder })
     }
@@ -81,37 +81,37 @@ impl<R: Read> Entries<R> {
         if table.asked.quote.is_none() {
             records.expect(&columns, table.fields);
         }
-        Ok(Self { reader: Reader::Records(Box::new(records), Arc::new(columns)), decoder })
+        Ok(Self { reader: EntryReader::Records(Box::new(records), Arc::new(columns)), decoder })
     }
 
     /// The numbers of lines of all records, and of records that hid others.
     pub fn table_lines(&self) -> (u64, u64) {
         match &self.reader {
-            Reader::Records(records, _) => (records.n_lines(), records.n_hiding()),
-            Reader::Lines(_) | Reader::Elements(_) => (0, 0),
+            EntryReader::Records(records, _) => (records.n_lines(), records.n_hiding()),
+            EntryReader::Lines(_) | EntryReader::Elements(_) => (0, 0),
         }
     }
 
     /// The columns of records.
     pub fn columns(&self) -> Option<Arc<Columns>> {
         match &self.reader {
-            Reader::Records(_, columns) => Some(Arc::clone(columns)),
+            EntryReader::Records(_, columns) => Some(Arc::clone(columns)),
             _ => None,
         }
     }
 
     /// Whether the content is an array.
     pub fn are_elements(&self) -> bool {
-        matches!(self.reader, Reader::Elements(_))
+        matches!(self.reader, EntryReader::Elements(_))
     }
 
     /// Returns the next entry of the source.
     pub fn next(&mut self, source: &Source) -> Result<Option<Line<'_>>, Error> {
         let unreadable = |error| source.failed(error);
         let entry = match &mut self.reader {
-            Reader::Lines(lines) => lines.next_line().map_err(unreadable),
-            Reader::Records(records, _) => records.next_record().map_err(unreadable),
-            Reader::Elements(elements) => elements.next_element().map_err(|error| match error {
+            EntryReader::Lines(lines) => lines.next_line().map_err(unreadable),
+            EntryReader::Records(records, _) => records.next_record().map_err(unreadable),
+            EntryReader::Elements(elements) => elements.next_element().map_err(|error| match error {
                 ArrayError::Read(error) => unreadable(error),
                 error => source.refused(Exit::BadInput, error),
             }),
@@ -138,7 +138,7 @@ pub(crate) struct Table<'a> {
 pub(crate) fn decoded_if_needed<R: Read>(
     mut content: Input<R>,
     options: &ReadingOptions,
-) -> io::Result<(Begun<R>, Option<LineDecoder>)> {
+) -> io::Result<(DecodedContent<R>, Option<LineDecoder>)> {
     let is_json = matches!(options.format, Format::Json(_));
     let begun = match is_json && content.still_in(options.encoding) != UTF_8 {
         true => beginning(&mut content)?,
@@ -154,7 +154,7 @@ pub(crate) fn decoded_if_hidden<R: Read>(
     content: Input<R>,
     syntax: &[u8],
     &ReadingOptions { encoding, line_bytes_max, .. }: &ReadingOptions,
-) -> (Begun<R>, Option<LineDecoder>) {
+) -> (DecodedContent<R>, Option<LineDecoder>) {
     let still_in = content.still_in(encoding);
     let is_hidden = !syntax.is_empty() && hides(still_in, syntax);
     let decoder = match still_in == encoding && !is_hidden {

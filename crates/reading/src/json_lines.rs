@@ -14,16 +14,16 @@ const TOO_LONG: &[u8] = b"?";
 
 /// Content of JSON lines.
 #[derive(Debug)]
-pub struct JsonLines<R>(Content<R>);
+pub struct JsonLines<R>(LinesOrElements<R>);
 
 #[derive(Debug)]
-enum Content<R> {
-    Lines(Begun<R>),
-    Elements { reader: ElementReader<Begun<R>>, line: Vec<u8>, at: usize },
+enum LinesOrElements<R> {
+    Lines(PeekedContent<R>),
+    Elements { reader: ElementReader<PeekedContent<R>>, line: Vec<u8>, at: usize },
 }
 
 /// Content whose first bytes have been read for detection.
-type Begun<R> = Chain<Cursor<Vec<u8>>, R>;
+type PeekedContent<R> = Chain<Cursor<Vec<u8>>, R>;
 
 impl<R: Read> JsonLines<R> {
     /// Detects an array, of which an element has at most `element_bytes_max` bytes. Other content is passed on as it is. Of a
@@ -38,12 +38,12 @@ impl<R: Read> JsonLines<R> {
             && is_of_array(&mut begun, &mut content, element_bytes_max)?;
         let content = Cursor::new(begun).chain(content);
         Ok(Self(match has_array {
-            true => Content::Elements {
+            true => LinesOrElements::Elements {
                 reader: ElementReader::new(content, element_bytes_max),
                 line: Vec::new(),
                 at: 0,
             },
-            false => Content::Lines(content),
+            false => LinesOrElements::Lines(content),
         }))
     }
 }
@@ -51,8 +51,8 @@ impl<R: Read> JsonLines<R> {
 impl<R: Read> Read for JsonLines<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let (reader, line, at) = match &mut self.0 {
-            Content::Lines(content) => return content.read(buffer),
-            Content::Elements { reader, line, at } => (reader, line, at),
+            LinesOrElements::Lines(content) => return content.read(buffer),
+            LinesOrElements::Elements { reader, line, at } => (reader, line, at),
         };
         if *at == line.len() {
             line.clear();

@@ -54,7 +54,7 @@ pub use error::Error;
 pub use json_lines::JsonLines;
 pub use options::ReadingOptions;
 pub use reading::Reading;
-pub use reviews::{Found, Judgement, Reviews};
+pub use reviews::{InputFindings, Judgement, Reviews};
 pub use sequence::{Chunk, Keep, Passed, Place, Position, Resumed, SequenceOptions, read_sequence};
 pub use source::{Source, find, unpacked};
 

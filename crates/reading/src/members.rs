@@ -120,7 +120,7 @@ impl MemberFile {
         let from = FileFrom { file: Arc::clone(&group.file), at: group.start };
         let mut members = Members::from(from, self.by, group.start);
         members.pause_at(group.end);
-        let window = Window { members, inflated: 0, end: &end };
+        let window = GroupBytes { members, inflated: 0, end: &end };
         each_line(window, (&end, group.number == 0), part, visit)?;
         // The end is not set if reading was stopped.
         if let Some(inflated) = end.at() {
@@ -132,13 +132,13 @@ impl MemberFile {
 }
 
 /// The decompressed bytes of a file from the start of a group.
-struct Window<'a> {
+struct GroupBytes<'a> {
     members: Members<FileFrom>,
     inflated: u64,
     end: &'a End,
 }
 
-impl Read for Window<'_> {
+impl Read for GroupBytes<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.end.at().is_none() {
             let bytes = self.members.read(buffer)?;

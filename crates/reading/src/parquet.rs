@@ -84,9 +84,10 @@ pub(crate) fn row_groups(
     let chunks = Chunks::of(Arc::new(file)).map_err(damaged)?;
     let metadata = guarded(|| ParquetMetaDataReader::new().parse_and_finish(&chunks)).map_err(damaged)?;
     let schema = metadata.file_metadata().schema_descr();
-    let text = |path| Wanted { source, path, option: "--text-field" }.text(schema);
+    let text = |path| RequiredColumn { source, path, option: "--text-field" }.text(schema);
     let texts = fields.text.iter().map(text).collect::<Result<Vec<_>, _>>()?;
-    let rating = Wanted { source, path: &fields.rating, option: fields.rating_flag() }.rating(schema)?;
+    let rating =
+        RequiredColumn { source, path: &fields.rating, option: fields.rating_flag() }.rating(schema)?;
     with_columns(&metadata, chunks.bytes, &texts, rating).map_err(damaged)
 }
 
@@ -156,7 +157,7 @@ impl RowGroup {
             return Ok(());
         }
         let damaged = |error| damaged(part.source, error);
-        let mut columns = guarded(|| Columns::of(self, file)).map_err(damaged)?;
+        let mut columns = guarded(|| RowGroupColumns::of(self, file)).map_err(damaged)?;
         let (mut read, mut at_once) = (0, (ROWS_MAX / 16).min(rows_max));
         let mut joined = Joined::default();
         while read < self.n_rows {
@@ -165,7 +166,7 @@ impl RowGroup {
             }
             let rows = at_once.min(self.n_rows - read);
             guarded(|| columns.read(rows)).map_err(damaged)?;
-            let mut texts: Vec<_> = columns.texts.iter().map(Column::values).collect();
+            let mut texts: Vec<_> = columns.texts.iter().map(ColumnBuffer::values).collect();
             for (row, rating) in columns.ratings.values().enumerate() {
                 let number = self.first_row + (read + row) as u64;
                 let text =
@@ -173,7 +174,7 @@ impl RowGroup {
                 visit_row(number, text, rating, part.line_bytes_max, visit)?;
             }
             read += rows;
-            let bytes: usize = columns.texts.iter().map(Column::bytes).sum();
+            let bytes: usize = columns.texts.iter().map(ColumnBuffer::bytes).sum();
             at_once = if bytes > BATCH_BYTES { at_once / 2 } else { at_once * 2 };
             at_once = at_once.clamp(1, rows_max);
         }
@@ -183,12 +184,12 @@ impl RowGroup {
 }
 
 /// The columns of a row group, while they are read.
-struct Columns {
-    texts: Vec<Column<ByteArrayType>>,
+struct RowGroupColumns {
+    texts: Vec<ColumnBuffer<ByteArrayType>>,
     ratings: Ratings,
 }
 
-impl Columns {
+impl RowGroupColumns {
     fn of(group: &RowGroup, file: Arc<File>) -> ParquetResult<Self> {
         let chunks = Arc::new(Chunks::of(file)?);
         let open = |chunk: &ColumnChunkMetaData| -> ParquetResult<ColumnReader> {
@@ -198,7 +199,7 @@ impl Columns {
             Ok(get_column_reader(column, Box::new(pages)))
         };
         let text = |chunk: &ColumnChunkMetaData| match open(chunk)? {
-            ColumnReader::ByteArrayColumnReader(reader) => Ok(Column::of(reader, chunk)),
+            ColumnReader::ByteArrayColumnReader(reader) => Ok(ColumnBuffer::of(reader, chunk)),
             _ => Err(unexpected(chunk)),
         };
         let texts = group.texts.iter().map(text).collect::<ParquetResult<_>>()?;
@@ -219,7 +220,7 @@ fn unexpected(chunk: &ColumnChunkMetaData) -> ParquetError {
 }
 
 /// A column, and its last values read.
-struct Column<T: DataType> {
+struct ColumnBuffer<T: DataType> {
     reader: ColumnReaderImpl<T>,
     /// The definition level of a non-null value. A column without nulls has no levels.
     full_level: i16,
@@ -227,7 +228,7 @@ struct Column<T: DataType> {
     values: Vec<T::T>,
 }
 
-impl<T: DataType> Column<T> {
+impl<T: DataType> ColumnBuffer<T> {
     fn of(reader: ColumnReaderImpl<T>, chunk: &ColumnChunkMetaData) -> Self {
         let full_level = chunk.column_descr().max_def_level();
         Self { reader, full_level, levels: Vec::new(), values: Vec::new() }
@@ -258,21 +259,21 @@ impl<T: DataType> Column<T> {
     }
 }
 
-impl Column<ByteArrayType> {
+impl ColumnBuffer<ByteArrayType> {
     fn bytes(&self) -> usize {
         self.values.iter().map(ByteArray::len).sum()
     }
 }
 
 /// A required column.
-struct Wanted<'a> {
+struct RequiredColumn<'a> {
     source: &'a Source,
     path: &'a FieldPath,
     /// The option that names it.
     option: &'static str,
 }
 
-impl Wanted<'_> {
+impl RequiredColumn<'_> {
     /// Index of the column of texts.
     fn text(&self, schema: &SchemaDescriptor) -> Result<usize, Error> {
         let number = self.number(schema)?;

@@ -52,7 +52,7 @@ impl Range {
         visit: &mut impl FnMut(Line<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let end = End::default();
-        let window = Window { range: self, file, at: self.start, end: &end };
+        let window = RangeBytes { range: self, file, at: self.start, end: &end };
         let visit = &mut |line: Line<'_>| visit(Line { offset: self.start + line.offset, ..line });
         each_line(window, (&end, self.start == 0), part, visit)?;
         part.state.advance(self.end - self.start);
@@ -61,14 +61,14 @@ impl Range {
 }
 
 /// The bytes of a file from the start of a range.
-struct Window<'a> {
+struct RangeBytes<'a> {
     range: Range,
     file: &'a File,
     at: u64,
     end: &'a End,
 }
 
-impl Read for Window<'_> {
+impl Read for RangeBytes<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Range { start, end, file_bytes, .. } = self.range;
         let most = if self.at < end {

@@ -51,14 +51,14 @@ pub struct Reading {
 enum Piece {
     Range(Range),
     RowGroup(Box<RowGroup>),
-    Batch(Box<arrow::Batch>),
+    Batch(Box<arrow::ArrowBatch>),
 }
 
 /// The file of the last piece that a thread has read.
 struct Opened<'a> {
     number: usize,
     file: Arc<File>,
-    held: arrow::Held<'a>,
+    held: arrow::HeldDictionaries<'a>,
 }
 
 impl Reading {
@@ -201,7 +201,7 @@ impl Reading {
             _ => {
                 let Kind::File(path) = &source.kind else { unreachable!("pieces are of files") };
                 let file = File::open(path).map_err(|error| source.unreadable("open it", error))?;
-                let held = arrow::Held::of(&self.batches_memory);
+                let held = arrow::HeldDictionaries::of(&self.batches_memory);
                 opened.insert(Opened { number, file: Arc::new(file), held })
             }
         };

@@ -21,14 +21,14 @@ use crate::reading::Reading;
 #[derive(Debug)]
 pub struct Reviews {
     reviews: CleanedReviews,
-    found: Found,
+    found: InputFindings,
     /// Whether a line has a list of reviews.
     has_list: bool,
 }
 
 /// What threads have found in the input.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct InputFindings {
     /// Each entry is counted once.
     pub counts: MapperCounts,
     /// The first bad lines of each reason.
@@ -40,14 +40,14 @@ pub struct Found {
     /// The lines that are not UTF-8.
     invalid: Invalid,
     /// What each source contains, by index of the source.
-    held: Vec<Held>,
+    held: Vec<SourceFindings>,
     /// The beginning of the first line, and the position of this line.
     beginning: Option<(InputPlace, Vec<u8>)>,
 }
 
 /// What was found in a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Held {
+struct SourceFindings {
     /// Whether there is a line or row.
     any: bool,
     /// Whether there is a line that is not blank.
@@ -72,9 +72,9 @@ pub struct Judgement {
 impl Reviews {
     /// Starts without any entry of these sources.
     pub fn of(reading: &Reading, reviews: CleanedReviews) -> Self {
-        let held = vec![Held::default(); reading.sources().len()];
+        let held = vec![SourceFindings::default(); reading.sources().len()];
         let has_list = reading.options.format.has_list();
-        Self { reviews, found: Found { held, ..Found::default() }, has_list }
+        Self { reviews, found: InputFindings { held, ..InputFindings::default() }, has_list }
     }
 
     /// Passes on the text and the rating of an entry, or the reason why it has none. Of a line with a list of reviews, each
@@ -116,7 +116,7 @@ impl Reviews {
     }
 
     /// Returns what this thread has found.
-    pub fn finish(self) -> Found {
+    pub fn finish(self) -> InputFindings {
         let mut found = self.found;
         let parser = self.reviews.parser();
         found.unrated = parser.found_values();
@@ -126,14 +126,14 @@ impl Reviews {
     }
 }
 
-impl Found {
+impl InputFindings {
     #[inline]
     fn count(&mut self, entry: &InputEntry<'_>, refused: Option<NoReview>) {
         self.counts.lines += 1;
         match refused {
             None => {
                 self.counts.reviews += 1;
-                self.held[entry.place.source] = Held { any: true, lines: true, reviews: true };
+                self.held[entry.place.source] = SourceFindings { any: true, lines: true, reviews: true };
             }
             Some(reason) => self.refuse(reason, entry),
         }
@@ -157,7 +157,7 @@ impl Found {
         self.unrated.merge(&other.unrated);
         self.other_labels += other.other_labels;
         self.invalid.merge(&other.invalid);
-        self.held.resize(self.held.len().max(other.held.len()), Held::default());
+        self.held.resize(self.held.len().max(other.held.len()), SourceFindings::default());
         for (held, other) in self.held.iter_mut().zip(&other.held) {
             held.any |= other.any;
             held.lines |= other.lines;
@@ -219,8 +219,8 @@ impl Found {
         let mut without = WithoutReview::default();
         for (source, held) in reading.sources().iter().zip(&self.held) {
             match held {
-                Held { any: false, .. } => without.add_empty(&source.name),
-                Held { lines: true, reviews: false, .. } => without.add(&source.name),
+                SourceFindings { any: false, .. } => without.add_empty(&source.name),
+                SourceFindings { lines: true, reviews: false, .. } => without.add(&source.name),
                 _ => {}
             }
         }

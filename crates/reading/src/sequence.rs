@@ -28,7 +28,7 @@ use std::time::Duration;
 use self::followed::recognise;
 pub use self::options::SequenceOptions;
 pub use self::place::{Chunk, Passed, Place, Position, Resumed};
-use self::reader::Reader;
+use self::reader::SourceReader;
 pub use self::taken::Keep;
 use crate::error::Error;
 use crate::source::{Kind, Listing, find, find_followed};
@@ -69,7 +69,7 @@ pub fn read_sequence(
                 continue;
             }
             let rest = if place.rest_of == source.name { place.rest.clone() } else { Vec::new() };
-            let read = Reader::open(source, options, stop, position, rest);
+            let read = SourceReader::open(source, options, stop, position, rest);
             let mut note = |passed: Passed| {
                 match &passed {
                     Passed::Lines(chunk) => place.pass(chunk),

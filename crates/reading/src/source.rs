@@ -129,7 +129,7 @@ const AS_SHELLS_DO: MatchOptions =
 /// The same file, folder, object or URL under two names is an error, and so is a compressed file in a folder or a pattern
 /// beside the file without its extension.
 pub fn find(inputs: &[String], s3: &S3Options) -> Result<Vec<Source>, Error> {
-    find_into(Found::default(), inputs, s3)
+    find_into(FoundSources::default(), inputs, s3)
 }
 
 /// As [`find`], for inputs that are listed again later: what vanishes while it is listed is left out.
@@ -138,10 +138,10 @@ pub(crate) fn find_followed(
     s3: &S3Options,
     listing: Listing,
 ) -> Result<Vec<Source>, Error> {
-    find_into(Found { followed: Some(listing), ..Found::default() }, inputs, s3)
+    find_into(FoundSources { followed: Some(listing), ..FoundSources::default() }, inputs, s3)
 }
 
-fn find_into(mut found: Found, inputs: &[String], s3: &S3Options) -> Result<Vec<Source>, Error> {
+fn find_into(mut found: FoundSources, inputs: &[String], s3: &S3Options) -> Result<Vec<Source>, Error> {
     for input in inputs {
         if input == "-" {
             found.standard_input()?;
@@ -174,7 +174,7 @@ fn find_into(mut found: Found, inputs: &[String], s3: &S3Options) -> Result<Vec<
 
 /// Sources found so far.
 #[derive(Default)]
-struct Found {
+struct FoundSources {
     sources: Vec<Source>,
     /// Device and inode of files and folders, with the name under which each was found.
     names: HashMap<(u64, u64), String>,
@@ -184,7 +184,7 @@ struct Found {
     followed: Option<Listing>,
 }
 
-impl Found {
+impl FoundSources {
     fn web_file(&mut self, url: &str) -> Result<(), Error> {
         let file = WebFile::at(url)?;
         let name = file.name();

@@ -58,9 +58,9 @@ struct Queue {
     /// Indexes of sources that no thread reads yet.
     unread: VecDeque<usize>,
     /// Batches to be visited.
-    full: VecDeque<Batch>,
+    full: VecDeque<LineBatch>,
     /// Batches to be filled again.
-    spent: Vec<Batch>,
+    spent: Vec<LineBatch>,
     /// Number of batches that may still be created.
     n_unmade: usize,
     /// Number of threads that read.
@@ -70,7 +70,7 @@ struct Queue {
 
 /// Some lines of a source.
 #[derive(Debug, Default)]
-pub(crate) struct Batch {
+pub(crate) struct LineBatch {
     source: usize,
     /// Number of lines of the source before it.
     first: u64,
@@ -137,12 +137,12 @@ impl Streams {
     }
 
     /// A batch, if one is available.
-    pub(crate) fn take_waiting(&self) -> Result<Option<Batch>, Error> {
+    pub(crate) fn take_waiting(&self) -> Result<Option<LineBatch>, Error> {
         self.shared.lock().take()
     }
 
     /// Waits for the next batch. Returns `None` when there will be no more.
-    pub(crate) fn take(&self) -> Result<Option<Batch>, Error> {
+    pub(crate) fn take(&self) -> Result<Option<LineBatch>, Error> {
         let mut queue = self.shared.lock();
         loop {
             let batch = queue.take()?;
@@ -154,7 +154,7 @@ impl Streams {
     }
 
     /// Returns a batch that has been visited.
-    pub(crate) fn give_back(&self, batch: Batch) {
+    pub(crate) fn give_back(&self, batch: LineBatch) {
         self.shared.lock().spent.push(batch);
         self.shared.emptied.notify_one();
     }
@@ -171,7 +171,7 @@ impl Streams {
 }
 
 impl Queue {
-    fn take(&mut self) -> Result<Option<Batch>, Error> {
+    fn take(&mut self) -> Result<Option<LineBatch>, Error> {
         match self.failure.take() {
             Some(error) => Err(error),
             None => Ok(self.full.pop_front()),
@@ -258,13 +258,13 @@ impl Shared {
         Ok(())
     }
 
-    fn pass_on(&self, batch: Batch) {
+    fn pass_on(&self, batch: LineBatch) {
         self.lock().full.push_back(batch);
         self.filled.notify_one();
     }
 
     /// Waits for a batch to fill. Returns `None` when nothing more is to be read.
-    fn spent(&self) -> Option<Batch> {
+    fn spent(&self) -> Option<LineBatch> {
         let mut queue = self.lock();
         loop {
             if self.state.is_stopped() {
@@ -275,7 +275,7 @@ impl Shared {
             }
             if queue.n_unmade > 0 {
                 queue.n_unmade -= 1;
-                return Some(Batch { bytes: Vec::with_capacity(BATCH_BYTES), ..Batch::default() });
+                return Some(LineBatch { bytes: Vec::with_capacity(BATCH_BYTES), ..LineBatch::default() });
             }
             queue = self.emptied.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
@@ -295,7 +295,7 @@ impl Drop for LeaveOnPanic<'_> {
     }
 }
 
-impl Batch {
+impl LineBatch {
     fn begin(&mut self, source: usize, first: u64, columns: Option<&Arc<Columns>>) {
         self.source = source;
         self.first = first;

@@ -152,7 +152,7 @@ fn planned_dictionary(
     let batch = message.header_as_dictionary_batch();
     let batch = batch.ok_or_else(|| ReadFailure::damaged("a dictionary batch is none"))?;
     let (Some(_), Some(data)) = (layout.values_of(batch.id()), batch.data()) else { return Ok(None) };
-    let columns = Columns {
+    let columns = ColumnMetadata {
         n_rows: data.length(),
         nodes: data.nodes().into_iter().flatten().copied().collect(),
         buffers: data.buffers().into_iter().flatten().copied().collect(),
@@ -184,12 +184,12 @@ pub fn planned(file: &File, layout: &Layout, block: &Block) -> Result<PlannedBat
         return Err(ReadFailure::damaged("a column has another number of rows than its batch"));
     }
     let compression = batch.compression().map(|compression| compression.codec());
-    let columns = Columns { n_rows: batch.length(), nodes, buffers, variadic, compression };
+    let columns = ColumnMetadata { n_rows: batch.length(), nodes, buffers, variadic, compression };
     PlannedBatch::of(file, block, &columns)
 }
 
 /// Some columns of a batch, as its metadata describe them.
-struct Columns {
+struct ColumnMetadata {
     n_rows: i64,
     nodes: Vec<FieldNode>,
     buffers: Vec<Buffer>,
@@ -212,7 +212,7 @@ pub struct PlannedBatch {
 }
 
 impl PlannedBatch {
-    fn of(file: &File, block: &Block, columns: &Columns) -> Result<Self, ReadFailure> {
+    fn of(file: &File, block: &Block, columns: &ColumnMetadata) -> Result<Self, ReadFailure> {
         let is_compressed = columns.compression.is_some();
         let (mut body_bytes, mut values_bytes) = (0, 0);
         let mut buffers = Vec::with_capacity(columns.buffers.len());
@@ -270,7 +270,7 @@ impl PlannedBatch {
 }
 
 /// The metadata of a record batch of these columns, whose buffers have these positions.
-fn record_batch(columns: &Columns, buffers: &[Buffer]) -> Vec<u8> {
+fn record_batch(columns: &ColumnMetadata, buffers: &[Buffer]) -> Vec<u8> {
     let mut builder = FlatBufferBuilder::new();
     let nodes = builder.create_vector(&columns.nodes);
     let buffers = builder.create_vector(buffers);

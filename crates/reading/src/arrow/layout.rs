@@ -41,7 +41,7 @@ pub struct Column {
 
 /// A position in the lists of a record batch: its nodes, its buffers, and the numbers of buffers of its view columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Position {
+pub struct BatchPosition {
     pub node: usize,
     pub buffer: usize,
     pub variadic: usize,
@@ -56,7 +56,7 @@ impl Layout {
         dictionaries: Vec<Block>,
         fields: &Fields,
     ) -> Result<Self, Error> {
-        let named = Wanted { source, schema: &all };
+        let named = SearchedColumns { source, schema: &all };
         let text = fields.text.iter().map(|path| named.column(path, "--text-field", "texts", is_text));
         let text = text.collect::<Result<Vec<_>, _>>()?;
         let rating = named.column(&fields.rating, fields.rating_flag(), "numbers or texts", is_rating)?;
@@ -78,10 +78,10 @@ impl Layout {
 
     /// The first and the last position of each structure and column that is read; `None` if the batch has too few view
     /// columns.
-    pub fn positions(&self, variadic: &[i64]) -> Option<Vec<(Position, Position)>> {
+    pub fn positions(&self, variadic: &[i64]) -> Option<Vec<(BatchPosition, BatchPosition)>> {
         let mut positions = Vec::with_capacity(self.wanted.len());
         for column in &self.wanted {
-            let mut position = Position::default();
+            let mut position = BatchPosition::default();
             let mut fields = self.all.fields();
             for (depth, &at) in column.path.iter().enumerate() {
                 for field in fields.get(..at)? {
@@ -116,7 +116,7 @@ fn column((path, field): (Vec<usize>, &Field)) -> (Column, Field) {
     (Column { path, dictionary }, Field::new("", read, true))
 }
 
-impl Position {
+impl BatchPosition {
     /// Moves behind a structure, to its first column.
     fn pass_structure(&mut self) {
         self.node += 1;
@@ -186,12 +186,12 @@ fn is_rating(of: &DataType) -> bool {
 }
 
 /// The columns among which the fields are searched.
-struct Wanted<'a> {
+struct SearchedColumns<'a> {
     source: &'a Source,
     schema: &'a Schema,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> SearchedColumns<'a> {
     /// The column with this name, the last one of several, and its path.
     fn column(
         &self,

@@ -11,7 +11,7 @@ use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::schema::types::ColumnDescriptor;
 
-use super::{Column, unexpected};
+use super::{ColumnBuffer, unexpected};
 
 /// A column of ratings, while it is read.
 pub(super) struct Ratings {
@@ -21,13 +21,13 @@ pub(super) struct Ratings {
 
 /// The column, by physical type.
 enum RatingColumn {
-    Bool(Column<BoolType>),
-    Int32(Column<Int32Type>),
-    Int64(Column<Int64Type>),
-    Float(Column<FloatType>),
-    Double(Column<DoubleType>),
-    Bytes(Column<ByteArrayType>),
-    Fixed(Column<FixedLenByteArrayType>),
+    Bool(ColumnBuffer<BoolType>),
+    Int32(ColumnBuffer<Int32Type>),
+    Int64(ColumnBuffer<Int64Type>),
+    Float(ColumnBuffer<FloatType>),
+    Double(ColumnBuffer<DoubleType>),
+    Bytes(ColumnBuffer<ByteArrayType>),
+    Fixed(ColumnBuffer<FixedLenByteArrayType>),
 }
 
 /// What a value of a physical type means.
@@ -65,14 +65,16 @@ impl Meaning {
 impl Ratings {
     pub fn of(reader: ColumnReader, chunk: &ColumnChunkMetaData) -> ParquetResult<Self> {
         let column = match reader {
-            ColumnReader::BoolColumnReader(reader) => RatingColumn::Bool(Column::of(reader, chunk)),
-            ColumnReader::Int32ColumnReader(reader) => RatingColumn::Int32(Column::of(reader, chunk)),
-            ColumnReader::Int64ColumnReader(reader) => RatingColumn::Int64(Column::of(reader, chunk)),
-            ColumnReader::FloatColumnReader(reader) => RatingColumn::Float(Column::of(reader, chunk)),
-            ColumnReader::DoubleColumnReader(reader) => RatingColumn::Double(Column::of(reader, chunk)),
-            ColumnReader::ByteArrayColumnReader(reader) => RatingColumn::Bytes(Column::of(reader, chunk)),
+            ColumnReader::BoolColumnReader(reader) => RatingColumn::Bool(ColumnBuffer::of(reader, chunk)),
+            ColumnReader::Int32ColumnReader(reader) => RatingColumn::Int32(ColumnBuffer::of(reader, chunk)),
+            ColumnReader::Int64ColumnReader(reader) => RatingColumn::Int64(ColumnBuffer::of(reader, chunk)),
+            ColumnReader::FloatColumnReader(reader) => RatingColumn::Float(ColumnBuffer::of(reader, chunk)),
+            ColumnReader::DoubleColumnReader(reader) => RatingColumn::Double(ColumnBuffer::of(reader, chunk)),
+            ColumnReader::ByteArrayColumnReader(reader) => {
+                RatingColumn::Bytes(ColumnBuffer::of(reader, chunk))
+            }
             ColumnReader::FixedLenByteArrayColumnReader(reader) => {
-                RatingColumn::Fixed(Column::of(reader, chunk))
+                RatingColumn::Fixed(ColumnBuffer::of(reader, chunk))
             }
             _ => return Err(unexpected(chunk)),
         };
@@ -112,7 +114,7 @@ impl Ratings {
     }
 }
 
-impl<T: parquet::data_type::DataType> Column<T> {
+impl<T: parquet::data_type::DataType> ColumnBuffer<T> {
     fn ratings<'a>(
         &'a self,
         rating: impl Fn(&'a T::T) -> RatingValue<'a> + 'a,

@@ -24,11 +24,11 @@ use crate::source::{Kind, Source};
 const HELD_BYTES: usize = LINE_BYTES_MAX + 5;
 
 /// A source that is read.
-pub(super) struct Reader<'a> {
+pub(super) struct SourceReader<'a> {
     source: &'a Source,
     options: &'a SequenceOptions,
     name: Arc<str>,
-    content: Content,
+    content: SourceContent,
     /// A file that is followed.
     followed: Option<Followed>,
     /// What is passed on first.
@@ -41,11 +41,11 @@ pub(super) struct Reader<'a> {
     stop: &'a AtomicBool,
 }
 
-enum Content {
+enum SourceContent {
     Bytes(Box<dyn Read>),
     Stream {
         taken: Taken,
-        begun: Begun,
+        detected: Detected,
         /// The encoding of lines.
         encoding: &'static Encoding,
     },
@@ -53,7 +53,7 @@ enum Content {
 
 /// Whether the first bytes of a stream have shown how it is decoded.
 #[derive(Clone, Copy)]
-enum Begun {
+enum Detected {
     No,
     /// They are in the buffer from here on.
     At(usize),
@@ -70,7 +70,7 @@ enum Filled {
     Stop,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> SourceReader<'a> {
     /// Opens a source behind a position and, of a stream, the beginning of a line.
     pub(super) fn open(
         source: &'a Source,
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
                     resumed = Some(Resumed { source, position, n_lost, n_again, n_open });
                 }
                 let encoding = if is_utf16(options.encoding) { UTF_8 } else { options.encoding };
-                Content::Stream { taken, begun: Begun::No, encoding }
+                SourceContent::Stream { taken, detected: Detected::No, encoding }
             }
             Kind::File(path) => {
                 let file = File::open(path).map_err(failed)?;
@@ -123,14 +123,14 @@ impl<'a> Reader<'a> {
                     let bytes = source.bytes.unwrap_or_default();
                     followed = Some(Followed::of(file, bytes, is_plain).map_err(failed)?);
                 }
-                Content::Bytes(content)
+                SourceContent::Bytes(content)
             }
             _ => {
                 let mut content = source.content(options.encoding)?;
                 if !source.is_stream() {
                     skip(source, &mut content, position.bytes)?;
                 }
-                Content::Bytes(Box::new(content))
+                SourceContent::Bytes(Box::new(content))
             }
         };
         let buffer = rest;
@@ -186,7 +186,7 @@ impl<'a> Reader<'a> {
             return Ok(false);
         }
         let lines = self.position.lines;
-        if let Content::Stream { taken, .. } = &mut self.content {
+        if let SourceContent::Stream { taken, .. } = &mut self.content {
             taken.begin(lines, 0).map_err(|error| not_kept(self.source, self.options, error))?;
         }
         if !self.options.follows || self.source.is_stream() {
@@ -202,7 +202,7 @@ impl<'a> Reader<'a> {
             return Ok(Filled::Stop);
         }
         let from = self.buffer.len();
-        let Content::Bytes(content) = &mut self.content else { return self.fill_from_stream() };
+        let SourceContent::Bytes(content) = &mut self.content else { return self.fill_from_stream() };
         self.buffer.resize(from + READ_BYTES, 0);
         let n = loop {
             match content.read(&mut self.buffer[from..]) {
@@ -217,7 +217,7 @@ impl<'a> Reader<'a> {
 
     fn fill_from_stream(&mut self) -> Result<Filled, Error> {
         let whole = self.whole_lines();
-        let Content::Stream { taken, begun, .. } = &mut self.content else { return Ok(Filled::End) };
+        let SourceContent::Stream { taken, detected, .. } = &mut self.content else { return Ok(Filled::End) };
         let failed = |error| not_kept(self.source, self.options, error);
         if let Some(lines) = taken.text_begins()
             && self.buffer.len() > whole
@@ -231,11 +231,11 @@ impl<'a> Reader<'a> {
         }
         let mut is_over = false;
         if taken.n_unread() == 0 {
-            if matches!(begun, Begun::No) {
+            if matches!(detected, Detected::No) {
                 if whole > 0 {
                     return Ok(Filled::Pause);
                 }
-                *begun = Begun::At(self.buffer.len());
+                *detected = Detected::At(self.buffer.len());
             }
             while !taken.is_readable().map_err(failed)? {
                 if self.stop.load(Relaxed) {
@@ -261,7 +261,7 @@ impl<'a> Reader<'a> {
             let n = taken.read(&mut self.buffer[from..]).map_err(failed)?;
             self.buffer.truncate(from + n);
             let filled = if n == 0 && is_over { Filled::End } else { Filled::More };
-            let Begun::At(at) = *begun else { return Ok(filled) };
+            let Detected::At(at) = *detected else { return Ok(filled) };
             let (beginning, encoding) = (&self.buffer[at..], self.options.encoding);
             let is_plain = match is_over {
                 true => input::is_plain_whole(beginning, encoding).map(Some),
@@ -270,7 +270,7 @@ impl<'a> Reader<'a> {
             match is_plain {
                 Ok(None) => return Ok(filled),
                 Ok(Some(is_plain)) => {
-                    *begun = Begun::Yes;
+                    *detected = Detected::Yes;
                     if is_plain {
                         return Ok(filled);
                     }
@@ -326,7 +326,7 @@ impl<'a> Reader<'a> {
         if self.followed.is_some() {
             self.position.mark = Some(self.mark()?);
         }
-        if let Content::Stream { encoding, .. } = self.content
+        if let SourceContent::Stream { encoding, .. } = self.content
             && encoding != UTF_8
         {
             lines = encoding.decode_without_bom_handling(&lines).0.into_owned().into_bytes();

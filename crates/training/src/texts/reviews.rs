@@ -7,7 +7,7 @@ use std::thread;
 use classifiers::{Texts, Words};
 use corpus::cleaned::{CleanedReviews, Review};
 use corpus::lines::LINE_BYTES_MAX;
-use reading::{Found, InputEntry, Judgement, Reading, ReadingOptions, Reviews, Source};
+use reading::{InputEntry, InputFindings, Judgement, Reading, ReadingOptions, Reviews, Source};
 
 use crate::texts::chunks::{STREAMS_MAX, check_sources, chunk_number};
 use crate::texts::division::{BuiltByThread, SplitBuilders, ThreadSplits};
@@ -37,7 +37,7 @@ pub(crate) fn read(
         batches_bytes: BATCHES_BYTES,
     };
     let input = Reading::start(sources, &options)?;
-    let mut found = Found::default();
+    let mut found = InputFindings::default();
     let (mut not_labelled, mut built) = (0, Vec::new());
     for thread in in_threads(&input, lines, builders)? {
         found.add(&thread.found);
@@ -59,7 +59,7 @@ pub(crate) fn read(
 /// What one thread has read.
 struct ReadByThread {
     built: BuiltByThread,
-    found: Found,
+    found: InputFindings,
     not_labelled: u64,
 }
 
