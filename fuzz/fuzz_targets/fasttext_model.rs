@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use classifiers::files::bin::Model;
-use classifiers::files::bin::answers::{Scratch, best};
+use classifiers::files::bin::BinModel;
+use classifiers::files::bin::answers::{BinScratch, best};
 use libfuzzer_sys::fuzz_target;
 
 /// The version that has no character n-grams; it is written as the newer one.
@@ -23,7 +23,7 @@ fuzz_target!(|data: &[u8]| {
     }
     let again = parse(&written).expect("a written file is accepted");
     assert!(bytes_of(&again) == written);
-    let mut scratch = Scratch::default();
+    let mut scratch = BinScratch::default();
     let Some(scores) = model.scores(line, &mut scratch) else { return };
     assert_eq!(scores.len(), model.entries().n_labels());
     assert!(scores.iter().all(|score| !score.is_nan()));
@@ -31,11 +31,11 @@ fuzz_target!(|data: &[u8]| {
     assert!(best.windows(2).all(|pair| scores[pair[0]] >= scores[pair[1]]));
 });
 
-fn parse(file: &[u8]) -> Option<Model> {
-    Model::parse(file, file.len() as u64, Path::new("model.bin")).ok()
+fn parse(file: &[u8]) -> Option<BinModel> {
+    BinModel::parse(file, file.len() as u64, Path::new("model.bin")).ok()
 }
 
-fn bytes_of(model: &Model) -> Vec<u8> {
+fn bytes_of(model: &BinModel) -> Vec<u8> {
     let mut bytes = Vec::new();
     model.write_to(&mut bytes).expect("memory takes bytes");
     bytes

@@ -12,7 +12,7 @@ pub mod text;
 use std::collections::HashMap;
 use std::path::Path;
 
-use classifiers::files::{Stored, bin};
+use classifiers::files::{ModelRef, bin};
 use classifiers::{LABEL_PREFIX, Names, Words, fasttext, linear};
 use training::{Error, Result};
 
@@ -30,11 +30,11 @@ pub struct Classifier {
 #[derive(Debug)]
 pub enum Model {
     /// A linear model.
-    Linear(Box<linear::Model>),
+    Linear(Box<linear::LinearModel>),
     /// A mean of embeddings with a linear layer.
-    FastText(Box<fasttext::Model>),
+    FastText(Box<fasttext::FastTextModel>),
     /// A model of the fastText program.
-    Program(Box<bin::Model>),
+    Program(Box<bin::BinModel>),
 }
 
 impl Classifier {
@@ -70,15 +70,15 @@ impl Classifier {
                 classifiers::Model::Linear(model) => Model::Linear(model),
                 classifiers::Model::FastText(model) => Model::FastText(model),
             },
-            false => Model::Program(Box::new(bin::Model::read(path)?)),
+            false => Model::Program(Box::new(bin::BinModel::read(path)?)),
         }))
     }
 
     /// Writes the folder of a model that was trained.
     pub fn write(&self, folder: &Path) -> Result<()> {
         let stored = match &self.model {
-            Model::Linear(model) => Stored::Linear(model),
-            Model::FastText(model) => Stored::FastText(model),
+            Model::Linear(model) => ModelRef::Linear(model),
+            Model::FastText(model) => ModelRef::FastText(model),
             Model::Program(_) => return Err(Error::internal(&"a model of another program has no folder")),
         };
         Ok(classifiers::files::write(folder, stored)?)
@@ -137,9 +137,9 @@ pub struct Reader<'a> {
 
 #[derive(Debug, Default)]
 struct Scratch {
-    linear: linear::Scratch,
+    linear: linear::LinearScratch,
     fasttext: fasttext::Scores,
-    program: bin::answers::Scratch,
+    program: bin::answers::BinScratch,
 }
 
 impl<'a> Reader<'a> {

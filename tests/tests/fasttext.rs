@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use classifiers::Features;
 use classifiers::fasttext::{FastTextSettings, Scores, Training};
-use classifiers::files::bin::answers::{Scratch, best};
-use classifiers::files::bin::{Model, Quantization};
+use classifiers::files::bin::answers::{BinScratch, best};
+use classifiers::files::bin::{BinModel, Quantization};
 use classifiers::files::{vectors, write_bin};
 use tempfile::TempDir;
 use tests::oracle::fasttext;
@@ -48,8 +48,8 @@ impl Trained {
         self.folder.path().join(name)
     }
 
-    fn read(&self, name: &str) -> Model {
-        Model::read(&self.path(name)).unwrap()
+    fn read(&self, name: &str) -> BinModel {
+        BinModel::read(&self.path(name)).unwrap()
     }
 
     /// The program's answers to all texts from these files.
@@ -66,8 +66,8 @@ impl Trained {
         are_equal(name, &self.our_answers(&self.read(name)), theirs);
     }
 
-    fn our_answers(&self, model: &Model) -> Vec<Answer> {
-        let mut scratch = Scratch::default();
+    fn our_answers(&self, model: &BinModel) -> Vec<Answer> {
+        let mut scratch = BinScratch::default();
         let texts = fs::read(&self.texts).unwrap();
         let answer = |line| {
             let Some(scores) = model.scores(line, &mut scratch) else { return Vec::new() };

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use batches::{Division, Reading, Rows};
 use classifiers::fasttext::{FastTextSettings, Loss, Training};
-use classifiers::files::Stored;
+use classifiers::files::ModelRef;
 use classifiers::{Features, Model, Scratch, Words, read_fasttext_file};
 use command::{ended, losses, plain, program, run, trainer};
 use corpus::record::Votes;
@@ -217,7 +217,7 @@ fn ngrams_model(folder: &Path, words: Words, loss: Loss, names: [&str; 2]) -> Mo
     };
     let mut training = Training::new(&texts, settings).unwrap();
     while training.step().unwrap().is_some() {}
-    classifiers::files::write(folder, Stored::FastText(&training.finish())).unwrap();
+    classifiers::files::write(folder, ModelRef::FastText(&training.finish())).unwrap();
     classifiers::files::read(folder).unwrap()
 }
 

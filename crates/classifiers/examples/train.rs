@@ -55,7 +55,8 @@ fn main() {
     let model = training.finish();
     let (trained, trained_cpu) = (start.elapsed(), cpu());
     if let Ok(folder) = std::env::var("SAVE") {
-        classifiers::files::write(Path::new(&folder), classifiers::files::Stored::FastText(&model)).unwrap();
+        classifiers::files::write(Path::new(&folder), classifiers::files::ModelRef::FastText(&model))
+            .unwrap();
     }
     let (saved, saved_cpu) = (start.elapsed(), cpu());
     let test = std::fs::read(&arguments[2]).unwrap();

@@ -18,11 +18,11 @@ mod top;
 mod training;
 mod update;
 
-pub use model::{Counted, Model, Scores};
+pub use model::{Counted, FastTextModel, Scores};
 pub(crate) use program::logistic;
 pub use row_set::RowSet;
 pub use settings::{FastTextSettings, Loss, Optimizer, Schedule};
-pub use training::{Progress, Training};
+pub use training::{FastTextProgress, Training};
 
 #[cfg(test)]
 mod tests;

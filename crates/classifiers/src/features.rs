@@ -85,7 +85,7 @@ pub struct FeatureRows {
 
 /// Reusable lists of [`FeatureRows`].
 #[derive(Clone, Debug, Default)]
-pub struct Scratch {
+pub struct FeatureScratch {
     hashes: Vec<u64>,
     is_dropped: Vec<bool>,
     word: Vec<u8>,
@@ -132,7 +132,7 @@ impl FeatureRows {
         &self,
         dictionary: &Dictionary,
         tokens: &[u32],
-        scratch: &mut Scratch,
+        scratch: &mut FeatureScratch,
         rows: &mut Vec<u32>,
     ) {
         scratch.hashes.clear();
@@ -159,10 +159,10 @@ impl FeatureRows {
         dictionary: &Dictionary,
         tokens: &[u32],
         mut keeps: impl FnMut(u32) -> bool,
-        scratch: &mut Scratch,
+        scratch: &mut FeatureScratch,
         rows: &mut Vec<u32>,
     ) {
-        let Scratch { hashes, is_dropped, .. } = scratch;
+        let FeatureScratch { hashes, is_dropped, .. } = scratch;
         hashes.clear();
         is_dropped.clear();
         for word in Tokens(tokens) {
@@ -188,7 +188,7 @@ impl FeatureRows {
         &self,
         dictionary: &Dictionary,
         tokens: &[u32],
-        scratch: &mut Scratch,
+        scratch: &mut FeatureScratch,
         each: impl FnMut(u32, Range<usize>),
     ) {
         let hash_of = |word: Result<u32, u32>| word.map_or_else(|hash| hash, |word| dictionary.hash_of(word));
@@ -203,10 +203,10 @@ impl FeatureRows {
         dictionary: &Dictionary,
         words: Words,
         line: &[u8],
-        scratch: &mut Scratch,
+        scratch: &mut FeatureScratch,
         rows: &mut Vec<u32>,
     ) {
-        let Scratch { hashes, word: bytes, .. } = scratch;
+        let FeatureScratch { hashes, word: bytes, .. } = scratch;
         hashes.clear();
         words.each(line, bytes, |word| {
             let hash = self.of_bytes(dictionary, word, rows);
@@ -365,7 +365,13 @@ mod tests {
         let features = Features { ngrams: 3, buckets: 1000, ..Features::default() };
         let rows = FeatureRows::new(features, &dictionary);
         let mut found = Vec::new();
-        rows.of_line(&dictionary, Words::Spaces, b"good new film", &mut Scratch::default(), &mut found);
+        rows.of_line(
+            &dictionary,
+            Words::Spaces,
+            b"good new film",
+            &mut FeatureScratch::default(),
+            &mut found,
+        );
         let hashes =
             ["good", "new", "film", "</s>"].map(|word| i64::from(hash(word.as_bytes()) as i32) as i128);
         let bucket = |words: Range<usize>| {
@@ -379,7 +385,7 @@ mod tests {
 
         let mut of_tokens = Vec::new();
         let tokens = [0, UNKNOWN, hash(b"new"), 1, 2];
-        rows.of_tokens(&dictionary, &tokens, &mut Scratch::default(), &mut of_tokens);
+        rows.of_tokens(&dictionary, &tokens, &mut FeatureScratch::default(), &mut of_tokens);
         assert_eq!(of_tokens, expected);
 
         let mut spans = Vec::new();
@@ -395,7 +401,7 @@ mod tests {
         let features = Features { buckets: 10, hashes_unknown: true, ..Features::default() };
         let mut found = Vec::new();
         let rows = FeatureRows::new(features, &dictionary);
-        rows.of_line(&dictionary, Words::Cleaned, b"bad good", &mut Scratch::default(), &mut found);
+        rows.of_line(&dictionary, Words::Cleaned, b"bad good", &mut FeatureScratch::default(), &mut found);
         let expected = 1 + (i64::from(hash(b"bad") as i32) as u64 % 10) as u32;
         assert_eq!(found, [expected, 0]);
     }
@@ -407,7 +413,13 @@ mod tests {
             Features { buckets: 1000, characters_min: 1, characters_max: 2, ..Features::default() };
         let rows = FeatureRows::new(features, &dictionary);
         let mut found = Vec::new();
-        rows.of_line(&dictionary, Words::Spaces, "\u{e9}a b".as_bytes(), &mut Scratch::default(), &mut found);
+        rows.of_line(
+            &dictionary,
+            Words::Spaces,
+            "\u{e9}a b".as_bytes(),
+            &mut FeatureScratch::default(),
+            &mut found,
+        );
         let bucket = |part: &str| 2 + hash(part.as_bytes()) % 1000;
         let known = [0, bucket("<\u{e9}"), bucket("\u{e9}"), bucket("\u{e9}a"), bucket("a"), bucket("a>")];
         let unknown = [bucket("<b"), bucket("b"), bucket("b>")];
@@ -418,7 +430,7 @@ mod tests {
     fn a_dropped_word_has_no_row_and_no_ngrams() {
         let dictionary = dictionary(&["a", "b", "c", "d"]);
         let rows = FeatureRows::new(Features { ngrams: 2, buckets: 50, ..Features::default() }, &dictionary);
-        let (mut all, mut kept, mut scratch) = (Vec::new(), Vec::new(), Scratch::default());
+        let (mut all, mut kept, mut scratch) = (Vec::new(), Vec::new(), FeatureScratch::default());
         rows.of_tokens(&dictionary, &[0, 1, 2, 3], &mut scratch, &mut all);
         rows.of_sampled(&dictionary, &[0, 1, 2, 3], |word| word != 1, &mut scratch, &mut kept);
         assert_eq!(kept, [0, 2, 3, all[6]]);

@@ -17,7 +17,7 @@ pub mod words_file;
 
 pub use durable::{Error, Result};
 pub use fasttext::{to_program, write_bin};
-pub use folder::{Kind, check_place, family, is_folder, kind};
+pub use folder::{ModelKind, check_place, family, is_folder, kind};
 
 use std::path::Path;
 
@@ -28,18 +28,18 @@ const N_SUBWORDS_MAX: usize = 1 << 30;
 
 /// A model to be written.
 #[derive(Clone, Copy, Debug)]
-pub enum Stored<'a> {
+pub enum ModelRef<'a> {
     /// The mean of embeddings with a linear layer.
-    FastText(&'a crate::fasttext::Model),
+    FastText(&'a crate::fasttext::FastTextModel),
     /// Weighted n-grams.
-    Linear(&'a crate::linear::Model),
+    Linear(&'a crate::linear::LinearModel),
 }
 
 /// Writes the folder of a model. An existing path is refused. On return, the folder is durable.
-pub fn write(folder: &Path, model: Stored<'_>) -> Result<()> {
+pub fn write(folder: &Path, model: ModelRef<'_>) -> Result<()> {
     match model {
-        Stored::FastText(model) => fasttext::write(folder, model),
-        Stored::Linear(model) => linear::write(folder, model),
+        ModelRef::FastText(model) => fasttext::write(folder, model),
+        ModelRef::Linear(model) => linear::write(folder, model),
     }
 }
 
@@ -47,8 +47,8 @@ pub fn write(folder: &Path, model: Stored<'_>) -> Result<()> {
 pub fn read(folder: &Path) -> Result<Model> {
     let found = folder::Folder::open(folder)?;
     match found.kind {
-        Kind::FastText => fasttext::read(found).map(|model| Model::FastText(Box::new(model))),
-        Kind::Linear => linear::read(&found).map(|model| Model::Linear(Box::new(model))),
+        ModelKind::FastText => fasttext::read(found).map(|model| Model::FastText(Box::new(model))),
+        ModelKind::Linear => linear::read(&found).map(|model| Model::Linear(Box::new(model))),
     }
 }
 

@@ -25,7 +25,7 @@ mod training;
 mod weights;
 
 pub use calibration::Sigmoid;
-pub use model::{Contribution, Model, Named, Outputs, Scratch, Stored};
+pub use model::{Contribution, LinearModel, LinearScratch, Named, Outputs, StoredModel};
 pub use row_index::RowKeys;
-pub use settings::{Counting, LinearSettings, Loss, Penalty, Table, Weighting};
-pub use training::{Numbered, Progress, train};
+pub use settings::{Counting, LinearSettings, MarginLoss, NgramTable, Penalty, Weighting};
+pub use training::{LinearProgress, Numbered, train};

@@ -13,7 +13,7 @@ use crate::dictionary::{Dictionary, hash};
 use crate::error::{Error, Result};
 use crate::names::Names;
 use crate::numbers::Numbers;
-use crate::texts::{Block, Counts, Numbering, Spilled, Stored, Texts, Tokens, UNKNOWN};
+use crate::texts::{Block, Counts, Numbering, Spilled, StoredBlock, Texts, Tokens, UNKNOWN};
 
 impl Builders {
     /// Joins the texts of all builders in the order of their chunks.
@@ -259,8 +259,8 @@ fn sum(builders: &[TextsBuilder]) -> Counts {
 }
 
 /// All blocks in the order of their chunks. Converts those in memory, in one thread per builder.
-fn stored(builders: Vec<TextsBuilder>, numberings: Vec<Numbering>) -> Vec<Stored> {
-    let mut blocks: Vec<(u64, Stored)> = thread::scope(|scope| {
+fn stored(builders: Vec<TextsBuilder>, numberings: Vec<Numbering>) -> Vec<StoredBlock> {
+    let mut blocks: Vec<(u64, StoredBlock)> = thread::scope(|scope| {
         let threads: Vec<_> = builders
             .into_iter()
             .zip(numberings)
@@ -270,11 +270,16 @@ fn stored(builders: Vec<TextsBuilder>, numberings: Vec<Numbering>) -> Vec<Stored
                     let numbered = builder.blocks.into_iter().map(|(chunk, block)| match block {
                         Unnumbered::Memory(mut block) => {
                             numbering.apply(&mut block);
-                            (chunk, Stored::Memory(block))
+                            (chunk, StoredBlock::Memory(block))
                         }
                         Unnumbered::File { file, from, lengths } => (
                             chunk,
-                            Stored::File(Spilled { file, from, lengths, numbering: Arc::clone(&numbering) }),
+                            StoredBlock::File(Spilled {
+                                file,
+                                from,
+                                lengths,
+                                numbering: Arc::clone(&numbering),
+                            }),
                         ),
                     });
                     numbered.collect::<Vec<_>>()
@@ -293,8 +298,8 @@ fn count_unknown(texts: &Texts) -> Result<u64> {
     let mut n_unknown = 0;
     for index in 0..texts.n_blocks() {
         let has_unknown = match &texts.blocks[index] {
-            Stored::Memory(_) => true,
-            Stored::File(spilled) => spilled.numbering.hashes.is_some(),
+            StoredBlock::Memory(_) => true,
+            StoredBlock::File(spilled) => spilled.numbering.hashes.is_some(),
         };
         if has_unknown {
             let block = texts.block(index, &mut scratch)?;

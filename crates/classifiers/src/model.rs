@@ -8,16 +8,16 @@ use crate::{fasttext, linear};
 #[derive(Debug)]
 pub enum Model {
     /// A mean of embeddings with a linear layer.
-    FastText(Box<fasttext::Model>),
+    FastText(Box<fasttext::FastTextModel>),
     /// Weighted n-grams.
-    Linear(Box<linear::Model>),
+    Linear(Box<linear::LinearModel>),
 }
 
 /// Reusable memory of answers.
 #[derive(Debug, Default)]
 pub struct Scratch {
     fasttext: fasttext::Scores,
-    linear: linear::Scratch,
+    linear: linear::LinearScratch,
     probabilities: Vec<f32>,
 }
 

@@ -13,7 +13,7 @@ use crate::names::Names;
 pub(crate) struct Numbers {
     names: Names,
     /// Open addressing: a search starts at the slot of the hash. The length is a power of two.
-    slots: Vec<Slot>,
+    slots: Vec<WordSlot>,
     /// Random, so that crafted lines cannot make all words collide. It does not affect the numbers.
     seed: Seed,
     /// Maximum number of names.
@@ -27,7 +27,7 @@ pub(crate) struct Numbers {
 /// A slot with the default key, which no word has, is empty.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(32))]
-struct Slot {
+struct WordSlot {
     key: Key,
     count: u64,
     number: u32,
@@ -41,7 +41,7 @@ impl Numbers {
     /// An empty table of at most `max` names of `bytes_max` bytes in total.
     pub fn new(max: usize, bytes_max: usize) -> Self {
         let max = max.min(u32::MAX as usize - 1);
-        let slots = vec![Slot::default(); SLOTS_MIN];
+        let slots = vec![WordSlot::default(); SLOTS_MIN];
         Self { names: Names::default(), slots, seed: Seed::random(), max, bytes_max, is_over: false }
     }
 
@@ -53,7 +53,7 @@ impl Numbers {
         for (number, name) in (0..).zip(names.iter()) {
             let key = numbers.key(name);
             if let Err(at) = numbers.search(key, numbers.expected(key), name) {
-                numbers.slots[at] = Slot { key, count: 0, number };
+                numbers.slots[at] = WordSlot { key, count: 0, number };
             }
         }
         numbers
@@ -177,7 +177,7 @@ impl Numbers {
             self.is_over = true;
             return None;
         }
-        self.slots[at] = Slot { key, count: 0, number: self.names.len() as u32 };
+        self.slots[at] = WordSlot { key, count: 0, number: self.names.len() as u32 };
         self.names.push(name);
         Some(at)
     }
@@ -188,7 +188,7 @@ impl Numbers {
         if needed <= self.slots.len() / 2 {
             return;
         }
-        let larger = vec![Slot::default(); (2 * needed).next_power_of_two()];
+        let larger = vec![WordSlot::default(); (2 * needed).next_power_of_two()];
         for slot in std::mem::replace(&mut self.slots, larger) {
             if slot.key != Key::default() {
                 let mut at = self.expected(slot.key);

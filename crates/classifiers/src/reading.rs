@@ -124,7 +124,7 @@ fn position(bytes: &[u8], byte: u8) -> Option<usize> {
 pub fn add_lines(builder: &mut TextsBuilder, lines: &[u8]) -> Result<()> {
     let prefix = builder.reading.label_prefix.clone();
     let is_fasttext = builder.reading.words == Words::Spaces;
-    let mut found = Found::default();
+    let mut found = LineSpans::default();
     let start = |at: usize| lines.len() - without_mark(&lines[at..]).len();
     let mut line_from = start(0);
     let mut from = line_from;
@@ -151,7 +151,7 @@ pub fn add_lines(builder: &mut TextsBuilder, lines: &[u8]) -> Result<()> {
 
 /// Words and labels of a line.
 #[derive(Default)]
-struct Found {
+struct LineSpans {
     words: Vec<Span>,
     labels: Vec<Span>,
     /// Whether the text ended before the line.
@@ -162,7 +162,7 @@ struct Found {
     text: Vec<u8>,
 }
 
-impl Found {
+impl LineSpans {
     #[inline(always)]
     fn add(&mut self, lines: &[u8], from: usize, to: usize, prefix: &[u8], is_fasttext: bool) {
         if from == to || self.is_ended {

@@ -59,13 +59,13 @@ pub struct Texts {
     /// Words and labels.
     pub dictionary: Dictionary,
     pub(crate) counts: Counts,
-    pub(crate) blocks: Vec<Stored>,
+    pub(crate) blocks: Vec<StoredBlock>,
     pub(crate) folder: PathBuf,
 }
 
 /// A block in memory or in a file without a name.
 #[derive(Debug)]
-pub(crate) enum Stored {
+pub(crate) enum StoredBlock {
     Memory(Block),
     File(Spilled),
 }
@@ -110,7 +110,7 @@ impl Texts {
 
     /// Whether all texts are in memory.
     pub fn is_in_memory(&self) -> bool {
-        self.blocks.iter().all(|block| matches!(block, Stored::Memory(_)))
+        self.blocks.iter().all(|block| matches!(block, StoredBlock::Memory(_)))
     }
 
     /// Memory of the texts in bytes, without those in a file.
@@ -125,16 +125,16 @@ impl Texts {
     #[inline]
     pub fn in_memory(&self, index: usize) -> Option<&Block> {
         match &self.blocks[index] {
-            Stored::Memory(block) => Some(block),
-            Stored::File(_) => None,
+            StoredBlock::Memory(block) => Some(block),
+            StoredBlock::File(_) => None,
         }
     }
 
     /// Number of words of a block; of a block in a file an upper bound.
     pub fn block_tokens(&self, index: usize) -> usize {
         match &self.blocks[index] {
-            Stored::Memory(block) => block.tokens.len(),
-            Stored::File(spilled) => 2 * spilled.lengths[0],
+            StoredBlock::Memory(block) => block.tokens.len(),
+            StoredBlock::File(spilled) => 2 * spilled.lengths[0],
         }
     }
 
@@ -144,8 +144,8 @@ impl Texts {
     /// If the temporary file cannot be read.
     pub fn block<'a>(&'a self, index: usize, scratch: &'a mut Block) -> Result<&'a Block> {
         match &self.blocks[index] {
-            Stored::Memory(block) => Ok(block),
-            Stored::File(spilled) => {
+            StoredBlock::Memory(block) => Ok(block),
+            StoredBlock::File(spilled) => {
                 let read = spilled.read(scratch);
                 read.map_err(|source| Error::Spill { folder: self.folder.clone(), source })?;
                 spilled.numbering.apply(scratch);

@@ -23,7 +23,7 @@ mod word2vec;
 use std::path::{Path, PathBuf};
 
 use classifiers::Dictionary;
-use classifiers::files::{Kind, bin};
+use classifiers::files::{ModelKind, bin};
 use durable::npy;
 use serde_json::{Value, json};
 
@@ -148,11 +148,11 @@ fn word_vectors_folder(path: &Path) -> Result<PathBuf> {
     let folder = model_folder(path);
     let train = "train word vectors with `vectors train`";
     let (found, remedy) = match classifiers::files::kind(&folder) {
-        Some(Kind::FastText) => {
+        Some(ModelKind::FastText) => {
             let export = format!("export its words with `ngrams export {} --out WORDS.vec`", path.display());
             ("an n-gram model", export)
         }
-        Some(Kind::Linear) => (
+        Some(ModelKind::Linear) => (
             "a linear n-gram model, which has no word vectors",
             format!("{train}, or a model that has some with `ngrams train --model fasttext`"),
         ),

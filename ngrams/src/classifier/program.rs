@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
-use classifiers::files::bin::{Loss, Model};
+use classifiers::files::bin::{BinLoss, BinModel};
 use classifiers::{FeatureRows, LABEL_PREFIX, Words};
 
 /// What each distinct n-gram of a text adds to the logit of a label, less the mean logit of the other labels if
 /// probabilities sum to 1. A model with hierarchical softmax has no logit per label: there is no explanation.
-pub fn explain(model: &Model, text: &[u8], label: u32) -> Vec<(String, f64)> {
+pub fn explain(model: &BinModel, text: &[u8], label: u32) -> Vec<(String, f64)> {
     let entries = model.entries();
     let n_labels = entries.n_labels();
-    if model.args().loss == Loss::HierarchicalSoftmax {
+    if model.args().loss == BinLoss::HierarchicalSoftmax {
         return Vec::new();
     }
     let mut words: Vec<Vec<u8>> = Vec::new();
@@ -34,7 +34,7 @@ pub fn explain(model: &Model, text: &[u8], label: u32) -> Vec<(String, f64)> {
     });
     let share = 1.0 / spans.len().max(1) as f64;
     let of_others =
-        if model.args().loss == Loss::Softmax && n_labels > 1 { 1.0 / (n_labels - 1) as f64 } else { 0.0 };
+        if model.args().loss == BinLoss::Softmax && n_labels > 1 { 1.0 / (n_labels - 1) as f64 } else { 0.0 };
     let mut found: Vec<(String, f64)> = Vec::new();
     let mut places = HashMap::new();
     let mut vector = vec![0.0; model.args().dim];

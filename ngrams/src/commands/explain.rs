@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use classifiers::files::bin::Loss;
+use classifiers::files::bin::BinLoss;
 use training::answers::explain::{Form, Options, run};
 use training::answers::{Counts, LineOptions};
 use training::arguments::Explain;
@@ -23,7 +23,7 @@ pub(super) fn explain(arguments: &Explain) -> Result<()> {
     check(&inputs, &arguments.model)?;
     let classifier = Classifier::read(&model)?;
     if let Model::Program(program) = classifier.model()
-        && program.args().loss == Loss::HierarchicalSoftmax
+        && program.args().loss == BinLoss::HierarchicalSoftmax
     {
         return Err(Error::setting(
             "the loss of the model",

@@ -69,7 +69,7 @@ pub(super) fn export(arguments: &Export) -> Result<()> {
     Ok(())
 }
 
-fn write(out: &Path, model: &bin::Model, format: Format, arguments: &Export) -> Result<()> {
+fn write(out: &Path, model: &bin::BinModel, format: Format, arguments: &Export) -> Result<()> {
     match format {
         Format::Bin => model.write(out)?,
         Format::Vec => vectors::write_model(out, model)?,

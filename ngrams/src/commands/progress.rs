@@ -56,7 +56,7 @@ impl Progress {
     }
 
     /// Notes a segment.
-    pub fn note(&mut self, of: &fasttext::Progress) {
+    pub fn note(&mut self, of: &fasttext::FastTextProgress) {
         let n = of.n_done.saturating_sub(self.done.1);
         if std::mem::take(&mut self.is_resumed) {
             // The texts before the checkpoint are not of this process.
@@ -76,20 +76,20 @@ impl Progress {
     }
 
     /// Notes a step of a linear training.
-    pub fn note_linear(&mut self, done: linear::Progress) {
-        if let linear::Progress::Numbered { n_rows } = done {
+    pub fn note_linear(&mut self, done: linear::LinearProgress) {
+        if let linear::LinearProgress::Numbered { n_rows } = done {
             self.n_weighted = Some(n_rows as u64);
         }
         match done {
-            linear::Progress::Numbered { n_rows: 0 } => {
+            linear::LinearProgress::Numbered { n_rows: 0 } => {
                 self.tell(
                     "warning: no n-gram has a weight, so all texts have the same answer; lower --min-count",
                 );
             }
-            linear::Progress::Numbered { n_rows } => {
+            linear::LinearProgress::Numbered { n_rows } => {
                 self.tell(&format!("{} n-grams with a weight", whole(n_rows as u64)));
             }
-            linear::Progress::Trained { .. } => {}
+            linear::LinearProgress::Trained { .. } => {}
         }
     }
 

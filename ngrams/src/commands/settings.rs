@@ -47,8 +47,8 @@ impl ModelSettings {
     pub fn parameters(&self, n_words: u64, n_labels: u64) -> u64 {
         match self {
             Self::Linear(settings) => match settings.table {
-                linear::Table::Hashed { bits } => (1 << bits) * if n_labels == 2 { 1 } else { n_labels },
-                linear::Table::Exact => 0,
+                linear::NgramTable::Hashed { bits } => (1 << bits) * if n_labels == 2 { 1 } else { n_labels },
+                linear::NgramTable::Exact => 0,
             },
             Self::FastText(settings) => {
                 (settings.features.n_rows(n_words as usize) + n_labels) * settings.dim as u64
@@ -160,9 +160,9 @@ fn of_linear(arguments: &Train) -> LinearSettings {
         ngrams: arguments.ngrams.map_or(default.ngrams, u32::from),
         table: match arguments.buckets {
             None => default.table,
-            Some(0) => linear::Table::Exact,
+            Some(0) => linear::NgramTable::Exact,
             Some(buckets) => {
-                linear::Table::Hashed { bits: buckets.next_power_of_two().ilog2().clamp(10, 30) }
+                linear::NgramTable::Hashed { bits: buckets.next_power_of_two().ilog2().clamp(10, 30) }
             }
         },
         texts_min: arguments.min_count.map_or(default.texts_min, |count| count.min(TEXTS_MIN_MAX) as u32),
@@ -170,8 +170,8 @@ fn of_linear(arguments: &Train) -> LinearSettings {
         weighting,
         is_normalized,
         loss: match arguments.loss {
-            Some(NgramLossName::Logistic) => linear::Loss::Logistic,
-            Some(NgramLossName::SquaredHinge) => linear::Loss::SquaredHinge,
+            Some(NgramLossName::Logistic) => linear::MarginLoss::Logistic,
+            Some(NgramLossName::SquaredHinge) => linear::MarginLoss::SquaredHinge,
             _ => default.loss,
         },
         penalty: if arguments.l1 { linear::Penalty::L1 } else { default.penalty },
@@ -226,8 +226,8 @@ fn of_fasttext(arguments: &Train, words: Words) -> FastTextSettings {
 
 fn recipe_of_linear(settings: &LinearSettings) -> Value {
     let buckets = match settings.table {
-        linear::Table::Hashed { bits } => 1_u64 << bits,
-        linear::Table::Exact => 0,
+        linear::NgramTable::Hashed { bits } => 1_u64 << bits,
+        linear::NgramTable::Exact => 0,
     };
     let weights = match settings.weighting {
         linear::Weighting::NaiveBayes { .. } => "nb",
@@ -235,8 +235,8 @@ fn recipe_of_linear(settings: &LinearSettings) -> Value {
         linear::Weighting::None => "none",
     };
     let loss = match settings.loss {
-        linear::Loss::Logistic => "logistic",
-        linear::Loss::SquaredHinge => "squared-hinge",
+        linear::MarginLoss::Logistic => "logistic",
+        linear::MarginLoss::SquaredHinge => "squared-hinge",
     };
     json!({
         "length": settings.ngrams,

@@ -11,7 +11,7 @@ use program::threads::spawn;
 
 use super::row_set::RowSet;
 use crate::error::Result;
-use crate::features::{FeatureRows, Scratch};
+use crate::features::{FeatureRows, FeatureScratch};
 use crate::texts::{Block, Texts};
 
 /// The rows of all texts.
@@ -49,7 +49,7 @@ impl Listing {
         let lists: Vec<Mutex<List>> = (0..texts.n_blocks()).map(|_| Mutex::default()).collect();
         let find = || -> Result<Vec<u64>> {
             let mut met = vec![0_u64; rows.n_rows().div_ceil(64)];
-            let (mut scratch, mut block) = (Scratch::default(), Block::default());
+            let (mut scratch, mut block) = (FeatureScratch::default(), Block::default());
             loop {
                 let index = next.fetch_add(1, Relaxed);
                 if index >= texts.n_blocks() {

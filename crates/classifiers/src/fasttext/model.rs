@@ -13,7 +13,7 @@ use crate::words::Words;
 
 /// A classifier: the mean of the rows of a text's words and n-grams, and a linear layer.
 #[derive(Debug)]
-pub struct Model {
+pub struct FastTextModel {
     words: Words,
     loss: Loss,
     dictionary: Dictionary,
@@ -38,12 +38,12 @@ pub enum Counted {
 #[derive(Clone, Debug, Default)]
 pub struct Scores {
     rows: Vec<u32>,
-    scratch: features::Scratch,
+    scratch: features::FeatureScratch,
     mean: Vec<f32>,
     probabilities: Vec<f32>,
 }
 
-impl Model {
+impl FastTextModel {
     /// A model with these weights. `input` has the rows of `met` in increasing order, and `output` has one row per label.
     ///
     /// # Panics
@@ -100,7 +100,7 @@ impl Model {
         self.input.dim()
     }
 
-    /// The rows of [`Model::met`] in increasing order; part 0 has the weights.
+    /// The rows of [`FastTextModel::met`] in increasing order; part 0 has the weights.
     pub fn input(&self) -> &Table {
         &self.input
     }

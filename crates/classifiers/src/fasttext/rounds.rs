@@ -12,7 +12,7 @@ use program::threads::spawn;
 
 use super::kernel;
 use super::segment::Segment;
-use super::update::{Distinct, Shared, Step, plain_rate};
+use super::update::{RowCounts, Shared, Step, plain_rate};
 
 /// Number of texts of a round, of all threads. More texts cost fewer waits, but their gradients are of older weights:
 /// with 64, accuracy on film reviews is 0.016 lower.
@@ -65,7 +65,7 @@ fn train(
     gate: &Gate,
 ) -> (f64, u64) {
     let mut step = Step::new(shared);
-    let mut distinct = Distinct::default();
+    let mut distinct = RowCounts::default();
     let mut rows = Vec::new();
     let (mut loss, mut n_trained) = (0.0, 0);
     let n_together = (TEXTS_PER_ROUND / gradients.len()).max(TEXTS_MIN);
@@ -101,7 +101,7 @@ fn update(
     segment: &Segment<'_>,
     thread: usize,
     gradients: &Gradients,
-    distinct: &mut Distinct,
+    distinct: &mut RowCounts,
 ) {
     let stride = shared.input.stride();
     let n_labels = shared.output.n_rows();

@@ -9,7 +9,7 @@ use kernels::simd::{Processor, Table, table_bytes};
 use super::*;
 use crate::builder::Reading;
 use crate::error::Error;
-use crate::features::{Features, Scratch};
+use crate::features::{FeatureScratch, Features};
 use crate::texts::Texts;
 
 fn texts_with(lines: &str, reading: Reading) -> Texts {
@@ -48,11 +48,11 @@ pub(super) fn lines(n_texts: usize) -> String {
     lines
 }
 
-pub(super) fn train(texts: &Texts, settings: FastTextSettings) -> Model {
+pub(super) fn train(texts: &Texts, settings: FastTextSettings) -> FastTextModel {
     finish(Training::new(texts, settings).unwrap())
 }
 
-pub(super) fn finish(mut training: Training<'_>) -> Model {
+pub(super) fn finish(mut training: Training<'_>) -> FastTextModel {
     while training.step().unwrap().is_some() {}
     training.finish()
 }
@@ -70,11 +70,11 @@ fn values(table: &Table) -> Vec<f32> {
     all
 }
 
-pub(super) fn bits(model: &Model) -> Vec<u32> {
+pub(super) fn bits(model: &FastTextModel) -> Vec<u32> {
     [model.input(), model.output()].iter().flat_map(|table| values(table)).map(f32::to_bits).collect()
 }
 
-pub(super) fn accuracy(model: &Model, texts: &Texts) -> f64 {
+pub(super) fn accuracy(model: &FastTextModel, texts: &Texts) -> f64 {
     let mut scores = Scores::default();
     let (mut n_right, mut scratch) = (0, crate::Block::default());
     for index in 0..texts.n_blocks() {
@@ -164,7 +164,7 @@ fn compare_one_step(settings: &FastTextSettings, lines: &str, processor: Process
     let text = texts.block(0, &mut block).unwrap().text(0);
     let (tokens, labels) = (text.tokens.to_vec(), text.labels.to_vec());
     let mut rows = Vec::new();
-    training.rows.of_tokens(&texts.dictionary, &tokens, &mut Scratch::default(), &mut rows);
+    training.rows.of_tokens(&texts.dictionary, &tokens, &mut FeatureScratch::default(), &mut rows);
     listing::to_positions(&training.listing.met, &mut rows);
 
     let before = [naive(&training.input), naive(&training.output)];

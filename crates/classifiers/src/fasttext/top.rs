@@ -3,16 +3,17 @@
 use std::cmp::Ordering;
 
 use super::kernel;
-use super::model::Model;
+use super::model::FastTextModel;
 use crate::error::Result;
-use crate::features::Scratch;
+use crate::features::FeatureScratch;
 use crate::texts::{Block, Texts, Tokens};
 
-impl Model {
+impl FastTextModel {
     /// Words and n-grams with positive weights for a label, at most `n`, the largest weight first. N-grams are hashed, so
     /// they are searched in the first texts, of `tokens_max` tokens. The weight is what an n-gram adds to the logit of a
-    /// text that has nothing else; the mean of the other labels is subtracted as in [`Model::explain`]. The texts are those
-    /// of the training. An n-gram with a word that is not in the dictionary has no name, so it is left out.
+    /// text that has nothing else; the mean of the other labels is subtracted as in [`FastTextModel::explain`]. The
+    /// texts are those of the training. An n-gram with a word that is not in the dictionary has no name, so it is left
+    /// out.
     ///
     /// # Errors
     /// If the temporary file of the texts cannot be read.
@@ -26,7 +27,7 @@ impl Model {
             None => 0.0,
         };
         let mut best = Best { n, ngrams: Vec::new() };
-        let (mut block, mut scratch) = (Block::default(), Scratch::default());
+        let (mut block, mut scratch) = (Block::default(), FeatureScratch::default());
         let (mut words, mut rows) = (Vec::new(), Vec::new());
         let mut n_tokens = 0;
         for index in 0..texts.n_blocks() {

@@ -14,7 +14,7 @@ use program::threads::spawn;
 
 use super::kernel;
 use super::listing::Listing;
-use super::model::Model;
+use super::model::FastTextModel;
 use super::order::{self, Window};
 use super::rounds;
 use super::segment::Segment;
@@ -56,7 +56,7 @@ pub(crate) struct Position {
 
 /// The state of a training after a segment.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Progress {
+pub struct FastTextProgress {
     /// Number of epochs that are done.
     pub epoch: u32,
     /// Number of texts that are done, of all epochs.
@@ -124,7 +124,7 @@ impl<'a> Training<'a> {
     ///
     /// # Errors
     /// If the loss is not finite, or a temporary file cannot be read.
-    pub fn step(&mut self) -> Result<Option<Progress>> {
+    pub fn step(&mut self) -> Result<Option<FastTextProgress>> {
         let n_texts = self.n_texts();
         if self.at.epoch >= self.settings.epochs {
             return Ok(None);
@@ -157,12 +157,12 @@ impl<'a> Training<'a> {
         let (n_done, n_total) = self.done(n_texts);
         let rate = self.settings.rate_at(n_done, n_total);
         let loss = loss / n_trained.max(1) as f64;
-        Ok(Some(Progress { epoch: self.at.epoch, n_done, n_total, loss, rate }))
+        Ok(Some(FastTextProgress { epoch: self.at.epoch, n_done, n_total, loss, rate }))
     }
 
     /// The model with the current weights.
-    pub fn finish(self) -> Model {
-        Model::new(
+    pub fn finish(self) -> FastTextModel {
+        FastTextModel::new(
             &self.settings,
             self.texts.dictionary.clone(),
             self.rows,

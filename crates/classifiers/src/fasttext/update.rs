@@ -8,7 +8,7 @@ use super::listing::{Listing, to_positions};
 use super::order::Window;
 use super::settings::{FastTextSettings, Loss};
 use crate::dictionary::Dictionary;
-use crate::features::{FeatureRows, Scratch};
+use crate::features::{FeatureRows, FeatureScratch};
 
 /// Purposes of random numbers: the first element of each key.
 const DROPOUT: u64 = 3;
@@ -36,8 +36,8 @@ pub(crate) struct Step {
     /// The gradient of the loss with respect to the mean before dropout.
     pub gradient: Vec<f32>,
     mask: Vec<f32>,
-    scratch: Scratch,
-    distinct: Distinct,
+    scratch: FeatureScratch,
+    distinct: RowCounts,
 }
 
 impl Step {
@@ -48,8 +48,8 @@ impl Step {
             errors: vec![0.0; shared.output.n_rows()],
             gradient: vec![0.0; stride],
             mask: vec![1.0; stride],
-            scratch: Scratch::default(),
-            distinct: Distinct::default(),
+            scratch: FeatureScratch::default(),
+            distinct: RowCounts::default(),
         }
     }
 
@@ -178,14 +178,14 @@ fn bce_errors(logits: &mut [f32], labels: &[u32]) -> f32 {
 
 /// The distinct rows of a text with their numbers of occurrences.
 #[derive(Default)]
-pub(crate) struct Distinct {
+pub(crate) struct RowCounts {
     rows: Vec<(u32, u32)>,
     /// Open addressing: positions in `rows`, each valid if its mark is the current one.
     slots: Vec<(u32, u32)>,
     mark: u32,
 }
 
-impl Distinct {
+impl RowCounts {
     /// The distinct rows in order of first occurrence.
     pub fn of(&mut self, rows: &[u32]) -> &[(u32, u32)] {
         self.rows.clear();

@@ -18,8 +18,8 @@
 //!                   columns × 256 × f32 centroids
 //! ```
 //!
-//! All values are little-endian. [`Model::read`] and [`Model::write`] convert between the file of a supervised model and
-//! memory, and [`word_vectors`] those of word vectors; [`answers`] computes the answers of the program.
+//! All values are little-endian. [`BinModel::read`] and [`BinModel::write`] convert between the file of a supervised
+//! model and memory, and [`word_vectors`] those of word vectors; [`answers`] computes the answers of the program.
 
 pub mod answers;
 mod args;
@@ -36,7 +36,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Write};
 use std::path::Path;
 
-pub use self::args::{Args, Kind, Loss};
+pub use self::args::{Args, BinLoss, Kind};
 pub use self::entries::Entries;
 pub use self::matrix::{Dense, Matrix, Quantised};
 pub use self::quantization::{Quantization, Unquantisable};
@@ -61,7 +61,7 @@ pub(super) const REMEDY: &str = "check that this is a supervised model of fastTe
 
 /// A supervised model of the fastText program.
 #[derive(Clone, Debug)]
-pub struct Model {
+pub struct BinModel {
     args: Args,
     entries: Entries,
     /// Numbers the rows of a line.
@@ -72,7 +72,7 @@ pub struct Model {
     tree: Option<Tree>,
 }
 
-impl Model {
+impl BinModel {
     /// A model with these parts. Returns the name of the part whose size does not match the others, with its size and
     /// the expected one.
     pub fn new(
@@ -100,7 +100,7 @@ impl Model {
             return fault("the number of character n-grams of all words", n_subwords, N_SUBWORDS_MAX);
         }
         let rows = FeatureRows::new(args.features(), entries.dictionary());
-        let tree = (args.loss == Loss::HierarchicalSoftmax).then(|| Tree::new(entries.label_counts()));
+        let tree = (args.loss == BinLoss::HierarchicalSoftmax).then(|| Tree::new(entries.label_counts()));
         Ok(Self { args, entries, rows, input, output, tree })
     }
 

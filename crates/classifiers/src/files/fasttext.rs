@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use super::bin::{self, Args, Dense, Entries, Matrix};
 use super::folder::{self, Folder};
-use super::tensors::{Kind, Tensor};
+use super::tensors::{ElementType, Tensor};
 use super::{N_SUBWORDS_MAX, n_subwords};
-use crate::fasttext::{Counted, Loss, Model, RowSet};
+use crate::fasttext::{Counted, FastTextModel, Loss, RowSet};
 use crate::{FeatureRows, Features, Words};
 use durable::{Error, Result};
 use kernels::simd::Table;
@@ -43,7 +43,7 @@ struct StoredSettings {
 }
 
 /// Writes the folder of a model.
-pub(super) fn write(folder: &Path, model: &Model) -> Result<()> {
+pub(super) fn write(folder: &Path, model: &FastTextModel) -> Result<()> {
     let Features { ngrams, buckets, characters_min, characters_max, hashes_unknown } = model.features();
     let settings = StoredSettings {
         words: model.words(),
@@ -60,7 +60,7 @@ pub(super) fn write(folder: &Path, model: &Model) -> Result<()> {
     let tensors = vec![
         Tensor {
             name: "met",
-            kind: Kind::U64,
+            kind: ElementType::U64,
             shape: vec![met.bits().len() as u64],
             write: Box::new(|out| met.bits().try_for_each(|bits| out.u64s(&[bits]))),
         },
@@ -68,7 +68,7 @@ pub(super) fn write(folder: &Path, model: &Model) -> Result<()> {
         table("output", model.output()),
     ];
     let settings = serde_json::to_value(&settings).expect("plain values are JSON");
-    folder::write(folder, folder::Kind::FastText, settings, model.dictionary(), tensors)
+    folder::write(folder, folder::ModelKind::FastText, settings, model.dictionary(), tensors)
 }
 
 /// The weights of a table.
@@ -81,11 +81,11 @@ fn table<'a>(name: &'static str, table: &'a Table) -> Tensor<'a> {
             out.floats(&row)
         })
     };
-    Tensor { name, kind: Kind::F32, shape, write: Box::new(write) }
+    Tensor { name, kind: ElementType::F32, shape, write: Box::new(write) }
 }
 
 /// Reads the weights of a folder.
-pub(super) fn read(folder: Folder) -> Result<Model> {
+pub(super) fn read(folder: Folder) -> Result<FastTextModel> {
     let settings: StoredSettings = folder.settings()?;
     let features = features(&folder, &settings)?;
     let dictionary = &folder.dictionary;
@@ -109,7 +109,15 @@ pub(super) fn read(folder: Folder) -> Result<Model> {
     })?;
     let counted = if settings.counts_all { Counted::All } else { Counted::Met };
     let rows = FeatureRows::new(features, dictionary);
-    Ok(Model::with_weights(settings.words, settings.loss, folder.dictionary, rows, tables, met, counted))
+    Ok(FastTextModel::with_weights(
+        settings.words,
+        settings.loss,
+        folder.dictionary,
+        rows,
+        tables,
+        met,
+        counted,
+    ))
 }
 
 fn features(folder: &Folder, settings: &StoredSettings) -> Result<Features> {
@@ -146,7 +154,7 @@ fn features(folder: &Folder, settings: &StoredSettings) -> Result<Features> {
 ///
 /// # Errors
 /// If the program cannot split lines or number words as the model does.
-pub fn write_bin(path: &Path, model: &Model) -> Result<()> {
+pub fn write_bin(path: &Path, model: &FastTextModel) -> Result<()> {
     let (args, entries) = parts(path, model)?;
     bin::write_rows(
         path,
@@ -163,7 +171,7 @@ pub fn write_bin(path: &Path, model: &Model) -> Result<()> {
 ///
 /// # Errors
 /// As [`write_bin`].
-pub fn to_program(path: &Path, model: &Model) -> Result<bin::Model> {
+pub fn to_program(path: &Path, model: &FastTextModel) -> Result<bin::BinModel> {
     let (args, entries) = parts(path, model)?;
     let matrix = |n_rows: usize, read: &dyn Fn(u32, &mut [f32])| {
         let mut values = vec![0.0; n_rows * args.dim];
@@ -173,7 +181,7 @@ pub fn to_program(path: &Path, model: &Model) -> Result<bin::Model> {
     let n_rows = entries.dictionary().n_words() + args.n_buckets;
     let input = matrix(n_rows, &|row, values| input_row(model, row, values));
     let output = matrix(entries.n_labels(), &|row, values| model.output().read(row, 0, values));
-    bin::Model::new(args, entries, input, output).map_err(|mismatch| Error::Unstorable {
+    bin::BinModel::new(args, entries, input, output).map_err(|mismatch| Error::Unstorable {
         path: path.to_owned(),
         field: mismatch.field,
         found: mismatch.found.to_string(),
@@ -182,7 +190,7 @@ pub fn to_program(path: &Path, model: &Model) -> Result<bin::Model> {
     })
 }
 
-fn input_row(model: &Model, row: u32, values: &mut [f32]) {
+fn input_row(model: &FastTextModel, row: u32, values: &mut [f32]) {
     match model.met().position(row) {
         Some(at) => model.input().read(at, 0, values),
         None => values.fill(0.0),
@@ -190,7 +198,7 @@ fn input_row(model: &Model, row: u32, values: &mut [f32]) {
 }
 
 /// Settings and dictionary of the model in the format of the program.
-fn parts(path: &Path, model: &Model) -> Result<(Args, Entries)> {
+fn parts(path: &Path, model: &FastTextModel) -> Result<(Args, Entries)> {
     let refused = |field, found: String, allowed: &str, remedy| {
         Err(Error::Unstorable { path: path.to_owned(), field, found, allowed: allowed.to_owned(), remedy })
     };
@@ -222,8 +230,8 @@ fn parts(path: &Path, model: &Model) -> Result<(Args, Entries)> {
         dim: model.dim(),
         word_ngrams: of_ngrams(features.ngrams).max(1),
         loss: match model.loss() {
-            Loss::Softmax => bin::Loss::Softmax,
-            Loss::Bce => bin::Loss::OneVersusAll,
+            Loss::Softmax => bin::BinLoss::Softmax,
+            Loss::Bce => bin::BinLoss::OneVersusAll,
         },
         n_buckets: of_ngrams(features.buckets),
         shortest: of_ngrams(features.characters_min),

@@ -38,7 +38,7 @@ const CONFIG_BYTES_MAX: u64 = 128 << 20;
 /// The kind of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum ModelKind {
     /// The mean of embeddings with a linear layer.
     FastText,
     /// Weighted n-grams.
@@ -53,7 +53,7 @@ struct Document {
     /// The version of the program that wrote the model.
     sentimill: String,
     family: String,
-    kind: Kind,
+    kind: ModelKind,
     /// Settings of the model and of its training.
     settings: Value,
     labels: Vec<Label>,
@@ -102,7 +102,7 @@ impl Name {
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
-    pub(super) kind: Kind,
+    pub(super) kind: ModelKind,
     pub(super) settings: Value,
     pub(super) dictionary: Dictionary,
     weights: Summary,
@@ -123,10 +123,10 @@ pub fn family(folder: &Path) -> Option<String> {
 }
 
 /// The kind of the model of this crate in a folder.
-pub fn kind(folder: &Path) -> Option<Kind> {
+pub fn kind(folder: &Path) -> Option<ModelKind> {
     #[derive(Deserialize)]
     struct OfKind {
-        kind: Kind,
+        kind: ModelKind,
     }
     config(folder).filter(|_| is_folder(folder)).map(|found: OfKind| found.kind)
 }
@@ -144,7 +144,7 @@ pub fn check_place(folder: &Path) -> Result<()> {
 /// Writes the folder of a model. On return, it is durable.
 pub(super) fn write(
     folder: &Path,
-    kind: Kind,
+    kind: ModelKind,
     settings: Value,
     dictionary: &Dictionary,
     weights: Vec<Tensor<'_>>,

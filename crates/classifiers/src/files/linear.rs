@@ -17,9 +17,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::folder::{self, Folder};
-use super::tensors::{Kind, Tensor, Tensors};
+use super::tensors::{ElementType, Tensor, Tensors};
 use crate::Words;
-use crate::linear::{LinearSettings, Model, Named, Outputs, RowKeys, Sigmoid, Stored, Table};
+use crate::linear::{LinearModel, LinearSettings, Named, NgramTable, Outputs, RowKeys, Sigmoid, StoredModel};
 use durable::Result;
 
 /// The settings in `config.json`.
@@ -36,7 +36,7 @@ struct Config {
 }
 
 /// Writes the folder of a model.
-pub(super) fn write(folder: &Path, model: &Model) -> Result<()> {
+pub(super) fn write(folder: &Path, model: &LinearModel) -> Result<()> {
     let stored = model.stored();
     let config = Config {
         words: stored.words,
@@ -61,12 +61,12 @@ pub(super) fn write(folder: &Path, model: &Model) -> Result<()> {
     let (n_rows, n) = (model.n_rows() as u64, stored.biases.len() as u64);
     let floats = |name, shape: [u64; 2], floats| Tensor {
         name,
-        kind: Kind::F32,
+        kind: ElementType::F32,
         shape: shape.to_vec(),
         write: Box::new(move |out| out.floats(floats)),
     };
     let mut tensors = vec![
-        Tensor { name, kind: Kind::U64, shape, write: Box::new(move |out| out.u64s(&integers)) },
+        Tensor { name, kind: ElementType::U64, shape, write: Box::new(move |out| out.u64s(&integers)) },
         floats("weights", [n_rows, n], &stored.weights),
         floats("biases", [1, n], &stored.biases),
     ];
@@ -74,11 +74,11 @@ pub(super) fn write(folder: &Path, model: &Model) -> Result<()> {
         tensors.push(floats("frequencies", [n_rows, 1], &stored.frequencies));
     }
     let settings = serde_json::to_value(&config).expect("plain values are JSON");
-    folder::write(folder, folder::Kind::Linear, settings, model.dictionary(), tensors)
+    folder::write(folder, folder::ModelKind::Linear, settings, model.dictionary(), tensors)
 }
 
 /// Reads the weights of a folder.
-pub(super) fn read(folder: &Folder) -> Result<Model> {
+pub(super) fn read(folder: &Folder) -> Result<LinearModel> {
     let config: Config = folder.settings()?;
     if let Err(error) = config.training.check() {
         return Err(folder.refused("settings.training", error, "valid settings"));
@@ -87,8 +87,8 @@ pub(super) fn read(folder: &Folder) -> Result<Model> {
     let n = config.outputs.n_classifiers(labels.len()) as u64;
     let (rows, [weights, biases, frequencies]) = folder.weights(|tensors| {
         let rows = match config.training.table {
-            Table::Hashed { bits } => hashed(tensors, bits, n_rows)?,
-            Table::Exact => {
+            NgramTable::Hashed { bits } => hashed(tensors, bits, n_rows)?,
+            NgramTable::Exact => {
                 let halves = tensors.u64s("ngrams", &[n_rows, 2])?;
                 let keys = halves.as_chunks().0.iter();
                 RowKeys::Exact(keys.map(|&[low, high]| u128::from(high) << 64 | u128::from(low)).collect())
@@ -102,7 +102,7 @@ pub(super) fn read(folder: &Folder) -> Result<Model> {
             if config.has_frequencies { floats("frequencies", [n_rows, 1])? } else { Vec::new() };
         Ok((rows, [floats("weights", [n_rows, n])?, floats("biases", [1, n])?, frequencies]))
     })?;
-    let stored = Stored {
+    let stored = StoredModel {
         settings: config.training,
         words: config.words,
         label_counts: (0..labels.len() as u32).map(|label| folder.dictionary.label_count(label)).collect(),
@@ -117,7 +117,7 @@ pub(super) fn read(folder: &Folder) -> Result<Model> {
         sigmoids: config.sigmoids,
         named: config.strongest,
     };
-    Model::of(stored).ok_or_else(|| {
+    LinearModel::of(stored).ok_or_else(|| {
         folder.refused("settings", "values that contradict each other", "those of a trained model")
     })
 }
@@ -139,11 +139,11 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::files::{self, Stored as Written};
-    use crate::linear::{Loss, Weighting, train};
+    use crate::files::{self, ModelRef};
+    use crate::linear::{MarginLoss, Weighting, train};
     use crate::{Builders, Reading, Scratch, Words};
 
-    fn model(settings: LinearSettings, labels: &[&str]) -> Model {
+    fn model(settings: LinearSettings, labels: &[&str]) -> LinearModel {
         let builders = Builders::new(Reading { words: Words::Punctuation, ..Reading::default() });
         let mut builder = builders.builder();
         for n in 0..60 {
@@ -154,11 +154,11 @@ mod tests {
     }
 
     fn all_settings() -> [LinearSettings; 3] {
-        let default = LinearSettings { table: Table::Hashed { bits: 16 }, ..LinearSettings::default() };
+        let default = LinearSettings { table: NgramTable::Hashed { bits: 16 }, ..LinearSettings::default() };
         let weighting = Weighting::TfIdf;
         [
             default,
-            LinearSettings { table: Table::Exact, loss: Loss::SquaredHinge, ..default },
+            LinearSettings { table: NgramTable::Exact, loss: MarginLoss::SquaredHinge, ..default },
             LinearSettings { weighting, is_normalized: true, ..default },
         ]
     }
@@ -170,7 +170,7 @@ mod tests {
                 let model = model(settings, labels);
                 let folder = tempfile::tempdir().unwrap();
                 let path = folder.path().join("model");
-                files::write(&path, Written::Linear(&model)).unwrap();
+                files::write(&path, ModelRef::Linear(&model)).unwrap();
                 let found = files::read(&path).unwrap();
                 let crate::Model::Linear(linear) = &found else { panic!("another kind") };
                 assert_eq!(linear.stored(), model.stored());
@@ -186,18 +186,18 @@ mod tests {
     #[test]
     fn a_linear_model_whose_arrays_contradict_its_settings_is_refused() {
         let model = model(all_settings()[0], &["pos", "neg"]);
-        let refused = |change: &dyn Fn(&mut Stored)| {
+        let refused = |change: &dyn Fn(&mut StoredModel)| {
             let mut altered = model.clone();
             altered.change(change);
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("model");
-            files::write(&path, Written::Linear(&altered)).unwrap();
+            files::write(&path, ModelRef::Linear(&altered)).unwrap();
             let error = files::read(&path).expect_err("the folder is refused").to_string();
             assert!(fs::exists(&path).unwrap());
             error
         };
         assert!(refused(&|stored| stored.outputs = Outputs::OneOf).contains("weights"));
-        assert!(refused(&|stored| stored.settings.table = Table::Exact).contains("ngrams"));
+        assert!(refused(&|stored| stored.settings.table = NgramTable::Exact).contains("ngrams"));
         assert!(refused(&|stored| stored.settings.epochs = 0).contains("epochs: 0; expected at least 1"));
         assert!(refused(&|stored| stored.sigmoids.clear()).contains("contradict"));
         assert!(refused(&|stored| stored.weights[0] = f32::NAN).contains("value 0 of weights"));

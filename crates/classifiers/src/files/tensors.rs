@@ -22,12 +22,12 @@ const PIECE_BYTES: usize = 256 << 10;
 
 /// The type of the elements of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Kind {
+pub(super) enum ElementType {
     F32,
     U64,
 }
 
-impl Kind {
+impl ElementType {
     fn bytes(self) -> u64 {
         match self {
             Self::F32 => 4,
@@ -39,7 +39,7 @@ impl Kind {
 /// An array to be written.
 pub(super) struct Tensor<'a> {
     pub(super) name: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: ElementType,
     pub(super) shape: Vec<u64>,
     pub(super) write: Write<'a>,
 }
@@ -50,7 +50,7 @@ pub(super) type Write<'a> = Box<dyn FnOnce(&mut Output<'_>) -> io::Result<()> + 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
-    dtype: Kind,
+    dtype: ElementType,
     shape: Vec<u64>,
     data_offsets: [u64; 2],
 }
@@ -165,7 +165,7 @@ impl Tensors {
 
     /// Reads an array of this type and shape, and calls `each` with pieces of its elements. An element of 4 bytes is
     /// not divided among pieces; a row can be.
-    fn read(&self, name: &str, kind: Kind, shape: &[u64], mut each: impl FnMut(&[u8])) -> Result<()> {
+    fn read(&self, name: &str, kind: ElementType, shape: &[u64], mut each: impl FnMut(&[u8])) -> Result<()> {
         let entry = match self.entries.get(name) {
             Some(entry) if entry.dtype == kind && entry.shape == shape => entry,
             found => {
@@ -198,7 +198,7 @@ impl Tensors {
         let columns = shape[1] as usize;
         let mut row = Vec::with_capacity(columns);
         let (mut at, mut bad) = (0, None);
-        self.read(name, Kind::F32, &shape, |piece| {
+        self.read(name, ElementType::F32, &shape, |piece| {
             for &bytes in piece.as_chunks().0 {
                 let value = f32::from_le_bytes(bytes);
                 if !value.is_finite() {
@@ -218,7 +218,7 @@ impl Tensors {
     /// An array of 64-bit integers.
     pub(super) fn u64s(&self, name: &str, shape: &[u64]) -> Result<Vec<u64>> {
         let mut integers = Vec::new();
-        self.read(name, Kind::U64, shape, |piece| {
+        self.read(name, ElementType::U64, shape, |piece| {
             integers.extend(piece.as_chunks().0.iter().map(|&bytes| u64::from_le_bytes(bytes)));
         })?;
         Ok(integers)

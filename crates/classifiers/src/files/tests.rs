@@ -14,7 +14,7 @@ const FILES: [&str; 4] = ["SHA256SUMS", "config.json", "model.safetensors", "wor
 const LINES: [&str; 4] = ["a good film", "bad, b\u{e4}d film", "the film was good </s> bad", ""];
 
 /// A model of the family `fasttext`, of texts with these labels.
-fn fasttext_model(words: Words, loss: Loss, labels: [&[u8]; 2]) -> crate::fasttext::Model {
+fn fasttext_model(words: Words, loss: Loss, labels: [&[u8]; 2]) -> crate::fasttext::FastTextModel {
     let reading = Reading { words, ..Reading::default() };
     let mut file = tempfile::NamedTempFile::new().unwrap();
     for round in 0..40 {
@@ -32,7 +32,7 @@ fn fasttext_model(words: Words, loss: Loss, labels: [&[u8]; 2]) -> crate::fastte
     training.finish()
 }
 
-fn model() -> crate::fasttext::Model {
+fn model() -> crate::fasttext::FastTextModel {
     fasttext_model(Words::Spaces, Loss::Softmax, [b"pos", b"neg"])
 }
 
@@ -40,7 +40,7 @@ fn model() -> crate::fasttext::Model {
 fn written() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model");
-    write(&path, Stored::FastText(&model())).unwrap();
+    write(&path, ModelRef::FastText(&model())).unwrap();
     (folder, path)
 }
 
@@ -77,7 +77,7 @@ fn a_written_model_is_read_back() {
         let model = fasttext_model(words, loss, [b"pos", b"\xff\xfe"]);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("parent/model");
-        write(&path, Stored::FastText(&model)).unwrap();
+        write(&path, ModelRef::FastText(&model)).unwrap();
         assert!(is_folder(&path));
         let found = read(&path).unwrap();
         assert_eq!(found.dictionary(), model.dictionary());
@@ -89,7 +89,7 @@ fn a_written_model_is_read_back() {
         // The same model gives the same bytes.
         let again = folder.path().join("again");
         let Model::FastText(found) = found else { panic!("another kind") };
-        write(&again, Stored::FastText(&found)).unwrap();
+        write(&again, ModelRef::FastText(&found)).unwrap();
         for name in FILES {
             assert!(fs::read(path.join(name)).unwrap() == fs::read(again.join(name)).unwrap(), "{name}");
         }
@@ -135,7 +135,7 @@ fn rows_that_no_text_has_are_not_stored() {
 #[test]
 fn an_existing_path_is_refused() {
     let (_folder, path) = written();
-    let error = write(&path, Stored::FastText(&model())).unwrap_err().to_string();
+    let error = write(&path, ModelRef::FastText(&model())).unwrap_err().to_string();
     let expected =
         "already exists: found a folder, expected a new name; move it away, or choose another path";
     assert_eq!(error, format!("{}: {expected}", path.display()));
@@ -260,8 +260,8 @@ fn a_file_of_the_program_gives_the_same_answers() {
         let path = folder.path().join(name);
         let model = fasttext_model(Words::Spaces, loss, [b"pos", b"neg"]);
         write_bin(&path, &model).unwrap();
-        let (mut ours, mut theirs) = (Scores::default(), bin::answers::Scratch::default());
-        let read = bin::Model::read(&path).unwrap();
+        let (mut ours, mut theirs) = (Scores::default(), bin::answers::BinScratch::default());
+        let read = bin::BinModel::read(&path).unwrap();
         // A label within a line is no word.
         for line in LINES.into_iter().chain(["a __label__pos film"]) {
             let found = read.probabilities(line.as_bytes(), &mut theirs).unwrap();

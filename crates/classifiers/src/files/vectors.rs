@@ -18,7 +18,7 @@ use durable::{Result, new_file};
 const DIGITS: usize = 4;
 
 /// Writes the vectors of all words of a model: the mean of the row of the word and those of its character n-grams.
-pub fn write_model(path: &Path, model: &bin::Model) -> Result<()> {
+pub fn write_model(path: &Path, model: &bin::BinModel) -> Result<()> {
     let names = model.entries().dictionary().words().iter();
     write(path, model.args().dim, names, |word, vector| model.add_vector(word as u32, vector))
 }

@@ -11,8 +11,8 @@
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::descent::{Threads, descend};
-use super::matrix::{Matrix, Row};
-use super::settings::{LinearSettings, Loss};
+use super::matrix::{NgramMatrix, Row};
+use super::settings::{LinearSettings, MarginLoss};
 
 /// A classifier: the score of a text is the sum of the values of its rows times `weights`, plus `bias`.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +48,7 @@ const TOGETHER: usize = 32;
 /// Trains. `factors` are the weights of rows before training, `scales` the
 /// factors of texts. Returns also by how much each text raised its own margin.
 pub(super) fn train(
-    matrix: &Matrix,
+    matrix: &NgramMatrix,
     factors: &[f32],
     scales: &[f32],
     is_positive: &(impl Fn(Row<'_>) -> bool + Sync),
@@ -94,8 +94,8 @@ fn step(text: Row<'_>, dual: &Dual, pairs: &[Pair], bias: &AtomicU32, settings: 
     let margin = label * (dot(text, pairs) * dual.scale + old_bias);
     let old = load(&dual.variable);
     let new = match settings.loss {
-        Loss::SquaredHinge => hinge_step(old, margin, dual.square, settings.cost),
-        Loss::Logistic => {
+        MarginLoss::SquaredHinge => hinge_step(old, margin, dual.square, settings.cost),
+        MarginLoss::Logistic => {
             let (new, logit) = logistic_step(old, load(&dual.logit), margin, dual.square, settings.cost);
             store(&dual.logit, logit);
             new

@@ -149,11 +149,11 @@ const ENDING: Exact = u32::MAX as Exact;
 
 /// Numbers exact n-grams in order of first appearance.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Numbering {
+pub(super) struct NgramNumbering {
     pub numbers: HashMap<Exact, u32>,
 }
 
-impl Numbering {
+impl NgramNumbering {
     /// The number of an n-gram; a new one gets the next number.
     pub fn number(&mut self, ngram: Exact) -> u32 {
         let next = self.numbers.len() as u32;
@@ -163,7 +163,7 @@ impl Numbering {
 
 #[cfg(test)]
 mod tests {
-    use super::super::settings::Table;
+    use super::super::settings::NgramTable;
     use super::*;
     use crate::dictionary::hash;
 
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn an_unknown_word_is_in_no_exact_ngram() {
         let mut found = Vec::new();
-        let settings = LinearSettings { table: Table::Exact, ..settings(3, 1) };
+        let settings = LinearSettings { table: NgramTable::Exact, ..settings(3, 1) };
         each_exact(&settings, &[Some(4), None, Some(5), Some(6)], |_, ngram| {
             found.push((ngram.first, ngram.last));
         });

@@ -4,10 +4,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::distinct::Distinct;
-use super::keys::{self, Numbering};
+use super::keys::{self, NgramNumbering};
 use super::parallel;
 use super::row_index::{self, RowIndex};
-use super::settings::{Counting, LinearSettings, Table};
+use super::settings::{Counting, LinearSettings, NgramTable};
 use crate::error::{Error, Result};
 use crate::texts::{Block, Texts};
 
@@ -16,7 +16,7 @@ const EXACT_BYTES: usize = 48;
 
 /// All texts, in parts, which are the blocks of [`Texts`].
 #[derive(Debug)]
-pub(super) struct Matrix {
+pub(super) struct NgramMatrix {
     pub parts: Vec<Part>,
     /// Part and index within it of each text.
     pub positions: Vec<(u32, u32)>,
@@ -44,22 +44,22 @@ pub(super) struct Row<'a> {
     pub labels: &'a [u32],
 }
 
-impl Matrix {
+impl NgramMatrix {
     /// Numbers the n-grams of all texts, and lists them without those of fewer than [`LinearSettings::texts_min`] texts.
     pub fn of(texts: &Texts, settings: &LinearSettings) -> Result<(Self, RowIndex)> {
         let (parts, counts, numbering) = match settings.table {
-            Table::Hashed { bits } => {
+            NgramTable::Hashed { bits } => {
                 let (parts, counts) = hashed(texts, settings, bits)?;
                 (parts, counts, None)
             }
-            Table::Exact => {
+            NgramTable::Exact => {
                 let (parts, counts, numbering) = exact(texts, settings)?;
                 (parts, counts, Some(numbering))
             }
         };
         let is_kept = |number: u32| u32::from(counts[number as usize]) >= settings.texts_min;
         let (parts, rows) = match (numbering, settings.table) {
-            (None, Table::Hashed { bits }) => {
+            (None, NgramTable::Hashed { bits }) => {
                 let rows = RowIndex::hashed(bits, is_kept);
                 let parts = match &rows {
                     RowIndex::Hashed { words, .. } => {
@@ -253,9 +253,9 @@ fn hashed(texts: &Texts, settings: &LinearSettings, bits: u32) -> Result<(Vec<Pa
 }
 
 /// Parts with exact n-grams in order of first appearance, and the number of texts of each.
-fn exact(texts: &Texts, settings: &LinearSettings) -> Result<(Vec<Part>, Vec<u8>, Numbering)> {
+fn exact(texts: &Texts, settings: &LinearSettings) -> Result<(Vec<Part>, Vec<u8>, NgramNumbering)> {
     let memory = Memory::of(settings);
-    let (mut numbering, mut counts) = (Numbering::default(), Vec::<u8>::new());
+    let (mut numbering, mut counts) = (NgramNumbering::default(), Vec::<u8>::new());
     let (mut distinct, mut words, mut numbers) = (Distinct::default(), Vec::new(), Vec::new());
     let mut scratch = Block::default();
     let mut parts = Vec::new();

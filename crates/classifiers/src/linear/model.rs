@@ -9,15 +9,15 @@ use super::distinct::Distinct;
 use super::keys::{self, Ngram};
 use super::matrix::value;
 use super::row_index::{RowIndex, RowKeys, row_of_hash};
-use super::settings::{LinearSettings, Table, Weighting};
+use super::settings::{LinearSettings, NgramTable, Weighting};
 use crate::dictionary::{Dictionary, hash};
 use crate::names::Names;
 use crate::words::Words;
 
 /// A trained model.
 #[derive(Clone, Debug)]
-pub struct Model {
-    pub(super) stored: Stored,
+pub struct LinearModel {
+    pub(super) stored: StoredModel,
     pub(super) rows: RowIndex,
     /// The labels, and the words of exact n-grams, without counts.
     pub(super) dictionary: Dictionary,
@@ -25,7 +25,7 @@ pub struct Model {
 
 /// All of a model, as it is stored.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stored {
+pub struct StoredModel {
     /// The settings of the training.
     pub settings: LinearSettings,
     /// How a line is split.
@@ -66,7 +66,7 @@ pub enum Outputs {
     AnyOf,
 }
 
-impl Stored {
+impl StoredModel {
     pub(super) fn dictionary(&self) -> Dictionary {
         let counts = vec![0; self.vocabulary.len()];
         let (labels, label_counts) = (self.labels.clone(), self.label_counts.clone());
@@ -106,18 +106,18 @@ pub struct Contribution {
     pub weight: f32,
 }
 
-/// Reusable lists of [`Model`].
+/// Reusable lists of [`LinearModel`].
 #[derive(Clone, Debug, Default)]
-pub struct Scratch {
+pub struct LinearScratch {
     word: Vec<u8>,
     hashes: Vec<u32>,
     numbers: Vec<Option<u32>>,
-    found: Found,
+    found: TextNgrams,
 }
 
 /// The distinct n-grams of a text.
 #[derive(Clone, Debug, Default)]
-struct Found {
+struct TextNgrams {
     /// Hashes, or numbers of exact n-grams.
     ngrams: Vec<u32>,
     counts: Vec<f32>,
@@ -125,15 +125,15 @@ struct Found {
     distinct: Distinct,
 }
 
-impl Model {
+impl LinearModel {
     /// A model from its stored form; `None` if its lists do not belong together.
-    pub fn of(stored: Stored) -> Option<Self> {
+    pub fn of(stored: StoredModel) -> Option<Self> {
         let rows = RowIndex::of(&stored.rows)?;
         let n = stored.outputs.n_classifiers(stored.labels.len());
         let is_two = stored.outputs != Outputs::Two || stored.labels.len() == 2;
         let is_table = match (stored.settings.table, &stored.rows) {
-            (Table::Hashed { bits }, RowKeys::Hashed { bits: found, .. }) => bits == *found,
-            (Table::Exact, RowKeys::Exact(_)) => true,
+            (NgramTable::Hashed { bits }, RowKeys::Hashed { bits: found, .. }) => bits == *found,
+            (NgramTable::Exact, RowKeys::Exact(_)) => true,
             _ => false,
         };
         let has_frequencies = stored.settings.is_normalized && stored.settings.weighting == Weighting::TfIdf;
@@ -151,12 +151,12 @@ impl Model {
 
     /// Alters the stored form without the table of rows.
     #[cfg(test)]
-    pub(crate) fn change(&mut self, change: &dyn Fn(&mut Stored)) {
+    pub(crate) fn change(&mut self, change: &dyn Fn(&mut StoredModel)) {
         change(&mut self.stored);
     }
 
     /// The stored form.
-    pub fn stored(&self) -> &Stored {
+    pub fn stored(&self) -> &StoredModel {
         &self.stored
     }
 
@@ -182,7 +182,7 @@ impl Model {
 
     /// Writes the probability of each label of a line. Unknown n-grams contribute nothing, so a line without known
     /// n-grams has the probabilities of the biases.
-    pub fn probabilities(&self, line: &[u8], scratch: &mut Scratch, probabilities: &mut Vec<f32>) {
+    pub fn probabilities(&self, line: &[u8], scratch: &mut LinearScratch, probabilities: &mut Vec<f32>) {
         self.scores(line, scratch, probabilities);
         let stored = &self.stored;
         for (score, sigmoid) in probabilities.iter_mut().zip(&stored.sigmoids) {
@@ -201,8 +201,8 @@ impl Model {
     }
 
     /// Writes the score of each classifier.
-    pub fn scores(&self, line: &[u8], scratch: &mut Scratch, scores: &mut Vec<f32>) {
-        let Scratch { word, hashes, numbers, found } = scratch;
+    pub fn scores(&self, line: &[u8], scratch: &mut LinearScratch, scores: &mut Vec<f32>) {
+        let LinearScratch { word, hashes, numbers, found } = scratch;
         self.find(line, word, hashes, numbers, found, |_, _| ());
         let stored = &self.stored;
         let n = stored.biases.len();
@@ -225,7 +225,7 @@ impl Model {
         let mut words = Vec::new();
         self.stored.words.each(line, &mut Vec::new(), |word| words.push(word.to_vec()));
         let mut firsts = BTreeMap::new();
-        let Scratch { mut word, mut hashes, mut numbers, mut found } = Scratch::default();
+        let LinearScratch { mut word, mut hashes, mut numbers, mut found } = LinearScratch::default();
         self.find(line, &mut word, &mut hashes, &mut numbers, &mut found, |position, ngram| {
             firsts.entry(position).or_insert(ngram);
         });
@@ -255,7 +255,7 @@ impl Model {
         word: &mut Vec<u8>,
         hashes: &mut Vec<u32>,
         numbers: &mut Vec<Option<u32>>,
-        found: &mut Found,
+        found: &mut TextNgrams,
         mut each: impl FnMut(u32, Ngram),
     ) {
         let settings = &self.stored.settings;
@@ -272,7 +272,7 @@ impl Model {
                 numbers.clear();
                 self.stored.words.each(line, word, |word| numbers.push(self.dictionary.word(word)));
                 found.distinct.begin(keys::n_ngrams(settings, numbers.len()));
-                let mut numbering = keys::Numbering::default();
+                let mut numbering = keys::NgramNumbering::default();
                 keys::each_exact(settings, numbers, |ngram, words| {
                     let position = found.add(numbering.number(ngram));
                     if position as usize == found.rows.len() {
@@ -285,7 +285,7 @@ impl Model {
     }
 
     /// The factor of all values of a text.
-    fn scale(&self, found: &Found) -> f32 {
+    fn scale(&self, found: &TextNgrams) -> f32 {
         let settings = &self.stored.settings;
         if !settings.is_normalized {
             return 1.0;
@@ -301,7 +301,7 @@ impl Model {
     }
 }
 
-impl Found {
+impl TextNgrams {
     fn clear(&mut self) {
         self.ngrams.clear();
         self.counts.clear();

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use super::keys::{self, Ngram};
-use super::matrix::Matrix;
-use super::model::{Named, Outputs, Stored};
+use super::matrix::NgramMatrix;
+use super::model::{Named, Outputs, StoredModel};
 use super::parallel;
 use super::row_index::{RowIndex, row_of_hash};
 use super::settings::LinearSettings;
@@ -16,8 +16,8 @@ use crate::texts::{Block, TextRef, Texts};
 /// several n-grams with the same hash the one that is most frequent in the first texts is named.
 pub(super) fn strongest(
     texts: &Texts,
-    matrix: &Matrix,
-    stored: &Stored,
+    matrix: &NgramMatrix,
+    stored: &StoredModel,
     rows: &RowIndex,
     n: usize,
 ) -> Result<Vec<Named>> {
@@ -64,8 +64,8 @@ const TEXTS: usize = 16;
 /// The most frequent n-gram of each chosen row in its first texts, and the number of all texts of the row.
 fn names(
     texts: &Texts,
-    matrix: &Matrix,
-    stored: &Stored,
+    matrix: &NgramMatrix,
+    stored: &StoredModel,
     rows: &RowIndex,
     chosen: &[Vec<u32>],
 ) -> Result<HashMap<u32, (String, u64)>> {

@@ -16,7 +16,7 @@ pub struct LinearSettings {
     /// their own; 0 for none. The last words of a review often state its verdict.
     pub ending: u32,
     /// How n-grams are numbered.
-    pub table: Table,
+    pub table: NgramTable,
     /// Minimum number of texts that contain an n-gram. The others are ignored.
     pub texts_min: u32,
     /// Value of an n-gram that occurs several times in a text.
@@ -27,7 +27,7 @@ pub struct LinearSettings {
     /// N-grams of too few texts have no part in it.
     pub is_normalized: bool,
     /// Loss of a text.
-    pub loss: Loss,
+    pub loss: MarginLoss,
     /// Penalty of the weights.
     pub penalty: Penalty,
     /// Factor of the losses, C: the sum of C times all losses and of the penalty is minimised.
@@ -49,7 +49,7 @@ pub struct LinearSettings {
 /// How n-grams are numbered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Table {
+pub enum NgramTable {
     /// By a hash of this number of bits. N-grams of equal hash share a weight.
     Hashed {
         /// Number of bits of the hash.
@@ -91,7 +91,7 @@ pub enum Weighting {
 /// Loss of a text with margin `m`: the score, negated for a text without the label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Loss {
+pub enum MarginLoss {
     /// `ln(1 + exp(-m))`
     Logistic,
     /// `max(0, 1 - m)^2`
@@ -114,12 +114,12 @@ impl Default for LinearSettings {
             ngrams: 3,
             gap: 2,
             ending: 40,
-            table: Table::Hashed { bits: 24 },
+            table: NgramTable::Hashed { bits: 24 },
             texts_min: 3,
             counting: Counting::Binary,
             weighting: Weighting::NaiveBayes { smoothing: 3.0 },
             is_normalized: false,
-            loss: Loss::Logistic,
+            loss: MarginLoss::Logistic,
             penalty: Penalty::L2,
             cost: 1.0,
             epochs: 5,
@@ -143,9 +143,9 @@ impl LinearSettings {
             Weighting::TfIdf | Weighting::None => 1.0,
         };
         let (bits, ngrams_max) = match self.table {
-            Table::Hashed { bits } => (bits, 8),
+            NgramTable::Hashed { bits } => (bits, 8),
             // The key of an n-gram has four words.
-            Table::Exact => (24, 4),
+            NgramTable::Exact => (24, 4),
         };
         let is_positive = |value: f32| value.is_finite() && value > 0.0;
         let checks = [
@@ -184,7 +184,7 @@ mod tests {
             "cost: NaN; expected a number greater than 0"
         );
         assert_eq!(refused(LinearSettings { texts_min: 0, ..default }), "texts_min: 0; expected 1 to 255");
-        let exact = LinearSettings { table: Table::Exact, ngrams: 5, ..default };
+        let exact = LinearSettings { table: NgramTable::Exact, ngrams: 5, ..default };
         assert_eq!(refused(exact), "ngrams: 5; expected 1 to 8, with exact n-grams 1 to 4");
         let weighting = Weighting::NaiveBayes { smoothing: 0.0 };
         assert_eq!(

@@ -11,8 +11,8 @@ use std::sync::atomic::AtomicU32;
 
 use super::descent::{Threads, descend};
 use super::dual::{Trained, load, store};
-use super::matrix::{Matrix, Row};
-use super::settings::{LinearSettings, Loss};
+use super::matrix::{NgramMatrix, Row};
+use super::settings::{LinearSettings, MarginLoss};
 
 /// The texts of each row with their values.
 struct Columns {
@@ -27,7 +27,7 @@ const TOGETHER: usize = 256;
 
 /// Trains. `factors` are the weights of rows before training, `scales` the factors of texts.
 pub(super) fn train(
-    matrix: &Matrix,
+    matrix: &NgramMatrix,
     factors: &[f32],
     scales: &[f32],
     is_positive: &impl Fn(Row<'_>) -> bool,
@@ -35,8 +35,8 @@ pub(super) fn train(
     threads: Threads<'_>,
 ) -> Trained {
     let curvature = match settings.loss {
-        Loss::Logistic => 0.25,
-        Loss::SquaredHinge => 2.0,
+        MarginLoss::Logistic => 0.25,
+        MarginLoss::SquaredHinge => 2.0,
     };
     let columns = Columns::of(matrix, factors, scales, settings.cost * curvature);
     let labels: Vec<f32> = matrix.texts().map(|text| if is_positive(text) { 1.0 } else { -1.0 }).collect();
@@ -56,7 +56,7 @@ pub(super) fn train(
 }
 
 impl Columns {
-    fn of(matrix: &Matrix, factors: &[f32], scales: &[f32], curvature: f32) -> Self {
+    fn of(matrix: &NgramMatrix, factors: &[f32], scales: &[f32], curvature: f32) -> Self {
         let mut ends = vec![0; matrix.n_rows];
         for text in matrix.texts() {
             text.rows.iter().for_each(|&row| ends[row as usize] += 1);
@@ -120,10 +120,10 @@ fn bias_step(scores: &[AtomicU32], slope: impl Fn(usize) -> f32, curvature: f32)
 
 /// Derivative of the loss by the score.
 #[inline]
-fn derivative(loss: Loss, label: f32, score: f32) -> f32 {
+fn derivative(loss: MarginLoss, label: f32, score: f32) -> f32 {
     let margin = label * score;
     match loss {
-        Loss::Logistic => -label / (1.0 + margin.exp()),
-        Loss::SquaredHinge => -2.0 * label * (1.0 - margin).max(0.0),
+        MarginLoss::Logistic => -label / (1.0 + margin.exp()),
+        MarginLoss::SquaredHinge => -2.0 * label * (1.0 - margin).max(0.0),
     }
 }

@@ -52,19 +52,19 @@ fn settings() -> LinearSettings {
     LinearSettings { gap: 0, ending: 0, texts_min: 2, weighting, ..LinearSettings::default() }
 }
 
-fn trained(texts: &Texts, settings: LinearSettings) -> Model {
+fn trained(texts: &Texts, settings: LinearSettings) -> LinearModel {
     train(texts, WORDS, &settings, |_| ()).unwrap()
 }
 
-fn probabilities(model: &Model, line: &str) -> Vec<f32> {
+fn probabilities(model: &LinearModel, line: &str) -> Vec<f32> {
     let mut found = Vec::new();
-    model.probabilities(line.as_bytes(), &mut Scratch::default(), &mut found);
+    model.probabilities(line.as_bytes(), &mut LinearScratch::default(), &mut found);
     found
 }
 
-fn score(model: &Model, line: &str) -> f64 {
+fn score(model: &LinearModel, line: &str) -> f64 {
     let mut found = Vec::new();
-    model.scores(line.as_bytes(), &mut Scratch::default(), &mut found);
+    model.scores(line.as_bytes(), &mut LinearScratch::default(), &mut found);
     f64::from(found[0])
 }
 
@@ -91,10 +91,10 @@ fn naive_values(lines: &[(String, &str)], first: &str) -> (Vec<Vec<f64>>, Vec<f6
     (lines.iter().map(|(line, _)| row(line)).collect(), labels.collect())
 }
 
-fn loss(loss: Loss, margin: f64) -> (f64, f64) {
+fn loss(loss: MarginLoss, margin: f64) -> (f64, f64) {
     match loss {
-        Loss::Logistic => ((-margin).exp().ln_1p(), -1.0 / (1.0 + margin.exp())),
-        Loss::SquaredHinge => ((1.0 - margin).max(0.0).powi(2), -2.0 * (1.0 - margin).max(0.0)),
+        MarginLoss::Logistic => ((-margin).exp().ln_1p(), -1.0 / (1.0 + margin.exp())),
+        MarginLoss::SquaredHinge => ((1.0 - margin).max(0.0).powi(2), -2.0 * (1.0 - margin).max(0.0)),
     }
 }
 
@@ -156,7 +156,7 @@ fn unigrams() -> LinearSettings {
 
 #[test]
 fn dual_coordinate_descent_finds_the_minimum_of_a_naive_solver() {
-    for loss in [Loss::Logistic, Loss::SquaredHinge] {
+    for loss in [MarginLoss::Logistic, MarginLoss::SquaredHinge] {
         for cost in [0.1, 1.0] {
             let found = difference(LinearSettings { loss, cost, ..unigrams() });
             assert!(found < 2e-3, "{loss:?} {cost}: {found}");
@@ -166,7 +166,7 @@ fn dual_coordinate_descent_finds_the_minimum_of_a_naive_solver() {
 
 #[test]
 fn coordinate_descent_with_an_l1_penalty_finds_the_minimum_of_a_naive_solver() {
-    for loss in [Loss::Logistic, Loss::SquaredHinge] {
+    for loss in [MarginLoss::Logistic, MarginLoss::SquaredHinge] {
         let settings = LinearSettings { loss, penalty: Penalty::L1, epochs: 4000, ..unigrams() };
         let found = difference(settings);
         assert!(found < 5e-3, "{loss:?}: {found}");
@@ -186,14 +186,17 @@ fn an_l1_penalty_makes_most_weights_zero() {
 #[test]
 fn threads_without_locks_find_the_minimum_of_one_thread() {
     let texts = random_texts(2000, &["a", "b"]);
-    for (loss, penalty) in
-        [(Loss::Logistic, Penalty::L2), (Loss::SquaredHinge, Penalty::L2), (Loss::Logistic, Penalty::L1)]
-    {
+    for (loss, penalty) in [
+        (MarginLoss::Logistic, Penalty::L2),
+        (MarginLoss::SquaredHinge, Penalty::L2),
+        (MarginLoss::Logistic, Penalty::L1),
+    ] {
         let settings = LinearSettings { loss, penalty, ngrams: 2, epochs: 60, ..settings() };
         let (one, four) =
             (trained(&texts, settings), trained(&texts, LinearSettings { threads: 4, ..settings }));
         let lines = random_lines(300, &["a", "b"]);
-        let scores = |model: &Model| lines.iter().map(|(line, _)| score(model, line)).collect::<Vec<_>>();
+        let scores =
+            |model: &LinearModel| lines.iter().map(|(line, _)| score(model, line)).collect::<Vec<_>>();
         let (one, four) = (scores(&one), scores(&four));
         let agree = one.iter().zip(&four).filter(|(one, four)| (**one > 0.0) == (**four > 0.0)).count();
         assert!(agree > 285, "{loss:?} {penalty:?}: {agree} of 300");
@@ -209,7 +212,7 @@ fn deterministic_training_gives_the_same_bits_with_any_number_of_threads() {
                 LinearSettings { is_deterministic: true, penalty, gap: 2, ending: 4, ..settings() };
             let stored = |threads| {
                 let model = trained(&texts, LinearSettings { threads, ..settings });
-                Stored { settings, ..model.stored().clone() }
+                StoredModel { settings, ..model.stored().clone() }
             };
             assert_eq!(stored(1), stored(2));
             assert_eq!(stored(1), stored(5));
@@ -232,11 +235,11 @@ fn hashed_ngrams_without_collisions_give_the_answers_of_exact_ones() {
                 is_normalized,
                 gap: 1,
                 ending: 3,
-                table: Table::Hashed { bits: 25 },
+                table: NgramTable::Hashed { bits: 25 },
                 ..settings()
             };
             let hashed = trained(&texts, settings);
-            let exact = trained(&texts, LinearSettings { table: Table::Exact, ..settings });
+            let exact = trained(&texts, LinearSettings { table: NgramTable::Exact, ..settings });
             assert_eq!(hashed.n_rows(), exact.n_rows());
             for (line, _) in random_lines(120, &["a", "b"]).iter().chain(&[("new v1 w12 v1".to_owned(), "")])
             {
@@ -271,7 +274,7 @@ fn contributions_and_the_bias_add_up_to_the_score() {
         let model = trained(&texts, settings);
         let mut scores = Vec::new();
         for (line, _) in random_lines(50, &["a", "b", "c"]) {
-            model.scores(line.as_bytes(), &mut Scratch::default(), &mut scores);
+            model.scores(line.as_bytes(), &mut LinearScratch::default(), &mut scores);
             for (label, score) in (0..).zip(&scores) {
                 let sum: f32 = model.explain(line.as_bytes(), label).iter().map(|c| c.weight).sum();
                 let bias = model.stored().biases[label as usize];
@@ -286,9 +289,9 @@ fn labels_of_random_texts_are_learned() {
     for labels in [&["a", "b"][..], &["a", "b", "c", "d"]] {
         let texts = random_texts(1000, labels);
         for (loss, penalty) in [
-            (Loss::Logistic, Penalty::L2),
-            (Loss::SquaredHinge, Penalty::L2),
-            (Loss::SquaredHinge, Penalty::L1),
+            (MarginLoss::Logistic, Penalty::L2),
+            (MarginLoss::SquaredHinge, Penalty::L2),
+            (MarginLoss::SquaredHinge, Penalty::L1),
         ] {
             let model =
                 trained(&texts, LinearSettings { loss, penalty, cost: 0.3, threads: 2, ..settings() });
@@ -327,7 +330,7 @@ fn texts_with_several_labels_have_a_probability_per_label() {
 #[test]
 fn the_only_label_is_the_answer_to_every_text() {
     let lines: [(&str, &[&str]); 3] = [("good film", &["a"]), ("film", &["a"]), ("", &["a"])];
-    for loss in [Loss::Logistic, Loss::SquaredHinge] {
+    for loss in [MarginLoss::Logistic, MarginLoss::SquaredHinge] {
         for penalty in [Penalty::L1, Penalty::L2] {
             let model = trained(&texts(&lines), LinearSettings { loss, penalty, ..settings() });
             for line in ["film", "new", ""] {
@@ -410,22 +413,22 @@ fn the_strongest_ngrams_have_names() {
 #[test]
 fn a_stored_model_gives_the_same_answers_and_an_inconsistent_one_is_refused() {
     let texts = random_texts(300, &["a", "b", "c"]);
-    for table in [Table::Hashed { bits: 20 }, Table::Exact] {
-        let settings = LinearSettings { table, loss: Loss::SquaredHinge, ..settings() };
+    for table in [NgramTable::Hashed { bits: 20 }, NgramTable::Exact] {
+        let settings = LinearSettings { table, loss: MarginLoss::SquaredHinge, ..settings() };
         let model = trained(&texts, settings);
-        let again = Model::of(model.stored().clone()).unwrap();
+        let again = LinearModel::of(model.stored().clone()).unwrap();
         for (line, _) in random_lines(50, &["a", "b", "c"]) {
             assert_eq!(probabilities(&model, &line), probabilities(&again, &line));
         }
-        let changed = |change: fn(&mut Stored)| {
+        let changed = |change: fn(&mut StoredModel)| {
             let mut stored = model.stored().clone();
             change(&mut stored);
-            Model::of(stored).is_none()
+            LinearModel::of(stored).is_none()
         };
         assert!(changed(|stored| stored.weights.truncate(1)));
         assert!(changed(|stored| stored.biases.push(0.0)));
         assert!(changed(|stored| stored.outputs = Outputs::Two));
-        assert!(changed(|stored| stored.settings.table = Table::Hashed { bits: 12 }));
+        assert!(changed(|stored| stored.settings.table = NgramTable::Hashed { bits: 12 }));
         assert!(changed(|stored| stored.named[0].label = 3));
         assert!(changed(|stored| stored.frequencies.push(1.0)));
     }
@@ -438,7 +441,7 @@ fn hinge_probabilities_are_close_to_the_shares_of_unseen_texts() {
     let label_of: Vec<[&str; 1]> = all.iter().map(|(_, label)| [*label]).collect();
     let lines: Vec<_> =
         all.iter().zip(&label_of).map(|((line, _), label)| (line.as_str(), &label[..])).collect();
-    let settings = LinearSettings { loss: Loss::SquaredHinge, ngrams: 2, epochs: 20, ..settings() };
+    let settings = LinearSettings { loss: MarginLoss::SquaredHinge, ngrams: 2, epochs: 20, ..settings() };
     let model = trained(&texts(&lines[..2000]), settings);
     let first = std::str::from_utf8(model.labels().get(0)).unwrap();
     let (mut expected, mut found, mut n) = (0.0, 0.0, 0);
@@ -460,7 +463,7 @@ fn training_without_texts_or_memory_is_an_error() {
     let error = train(&texts(&[]), WORDS, &settings(), |_| ()).unwrap_err();
     assert!(matches!(error, Error::NoTexts { n_unlabelled: 0 }));
     let texts = random_texts(100, &["a", "b"]);
-    for table in [Table::Hashed { bits: 20 }, Table::Exact] {
+    for table in [NgramTable::Hashed { bits: 20 }, NgramTable::Exact] {
         let settings = LinearSettings { memory_bytes: 1000, table, ..settings() };
         let error = train(&texts, WORDS, &settings, |_| ()).unwrap_err();
         assert!(matches!(error, Error::Memory { needed, max: 1000 } if needed > 1000));
@@ -475,7 +478,7 @@ fn numbered_ngrams_serve_several_trainings() {
     for changed in [
         deterministic,
         LinearSettings { cost: 0.1, epochs: 2, ..deterministic },
-        LinearSettings { loss: Loss::SquaredHinge, weighting: Weighting::None, ..deterministic },
+        LinearSettings { loss: MarginLoss::SquaredHinge, weighting: Weighting::None, ..deterministic },
     ] {
         assert!(numbered.is_for(&changed));
         let found = numbered.train(&texts, WORDS, &changed, |_| (), &|| false).unwrap();
@@ -484,7 +487,7 @@ fn numbered_ngrams_serve_several_trainings() {
     for other in [
         LinearSettings { ngrams: 2, ..deterministic },
         LinearSettings { texts_min: 3, ..deterministic },
-        LinearSettings { table: Table::Exact, ..deterministic },
+        LinearSettings { table: NgramTable::Exact, ..deterministic },
         LinearSettings { counting: Counting::Linear, ..deterministic },
     ] {
         assert!(!numbered.is_for(&other));

@@ -3,10 +3,10 @@
 use super::calibration::Sigmoid;
 use super::descent::Threads;
 use super::dual::{self, Trained};
-use super::matrix::{Matrix, Row};
-use super::model::{Model, Outputs, Stored};
+use super::matrix::{NgramMatrix, Row};
+use super::model::{LinearModel, Outputs, StoredModel};
 use super::row_index::RowIndex;
-use super::settings::{LinearSettings, Loss, Penalty, Table, Weighting};
+use super::settings::{LinearSettings, MarginLoss, NgramTable, Penalty, Weighting};
 use super::{named, parallel, sparse, weights};
 use crate::error::{Error, Result};
 use crate::names::Names;
@@ -15,7 +15,7 @@ use crate::words::Words;
 
 /// A step of the training that is finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum LinearProgress {
     /// The n-grams of all texts are numbered.
     Numbered {
         /// Number of n-grams with a row.
@@ -41,15 +41,15 @@ pub fn train(
     texts: &Texts,
     words: Words,
     settings: &LinearSettings,
-    progress: impl FnMut(Progress),
-) -> Result<Model> {
+    progress: impl FnMut(LinearProgress),
+) -> Result<LinearModel> {
     Numbered::of(texts, settings)?.train(texts, words, settings, progress, &|| false)
 }
 
 /// The numbered n-grams of all texts, for several trainings with other weights and losses.
 #[derive(Debug)]
 pub struct Numbered {
-    matrix: Matrix,
+    matrix: NgramMatrix,
     rows: RowIndex,
     settings: LinearSettings,
 }
@@ -64,7 +64,7 @@ impl Numbered {
         if texts.n_texts() == 0 {
             return Err(Error::NoTexts { n_unlabelled: texts.counts().n_unlabelled });
         }
-        let (matrix, rows) = Matrix::of(texts, settings)?;
+        let (matrix, rows) = NgramMatrix::of(texts, settings)?;
         Ok(Self { matrix, rows, settings: *settings })
     }
 
@@ -87,9 +87,9 @@ impl Numbered {
         texts: &Texts,
         words: Words,
         settings: &LinearSettings,
-        progress: impl FnMut(Progress),
+        progress: impl FnMut(LinearProgress),
         is_stopped: &(impl Fn() -> bool + Sync),
-    ) -> Result<Model> {
+    ) -> Result<LinearModel> {
         settings.check()?;
         assert!(self.is_for(settings), "n-grams that are numbered for these settings");
         classifiers(self, texts, words, settings, progress, is_stopped)
@@ -101,11 +101,11 @@ fn classifiers(
     texts: &Texts,
     words: Words,
     settings: &LinearSettings,
-    mut progress: impl FnMut(Progress),
+    mut progress: impl FnMut(LinearProgress),
     is_stopped: &(impl Fn() -> bool + Sync),
-) -> Result<Model> {
+) -> Result<LinearModel> {
     let Numbered { matrix, rows, .. } = numbered;
-    progress(Progress::Numbered { n_rows: matrix.n_rows });
+    progress(LinearProgress::Numbered { n_rows: matrix.n_rows });
     let labels = texts.dictionary.labels().clone();
     let has_one_label = matrix.texts().all(|text| text.labels.len() == 1);
     let outputs = match (has_one_label, labels.len()) {
@@ -119,7 +119,7 @@ fn classifiers(
         return Err(Error::Memory { needed, max: settings.memory_bytes });
     }
 
-    let shared = Shared::of(matrix, settings);
+    let shared = SharedFactors::of(matrix, settings);
     let (at_once, n_threads) =
         if n > 1 || settings.is_deterministic { (settings.threads, 1) } else { (1, settings.threads) };
     let threads = Threads { n: n_threads, is_stopped };
@@ -129,9 +129,9 @@ fn classifiers(
     let Some(trained) = trained.filter(|_| !is_stopped()) else {
         return Err(Error::Stopped);
     };
-    progress(Progress::Trained { n_classifiers: n });
+    progress(LinearProgress::Trained { n_classifiers: n });
 
-    let mut stored = Stored {
+    let mut stored = StoredModel {
         settings: *settings,
         words,
         label_counts: (0..labels.len() as u32).map(|label| texts.dictionary.label_count(label)).collect(),
@@ -139,7 +139,7 @@ fn classifiers(
         classes: texts.dictionary.classes().clone(),
         outputs,
         rows: rows.keys(),
-        vocabulary: if settings.table == Table::Exact {
+        vocabulary: if settings.table == NgramTable::Exact {
             texts.dictionary.words().clone()
         } else {
             Names::default()
@@ -159,11 +159,11 @@ fn classifiers(
         stored.frequencies = shared.factors;
     }
     stored.named = named::strongest(texts, matrix, &stored, rows, settings.n_named)?;
-    Ok(Model { dictionary: stored.dictionary(), stored, rows: rows.clone() })
+    Ok(LinearModel { dictionary: stored.dictionary(), stored, rows: rows.clone() })
 }
 
 /// What all classifiers share.
-struct Shared {
+struct SharedFactors {
     /// Number of texts of each row; empty if it is not used.
     counts: Vec<u32>,
     /// Factors of rows that do not depend on the label.
@@ -172,8 +172,8 @@ struct Shared {
     scales: Vec<f32>,
 }
 
-impl Shared {
-    fn of(matrix: &Matrix, settings: &LinearSettings) -> Self {
+impl SharedFactors {
+    fn of(matrix: &NgramMatrix, settings: &LinearSettings) -> Self {
         let counts = match settings.weighting {
             Weighting::None => Vec::new(),
             Weighting::NaiveBayes { .. } | Weighting::TfIdf => matrix.count_texts(settings.threads, |_| true),
@@ -197,8 +197,8 @@ impl Shared {
 
 /// Trains the classifier of a label.
 fn classifier(
-    matrix: &Matrix,
-    shared: &Shared,
+    matrix: &NgramMatrix,
+    shared: &SharedFactors,
     label: u32,
     settings: &LinearSettings,
     threads: Threads<'_>,
@@ -220,8 +220,8 @@ fn classifier(
         }
     };
     let sigmoid = match settings.loss {
-        Loss::Logistic => Sigmoid::LOGISTIC,
-        Loss::SquaredHinge => {
+        MarginLoss::Logistic => Sigmoid::LOGISTIC,
+        MarginLoss::SquaredHinge => {
             let scores = matrix.texts().zip(&shared.scales).zip(own).map(|((text, scale), own)| {
                 let value = |(at, row): (usize, &u32)| text.value(at) * trained.weights[*row as usize];
                 let score = scale * text.rows.iter().enumerate().map(value).sum::<f32>() + trained.bias;

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use classifiers::files::bin::word_vectors::{self, WordVectors};
-use classifiers::files::bin::{self, Args, Dense, Kind, Loss};
+use classifiers::files::bin::{self, Args, BinLoss, Dense, Kind};
 use classifiers::{Dictionary, Names};
 
 use super::Content;
@@ -18,15 +18,15 @@ pub(super) fn read(content: Content<'_>) -> Result<(Embedding, Option<Vec<f32>>)
     let is_classifier = bin::is_supervised(&content.beginning);
     let (file, n_bytes) = content.into_file()?;
     if is_classifier {
-        return Ok((of_classifier(bin::Model::parse(file, n_bytes, path)?), None));
+        return Ok((of_classifier(bin::BinModel::parse(file, n_bytes, path)?), None));
     }
     let WordVectors { args, entries, input, output } = word_vectors::parse(file, n_bytes, path)?;
-    let outputs = (args.loss != Loss::HierarchicalSoftmax).then(|| output.into_values());
+    let outputs = (args.loss != BinLoss::HierarchicalSoftmax).then(|| output.into_values());
     Ok((of_rows(&args, entries.dictionary(), input), outputs))
 }
 
 /// The vectors of the words of a classifier. Those of a quantised one are approximate, and it has none for other words.
-fn of_classifier(model: bin::Model) -> Embedding {
+fn of_classifier(model: bin::BinModel) -> Embedding {
     let (args, words) = (model.args().clone(), model.entries().dictionary().clone());
     match model.into_dense_input() {
         Ok(rows) => of_rows(&args, &words, rows),
@@ -63,7 +63,7 @@ pub(super) fn write(path: &Path, embedding: &Embedding, outputs: Option<&[f32]>)
     let sizes = characters.as_ref().map_or([0; 3], |found| [found.min, found.max, found.buckets]);
     let args = Args {
         kind: Kind::SkipGram,
-        loss: Loss::NegativeSampling,
+        loss: BinLoss::NegativeSampling,
         dim: *dim,
         shortest: sizes[0],
         longest: sizes[1],

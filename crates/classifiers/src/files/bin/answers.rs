@@ -3,7 +3,7 @@
 //! Sums are computed in the order and the precision of the program, so that a logistic function, which the program
 //! looks up in a table of 513 values, gives the same entry.
 
-use super::{Loss, Model};
+use super::{BinLoss, BinModel};
 use crate::END;
 use crate::fasttext::logistic;
 use crate::words::is_space;
@@ -13,17 +13,17 @@ pub const ADDED: f64 = 1e-5;
 
 /// Buffers of an answer, for reuse.
 #[derive(Debug, Default)]
-pub struct Scratch {
+pub struct BinScratch {
     rows: Vec<u32>,
     hidden: Vec<f32>,
     scores: Vec<f32>,
 }
 
-impl Model {
+impl BinModel {
     /// The scores of all labels for a line without its line end: the logarithm of the probability to which the program
     /// added [`ADDED`]. `None` if no row of the model occurs in the line; the program then predicts no label.
-    pub fn scores<'a>(&self, line: &[u8], scratch: &'a mut Scratch) -> Option<&'a [f32]> {
-        let Scratch { rows, hidden, scores } = scratch;
+    pub fn scores<'a>(&self, line: &[u8], scratch: &'a mut BinScratch) -> Option<&'a [f32]> {
+        let BinScratch { rows, hidden, scores } = scratch;
         self.rows_of_line(line, rows);
         if rows.is_empty() {
             return None;
@@ -33,13 +33,13 @@ impl Model {
         self.add_mean(rows, hidden);
         scores.clear();
         match self.args.loss {
-            Loss::HierarchicalSoftmax => self.scores_by_tree(hidden, scores),
-            Loss::Softmax => {
+            BinLoss::HierarchicalSoftmax => self.scores_by_tree(hidden, scores),
+            BinLoss::Softmax => {
                 scores.extend((0..self.output.rows()).map(|label| self.output.dot_row(label, hidden)));
                 softmax(scores);
                 scores.iter_mut().for_each(|score| *score = logarithm(*score));
             }
-            Loss::OneVersusAll | Loss::NegativeSampling => scores.extend(
+            BinLoss::OneVersusAll | BinLoss::NegativeSampling => scores.extend(
                 (0..self.output.rows()).map(|label| logarithm(logistic(self.output.dot_row(label, hidden)))),
             ),
         }
@@ -47,7 +47,7 @@ impl Model {
     }
 
     /// The probabilities of all labels for a line, as the program reports them: [`ADDED`] more than the probability.
-    pub fn probabilities<'a>(&self, line: &[u8], scratch: &'a mut Scratch) -> Option<&'a [f32]> {
+    pub fn probabilities<'a>(&self, line: &[u8], scratch: &'a mut BinScratch) -> Option<&'a [f32]> {
         self.scores(line, scratch)?;
         scratch.scores.iter_mut().for_each(|score| *score = score.exp());
         Some(&scratch.scores)

@@ -45,7 +45,7 @@ pub(super) enum Wanted {
 
 /// The loss of a model, which determines how outputs become probabilities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loss {
+pub enum BinLoss {
     /// A Huffman tree of labels, with a logistic function per node.
     HierarchicalSoftmax,
     /// A logistic function per label, trained with sampled negatives.
@@ -74,7 +74,7 @@ pub struct Args {
     /// Longest word n-gram.
     pub word_ngrams: usize,
     /// The loss.
-    pub loss: Loss,
+    pub loss: BinLoss,
     /// Number of buckets for word n-grams and character n-grams.
     pub n_buckets: usize,
     /// Characters of the shortest character n-gram.
@@ -98,7 +98,7 @@ impl Default for Args {
             min_count: 1,
             negatives: 5,
             word_ngrams: 1,
-            loss: Loss::Softmax,
+            loss: BinLoss::Softmax,
             n_buckets: 0,
             shortest: 0,
             longest: 0,
@@ -120,10 +120,10 @@ impl Args {
         let negatives = source.i32("the number of negatives")?;
         let word_ngrams = source.size_i32("the length of word n-grams", NGRAMS_MAX)?;
         let loss = match source.i32("the loss")? {
-            1 => Loss::HierarchicalSoftmax,
-            2 => Loss::NegativeSampling,
-            3 => Loss::Softmax,
-            4 => Loss::OneVersusAll,
+            1 => BinLoss::HierarchicalSoftmax,
+            2 => BinLoss::NegativeSampling,
+            3 => BinLoss::Softmax,
+            4 => BinLoss::OneVersusAll,
             other => return Err(source.unexpected("the loss", other, "1 to 4")),
         };
         let kind = parse_kind(source, wanted)?;
@@ -169,10 +169,10 @@ impl Args {
 
     pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let loss = match self.loss {
-            Loss::HierarchicalSoftmax => 1,
-            Loss::NegativeSampling => 2,
-            Loss::Softmax => 3,
-            Loss::OneVersusAll => 4,
+            BinLoss::HierarchicalSoftmax => 1,
+            BinLoss::NegativeSampling => 2,
+            BinLoss::Softmax => 3,
+            BinLoss::OneVersusAll => 4,
         };
         let size =
             |size: usize| i32::try_from(size).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput));

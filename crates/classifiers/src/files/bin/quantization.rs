@@ -7,7 +7,7 @@ use program::threads::spawn;
 
 use super::matrix::{Dense, Matrix, Quantised};
 use super::quantizer::{Codes, N_CENTROIDS, Quantizer};
-use super::{Entries, Model};
+use super::{BinModel, Entries};
 use crate::{END, FeatureRows};
 
 /// Rows from which the centroids of a part are computed, as in the program.
@@ -62,7 +62,7 @@ pub enum Unquantisable {
     },
 }
 
-impl Model {
+impl BinModel {
     /// The quantised model. Equal models and settings give equal results.
     pub fn quantised(&self, how: &Quantization) -> Result<Self, Unquantisable> {
         let (Matrix::Dense(input), Matrix::Dense(output)) = (&self.input, &self.output) else {
@@ -142,7 +142,7 @@ fn encode(values: &[f32], columns: usize, part_columns: usize, threads: usize) -
         let range = quantizer.part(part);
         let sample: Vec<f32> =
             sampled(n_rows, part).flat_map(|row| &values[row * columns..][range.clone()]).copied().collect();
-        let table = Table::fitted(&sample, range.len(), threads);
+        let table = Centroids::fitted(&sample, range.len(), threads);
         quantizer.centroids.extend(table.rows());
         tables.push(table);
     }
@@ -181,12 +181,12 @@ fn sampled(n_rows: usize, part: usize) -> impl Iterator<Item = usize> {
 }
 
 /// The centroids of a part, by column, so that the distances to all are computed by vector instructions.
-struct Table {
+struct Centroids {
     columns: usize,
     values: Vec<f32>,
 }
 
-impl Table {
+impl Centroids {
     /// Centroids of these rows by k-means. The first centroids are random rows.
     fn fitted(sample: &[f32], columns: usize, threads: usize) -> Self {
         let n = sample.len() / columns;

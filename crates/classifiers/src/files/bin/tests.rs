@@ -2,7 +2,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::answers::{Scratch, best};
+use super::answers::{BinScratch, best};
 use super::*;
 use crate::{Dictionary, Names};
 
@@ -12,7 +12,7 @@ fn names(names: &[&str]) -> Names {
     names.iter().map(|name| name.as_bytes()).collect()
 }
 
-fn args(loss: Loss) -> Args {
+fn args(loss: BinLoss) -> Args {
     Args {
         kind: Kind::Supervised,
         dim: 2,
@@ -35,21 +35,21 @@ fn dictionary() -> Dictionary {
 }
 
 /// A model of two words, three buckets and two labels, of which the second row is `second`.
-fn model(loss: Loss, second: f32) -> Model {
+fn model(loss: BinLoss, second: f32) -> BinModel {
     let input = Dense::new(2, vec![1.0, 0.0, second, 0.5, 0.25, 0.0, -0.5, 2.0, 0.0, 0.0]).unwrap();
     let output = Dense::new(2, vec![1.0, -1.0, -1.0, 1.0]).unwrap();
-    Model::new(args(loss), dictionary().into(), Matrix::Dense(input), Matrix::Dense(output)).unwrap()
+    BinModel::new(args(loss), dictionary().into(), Matrix::Dense(input), Matrix::Dense(output)).unwrap()
 }
 
-fn bytes_of(model: &Model) -> Vec<u8> {
+fn bytes_of(model: &BinModel) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(PATH);
     model.write(&path).unwrap();
     std::fs::read(path).unwrap()
 }
 
-fn parse(bytes: &[u8]) -> Result<Model> {
-    Model::parse(bytes, bytes.len() as u64, Path::new(PATH))
+fn parse(bytes: &[u8]) -> Result<BinModel> {
+    BinModel::parse(bytes, bytes.len() as u64, Path::new(PATH))
 }
 
 fn refused(bytes: &[u8]) -> String {
@@ -57,7 +57,7 @@ fn refused(bytes: &[u8]) -> String {
 }
 
 /// A quantised model with pruned buckets.
-fn quantised(loss: Loss, separate_norms: bool) -> Model {
+fn quantised(loss: BinLoss, separate_norms: bool) -> BinModel {
     let n_words = 100;
     let words: Vec<String> = (0..n_words).map(|word| format!("w{word}")).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -67,7 +67,7 @@ fn quantised(loss: Loss, separate_norms: bool) -> Model {
     let value = |at: usize| ((at * 7919) % 1013) as f32 / 500.0 - 1.0;
     let input = Dense::new(3, (0..1200).map(value).collect()).unwrap();
     let output = Dense::new(3, (0..9).map(value).collect()).unwrap();
-    let dense = Model::new(args, dictionary.into(), Matrix::Dense(input), Matrix::Dense(output)).unwrap();
+    let dense = BinModel::new(args, dictionary.into(), Matrix::Dense(input), Matrix::Dense(output)).unwrap();
     let how = Quantization { part_columns: 2, separate_norms, output: false, rows_max: 300, threads: 2 };
     dense.quantised(&how).unwrap()
 }
@@ -97,12 +97,14 @@ fn a_file_has_the_layout_of_the_program() {
         floats(&[1.0, -1.0, -1.0, 1.0]),
     ]
     .concat();
-    assert_eq!(bytes_of(&model(Loss::OneVersusAll, 0.5)), expected);
+    assert_eq!(bytes_of(&model(BinLoss::OneVersusAll, 0.5)), expected);
 }
 
 #[test]
 fn a_written_model_is_read_back() {
-    for loss in [Loss::Softmax, Loss::OneVersusAll, Loss::NegativeSampling, Loss::HierarchicalSoftmax] {
+    for loss in
+        [BinLoss::Softmax, BinLoss::OneVersusAll, BinLoss::NegativeSampling, BinLoss::HierarchicalSoftmax]
+    {
         let models = [model(loss, 0.5), quantised(loss, false), quantised(loss, true)];
         for bytes in models.map(|model| bytes_of(&model)) {
             assert!(bytes_of(&parse(&bytes).unwrap()) == bytes);
@@ -112,7 +114,7 @@ fn a_written_model_is_read_back() {
 
 #[test]
 fn labels_without_the_usual_prefix_keep_their_names() {
-    let mut bytes = bytes_of(&model(Loss::Softmax, 0.5));
+    let mut bytes = bytes_of(&model(BinLoss::Softmax, 0.5));
     let at = bytes.windows(7).position(|bytes| bytes == b"__label").unwrap();
     bytes[at] = b'x';
     let read = parse(&bytes).unwrap();
@@ -120,14 +122,14 @@ fn labels_without_the_usual_prefix_keep_their_names() {
     assert_eq!(read.entries().label(1), b"__label__neg");
     assert!(bytes_of(&read) == bytes);
     // A label in a text has no row.
-    let (mut one, mut other) = (Scratch::default(), Scratch::default());
+    let (mut one, mut other) = (BinScratch::default(), BinScratch::default());
     let expected = read.scores(b"good", &mut one);
     assert_eq!(read.scores(b"x_label__pos good __label__other", &mut other), expected);
 }
 
 #[test]
 fn version_11_has_no_character_ngrams() {
-    let mut bytes = bytes_of(&model(Loss::Softmax, 0.5));
+    let mut bytes = bytes_of(&model(BinLoss::Softmax, 0.5));
     bytes[4] = 11;
     // Shortest and longest character n-gram.
     bytes[44] = 3;
@@ -139,8 +141,8 @@ fn version_11_has_no_character_ngrams() {
 
 #[test]
 fn answers_are_means_of_rows_and_a_linear_layer() {
-    let model = model(Loss::Softmax, 0.5);
-    let mut scratch = Scratch::default();
+    let model = model(BinLoss::Softmax, 0.5);
+    let mut scratch = BinScratch::default();
     // An unknown word has no row, but is part of n-grams.
     let hashes = ["bad", "good", "</s>"].map(|word| crate::hash(word.as_bytes()) as i32 as u64);
     let bucket = |a: u64, b: u64| 2 + (a.wrapping_mul(116_049_371).wrapping_add(b) % 3) as usize;
@@ -157,17 +159,17 @@ fn answers_are_means_of_rows_and_a_linear_layer() {
 #[test]
 fn a_line_without_rows_has_no_answer() {
     let dictionary = Dictionary::new(names(&["good"]), vec![7], names(&["pos"]), vec![2]);
-    let args = Args { word_ngrams: 1, n_buckets: 0, ..args(Loss::Softmax) };
+    let args = Args { word_ngrams: 1, n_buckets: 0, ..args(BinLoss::Softmax) };
     let matrix = || Matrix::Dense(Dense::new(2, vec![1.0, 2.0]).unwrap());
-    let model = Model::new(args, dictionary.into(), matrix(), matrix()).unwrap();
-    assert_eq!(model.scores(b"bad __label__pos", &mut Scratch::default()), None);
-    assert!(model.scores(b"good", &mut Scratch::default()).is_some());
+    let model = BinModel::new(args, dictionary.into(), matrix(), matrix()).unwrap();
+    assert_eq!(model.scores(b"bad __label__pos", &mut BinScratch::default()), None);
+    assert!(model.scores(b"good", &mut BinScratch::default()).is_some());
 }
 
 #[test]
 fn a_tree_gives_probabilities_that_sum_to_one() {
-    let model = quantised(Loss::HierarchicalSoftmax, true);
-    let mut scratch = Scratch::default();
+    let model = quantised(BinLoss::HierarchicalSoftmax, true);
+    let mut scratch = BinScratch::default();
     let probabilities = model.probabilities(b"w1 w5 w7", &mut scratch).unwrap();
     assert_eq!(probabilities.len(), 3);
     // The program adds 1e-5 to each of the four factors.
@@ -180,9 +182,9 @@ fn a_tree_gives_probabilities_that_sum_to_one() {
 fn a_quantised_row_is_near_the_row() {
     let dense = Dense::new(4, (0..4000).map(|at| ((at * 37) % 101) as f32 / 50.0 - 1.0).collect()).unwrap();
     let dictionary = Dictionary::new(names(&["a"]), vec![1], names(&["1"]), vec![1]);
-    let args = Args { dim: 4, n_buckets: 999, ..args(Loss::Softmax) };
+    let args = Args { dim: 4, n_buckets: 999, ..args(BinLoss::Softmax) };
     let output = Matrix::Dense(Dense::new(4, vec![0.0; 4]).unwrap());
-    let model = Model::new(args, dictionary.into(), Matrix::Dense(dense.clone()), output).unwrap();
+    let model = BinModel::new(args, dictionary.into(), Matrix::Dense(dense.clone()), output).unwrap();
     for separate_norms in [false, true] {
         let how = Quantization { part_columns: 2, separate_norms, output: false, rows_max: 0, threads: 2 };
         let quantised = model.quantised(&how).unwrap();
@@ -205,9 +207,9 @@ fn a_quantised_model_keeps_the_rows_of_the_largest_norms_and_the_end_of_the_line
         (0..9).map(|word| if word == 0 { "</s>".to_owned() } else { format!("{word}") }).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let dictionary = Dictionary::new(names(&words), vec![1; 9], names(&["1"]), vec![1]);
-    let args = Args { dim: 1, n_buckets: 1000, ..args(Loss::Softmax) };
+    let args = Args { dim: 1, n_buckets: 1000, ..args(BinLoss::Softmax) };
     let output = Matrix::Dense(Dense::new(1, vec![1.0]).unwrap());
-    let model = Model::new(args, dictionary.into(), Matrix::Dense(input), output).unwrap();
+    let model = BinModel::new(args, dictionary.into(), Matrix::Dense(input), output).unwrap();
     let how =
         Quantization { part_columns: 1, separate_norms: false, output: false, rows_max: 300, threads: 1 };
     let quantised = model.quantised(&how).unwrap();
@@ -230,15 +232,15 @@ fn a_quantised_model_keeps_the_rows_of_the_largest_norms_and_the_end_of_the_line
 fn a_model_that_is_too_small_or_quantised_is_not_quantised() {
     let how = Quantization { part_columns: 2, separate_norms: false, output: false, rows_max: 0, threads: 1 };
     let few = Unquantisable::FewRows { matrix: "the input matrix", rows: 5 };
-    assert_eq!(model(Loss::Softmax, 0.5).quantised(&how).unwrap_err(), few);
-    let again = quantised(Loss::Softmax, true).quantised(&how).unwrap_err();
+    assert_eq!(model(BinLoss::Softmax, 0.5).quantised(&how).unwrap_err(), few);
+    let again = quantised(BinLoss::Softmax, true).quantised(&how).unwrap_err();
     assert_eq!(again, Unquantisable::Quantised);
 }
 
 #[test]
 fn an_error_names_the_field_the_value_found_and_the_expected_ones() {
     let remedy = "; check that this is a supervised model of fastText, and copy it again";
-    let bytes = bytes_of(&model(Loss::Softmax, 0.5));
+    let bytes = bytes_of(&model(BinLoss::Softmax, 0.5));
     let altered = |at: usize, int: i32| {
         let mut bytes = bytes.clone();
         bytes[at..at + 4].copy_from_slice(&int.to_le_bytes());
@@ -277,7 +279,7 @@ fn an_error_names_the_field_the_value_found_and_the_expected_ones() {
 #[test]
 fn values_that_are_not_finite_are_refused() {
     for value in [f32::NAN, f32::INFINITY, -1e13] {
-        let found = refused(&bytes_of(&model(Loss::Softmax, value)));
+        let found = refused(&bytes_of(&model(BinLoss::Softmax, value)));
         let expected = format!(
             "{PATH}: value 2 of the input matrix is {value}, expected a finite value of a magnitude below 1e12; check \
              that this is a supervised model of fastText, and copy it again"
@@ -288,7 +290,7 @@ fn values_that_are_not_finite_are_refused() {
 
 #[test]
 fn an_enormous_matrix_is_refused_without_allocation() {
-    let bytes = bytes_of(&model(Loss::Softmax, 0.5));
+    let bytes = bytes_of(&model(BinLoss::Softmax, 0.5));
     let rows = bytes.len() - 4 * 4 - 8 * 2;
     let mut altered = bytes.clone();
     altered[rows..rows + 4].copy_from_slice(&i32::MAX.to_le_bytes());
@@ -301,7 +303,7 @@ fn an_enormous_matrix_is_refused_without_allocation() {
 
 #[test]
 fn a_repeated_name_is_refused() {
-    let mut bytes = bytes_of(&model(Loss::Softmax, 0.5));
+    let mut bytes = bytes_of(&model(BinLoss::Softmax, 0.5));
     let at = bytes.windows(4).position(|bytes| bytes == b"</s>").unwrap();
     bytes[at..at + 4].copy_from_slice(b"good");
     assert!(refused(&bytes).contains("entry 1 is \"good\", expected a name that no other entry has"));
@@ -309,7 +311,7 @@ fn a_repeated_name_is_refused() {
 
 #[test]
 fn a_file_that_is_cut_anywhere_is_refused() {
-    for model in [model(Loss::HierarchicalSoftmax, 0.5), quantised(Loss::Softmax, true)] {
+    for model in [model(BinLoss::HierarchicalSoftmax, 0.5), quantised(BinLoss::Softmax, true)] {
         let bytes = bytes_of(&model);
         let step = (bytes.len() / 500).max(1);
         for length in (0..bytes.len()).step_by(step) {
@@ -320,14 +322,14 @@ fn a_file_that_is_cut_anywhere_is_refused() {
 
 #[test]
 fn no_flipped_bit_causes_a_panic() {
-    for model in [model(Loss::HierarchicalSoftmax, 0.5), quantised(Loss::OneVersusAll, true)] {
+    for model in [model(BinLoss::HierarchicalSoftmax, 0.5), quantised(BinLoss::OneVersusAll, true)] {
         let mut bytes = bytes_of(&model);
         let step = (bytes.len() / 2000).max(1);
         for at in (0..bytes.len().min(200)).chain((200..bytes.len()).step_by(step)) {
             for bit in 0..8 {
                 bytes[at] ^= 1 << bit;
                 if let Ok(model) = parse(&bytes) {
-                    model.scores(b"good w1 w2 \xc3\xa9", &mut Scratch::default());
+                    model.scores(b"good w1 w2 \xc3\xa9", &mut BinScratch::default());
                 }
                 bytes[at] ^= 1 << bit;
             }
@@ -340,7 +342,7 @@ fn an_existing_file_is_not_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(PATH);
     std::fs::write(&path, "other").unwrap();
-    let error = model(Loss::Softmax, 0.5).write(&path).unwrap_err().to_string();
+    let error = model(BinLoss::Softmax, 0.5).write(&path).unwrap_err().to_string();
     let expected = "already exists: found a file, expected a new name; move it away, or choose another path";
     assert_eq!(error, format!("{}: {expected}", path.display()));
     assert_eq!(std::fs::read(&path).unwrap(), b"other");
@@ -349,7 +351,7 @@ fn an_existing_file_is_not_overwritten() {
 
 #[test]
 fn a_missing_file_is_reported_by_name() {
-    let error = Model::read(Path::new("/nowhere/model.bin")).unwrap_err().to_string();
+    let error = BinModel::read(Path::new("/nowhere/model.bin")).unwrap_err().to_string();
     assert_eq!(error, "/nowhere/model.bin: not found, expected a model of fastText; check the name");
 }
 
@@ -378,7 +380,7 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes_cause_no_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        let whole = bytes_of(&model(Loss::Softmax, 0.5));
+        let whole = bytes_of(&model(BinLoss::Softmax, 0.5));
         for kept in [8, 64, 92] {
             let _ = parse(&[&whole[..kept], &bytes[..]].concat());
         }
