@@ -29,7 +29,7 @@ use tokio::runtime::{self, Runtime};
 use crate::cluster::{Cluster, Instance, Listed, Step};
 use crate::plan::requests::add_job_flow_steps;
 
-pub use failure::Failure;
+pub use failure::RequestFailure;
 use failure::{explain, incomplete};
 
 /// Maximum number of pages of one listing. A page has at least 50 entries.
@@ -57,19 +57,19 @@ pub enum Created<T> {
     /// The service confirmed it.
     Confirmed(T),
     /// The response was lost, or the service failed while it worked. It may have been carried out.
-    Unknown(Failure),
+    Unknown(RequestFailure),
 }
 
 impl Emr {
     /// Creates a client. Credentials are fetched once, so that their absence is reported before any work.
-    pub fn connect(options: &S3Options) -> Result<Self, Failure> {
+    pub fn connect(options: &S3Options) -> Result<Self, RequestFailure> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| Failure::no_client(&error))?;
+        let runtime = runtime.map_err(|error| RequestFailure::no_client(&error))?;
         let config = runtime.block_on(amazon::config(options));
         if config.region().is_none() {
-            return Err(Failure::no_region());
+            return Err(RequestFailure::no_region());
         }
-        runtime.block_on(amazon::check_credentials(&config)).map_err(Failure::no_credentials)?;
+        runtime.block_on(amazon::check_credentials(&config)).map_err(RequestFailure::no_credentials)?;
         let once = aws_sdk_emr::config::Builder::from(&config).retry_config(RetryConfig::disabled()).build();
         let client = Client::new(&config);
         Ok(Self { client, once: Client::from_conf(once), config, runtime: Arc::new(runtime) })
@@ -81,14 +81,14 @@ impl Emr {
     }
 
     /// The state of a cluster.
-    pub fn cluster(&self, id: &str) -> Result<Cluster, Failure> {
+    pub fn cluster(&self, id: &str) -> Result<Cluster, RequestFailure> {
         let answer = self.runtime.block_on(self.client.describe_cluster().cluster_id(id).send());
         let answer = answer.map_err(|error| explain("DescribeCluster", Some(id), &error))?;
         answer.cluster().and_then(convert::cluster).ok_or_else(|| incomplete("DescribeCluster", "cluster"))
     }
 
     /// Clusters of this account and region that neither have ended nor are being terminated, the newest first.
-    pub fn clusters(&self) -> Result<Vec<Listed>, Failure> {
+    pub fn clusters(&self) -> Result<Vec<Listed>, RequestFailure> {
         use ClusterState::{Bootstrapping, Running, Starting, Waiting};
         let states = Some(vec![Starting, Bootstrapping, Running, Waiting]);
         let mut pages = self.client.list_clusters().set_cluster_states(states).into_paginator().send();
@@ -97,7 +97,7 @@ impl Emr {
     }
 
     /// The steps of a cluster, in the order in which they were added.
-    pub fn steps(&self, cluster: &str) -> Result<Vec<Step>, Failure> {
+    pub fn steps(&self, cluster: &str) -> Result<Vec<Step>, RequestFailure> {
         let mut pages = self.client.list_steps().cluster_id(cluster).into_paginator().send();
         let pages = self.pages("ListSteps", Some(cluster), async || pages.next().await)?;
         let mut steps: Vec<_> =
@@ -108,14 +108,14 @@ impl Emr {
     }
 
     /// The instances of a cluster, including those that were replaced or have ended.
-    pub fn instances(&self, cluster: &str) -> Result<Vec<Instance>, Failure> {
+    pub fn instances(&self, cluster: &str) -> Result<Vec<Instance>, RequestFailure> {
         let mut pages = self.client.list_instances().cluster_id(cluster).into_paginator().send();
         let pages = self.pages("ListInstances", Some(cluster), async || pages.next().await)?;
         Ok(pages.iter().flat_map(|page| page.instances()).filter_map(convert::instance).collect())
     }
 
     /// Seconds of idleness after which EMR terminates a cluster, if the cluster has such a limit.
-    pub fn idle_timeout_s(&self, cluster: &str) -> Result<Option<u64>, Failure> {
+    pub fn idle_timeout_s(&self, cluster: &str) -> Result<Option<u64>, RequestFailure> {
         let request = self.client.get_auto_termination_policy().cluster_id(cluster);
         let answer = self.runtime.block_on(request.send());
         let answer = answer.map_err(|error| explain("GetAutoTerminationPolicy", Some(cluster), &error))?;
@@ -124,14 +124,14 @@ impl Emr {
     }
 
     /// The labels of all releases in this region.
-    pub fn releases(&self) -> Result<Vec<String>, Failure> {
+    pub fn releases(&self) -> Result<Vec<String>, RequestFailure> {
         let mut pages = self.client.list_release_labels().into_paginator().send();
         let pages = self.pages("ListReleaseLabels", None, async || pages.next().await)?;
         Ok(pages.into_iter().flat_map(|page| page.release_labels.unwrap_or_default()).collect())
     }
 
     /// The instance types that a release supports in this region.
-    pub fn instance_types(&self, release: &str) -> Result<Vec<String>, Failure> {
+    pub fn instance_types(&self, release: &str) -> Result<Vec<String>, RequestFailure> {
         let request = self.client.list_supported_instance_types().release_label(release);
         let mut pages = request.into_paginator().send();
         let pages = self.pages("ListSupportedInstanceTypes", None, async || pages.next().await)?;
@@ -145,7 +145,7 @@ impl Emr {
         action: &'static str,
         about: Option<&str>,
         mut next: impl AsyncFnMut() -> Option<Result<T, SdkError<E>>>,
-    ) -> Result<Vec<T>, Failure>
+    ) -> Result<Vec<T>, RequestFailure>
     where
         E: ProvideErrorMetadata + std::error::Error + 'static,
         SdkError<E>: RequestId,
@@ -159,7 +159,11 @@ impl Emr {
     }
 
     /// Creates a cluster and returns its id. Sent once, except if EMR refuses it because of its rate and `may_send` holds.
-    pub fn create(&self, request: &Value, may_send: &dyn Fn() -> bool) -> Result<Created<String>, Failure> {
+    pub fn create(
+        &self,
+        request: &Value,
+        may_send: &dyn Fn() -> bool,
+    ) -> Result<Created<String>, RequestFailure> {
         self.create_by("RunJobFlow", None, may_send, || async {
             let sent = self.once.run_job_flow().customize().mutate_request(planned(request)).send();
             sent.await.map(|answer| answer.job_flow_id().map(str::to_owned))
@@ -173,7 +177,7 @@ impl Emr {
         cluster: &str,
         steps: &[Value],
         may_send: &dyn Fn() -> bool,
-    ) -> Result<Created<Vec<String>>, Failure> {
+    ) -> Result<Created<Vec<String>>, RequestFailure> {
         let request = add_job_flow_steps(cluster, steps);
         self.create_by("AddJobFlowSteps", Some(cluster), may_send, || async {
             let sent = self.once.add_job_flow_steps().customize().mutate_request(planned(&request)).send();
@@ -182,7 +186,7 @@ impl Emr {
     }
 
     /// Cancels steps. A running step is stopped. Returns a line per step that EMR refuses to cancel.
-    pub fn cancel_steps(&self, cluster: &str, steps: &[String]) -> Result<Vec<String>, Failure> {
+    pub fn cancel_steps(&self, cluster: &str, steps: &[String]) -> Result<Vec<String>, RequestFailure> {
         let request = self.client.cancel_steps().cluster_id(cluster).set_step_ids(Some(steps.to_vec()));
         let request = request.step_cancellation_option(StepCancellationOption::TerminateProcess);
         let answer = self.runtime.block_on(request.send());
@@ -196,7 +200,7 @@ impl Emr {
     }
 
     /// Ends a cluster. EMR accepts this for a cluster that has ended.
-    pub fn terminate(&self, cluster: &str) -> Result<(), Failure> {
+    pub fn terminate(&self, cluster: &str) -> Result<(), RequestFailure> {
         let request = self.client.terminate_job_flows().job_flow_ids(cluster);
         let answer = self.runtime.block_on(request.send());
         answer.map(drop).map_err(|error| explain("TerminateJobFlows", Some(cluster), &error))
@@ -210,7 +214,7 @@ impl Emr {
         cluster: Option<&str>,
         may_send: &dyn Fn() -> bool,
         send: impl Fn() -> F,
-    ) -> Result<Created<T>, Failure>
+    ) -> Result<Created<T>, RequestFailure>
     where
         F: Future<Output = Result<Option<T>, SdkError<E>>>,
         E: ProvideErrorMetadata + std::error::Error + 'static,

@@ -12,5 +12,5 @@ mod telling;
 
 pub use report::{Block, Evidence, Outcome, Report};
 pub use rules::{Kind, Rule, rules};
-pub use search::{BYTES_MAX, LOGS_MAX, Scope, diagnose, is_sign};
+pub use search::{BYTES_MAX, LOGS_MAX, LogScope, diagnose, is_sign};
 pub use tasks::is_of_master;

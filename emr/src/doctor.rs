@@ -13,7 +13,7 @@ mod system;
 use serde_json::{Map, Value};
 
 use check::Checks;
-pub use check::{Check, State};
+pub use check::{Check, CheckState};
 
 /// What to check beyond the machine itself.
 #[derive(Clone, Debug, Default)]
@@ -43,8 +43,9 @@ pub fn text(checks: &[Check]) -> String {
 /// The checks as JSON: the facts by name, and the checks that are not met.
 pub fn json(checks: &[Check]) -> Value {
     let mut facts: Map<String, Value> = checks.iter().flat_map(|check| check.facts.clone()).collect();
-    let findings = checks.iter().filter(|check| matches!(check.state, State::Warning | State::Missing));
+    let findings =
+        checks.iter().filter(|check| matches!(check.state, CheckState::Warning | CheckState::Missing));
     facts.insert("findings".to_owned(), findings.map(Check::json).collect());
-    facts.insert("ok".to_owned(), checks.iter().all(|check| check.state != State::Missing).into());
+    facts.insert("ok".to_owned(), checks.iter().all(|check| check.state != CheckState::Missing).into());
     Value::Object(facts)
 }

@@ -14,7 +14,7 @@ use crate::finding::Finding;
 pub enum Error {
     /// A request to EMR failed.
     #[error(transparent)]
-    Emr(#[from] client::Failure),
+    Emr(#[from] client::RequestFailure),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] store::Error),

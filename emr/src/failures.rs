@@ -79,7 +79,7 @@ impl Number {
 
 /// The last failure of a run.
 #[derive(Clone, Debug, Serialize)]
-pub struct Failure {
+pub struct RunFailure {
     /// What is known of it; `None` if its command was killed, or was of an earlier version.
     #[serde(flatten)]
     pub record: Option<Record>,
@@ -90,7 +90,7 @@ pub struct Failure {
     pub logs: Vec<String>,
 }
 
-impl Failure {
+impl RunFailure {
     /// `--runner hadoop failed on ip-10-0-3-9 at 2026-11-28 15:01:35 UTC with exit code 65`
     pub fn text(&self) -> String {
         let ended = utc(self.ended);
@@ -121,13 +121,13 @@ impl Failure {
 }
 
 /// The last failure of a run.
-pub fn last(store: &Store) -> Result<Option<Failure>, Error> {
+pub fn last(store: &Store) -> Result<Option<RunFailure>, Error> {
     let listed = store.list(PREFIX)?;
     let Some(last) = listed.iter().filter_map(number).max() else { return Ok(None) };
     let files: Vec<&Listed> = listed.iter().filter(|file| number(file) == Some(last)).collect();
     let ended = files.iter().map(|file| file.modified).max().unwrap_or(SystemTime::UNIX_EPOCH);
     let logs = files.iter().map(|file| file.key.as_str()).filter(|name| name.ends_with(".log"));
-    Ok(Some(Failure {
+    Ok(Some(RunFailure {
         record: crate::submission::read(store, &Key::new(&Number(last).name("json"))?)?,
         ended,
         logs: logs.map(str::to_owned).collect(),

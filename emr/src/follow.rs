@@ -12,7 +12,7 @@ use aws_sdk_emr::types::{ClusterState, StepState};
 use program::bars::ProgressBars;
 use store::{S3Options, Store};
 
-use crate::client::{Emr, Failure};
+use crate::client::{Emr, RequestFailure};
 use crate::cluster::{self, Cluster, Step};
 use crate::interrupt::Interrupt;
 use crate::submission::steps_of;
@@ -48,7 +48,7 @@ pub struct Followed<'a> {
 
 /// The state of a job.
 #[derive(Clone, Debug)]
-pub struct State {
+pub struct JobState {
     /// The cluster.
     pub cluster: Cluster,
     /// The steps of the job.
@@ -61,16 +61,16 @@ pub struct State {
 #[derive(Clone, Debug)]
 pub enum End {
     /// All steps have completed.
-    Completed(State),
+    Completed(JobState),
     /// A step failed, or the cluster ended before the steps.
-    Failed(State),
+    Failed(JobState),
     /// Ctrl-C. The job continues.
     Interrupted,
 }
 
-impl State {
+impl JobState {
     /// Fetches the state of a job.
-    pub fn of(emr: &Emr, cluster: &str, run_id: &str) -> Result<Self, Failure> {
+    pub fn of(emr: &Emr, cluster: &str, run_id: &str) -> Result<Self, RequestFailure> {
         let described = emr.cluster(cluster)?;
         Ok(Self::new(described, emr.steps(cluster)?, run_id))
     }
@@ -103,12 +103,16 @@ impl State {
 }
 
 /// Follows a job until it ends or a signal is received.
-pub fn follow(job: &Followed<'_>, interrupt: &Interrupt, progress: &ProgressBars) -> Result<End, Failure> {
+pub fn follow(
+    job: &Followed<'_>,
+    interrupt: &Interrupt,
+    progress: &ProgressBars,
+) -> Result<End, RequestFailure> {
     let mut display = Display::new(progress, job.partitions);
     let mut outage = 0;
     let mut log = None;
     for interval in 0.. {
-        match State::of(job.emr, job.cluster, job.run_id) {
+        match JobState::of(job.emr, job.cluster, job.run_id) {
             Ok(state) => {
                 outage = 0;
                 display.show(&state);
@@ -142,12 +146,12 @@ pub fn follow(job: &Followed<'_>, interrupt: &Interrupt, progress: &ProgressBars
 }
 
 /// The end of a job. Waits a while for the end of a cluster that does not stay, so that its cost is known.
-fn ended(job: &Followed<'_>, mut state: State, interrupt: &Interrupt) -> Result<End, Failure> {
+fn ended(job: &Followed<'_>, mut state: JobState, interrupt: &Interrupt) -> Result<End, RequestFailure> {
     for _ in 0..ENDING_INTERVALS {
         if state.cluster.stays || cluster::has_ended(&state.cluster.state) || interrupt.sleep(job.interval) {
             break;
         }
-        match State::of(job.emr, job.cluster, job.run_id) {
+        match JobState::of(job.emr, job.cluster, job.run_id) {
             Ok(latest) => state = latest,
             Err(failure) if failure.is_temporary() => {}
             Err(failure) => return Err(failure),
@@ -157,7 +161,7 @@ fn ended(job: &Followed<'_>, mut state: State, interrupt: &Interrupt) -> Result<
 }
 
 /// The log of the running step, if it is in S3 already.
-fn running_log(job: &Followed<'_>, state: &State) -> Option<StepLog> {
+fn running_log(job: &Followed<'_>, state: &JobState) -> Option<StepLog> {
     let step = state.steps.iter().find(|step| step.state == StepState::Running)?;
     StepLog::read(&state.cluster, &step.id, job.s3)
 }
@@ -167,7 +171,7 @@ mod tests {
     use super::*;
     use crate::cluster::Times;
 
-    fn state(cluster: ClusterState, steps: &[StepState]) -> State {
+    fn state(cluster: ClusterState, steps: &[StepState]) -> JobState {
         let step = |state: &StepState| Step {
             id: "s-1".to_owned(),
             name: "merge".to_owned(),
@@ -189,7 +193,7 @@ mod tests {
             steps_at_once: 1,
             tags: Default::default(),
         };
-        State::new(cluster, steps.iter().map(step).collect(), "")
+        JobState::new(cluster, steps.iter().map(step).collect(), "")
     }
 
     #[test]
@@ -214,7 +218,7 @@ mod tests {
         }
         // The step of another job.
         let other = state(Running, &[Completed, Pending]);
-        let job = State { steps: other.steps[..1].to_vec(), ..other };
+        let job = JobState { steps: other.steps[..1].to_vec(), ..other };
         assert!(!job.is_idle());
     }
 

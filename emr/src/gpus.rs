@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::finding::Finding;
 use crate::job::{Gpus, Job, Place, Prices, Shared};
-pub use types::{GpuType, OF_GPUS, Refused, gpu_type};
+pub use types::{GpuType, OF_GPUS, UnusableType, gpu_type};
 
 /// Where the start-up script mounts the shared folder; the default of shared-folder.sh.
 const MOUNT: &str = "/mnt/shared";

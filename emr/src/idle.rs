@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::client::Emr;
 use crate::cluster::Cluster;
 use crate::cost::{Cost, now_unix_s};
-use crate::follow::State;
+use crate::follow::JobState;
 
 /// A cluster without work.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -24,8 +24,8 @@ pub struct Idle {
 
 impl Idle {
     /// The facts about a cluster, if it is idle.
-    pub fn of(emr: &Emr, state: &State, cost: &Cost) -> Option<Self> {
-        let State { cluster, steps, .. } = state;
+    pub fn of(emr: &Emr, state: &JobState, cost: &Cost) -> Option<Self> {
+        let JobState { cluster, steps, .. } = state;
         state.is_idle().then(|| Self {
             since_unix_s: since(cluster, steps.iter().filter_map(|step| step.times.ended_unix_s).max()),
             // A role may lack this permission; then the time limit is unknown.

@@ -21,14 +21,14 @@ use program::exit::{Exit, Failed};
 use store::S3Options;
 
 pub use cluster::{
-    Bootstrap, Cluster, Fleet, Group, InstancePrice, Prices, Role, SpotAllocation, TimeoutAction,
+    Bootstrap, ClusterTable, Fleet, Group, InstancePrice, Prices, Role, SpotAllocation, TimeoutAction,
 };
 pub use identity::{JobRecord, RUN_TAG};
 pub use place::Place;
 pub use programs::STOP_WORDS;
 
 use crate::Error;
-use reader::Lines;
+use reader::KeyLines;
 
 /// Maximum size of a job file.
 const JOB_BYTES_MAX: u64 = 1 << 20;
@@ -62,13 +62,13 @@ pub struct Job {
     /// The settings of the Hadoop job.
     pub hadoop: Hadoop,
     /// The cluster on EMR, if the file has one.
-    pub cluster: Option<Cluster>,
+    pub cluster: Option<ClusterTable>,
     /// The prices.
     pub prices: Prices,
     /// The machines for training, if the file has them.
     pub gpus: Option<Gpus>,
     /// The lines of the file, for messages.
-    lines: Lines,
+    lines: KeyLines,
 }
 
 /// The reviews.
@@ -197,35 +197,35 @@ impl Job {
     /// Reads a job file. Relative paths in it are relative to its folder and become absolute, because tasks on other
     /// machines get them, and because the record of a job is the same from every working folder.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        Self::read_for(path, Scope::Emr)
+        Self::read_for(path, Purpose::Emr)
     }
 
     /// Reads a job file for a runner that has no use for the table `cluster`, which may be incomplete.
     pub fn read_without_cluster(path: &Path) -> Result<Self, Error> {
-        Self::read_for(path, Scope::NoCluster)
+        Self::read_for(path, Purpose::NoCluster)
     }
 
     /// Parses the text of the job file `path`.
     pub fn parse(path: &Path, text: &str) -> Result<Self, Error> {
-        Self::parse_for(path, text, Scope::Emr)
+        Self::parse_for(path, text, Purpose::Emr)
     }
 
-    fn read_for(path: &Path, scope: Scope) -> Result<Self, Error> {
+    fn read_for(path: &Path, purpose: Purpose) -> Result<Self, Error> {
         let unreadable = |source| {
             let message =
                 format!("{}: cannot read the job file; `emr plan --example` prints one", path.display());
             Failed::caused(Exit::MissingInput, message, &source)
         };
         let text = bounded::read_text(path, JOB_BYTES_MAX).map_err(unreadable)?;
-        Self::parse_for(path, &text, scope)
+        Self::parse_for(path, &text, purpose)
     }
 
-    fn parse_for(path: &Path, text: &str, scope: Scope) -> Result<Self, Error> {
+    fn parse_for(path: &Path, text: &str, purpose: Purpose) -> Result<Self, Error> {
         let name = path.display().to_string();
         let folder = folder_of(path);
         let findings = |findings| Error::BadJob { path: path.to_owned(), findings };
         let (file, lines) = reader::read(&name, text).map_err(|finding| findings(vec![finding]))?;
-        values::checked(file, lines, &folder, scope).map_err(findings)
+        values::checked(file, lines, &folder, purpose).map_err(findings)
     }
 
     /// The key as the thing of a finding, with the name and line of the file: `JOB.toml:7: cluster.region`.
@@ -251,7 +251,7 @@ impl Job {
     }
 
     /// The cluster of a job for EMR.
-    pub fn cluster(&self) -> Result<&Cluster, Error> {
+    pub fn cluster(&self) -> Result<&ClusterTable, Error> {
         self.cluster.as_ref().ok_or_else(|| {
             self.no_table(
                 "cluster",
@@ -270,7 +270,7 @@ impl Job {
 
 /// What a job file is read for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scope {
+enum Purpose {
     /// A job on EMR: the table `cluster` must be complete.
     Emr,
     /// Another runner: the table `cluster` may be incomplete.

@@ -3,11 +3,11 @@
 //! Memory is bounded: a listing keeps at most [`LISTED_MAX`] logs, and a line at most [`LINE_BYTES_MAX`] bytes.
 
 mod lines;
-mod place;
+mod origin;
 mod source;
 mod utc;
 
-pub use lines::{LINE_BYTES_MAX, LOG_BYTES_MAX, Lines};
-pub use place::{Place, Section, application_of, container_of, is_log, place_of, stem, step_of};
+pub use lines::{LINE_BYTES_MAX, LOG_BYTES_MAX, LogLines};
+pub use origin::{LogOrigin, Section, application_of, container_of, is_log, place_of, stem, step_of};
 pub use source::{LISTED_MAX, Listing, Log, cluster_folder, list};
 pub use utc::utc;

@@ -10,7 +10,7 @@ use store::{Key, S3Options, Store};
 use crate::Error;
 use crate::client::Emr;
 use crate::finding::Finding;
-use crate::job::{Cluster, Job, Place};
+use crate::job::{ClusterTable, Job, Place};
 use crate::plan::programs;
 pub use emr_lists::running_cluster;
 
@@ -49,7 +49,7 @@ pub fn check(job: &Job, emr: &Emr) -> Result<Answers, Error> {
 
 /// Compares the job with EMR's lists or its running cluster. A failed request is a finding, unless the credentials
 /// are unusable.
-fn of_emr(job: &Job, cluster: &Cluster, emr: &Emr) -> Result<Vec<Finding>, Error> {
+fn of_emr(job: &Job, cluster: &ClusterTable, emr: &Emr) -> Result<Vec<Finding>, Error> {
     let (key, checked) = match &cluster.id {
         Some(id) => ("cluster.id", running_cluster(job, id, &programs::read(job).0, emr)),
         None => ("cluster.region", emr_lists::new_cluster(job, cluster, emr)),
@@ -67,7 +67,7 @@ fn of_emr(job: &Job, cluster: &Cluster, emr: &Emr) -> Result<Vec<Finding>, Error
 /// Checks each bucket of the job. Returns those that may be read.
 fn buckets<'j>(
     job: &'j Job,
-    cluster: &Cluster,
+    cluster: &ClusterTable,
     options: &S3Options,
     findings: &mut Vec<Finding>,
 ) -> BTreeSet<&'j str> {

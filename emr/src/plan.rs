@@ -16,7 +16,7 @@ use crate::gpus;
 use crate::job::{Job, JobRecord};
 use price::Estimate;
 use programs::Program;
-use requests::{Requests, add_job_flow_steps, run_job_flow};
+use requests::{JobRequest, add_job_flow_steps, run_job_flow};
 
 pub use checks::check_running;
 pub use programs::{MERGE, file_names};
@@ -28,7 +28,7 @@ pub struct Plan {
     /// The id of the run.
     pub run_id: String,
     /// The requests.
-    pub requests: Requests,
+    pub requests: JobRequest,
     /// The files that are uploaded before the requests.
     pub programs: Vec<Program>,
     /// The content of `job.json` in the run.
@@ -48,12 +48,12 @@ impl Plan {
             // Another job's steps can wait on this cluster. If the Hadoop job fails, merge fails at once.
             Some(id) => {
                 let steps = steps::steps(job, &programs, "CONTINUE");
-                Requests::AddJobFlowSteps(add_job_flow_steps(id, &steps))
+                JobRequest::AddJobFlowSteps(add_job_flow_steps(id, &steps))
             }
             None => {
                 let action = if cluster.keep { "CANCEL_AND_WAIT" } else { "TERMINATE_CLUSTER" };
                 let steps = steps::steps(job, &programs, action);
-                Requests::RunJobFlow(run_job_flow(job, cluster, &steps))
+                JobRequest::RunJobFlow(run_job_flow(job, cluster, &steps))
             }
         };
         findings.extend(checks::check(job, cluster, &programs, &requests));

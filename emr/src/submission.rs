@@ -28,12 +28,12 @@ use serde_json::Value;
 use store::Store;
 
 use crate::Error;
-use crate::client::{Emr, Failure};
+use crate::client::{Emr, RequestFailure};
 use crate::cluster::{self, Cluster, Step};
 use crate::interrupt::Interrupt;
 use crate::job::RUN_TAG;
 
-use election::{Attempt, Outcome};
+use election::{Attempt, AttemptOutcome};
 pub use records::enroll;
 pub(crate) use records::{JOB, read, to_bytes};
 
@@ -110,7 +110,7 @@ pub fn submit(
         let attempt = match election::latest(store)? {
             None => 1,
             Some(latest) => match submission.outcome(&latest)? {
-                Some(Outcome::Cluster(cluster)) if submission.is_worth_following(&cluster)? => {
+                Some(AttemptOutcome::Cluster(cluster)) if submission.is_worth_following(&cluster)? => {
                     return Ok(Submitted { cluster, is_new: false });
                 }
                 _ => latest.attempt + 1,
@@ -119,11 +119,11 @@ pub fn submit(
         if let Some(mandate) = election::claim(store, attempt, pace)? {
             let outcome = submission.carry_out(&mandate);
             let recorded = match &outcome {
-                Ok(Some(submitted)) => Some(Outcome::Cluster(submitted.cluster.clone())),
+                Ok(Some(submitted)) => Some(AttemptOutcome::Cluster(submitted.cluster.clone())),
                 // Others wait for the time of this attempt, in which the cluster would be listed.
                 Ok(None) | Err(Error::Unknown { .. }) => None,
                 // A refused attempt must not let the next one wait.
-                Err(error) => Some(Outcome::Refused(error.to_string())),
+                Err(error) => Some(AttemptOutcome::Refused(error.to_string())),
             };
             // An id of a cluster, or the error of the attempt, is not lost with its record.
             if let Some(recorded) = recorded
@@ -146,7 +146,7 @@ pub fn submitted(store: &Store) -> Result<Option<String>, Error> {
     let Some(latest) = election::latest(store)? else { return Ok(None) };
     // An attempt in progress has no outcome yet; the one before it may have.
     for attempt in (1..=latest.attempt).rev() {
-        if let Some(Outcome::Cluster(cluster)) = election::outcome(store, attempt)? {
+        if let Some(AttemptOutcome::Cluster(cluster)) = election::outcome(store, attempt)? {
             return Ok(Some(cluster));
         }
     }
@@ -178,7 +178,7 @@ struct Submission<'a> {
 
 impl Submission<'_> {
     /// What an attempt of another process led to. Waits for it; `None` if it led to nothing in its time.
-    fn outcome(&self, attempt: &Attempt) -> Result<Option<Outcome>, Error> {
+    fn outcome(&self, attempt: &Attempt) -> Result<Option<AttemptOutcome>, Error> {
         let patience = attempt.patience();
         let mut is_said = false;
         let mut waited = Duration::ZERO;
@@ -190,7 +190,7 @@ impl Submission<'_> {
             if let Some(cluster) = self.cluster()?
                 && self.is_worth_following(&cluster)?
             {
-                let found = Outcome::Cluster(cluster);
+                let found = AttemptOutcome::Cluster(cluster);
                 election::record(self.store, attempt.attempt, &found)?;
                 return Ok(Some(found));
             }
@@ -232,7 +232,7 @@ impl Submission<'_> {
     }
 
     /// The steps of the job on a cluster.
-    fn steps(&self, cluster: &str) -> Result<Vec<Step>, Failure> {
+    fn steps(&self, cluster: &str) -> Result<Vec<Step>, RequestFailure> {
         Ok(steps_of(self.emr.steps(cluster)?, &self.requests.run_id))
     }
 

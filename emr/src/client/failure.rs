@@ -14,7 +14,7 @@ const CONNECT: &str = "connect to EMR";
 /// A request to EMR that failed. The message is one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{action}: {found}; {remedy}", about.as_ref().map(|about| format!("{about}: ")).unwrap_or_default())]
-pub struct Failure {
+pub struct RequestFailure {
     /// The action: `RunJobFlow`.
     pub action: &'static str,
     /// The cluster, if there is one.
@@ -27,7 +27,7 @@ pub struct Failure {
     remedy: String,
 }
 
-impl Failure {
+impl RequestFailure {
     pub(super) fn new(action: &'static str, about: Option<&str>, found: String, kind: Kind) -> Self {
         let (exit, remedy) = match kind {
             Kind::Throttled => (
@@ -95,28 +95,28 @@ fn needed(action: &str, found: &str) -> String {
     named.map_or_else(|| format!("elasticmapreduce:{action}"), str::to_owned)
 }
 
-pub(super) fn explain<E>(action: &'static str, about: Option<&str>, error: &SdkError<E>) -> Failure
+pub(super) fn explain<E>(action: &'static str, about: Option<&str>, error: &SdkError<E>) -> RequestFailure
 where
     E: ProvideErrorMetadata + std::error::Error + 'static,
     SdkError<E>: RequestId,
 {
     let found = amazon::found(error);
     let kind = amazon::kind_of(error, &found);
-    Failure::new(action, about, found, kind)
+    RequestFailure::new(action, about, found, kind)
 }
 
 /// A response that lacks a required field.
-pub(super) fn incomplete(action: &'static str, field: &str) -> Failure {
-    Failure::new(action, None, format!("the response has no {field}"), Kind::Unavailable)
+pub(super) fn incomplete(action: &'static str, field: &str) -> RequestFailure {
+    RequestFailure::new(action, None, format!("the response has no {field}"), Kind::Unavailable)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(status: u16, code: &str, message: &str) -> Failure {
+    fn of(status: u16, code: &str, message: &str) -> RequestFailure {
         let kind = amazon::kind(Some(status), Some(code), message, message);
-        Failure::new("RunJobFlow", Some("j-1"), format!("{code} (status {status}): {message}"), kind)
+        RequestFailure::new("RunJobFlow", Some("j-1"), format!("{code} (status {status}): {message}"), kind)
     }
 
     #[test]

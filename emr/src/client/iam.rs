@@ -19,18 +19,18 @@ use store::amazon::{self, Kind};
 use tokio::time::timeout;
 
 use super::Emr;
-use super::failure::Failure;
+use super::failure::RequestFailure;
 
 const LIMIT: Duration = Duration::from_secs(30);
 
 impl Emr {
     /// Checks that a role exists.
-    pub fn check_role(&self, role: &str) -> Result<(), Failure> {
+    pub fn check_role(&self, role: &str) -> Result<(), RequestFailure> {
         self.runtime.block_on(get(&self.config, "GetRole", "RoleName", role)).map(drop)
     }
 
     /// Whether an instance profile, which must exist, has a role.
-    pub fn has_role(&self, instance_profile: &str) -> Result<bool, Failure> {
+    pub fn has_role(&self, instance_profile: &str) -> Result<bool, RequestFailure> {
         let sent = get(&self.config, "GetInstanceProfile", "InstanceProfileName", instance_profile);
         Ok(self.runtime.block_on(sent)?.contains("<RoleName>"))
     }
@@ -42,9 +42,9 @@ async fn get(
     action: &'static str,
     parameter: &str,
     thing: &str,
-) -> Result<String, Failure> {
+) -> Result<String, RequestFailure> {
     let name = thing.rsplit('/').next().unwrap_or(thing);
-    let failed = |kind, found: String| Failure::new(action, Some(thing), found, kind);
+    let failed = |kind, found: String| RequestFailure::new(action, Some(thing), found, kind);
     let unavailable = |found: String| failed(Kind::Unavailable, found);
     let (endpoint, region) = endpoint(config);
     let url = format!(

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::subject::Subject;
 use crate::Error;
 use crate::cluster::has_ended;
-use crate::follow::State;
+use crate::follow::JobState;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -48,7 +48,7 @@ struct Document {
 /// Cancels the steps.
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let found = arguments.subject.find()?;
-    let state = State::of(&found.emr, &found.cluster, &found.run_id())?;
+    let state = JobState::of(&found.emr, &found.cluster, &found.run_id())?;
     // EMR refuses to cancel a step that is being cancelled.
     let open =
         state.steps.iter().filter(|step| matches!(step.state, StepState::Pending | StepState::Running));

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::logs::{Again, Choice};
 use crate::Error;
-use crate::diagnose::{Outcome, Report, Scope, diagnose};
-use crate::failures::{Failure, Record};
+use crate::diagnose::{LogScope, Outcome, Report, diagnose};
+use crate::failures::{Record, RunFailure};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,7 +38,7 @@ pub struct Arguments {
 struct Document<'a> {
     /// The failure of a job that did not run on EMR.
     #[serde(skip_serializing_if = "Option::is_none")]
-    run: Option<&'a Failure>,
+    run: Option<&'a RunFailure>,
     #[serde(flatten)]
     report: &'a Report,
 }
@@ -55,7 +55,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let found = arguments.choice.find()?;
     let again = Again::from_now();
     let mut report =
-        diagnose(&found.listing, &Scope { steps: found.steps.clone(), failed: found.failed.clone() })?;
+        diagnose(&found.listing, &LogScope { steps: found.steps.clone(), failed: found.failed.clone() })?;
     if let Some(Record { message, .. }) = found.failure.as_ref().and_then(|failure| failure.record.as_ref()) {
         report.or_message(message);
     }

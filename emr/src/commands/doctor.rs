@@ -5,7 +5,7 @@ use program::exit::Exit;
 use store::S3Options;
 
 use crate::Error;
-use crate::doctor::{Question, State, examine, json, text};
+use crate::doctor::{CheckState, Question, examine, json, text};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,7 +42,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let printed = if arguments.json { json(&checks).to_string() + "\n" } else { text(&checks) };
     program::exit::print(&printed).map_err(Error::output)?;
     let missing: Vec<_> =
-        checks.iter().filter(|check| check.state == State::Missing).map(|check| check.name).collect();
+        checks.iter().filter(|check| check.state == CheckState::Missing).map(|check| check.name).collect();
     if missing.is_empty() {
         return Ok(());
     }

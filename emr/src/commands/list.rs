@@ -10,7 +10,7 @@ use crate::Error;
 use crate::client::Emr;
 use crate::cluster::{self, Cluster};
 use crate::cost::{Cost, now_unix_s};
-use crate::follow::State;
+use crate::follow::JobState;
 use crate::idle::{Idle, duration};
 use crate::job::{Job, Prices, RUN_TAG};
 
@@ -80,7 +80,7 @@ fn entries(emr: &Emr, prices: &Prices, only_idle: bool) -> Result<Vec<Entry>, Er
             continue;
         }
         let steps = emr.steps(&cluster.id)?;
-        let state = State::new(cluster, steps, "");
+        let state = JobState::new(cluster, steps, "");
         if only_idle && !state.is_idle() {
             continue;
         }

@@ -9,11 +9,11 @@ use clap::Args;
 use program::exit::{Exit, one_line, print};
 use store::S3Options;
 
-use super::subject::{Elsewhere, Ran, Subject, Submitted};
+use super::subject::{Elsewhere, JobWithRun, Ran, Subject};
 use crate::Error;
 use crate::cluster::{Reason, Step};
-use crate::failures::Failure;
-use crate::logs::{Listing, Log, Place, cluster_folder, list, stem, step_of, utc};
+use crate::failures::RunFailure;
+use crate::logs::{Listing, Log, LogOrigin, cluster_folder, list, stem, step_of, utc};
 use crate::runner::hadoop::LOG;
 use crate::secrets::without_secrets;
 use crate::submission;
@@ -74,7 +74,7 @@ pub struct Choice {
 
 /// The logs of a choice.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct FoundLogs {
     pub listing: Listing,
     /// Steps whose logs are in question; none for all.
     pub steps: Vec<String>,
@@ -85,12 +85,12 @@ pub(super) struct Found {
     /// Whether EMR uploads them, so that they may appear later.
     pub is_remote: bool,
     /// The failure whose logs they are, of a job that did not run on EMR.
-    pub failure: Option<Failure>,
+    pub failure: Option<RunFailure>,
 }
 
 impl Choice {
     /// Lists the logs, newest first.
-    pub(super) fn find(&self) -> Result<Found, Error> {
+    pub(super) fn find(&self) -> Result<FoundLogs, Error> {
         let mut found = match (&self.cluster, &self.log, &self.places[..]) {
             (Some(cluster), Some(log), _) => self.in_places(&[cluster_folder(log, cluster)])?,
             (Some(_), None, _) => self.of_cluster(None)?,
@@ -106,7 +106,7 @@ impl Choice {
         Ok(found)
     }
 
-    fn in_places(&self, places: &[String]) -> Result<Found, Error> {
+    fn in_places(&self, places: &[String]) -> Result<FoundLogs, Error> {
         let s3 = self.s3.clone().unwrap_or_default();
         let mut listing = Listing::default();
         for place in places {
@@ -116,23 +116,23 @@ impl Choice {
         }
         let is_remote = places.iter().all(|place| place.starts_with("s3"));
         let location = one_line(&places.join(", "));
-        Ok(Found { listing, location, is_remote, ..Found::default() })
+        Ok(FoundLogs { listing, location, is_remote, ..FoundLogs::default() })
     }
 
     /// The logs of the last failure of a job that did not run on EMR, or the output of its Hadoop job.
-    fn of_run(ran: Elsewhere) -> Result<Found, Error> {
-        let Elsewhere { of: Submitted { job, store }, failure, has_counts, .. } = ran;
+    fn of_run(ran: Elsewhere) -> Result<FoundLogs, Error> {
+        let Elsewhere { of: JobWithRun { job, store }, failure, has_counts, .. } = ran;
         let options = job.bucket_options();
         let listing = match &failure {
             Some(failure) => failure.listing(&job.run, &options)?,
             None if has_counts => list(&job.run.join(LOG).to_string(), &options)?,
             None => Listing::default(),
         };
-        Ok(Found { listing, location: store.url(), failure, ..Found::default() })
+        Ok(FoundLogs { listing, location: store.url(), failure, ..FoundLogs::default() })
     }
 
     /// The logs of a cluster, or of the steps of a job's last submission, and the reasons of states that EMR reports.
-    fn of_cluster(&self, job: Option<PathBuf>) -> Result<Found, Error> {
+    fn of_cluster(&self, job: Option<PathBuf>) -> Result<FoundLogs, Error> {
         let subject = Subject { job, cluster: self.cluster.clone(), region: self.region.clone() };
         let found = match subject.ran()? {
             Ran::OnEmr(found) => *found,
@@ -166,7 +166,7 @@ impl Choice {
         let is_job = found.job.is_some();
         let failed = steps.iter().filter(|step| step.state.as_str() == "FAILED");
         let failed = failed.map(|step| step.id.clone()).collect();
-        Ok(Found {
+        Ok(FoundLogs {
             listing,
             failed,
             steps: steps.into_iter().filter(|_| is_job).map(|step| step.id).collect(),
@@ -177,7 +177,7 @@ impl Choice {
     }
 
     /// Options for the bucket of the logs.
-    fn s3_of(&self, job: Option<&Submitted>) -> S3Options {
+    fn s3_of(&self, job: Option<&JobWithRun>) -> S3Options {
         let of_job = || job.map(|submitted| submitted.job.bucket_options()).unwrap_or_default();
         let options = self.s3.clone().unwrap_or_else(of_job);
         S3Options { region: options.region.or_else(|| self.region.clone()), ..options }
@@ -191,10 +191,10 @@ fn reason(of: &str, state: &str, reason: Option<&Reason>) -> Option<Log> {
     let reason = reason.filter(|_| has_failed.contains(&state))?;
     let code = reason.code.as_deref().unwrap_or_default();
     let message = reason.message.as_deref().unwrap_or_default();
-    Some(Log::of_text(of, Place::Controller, &format!("{state}: {code}: {message}")))
+    Some(Log::of_text(of, LogOrigin::Controller, &format!("{state}: {code}: {message}")))
 }
 
-impl Found {
+impl FoundLogs {
     /// Keeps the logs of the steps in question, and those that belong to no step, if a step has a log: nothing else shows which
     /// containers belong to it.
     fn retain_steps(&mut self) {
@@ -270,7 +270,7 @@ impl Again {
     }
 
     /// The answer if there is no log.
-    pub fn missing(&self, found: &Found) -> Error {
+    pub fn missing(&self, found: &FoundLogs) -> Error {
         let what = match &found.steps[..] {
             [] => String::new(),
             [step] => format!(" of step {}", one_line(step)),

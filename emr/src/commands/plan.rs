@@ -10,7 +10,7 @@ use crate::finding::Finding;
 use crate::job::{EXAMPLE, Job};
 use crate::plan::Plan;
 use crate::plan::price::Estimate;
-use crate::plan::requests::{Requests, list, text};
+use crate::plan::requests::{JobRequest, list, text};
 use crate::{Error, online};
 
 /// The examples of the help.
@@ -134,10 +134,10 @@ fn field(name: &str, value: &str) -> String {
 
 fn cluster(plan: &Plan) -> String {
     let request = match &plan.requests {
-        Requests::AddJobFlowSteps(request) => {
+        JobRequest::AddJobFlowSteps(request) => {
             return format!("{}, which is running", text(&request["JobFlowId"]));
         }
-        Requests::RunJobFlow(request) => request,
+        JobRequest::RunJobFlow(request) => request,
     };
     let instances = &request["Instances"];
     let groups = list(&instances["InstanceGroups"]).iter().map(|group| {
@@ -162,10 +162,10 @@ fn cluster(plan: &Plan) -> String {
 fn time(plan: &Plan) -> String {
     let estimate = match (&plan.estimate, &plan.requests) {
         (Some(estimate), _) => estimate,
-        (None, Requests::AddJobFlowSteps(_)) => {
+        (None, JobRequest::AddJobFlowSteps(_)) => {
             return "unknown for the nodes of a running cluster".to_owned();
         }
-        (None, Requests::RunJobFlow(_)) => {
+        (None, JobRequest::RunJobFlow(_)) => {
             return "unknown; set input.bytes or pass --online for an estimate".to_owned();
         }
     };

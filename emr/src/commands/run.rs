@@ -13,14 +13,14 @@ use super::watch::{self, Watched};
 use crate::Error;
 use crate::client::Emr;
 use crate::credentials;
-use crate::follow::State;
+use crate::follow::JobState;
 use crate::interrupt::Interrupt;
 use crate::job::Job;
 use crate::online;
 use crate::plan::{Plan, programs};
 use crate::result::{Made, NO_RUN};
 use crate::runner::emr::Submitter;
-use crate::runner::hadoop::Submission;
+use crate::runner::hadoop::HadoopSubmission;
 use crate::runner::{self, Runner};
 use crate::submission;
 
@@ -138,7 +138,7 @@ fn on_emr(arguments: &Arguments, job: &Job, options: &S3Options) -> Result<(), E
 /// that EMR has forgotten, has nothing to say: the dataset was made by another runner.
 fn followed(emr: &Emr, store: &Store, run_id: &str) -> Result<Option<String>, Error> {
     let Some(cluster) = submission::submitted(store)? else { return Ok(None) };
-    let state = match State::of(emr, &cluster, run_id) {
+    let state = match JobState::of(emr, &cluster, run_id) {
         Ok(state) => state,
         Err(failure) if failure.is_absence() => return Ok(None),
         Err(failure) => return Err(failure.into()),
@@ -168,7 +168,7 @@ fn on_hadoop(arguments: &Arguments, job: &Job, options: &S3Options) -> Result<()
     let argument = arguments.job.display().to_string();
     let is_quiet = arguments.follow.quiet;
     let (store, environment, interrupt) = (&store, &environment[..], &interrupt);
-    Submission { job, argument: &argument, store, environment, interrupt, is_quiet }.run(&programs)?;
+    HadoopSubmission { job, argument: &argument, store, environment, interrupt, is_quiet }.run(&programs)?;
     finish(arguments, job, "hadoop", options)
 }
 

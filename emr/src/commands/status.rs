@@ -3,11 +3,11 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::subject::{Elsewhere, Found, Ran, Subject, Submitted};
+use super::subject::{Elsewhere, FoundCluster, JobWithRun, Ran, Subject};
 use crate::Error;
 use crate::cluster::{Cluster, Step};
 use crate::cost::{Cost, now_unix_s};
-use crate::failures::Failure;
+use crate::failures::RunFailure;
 use crate::follow;
 use crate::idle::{Idle, duration};
 use crate::result::Made;
@@ -56,8 +56,8 @@ struct Shards {
 /// The document of a job that did not run on EMR.
 #[derive(Debug, Serialize)]
 struct WithoutEmr {
-    state: State,
-    failure: Option<Failure>,
+    state: RunState,
+    failure: Option<RunFailure>,
     shards: Option<Shards>,
     result: Option<Made>,
     #[serde(skip)]
@@ -69,7 +69,7 @@ struct WithoutEmr {
 /// The state of a job that did not run on EMR.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum State {
+enum RunState {
     /// The last command failed.
     Failed,
     /// There is a dataset.
@@ -95,7 +95,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
 }
 
 impl Shards {
-    fn of(submitted: &Submitted) -> Result<Self, Error> {
+    fn of(submitted: &JobWithRun) -> Result<Self, Error> {
         let committed = submitted.store.list("commit/")?.len();
         Ok(Self { committed, partitions: submitted.job.hadoop.reducers })
     }
@@ -109,10 +109,10 @@ impl WithoutEmr {
     fn of(ran: Elsewhere, argument: String) -> Result<Self, Error> {
         let Elsewhere { of, failure, made: result, has_counts } = ran;
         let state = match (&failure, &result) {
-            (Some(_), _) => State::Failed,
-            (None, Some(_)) => State::Completed,
-            (None, None) if has_counts => State::NotMerged,
-            (None, None) => State::Started,
+            (Some(_), _) => RunState::Failed,
+            (None, Some(_)) => RunState::Completed,
+            (None, None) if has_counts => RunState::NotMerged,
+            (None, None) => RunState::Started,
         };
         let is_local = failure.as_ref().is_some_and(|failure| failure.runner() == Runner::Local.name())
             || result.as_ref().is_some_and(|made| made.run.is_none());
@@ -123,14 +123,14 @@ impl WithoutEmr {
     fn text(&self) -> String {
         let Self { state, failure, shards, result, run, argument } = self;
         let said = match (state, failure) {
-            (State::Failed, Some(failure)) => failure.text(),
-            (State::NotMerged, _) => {
+            (RunState::Failed, Some(failure)) => failure.text(),
+            (RunState::NotMerged, _) => {
                 "the Hadoop job has completed, and its run has not been merged".to_owned()
             }
-            (State::Started, _) => {
+            (RunState::Started, _) => {
                 "started, and no end is recorded: it runs, or its command was killed".to_owned()
             }
-            (State::Completed | State::Failed, _) => "completed".to_owned(),
+            (RunState::Completed | RunState::Failed, _) => "completed".to_owned(),
         };
         let mut text = format!("run               {run}\nstate             {said}\n");
         if let Some(record) = failure.as_ref().and_then(|failure| failure.record.as_ref()) {
@@ -147,21 +147,21 @@ impl WithoutEmr {
             text +=
                 &format!("dataset           {} ({} bytes, {} rows)\n", made.dataset, made.bytes, made.rows);
         }
-        let runner = failure.as_ref().map_or("hadoop", Failure::runner);
+        let runner = failure.as_ref().map_or("hadoop", RunFailure::runner);
         let next = match state {
-            State::Failed => format!(
+            RunState::Failed => format!(
                 "emr diagnose {argument} shows the cause; emr run {argument} --runner {runner} starts it again"
             ),
-            State::NotMerged => format!("emr run {argument} --runner hadoop merges it"),
-            State::Completed | State::Started => return text,
+            RunState::NotMerged => format!("emr run {argument} --runner hadoop merges it"),
+            RunState::Completed | RunState::Started => return text,
         };
         text + &format!("next              {next}\n")
     }
 }
 
 impl Document {
-    fn of(found: &Found) -> Result<Self, Error> {
-        let state = follow::State::of(&found.emr, &found.cluster, &found.run_id())?;
+    fn of(found: &FoundCluster) -> Result<Self, Error> {
+        let state = follow::JobState::of(&found.emr, &found.cluster, &found.run_id())?;
         let cost = Cost::of(&found.emr.instances(&found.cluster)?, &found.prices(), now_unix_s());
         let idle = Idle::of(&found.emr, &state, &cost);
         let shards = found.job.as_ref().map(Shards::of).transpose()?;

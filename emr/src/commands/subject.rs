@@ -9,7 +9,7 @@ use store::{Key, S3Options, Store};
 
 use crate::Error;
 use crate::client::Emr;
-use crate::failures::{self, Failure};
+use crate::failures::{self, RunFailure};
 use crate::job::{Job, Prices};
 use crate::result::Made;
 use crate::{runner, submission};
@@ -29,17 +29,17 @@ pub struct Subject {
 }
 
 /// A cluster with a client for its region.
-pub struct Found {
+pub struct FoundCluster {
     /// The client.
     pub emr: Emr,
     /// The id of the cluster.
     pub cluster: String,
     /// The job, if the command names one.
-    pub job: Option<Submitted>,
+    pub job: Option<JobWithRun>,
 }
 
 /// A job whose run exists.
-pub struct Submitted {
+pub struct JobWithRun {
     /// The job file.
     pub job: Job,
     /// Its run.
@@ -49,7 +49,7 @@ pub struct Submitted {
 /// Where a job ran last.
 pub enum Ran {
     /// On a cluster of EMR.
-    OnEmr(Box<Found>),
+    OnEmr(Box<FoundCluster>),
     /// On Hadoop or on this machine.
     Elsewhere(Box<Elsewhere>),
 }
@@ -57,9 +57,9 @@ pub enum Ran {
 /// A job that ran on Hadoop or on this machine.
 pub struct Elsewhere {
     /// The job and its run.
-    pub of: Submitted,
+    pub of: JobWithRun,
     /// How it failed, if the last command failed.
-    pub failure: Option<Failure>,
+    pub failure: Option<RunFailure>,
     /// The dataset, if it exists and was made from this run or by sentimill.
     pub made: Option<Made>,
     /// Whether the Hadoop job has completed, so that only its run has to be merged.
@@ -103,15 +103,15 @@ impl Subject {
         // A failure before a later success is history.
         let failure = failure.filter(|failure| counted.max(written).is_none_or(|done| done < failure.ended));
         let has_counts = counted.is_some();
-        Ok(Ran::Elsewhere(Box::new(Elsewhere { of: Submitted { job, store }, failure, made, has_counts })))
+        Ok(Ran::Elsewhere(Box::new(Elsewhere { of: JobWithRun { job, store }, failure, made, has_counts })))
     }
 
     /// Finds the cluster. A job that was not submitted is an error.
-    pub fn find(&self) -> Result<Found, Error> {
+    pub fn find(&self) -> Result<FoundCluster, Error> {
         let Some(path) = &self.job else {
             let cluster = self.cluster.clone().unwrap_or_default();
             let options = S3Options { region: self.region.clone(), ..S3Options::default() };
-            return Ok(Found { emr: Emr::connect(&options)?, cluster, job: None });
+            return Ok(FoundCluster { emr: Emr::connect(&options)?, cluster, job: None });
         };
         let job = Job::read(path)?;
         let emr = connect(&job, self.region.as_deref())?;
@@ -125,7 +125,7 @@ impl Subject {
             );
             Error::new(Exit::MissingInput, message)
         })?;
-        Ok(Found { emr, cluster, job: Some(Submitted { job, store }) })
+        Ok(FoundCluster { emr, cluster, job: Some(JobWithRun { job, store }) })
     }
 
     /// The job file or the cluster as an argument of another command.
@@ -138,7 +138,7 @@ impl Subject {
     }
 }
 
-impl Found {
+impl FoundCluster {
     /// The id of the run, which the names of the job's steps contain; empty for all steps of a cluster.
     pub fn run_id(&self) -> String {
         self.job.as_ref().map(|submitted| submitted.job.run_id()).unwrap_or_default()

@@ -14,7 +14,7 @@ use crate::Error;
 use crate::client::Emr;
 use crate::cluster::{Cluster, Step, has_ended};
 use crate::cost::{Cost, now_unix_s};
-use crate::follow::{End, Followed, State, StepLog, exit_code, follow};
+use crate::follow::{End, Followed, JobState, StepLog, exit_code, follow};
 use crate::idle::{Idle, duration};
 use crate::interrupt::Interrupt;
 use crate::job::Job;
@@ -138,7 +138,7 @@ impl Watched<'_> {
         }
     }
 
-    fn completed(&self, state: State, is_json: bool, s3: &S3Options) -> Result<(), Error> {
+    fn completed(&self, state: JobState, is_json: bool, s3: &S3Options) -> Result<(), Error> {
         let (cost, idle) = self.cost(&state)?;
         let result = match self.job {
             Some((job, _)) => {
@@ -146,13 +146,13 @@ impl Watched<'_> {
             }
             None => None,
         };
-        let State { cluster, steps, .. } = state;
+        let JobState { cluster, steps, .. } = state;
         let document = Document { runner: "emr", result, cluster, steps, cost, idle };
         super::print(is_json, &document, || document.text())
     }
 
     /// The error of a job that failed. Prints what remains and costs money.
-    fn failed(&self, state: &State, s3: &S3Options, progress: &ProgressBars) -> Error {
+    fn failed(&self, state: &JobState, s3: &S3Options, progress: &ProgressBars) -> Error {
         match self.cost(state) {
             Ok((cost, idle)) => {
                 progress.notice(&format!("cost: {cost}"));
@@ -166,7 +166,7 @@ impl Watched<'_> {
         Error::new(exit, format!("{what}; emr diagnose {} shows the cause", self.argument))
     }
 
-    fn cost(&self, state: &State) -> Result<(Cost, Option<Idle>), Error> {
+    fn cost(&self, state: &JobState) -> Result<(Cost, Option<Idle>), Error> {
         let prices = self.job.map(|(job, _)| job.prices.clone()).unwrap_or_default();
         let cost = Cost::of(&self.emr.instances(self.cluster)?, &prices, now_unix_s());
         let idle = Idle::of(self.emr, state, &cost);
@@ -175,7 +175,7 @@ impl Watched<'_> {
 }
 
 /// The step that failed, or the end of the cluster, and the exit code of the program that caused it.
-fn why(state: &State, s3: &S3Options) -> (String, Exit) {
+fn why(state: &JobState, s3: &S3Options) -> (String, Exit) {
     let cluster = &state.cluster;
     let reason = cluster.reason.as_ref().map(|reason| reason.text()).filter(|text| !text.is_empty());
     let ended = |step: &&Step| matches!(step.state, StepState::Failed | StepState::Interrupted);

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 use serde::Deserialize;
 
-use crate::logs::Place;
+use crate::logs::LogOrigin;
 
 /// A rule. The head of `rules.toml` describes the fields.
 #[derive(Debug, Deserialize)]
@@ -17,7 +17,7 @@ pub struct Rule {
     pub id: String,
     /// The places whose logs contain such lines.
     #[serde(default = "all_places")]
-    pub places: Vec<Place>,
+    pub places: Vec<LogOrigin>,
     /// Whether it names a cause.
     #[serde(default)]
     pub kind: Kind,
@@ -60,8 +60,8 @@ pub fn rules() -> &'static [Rule] {
     &RULES
 }
 
-fn all_places() -> Vec<Place> {
-    vec![Place::Controller, Place::Step, Place::Bootstrap, Place::Container, Place::Node]
+fn all_places() -> Vec<LogOrigin> {
+    vec![LogOrigin::Controller, LogOrigin::Step, LogOrigin::Bootstrap, LogOrigin::Container, LogOrigin::Node]
 }
 
 impl Rule {
@@ -126,7 +126,7 @@ mod tests {
     use std::fs;
     use std::path::{Path, PathBuf};
 
-    use super::super::{Scope, diagnose};
+    use super::super::{LogScope, diagnose};
     use super::*;
     use crate::logs::{Listing, Log};
 
@@ -146,7 +146,7 @@ mod tests {
             for place in &rule.places {
                 let log = Log::of_text("example", *place, &example(rule));
                 let listing = Listing { logs: vec![log], n_omitted: 0 };
-                let report = diagnose(&listing, &Scope::default()).unwrap();
+                let report = diagnose(&listing, &LogScope::default()).unwrap();
                 let found = report.causes.first().map(|block| block.rule);
                 if found != Some(rule.id.as_str()) {
                     wrong.push(format!("{} in {place}: {found:?}", rule.id));
@@ -189,7 +189,7 @@ mod tests {
         let mut wrong = Vec::new();
         for rule in rules() {
             let log = Log::of_text("example", rule.places[0], &example(rule));
-            let report = diagnose(&Listing { logs: vec![log], n_omitted: 0 }, &Scope::default()).unwrap();
+            let report = diagnose(&Listing { logs: vec![log], n_omitted: 0 }, &LogScope::default()).unwrap();
             for block in &report.causes {
                 let has_gap = |text: &&String| ["…", "{", "  "].iter().any(|gap| text.contains(gap));
                 let texts = [&block.cause, &block.remedy].into_iter().filter(has_gap);

@@ -10,7 +10,7 @@ use super::rules::{INPUT, Kind, filled, rules};
 use super::tasks::{Attempts, Splits, is_of_master};
 use super::telling::Telling;
 use crate::Error;
-use crate::logs::{Listing, Log, Place, Section, application_of, is_log, stem, step_of};
+use crate::logs::{Listing, Log, LogOrigin, Section, application_of, is_log, stem, step_of};
 use crate::secrets::masked;
 
 /// Maximum number of logs that are read.
@@ -37,7 +37,7 @@ pub fn is_sign(line: &str) -> bool {
 
 /// The logs of a listing that belong to a question.
 #[derive(Clone, Debug, Default)]
-pub struct Scope {
+pub struct LogScope {
     /// Only these steps and the applications that they submitted; none for all.
     pub steps: Vec<String>,
     /// Steps that failed, as far as EMR reports them. Their logs are read first.
@@ -45,12 +45,12 @@ pub struct Scope {
 }
 
 /// Finds the causes in these logs.
-pub fn diagnose(listing: &Listing, scope: &Scope) -> Result<Report, Error> {
+pub fn diagnose(listing: &Listing, scope: &LogScope) -> Result<Report, Error> {
     let mut search = Search {
         patterns: rules().iter().map(|_| None).collect(),
         found: BTreeMap::new(),
         telling: None,
-        state: State::default(),
+        state: JobEnds::default(),
         applications: Vec::new(),
         attempts: Attempts::default(),
         splits: Splits::default(),
@@ -61,9 +61,9 @@ pub fn diagnose(listing: &Listing, scope: &Scope) -> Result<Report, Error> {
     let has_failed =
         |log: &Log| step_of(&log.name).is_some_and(|of| scope.failed.iter().any(|step| step == of));
     let logs = listing.logs.iter().filter(|log| scope.has(log));
-    let (nodes, logs): (Vec<_>, Vec<_>) = logs.partition(|log| log.place == Some(Place::Node));
+    let (nodes, logs): (Vec<_>, Vec<_>) = logs.partition(|log| log.place == Some(LogOrigin::Node));
     let (mut containers, mut others): (Vec<_>, Vec<_>) =
-        logs.into_iter().partition(|log| log.place == Some(Place::Container));
+        logs.into_iter().partition(|log| log.place == Some(LogOrigin::Container));
     // These sorts keep the order of the listing, newest first, among equals.
     others.sort_by_key(|log| !has_failed(log));
     // The messages of programs are in stderr logs, and Hadoop's in syslogs.
@@ -88,7 +88,7 @@ pub fn diagnose(listing: &Listing, scope: &Scope) -> Result<Report, Error> {
     Ok(search.finish(listing))
 }
 
-impl Scope {
+impl LogScope {
     fn has(&self, log: &Log) -> bool {
         self.steps.is_empty() || step_of(&log.name).is_none_or(|of| self.steps.iter().any(|step| step == of))
     }
@@ -98,9 +98,9 @@ struct Search {
     /// Patterns with groups, compiled when they match first.
     patterns: Vec<Option<Regex>>,
     /// Matches by the priority of their rule.
-    found: BTreeMap<usize, Found>,
+    found: BTreeMap<usize, RuleMatches>,
     telling: Option<Telling>,
-    state: State,
+    state: JobEnds,
     /// Applications that the steps submitted.
     applications: Vec<String>,
     attempts: Attempts,
@@ -109,7 +109,7 @@ struct Search {
 }
 
 /// The matches of a rule.
-struct Found {
+struct RuleMatches {
     block: Block,
     /// The task of each line of evidence.
     shown: Vec<String>,
@@ -119,7 +119,7 @@ struct Found {
 
 /// What the logs say about the end of jobs.
 #[derive(Default)]
-struct State {
+struct JobEnds {
     has_completed: bool,
     has_failed: bool,
 }
@@ -153,7 +153,7 @@ impl Search {
             self.splits.read(&section.task, &line);
             self.state.read(&line);
             self.state.has_failed |= log.is_state() && is_failure(&line);
-            if log.place == Some(Place::Container) {
+            if log.place == Some(LogOrigin::Container) {
                 self.attempts.read(&line);
             } else {
                 self.applications.extend(submitted(&line));
@@ -186,7 +186,7 @@ impl Search {
         let rule = &rules()[at];
         let pattern = self.patterns[at].get_or_insert_with(|| rule.regex());
         let Some(captures) = pattern.captures(line) else { return };
-        let found = self.found.entry(at).or_insert_with(|| Found {
+        let found = self.found.entry(at).or_insert_with(|| RuleMatches {
             block: Block {
                 rule: &rule.id,
                 cause: masked(&filled(&rule.cause, &captures)),
@@ -197,7 +197,7 @@ impl Search {
             shown: Vec::new(),
             tasks: BTreeSet::new(),
         });
-        let Found { block, shown, tasks } = found;
+        let RuleMatches { block, shown, tasks } = found;
         block.n_lines += 1;
         if tasks.len() < TASKS_MAX {
             tasks.insert(task.to_owned());
@@ -262,7 +262,7 @@ impl Search {
     }
 }
 
-impl Found {
+impl RuleMatches {
     /// The block, with the inputs of its tasks.
     fn with_inputs(self, splits: &Splits) -> Block {
         let Self { mut block, shown, tasks } = self;
@@ -283,7 +283,7 @@ impl Found {
     }
 }
 
-impl State {
+impl JobEnds {
     /// Reads the ends of jobs, in the words of the job client, of Hadoop Streaming and of EMR's controller.
     fn read(&mut self, line: &str) {
         let has = |words: &str| line.contains(words);

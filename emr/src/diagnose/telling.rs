@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::report::Evidence;
-use crate::logs::{Log, Place, stem};
+use crate::logs::{Log, LogOrigin, stem};
 use crate::secrets::masked;
 
 /// Number of lines that are shown.
@@ -37,12 +37,12 @@ impl Telling {
     /// Starts a log.
     pub fn of(log: &Log) -> Self {
         let rank = match (log.place, stem(&log.name)) {
-            (Some(Place::Container), "stderr") => 0,
-            (Some(Place::Step) | None, _) => 1,
-            (Some(Place::Bootstrap), _) => 2,
-            (Some(Place::Container), _) => 3,
-            (Some(Place::Controller), _) => 4,
-            (Some(Place::Node), _) => 5,
+            (Some(LogOrigin::Container), "stderr") => 0,
+            (Some(LogOrigin::Step) | None, _) => 1,
+            (Some(LogOrigin::Bootstrap), _) => 2,
+            (Some(LogOrigin::Container), _) => 3,
+            (Some(LogOrigin::Controller), _) => 4,
+            (Some(LogOrigin::Node), _) => 5,
         };
         Self { rank, lines: VecDeque::new(), message: None }
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum CheckState {
     /// Enough for all programs.
     Ok,
     /// Not checked, or not known.
@@ -24,10 +24,10 @@ pub struct Check {
     /// Its name, such as `memory`.
     pub name: &'static str,
     /// Its result.
-    pub state: State,
+    pub state: CheckState,
     /// What was found, for people.
     pub found: String,
-    /// What to do; empty if the state is [`State::Ok`] or [`State::Unknown`].
+    /// What to do; empty if the state is [`CheckState::Ok`] or [`CheckState::Unknown`].
     pub remedy: String,
     /// What was found, for JSON.
     pub facts: Vec<(String, Value)>,
@@ -36,10 +36,10 @@ pub struct Check {
 impl Check {
     pub(super) fn text(&self) -> String {
         let state = match self.state {
-            State::Ok => "ok",
-            State::Unknown => "unknown",
-            State::Warning => "warning",
-            State::Missing => "missing",
+            CheckState::Ok => "ok",
+            CheckState::Unknown => "unknown",
+            CheckState::Warning => "warning",
+            CheckState::Missing => "missing",
         };
         let mut text = format!("{:<12}{state:<9}{}\n", self.name, one_line(&self.found));
         if !self.remedy.is_empty() {
@@ -62,22 +62,22 @@ pub(super) struct Checks {
 impl Checks {
     /// Adds a check that is met.
     pub fn ok(&mut self, name: &'static str, found: impl Into<String>) -> &mut Self {
-        self.add(name, State::Ok, found.into(), "")
+        self.add(name, CheckState::Ok, found.into(), "")
     }
 
     /// Adds a check whose result is not known.
     pub fn unknown(&mut self, name: &'static str, found: impl Into<String>) -> &mut Self {
-        self.add(name, State::Unknown, found.into(), "")
+        self.add(name, CheckState::Unknown, found.into(), "")
     }
 
     /// Adds a check that is not met for some uses.
     pub fn warning(&mut self, name: &'static str, found: impl Into<String>, remedy: &str) -> &mut Self {
-        self.add(name, State::Warning, found.into(), remedy)
+        self.add(name, CheckState::Warning, found.into(), remedy)
     }
 
     /// Adds a check that is not met.
     pub fn missing(&mut self, name: &'static str, found: impl Into<String>, remedy: &str) -> &mut Self {
-        self.add(name, State::Missing, found.into(), remedy)
+        self.add(name, CheckState::Missing, found.into(), remedy)
     }
 
     /// Adds a fact to the last check.
@@ -88,7 +88,7 @@ impl Checks {
         self
     }
 
-    fn add(&mut self, name: &'static str, state: State, found: String, remedy: &str) -> &mut Self {
+    fn add(&mut self, name: &'static str, state: CheckState, found: String, remedy: &str) -> &mut Self {
         self.checks.push(Check { name, state, found, remedy: remedy.to_owned(), facts: Vec::new() });
         self
     }

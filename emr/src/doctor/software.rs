@@ -126,7 +126,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
-    use super::super::check::State;
+    use super::super::check::CheckState;
     use super::*;
 
     #[test]
@@ -147,13 +147,13 @@ mod tests {
         ));
         ["mapper", "combiner", "merge"].into_iter().for_each(add);
         let (found, text) = state();
-        assert_eq!(found, State::Warning);
+        assert_eq!(found, CheckState::Warning);
         assert!(
             text.ends_with(": combiner 1.0, mapper 1.0, merge 1.0; not found: reducer, sentimill, ngrams, vectors, trainer"),
             "{text}"
         );
         ["reducer", "sentimill"].into_iter().for_each(add);
         let (found, text) = state();
-        assert!(found == State::Ok && text.ends_with("; not found: ngrams, vectors, trainer"), "{text}");
+        assert!(found == CheckState::Ok && text.ends_with("; not found: ngrams, vectors, trainer"), "{text}");
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn examine(checks: &mut Checks, question: &Question) {
             checks.missing("store", format!("{found} (credentials from {source})"), remedy);
         }
     }
-    let is_ok = checks.checks.last().is_some_and(|check| check.state == super::State::Ok);
+    let is_ok = checks.checks.last().is_some_and(|check| check.state == super::CheckState::Ok);
     checks.fact("run", program::exit::one_line(run)).fact("store_ok", is_ok).fact("credentials", source);
 }
 

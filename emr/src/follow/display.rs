@@ -3,7 +3,7 @@
 use aws_sdk_emr::types::StepState;
 use program::bars::{ProgressBars, Stage};
 
-use super::{State, StepLog};
+use super::{JobState, StepLog};
 use crate::cluster;
 
 /// What was shown last.
@@ -20,7 +20,7 @@ impl<'a> Display<'a> {
     }
 
     /// Prints the states that have changed.
-    pub fn show(&mut self, state: &State) {
+    pub fn show(&mut self, state: &JobState) {
         let lines = lines(state);
         let new: Vec<&String> = lines.iter().filter(|line| !self.shown.contains(line)).collect();
         if new.is_empty() {
@@ -43,7 +43,7 @@ impl<'a> Display<'a> {
     }
 
     /// Moves the bar of the running Hadoop step.
-    pub fn advance(&mut self, state: &State, shards: Option<usize>, log: Option<&StepLog>) {
+    pub fn advance(&mut self, state: &JobState, shards: Option<usize>, log: Option<&StepLog>) {
         let is_first = state.steps.first().is_some_and(|step| step.state == StepState::Running);
         let Some(shards) = shards.filter(|_| is_first) else { return };
         let (progress, partitions) = (self.progress, self.partitions);
@@ -70,7 +70,7 @@ impl<'a> Display<'a> {
 }
 
 /// The state of the cluster and of each step, one line each.
-fn lines(state: &State) -> Vec<String> {
+fn lines(state: &JobState) -> Vec<String> {
     let id = &state.cluster.id;
     let reason = state.cluster.reason.as_ref().map(|reason| reason.text()).filter(|text| !text.is_empty());
     let reason = reason.map(|text| format!(" ({text})")).unwrap_or_default();

@@ -19,7 +19,7 @@ pub struct GpuType {
 
 /// Why an instance type cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Refused {
+pub enum UnusableType {
     /// The GPUs are too old.
     #[error("{name} has {gpu} GPUs with compute capability {capability}, which CUDA 13 no longer supports")]
     TooOld {
@@ -75,17 +75,19 @@ const OLD: [(&str, &str, &str); 6] = [
 ];
 
 /// The GPUs of a type.
-pub fn gpu_type(name: &str) -> Result<GpuType, Refused> {
-    let (family, size) = name.split_once('.').ok_or_else(|| Refused::Unknown(name.to_owned()))?;
+pub fn gpu_type(name: &str) -> Result<GpuType, UnusableType> {
+    let (family, size) = name.split_once('.').ok_or_else(|| UnusableType::Unknown(name.to_owned()))?;
     if let Some((_, gpu, capability)) = OLD.iter().find(|(old, ..)| *old == family) {
-        return Err(Refused::TooOld { name: name.to_owned(), gpu, capability });
+        return Err(UnusableType::TooOld { name: name.to_owned(), gpu, capability });
     }
     if family == "g5g" {
-        return Err(Refused::Graviton { name: name.to_owned() });
+        return Err(UnusableType::Graviton { name: name.to_owned() });
     }
     let known = FAMILIES.iter().find(|(known, ..)| *known == family);
-    let Some((_, gpu, (one, four, eight))) = known else { return Err(Refused::Unknown(name.to_owned())) };
+    let Some((_, gpu, (one, four, eight))) = known else {
+        return Err(UnusableType::Unknown(name.to_owned()));
+    };
     let counts = [(one, 1), (four, 4), (eight, 8)];
     let gpus = counts.into_iter().find(|(sizes, _)| sizes.contains(&size)).map(|(_, gpus)| gpus);
-    gpus.map(|gpus| GpuType { gpu, gpus }).ok_or_else(|| Refused::Unknown(name.to_owned()))
+    gpus.map(|gpus| GpuType { gpu, gpus }).ok_or_else(|| UnusableType::Unknown(name.to_owned()))
 }

@@ -17,7 +17,7 @@ const IDLE_TIMEOUT_S: u32 = 900;
 /// The table `cluster`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Cluster {
+pub struct ClusterTable {
     /// A running cluster.
     pub id: Option<String>,
     /// The AWS region.
@@ -57,7 +57,7 @@ pub struct Cluster {
     pub bootstrap: Vec<Bootstrap>,
 }
 
-impl Cluster {
+impl ClusterTable {
     /// The tags as texts.
     pub fn tags(&self) -> BTreeMap<&str, String> {
         self.tags.iter().map(|(name, value)| (name.as_str(), value.text())).collect()

@@ -1,9 +1,9 @@
 //! Checks the values of the tables `cluster` and `prices`, as far as they do not depend on AWS.
 
-use super::cluster::{Cluster, Prices, Role};
+use super::cluster::{ClusterTable, Prices, Role};
 use super::file::Value;
 use super::place::Place;
-use super::reader::{Lines, NO_SUCH_KEY};
+use super::reader::{KeyLines, NO_SUCH_KEY};
 use crate::finding::Finding;
 
 /// Keys that a job with a running cluster can have.
@@ -24,8 +24,8 @@ const EBS_GIB_MAX: u32 = 16_384;
 const WHY_NO_SPOT: &str = "on-demand instances: EMR takes spot instances away, and HDFS and the shuffled records of the job are on core nodes";
 
 /// All findings of a cluster.
-pub fn check(cluster: &Cluster, lines: &Lines) -> Vec<Finding> {
-    let mut checks = Checks { lines, findings: Vec::new() };
+pub fn check(cluster: &ClusterTable, lines: &KeyLines) -> Vec<Finding> {
+    let mut checks = ClusterChecks { lines, findings: Vec::new() };
     checks.region(cluster);
     match &cluster.id {
         Some(id) => checks.running(id),
@@ -41,15 +41,15 @@ pub fn check(cluster: &Cluster, lines: &Lines) -> Vec<Finding> {
 }
 
 /// The findings of a cluster that matter to every runner: its region is that of the buckets.
-pub fn check_region(cluster: &Cluster, lines: &Lines) -> Vec<Finding> {
-    let mut checks = Checks { lines, findings: Vec::new() };
+pub fn check_region(cluster: &ClusterTable, lines: &KeyLines) -> Vec<Finding> {
+    let mut checks = ClusterChecks { lines, findings: Vec::new() };
     checks.form_of_region(cluster);
     checks.findings
 }
 
 /// All findings of the prices.
-pub fn check_prices(prices: &Prices, lines: &Lines) -> Vec<Finding> {
-    let mut checks = Checks { lines, findings: Vec::new() };
+pub fn check_prices(prices: &Prices, lines: &KeyLines) -> Vec<Finding> {
+    let mut checks = ClusterChecks { lines, findings: Vec::new() };
     for (name, price) in &prices.instances {
         for (key, value) in [("ec2", Some(price.ec2)), ("emr", Some(price.emr)), ("spot", price.spot)] {
             let is_price = value.is_none_or(|value| value.is_finite() && value >= 0.0);
@@ -69,12 +69,12 @@ pub fn has_form_of_region(name: &str) -> bool {
     parts.len() >= 3 && parts[..parts.len() - 1].iter().all(is_word) && parts.last().is_some_and(is_number)
 }
 
-struct Checks<'l> {
-    lines: &'l Lines,
+struct ClusterChecks<'l> {
+    lines: &'l KeyLines,
     findings: Vec<Finding>,
 }
 
-impl Checks<'_> {
+impl ClusterChecks<'_> {
     fn require(&mut self, holds: bool, key: &str, refused: impl FnOnce() -> (String, String)) {
         if !holds {
             let (found, expected) = refused();
@@ -82,7 +82,7 @@ impl Checks<'_> {
         }
     }
 
-    fn region(&mut self, cluster: &Cluster) {
+    fn region(&mut self, cluster: &ClusterTable) {
         let region = &cluster.region;
         self.require(!region.is_empty(), "cluster.region", || {
             ("no region".to_owned(), "a region such as eu-central-1".to_owned())
@@ -90,7 +90,7 @@ impl Checks<'_> {
         self.form_of_region(cluster);
     }
 
-    fn form_of_region(&mut self, cluster: &Cluster) {
+    fn form_of_region(&mut self, cluster: &ClusterTable) {
         let region = &cluster.region;
         self.require(region.is_empty() || has_form_of_region(region), "cluster.region", || {
             (format!("{region:?}"), "a region such as eu-central-1".to_owned())
@@ -111,7 +111,7 @@ impl Checks<'_> {
         }
     }
 
-    fn names(&mut self, cluster: &Cluster) {
+    fn names(&mut self, cluster: &ClusterTable) {
         self.require(cluster.subnets.len() <= 1 || !cluster.fleets.is_empty(), "cluster.subnets", || {
             ("several subnets".to_owned(), "one, because only fleets choose among subnets".to_owned())
         });
@@ -149,7 +149,7 @@ impl Checks<'_> {
         }
     }
 
-    fn groups(&mut self, cluster: &Cluster) {
+    fn groups(&mut self, cluster: &ClusterTable) {
         let (groups, fleets) = (&cluster.groups, &cluster.fleets);
         self.require(groups.is_empty() || fleets.is_empty(), "cluster.fleets", || {
             ("groups and fleets".to_owned(), "either [[cluster.groups]] or [[cluster.fleets]]".to_owned())
@@ -191,7 +191,7 @@ impl Checks<'_> {
         }
     }
 
-    fn fleets(&mut self, cluster: &Cluster) {
+    fn fleets(&mut self, cluster: &ClusterTable) {
         let fleets = &cluster.fleets;
         for role in [Role::Primary, Role::Core, Role::Task] {
             let count = fleets.iter().filter(|fleet| fleet.role == role).count();
@@ -238,7 +238,7 @@ impl Checks<'_> {
         });
     }
 
-    fn bootstrap(&mut self, cluster: &Cluster) {
+    fn bootstrap(&mut self, cluster: &ClusterTable) {
         let actions = &cluster.bootstrap;
         self.require(actions.len() <= BOOTSTRAP_MAX, "cluster.bootstrap", || {
             (format!("{} bootstrap actions", actions.len()), format!("at most {BOOTSTRAP_MAX}"))
@@ -252,7 +252,7 @@ impl Checks<'_> {
         }
     }
 
-    fn tags(&mut self, cluster: &Cluster) {
+    fn tags(&mut self, cluster: &ClusterTable) {
         for (name, value) in &cluster.tags {
             self.require(!matches!(value, Value::Texts(_)), &format!("cluster.tags.{name}"), || {
                 ("a list".to_owned(), "a text, a number, true or false".to_owned())

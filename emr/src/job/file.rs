@@ -21,17 +21,17 @@ pub struct File {
     #[serde(default)]
     pub output: BTreeMap<String, Value>,
     #[serde(default)]
-    pub hadoop: Hadoop,
-    pub cluster: Option<super::Cluster>,
+    pub hadoop: HadoopTable,
+    pub cluster: Option<super::ClusterTable>,
     #[serde(default)]
     pub prices: super::Prices,
-    pub gpus: Option<Gpus>,
+    pub gpus: Option<GpusTable>,
 }
 
 /// The table `hadoop`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Hadoop {
+pub struct HadoopTable {
     pub reducers: Option<u32>,
     pub combiner: Option<bool>,
     pub reducer_memory: Option<Value>,
@@ -43,7 +43,7 @@ pub struct Hadoop {
 /// The table `gpus`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Gpus {
+pub struct GpusTable {
     #[serde(rename = "type")]
     pub instance_type: Option<String>,
     pub machines: Option<u32>,

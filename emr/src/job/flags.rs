@@ -54,7 +54,7 @@ pub fn flags(table: &BTreeMap<String, Value>, others: &[&str]) -> Vec<String> {
 }
 
 /// The key, if the parser names one, and the parser's message.
-pub type Refused = (Option<String>, String);
+pub type FlagRefusal = (Option<String>, String);
 
 /// Flags of `merge` that are no keys: a job replaces nothing, and its dataset has one file.
 const NO_KEYS: [&str; 2] = ["force", "parquet"];
@@ -71,12 +71,12 @@ pub fn keys<F: CommandFactory>(others: &[&str]) -> Vec<String> {
 pub fn parse_table<F: CommandFactory + FromArgMatches>(
     table: &BTreeMap<String, Value>,
     others: &[&str],
-) -> Result<F, Vec<Refused>> {
+) -> Result<F, Vec<FlagRefusal>> {
     let known = keys::<F>(others);
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     let mut table = table.clone();
     let unknown: Vec<_> = table.extract_if(.., |name, _| !known.contains(&name.as_str())).collect();
-    let mut refused: Vec<Refused> =
+    let mut refused: Vec<FlagRefusal> =
         unknown.into_iter().map(|(name, _)| (Some(name.clone()), unknown_key(&name, &known))).collect();
     match parse_any(&flags(&table, others)) {
         Ok(parsed) if refused.is_empty() => return Ok(parsed),
@@ -98,7 +98,7 @@ pub fn parse_table<F: CommandFactory + FromArgMatches>(
 }
 
 /// Parses flags as the programs do.
-fn parse_any<F: CommandFactory + FromArgMatches>(flags: &[String]) -> Result<F, (ErrorKind, Refused)> {
+fn parse_any<F: CommandFactory + FromArgMatches>(flags: &[String]) -> Result<F, (ErrorKind, FlagRefusal)> {
     let mut command = F::command().mut_args(|arg| {
         let takes_values = arg.get_action().takes_values();
         if takes_values { arg.allow_hyphen_values(true) } else { arg }
@@ -111,7 +111,7 @@ fn parse_any<F: CommandFactory + FromArgMatches>(flags: &[String]) -> Result<F, 
 }
 
 /// Splits `--preset x: expected …; see --help` into the key and the rest.
-pub fn refused(message: &str) -> Refused {
+pub fn refused(message: &str) -> FlagRefusal {
     let message = message.trim_end_matches("; see --help");
     let key = message.split("--").nth(1).map(|rest| {
         rest.chars().take_while(|&c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-').collect()
@@ -125,7 +125,7 @@ mod tests {
 
     use super::*;
 
-    fn parse<F: CommandFactory + FromArgMatches>(flags: &[String]) -> Result<F, Refused> {
+    fn parse<F: CommandFactory + FromArgMatches>(flags: &[String]) -> Result<F, FlagRefusal> {
         parse_any(flags).map_err(|(_, refused)| refused)
     }
 

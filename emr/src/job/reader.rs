@@ -14,7 +14,7 @@ pub const NO_SUCH_KEY: &str = "no such key";
 
 /// The keys of a job file, by path: `cluster.groups[1].count`.
 #[derive(Debug, Default)]
-pub struct Lines {
+pub struct KeyLines {
     /// The name of the file in messages.
     file: String,
     keys: BTreeMap<String, Position>,
@@ -29,7 +29,7 @@ struct Position {
     value: Range<usize>,
 }
 
-impl Lines {
+impl KeyLines {
     fn of(file: &str, text: &str, table: &DeTable<'_>) -> Self {
         let mut lines = Self { file: file.to_owned(), keys: BTreeMap::new() };
         lines.add(text, "", table);
@@ -108,9 +108,9 @@ impl Lines {
 }
 
 /// Parses the text of a job file. The error is the first deviation from TOML's syntax, from the keys or from their kinds.
-pub fn read(file: &str, text: &str) -> Result<(File, Lines), Finding> {
+pub fn read(file: &str, text: &str) -> Result<(File, KeyLines), Finding> {
     let document = DeTable::parse(text).map_err(|error| syntax(file, text, &error))?;
-    let lines = Lines::of(file, text, document.get_ref());
+    let lines = KeyLines::of(file, text, document.get_ref());
     let read = toml::from_str(text).map_err(|error| unsuitable(&lines, text, &error));
     read.map(|file| (file, lines))
 }
@@ -134,7 +134,7 @@ fn share(text: &str) -> Option<f64> {
 }
 
 /// The finding for a key or kind that serde refuses, in the words of a job file.
-fn unsuitable(lines: &Lines, text: &str, error: &Error) -> Finding {
+fn unsuitable(lines: &KeyLines, text: &str, error: &Error) -> Finding {
     let span = error.span().unwrap_or(0..0);
     let thing = match lines.path_at(&span) {
         Some(path) => lines.thing(path),

@@ -10,10 +10,10 @@ use store::S3Options;
 
 use super::cluster_checks::has_form_of_region;
 use super::file::{self, File, Value};
-use super::flags::{InputFlags, OutputFlags, Refused, RowFlags, flags, parse_table, refused};
-use super::reader::{Lines, NO_SUCH_KEY};
+use super::flags::{FlagRefusal, InputFlags, OutputFlags, RowFlags, flags, parse_table, refused};
+use super::reader::{KeyLines, NO_SUCH_KEY};
 use super::{
-    Credentials, Gpus, Hadoop, Input, Job, Output, Place, RowSettings, Scope, Shared, cluster_checks, place,
+    Credentials, Gpus, Hadoop, Input, Job, Output, Place, Purpose, RowSettings, Shared, cluster_checks, place,
 };
 use crate::finding::Finding;
 use crate::secrets::is_secret;
@@ -40,7 +40,7 @@ const RESERVED_SETTINGS: [&str; 8] = [
 const STREAM_SETTING: &str = "stream.jobconf.truncate.limit";
 
 /// Checks all values.
-pub fn checked(file: File, lines: Lines, folder: &Path, scope: Scope) -> Result<Job, Vec<Finding>> {
+pub fn checked(file: File, lines: KeyLines, folder: &Path, purpose: Purpose) -> Result<Job, Vec<Finding>> {
     let mut values = Values { lines: &lines, folder, findings: Vec::new() };
     let name = values.name(file.name.as_deref());
     let run = values.run(file.run.as_deref());
@@ -54,9 +54,9 @@ pub fn checked(file: File, lines: Lines, folder: &Path, scope: Scope) -> Result<
     let hadoop = values.hadoop(&file.hadoop);
     let region = file.cluster.as_ref().map(|cluster| cluster.region.as_str());
     let gpus = file.gpus.and_then(|gpus| values.gpus(gpus, region));
-    match (&file.cluster, scope) {
-        (Some(cluster), Scope::Emr) => values.findings.extend(cluster_checks::check(cluster, &lines)),
-        (Some(cluster), Scope::NoCluster) => {
+    match (&file.cluster, purpose) {
+        (Some(cluster), Purpose::Emr) => values.findings.extend(cluster_checks::check(cluster, &lines)),
+        (Some(cluster), Purpose::NoCluster) => {
             values.findings.extend(cluster_checks::check_region(cluster, &lines));
         }
         (None, _) => {}
@@ -86,7 +86,7 @@ pub fn checked(file: File, lines: Lines, folder: &Path, scope: Scope) -> Result<
 }
 
 struct Values<'l> {
-    lines: &'l Lines,
+    lines: &'l KeyLines,
     folder: &'l Path,
     findings: Vec<Finding>,
 }
@@ -197,7 +197,7 @@ impl Values<'_> {
         parsed.map_err(|all| all.into_iter().for_each(|refused| self.refuse_flag(name, refused))).ok()
     }
 
-    fn refuse_flag(&mut self, table: &str, (key, message): Refused) {
+    fn refuse_flag(&mut self, table: &str, (key, message): FlagRefusal) {
         let path = key.map(|key| format!("{table}.{key}")).filter(|path| self.lines.has(path));
         let thing = self.lines.thing(path.as_deref().unwrap_or(table));
         self.findings.push(Finding::error(thing, message, ""));
@@ -271,7 +271,7 @@ impl Values<'_> {
         Output { flags: flags(table, &["vocabulary", "without"]), vocabulary, without }
     }
 
-    fn hadoop(&mut self, table: &file::Hadoop) -> Hadoop {
+    fn hadoop(&mut self, table: &file::HadoopTable) -> Hadoop {
         let reducers = table.reducers.unwrap_or(REDUCERS);
         if !REDUCERS_RANGE.contains(&reducers) {
             self.refuse("hadoop.reducers", reducers, "a number from 1 to 10000");
@@ -331,7 +331,7 @@ impl Values<'_> {
         }
     }
 
-    fn gpus(&mut self, gpus: file::Gpus, region: Option<&str>) -> Option<Gpus> {
+    fn gpus(&mut self, gpus: file::GpusTable, region: Option<&str>) -> Option<Gpus> {
         let machines = gpus.machines.unwrap_or(1);
         if !MACHINES_RANGE.contains(&machines) {
             self.refuse("gpus.machines", machines, "a number from 1 to 64");

@@ -12,7 +12,7 @@ pub const LOG_BYTES_MAX: u64 = 128 << 20;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// The lines of a log, with their numbers from 1.
-pub struct Lines {
+pub struct LogLines {
     reader: Box<dyn BufRead>,
     line: u64,
     /// Number of bytes read so far.
@@ -21,7 +21,7 @@ pub struct Lines {
     pub cut: Option<String>,
 }
 
-impl Lines {
+impl LogLines {
     /// The lines of these bytes. Compression is recognised by content, because EMR and users rename files.
     pub fn new(bytes: impl Read + 'static) -> io::Result<Self> {
         let mut reader = BufReader::new(bytes);
@@ -49,7 +49,7 @@ impl Lines {
     }
 }
 
-impl Iterator for Lines {
+impl Iterator for LogLines {
     type Item = (u64, String);
 
     /// The next line. A log that cannot be read to its end is cut there: EMR may be replacing it.
@@ -93,7 +93,7 @@ mod tests {
     }
 
     fn read(bytes: Vec<u8>) -> (Vec<String>, Option<String>) {
-        let mut lines = Lines::new(io::Cursor::new(bytes)).unwrap();
+        let mut lines = LogLines::new(io::Cursor::new(bytes)).unwrap();
         let read = lines.by_ref().map(|(_, line)| line).collect();
         (read, lines.cut)
     }

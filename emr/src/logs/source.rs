@@ -9,7 +9,7 @@ use program::exit::Exit;
 use program::system::Failure;
 use store::{Object, S3Options, objects};
 
-use super::{Lines, Place, is_log, place_of};
+use super::{LogLines, LogOrigin, is_log, place_of};
 use crate::Error;
 
 /// Maximum number of logs in a listing. The newest are kept.
@@ -33,7 +33,7 @@ pub struct Log {
     /// Its full path or URL.
     pub location: String,
     /// What wrote it, if its name shows that.
-    pub place: Option<Place>,
+    pub place: Option<LogOrigin>,
     /// Size in bytes, compressed if it is.
     pub bytes: u64,
     /// When it was written last.
@@ -59,7 +59,7 @@ pub struct Listing {
 
 impl Log {
     /// A text that is in no file, such as the reason of a cluster's state.
-    pub fn of_text(name: &str, place: Place, text: &str) -> Self {
+    pub fn of_text(name: &str, place: LogOrigin, text: &str) -> Self {
         Self {
             name: name.to_owned(),
             location: name.to_owned(),
@@ -88,7 +88,7 @@ impl Log {
     }
 
     /// Opens the log.
-    pub fn lines(&self) -> Result<Lines, Error> {
+    pub fn lines(&self) -> Result<LogLines, Error> {
         let unreadable = |source| unreadable(&self.location, source);
         let reader: Box<dyn Read> = match &self.content {
             Content::File(path) => Box::new(File::open(path).map_err(unreadable)?),
@@ -98,7 +98,7 @@ impl Log {
             Content::Object(object) => Box::new(object.reader().map_err(unreadable)?),
             Content::Text(text) => Box::new(Cursor::new(text.clone().into_bytes())),
         };
-        Lines::new(reader).map_err(unreadable)
+        LogLines::new(reader).map_err(unreadable)
     }
 }
 

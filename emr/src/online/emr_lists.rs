@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use store::amazon::Kind;
 
-use crate::client::{Emr, Failure};
+use crate::client::{Emr, RequestFailure};
 use crate::finding::Finding;
-use crate::job::{Cluster, Job};
+use crate::job::{ClusterTable, Job};
 use crate::plan::check_running;
 use crate::plan::programs::Program;
 
@@ -16,7 +16,7 @@ pub fn running_cluster(
     id: &str,
     programs: &[Program],
     emr: &Emr,
-) -> Result<Vec<Finding>, Failure> {
+) -> Result<Vec<Finding>, RequestFailure> {
     let (cluster, instances) = (emr.cluster(id)?, emr.instances(id)?);
     let instances = instances.iter().filter(|instance| instance.state != "TERMINATED");
     let types: BTreeSet<_> = instances.map(|instance| instance.instance_type.as_str()).collect();
@@ -24,7 +24,7 @@ pub fn running_cluster(
 }
 
 /// Findings about the release, the instance types and the roles of a new cluster.
-pub fn new_cluster(job: &Job, cluster: &Cluster, emr: &Emr) -> Result<Vec<Finding>, Failure> {
+pub fn new_cluster(job: &Job, cluster: &ClusterTable, emr: &Emr) -> Result<Vec<Finding>, RequestFailure> {
     let release = cluster.release.as_str();
     let mut findings = roles(job, cluster, emr)?;
     if !emr.releases()?.iter().any(|label| label == release) {
@@ -43,7 +43,7 @@ pub fn new_cluster(job: &Job, cluster: &Cluster, emr: &Emr) -> Result<Vec<Findin
 }
 
 /// The user needs no permission for IAM to run a job, so a refusal is a warning.
-fn roles(job: &Job, cluster: &Cluster, emr: &Emr) -> Result<Vec<Finding>, Failure> {
+fn roles(job: &Job, cluster: &ClusterTable, emr: &Emr) -> Result<Vec<Finding>, RequestFailure> {
     let (role, profile) = (&cluster.service_role, &cluster.instance_profile);
     let remedy = "create it with `aws emr create-default-roles`, or name another one";
     let service_role = emr.check_role(role).map(|()| None);
@@ -72,6 +72,6 @@ fn roles(job: &Job, cluster: &Cluster, emr: &Emr) -> Result<Vec<Finding>, Failur
 }
 
 /// Whether no later request can succeed.
-pub fn is_about_credentials(failure: &Failure) -> bool {
+pub fn is_about_credentials(failure: &RequestFailure) -> bool {
     matches!(failure.kind, Kind::Expired | Kind::Credentials)
 }

@@ -1,13 +1,13 @@
 //! Checks of a job for EMR, before any request: places, release, instance types, programs, limits of steps.
 
-use super::instance_types::{self, Known as KnownType, architecture};
+use super::instance_types::{self, KnownType, architecture};
 use super::programs::{Architecture, Program};
-use super::releases::{self, Known as KnownRelease, Release, is_region, nearest_region};
-use super::requests::{Requests, list, text};
+use super::releases::{self, KnownRelease, Release, is_region, nearest_region};
+use super::requests::{JobRequest, list, text};
 use super::steps;
-use crate::cluster::{Cluster as Running, accepts_steps};
+use crate::cluster::{Cluster, accepts_steps};
 use crate::finding::Finding;
-use crate::job::{Cluster, Job, Place};
+use crate::job::{ClusterTable, Job, Place};
 
 /// The limit of EMR for the characters of a step's `HadoopJarStep`.
 const STEP_CHARACTERS_MAX: usize = 10_240;
@@ -15,7 +15,7 @@ const STEP_CHARACTERS_MAX: usize = 10_240;
 const NAME_CHARACTERS_MAX: usize = 256;
 
 /// All findings about a job, its programs and its requests.
-pub fn check(job: &Job, cluster: &Cluster, programs: &[Program], requests: &Requests) -> Vec<Finding> {
+pub fn check(job: &Job, cluster: &ClusterTable, programs: &[Program], requests: &JobRequest) -> Vec<Finding> {
     let mut findings = places(job);
     findings.extend(format(job));
     findings.extend(encoding(job));
@@ -33,7 +33,7 @@ pub fn check(job: &Job, cluster: &Cluster, programs: &[Program], requests: &Requ
 /// Findings about a running cluster: its state, its release, and the processors of its instance types.
 pub fn check_running<'t>(
     job: &Job,
-    cluster: &Running,
+    cluster: &Cluster,
     types: impl IntoIterator<Item = &'t str>,
     programs: &[Program],
 ) -> Vec<Finding> {
@@ -104,7 +104,7 @@ fn places(job: &Job) -> Vec<Finding> {
     findings
 }
 
-fn region(job: &Job, cluster: &Cluster) -> Option<Finding> {
+fn region(job: &Job, cluster: &ClusterTable) -> Option<Finding> {
     (!is_region(&cluster.region)).then(|| {
         let expected = format!("one of the regions of {}", releases::DATE);
         Finding::warning(
@@ -160,7 +160,7 @@ fn release(thing: String, label: &str, programs: &[Program]) -> Vec<Finding> {
     findings
 }
 
-fn types(job: &Job, cluster: &Cluster, programs: &[Program]) -> Vec<Finding> {
+fn types(job: &Job, cluster: &ClusterTable, programs: &[Program]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (key, name) in cluster.types() {
         let thing = job.thing(&key);
@@ -223,7 +223,7 @@ fn needed_architecture(programs: &[Program]) -> Option<Architecture> {
 }
 
 /// What a user may regret later.
-fn notices(job: &Job, cluster: &Cluster) -> Vec<Finding> {
+fn notices(job: &Job, cluster: &ClusterTable) -> Vec<Finding> {
     let mut findings = Vec::new();
     if cluster.log.is_none() {
         let finding = Finding::warning(job.thing("cluster.log"), "no log folder", "an s3:// URL");
@@ -237,7 +237,7 @@ fn notices(job: &Job, cluster: &Cluster) -> Vec<Finding> {
     findings
 }
 
-fn limits(job: &Job, requests: &Requests) -> Vec<Finding> {
+fn limits(job: &Job, requests: &JobRequest) -> Vec<Finding> {
     let mut findings = Vec::new();
     for step in requests.steps() {
         let jar = &step["HadoopJarStep"];

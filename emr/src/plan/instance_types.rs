@@ -16,7 +16,7 @@ const BURSTABLE: [&str; 4] = ["t2", "t3", "t3a", "t4g"];
 
 /// What is known of an instance type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum KnownType {
     /// EMR supports it.
     Supported,
     /// Its GPUs are too old.
@@ -32,21 +32,21 @@ pub enum Known {
 }
 
 /// What is known of an instance type.
-pub fn known(name: &str) -> Known {
-    let Some((family, size)) = name.split_once('.') else { return Known::NoName };
+pub fn known(name: &str) -> KnownType {
+    let Some((family, size)) = name.split_once('.') else { return KnownType::NoName };
     if generation(family).is_none() || sizes_vcpus(size).is_none() {
-        return Known::NoName;
+        return KnownType::NoName;
     }
     if OLD_GPUS.contains(&family) {
-        return Known::OldGpu;
+        return KnownType::OldGpu;
     }
     if BURSTABLE.contains(&family) {
-        return Known::Burstable;
+        return KnownType::Burstable;
     }
     match sizes(family) {
-        None => Known::Unknown,
-        Some(sizes) if sizes.split(' ').any(|known| known == size) => Known::Supported,
-        Some(_) => Known::NoSize,
+        None => KnownType::Unknown,
+        Some(sizes) if sizes.split(' ').any(|known| known == size) => KnownType::Supported,
+        Some(_) => KnownType::NoSize,
     }
 }
 
@@ -92,18 +92,18 @@ mod tests {
     #[test]
     fn an_instance_type_is_supported_or_refused_for_a_reason() {
         for (name, expected) in [
-            ("m6i.xlarge", Known::Supported),
-            ("m7g.16xlarge", Known::Supported),
-            ("g5.48xlarge", Known::Supported),
-            ("p2.xlarge", Known::OldGpu),
-            ("g3s.xlarge", Known::OldGpu),
-            ("p3.2xlarge", Known::OldGpu),
-            ("t3.xlarge", Known::Burstable),
-            ("m6i.5xlarge", Known::NoSize),
-            ("m99i.xlarge", Known::Unknown),
-            ("m6i", Known::NoName),
-            ("large", Known::NoName),
-            ("m6i.huge", Known::NoName),
+            ("m6i.xlarge", KnownType::Supported),
+            ("m7g.16xlarge", KnownType::Supported),
+            ("g5.48xlarge", KnownType::Supported),
+            ("p2.xlarge", KnownType::OldGpu),
+            ("g3s.xlarge", KnownType::OldGpu),
+            ("p3.2xlarge", KnownType::OldGpu),
+            ("t3.xlarge", KnownType::Burstable),
+            ("m6i.5xlarge", KnownType::NoSize),
+            ("m99i.xlarge", KnownType::Unknown),
+            ("m6i", KnownType::NoName),
+            ("large", KnownType::NoName),
+            ("m6i.huge", KnownType::NoName),
         ] {
             assert_eq!(known(name), expected, "{name}");
         }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::instance_types::vcpus;
-use crate::job::{Cluster, Fleet, InstancePrice, Job, Prices, Role};
+use crate::job::{ClusterTable, Fleet, InstancePrice, Job, Prices, Role};
 
 /// Rates of work, measured on 1 and 4 GB with two cores; docs/experiments.md, "Rates of the estimate of emr plan".
 mod rates {
@@ -38,7 +38,7 @@ pub struct Estimate {
     /// Seconds for which an idle cluster is billed, if it is kept.
     pub idle_s: f64,
     /// The price, if the job file has the prices of all instance types.
-    pub cost: Option<Cost>,
+    pub cost: Option<InstancesCost>,
     /// Instance types without a price.
     pub types_without_price: Vec<String>,
 }
@@ -52,7 +52,7 @@ impl Estimate {
 
 /// The price of instances.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Cost {
+pub struct InstancesCost {
     /// The currency of the price table.
     pub currency: String,
     /// EC2 instances.
@@ -61,7 +61,7 @@ pub struct Cost {
     pub emr: f64,
 }
 
-impl Cost {
+impl InstancesCost {
     /// The sum.
     pub fn total(&self) -> f64 {
         self.ec2 + self.emr
@@ -82,7 +82,7 @@ pub struct Usage {
 }
 
 /// The price of the used instances; the types without a price, if there are any.
-pub fn cost(usage: &[Usage], prices: &Prices) -> Result<Cost, Vec<String>> {
+pub fn cost(usage: &[Usage], prices: &Prices) -> Result<InstancesCost, Vec<String>> {
     let mut missing: Vec<String> = usage.iter().map(|used| used.instance_type.clone()).collect();
     missing.retain(|name| !prices.instances.contains_key(name));
     missing.sort();
@@ -90,7 +90,7 @@ pub fn cost(usage: &[Usage], prices: &Prices) -> Result<Cost, Vec<String>> {
     if !missing.is_empty() {
         return Err(missing);
     }
-    let mut cost = Cost { currency: prices.currency().to_owned(), ec2: 0.0, emr: 0.0 };
+    let mut cost = InstancesCost { currency: prices.currency().to_owned(), ec2: 0.0, emr: 0.0 };
     for used in usage {
         let InstancePrice { ec2, emr, spot } = prices.instances[&used.instance_type];
         let hours = f64::from(used.count) * used.seconds.max(BILLED_MIN_S) / HOUR_S;
@@ -138,7 +138,7 @@ fn vcpus_of(used: &Usage) -> u32 {
 }
 
 /// The nodes of a new cluster. EMR chooses the types of a fleet; the most expensive choice is taken.
-fn nodes(cluster: &Cluster, prices: &Prices) -> Vec<(Role, Usage)> {
+fn nodes(cluster: &ClusterTable, prices: &Prices) -> Vec<(Role, Usage)> {
     let groups = cluster.groups.iter().map(|group| {
         let (instance_type, is_spot) = (group.instance_type.clone(), group.spot);
         (group.role, Usage { instance_type, count: group.count, is_spot, seconds: 0.0 })

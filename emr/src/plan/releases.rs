@@ -33,7 +33,7 @@ pub struct Release {
 
 /// What is known of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum KnownRelease {
     /// It exists.
     Exists,
     /// It is newer than this list.
@@ -53,19 +53,19 @@ impl Release {
     }
 
     /// Whether it exists.
-    pub fn known(self) -> Known {
+    pub fn known(self) -> KnownRelease {
         if self < OLDEST {
-            return Known::TooOld;
+            return KnownRelease::TooOld;
         }
         match NEWEST.iter().find(|(major, _)| *major == self.major) {
-            None => Known::Newer,
-            Some((major, minor)) if self.minor > *minor && *major == NEWEST[0].0 => Known::Newer,
-            Some((_, minor)) if self.minor > *minor => Known::Missing,
+            None => KnownRelease::Newer,
+            Some((major, minor)) if self.minor > *minor && *major == NEWEST[0].0 => KnownRelease::Newer,
+            Some((_, minor)) if self.minor > *minor => KnownRelease::Missing,
             Some(_) if self.patch == 0 || PATCHES.contains(&(self.major, self.minor, self.patch)) => {
-                Known::Exists
+                KnownRelease::Exists
             }
-            Some((major, _)) if *major == NEWEST[0].0 => Known::Newer,
-            Some(_) => Known::Missing,
+            Some((major, _)) if *major == NEWEST[0].0 => KnownRelease::Newer,
+            Some(_) => KnownRelease::Missing,
         }
     }
 
@@ -88,15 +88,15 @@ mod tests {
     fn a_release_exists_or_is_newer_or_is_wrong() {
         let known = |label: &str| Release::parse(label).map(Release::known);
         for (label, expected) in [
-            ("emr-7.14.0", Some(Known::Exists)),
-            ("emr-6.11.1", Some(Known::Exists)),
-            ("emr-7.15.0", Some(Known::Newer)),
-            ("emr-8.0.0", Some(Known::Newer)),
-            ("emr-6.99.0", Some(Known::Missing)),
-            ("emr-6.12.1", Some(Known::Missing)),
-            ("emr-6.1.0", Some(Known::Exists)),
-            ("emr-6.0.1", Some(Known::TooOld)),
-            ("emr-5.36.0", Some(Known::TooOld)),
+            ("emr-7.14.0", Some(KnownRelease::Exists)),
+            ("emr-6.11.1", Some(KnownRelease::Exists)),
+            ("emr-7.15.0", Some(KnownRelease::Newer)),
+            ("emr-8.0.0", Some(KnownRelease::Newer)),
+            ("emr-6.99.0", Some(KnownRelease::Missing)),
+            ("emr-6.12.1", Some(KnownRelease::Missing)),
+            ("emr-6.1.0", Some(KnownRelease::Exists)),
+            ("emr-6.0.1", Some(KnownRelease::TooOld)),
+            ("emr-5.36.0", Some(KnownRelease::TooOld)),
             ("emr-7.14", None),
             ("7.14.0", None),
             ("emr-7.14.0.1", None),

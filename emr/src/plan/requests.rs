@@ -5,12 +5,12 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::steps::job_name;
-use crate::job::{Cluster, Fleet, Group, Job, RUN_TAG, Role, SpotAllocation, TimeoutAction};
+use crate::job::{ClusterTable, Fleet, Group, Job, RUN_TAG, Role, SpotAllocation, TimeoutAction};
 
 /// The request of a job: one that creates a cluster with its steps, or one that adds the steps to a running cluster.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Requests {
+pub enum JobRequest {
     /// Creates a cluster that runs the steps. No second request is needed, so no cluster waits without work if the
     /// client is interrupted.
     RunJobFlow(Value),
@@ -18,7 +18,7 @@ pub enum Requests {
     AddJobFlowSteps(Value),
 }
 
-impl Requests {
+impl JobRequest {
     /// The steps, in order.
     pub fn steps(&self) -> &[Value] {
         let (Self::RunJobFlow(request) | Self::AddJobFlowSteps(request)) = self;
@@ -42,7 +42,7 @@ pub fn add_job_flow_steps(cluster: &str, steps: &[Value]) -> Value {
 }
 
 /// The request that creates a cluster with its steps.
-pub fn run_job_flow(job: &Job, cluster: &Cluster, steps: &[Value]) -> Value {
+pub fn run_job_flow(job: &Job, cluster: &ClusterTable, steps: &[Value]) -> Value {
     let own = json!({ "Key": RUN_TAG, "Value": job.run_id() });
     let tags = cluster.tags().into_iter().map(|(key, value)| json!({ "Key": key, "Value": value }));
     let tags: Value = [own].into_iter().chain(tags).collect();

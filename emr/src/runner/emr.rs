@@ -13,7 +13,7 @@ use crate::interrupt::Interrupt;
 use crate::job::Place;
 use crate::plan::Plan;
 use crate::plan::programs::{PROGRAM_BYTES_MAX, Program};
-use crate::plan::requests::{Requests, text};
+use crate::plan::requests::{JobRequest, text};
 use crate::result::Made;
 use crate::submission::{self, Pace, Submitted, Target};
 use program::bars::ProgressBars;
@@ -45,8 +45,8 @@ pub fn submit(
     submission::enroll(store, &plan.record)?;
     upload(&plan.programs, s3, progress)?;
     let cluster = match &plan.requests {
-        Requests::RunJobFlow(request) => Target::New(request.clone()),
-        Requests::AddJobFlowSteps(request) => Target::Existing(text(&request["JobFlowId"]).to_owned()),
+        JobRequest::RunJobFlow(request) => Target::New(request.clone()),
+        JobRequest::AddJobFlowSteps(request) => Target::Existing(text(&request["JobFlowId"]).to_owned()),
     };
     let requests =
         submission::Requests { cluster, steps: plan.requests.steps().to_vec(), run_id: plan.run_id.clone() };

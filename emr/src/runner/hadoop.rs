@@ -21,7 +21,7 @@ use super::{
     tasks,
 };
 use crate::Error;
-use crate::diagnose::{Block, Scope, diagnose, rules};
+use crate::diagnose::{Block, LogScope, diagnose, rules};
 use crate::failures::Number;
 use crate::follow::exit_code;
 use crate::interrupt::Interrupt;
@@ -54,7 +54,7 @@ pub fn check(job: &Job) -> Result<(), Error> {
 
 /// A job on the way to the cluster.
 #[derive(Debug)]
-pub struct Submission<'a> {
+pub struct HadoopSubmission<'a> {
     /// The job.
     pub job: &'a Job,
     /// The job file, as an argument of another command.
@@ -69,7 +69,7 @@ pub struct Submission<'a> {
     pub is_quiet: bool,
 }
 
-impl Submission<'_> {
+impl HadoopSubmission<'_> {
     /// Runs the job on the cluster, unless an earlier command did, and merges the run.
     pub fn run(&self, programs: &[Program]) -> Result<(), Error> {
         let Self { job, store, interrupt, is_quiet, .. } = *self;
@@ -161,7 +161,7 @@ fn cause(logs: impl Iterator<Item = PathBuf>) -> Option<Block> {
     for log in logs {
         listing.logs.extend(list(&log.display().to_string(), &S3Options::default()).ok()?.logs);
     }
-    diagnose(&listing, &Scope::default()).ok()?.causes.into_iter().next()
+    diagnose(&listing, &LogScope::default()).ok()?.causes.into_iter().next()
 }
 
 /// The commands that show more: for the job file, if the run has the logs, and for the application of YARN, if the logs of

@@ -7,13 +7,13 @@ use program::exit::{Exit, Fails};
 use super::Submission;
 use super::election::Mandate;
 use crate::Error;
-use crate::client::{Created, Failure};
+use crate::client::{Created, RequestFailure};
 
 /// Maximum number of tries to create a cluster or to add steps, if the responses are lost.
 const TRIES: u32 = 3;
 
 /// Sends a request, and repeats it while the given function is true.
-type Sender<'a, T> = dyn Fn(&dyn Fn() -> bool) -> Result<Created<T>, Failure> + 'a;
+type Sender<'a, T> = dyn Fn(&dyn Fn() -> bool) -> Result<Created<T>, RequestFailure> + 'a;
 
 impl Submission<'_> {
     /// Sends a request that creates something. If its response is lost, the request is sent again only if `find` does not
@@ -23,7 +23,7 @@ impl Submission<'_> {
         &self,
         mandate: &Mandate,
         what: &'static str,
-        send: impl Fn(&dyn Fn() -> bool) -> Result<Created<T>, Failure>,
+        send: impl Fn(&dyn Fn() -> bool) -> Result<Created<T>, RequestFailure>,
         find: impl Fn() -> Result<Option<T>, Error>,
     ) -> Result<Option<T>, Error> {
         let mut lost = None;
@@ -37,7 +37,7 @@ impl Submission<'_> {
         what: &'static str,
         send: &Sender<'_, T>,
         find: &dyn Fn() -> Result<Option<T>, Error>,
-        lost: &mut Option<Failure>,
+        lost: &mut Option<RequestFailure>,
     ) -> Result<Option<T>, Error> {
         let may_send = || mandate.is_valid(self.store).unwrap_or_default();
         for _ in 0..TRIES {

@@ -30,7 +30,7 @@ pub(super) struct Attempt {
 /// `job/cluster-N.json`: what an attempt led to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Outcome {
+pub(super) enum AttemptOutcome {
     /// A cluster with the job.
     Cluster(String),
     /// Nothing, for this reason.
@@ -38,7 +38,7 @@ pub(super) enum Outcome {
 }
 
 /// `the cluster is j-1`, `refused: …`.
-impl fmt::Display for Outcome {
+impl fmt::Display for AttemptOutcome {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cluster(id) => write!(out, "the cluster is {id}"),
@@ -74,7 +74,7 @@ pub(super) fn latest(store: &Store) -> Result<Option<Attempt>, Error> {
 }
 
 /// What an attempt led to, if that is known.
-pub(super) fn outcome(store: &Store, attempt: u32) -> Result<Option<Outcome>, Error> {
+pub(super) fn outcome(store: &Store, attempt: u32) -> Result<Option<AttemptOutcome>, Error> {
     read(store, &outcome_key(attempt)?)
 }
 
@@ -106,13 +106,13 @@ impl Mandate {
     }
 
     /// Records what the attempt led to.
-    pub fn end(&self, store: &Store, outcome: &Outcome) -> Result<(), Error> {
+    pub fn end(&self, store: &Store, outcome: &AttemptOutcome) -> Result<(), Error> {
         record(store, self.attempt.attempt, outcome)
     }
 }
 
 /// Records what an attempt led to, unless it is recorded.
-pub(super) fn record(store: &Store, attempt: u32, outcome: &Outcome) -> Result<(), Error> {
+pub(super) fn record(store: &Store, attempt: u32, outcome: &AttemptOutcome) -> Result<(), Error> {
     store.put_record(&outcome_key(attempt)?, &to_bytes(outcome), RECORD_BYTES_MAX)?;
     Ok(())
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// What wrote a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Place {
+pub enum LogOrigin {
     /// EMR itself: the state of a cluster or a step, or the `controller` log of a step.
     Controller,
     /// The command of a step, such as Hadoop's job client or `merge`.
@@ -20,7 +20,7 @@ pub enum Place {
     Node,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for LogOrigin {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Self::Controller => "controller",
@@ -64,19 +64,19 @@ impl Section {
 }
 
 /// What wrote the log with this path; `None` if the path does not show it, as for a file that a user saved.
-pub fn place_of(path: &str) -> Option<Place> {
+pub fn place_of(path: &str) -> Option<LogOrigin> {
     let segments: Vec<&str> = path.split('/').collect();
     let has = |is: &dyn Fn(&str) -> bool| segments.iter().any(|segment| is(segment));
     if container_of(path).is_some() {
-        return Some(Place::Container);
+        return Some(LogOrigin::Container);
     }
     if has(&|segment| segment == "bootstrap-actions") {
-        return Some(Place::Bootstrap);
+        return Some(LogOrigin::Bootstrap);
     }
     if has(&is_step) {
-        return Some(if stem(path) == "controller" { Place::Controller } else { Place::Step });
+        return Some(if stem(path) == "controller" { LogOrigin::Controller } else { LogOrigin::Step });
     }
-    has(&|segment| ["node", "applications", "daemons"].contains(&segment)).then_some(Place::Node)
+    has(&|segment| ["node", "applications", "daemons"].contains(&segment)).then_some(LogOrigin::Node)
 }
 
 /// Name of a log file without its folders, compression and the time of its rotation: `stderr`, `syslog`.
@@ -124,15 +124,15 @@ mod tests {
     #[test]
     fn the_place_of_a_log_follows_from_its_path() {
         for (path, expected) in [
-            ("j-1/steps/s-3ABC/controller.gz", Some(Place::Controller)),
-            ("j-1/steps/s-3ABC/stderr.gz", Some(Place::Step)),
-            ("j-1/node/i-0a1b/bootstrap-actions/1/stderr.gz", Some(Place::Bootstrap)),
+            ("j-1/steps/s-3ABC/controller.gz", Some(LogOrigin::Controller)),
+            ("j-1/steps/s-3ABC/stderr.gz", Some(LogOrigin::Step)),
+            ("j-1/node/i-0a1b/bootstrap-actions/1/stderr.gz", Some(LogOrigin::Bootstrap)),
             (
                 "j-1/containers/application_1_0001/container_1_0001_01_000002/stderr.gz",
-                Some(Place::Container),
+                Some(LogOrigin::Container),
             ),
-            ("application_1_0001/container_1_0001_01_000002/syslog", Some(Place::Container)),
-            ("j-1/node/i-0a1b/applications/hadoop-yarn/yarn.log.2026-11-23-04.gz", Some(Place::Node)),
+            ("application_1_0001/container_1_0001_01_000002/syslog", Some(LogOrigin::Container)),
+            ("j-1/node/i-0a1b/applications/hadoop-yarn/yarn.log.2026-11-23-04.gz", Some(LogOrigin::Node)),
             ("job.log", None),
             ("s-files/job.log", None),
         ] {
