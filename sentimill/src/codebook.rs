@@ -239,11 +239,11 @@ pub struct Agreement<'a> {
     stored: StoredWords,
     /// Whether a thread for which the others wait may have ended.
     stopped: &'a AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<CodebookState>,
     agreed: Condvar,
 }
 
-struct State {
+struct CodebookState {
     /// Number of threads that are still counting.
     counting: usize,
     counted: Dictionary,
@@ -258,7 +258,7 @@ impl<'a> Agreement<'a> {
         stored: StoredWords,
         stopped: &'a AtomicBool,
     ) -> Self {
-        let state = State { counting: threads, counted: Dictionary::new(&[]), codebook: None };
+        let state = CodebookState { counting: threads, counted: Dictionary::new(&[]), codebook: None };
         Self { stop_words, stored, stopped, state: Mutex::new(state), agreed: Condvar::new() }
     }
 

@@ -96,7 +96,7 @@ impl Mapping<'_> {
         let mut rejects = options.rejects.as_ref().map(|_| Rejects::new(scratch));
         let partitions = self.origins_bytes().map(|bytes| Partitions::holding(scratch, bytes));
         let mut origins = partitions.map(Origins::new);
-        let mut state = State::Sampling(Sample::new(self.agreement.dropped()));
+        let mut state = ThreadState::Sampling(Sample::new(self.agreement.dropped()));
         let mut n_reviews = 0_u64;
         let read: Result<()> = reading.each(|entry| {
             if let Some(origins) = &mut origins {
@@ -136,12 +136,12 @@ impl Mapping<'_> {
 }
 
 /// State of a thread: the first texts wait for the codebook.
-enum State<'a> {
+enum ThreadState<'a> {
     Sampling(Sample),
     Encoding(Encoder<'a>),
 }
 
-impl<'a> State<'a> {
+impl<'a> ThreadState<'a> {
     #[inline]
     fn add(&mut self, mapping: &Mapping<'a>, text: &[u8], stars: u8) -> Result<()> {
         match self {

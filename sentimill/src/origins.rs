@@ -168,7 +168,8 @@ impl Sorting<'_> {
 
     fn merge(&self, runs: Vec<Extent>, table: &mut Table) -> Result<()> {
         let at_once = (self.memory_bytes / runs.len().max(1) / ORIGIN_BYTES).max(READ_AT_ONCE) * ORIGIN_BYTES;
-        let mut runs: Vec<_> = runs.into_iter().map(|rest| Run { rest, bytes: Vec::new(), at: 0 }).collect();
+        let mut runs: Vec<_> =
+            runs.into_iter().map(|rest| SortedRun { rest, bytes: Vec::new(), at: 0 }).collect();
         let mut heap = BinaryHeap::new();
         for (number, run) in runs.iter_mut().enumerate() {
             heap.extend(run.next(self.scratch, at_once)?.map(|origin| Reverse((origin, number))));
@@ -182,13 +183,13 @@ impl Sorting<'_> {
 }
 
 /// A sorted run while it is read.
-struct Run {
+struct SortedRun {
     rest: Extent,
     bytes: Vec<u8>,
     at: usize,
 }
 
-impl Run {
+impl SortedRun {
     fn next(&mut self, scratch: &Scratch, at_once: usize) -> Result<Option<Origin>> {
         if self.at == self.bytes.len() {
             self.bytes.resize(at_once.min(self.rest.bytes), 0);

@@ -31,12 +31,12 @@ pub struct Rejects<'a> {
     block: Vec<u8>,
     /// The run of the last entry.
     current: Option<(usize, usize)>,
-    runs: HashMap<usize, Vec<Run>>,
+    runs: HashMap<usize, Vec<RejectRun>>,
 }
 
 /// Bad lines of one source, in order.
 #[derive(Default)]
-struct Run {
+struct RejectRun {
     blocks: Vec<Stored>,
     last: Option<InputPlace>,
 }
@@ -59,7 +59,7 @@ impl<'a> Rejects<'a> {
             if self.current.is_some() {
                 self.store()?;
             }
-            self.runs.entry(source).or_default().push(Run::default());
+            self.runs.entry(source).or_default().push(RejectRun::default());
         }
         let runs = self.runs.entry(source).or_default();
         let number = runs.len() - 1;
@@ -86,7 +86,7 @@ impl<'a> Rejects<'a> {
 }
 
 /// The stored bad lines of one thread.
-pub struct StoredRejects(HashMap<usize, Vec<Run>>);
+pub struct StoredRejects(HashMap<usize, Vec<RejectRun>>);
 
 /// Writes the bad lines of all threads to a file, which does not have its name yet.
 pub fn write(mut threads: Vec<StoredRejects>, file: &ExtraFile, job: &Job<'_>) -> Result<TemporaryPath> {
@@ -129,7 +129,7 @@ struct Cursor {
 }
 
 impl Cursor {
-    fn of(run: Run, scratch: &Scratch) -> Result<Self> {
+    fn of(run: RejectRun, scratch: &Scratch) -> Result<Self> {
         let mut cursor = Self { blocks: run.blocks.into_iter(), block: Vec::new(), at: 0 };
         cursor.refill(scratch)?;
         Ok(cursor)
@@ -292,7 +292,7 @@ mod tests {
         }
         let StoredRejects(mut runs) = rejects.finish().unwrap();
         let mut of_source = |source: usize| -> Vec<Vec<u64>> {
-            let offsets = |run: Run| {
+            let offsets = |run: RejectRun| {
                 let mut cursor = Cursor::of(run, &scratch).unwrap();
                 let mut offsets = Vec::new();
                 while let Some(place) = cursor.place(source) {

@@ -8,7 +8,7 @@ use hdf5::types::{FixedUnicode, TypeDescriptor};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Longer than any text in the example's attributes.
-type Text = FixedUnicode<256>;
+type AttributeText = FixedUnicode<256>;
 
 /// The column at which the document describes what a digest covers, after the longest attribute line.
 const COVERED_AT: usize = 62;
@@ -67,7 +67,7 @@ impl File {
         let attribute = file.attr(name).unwrap();
         let (dtype, shown, stored) = match attribute.dtype().unwrap().to_descriptor().unwrap() {
             TypeDescriptor::FixedUnicode(length) => {
-                let text = attribute.read_scalar::<Text>().unwrap().as_str().to_owned();
+                let text = attribute.read_scalar::<AttributeText>().unwrap().as_str().to_owned();
                 self.texts.insert(name.to_owned(), text.clone());
                 let stored = if text.is_empty() { "\0" } else { &text };
                 (format!("text {length}"), format!("{text:?}"), stored.as_bytes().to_vec())

@@ -13,14 +13,14 @@ fn sentimill(room: &Room, input: &str, arguments: &[&str], stdin: &[u8]) -> Fini
 
 /// The ratings of all reviews, the ledger of lines and the dialects, with what was told of the input.
 #[derive(Debug, PartialEq)]
-struct Made {
+struct InputLedger {
     ratings: Vec<u64>,
     lines: Value,
     tables: Value,
     told: Vec<String>,
 }
 
-fn made(room: &Room, input: &str, arguments: &[&str], stdin: &[u8]) -> Made {
+fn made(room: &Room, input: &str, arguments: &[&str], stdin: &[u8]) -> InputLedger {
     let finished = sentimill(room, input, &[arguments, &["--json"]].concat(), stdin).succeeded();
     let report: Value = serde_json::from_slice(&finished.stdout).unwrap();
     let ratings = report["card"]["ratings"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).collect();
@@ -28,7 +28,7 @@ fn made(room: &Room, input: &str, arguments: &[&str], stdin: &[u8]) -> Made {
     let told =
         finished.stderr.lines().filter_map(|line| line.strip_prefix(&prefix)).map(str::to_owned).collect();
     let ledger = &report["ledger"];
-    Made { ratings, lines: ledger["mapper"].clone(), tables: ledger["tables"].clone(), told }
+    InputLedger { ratings, lines: ledger["mapper"].clone(), tables: ledger["tables"].clone(), told }
 }
 
 fn words(number: usize) -> String {
