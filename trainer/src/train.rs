@@ -103,7 +103,7 @@ pub enum Event<'a> {
         loss: f64,
         /// Metrics of the validation split.
         validation: Option<&'a Metrics>,
-        /// Metrics of the test split, with [`Options::test_every`].
+        /// Metrics of the test split, with [`TrainOptions::test_every`].
         test: Option<&'a Metrics>,
         /// Times of each rank in this process's part of the epoch.
         ranks: &'a [RankTimes],
@@ -134,7 +134,7 @@ pub enum End {
 
 /// Options that are not part of the recipe.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct TrainOptions {
     /// The compute backend.
     pub compute: Compute,
     /// Maximum memory of the training tokens on a GPU. If they need more, each batch is copied.
@@ -162,12 +162,12 @@ pub fn train(
     recipe: &Recipe,
     splits: Splits<'_>,
     ranks: &Ranks,
-    options: &Options,
+    options: &TrainOptions,
     training: &mut Training,
     hooks: &mut Hooks<'_>,
 ) -> Result<End> {
     let rows = splits.rows;
-    let Options { compute, loaders, .. } = options;
+    let TrainOptions { compute, loaders, .. } = options;
     let mut gradients = Gradients::new(recipe, &training.model, compute, ranks)?;
     let n_rows = rows.n_rows(Part::Training);
     let inputs = inputs_of(splits, compute.device(), options.device_bytes);
@@ -346,7 +346,7 @@ fn end_epoch(
     recipe: &Recipe,
     splits: Splits<'_>,
     ranks: &Ranks,
-    options: &Options,
+    options: &TrainOptions,
     training: &mut Training,
     times: &[RankTimes],
     hooks: &mut Hooks<'_>,

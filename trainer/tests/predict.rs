@@ -21,7 +21,7 @@ use proptest::prelude::*;
 use reducer::task::{Others, Task};
 use scoring::Scoring;
 use store::Store;
-use trainer::families::classifier::predict::{Options, Tokenizer, run};
+use trainer::families::classifier::predict::{PredictOptions, Tokenizer, run};
 use training::answers::{AnswersError, Format, LineOptions};
 
 /// The records of these lines.
@@ -130,7 +130,7 @@ fn said(input: &str, format: Format, tokenizer: &mut Tokenizer) -> Vec<Result<u6
         encoding: UTF_8,
         line_bytes_max: LINE_BYTES_MAX,
     };
-    let options = Options { batch_rows: 3, decision: Scoring::Logit.into(), classes: Vec::new() };
+    let options = PredictOptions { batch_rows: 3, decision: Scoring::Logit.into(), classes: Vec::new() };
     let mut output = Vec::new();
     run(input.as_bytes(), &mut output, &lines, tokenizer, &options, answer).unwrap();
     let lines = std::str::from_utf8(&output).unwrap().lines().enumerate();

@@ -19,7 +19,7 @@ use crate::ranks::Ranks;
 
 /// The output for a dataset.
 #[derive(Serialize)]
-struct Evaluated {
+struct DatasetEvaluation {
     /// The dataset's name as passed.
     dataset: String,
     #[serde(flatten)]
@@ -63,7 +63,7 @@ pub fn evaluate(arguments: &Evaluate) -> Result<()> {
             let SavedClassifier { config, scoring, .. } = &classifier;
             let decision = config.decision(*scoring);
             let names = config.preparation.labels.given_names();
-            let evaluated = Evaluated {
+            let evaluated = DatasetEvaluation {
                 dataset: dataset.to_string(),
                 metrics: evaluated.metrics,
                 classes: classes(&names, &evaluated.metrics.confusion),
@@ -114,8 +114,8 @@ fn evaluated(
 }
 
 /// Prints a table of metrics and their intervals.
-fn print_table(evaluated: &Evaluated) -> Result<()> {
-    let Evaluated { dataset, metrics, classes, trained_on, intervals, probabilities, .. } = evaluated;
+fn print_table(evaluated: &DatasetEvaluation) -> Result<()> {
+    let DatasetEvaluation { dataset, metrics, classes, trained_on, intervals, probabilities, .. } = evaluated;
     let mut table = MetricTable::of(dataset, metrics.rows);
     table.add("accuracy", Some(metrics.accuracy), Some(intervals.accuracy));
     let [f1, precision, recall] = names_of_means(metrics.confusion.n_classes());

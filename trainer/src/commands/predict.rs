@@ -10,7 +10,7 @@ use super::{device, model_at, soft_labels};
 use crate::arguments::Predict;
 use crate::error::Result;
 use crate::families::classifier::Answers;
-use crate::families::classifier::predict::{Options, Tokenizer, run};
+use crate::families::classifier::predict::{PredictOptions, Tokenizer, run};
 use crate::families::{SavedClassifier, read_classifier};
 
 /// Predicts line by line.
@@ -27,7 +27,7 @@ pub fn predict(arguments: &Predict) -> Result<()> {
     let SavedClassifier { model, vocabulary, config, scoring, .. } =
         read_classifier(&folder, compute.device())?;
     let mut tokenizer = Tokenizer::new(&config.preparation, &vocabulary, config.tokens_max)?;
-    let options = Options {
+    let options = PredictOptions {
         batch_rows: arguments.batch as usize,
         decision: config.decision(scoring),
         classes: config.preparation.labels.given_names(),

@@ -23,7 +23,7 @@ pub struct Progress {
     steps_of_epoch: u64,
     /// Steps between two lines (`--log-steps`).
     log_steps: Option<u64>,
-    since: Window,
+    since: IntervalSums,
     epoch: EpochTime,
     left: TimeLeft,
 }
@@ -43,7 +43,7 @@ impl EpochTime {
 }
 
 /// Sums since the last line.
-struct Window {
+struct IntervalSums {
     begin: Instant,
     rows: u64,
     steps: u64,
@@ -54,7 +54,7 @@ struct Window {
     shares: Vec<[f64; 3]>,
 }
 
-impl Window {
+impl IntervalSums {
     fn new() -> Self {
         Self {
             begin: Instant::now(),
@@ -114,7 +114,7 @@ impl Progress {
     pub fn new(steps: u64, done: u64, steps_of_epoch: u64, log_steps: Option<u64>, log: Log) -> Result<Self> {
         let bar = bar(Some(steps), "{msg} {wide_bar} {pos}/{len} steps, {eta} left")?;
         bar.set_position(done);
-        let (since, epoch) = (Window::new(), EpochTime::from(done));
+        let (since, epoch) = (IntervalSums::new(), EpochTime::from(done));
         let left = TimeLeft { steps, from_step: done, begin: Instant::now() };
         Ok(Self { bar, log, steps_of_epoch, log_steps, since, epoch, left })
     }
@@ -155,7 +155,7 @@ impl Progress {
                     elapsed_s: Some(self.log.elapsed_s()),
                     shares: self.since.shares(took),
                 }));
-                self.since = Window::new();
+                self.since = IntervalSums::new();
             }
             Event::Restored { position, decisions } => self.log.restore(position.steps, decisions),
             Event::Shares { position, decision } => {
@@ -183,7 +183,7 @@ impl Progress {
                     test: test.copied(),
                     ranks: ranks.to_vec(),
                 }));
-                self.since = Window::new();
+                self.since = IntervalSums::new();
                 self.epoch = EpochTime::from(position.steps);
             }
         }
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn shares_and_times_are_those_of_a_batch_if_steps_have_several() {
         let of = |seconds: u64| Measured { rows: 4, work: 100, nanoseconds: seconds * 1_000_000_000 };
-        let mut window = Window::new();
+        let mut window = IntervalSums::new();
         window.add_shares(2, &[of(1), of(3)]);
         // The last step of an epoch.
         window.add_shares(1, &[of(4), of(3)]);

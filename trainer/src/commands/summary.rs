@@ -29,7 +29,7 @@ pub(super) struct Summary {
     /// `null` without a validation split.
     validation: Option<Metrics>,
     /// The final evaluation; `null` if no rows were held out.
-    pub(super) evaluation: Option<Evaluated>,
+    pub(super) evaluation: Option<SplitEvaluation>,
 }
 
 #[derive(Debug, Serialize)]
@@ -40,7 +40,7 @@ struct Kept {
 
 /// Metrics of the split that was evaluated.
 #[derive(Debug, Serialize)]
-pub(super) struct Evaluated {
+pub(super) struct SplitEvaluation {
     pub(super) part: Part,
     dataset: String,
     #[serde(flatten)]
@@ -56,7 +56,7 @@ pub(super) struct Evaluated {
     calibration: Option<Calibrator>,
 }
 
-impl From<&EvaluationRecord> for Evaluated {
+impl From<&EvaluationRecord> for SplitEvaluation {
     fn from(record: &EvaluationRecord) -> Self {
         let EvaluationRecord { part, metrics, intervals, probabilities, threshold, calibration, .. } =
             *record;
@@ -93,7 +93,7 @@ impl Summary {
             steps: record.as_ref().map(|record| record.step),
             kept: None,
             validation: best_epoch(folder).map(|(_, metrics)| metrics),
-            evaluation: record.as_ref().map(Evaluated::from),
+            evaluation: record.as_ref().map(SplitEvaluation::from),
         }
     }
 }

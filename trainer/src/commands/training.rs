@@ -35,7 +35,7 @@ use crate::ranks::{Ranks, restarts};
 use crate::train::checkpoint::{restore, save};
 use crate::train::splits::Splits;
 use crate::train::trace::{self, Trace};
-use crate::train::{End, Event, Hooks, Options, Training, train};
+use crate::train::{End, Event, Hooks, TrainOptions, Training, train};
 
 /// The output, by default beside the dataset with another extension. A file that is no dataset is then refused first, because
 /// the user named only the file.
@@ -248,7 +248,7 @@ impl Job<'_> {
         let mut trace = flags.trace.clone().map(traced);
         let mut hooks =
             Hooks { on_event: &mut on_event, asked: &mut asked, save: &mut save_here, trace: trace.as_mut() };
-        let options = Options {
+        let options = TrainOptions {
             compute: compute.clone(),
             device_bytes: flags.device_memory,
             loaders: usize::from(flags.running.loaders),

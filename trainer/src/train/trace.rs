@@ -31,7 +31,7 @@ type Sent = [i64; 4];
 
 /// An event of the trace viewer. Times are in microseconds.
 #[derive(Serialize)]
-struct Event {
+struct TraceEvent {
     name: &'static str,
     cat: &'static str,
     ph: &'static str,
@@ -134,10 +134,19 @@ fn write_events(path: &Path, of_ranks: &[&[Sent]]) -> std::io::Result<()> {
     let mut events = Vec::new();
     for (pid, of_rank) in of_ranks.iter().enumerate() {
         let args = serde_json::json!({ "name": format!("rank {pid}") });
-        events.push(Event { name: "process_name", cat: "", ph: "M", pid, tid: 0, ts: None, dur: None, args });
+        events.push(TraceEvent {
+            name: "process_name",
+            cat: "",
+            ph: "M",
+            pid,
+            tid: 0,
+            ts: None,
+            dur: None,
+            args,
+        });
         for &[step, phase, begin, took] in *of_rank {
             let Some(phase) = Phase::ALL.get(phase as usize) else { continue };
-            events.push(Event {
+            events.push(TraceEvent {
                 name: phase.name(),
                 cat: "step",
                 ph: "X",

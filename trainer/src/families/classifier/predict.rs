@@ -23,7 +23,7 @@ use self::window::Window;
 
 /// Options of a prediction.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct PredictOptions {
     /// Maximum texts per batch.
     pub batch_rows: usize,
     /// How scores become probabilities and labels.
@@ -39,23 +39,23 @@ pub fn run<E: From<AnswersError>>(
     output: impl Write,
     lines: &LineOptions,
     tokenizer: &mut Tokenizer,
-    options: &Options,
+    options: &PredictOptions,
     model: impl FnMut(TokenRows<'_>) -> Result<Vec<Vec<f64>>, E>,
 ) -> Result<Counts, E> {
-    let mut window = Texts { window: Window::new(options.batch_rows), tokenizer, options, model };
+    let mut window = ModelWindow { window: Window::new(options.batch_rows), tokenizer, options, model };
     answers::run(input, output, lines, &mut window)
 }
 
 /// Lines whose texts are in a window.
-struct Texts<'a, M> {
+struct ModelWindow<'a, M> {
     window: Window,
     tokenizer: &'a mut Tokenizer,
-    options: &'a Options,
+    options: &'a PredictOptions,
     model: M,
 }
 
 impl<'a, E: From<AnswersError>, M: FnMut(TokenRows<'_>) -> Result<Vec<Vec<f64>>, E>> answers::Window<'a>
-    for Texts<'a, M>
+    for ModelWindow<'a, M>
 {
     type Error = E;
 
@@ -104,7 +104,7 @@ pub(super) fn check_answers(
     }
 }
 
-fn predicted<'a>(options: &'a Options, outputs: &[f64]) -> Result<Answer<'a>, Refusal> {
+fn predicted<'a>(options: &'a PredictOptions, outputs: &[f64]) -> Result<Answer<'a>, Refusal> {
     if !outputs.iter().all(|output| output.is_finite()) {
         return Err(Refusal::NotFinite);
     }

@@ -19,8 +19,8 @@ fn tokenizer() -> Tokenizer {
     Tokenizer::new(&Settings::original(), &vocabulary, 100).unwrap()
 }
 
-fn options(scoring: Scoring) -> Options {
-    Options { batch_rows: 3, decision: scoring.into(), classes: Vec::new() }
+fn options(scoring: Scoring) -> PredictOptions {
+    PredictOptions { batch_rows: 3, decision: scoring.into(), classes: Vec::new() }
 }
 
 fn lines(format: Format) -> LineOptions {
@@ -166,7 +166,7 @@ fn scores_are_said_as_the_scoring_has_them() {
 fn the_predicted_class_has_its_name() {
     let named = |scoring, names: &[&str], outputs: &[f64]| {
         let classes = names.iter().map(|&name| name.to_owned()).collect();
-        let options = Options { classes, ..options(scoring) };
+        let options = PredictOptions { classes, ..options(scoring) };
         let model = |_: TokenRows<'_>| Ok::<_, AnswersError>(vec![outputs.to_vec()]);
         let mut output = Vec::new();
         run(&b"good"[..], &mut output, &texts(), &mut tokenizer(), &options, model).unwrap();
@@ -313,7 +313,7 @@ proptest! {
         let lines = LineOptions { line_bytes_max, ..texts() };
         let expected = predicted(input.as_bytes(), &lines);
         let mut output = Vec::new();
-        let in_pieces = Options { batch_rows, ..options(Scoring::Logit) };
+        let in_pieces = PredictOptions { batch_rows, ..options(Scoring::Logit) };
         let source = Trickle(input.as_bytes(), read_bytes);
         let counts = run(source, &mut output, &lines, &mut tokenizer(), &in_pieces, count).unwrap();
         prop_assert_eq!(expected, (String::from_utf8(output).unwrap(), counts));

@@ -21,7 +21,7 @@ const BATCH_PLACES_MAX: usize = 2 << 20;
 
 /// Texts of a batch.
 #[derive(Debug)]
-struct Texts {
+struct TextBatch {
     /// Ids, padded with zeros at the end: `[B, T]`.
     tokens: Vec<i64>,
     /// Number of ids per text without padding, at least 1: `[B]`.
@@ -30,7 +30,7 @@ struct Texts {
     longest: usize,
 }
 
-impl Texts {
+impl TextBatch {
     fn rows(&self) -> TokenRows<'_> {
         TokenRows { tokens: &self.tokens, longest: self.longest, lengths: &self.lengths }
     }
@@ -112,7 +112,7 @@ impl Window {
         batches
     }
 
-    fn texts(&self, places: &[usize]) -> Texts {
+    fn texts(&self, places: &[usize]) -> TextBatch {
         let texts = || places.iter().filter_map(|&place| self.lines[place].clone().ok());
         let longest = texts().map(|text| text.len()).max().unwrap_or(0);
         let mut tokens = Vec::with_capacity(places.len() * longest);
@@ -120,7 +120,7 @@ impl Window {
             tokens.extend(self.ids[text].iter().map(|&id| i64::from(id)));
             tokens.resize((row + 1) * longest, i64::from(PADDING));
         }
-        Texts { tokens, lengths: texts().map(|text| text.len() as i64).collect(), longest }
+        TextBatch { tokens, lengths: texts().map(|text| text.len() as i64).collect(), longest }
     }
 }
 
