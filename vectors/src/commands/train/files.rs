@@ -23,7 +23,7 @@ use crate::arguments::Train;
 
 /// The place of a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Reached {
+struct FilesCheckpoint {
     /// Number of parts trained on, over all epochs.
     n_done: usize,
     /// Number of parts of an epoch, tokens and words, which an unchanged input has again.
@@ -45,7 +45,7 @@ pub(super) fn train(
     let settings = skip_gram_settings(arguments);
     let distribution = Distribution::new(&vocabulary.counts(), 1, settings.power, settings.sample);
     let mut training = SkipGramTraining::new(settings, vocabulary.n_words())?;
-    let mut reached = Reached {
+    let mut reached = FilesCheckpoint {
         n_done: 0,
         n_parts: sentences.len(),
         n_tokens: vocabulary.n_tokens(),
@@ -55,7 +55,8 @@ pub(super) fn train(
         None => (0..vocabulary.n_words() as u32).for_each(|word| training.draw(word)),
         Some((path, mut file)) => {
             let (words, place) = training.restore(vocabulary.n_words(), &mut file)?;
-            let found: Reached = serde_json::from_slice(&place).map_err(|error| Error::internal(&error))?;
+            let found: FilesCheckpoint =
+                serde_json::from_slice(&place).map_err(|error| Error::internal(&error))?;
             reached.n_done = found.n_done;
             // Rows belong to words by their order.
             if found != reached || !words.iter().eq(vocabulary.iter()) {
@@ -64,7 +65,7 @@ pub(super) fn train(
         }
     }
     let epochs = arguments.epochs();
-    let run = Run {
+    let run = TrainingRun {
         training: &training,
         sentences,
         subwords: training.subwords(vocabulary).map(Arc::new),
@@ -123,7 +124,7 @@ pub(super) fn train(
 }
 
 /// What a training runs with.
-struct Run<'a> {
+struct TrainingRun<'a> {
     training: &'a SkipGramTraining,
     sentences: &'a Kept,
     subwords: Option<Arc<Subwords>>,
@@ -134,7 +135,7 @@ struct Run<'a> {
     interrupts: &'a Interrupts,
 }
 
-impl Run<'_> {
+impl TrainingRun<'_> {
     /// Trains the parts from `n_done` to `end`, or fewer if a checkpoint is due or a stop is requested.
     fn to(
         &self,

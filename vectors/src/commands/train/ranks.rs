@@ -45,7 +45,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// The summary that `--json` prints.
 #[derive(Debug, Serialize)]
-struct Summary {
+struct RankSummary {
     ranks: u32,
     /// The model folder.
     model: PathBuf,
@@ -74,7 +74,7 @@ struct Summary {
 
 /// The place of a checkpoint, which an unchanged training has again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Reached {
+struct RankCheckpoint {
     /// Number of completed steps.
     step: u64,
     n_steps: u64,
@@ -277,7 +277,7 @@ impl Rank<'_> {
             specs.iter_mut().for_each(|spec| spec.optimizer = Optimizer::Mean);
         }
         let (n_tokens, n_ranks) = (vocabulary.n_tokens(), ranks.place.of);
-        let mut reached = Reached { step: 0, n_steps, n_tokens, n_ranks, content };
+        let mut reached = RankCheckpoint { step: 0, n_steps, n_tokens, n_ranks, content };
         if let Some((server, out)) = ranks.leader(&mut out) {
             let mut tables = Tables::new(specs.clone());
             if let Some(state) = out::state(out)? {
@@ -305,7 +305,8 @@ impl Rank<'_> {
         };
         let progress = out.as_ref().map(|out| Progress::new(out, steps.n_tokens())).transpose()?;
         let every = Duration::from_secs_f64(arguments.checkpoint_every.min(1e9));
-        let mut pauses = Pauses { ranks, vocabulary: &vocabulary, reached, every, saved_at: Instant::now() };
+        let mut pauses =
+            BetweenSteps { ranks, vocabulary: &vocabulary, reached, every, saved_at: Instant::now() };
         let pause = |model: &mut M, step| pauses.pause(model, step, &mut out);
         let (mut model, measured, done) = steps.run(model, progress, &mut comparisons, pause)?;
         if out.is_some() {
@@ -321,7 +322,7 @@ impl Rank<'_> {
         if arguments.json {
             let seconds = measured.seconds.max(f64::MIN_POSITIVE);
             let per_exchange = |n: u64| n as f64 / measured.exchanges.max(1) as f64;
-            print_json(&Summary {
+            print_json(&RankSummary {
                 ranks: n_ranks,
                 model: out.shown_model(),
                 words,
@@ -343,16 +344,16 @@ impl Rank<'_> {
 }
 
 /// What rank 0 does between steps.
-struct Pauses<'a> {
+struct BetweenSteps<'a> {
     ranks: &'a Ranks,
     vocabulary: &'a Vocabulary,
-    reached: Reached,
+    reached: RankCheckpoint,
     /// Time between two checkpoints; 0: none is due.
     every: Duration,
     saved_at: Instant,
 }
 
-impl Pauses<'_> {
+impl BetweenSteps<'_> {
     /// Saves a checkpoint if a rank was asked for one or it is due. Ends if a rank was asked to stop.
     fn pause<M: Model>(&mut self, model: &mut M, step: u64, out: &mut Option<TextsOut>) -> Result<()> {
         let Some((server, out)) = self.ranks.leader(out) else { return Ok(()) };
@@ -374,7 +375,7 @@ impl Pauses<'_> {
     }
 }
 
-impl Reached {
+impl RankCheckpoint {
     /// Restores a checkpoint of an unchanged training.
     fn restore(
         &mut self,

@@ -36,7 +36,7 @@ use crate::commands::serve::token;
 
 /// The summary that `--json` prints.
 #[derive(Debug, Serialize)]
-struct Summary {
+struct WorkerSummary {
     /// The worker, and the number of workers.
     worker: u32,
     workers: u32,
@@ -166,7 +166,7 @@ impl Worker<'_> {
         tell_end(words, done.n_pairs, measured.seconds, model.as_deref());
         if arguments.json {
             let Place { number, of } = arguments.served.worker;
-            print_json(&Summary {
+            print_json(&WorkerSummary {
                 worker: number,
                 workers: of,
                 model,

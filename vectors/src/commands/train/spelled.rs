@@ -26,7 +26,7 @@ use crate::arguments::Train;
 
 /// The place of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Reached {
+struct SpellingCheckpoint {
     /// Number of parts of the sentences trained on, over all epochs, and of batches of the next part.
     n_done: usize,
     n_batches: usize,
@@ -52,7 +52,7 @@ pub(super) fn train(
     input.tell(&format!(" of {} characters", whole(training.characters().all().len() as u64)));
     let Input { vocabulary, sentences, n_lines } = input;
     out::begin(out, arguments, &recipe(arguments, Processes::One)?)?;
-    let mut reached = Reached {
+    let mut reached = SpellingCheckpoint {
         n_done: 0,
         n_batches: 0,
         n_parts: sentences.len(),
@@ -67,7 +67,8 @@ pub(super) fn train(
     let epochs = arguments.epochs();
     let n_parts = reached.n_parts * epochs as usize;
     let decay = Decay::Linear { n_tokens: vocabulary.n_tokens() * u64::from(epochs) };
-    let mut pauses = Pauses { every: arguments.checkpoint_every, saved_at: Instant::now(), interrupts };
+    let mut pauses =
+        CheckpointTimer { every: arguments.checkpoint_every, saved_at: Instant::now(), interrupts };
     let (mut n_tokens, mut loss, mut of_epoch) = (0, None, Done::default());
     while reached.n_done < n_parts {
         let epoch = (reached.n_done / reached.n_parts) as u32 + 1;
@@ -126,7 +127,7 @@ fn check(training: &SpellingTraining, epoch: u32) -> Result<()> {
     }
 }
 
-impl Reached {
+impl SpellingCheckpoint {
     /// Restores a checkpoint of an unchanged input.
     fn restore(&mut self, training: &mut SpellingTraining, state: (PathBuf, BufReader<File>)) -> Result<()> {
         let (path, mut file) = state;
@@ -144,14 +145,14 @@ impl Reached {
 }
 
 /// When a training pauses for a checkpoint.
-struct Pauses<'a> {
+struct CheckpointTimer<'a> {
     /// Seconds between two checkpoints; 0: none is due.
     every: f64,
     saved_at: Instant,
     interrupts: &'a Interrupts,
 }
 
-impl Pauses<'_> {
+impl CheckpointTimer<'_> {
     fn requested(&self) -> Option<Requested> {
         let is_due =
             self.every > 0.0 && self.saved_at.elapsed() >= Duration::from_secs_f64(self.every.min(1e9));

@@ -107,7 +107,7 @@ struct Begun<W> {
 type Leftovers = Vec<HashMap<u32, Vec<f32>>>;
 
 /// The steps of this process.
-struct Run<'a, M: Model> {
+struct ProcessSteps<'a, M: Model> {
     steps: &'a Steps<'a>,
     model: M,
     distribution: Arc<Distribution>,
@@ -156,7 +156,7 @@ impl<'a> Steps<'a> {
             tell(&format!("continuing after step {} of {}", whole(self.first()), whole(n_steps)));
         }
         model.set_n_tokens(self.n_tokens());
-        let mut run = Run::new(self, model);
+        let mut run = ProcessSteps::new(self, model);
         let (began, mut told) = (Instant::now(), Instant::now());
         while run.step < n_steps {
             if self.interrupts.is_some_and(|interrupts| interrupts.requested() == Some(Requested::Stop)) {
@@ -187,7 +187,7 @@ impl<'a> Steps<'a> {
     }
 }
 
-impl<'a, M: Model> Run<'a, M> {
+impl<'a, M: Model> ProcessSteps<'a, M> {
     fn new(steps: &'a Steps<'a>, model: M) -> Self {
         let step = steps.first();
         Self {

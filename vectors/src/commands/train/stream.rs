@@ -36,7 +36,7 @@ const LAST_LINES_WITHIN: Duration = Duration::from_secs(5);
 
 /// The place of a checkpoint. The lines before it are trained on, skipped or lost.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Reached {
+struct StreamCheckpoint {
     place: Place,
     /// Lines that were trained on.
     n_trained: u64,
@@ -68,10 +68,11 @@ pub(super) fn train(
     let settings = skip_gram_settings(arguments);
     let mut training = SkipGramTraining::new(settings, arguments.words_max)?;
     let (vocabulary, reached) = match out::state(out)? {
-        None => (Vocabulary::new(arguments.words_max), Reached::default()),
+        None => (Vocabulary::new(arguments.words_max), StreamCheckpoint::default()),
         Some((_, mut file)) => {
             let (vocabulary, place) = training.restore(arguments.words_max, &mut file)?;
-            let reached: Reached = serde_json::from_slice(&place).map_err(|error| Error::internal(&error))?;
+            let reached: StreamCheckpoint =
+                serde_json::from_slice(&place).map_err(|error| Error::internal(&error))?;
             (vocabulary, reached)
         }
     };
@@ -203,7 +204,7 @@ struct Stream<'a> {
     growing: Growing,
     chunks: Receiver<Read>,
     lines: Lines,
-    reached: Reached,
+    reached: StreamCheckpoint,
     /// What is reported with the next checkpoint, which accounts for it.
     resumed: Option<Resumed>,
     counters: Arc<Counters>,
