@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tch::Tensor;
 
 use crate::reduce_op::ReduceOp;
-pub(crate) use shim::BucketTimes;
+pub(crate) use shim::CBucketTimes;
 use shim::{CGroup, CGuard, CReducer, CStore, CTensor, CWork, Message};
 
 /// The cause of a failed call: `c10d_status` without C10D_OK.
@@ -368,23 +368,23 @@ impl Group {
         unsafe { shim::c10d_group_is_broken(self.group.as_ptr()) != 0 }
     }
 
-    pub fn all_reduce(&self, tensor: &Tensor, op: ReduceOp) -> Result<Work> {
+    pub fn all_reduce(&self, tensor: &Tensor, op: ReduceOp) -> Result<WorkHandle> {
         // SAFETY: here and below, the group and the tensors are alive. The shim holds its own references.
-        Work::start(|out, message| unsafe {
+        WorkHandle::start(|out, message| unsafe {
             shim::c10d_all_reduce(self.group.as_ptr(), handle(tensor), op as c_int, out, message)
         })
     }
 
-    pub fn broadcast(&self, tensor: &Tensor, root: usize) -> Result<Work> {
+    pub fn broadcast(&self, tensor: &Tensor, root: usize) -> Result<WorkHandle> {
         // SAFETY: as in `all_reduce`.
-        Work::start(|out, message| unsafe {
+        WorkHandle::start(|out, message| unsafe {
             shim::c10d_broadcast(self.group.as_ptr(), handle(tensor), root as c_int, out, message)
         })
     }
 
-    pub fn all_gather(&self, output: &Tensor, input: &Tensor, direct: bool) -> Result<Work> {
+    pub fn all_gather(&self, output: &Tensor, input: &Tensor, direct: bool) -> Result<WorkHandle> {
         // SAFETY: as in `all_reduce`.
-        Work::start(|out, message| unsafe {
+        WorkHandle::start(|out, message| unsafe {
             shim::c10d_all_gather(
                 self.group.as_ptr(),
                 handle(output),
@@ -396,9 +396,9 @@ impl Group {
         })
     }
 
-    pub fn reduce_scatter(&self, output: &Tensor, input: &Tensor, op: ReduceOp) -> Result<Work> {
+    pub fn reduce_scatter(&self, output: &Tensor, input: &Tensor, op: ReduceOp) -> Result<WorkHandle> {
         // SAFETY: as in `all_reduce`.
-        Work::start(|out, message| unsafe {
+        WorkHandle::start(|out, message| unsafe {
             shim::c10d_reduce_scatter(
                 self.group.as_ptr(),
                 handle(output),
@@ -410,21 +410,21 @@ impl Group {
         })
     }
 
-    pub fn barrier(&self) -> Result<Work> {
+    pub fn barrier(&self) -> Result<WorkHandle> {
         // SAFETY: as in `all_reduce`.
-        Work::start(|out, message| unsafe { shim::c10d_barrier(self.group.as_ptr(), out, message) })
+        WorkHandle::start(|out, message| unsafe { shim::c10d_barrier(self.group.as_ptr(), out, message) })
     }
 
-    pub fn send(&self, tensor: &Tensor, to: usize, tag: i32) -> Result<Work> {
+    pub fn send(&self, tensor: &Tensor, to: usize, tag: i32) -> Result<WorkHandle> {
         // SAFETY: as in `all_reduce`.
-        Work::start(|out, message| unsafe {
+        WorkHandle::start(|out, message| unsafe {
             shim::c10d_send(self.group.as_ptr(), handle(tensor), to as c_int, tag, out, message)
         })
     }
 
-    pub fn receive(&self, tensor: &Tensor, from: usize, tag: i32) -> Result<Work> {
+    pub fn receive(&self, tensor: &Tensor, from: usize, tag: i32) -> Result<WorkHandle> {
         // SAFETY: as in `all_reduce`.
-        Work::start(|out, message| unsafe {
+        WorkHandle::start(|out, message| unsafe {
             shim::c10d_receive(self.group.as_ptr(), handle(tensor), from as c_int, tag, out, message)
         })
     }
@@ -441,9 +441,9 @@ impl Drop for Group {
 }
 
 /// A started communication.
-pub(crate) struct Work(NonNull<CWork>);
+pub(crate) struct WorkHandle(NonNull<CWork>);
 
-impl Work {
+impl WorkHandle {
     fn start(function: impl FnOnce(*mut *mut CWork, Message) -> c_int) -> Result<Self> {
         let mut out = null_mut();
         call(|message| function(&mut out, message))?;
@@ -461,7 +461,7 @@ impl Work {
     }
 }
 
-impl Drop for Work {
+impl Drop for WorkHandle {
     fn drop(&mut self) {
         // SAFETY: freed once; unfinished work holds its own references to itself and its tensors.
         unsafe { shim::c10d_work_free(self.0.as_ptr()) }
@@ -469,9 +469,9 @@ impl Drop for Work {
 }
 
 /// The gradient reducer. It stays on the thread that created it.
-pub(crate) struct Reducer(NonNull<CReducer>);
+pub(crate) struct ReducerHandle(NonNull<CReducer>);
 
-impl Reducer {
+impl ReducerHandle {
     pub fn new(
         group: &Group,
         parameters: &[Tensor],
@@ -512,8 +512,8 @@ impl Reducer {
         call(|message| unsafe { shim::c10d_reducer_finish(self.0.as_ptr(), message) })
     }
 
-    pub fn timeline(&self) -> Vec<BucketTimes> {
-        let mut times = vec![BucketTimes::default(); 64];
+    pub fn timeline(&self) -> Vec<CBucketTimes> {
+        let mut times = vec![CBucketTimes::default(); 64];
         loop {
             // SAFETY: the reducer is alive, and at most `times.len()` entries are written.
             let n = unsafe { shim::c10d_reducer_timeline(self.0.as_ptr(), times.as_mut_ptr(), times.len()) };
@@ -521,12 +521,12 @@ impl Reducer {
                 times.truncate(n);
                 return times;
             }
-            times.resize(n, BucketTimes::default());
+            times.resize(n, CBucketTimes::default());
         }
     }
 }
 
-impl Drop for Reducer {
+impl Drop for ReducerHandle {
     fn drop(&mut self) {
         // SAFETY: freed once.
         unsafe { shim::c10d_reducer_free(self.0.as_ptr()) }

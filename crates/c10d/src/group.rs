@@ -17,7 +17,7 @@ use crate::options::{Backend, Options};
 use crate::reduce_op::ReduceOp;
 use crate::store::TcpStore;
 use crate::watch::Watch;
-use gather::Frame;
+use gather::FrameBytes;
 use join::{check_place, explain_absence, invalid_joining, join, present_key};
 pub use work::Work;
 use work::{CopyBack, Started};
@@ -57,7 +57,7 @@ pub struct ProcessGroup {
     timeout: Duration,
     checked: bool,
     /// Of the next exchange of bytes.
-    frame: Frame,
+    frame: FrameBytes,
 }
 
 impl std::fmt::Debug for ProcessGroup {
@@ -122,7 +122,7 @@ impl ProcessGroup {
         watch.guard(inner.guard());
         let checked = options.checked && check::requested_by_all(store, &options.name, world_size)?;
         let timeout = options.timeout;
-        let (store, frame) = (store.clone(), Frame::new());
+        let (store, frame) = (store.clone(), FrameBytes::new());
         Ok(Self { inner, watch, _store: store, rank, world_size, backend, timeout, checked, frame })
     }
 
@@ -519,7 +519,7 @@ impl ProcessGroup {
     fn begin(
         &self,
         call: &'static str,
-        started: ffi::Result<ffi::Work>,
+        started: ffi::Result<ffi::WorkHandle>,
         copy_back: Option<CopyBack>,
     ) -> Result<Work<'_>> {
         match started {

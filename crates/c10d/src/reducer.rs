@@ -107,7 +107,7 @@ pub struct BucketTimes {
 /// ```
 pub struct Reducer<'g> {
     // Declared before `group`, because it uses the group until it is freed.
-    inner: ffi::Reducer,
+    inner: ffi::ReducerHandle,
     group: &'g ProcessGroup,
 }
 
@@ -134,7 +134,7 @@ impl<'g> Reducer<'g> {
     pub fn new(group: &'g ProcessGroup, parameters: &[Tensor], options: ReducerOptions) -> Result<Self> {
         check_parameters(group, parameters)?;
         check_alike(group, parameters)?;
-        ffi::Reducer::new(
+        ffi::ReducerHandle::new(
             group.raw(),
             parameters,
             options.first_bucket_bytes,

@@ -15,7 +15,7 @@ opaque!(CStore, CGroup, CGuard, CWork, CReducer);
 /// `c10d_bucket_times`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct BucketTimes {
+pub(crate) struct CBucketTimes {
     pub bytes: u64,
     pub ready_ns: i64,
     pub reduced_ns: i64,
@@ -200,7 +200,7 @@ unsafe extern "C" {
     pub(super) fn c10d_reducer_finish(reducer: *mut CReducer, message: Message) -> c_int;
     pub(super) fn c10d_reducer_timeline(
         reducer: *mut CReducer,
-        times: *mut BucketTimes,
+        times: *mut CBucketTimes,
         capacity: usize,
     ) -> usize;
     pub(super) fn c10d_reducer_free(reducer: *mut CReducer);

@@ -62,7 +62,7 @@ impl ProcessGroup {
         tensor: &Tensor,
         to: usize,
         tag: u16,
-    ) -> Result<Option<ffi::Work>> {
+    ) -> Result<Option<ffi::WorkHandle>> {
         if !self.checked {
             return Ok(None);
         }
@@ -104,7 +104,7 @@ pub(super) struct Announced {
     from: usize,
     tag: u16,
     shape: Tensor,
-    work: ffi::Work,
+    work: ffi::WorkHandle,
 }
 
 impl Announced {

@@ -34,9 +34,9 @@ const MESSAGE_MAX: u64 = 1 << 36;
 
 /// The number of bytes that each rank sends at once. It follows from the lengths of the last call, which all ranks know.
 #[derive(Debug)]
-pub(super) struct Frame(AtomicUsize);
+pub(super) struct FrameBytes(AtomicUsize);
 
-impl Frame {
+impl FrameBytes {
     pub(super) fn new() -> Self {
         Self(AtomicUsize::new(FRAME_MIN))
     }

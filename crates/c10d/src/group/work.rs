@@ -30,11 +30,11 @@ pub struct Work<'g> {
     pub(super) inner: Started,
     pub(super) copy_back: Option<CopyBack>,
     /// For a send in a checked group.
-    pub(super) announcement: Option<ffi::Work>,
+    pub(super) announcement: Option<ffi::WorkHandle>,
 }
 
 pub(super) enum Started {
-    Work(ffi::Work),
+    Work(ffi::WorkHandle),
     /// A receive in a checked group.
     Announced(Announced),
 }
