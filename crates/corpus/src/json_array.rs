@@ -110,13 +110,13 @@ pub enum ArrayError {
 #[derive(Debug)]
 pub struct ElementReader<R> {
     window: Window<R>,
-    expected: Expected,
+    next: NextToken,
     n_elements: u64,
 }
 
 /// The next thing that may be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Expected {
+enum NextToken {
     /// An array, or the end of the stream.
     Array,
     /// An element, or the end of an empty array.
@@ -134,35 +134,35 @@ impl<R: Read> ElementReader<R> {
     }
 
     fn within(window: Window<R>) -> Self {
-        Self { window, expected: Expected::Array, n_elements: 0 }
+        Self { window, next: NextToken::Array, n_elements: 0 }
     }
 
     /// Returns the next element, or `None` after the last array.
     pub fn next_element(&mut self) -> Result<Option<Line<'_>>, ArrayError> {
         loop {
             let Some(first) = self.next_byte()? else {
-                return match self.expected {
-                    Expected::Array => Ok(None),
+                return match self.next {
+                    NextToken::Array => Ok(None),
                     _ => Err(self.unfinished()),
                 };
             };
-            if self.expected == Expected::Array && self.window.skip_mark()? {
+            if self.next == NextToken::Array && self.window.skip_mark()? {
                 continue;
             }
-            self.expected = match (self.expected, first) {
-                (Expected::Array, b'[') => Expected::First,
-                (Expected::First | Expected::Separator, b']') => Expected::Array,
-                (Expected::Separator, b',') => Expected::Next,
-                (Expected::Array, _) => return Err(self.unexpected(first, "[ or the end")),
-                (Expected::Separator, _) => return Err(self.unexpected(first, "a comma or ]")),
-                (Expected::First | Expected::Next, b',' | b']' | b'}' | b':') => {
+            self.next = match (self.next, first) {
+                (NextToken::Array, b'[') => NextToken::First,
+                (NextToken::First | NextToken::Separator, b']') => NextToken::Array,
+                (NextToken::Separator, b',') => NextToken::Next,
+                (NextToken::Array, _) => return Err(self.unexpected(first, "[ or the end")),
+                (NextToken::Separator, _) => return Err(self.unexpected(first, "a comma or ]")),
+                (NextToken::First | NextToken::Next, b',' | b']' | b'}' | b':') => {
                     return Err(self.unexpected(first, "an element"));
                 }
-                (Expected::First | Expected::Next, _) => break,
+                (NextToken::First | NextToken::Next, _) => break,
             };
             self.window.take(1);
         }
-        self.expected = Expected::Separator;
+        self.next = NextToken::Separator;
         self.element().map(Some)
     }
 
