@@ -11,7 +11,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use batches::balance::{Balancer, BalancerSettings, Measured, Rule};
+use batches::balance::{Balancer, BalancerSettings, Measured, BalanceRule};
 use tch::Device;
 use trainer::ranks::Ranks;
 use trainer::train::times::{Phase, Stopwatch};
@@ -66,7 +66,7 @@ fn profile() {
 /// Ranks of equal speed whose times differ by up to 10 %.
 fn decide(ranks: usize) {
     let settings = BalancerSettings {
-        rule: Rule::Dynamic { every: 10 },
+        rule: BalanceRule::Dynamic { every: 10 },
         ranks,
         batch_rows: BATCH,
         step_batches: 1,

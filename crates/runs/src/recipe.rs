@@ -59,7 +59,7 @@ pub struct Recipe {
     pub accumulate: usize,
     /// How batches are divided among unequal ranks; `None` divides them equally.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub balance: Option<batches::balance::Rule>,
+    pub balance: Option<batches::balance::BalanceRule>,
     /// Number of epochs.
     pub epochs: u32,
     /// Optimizer.

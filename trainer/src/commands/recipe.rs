@@ -171,12 +171,12 @@ fn recipe(
 }
 
 /// How batches are divided. `batches` are the settings of the recipe that determine them.
-fn balance(arguments: &Optimisation, batches: &Value) -> Result<Option<balance::Rule>> {
+fn balance(arguments: &Optimisation, batches: &Value) -> Result<Option<balance::BalanceRule>> {
     let Optimisation { balance, balance_every: every, decisions, .. } = arguments;
     Ok(match balance {
         BalanceName::Off => None,
-        BalanceName::Dynamic => Some(balance::Rule::Dynamic { every: every.unwrap_or(BALANCE_STEPS) }),
-        BalanceName::PerEpoch => Some(balance::Rule::PerEpoch { every: every.unwrap_or(1) }),
+        BalanceName::Dynamic => Some(balance::BalanceRule::Dynamic { every: every.unwrap_or(BALANCE_STEPS) }),
+        BalanceName::PerEpoch => Some(balance::BalanceRule::PerEpoch { every: every.unwrap_or(1) }),
         BalanceName::Replay => {
             let folder = decisions.as_deref().unwrap_or(Path::new(""));
             let decisions = runs::training::decisions(folder)?;
@@ -185,7 +185,7 @@ fn balance(arguments: &Optimisation, batches: &Value) -> Result<Option<balance::
                 return Err(setting("--decisions", &folder.display().to_string(), expected));
             }
             check_batches(folder, batches)?;
-            Some(balance::Rule::Replay { decisions })
+            Some(balance::BalanceRule::Replay { decisions })
         }
     })
 }

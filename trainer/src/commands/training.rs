@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use batches::Part;
-use batches::balance::Rule;
+use batches::balance::BalanceRule;
 use launch::interrupt::{Interrupts, Requested};
 use program::location::Location;
 use runs::recipe::{Position, Recipe};
@@ -407,7 +407,7 @@ fn check_throttle(factors: &[f64], world_size: usize) -> Result<()> {
 
 /// Refuses to replay the decisions of another number of ranks.
 fn check_decisions(recipe: &Recipe, world_size: usize) -> Result<()> {
-    let Some(Rule::Replay { decisions }) = &recipe.balance else { return Ok(()) };
+    let Some(BalanceRule::Replay { decisions }) = &recipe.balance else { return Ok(()) };
     match decisions.iter().map(|decision| decision.parts.len()).find(|&n_ranks| n_ranks != world_size) {
         Some(n_ranks) => Err(training::Error::setting(
             "--decisions",

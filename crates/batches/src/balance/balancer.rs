@@ -9,7 +9,7 @@ use crate::balance::per_epoch::{self, EpochDivision};
 /// When and how shares change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Rule {
+pub enum BalanceRule {
     /// The slowest rank's time is minimised.
     Dynamic {
         /// Steps from a decision that changes nothing to the next one. The first decision follows after three steps, and
@@ -32,7 +32,7 @@ pub enum Rule {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BalancerSettings {
     /// The rule.
-    pub rule: Rule,
+    pub rule: BalanceRule,
     /// Number of ranks.
     pub ranks: usize,
     /// Rows of a whole batch.
@@ -84,7 +84,7 @@ pub enum Reason {
         /// Expected nanoseconds of the slowest rank with these shares.
         after: u64,
     },
-    /// An epoch has ended, under [`Rule::PerEpoch`].
+    /// An epoch has ended, under [`BalanceRule::PerEpoch`].
     Epoch {
         /// Rows that the earlier system would leave out of the next epoch.
         left_out: u64,
@@ -119,8 +119,8 @@ impl Balancer {
         let (work_max, epoch_nanoseconds) = (vec![None; settings.ranks], vec![0; settings.ranks]);
         let (costs, next_decision) = (Costs::new(WINDOW), NEW_STEPS.saturating_mul(settings.step_batches));
         let log = match &settings.rule {
-            Rule::Replay { decisions } => decisions.clone(),
-            Rule::Dynamic { .. } | Rule::PerEpoch { .. } => Vec::new(),
+            BalanceRule::Replay { decisions } => decisions.clone(),
+            BalanceRule::Dynamic { .. } | BalanceRule::PerEpoch { .. } => Vec::new(),
         };
         Self { settings, costs, work_max, next_decision, first, log, epoch_nanoseconds, epochs: 0 }
     }
@@ -129,7 +129,7 @@ impl Balancer {
     /// values.
     pub fn check(
         &self,
-        rule: Option<&Rule>,
+        rule: Option<&BalanceRule>,
         batch_rows: usize,
     ) -> Result<(), (&'static str, String, String)> {
         let BalancerSettings { ranks, .. } = self.settings;
@@ -186,7 +186,7 @@ impl Balancer {
             *sum += measured.nanoseconds;
         }
         self.costs.add(measured);
-        let Rule::Dynamic { every } = self.settings.rule else { return None };
+        let BalanceRule::Dynamic { every } = self.settings.rule else { return None };
         if batch + 1 < self.next_decision {
             return None;
         }
@@ -211,7 +211,7 @@ impl Balancer {
         let ranks = self.settings.ranks;
         let nanoseconds = std::mem::replace(&mut self.epoch_nanoseconds, vec![0; ranks]);
         self.epochs += 1;
-        let Rule::PerEpoch { every } = self.settings.rule else { return None };
+        let BalanceRule::PerEpoch { every } = self.settings.rule else { return None };
         if !self.epochs.is_multiple_of(every.max(1)) || nanoseconds.contains(&0) {
             return None;
         }
@@ -223,10 +223,10 @@ impl Balancer {
         self.log.last()
     }
 
-    /// Notes that a share with this work did not fit into the memory of a rank. With [`Rule::Dynamic`], the rank gets
+    /// Notes that a share with this work did not fit into the memory of a rank. With [`BalanceRule::Dynamic`], the rank gets
     /// less.
     pub fn out_of_memory(&mut self, batch: u64, rank: usize, work: u64) -> Option<&Decision> {
-        let Rule::Dynamic { .. } = self.settings.rule else { return None };
+        let BalanceRule::Dynamic { .. } = self.settings.rule else { return None };
         let fits = work / MEMORY_DIVISOR;
         self.work_max[rank] = Some(self.work_max[rank].map_or(fits, |max| max.min(fits)));
         let limits = self.limits();
@@ -275,7 +275,7 @@ mod tests {
     impl Simulation {
         fn of(truth: &[(f64, f64)]) -> Self {
             let settings = BalancerSettings {
-                rule: Rule::Dynamic { every: 10 },
+                rule: BalanceRule::Dynamic { every: 10 },
                 ranks: truth.len(),
                 batch_rows: BATCH,
                 step_batches: 1,
@@ -357,7 +357,7 @@ mod tests {
     #[test]
     fn shares_of_an_epoch_follow_the_times_of_the_epoch_before() {
         let settings = BalancerSettings {
-            rule: Rule::PerEpoch { every: 2 },
+            rule: BalanceRule::PerEpoch { every: 2 },
             ranks: 4,
             batch_rows: 512,
             step_batches: 1,
@@ -381,7 +381,7 @@ mod tests {
     #[test]
     fn steps_of_several_batches_are_counted_as_steps() {
         let settings = |step_batches| BalancerSettings {
-            rule: Rule::Dynamic { every: 10 },
+            rule: BalanceRule::Dynamic { every: 10 },
             ranks: 2,
             batch_rows: BATCH,
             step_batches,
@@ -413,7 +413,7 @@ mod tests {
         assert!(!decisions.is_empty());
         let mut again = Simulation::of(&[(0.0, 3e-5), (0.0, 1e-5)]);
         let settings =
-            BalancerSettings { rule: Rule::Replay { decisions }, ..again.balancer.settings().clone() };
+            BalancerSettings { rule: BalanceRule::Replay { decisions }, ..again.balancer.settings().clone() };
         again.balancer = Balancer::new(settings, vec![BATCH / 2; 2]);
         for step in 0..200 {
             assert_eq!(again.balancer.parts_of(step), first.balancer.parts_of(step));
@@ -458,7 +458,7 @@ mod tests {
         fn all_shares_have_rows_and_the_sum_of_a_batch(
             times in prop::collection::vec(prop::collection::vec(0u64..10_000, 3), 20..60),
         ) {
-            let rule = Rule::Dynamic { every: 3 };
+            let rule = BalanceRule::Dynamic { every: 3 };
             let settings = BalancerSettings { rule, ranks: 3, batch_rows: BATCH, step_batches: 1, delay: 2 };
             let mut balancer = Balancer::new(settings, vec![86, 85, 85]);
             for (step, times) in (0..).zip(times) {
