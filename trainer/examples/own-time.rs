@@ -11,7 +11,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use batches::balance::{Balancer, BalancerSettings, Measured, BalanceRule};
+use batches::balance::{BalanceRule, Balancer, BalancerSettings, Measured};
 use tch::Device;
 use trainer::ranks::Ranks;
 use trainer::train::times::{Phase, Stopwatch};

@@ -13,5 +13,5 @@ mod costs;
 mod divide;
 mod per_epoch;
 
-pub use balancer::{Balancer, BalancerSettings, Decision, Reason, BalanceRule};
+pub use balancer::{BalanceRule, Balancer, BalancerSettings, Decision, Reason};
 pub use costs::Measured;

@@ -46,7 +46,7 @@ use program::system::cause_and_remedy;
 use thiserror::Error;
 
 pub use self::lines::{Format, LineOptions};
-pub use self::output::{Answer, Window, run};
+pub use self::output::{Answer, TextWindow, run};
 
 /// Why a line has no prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

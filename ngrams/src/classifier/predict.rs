@@ -77,7 +77,7 @@ struct Window<'a> {
     texts: Vec<Result<usize, Refusal>>,
 }
 
-impl<'a> answers::Window<'a> for Window<'a> {
+impl<'a> answers::TextWindow<'a> for Window<'a> {
     type Error = AnswersError;
 
     fn push(&mut self, text: Result<&[u8], Refusal>) {

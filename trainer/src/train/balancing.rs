@@ -2,7 +2,7 @@
 //!
 //! Batches are numbered over the whole training: batch b of epoch e is e · n + b, with n batches per epoch.
 
-use batches::balance::{Balancer, BalancerSettings, Decision, Measured, BalanceRule};
+use batches::balance::{BalanceRule, Balancer, BalancerSettings, Decision, Measured};
 use batches::{Dealing, Loader, ShareSchedule, Shares};
 use runs::recipe::{Position, Recipe};
 use training::tell::tell;
@@ -49,7 +49,9 @@ impl Balancing {
     /// The decisions of the checkpoint from which a training was resumed. Call it before the first step.
     pub fn restored(position: &Position) -> &[Decision] {
         match &position.balancer {
-            Some(balancer) if !matches!(balancer.settings().rule, BalanceRule::Replay { .. }) => balancer.log(),
+            Some(balancer) if !matches!(balancer.settings().rule, BalanceRule::Replay { .. }) => {
+                balancer.log()
+            }
             _ => &[],
         }
     }

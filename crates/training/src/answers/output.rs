@@ -40,7 +40,7 @@ pub enum Answer<'a> {
 }
 
 /// Texts that a model answers together.
-pub trait Window<'a> {
+pub trait TextWindow<'a> {
     /// An error of the model.
     type Error: From<AnswersError>;
 
@@ -58,7 +58,7 @@ pub trait Window<'a> {
 }
 
 /// Reads all lines of `input` and writes a prediction for each to `output`.
-pub fn run<'a, W: Window<'a>>(
+pub fn run<'a, W: TextWindow<'a>>(
     input: impl Read,
     mut output: impl Write,
     options: &LineOptions,

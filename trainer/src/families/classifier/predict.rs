@@ -54,7 +54,7 @@ struct ModelWindow<'a, M> {
     model: M,
 }
 
-impl<'a, E: From<AnswersError>, M: FnMut(TokenRows<'_>) -> Result<Vec<Vec<f64>>, E>> answers::Window<'a>
+impl<'a, E: From<AnswersError>, M: FnMut(TokenRows<'_>) -> Result<Vec<Vec<f64>>, E>> answers::TextWindow<'a>
     for ModelWindow<'a, M>
 {
     type Error = E;
