@@ -21,14 +21,14 @@ pub use self::labels::Labels;
 /// A classifier with its labels.
 #[derive(Debug)]
 pub struct Classifier {
-    model: Model,
+    model: ClassifierModel,
     labels: Labels,
     numbers: HashMap<Vec<u8>, u32>,
 }
 
 /// A model of any kind.
 #[derive(Debug)]
-pub enum Model {
+pub enum ClassifierModel {
     /// A linear model.
     Linear(Box<linear::LinearModel>),
     /// A mean of embeddings with a linear layer.
@@ -39,11 +39,11 @@ pub enum Model {
 
 impl Classifier {
     /// The classifier of a model.
-    pub fn new(model: Model) -> Self {
+    pub fn new(model: ClassifierModel) -> Self {
         let names: Vec<Vec<u8>> = match &model {
-            Model::Linear(model) => owned(model.labels()),
-            Model::FastText(model) => owned(model.dictionary().labels()),
-            Model::Program(model) => {
+            ClassifierModel::Linear(model) => owned(model.labels()),
+            ClassifierModel::FastText(model) => owned(model.dictionary().labels()),
+            ClassifierModel::Program(model) => {
                 // The fastText program stores labels with their prefix.
                 let bare = |name: Vec<u8>| {
                     name.strip_prefix(LABEL_PREFIX).map_or_else(|| name.clone(), <[u8]>::to_vec)
@@ -53,9 +53,9 @@ impl Classifier {
             }
         };
         let labels = match &model {
-            Model::Linear(model) => Labels::of(model.dictionary()),
-            Model::FastText(model) => Labels::of(model.dictionary()),
-            Model::Program(_) => {
+            ClassifierModel::Linear(model) => Labels::of(model.dictionary()),
+            ClassifierModel::FastText(model) => Labels::of(model.dictionary()),
+            ClassifierModel::Program(_) => {
                 let shown = names.iter().map(|name| String::from_utf8_lossy(name).into_owned());
                 Labels::new(shown.collect(), &Names::default())
             }
@@ -67,25 +67,27 @@ impl Classifier {
     pub fn read(path: &Path) -> Result<Self> {
         Ok(Self::new(match path.is_dir() {
             true => match classifiers::files::read(path)? {
-                classifiers::Model::Linear(model) => Model::Linear(model),
-                classifiers::Model::FastText(model) => Model::FastText(model),
+                classifiers::Model::Linear(model) => ClassifierModel::Linear(model),
+                classifiers::Model::FastText(model) => ClassifierModel::FastText(model),
             },
-            false => Model::Program(Box::new(bin::BinModel::read(path)?)),
+            false => ClassifierModel::Program(Box::new(bin::BinModel::read(path)?)),
         }))
     }
 
     /// Writes the folder of a model that was trained.
     pub fn write(&self, folder: &Path) -> Result<()> {
         let stored = match &self.model {
-            Model::Linear(model) => ModelRef::Linear(model),
-            Model::FastText(model) => ModelRef::FastText(model),
-            Model::Program(_) => return Err(Error::internal(&"a model of another program has no folder")),
+            ClassifierModel::Linear(model) => ModelRef::Linear(model),
+            ClassifierModel::FastText(model) => ModelRef::FastText(model),
+            ClassifierModel::Program(_) => {
+                return Err(Error::internal(&"a model of another program has no folder"));
+            }
         };
         Ok(classifiers::files::write(folder, stored)?)
     }
 
     /// The model.
-    pub fn model(&self) -> &Model {
+    pub fn model(&self) -> &ClassifierModel {
         &self.model
     }
 
@@ -102,18 +104,18 @@ impl Classifier {
     /// How texts are split into words.
     pub fn words(&self) -> Words {
         match &self.model {
-            Model::Linear(model) => model.stored().words,
-            Model::FastText(model) => model.words(),
-            Model::Program(_) => Words::Spaces,
+            ClassifierModel::Linear(model) => model.stored().words,
+            ClassifierModel::FastText(model) => model.words(),
+            ClassifierModel::Program(_) => Words::Spaces,
         }
     }
 
     /// Maximum length of n-grams in words.
     pub fn ngrams(&self) -> usize {
         match &self.model {
-            Model::Linear(model) => model.stored().settings.ngrams as usize,
-            Model::FastText(model) => model.features().ngrams as usize,
-            Model::Program(model) => model.args().features().ngrams as usize,
+            ClassifierModel::Linear(model) => model.stored().settings.ngrams as usize,
+            ClassifierModel::FastText(model) => model.features().ngrams as usize,
+            ClassifierModel::Program(model) => model.args().features().ngrams as usize,
         }
     }
 
@@ -152,12 +154,12 @@ impl<'a> Reader<'a> {
     pub fn probabilities(&mut self, text: &[u8]) -> Option<&[f32]> {
         let Self { classifier, scratch, probabilities } = self;
         match &classifier.model {
-            Model::Linear(model) => model.probabilities(text, &mut scratch.linear, probabilities),
-            Model::FastText(model) => {
+            ClassifierModel::Linear(model) => model.probabilities(text, &mut scratch.linear, probabilities),
+            ClassifierModel::FastText(model) => {
                 probabilities.clear();
                 probabilities.extend_from_slice(model.scores(text, &mut scratch.fasttext));
             }
-            Model::Program(model) => {
+            ClassifierModel::Program(model) => {
                 let found = model.probabilities(text, &mut scratch.program)?;
                 probabilities.clear();
                 probabilities.extend_from_slice(found);
@@ -169,12 +171,12 @@ impl<'a> Reader<'a> {
     /// What each distinct n-gram of a text adds to the score of a label.
     pub fn contributions(&self, text: &[u8], label: u32) -> Vec<(String, f64)> {
         match &self.classifier.model {
-            Model::Linear(model) => {
+            ClassifierModel::Linear(model) => {
                 let found = model.explain(text, label).into_iter();
                 found.map(|of| (of.ngram, f64::from(of.weight))).collect()
             }
-            Model::FastText(model) => of_floats(model.explain(text, label)),
-            Model::Program(model) => program::explain(model, text, label),
+            ClassifierModel::FastText(model) => of_floats(model.explain(text, label)),
+            ClassifierModel::Program(model) => program::explain(model, text, label),
         }
     }
 

@@ -21,7 +21,7 @@ use super::train::check;
 use crate::arguments::{Arguments, Autotune, Command, ModelName, Train};
 use crate::classifier::evaluate::measure;
 use crate::classifier::quality::Measured;
-use crate::classifier::{Classifier, Model};
+use crate::classifier::{Classifier, ClassifierModel};
 use crate::input::Input;
 
 /// Searches settings of an n-gram model.
@@ -248,7 +248,7 @@ impl Kept {
         words: Words,
         settings: &ModelSettings,
         limit: &Limit,
-    ) -> Result<Option<Model>> {
+    ) -> Result<Option<ClassifierModel>> {
         match settings {
             ModelSettings::Linear(settings) => {
                 // The words of n-grams are for reports.
@@ -259,7 +259,7 @@ impl Kept {
                 };
                 let (_, numbered) = self.0.insert((words, numbered));
                 match numbered.train(texts, words, &settings, |_| {}, &|| limit.is_over()) {
-                    Ok(model) => Ok(Some(Model::Linear(Box::new(model)))),
+                    Ok(model) => Ok(Some(ClassifierModel::Linear(Box::new(model)))),
                     Err(classifiers::Error::Stopped) => Ok(None),
                     Err(error) => Err(error.into()),
                 }
@@ -272,7 +272,7 @@ impl Kept {
                         return Ok(None);
                     }
                 }
-                Ok(Some(Model::FastText(Box::new(training.finish()))))
+                Ok(Some(ClassifierModel::FastText(Box::new(training.finish()))))
             }
         }
     }

@@ -12,7 +12,7 @@ use training::{Error, Result};
 use super::{invalid_utf8, model_at};
 use crate::classifier::explain::explain as explain_text;
 use crate::classifier::text::Preparation;
-use crate::classifier::{Classifier, Model};
+use crate::classifier::{Classifier, ClassifierModel};
 
 /// Explains a text, or lines.
 pub(super) fn explain(arguments: &Explain) -> Result<()> {
@@ -22,7 +22,7 @@ pub(super) fn explain(arguments: &Explain) -> Result<()> {
     let inputs = if arguments.text.is_some() { Vec::new() } else { inputs(&arguments.input, &s3)? };
     check(&inputs, &arguments.model)?;
     let classifier = Classifier::read(&model)?;
-    if let Model::Program(program) = classifier.model()
+    if let ClassifierModel::Program(program) = classifier.model()
         && program.args().loss == BinLoss::HierarchicalSoftmax
     {
         return Err(Error::setting(

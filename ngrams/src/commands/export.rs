@@ -13,7 +13,7 @@ use training::{Error, Result};
 
 use super::model_at;
 use crate::arguments::Export;
-use crate::classifier::{Classifier, Model};
+use crate::classifier::{Classifier, ClassifierModel};
 
 /// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,16 +54,16 @@ pub(super) fn export(arguments: &Export) -> Result<()> {
     check_place(&out)?;
     let classifier = Classifier::read(&path)?;
     match (classifier.model(), format) {
-        (Model::Linear(_), _) => {
+        (ClassifierModel::Linear(_), _) => {
             return Err(Error::setting(
                 "MODEL",
                 path.display(),
                 "a model of embeddings; the fastText program has no linear models",
             ));
         }
-        (Model::FastText(model), Format::Bin) => write_bin(&out, model)?,
-        (Model::FastText(model), _) => write(&out, &to_program(&out, model)?, format, arguments)?,
-        (Model::Program(model), _) => write(&out, model, format, arguments)?,
+        (ClassifierModel::FastText(model), Format::Bin) => write_bin(&out, model)?,
+        (ClassifierModel::FastText(model), _) => write(&out, &to_program(&out, model)?, format, arguments)?,
+        (ClassifierModel::Program(model), _) => write(&out, model, format, arguments)?,
     }
     tell(&format!("wrote {}", out.display()));
     Ok(())

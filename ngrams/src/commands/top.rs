@@ -4,7 +4,7 @@ use classifiers::Texts;
 use runs::training::{FORMAT_VERSION, TopNgrams, TopOfLabel, WeighedNgram};
 use training::{Error, Result};
 
-use crate::classifier::{Classifier, Model};
+use crate::classifier::{Classifier, ClassifierModel};
 
 /// N-grams per label.
 const N_NGRAMS: usize = 20;
@@ -19,15 +19,15 @@ pub fn top(classifier: &Classifier, texts: &Texts) -> Result<TopNgrams> {
     let labels = classifier.labels();
     let of_label = |label: u32| -> Result<TopOfLabel> {
         let mut ngrams: Vec<(String, f64)> = match classifier.model() {
-            Model::Linear(model) => {
+            ClassifierModel::Linear(model) => {
                 let named = model.stored().named.iter().filter(|named| named.label == label);
                 named.map(|named| (named.ngram.clone(), f64::from(named.weight))).collect()
             }
-            Model::FastText(model) => {
+            ClassifierModel::FastText(model) => {
                 let found = model.top(texts, label, N_NGRAMS, TOKENS_MAX)?;
                 found.into_iter().map(|(ngram, weight)| (ngram, f64::from(weight))).collect()
             }
-            Model::Program(_) => {
+            ClassifierModel::Program(_) => {
                 return Err(Error::internal(&"a model of another program was not trained here"));
             }
         };

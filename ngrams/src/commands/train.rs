@@ -30,7 +30,7 @@ use super::top::top;
 use crate::arguments::{ModelName, Train};
 use crate::classifier::evaluate::{Evaluation, evaluate};
 use crate::classifier::quality::{Evaluated, Measured};
-use crate::classifier::{Classifier, Model};
+use crate::classifier::{Classifier, ClassifierModel};
 use crate::input::{Counters, Input, ReadInput, division};
 
 /// The summary that `--json` prints.
@@ -219,7 +219,7 @@ fn train_linear(
     words: classifiers::Words,
     settings: &LinearSettings,
     progress: &mut Progress,
-) -> Result<Model> {
+) -> Result<ClassifierModel> {
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
     let is_stopped = || interrupts.is_stop_requested();
     let note = |done| progress.note_linear(done);
@@ -233,7 +233,7 @@ fn train_linear(
         error => Error::from(error),
     })?;
     progress.end_epoch(settings.epochs, None);
-    Ok(Model::Linear(Box::new(model)))
+    Ok(ClassifierModel::Linear(Box::new(model)))
 }
 
 fn train_fasttext(
@@ -242,7 +242,7 @@ fn train_fasttext(
     arguments: &Train,
     out: &mut TextsOut,
     progress: &mut Progress,
-) -> Result<Model> {
+) -> Result<ClassifierModel> {
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
     let mut training = match out::state(out)? {
         None => fasttext::Training::new(texts, settings.clone())?,
@@ -267,7 +267,7 @@ fn train_fasttext(
             return Err(Error::Interrupted { resume: out.shown_checkpoints() });
         }
     }
-    Ok(Model::FastText(Box::new(training.finish())))
+    Ok(ClassifierModel::FastText(Box::new(training.finish())))
 }
 
 /// The split of --input that is evaluated at the end.
