@@ -96,7 +96,7 @@ impl Mapping<'_> {
         let mut rejects = options.rejects.as_ref().map(|_| Rejects::new(scratch));
         let partitions = self.origins_bytes().map(|bytes| Partitions::holding(scratch, bytes));
         let mut origins = partitions.map(Origins::new);
-        let mut state = ThreadState::Sampling(Sample::new(self.agreement.dropped()));
+        let mut state = ThreadState::Sampling(SampledTexts::new(self.agreement.dropped()));
         let mut n_reviews = 0_u64;
         let read: Result<()> = reading.each(|entry| {
             if let Some(origins) = &mut origins {
@@ -137,7 +137,7 @@ impl Mapping<'_> {
 
 /// State of a thread: the first texts wait for the codebook.
 enum ThreadState<'a> {
-    Sampling(Sample),
+    Sampling(SampledTexts),
     Encoding(Encoder<'a>),
 }
 
@@ -149,7 +149,7 @@ impl<'a> ThreadState<'a> {
             Self::Sampling(sample) => {
                 sample.add(text, stars);
                 if sample.texts.len().max(sample.dictionary.memory_bytes()) >= mapping.sample_bytes() {
-                    let sample = std::mem::replace(sample, Sample::new(&[]));
+                    let sample = std::mem::replace(sample, SampledTexts::new(&[]));
                     *self = Self::Encoding(sample.encoded(mapping)?);
                 }
                 Ok(())
@@ -166,7 +166,7 @@ impl<'a> ThreadState<'a> {
 }
 
 /// The first texts of a thread, and the counts of their words.
-struct Sample {
+struct SampledTexts {
     texts: Vec<u8>,
     /// The end and the rating of each text.
     entries: Vec<(usize, u8)>,
@@ -175,7 +175,7 @@ struct Sample {
     counted: Vec<CountedWord>,
 }
 
-impl Sample {
+impl SampledTexts {
     fn new(stop_words: &[String]) -> Self {
         let (texts, entries) = (Vec::new(), Vec::new());
         let (dictionary, words, counted) = (Dictionary::new(stop_words), Vec::new(), Vec::new());
