@@ -333,6 +333,26 @@ fn settings_of_fit_are_searched_and_leave_no_files() {
 }
 
 #[test]
+fn a_training_of_fit_that_is_worse_than_others_is_stopped() {
+    let (_folder, dataset) = reviews(600);
+    let small = ["--embedding", "8", "--hidden", "16", "--linear", "5", "--batch", "32", "--epochs", "4"];
+    let search = || found(fit(&dataset, &[&small[..], &["--minutes", "10", "--trials", "8"]].concat())).0;
+    let (once, again) = (search(), search());
+    let stopped = |found: &Value| -> Vec<bool> {
+        found["trials"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|trial| trial["is_stopped"].as_bool().unwrap())
+            .collect()
+    };
+    let of_once = stopped(&once);
+    assert!(!of_once[0] && of_once.contains(&true) && of_once.len() == 8, "{once}");
+    assert_eq!(once["best"]["is_stopped"], false);
+    assert_eq!((all_settings(&once), of_once), (all_settings(&again), stopped(&again)));
+}
+
+#[test]
 fn a_training_of_fit_is_killed_at_the_end_of_the_time_and_by_a_signal() {
     let (_folder, dataset) = reviews(600);
     let temporary = tempfile::tempdir().unwrap();

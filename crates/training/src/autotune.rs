@@ -37,7 +37,7 @@ enum Event {
 }
 
 impl Plan {
-    /// Runs trials and prints the best. `run` trains with some flags; `None` if it reached the limit.
+    /// Runs trials and prints the best. `run` trains with some flags; `None` if it was stopped.
     pub fn run(
         self,
         run: impl FnMut(&Flags, &Limit) -> Result<Option<Metrics>> + Send + 'static,

@@ -1,4 +1,7 @@
-//! Trials of `trainer fit`, as child processes. A trial is killed at its time limit, and all end with this process.
+//! Trials of `trainer fit`, as child processes. A trial is killed at its time limit, or if it is worse than others after the
+//! same share of its epochs, and all end with this process.
+
+mod halving;
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -22,11 +25,13 @@ use training::autotune::{Limit, Metrics, Plan, Trained};
 use training::places;
 use training::{Error, Result};
 
+use self::halving::Halving;
+
 use crate::arguments::{Arguments, Autotune, Fit, OptimizerName};
 use crate::defaults::{Defaults, rate};
 
 /// Time between two checks of a child process.
-const CHECK_EVERY: Duration = Duration::from_millis(10);
+const CHECK_EVERY: Duration = Duration::from_millis(20);
 /// Flags that each trial sets by itself.
 const OF_TRIAL: [&str; 3] = ["out", "force", "checkpoint_minutes"];
 
@@ -50,7 +55,8 @@ pub(super) fn tune(arguments: &Autotune) -> Result<()> {
     let folder =
         temporary::folder_in(&env::temp_dir()).map_err(|source| Error::io(&env::temp_dir(), source))?;
     let program = env::current_exe().map_err(|source| Error::io("trainer".as_ref(), source))?;
-    let mut trials = Trials { program, trained, folder: folder.path().to_owned(), n_trials: 0 };
+    let halving = Halving::new(search.metric);
+    let mut trials = Trials { program, trained, folder: folder.path().to_owned(), n_trials: 0, halving };
     plan.run(move |flags, limit| trials.run(flags, limit))
 }
 
@@ -131,10 +137,11 @@ struct Trials {
     /// Folder of their training folders.
     folder: PathBuf,
     n_trials: u32,
+    halving: Halving,
 }
 
 impl Trials {
-    /// Trains with some flags. `None` if the limit was reached.
+    /// Trains with some flags. `None` if the limit was reached, or if the trial is worse than others.
     fn run(&mut self, flags: &Flags, limit: &Limit) -> Result<Option<Metrics>> {
         self.n_trials += 1;
         let folder = self.folder.join(self.n_trials.to_string());
@@ -145,22 +152,25 @@ impl Trials {
         metrics
     }
 
-    fn train(&self, flags: &Flags, limit: &Limit, folder: &Path) -> Result<Option<Metrics>> {
+    fn train(&mut self, flags: &Flags, limit: &Limit, folder: &Path) -> Result<Option<Metrics>> {
         let [summary, messages] = ["summary.json", "messages.txt"].map(|name| folder.join(name));
+        let training = folder.join("training");
         let output = |path: &Path| File::create(path).map_err(|source| Error::io(path, source));
         let words: Vec<OsString> = self.trained.words_without(&OF_TRIAL, flags);
         let mut command = Command::new(&self.program);
         command
             .args(words.iter().skip(1))
             .args(["--json", "--quiet", "--checkpoint-minutes", "525600", "--out"])
-            .arg(folder.join("training"))
+            .arg(&training)
             .stdin(Stdio::null())
             .stdout(output(&summary)?)
             .stderr(output(&messages)?)
             // A terminal's Ctrl-C reaches this process only.
             .process_group(0);
         kill_with_parent(&mut command);
-        match ended(&mut command, limit).map_err(|source| Error::io(&self.program, source))? {
+        let mut n_reached = 0;
+        let mut continues = || self.halving.continues(&training, &mut n_reached);
+        match ended(&mut command, limit, &mut continues).map_err(|source| Error::io(&self.program, source))? {
             None => Ok(None),
             Some(status) if status.success() => read(&summary).map(Some),
             Some(status) => Err(failure(status, &messages)),
@@ -168,14 +178,19 @@ impl Trials {
     }
 }
 
-/// Runs a process. `None` if it was killed because the limit was reached.
-fn ended(command: &mut Command, limit: &Limit) -> io::Result<Option<ExitStatus>> {
+/// Runs a process. `None` if it may not continue: it is killed, also because the limit was reached.
+fn ended(
+    command: &mut Command,
+    limit: &Limit,
+    continues: &mut impl FnMut() -> bool,
+) -> io::Result<Option<ExitStatus>> {
     let mut child = command.spawn()?;
     loop {
         if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
+            // The decision depends on its lines, not on when they were read.
+            return Ok(Some(status).filter(|status| !status.success() || continues()));
         }
-        if limit.is_over() {
+        if limit.is_over() || !continues() {
             child.kill()?;
             child.wait()?;
             return Ok(None);

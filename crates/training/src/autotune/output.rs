@@ -62,7 +62,7 @@ struct Row<'a> {
     f1: Option<f64>,
     loss: Option<f64>,
     seconds: f64,
-    /// Whether it was stopped because it took too long.
+    /// Whether it was stopped because it took too long or was worse than others.
     is_stopped: bool,
     /// Why these settings cannot be trained.
     error: Option<&'a str>,

@@ -44,7 +44,7 @@ pub struct Metrics {
 #[derive(Clone, Debug)]
 pub(super) enum End {
     Measured(Metrics),
-    /// It reached its time limit.
+    /// It reached its time limit, or was worse than others.
     Stopped,
     /// These settings cannot be trained.
     Failed(String),
@@ -101,7 +101,7 @@ impl Metrics {
     }
 
     /// As [`Self::value`], but higher is better.
-    pub(super) fn score(&self, metric: MetricName) -> f64 {
+    pub fn score(&self, metric: MetricName) -> f64 {
         match metric {
             MetricName::Loss => -self.loss,
             _ => self.value(metric),
