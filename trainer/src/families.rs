@@ -17,7 +17,7 @@ use runs::recipe::{Family, LstmSettings, Recipe};
 use tch::{Device, Kind};
 
 pub use self::classifier::Classifier;
-pub use self::lstm::Lstm;
+pub use self::lstm::{Lstm, Start};
 pub use self::next_word::NextWord;
 pub use self::parameters::Parameters;
 pub(crate) use self::parameters::{read_like, write as write_tensors};
@@ -41,10 +41,11 @@ pub enum Model {
 impl Model {
     /// A model with random weights.
     pub fn new(recipe: &Recipe, device: Device) -> Self {
-        let (lstm, seed, place) = (&recipe.model, recipe.seed, (kind_of(recipe.precision), device));
+        let (lstm, place) = (&recipe.model, (kind_of(recipe.precision), device));
+        let start = Start { seed: recipe.seed, embedding_std: recipe.embedding_std };
         match recipe.family {
-            Family::Classifier(settings) => Self::Classifier(Classifier::new(lstm, settings, seed, place)),
-            Family::NextWord(settings) => Self::NextWord(NextWord::new(lstm, settings, seed, place)),
+            Family::Classifier(settings) => Self::Classifier(Classifier::new(lstm, settings, start, place)),
+            Family::NextWord(settings) => Self::NextWord(NextWord::new(lstm, settings, start, place)),
         }
     }
 

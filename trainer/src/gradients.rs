@@ -254,6 +254,7 @@ mod tests {
             fold: None,
             tokens_max: 100,
             model,
+            embedding_std: 1.0,
             family: Family::Classifier(settings),
             row_weight: RowWeight::One,
             batch_rows: 100,

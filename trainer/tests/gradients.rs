@@ -58,6 +58,7 @@ fn recipe(family: Family, bidirectional: bool) -> Recipe {
         fold: None,
         tokens_max: 20,
         model,
+        embedding_std: 1.0,
         family,
         row_weight: RowWeight::Log,
         batch_rows: BATCH,

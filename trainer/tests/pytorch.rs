@@ -18,7 +18,7 @@ use runs::recipe::{ClassifierSettings, Dropout, LstmSettings, Objective, Pool};
 use serde_json::Value;
 use tch::{Device, Kind, Tensor};
 use tests::ranks::python;
-use trainer::families::Classifier;
+use trainer::families::{Classifier, Start};
 
 const N_ROWS: u32 = 500;
 const N_WORDS: u32 = 300;
@@ -84,7 +84,12 @@ fn a_saved_model_gives_pytorchs_answers() {
         let sizes = LstmSettings { ids, embedding: 12, hidden: 8, layers: 2, bidirectional: false };
         let objective = Objective::Label { pos_weight: 1.0 };
         let settings = ClassifierSettings { objective, pool, linear: 6 };
-        let mut model = Classifier::new(&sizes, settings, 0, (Kind::Float, Device::Cpu));
+        let mut model = Classifier::new(
+            &sizes,
+            settings,
+            Start { seed: 0, embedding_std: 1.0 },
+            (Kind::Float, Device::Cpu),
+        );
         model.lstm_mut().parameters_mut().read(&weights).unwrap();
         let (tokens, lengths) = batch_of_all();
         let ours = model.forward(&tokens, &lengths, Dropout::default()).unwrap().squeeze_dim(1);

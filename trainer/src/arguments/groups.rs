@@ -29,6 +29,12 @@ pub struct LstmFlags {
     /// Also accepted as --embedding-dim.
     #[arg(long, alias = "embedding-dim", value_name = "N", value_parser = whole::<i64>(SIZE), help_heading = "Model")]
     pub embedding: Option<i64>,
+    /// Standard deviation of the initial embeddings [default: 0.1]
+    ///
+    /// They are drawn from a normal distribution around 0, unless --init-from replaces them. The default with --recipe
+    /// original is 1.
+    #[arg(long, value_name = "STD", value_parser = positive, hide_short_help = true, help_heading = "Model")]
+    pub embedding_std: Option<f64>,
     /// Hidden size of each LSTM layer [default: 64]
     ///
     /// The default with --recipe original is 32. The built-in kernels support multiples of 16 only; other sizes are
@@ -86,15 +92,15 @@ pub struct Optimisation {
         help_heading = "Model"
     )]
     pub row_weight: RowWeight,
-    /// Number of epochs [default: by rows, 2 to 10]
+    /// Number of epochs [default: by rows, 2 to 4]
     ///
-    /// The default is 10 for up to 10,000 training rows, 6 for up to 100,000, 4 for up to 1,000,000 and 2 for more.
+    /// The default is 4 for up to 10,000 training rows, 3 for up to 100,000 and 2 for more.
     /// With --recipe original it is 10.
     #[arg(long, alias = "num-epochs", value_name = "N", value_parser = at_least::<u32>(1), help_heading = "Optimisation")]
     pub epochs: Option<u32>,
     /// Batch size over all ranks [default: by rows]
     ///
-    /// The default is 16 for up to 10,000 training rows, 64 for up to 100,000, 128 for up to 1,000,000 and 512 for
+    /// The default is 16 for up to 10,000 training rows, 32 for up to 100,000, 128 for up to 1,000,000 and 512 for
     /// more. With --recipe original it is 128. Also accepted as --batch-size.
     #[arg(long, alias = "batch-size", value_name = "N", value_parser = whole::<u32>(BATCH), help_heading = "Optimisation")]
     pub batch: Option<u32>,
@@ -152,7 +158,7 @@ pub struct Optimisation {
     /// original is sgd.
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = "Optimisation")]
     pub optimizer: Option<OptimizerName>,
-    /// Learning rate [default: 0.002; sgd: 0.1]
+    /// Learning rate [default: 0.003; sgd: 0.1]
     ///
     /// With lars, the default is 10, with lamb 0.01. With --base-batch, it is the learning rate of that batch size. Also
     /// accepted as --lr and --learning-rate.

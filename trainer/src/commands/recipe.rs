@@ -137,6 +137,7 @@ fn recipe(
         fold: None,
         tokens_max: lstm.tokens,
         model: model(lstm, defaults, rows),
+        embedding_std: lstm.embedding_std.unwrap_or(defaults.embedding_std),
         family,
         row_weight: arguments.row_weight,
         batch_rows,

@@ -20,7 +20,7 @@ pub use self::choice::Choice;
 pub use self::evaluate::{EvaluatedRows, Evaluation, evaluate, evaluate_rows};
 pub use self::kernels::unsupported;
 use self::loss::row_losses;
-use super::lstm::{Layout, Lstm, drop};
+use super::lstm::{Layout, Lstm, Start, drop};
 use super::share::{Share, Weighed, in_precision, kind_of};
 use crate::error::Result;
 use crate::inputs::Targets;
@@ -42,9 +42,14 @@ struct Places {
 
 impl Classifier {
     /// A classifier with random weights.
-    pub fn new(lstm: &LstmSettings, settings: ClassifierSettings, seed: u64, place: (Kind, Device)) -> Self {
+    pub fn new(
+        lstm: &LstmSettings,
+        settings: ClassifierSettings,
+        start: Start,
+        place: (Kind, Device),
+    ) -> Self {
         let (layout, places) = layout(lstm, settings);
-        Self { lstm: layout.draw(seed, place.0, place.1), settings, places }
+        Self { lstm: layout.draw(start, place), settings, places }
     }
 
     /// A classifier with the weights of a safetensors file.

@@ -104,6 +104,15 @@ impl Lstm {
     }
 }
 
+/// How random weights are drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// Seed of the random numbers.
+    pub seed: u64,
+    /// Standard deviation of the embeddings.
+    pub embedding_std: f64,
+}
+
 /// A weight of a model.
 struct Weight {
     name: String,
@@ -121,10 +130,10 @@ enum First {
 }
 
 impl Weight {
-    fn draw(&self, place: (Kind, Device)) -> Tensor {
+    fn draw(&self, embedding_std: f64, place: (Kind, Device)) -> Tensor {
         match self.first {
             First::Embedding => {
-                let words = normal(&self.shape, place);
+                let words = normal(&self.shape, embedding_std, place);
                 let _ = words.select(0, 0).zero_();
                 words
             }
@@ -192,11 +201,13 @@ impl Layout {
         self.weights.len() - 1
     }
 
-    /// Draws the weights as PyTorch does for its modules: the embedding from a normal distribution, with row 0,
-    /// padding, at zero; the LSTM uniform within 1/√H; linear layers uniform within 1/√inputs.
-    pub(super) fn draw(self, seed: u64, kind: Kind, device: Device) -> Lstm {
-        tch::manual_seed(seed as i64);
-        let values: Vec<Tensor> = self.weights.iter().map(|weight| weight.draw((kind, device))).collect();
+    /// Draws the weights as PyTorch does for its modules: the embedding from a normal distribution, whose standard
+    /// deviation is 1 in PyTorch, with row 0, padding, at zero; the LSTM uniform within 1/√H; linear layers uniform within
+    /// 1/√inputs.
+    pub(super) fn draw(self, start: Start, place: (Kind, Device)) -> Lstm {
+        tch::manual_seed(start.seed as i64);
+        let values: Vec<Tensor> =
+            self.weights.iter().map(|weight| weight.draw(start.embedding_std, place)).collect();
         self.with(&values)
     }
 
@@ -240,4 +251,26 @@ fn at_last_tokens(states: &Tensor, lengths: &Tensor) -> Result<Tensor> {
     let size = states.size();
     let last = (lengths - 1).f_view([size[0], 1, 1])?.f_expand([size[0], 1, size[2]], false)?;
     Ok(states.f_gather(1, &last, false)?.f_squeeze_dim(1)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_standard_deviation_scales_the_embeddings_alone() {
+        let settings = LstmSettings { ids: 1000, embedding: 20, hidden: 16, layers: 1, bidirectional: false };
+        let drawn = |embedding_std| {
+            let start = Start { seed: 3, embedding_std };
+            Layout::of(settings.clone()).draw(start, (Kind::Double, Device::Cpu))
+        };
+        let (standard, tenth) = (drawn(1.0), drawn(0.1));
+        let pairs = standard.parameters().tensors().iter().zip(tenth.parameters().tensors());
+        for (place, (standard, tenth)) in pairs.enumerate() {
+            let factor = if place == Lstm::EMBEDDING { 0.1 } else { 1.0 };
+            assert!(tenth.allclose(&(standard * factor), 1e-12, 0.0, false), "weight {place}");
+        }
+        let std = tenth.embedding().std(true).double_value(&[]);
+        assert!((std - 0.1).abs() < 0.002, "{std}");
+    }
 }

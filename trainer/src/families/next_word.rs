@@ -10,7 +10,7 @@ use runs::recipe::{Dropout, LstmSettings, NextWordSettings, Recipe};
 use tch::{Device, Kind};
 
 use self::softmax::{Candidates, Pairs};
-use super::lstm::{Layout, Lstm, drop};
+use super::lstm::{Layout, Lstm, Start, drop};
 use super::share::{Share, Weighed, in_precision};
 use crate::error::Result;
 use crate::train::step::InStep;
@@ -28,9 +28,9 @@ pub struct NextWord {
 
 impl NextWord {
     /// A model with random weights.
-    pub fn new(lstm: &LstmSettings, settings: NextWordSettings, seed: u64, place: (Kind, Device)) -> Self {
+    pub fn new(lstm: &LstmSettings, settings: NextWordSettings, start: Start, place: (Kind, Device)) -> Self {
         let (layout, linear, biases) = layout(lstm);
-        Self { lstm: layout.draw(seed, place.0, place.1), settings, linear, biases }
+        Self { lstm: layout.draw(start, place), settings, linear, biases }
     }
 
     /// A model with the weights of a safetensors file.

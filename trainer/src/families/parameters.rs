@@ -138,7 +138,7 @@ pub(super) fn uniform(shape: &[i64], bound: f64, place: (Kind, Device)) -> Tenso
         .to_device(place.1)
 }
 
-/// Standard normal. Drawn on the CPU.
-pub(super) fn normal(shape: &[i64], place: (Kind, Device)) -> Tensor {
-    Tensor::randn(shape, (Kind::Double, Device::Cpu)).to_kind(place.0).to_device(place.1)
+/// Normal, with mean 0. Drawn on the CPU.
+pub(super) fn normal(shape: &[i64], std: f64, place: (Kind, Device)) -> Tensor {
+    (Tensor::randn(shape, (Kind::Double, Device::Cpu)) * std).to_kind(place.0).to_device(place.1)
 }

@@ -2,9 +2,11 @@
 
 use serde_json::{Map, Value};
 
+use super::STANDARD_NORMAL;
+
 /// Fields of a recipe, by their path, with the flag of each field. A field that no flag sets has a description
 /// instead. A value that is one of several kinds, such as the optimizer, has the name of its kind.
-pub const SETTING_NAMES: [(&str, &str); 127] = [
+pub const SETTING_NAMES: [(&str, &str); 128] = [
     ("dataset", "id digest of the dataset"),
     ("plan", "read in blocks"),
     ("test_fraction", "--test-fraction"),
@@ -19,6 +21,7 @@ pub const SETTING_NAMES: [(&str, &str); 127] = [
     ("model.hidden", "--hidden"),
     ("model.layers", "--layers"),
     ("model.bidirectional", "--bidirectional"),
+    ("embedding_std", "--embedding-std"),
     ("family", "model"),
     ("family.classifier.objective", "--loss"),
     ("family.classifier.objective.label.pos_weight", "--pos-weight"),
@@ -181,7 +184,8 @@ fn difference_of_member(
     expected: &Map<String, Value>,
 ) -> Option<(String, String, String)> {
     let value = |of: &Map<String, Value>| of.get(name).cloned().unwrap_or_default();
-    let shown = |of: &Map<String, Value>| of.get(name).map_or_else(|| "missing".to_owned(), shown);
+    let absent = if name == "embedding_std" { STANDARD_NORMAL.to_string() } else { "missing".to_owned() };
+    let shown = |of: &Map<String, Value>| of.get(name).map_or_else(|| absent.clone(), shown);
     (value(found) != value(expected)).then(|| (setting_name(name), shown(found), shown(expected)))
 }
 
@@ -248,6 +252,10 @@ mod tests {
         );
         assert_eq!(differs(json!({"clip": null}), json!({"clip": 1.0})), "--clip not set 1.0");
         assert_eq!(differs(json!({}), json!({"seed": 2})), "--seed missing 2");
+        assert_eq!(
+            differs(json!({"seed": 1}), json!({"seed": 1, "embedding_std": 0.1})),
+            "--embedding-std 1 0.1"
+        );
         let of_folds = |number: u16, of: u16| json!({"fold": {"number": number, "of": of}});
         assert_eq!(differs(of_folds(1, 5), of_folds(1, 3)), "--folds 5 3");
         assert_eq!(
