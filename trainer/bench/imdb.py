@@ -189,13 +189,15 @@ def compare(programs: Path, python: str, folder: Path, name: str, recipe: Recipe
 
     sides = ("trainer",) if recipe.pretrain else ("trainer", "PyTorch")
     begin = "words/model" if recipe.pretrain else "vectors.vec"
+    # Words without a vector start as in PyTorch.
+    start = [] if recipe.pretrain else ["--embedding-std", "1"]
 
     def run(by: str, seed: int) -> None:
         test = ["--init-from", f"{folder}/{begin}", "--test", f"{folder}/test.h5", "--seed", str(seed)]
         if by == "trainer":
             out = folder / f"seed-{seed}"
             shutil.rmtree(out, ignore_errors=True)
-            call([f"{programs}/trainer", "fit", f"{folder}/train.h5", "--out", str(out)] + recipe.fit + test)
+            call([f"{programs}/trainer", "fit", f"{folder}/train.h5", "--out", str(out)] + recipe.fit + start + test)
             lines = (out / "metrics.jsonl").read_text()
         else:
             script = Path(__file__).with_name("pytorch.py")

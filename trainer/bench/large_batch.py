@@ -21,7 +21,7 @@ from pathlib import Path
 
 BASE = 64
 RULES = {
-    "adam": lambda batch, warm_up: [],
+    "adam": lambda batch, warm_up: ["--rate", "0.002"],
     "adam, scaled": lambda batch, warm_up: scaled("0.002", batch, warm_up, 8),
     "sgd": lambda batch, warm_up: ["--optimizer", "sgd"],
     "sgd, scaled": lambda batch, warm_up: ["--optimizer", "sgd", *scaled("0.1", batch, warm_up, 64)],
@@ -86,7 +86,7 @@ def accuracy(arguments, flags: list[str], batch: int, seed: int) -> float:
         out = Path(folder) / "out"
         command = [arguments.trainer, "fit", arguments.train, "--test", arguments.test, "--out", str(out)]
         command += ["--batch", str(batch), "--epochs", str(arguments.epochs), "--seed", str(seed), "--quiet"]
-        command += ["--validation-fraction", "0", "--device", "cpu", *flags]
+        command += ["--embedding-std", "1", "--validation-fraction", "0", "--device", "cpu", *flags]
         done = subprocess.run(command, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
         if done.returncode and "the loss is" not in done.stderr:
             sys.exit(f"{' '.join(command)}: exit code {done.returncode}: {done.stderr}")

@@ -36,6 +36,7 @@ FIRST_OF = {"A": 0, "B": 6250}
 TEACHER = ["--format", "fasttext"]
 VOCABULARY_SIZE = "30000"
 STUDENT = ["--pool", "mean-max", "--layers", "1", "--hidden", "128", "--batch", "64", "--epochs", "3", "--rate", "0.002"]
+STUDENT += ["--embedding-std", "1"]
 STUDENT += ["--decay", "linear", "--dropout-words", "0.2", "--dropout-head", "0.3", "--validation-fraction", "0"]
 LIMIT_S = 14400
 

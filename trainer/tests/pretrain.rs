@@ -153,6 +153,9 @@ fn a_model_of_next_words_is_not_taken_for_a_classifier() {
     let (code, said_of_layers) = said(fit(&reviews, &other, &["--init-from", model, "--layers", "1"]));
     assert_eq!(code, Some(78), "{said_of_layers}");
     assert!(said_of_layers.contains("--layers is 1, expected 2 as in "), "{said_of_layers}");
+    let (code, said_of_std) = said(fit(&reviews, &other, &["--init-from", model, "--embedding-std", "0.1"]));
+    assert_eq!(code, Some(78), "{said_of_std}");
+    assert!(said_of_std.contains("--embedding-std is 0.1, expected no --embedding-std: "), "{said_of_std}");
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn a_saved_model_gives_pytorchs_answers() {
     let (folder, dataset) = rows();
     for (name, pool) in [("last", Pool::Last), ("mean-max", Pool::MeanMax)] {
         let out = folder.path().join(name);
-        fit(&dataset, &out, &["--epochs", "3", "--rate", "0.01", "--pool", name]);
+        fit(&dataset, &out, &["--embedding-std", "1", "--epochs", "3", "--rate", "0.01", "--pool", name]);
         let weights = out.join("model/model.safetensors");
 
         let ids = i64::from(N_WORDS) + 2;
@@ -133,7 +133,7 @@ fn an_exported_model_predicts_by_its_own_python_file() {
         ("five", "--loss five-ratings --precision f64 --epochs 12 --rate 0.02"),
     ] {
         let [run, exported] = ["run", "exported"].map(|what| folder.path().join(format!("{what}-{name}")));
-        let asked: Vec<&str> = asked.split(' ').collect();
+        let asked: Vec<&str> = asked.split(' ').chain(["--embedding-std", "1"]).collect();
         fit(&dataset, &run, &asked);
         let mut export = trainer();
         output(export.arg("export").arg(run.join("model")).arg("--out").arg(&exported));

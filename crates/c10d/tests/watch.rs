@@ -271,7 +271,7 @@ fn a_missing_key_is_refused() {
 /// A process that can write to the store pretends to be the leader.
 #[test]
 fn a_false_leader_is_rejected_and_learns_no_key() {
-    const SECRET: &str = "what no false leader knows";
+    const SECRET: &str = "a secret of the test";
     let store = serve();
     let false_leader = TcpListener::bind("127.0.0.1:0").unwrap();
     let offer = format!("0 store {} keyed", false_leader.local_addr().unwrap().port());
@@ -341,12 +341,12 @@ fn a_frame_that_was_added_or_repeated_on_the_network_ends_the_connection() {
             let offer = offer_of(&store, name);
             let words: Vec<&str> = offer.split(' ').collect();
             let real: u16 = words[2].parse().unwrap();
-            let false_leader = TcpListener::bind("127.0.0.1:0").unwrap();
-            let port = false_leader.local_addr().unwrap().port();
+            let relay = TcpListener::bind("127.0.0.1:0").unwrap();
+            let port = relay.local_addr().unwrap().port();
             let false_offer = [words[0], words[1], &port.to_string(), words[3]].join(" ");
             store.set(&format!("c10d/watch/{name}"), false_offer.as_bytes()).unwrap();
             scope.spawn(move || {
-                let (follower, _) = false_leader.accept().unwrap();
+                let (follower, _) = relay.accept().unwrap();
                 between(follower, TcpStream::connect(("127.0.0.1", real)).unwrap(), added);
             });
             let follower = rank(1);

@@ -49,8 +49,8 @@ pub struct Recipe {
     pub tokens_max: u32,
     /// Sizes of the LSTM.
     pub model: LstmSettings,
-    /// Standard deviation of the initial embeddings. Older versions had 1 only and did not store it, and 1 is not stored.
-    #[serde(default = "standard_normal", skip_serializing_if = "is_standard_normal")]
+    /// Standard deviation of the initial embeddings. Recipes of older versions have none, which means 1.
+    #[serde(default = "older_embedding_std")]
     pub embedding_std: f64,
     /// The kind of model, with its settings.
     pub family: Family,
@@ -97,16 +97,9 @@ pub struct Recipe {
     pub calibration: Option<Method>,
 }
 
-/// The standard deviation of embeddings in recipes that do not store one.
-const STANDARD_NORMAL: f64 = 1.0;
-
-fn standard_normal() -> f64 {
-    STANDARD_NORMAL
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_standard_normal(std: &f64) -> bool {
-    *std == STANDARD_NORMAL
+/// Standard deviation of the initial embeddings in older versions.
+fn older_embedding_std() -> f64 {
+    1.0
 }
 
 /// Training rows without labels.

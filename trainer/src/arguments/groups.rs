@@ -13,7 +13,7 @@ use runs::recipe::Precision;
 use runs::recipe::limits::{ACCUMULATE, BATCH, LAYERS, SIZE};
 use training::arguments::Storage;
 use training::arguments::numbers::{
-    at_least, at_least_one, factor, not_negative, positive, share, steps, whole,
+    at_least, at_least_one, factor, not_negative, positive, positive_f32, share, steps, whole,
 };
 
 use super::{BalanceName, ComputeName, DecayName, DeviceName, OptimizerName, RecipeName};
@@ -31,9 +31,9 @@ pub struct LstmFlags {
     pub embedding: Option<i64>,
     /// Standard deviation of the initial embeddings [default: 0.1]
     ///
-    /// They are drawn from a normal distribution around 0, unless --init-from replaces them. The default with --recipe
-    /// original is 1.
-    #[arg(long, value_name = "STD", value_parser = positive, hide_short_help = true, help_heading = "Model")]
+    /// They are drawn from a normal distribution with mean 0. With word vectors as --init-from, only words without a vector
+    /// have such embeddings. The default with --recipe original is 1.
+    #[arg(long, value_name = "STD", value_parser = positive_f32, hide_short_help = true, help_heading = "Model")]
     pub embedding_std: Option<f64>,
     /// Hidden size of each LSTM layer [default: 64]
     ///
@@ -92,10 +92,10 @@ pub struct Optimisation {
         help_heading = "Model"
     )]
     pub row_weight: RowWeight,
-    /// Number of epochs [default: by rows, 2 to 4]
+    /// Number of epochs [default: by rows, 2 to 10]
     ///
-    /// The default is 4 for up to 10,000 training rows, 3 for up to 100,000 and 2 for more.
-    /// With --recipe original it is 10.
+    /// The default is 10 for up to 3,000 training rows, 4 for up to 10,000, 3 for up to 100,000 and 2 for more. With --recipe
+    /// original it is 10.
     #[arg(long, alias = "num-epochs", value_name = "N", value_parser = at_least::<u32>(1), help_heading = "Optimisation")]
     pub epochs: Option<u32>,
     /// Batch size over all ranks [default: by rows]

@@ -25,7 +25,7 @@ use training::autotune::{Limit, Metrics, Plan, Trained};
 use training::places;
 use training::{Error, Result};
 
-use self::halving::Halving;
+use self::halving::{Halving, Reached};
 
 use crate::arguments::{Arguments, Autotune, Fit, OptimizerName};
 use crate::defaults::{Defaults, rate};
@@ -168,8 +168,8 @@ impl Trials {
             // A terminal's Ctrl-C reaches this process only.
             .process_group(0);
         kill_with_parent(&mut command);
-        let mut n_reached = 0;
-        let mut continues = || self.halving.continues(&training, &mut n_reached);
+        let mut reached = Reached::default();
+        let mut continues = || self.halving.continues(&training, &mut reached);
         match ended(&mut command, limit, &mut continues).map_err(|source| Error::io(&self.program, source))? {
             None => Ok(None),
             Some(status) if status.success() => read(&summary).map(Some),
@@ -178,7 +178,7 @@ impl Trials {
     }
 }
 
-/// Runs a process. `None` if it may not continue: it is killed, also because the limit was reached.
+/// Runs a process. `None` if it was killed because the limit was reached, or if it may not continue, even if it has ended.
 fn ended(
     command: &mut Command,
     limit: &Limit,

@@ -17,7 +17,13 @@ use crate::error::Result;
 use crate::families::{Model, begin_with};
 
 /// Reads initial weights: a model folder, a training folder, or word vectors in any format.
-pub(crate) fn from(weights: &Location, s3: &S3Options, model: &mut Model, rows: &Rows) -> Result<()> {
+pub(crate) fn from(
+    weights: &Location,
+    embedding_std: Option<f64>,
+    s3: &S3Options,
+    model: &mut Model,
+    rows: &Rows,
+) -> Result<()> {
     let path = &places::weights(weights, s3, "--init-from")?;
     if !path.exists() {
         return Err(training::Error::unexpected(
@@ -31,6 +37,10 @@ pub(crate) fn from(weights: &Location, s3: &S3Options, model: &mut Model, rows: 
         return from_vectors(path, model, rows.vocabulary());
     }
     if path.is_dir() {
+        if let Some(std) = embedding_std {
+            let expected = "no --embedding-std: --init-from is a model, which has all embeddings";
+            return Err(training::Error::setting("--embedding-std", std, expected).into());
+        }
         let path = &training::model::folder_at(path, "--init-from")?;
         let saved = saved::read(path)?;
         if saved.vocabulary != rows.vocabulary().words {

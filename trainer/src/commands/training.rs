@@ -208,7 +208,8 @@ impl Job<'_> {
         let Self { session: Session { ranks, compute, .. }, recipe, splits, lstm, .. } = self;
         let mut training = Training::new(recipe, compute.device());
         if let Some(path) = &lstm.init_from {
-            init::from(path, &self.training.storage.options(), &mut training.model, splits.rows)?;
+            let (s3, std) = (self.training.storage.options(), lstm.embedding_std);
+            init::from(path, std, &s3, &mut training.model, splits.rows)?;
         }
         // All ranks start from the weights of rank 0, whatever their libraries.
         ranks.broadcast(training.model.parameters().tensors())?;

@@ -13,7 +13,9 @@ use parameters::Wire;
 use program::location::Location;
 use program::place::local_path;
 use program::size::parse_memory;
-use training::arguments::numbers::{at_least, not_negative, port, positive, processes, rate, share, whole};
+use training::arguments::numbers::{
+    at_least, not_negative, port, positive, positive_f32, processes, share, whole,
+};
 use training::arguments::{CharNgrams, LineFormat, Storage};
 
 use super::serve::{Place, Security, place};
@@ -127,7 +129,7 @@ pub struct Train {
     ///
     /// It decreases linearly to 0. If the end of the input is unknown, and with char-lstm by several processes, it is constant.
     /// Also accepted as --lr and --learning-rate.
-    #[arg(long, aliases = ["lr", "learning-rate"], value_name = "RATE", value_parser = rate, help_heading = "Optimisation")]
+    #[arg(long, aliases = ["lr", "learning-rate"], value_name = "RATE", value_parser = positive_f32, help_heading = "Optimisation")]
     pub rate: Option<f64>,
     /// A stream ends after this number of words
     ///

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::STANDARD_NORMAL;
+use super::older_embedding_std;
 
 /// Fields of a recipe, by their path, with the flag of each field. A field that no flag sets has a description
 /// instead. A value that is one of several kinds, such as the optimizer, has the name of its kind.
@@ -162,10 +162,13 @@ pub fn setting_name(place: &str) -> String {
 }
 
 /// The first setting in which two recipes differ: its flag, and both values. A recipe of an older version, `found`, may lack
-/// settings of what is read.
+/// settings of what is read, and the standard deviation of the initial embeddings.
 pub fn first_difference(found: &Value, expected: &Value) -> Option<(String, String, String)> {
-    let mut expected = expected.clone();
-    if let (Value::Object(found), Value::Object(expected)) = (found, &mut expected) {
+    let (mut found, mut expected) = (found.clone(), expected.clone());
+    if let (Value::Object(found), Value::Object(expected)) = (&mut found, &mut expected) {
+        if expected.contains_key("embedding_std") {
+            found.entry("embedding_std").or_insert(older_embedding_std().into());
+        }
         expected.retain(|name, _| found.contains_key(name) || !OF_INPUT.contains(&name.as_str()));
         // Others follow from them: the batch size and the steps of the schedule depend on the number of rows, and the fields of
         // a line on its format.
@@ -174,7 +177,7 @@ pub fn first_difference(found: &Value, expected: &Value) -> Option<(String, Stri
             return Some(difference);
         }
     }
-    difference_at("", found, &expected)
+    difference_at("", &found, &expected)
 }
 
 /// The difference of a setting that can be absent.
@@ -184,8 +187,7 @@ fn difference_of_member(
     expected: &Map<String, Value>,
 ) -> Option<(String, String, String)> {
     let value = |of: &Map<String, Value>| of.get(name).cloned().unwrap_or_default();
-    let absent = if name == "embedding_std" { STANDARD_NORMAL.to_string() } else { "missing".to_owned() };
-    let shown = |of: &Map<String, Value>| of.get(name).map_or_else(|| absent.clone(), shown);
+    let shown = |of: &Map<String, Value>| of.get(name).map_or_else(|| "missing".to_owned(), shown);
     (value(found) != value(expected)).then(|| (setting_name(name), shown(found), shown(expected)))
 }
 
@@ -254,8 +256,9 @@ mod tests {
         assert_eq!(differs(json!({}), json!({"seed": 2})), "--seed missing 2");
         assert_eq!(
             differs(json!({"seed": 1}), json!({"seed": 1, "embedding_std": 0.1})),
-            "--embedding-std 1 0.1"
+            "--embedding-std 1.0 0.1"
         );
+        assert_eq!(first_difference(&json!({"seed": 1}), &json!({"seed": 1, "embedding_std": 1.0})), None);
         let of_folds = |number: u16, of: u16| json!({"fold": {"number": number, "of": of}});
         assert_eq!(differs(of_folds(1, 5), of_folds(1, 3)), "--folds 5 3");
         assert_eq!(

@@ -63,7 +63,7 @@ pub fn positive(text: &str) -> Result<f64, String> {
 }
 
 /// Parses a number above 0 that an `f32` has.
-pub fn rate(text: &str) -> Result<f64, String> {
+pub fn positive_f32(text: &str) -> Result<f64, String> {
     let range = f64::from(f32::MIN_POSITIVE)..=f64::from(f32::MAX);
     number(text, |value| range.contains(&value), "from 1.2e-38 to 3.4e38")
 }
@@ -110,9 +110,13 @@ mod tests {
         assert_eq!(factor("0"), Err("expected a number above 0 and at most 1".to_owned()));
         assert_eq!(positive("1e-30"), Ok(1e-30));
         assert_eq!(positive("0"), Err("expected a number above 0".to_owned()));
-        assert_eq!(rate("0.05"), Ok(0.05));
+        assert_eq!(positive_f32("0.05"), Ok(0.05));
         for text in ["0", "1e-40", "1e39"] {
-            assert_eq!(rate(text), Err("expected a number from 1.2e-38 to 3.4e38".to_owned()), "{text}");
+            assert_eq!(
+                positive_f32(text),
+                Err("expected a number from 1.2e-38 to 3.4e38".to_owned()),
+                "{text}"
+            );
         }
         for text in ["0", "-1", "525601"] {
             let expected = "expected a number above 0 and at most 525600, such as 5".to_owned();

@@ -228,7 +228,7 @@ impl Output {
     fn value(&self, trial: &Trial) -> String {
         match &trial.end {
             End::Measured(metrics) => format!("{} {:.4}", self.metric.name(), metrics.value(self.metric)),
-            End::Stopped => "stopped at its time limit".to_owned(),
+            End::Stopped => "stopped".to_owned(),
             End::Failed(error) => error.clone(),
         }
     }

@@ -100,7 +100,7 @@ impl Metrics {
         }
     }
 
-    /// As [`Self::value`], but higher is better.
+    /// The value of a metric, negated if lower is better.
     pub fn score(&self, metric: MetricName) -> f64 {
         match metric {
             MetricName::Loss => -self.loss,

@@ -1,19 +1,20 @@
 //! Stops trials that are worse than others after the same share of their epochs.
 //!
-//! Asynchronous successive halving (Li et al. 2020, "A System for Massively Parallel Hyperparameter Tuning", with η = 2):
-//! a trial continues only if it is in the better half of the trials that reached the same rung. Trials are compared by
-//! their share of the epochs, because the learning rate falls with it.
+//! Successive halving without pauses, after the stopping variant of ASHA (Li et al. 2020, "A System for Massively Parallel
+//! Hyperparameter Tuning", with η = 2): at a rung, a trial continues only if it is in the better half of the trials that
+//! reached it before. Trials are compared by their share of the epochs, because the learning rate falls with it.
 
 use std::fs;
 use std::path::Path;
 
-use runs::training::{EpochLine, Line, METRICS};
+use runs::training::{EpochLine, Line, METRICS, RunSettings, SETTINGS, read_json};
 use training::arguments::MetricName;
 use training::autotune::Metrics;
-use training::out::read_settings;
 
 /// Shares of the epochs after which trials are compared.
 const RUNGS: [f64; 2] = [0.25, 0.5];
+/// Maximum share of a trial at a rung, as a factor of the rung. A trial of few epochs has no epoch near a rung.
+const TOLERANCE: f64 = 1.34;
 
 /// The scores of all trials so far.
 pub(super) struct Halving {
@@ -22,35 +23,65 @@ pub(super) struct Halving {
     scores: [Vec<f64>; RUNGS.len()],
 }
 
+/// How far a trial is.
+#[derive(Default)]
+pub(super) struct Reached {
+    /// Number of epochs; `None` before the training begins.
+    epochs: Option<u32>,
+    /// Number of rungs that were passed, or have no epoch near them.
+    n_rungs: usize,
+    /// Bytes of its lines that were read.
+    n_bytes: u64,
+}
+
 impl Halving {
     /// No trials yet.
     pub(super) fn new(metric: MetricName) -> Self {
         Self { metric, scores: Default::default() }
     }
 
-    /// Whether a trial may continue, by the lines in its training folder. `n_reached` is the number of rungs that it has
-    /// reached; it is updated.
-    pub(super) fn continues(&mut self, training: &Path, n_reached: &mut usize) -> bool {
-        let Some(epochs) = epochs(training) else { return true };
-        let lines = fs::read_to_string(training.join(METRICS)).unwrap_or_default();
-        // The last line may be incomplete.
-        let of_epochs = lines.lines().filter_map(|line| match serde_json::from_str(line) {
-            Ok(Line::Epoch(EpochLine { epoch, validation: Some(of), .. })) => {
-                let metrics = Metrics { accuracy: of.accuracy, f1: of.f1, loss: of.loss };
-                Some((epoch, metrics.score(self.metric)))
-            }
-            _ => None,
-        });
-        let of_epochs: Vec<(u32, f64)> = of_epochs.collect();
-        while let Some(rung) = RUNGS.get(*n_reached) {
-            let is_reached =
-                |(epoch, _): &&(u32, f64)| *epoch < epochs && f64::from(*epoch) >= rung * f64::from(epochs);
-            let Some(&(_, score)) = of_epochs.iter().find(is_reached) else { return true };
-            let scores = &mut self.scores[*n_reached];
-            *n_reached += 1;
-            scores.push(score);
-            let n_better = scores.iter().filter(|other| **other > score).count();
-            if n_better >= scores.len().div_ceil(2) {
+    /// Whether a trial may continue, by the lines in its training folder.
+    pub(super) fn continues(&mut self, training: &Path, reached: &mut Reached) -> bool {
+        if reached.n_rungs == RUNGS.len() {
+            return true;
+        }
+        let lines = training.join(METRICS);
+        let n_bytes = lines.metadata().map_or(0, |found| found.len());
+        if n_bytes == reached.n_bytes {
+            return true;
+        }
+        reached.n_bytes = n_bytes;
+        if reached.epochs.is_none() {
+            let settings = read_json::<RunSettings>(&training.join(SETTINGS));
+            reached.epochs = settings.and_then(|of| of.recipe.get("epochs")?.as_u64()?.try_into().ok());
+        }
+        let Some(epochs) = reached.epochs else { return true };
+        self.continues_after(&fs::read_to_string(lines).unwrap_or_default(), epochs, &mut reached.n_rungs)
+    }
+
+    /// Whether a trial of this number of epochs may continue, by its lines. The last line may be incomplete.
+    fn continues_after(&mut self, lines: &str, epochs: u32, n_rungs: &mut usize) -> bool {
+        let scores: Vec<(u32, f64)> = lines
+            .lines()
+            .filter_map(|line| match serde_json::from_str(line) {
+                Ok(Line::Epoch(EpochLine { epoch, validation: Some(of), .. })) => {
+                    let metrics = Metrics { accuracy: of.accuracy, f1: of.f1, loss: of.loss };
+                    Some((epoch, metrics.score(self.metric)))
+                }
+                _ => None,
+            })
+            .collect();
+        while let Some(rung) = RUNGS.get(*n_rungs) {
+            let Some(at) = epoch_of(*rung, epochs) else {
+                *n_rungs += 1;
+                continue;
+            };
+            let Some(&(_, score)) = scores.iter().find(|(epoch, _)| *epoch == at) else { return true };
+            let of_rung = &mut self.scores[*n_rungs];
+            *n_rungs += 1;
+            of_rung.push(score);
+            let n_better = of_rung.iter().filter(|other| **other > score).count();
+            if n_better >= of_rung.len().div_ceil(2) {
                 return false;
             }
         }
@@ -58,8 +89,53 @@ impl Halving {
     }
 }
 
-/// The number of epochs, if the training has begun.
-fn epochs(training: &Path) -> Option<u32> {
-    let settings = read_settings(training, "the settings of a training").ok()??;
-    settings.recipe.get("epochs")?.as_u64()?.try_into().ok()
+/// The epoch, from 1, after which a training is at a rung; `None` if it has no epoch near the rung, or it is the last.
+fn epoch_of(rung: f64, epochs: u32) -> Option<u32> {
+    let wanted = rung * f64::from(epochs);
+    let epoch = wanted.ceil();
+    (epoch < f64::from(epochs) && epoch <= TOLERANCE * wanted).then_some(epoch as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trials_are_compared_at_a_quarter_and_at_half_of_their_epochs() {
+        let rungs = |epochs| RUNGS.map(|rung| epoch_of(rung, epochs));
+        assert_eq!(rungs(1), [None, None]);
+        assert_eq!(rungs(2), [None, Some(1)]);
+        assert_eq!(rungs(3), [Some(1), Some(2)]);
+        assert_eq!(rungs(4), [Some(1), Some(2)]);
+        assert_eq!(rungs(5), [None, Some(3)]);
+        assert_eq!(rungs(15), [Some(4), Some(8)]);
+    }
+
+    fn line(epoch: u32, accuracy: f64) -> String {
+        let confusion = r#"{"true_positive":1,"false_positive":0,"true_negative":1,"false_negative":0}"#;
+        let metrics = format!(
+            r#"{{"loss":0.5,"accuracy":{accuracy},"f1":0.5,"precision":1.0,"recall":1.0,"auc":null,"confusion":{confusion},"rows":2}}"#
+        );
+        let line =
+            format!(r#"{{"event":"epoch","epoch":{epoch},"step":9,"loss":0.5,"validation":{metrics}}}"#);
+        assert!(matches!(serde_json::from_str(&line), Ok(Line::Epoch(_))), "{line}");
+        line
+    }
+
+    #[test]
+    fn a_trial_continues_only_in_the_better_half_of_a_rung() {
+        let mut halving = Halving::new(MetricName::Accuracy);
+        let mut judged = |first: f64, second: f64| {
+            let (mut n_rungs, whole) = (0, format!("{}\n{}\n", line(1, first), line(2, second)));
+            // Half of a line is not read.
+            let incomplete = &whole[..whole.len() / 3];
+            assert!(halving.continues_after(incomplete, 4, &mut n_rungs) && n_rungs == 0);
+            (halving.continues_after(&whole, 4, &mut n_rungs), n_rungs)
+        };
+        assert_eq!(judged(0.5, 0.5), (true, 2), "the first one has no others");
+        assert_eq!(judged(0.5, 0.5), (true, 2), "an equal one");
+        assert_eq!(judged(0.4, 0.9), (false, 1), "worse at a quarter");
+        assert_eq!(judged(0.9, 0.4), (false, 2), "worse at half");
+        assert_eq!(judged(0.9, 0.9), (true, 2), "better");
+    }
 }
