@@ -112,11 +112,7 @@ fn predicted(model: &Path, lines: &str) -> Vec<Value> {
 fn planted_classes_are_learned_evaluated_and_predicted_by_name() {
     let (data, dataset) = dataset(THREE);
     let out = data.path().join("out");
-    let (_, told) = done(fit(
-        &dataset,
-        &out,
-        &["--validation-fraction", "0.1", "--rate", "0.002", "--embedding-std", "1"],
-    ));
+    let (_, told) = done(fit(&dataset, &out, &["--validation-fraction", "0.1", "--embedding-std", "1"]));
 
     let test = events(&out, "test").remove(0)["metrics"].clone();
     assert!(test["accuracy"].as_f64().unwrap() > 0.85 && test["f1"].as_f64().unwrap() > 0.8, "{test}");
