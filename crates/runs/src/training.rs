@@ -47,7 +47,7 @@ use program::place::folder_of;
 use program::temporary;
 use tempfile::NamedTempFile;
 
-pub use self::best::best_epoch;
+pub use self::best::{best_epoch, validated_epochs};
 pub use self::decisions::decisions;
 pub use self::evaluation::{EvaluationRecord, WrongRow, is_wrong, most_wrong};
 pub use self::hold::{Hold, LOCK_WAIT};

@@ -26,12 +26,11 @@ use training::places;
 use training::{Error, Result};
 
 use self::halving::{Halving, Reached};
-
 use crate::arguments::{Arguments, Autotune, Fit, OptimizerName};
 use crate::defaults::{Defaults, rate};
 
 /// Time between two checks of a child process.
-const CHECK_EVERY: Duration = Duration::from_millis(20);
+const CHECK_EVERY: Duration = Duration::from_millis(10);
 /// Flags that each trial sets by itself.
 const OF_TRIAL: [&str; 3] = ["out", "force", "checkpoint_minutes"];
 

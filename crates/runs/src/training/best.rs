@@ -1,4 +1,4 @@
-//! The best epoch of a training: that with the lowest validation loss, whose weights are in the model.
+//! The validated epochs of a training, and the best: that with the lowest validation loss, whose weights are in the model.
 
 use std::fs;
 use std::path::Path;
@@ -6,13 +6,23 @@ use std::path::Path;
 use super::{EpochLine, Line, METRICS};
 use scoring::Metrics;
 
-/// The best epoch and its metrics of the validation split, from the events in a training folder. `None` without a
+/// The epochs so far and their metrics of the validation split, from the events in a training folder. None without a
 /// validation split, and if the events cannot be read.
-pub fn best_epoch(folder: &Path) -> Option<(u32, Metrics)> {
-    best_of(&fs::read_to_string(folder.join(METRICS)).ok()?)
+pub fn validated_epochs(folder: &Path) -> Vec<(u32, Metrics)> {
+    epochs_of(&fs::read_to_string(folder.join(METRICS)).unwrap_or_default())
 }
 
-fn best_of(lines: &str) -> Option<(u32, Metrics)> {
+/// The best of [`validated_epochs`].
+pub fn best_epoch(folder: &Path) -> Option<(u32, Metrics)> {
+    best_of(validated_epochs(folder))
+}
+
+fn best_of(epochs: Vec<(u32, Metrics)>) -> Option<(u32, Metrics)> {
+    // Of equal losses, the first is the lowest, as in the training loop.
+    epochs.into_iter().min_by(|(_, one), (_, other)| one.loss.total_cmp(&other.loss))
+}
+
+fn epochs_of(lines: &str) -> Vec<(u32, Metrics)> {
     let mut epochs: Vec<(u64, u32, Metrics)> = Vec::new();
     // A killed training can leave half a line.
     for line in lines.lines().filter_map(|line| serde_json::from_str(line).ok()) {
@@ -25,9 +35,7 @@ fn best_of(lines: &str) -> Option<(u32, Metrics)> {
             _ => {}
         }
     }
-    // Of equal losses, the first is the lowest, as in the training loop.
-    let lowest = epochs.into_iter().min_by(|(.., one), (.., other)| one.loss.total_cmp(&other.loss));
-    lowest.map(|(_, epoch, metrics)| (epoch, metrics))
+    epochs.into_iter().map(|(_, epoch, metrics)| (epoch, metrics)).collect()
 }
 
 #[cfg(test)]
@@ -50,8 +58,9 @@ mod tests {
 
     #[test]
     fn the_best_epoch_has_the_lowest_validation_loss_of_the_epochs_that_count() {
-        let best =
-            |lines: &[String]| best_of(&lines.join("\n")).map(|(epoch, metrics)| (epoch, metrics.loss));
+        let best = |lines: &[String]| {
+            best_of(epochs_of(&lines.join("\n"))).map(|(epoch, metrics)| (epoch, metrics.loss))
+        };
         assert_eq!(best(&[start(0)]), None);
         let first = [start(0), epoch(1, 0.4), epoch(2, 0.2), epoch(3, 0.2)];
         assert_eq!(best(&first), Some((2, 0.2)));

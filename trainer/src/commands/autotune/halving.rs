@@ -4,10 +4,9 @@
 //! Hyperparameter Tuning", with η = 2): at a rung, a trial continues only if it is in the better half of the trials that
 //! reached it before. Trials are compared by their share of the epochs, because the learning rate falls with it.
 
-use std::fs;
 use std::path::Path;
 
-use runs::training::{EpochLine, Line, METRICS, RunSettings, SETTINGS, read_json};
+use runs::training::{METRICS, RunSettings, SETTINGS, read_json, validated_epochs};
 use training::arguments::MetricName;
 use training::autotune::Metrics;
 
@@ -45,8 +44,7 @@ impl Halving {
         if reached.n_rungs == RUNGS.len() {
             return true;
         }
-        let lines = training.join(METRICS);
-        let n_bytes = lines.metadata().map_or(0, |found| found.len());
+        let n_bytes = training.join(METRICS).metadata().map_or(0, |found| found.len());
         if n_bytes == reached.n_bytes {
             return true;
         }
@@ -56,21 +54,16 @@ impl Halving {
             reached.epochs = settings.and_then(|of| of.recipe.get("epochs")?.as_u64()?.try_into().ok());
         }
         let Some(epochs) = reached.epochs else { return true };
-        self.continues_after(&fs::read_to_string(lines).unwrap_or_default(), epochs, &mut reached.n_rungs)
+        let score = |of: scoring::Metrics| {
+            Metrics { accuracy: of.accuracy, f1: of.f1, loss: of.loss }.score(self.metric)
+        };
+        let scores: Vec<_> =
+            validated_epochs(training).into_iter().map(|(epoch, of)| (epoch, score(of))).collect();
+        self.continues_after(&scores, epochs, &mut reached.n_rungs)
     }
 
-    /// Whether a trial of this number of epochs may continue, by its lines. The last line may be incomplete.
-    fn continues_after(&mut self, lines: &str, epochs: u32, n_rungs: &mut usize) -> bool {
-        let scores: Vec<(u32, f64)> = lines
-            .lines()
-            .filter_map(|line| match serde_json::from_str(line) {
-                Ok(Line::Epoch(EpochLine { epoch, validation: Some(of), .. })) => {
-                    let metrics = Metrics { accuracy: of.accuracy, f1: of.f1, loss: of.loss };
-                    Some((epoch, metrics.score(self.metric)))
-                }
-                _ => None,
-            })
-            .collect();
+    /// Whether a trial of this number of epochs may continue, by its epochs so far and their scores.
+    fn continues_after(&mut self, scores: &[(u32, f64)], epochs: u32, n_rungs: &mut usize) -> bool {
         while let Some(rung) = RUNGS.get(*n_rungs) {
             let Some(at) = epoch_of(*rung, epochs) else {
                 *n_rungs += 1;
@@ -111,26 +104,13 @@ mod tests {
         assert_eq!(rungs(15), [Some(4), Some(8)]);
     }
 
-    fn line(epoch: u32, accuracy: f64) -> String {
-        let confusion = r#"{"true_positive":1,"false_positive":0,"true_negative":1,"false_negative":0}"#;
-        let metrics = format!(
-            r#"{{"loss":0.5,"accuracy":{accuracy},"f1":0.5,"precision":1.0,"recall":1.0,"auc":null,"confusion":{confusion},"rows":2}}"#
-        );
-        let line =
-            format!(r#"{{"event":"epoch","epoch":{epoch},"step":9,"loss":0.5,"validation":{metrics}}}"#);
-        assert!(matches!(serde_json::from_str(&line), Ok(Line::Epoch(_))), "{line}");
-        line
-    }
-
     #[test]
     fn a_trial_continues_only_in_the_better_half_of_a_rung() {
         let mut halving = Halving::new(MetricName::Accuracy);
         let mut judged = |first: f64, second: f64| {
-            let (mut n_rungs, whole) = (0, format!("{}\n{}\n", line(1, first), line(2, second)));
-            // Half of a line is not read.
-            let incomplete = &whole[..whole.len() / 3];
-            assert!(halving.continues_after(incomplete, 4, &mut n_rungs) && n_rungs == 0);
-            (halving.continues_after(&whole, 4, &mut n_rungs), n_rungs)
+            let mut n_rungs = 0;
+            assert!(halving.continues_after(&[], 4, &mut n_rungs) && n_rungs == 0);
+            (halving.continues_after(&[(1, first), (2, second)], 4, &mut n_rungs), n_rungs)
         };
         assert_eq!(judged(0.5, 0.5), (true, 2), "the first one has no others");
         assert_eq!(judged(0.5, 0.5), (true, 2), "an equal one");
