@@ -21,6 +21,9 @@ pub use folder::{ModelKind, check_place, family, is_folder, kind};
 
 use std::path::Path;
 
+use durable::NewFolder;
+
+use crate::linear::LinearModel;
 use crate::{Dictionary, Features, Model};
 
 /// Bounds the memory for the character n-grams of all words: 4 GiB.
@@ -32,7 +35,7 @@ pub enum ModelRef<'a> {
     /// The mean of embeddings with a linear layer.
     FastText(&'a crate::fasttext::FastTextModel),
     /// Weighted n-grams.
-    Linear(&'a crate::linear::LinearModel),
+    Linear(&'a LinearModel),
 }
 
 /// Writes the folder of a model. An existing path is refused. On return, the folder is durable.
@@ -40,6 +43,21 @@ pub fn write(folder: &Path, model: ModelRef<'_>) -> Result<()> {
     match model {
         ModelRef::FastText(model) => fasttext::write(folder, model),
         ModelRef::Linear(model) => linear::write(folder, model),
+    }
+}
+
+/// Writes the files of weighted n-grams into the folder of a model that they are a part of.
+pub fn add_part(folder: &mut NewFolder, model: &LinearModel) -> Result<()> {
+    linear::add(folder, model)
+}
+
+/// Reads the weighted n-grams that are a part of the model in this folder, after verifying the digests of their files;
+/// `None` if there are none.
+pub fn read_part(folder: &Path) -> Result<Option<LinearModel>> {
+    let Some(found) = folder::Folder::open_part(folder)? else { return Ok(None) };
+    match found.kind {
+        ModelKind::Linear => linear::read(&found).map(Some),
+        ModelKind::FastText => Err(found.refused("kind", "fasttext", "linear")),
     }
 }
 

@@ -170,7 +170,8 @@ pub struct TokenRows<'a> {
 }
 
 impl<'a> TokenRows<'a> {
-    fn iter(self) -> impl Iterator<Item = &'a [i64]> {
+    /// The tokens of each row.
+    pub fn iter(self) -> impl Iterator<Item = &'a [i64]> {
         self.lengths
             .iter()
             .enumerate()

@@ -89,6 +89,9 @@ pub struct Recipe {
     /// A dataset without labels whose rows are also trained on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unlabelled: Option<Unlabelled>,
+    /// Whether n-grams are trained beside the LSTM.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub with_ngrams: bool,
     /// How the threshold between label 0 and label 1 is chosen after the training.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<ThresholdRule>,

@@ -9,7 +9,7 @@
 //!   SHA256SUMS          digests of these four files, for `sha256sum --check`
 //! ```
 //!
-//! Models of older versions have no `trained_on.json`. `SHA256SUMS` also lists the files for other programs
+//! A model with n-grams also has their three files, of `classifiers::files`. Models of older versions have no `trained_on.json`. `SHA256SUMS` also lists the files for other programs
 //! (`interchange`).
 //!
 //! The folder appears completely or not at all. It is read only if every file matches its digest. This module reads

@@ -21,7 +21,7 @@ const TEMPERATURE_MIN: f64 = 0.05;
 const TEMPERATURE_MAX: f64 = 20.0;
 
 /// Maximum number of steps. Newton's method needs about ten.
-const STEPS_MAX: usize = 100;
+pub(crate) const STEPS_MAX: usize = 100;
 
 /// The smallest probability whose logarithm is used.
 const PROBABILITY_MIN: f32 = f32::MIN_POSITIVE;
@@ -111,12 +111,13 @@ pub fn calibrate_classes(scores: &[ClassScore]) -> Calibrator {
     Calibrator::Temperature(rounded(temperature(n_classes, &logits, &labels)))
 }
 
-fn logits(probabilities: &Probabilities) -> impl Iterator<Item = f64> + '_ {
+/// The logarithm of each probability.
+pub(crate) fn logits(probabilities: &Probabilities) -> impl Iterator<Item = f64> + '_ {
     probabilities.all().iter().map(|&probability| f64::from(probability.max(PROBABILITY_MIN)).ln())
 }
 
 /// A number with ten digits, which a JSON file keeps exactly.
-fn rounded(number: f64) -> f64 {
+pub(crate) fn rounded(number: f64) -> f64 {
     format!("{number:.9e}").parse().unwrap_or(number)
 }
 

@@ -1,6 +1,6 @@
 //! Converts scores of rows into metrics and curves, for any model. [`Scoring`] defines the meaning of a model's
 //! outputs, and [`Decision`] adds the model's calibration and threshold, which [`calibrate`] and [`Threshold::best`]
-//! choose. [`Accumulator`] and [`metrics()`] compute metrics that do not depend on the distribution of rows over ranks.
+//! choose. [`factors()`] fits a sum of the log-odds of two models. [`Accumulator`] and [`metrics()`] compute metrics that do not depend on the distribution of rows over ranks.
 //! [`intervals()`] computes their confidence intervals. [`roc`] and [`calibration()`] compute the curves.
 //! [`estimates()`] computes the mean and deviation of metrics over folds. [`ClassAccumulator`] is for three or more classes, and [`Counted`] for any number of classes.
 
@@ -12,6 +12,7 @@ mod counted;
 mod curves;
 mod decision;
 mod error;
+mod factors;
 mod folds;
 mod intervals;
 mod loss;
@@ -28,6 +29,7 @@ pub use counted::{Counted, Scores, metrics_of, scores_of};
 pub use curves::{BINS, Bin, Calibration, calibration, roc};
 pub use decision::Decision;
 pub use error::{Error, Result};
+pub use factors::factors;
 pub use folds::{Estimate, estimates};
 pub use intervals::{Interval, Intervals, RowTexts, intervals, label_intervals};
 pub use metrics::{Accumulator, LargerClass, Metrics, N_SUMS, metrics, unranked};

@@ -28,14 +28,16 @@ pub fn put(labels: &SoftLabels, rows: &Rows, out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Collects the probabilities of all rows, which `answer` computes for a batch; `None` is a result that is not finite.
+/// Collects the probabilities of all rows, which are in this split. `answer` computes them for a batch; `None` is a result
+/// that is not finite.
 pub fn each_batch<E: From<Error>>(
     rows: &Rows,
+    part: Part,
     batch_rows: u32,
     mut answer: impl FnMut(&Batch) -> Result<Vec<Option<Vec<f32>>>, E>,
 ) -> Result<SoftLabels, E> {
     let loading = Loading {
-        part: Part::Test,
+        part,
         arrangement: Arrangement::Fixed,
         batch_rows: batch_rows as usize,
         from_step: 0,

@@ -28,7 +28,7 @@ pub use dataset_texts::{DatasetTexts, Split};
 use division::SplitBuilders;
 pub use division::Wanted;
 pub use error::{Result, TextsError};
-pub use labels::without_labels;
+pub use labels::{in_order_of, without_labels};
 
 /// Lines, records and rows of tables.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use batches::{Rows, Smallest};
+use batches::{Part, Rows, Smallest};
 use classifiers::Words;
 use dataset::vocabulary::FIRST_WORD;
 use program::location::Location;
@@ -51,7 +51,7 @@ fn of_rows(arguments: &Predict, dataset: &Location) -> Result<(Rows, SoftLabels)
     };
     let words = &rows.vocabulary().words;
     let (mut reader, mut line) = (classifier.reader(), Vec::new());
-    let labels = each_batch(&rows, BATCH_ROWS, |batch| {
+    let labels = each_batch(&rows, Part::Test, BATCH_ROWS, |batch| {
         let of_row = |(tokens, &length): (&[i64], &i64)| {
             line.clear();
             for &token in &tokens[..length as usize] {

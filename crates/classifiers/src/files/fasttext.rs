@@ -13,7 +13,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::bin::{self, Args, Dense, Entries, Matrix};
-use super::folder::{self, Folder};
+use super::folder::{self, Folder, Written};
 use super::tensors::{ElementType, Tensor};
 use super::{N_SUBWORDS_MAX, n_subwords};
 use crate::fasttext::{Counted, FastTextModel, Loss, RowSet};
@@ -68,7 +68,8 @@ pub(super) fn write(folder: &Path, model: &FastTextModel) -> Result<()> {
         table("output", model.output()),
     ];
     let settings = serde_json::to_value(&settings).expect("plain values are JSON");
-    folder::write(folder, folder::ModelKind::FastText, settings, model.dictionary(), tensors)
+    let kind = folder::ModelKind::FastText;
+    folder::write(folder, Written { kind, settings, dictionary: model.dictionary(), weights: tensors })
 }
 
 /// The weights of a table.

@@ -8,7 +8,8 @@
 //!   SHA256SUMS          digests of these three files, for `sha256sum --check`
 //! ```
 //!
-//! It is written as a [`durable::NewFolder`] and verified by [`durable::sums`].
+//! It is written as a [`durable::NewFolder`] and verified by [`durable::sums`]. A model may also be a part of another
+//! model, whose folder then has its files under other names, such as `ngrams.json`.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -29,9 +30,22 @@ use crate::Dictionary;
 /// Incremented if older programs would misread newer folders.
 const FORMAT_VERSION: u32 = 1;
 const FAMILY: &str = "ngrams";
-const CONFIG: &str = "config.json";
-const WORDS: &str = "words.txt";
-const WEIGHTS: &str = "model.safetensors";
+
+/// The names of a model's files.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FileNames {
+    config: &'static str,
+    words: &'static str,
+    weights: &'static str,
+}
+
+/// In a folder of its own.
+const OF_A_FOLDER: FileNames =
+    FileNames { config: "config.json", words: "words.txt", weights: "model.safetensors" };
+/// In the folder of a model that it is a part of.
+pub(super) const OF_A_PART: FileNames =
+    FileNames { config: "ngrams.json", words: "ngrams-words.txt", weights: "ngrams.safetensors" };
+
 /// Labels take most of the file: a million of them.
 const CONFIG_BYTES_MAX: u64 = 128 << 20;
 
@@ -102,6 +116,7 @@ impl Name {
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
+    names: FileNames,
     pub(super) kind: ModelKind,
     pub(super) settings: Value,
     pub(super) dictionary: Dictionary,
@@ -132,7 +147,7 @@ pub fn kind(folder: &Path) -> Option<ModelKind> {
 }
 
 fn config<T: DeserializeOwned>(folder: &Path) -> Option<T> {
-    let json = read_bounded(&folder.join(CONFIG), CONFIG_BYTES_MAX).ok()?;
+    let json = read_bounded(&folder.join(OF_A_FOLDER.config), CONFIG_BYTES_MAX).ok()?;
     serde_json::from_slice(&json).ok()
 }
 
@@ -141,22 +156,31 @@ pub fn check_place(folder: &Path) -> Result<()> {
     NewFolder::begin(folder).map(drop)
 }
 
+/// A model to be written.
+pub(super) struct Written<'a> {
+    pub(super) kind: ModelKind,
+    pub(super) settings: Value,
+    pub(super) dictionary: &'a Dictionary,
+    pub(super) weights: Vec<Tensor<'a>>,
+}
+
 /// Writes the folder of a model. On return, it is durable.
-pub(super) fn write(
-    folder: &Path,
-    kind: ModelKind,
-    settings: Value,
-    dictionary: &Dictionary,
-    weights: Vec<Tensor<'_>>,
-) -> Result<()> {
+pub(super) fn write(folder: &Path, model: Written<'_>) -> Result<()> {
     let mut unfinished = NewFolder::begin(folder)?;
+    add(&mut unfinished, OF_A_FOLDER, model)?;
+    unfinished.finish()
+}
+
+/// Writes the files of a model into a folder.
+pub(super) fn add(unfinished: &mut NewFolder, names: FileNames, model: Written<'_>) -> Result<()> {
+    let Written { kind, settings, dictionary, weights } = model;
     let (words, weights) = std::thread::scope(|scope| {
-        let words = spawn(scope, || unfinished.create(WORDS, |out| words_file::write(dictionary, out)));
-        let weights = unfinished.create(WEIGHTS, |out| tensors::write(weights, out));
+        let words = spawn(scope, || unfinished.create(names.words, |out| words_file::write(dictionary, out)));
+        let weights = unfinished.create(names.weights, |out| tensors::write(weights, out));
         (words.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), weights)
     });
-    unfinished.list(WORDS, words?);
-    unfinished.list(WEIGHTS, weights?);
+    let files = BTreeMap::from([(names.words.to_owned(), words?), (names.weights.to_owned(), weights?)]);
+    files.iter().for_each(|(name, summary)| unfinished.list(name, summary.clone()));
     let labels = dictionary.labels().iter().zip(0..);
     let labels =
         labels.map(|(name, number)| Label { name: name.into(), texts: dictionary.label_count(number) });
@@ -174,34 +198,42 @@ pub(super) fn write(
             classes.iter().map(Name::from).collect()
         },
         words: dictionary.n_words() as u64,
-        files: unfinished.files().clone(),
+        files,
     };
-    unfinished.put(CONFIG, |out| {
+    unfinished.put(names.config, |out| {
         serde_json::to_writer_pretty(&mut *out, &document)?;
         out.write_all(b"\n")
-    })?;
-    unfinished.finish()
+    })
 }
 
 impl Folder {
     /// Reads everything except the weights, after verifying the digests of the files read.
     pub(super) fn open(path: &Path) -> Result<Self> {
+        Self::of(&Sums::read(path)?, path, OF_A_FOLDER)
+    }
+
+    /// Reads a model that is a part of the model in this folder; `None` if there is none.
+    pub(super) fn open_part(path: &Path) -> Result<Option<Self>> {
         let sums = Sums::read(path)?;
-        let config = path.join(CONFIG);
-        let json = sums.content(CONFIG, CONFIG_BYTES_MAX)?;
+        sums.has(OF_A_PART.config).then(|| Self::of(&sums, path, OF_A_PART)).transpose()
+    }
+
+    fn of(sums: &Sums, path: &Path, names: FileNames) -> Result<Self> {
+        let config = path.join(names.config);
+        let json = sums.content(names.config, CONFIG_BYTES_MAX)?;
         let document: Document = parse_document(&config, &json, (FAMILY, FORMAT_VERSION))?;
         let file = |name: &str| document.files.get(name).cloned().ok_or_else(|| sums.missing(name));
-        let (words, weights) = (file(WORDS)?, file(WEIGHTS)?);
-        sums.check(WORDS, &words)?;
-        sums.check(WEIGHTS, &weights)?;
-        let dictionary = read_dictionary(&path.join(WORDS), &words, &document)?;
+        let (words, weights) = (file(names.words)?, file(names.weights)?);
+        sums.check(names.words, &words)?;
+        sums.check(names.weights, &weights)?;
+        let dictionary = read_dictionary(&path.join(names.words), &words, &document)?;
         let Document { kind, settings, .. } = document;
-        Ok(Self { path: path.to_owned(), kind, settings, dictionary, weights })
+        Ok(Self { path: path.to_owned(), names, kind, settings, dictionary, weights })
     }
 
     /// Reads the weights with `read` while another thread verifies their digest.
     pub(super) fn weights<T: Send>(&self, read: impl FnOnce(&Tensors) -> Result<T> + Send) -> Result<T> {
-        let path = self.path.join(WEIGHTS);
+        let path = self.path.join(self.names.weights);
         verified(&path, &self.weights, || {
             let tensors = Tensors::open(&path)?;
             if tensors.n_bytes() != self.weights.bytes {
@@ -214,7 +246,7 @@ impl Folder {
 
     /// An error of a setting.
     pub(super) fn refused(&self, field: &str, found: impl Display, expected: impl Display) -> Error {
-        Error::unexpected(&self.path.join(CONFIG), field, found, expected, REMEDY)
+        Error::unexpected(&self.path.join(self.names.config), field, found, expected, REMEDY)
     }
 
     /// The settings as a type.

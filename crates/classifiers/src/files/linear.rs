@@ -16,11 +16,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::folder::{self, Folder};
+use super::folder::{self, Folder, Written};
 use super::tensors::{ElementType, Tensor, Tensors};
 use crate::Words;
 use crate::linear::{LinearModel, LinearSettings, Named, NgramTable, Outputs, RowKeys, Sigmoid, StoredModel};
-use durable::Result;
+use durable::{NewFolder, Result};
 
 /// The settings in `config.json`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -37,6 +37,15 @@ struct Config {
 
 /// Writes the folder of a model.
 pub(super) fn write(folder: &Path, model: &LinearModel) -> Result<()> {
+    folder::write(folder, written(model))
+}
+
+/// Writes the files of a model into the folder of a model that it is a part of.
+pub(super) fn add(folder: &mut NewFolder, model: &LinearModel) -> Result<()> {
+    folder::add(folder, folder::OF_A_PART, written(model))
+}
+
+fn written(model: &LinearModel) -> Written<'_> {
     let stored = model.stored();
     let config = Config {
         words: stored.words,
@@ -74,7 +83,7 @@ pub(super) fn write(folder: &Path, model: &LinearModel) -> Result<()> {
         tensors.push(floats("frequencies", [n_rows, 1], &stored.frequencies));
     }
     let settings = serde_json::to_value(&config).expect("plain values are JSON");
-    folder::write(folder, folder::ModelKind::Linear, settings, model.dictionary(), tensors)
+    Written { kind: folder::ModelKind::Linear, settings, dictionary: model.dictionary(), weights: tensors }
 }
 
 /// Reads the weights of a folder.

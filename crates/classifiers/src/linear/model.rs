@@ -184,6 +184,11 @@ impl LinearModel {
     /// n-grams has the probabilities of the biases.
     pub fn probabilities(&self, line: &[u8], scratch: &mut LinearScratch, probabilities: &mut Vec<f32>) {
         self.scores(line, scratch, probabilities);
+        self.convert(probabilities);
+    }
+
+    /// Converts the score of each classifier to the probability of each label.
+    pub fn convert(&self, probabilities: &mut Vec<f32>) {
         let stored = &self.stored;
         for (score, sigmoid) in probabilities.iter_mut().zip(&stored.sigmoids) {
             *score = sigmoid.probability(*score);
@@ -204,6 +209,19 @@ impl LinearModel {
     pub fn scores(&self, line: &[u8], scratch: &mut LinearScratch, scores: &mut Vec<f32>) {
         let LinearScratch { word, hashes, numbers, found } = scratch;
         self.find(line, word, hashes, numbers, found, |_, _| ());
+        self.score(found, scores);
+    }
+
+    /// Writes the score of each classifier for a text whose words have these hashes, which [`hash`] computes. Only hashed
+    /// n-grams are found.
+    pub fn scores_of_hashes(&self, words: &[u32], scratch: &mut LinearScratch, scores: &mut Vec<f32>) {
+        let found = &mut scratch.found;
+        found.clear();
+        self.find_hashed(words, found, |_, _| ());
+        self.score(found, scores);
+    }
+
+    fn score(&self, found: &TextNgrams, scores: &mut Vec<f32>) {
         let stored = &self.stored;
         let n = stored.biases.len();
         scores.clear();
@@ -261,12 +279,10 @@ impl LinearModel {
         let settings = &self.stored.settings;
         found.clear();
         match &self.rows {
-            RowIndex::Hashed { bits, words, .. } => {
+            RowIndex::Hashed { .. } => {
                 hashes.clear();
                 self.stored.words.each(line, word, |word| hashes.push(hash(word)));
-                found.distinct.begin(keys::n_ngrams(settings, hashes.len()));
-                keys::each_hash(settings, *bits, hashes, |hash, ngram| each(found.add(hash), ngram));
-                found.rows.extend(found.ngrams.iter().map(|&hash| row_of_hash(words, hash)));
+                self.find_hashed(hashes, found, each);
             }
             RowIndex::Exact { rows } => {
                 numbers.clear();
@@ -282,6 +298,15 @@ impl LinearModel {
                 });
             }
         }
+    }
+
+    /// Lists the distinct n-grams of words with these hashes, if n-grams are hashed.
+    fn find_hashed(&self, hashes: &[u32], found: &mut TextNgrams, mut each: impl FnMut(u32, Ngram)) {
+        let RowIndex::Hashed { bits, words, .. } = &self.rows else { return };
+        let settings = &self.stored.settings;
+        found.distinct.begin(keys::n_ngrams(settings, hashes.len()));
+        keys::each_hash(settings, *bits, hashes, |hash, ngram| each(found.add(hash), ngram));
+        found.rows.extend(found.ngrams.iter().map(|&hash| row_of_hash(words, hash)));
     }
 
     /// The factor of all values of a text.

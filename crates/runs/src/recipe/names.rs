@@ -6,7 +6,7 @@ use super::older_embedding_std;
 
 /// Fields of a recipe, by their path, with the flag of each field. A field that no flag sets has a description
 /// instead. A value that is one of several kinds, such as the optimizer, has the name of its kind.
-pub const SETTING_NAMES: [(&str, &str); 128] = [
+pub const SETTING_NAMES: [(&str, &str); 129] = [
     ("dataset", "id digest of the dataset"),
     ("plan", "read in blocks"),
     ("test_fraction", "--test-fraction"),
@@ -132,6 +132,7 @@ pub const SETTING_NAMES: [(&str, &str); 128] = [
     ("unlabelled", "--unlabelled"),
     ("unlabelled.dataset", "id digest of --unlabelled"),
     ("unlabelled.soft_labels", "SHA-256 of the soft labels of --unlabelled"),
+    ("with_ngrams", "--with-ngrams"),
     ("threshold", "--threshold"),
     ("threshold.probability", "--threshold"),
     ("calibration", "--calibrate"),

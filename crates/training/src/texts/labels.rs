@@ -3,7 +3,7 @@
 use classifiers::{LABEL_PREFIX, Texts};
 
 /// Texts whose labels have the order of these names.
-pub(crate) fn in_order_of(names: Vec<&str>, mut texts: Texts) -> Texts {
+pub fn in_order_of(names: Vec<&str>, mut texts: Texts) -> Texts {
     let names = names.into_iter().map(str::as_bytes).collect();
     texts.dictionary = std::mem::take(&mut texts.dictionary).with_classes(names);
     texts
