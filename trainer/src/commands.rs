@@ -11,6 +11,7 @@ mod fit;
 mod folds;
 mod init;
 mod launch;
+mod ngrams;
 mod predict;
 mod pretrain;
 mod progress;

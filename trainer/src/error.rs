@@ -58,6 +58,8 @@ errors_of_a_training! {
     training::Error,
     training::answers::AnswersError,
     batches::Error,
+    classifiers::Error,
+    classifiers::files::Error,
     corpus::format::Misplaced,
     dataset::Error,
     embeddings::Error,

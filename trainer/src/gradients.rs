@@ -278,6 +278,7 @@ mod tests {
             stop_loss: None,
             soft_labels: None,
             unlabelled: None,
+            with_ngrams: false,
             threshold: None,
             calibration: None,
         }

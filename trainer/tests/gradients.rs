@@ -82,6 +82,7 @@ fn recipe(family: Family, bidirectional: bool) -> Recipe {
         stop_loss: None,
         soft_labels: None,
         unlabelled: None,
+        with_ngrams: false,
         threshold: None,
         calibration: None,
     }

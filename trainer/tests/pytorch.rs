@@ -129,6 +129,7 @@ fn an_exported_model_predicts_by_its_own_python_file() {
         ("mean-max", "--pool mean-max --layers 3 --epochs 3 --rate 0.01"),
         ("both", "--bidirectional --layers 2 --epochs 3 --rate 0.01"),
         ("both-mean-max", "--bidirectional --pool mean-max --layers 1 --epochs 3 --rate 0.01"),
+        ("ngrams", "--with-ngrams --layers 1 --epochs 3 --rate 0.01 --validation-fraction 0.1"),
         ("rating", "--loss rating --layers 2 --epochs 3 --rate 0.01"),
         ("five", "--loss five-ratings --precision f64 --epochs 12 --rate 0.02"),
     ] {

@@ -353,10 +353,6 @@ fn soft_labels_that_do_not_fit_are_refused() {
         "--pos-weight is balanced, expected numbers with --soft-labels",
     );
     refused(with(&["--loss", "rating"]), 64, "--soft-labels has no effect without --loss label");
-    let dataset = data.dataset.to_str().unwrap();
-    refused(fit(&data.dataset, &data.path("a"), &["--unlabelled", dataset]), 64, "--soft-labels");
-    let missing = "expected a dataset with --soft-labels; write them with `trainer predict MODEL";
-    refused(with(&["--unlabelled", other.to_str().unwrap()]), 78, missing);
     assert!(!data.path("a/model").exists());
 }
 

@@ -66,14 +66,13 @@ pub struct Fit {
     pub soft_labels: Vec<Location>,
     /// Dataset of reviews without ratings, for training only
     ///
-    /// Its rows learn their soft labels, which --soft-labels must contain. Its labels are not used, and no row of it is in the
-    /// validation or test split. It has the vocabulary of DATASET.
+    /// Its rows learn their soft labels: those of --soft-labels, or else the probabilities of n-grams that are trained on the
+    /// training rows first. Its own labels are not used, and no row of it is in the validation or test split. It has the
+    /// vocabulary of DATASET. Requires --loss label.
     #[arg(
         long,
         value_name = "FILE",
-        requires = "soft_labels",
         value_parser = PathBufValueParser::new().try_map(Location::of_file),
-        hide_short_help = true,
         help_heading = "Data"
     )]
     pub unlabelled: Option<Location>,
@@ -152,6 +151,13 @@ pub struct Fit {
     /// The built-in kernels do not support it; the training is computed by PyTorch, which is slower.
     #[arg(long, hide_short_help = true, help_heading = "Model")]
     pub bidirectional: bool,
+    /// N-grams beside the LSTM, in one model
+    ///
+    /// N-grams of the rows are trained as by `ngrams train`. The model adds their outputs to those of the LSTM, by two factors
+    /// that fit the validation split best. Predictions, explanations and exports are of both. Requires --loss label and a
+    /// validation split.
+    #[arg(long, help_heading = "Model")]
+    pub with_ngrams: bool,
     /// Training objective [default: label]
     ///
     /// label: cross-entropy on the label, binary for two classes and softmax for more. rating: squared error on the

@@ -1,12 +1,13 @@
 //! The datasets of `fit`, and what is noted about them.
 
 use batches::{Division, Part, Rows, Smallest};
+use classifiers::linear::LinearModel;
 use dataset::card::WARNING;
 use program::location::Location;
 use training::datasets::{self, Reader, cut, sampled, trained_on_warning, validation_warning};
 
 use super::training::Session;
-use super::{recipe, soft_labels};
+use super::{ngrams, recipe, soft_labels};
 use crate::arguments::{BalanceName, Fit};
 use crate::error::Result;
 use crate::soft_targets::SoftTargets;
@@ -18,14 +19,16 @@ pub(super) struct Data {
     /// The dataset without labels, and the number of its rows that are texts of `rows` and were omitted.
     unlabelled: Option<(Rows, u64)>,
     soft: Option<SoftTargets>,
+    /// The n-grams of --with-ngrams.
+    pub(super) ngrams: Option<LinearModel>,
     validation: Option<Rows>,
     test: Option<Rows>,
 }
 
 impl Data {
     /// Opens DATASET, and the datasets of --unlabelled, --validation and --test, which must have its vocabulary and row
-    /// settings.
-    pub(super) fn open(arguments: &Fit, division: Division) -> Result<Self> {
+    /// settings. Trains the n-grams that the training needs.
+    pub(super) fn open(arguments: &Fit, division: Division, session: &Session) -> Result<Self> {
         let Fit { lstm, training, dataset, unlabelled, validation, test, .. } = arguments;
         // Before any of them is read.
         datasets::check([unlabelled, validation, test].into_iter().flatten().chain([dataset]))?;
@@ -41,8 +44,14 @@ impl Data {
             None => None,
         };
         let without_labels = unlabelled.as_ref().map(|(rows, _)| rows);
-        let soft =
-            soft_labels::read(&arguments.soft_labels, &rows, without_labels, &training.storage.options())?;
+        let train = || ngrams::trained(&rows, arguments.optimisation.seed, session);
+        let ngrams = arguments.with_ngrams.then(train).transpose()?;
+        let teacher = |unlabelled: &Rows| {
+            let teacher = ngrams.clone().map_or_else(train, Ok)?;
+            ngrams::taught(teacher, &rows, unlabelled)
+        };
+        let s3 = training.storage.options();
+        let soft = soft_labels::read(&arguments.soft_labels, &rows, without_labels, &s3, teacher)?;
         check_classes(&rows, soft.as_ref())?;
         let held_out = |location: &Option<Location>, division| {
             let location = location.as_ref();
@@ -50,7 +59,7 @@ impl Data {
         };
         let validation = held_out(&arguments.validation, Division::all_validation())?;
         let test = held_out(&arguments.test, Division::all_test())?;
-        Ok(Self { rows, unlabelled, soft, validation, test })
+        Ok(Self { rows, unlabelled, soft, ngrams, validation, test })
     }
 
     /// The splits.

@@ -45,10 +45,13 @@ fn export_to(out: &Path, arguments: &Export) -> Result<String> {
         let remedy = "replace it with --force, or choose another --out";
         return Err(runs::Error::occupied(out, "a model folder", "a new name", remedy).into());
     }
-    let place = if arguments.force { saved::replacing(out)? } else { saved::begin(out)? };
+    let mut place = if arguments.force { saved::replacing(out)? } else { saved::begin(out)? };
     let s3 = arguments.storage.options();
     let SavedClassifier { model, vocabulary, config, trained_on, .. } =
         read_classifier(&model_at(&arguments.model, &s3, "export")?, Device::Cpu)?;
+    if let Some(wide) = model.wide() {
+        wide.write(&mut place)?;
+    }
     let weights = |path: &Path| model.lstm().parameters().write(path);
     let mut others = saved::files_for_others(&config, &vocabulary);
     others.extend(trained_on.map(|trained_on| trained_on.file()));

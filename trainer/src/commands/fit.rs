@@ -18,7 +18,7 @@ pub fn fit(arguments: &Fit) -> Result<()> {
     let session = Session::join(training, arguments.backend.compute)?;
     let out = output(&arguments.out, &arguments.dataset, "model")?;
     let out = session.take(&out, training, lstm.init_from.as_ref())?;
-    let data = Data::open(arguments, recipe::division(arguments)?)?;
+    let data = Data::open(arguments, recipe::division(arguments)?, &session)?;
     let recipe = recipe::of_fit(arguments, data.splits(), session.device())?;
     let notes = data.notes(arguments, &recipe, &session)?;
     let (splits, soft_labels, test_every) = (data.splits(), &arguments.soft_labels[..], arguments.test_every);
@@ -27,6 +27,7 @@ pub fn fit(arguments: &Fit) -> Result<()> {
         out: &out,
         recipe: &recipe,
         splits,
+        ngrams: data.ngrams.as_ref(),
         soft_labels,
         test_every,
         lstm,

@@ -56,7 +56,7 @@ pub(super) fn fit_folds(arguments: &Fit, n_folds: u16) -> Result<()> {
 /// Trains one fold, or finds it complete. Returns the metrics of the rows that it holds out on rank 0.
 fn fit_fold(arguments: &Fit, fold: Fold, folder: &Folder, session: &Session) -> Result<Option<Metrics>> {
     let Fit { lstm, training, .. } = arguments;
-    let data = Data::open(arguments, recipe::division_of(arguments, fold)?)?;
+    let data = Data::open(arguments, recipe::division_of(arguments, fold)?, session)?;
     let splits = data.splits();
     let recipe = Recipe { fold: Some(fold), ..recipe::of_fit(arguments, splits, session.device())? };
     if fold.number == 1 {
@@ -70,7 +70,9 @@ fn fit_fold(arguments: &Fit, fold: Fold, folder: &Folder, session: &Session) -> 
     let out = session.take(&folder.of_fold(number), training, lstm.init_from.as_ref())?;
     let test_every = arguments.test_every;
     let soft_labels = &arguments.soft_labels[..];
-    let job = Job { session, out: &out, recipe: &recipe, splits, soft_labels, test_every, lstm, training };
+    let ngrams = data.ngrams.as_ref();
+    let job =
+        Job { session, out: &out, recipe: &recipe, splits, ngrams, soft_labels, test_every, lstm, training };
     let Some(summary) = job.run(notes.into_iter())? else { return Ok(None) };
     let evaluated = summary.evaluation.filter(|evaluation| evaluation.part == Part::Test);
     let missing = || Error::internal(&format!("fold {number} has no test metrics"));

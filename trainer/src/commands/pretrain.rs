@@ -34,6 +34,7 @@ pub fn pretrain(arguments: &Pretrain) -> Result<()> {
         out: &out,
         recipe: &recipe,
         splits,
+        ngrams: None,
         soft_labels: &[],
         test_every,
         lstm,

@@ -75,6 +75,7 @@ pub(super) fn of_fit(arguments: &Fit, splits: Splits<'_>, device: Device) -> Res
             })
         }),
         patience: arguments.patience,
+        with_ngrams: checked_ngrams(arguments, splits)?,
         threshold: checked_threshold(arguments, splits)?,
         calibration: checked_calibration(arguments, splits)?,
         ..recipe
@@ -90,10 +91,11 @@ pub(super) fn of_pretrain(arguments: &Pretrain, rows: &Rows, device: Device) -> 
     recipe(lstm, optimisation, &defaults, [*dropout_words, *dropout_head], family, rows, device)
 }
 
-/// Number of training rows by which defaults are chosen. In a cross-validation it is that of the model whose quality
-/// is estimated, so that all folds have the same settings.
+/// Number of training rows by which defaults are chosen, with those without labels. In a cross-validation it is that of the
+/// model whose quality is estimated, so that all folds have the same settings.
 fn training_rows(arguments: &Fit, rows: &Rows) -> Result<u64> {
-    Ok(rows.rows_under(division(arguments)?, Part::Training))
+    let unlabelled = rows.n_rows(Part::Training) - rows.census(Part::Training).rows;
+    Ok(rows.rows_under(division(arguments)?, Part::Training) + unlabelled)
 }
 
 /// Settings of all families, without held-out rows.
@@ -166,6 +168,7 @@ fn recipe(
         stop_loss: arguments.stop_loss,
         soft_labels: None,
         unlabelled: None,
+        with_ngrams: false,
         threshold: None,
         calibration: None,
     })
@@ -293,6 +296,13 @@ fn checked_calibration(arguments: &Fit, splits: Splits<'_>) -> Result<Option<Met
         Some(Method::Platt) => check_validation("--calibrate", "platt", splits)?,
     }
     Ok(method)
+}
+
+fn checked_ngrams(arguments: &Fit, splits: Splits<'_>) -> Result<bool> {
+    if arguments.with_ngrams {
+        check_validation("--with-ngrams", "set", splits)?;
+    }
+    Ok(arguments.with_ngrams)
 }
 
 /// Refuses a choice on a validation split without rows, or with rows of one label only.

@@ -49,7 +49,7 @@ fn of_lstm(arguments: &Predict, dataset: &Location, folder: &Path) -> Result<(Ro
     }
     let decision = config.decision(*scoring);
     let mut answers = Answers::of(model, &compute);
-    let labels = each_batch(&rows, arguments.batch, |batch| {
+    let labels = each_batch(&rows, Part::Test, arguments.batch, |batch| {
         let outputs = answers.of_rows(token_rows(batch, &batch.tokens))?;
         Ok::<_, Error>(outputs.iter().map(|outputs| probabilities(decision, outputs)).collect())
     })?;
@@ -68,15 +68,16 @@ fn probabilities(decision: Decision, outputs: &[f64]) -> Option<Vec<f32>> {
     probabilities.iter().all(|probability| probability.is_finite()).then_some(probabilities)
 }
 
-/// Reads the soft labels of a training; `None` without any. Each file belongs to one of the two datasets, and the rows
-/// of `unlabelled` have no other labels.
+/// Reads the soft labels of a training; `None` without any. Each file belongs to one of the two datasets. If the rows of
+/// `unlabelled` have none, they get those of `teacher`.
 pub(super) fn read(
     files: &[Location],
     rows: &Rows,
     unlabelled: Option<&Rows>,
     s3: &S3Options,
+    teacher: impl FnOnce(&Rows) -> Result<SoftLabels>,
 ) -> Result<Option<SoftTargets>> {
-    if files.is_empty() {
+    if files.is_empty() && unlabelled.is_none() {
         return Ok(None);
     }
     let n_classes = rows.settings().rows.labels.n_classes();
@@ -97,12 +98,9 @@ pub(super) fn read(
             return Err(setting("--soft-labels", &of, "one file per dataset"));
         }
     }
-    let [of_dataset, of_unlabelled] = found;
+    let [of_dataset, mut of_unlabelled] = found;
     if let (Some(unlabelled), None) = (unlabelled, &of_unlabelled) {
-        let name = unlabelled.name().display().to_string();
-        let expected =
-            format!("a dataset with --soft-labels; write them with `trainer predict MODEL {name} --soft`");
-        return Err(setting("--unlabelled", &name, &expected));
+        of_unlabelled = Some(teacher(unlabelled)?);
     }
     let n_rows = rows.n_rows_of_file() as usize;
     Ok(Some(SoftTargets::new(n_classes, n_rows, of_dataset, of_unlabelled)))

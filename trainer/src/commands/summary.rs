@@ -10,6 +10,8 @@ use serde::Serialize;
 
 use training::classes::{Class, classes};
 
+use super::ngrams::Parts;
+
 /// The summary that `fit --json` and `pretrain --json` print.
 #[derive(Debug, Serialize)]
 pub(super) struct Summary {
@@ -28,6 +30,8 @@ pub(super) struct Summary {
     /// Metrics of the validation split with the saved weights, before a threshold and a calibration are fitted on it;
     /// `null` without a validation split.
     validation: Option<Metrics>,
+    /// Metrics of the validation split by the LSTM and by the n-grams alone and by both; `null` without --with-ngrams.
+    pub(super) parts: Option<Parts>,
     /// The final evaluation; `null` if no rows were held out.
     pub(super) evaluation: Option<SplitEvaluation>,
 }
@@ -78,6 +82,7 @@ impl Summary {
             steps: Some(position.steps),
             kept,
             validation: best_epoch(folder).map(|(_, metrics)| metrics),
+            parts: None,
             evaluation: None,
         }
     }
@@ -93,6 +98,7 @@ impl Summary {
             steps: record.as_ref().map(|record| record.step),
             kept: None,
             validation: best_epoch(folder).map(|(_, metrics)| metrics),
+            parts: None,
             evaluation: record.as_ref().map(SplitEvaluation::from),
         }
     }

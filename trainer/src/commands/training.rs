@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use batches::Part;
 use batches::balance::BalanceRule;
+use classifiers::linear::LinearModel;
 use launch::interrupt::{Interrupts, Requested};
 use program::location::Location;
 use runs::recipe::{Position, Recipe};
@@ -22,15 +23,16 @@ use training::outcome;
 use training::tell::tell;
 use training::{datasets, remote};
 
+use super::ngrams::Parts;
 use super::progress::Progress;
 use super::recipe::steps_of_epoch;
 use super::summary::Summary;
-use super::{device, init};
+use super::{device, init, ngrams};
 use crate::arguments::{ComputeName, LstmFlags, TrainingFlags};
 use crate::compute::Compute;
 use crate::error::{Error, Result};
 use crate::families::classifier::{Choice, EvaluatedRows, Evaluation, evaluate_rows};
-use crate::families::save_model;
+use crate::families::{Model, save_model};
 use crate::ranks::{Ranks, restarts};
 use crate::train::checkpoint::{restore, save};
 use crate::train::splits::Splits;
@@ -111,6 +113,11 @@ impl Session {
         self.compute.device()
     }
 
+    /// Requests to stop or to save a checkpoint.
+    pub(super) fn interrupts(&self) -> &Interrupts {
+        &self.interrupts
+    }
+
     /// Prints a line on rank 0.
     pub(super) fn tell(&self, line: &str) {
         if self.ranks.is_first() {
@@ -127,6 +134,8 @@ pub(super) struct Job<'a> {
     pub(super) out: &'a Out,
     pub(super) recipe: &'a Recipe,
     pub(super) splits: Splits<'a>,
+    /// The n-grams that are added to the model after the last epoch.
+    pub(super) ngrams: Option<&'a LinearModel>,
     /// Files of soft labels, for the record.
     pub(super) soft_labels: &'a [Location],
     /// Whether the test split is evaluated after every epoch.
@@ -161,7 +170,8 @@ impl Job<'_> {
                 session.tell(&kept);
             }
         }
-        self.finish(&training, log)
+        let parts = self.widen(&mut training)?;
+        self.finish(&training, parts, log)
     }
 
     /// A new training, or one that is resumed from a checkpoint.
@@ -312,12 +322,13 @@ impl Job<'_> {
     }
 
     /// Evaluates the model and saves it.
-    fn finish(self, training: &Training, log: Option<Log>) -> Result<Option<Summary>> {
+    fn finish(self, training: &Training, parts: Option<Parts>, log: Option<Log>) -> Result<Option<Summary>> {
         let Self { out, recipe, splits: Splits { rows, test, .. }, .. } = self;
         let choice = self.choose(training)?;
         let evaluated = self.evaluate(training, choice)?;
         let Some(mut log) = log else { return Ok(None) };
         let mut summary = Summary::of(out.folder(), out.shown(), &training.position);
+        summary.parts = parts;
         if let Some((record, scores)) = evaluated {
             let metrics = record.metrics;
             if let Some(chosen) = choice.described(record.decision()) {
@@ -339,6 +350,14 @@ impl Job<'_> {
         tell(&format!("the model is in {}", out.shown().join(MODEL).display()));
         log.finish()?;
         Ok(Some(summary))
+    }
+
+    /// Adds the n-grams to the model, if there are any.
+    fn widen(self, training: &mut Training) -> Result<Option<Parts>> {
+        let Self { session, recipe, splits, ngrams, training: flags, .. } = self;
+        let (Some(ngrams), Model::Classifier(model)) = (ngrams, &mut training.model) else { return Ok(None) };
+        let loaders = usize::from(flags.running.loaders);
+        ngrams::widen(model, ngrams, recipe, splits, session, loaders).map(Some)
     }
 
     /// Chooses calibration and threshold, if the recipe requires them.

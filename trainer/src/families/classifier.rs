@@ -1,4 +1,5 @@
-//! The sentiment classifier: LSTM → pooling → linear → ReLU → output. Also its predictions and evaluation.
+//! The sentiment classifier: LSTM → pooling → linear → ReLU → output, and n-grams if it has a [`Wide`] part. Also its
+//! predictions and evaluation.
 //!
 //! B: rows of a share; T: tokens of its longest row; D: states of both directions; O: outputs.
 
@@ -9,6 +10,7 @@ pub mod explain;
 pub(crate) mod kernels;
 pub mod loss;
 pub mod predict;
+mod wide;
 
 use std::path::Path;
 
@@ -20,6 +22,7 @@ pub use self::choice::Choice;
 pub use self::evaluate::{EvaluatedRows, Evaluation, evaluate, evaluate_rows};
 pub use self::kernels::unsupported;
 use self::loss::row_losses;
+pub use self::wide::{Head, Wide};
 use super::lstm::{Layout, Lstm, Start, drop};
 use super::share::{Share, Weighed, in_precision, kind_of};
 use crate::error::Result;
@@ -31,6 +34,7 @@ pub struct Classifier {
     lstm: Lstm,
     settings: ClassifierSettings,
     places: Places,
+    wide: Option<Box<Wide>>,
 }
 
 /// Indices of the weights after the LSTM: weights and biases of each linear layer.
@@ -49,7 +53,7 @@ impl Classifier {
         place: (Kind, Device),
     ) -> Self {
         let (layout, places) = layout(lstm, settings);
-        Self { lstm: layout.draw(start, place), settings, places }
+        Self { lstm: layout.draw(start, place), settings, places, wide: None }
     }
 
     /// A classifier with the weights of a safetensors file.
@@ -60,7 +64,7 @@ impl Classifier {
         path: &Path,
     ) -> Result<Self> {
         let (layout, places) = layout(lstm, settings);
-        Ok(Self { lstm: layout.read(place.0, place.1, path)?, settings, places })
+        Ok(Self { lstm: layout.read(place.0, place.1, path)?, settings, places, wide: None })
     }
 
     /// The LSTM, which holds all weights.
@@ -78,7 +82,22 @@ impl Classifier {
         self.settings
     }
 
-    /// The outputs of rows, `[B, O]`, from their tokens, `[B, T]`, and their lengths, `[B]`, each 1 to T. B is at
+    /// The n-grams, if it has any.
+    pub fn wide(&self) -> Option<&Wide> {
+        self.wide.as_deref()
+    }
+
+    /// The n-grams, mutable.
+    pub fn wide_mut(&mut self) -> Option<&mut Wide> {
+        self.wide.as_deref_mut()
+    }
+
+    /// Adds n-grams.
+    pub fn widen(&mut self, wide: Wide) {
+        self.wide = Some(Box::new(wide));
+    }
+
+    /// The outputs of the LSTM for rows, `[B, O]`, from their tokens, `[B, T]`, and their lengths, `[B]`, each 1 to T. B is at
     /// least 1. Applies dropout except to tokens; masks come from PyTorch's generator.
     pub fn forward(&self, tokens: &Tensor, lengths: &Tensor, dropout: Dropout) -> Result<Tensor> {
         let states = self.lstm.states(tokens, lengths, dropout)?;

@@ -17,7 +17,7 @@ use scoring::Scoring;
 use serde::{Deserialize, Serialize};
 use tch::Device;
 
-use super::classifier::Choice;
+use super::classifier::{Choice, Head, Wide};
 use super::share::kind_of;
 use super::{Classifier, Lstm, Model};
 use crate::error::{Error, Result};
@@ -30,6 +30,9 @@ struct Document {
     lstm: Sizes,
     task: Task,
     precision: Precision,
+    /// The factors of the LSTM and of the n-grams, if the model has n-grams.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    head: Option<Head>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -46,13 +49,13 @@ struct Sizes {
     hidden: i64,
     layers: usize,
     bidirectional: bool,
-    head: Head,
+    head: Layers,
 }
 
 /// The layers after the LSTM.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-enum Head {
+enum Layers {
     Classifier { pool: Pool, linear: i64, outputs: i64 },
     NextWord,
 }
@@ -70,29 +73,29 @@ impl Document {
         let (head, task) = match family {
             Family::Classifier(ClassifierSettings { objective, pool, linear }) => {
                 let outputs = objective.n_outputs() as i64;
-                (Head::Classifier { pool, linear, outputs }, Task::Sentiment(objective))
+                (Layers::Classifier { pool, linear, outputs }, Task::Sentiment(objective))
             }
             Family::NextWord(NextWordSettings { candidates }) => {
-                (Head::NextWord, Task::NextWord { candidates })
+                (Layers::NextWord, Task::NextWord { candidates })
             }
         };
         let LstmSettings { ids, embedding, hidden, layers, bidirectional } = *lstm;
         let lstm = Sizes { ids, embedding, hidden, layers, bidirectional, head };
-        Self { kind: DocumentKind::Lstm, lstm, task, precision }
+        Self { kind: DocumentKind::Lstm, lstm, task, precision, head: None }
     }
 
     /// The sizes and the family. If head and task belong to different families, returns what was found and expected.
     fn settings(&self) -> std::result::Result<(LstmSettings, Family), (String, String)> {
         let Sizes { ids, embedding, hidden, layers, bidirectional, ref head } = self.lstm;
         let family = match (head, &self.task) {
-            (&Head::Classifier { pool, linear, outputs }, &Task::Sentiment(objective)) => {
+            (&Layers::Classifier { pool, linear, outputs }, &Task::Sentiment(objective)) => {
                 let expected = objective.n_outputs() as i64;
                 if outputs != expected {
                     return Err((format!("outputs {outputs}"), format!("{expected} for its task")));
                 }
                 Family::Classifier(ClassifierSettings { objective, pool, linear })
             }
-            (Head::NextWord, &Task::NextWord { candidates }) => {
+            (Layers::NextWord, &Task::NextWord { candidates }) => {
                 Family::NextWord(NextWordSettings { candidates })
             }
             (head, task) => {
@@ -129,7 +132,9 @@ pub fn save_model(
 ) -> Result<()> {
     // The sample selects rows, and prediction has none to select.
     let preparation = Settings { sample: Sample::ALL, ..rows.settings().rows.clone() };
+    let wide = model.classifier().and_then(Classifier::wide);
     let document = Document::of(model.lstm().settings(), model.family(), recipe.precision);
+    let document = Document { head: wide.map(Wide::head), ..document };
     let config = Config {
         scoring: model.family().scoring(&preparation.labels),
         preparation,
@@ -141,29 +146,53 @@ pub fn save_model(
     };
     let weights = |path: &Path| model.parameters().write(path);
     let words = &rows.vocabulary().words;
-    Ok(saved::write_with(saved::begin(folder)?, &config, words, weights, &[trained_on.file()])?)
+    let mut place = saved::begin(folder)?;
+    if let Some(wide) = wide {
+        wide.write(&mut place)?;
+    }
+    Ok(saved::write_with(place, &config, words, weights, &[trained_on.file()])?)
 }
 
 /// Reads a saved classifier onto a device.
 pub fn read_classifier(folder: &Path, device: Device) -> Result<SavedClassifier> {
     let saved = saved::read(folder)?;
-    let (lstm, family, precision) = settings(folder, &saved)?;
+    let (document, lstm, family) = settings(folder, &saved)?;
     let (Family::Classifier(settings), Some(scoring)) = (family, saved.config.scoring) else {
         let folder = folder.display();
         let remedy = format!("train one with `trainer fit DATASET --init-from {folder}`");
         let message = format!("{folder}: a next-word model, expected a classifier; {remedy}");
         return Err(Failed::new(Exit::Settings, message).into());
     };
-    let model = Classifier::read(&lstm, settings, (kind_of(precision), device), &saved.weights)?;
+    let mut model = Classifier::read(&lstm, settings, (kind_of(document.precision), device), &saved.weights)?;
+    if let Some(wide) = read_wide(folder, document.head, &saved)? {
+        model.widen(wide);
+    }
     let Saved { config, vocabulary, trained_on, .. } = saved;
     Ok(SavedClassifier { model, vocabulary, config, scoring, trained_on })
+}
+
+/// Reads the n-grams of a model, if it has any.
+fn read_wide(folder: &Path, head: Option<Head>, saved: &Saved) -> Result<Option<Wide>> {
+    let refused = |found: String, expected: String| no_model(folder, found, &expected);
+    let (head, ngrams) = match (head, classifiers::files::read_part(folder)?) {
+        (None, None) => return Ok(None),
+        (Some(head), Some(ngrams)) if head.is_finite() => (head, ngrams),
+        (head, ngrams) => {
+            let found =
+                format!("head {head:?} {} n-grams", if ngrams.is_some() { "with" } else { "without" });
+            return Err(refused(found, "two finite factors, and n-grams".to_owned()));
+        }
+    };
+    let names = saved.config.preparation.labels.names();
+    let wide = Wide::of(ngrams, head, &saved.vocabulary, &names);
+    wide.map(Some).map_err(|(found, expected)| refused(found, expected))
 }
 
 /// Initializes a model with the weights of a saved model. From a classifier, it copies all weights, which must have
 /// the same names and shapes. From a next-word model, it copies the embedding and the LSTM layers.
 pub fn begin_with(saved: &Saved, folder: &Path, model: &mut Model) -> Result<()> {
-    let (lstm, family, precision) = settings(folder, saved)?;
-    let other = Model::read(&lstm, family, (kind_of(precision), Device::Cpu), &saved.weights)?;
+    let (document, lstm, family) = settings(folder, saved)?;
+    let other = Model::read(&lstm, family, (kind_of(document.precision), Device::Cpu), &saved.weights)?;
     check_sizes(folder, &other, model)?;
     let is_of_words = matches!(other, Model::NextWord(_));
     let (other, own) = (other.parameters(), model.parameters_mut());
@@ -253,27 +282,30 @@ fn name_of(setting: &impl Serialize) -> String {
     }
 }
 
-/// The sizes and the family from the model's configuration. Contradictions are an error.
-fn settings(folder: &Path, saved: &Saved) -> Result<(LstmSettings, Family, Precision)> {
-    let path = folder.join(CONFIG);
-    let no_model = |found: String, expected: String| Error::Weights {
-        path: path.clone(),
-        found,
-        expected: format!("{expected}; copy or train the model again"),
-    };
+/// The settings of the model, with sizes and family. Contradictions are an error.
+fn settings(folder: &Path, saved: &Saved) -> Result<(Document, LstmSettings, Family)> {
     let document: Document = serde_json::from_value(saved.config.model.clone())
-        .map_err(|error| no_model(error.to_string(), "the sizes of a model".to_owned()))?;
-    let (lstm, family) = document.settings().map_err(|(found, expected)| no_model(found, expected))?;
+        .map_err(|error| no_model(folder, error.to_string(), "the sizes of a model"))?;
+    let (lstm, family) =
+        document.settings().map_err(|(found, expected)| no_model(folder, found, &expected))?;
     let ids = saved.vocabulary.len() as u64 + u64::from(FIRST_WORD);
-    let refused = |(name, found, expected): InvalidSetting| no_model(format!("{name} {found}"), expected);
+    let refused =
+        |(name, found, expected): InvalidSetting| no_model(folder, format!("{name} {found}"), &expected);
     lstm.check(ids).map_err(refused)?;
     family.check().map_err(refused)?;
     let scoring = family.scoring(&saved.config.preparation.labels);
     if scoring != saved.config.scoring || scoring.is_some() != matches!(family, Family::Classifier(_)) {
         return Err(no_model(
+            folder,
             format!("scoring {:?}", saved.config.scoring),
-            format!("{scoring:?} for its task"),
+            &format!("{scoring:?} for its task"),
         ));
     }
-    Ok((lstm, family, document.precision))
+    Ok((document, lstm, family))
+}
+
+/// The error of a configuration.
+fn no_model(folder: &Path, found: String, expected: &str) -> Error {
+    let expected = format!("{expected}; copy or train the model again");
+    Error::Weights { path: folder.join(CONFIG), found, expected }
 }

@@ -15,6 +15,8 @@ pub(super) fn of_fit(fit: &Fit) -> Vec<Idle> {
         idle("pos_weight", is_other, "--loss label"),
         idle("class_weight", is_other, "--loss label"),
         idle("soft_labels", is_other, "--loss label"),
+        idle("unlabelled", is_other, "--loss label"),
+        idle("with_ngrams", is_other, "--loss label"),
         idle("calibrate", matches!(fit.loss, LossName::Rating), "--loss label or five-ratings"),
         idle("test_every", is_untested, "a test split"),
     ];

@@ -474,14 +474,10 @@ fn the_report_shows_classes_by_name_and_leaves_out_the_curves_of_two() {
     }
 }
 
-/// The Python file that `export` writes has the probabilities of `predict`, and NumPy reads those of the test rows.
-#[test]
-fn an_exported_model_and_the_scores_are_read_in_python() {
-    let Some(python) = python("an exported model of three classes") else { return };
-    let (data, dataset) = dataset(THREE);
-    let [out, exported] = ["out", "exported"].map(|name| data.path().join(name));
-    done(fit(&dataset, &out, &["--epochs", "2"]));
-    let mut export = command("export", &[&out]);
+/// Exports a model, and compares its Python file with the program.
+fn predict_py(data: &TempDir, model: &Path, python: &Path) {
+    let exported = model.with_extension("exported");
+    let mut export = command("export", &[model]);
     export.arg("--out").arg(&exported);
     done(export);
 
@@ -489,7 +485,7 @@ fn an_exported_model_and_the_scores_are_read_in_python() {
     let file = data.path().join("texts");
     fs::write(&file, texts.join("\n") + "\n").unwrap();
     let ours = predicted(&exported, &fs::read_to_string(&file).unwrap());
-    let mut script = Command::new(&python);
+    let mut script = Command::new(python);
     script.arg(exported.join("predict.py")).stdin(fs::File::open(&file).unwrap());
     let (theirs, _) = done(script);
     assert_eq!((ours.len(), theirs.lines().count()), (30, 30));
@@ -503,6 +499,19 @@ fn an_exported_model_and_the_scores_are_read_in_python() {
             "{ours:?} {theirs:?}"
         );
     }
+}
+
+/// The Python file that `export` writes has the probabilities of `predict`, and NumPy reads those of the test rows.
+#[test]
+fn an_exported_model_and_the_scores_are_read_in_python() {
+    let Some(python) = python("an exported model of three classes") else { return };
+    let (data, dataset) = dataset(THREE);
+    let out = data.path().join("out");
+    done(fit(&dataset, &out, &["--epochs", "2"]));
+    predict_py(&data, &out, &python);
+    let with_ngrams = data.path().join("with ngrams");
+    done(fit(&dataset, &with_ngrams, &["--epochs", "2", "--with-ngrams", "--validation-fraction", "0.1"]));
+    predict_py(&data, &with_ngrams, &python);
 
     // The confusion matrix follows from the scores, by NumPy.
     let confusion = r"

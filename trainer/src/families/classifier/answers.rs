@@ -32,6 +32,14 @@ impl<'m> Answers<'m> {
 
     /// The outputs, `[B, O]`.
     pub fn outputs(&mut self, rows: TokenRows<'_>) -> Result<Tensor> {
+        let outputs = self.of_lstm(rows)?;
+        match self.model.wide() {
+            Some(wide) => wide.outputs(rows, &outputs),
+            None => Ok(outputs),
+        }
+    }
+
+    fn of_lstm(&mut self, rows: TokenRows<'_>) -> Result<Tensor> {
         let shape = [rows.lengths.len() as i64, rows.longest as i64];
         if let Some(engine) = &mut self.engine {
             let outputs = engine.outputs(&self.model.weights()?, rows);

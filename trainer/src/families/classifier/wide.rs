@@ -1,0 +1,138 @@
+//! N-grams as the wide part of a classifier, beside the LSTM, its deep part (Cheng et al. 2016, "Wide & Deep Learning for
+//! Recommender Systems").
+//!
+//! Both parts are trained apart: an LSTM that learns beside n-grams leaves to them what it could learn, and adds less. The
+//! [`Head`] adds their outputs, each multiplied by a factor that is fitted on the validation split.
+//!
+//! B: rows; O: outputs.
+
+use classifiers::linear::{LinearModel, LinearScratch, Outputs, RowKeys};
+use dataset::WordList;
+use dataset::vocabulary::FIRST_WORD;
+use durable::NewFolder;
+use kernels::TokenRows;
+use scoring::{Scores, factors};
+use serde::{Deserialize, Serialize};
+use tch::Tensor;
+
+use crate::error::Result;
+
+/// The n-grams of a classifier.
+#[derive(Debug)]
+pub struct Wide {
+    ngrams: LinearModel,
+    head: Head,
+    /// The hash of each word, from id [`FIRST_WORD`] on.
+    hashes: Vec<u32>,
+    /// The label of the n-grams that each class is.
+    labels: Vec<usize>,
+}
+
+/// The factors of both parts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Head {
+    /// Factor of the outputs of the LSTM.
+    pub lstm: f64,
+    /// Factor of the outputs of the n-grams.
+    pub ngrams: f64,
+}
+
+impl Wide {
+    /// N-grams of these words for classes with these names. If they are of others, returns what was found and expected.
+    pub fn of(
+        ngrams: LinearModel,
+        head: Head,
+        words: &WordList,
+        names: &[&str],
+    ) -> std::result::Result<Self, (String, String)> {
+        let stored = ngrams.stored();
+        let is_fit = match stored.outputs {
+            Outputs::Two => names.len() == 2,
+            Outputs::OneOf => names.len() == stored.labels.len(),
+            Outputs::AnyOf => false,
+        };
+        let label = |name: &&str| stored.labels.iter().position(|label| label == name.as_bytes());
+        let labels: Option<Vec<usize>> = names.iter().map(label).collect();
+        match labels.filter(|_| is_fit && matches!(stored.rows, RowKeys::Hashed { .. })) {
+            Some(labels) => {
+                let hashes = words.iter().map(classifiers::hash).collect();
+                Ok(Self { ngrams, head, hashes, labels })
+            }
+            None => {
+                let found: Vec<_> = stored.labels.iter().map(String::from_utf8_lossy).collect();
+                let found = format!("n-grams of the labels {}", found.join(", "));
+                Err((found, format!("hashed n-grams of the classes {}", names.join(", "))))
+            }
+        }
+    }
+
+    /// Writes the n-grams, without the head, into the folder of the model.
+    pub(crate) fn write(&self, folder: &mut NewFolder) -> Result<()> {
+        Ok(classifiers::files::add_part(folder, &self.ngrams)?)
+    }
+
+    /// The head.
+    pub fn head(&self) -> Head {
+        self.head
+    }
+
+    /// Replaces the head.
+    pub fn set_head(&mut self, head: Head) {
+        self.head = head;
+    }
+
+    /// The outputs of both parts, `[B, O]`, from those of the LSTM.
+    pub(super) fn outputs(&self, rows: TokenRows<'_>, lstm: &Tensor) -> Result<Tensor> {
+        let mut added = Vec::with_capacity(lstm.numel());
+        self.each_scores(rows, |scores| match self.ngrams.stored().outputs {
+            // The score is that of the first label, and the output that of the second class.
+            Outputs::Two => added.push(if self.labels[1] == 0 { scores[0] } else { -scores[0] }),
+            Outputs::OneOf | Outputs::AnyOf => added.extend(self.labels.iter().map(|&label| scores[label])),
+        });
+        let added = Tensor::from_slice(&added).f_view(&lstm.size()[..])?;
+        let added = added.f_to_kind(lstm.kind())?.f_to_device(lstm.device())?;
+        Ok(lstm * self.head.lstm + added * self.head.ngrams)
+    }
+
+    /// The probability of each class by the n-grams alone, for each row.
+    pub fn probabilities(&self, rows: TokenRows<'_>) -> Vec<Vec<f32>> {
+        let mut all = Vec::with_capacity(rows.lengths.len());
+        self.each_scores(rows, |scores| {
+            self.ngrams.convert(scores);
+            all.push(self.labels.iter().map(|&label| scores[label]).collect());
+        });
+        all
+    }
+
+    /// Calls `each` with the score of each classifier for each row. Unknown words belong to no n-gram: the words around them
+    /// are neighbours.
+    fn each_scores(&self, rows: TokenRows<'_>, mut each: impl FnMut(&mut Vec<f32>)) {
+        let (mut scratch, mut hashes, mut scores) = (LinearScratch::default(), Vec::new(), Vec::new());
+        for tokens in rows.iter() {
+            hashes.clear();
+            let words = tokens.iter().filter_map(|id| usize::try_from(id - i64::from(FIRST_WORD)).ok());
+            hashes.extend(words.map(|word| self.hashes[word]));
+            self.ngrams.scores_of_hashes(&hashes, &mut scratch, &mut scores);
+            each(&mut scores);
+        }
+    }
+}
+
+impl Head {
+    /// The outputs of the LSTM alone.
+    pub const LSTM: Self = Self { lstm: 1.0, ngrams: 0.0 };
+    /// The outputs of the n-grams alone.
+    pub const NGRAMS: Self = Self { lstm: 0.0, ngrams: 1.0 };
+
+    /// The head that fits the scores of both parts on the same rows best. `weight` is the weight of a label in the loss.
+    pub fn fitted(lstm: &Scores, ngrams: &Scores, weight: impl Fn(u8) -> f64) -> Self {
+        let [lstm, ngrams] = factors(lstm, ngrams, weight);
+        Self { lstm, ngrams }
+    }
+
+    /// Whether both factors are finite. A file may contain any.
+    pub fn is_finite(self) -> bool {
+        self.lstm.is_finite() && self.ngrams.is_finite()
+    }
+}
