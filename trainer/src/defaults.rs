@@ -43,7 +43,7 @@ pub struct Defaults {
 }
 
 /// `--rate` of Adam and AdamW.
-const ADAM_RATE: f64 = 0.003;
+const ADAM_RATE: f64 = 0.002;
 
 /// `--rate` of SGD.
 const SGD_RATE: f64 = 0.1;

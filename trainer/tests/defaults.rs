@@ -89,7 +89,7 @@ fn an_option_that_is_given_overrides_its_recipe() {
     let found = recipe(&out);
     assert_eq!((&found["epochs"], &found["rule"]), (&json!(1), &json!("adam")));
     // The rate depends on the optimizer: Adam diverges with the rate of SGD.
-    assert_eq!(found["schedule"]["base_rate"], json!(0.003));
+    assert_eq!(found["schedule"]["base_rate"], json!(0.002));
     assert_eq!(found["family"]["classifier"]["pool"], json!("mean-max"));
     assert_eq!((&found["batch_rows"], &found["model"]["layers"]), (&json!(128), &json!(2)));
     // The objective `rating` has no weight of positive rows.

@@ -158,7 +158,7 @@ pub struct Optimisation {
     /// original is sgd.
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = "Optimisation")]
     pub optimizer: Option<OptimizerName>,
-    /// Learning rate [default: 0.003; sgd: 0.1]
+    /// Learning rate [default: 0.002; sgd: 0.1]
     ///
     /// With lars, the default is 10, with lamb 0.01. With --base-batch, it is the learning rate of that batch size. Also
     /// accepted as --lr and --learning-rate.
