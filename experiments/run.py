@@ -41,10 +41,11 @@ import ranks
 import reviews
 import speed
 import steps
+import which
 from machine import PROJECT, Machine, missing
 from result import check_comparable
 
-MODULES = (reviews, preprocessing, growth, engines, nodes, hadoop, epochs, money, speed, steps, ranks, mixed, batches, ngrams)
+MODULES = (which, reviews, preprocessing, growth, engines, nodes, hadoop, epochs, money, speed, steps, ranks, mixed, batches, ngrams)
 EXPERIMENTS = {module.__name__: module for module in MODULES}
 
 
