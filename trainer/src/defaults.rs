@@ -61,7 +61,8 @@ struct ByRows {
     dropout_words: f64,
 }
 
-const BY_ROWS: [ByRows; 4] = [
+const BY_ROWS: [ByRows; 5] = [
+    ByRows { rows_max: 3_000, batch: 16, epochs: 10, dropout_words: 0.3 },
     ByRows { rows_max: 10_000, batch: 16, epochs: 4, dropout_words: 0.3 },
     ByRows { rows_max: 100_000, batch: 32, epochs: 3, dropout_words: 0.3 },
     ByRows { rows_max: 1_000_000, batch: 128, epochs: 2, dropout_words: 0.1 },
@@ -156,9 +157,9 @@ mod tests {
             (batch, epochs)
         };
         let table: Vec<(u32, u32)> = BY_ROWS.iter().map(|line| (line.batch, line.epochs)).collect();
-        let found = [1, 10_000, 10_001, 100_000, 20_000_000].map(of);
-        assert_eq!(found, [0, 0, 1, 1, BY_ROWS.len() - 1].map(|at| table[at]));
-        assert!(table.is_sorted_by(|one, next| one.0 < next.0 && one.1 >= next.1), "{table:?}");
+        let found = [1, 3_000, 3_001, 10_000, 10_001, 20_000_000].map(of);
+        assert_eq!(found, [0, 0, 1, 1, 2, BY_ROWS.len() - 1].map(|at| table[at]));
+        assert!(table.is_sorted_by(|one, next| one.0 <= next.0 && one.1 >= next.1), "{table:?}");
     }
 
     /// The default that `fit -h` prints for an option, and the whole text of `fit --help`.
@@ -207,7 +208,7 @@ mod tests {
         let Defaults { batch, epochs, dropout_words, .. } = Defaults::original();
         for (option, default, original) in [
             ("batch", "by rows", batch.to_string()),
-            ("epochs", "by rows, 2 to 4", epochs.to_string()),
+            ("epochs", "by rows, 2 to 10", epochs.to_string()),
             ("dropout-words", "by rows", dropout_words.to_string()),
         ] {
             let (found, text) = printed(option);
@@ -215,14 +216,15 @@ mod tests {
             let expected = format!("With --recipe original it is {original}.");
             assert!(text.contains(&expected), "--{option}: {text}");
         }
-        let [first, second, third, last] = BY_ROWS.each_ref().map(|line| line.batch);
+        let [_, first, second, third, last] = BY_ROWS.each_ref().map(|line| line.batch);
         let batch = format!(
             "The default is {first} for up to 10,000 training rows, {second} for up to 100,000, {third} for up to \
              1,000,000 and {last} for more."
         );
-        let [first, second, last, _] = BY_ROWS.each_ref().map(|line| line.epochs);
+        let [first, second, third, last, _] = BY_ROWS.each_ref().map(|line| line.epochs);
         let epochs = format!(
-            "The default is {first} for up to 10,000 training rows, {second} for up to 100,000 and {last} for more."
+            "The default is {first} for up to 3,000 training rows, {second} for up to 10,000, {third} for up to 100,000 and \
+             {last} for more."
         );
         for (option, expected) in [("batch", batch), ("epochs", epochs)] {
             let (_, text) = printed(option);

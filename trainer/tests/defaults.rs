@@ -104,18 +104,18 @@ fn what_follows_from_the_number_of_rows_is_told_and_kept_in_settings_json() {
     let rows = settings(&plain)["dataset"]["rows"][0].as_u64().unwrap();
     assert!(
         said.contains(&format!(
-            "trainer: batch 16, epochs 4, dropout-words 0.3: chosen for {rows} training rows\n"
+            "trainer: batch 16, epochs 10, dropout-words 0.3: chosen for {rows} training rows\n"
         )),
         "{said}"
     );
     let found = recipe(&plain);
-    assert_eq!((&found["batch_rows"], &found["epochs"]), (&json!(16), &json!(4)));
+    assert_eq!((&found["batch_rows"], &found["epochs"]), (&json!(16), &json!(10)));
     assert_eq!(found["embedding_std"], json!(0.1));
-    assert_eq!(found["schedule"]["decay"]["linear"]["end_step"], json!(4 * rows.div_ceil(16)));
+    assert_eq!(found["schedule"]["decay"]["linear"]["end_step"], json!(10 * rows.div_ceil(16)));
 
     let said = fit(&dataset, &given, &["--batch", "64"]);
     assert!(
-        said.contains(&format!("trainer: epochs 4, dropout-words 0.3: chosen for {rows} training rows\n")),
+        said.contains(&format!("trainer: epochs 10, dropout-words 0.3: chosen for {rows} training rows\n")),
         "{said}"
     );
     assert_eq!(recipe(&given)["batch_rows"], json!(64));
@@ -151,10 +151,10 @@ fn a_plain_training_is_resumed_with_the_same_defaults() {
     let (folder, dataset) = reviews(600);
     let [whole, resumed] = ["whole", "resumed"].map(|name| folder.path().join(name));
     fit(&dataset, &whole, &[]);
-    fit(&dataset, &resumed, &["--checkpoint-steps", "30"]);
+    fit(&dataset, &resumed, &["--checkpoint-steps", "70"]);
     fs::remove_dir_all(resumed.join("model")).unwrap();
     let said = fit(&dataset, &resumed, &["--resume"]);
-    assert!(said.contains("resuming after step 120, in epoch "), "{said}");
+    assert!(said.contains("resuming after step 280, in epoch "), "{said}");
     assert!(weights(&resumed) == weights(&whole));
 }
 

@@ -73,6 +73,7 @@ pub struct Fit {
         long,
         value_name = "FILE",
         value_parser = PathBufValueParser::new().try_map(Location::of_file),
+        hide_short_help = true,
         help_heading = "Data"
     )]
     pub unlabelled: Option<Location>,
@@ -144,7 +145,14 @@ pub struct Fit {
     ///
     /// last: the hidden state at the last token. mean-max: the mean and the maximum of all hidden states,
     /// concatenated. The default with --recipe original is last.
-    #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = "Model")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAME",
+        hide_short_help = true,
+        hide_possible_values = true,
+        help_heading = "Model"
+    )]
     pub pool: Option<Pool>,
     /// Bidirectional LSTM layers
     ///

@@ -92,10 +92,10 @@ pub struct Optimisation {
         help_heading = "Model"
     )]
     pub row_weight: RowWeight,
-    /// Number of epochs [default: by rows, 2 to 4]
+    /// Number of epochs [default: by rows, 2 to 10]
     ///
-    /// The default is 4 for up to 10,000 training rows, 3 for up to 100,000 and 2 for more. With --recipe original it is
-    /// 10.
+    /// The default is 10 for up to 3,000 training rows, 4 for up to 10,000, 3 for up to 100,000 and 2 for more. With --recipe
+    /// original it is 10.
     #[arg(long, alias = "num-epochs", value_name = "N", value_parser = at_least::<u32>(1), help_heading = "Optimisation")]
     pub epochs: Option<u32>,
     /// Batch size over all ranks [default: by rows]

@@ -94,8 +94,7 @@ pub(super) fn of_pretrain(arguments: &Pretrain, rows: &Rows, device: Device) -> 
 /// Number of training rows by which defaults are chosen, with those without labels. In a cross-validation it is that of the
 /// model whose quality is estimated, so that all folds have the same settings.
 fn training_rows(arguments: &Fit, rows: &Rows) -> Result<u64> {
-    let unlabelled = rows.n_rows(Part::Training) - rows.census(Part::Training).rows;
-    Ok(rows.rows_under(division(arguments)?, Part::Training) + unlabelled)
+    Ok(rows.rows_under(division(arguments)?, Part::Training))
 }
 
 /// Settings of all families, without held-out rows.
