@@ -186,6 +186,22 @@ pub struct Loading {
     pub ahead: Option<u64>,
 }
 
+impl Loading {
+    /// All rows of a split in the order for evaluation, on this process alone and by one thread.
+    pub fn of_evaluation(part: Part, batch_rows: usize) -> Self {
+        Self {
+            part,
+            arrangement: Arrangement::Fixed,
+            batch_rows,
+            from_step: 0,
+            dealing: Dealing::alone(),
+            row_weight: RowWeight::One,
+            loaders: 1,
+            ahead: None,
+        }
+    }
+}
+
 /// Iterates over a rank's batches of one epoch, in order. Dropping it ends its threads.
 pub struct Loader {
     queues: Vec<Receiver<Result<Batch>>>,

@@ -9,8 +9,8 @@
 //!   SHA256SUMS          digests of these four files, for `sha256sum --check`
 //! ```
 //!
-//! A model with n-grams also has their three files, of `classifiers::files`. Models of older versions have no `trained_on.json`. `SHA256SUMS` also lists the files for other programs
-//! (`interchange`).
+//! Models of older versions have no `trained_on.json`. `SHA256SUMS` also lists the files for other programs
+//! (`interchange`), and the three files of a model's n-grams (`classifiers::files`).
 //!
 //! The folder appears completely or not at all. It is read only if every file matches its digest. This module reads
 //! neither the weights nor the model's own settings.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use batches::{Arrangement, Batch, Dealing, Division, Loader, Loading, Part, RowWeight, Rows, Smallest};
+use batches::{Batch, Division, Loader, Loading, Part, Rows, Smallest};
 use program::location::Location;
 use program::place::{check_folder, folder_of};
 use runs::soft_labels::{Digests, SoftLabels, check_new};
@@ -36,16 +36,7 @@ pub fn each_batch<E: From<Error>>(
     batch_rows: u32,
     mut answer: impl FnMut(&Batch) -> Result<Vec<Option<Vec<f32>>>, E>,
 ) -> Result<SoftLabels, E> {
-    let loading = Loading {
-        part,
-        arrangement: Arrangement::Fixed,
-        batch_rows: batch_rows as usize,
-        from_step: 0,
-        dealing: Dealing::alone(),
-        row_weight: RowWeight::One,
-        loaders: 1,
-        ahead: None,
-    };
+    let loading = Loading::of_evaluation(part, batch_rows as usize);
     let n_rows = rows.n_rows_of_file();
     let mut labels = SoftLabels::zeros(n_rows as usize, rows.settings().rows.labels.n_classes());
     let mut n_not_finite = 0;

@@ -3,7 +3,7 @@
 
 use std::thread::available_parallelism;
 
-use batches::{Arrangement, Dealing, Loader, Loading, Part, RowWeight, Rows};
+use batches::{Loader, Loading, Part, Rows};
 use classifiers::linear::{LinearModel, LinearSettings, Numbered};
 use classifiers::{Builders, Reading, Texts, Words};
 use dataset::vocabulary::FIRST_WORD;
@@ -68,16 +68,7 @@ fn texts(rows: &Rows) -> Result<Texts> {
     let builders = Builders::new(Reading { words: Words::Cleaned, ..Reading::default() });
     let mut builder = builders.builder();
     let (words, names) = (&rows.vocabulary().words, rows.settings().rows.labels.names());
-    let loading = Loading {
-        part: Part::Training,
-        arrangement: Arrangement::Fixed,
-        batch_rows: BATCH_ROWS as usize,
-        from_step: 0,
-        dealing: Dealing::alone(),
-        row_weight: RowWeight::One,
-        loaders: 1,
-        ahead: None,
-    };
+    let loading = Loading::of_evaluation(Part::Training, BATCH_ROWS as usize);
     for batch in Loader::start(rows, loading)? {
         let batch = batch?;
         let of_rows = token_rows(&batch, &batch.tokens);

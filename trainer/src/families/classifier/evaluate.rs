@@ -1,7 +1,7 @@
 //! Evaluates a model on all rows of a split. The metrics are exact, so they do not depend on the number of
 //! ranks.
 
-use batches::{Arrangement, Batch, Dealing, Loader, Loading, Part, RowWeight, Rows};
+use batches::{Batch, Dealing, Loader, Loading, Part, Rows};
 use runs::recipe::Recipe;
 use scoring::{
     Counted, Decision, Intervals, Metrics, ProbabilityQuality, RowTexts, Scores, class_intervals, intervals,
@@ -128,14 +128,9 @@ fn evaluate_here(
 ) -> Result<Evaluating> {
     rows.check_rows(evaluation.part)?;
     let loading = Loading {
-        part: evaluation.part,
-        arrangement: Arrangement::Fixed,
-        batch_rows: evaluation.batch_rows,
-        from_step: 0,
         dealing: Dealing::Whole { rank: ranks.rank(), world_size: ranks.world_size() },
-        row_weight: RowWeight::One,
         loaders: evaluation.loaders,
-        ahead: None,
+        ..Loading::of_evaluation(evaluation.part, evaluation.batch_rows)
     };
     let counted = Counted::new(evaluation.decision);
     let mut here = Evaluating { counted, places: Vec::new(), losses: Vec::new() };
