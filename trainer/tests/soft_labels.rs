@@ -11,7 +11,7 @@ use batches::{Division, Reading, Rows};
 use classifiers::fasttext::{FastTextSettings, Loss, Training};
 use classifiers::files::ModelRef;
 use classifiers::{Features, Model, Scratch, Words, read_fasttext_file};
-use command::{ended, losses, plain, program, run, trainer};
+use command::{ended, losses, plain, program, refused, run, trainer};
 use corpus::record::Votes;
 use dataset::Row;
 use dataset::dataset_file::DatasetReader;
@@ -86,13 +86,6 @@ fn trained(command: Command) -> String {
     let (code, told) = ended(command);
     assert_eq!(code, Some(0), "{told}");
     told
-}
-
-#[track_caller]
-fn refused(command: Command, code: i32, expected: &str) {
-    let (found, told) = ended(command);
-    assert_eq!(found, Some(code), "{told}");
-    assert!(told.contains(expected), "{told}");
 }
 
 fn json(path: &Path) -> Value {

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use classifiers::files::read_part;
 use classifiers::linear::LinearScratch;
-use command::{ended, events, fit, program, run, trainer};
+use command::{done, events, fit, program, refused, trainer};
 use corpus::record::Votes;
 use dataset::Row;
 use fixtures::{dataset_of, review, reviews, word};
@@ -50,20 +50,6 @@ impl Data {
     fn fit(&self, name: &str, more: &[&str]) -> Command {
         fit(&self.dataset, &self.path(name), &[&SETTINGS[..], more].concat())
     }
-}
-
-#[track_caller]
-fn done(command: Command) -> (String, String) {
-    let (code, said, told) = run(command);
-    assert_eq!(code, Some(0), "{told}");
-    (said, told)
-}
-
-#[track_caller]
-fn refused(command: Command, code: i32, expected: &str) {
-    let (found, told) = ended(command);
-    assert_eq!(found, Some(code), "{told}");
-    assert!(told.contains(expected), "{told}");
 }
 
 fn json(text: &str) -> Value {

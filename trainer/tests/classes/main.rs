@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use batches::random::Purpose;
-use command::{events, losses, run, trainer};
+use command::{done, events, losses, run, trainer};
 use corpus::labels::Labels;
 use corpus::record::Votes;
 use corpus::settings::Settings;
@@ -68,12 +68,6 @@ fn fit(dataset: &Path, out: &Path, more: &[&str]) -> Command {
         command.args(["--epochs", "4"]);
     }
     command
-}
-
-fn done(command: Command) -> (String, String) {
-    let (code, said, told) = run(command);
-    assert_eq!(code, Some(0), "{told}");
-    (said, told)
 }
 
 #[track_caller]

@@ -10,6 +10,22 @@ use runs::training::Line;
 use serde_json::Value;
 pub use tests::command::{ended, program, run};
 
+/// Runs a command that succeeds. Returns what it wrote to standard output and to standard error.
+#[track_caller]
+pub fn done(command: Command) -> (String, String) {
+    let (code, said, told) = run(command);
+    assert_eq!(code, Some(0), "{told}");
+    (said, told)
+}
+
+/// Runs a command that ends with this exit code, and with a message that contains this text.
+#[track_caller]
+pub fn refused(command: Command, code: i32, expected: &str) {
+    let (found, told) = ended(command);
+    assert_eq!(found, Some(code), "{told}");
+    assert!(told.contains(expected), "{told}");
+}
+
 /// Settings of a training without dropout and validation split. They apply unless a test passes other values.
 const PLAIN: [&str; 10] = [
     "--validation-fraction=0",
