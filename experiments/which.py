@@ -2,11 +2,11 @@
 
 Run `ngrams train` first: on real reviews it is the most accurate in the least time. The LSTM is worth its time where the order
 of words decides. `--with-ngrams` is more accurate than the LSTM alone if there are few rows or long texts; its n-grams lack
-punctuation and digits, which a dataset does not have.
+punctuation and digits, unless the dataset is made with `sentimill --punctuation`.
 
 `ngrams train` reads the lines. The time of `trainer fit` includes `sentimill`, which makes the datasets of the training and
 of the test rows. Two threads, no GPU. Test rows are the official ones of IMDB, every tenth review of the others, and 10,000
-of the generated ones. *Word order*: 12 words of 200; the label is which of two planted words comes first. *Unlabelled*: also
+of the generated ones. *Punctuation*: the datasets are made with `--punctuation`; `ngrams train` always reads it. *Word order*: 12 words of 200; the label is which of two planted words comes first. *Unlabelled*: also
 the 50,000 unlabelled reviews of IMDB. *Stars* are five classes of Amazon. In Amazon and the generated reviews many texts
 occur several times: `ngrams train` counts each copy and `trainer fit` each text once, so their accuracies there are not
 comparable. One seed; of 1,000 rows, medians and ranges of three.
@@ -26,6 +26,7 @@ TITLE = "Which model"
 ROWS = [1_000, 10_000, 1_000_000]
 STARS = ["--labels", "1=one,2=two,3=three,4=four,5=five"]
 MODELS = {"ngrams train": None, "trainer fit": [], "trainer fit --with-ngrams": ["--with-ngrams"]}
+PUNCTUATION = "--punctuation"
 TAUGHT = {"trainer fit --with-ngrams --unlabelled": ["--with-ngrams"]}
 
 
@@ -34,7 +35,7 @@ def run(machine: Machine) -> Result:
     points: dict[str, dict[str, list]] = {}
     for name, rows, flags, train, test, unlabelled in tasks(machine):
         seeds = machine.rounds() if rows <= 1_000 and not unlabelled else 1
-        for command, more in (TAUGHT if unlabelled else MODELS).items():
+        for command, more in models(flags, unlabelled).items():
             runs = [measured(machine, command, more, flags, train, test, unlabelled, seed) for seed in range(1, 1 + seeds)]
             accuracies, used = zip(*runs)
             cells = [spread(list(accuracies), 4), spread([one.wall_s for one in used], 1), f"{statistics.median(one.peak_mib for one in used):.0f}"]
@@ -46,6 +47,13 @@ def run(machine: Machine) -> Result:
     return result
 
 
+def models(flags: list, unlabelled: Path | None) -> dict:
+    """The commands of a task and their flags, `None` for n-grams."""
+    if unlabelled:
+        return TAUGHT
+    return {name: more for name, more in MODELS.items() if more is not None or PUNCTUATION not in flags}
+
+
 def measured(machine: Machine, command: str, more: list | None, flags: list, train: Path, test: Path, unlabelled: Path | None, seed: int) -> tuple[float, Run]:
     """The accuracy of a model of the training lines on the test lines, and what its training used."""
     out = machine.folder("which")
@@ -54,6 +62,8 @@ def measured(machine: Machine, command: str, more: list | None, flags: list, tra
         return json.loads(used.output)["evaluation"]["accuracy"], used
     datasets = [machine.work / f"which.{part}.h5" for part in ("train", "test", "unlabelled")]
     made = [machine.run("sentimill", train, "--out", datasets[0], "--force", "--quiet", *flags)]
+    # The other datasets take over --punctuation.
+    flags = [flag for flag in flags if flag != PUNCTUATION]
     shared = ["--quiet", "--force", "--vocabulary", datasets[0]]
     made.append(machine.run("sentimill", test, "--out", datasets[1], *shared, "--without", datasets[0], *flags))
     if unlabelled:
@@ -87,6 +97,8 @@ def tasks(machine: Machine):
         unlabelled.write_text("".join(f"__label__1 {text}\n" for text in texts), encoding="utf-8")
         for rows in (1_000, len(train)):
             yield task("IMDB", rows, [], train, test, unlabelled, "IMDB, unlabelled")
+        yield task("IMDB, punctuation", len(train), [PUNCTUATION], train, test)
+        yield task("IMDB, punctuation, unlabelled", len(train), [PUNCTUATION], train, test, unlabelled)
         yelp = ["--format", "polarity-csv", "--class-ratings", "1=1,2=5"]
         machine.use("Yelp")
         train, test = held_out(read(machine.data / "yelp" / "sentences_polarity.csv.gz"))

@@ -66,6 +66,8 @@ fn action(code: u32) -> String {
     let kind = match lower.general_category_group() {
         GeneralCategoryGroup::Letter => "Letter",
         GeneralCategoryGroup::Mark => "Mark",
+        GeneralCategoryGroup::Number => "Number",
+        GeneralCategoryGroup::Punctuation | GeneralCategoryGroup::Symbol => "Symbol",
         _ => "Other",
     };
     let to_lower = lower as i32 - code as i32;

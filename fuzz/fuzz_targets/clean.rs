@@ -2,7 +2,7 @@
 //! properties of a cleaned text.
 #![no_main]
 
-use corpus::clean::Cleaner;
+use corpus::clean::{Cleaner, Rules};
 use libfuzzer_sys::fuzz_target;
 use oracle::clean::naive;
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
@@ -14,15 +14,18 @@ use masks::{BLOCK, Masks, by_words};
 
 fuzz_target!(|data: &[u8]| {
     let text = &String::from_utf8_lossy(data);
-    let mut cleaner = Cleaner::default();
-    let cleaned = clean(&mut cleaner, text);
-    assert_eq!(cleaned, naive(text), "{text:?}");
-    check_alphabet(&cleaned);
-    assert_eq!(clean(&mut cleaner, &cleaned), cleaned, "cleaned twice");
-    assert_eq!(clean(&mut cleaner, text), cleaned, "by a cleaner that was used before");
-    // Only blocks of such bytes are searched for spaces and apostrophes.
-    for block in cleaned.as_bytes().windows(BLOCK) {
-        assert_eq!(Masks::of(block), by_words(block), "{block:?}");
+    for rules in Rules::ALL {
+        let mut cleaner = Cleaner::new(rules);
+        let cleaned = clean(&mut cleaner, text);
+        assert_eq!(cleaned, naive(text, rules == Rules::Punctuation), "{text:?}");
+        if rules == Rules::Letters {
+            check_alphabet(&cleaned);
+        }
+        assert_eq!(clean(&mut cleaner, &cleaned), cleaned, "cleaned twice");
+        assert_eq!(clean(&mut cleaner, text), cleaned, "by a cleaner that was used before");
+        for block in cleaned.as_bytes().windows(BLOCK) {
+            assert_eq!(Masks::of(block), by_words(block), "{block:?}");
+        }
     }
 });
 

@@ -56,6 +56,12 @@ pub struct Arguments {
     /// The format of the lines.
     #[command(flatten)]
     pub format: FormatArguments,
+    /// Keep numbers, punctuation and symbols as words
+    ///
+    /// Each character of punctuation and each symbol is a word by itself. `reducer` has the same flag, and both must have
+    /// it.
+    #[arg(long, help_heading = "Rows")]
+    pub punctuation: bool,
     /// Write the bad lines instead of records
     ///
     /// One JSON object per bad line, with its reason and its position.

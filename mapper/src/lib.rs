@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use corpus::cause;
 use corpus::classes::FoundValues;
+use corpus::clean::Rules;
 use corpus::cleaned::{CleanedReviews, Review};
 use corpus::encoding::{Encoding, Invalid, LineDecoder};
 use corpus::format::{Format, FormatName};
@@ -18,7 +19,7 @@ use corpus::json_array::{FirstLine, is_array};
 use corpus::judgement::{Refusal, Seen, TOLD, WithoutReview, invalid_utf8, judge, judge_lines, other_labels};
 use corpus::ledger::{Limits, MapperCounts, NoReview, Part};
 use corpus::lines::{Line, LineContent, LineReader};
-use corpus::record::{Votes, write_record};
+use corpus::record::{RECORD_BYTES_MAX, Votes, write_record};
 use corpus::rejects::{Content, Position, write_reject};
 use input::ContentError;
 use program::exit::{Exit, Failed};
@@ -33,6 +34,8 @@ const WRITE_BYTES: usize = 256 << 10;
 pub struct Options {
     /// The format of lines.
     pub format: Format,
+    /// The rules of cleaning.
+    pub rules: Rules,
     /// Maximum length of a line.
     pub line_bytes_max: usize,
     /// The encoding of lines.
@@ -135,6 +138,19 @@ pub fn check_format(format: &Format, encoding: &'static Encoding, runner: Runner
     }
 }
 
+/// With [`Rules::Punctuation`], a space follows each symbol, and a record must not exceed the limit of its readers.
+const LINE_BYTES_OF_SYMBOLS: u64 = RECORD_BYTES_MAX as u64 / 2;
+
+/// Refuses lines whose records could be too long.
+pub fn check_line_bytes(line_bytes_max: u64, rules: Rules, runner: Runner) -> Result<(), Failed> {
+    if rules == Rules::Letters || line_bytes_max <= LINE_BYTES_OF_SYMBOLS {
+        return Ok(());
+    }
+    let expected = format!("at most {LINE_BYTES_OF_SYMBOLS} bytes with --punctuation");
+    let why = format!("--line-bytes-max {line_bytes_max}: expected {expected}; pass a smaller size");
+    Err(Failed::new(refused_by(runner, Exit::Usage), why))
+}
+
 /// Refuses URLs among the files to read.
 pub fn check_inputs(inputs: &[PathBuf]) -> Result<(), Failed> {
     let Some(url) = inputs.iter().find(|input| local_path((*input).clone()).is_err()) else { return Ok(()) };
@@ -171,7 +187,7 @@ impl<W: Write, L: Write> Mapper<W, L> {
     /// Creates a mapper.
     pub fn new(output: W, log: L, options: Options) -> Self {
         Self {
-            reviews: CleanedReviews::of(options.format.clone()),
+            reviews: CleanedReviews::of(options.format.clone(), options.rules),
             options,
             output,
             log,
@@ -195,7 +211,7 @@ impl<W: Write, L: Write> Mapper<W, L> {
         };
         let mut decoder = LineDecoder::of(self.options.encoding, self.options.line_bytes_max);
         // Apart from the other state, because it holds the text that is being written.
-        let idle = CleanedReviews::of(self.options.format.clone());
+        let idle = CleanedReviews::of(self.options.format.clone(), self.options.rules);
         let mut reviews = std::mem::replace(&mut self.reviews, idle);
         let (has_list, mut n_lines) = (self.options.format.has_list(), 0);
         while let Some(line) = lines.next_line().map_err(unreadable)? {

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use corpus::arguments;
+use corpus::clean::Rules;
 use corpus::ledger::{Limits, MapperCounts};
 use counts::CountsFile;
 use mapper::arguments::Arguments;
-use mapper::{InputSplit, Mapper, Options, Output, check_format, check_inputs, unreadable};
+use mapper::{InputSplit, Mapper, Options, Output, check_format, check_inputs, check_line_bytes, unreadable};
 use program::exit::Failed;
 use program::hadoop::{Runner, Variable};
 use program::pipe::widen;
@@ -41,8 +42,11 @@ fn options(arguments: Arguments) -> Result<Options, Failed> {
     let encoding = arguments.format.encoding();
     let (format, runner) = (arguments.format.format()?, Runner::of_this_process());
     check_format(&format, encoding, runner)?;
+    let rules = Rules::of_flag(arguments.punctuation);
+    check_line_bytes(arguments.line_bytes_max, rules, runner)?;
     Ok(Options {
         format,
+        rules,
         line_bytes_max: arguments.line_bytes_max as usize,
         encoding,
         limits: Limits {

@@ -5,6 +5,7 @@ use super::*;
 
 fn options() -> Options {
     Options {
+        rules: Rules::Letters,
         format: Format::default(),
         line_bytes_max: 4 << 20,
         encoding: UTF_8,

@@ -68,7 +68,7 @@ fn model_at(model: &Location, s3: &S3Options, command: &str) -> Result<PathBuf> 
 /// How a model reads bytes that are not UTF-8.
 fn invalid_utf8(classifier: &Classifier) -> InvalidUtf8 {
     match classifier.words() {
-        Words::Cleaned => InvalidUtf8::Spaces,
+        Words::Cleaned | Words::CleanedPunctuation => InvalidUtf8::Spaces,
         Words::Spaces | Words::Punctuation => InvalidUtf8::Bytes,
     }
 }

@@ -99,7 +99,7 @@ impl Input<'_> {
             return self.read_dataset(place, division, wanted);
         }
         let format = self.format.clone().with_label(self.rated.label_field.clone())?;
-        let is_cleaned = wanted.iter().any(|wanted| wanted.reading.words == Words::Cleaned);
+        let is_cleaned = wanted.iter().any(|wanted| wanted.reading.words.rules().is_some());
         if self.format.is_fasttext() && is_cleaned {
             return Err(Error::setting(
                 "--format",
@@ -133,7 +133,7 @@ impl Input<'_> {
     }
 
     fn read_dataset(&self, place: &str, division: Division, wanted: Vec<Wanted>) -> Result<ReadInput> {
-        if wanted.iter().any(|wanted| wanted.reading.words != Words::Cleaned) {
+        if wanted.iter().any(|wanted| wanted.reading.words.rules().is_none()) {
             return Err(Error::setting(
                 "--words",
                 "not cleaned",
@@ -146,6 +146,11 @@ impl Input<'_> {
         let location = Location::of_file(place.into()).map_err(|error| Error::internal(&error))?;
         let path = places::dataset(&location, &self.s3)?;
         let dataset = DatasetTexts::open(&path, division, self.threads)?;
+        let words = Words::cleaned(dataset.settings().rows.rules().unwrap_or_default());
+        if let Some(other) = wanted.iter().map(|wanted| wanted.reading.words).find(|other| *other != words) {
+            let expected = format!("{} for the dataset {place}", words.name());
+            return Err(Error::setting("--words", other.name(), expected));
+        }
         let mut splits = Vec::new();
         for Wanted { part, reading } in wanted {
             let split = dataset.read(part, reading)?;

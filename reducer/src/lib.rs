@@ -19,6 +19,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::SystemTime;
 
+use corpus::clean::Rules;
 use dataset::commit::{Commit, shard_key};
 use dataset::shard::{ShardReader, ShardWriter};
 use durable::sha256;
@@ -135,8 +136,16 @@ fn write_shard(path: &Path, task: &Task, collection: Collection, progress: &Prog
         // logs must not contain review text.
         dataset::Error::Broken { rule: dataset::RULE_OF_WORDS, .. } => Failed::new(
             Exit::BadInput,
-            "the records have a word that is not cleaned, for example one with a capital letter or a digit; feed this program \
-             the output of mapper or combiner",
+            match task.settings.rules() {
+                Some(Rules::Punctuation) => {
+                    "the records have a word that is not cleaned, for example one with a capital letter; feed this program the \
+                     output of mapper or combiner"
+                }
+                _ => {
+                    "the records have a word that is not cleaned, for example one with a capital letter or a digit; feed this \
+                     program the output of mapper or combiner, and pass --punctuation if mapper had it"
+                }
+            },
         ),
         other => unverified(&other.to_string()),
     })

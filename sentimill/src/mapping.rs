@@ -92,7 +92,8 @@ impl Mapping<'_> {
     /// Runs the work of one thread.
     fn run(&self) -> Result<Mapped> {
         let Job { reading, options, scratch, .. } = self.job;
-        let mut reviews = Reviews::of(reading, CleanedReviews::of(options.format.clone()));
+        let rules = options.settings.rules().expect("the flags set rules of this program");
+        let mut reviews = Reviews::of(reading, CleanedReviews::of(options.format.clone(), rules));
         let mut rejects = options.rejects.as_ref().map(|_| Rejects::new(scratch));
         let partitions = self.origins_bytes().map(|bytes| Partitions::holding(scratch, bytes));
         let mut origins = partitions.map(Origins::new);

@@ -6,6 +6,15 @@ The results were worked out by hand, not by any program. No case comes from real
 from __future__ import annotations
 
 # A raw text and its cleaned text.
+PUNCTUATED = (
+    ("It's GREAT!! 10/10 :-)", "it's great ! ! 10 / 10 : - )"),
+    ("'quoted', 'tis \u2019n\u2019", "quoted , tis n"),
+    ("3rd caf\u00e9s\u2026 \u00bd price\u2014\u20ac5", "3rd caf\u00e9s \u2026 \u00bd price \u2014 \u20ac 5"),
+    ("&quot;A&lt;b&gt; &amp;&#33; <br />I <3 it", '" a & ! i < 3 it'),
+    ("\u2764\ufe0f \u0031\u0301 !\u0301 \u24b6", "\u2764 1\u0301 ! \u24d0"),
+    ("\u00a0\u0000 ' ''", ""),
+)
+
 CLEANED = (
     # apostrophes
     ("Don't", "don't"),

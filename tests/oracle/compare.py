@@ -47,6 +47,8 @@ def arguments() -> argparse.ArgumentParser:
 def compare(file: h5py.File, mapped: spec.Mapped, borrowed: dict) -> str:
     """Returns one line that states what agrees; raises the first Difference."""
     settings = settings_in(file, borrowed)
+    if (version := form.number_attribute(file, "cleaning_version")) != mapped.cleaning_version:
+        raise Difference(f"attribute cleaning_version: {version}, expected {mapped.cleaning_version}")
     check_forms(file)
     found = dataset_in(file)
     check_order(found.rows)

@@ -55,13 +55,14 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--class-ratings", type=class_ratings_of, metavar="CLASS=RATING,...")
     parser.add_argument("--rating-scale", type=scale_of, metavar="LOW-HIGH")
     parser.add_argument("--unrated", type=parts_of, default=(), metavar="VALUE,...")
+    parser.add_argument("--punctuation", action="store_true", help="numbers, punctuation and symbols are words")
     parser.add_argument("--line-bytes-max", type=int, default=spec.LINE_BYTES_MAX)
 
 
 def fields_of(options: argparse.Namespace) -> spec.Fields:
     preset = spec.PRESETS[options.preset]
     text, rating = options.text_field or preset.text, options.rating_field or preset.rating
-    how = (options.format, options.with_title, options.class_ratings, options.rating_scale, options.unrated)
+    how = (options.format, options.with_title, options.class_ratings, options.rating_scale, options.unrated, options.punctuation)
     return spec.Fields(text, rating, options.line_bytes_max, *how)
 
 

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 
 import spec
 import xxhash
-from cases import CLEANED, GOOD, JAVA_HASHES, KEPT, LINES, MODES, RATED
+from cases import CLEANED, GOOD, JAVA_HASHES, KEPT, LINES, MODES, PUNCTUATED, RATED
 from cases import JUDGED, JUDGED_CSV, JUDGED_FASTTEXT, JUDGED_TITLED
 
 HAS_H5PY = find_spec("h5py") is not None
@@ -44,9 +44,15 @@ class Reading(unittest.TestCase):
             with self.subTest(text=text[:60]):
                 self.assertEqual(spec.clean(text), cleaned)
 
+    def test_punctuation_is_kept_as_words(self):
+        for text, cleaned in PUNCTUATED:
+            with self.subTest(text=text):
+                self.assertEqual(spec.clean(text, punctuation=True), cleaned)
+
     def test_cleaning_a_cleaned_text_changes_nothing(self):
-        for _, cleaned in CLEANED:
-            self.assertEqual(spec.clean(cleaned), cleaned)
+        for cases, punctuation in ((CLEANED, False), (PUNCTUATED, True)):
+            for _, cleaned in cases:
+                self.assertEqual(spec.clean(cleaned, punctuation), cleaned)
 
     def test_lines_end_as_in_hadoop(self):
         for content, lines in LINES:

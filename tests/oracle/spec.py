@@ -48,6 +48,7 @@ class Fields:
     class_ratings: Optional[tuple] = None  # 1=1,2=5 for the formats of classes
     scale: Optional[tuple] = None  # the numbers of 1 and of 5 stars
     unrated: tuple = ()  # the values of reviews without a rating, as texts
+    punctuation: bool = False  # numbers, punctuation and symbols are words
 
 
 PRESETS = {
@@ -81,6 +82,7 @@ class Mapped:
     ledger: Counter = field(default_factory=lambda: Counter(dict.fromkeys(LEDGER, 0)))
     votes: dict = field(default_factory=dict)
     undecided: list = field(default_factory=list)
+    cleaning_version: int = 1
 
 
 @dataclass
@@ -125,7 +127,7 @@ def read_lines(stream: BinaryIO) -> Iterator[bytes]:
 
 def mapped(lines: Iterable[bytes], fields: Fields) -> Mapped:
     """Counts each line once and sums the votes of equal texts."""
-    result = Mapped()
+    result = Mapped(cleaning_version=2 if fields.punctuation else 1)
     for reason, text, rating, decided in (judged for line in lines for judged in judge_all(line, fields)):
         result.ledger["lines"] += 1
         result.ledger[reason] += 1
@@ -158,17 +160,17 @@ def judge_all(line: bytes, fields: Fields) -> list:
         found = FORMATS[fields.format](line.decode("utf-8", "replace"), fields)
     except ValueError:
         return [("bad_line", None, None, True)]
-    return [judge_review(*review) for review in (found if isinstance(found, list) else [found])]
+    return [judge_review(*review, fields.punctuation) for review in (found if isinstance(found, list) else [found])]
 
 
-def judge_review(text, rating) -> tuple:
+def judge_review(text, rating, punctuation: bool) -> tuple:
     if not isinstance(text, str):
         return "no_text", None, None, True
     if rating is None:
         return "bad_rating", None, None, True
     if rating == UNRATED:
         return UNRATED, None, None, True
-    cleaned = clean(text)
+    cleaned = clean(text, punctuation)
     return "reviews" if cleaned else "empty_text", cleaned, rating, is_decided(text)
 
 
@@ -492,10 +494,12 @@ FORMATS = {"json": review_in_json, "polarity-csv": review_in_csv, "fasttext": re
 # ---- cleaning
 
 
-def clean(text: str) -> str:
-    """The cleaned text: words of letters, marks and inner apostrophes, separated by one space."""
+def clean(text: str, punctuation: bool = False) -> str:
+    """The cleaned text: words of letters, marks and inner apostrophes, separated by one space. With `punctuation`, numbers
+    are as letters, and punctuation and symbols are words of one character."""
     text = without_tags(decode_references(join_surrogates(text)))
-    return trim_words(letters_alone(text.replace("\u2019", "'").lower()))
+    text = text.replace("\u2019", "'").lower()
+    return trim_words(letters_and_symbols(text) if punctuation else letters_alone(text))
 
 
 REFERENCE = re.compile("&(?:#([0-9]+)|#[xX]([0-9A-Fa-f]+)|([A-Za-z][A-Za-z0-9]*));")
@@ -545,6 +549,19 @@ def letters_alone(text: str) -> str:
         kind = unicodedata.category(character)[0]
         in_letter = kind == "L" or (kind == "M" and in_letter)
         kept.append(character if in_letter or character == "'" else " ")
+    return "".join(kept)
+
+
+def letters_and_symbols(text: str) -> str:
+    kept = []
+    in_word = False
+    for character in text:
+        kind = unicodedata.category(character)[0]
+        in_word = kind in "LN" or (kind == "M" and in_word)
+        if in_word or character == "'":
+            kept.append(character)
+        else:
+            kept.append(f" {character} " if kind in "PS" else " ")
     return "".join(kept)
 
 

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
+use corpus::clean::Rules;
 use corpus::digest::text_hash;
 use corpus::encoding::UTF_8;
 use corpus::ledger::Limits;
@@ -25,8 +26,9 @@ use trainer::families::classifier::predict::{PredictOptions, Tokenizer, run};
 use training::answers::{AnswersError, Format, LineOptions};
 
 /// The records of these lines.
-fn mapped(lines: &str) -> Vec<u8> {
+fn mapped(lines: &str, rules: Rules) -> Vec<u8> {
     let options = mapper::Options {
+        rules,
         format: corpus::format::Format::default(),
         line_bytes_max: LINE_BYTES_MAX,
         encoding: UTF_8,
@@ -109,8 +111,8 @@ fn answer(texts: TokenRows<'_>) -> Result<Vec<Vec<f64>>, AnswersError> {
 }
 
 /// The expected result of a line, from the dataset's row.
-fn expected(line: &str, dataset: &Dataset, tokens_max: u32) -> Result<u64, &'static str> {
-    let record = mapped(line);
+fn expected(line: &str, rules: Rules, dataset: &Dataset, tokens_max: u32) -> Result<u64, &'static str> {
+    let record = mapped(line, rules);
     let Some(end) = record.iter().position(|&byte| byte == b'\t') else { return Err("empty_text") };
     let Some(tokens) = dataset.rows.get(&text_hash(&record[..end])) else { return Err("only_stopwords") };
     let most = if tokens_max == 0 { usize::MAX } else { tokens_max as usize };
@@ -188,12 +190,14 @@ proptest! {
         keep in prop::sample::select(vec![Keep::First, Keep::Last, Keep::Ends]),
         vocabulary_size in 1u64..12,
         tokens_max in 0u32..5,
+        rules in prop::sample::select(&Rules::ALL[..]),
     ) {
         let stop_words = stop_words.into_iter().map(str::to_owned).collect();
-        let settings = Settings { stop_words, max_tokens, keep, ..Settings::default() };
+        let cleaning_version = rules.version();
+        let settings = Settings { stop_words, max_tokens, keep, cleaning_version, ..Settings::default() };
         let folder = tempfile::tempdir().unwrap();
         let lines: String = texts.iter().map(|text| review(text)).collect();
-        let dataset = dataset(&mapped(&lines), &settings, vocabulary_size, folder.path());
+        let dataset = dataset(&mapped(&lines, rules), &settings, vocabulary_size, folder.path());
         // Texts of stop words only, or without a word, make no dataset.
         prop_assume!(dataset.is_some());
         let dataset = dataset.unwrap();
@@ -201,7 +205,7 @@ proptest! {
 
         let expected: Vec<_> = texts
             .iter()
-            .map(|text| expected(&review(text), &dataset, tokens_max).map_err(str::to_owned))
+            .map(|text| expected(&review(text), rules, &dataset, tokens_max).map_err(str::to_owned))
             .collect();
         prop_assert_eq!(said(&lines, Format::Review(corpus::format::Format::default()), &mut tokenizer), &expected[..]);
         prop_assert_eq!(said(&(texts.join("\n") + "\n"), Format::Text, &mut tokenizer), expected);

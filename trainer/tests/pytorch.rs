@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use command::{plain, trainer};
+use corpus::clean::Rules;
 use corpus::record::Votes;
+use corpus::settings::Settings;
 use dataset::Row;
 use runs::recipe::{ClassifierSettings, Dropout, LstmSettings, Objective, Pool};
 use serde_json::Value;
@@ -182,6 +184,52 @@ fn an_exported_model_predicts_by_its_own_python_file() {
             .status();
         assert!(sums.unwrap().success());
     }
+}
+
+/// The Python file of a model of words of punctuation reads texts that were cleaned with them.
+#[test]
+fn an_exported_model_of_punctuation_predicts_by_its_own_python_file() {
+    let Some(python) = python("an exported model's predict.py") else { return };
+    let mut words: Vec<String> =
+        ["!", ",", "10", "3d", "/", "\u{2764}", "good", "it's"].map(str::to_owned).to_vec();
+    words.sort();
+    let settings = Settings { cleaning_version: Rules::Punctuation.version(), ..Settings::default() };
+    let of_words = |at| {
+        let row = row(at);
+        let tokens = row.tokens.iter().map(|&token| 2 + token % words.len() as u32).collect();
+        Row { tokens, ..row }
+    };
+    let (folder, dataset) = fixtures::dataset_of_words(N_ROWS, &words, settings, of_words);
+    let [run, exported] = ["run", "exported"].map(|name| folder.path().join(name));
+    fit(&dataset, &run, &["--with-ngrams", "--epochs", "2", "--validation-fraction", "0.1"]);
+    output(trainer().arg("export").arg(run.join("model")).arg("--out").arg(&exported));
+    let [raw, cleaned] = ["raw", "cleaned"].map(|name| folder.path().join(name));
+    fs::write(&raw, "It's GOOD, 10/10!\n3D \u{2764}\u{fe0f}\n").unwrap();
+    fs::write(&cleaned, "it's good , 10 / 10 !\n3d \u{2764}\n").unwrap();
+    let mut predict = trainer();
+    predict.arg("predict").arg(&exported).args(["--format", "text"]).stdin(fs::File::open(&raw).unwrap());
+    let score = |line: &str| serde_json::from_str::<Value>(line).unwrap()["score"].as_f64().unwrap();
+    let ours = String::from_utf8(output(&mut predict).stdout).unwrap();
+    let ours: Vec<f64> = ours.lines().map(score).collect();
+    let of_file = |texts: &Path| {
+        let mut script = Command::new(&python);
+        script.env("PYTHONUTF8", "1").arg(exported.join("predict.py")).stdin(fs::File::open(texts).unwrap());
+        script.output().unwrap()
+    };
+    let theirs = String::from_utf8(of_file(&cleaned).stdout).unwrap();
+    let theirs: Vec<f64> = theirs.lines().map(|line| line.parse().unwrap()).collect();
+    assert_eq!((ours.len(), theirs.len()), (2, 2));
+    assert!(
+        ours.iter().zip(&theirs).all(|(ours, theirs)| (ours - theirs).abs() < 1e-5),
+        "{ours:?}, {theirs:?}"
+    );
+    let refused = of_file(&raw);
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(65), "{told}");
+    assert!(told.contains("clean it with `mapper --punctuation`"), "{told}");
+    fs::write(&raw, "good!\n").unwrap();
+    let told = String::from_utf8(of_file(&raw).stderr).unwrap();
+    assert!(told.contains("found '!' (exclamation mark) at character 5"), "{told}");
 }
 
 /// Rows of all lengths, whose words mostly determine the label.

@@ -1,6 +1,7 @@
 //! Splits a line into words.
 
 use clap::ValueEnum;
+use corpus::clean::Rules;
 use serde::{Deserialize, Serialize};
 
 /// fastText's word at the end of each line.
@@ -10,7 +11,7 @@ pub const LABEL_PREFIX: &[u8] = b"__label__";
 
 /// How a line is split into words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Words {
     /// As fastText: the bytes between white space, unchanged, and `</s>` at the end. An `</s>` within the line ends
     /// the text, and a label within it is no word.
@@ -20,9 +21,38 @@ pub enum Words {
     Punctuation,
     /// The text is cleaned by the mapper: words between single spaces.
     Cleaned,
+    /// As [`Self::Cleaned`], by `mapper --punctuation`.
+    CleanedPunctuation,
 }
 
 impl Words {
+    /// The words of texts cleaned by these rules.
+    pub fn cleaned(rules: Rules) -> Self {
+        match rules {
+            Rules::Letters => Self::Cleaned,
+            Rules::Punctuation => Self::CleanedPunctuation,
+        }
+    }
+
+    /// The rules by which texts are cleaned, if they are.
+    pub fn rules(self) -> Option<Rules> {
+        match self {
+            Self::Spaces | Self::Punctuation => None,
+            Self::Cleaned => Some(Rules::Letters),
+            Self::CleanedPunctuation => Some(Rules::Punctuation),
+        }
+    }
+
+    /// The name of the value of `--words`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Spaces => "spaces",
+            Self::Punctuation => "punctuation",
+            Self::Cleaned => "cleaned",
+            Self::CleanedPunctuation => "cleaned-punctuation",
+        }
+    }
+
     /// Calls `each` with each word of a line. `scratch` holds one word at a time.
     pub fn each(self, line: &[u8], scratch: &mut Vec<u8>, mut each: impl FnMut(&[u8])) {
         match self {
@@ -32,7 +62,7 @@ impl Words {
                 words.filter(|word| !is_label(word)).for_each(&mut each);
                 each(END);
             }
-            Self::Cleaned => {
+            Self::Cleaned | Self::CleanedPunctuation => {
                 line.split(|&byte| byte == b' ').filter(|word| !word.is_empty()).for_each(each);
             }
             Self::Punctuation => {

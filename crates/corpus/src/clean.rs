@@ -1,5 +1,5 @@
 //! Cleans the text of a review. Cleaned text is lower-case words of letters, marks and inner apostrophes,
-//! separated by single spaces.
+//! separated by single spaces. [`Rules::Punctuation`] also keeps numbers, punctuation and symbols.
 //!
 //! Five steps, in this order:
 //!
@@ -7,7 +7,8 @@
 //! 2. Each tag, `<[A-Za-z/!][^<>]*>`, becomes a space.
 //! 3. `’` becomes `'`, and the text is lower-cased. A sigma is final or not by its context.
 //! 4. Letters and `'` stay. A mark stays directly after a letter or after a mark that stays. Every other
-//!    character becomes a space.
+//!    character becomes a space. With [`Rules::Punctuation`], numbers are as letters, and each character of
+//!    punctuation and each symbol, except `'`, is a word by itself.
 //! 5. `'` is stripped from both ends of each word, empty words are dropped, and words are joined by one
 //!    space.
 //!
@@ -22,8 +23,33 @@ mod words;
 
 use memchr::memchr2;
 
-/// Version of the cleaning rules. It increases when the result for any text changes.
-pub const CLEANING_VERSION: u32 = 1;
+/// The rules of cleaning. Their version changes when the result for any text changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rules {
+    /// Words of letters.
+    #[default]
+    Letters,
+    /// Words of letters and numbers. Punctuation and symbols are words by themselves.
+    Punctuation,
+}
+
+impl Rules {
+    /// All rules.
+    pub const ALL: [Self; 2] = [Self::Letters, Self::Punctuation];
+
+    /// The rules of this flag.
+    pub fn of_flag(is_punctuation: bool) -> Self {
+        if is_punctuation { Self::Punctuation } else { Self::Letters }
+    }
+
+    /// The cleaning version of datasets and models.
+    pub fn version(self) -> u32 {
+        match self {
+            Self::Letters => 1,
+            Self::Punctuation => 2,
+        }
+    }
+}
 
 /// Version of Unicode that defines letters, marks and lower case.
 pub const UNICODE_VERSION: &str = "17.0.0";
@@ -39,6 +65,7 @@ pub const UNICODE_VERSION: &str = "17.0.0";
 /// ```
 #[derive(Debug, Default)]
 pub struct Cleaner {
+    rules: Rules,
     decoded: String,
     untagged: String,
     folded: String,
@@ -46,6 +73,11 @@ pub struct Cleaner {
 }
 
 impl Cleaner {
+    /// Creates a cleaner with these rules.
+    pub fn new(rules: Rules) -> Self {
+        Self { rules, ..Self::default() }
+    }
+
     /// Appends the cleaned `text` to `out` in UTF-8. Returns false if the cleaned text is empty.
     pub fn clean(&mut self, text: &str, out: &mut Vec<u8>) -> bool {
         let mut text = text;
@@ -54,9 +86,9 @@ impl Cleaner {
             text = tags::blank(text, &mut self.untagged);
         }
         if !text.is_ascii() {
-            text = fold::fold(text, &mut self.folded);
+            text = fold::fold(self.rules, text, &mut self.folded);
         }
-        words::join(text.as_bytes(), &mut self.spaced, out)
+        words::join(self.rules, text.as_bytes(), &mut self.spaced, out)
     }
 
     /// Whether `word` is one word of a cleaned text, that is, whether cleaning leaves it unchanged. `word`
@@ -141,6 +173,16 @@ mod tests {
     }
 
     #[test]
+    fn punctuation_is_kept_as_words() {
+        let mut cleaned = Vec::new();
+        let text = "It's <b>GREAT</b>!! 10/10 \u{2764}\u{fe0f} &quot;'tis&quot; caf\u{e9}\u{2026} \u{20ac}5";
+        assert!(Cleaner::new(Rules::Punctuation).clean(text, &mut cleaned));
+        let expected = "it's great ! ! 10 / 10 \u{2764} \" tis \" caf\u{e9} \u{2026} \u{20ac} 5";
+        assert_eq!(String::from_utf8(cleaned).unwrap(), expected);
+        assert!(!Cleaner::new(Rules::Punctuation).clean(" ' \u{a0}\0", &mut Vec::new()));
+    }
+
+    #[test]
     fn text_without_letters_becomes_empty() {
         for text in ["", " ", "10/10 !!! 👨\u{200d}👩", "'", "<br>", "&nbsp;", "\0"] {
             assert_eq!(clean(text), "");
@@ -210,9 +252,12 @@ mod tests {
     proptest! {
         #[test]
         fn every_word_of_a_cleaned_text_is_accepted_as_a_word(text in any::<String>(), greek in "[ΑΣας.' ΣİA-Z\u{300}-\u{303}]{0,12}") {
-            let mut cleaner = Cleaner::default();
-            for word in clean(&format!("{text} {greek}")).split_whitespace() {
-                prop_assert!(cleaner.is_word(word.as_bytes()), "{:?}", word);
+            for rules in Rules::ALL {
+                let (mut cleaner, mut cleaned) = (Cleaner::new(rules), Vec::new());
+                cleaner.clean(&format!("{text} {greek}"), &mut cleaned);
+                for word in cleaned.split(|&byte| byte == b' ').filter(|word| !word.is_empty()) {
+                    prop_assert!(cleaner.is_word(word), "{:?}", String::from_utf8_lossy(word));
+                }
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Converts a raw line into the text and rating of its review, or into the reason why there is none.
 
-use crate::clean::Cleaner;
+use crate::clean::{Cleaner, Rules};
 use crate::csv::Columns;
 use crate::entry::{Entry, Rating, RatingValue, Reject};
 use crate::format::Format;
@@ -35,9 +35,9 @@ enum Texts {
 }
 
 impl CleanedReviews {
-    /// Creates a reader of lines of this format.
-    pub fn of(format: Format) -> Self {
-        let texts = Texts::Cleaned { cleaner: Cleaner::default(), text: Vec::new() };
+    /// Creates a reader of lines of this format that cleans texts by these rules.
+    pub fn of(format: Format, rules: Rules) -> Self {
+        let texts = Texts::Cleaned { cleaner: Cleaner::new(rules), text: Vec::new() };
         Self { parser: ReviewParser::new(format), texts }
     }
 
@@ -131,8 +131,10 @@ mod tests {
     #[test]
     fn texts_are_cleaned_or_as_they_are_written() {
         let line = |text: &str| format!("{{\"reviewText\": \"{text}\", \"overall\": 5}}").into_bytes();
-        let (mut cleaned, mut as_written) =
-            (CleanedReviews::of(Format::default()), CleanedReviews::as_written(Format::default()));
+        let (mut cleaned, mut as_written) = (
+            CleanedReviews::of(Format::default(), Rules::Letters),
+            CleanedReviews::as_written(Format::default()),
+        );
         let text = |reviews: &mut CleanedReviews, text: &str| {
             reviews
                 .read(LineContent::Bytes(&line(text)))

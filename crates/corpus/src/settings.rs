@@ -4,7 +4,7 @@ use program::exit::quoted;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::clean::{CLEANING_VERSION, Cleaner, UNICODE_VERSION};
+use crate::clean::{Cleaner, Rules, UNICODE_VERSION};
 use crate::labels::Labels;
 use crate::record::Votes;
 use crate::sample::Sample;
@@ -35,7 +35,7 @@ impl Default for Settings {
     /// both ends.
     fn default() -> Self {
         Self {
-            cleaning_version: CLEANING_VERSION,
+            cleaning_version: Rules::default().version(),
             unicode_version: UNICODE_VERSION.to_owned(),
             stop_words: Vec::new(),
             max_tokens: 400,
@@ -51,6 +51,23 @@ impl Settings {
     /// accuracy.
     pub fn original() -> Self {
         Self { stop_words: stop_words::nltk(), max_tokens: 100, keep: Keep::First, ..Self::default() }
+    }
+
+    /// The rules with which texts were cleaned. `None` if they are those of another version of this program.
+    pub fn rules(&self) -> Option<Rules> {
+        let is_known = |rules: &Rules| self.cleaning_version == rules.version();
+        Rules::ALL.into_iter().find(is_known).filter(|_| self.unicode_version == UNICODE_VERSION)
+    }
+
+    /// The cleaning version and its flag, for messages.
+    pub fn cleaning(&self) -> String {
+        let flag = if self.rules() == Some(Rules::Punctuation) { " (--punctuation)" } else { "" };
+        format!("{}{flag}", self.cleaning_version)
+    }
+
+    /// A cleaner for [`Self::is_word`].
+    pub fn cleaner(&self) -> Cleaner {
+        Cleaner::new(self.rules().unwrap_or_default())
     }
 
     /// The label of a text: that of the mode of its votes. `None` if this rating has no class.
@@ -83,8 +100,9 @@ impl Settings {
             ("nltk-negations", stop_words::nltk_negations()),
         ];
         let list = named.iter().find(|(_, words)| *words == self.stop_words).map_or("FILE", |(name, _)| name);
+        let punctuation = if self.rules() == Some(Rules::Punctuation) { "--punctuation " } else { "" };
         let (keep, labels) = (self.keep.name(), self.labels.flag());
-        format!("--stopwords {list} --max-tokens {} --keep {keep} {labels}", self.max_tokens)
+        format!("{punctuation}--stopwords {list} --max-tokens {} --keep {keep} {labels}", self.max_tokens)
     }
 
     /// Returns the first setting in which `other` differs, with both values; `None` if all are equal.
@@ -103,7 +121,7 @@ impl Settings {
             _ => ("labels", self.labels.flag(), other.labels.flag()),
         };
         let pairs = [
-            ("cleaning version", self.cleaning_version.to_string(), other.cleaning_version.to_string()),
+            ("cleaning version", self.cleaning(), other.cleaning()),
             ("Unicode version", self.unicode_version.clone(), other.unicode_version.clone()),
             ("stop words", described(&self.stop_words), described(&other.stop_words)),
             ("max-tokens", self.max_tokens.to_string(), other.max_tokens.to_string()),
@@ -133,7 +151,7 @@ impl Settings {
         if let Some(found) = self.labels.positive_from().filter(|rating| !(1..=5).contains(rating)) {
             return unsound("positive-from", found.to_string(), "1 to 5");
         }
-        let mut cleaner = Cleaner::default();
+        let mut cleaner = self.cleaner();
         if let Some(word) = self.stop_words.iter().find(|word| !self.is_word(&mut cleaner, word.as_bytes())) {
             return unsound("stop words", quoted(word.as_bytes()), "a cleaned word");
         }
@@ -144,10 +162,11 @@ impl Settings {
         Ok(())
     }
 
-    /// Whether a text cleaned with these settings can contain this word. If the settings have another version
-    /// of the cleaning rules, only checks that the word is UTF-8 without spaces and control characters.
+    /// Whether a text cleaned with these settings can contain this word. `cleaner` is [`Self::cleaner`]. If the
+    /// settings have the rules of another version of this program, only checks that the word is UTF-8 without
+    /// spaces and control characters.
     pub fn is_word(&self, cleaner: &mut Cleaner, word: &[u8]) -> bool {
-        if self.cleaning_version == CLEANING_VERSION && self.unicode_version == UNICODE_VERSION {
+        if self.rules().is_some() {
             return cleaner.is_word(word);
         }
         let is_other = |c: char| c.is_whitespace() || c.is_control();
@@ -345,9 +364,30 @@ mod tests {
     }
 
     #[test]
+    fn words_are_those_of_the_rules() {
+        let rules = |cleaning_version| Settings { cleaning_version, ..Settings::default() };
+        for (settings, words, others) in [
+            (rules(1), &["good", "it's"][..], &["!", "a1", "7"][..]),
+            (
+                rules(2),
+                &["good", "it's", "!", "a1", "7", "<", "&", "½", "☃"],
+                &["a!", "'a", "!!", "Good", "é\u{301}☃"],
+            ),
+        ] {
+            let mut cleaner = settings.cleaner();
+            let mut is_word = |word: &&str| settings.is_word(&mut cleaner, word.as_bytes());
+            assert!(words.iter().all(&mut is_word));
+            assert!(!others.iter().any(&mut is_word));
+        }
+        assert!(rules(2).flags().starts_with("--punctuation --stopwords none "));
+        let difference = rules(1).row_difference(&rules(2)).unwrap();
+        assert_eq!((&difference.ours[..], &difference.theirs[..]), ("1", "2 (--punctuation)"));
+    }
+
+    #[test]
     fn words_of_other_cleaning_versions_have_no_spaces_or_control_characters() {
         let others = [
-            Settings { cleaning_version: CLEANING_VERSION + 1, ..Settings::default() },
+            Settings { cleaning_version: 7, ..Settings::default() },
             Settings { unicode_version: "99.0.0".to_owned(), ..Settings::default() },
         ];
         let mut cleaner = Cleaner::default();

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::clean::Cleaner;
+use crate::clean::{Cleaner, Rules};
 
 /// Words that are as frequent in product reviews, and as uninformative, as `the`.
 const OF_REVIEWS: [&str; 3] = ["product", "would", "get"];
@@ -33,8 +33,8 @@ pub struct NotOneWord {
 
 /// Parses a custom list: one word per line, empty lines skipped. Words are cleaned, because the words of
 /// texts are.
-pub fn listed(lines: &str) -> Result<Vec<String>, NotOneWord> {
-    let mut cleaner = Cleaner::default();
+pub fn listed(lines: &str, rules: Rules) -> Result<Vec<String>, NotOneWord> {
+    let mut cleaner = Cleaner::new(rules);
     let mut words = Vec::new();
     for (i, line) in lines.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let mut cleaned = Vec::new();
@@ -81,12 +81,16 @@ mod tests {
 
     #[test]
     fn a_custom_list_is_cleaned_and_sorted() {
-        assert_eq!(listed("The\n\n don’t \r\nthe\n"), Ok(vec!["don't".to_owned(), "the".to_owned()]));
+        assert_eq!(
+            listed("The\n\n don’t \r\nthe\n", Rules::Letters),
+            Ok(vec!["don't".to_owned(), "the".to_owned()])
+        );
     }
 
     #[test]
     fn a_line_of_two_words_is_refused_with_its_line_number() {
-        assert_eq!(listed("the\nof course\n"), Err(NotOneWord { line: 2, words: 2 }));
-        assert_eq!(listed("42"), Err(NotOneWord { line: 1, words: 0 }));
+        assert_eq!(listed("the\nof course\n", Rules::Letters), Err(NotOneWord { line: 2, words: 2 }));
+        assert_eq!(listed("42", Rules::Letters), Err(NotOneWord { line: 1, words: 0 }));
+        assert_eq!(listed("42", Rules::Punctuation), Ok(vec!["42".to_owned()]));
     }
 }

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use corpus::clean::Rules;
 use corpus::labels::Classes;
 use corpus::scripts::unspaced;
 use corpus::settings::Keep;
@@ -93,6 +94,9 @@ pub struct Card {
     pub unknown_tokens: u64,
     /// Tokens per row, if there are rows.
     pub row_length: Option<RowLength>,
+    /// Whether numbers, punctuation and symbols are words.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub punctuation: bool,
     /// Number of stop words.
     pub stop_words: usize,
     /// Maximum number of tokens per row; 0 keeps all.
@@ -186,6 +190,7 @@ impl Card {
             unknown_tokens: summary.unknown,
             warning: row_length.and_then(|length| unspaced(vocabulary.words.iter(), length.mean)),
             row_length,
+            punctuation: settings.rows.rules() == Some(Rules::Punctuation),
             stop_words: settings.rows.stop_words.len(),
             max_tokens: settings.rows.max_tokens,
             keep: settings.rows.keep,
@@ -208,6 +213,7 @@ impl Card {
             (most, Keep::Last) => format!("the last {most} words of a row kept"),
             (most, Keep::Ends) => format!("{most} words from both ends of a row kept"),
         };
+        let punctuation = if self.punctuation { "numbers and punctuation are words, " } else { "" };
         let unknown = share(self.unknown_tokens, self.tokens);
         let Digests { row_digest, id_digest, vocabulary_digest } = self.digests;
         let mut lines = vec![("rows", format!("{} distinct texts of {} reviews", self.rows, self.reviews))];
@@ -220,7 +226,7 @@ impl Card {
             ("ratings", stars.collect::<Vec<_>>().join("  ")),
             ("tokens", format!("{}, of which {unknown} unknown", self.tokens)),
             ("row length", self.row_length.map_or_else(|| "no rows".to_owned(), |length| length.to_string())),
-            ("settings", format!("{} stop words, {kept}", self.stop_words)),
+            ("settings", format!("{punctuation}{} stop words, {kept}", self.stop_words)),
             ("vocabulary", format!("{} words", self.vocabulary)),
             ("most often", words.collect::<Vec<_>>().join(", ")),
             ("row digest", row_digest.to_string()),

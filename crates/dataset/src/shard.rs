@@ -5,7 +5,6 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use corpus::clean::Cleaner;
 use corpus::digest::{Digest, RowDigester, VocabularyDigester, split};
 use corpus::settings::Settings;
 use program::exit::quoted;
@@ -294,7 +293,7 @@ impl ShardReader {
 
     fn verify_dictionary(&mut self) -> Result<()> {
         let mut digester = VocabularyDigester::default();
-        let mut cleaner = Cleaner::default();
+        let mut cleaner = self.settings.cleaner();
         let mut stop_words = self.settings.stop_words.iter().map(String::as_bytes).peekable();
         let (mut word, mut before) = (Vec::new(), Vec::new());
         for at in 0..self.dictionary.n_words() {

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use corpus::clean::Cleaner;
 use corpus::settings::Settings;
 use program::exit::quoted;
 use thiserror::Error;
@@ -175,7 +174,7 @@ impl WordList {
     /// Checks words from another source for texts prepared with these settings: each is a cleaned word, is
     /// listed once, and is not a stop word.
     pub fn check(&self, settings: &Settings) -> Result<(), WordViolation> {
-        let mut cleaner = Cleaner::default();
+        let mut cleaner = settings.cleaner();
         let mut listed = HashSet::with_capacity(self.len());
         for (at, word) in self.iter().enumerate() {
             if !settings.is_word(&mut cleaner, word) {

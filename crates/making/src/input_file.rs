@@ -153,7 +153,7 @@ impl Hashes {
 /// The hashes of texts can be compared only if both datasets were cleaned by the same rules.
 pub(crate) fn check_cleaning(path: &Path, there: &Settings, here: &Settings) -> Result<()> {
     let pairs = [
-        ("the cleaning version", there.cleaning_version.to_string(), here.cleaning_version.to_string()),
+        ("the cleaning version", there.cleaning(), here.cleaning()),
         ("the Unicode version", there.unicode_version.clone(), here.unicode_version.clone()),
     ];
     match pairs.into_iter().find(|(_, found, expected)| found != expected) {

@@ -5,14 +5,18 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 
-/// Cleans a text step by step, as the rules are written.
-pub fn naive(text: &str) -> String {
+/// Cleans a text step by step, as the rules are written. `punctuation`: numbers, punctuation and symbols are words.
+pub fn naive(text: &str, punctuation: bool) -> String {
     let text = REFERENCE.replace_all(text, decode);
     let text = TAG.replace_all(&text, " ").replace('’', "'");
     let text = text.replace(is_unassigned, " ").to_lowercase();
-    let text = KEPT.replace_all(&text, |found: &Captures<'_>| {
-        found.name("kept").map_or(" ", |kept| kept.as_str()).to_owned()
-    });
+    let kept = if punctuation { &PUNCTUATED } else { &KEPT };
+    let text =
+        kept.replace_all(&text, |found: &Captures<'_>| match (found.name("kept"), found.name("symbol")) {
+            (Some(kept), _) => kept.as_str().to_owned(),
+            (_, Some(symbol)) => format!(" {} ", symbol.as_str()),
+            _ => " ".to_owned(),
+        });
     let words = text.split(' ').map(|word| word.trim_matches('\'')).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join(" ")
 }
@@ -29,6 +33,13 @@ static TAG: LazyLock<Regex> = LazyLock::new(|| regex("<[A-Za-z/!][^<>]*>"));
 static KEPT: LazyLock<Regex> = LazyLock::new(|| {
     let (letter, mark) = (class(GeneralCategoryGroup::Letter), class(GeneralCategoryGroup::Mark));
     regex(&format!("(?s)(?<kept>({letter}{mark}*|')+)|."))
+});
+
+static PUNCTUATED: LazyLock<Regex> = LazyLock::new(|| {
+    use GeneralCategoryGroup::{Letter, Mark, Number, Punctuation, Symbol};
+    let [letter, number, mark] = [Letter, Number, Mark].map(class);
+    let [punctuation, symbol] = [Punctuation, Symbol].map(class);
+    regex(&format!("(?s)(?<kept>([{letter}{number}]{mark}*|')+)|(?<symbol>[{punctuation}{symbol}])|."))
 });
 
 fn regex(pattern: &str) -> Regex {

@@ -260,6 +260,7 @@ mod tests {
 
     use arrow_array::{Float64Array, RecordBatch, StringArray};
     use arrow_ipc::writer::FileWriter;
+    use corpus::clean::Rules;
     use corpus::encoding::UTF_8;
     use corpus::format::Format;
     use store::S3Options;
@@ -290,7 +291,7 @@ mod tests {
             batches_bytes: 1 << 20,
         };
         let reading = Reading::start(sources, &options).unwrap();
-        let mut reviews = Reviews::of(&reading, CleanedReviews::of(Format::default()));
+        let mut reviews = Reviews::of(&reading, CleanedReviews::of(Format::default(), Rules::Letters));
         let visit = |entry: InputEntry<'_>| reviews.read(&entry, |_, _| Ok::<_, Error>(()));
         reading.each(visit).unwrap();
         let messages = reviews.finish().bad_lines(&reading);

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use corpus::clean::Cleaner;
+use corpus::clean::{Cleaner, Rules};
 use corpus::csv::{Columns, CsvReader, Dialect};
 use corpus::digest::text_hash;
 use corpus::encoding::{Encoding, UTF_8, parse_encoding};
@@ -167,21 +167,24 @@ fn read_file(
     if unit == OriginUnit::Row {
         return Ok(());
     }
-    let (mut parser, mut cleaner, mut cleaned) =
-        (ReviewParser::new(format.clone()), Cleaner::default(), Vec::new());
+    // The table does not name the rules of its texts.
+    let mut cleaners = Rules::ALL.map(Cleaner::new);
+    let (mut parser, mut cleaned) = (ReviewParser::new(format.clone()), Vec::new());
     let Some(mut entries) = Entries::of(content, unit, dialect, format)? else { return Ok(()) };
     let last = wanted.keys().next_back().copied().unwrap_or_default();
     for number in 1..=last {
         let Some((entry, columns)) = entries.next()? else { break };
         let (Some(of_entry), LineContent::Bytes(entry)) = (wanted.get(&number), entry) else { continue };
         let mut compare = |text: &str| {
-            cleaned.clear();
-            cleaner.clean(text, &mut cleaned);
-            let hash = text_hash(&cleaned);
-            for &(_, review) in of_entry.iter().filter(|(wanted, _)| *wanted == hash) {
-                // Otherwise the file has changed.
-                if let Some(of_row) = found.get_mut(&hash) {
-                    of_row.first[review].text = Some(shortened(text));
+            for cleaner in &mut cleaners {
+                cleaned.clear();
+                cleaner.clean(text, &mut cleaned);
+                let hash = text_hash(&cleaned);
+                for &(_, review) in of_entry.iter().filter(|(wanted, _)| *wanted == hash) {
+                    // Otherwise the file has changed.
+                    if let Some(of_row) = found.get_mut(&hash) {
+                        of_row.first[review].text = Some(shortened(text));
+                    }
                 }
             }
         };

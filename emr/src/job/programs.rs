@@ -5,6 +5,9 @@ use super::Job;
 /// The name under which a file of stop words is sent to the tasks.
 pub const STOP_WORDS: &str = "stopwords.txt";
 
+/// A flag of rows that `mapper` has too.
+const PUNCTUATION: &str = "--punctuation";
+
 impl Job {
     /// Flags of `mapper`.
     pub fn mapper_flags(&self) -> Vec<String> {
@@ -14,7 +17,8 @@ impl Job {
             ("--bad-lines-max", &input.bad_lines_max),
             ("--invalid-utf8-max", &input.invalid_utf8_max),
         ];
-        input.format_flags.iter().cloned().chain(set(limits)).collect()
+        let punctuation = self.rows.flags.iter().filter(|flag| *flag == PUNCTUATION);
+        input.format_flags.iter().chain(punctuation).cloned().chain(set(limits)).collect()
     }
 
     /// Flags of `reducer` for rows and memory, without `--run` and `--s3`. A file of stop words is `STOP_WORDS` in the

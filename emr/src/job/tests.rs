@@ -107,6 +107,14 @@ fn a_job_file_that_is_named_relatively_has_absolute_paths_and_the_same_record() 
 }
 
 #[test]
+fn punctuation_of_rows_is_a_flag_of_mappers_and_reducers() {
+    let job = job(&format!("{SMALL}[rows]\npunctuation = true\nmax-tokens = 9\n"));
+    assert_eq!(job.mapper_flags(), ["--punctuation"]);
+    assert_eq!(job.reducer_flags()[..3], ["--max-tokens", "9", "--punctuation"]);
+    assert!(job.record(&BTreeMap::new()).mapper.contains(&"--punctuation".to_owned()));
+}
+
+#[test]
 fn reviews_that_are_named_twice_are_refused_where_the_names_show_it() {
     for (places, expected) in [
         (r#""s3://bucket/a/", "s3://bucket/a""#, r#""s3://bucket/a" is named twice"#),

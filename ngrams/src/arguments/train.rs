@@ -73,11 +73,11 @@ pub struct Train {
     /// Maximum words per n-gram [default: 3; fasttext: 2]
     #[arg(long, value_name = "N", value_parser = whole::<u8>(1..=NGRAMS_MAX), help_heading = "Model")]
     pub ngrams: Option<u8>,
-    /// What a word is: spaces, punctuation or cleaned
+    /// What a word is: spaces, punctuation, cleaned or cleaned-punctuation
     ///
     /// spaces: bytes between white space, as in the fastText program. punctuation: letters and digits, in lower case; each other
-    /// visible character is a word. cleaned: words of letters, as in a dataset. The default is punctuation; with --model fasttext
-    /// and --format fasttext it is spaces. A dataset requires cleaned.
+    /// visible character is a word. cleaned: words of letters, as in a dataset. cleaned-punctuation: as in a dataset of --punctuation.
+    /// The default is punctuation; with --model fasttext and --format fasttext it is spaces. A dataset requires its own words.
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = "Model")]
     pub words: Option<Words>,
     /// Minimum occurrences [default: 3; fasttext: 1]

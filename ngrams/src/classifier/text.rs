@@ -17,7 +17,7 @@ pub struct Preparation {
 impl Preparation {
     /// For a model that splits texts into these words.
     pub fn of(words: Words) -> Self {
-        Self { cleaner: (words == Words::Cleaned).then(Cleaner::default), cleaned: Vec::new() }
+        Self { cleaner: words.rules().map(Cleaner::new), cleaned: Vec::new() }
     }
 
     /// The text that the model reads.
@@ -40,6 +40,8 @@ mod tests {
         let mut preparation = Preparation::of(Words::Cleaned);
         assert_eq!(preparation.text(b"It's <b>GOOD</b>, 7 of 10"), Ok(&b"it's good of"[..]));
         assert_eq!(preparation.text(b"7!"), Err(Refusal::Line(NoReview::EmptyText)));
+        let mut preparation = Preparation::of(Words::CleanedPunctuation);
+        assert_eq!(preparation.text(b"<b>GOOD</b>, 7/10"), Ok(&b"good , 7 / 10"[..]));
         assert_eq!(Preparation::of(Words::Spaces).text(b"7!"), Ok(&b"7!"[..]));
     }
 }

@@ -89,7 +89,7 @@ fn spaces(arguments: &Train, passed: &Passed) -> Vec<Space> {
         if !is_dataset {
             dimensions.push(match words(arguments, model, false) {
                 Words::Spaces => Dimension::choice("--words", &["punctuation"]),
-                Words::Punctuation | Words::Cleaned => Dimension::choice("--words", &["spaces"]),
+                _ => Dimension::choice("--words", &["spaces"]),
             });
         }
         dimensions.retain(|dimension| !passed.has(&dimension.id()));

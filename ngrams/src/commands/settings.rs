@@ -58,11 +58,7 @@ impl ModelSettings {
 
     /// The settings by their names in `settings.json`, without those that have no effect on the model.
     pub fn recipe(&self, arguments: &Train, reading: &Reading) -> Value {
-        let words = match reading.words {
-            Words::Spaces => "spaces",
-            Words::Punctuation => "punctuation",
-            Words::Cleaned => "cleaned",
-        };
+        let words = reading.words.name();
         let (kind, settings) = match self {
             Self::Linear(settings) => ("linear", recipe_of_linear(settings)),
             Self::FastText(settings) => ("fasttext", recipe_of_fasttext(settings)),

@@ -31,12 +31,14 @@ fn of_rows(arguments: &Predict, dataset: &Location) -> Result<(Rows, SoftLabels)
     let classifier =
         Classifier::read(&model_at(&arguments.of_all.model, &arguments.storage.options(), "predict")?)?;
     let rows = open(dataset, 0, &Smallest::default(), &arguments.storage)?;
-    if classifier.words() != Words::Cleaned {
+    let words = Words::cleaned(rows.settings().rows.rules().unwrap_or_default());
+    if classifier.words() != words {
         tell(&format!(
             "warning: the texts of {} are cleaned, and {} was trained on others, so its probabilities are worse; train it \
-             with --words cleaned",
+             with --words {}",
             rows.name().display(),
-            arguments.of_all.model
+            arguments.of_all.model,
+            words.name()
         ));
     }
     let classes = rows.settings().rows.labels.names();

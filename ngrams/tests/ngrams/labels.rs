@@ -284,3 +284,36 @@ fn two_models_are_refused_by_both_names() {
         }
     }
 }
+
+/// Good and bad words are the same; the punctuation behind them decides.
+#[test]
+fn a_dataset_of_punctuation_has_n_grams_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let [input, dataset, model] = ["a.json", "a.h5", "a.ngrams"].map(|name| folder.path().join(name));
+    let review = |at: usize| {
+        let (marks, stars) = if at % 2 == 0 { ("!!", 5) } else { ("...", 1) };
+        format!(
+            "{{\"reviewText\": \"w{} fine{marks} 10/{}\", \"overall\": {stars}}}\n",
+            "x".repeat(at % 7),
+            at % 50
+        )
+    };
+    fs::write(&input, (0..400).map(review).collect::<String>()).unwrap();
+    let mut sentimill = program("sentimill");
+    sentimill.arg(&input).arg("--out").arg(&dataset).arg("--punctuation");
+    done(sentimill);
+    let (code, _, told) = run(train(&dataset, &model, &[]));
+    let expected =
+        format!("--words is cleaned, expected cleaned-punctuation for the dataset {}", dataset.display());
+    assert!(code == Some(78) && told.contains(&expected), "{code:?} {told}");
+    done(train(&dataset, &model, &["--words", "cleaned-punctuation"]));
+    let said =
+        said(command_of("predict", &model, &["--format", "text"]), "W FINE!! 10/10\nw fine... 10/10\n");
+    let labels: Vec<u64> = objects(&said).iter().map(|answer| answer["label"].as_u64().unwrap()).collect();
+    assert_eq!(labels, [1, 0], "{said}");
+    let soft = folder.path().join("soft.npy");
+    let mut predict = command_of("predict", &model, &[]);
+    predict.arg(&dataset).arg("--soft").arg(&soft);
+    let (_, told) = done(predict);
+    assert!(!told.contains("warning"), "{told}");
+}

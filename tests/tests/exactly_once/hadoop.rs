@@ -3,6 +3,7 @@
 
 use std::io;
 
+use corpus::clean::Rules;
 use corpus::format::Format;
 use corpus::ledger::{Limits, MapperCounts};
 use mapper::{InputSplit, Mapper, Options, Output};
@@ -69,6 +70,7 @@ fn seed(random: &mut Random) -> u64 {
 fn mapped(lines: &[u8]) -> (Vec<u8>, MapperCounts) {
     let options = Options {
         format: Format::default(),
+        rules: Rules::Letters,
         line_bytes_max: 4 << 20,
         encoding: corpus::encoding::UTF_8,
         limits: Limits::NONE,

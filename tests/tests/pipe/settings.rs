@@ -7,14 +7,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use corpus::clean::Rules;
 use corpus::labels::Labels;
 use corpus::settings::{Keep, Settings};
 use dataset::Row;
-use tests::demo::{DEMO, raw};
+use tests::demo::{DEMO, json_line, raw};
 use tests::files::assert_same_bytes;
 use tests::lines::sorted_as_c;
 use tests::oracle;
-use tests::pipe::{Pipe, Splitter, mapped, merge, reducer, text_of};
+use tests::pipe::{Pipe, Splitter, mapped, mapped_with, merge, reducer, text_of};
 use tests::programs::{program, run};
 
 use crate::made::{manifest, open};
@@ -83,6 +84,82 @@ fn a_custom_list_is_cleaned_as_reviews_are() {
     fs::write(&list, "Great\n\nI\u{2019}m\nthe\r\nthe\n").unwrap();
     let dataset = agreed(folder.path(), &["--stopwords", text_of(&list)], &[]);
     assert_eq!(row_settings(&dataset).stop_words, ["great", "i'm", "the"]);
+}
+
+/// Texts with numbers, punctuation and symbols, and texts of these alone.
+const PUNCTUATED: [(&str, u64); 6] = [
+    ("It's GREAT!! 10/10", 5),
+    ("it's great ! ! 10 / 10", 4),
+    ("Not &quot;3D&quot;, <b>broken</b>\u{2026} \u{2764}\u{fe0f}", 1),
+    (":-)", 5),
+    ("???", 1),
+    ("great", 5),
+];
+
+#[test]
+fn punctuation_is_words_by_every_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let raw: String = PUNCTUATED.iter().map(|(text, stars)| json_line(text, *stars)).collect();
+    let raw = [&DEMO.raw[..], raw.as_bytes()].concat();
+    let input = folder.path().join("raw.json");
+    fs::write(&input, &raw).unwrap();
+    let flag = || vec!["--punctuation".to_owned()];
+    let pipe = Pipe { partitions: 3, mapper: flag(), reducer: flag(), ..Pipe::default() };
+    let dataset = pipe.dataset(&raw, &folder.path().join("pipe"));
+    oracle::agrees(&dataset, &[&input], &["--punctuation"].map(OsStr::new));
+    let settings = row_settings(&dataset);
+    assert_eq!((settings.cleaning_version, settings.rules()), (2, Some(Rules::Punctuation)));
+    let words = open(&dataset).vocabulary().words.clone();
+    for word in ["!", "10", "3d", "\"", "\u{2764}", "\u{2026}", ":", ")"] {
+        assert!(words.iter().any(|listed| listed == word.as_bytes()), "{word}");
+    }
+    let alone = folder.path().join("alone.h5");
+    let sentimill =
+        |more: &[&OsStr]| run(program("sentimill").arg(&input).arg("--out").arg(&alone).args(more), b"");
+    sentimill(&["--punctuation"].map(OsStr::new)).succeeded();
+    assert_same_bytes(&alone, &fs::read(&dataset).unwrap(), "sentimill");
+    let described = run(program("merge").arg("--describe").arg(&dataset), b"").succeeded().said();
+    assert!(
+        described.contains("settings          numbers and punctuation are words, 0 stop words, "),
+        "{described}"
+    );
+    // A test set has the words of its training set.
+    fs::remove_file(&alone).unwrap();
+    sentimill(&["--force".as_ref(), "--vocabulary".as_ref(), dataset.as_os_str()]).succeeded();
+    assert_eq!(row_settings(&alone).rules(), Some(Rules::Punctuation));
+    let letters = folder.path().join("letters.h5");
+    fs::write(&letters, &DEMO.dataset).unwrap();
+    let other = sentimill(&[
+        "--force".as_ref(),
+        "--punctuation".as_ref(),
+        "--vocabulary".as_ref(),
+        letters.as_os_str(),
+    ]);
+    let expected = "its cleaning version is 1, the flags set 2 (--punctuation)";
+    assert!(other.with_code(78).stderr.contains(expected));
+}
+
+#[test]
+fn punctuation_that_only_one_program_keeps_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let raw: String = PUNCTUATED.iter().map(|(text, stars)| json_line(text, *stars)).collect();
+    let records = mapped_with(&["--punctuation".to_owned()], raw.as_bytes(), &folder.path().join("counts"));
+    let finished = run(&mut reducer(&folder.path().join("run"), 0, 1), &sorted_as_c(&records)).with_code(65);
+    assert!(finished.stderr.contains("pass --punctuation if mapper had it"), "{}", finished.stderr);
+    let long = run(program("mapper").args(["--punctuation", "--line-bytes-max", "9MiB"]), b"").with_code(64);
+    let expected =
+        "--line-bytes-max 9437184: expected at most 8388608 bytes with --punctuation; pass a smaller size";
+    assert!(long.stderr.contains(expected), "{}", long.stderr);
+    // Each byte of such a line is a word.
+    let line = "!".repeat(4_000_000);
+    let raw = json_line(&line, 5) + &json_line("good", 1);
+    let pipe = Pipe {
+        mapper: vec!["--punctuation".to_owned()],
+        reducer: vec!["--punctuation".to_owned()],
+        ..Pipe::default()
+    };
+    let dataset = pipe.dataset(raw.as_bytes(), &folder.path().join("long"));
+    assert_eq!(open(&dataset).vocabulary().counts, [4_000_000, 1]);
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn a_word_that_is_not_cleaned_is_refused() {
             format!("{word} fit\t1,0,0,0,0\n").as_bytes(),
             65,
             "reducer: the records have a word that is not cleaned, for example one with a capital letter or a digit; feed this program \
-             the output of mapper or combiner",
+             the output of mapper or combiner, and pass --punctuation if mapper had it",
         );
     }
 }

@@ -127,7 +127,7 @@ fn shards_with_different_settings_are_refused_with_the_setting() {
 fn shards_of_other_cleaning_versions_are_refused() {
     let job = Job::done(2);
     for (name, value, difference) in [
-        ("cleaning_version", 2.into(), "cleaning version: 2 and 1"),
+        ("cleaning_version", 2.into(), "cleaning version: 2 (--punctuation) and 1"),
         ("unicode_version", "18.0.0".into(), "Unicode version: 18.0.0 and 17.0.0"),
     ] {
         let edit = |commit: &mut serde_json::Value| commit["settings"][name] = value;

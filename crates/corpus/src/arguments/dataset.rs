@@ -31,7 +31,7 @@ pub struct DatasetArguments {
     /// The copy, NAME.padded.h5, is for other programs: each row has the label and exactly N ids, cut or filled with
     /// 0.
     #[arg(long, value_name = "N", help_heading = "Output",
-        value_parser = clap::value_parser!(u64).range(1..=65_536))]
+        value_parser = clap::value_parser!(u64).range(1..=65_536), hide_short_help = true)]
     pub padded: Option<u64>,
     /// Also write the ids as Parquet
     ///

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::clean::Rules;
 use crate::labels::{Classes, Labels};
 use crate::sample::Sample;
 use crate::settings::{Difference, Keep, Settings};
@@ -22,6 +23,12 @@ pub struct RowArguments {
     /// Other flags override the preset.
     #[arg(long, value_name = "NAME", value_parser = ["modern", "original"], hide_possible_values = true)]
     profile: Option<String>,
+    /// Keep numbers, punctuation and symbols as words
+    ///
+    /// Each character of punctuation and each symbol is a word by itself. `mapper` has the same flag, and both must have
+    /// it.
+    #[arg(long)]
+    punctuation: bool,
     /// Stop words: nltk, nltk-negations, none or FILE
     ///
     /// Stop words are removed from every text. nltk-negations is nltk without negations such as "not". A file, a path or
@@ -65,6 +72,11 @@ pub const STOP_WORDS_BYTES_MAX: u64 = 16 << 20;
 pub type ReadFromS3<'a> = &'a dyn Fn(&S3Url) -> Result<Vec<u8>, Failed>;
 
 impl RowArguments {
+    /// The rules of cleaning that the flags set.
+    pub fn rules(&self) -> Rules {
+        Rules::of_flag(self.punctuation)
+    }
+
     /// Returns the settings.
     pub fn settings(&self, read: ReadFromS3<'_>) -> Result<Settings, Failed> {
         self.over(Settings::default(), read)
@@ -78,10 +90,10 @@ impl RowArguments {
         theirs: &Settings,
         read: ReadFromS3<'_>,
     ) -> Result<Settings, Failed> {
-        let (Settings { cleaning_version, unicode_version, .. }, theirs) =
-            (Settings::default(), theirs.clone());
+        let Settings { unicode_version, .. } = Settings::default();
+        let cleaning_version = theirs.rules().unwrap_or_default().version();
         let sample = self.sample.unwrap_or_default();
-        let taken = Settings { cleaning_version, unicode_version, sample, ..theirs };
+        let taken = Settings { cleaning_version, unicode_version, sample, ..theirs.clone() };
         match self.over(taken.clone(), read)?.difference(&taken) {
             None => Ok(taken),
             Some(Difference { setting, ours, theirs }) => Err(Failed::new(
@@ -100,10 +112,15 @@ impl RowArguments {
             Some("original") => Settings::original(),
             Some(_) => Settings::default(),
         };
+        let rules = match self.punctuation {
+            true => Rules::Punctuation,
+            false => settings.rules().unwrap_or_default(),
+        };
         Ok(Settings {
+            cleaning_version: rules.version(),
             stop_words: match &self.stopwords {
                 None => profile.stop_words,
-                Some(list) => stop_words_of(list, read)?,
+                Some(list) => stop_words_of(list, rules, read)?,
             },
             max_tokens: self.max_tokens.unwrap_or(profile.max_tokens),
             keep: self.keep.unwrap_or(profile.keep),
@@ -118,7 +135,7 @@ impl RowArguments {
     }
 }
 
-fn stop_words_of(list: &Location, read: ReadFromS3<'_>) -> Result<Vec<String>, Failed> {
+fn stop_words_of(list: &Location, rules: Rules, read: ReadFromS3<'_>) -> Result<Vec<String>, Failed> {
     match list {
         Location::Local(name) => match name.to_str() {
             Some("nltk") => return Ok(stop_words::nltk()),
@@ -139,5 +156,5 @@ fn stop_words_of(list: &Location, read: ReadFromS3<'_>) -> Result<Vec<String>, F
     };
     let lines = String::from_utf8(bytes)
         .map_err(|_| refused(Exit::MissingInput, &"is not UTF-8; convert it with iconv -t UTF-8"))?;
-    stop_words::listed(&lines).map_err(|error| refused(Exit::Settings, &error))
+    stop_words::listed(&lines, rules).map_err(|error| refused(Exit::Settings, &error))
 }

@@ -1,8 +1,11 @@
 //! Steps 3 and 4 for characters beyond ASCII: `’` becomes `'`, letters and their marks become lower case, and
-//! every other character becomes a space.
+//! every other character becomes a space, unless the rules keep it.
 //!
 //! ASCII is copied unchanged. Each remaining byte beyond ASCII therefore belongs to a letter or to a mark
-//! that stays. `words.rs` depends on this and on no other property of Unicode.
+//! that stays, or to a number or a symbol between spaces. `words.rs` depends on this and on no other
+//! property of Unicode.
+
+use super::Rules;
 
 include!(concat!(env!("OUT_DIR"), "/characters.rs"));
 
@@ -20,6 +23,10 @@ struct Character {
 enum Kind {
     Letter,
     Mark,
+    /// A digit or another number.
+    Number,
+    /// Punctuation or a symbol.
+    Symbol,
     Other,
 }
 
@@ -41,7 +48,7 @@ impl Character {
 }
 
 /// Returns the folded text, which is either `text` or stored in `folded`.
-pub(super) fn fold<'a>(text: &str, folded: &'a mut String) -> &'a str {
+pub(super) fn fold<'a>(rules: Rules, text: &str, folded: &'a mut String) -> &'a str {
     folded.clear();
     let mut rest = text;
     loop {
@@ -57,7 +64,7 @@ pub(super) fn fold<'a>(text: &str, folded: &'a mut String) -> &'a str {
                 let before = &text[..text.len() - beyond.len()];
                 folded.push(if is_final(before, rest) { 'ς' } else { 'σ' });
             }
-            _ => fold_character(character, folded),
+            _ => fold_character(rules, character, folded),
         }
     }
 }
@@ -78,18 +85,28 @@ fn is_final(before: &str, after: &str) -> bool {
         && !is_cased(after.chars().map(casing).find(|casing| **casing != Casing::Ignorable))
 }
 
-fn fold_character(character: char, folded: &mut String) {
+fn fold_character(rules: Rules, character: char, folded: &mut String) {
     let Character { kind, to_lower, .. } = Character::of(character);
     let stays = match kind {
         Kind::Letter => true,
-        Kind::Mark => is_behind_letter(folded),
+        Kind::Mark => is_behind_letter(rules, folded),
+        Kind::Number | Kind::Symbol => rules == Rules::Punctuation,
         Kind::Other => false,
     };
     let lower = (character as u32).checked_add_signed(*to_lower).and_then(char::from_u32);
-    folded.push(lower.filter(|_| stays).unwrap_or(' '));
+    let folded_character = lower.filter(|_| stays).unwrap_or(' ');
+    match kind {
+        // A word by itself.
+        Kind::Symbol => folded.extend([' ', folded_character, ' ']),
+        _ => folded.push(folded_character),
+    }
 }
 
-/// Whether the folded text ends in a letter or in a mark that stays.
-fn is_behind_letter(folded: &str) -> bool {
-    folded.as_bytes().last().is_some_and(|byte| byte.is_ascii_alphabetic() || !byte.is_ascii())
+/// Whether the folded text ends in a letter, in a number that stays, or in a mark that stays.
+fn is_behind_letter(rules: Rules, folded: &str) -> bool {
+    let is_kept = |byte: &u8| match rules {
+        Rules::Letters => byte.is_ascii_alphabetic(),
+        Rules::Punctuation => byte.is_ascii_alphanumeric(),
+    };
+    folded.as_bytes().last().is_some_and(|byte| is_kept(byte) || !byte.is_ascii())
 }

@@ -15,8 +15,7 @@ pub(super) struct Masks {
 }
 
 impl Masks {
-    /// The masks of the first block of `spaced`, which holds only lower-case letters, bytes beyond ASCII, `'`
-    /// and spaces.
+    /// The masks of the first block of `spaced`.
     pub(super) fn of(spaced: &[u8]) -> Masks {
         #[cfg(target_arch = "x86_64")]
         return by_sse2(&spaced[..BLOCK]);
@@ -50,15 +49,19 @@ fn by_sse2(block: &[u8]) -> Masks {
 )]
 pub(super) fn by_words(block: &[u8]) -> Masks {
     const LOWEST: u64 = 0x0101_0101_0101_0101;
+    const LOW_BITS: u64 = 0x7f * LOWEST;
     // The multiplication moves the lowest bit of byte i to bit 56 + i, and no two bits collide.
     const GATHER: u64 = 0x0102_0408_1020_4080;
     let mut masks = Masks { spaces: 0, apostrophes: 0 };
     for word in block.as_chunks::<8>().0.iter().rev() {
-        let word = u64::from_le_bytes(*word);
-        // A letter has bit 6 set or, beyond ASCII, bit 7. Of the other two, only `'` has bit 0 set.
-        let letter = word >> 6 | word >> 7;
-        masks.spaces = masks.spaces << 8 | (!(letter | word) & LOWEST).wrapping_mul(GATHER) >> 56;
-        masks.apostrophes = masks.apostrophes << 8 | (!letter & word & LOWEST).wrapping_mul(GATHER) >> 56;
+        let equal = |byte: u8| {
+            let different = u64::from_le_bytes(*word) ^ LOWEST * u64::from(byte);
+            // The sum sets the highest bit of a byte if one of its lower bits is set, and carries nothing.
+            let is_equal = !((different & LOW_BITS) + LOW_BITS | different) >> 7 & LOWEST;
+            is_equal.wrapping_mul(GATHER) >> 56
+        };
+        masks.spaces = masks.spaces << 8 | equal(b' ');
+        masks.apostrophes = masks.apostrophes << 8 | equal(b'\'');
     }
     masks
 }
@@ -69,8 +72,8 @@ mod tests {
 
     #[test]
     fn sse2_and_portable_masks_are_equal() {
-        // Every possible byte at every position of a block.
-        let alphabet: Vec<u8> = (b'a'..=b'z').chain(0x80..=0xff).chain([b' ', b'\'']).collect();
+        // Every byte at every position of a block.
+        let alphabet: Vec<u8> = (0..=u8::MAX).collect();
         for first in 0..alphabet.len() {
             let block: Vec<u8> = alphabet.iter().copied().cycle().skip(first).take(BLOCK).collect();
             assert_eq!(Masks::of(&block), by_words(&block));

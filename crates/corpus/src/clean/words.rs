@@ -3,11 +3,15 @@
 //! Nearly every byte of a review is kept, so bytes are processed by blocks. Two `u64` masks mark the spaces
 //! and apostrophes of a block, and shifts of the masks find the bytes to drop.
 
+use super::Rules;
 use super::masks::{BLOCK, Masks};
 
 /// Appends the words of `text` to `out`. Returns false if there are none.
-pub(super) fn join(text: &[u8], spaced: &mut Vec<u8>, out: &mut Vec<u8>) -> bool {
-    space_out(text, spaced);
+pub(super) fn join(rules: Rules, text: &[u8], spaced: &mut Vec<u8>, out: &mut Vec<u8>) -> bool {
+    match rules {
+        Rules::Letters => space_out(text, spaced),
+        Rules::Punctuation => space_out_symbols(text, spaced),
+    }
     let first = out.len();
     out.resize(first + spaced.len(), 0);
     let mut end = first;
@@ -47,7 +51,20 @@ fn space_out(text: &[u8], spaced: &mut Vec<u8>) {
     spaced.extend_from_slice(&[b' '; BLOCK]);
 }
 
-/// Bytes beyond ASCII belong to lower-case letters or their marks, and are kept.
+/// As [`space_out`], with digits in words, and punctuation and symbols between spaces.
+fn space_out_symbols(text: &[u8], spaced: &mut Vec<u8>) {
+    spaced.clear();
+    for &byte in text {
+        match byte {
+            b'0'..=b'9' | b'\'' => spaced.push(byte),
+            _ if byte.is_ascii_punctuation() => spaced.extend_from_slice(&[b' ', byte, b' ']),
+            _ => spaced.push(lower_or_space(byte)),
+        }
+    }
+    spaced.resize(spaced.len().next_multiple_of(BLOCK) + BLOCK, b' ');
+}
+
+/// Bytes beyond ASCII belong to characters that stay, and are kept.
 fn lower_or_space(byte: u8) -> u8 {
     let lower = byte | 0x20;
     if lower.is_ascii_lowercase() {

@@ -1,5 +1,6 @@
 //! CSV and TSV.
 
+use corpus::clean::Rules;
 use corpus::cleaned::{CleanedReviews, Review};
 use corpus::csv::{AskedDialect, Delimiter, Dialect, Quote};
 use corpus::format::Fields;
@@ -55,7 +56,7 @@ fn each_file_has_its_own_header() {
     reading
         .each(|entry| {
             let columns = entry.columns.unwrap();
-            let mut reviews = CleanedReviews::of(csv("text", "stars", 1).format);
+            let mut reviews = CleanedReviews::of(csv("text", "stars", 1).format, Rules::Letters);
             let Content::Line(line) = entry.what else { panic!("{entry:?}") };
             let Review { text, rating, .. } = reviews.read_record(line, columns).unwrap();
             found.push((String::from_utf8(text.to_vec()).unwrap(), rating.stars()));

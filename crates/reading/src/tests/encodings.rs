@@ -1,6 +1,7 @@
 //! Other encodings than UTF-8.
 
 use ::tests::compressed::bgzf;
+use corpus::clean::Rules;
 use corpus::cleaned::{CleanedReviews, Review};
 use corpus::csv::{AskedDialect, Delimiter};
 use corpus::encoding::{UTF_16LE, parse_encoding};
@@ -44,7 +45,7 @@ fn polarity() -> Format {
 fn reviews(content: &[u8], options: &ReadingOptions) -> (Vec<(u64, String, u8)>, Judgement) {
     let folder = folder(&[("a", content)]);
     let reading = Reading::start(all_of(&folder), options).unwrap();
-    let mut reviews = Reviews::of(&reading, CleanedReviews::of(options.format.clone()));
+    let mut reviews = Reviews::of(&reading, CleanedReviews::of(options.format.clone(), Rules::Letters));
     let mut found = Vec::new();
     let visit = |entry: InputEntry<'_>| {
         reviews.read(&entry, |entry, read| {

@@ -56,7 +56,7 @@ impl SplitBuilders {
             division: self.division,
             parts: self.splits.iter().map(|(part, _)| *part).collect(),
             builders: self.splits.iter().map(|(_, builders)| ThreadBuilders::new(builders)).collect(),
-            cleaner: Cleaner::default(),
+            cleaner: Cleaner::new(self.reading().words.rules().unwrap_or_default()),
             cleaned: Vec::new(),
             n_omitted: 0,
         }

@@ -4,7 +4,7 @@
 use std::num::NonZeroUsize;
 use std::thread;
 
-use classifiers::{Texts, Words};
+use classifiers::Texts;
 use corpus::cleaned::{CleanedReviews, Review};
 use corpus::lines::LINE_BYTES_MAX;
 use reading::{InputEntry, InputFindings, Judgement, Reading, ReadingOptions, Reviews, Source};
@@ -97,9 +97,9 @@ struct Thread<'a> {
 impl<'a> Thread<'a> {
     fn new(input: &'a Reading, lines: &'a Lines, builders: &'a SplitBuilders) -> Self {
         let format = lines.format.clone();
-        let reviews = match builders.reading().words {
-            Words::Cleaned => CleanedReviews::of(format),
-            Words::Spaces | Words::Punctuation => CleanedReviews::as_written(format),
+        let reviews = match builders.reading().words.rules() {
+            Some(rules) => CleanedReviews::of(format, rules),
+            None => CleanedReviews::as_written(format),
         };
         Self {
             input,

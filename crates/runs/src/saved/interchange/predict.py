@@ -72,6 +72,8 @@ class NGrams:
         scores = self.weights[rows[self.hashes[rows] == found]].double().sum(0) + self.biases
         return scores[0] * (1 if self.places[1] == 0 else -1) if self.is_two else scores[self.places]
 
+# With words of punctuation, numbers are as letters, and punctuation and symbols are words of one character.
+letters, symbols = ("LN", "PS") if rows["cleaning_version"] == 2 else ("L", "")
 head = config["model"].get("head")
 ngrams = head and NGrams()
 
@@ -83,13 +85,15 @@ def check(text: str):
         if here in " '":
             is_cleaned = before != " " and (here == "'" and after != " " or here == " " and at < len(text))
         elif kind[0] == "M":
-            is_cleaned = unicodedata.category(before)[0] in "LMC"
+            is_cleaned = unicodedata.category(before)[0] in letters + "MC"
         else:  # The tables of this Python may lack a letter of Unicode 17.
-            is_cleaned = kind[0] == "L" and here == here.lower() or kind == "Cn"
+            is_cleaned = kind[0] in letters and here == here.lower() or kind == "Cn"
+            is_cleaned |= kind[0] in symbols and here == here.lower() and before == after == " "
         if not is_cleaned:
             name = unicodedata.name(here, f"U+{ord(here):04X}").lower()
             raise ValueError(f"found {here!r} ({name}) at character {at}, expected a cleaned text: lower-case letters, ' inside "
-                             "words, single spaces; clean it with `mapper` (its output before the tab), or use `trainer predict`")
+                             f"words, single spaces; clean it with `mapper{' --punctuation' * bool(symbols)}` (its output before "
+                             "the tab), or use `trainer predict`")
         before = here
 
 @torch.no_grad()

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use corpus::clean::{CLEANING_VERSION, Cleaner, UNICODE_VERSION};
+use corpus::clean::{Cleaner, UNICODE_VERSION};
 use corpus::ledger::NoReview;
 use corpus::settings::Settings;
 use dataset::WordList;
@@ -44,7 +44,7 @@ impl Tokenizer {
             words: ids.chain(stop_words).collect(),
             settings: settings.clone(),
             tokens_max: if tokens_max == 0 { usize::MAX } else { tokens_max as usize },
-            cleaner: Cleaner::default(),
+            cleaner: settings.cleaner(),
             cleaned: Vec::new(),
             ids: Vec::new(),
         })
@@ -111,18 +111,16 @@ impl Tokenizer {
 }
 
 fn check_cleaning(settings: &Settings) -> Result<(), AnswersError> {
-    let versions = [
-        ("cleaning version", settings.cleaning_version.to_string(), CLEANING_VERSION.to_string()),
-        ("Unicode version", settings.unicode_version.clone(), UNICODE_VERSION.to_owned()),
-    ];
-    match versions.into_iter().find(|(_, found, expected)| found != expected) {
-        Some((what, found, expected)) => {
-            let remedy = "predict with the sentimill that saved it";
-            let message = format!("the model's {what} is {found}, expected {expected}; {remedy}");
-            Err(Failed::new(Exit::Settings, message).into())
-        }
-        None => Ok(()),
+    if settings.rules().is_some() {
+        return Ok(());
     }
+    let (what, found, expected) = match settings.unicode_version == UNICODE_VERSION {
+        true => ("cleaning version", settings.cleaning_version.to_string(), "1 or 2"),
+        false => ("Unicode version", settings.unicode_version.clone(), UNICODE_VERSION),
+    };
+    let remedy = "predict with the sentimill that saved it";
+    let message = format!("the model's {what} is {found}, expected {expected}; {remedy}");
+    Err(Failed::new(Exit::Settings, message).into())
 }
 
 #[cfg(test)]
@@ -146,6 +144,17 @@ mod tests {
     fn words_are_numbered_from_two_and_unknown_ones_are_one() {
         let mut tokenizer = tokenizer(&settings(0, Keep::First), 0);
         assert_eq!(tokenizer.ids("<b>GOOD</b> &amp; the well-made fit!"), Ok(&[2, 1, 1, 4][..]));
+    }
+
+    #[test]
+    fn punctuation_is_read_by_models_of_its_datasets() {
+        let mut vocabulary = WordList::default();
+        ["!", "10", "good"].iter().for_each(|word| vocabulary.push(word.as_bytes()));
+        let of = |cleaning_version| {
+            let settings = Settings { cleaning_version, ..Settings::default() };
+            Tokenizer::new(&settings, &vocabulary, 0).unwrap().ids("GOOD! 10/10").map(<[u32]>::to_vec)
+        };
+        assert_eq!((of(1), of(2)), (Ok(vec![4]), Ok(vec![4, 2, 3, 1, 3])));
     }
 
     #[test]
@@ -206,7 +215,7 @@ mod tests {
         let error = refused(&Settings { cleaning_version: 7, ..Settings::default() });
         assert_eq!(
             error.to_string(),
-            "the model's cleaning version is 7, expected 1; predict with the sentimill that saved it"
+            "the model's cleaning version is 7, expected 1 or 2; predict with the sentimill that saved it"
         );
         assert_eq!(error.exit() as u8, 78);
         let error = refused(&Settings { unicode_version: "16.0.0".to_owned(), ..Settings::default() });
