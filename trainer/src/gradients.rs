@@ -12,7 +12,8 @@ use runs::recipe::Recipe;
 use tch::Tensor;
 
 use self::parts::{Memory, add, is_out_of_memory, loss_with, padded};
-use self::sums::{Sums, bytes_of, in_ring};
+use self::sums::Sums;
+pub(crate) use self::sums::{bytes_of, in_ring};
 use crate::compute::Compute;
 use crate::error::{Error, Result};
 use crate::families::classifier::kernels::{add_gradients, engine};
@@ -97,14 +98,14 @@ impl<'r> Gradients<'r> {
                 let forward = took.saturating_sub(passes.backward);
                 stopwatch.note(Phase::Forward, begin, forward);
                 stopwatch.note(Phase::Backward, begin + forward, took - forward);
-                if self.ranks.group().is_some() {
+                if step.is_exchanged && self.ranks.group().is_some() {
                     sums.touch(engine.distinct_ids());
                 }
                 Ok(loss)
             }
             Way::PyTorch { reducer, memory } => {
                 let parameters = model.parameters().tensors();
-                let exchanged = reducer.as_ref().filter(|_| step.is_last_batch);
+                let exchanged = reducer.as_ref().filter(|_| step.is_last_batch && step.is_exchanged);
                 let world_size = self.ranks.world_size();
                 let sent = || in_ring(parameters.iter().map(bytes_of).sum::<usize>() as u64, world_size);
                 // While gradients are exchanged during the backward pass, the share cannot be computed again in parts.
@@ -259,6 +260,7 @@ mod tests {
             row_weight: RowWeight::One,
             batch_rows: 100,
             accumulate: 2,
+            sync_every: 1,
             balance: None,
             epochs: 1,
             rule: Rule::Adam,
@@ -358,7 +360,7 @@ mod tests {
         let mut loss = 0.0;
         for (at, batch) in batches.iter().enumerate() {
             let is_last_batch = at + 1 == batches.len();
-            let step = InStep { rows: 137, is_last_batch, masks: 0, generator: 0, candidates: [0; 3] };
+            let step = InStep { rows: 137, is_last_batch, is_exchanged: true, masks: 0, generator: 0, candidates: [0; 3] };
             loss += gradients.add(recipe, model, &inputs, batch, step, &mut stopwatch).unwrap();
         }
         (loss, gradients.tensors(model))

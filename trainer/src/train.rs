@@ -1,9 +1,11 @@
-//! The training loop: fetch, forward, backward, reduce, clip, step, log, balance, save.
+//! The training loop: fetch, forward, backward, reduce, clip, step, log, balance, save. In a round, ranks step alone, and
+//! then exchange their changes.
 //!
 //! The result depends on the recipe, the dataset and the number of ranks. Its last bits also depend on the number
 //! of threads, on the CPU and, if ranks are balanced, on their times. It does not depend on the number of interruptions.
 
 mod balancing;
+mod rounds;
 pub(crate) mod checkpoint;
 pub mod splits;
 pub mod step;
@@ -31,6 +33,7 @@ use crate::inputs::Inputs;
 use crate::optim::{Optimizer, clip};
 use crate::ranks::Ranks;
 use crate::train::balancing::Balancing;
+use crate::train::rounds::Rounds;
 use crate::train::splits::Splits;
 use crate::train::step::InStep;
 use crate::train::throttle::Throttle;
@@ -62,7 +65,7 @@ impl Training {
 /// An event of the training loop.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// An optimizer step.
+    /// An optimizer step, or the steps of a round.
     Step {
         /// The position after the step.
         position: &'a Position,
@@ -70,7 +73,7 @@ pub enum Event<'a> {
         loss: f64,
         /// The learning rate.
         rate: f64,
-        /// The gradient norm, if gradients are clipped.
+        /// The gradient norm, if gradients are clipped and exchanged.
         norm: Option<f64>,
         /// Number of rows in the step.
         rows: u64,
@@ -174,6 +177,7 @@ pub fn train(
     let alone = Ranks::Alone;
     let factors = &options.throttle;
     let mut throttle = Throttle::new(factors, ranks.rank(), recipe, &training.model, compute, &alone)?;
+    let mut rounds = Rounds::of(recipe, n_rows, ranks);
     let balancing = Balancing::begin(recipe, n_rows, &mut training.position, ranks);
     let decisions = Balancing::restored(&training.position);
     if !decisions.is_empty() {
@@ -195,7 +199,9 @@ pub fn train(
         };
         let mut loader = Loader::start(rows, loading)?;
         let mut waited_before = Duration::ZERO;
-        let (mut own_loss, mut n_batches) = (0.0, 0);
+        // Of the steps since the last exchange.
+        let (mut own_loss, mut rows_of_all, mut n_batches, mut asked) = (0.0, 0, 0, None);
+        let mut own_rows = 0;
         let mut stopwatch = match ranks {
             Ranks::Alone => Stopwatch::alone(compute.device()),
             Ranks::Several(_) => Stopwatch::among_ranks(compute.device()),
@@ -203,7 +209,13 @@ pub fn train(
         while let Some(batch) = stopwatch.measure(Phase::Loading, || loader.next()) {
             let batch = batch?;
             stopwatch.count(batch.rows.len(), gradients.work(&batch));
-            let step = InStep::of(recipe, n_rows, &training.position, batch.step, ranks);
+            let mut round = rounds.as_mut().filter(|rounds| rounds.contain(&training.position));
+            let is_exchanged = round.is_none();
+            let step = InStep::of(recipe, n_rows, &training.position, batch.step, is_exchanged, ranks);
+            if let Some(round) = &mut round {
+                round.note(&training.model, &batch);
+            }
+            own_rows += batch.rows.len() as u64;
             own_loss += gradients.add(recipe, &training.model, &inputs, &batch, step, &mut stopwatch)?;
             if let Some(throttle) = &mut throttle {
                 let repeat = || throttle.repeat(recipe, &training.model, &inputs, &batch, step);
@@ -215,7 +227,32 @@ pub fn train(
                 continue;
             }
 
-            let asked = (hooks.asked)(&training.position);
+            rows_of_all += step.rows;
+            asked = later((hooks.asked)(&training.position), asked);
+            let rate = recipe.schedule.rate(training.position.steps);
+            // Alone, a rank makes the step of the mean gradient of its own rows.
+            let share = step.rows as f64 / std::mem::take(&mut own_rows).max(1) as f64;
+            let mut change = |training: &mut Training, gradients: &Gradients<'_>, stopwatch: &mut Stopwatch| {
+                let Training { model, optimizer, .. } = training;
+                stopwatch.compute(Phase::Optimizer, || {
+                    let mut tensors = gradients.tensors(model);
+                    if !is_exchanged {
+                        scale(&mut tensors, share)?;
+                    }
+                    let norm = recipe.clip.map(|most| clip(&mut tensors, most)).transpose()?;
+                    optimizer.step(model.parameters().tensors(), &mut tensors, rate, compute.team())?;
+                    Ok(norm)
+                })
+            };
+            if !is_exchanged {
+                change(training, &gradients, &mut stopwatch)?;
+            }
+            if let Some(round) = &round
+                && !round.end_at(&training.position)
+            {
+                training.position.steps += 1;
+                continue;
+            }
             let n_touched = gradients.n_touched();
             let own = Own {
                 loss: own_loss,
@@ -225,7 +262,8 @@ pub fn train(
                 failed: gradients.take_failed(),
             };
             let agreed = stopwatch.measure(Phase::Waiting, || agree(ranks, &own))?;
-            own_loss = 0.0;
+            (own_loss, asked) = (0.0, None);
+            let rows_of_step = std::mem::take(&mut rows_of_all);
             if !agreed.loss.is_finite() {
                 let message = format!(
                     "step {}: the training diverged: the loss is not a finite number; lower --rate, or limit the \
@@ -234,15 +272,18 @@ pub fn train(
                 );
                 return Err(Failed::new(Exit::Settings, message).into());
             }
-            gradients.over_ranks(&agreed.n_touched, &mut stopwatch)?;
-            let rate = recipe.schedule.rate(training.position.steps);
-            let Training { model, optimizer, .. } = &mut *training;
-            let norm = stopwatch.compute(Phase::Optimizer, || {
-                let mut tensors = gradients.tensors(model);
-                let norm = recipe.clip.map(|most| clip(&mut tensors, most)).transpose()?;
-                optimizer.step(model.parameters().tensors(), &mut tensors, rate, compute.team())?;
-                Ok(norm)
-            })?;
+            let norm = match round {
+                Some(round) => {
+                    let exchange = || round.exchange(&training.model, rows_of_step);
+                    let sent = stopwatch.measure(Phase::Reduction, exchange)?;
+                    stopwatch.count_sent(sent);
+                    None
+                }
+                None => {
+                    gradients.over_ranks(&agreed.n_touched, &mut stopwatch)?;
+                    change(training, &gradients, &mut stopwatch)?
+                }
+            };
             training.position.steps += 1;
             training.position.epoch_loss += agreed.loss;
 
@@ -253,10 +294,10 @@ pub fn train(
             let waited = stopwatch.total(Phase::Loading);
             let event = Event::Step {
                 position: &training.position,
-                loss: agreed.loss / step.rows as f64,
+                loss: agreed.loss / rows_of_step as f64,
                 rate,
                 norm,
-                rows: step.rows,
+                rows: rows_of_step,
                 batches: std::mem::take(&mut n_batches),
                 waited: waited - waited_before,
                 shares: &agreed.measured,
@@ -287,6 +328,19 @@ pub fn train(
     }
     hooks.trace.as_mut().map_or(Ok(()), |trace| trace.write(ranks))?;
     Ok(End::Complete)
+}
+
+/// The request that matters more.
+fn later(asked: Option<Requested>, before: Option<Requested>) -> Option<Requested> {
+    if before == Some(Requested::Stop) { before } else { asked.or(before) }
+}
+
+/// Multiplies gradients.
+fn scale(gradients: &mut [Tensor], factor: f64) -> Result<()> {
+    for gradient in gradients.iter_mut().filter(|gradient| gradient.defined()) {
+        let _ = tch::no_grad(|| gradient.f_mul_scalar_(factor))?;
+    }
+    Ok(())
 }
 
 /// What a rank sends to the others in a step.

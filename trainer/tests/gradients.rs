@@ -63,6 +63,7 @@ fn recipe(family: Family, bidirectional: bool) -> Recipe {
         row_weight: RowWeight::Log,
         batch_rows: BATCH,
         accumulate: 1,
+        sync_every: 1,
         balance: None,
         epochs: 1,
         rule: Rule::Adam,
@@ -185,7 +186,7 @@ fn gradients(recipe: &Recipe, batches: &[Batch], mut backward: impl FnMut(&Tenso
     for batch in batches {
         let rows = batch.n_rows_global as u64;
         let step =
-            InStep { rows, is_last_batch: true, masks: 0, generator: 0, candidates: [0, 0, batch.step] };
+            InStep { rows, is_last_batch: true, is_exchanged: true, masks: 0, generator: 0, candidates: [0, 0, batch.step] };
         let loss = share_loss(recipe, &model, &inputs, batch, step).unwrap();
         backward(&loss.of_step, &model);
         for mut gradient in model.parameters().gradients() {

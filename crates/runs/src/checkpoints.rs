@@ -66,6 +66,20 @@ pub struct State {
     pub optimizer_steps: u64,
     /// Whether the checkpoint contains weights with the lowest validation loss.
     pub has_best: bool,
+    /// Number of ranks whose optimizers it contains: all of a training in rounds, else one, because they are equal.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub optimizers: usize,
+}
+
+/// Maximum number of optimizers in a checkpoint.
+const RANKS_MAX: usize = 1 << 16;
+
+fn one() -> usize {
+    1
+}
+
+fn is_one(n: &usize) -> bool {
+    *n == 1
 }
 
 impl State {
@@ -76,6 +90,7 @@ impl State {
         position: &Position,
         optimizer_steps: u64,
         has_best: bool,
+        optimizers: usize,
     ) -> Self {
         Self {
             version: VERSION,
@@ -85,6 +100,7 @@ impl State {
             position: position.clone(),
             optimizer_steps,
             has_best,
+            optimizers,
         }
     }
 }
@@ -274,13 +290,17 @@ fn read_state(path: &Path, expected: &Expected<'_>) -> Result<State> {
     if let Some((what, found, expected)) = differing(&written, expected.recipe)? {
         return Err(Error::other_training(path, &what, &found, &expected));
     }
-    let State { position, optimizer_steps, has_best, .. } = &state;
+    let State { position, optimizer_steps, has_best, optimizers, .. } = &state;
     expected
         .recipe
         .check(position, expected.n_rows)
         .map_err(|(name, found, expected)| unreadable(format!("{name} is {found} instead of {expected}")))?;
     if *optimizer_steps != position.steps {
         return Err(unreadable(format!("{optimizer_steps} optimizer steps at step {}", position.steps)));
+    }
+    let optimizers_max = if state.recipe.sync_every > 1 { RANKS_MAX } else { 1 };
+    if !(1..=optimizers_max).contains(optimizers) {
+        return Err(unreadable(format!("{optimizers} optimizers, expected 1 to {optimizers_max}")));
     }
     if *has_best != position.best.is_some() {
         return Err(unreadable(format!("has_best {has_best} with best {:?}", position.best)));

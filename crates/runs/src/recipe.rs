@@ -60,6 +60,9 @@ pub struct Recipe {
     pub batch_rows: usize,
     /// Number of batches whose gradients are accumulated per step.
     pub accumulate: usize,
+    /// Number of steps after which the ranks exchange their changes; with 1 they exchange the gradients of each step.
+    #[serde(default = "each_step", skip_serializing_if = "is_each_step")]
+    pub sync_every: usize,
     /// How batches are divided among unequal ranks; `None` divides them equally.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balance: Option<batches::balance::BalanceRule>,
@@ -103,6 +106,15 @@ pub struct Recipe {
 /// Standard deviation of the initial embeddings in older versions.
 fn older_embedding_std() -> f64 {
     1.0
+}
+
+/// The steps of a round if gradients are exchanged, as in older versions.
+fn each_step() -> usize {
+    1
+}
+
+fn is_each_step(steps: &usize) -> bool {
+    *steps == each_step()
 }
 
 /// Training rows without labels.

@@ -10,7 +10,7 @@ use program::location::Location;
 use program::place::local_path;
 use program::size::{parse_memory, parse_size};
 use runs::recipe::Precision;
-use runs::recipe::limits::{ACCUMULATE, BATCH, LAYERS, SIZE};
+use runs::recipe::limits::{ACCUMULATE, BATCH, LAYERS, SIZE, SYNC_EVERY};
 use training::arguments::Storage;
 use training::arguments::numbers::{
     at_least, at_least_one, factor, not_negative, positive, positive_f32, share, steps, whole,
@@ -117,6 +117,21 @@ pub struct Optimisation {
         help_heading = "Optimisation"
     )]
     pub accumulate: u32,
+    /// Steps of a round [default: 1]
+    ///
+    /// Of several ranks: with 1, the gradients of each step are those of the whole batch. With N, each rank trains its share of
+    /// N steps by itself; then all apply the mean of their changes. This sends less, and the model is another one. The first
+    /// tenth of the steps is exchanged one by one.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        value_parser = whole::<u32>(SYNC_EVERY),
+        hide_short_help = true,
+        hide_default_value = true,
+        help_heading = "Optimisation"
+    )]
+    pub sync_every: u32,
     /// Shares of unequal ranks: off, dynamic, per-epoch or replay [default: off]
     ///
     /// off: equal shares of each batch. dynamic: shares for which the slowest rank is fastest, from measured compute

@@ -8,7 +8,7 @@ use training::datasets::{self, Reader, cut, sampled, trained_on_warning, validat
 
 use super::training::Session;
 use super::{ngrams, recipe, soft_labels};
-use crate::arguments::{BalanceName, Fit};
+use crate::arguments::{BalanceName, Fit, Optimisation};
 use crate::error::Result;
 use crate::soft_targets::SoftTargets;
 use crate::train::splits::Splits;
@@ -91,7 +91,7 @@ impl Data {
             recipe::chosen_of_fit(arguments, recipe, rows)?,
             recipe::without_kernels(recipe, session.compute()),
             sampled(rows, arguments.sample),
-            balanced_alone(arguments.optimisation.balance, session.ranks().world_size()),
+            alone(&arguments.optimisation, session.ranks().world_size()),
             cut(rows, arguments.lstm.tokens),
             rows.card()
                 .iter()
@@ -130,10 +130,17 @@ fn check_classes(rows: &Rows, soft: Option<&SoftTargets>) -> Result<()> {
     Ok(())
 }
 
-/// A note about `--balance` with nothing to balance.
-pub(super) fn balanced_alone(balance: BalanceName, world_size: usize) -> Option<String> {
-    (balance != BalanceName::Off && world_size == 1).then(|| {
-        "--balance has no effect, because there is one rank; start several with `trainer launch`".to_owned()
+/// A note about flags that need several ranks.
+pub(super) fn alone(optimisation: &Optimisation, world_size: usize) -> Option<String> {
+    let flags =
+        [("--balance", optimisation.balance != BalanceName::Off), ("--sync-every", optimisation.sync_every > 1)];
+    let passed: Vec<&str> = flags.into_iter().filter_map(|(flag, is_passed)| is_passed.then_some(flag)).collect();
+    let verb = if passed.len() == 1 { "has" } else { "have" };
+    (world_size == 1 && !passed.is_empty()).then(|| {
+        format!(
+            "{} {verb} no effect, because there is one rank; start several with `trainer launch`",
+            passed.join(" and ")
+        )
     })
 }
 

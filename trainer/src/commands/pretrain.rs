@@ -5,7 +5,7 @@ use batches::{Division, Part, Smallest};
 use training::datasets::{Reader, cut};
 use training::print::print_json;
 
-use super::data::balanced_alone;
+use super::data::alone;
 use super::recipe;
 use super::training::{Job, Session, output};
 use crate::arguments::Pretrain;
@@ -25,7 +25,7 @@ pub fn pretrain(arguments: &Pretrain) -> Result<()> {
     let n_rows = rows.census(Part::Training).rows;
     let notes = [
         recipe::chosen(optimisation, &recipe, n_rows, None),
-        balanced_alone(optimisation.balance, session.ranks().world_size()),
+        alone(optimisation, session.ranks().world_size()),
         cut(&rows, lstm.tokens),
     ];
     let (splits, test_every) = (Splits::of(&rows), false);

@@ -129,10 +129,11 @@ impl Progress {
                 self.since.loss += loss;
                 self.since.waited += waited;
                 self.since.add_shares(batches, shares);
+                let before = self.bar.position();
                 self.bar.set_position(position.steps);
                 let took = self.since.begin.elapsed();
                 let is_due =
-                    self.log_steps.map_or(took >= INTERVAL, |every| position.steps.is_multiple_of(every));
+                    self.log_steps.map_or(took >= INTERVAL, |every| position.steps / every > before / every);
                 if !is_due && !position.steps.is_multiple_of(self.steps_of_epoch) {
                     return;
                 }

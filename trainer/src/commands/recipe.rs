@@ -143,6 +143,7 @@ fn recipe(
         row_weight: arguments.row_weight,
         batch_rows,
         accumulate,
+        sync_every: arguments.sync_every as usize,
         balance,
         epochs,
         rule: match optimizer {

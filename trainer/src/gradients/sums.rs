@@ -13,12 +13,12 @@ use crate::error::{Error, Result};
 use crate::ffi::{numbers, numbers_mut};
 
 /// The size of a tensor's elements in bytes.
-pub(super) fn bytes_of(tensor: &Tensor) -> usize {
+pub(crate) fn bytes_of(tensor: &Tensor) -> usize {
     tensor.numel() * tensor.kind().elt_size_in_bytes()
 }
 
 /// Bytes that a rank sends in a ring reduction.
-pub(super) fn in_ring(bytes: u64, world_size: usize) -> u64 {
+pub(crate) fn in_ring(bytes: u64, world_size: usize) -> u64 {
     2 * bytes * (world_size as u64 - 1) / world_size as u64
 }
 

@@ -12,6 +12,8 @@ pub struct InStep {
     pub rows: u64,
     /// Whether this is the last batch of the step.
     pub is_last_batch: bool,
+    /// Whether the gradients of the step are exchanged with the other ranks, if there are any.
+    pub is_exchanged: bool,
     /// Seed of the kernels' dropout, the same on all ranks. The row's index in the batch is the rest of the key.
     pub masks: u64,
     /// Seed of PyTorch's generator for dropout; different on each rank.
@@ -21,7 +23,14 @@ pub struct InStep {
 }
 
 impl InStep {
-    pub(crate) fn of(recipe: &Recipe, n_rows: u64, position: &Position, batch: u64, ranks: &Ranks) -> Self {
+    pub(crate) fn of(
+        recipe: &Recipe,
+        n_rows: u64,
+        position: &Position,
+        batch: u64,
+        is_exchanged: bool,
+        ranks: &Ranks,
+    ) -> Self {
         let (batch_rows, accumulate) = (recipe.batch_rows as u64, recipe.accumulate as u64);
         let n_batches = n_rows.div_ceil(batch_rows);
         let first = position.batch / accumulate * accumulate;
@@ -30,6 +39,7 @@ impl InStep {
         Self {
             rows: (end * batch_rows).min(n_rows) - first * batch_rows,
             is_last_batch: position.batch + 1 == end,
+            is_exchanged,
             masks: Purpose::Masks.stream(&[seed, steps, batch]).bits(),
             generator: Purpose::Dropout.stream(&[seed, steps, batch, rank]).bits(),
             candidates: [seed, steps, batch],

@@ -13,11 +13,11 @@ use super::{Job, LIMIT, start};
 use crate::command::{ended, trainer};
 
 /// Repeatedly kills all ranks at a random step and resumes from the last checkpoint.
-fn interrupted_at_random(world_size: usize, n_kills: usize, seed: u64) {
+fn interrupted_at_random(world_size: usize, more: &[&str], n_kills: usize, seed: u64) {
     let job = Job::new();
     let settings =
         "--checkpoint-steps 3 --dropout-embedding 0.2 --dropout-words 0.1 --validation-fraction 0.1";
-    let settings: Vec<&str> = settings.split(' ').collect();
+    let settings: Vec<&str> = settings.split(' ').chain(more.iter().copied()).collect();
     job.train("whole", world_size, &settings);
 
     let steps: u64 = job.metrics("whole", "steps").len() as u64;
@@ -52,17 +52,23 @@ fn kills(of_50: usize, small: usize) -> usize {
 
 #[test]
 fn one_rank_killed_and_resumed_ends_with_the_same_bits() {
-    interrupted_at_random(1, kills(18, 2), 1);
+    interrupted_at_random(1, &[], kills(18, 2), 1);
 }
 
 #[test]
 fn two_ranks_killed_and_resumed_end_with_the_same_bits() {
-    interrupted_at_random(2, kills(16, 2), 2);
+    interrupted_at_random(2, &[], kills(16, 2), 2);
 }
 
 #[test]
 fn four_ranks_killed_and_resumed_end_with_the_same_bits() {
-    interrupted_at_random(4, kills(16, 1), 3);
+    interrupted_at_random(4, &[], kills(16, 1), 3);
+}
+
+/// Each rank has its own optimizer.
+#[test]
+fn ranks_in_rounds_killed_and_resumed_end_with_the_same_bits() {
+    interrupted_at_random(3, &["--sync-every", "4"], kills(10, 2), 4);
 }
 
 #[test]

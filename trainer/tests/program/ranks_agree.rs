@@ -67,6 +67,30 @@ fn loss_curves_of_1_2_and_4_ranks_agree() {
     }
 }
 
+/// An epoch is one step, so each round is one step of each rank: with plain gradient descent, the mean of the changes is the
+/// change by the gradient of the whole batch.
+#[test]
+fn rounds_of_one_step_are_steps_of_the_whole_batch() {
+    let job = Job::new();
+    let settings = "--batch 1000 --optimizer sgd --momentum 0 --rate 0.5 --epochs 20";
+    for (precision, within) in [("f64", 1e-9), ("f32", 1e-4)] {
+        let name = |world_size: usize| format!("{precision} {world_size}");
+        for world_size in 1..=3 {
+            let asked = settings.split(' ').chain(["--precision", precision, "--sync-every", "8"]);
+            job.train(&name(world_size), world_size, &asked.collect::<Vec<_>>());
+            let [found, expected] =
+                [world_size, 1].map(|of| job.metrics(&name(of), "epoch")).map(|epochs| {
+                    epochs.iter().map(|line| line["loss"].as_f64().unwrap()).collect::<Vec<_>>()
+                });
+            assert_eq!((found.len(), expected.len()), (20, 20));
+            assert!(expected[19] < 0.99 * expected[0], "{expected:?}");
+            for (found, expected) in found.iter().zip(&expected) {
+                assert!((found - expected).abs() <= within * expected, "{world_size} ranks: {found}, {expected}");
+            }
+        }
+    }
+}
+
 #[test]
 fn an_evaluation_of_three_ranks_is_that_of_one() {
     let job = Job::new();

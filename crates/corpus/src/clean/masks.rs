@@ -55,9 +55,9 @@ pub(super) fn by_words(block: &[u8]) -> Masks {
     let mut masks = Masks { spaces: 0, apostrophes: 0 };
     for word in block.as_chunks::<8>().0.iter().rev() {
         let equal = |byte: u8| {
-            let different = u64::from_le_bytes(*word) ^ LOWEST * u64::from(byte);
+            let different = u64::from_le_bytes(*word) ^ (LOWEST * u64::from(byte));
             // The sum sets the highest bit of a byte if one of its lower bits is set, and carries nothing.
-            let is_equal = !((different & LOW_BITS) + LOW_BITS | different) >> 7 & LOWEST;
+            let is_equal = !(((different & LOW_BITS) + LOW_BITS) | different) >> 7 & LOWEST;
             is_equal.wrapping_mul(GATHER) >> 56
         };
         masks.spaces = masks.spaces << 8 | equal(b' ');

@@ -12,6 +12,8 @@ pub const CANDIDATES: RangeInclusive<i64> = 1..=1 << 20;
 pub const BATCH: RangeInclusive<i64> = 1..=1 << 24;
 /// Number of batches per step.
 pub const ACCUMULATE: RangeInclusive<i64> = 1..=1 << 16;
+/// Steps of a round.
+pub const SYNC_EVERY: RangeInclusive<i64> = 1..=1 << 16;
 
 /// A range as text for messages.
 pub fn described(range: &RangeInclusive<i64>) -> String {
