@@ -360,7 +360,14 @@ mod tests {
         let mut loss = 0.0;
         for (at, batch) in batches.iter().enumerate() {
             let is_last_batch = at + 1 == batches.len();
-            let step = InStep { rows: 137, is_last_batch, is_exchanged: true, masks: 0, generator: 0, candidates: [0; 3] };
+            let step = InStep {
+                rows: 137,
+                is_last_batch,
+                is_exchanged: true,
+                masks: 0,
+                generator: 0,
+                candidates: [0; 3],
+            };
             loss += gradients.add(recipe, model, &inputs, batch, step, &mut stopwatch).unwrap();
         }
         (loss, gradients.tensors(model))

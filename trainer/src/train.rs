@@ -4,9 +4,10 @@
 //! The result depends on the recipe, the dataset and the number of ranks. Its last bits also depend on the number
 //! of threads, on the CPU and, if ranks are balanced, on their times. It does not depend on the number of interruptions.
 
+mod agreement;
 mod balancing;
-mod rounds;
 pub(crate) mod checkpoint;
+mod rounds;
 pub mod splits;
 pub mod step;
 pub(crate) mod throttle;
@@ -32,6 +33,7 @@ use crate::gradients::Gradients;
 use crate::inputs::Inputs;
 use crate::optim::{Optimizer, clip};
 use crate::ranks::Ranks;
+use crate::train::agreement::{Own, agree, later};
 use crate::train::balancing::Balancing;
 use crate::train::rounds::Rounds;
 use crate::train::splits::Splits;
@@ -230,9 +232,10 @@ pub fn train(
             rows_of_all += step.rows;
             asked = later((hooks.asked)(&training.position), asked);
             let rate = recipe.schedule.rate(training.position.steps);
+            let rate = round.as_ref().map_or(rate, |round| round.rate(rate));
             // Alone, a rank makes the step of the mean gradient of its own rows.
             let share = step.rows as f64 / std::mem::take(&mut own_rows).max(1) as f64;
-            let mut change = |training: &mut Training, gradients: &Gradients<'_>, stopwatch: &mut Stopwatch| {
+            let change = |training: &mut Training, gradients: &Gradients<'_>, stopwatch: &mut Stopwatch| {
                 let Training { model, optimizer, .. } = training;
                 stopwatch.compute(Phase::Optimizer, || {
                     let mut tensors = gradients.tensors(model);
@@ -330,70 +333,12 @@ pub fn train(
     Ok(End::Complete)
 }
 
-/// The request that matters more.
-fn later(asked: Option<Requested>, before: Option<Requested>) -> Option<Requested> {
-    if before == Some(Requested::Stop) { before } else { asked.or(before) }
-}
-
 /// Multiplies gradients.
 fn scale(gradients: &mut [Tensor], factor: f64) -> Result<()> {
     for gradient in gradients.iter_mut().filter(|gradient| gradient.defined()) {
         let _ = tch::no_grad(|| gradient.f_mul_scalar_(factor))?;
     }
     Ok(())
-}
-
-/// What a rank sends to the others in a step.
-struct Own {
-    /// Weighted sum of the losses of its share.
-    loss: f64,
-    /// Number of words with gradients.
-    n_touched: usize,
-    asked: Option<Requested>,
-    measured: Measured,
-    /// Work of a share that did not fit into memory.
-    failed: Option<u64>,
-}
-
-/// Values that are equal on all ranks after a step.
-struct Agreed {
-    /// Weighted sum of the step's losses.
-    loss: f64,
-    asked: Option<Requested>,
-    /// Number of words with gradients on each rank.
-    n_touched: Vec<usize>,
-    /// The time of each rank.
-    measured: Vec<Measured>,
-    /// Work of a share that did not fit into memory, by rank.
-    failed: Vec<Option<u64>>,
-}
-
-/// A small exchange among the ranks: losses, words with gradients, times and requests.
-fn agree(ranks: &Ranks, own: &Own) -> Result<Agreed> {
-    let asked_for = |what| f64::from(u8::from(own.asked == Some(what)));
-    // Integers below 2^53 are exact: more than a hundred days in nanoseconds.
-    let Measured { rows, work, nanoseconds } = own.measured;
-    let [n_touched, rows] = [own.n_touched, rows].map(|number| number as f64);
-    let [work, nanoseconds, failed] =
-        [work, nanoseconds, own.failed.unwrap_or(0)].map(|number| number as f64);
-    let [stop, checkpoint] = [Requested::Stop, Requested::Checkpoint].map(asked_for);
-    let own = [own.loss, n_touched, stop, checkpoint, rows, work, nanoseconds, failed];
-    let mut agreed =
-        Agreed { loss: 0.0, asked: None, n_touched: Vec::new(), measured: Vec::new(), failed: Vec::new() };
-    // Summed in rank order, so that all ranks get identical bits.
-    for [loss, n_touched, stop, checkpoint, rows, work, nanoseconds, failed] in ranks.gather_f64(own)? {
-        let [work, nanoseconds, failed] = [work, nanoseconds, failed].map(|number| number as u64);
-        agreed.measured.push(Measured { rows: rows as usize, work, nanoseconds });
-        agreed.failed.push(Some(failed).filter(|&failed| failed > 0));
-        agreed.loss += loss;
-        agreed.n_touched.push(n_touched as usize);
-        if stop > 0.0 {
-            agreed.asked = Some(Requested::Stop);
-        } else if checkpoint > 0.0 {
-            agreed.asked = agreed.asked.or(Some(Requested::Checkpoint));
-        }
-    }
-    Ok(agreed)
 }
 
 fn end_epoch(

@@ -185,8 +185,14 @@ fn gradients(recipe: &Recipe, batches: &[Batch], mut backward: impl FnMut(&Tenso
     let mut all = Vec::new();
     for batch in batches {
         let rows = batch.n_rows_global as u64;
-        let step =
-            InStep { rows, is_last_batch: true, is_exchanged: true, masks: 0, generator: 0, candidates: [0, 0, batch.step] };
+        let step = InStep {
+            rows,
+            is_last_batch: true,
+            is_exchanged: true,
+            masks: 0,
+            generator: 0,
+            candidates: [0, 0, batch.step],
+        };
         let loss = share_loss(recipe, &model, &inputs, batch, step).unwrap();
         backward(&loss.of_step, &model);
         for mut gradient in model.parameters().gradients() {

@@ -121,7 +121,7 @@ pub struct Optimisation {
     ///
     /// Of several ranks: with 1, the gradients of each step are those of the whole batch. With N, each rank trains its share of
     /// N steps by itself; then all apply the mean of their changes. This sends less, and the model is another one. The first
-    /// tenth of the steps is exchanged one by one.
+    /// tenth of the steps is exchanged one by one. Adam's rate is multiplied by the square root of the number of ranks.
     #[arg(
         long,
         value_name = "N",

@@ -132,9 +132,12 @@ fn check_classes(rows: &Rows, soft: Option<&SoftTargets>) -> Result<()> {
 
 /// A note about flags that need several ranks.
 pub(super) fn alone(optimisation: &Optimisation, world_size: usize) -> Option<String> {
-    let flags =
-        [("--balance", optimisation.balance != BalanceName::Off), ("--sync-every", optimisation.sync_every > 1)];
-    let passed: Vec<&str> = flags.into_iter().filter_map(|(flag, is_passed)| is_passed.then_some(flag)).collect();
+    let flags = [
+        ("--balance", optimisation.balance != BalanceName::Off),
+        ("--sync-every", optimisation.sync_every > 1),
+    ];
+    let passed: Vec<&str> =
+        flags.into_iter().filter_map(|(flag, is_passed)| is_passed.then_some(flag)).collect();
     let verb = if passed.len() == 1 { "has" } else { "have" };
     (world_size == 1 && !passed.is_empty()).then(|| {
         format!(

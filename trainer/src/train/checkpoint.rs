@@ -51,8 +51,7 @@ pub fn save(
     let parameters = training.model.parameters();
     let (steps, has_best) = (training.optimizer.steps(), training.best.is_some());
     let n_optimizers = optimizers.len();
-    let state =
-        State::of(recipe, &rows.settings().rows, &training.position, steps, has_best, n_optimizers);
+    let state = State::of(recipe, &rows.settings().rows, &training.position, steps, has_best, n_optimizers);
     let model = |path: &Path| parameters.write(path);
     let names = names_of_all(&training.optimizer, parameters.names(), n_optimizers);
     let remembered: Vec<Tensor> = optimizers.iter().flatten().map(Tensor::shallow_clone).collect();

@@ -78,14 +78,16 @@ fn rounds_of_one_step_are_steps_of_the_whole_batch() {
         for world_size in 1..=3 {
             let asked = settings.split(' ').chain(["--precision", precision, "--sync-every", "8"]);
             job.train(&name(world_size), world_size, &asked.collect::<Vec<_>>());
-            let [found, expected] =
-                [world_size, 1].map(|of| job.metrics(&name(of), "epoch")).map(|epochs| {
-                    epochs.iter().map(|line| line["loss"].as_f64().unwrap()).collect::<Vec<_>>()
-                });
+            let [found, expected] = [world_size, 1]
+                .map(|of| job.metrics(&name(of), "epoch"))
+                .map(|epochs| epochs.iter().map(|line| line["loss"].as_f64().unwrap()).collect::<Vec<_>>());
             assert_eq!((found.len(), expected.len()), (20, 20));
             assert!(expected[19] < 0.99 * expected[0], "{expected:?}");
             for (found, expected) in found.iter().zip(&expected) {
-                assert!((found - expected).abs() <= within * expected, "{world_size} ranks: {found}, {expected}");
+                assert!(
+                    (found - expected).abs() <= within * expected,
+                    "{world_size} ranks: {found}, {expected}"
+                );
             }
         }
     }
