@@ -43,6 +43,7 @@ class Plan:
         self.filters = {name: {"fletcher32": True, "shuffle": True, "compression": "gzip"} for name in self.arrays}
         self.attributes = {
             "stop_words": "\n".join(sorted(settings.stop_words, key=str.encode)),
+            "cleaning_version": 1,
             "max_tokens": settings.max_tokens,
             "keep": settings.keep,
             **labels_of(settings),
@@ -210,6 +211,7 @@ PLANTED = (
     ("stop words unsorted", set_attribute("stop_words", "the\nbe\nd\u00e9"), "stop_words"),
     ("a stop word less", set_attribute("stop_words", "be\nd\u00e9"), "vocabulary entry"),
     ("another max_tokens", set_attribute("max_tokens", 8), "row "),
+    ("other rules of cleaning", set_attribute("cleaning_version", 2), "attribute cleaning_version: 2, expected 1"),
     ("another keep", set_attribute("keep", "first"), "row "),
     ("an unknown keep", set_attribute("keep", "middle"), "attribute keep"),
     ("another threshold", set_attribute("positive_from", 5), "label"),
