@@ -291,7 +291,7 @@ fn a_dataset_of_punctuation_has_n_grams_of_it() {
     let folder = tempfile::tempdir().unwrap();
     let [input, dataset, model] = ["a.json", "a.h5", "a.ngrams"].map(|name| folder.path().join(name));
     let review = |at: usize| {
-        let (marks, stars) = if at % 2 == 0 { ("!!", 5) } else { ("...", 1) };
+        let (marks, stars) = if at.is_multiple_of(2) { ("!!", 5) } else { ("...", 1) };
         format!(
             "{{\"reviewText\": \"w{} fine{marks} 10/{}\", \"overall\": {stars}}}\n",
             "x".repeat(at % 7),
