@@ -106,9 +106,9 @@ fn the_front_page_describes_its_chart_by_the_measured_figures() {
 /// decimals.
 const FIGURES: [(&str, &str, &str, usize, usize); 7] = [
     ("converts 1 GB of reviews in {} s", "engines.csv", "JSON lines,989,sentimill", 3, 1),
-    ("has an accuracy of {}", "ngrams.csv", "IMDB,ngrams train --model linear --ngrams 3", 2, 3),
-    ("`trainer fit` of {}", "ngrams.csv", "IMDB,trainer fit", 2, 3),
-    ("after {} s ([measured]", "ngrams.csv", "IMDB,trainer fit", 3, 0),
+    ("has an accuracy of {}", "which.csv", "IMDB,\"25,000\",ngrams train", 4, 3),
+    ("`trainer fit` of {}", "which.csv", "IMDB,\"25,000\",trainer fit", 4, 3),
+    ("after {} s ([measured]", "which.csv", "IMDB,\"25,000\",trainer fit", 5, 0),
     ("two LSTM layers of 32 is {} to", "speed.csv", "1 thread,PyTorch tuned", 3, 1),
     ("to {} times as fast as with tuned PyTorch", "speed.csv", "2 threads,PyTorch tuned", 3, 1),
     ("it uses {} MiB", "growth.csv", "3983,2", 4, 0),
