@@ -14,7 +14,6 @@ mod train;
 
 use std::path::PathBuf;
 
-use classifiers::Words;
 use program::exit::{Exit, Failed};
 use program::location::Location;
 use runs::saved::CONFIG;
@@ -67,8 +66,8 @@ fn model_at(model: &Location, s3: &S3Options, command: &str) -> Result<PathBuf> 
 
 /// How a model reads bytes that are not UTF-8.
 fn invalid_utf8(classifier: &Classifier) -> InvalidUtf8 {
-    match classifier.words() {
-        Words::Cleaned | Words::CleanedPunctuation => InvalidUtf8::Spaces,
-        Words::Spaces | Words::Punctuation => InvalidUtf8::Bytes,
+    match classifier.words().rules() {
+        Some(_) => InvalidUtf8::Spaces,
+        None => InvalidUtf8::Bytes,
     }
 }

@@ -146,7 +146,7 @@ impl Input<'_> {
         let location = Location::of_file(place.into()).map_err(|error| Error::internal(&error))?;
         let path = places::dataset(&location, &self.s3)?;
         let dataset = DatasetTexts::open(&path, division, self.threads)?;
-        let words = Words::cleaned(dataset.settings().rows.rules().unwrap_or_default());
+        let words = Words::of_rows(&dataset.settings().rows);
         if let Some(other) = wanted.iter().map(|wanted| wanted.reading.words).find(|other| *other != words) {
             let expected = format!("{} for the dataset {place}", words.name());
             return Err(Error::setting("--words", other.name(), expected));

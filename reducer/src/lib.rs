@@ -134,19 +134,19 @@ fn write_shard(path: &Path, task: &Task, collection: Collection, progress: &Prog
     verified.map_err(|error| match error {
         // The reducer does not change words, so the word is wrong in the records. The message does not contain it, because
         // logs must not contain review text.
-        dataset::Error::Broken { rule: dataset::RULE_OF_WORDS, .. } => Failed::new(
-            Exit::BadInput,
-            match task.settings.rules() {
-                Some(Rules::Punctuation) => {
-                    "the records have a word that is not cleaned, for example one with a capital letter; feed this program the \
-                     output of mapper or combiner"
-                }
-                _ => {
-                    "the records have a word that is not cleaned, for example one with a capital letter or a digit; feed this \
-                     program the output of mapper or combiner, and pass --punctuation if mapper had it"
-                }
-            },
-        ),
+        dataset::Error::Broken { rule: dataset::RULE_OF_WORDS, .. } => {
+            let (or_a_digit, or_the_flag) = match task.settings.rules() {
+                Some(Rules::Punctuation) => ("", ""),
+                _ => (" or a digit", ", and pass --punctuation if mapper had it"),
+            };
+            Failed::new(
+                Exit::BadInput,
+                format!(
+                    "the records have a word that is not cleaned, for example one with a capital letter{or_a_digit}; feed this \
+                     program the output of mapper or combiner{or_the_flag}"
+                ),
+            )
+        }
         other => unverified(&other.to_string()),
     })
 }

@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use corpus::clean::Rules;
+use corpus::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 /// fastText's word at the end of each line.
@@ -26,9 +27,9 @@ pub enum Words {
 }
 
 impl Words {
-    /// The words of texts cleaned by these rules.
-    pub fn cleaned(rules: Rules) -> Self {
-        match rules {
+    /// The words of rows that were prepared with these settings.
+    pub fn of_rows(settings: &Settings) -> Self {
+        match settings.rules().unwrap_or_default() {
             Rules::Letters => Self::Cleaned,
             Rules::Punctuation => Self::CleanedPunctuation,
         }

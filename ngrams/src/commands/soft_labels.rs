@@ -31,7 +31,7 @@ fn of_rows(arguments: &Predict, dataset: &Location) -> Result<(Rows, SoftLabels)
     let classifier =
         Classifier::read(&model_at(&arguments.of_all.model, &arguments.storage.options(), "predict")?)?;
     let rows = open(dataset, 0, &Smallest::default(), &arguments.storage)?;
-    let words = Words::cleaned(rows.settings().rows.rules().unwrap_or_default());
+    let words = Words::of_rows(&rows.settings().rows);
     if classifier.words() != words {
         tell(&format!(
             "warning: the texts of {} are cleaned, and {} was trained on others, so its probabilities are worse; train it \

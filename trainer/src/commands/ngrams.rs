@@ -53,7 +53,7 @@ pub(super) fn trained(rows: &Rows, seed: u64, session: &Session) -> Result<Linea
     let interrupts = session.interrupts();
     let is_stopped = || interrupts.is_stop_requested();
     let numbered = Numbered::of(&texts, &settings)?;
-    match numbered.train(&texts, words(rows), &settings, |_| {}, &is_stopped) {
+    match numbered.train(&texts, Words::of_rows(&rows.settings().rows), &settings, |_| {}, &is_stopped) {
         Err(classifiers::Error::Stopped) => {
             let message =
                 "interrupted while n-grams were trained, before the first step; run the command again";
@@ -63,14 +63,10 @@ pub(super) fn trained(rows: &Rows, seed: u64, session: &Session) -> Result<Linea
     }
 }
 
-/// How the words of rows are split. Trained rows are never read as text.
-fn words(rows: &Rows) -> Words {
-    Words::cleaned(rows.settings().rows.rules().unwrap_or_default())
-}
-
 /// The labelled training rows as texts.
 fn texts(rows: &Rows) -> Result<Texts> {
-    let builders = Builders::new(Reading { words: words(rows), ..Reading::default() });
+    let builders =
+        Builders::new(Reading { words: Words::of_rows(&rows.settings().rows), ..Reading::default() });
     let mut builder = builders.builder();
     let (words, names) = (&rows.vocabulary().words, rows.settings().rows.labels.names());
     let loading = Loading::of_evaluation(Part::Training, BATCH_ROWS as usize);

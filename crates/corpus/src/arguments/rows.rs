@@ -72,11 +72,6 @@ pub const STOP_WORDS_BYTES_MAX: u64 = 16 << 20;
 pub type ReadFromS3<'a> = &'a dyn Fn(&S3Url) -> Result<Vec<u8>, Failed>;
 
 impl RowArguments {
-    /// The rules of cleaning that the flags set.
-    pub fn rules(&self) -> Rules {
-        Rules::of_flag(self.punctuation)
-    }
-
     /// Returns the settings.
     pub fn settings(&self, read: ReadFromS3<'_>) -> Result<Settings, Failed> {
         self.over(Settings::default(), read)
