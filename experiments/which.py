@@ -6,10 +6,11 @@ punctuation and digits, unless the dataset is made with `sentimill --punctuation
 
 `ngrams train` reads the lines. The time of `trainer fit` includes `sentimill`, which makes the datasets of the training and
 of the test rows. Two threads, no GPU. Test rows are the official ones of IMDB, every tenth review of the others, and 10,000
-of the generated ones. *Punctuation*: the datasets are made with `--punctuation`; `ngrams train` always reads it. *Word order*: 12 words of 200; the label is which of two planted words comes first. *Unlabelled*: also
-the 50,000 unlabelled reviews of IMDB. *Stars* are five classes of Amazon. In Amazon and the generated reviews many texts
-occur several times: `ngrams train` counts each copy and `trainer fit` each text once, so their accuracies there are not
-comparable. One seed; of 1,000 rows, medians and ranges of three.
+of the generated ones. *Punctuation*: the datasets are made with `--punctuation`; `ngrams train` always reads it. *Word
+order*: 12 words of 200; the label is which of two planted words comes first. *Unlabelled*: also the 50,000 unlabelled
+reviews of IMDB. *Stars* are five classes of Amazon. In Amazon and the generated reviews many texts occur several times:
+`ngrams train` counts each copy and `trainer fit` each text once, so their accuracies there are not comparable. One seed; of
+1,000 rows, medians and ranges of three.
 """
 
 import gzip

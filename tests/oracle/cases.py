@@ -5,7 +5,7 @@ The results were worked out by hand, not by any program. No case comes from real
 
 from __future__ import annotations
 
-# A raw text and its cleaned text.
+# A raw text and its cleaned text with words of punctuation.
 PUNCTUATED = (
     ("It's GREAT!! 10/10 :-)", "it's great ! ! 10 / 10 : - )"),
     ("'quoted', 'tis \u2019n\u2019", "quoted , tis n"),
@@ -15,6 +15,7 @@ PUNCTUATED = (
     ("\u00a0\u0000 ' ''", ""),
 )
 
+# A raw text and its cleaned text.
 CLEANED = (
     # apostrophes
     ("Don't", "don't"),

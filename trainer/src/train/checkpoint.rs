@@ -30,14 +30,11 @@ pub fn optimizers(recipe: &Recipe, training: &Training, ranks: &Ranks) -> Result
     Ok(all)
 }
 
-/// The names of the state tensors of a rank's optimizer.
-fn names(optimizer: &Optimizer, parameters: &[String], rank: usize) -> Vec<String> {
-    let names = optimizer.names(parameters).into_iter();
-    if rank == 0 { names.collect() } else { names.map(|name| format!("rank{rank}.{name}")).collect() }
-}
-
+/// The names of the state tensors of the optimizers of these ranks.
 fn names_of_all(optimizer: &Optimizer, parameters: &[String], n_ranks: usize) -> Vec<String> {
-    (0..n_ranks).flat_map(|rank| names(optimizer, parameters, rank)).collect()
+    let of_one = optimizer.names(parameters);
+    let others = (1..n_ranks).flat_map(|rank| of_one.iter().map(move |name| format!("rank{rank}.{name}")));
+    of_one.iter().cloned().chain(others).collect()
 }
 
 /// Saves a checkpoint with these [`optimizers`]. On return, it is durable.

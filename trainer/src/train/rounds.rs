@@ -100,11 +100,12 @@ impl<'r> Rounds<'r> {
         let share = self.rows as f64 / rows.max(1) as f64;
         self.rows = 0;
         let words = self.words_of_all(share)?;
+        let words_of = |at: usize| words.as_ref().filter(|_| at == Lstm::EMBEDDING);
         tch::no_grad(|| {
             let weights = model.parameters().tensors();
             let changes = weights.iter().zip(&self.before).enumerate().map(|(at, (weight, before))| {
                 let change = (weight - before) * share;
-                match (at == Lstm::EMBEDDING).then_some(words.as_ref()).flatten() {
+                match words_of(at) {
                     Some(Words { ids, .. }) => Ok(change.f_index_select(0, ids)?.f_flatten(0, -1)?),
                     None => Ok(change.f_flatten(0, -1)?),
                 }
@@ -117,7 +118,7 @@ impl<'r> Rounds<'r> {
             for (at, ((weight, before), change)) in
                 weights.iter().zip(&mut self.before).zip(changes).enumerate()
             {
-                match (at == Lstm::EMBEDDING).then_some(words.as_ref()).flatten() {
+                match words_of(at) {
                     Some(Words { ids, weights }) => {
                         let mut change = change.f_view([-1, before.size()[1]])?;
                         if self.is_adam {

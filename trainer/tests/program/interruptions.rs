@@ -45,7 +45,7 @@ fn interrupted_at_random(world_size: usize, more: &[&str], n_kills: usize, seed:
     }
 }
 
-/// Number of kills: with PROVE=1, they sum to 50 over all tests.
+/// Number of kills: with PROVE=1, they sum to 50 over the tests of every step, and are 10 in rounds.
 fn kills(of_50: usize, small: usize) -> usize {
     if tests::prove() { of_50 } else { small }
 }
