@@ -520,6 +520,17 @@ int c10d_all_gather(c10d_group* group, c10d_tensor output, c10d_tensor input, in
   });
 }
 
+int c10d_all_to_all(c10d_group* group, c10d_tensor output, c10d_tensor input, const int64_t* sent,
+                    const int64_t* received, c10d_work** out, char** message) {
+  return start(group, false, out, message, [&](c10d_work& work) {
+    const auto n_ranks = group->backend->getSize();
+    std::vector<int64_t> to_ranks(sent, sent + n_ranks);
+    std::vector<int64_t> from_ranks(received, received + n_ranks);
+    work.work = group->backend->alltoall_base(tensor_of(output), tensor_of(input), from_ranks, to_ranks,
+                                              c10d::AllToAllOptions());
+  });
+}
+
 int c10d_reduce_scatter(c10d_group* group, c10d_tensor output, c10d_tensor input, int reduction, c10d_work** out,
                         char** message) {
   auto& shares = tensor_of(input);

@@ -91,6 +91,9 @@ int c10d_broadcast(c10d_group* group, c10d_tensor tensor, int root, c10d_work** 
 // `direct`: with Gloo, each rank sends its tensor to all others at once, instead of in a ring.
 int c10d_all_gather(c10d_group* group, c10d_tensor output, c10d_tensor input, int direct, c10d_work** out,
                     char** message);
+// Rows, the first dimension, go to the ranks in order: `sent[r]` of them to rank r, and `received[r]` come from rank r.
+int c10d_all_to_all(c10d_group* group, c10d_tensor output, c10d_tensor input, const int64_t* sent,
+                    const int64_t* received, c10d_work** out, char** message);
 int c10d_reduce_scatter(c10d_group* group, c10d_tensor output, c10d_tensor input, int reduction, c10d_work** out,
                         char** message);
 int c10d_barrier(c10d_group* group, c10d_work** out, char** message);

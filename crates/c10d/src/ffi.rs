@@ -396,6 +396,28 @@ impl Group {
         })
     }
 
+    /// `sent` and `received` have a number of rows for each rank.
+    pub fn all_to_all(
+        &self,
+        output: &Tensor,
+        input: &Tensor,
+        sent: &[i64],
+        received: &[i64],
+    ) -> Result<WorkHandle> {
+        // SAFETY: as in `all_reduce`; the shim copies the numbers of rows.
+        WorkHandle::start(|out, message| unsafe {
+            shim::c10d_all_to_all(
+                self.group.as_ptr(),
+                handle(output),
+                handle(input),
+                sent.as_ptr(),
+                received.as_ptr(),
+                out,
+                message,
+            )
+        })
+    }
+
     pub fn reduce_scatter(&self, output: &Tensor, input: &Tensor, op: ReduceOp) -> Result<WorkHandle> {
         // SAFETY: as in `all_reduce`.
         WorkHandle::start(|out, message| unsafe {

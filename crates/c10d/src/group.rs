@@ -1,5 +1,6 @@
 //! Process groups and their collectives.
 
+mod all_to_all;
 mod check;
 mod gather;
 mod join;

@@ -62,6 +62,7 @@ fn every_collective(group: &ProcessGroup) {
     all_gather(group);
     all_gather_unequal(group);
     all_gather_bytes(group);
+    all_to_all(group);
     reduce_scatter(group);
     send_and_receive(group);
     barrier(group);
@@ -231,6 +232,25 @@ fn all_gather_bytes(group: &ProcessGroup) {
     }
 }
 
+/// Rank r sends r + 3·s rows to rank s, with 3 bytes each; no rank sends any to rank 0 if it is rank 0.
+fn all_to_all(group: &ProcessGroup) {
+    let (rank, n) = (group.rank(), group.world_size());
+    let n_rows = |from: usize, to: usize| from + 3 * to;
+    let bytes = |from: usize, to: usize| (0..3 * n_rows(from, to)).map(move |at| (at + 10 * from + to) as u8);
+    let [sent, received] = [|rank, other| (rank, other), |rank, other| (other, rank)].map(
+        |pair: fn(usize, usize) -> (usize, usize)| {
+            (0..n).map(|other| pair(rank, other)).map(|(from, to)| n_rows(from, to)).collect::<Vec<_>>()
+        },
+    );
+    let of = |bytes: Vec<u8>| Tensor::from_slice(&bytes).view([-1, 3]);
+    let rows = of((0..n).flat_map(|to| bytes(rank, to)).collect());
+    let found = group.all_to_all(&rows, &sent, &received).unwrap();
+    assert_same(&found, &of((0..n).flat_map(|from| bytes(from, rank)).collect()), "all_to_all");
+    // No rank has a row.
+    let none = Tensor::zeros([0, 3], (Kind::Uint8, Device::Cpu));
+    assert_eq!(group.all_to_all(&none, &vec![0; n], &vec![0; n]).unwrap().size(), [0, 3]);
+}
+
 /// Every rank has n rows; each receives one row of their reduction.
 fn reduce_scatter(group: &ProcessGroup) {
     let (rank, n) = (group.rank(), group.world_size());
@@ -327,6 +347,8 @@ fn refusals(group: &ProcessGroup) {
         let refused = told(group.all_gather_unequal(&mine).map(drop));
         assert!(refused.ends_with("only the first dimension may differ"), "{refused}");
     }
+    let unequal = told(group.all_to_all(&rows.to_kind(Kind::Uint8), &vec![0; n], &vec![0; n]).map(drop));
+    assert!(unequal.contains("rows to send as the first dimension"), "{unequal}");
     assert_eq!(
         told(group.all_gather_unequal(&Tensor::from(1.0)).map(drop)),
         "all_gather_unequal: shape [] of kind Double, expected 1 to 8 dimensions and a supported kind"

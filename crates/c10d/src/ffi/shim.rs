@@ -151,6 +151,15 @@ unsafe extern "C" {
         out: *mut *mut CWork,
         message: Message,
     ) -> c_int;
+    pub(super) fn c10d_all_to_all(
+        group: *mut CGroup,
+        output: CTensor,
+        input: CTensor,
+        sent: *const i64,
+        received: *const i64,
+        out: *mut *mut CWork,
+        message: Message,
+    ) -> c_int;
     pub(super) fn c10d_reduce_scatter(
         group: *mut CGroup,
         output: CTensor,
