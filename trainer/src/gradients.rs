@@ -241,7 +241,7 @@ mod tests {
     use batches::random::Purpose;
     use runs::recipe::{
         ClassWeights, ClassifierSettings, Decay, Dropout, Family, LstmSettings, Objective, Pool, Precision,
-        Rule, Schedule,
+        Rule, Schedule, Wire,
     };
 
     fn recipe(model: LstmSettings, settings: ClassifierSettings, precision: Precision, seed: u64) -> Recipe {
@@ -261,6 +261,7 @@ mod tests {
             batch_rows: 100,
             accumulate: 2,
             sync_every: 1,
+            wire: Wire::Full,
             balance: None,
             epochs: 1,
             rule: Rule::Adam,

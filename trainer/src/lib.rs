@@ -2,7 +2,7 @@
 //!
 //! The program's commands ([`commands`]) combine independent modules. The flags ([`arguments`], [`flags`], [`defaults`]) use
 //! no tensors. These modules do: device and threads ([`compute`]), batches on the device ([`inputs`]), soft
-//! labels ([`soft_targets`]), models of PyTorch ([`families`]), gradients ([`gradients`]), optimizers ([`optim`]), and the
+//! labels ([`soft_targets`]), models of PyTorch ([`families`]), gradients ([`gradients`]), sums over ranks (`exchange`), optimizers ([`optim`]), and the
 //! training loop ([`train`]) with its steps, times, balancing and checkpoints. All of them are functions of their
 //! arguments, so ranks ([`ranks`]) with the same arguments compute the same results.
 //!
@@ -12,6 +12,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a panic of a test is its failure"))]
 
 mod error;
+mod exchange;
 mod ffi;
 
 pub mod arguments;

@@ -53,6 +53,8 @@ pub struct Training {
     pub position: Position,
     /// The weights with the lowest validation loss, if there is a validation split.
     pub best: Option<Vec<Tensor>>,
+    /// What this rank has not sent of its changes in rounds, by row of all weights, if they are sent in fewer bits.
+    pub unsent: Option<Tensor>,
 }
 
 impl Training {
@@ -60,7 +62,7 @@ impl Training {
     pub fn new(recipe: &Recipe, device: Device) -> Self {
         let model = Model::new(recipe, device);
         let optimizer = Optimizer::new(recipe.rule, recipe.weight_decay, model.parameters().tensors());
-        Self { model, optimizer, position: Position::default(), best: None }
+        Self { model, optimizer, position: Position::default(), best: None, unsent: None }
     }
 }
 
@@ -211,11 +213,11 @@ pub fn train(
         while let Some(batch) = stopwatch.measure(Phase::Loading, || loader.next()) {
             let batch = batch?;
             stopwatch.count(batch.rows.len(), gradients.work(&batch));
-            let mut round = rounds.as_mut().filter(|rounds| rounds.contain(&training.position));
+            let mut round = rounds.as_mut();
             let is_exchanged = round.is_none();
             let step = InStep::of(recipe, n_rows, &training.position, batch.step, is_exchanged, ranks);
             if let Some(round) = &mut round {
-                round.note(&training.model, &batch);
+                round.note(&training.model, &batch)?;
             }
             own_rows += batch.rows.len() as u64;
             own_loss += gradients.add(recipe, &training.model, &inputs, &batch, step, &mut stopwatch)?;
@@ -277,7 +279,7 @@ pub fn train(
             }
             let norm = match round {
                 Some(round) => {
-                    let exchange = || round.exchange(&training.model, rows_of_step);
+                    let exchange = || round.exchange(training, rows_of_step);
                     let sent = stopwatch.measure(Phase::Reduction, exchange)?;
                     stopwatch.count_sent(sent);
                     None

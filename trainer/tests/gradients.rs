@@ -11,7 +11,7 @@ use fixtures::reviews;
 use ranks::on_ranks;
 use runs::recipe::{
     ClassWeights, ClassifierSettings, Decay, Dropout, Family, LstmSettings, NextWordSettings, Objective,
-    Pool, Precision, Recipe, Rule, Schedule,
+    Pool, Precision, Recipe, Rule, Schedule, Wire,
 };
 use tch::{Device, Tensor};
 use trainer::families::Model;
@@ -64,6 +64,7 @@ fn recipe(family: Family, bidirectional: bool) -> Recipe {
         batch_rows: BATCH,
         accumulate: 1,
         sync_every: 1,
+        wire: Wire::Full,
         balance: None,
         epochs: 1,
         rule: Rule::Adam,

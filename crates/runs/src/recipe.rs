@@ -63,6 +63,9 @@ pub struct Recipe {
     /// Number of steps after which the ranks exchange their changes; with 1 they exchange the gradients of each step.
     #[serde(default = "each_step", skip_serializing_if = "is_each_step")]
     pub sync_every: usize,
+    /// How changes are sent at the end of a round.
+    #[serde(default, skip_serializing_if = "Wire::is_full")]
+    pub wire: Wire,
     /// How batches are divided among unequal ranks; `None` divides them equally.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balance: Option<batches::balance::BalanceRule>,
@@ -174,6 +177,26 @@ pub enum Rule {
     /// LAMB (You et al. 2020, "Large Batch Optimization for Deep Learning"): w -= rate · ‖w‖ / ‖u‖ · u for matrices, where
     /// u is the change of Adam with ε = 1e-6 plus decay · w. Biases change by rate · u.
     Lamb,
+}
+
+/// How numbers are sent to other ranks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Wire {
+    /// As they are computed: 32 bits, or 64 with that precision.
+    #[default]
+    Full,
+    /// 16 bits (bfloat16). What is lost is added to the next change.
+    Bf16,
+    /// 8 bits, with a scale for each embedding. What is lost is added to the next change.
+    Int8,
+}
+
+impl Wire {
+    /// Whether nothing is lost.
+    pub fn is_full(&self) -> bool {
+        *self == Self::Full
+    }
 }
 
 /// Numeric precision.

@@ -9,8 +9,8 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 use program::location::Location;
 use program::place::local_path;
 use program::size::{parse_memory, parse_size};
-use runs::recipe::Precision;
 use runs::recipe::limits::{ACCUMULATE, BATCH, LAYERS, SIZE, SYNC_EVERY};
+use runs::recipe::{Precision, Wire};
 use training::arguments::Storage;
 use training::arguments::numbers::{
     at_least, at_least_one, factor, not_negative, positive, positive_f32, share, steps, whole,
@@ -121,7 +121,7 @@ pub struct Optimisation {
     ///
     /// Of several ranks: with 1, the gradients of each step are those of the whole batch. With N, each rank trains its share of
     /// N steps by itself; then all apply the mean of their changes. This sends less, and the model is another one. The first
-    /// tenth of the steps is exchanged one by one. Adam's rate is multiplied by the square root of the number of ranks.
+    /// rounds have 1, 1, 2, 4 steps and so on. Adam's rate is multiplied by the square root of the number of ranks.
     #[arg(
         long,
         value_name = "N",
@@ -132,6 +132,19 @@ pub struct Optimisation {
         help_heading = "Optimisation"
     )]
     pub sync_every: u32,
+    /// Bits of a number that is sent at the end of a round: full, bf16 or int8 [default: int8]
+    ///
+    /// bf16: 16 bits. int8: 8 bits, and a scale for each embedding. What a number loses is added to the next change of its
+    /// weight. full: 32 bits, or 64 with that precision.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAME",
+        hide_short_help = true,
+        hide_possible_values = true,
+        help_heading = "Optimisation"
+    )]
+    pub wire: Option<Wire>,
     /// Shares of unequal ranks: off, dynamic, per-epoch or replay [default: off]
     ///
     /// off: equal shares of each batch. dynamic: shares for which the slowest rank is fastest, from measured compute

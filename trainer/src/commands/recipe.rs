@@ -6,7 +6,7 @@ use batches::{Division, Fold, Part, Rows, balance};
 use report::whole;
 use runs::recipe::{
     ClassWeights, ClassifierSettings, Decay, Dropout, Family, LstmSettings, NextWordSettings, Objective,
-    Precision, Recipe, Rule, Schedule, ThresholdRule, Unlabelled, first_difference,
+    Precision, Recipe, Rule, Schedule, ThresholdRule, Unlabelled, Wire, first_difference,
 };
 use scoring::Method;
 use serde_json::{Value, json};
@@ -144,6 +144,7 @@ fn recipe(
         batch_rows,
         accumulate,
         sync_every: arguments.sync_every as usize,
+        wire: wire(arguments)?,
         balance,
         epochs,
         rule: match optimizer {
@@ -172,6 +173,19 @@ fn recipe(
         threshold: None,
         calibration: None,
     })
+}
+
+/// How changes are sent.
+fn wire(arguments: &Optimisation) -> Result<Wire> {
+    match (arguments.sync_every, arguments.wire) {
+        (1, None | Some(Wire::Full)) => Ok(Wire::Full),
+        (1, Some(_)) => Err(setting(
+            "--wire",
+            "fewer bits, with gradients of each step",
+            "full, or rounds: --sync-every with more than 1 step",
+        )),
+        (_, wire) => Ok(wire.unwrap_or(Wire::Int8)),
+    }
 }
 
 /// How batches are divided. `batches` are the settings of the recipe that determine them.

@@ -34,7 +34,7 @@ use crate::error::{Error, Result};
 use crate::families::classifier::{Choice, EvaluatedRows, Evaluation, evaluate_rows};
 use crate::families::{Model, save_model};
 use crate::ranks::{Ranks, restarts};
-use crate::train::checkpoint::{optimizers, restore, save};
+use crate::train::checkpoint::{remembered, restore, save};
 use crate::train::splits::Splits;
 use crate::train::trace::{self, Trace};
 use crate::train::{End, Event, Hooks, TrainOptions, Training, train};
@@ -244,11 +244,11 @@ impl Job<'_> {
             interrupts.requested().or((is_due || is_time).then_some(Requested::Checkpoint))
         };
         let mut save_here = |training: &Training| {
-            let optimizers = optimizers(recipe, training, ranks)?;
+            let remembered = remembered(recipe, training, ranks)?;
             if !ranks.is_first() {
                 return Ok(());
             }
-            save(out.checkpoints(), recipe, splits.rows, training, &optimizers)?;
+            save(out.checkpoints(), recipe, splits.rows, training, &remembered)?;
             Ok(out.checkpoint_saved(&out.checkpoints().folder_of(training.position.steps))?)
         };
         let mut on_event = |event: &Event<'_>| {

@@ -76,7 +76,8 @@ fn rounds_of_one_step_are_steps_of_the_whole_batch() {
     for (precision, within) in [("f64", 1e-9), ("f32", 1e-4)] {
         let name = |world_size: usize| format!("{precision} {world_size}");
         for world_size in 1..=3 {
-            let asked = settings.split(' ').chain(["--precision", precision, "--sync-every", "8"]);
+            let asked =
+                settings.split(' ').chain(["--precision", precision, "--sync-every", "8", "--wire", "full"]);
             job.train(&name(world_size), world_size, &asked.collect::<Vec<_>>());
             let [found, expected] = [world_size, 1]
                 .map(|of| job.metrics(&name(of), "epoch"))

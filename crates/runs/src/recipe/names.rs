@@ -6,7 +6,7 @@ use super::older_embedding_std;
 
 /// Fields of a recipe, by their path, with the flag of each field. A field that no flag sets has a description
 /// instead. A value that is one of several kinds, such as the optimizer, has the name of its kind.
-pub const SETTING_NAMES: [(&str, &str); 130] = [
+pub const SETTING_NAMES: [(&str, &str); 131] = [
     ("dataset", "id digest of the dataset"),
     ("plan", "read in blocks"),
     ("test_fraction", "--test-fraction"),
@@ -105,6 +105,7 @@ pub const SETTING_NAMES: [(&str, &str); 130] = [
     ("batch_rows", "--batch"),
     ("accumulate", "--accumulate"),
     ("sync_every", "--sync-every"),
+    ("wire", "--wire"),
     ("balance", "--balance"),
     ("balance.dynamic.every", "--balance-every"),
     ("balance.per-epoch.every", "--balance-every"),

@@ -1,0 +1,125 @@
+//! Rows as bytes: the number of the row, then its values.
+
+use runs::recipe::Wire;
+use tch::{Kind, Tensor};
+
+use crate::error::Result;
+
+/// The largest value of 8 bits.
+const LEVELS: f64 = 127.0;
+
+/// How rows are sent.
+#[derive(Clone, Copy)]
+pub(super) struct Coding(pub Wire);
+
+impl Coding {
+    /// Bytes of a row: its number; with 8 bits its scale; its values.
+    pub(super) fn row_bytes(self, width: i64, kind: Kind) -> i64 {
+        size_of::<u32>() as i64
+            + match self.0 {
+                Wire::Full => width * kind.elt_size_in_bytes() as i64,
+                Wire::Bf16 => 2 * width,
+                Wire::Int8 => 4 + width,
+            }
+    }
+
+    /// The bytes of rows that are sent, `[rows, bytes]`. Adds what was not sent of them before, then divides; keeps what is not
+    /// sent now, before the division.
+    pub(super) fn sent(
+        self,
+        ids: &Tensor,
+        rows: &mut Tensor,
+        unsent: Option<&mut Tensor>,
+        divisors: Option<&Tensor>,
+    ) -> Result<Tensor> {
+        if let Some(unsent) = &unsent {
+            let _ = rows.f_add_(&unsent.f_index_select(0, ids)?)?;
+        }
+        if let Some(divisors) = divisors {
+            let _ = rows.f_div_(divisors)?;
+        }
+        let bytes = self.encoded(ids, rows)?;
+        if let Some(unsent) = unsent {
+            let (width, kind) = (rows.size()[1], rows.kind());
+            let mut rest = rows.f_sub(&self.decoded(&bytes, width, kind)?.1)?;
+            if let Some(divisors) = divisors {
+                let _ = rest.f_mul_(divisors)?;
+            }
+            let _ = unsent.f_index_copy_(0, ids, &rest)?;
+        }
+        Ok(bytes)
+    }
+
+    fn encoded(self, ids: &Tensor, rows: &Tensor) -> Result<Tensor> {
+        let bytes_of = |tensor: &Tensor| tensor.f_contiguous()?.f_view_dtype(Kind::Uint8);
+        let mut columns = vec![bytes_of(&ids.f_to_kind(Kind::Int)?.f_unsqueeze(1)?)?];
+        match self.0 {
+            Wire::Full => columns.push(bytes_of(rows)?),
+            Wire::Bf16 => columns.push(bytes_of(&rows.f_to_kind(Kind::BFloat16)?)?),
+            Wire::Int8 => {
+                let scales = rows.f_abs()?.f_amax(1, true)?.f_div_scalar(LEVELS)?.f_to_kind(Kind::Float)?;
+                // A row of zeros has scale 0.
+                let divisors = scales.f_clamp_min(f64::from(f32::MIN_POSITIVE))?;
+                columns.push(bytes_of(&scales)?);
+                columns.push(bytes_of(&rows.f_div(&divisors)?.f_round()?.f_to_kind(Kind::Int8)?)?);
+            }
+        }
+        Ok(Tensor::f_cat(&columns, 1)?)
+    }
+
+    /// The numbers of rows, and their values.
+    pub(super) fn decoded(self, bytes: &Tensor, width: i64, kind: Kind) -> Result<(Tensor, Tensor)> {
+        // A copy begins at a multiple of any element size.
+        let column =
+            |begin: i64, length: i64, kind: Kind| bytes.f_narrow_copy(1, begin, length)?.f_view_dtype(kind);
+        let ids = column(0, 4, Kind::Int)?.f_flatten(0, -1)?.f_to_kind(Kind::Int64)?;
+        let rows = match self.0 {
+            Wire::Full => column(4, width * kind.elt_size_in_bytes() as i64, kind)?,
+            Wire::Bf16 => column(4, 2 * width, Kind::BFloat16)?.f_to_kind(kind)?,
+            Wire::Int8 => {
+                let scales = column(4, 4, Kind::Float)?.f_to_kind(kind)?;
+                column(8, width, Kind::Int8)?.f_to_kind(kind)?.f_mul(&scales)?
+            }
+        };
+        Ok((ids, rows))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_and_what_is_not_are_the_rows() {
+        for kind in [Kind::Float, Kind::Double] {
+            let ids = Tensor::from_slice(&[4i64, 0, 2]);
+            let rows = Tensor::from_slice(&[0.5f64, -3.0, 1e-3, 0.0, 0.0, 0.0, 7.0, 1e30, -2.0])
+                .view([3, 3])
+                .to_kind(kind);
+            let before =
+                Tensor::from_slice(&[1.0f64, 2.0, 3.0, 4.0, 5.0]).unsqueeze(1).repeat([1, 3]).to_kind(kind);
+            let divisors = Tensor::from_slice(&[2.0f64, 0.25, 1.0]).unsqueeze(1).to_kind(kind);
+            for (wire, within) in [(Wire::Full, 0.0), (Wire::Bf16, 1.0 / 256.0), (Wire::Int8, 0.5 / 127.0)] {
+                let (mut given, mut unsent) = (rows.copy(), before.copy());
+                let bytes = Coding(wire).sent(&ids, &mut given, Some(&mut unsent), Some(&divisors)).unwrap();
+                assert_eq!(bytes.size(), [3, Coding(wire).row_bytes(3, kind)]);
+                let (found, sent) = Coding(wire).decoded(&bytes, 3, kind).unwrap();
+                assert_eq!(found, ids);
+                let whole = (&rows + before.index_select(0, &ids)) / &divisors;
+                let largest = whole.abs().amax(1, true);
+                assert!(
+                    bool::try_from((&sent - &whole).abs().le_tensor(&(largest * (within * 1.001))).all())
+                        .unwrap()
+                );
+                let rest = unsent.index_select(0, &ids) / &divisors;
+                let sum = &sent + rest;
+                assert!(
+                    bool::try_from(sum.isclose(&whole, 1e-6, 1e-12, false).all()).unwrap(),
+                    "{wire:?} {kind:?}"
+                );
+                // Rows that were not sent keep what they had.
+                assert_eq!(unsent.get(1), before.get(1));
+            }
+        }
+    }
+}
