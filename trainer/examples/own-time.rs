@@ -34,9 +34,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 fn exchange(ranks: &Ranks) -> Result<(), Box<dyn std::error::Error>> {
     let mut times = Vec::new();
     for _ in 0..STEPS / 4 {
-        ranks.gather_f64([0.0])?;
+        ranks.gather([0.0], &[])?;
         let begin = Instant::now();
-        ranks.gather_f64([1.0; 8])?;
+        ranks.gather([1.0; 8], &[])?;
         times.push(begin.elapsed());
     }
     if ranks.rank() == 0 {

@@ -2,19 +2,21 @@
 //! order, and sends the sums to all. Rows that no rank has are not sent.
 //!
 //! Rows are numbered, and row i belongs to rank i modulo the number of ranks: frequent words have low numbers, so this spreads
-//! them evenly. With a lossy [`Wire`], a rank keeps the difference between a row and what it has sent of it, and adds it to the
-//! next one with this number (error feedback, Seide et al. 2014; Karimireddy et al. 2019); the owner does so with the sums.
+//! them evenly. Before the exchange, each rank announces which rows it has ([`announcement`]), so that all know what follows.
+//!
+//! With a lossy [`Wire`], a rank keeps the difference between a row and what it has sent of it, and adds it to the next one with
+//! this number (error feedback, Seide et al. 2014; Karimireddy et al. 2019); the owner does so with the sums.
 
 mod table;
 mod wire;
 
 use c10d::ProcessGroup;
-use tch::{Kind, Tensor};
+use runs::recipe::Wire;
+use tch::Tensor;
 
 pub(crate) use self::table::Table;
 use self::wire::Coding;
 use crate::error::{Error, Result};
-use runs::recipe::Wire;
 
 /// The sums of rows. The same bits on all ranks.
 pub(crate) struct Summed {
@@ -26,16 +28,19 @@ pub(crate) struct Summed {
     pub sent: u64,
 }
 
-/// What is divided by what, in an exchange.
-#[derive(Clone, Copy)]
+/// What an exchange computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Of {
-    /// Sums.
+    /// The sum of the rows of all ranks.
     Sums,
-    /// Means of the rows by the weights of the ranks that had them.
+    /// Their mean with the weights of the ranks. A rank that does not have a row counts as zeros.
     Means,
+    /// The mean over the ranks that have the row.
+    MeansOfHolders,
 }
 
 /// The exchange of a rank.
+#[derive(Clone, Copy)]
 pub(crate) struct Exchange<'r> {
     group: &'r ProcessGroup,
     coding: Coding,
@@ -51,93 +56,104 @@ impl<'r> Exchange<'r> {
         self.group.world_size()
     }
 
-    /// Sums the rows of a table over all ranks. `has` says which rows this rank has, and `weight` is that of the rank.
-    /// `unsent` is what was not sent of former rows, if the wire is lossy.
+    /// Sums the rows of a table over all ranks, of which `announced` has the [`announcement`]s. `unsent` is what was not sent of
+    /// former rows, if the wire is lossy.
     pub(crate) fn sums(
         &self,
         table: &Tensor,
-        has: impl Fn(usize) -> bool,
-        weight: f64,
+        announced: &[Vec<u8>],
         of: Of,
         mut unsent: Option<&mut Tensor>,
     ) -> Result<Summed> {
-        let (rank, n_ranks) = (self.group.rank(), self.group.world_size());
+        let (rank, n_ranks, coding) = (self.group.rank(), self.group.world_size(), self.coding);
         let (n_rows, width) = table.size2()?;
-        let n_rows = n_rows as usize;
-        let mut ids: Vec<i64> = Vec::new();
-        let mut counts = Vec::with_capacity(n_ranks);
-        for owner in 0..n_ranks {
-            let before = ids.len();
-            ids.extend((owner..n_rows).step_by(n_ranks).filter(|&id| has(id)).map(|id| id as i64));
-            counts.push(ids.len() - before);
-        }
-        let head = Head { weight, counts };
-        let heads = self.group.all_gather_bytes(&head.to_bytes())?;
-        let heads: Vec<Head> =
-            heads.iter().map(|bytes| Head::from_bytes(bytes, n_ranks)).collect::<Result<_>>()?;
-        let n_received: Vec<usize> = heads.iter().map(|head| head.counts[rank]).collect();
+        let (kind, device) = (table.kind(), table.device());
+        let ranks = announced.iter().map(|bytes| Announced::from_bytes(bytes)).collect::<Result<Vec<_>>>()?;
+        let whole: f64 = ranks.iter().map(|of_rank| of_rank.weight).sum();
+        let part_of = |of_rank: &Announced<'_>| of_rank.weight / whole;
+        let rows_of = |owner: usize| (owner..n_rows as usize).step_by(n_ranks);
 
-        let ids = Tensor::from_slice(&ids).to_device(table.device());
-        let coding = self.coding;
+        // To the owners.
+        let by_owner: Vec<Vec<i64>> = (0..n_ranks)
+            .map(|owner| rows_of(owner).filter(|&row| ranks[rank].has(row)).map(|row| row as i64).collect())
+            .collect();
+        let n_sent: Vec<usize> = by_owner.iter().map(Vec::len).collect();
+        let ids = Tensor::from_slice(&by_owner.concat()).to_device(device);
         let mut rows = table.f_index_select(0, &ids)?;
+        if of != Of::Sums {
+            let _ = rows.f_mul_scalar_(part_of(&ranks[rank]))?;
+        }
         let message = coding.sent(&ids, &mut rows, unsent.as_deref_mut(), None)?;
-        let received = self.group.all_to_all(&message, &head.counts, &n_received)?;
+        // Of the rows of this rank, by their number divided by the number of ranks.
+        let from_rank: Vec<Vec<i64>> = ranks
+            .iter()
+            .map(|of_rank| {
+                (0..).zip(rows_of(rank)).filter(|&(_, row)| of_rank.has(row)).map(|(own, _)| own).collect()
+            })
+            .collect();
+        let n_received: Vec<usize> = from_rank.iter().map(Vec::len).collect();
+        let received = self.group.all_to_all(&message, &n_sent, &n_received)?;
+        let received = coding.decoded(&received, width, kind)?;
 
-        // The rows of this rank, by their number divided by the number of ranks.
-        let n_own = n_rows.saturating_sub(rank).div_ceil(n_ranks) as i64;
-        let place = (table.kind(), table.device());
-        let mut sums = Tensor::f_zeros([n_own, width], place)?;
-        let mut weights = Tensor::f_zeros([n_own], place)?;
-        let mut is_there = Tensor::f_zeros([n_own], (Kind::Bool, table.device()))?;
+        let mut sums = Tensor::f_zeros([rows_of(rank).count() as i64, width], (kind, device))?;
         let parts: Vec<i64> = n_received.iter().map(|&n| n as i64).collect();
-        for (head, part) in heads.iter().zip(received.f_split_with_sizes(&parts[..], 0)?) {
-            let (ids, rows) = coding.decoded(&part, width, table.kind())?;
-            let own = ids.f_divide_scalar_mode(n_ranks as i64, "floor")?;
-            let _ = sums.f_index_add_(0, &own, &rows)?;
-            let _ =
-                weights.f_index_add_(0, &own, &Tensor::f_full([own.numel() as i64], head.weight, place)?)?;
-            let _ = is_there.f_index_fill_(0, &own, 1)?;
+        for (own, rows) in from_rank.iter().zip(received.f_split_with_sizes(&parts[..], 0)?) {
+            let _ = sums.f_index_add_(0, &Tensor::from_slice(own).to_device(device), &rows)?;
         }
-        let own = is_there.f_nonzero()?.f_flatten(0, -1)?;
-        let ids = own.f_mul_scalar(n_ranks as i64)?.f_add_scalar(rank as i64)?;
+
+        // To all.
+        let mut bits = ranks[rank].bits.to_vec();
+        ranks.iter().for_each(|of_rank| bits.iter_mut().zip(of_rank.bits).for_each(|(all, own)| *all |= own));
+        let any = Announced { weight: whole, bits: &bits };
+        let held = |owner: usize| rows_of(owner).filter(|&row| any.has(row));
+        let of_owners: Vec<Vec<i64>> =
+            (0..n_ranks).map(|owner| held(owner).map(|row| row as i64).collect()).collect();
+        let ids = Tensor::from_slice(&of_owners[rank]).to_device(device);
+        let own = ids.f_divide_scalar_mode(n_ranks as i64, "floor")?;
         let mut rows = sums.f_index_select(0, &own)?;
-        let divisors = match of {
-            Of::Sums => None,
-            Of::Means => Some(weights.f_index_select(0, &own)?.f_unsqueeze(1)?),
-        };
-        let sums = coding.sent(&ids, &mut rows, unsent, divisors.as_ref())?;
-        let all = Tensor::f_cat(&self.group.all_gather_unequal(&sums)?, 0)?;
-        let (ids, rows) = coding.decoded(&all, width, table.kind())?;
+        let divisors = (of == Of::MeansOfHolders).then(|| {
+            let holders = |row: usize| ranks.iter().filter(move |of_rank| of_rank.has(row));
+            let parts: Vec<f64> = held(rank).map(|row| holders(row).map(part_of).sum()).collect();
+            Tensor::from_slice(&parts).to_kind(kind).to_device(device).unsqueeze(1)
+        });
+        let message = coding.sent(&ids, &mut rows, unsent, divisors.as_ref())?;
+        let n_received: Vec<usize> = of_owners.iter().map(Vec::len).collect();
+        let to_each = message.f_repeat([n_ranks as i64, 1])?;
+        let all = self.group.all_to_all(&to_each, &vec![of_owners[rank].len(); n_ranks], &n_received)?;
 
-        let row_bytes = coding.row_bytes(width, table.kind()) as u64;
-        let to_others = head.counts.iter().sum::<usize>() - head.counts[rank];
-        // A ring passes the sums of all ranks on, except those of one.
-        let of_others = all.size()[0] as u64 * (n_ranks as u64 - 1) / n_ranks as u64;
-        Ok(Summed { ids, rows, sent: (to_others as u64 + of_others) * row_bytes })
+        let to_owners = n_sent.iter().sum::<usize>() - n_sent[rank];
+        let n_rows_sent = to_owners + (n_ranks - 1) * of_owners[rank].len();
+        Ok(Summed {
+            ids: Tensor::from_slice(&of_owners.concat()).to_device(device),
+            rows: coding.decoded(&all, width, kind)?,
+            sent: n_rows_sent as u64 * coding.row_bytes(width, kind) as u64,
+        })
     }
 }
 
-/// What the ranks tell each other before they send rows.
-struct Head {
+/// What a rank with this weight tells the others before an exchange: which of the first rows of its table it has. It has all
+/// rows behind them.
+pub(crate) fn announcement(weight: f64, has: &[bool]) -> Vec<u8> {
+    let bits = has
+        .chunks(8)
+        .map(|has| (0..8).fold(0, |bits, at| bits | u8::from(has.get(at).is_none_or(|&has| has)) << at));
+    weight.to_le_bytes().into_iter().chain(bits).collect()
+}
+
+/// An [`announcement`].
+struct Announced<'a> {
     weight: f64,
-    /// Number of rows for each owner.
-    counts: Vec<usize>,
+    bits: &'a [u8],
 }
 
-impl Head {
-    fn to_bytes(&self) -> Vec<u8> {
-        let counts = self.counts.iter().flat_map(|&count| (count as u32).to_le_bytes());
-        self.weight.to_le_bytes().into_iter().chain(counts).collect()
+impl<'a> Announced<'a> {
+    fn from_bytes(bytes: &'a [u8]) -> Result<Self> {
+        let (weight, bits) = bytes.split_first_chunk().ok_or_else(|| of_another_version(bytes))?;
+        Ok(Self { weight: f64::from_le_bytes(*weight), bits })
     }
 
-    fn from_bytes(bytes: &[u8], n_ranks: usize) -> Result<Self> {
-        let (weight, counts) = bytes.split_first_chunk().ok_or_else(|| of_another_version(bytes))?;
-        let (counts, rest) = counts.as_chunks::<4>();
-        if counts.len() != n_ranks || !rest.is_empty() {
-            return Err(of_another_version(bytes));
-        }
-        let counts = counts.iter().map(|count| u32::from_le_bytes(*count) as usize).collect();
-        Ok(Self { weight: f64::from_le_bytes(*weight), counts })
+    fn has(&self, row: usize) -> bool {
+        self.bits.get(row / 8).is_none_or(|bits| bits >> (row % 8) & 1 == 1)
     }
 }
 
@@ -145,7 +161,7 @@ fn of_another_version(bytes: &[u8]) -> Error {
     training::Error::setting(
         "a message of another rank",
         format!("{} bytes", bytes.len()),
-        "a weight and numbers of rows; start the same version of trainer on all ranks",
+        "a weight and a bit for each word; start the same version of trainer on all ranks",
     )
     .into()
 }
@@ -159,30 +175,43 @@ mod tests {
     use batches::random::Purpose;
     use c10d::TcpStore;
     use ranks::{as_threads, options};
+    use tch::{Device, Kind};
 
     use super::*;
 
     const ROWS: i64 = 13;
     const WIDTH: i64 = 5;
 
-    /// The numbers of a rank in a round, which rows it has, and its weight. Row 7 is of no rank.
+    /// The numbers of a rank in a round, which of the first 9 rows it has, and its weight. Row 7 is of no rank.
     fn of_rank(rank: usize, round: u64) -> (Tensor, Vec<bool>, f64) {
         let mut random = Purpose::Order.stream(&[rank as u64, round]);
-        let has: Vec<bool> = (0..ROWS).map(|row| random.below(3) > 0 && row != 7).collect();
+        let has: Vec<bool> = (0..9).map(|row| row != 7 && (row == 3 || random.below(3) > 0)).collect();
         let numbers: Vec<f64> = (0..ROWS * WIDTH).map(|_| random.below(2001) as f64 / 1000.0 - 1.0).collect();
-        (Tensor::from_slice(&numbers).view([ROWS, WIDTH]), has, [0.5, 0.2, 0.1, 0.2][rank])
+        (Tensor::from_slice(&numbers).view([ROWS, WIDTH]), has, [5.0, 2.0, 1.0, 2.0][rank])
     }
 
-    /// The sums over all ranks and the weights of the ranks that had each row, by a loop.
-    fn expected(n_ranks: usize, round: u64) -> (Tensor, Tensor) {
-        let place = (Kind::Double, tch::Device::Cpu);
+    fn announced(n_ranks: usize, round: u64) -> Vec<Vec<u8>> {
+        let of_ranks = (0..n_ranks).map(|rank| of_rank(rank, round));
+        of_ranks.map(|(_, has, weight)| announcement(weight, &has)).collect()
+    }
+
+    /// The same by a loop.
+    fn expected(n_ranks: usize, round: u64, of: Of) -> Tensor {
+        let place = (Kind::Double, Device::Cpu);
         let (mut sums, mut weights) = (Tensor::zeros([ROWS, WIDTH], place), Tensor::zeros([ROWS, 1], place));
+        let mut whole = 0.0;
         for (rows, has, weight) in (0..n_ranks).map(|rank| of_rank(rank, round)) {
+            let has: Vec<bool> = (0..ROWS as usize).map(|row| has.get(row).is_none_or(|&has| has)).collect();
             let has = Tensor::from_slice(&has).to_kind(Kind::Double).unsqueeze(1);
-            sums += rows * &has;
+            sums += rows * &has * if of == Of::Sums { 1.0 } else { weight };
             weights += has * weight;
+            whole += weight;
         }
-        (sums, weights)
+        match of {
+            Of::Sums => sums,
+            Of::Means => sums / whole,
+            Of::MeansOfHolders => sums / weights,
+        }
     }
 
     fn on_ranks(n_ranks: usize, body: impl Fn(ProcessGroup) + Sync) {
@@ -195,20 +224,15 @@ mod tests {
         for n_ranks in [2, 3, 4] {
             on_ranks(n_ranks, |group| {
                 let exchange = Exchange::new(&group, Wire::Full);
-                let (rows, has, weight) = of_rank(group.rank(), 0);
-                for of in [Of::Sums, Of::Means] {
-                    let found = exchange.sums(&rows, |row| has[row], weight, of, None).unwrap();
-                    let (sums, weights) = expected(n_ranks, 0);
-                    let expected = match of {
-                        Of::Sums => sums,
-                        Of::Means => sums / weights,
-                    };
+                let rows = of_rank(group.rank(), 0).0;
+                for of in [Of::Sums, Of::Means, Of::MeansOfHolders] {
+                    let found = exchange.sums(&rows, &announced(n_ranks, 0), of, None).unwrap();
+                    let expected = expected(n_ranks, 0, of);
                     let expected = expected.index_select(0, &found.ids);
                     assert!(bool::try_from(found.rows.isclose(&expected, 1e-12, 0.0, false).all()).unwrap());
                     let mut ids = Vec::<i64>::try_from(&found.ids).unwrap();
                     ids.sort_unstable();
-                    let has = |&row: &i64| (0..n_ranks).any(|rank| of_rank(rank, 0).1[row as usize]);
-                    assert_eq!(ids, (0..ROWS).filter(has).collect::<Vec<_>>());
+                    assert_eq!(ids, (0..ROWS).filter(|&row| row != 7).collect::<Vec<_>>());
                 }
             });
         }
@@ -220,15 +244,15 @@ mod tests {
         for wire in [Wire::Bf16, Wire::Int8] {
             on_ranks(3, |group| {
                 let exchange = Exchange::new(&group, wire);
-                let place = (Kind::Double, tch::Device::Cpu);
+                let place = (Kind::Double, Device::Cpu);
                 let mut unsent = Tensor::zeros([ROWS, WIDTH], place);
                 let (mut received, mut whole) = (unsent.zeros_like(), unsent.zeros_like());
                 for round in 0..20 {
-                    let (rows, has, weight) = of_rank(group.rank(), round);
-                    let found =
-                        exchange.sums(&rows, |row| has[row], weight, Of::Sums, Some(&mut unsent)).unwrap();
+                    let rows = of_rank(group.rank(), round).0;
+                    let announced = announced(3, round);
+                    let found = exchange.sums(&rows, &announced, Of::Means, Some(&mut unsent)).unwrap();
                     let _ = received.index_add_(0, &found.ids, &found.rows);
-                    whole += expected(3, round).0;
+                    whole += expected(3, round, Of::Means);
                 }
                 let kept: Tensor = group.all_gather(&unsent).unwrap().iter().sum();
                 let difference = (&received + &kept - &whole).abs().max().double_value(&[]);

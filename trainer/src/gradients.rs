@@ -16,6 +16,7 @@ use self::sums::Sums;
 pub(crate) use self::sums::{bytes_of, in_ring};
 use crate::compute::Compute;
 use crate::error::{Error, Result};
+use crate::exchange::Exchange;
 use crate::families::classifier::kernels::{add_gradients, engine};
 use crate::families::{Lstm, Model, Weighed};
 use crate::inputs::Inputs;
@@ -32,7 +33,7 @@ pub(crate) struct Gradients<'r> {
 enum Way<'r> {
     Kernels {
         engine: Box<Engine>,
-        sums: Sums,
+        sums: Sums<'r>,
     },
     /// The gradients are stored in the weight tensors. With several ranks, they are reduced during the
     /// backward pass.
@@ -48,10 +49,21 @@ impl<'r> Gradients<'r> {
         let engine = model.classifier().and_then(|classifier| engine(classifier, compute, recipe.dropout));
         let way = match engine {
             Some(engine) => {
-                let sums = Sums::new(parameters, Lstm::EMBEDDING)?;
+                // In rounds, changes of weights are exchanged.
+                let exchanged = ranks.group().filter(|_| recipe.sync_every == 1);
+                let exchange = exchanged.map(|group| Exchange::new(group, recipe.wire));
+                let sums = Sums::new(parameters, Lstm::EMBEDDING, exchange)?;
                 Way::Kernels { engine: Box::new(engine), sums }
             }
             None => {
+                if recipe.sync_every == 1 && !recipe.wire.is_full() && ranks.group().is_some() {
+                    return Err(training::Error::setting(
+                        "--wire",
+                        "bf16 for the gradients of PyTorch",
+                        "full, rounds (--sync-every with more than 1 step), or a model that the kernels compute",
+                    )
+                    .into());
+                }
                 let reducer =
                     ranks.group().map(|group| Reducer::new(group, parameters, ReducerOptions::default()));
                 Way::PyTorch { reducer: reducer.transpose()?, memory: Memory::default() }
@@ -91,16 +103,14 @@ impl<'r> Gradients<'r> {
                     return Ok(0.0);
                 }
                 let begin = Instant::now();
-                let (soft, sum) = (inputs.soft(batch), &mut sums.each);
+                let (soft, sum) = (inputs.soft(batch), &mut sums.table.each);
                 let loss =
                     add_gradients(engine, sum, recipe.dropout, classifier, batch, soft.as_deref(), step)?;
                 let (took, passes) = (begin.elapsed(), engine.passes());
                 let forward = took.saturating_sub(passes.backward);
                 stopwatch.note(Phase::Forward, begin, forward);
                 stopwatch.note(Phase::Backward, begin + forward, took - forward);
-                if step.is_exchanged && self.ranks.group().is_some() {
-                    sums.touch(engine.distinct_ids());
-                }
+                sums.touch(engine.distinct_ids());
                 Ok(loss)
             }
             Way::PyTorch { reducer, memory } => {
@@ -154,20 +164,20 @@ impl<'r> Gradients<'r> {
         }
     }
 
-    /// Number of words whose embeddings have gradients from kernels since the last call of
-    /// [`Gradients::over_ranks`]; 0 if there are no other ranks.
-    pub(crate) fn n_touched(&self) -> usize {
-        match &self.way {
-            Way::Kernels { sums, .. } => sums.n_touched(),
-            Way::PyTorch { .. } => 0,
+    /// What this rank tells the others before [`Gradients::over_ranks`].
+    pub(crate) fn announcement(&mut self) -> Vec<u8> {
+        match &mut self.way {
+            Way::Kernels { sums, .. } => sums.announcement(),
+            Way::PyTorch { .. } => Vec::new(),
         }
     }
 
-    /// Reduces the gradients over all ranks, if this has not happened yet. Call it after the last batch of a
-    /// step. `n_touched` is [`Gradients::n_touched`] of each rank.
-    pub(crate) fn over_ranks(&mut self, n_touched: &[usize], stopwatch: &mut Stopwatch) -> Result<()> {
-        if let (Way::Kernels { sums, .. }, Some(group)) = (&mut self.way, self.ranks.group()) {
-            let sent = stopwatch.measure(Phase::Reduction, || sums.over_ranks(group, n_touched))?;
+    /// Reduces the gradients over all ranks, if this has not happened yet. Call it after the last batch of a step.
+    pub(crate) fn over_ranks(&mut self, announced: &[Vec<u8>], stopwatch: &mut Stopwatch) -> Result<()> {
+        if let Way::Kernels { sums, .. } = &mut self.way
+            && self.ranks.group().is_some()
+        {
+            let sent = stopwatch.measure(Phase::Reduction, || sums.over_ranks(announced))?;
             stopwatch.count_sent(sent);
         }
         Ok(())
@@ -176,7 +186,7 @@ impl<'r> Gradients<'r> {
     /// The gradient of each parameter; undefined if there is none.
     pub(crate) fn tensors(&self, model: &Model) -> Vec<Tensor> {
         match &self.way {
-            Way::Kernels { sums, .. } => sums.each.iter().map(Tensor::shallow_clone).collect(),
+            Way::Kernels { sums, .. } => sums.table.each.iter().map(Tensor::shallow_clone).collect(),
             Way::PyTorch { .. } => model.parameters().gradients(),
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! The program's commands ([`commands`]) combine independent modules. The flags ([`arguments`], [`flags`], [`defaults`]) use
 //! no tensors. These modules do: device and threads ([`compute`]), batches on the device ([`inputs`]), soft
-//! labels ([`soft_targets`]), models of PyTorch ([`families`]), gradients ([`gradients`]), sums over ranks (`exchange`), optimizers ([`optim`]), and the
-//! training loop ([`train`]) with its steps, times, balancing and checkpoints. All of them are functions of their
+//! labels ([`soft_targets`]), models of PyTorch ([`families`]), gradients ([`gradients`]), sums over ranks (`exchange`),
+//! optimizers ([`optim`]), and the training loop ([`train`]) with its steps, times, balancing and checkpoints. All of them are functions of their
 //! arguments, so ranks ([`ranks`]) with the same arguments compute the same results.
 //!
 //! Other crates have the rest: what other programs need too is in [`mod@training`]; rows and batches are in

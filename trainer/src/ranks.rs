@@ -77,12 +77,16 @@ impl Ranks {
         }
     }
 
-    /// Gathers values from each rank. On a GPU, waits until the values have arrived.
-    pub fn gather_f64<const N: usize>(&self, numbers: [f64; N]) -> Result<Vec<[f64; N]>> {
-        let Self::Several(group) = self else { return Ok(vec![numbers]) };
-        let own = numbers.map(f64::to_ne_bytes);
-        let all = group.all_gather_bytes(own.as_flattened())?;
-        all.iter().enumerate().map(|(rank, bytes)| numbers_of(rank, bytes)).collect()
+    /// Gathers numbers and bytes from each rank. On a GPU, waits until they have arrived.
+    pub fn gather<const N: usize>(
+        &self,
+        numbers: [f64; N],
+        bytes: &[u8],
+    ) -> Result<Vec<([f64; N], Vec<u8>)>> {
+        let Self::Several(group) = self else { return Ok(vec![(numbers, bytes.to_vec())]) };
+        let own = [numbers.map(f64::to_ne_bytes).as_flattened(), bytes].concat();
+        let all = group.all_gather_bytes(&own)?;
+        all.iter().enumerate().map(|(rank, bytes)| split(rank, bytes)).collect()
     }
 
     /// Sums integers over the ranks.
@@ -166,17 +170,16 @@ fn of_rank_0<T: Serialize + DeserializeOwned>(
     sent.map_err(|message| Failed::new(Exit::TryAgain, format!("rank 0 failed: {message}")).into())
 }
 
-/// The numbers in a message.
-fn numbers_of<const N: usize>(rank: usize, bytes: &[u8]) -> Result<[f64; N]> {
-    let (numbers, rest) = bytes.as_chunks::<8>();
-    let numbers: [[u8; 8]; N] = numbers.try_into().ok().filter(|_| rest.is_empty()).ok_or_else(|| {
+/// The numbers in a message, and the bytes behind them.
+fn split<const N: usize>(rank: usize, bytes: &[u8]) -> Result<([f64; N], Vec<u8>)> {
+    let numbers = bytes.as_chunks::<8>().0.first_chunk::<N>().ok_or_else(|| {
         training::Error::setting(
             "a message of another rank",
             format!("{} bytes from rank {rank}", bytes.len()),
-            format!("{} bytes; start the same version of trainer on all ranks", 8 * N),
+            format!("at least {} bytes; start the same version of trainer on all ranks", 8 * N),
         )
     })?;
-    Ok(numbers.map(f64::from_ne_bytes))
+    Ok((numbers.map(f64::from_ne_bytes), bytes[8 * N..].to_vec()))
 }
 
 #[cfg(test)]
@@ -186,13 +189,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_of_another_length_is_an_error_that_names_the_rank() {
-        let bytes = [0.5f64, -2.0].map(f64::to_ne_bytes);
-        assert_eq!(numbers_of::<2>(3, bytes.as_flattened()).unwrap(), [0.5, -2.0]);
+    fn a_message_that_is_too_short_is_an_error_that_names_the_rank() {
+        let mut bytes = [0.5f64, -2.0].map(f64::to_ne_bytes).as_flattened().to_vec();
+        bytes.extend(b"more");
+        assert_eq!(split::<2>(3, &bytes).unwrap(), ([0.5, -2.0], b"more".to_vec()));
         for length in [0, 8, 15] {
-            let told = numbers_of::<2>(3, &bytes.as_flattened()[..length]).unwrap_err().to_string();
-            assert!(told.contains(&format!("{length} bytes from rank 3, expected 16 bytes")), "{told}");
+            let told = split::<2>(3, &bytes[..length]).unwrap_err().to_string();
+            assert!(
+                told.contains(&format!("{length} bytes from rank 3, expected at least 16 bytes")),
+                "{told}"
+            );
         }
-        assert!(numbers_of::<2>(3, &[0; 24]).is_err());
     }
 }

@@ -258,13 +258,15 @@ pub fn train(
                 training.position.steps += 1;
                 continue;
             }
-            let n_touched = gradients.n_touched();
             let own = Own {
                 loss: own_loss,
-                n_touched,
                 asked,
                 measured: stopwatch.lap(),
                 failed: gradients.take_failed(),
+                announcement: match &mut round {
+                    Some(round) => round.announcement(),
+                    None => gradients.announcement(),
+                },
             };
             let agreed = stopwatch.measure(Phase::Waiting, || agree(ranks, &own))?;
             (own_loss, asked) = (0.0, None);
@@ -279,13 +281,13 @@ pub fn train(
             }
             let norm = match round {
                 Some(round) => {
-                    let exchange = || round.exchange(training, rows_of_step);
+                    let exchange = || round.exchange(training, &agreed.announced);
                     let sent = stopwatch.measure(Phase::Reduction, exchange)?;
                     stopwatch.count_sent(sent);
                     None
                 }
                 None => {
-                    gradients.over_ranks(&agreed.n_touched, &mut stopwatch)?;
+                    gradients.over_ranks(&agreed.announced, &mut stopwatch)?;
                     change(training, &gradients, &mut stopwatch)?
                 }
             };

@@ -135,6 +135,7 @@ pub(super) fn alone(optimisation: &Optimisation, world_size: usize) -> Option<St
     let flags = [
         ("--balance", optimisation.balance != BalanceName::Off),
         ("--sync-every", optimisation.sync_every > 1),
+        ("--wire", optimisation.wire.is_some_and(|wire| !wire.is_full())),
     ];
     let passed: Vec<&str> =
         flags.into_iter().filter_map(|(flag, is_passed)| is_passed.then_some(flag)).collect();

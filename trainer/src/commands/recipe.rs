@@ -178,12 +178,12 @@ fn recipe(
 /// How changes are sent.
 fn wire(arguments: &Optimisation) -> Result<Wire> {
     match (arguments.sync_every, arguments.wire) {
-        (1, None | Some(Wire::Full)) => Ok(Wire::Full),
-        (1, Some(_)) => Err(setting(
+        (1, Some(Wire::Int8)) => Err(setting(
             "--wire",
-            "fewer bits, with gradients of each step",
-            "full, or rounds: --sync-every with more than 1 step",
+            "int8 for the gradients of each step",
+            "full or bf16, or rounds: --sync-every with more than 1 step",
         )),
+        (1, wire) => Ok(wire.unwrap_or_default()),
         (_, wire) => Ok(wire.unwrap_or(Wire::Int8)),
     }
 }

@@ -1,4 +1,4 @@
-//! Rows as bytes: the number of the row, then its values.
+//! Rows as bytes.
 
 use runs::recipe::Wire;
 use tch::{Kind, Tensor};
@@ -13,14 +13,14 @@ const LEVELS: f64 = 127.0;
 pub(super) struct Coding(pub Wire);
 
 impl Coding {
-    /// Bytes of a row: its number; with 8 bits its scale; its values.
+    /// Bytes of a row.
     pub(super) fn row_bytes(self, width: i64, kind: Kind) -> i64 {
-        size_of::<u32>() as i64
-            + match self.0 {
-                Wire::Full => width * kind.elt_size_in_bytes() as i64,
-                Wire::Bf16 => 2 * width,
-                Wire::Int8 => 4 + width,
-            }
+        match self.0 {
+            Wire::Full => width * kind.elt_size_in_bytes() as i64,
+            Wire::Bf16 => 2 * width,
+            // The scale, then the values.
+            Wire::Int8 => 4 + width,
+        }
     }
 
     /// The bytes of rows that are sent, `[rows, bytes]`. Adds what was not sent of them before, then divides; keeps what is not
@@ -38,10 +38,10 @@ impl Coding {
         if let Some(divisors) = divisors {
             let _ = rows.f_div_(divisors)?;
         }
-        let bytes = self.encoded(ids, rows)?;
+        let bytes = self.encoded(rows)?;
         if let Some(unsent) = unsent {
             let (width, kind) = (rows.size()[1], rows.kind());
-            let mut rest = rows.f_sub(&self.decoded(&bytes, width, kind)?.1)?;
+            let mut rest = rows.f_sub(&self.decoded(&bytes, width, kind)?)?;
             if let Some(divisors) = divisors {
                 let _ = rest.f_mul_(divisors)?;
             }
@@ -50,38 +50,32 @@ impl Coding {
         Ok(bytes)
     }
 
-    fn encoded(self, ids: &Tensor, rows: &Tensor) -> Result<Tensor> {
+    fn encoded(self, rows: &Tensor) -> Result<Tensor> {
         let bytes_of = |tensor: &Tensor| tensor.f_contiguous()?.f_view_dtype(Kind::Uint8);
-        let mut columns = vec![bytes_of(&ids.f_to_kind(Kind::Int)?.f_unsqueeze(1)?)?];
-        match self.0 {
-            Wire::Full => columns.push(bytes_of(rows)?),
-            Wire::Bf16 => columns.push(bytes_of(&rows.f_to_kind(Kind::BFloat16)?)?),
+        Ok(match self.0 {
+            Wire::Full => bytes_of(rows)?,
+            Wire::Bf16 => bytes_of(&rows.f_to_kind(Kind::BFloat16)?)?,
             Wire::Int8 => {
                 let scales = rows.f_abs()?.f_amax(1, true)?.f_div_scalar(LEVELS)?.f_to_kind(Kind::Float)?;
                 // A row of zeros has scale 0.
                 let divisors = scales.f_clamp_min(f64::from(f32::MIN_POSITIVE))?;
-                columns.push(bytes_of(&scales)?);
-                columns.push(bytes_of(&rows.f_div(&divisors)?.f_round()?.f_to_kind(Kind::Int8)?)?);
+                let values = rows.f_div(&divisors)?.f_round_()?.f_to_kind(Kind::Int8)?;
+                Tensor::f_cat(&[bytes_of(&scales)?, bytes_of(&values)?], 1)?
             }
-        }
-        Ok(Tensor::f_cat(&columns, 1)?)
+        })
     }
 
-    /// The numbers of rows, and their values.
-    pub(super) fn decoded(self, bytes: &Tensor, width: i64, kind: Kind) -> Result<(Tensor, Tensor)> {
-        // A copy begins at a multiple of any element size.
-        let column =
-            |begin: i64, length: i64, kind: Kind| bytes.f_narrow_copy(1, begin, length)?.f_view_dtype(kind);
-        let ids = column(0, 4, Kind::Int)?.f_flatten(0, -1)?.f_to_kind(Kind::Int64)?;
-        let rows = match self.0 {
-            Wire::Full => column(4, width * kind.elt_size_in_bytes() as i64, kind)?,
-            Wire::Bf16 => column(4, 2 * width, Kind::BFloat16)?.f_to_kind(kind)?,
+    /// The values of rows.
+    pub(super) fn decoded(self, bytes: &Tensor, width: i64, kind: Kind) -> Result<Tensor> {
+        Ok(match self.0 {
+            Wire::Full => bytes.f_view_dtype(kind)?,
+            Wire::Bf16 => bytes.f_view_dtype(Kind::BFloat16)?.f_to_kind(kind)?,
             Wire::Int8 => {
-                let scales = column(4, 4, Kind::Float)?.f_to_kind(kind)?;
-                column(8, width, Kind::Int8)?.f_to_kind(kind)?.f_mul(&scales)?
+                // A copy begins at a multiple of 4 bytes.
+                let scales = bytes.f_narrow_copy(1, 0, 4)?.f_view_dtype(Kind::Float)?.f_to_kind(kind)?;
+                bytes.f_narrow(1, 4, width)?.f_view_dtype(Kind::Int8)?.f_to_kind(kind)?.f_mul_(&scales)?
             }
-        };
-        Ok((ids, rows))
+        })
     }
 }
 
@@ -103,8 +97,7 @@ mod tests {
                 let (mut given, mut unsent) = (rows.copy(), before.copy());
                 let bytes = Coding(wire).sent(&ids, &mut given, Some(&mut unsent), Some(&divisors)).unwrap();
                 assert_eq!(bytes.size(), [3, Coding(wire).row_bytes(3, kind)]);
-                let (found, sent) = Coding(wire).decoded(&bytes, 3, kind).unwrap();
-                assert_eq!(found, ids);
+                let sent = Coding(wire).decoded(&bytes, 3, kind).unwrap();
                 let whole = (&rows + before.index_select(0, &ids)) / &divisors;
                 let largest = whole.abs().amax(1, true);
                 assert!(

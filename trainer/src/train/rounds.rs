@@ -17,7 +17,7 @@ use dataset::vocabulary::UNKNOWN;
 use runs::recipe::{Family, Position, Recipe, Rule};
 
 use crate::error::Result;
-use crate::exchange::{Exchange, Of, Summed, Table};
+use crate::exchange::{Exchange, Of, Table, announcement};
 use crate::families::{Lstm, Model};
 use crate::ranks::Ranks;
 use crate::train::Training;
@@ -87,32 +87,35 @@ impl<'r> Rounds<'r> {
         is_first || steps.is_multiple_of(self.every) || position.batch == self.n_batches
     }
 
-    /// Applies the mean of the changes of all ranks, which trained `rows` rows in the round. The weights then have identical
-    /// bits on all ranks. Returns the number of bytes that this rank sends.
-    pub(super) fn exchange(&mut self, training: &mut Training, rows: u64) -> Result<u64> {
-        let share = std::mem::take(&mut self.rows) as f64 / rows.max(1) as f64;
+    /// What this rank tells the others before an exchange.
+    pub(super) fn announcement(&mut self) -> Vec<u8> {
+        let rows = std::mem::take(&mut self.rows);
+        if self.touches_all || rows == 0 {
+            self.touched.fill(rows > 0);
+        }
+        let announcement = announcement(rows as f64, &self.touched);
+        self.touched.fill(false);
+        announcement
+    }
+
+    /// Applies the mean of the changes of all ranks, of which `announced` has the announcements. The weights then have
+    /// identical bits on all ranks. Returns the number of bytes that this rank sends.
+    pub(super) fn exchange(&mut self, training: &mut Training, announced: &[Vec<u8>]) -> Result<u64> {
         let Some(before) = &mut self.before else { return Ok(0) };
         let weights = training.model.parameters().tensors();
-        let changes = Table::of(weights, Lstm::EMBEDDING)?;
-        let mut rows = changes.rows;
-        let _ = rows.f_sub_(&before.rows)?.f_mul_scalar_(share)?;
+        let mut changes = Table::of(weights, Lstm::EMBEDDING)?.rows;
+        let _ = changes.f_sub_(&before.rows)?;
         if self.is_lossy && training.unsent.is_none() {
-            training.unsent = Some(rows.f_zeros_like()?);
+            training.unsent = Some(changes.f_zeros_like()?);
         }
-        // The rows behind those of the words are of the other weights.
-        let (touched, touches_all) = (&self.touched, self.touches_all);
-        let has =
-            |row: usize| touched.get(row).is_none_or(|&touched| share > 0.0 && (touches_all || touched));
-        let of = if self.is_adam { Of::Means } else { Of::Sums };
-        let Summed { ids, rows, sent } =
-            self.exchange.sums(&rows, has, share, of, training.unsent.as_mut())?;
-        self.touched.fill(false);
+        let of = if self.is_adam { Of::MeansOfHolders } else { Of::Means };
+        let means = self.exchange.sums(&changes, announced, of, training.unsent.as_mut())?;
         tch::no_grad(|| {
-            let _ = before.rows.f_index_add_(0, &ids, &rows)?;
+            let _ = before.rows.f_index_add_(0, &means.ids, &means.rows)?;
             for (weight, before) in weights.iter().zip(&before.each) {
                 weight.shallow_clone().f_copy_(before)?;
             }
-            Ok(sent)
+            Ok(means.sent)
         })
     }
 }
