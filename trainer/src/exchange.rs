@@ -65,70 +65,87 @@ impl<'r> Exchange<'r> {
         of: Of,
         mut unsent: Option<&mut Tensor>,
     ) -> Result<Summed> {
-        let (rank, n_ranks, coding) = (self.group.rank(), self.group.world_size(), self.coding);
         let (n_rows, width) = table.size2()?;
-        let (kind, device) = (table.kind(), table.device());
+        let (kind, device, n_ranks) = (table.kind(), table.device(), self.world_size());
+        let plan = Plan::of(self.group.rank(), announced, n_rows as usize, of)?;
+        let numbered = |ids: &[i64]| Tensor::from_slice(ids).to_device(device);
+
+        let ids = numbered(&plan.to_owners.concat());
+        let mut rows = table.f_index_select(0, &ids)?;
+        let _ = rows.f_mul_scalar_(plan.factor)?;
+        let message = self.coding.sent(&ids, &mut rows, unsent.as_deref_mut(), None)?;
+        let received =
+            self.group.all_to_all(&message, &lengths(&plan.to_owners), &lengths(&plan.from_ranks))?;
+        let rows = self.coding.decoded(&received, width, kind)?;
+
+        // The number of a row of this rank, divided by the number of ranks.
+        let own = |ids: &Tensor| ids.f_divide_scalar_mode(n_ranks as i64, "floor");
+        let mut sums = Tensor::f_zeros([(n_rows as usize).div_ceil(n_ranks) as i64, width], (kind, device))?;
+        let parts: Vec<i64> = plan.from_ranks.iter().map(|rows| rows.len() as i64).collect();
+        for (ids, rows) in plan.from_ranks.iter().zip(rows.f_split_with_sizes(&parts[..], 0)?) {
+            let _ = sums.f_index_add_(0, &own(&numbered(ids))?, &rows)?;
+        }
+        let held = &plan.held[self.group.rank()];
+        let ids = numbered(held);
+        let mut rows = sums.f_index_select(0, &own(&ids)?)?;
+        let divisors = plan
+            .divisors
+            .as_ref()
+            .map(|divisors| Tensor::from_slice(divisors).to_kind(kind).to_device(device).unsqueeze(1));
+        let message = self.coding.sent(&ids, &mut rows, unsent, divisors.as_ref())?;
+        let to_each = message.f_repeat([n_ranks as i64, 1])?;
+        let all = self.group.all_to_all(&to_each, &vec![held.len(); n_ranks], &lengths(&plan.held))?;
+
+        let to_owners = plan.to_owners.concat().len() - plan.to_owners[self.group.rank()].len();
+        let n_rows_sent = to_owners + (n_ranks - 1) * held.len();
+        Ok(Summed {
+            ids: numbered(&plan.held.concat()),
+            rows: self.coding.decoded(&all, width, kind)?,
+            sent: n_rows_sent as u64 * self.coding.row_bytes(width, kind) as u64,
+        })
+    }
+}
+
+/// Which rows a rank sends and receives. It follows from the announcements.
+struct Plan {
+    /// This rank's rows, by owner.
+    to_owners: Vec<Vec<i64>>,
+    /// The rows that this rank owns, by the rank that has them.
+    from_ranks: Vec<Vec<i64>>,
+    /// The rows that any rank has, by owner.
+    held: Vec<Vec<i64>>,
+    /// What this rank's rows are multiplied by.
+    factor: f64,
+    /// What the sums of the rows that this rank owns are divided by.
+    divisors: Option<Vec<f64>>,
+}
+
+impl Plan {
+    fn of(rank: usize, announced: &[Vec<u8>], n_rows: usize, of: Of) -> Result<Self> {
         let ranks = announced.iter().map(|bytes| Announced::from_bytes(bytes)).collect::<Result<Vec<_>>>()?;
         let whole: f64 = ranks.iter().map(|of_rank| of_rank.weight).sum();
-        let part_of = |of_rank: &Announced<'_>| of_rank.weight / whole;
-        let rows_of = |owner: usize| (owner..n_rows as usize).step_by(n_ranks);
-
-        // To the owners.
-        let by_owner: Vec<Vec<i64>> = (0..n_ranks)
-            .map(|owner| rows_of(owner).filter(|&row| ranks[rank].has(row)).map(|row| row as i64).collect())
-            .collect();
-        let n_sent: Vec<usize> = by_owner.iter().map(Vec::len).collect();
-        let ids = Tensor::from_slice(&by_owner.concat()).to_device(device);
-        let mut rows = table.f_index_select(0, &ids)?;
-        if of != Of::Sums {
-            let _ = rows.f_mul_scalar_(part_of(&ranks[rank]))?;
-        }
-        let message = coding.sent(&ids, &mut rows, unsent.as_deref_mut(), None)?;
-        // Of the rows of this rank, by their number divided by the number of ranks.
-        let from_rank: Vec<Vec<i64>> = ranks
-            .iter()
-            .map(|of_rank| {
-                (0..).zip(rows_of(rank)).filter(|&(_, row)| of_rank.has(row)).map(|(own, _)| own).collect()
-            })
-            .collect();
-        let n_received: Vec<usize> = from_rank.iter().map(Vec::len).collect();
-        let received = self.group.all_to_all(&message, &n_sent, &n_received)?;
-        let received = coding.decoded(&received, width, kind)?;
-
-        let mut sums = Tensor::f_zeros([rows_of(rank).count() as i64, width], (kind, device))?;
-        let parts: Vec<i64> = n_received.iter().map(|&n| n as i64).collect();
-        for (own, rows) in from_rank.iter().zip(received.f_split_with_sizes(&parts[..], 0)?) {
-            let _ = sums.f_index_add_(0, &Tensor::from_slice(own).to_device(device), &rows)?;
-        }
-
-        // To all.
         let mut bits = ranks[rank].bits.to_vec();
         ranks.iter().for_each(|of_rank| bits.iter_mut().zip(of_rank.bits).for_each(|(all, own)| *all |= own));
         let any = Announced { weight: whole, bits: &bits };
-        let held = |owner: usize| rows_of(owner).filter(|&row| any.has(row));
-        let of_owners: Vec<Vec<i64>> =
-            (0..n_ranks).map(|owner| held(owner).map(|row| row as i64).collect()).collect();
-        let ids = Tensor::from_slice(&of_owners[rank]).to_device(device);
-        let own = ids.f_divide_scalar_mode(n_ranks as i64, "floor")?;
-        let mut rows = sums.f_index_select(0, &own)?;
-        let divisors = (of == Of::MeansOfHolders).then(|| {
-            let holders = |row: usize| ranks.iter().filter(move |of_rank| of_rank.has(row));
-            let parts: Vec<f64> = held(rank).map(|row| holders(row).map(part_of).sum()).collect();
-            Tensor::from_slice(&parts).to_kind(kind).to_device(device).unsqueeze(1)
-        });
-        let message = coding.sent(&ids, &mut rows, unsent, divisors.as_ref())?;
-        let n_received: Vec<usize> = of_owners.iter().map(Vec::len).collect();
-        let to_each = message.f_repeat([n_ranks as i64, 1])?;
-        let all = self.group.all_to_all(&to_each, &vec![of_owners[rank].len(); n_ranks], &n_received)?;
-
-        let to_owners = n_sent.iter().sum::<usize>() - n_sent[rank];
-        let n_rows_sent = to_owners + (n_ranks - 1) * of_owners[rank].len();
-        Ok(Summed {
-            ids: Tensor::from_slice(&of_owners.concat()).to_device(device),
-            rows: coding.decoded(&all, width, kind)?,
-            sent: n_rows_sent as u64 * coding.row_bytes(width, kind) as u64,
+        let rows_of = |owner: usize, of_rank: &Announced<'_>| -> Vec<i64> {
+            let rows = (owner..n_rows).step_by(ranks.len()).filter(|&row| of_rank.has(row));
+            rows.map(|row| row as i64).collect()
+        };
+        let held: Vec<_> = (0..ranks.len()).map(|owner| rows_of(owner, &any)).collect();
+        let holders = |row: i64| ranks.iter().filter(move |of_rank| of_rank.has(row as usize));
+        let part = |row: &i64| holders(*row).map(|of_rank| of_rank.weight).sum::<f64>() / whole;
+        Ok(Self {
+            to_owners: (0..ranks.len()).map(|owner| rows_of(owner, &ranks[rank])).collect(),
+            from_ranks: ranks.iter().map(|of_rank| rows_of(rank, of_rank)).collect(),
+            factor: if of == Of::Sums { 1.0 } else { ranks[rank].weight / whole },
+            divisors: (of == Of::MeansOfHolders).then(|| held[rank].iter().map(part).collect()),
+            held,
         })
     }
+}
+
+fn lengths(rows: &[Vec<i64>]) -> Vec<usize> {
+    rows.iter().map(Vec::len).collect()
 }
 
 /// What a rank with this weight tells the others before an exchange: which of the first rows of its table it has. It has all

@@ -190,6 +190,8 @@ pub enum Wire {
     Bf16,
     /// 8 bits, with a scale for each embedding. What is lost is added to the next change.
     Int8,
+    /// 4 bits, with a scale for each embedding. What is lost is added to the next change.
+    Int4,
 }
 
 impl Wire {

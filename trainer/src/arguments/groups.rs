@@ -132,10 +132,10 @@ pub struct Optimisation {
         help_heading = "Optimisation"
     )]
     pub sync_every: u32,
-    /// Bits of a number that is sent: full, bf16 or int8 [default: int8 in rounds, else full]
+    /// Bits of a number that is sent: full, bf16, int8 or int4 [default: int4 in rounds, else full]
     ///
-    /// Of several ranks. full: 32 bits, or 64 with that precision. bf16: 16 bits. int8: 8 bits, and a scale for each embedding;
-    /// only in rounds. What a number loses in a round is added to the next change of its weight.
+    /// Of several ranks. full: 32 bits, or 64 with that precision. bf16: 16 bits. int8 and int4: 8 and 4 bits, and a scale for each
+    /// embedding; only in rounds. What a number loses in a round is added to the next change of its weight.
     #[arg(
         long,
         value_enum,

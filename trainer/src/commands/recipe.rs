@@ -178,13 +178,13 @@ fn recipe(
 /// How changes are sent.
 fn wire(arguments: &Optimisation) -> Result<Wire> {
     match (arguments.sync_every, arguments.wire) {
-        (1, Some(Wire::Int8)) => Err(setting(
+        (1, Some(Wire::Int8 | Wire::Int4)) => Err(setting(
             "--wire",
-            "int8 for the gradients of each step",
+            "int8 or int4 for the gradients of each step",
             "full or bf16, or rounds: --sync-every with more than 1 step",
         )),
         (1, wire) => Ok(wire.unwrap_or_default()),
-        (_, wire) => Ok(wire.unwrap_or(Wire::Int8)),
+        (_, wire) => Ok(wire.unwrap_or(Wire::Int4)),
     }
 }
 

@@ -5,9 +5,6 @@ use tch::{Kind, Tensor};
 
 use crate::error::Result;
 
-/// The largest value of 8 bits.
-const LEVELS: f64 = 127.0;
-
 /// How rows are sent.
 #[derive(Clone, Copy)]
 pub(super) struct Coding(pub Wire);
@@ -20,6 +17,7 @@ impl Coding {
             Wire::Bf16 => 2 * width,
             // The scale, then the values.
             Wire::Int8 => 4 + width,
+            Wire::Int4 => 4 + (width + 1) / 2,
         }
     }
 
@@ -56,11 +54,17 @@ impl Coding {
             Wire::Full => bytes_of(rows)?,
             Wire::Bf16 => bytes_of(&rows.f_to_kind(Kind::BFloat16)?)?,
             Wire::Int8 => {
-                let scales = rows.f_abs()?.f_amax(1, true)?.f_div_scalar(LEVELS)?.f_to_kind(Kind::Float)?;
-                // A row of zeros has scale 0.
-                let divisors = scales.f_clamp_min(f64::from(f32::MIN_POSITIVE))?;
-                let values = rows.f_div(&divisors)?.f_round_()?.f_to_kind(Kind::Int8)?;
+                let (scales, values) = scaled(rows, 127.0)?;
                 Tensor::f_cat(&[bytes_of(&scales)?, bytes_of(&values)?], 1)?
+            }
+            Wire::Int4 => {
+                let (scales, values) = scaled(rows, 7.0)?;
+                let values = values.f_add_scalar(8)?.f_to_kind(Kind::Uint8)?;
+                let width = rows.size()[1];
+                let values = if width % 2 == 1 { values.f_constant_pad_nd([0, 1])? } else { values };
+                let (high, low) = (values.f_slice(1, 0, None, 2)?, values.f_slice(1, 1, None, 2)?);
+                let pairs = high.f_mul_scalar(16)?.f_add(&low)?;
+                Tensor::f_cat(&[bytes_of(&scales)?, pairs], 1)?
             }
         })
     }
@@ -75,8 +79,25 @@ impl Coding {
                 let scales = bytes.f_narrow_copy(1, 0, 4)?.f_view_dtype(Kind::Float)?.f_to_kind(kind)?;
                 bytes.f_narrow(1, 4, width)?.f_view_dtype(Kind::Int8)?.f_to_kind(kind)?.f_mul_(&scales)?
             }
+            Wire::Int4 => {
+                let scales = bytes.f_narrow_copy(1, 0, 4)?.f_view_dtype(Kind::Float)?.f_to_kind(kind)?;
+                let pairs = bytes.f_narrow(1, 4, (width + 1) / 2)?;
+                let high = pairs.f_divide_scalar_mode(16, "floor")?;
+                let low = pairs.f_sub(&high.f_mul_scalar(16)?)?;
+                let values = Tensor::f_stack(&[high, low], 2)?.f_flatten(1, -1)?.f_narrow(1, 0, width)?;
+                values.f_to_kind(kind)?.f_sub_scalar_(8)?.f_mul_(&scales)?
+            }
         })
     }
+}
+
+/// The scale of each row, and its values as whole multiples of it, up to `most`.
+fn scaled(rows: &Tensor, most: f64) -> Result<(Tensor, Tensor)> {
+    let scales = rows.f_abs()?.f_amax(1, true)?.f_div_scalar(most)?.f_to_kind(Kind::Float)?;
+    // A row of zeros has scale 0.
+    let divisors = scales.f_clamp_min(f64::from(f32::MIN_POSITIVE))?;
+    let values = rows.f_div(&divisors)?.f_round_()?.f_to_kind(Kind::Int8)?;
+    Ok((scales, values))
 }
 
 #[cfg(test)]
@@ -93,7 +114,12 @@ mod tests {
             let before =
                 Tensor::from_slice(&[1.0f64, 2.0, 3.0, 4.0, 5.0]).unsqueeze(1).repeat([1, 3]).to_kind(kind);
             let divisors = Tensor::from_slice(&[2.0f64, 0.25, 1.0]).unsqueeze(1).to_kind(kind);
-            for (wire, within) in [(Wire::Full, 0.0), (Wire::Bf16, 1.0 / 256.0), (Wire::Int8, 0.5 / 127.0)] {
+            for (wire, within) in [
+                (Wire::Full, 0.0),
+                (Wire::Bf16, 1.0 / 256.0),
+                (Wire::Int8, 0.5 / 127.0),
+                (Wire::Int4, 0.5 / 7.0),
+            ] {
                 let (mut given, mut unsent) = (rows.copy(), before.copy());
                 let bytes = Coding(wire).sent(&ids, &mut given, Some(&mut unsent), Some(&divisors)).unwrap();
                 assert_eq!(bytes.size(), [3, Coding(wire).row_bytes(3, kind)]);

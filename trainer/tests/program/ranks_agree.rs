@@ -7,8 +7,7 @@ use tests::ranks::Rank;
 use super::{Job, spread, start};
 use crate::command::trainer;
 
-/// With a large vocabulary, ranks exchange only the gradients of the words in their rows. With a small one,
-/// three ranks sum all gradients.
+/// With a large vocabulary, a batch has few of the words; with a small one, it has all.
 #[test]
 fn loss_curves_of_kernels_agree_on_1_2_and_3_ranks() {
     let many = dataset_of(600, 2000, |at| spread(review(at)));
@@ -32,6 +31,41 @@ fn loss_curves_of_kernels_agree_on_1_2_and_3_ranks() {
                     );
                 }
             }
+        }
+    }
+}
+
+/// Numbers of 16 bits change the losses a little, and numbers of fewer bits are refused outside of rounds.
+#[test]
+fn gradients_can_be_sent_in_16_bits() {
+    let job = Job::new();
+    let settings = ["--embedding", "24", "--hidden", "16", "--optimizer", "sgd", "--rate", "0.3"];
+    job.train("full", 2, &settings);
+    job.train("bf16", 2, &[&settings[..], &["--wire", "bf16"]].concat());
+    let [full, bf16] = ["full", "bf16"].map(|name| job.losses(name));
+    assert!(full != bf16 && full.len() == bf16.len());
+    for (at, (found, expected)) in bf16.iter().zip(&full).enumerate() {
+        assert!((found - expected).abs() <= 0.01 * expected, "step {at}: {found}, {expected}");
+    }
+    let sent = |name: &str| {
+        let of_rank = &job.metrics(name, "epoch")[0]["ranks"][0]["profile"];
+        of_rank["sent_bytes"].as_u64().unwrap()
+    };
+    assert_eq!(sent("full"), 2 * sent("bf16"));
+    for (more, expected) in [
+        (
+            &["--wire", "int8"][..],
+            "int8 or int4 for the gradients of each step, expected full or bf16, or rounds",
+        ),
+        (
+            &["--wire", "bf16", "--compute", "pytorch"],
+            "bf16 for the gradients of PyTorch, expected full, rounds",
+        ),
+    ] {
+        for mut rank in start(2, || job.fit("refused", more)) {
+            let (code, output) = rank.end();
+            let told = output.join("\n");
+            assert!(code == Some(78) && told.contains(expected), "{code:?} {told}");
         }
     }
 }
