@@ -11,7 +11,7 @@ on eight: efficiencies of about 0.7 and 0.5.
     ms = a · rows of a rank + b + c · MB sent ÷ (MB/s of the link) + d · (ranks − 1) + e · delay + f (if there is a delay)
 
 The last rows are its predictions for nodes with 10 Gbit/s, ten times as fast (a tenth of a and b), with 64 rows per step.
-The time d of an exchange with one more rank limits them; ranks.csv also has those with a tenth of it.
+The time d of an exchange with one more rank limits them. In rounds of 64 steps, an exchange has its time once in 64 steps.
 """
 
 import statistics
@@ -49,14 +49,16 @@ SETTINGS = [
 NODES = {"2 nodes": 2, "4 nodes": 4}
 MB_PER_S = {"1gbit": 125.0, "100mbit": 12.5, "10gbit": 1250.0}
 FASTER, MORE_RANKS = 10, [8, 64, 256]
+# Steps of a round, and the bytes of its numbers relative to those of each step: 4 instead of 32 bits, and a scale.
+ROUND, OF_BYTES = 64, 0.135
 # What is measured of a training; of the times, `step` is the whole.
 TIMES = ["computing", "exchanging", "step"]
 MEASURED = ["rows/s", "sent", "model bytes", *TIMES]
 
 
 def page_rows(rows: list[list[str]]) -> list[list[str]]:
-    """The rows of the table that the page shows, without the links with a short delay, and the predictions with a tenth of d."""
-    return [row for row in rows if row[4] != "1" and not row[0].endswith("d ÷ 10")]
+    """The rows of the table that the page shows, without the links with a short delay."""
+    return [row for row in rows if row[4] != "1"]
 
 
 def run(machine: Machine) -> Result:
@@ -114,24 +116,26 @@ def predictions(settings: list, found: list[dict]) -> list[list]:
     fitted = model(settings, found, range(len(settings)))
     of_two = next(measured for setting, measured in zip(settings, found) if setting[:3] == ("weak", 2, 2 * OF_RANK))
     rows = []
-    for exchange in (1, FASTER):
-        of_gpu = fitted / [FASTER, FASTER, 1, exchange, 1, 1]
+    for steps in (1, ROUND):
+        of_gpu = fitted / [FASTER, FASTER, 1, steps, 1, 1]
         for ranks in MORE_RANKS:
             sent = sent_mb(ranks, of_two["sent"], of_two["model bytes"] / 1e6)
+            sent *= OF_BYTES / steps if steps > 1 else 1
             batch = ranks * OF_RANK
             alone_ms, step = of_gpu @ terms(1, OF_RANK, None, 0, 0.0), of_gpu @ terms(ranks, batch, "10gbit", 0, sent)
-            name = f"{ranks} nodes, predicted{f', d ÷ {exchange}' if exchange > 1 else ''}"
+            name = f"{ranks} nodes, predicted{f', rounds of {steps}' if steps > 1 else ''}"
             row = [name, ranks, batch, "10gbit", 0, f"{1000 * batch / step:.0f}", f"{alone_ms / step:.3f}"]
             rows.append([*row, *["–"] * len(TIMES), f"{step:.1f}", f"{1000 * sent:.0f}"])
     return rows
 
 
-def sent_mb(ranks: int, of_rank: float, of_all: float) -> float:
-    """Megabytes that a rank sends in a step, as in trainer/src/gradients/sums.rs.
+def sent_mb(ranks: int, of_two: float, of_all: float) -> float:
+    """The most megabytes that a rank sends in an exchange, from what one of two sends and the size of the model.
 
-    It sends the gradients of its words to each other rank, or its part of all gradients in a ring, whichever is less.
+    It sends its rows to their owners, and the sums of the rows that it owns to all (trainer/src/exchange.rs). All ranks have at
+    most all rows; one has at most what one of two sends, because the sums have all of its rows.
     """
-    return (ranks - 1) * of_rank if ranks * of_rank < 2 * of_all else 2 * (ranks - 1) / ranks * of_all
+    return (ranks - 1) / ranks * (min(of_two, of_all) + of_all)
 
 
 def terms(ranks: int, batch: int, link: str | None, delay_ms: float, sent: float):

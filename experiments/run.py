@@ -39,13 +39,14 @@ import page
 import preprocessing
 import ranks
 import reviews
+import rounds
 import speed
 import steps
 import which
 from machine import PROJECT, Machine, missing
 from result import check_comparable
 
-MODULES = (which, reviews, preprocessing, growth, engines, nodes, hadoop, epochs, money, speed, steps, ranks, mixed, batches, ngrams)
+MODULES = (which, reviews, preprocessing, growth, engines, nodes, hadoop, epochs, money, speed, steps, ranks, rounds, mixed, batches, ngrams)
 EXPERIMENTS = {module.__name__: module for module in MODULES}
 
 

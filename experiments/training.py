@@ -1,5 +1,6 @@
 """A training by ranks, each under a quota of CPU time, on one or several nodes."""
 
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ from machine import PROJECT, Machine, epochs_of
 sys.path.append(str(PROJECT / "trainer" / "bench"))
 from limits import Group, Nodes, environments
 
+# Of the next control group: trainings may run at the same time.
+NUMBER = itertools.count()
 COMPUTING, EXCHANGING = ["forward_s", "backward_s", "optimizer_s"], ["waiting_s", "reduction_s"]
 
 
@@ -28,7 +31,7 @@ def train(machine: Machine, dataset: Path, quotas: list[float], flags: list, lin
     try:
         for rank, (quota, environment) in enumerate(zip(quotas, places)):
             if not machine.small:
-                groups.append(Group(str(rank), quota))
+                groups.append(Group(str(next(NUMBER)), quota))
             within = nodes.of(rank, len(quotas)) if nodes else []
             started = subprocess.Popen(
                 [*within, *map(str, command)],
