@@ -1,13 +1,15 @@
 //! Runs a shell script as ranks, for tests: `launch-script RANKS SCRIPT`. The environment has the options. `launch-script fail`
-//! is a rank that fails as the trainer does.
+//! is a rank that fails as the trainer does. With `TEST_LOST`, ranks go on
+//! without those whose numbers are in that file, if it exists.
 #![allow(clippy::unwrap_used, reason = "a panic is a failure of the test")]
 
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use launch::{Options, failure};
+use launch::{Options, Survival, failure};
 use program::exit::Exit;
 
 fn main() -> ExitCode {
@@ -23,8 +25,21 @@ fn main() -> ExitCode {
     options.grace = milliseconds("TEST_GRACE_MS").unwrap_or(options.grace);
     options.root_cause_within =
         milliseconds("TEST_ROOT_CAUSE_WITHIN_MS").unwrap_or(options.root_cause_within);
-    match launch::run(Path::new("/bin/sh"), &["-c".into(), script], &options) {
-        Ok(()) => ExitCode::SUCCESS,
+    let (program, arguments) = (Path::new("/bin/sh"), ["-c".into(), script]);
+    let ended = match env::var_os("TEST_LOST") {
+        None => launch::run(program, &arguments, &options).map(|()| Vec::new()),
+        Some(file) => {
+            let ranks_of = |text: String| text.split_whitespace().map(|rank| rank.parse().unwrap()).collect();
+            let lost = || fs::read_to_string(&file).ok().map(ranks_of);
+            let survival = Survival { store_port: 4711, lost: &lost };
+            launch::run_surviving(program, &arguments, &options, &survival)
+        }
+    };
+    match ended {
+        Ok(lost) => {
+            lost.iter().for_each(|(rank, end)| eprintln!("without rank {rank}, which {end}"));
+            ExitCode::SUCCESS
+        }
         Err(error) => error.end("trainer"),
     }
 }

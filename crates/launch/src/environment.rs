@@ -7,6 +7,9 @@ use program::exit::{Exit, Failed};
 
 const START: &str = "start the program with torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT";
 
+/// Environment variable that [`crate::run_surviving`] sets.
+pub(crate) const SURVIVES: &str = "SENTIMILL_SURVIVES";
+
 /// The settings that torchrun passes to each process.
 ///
 /// ```
@@ -35,8 +38,11 @@ pub struct Launch {
     pub master_addr: String,
     /// Port of the store. 0 selects a free port, for a group of one rank.
     pub master_port: u16,
-    /// Whether torchrun's agent serves the store (`TORCHELASTIC_USE_AGENT_STORE`). Otherwise rank 0 serves it.
+    /// Whether torchrun's agent (`TORCHELASTIC_USE_AGENT_STORE`) or [`crate::run_surviving`] serves the store. Otherwise
+    /// rank 0 serves it.
     pub agent_store: bool,
+    /// Whether the ranks go on without a lost one ([`crate::run_surviving`]).
+    pub survives: bool,
     /// Number of restarts of the group by torchrun (`TORCHELASTIC_RESTART_COUNT`).
     pub restarts: usize,
 }
@@ -92,6 +98,7 @@ impl Launch {
             let expected = format!("expected less than WORLD_SIZE, which is {world_size}");
             return Err(invalid("RANK", &rank.to_string(), &expected));
         }
+        let survives = variable(SURVIVES).is_some();
         Ok(Self {
             rank,
             world_size,
@@ -101,7 +108,9 @@ impl Launch {
             master_port: port
                 .try_into()
                 .map_err(|_| invalid("MASTER_PORT", &port.to_string(), "expected a port, at most 65535"))?,
-            agent_store: variable("TORCHELASTIC_USE_AGENT_STORE").is_some_and(|text| text == "True"),
+            agent_store: survives
+                || variable("TORCHELASTIC_USE_AGENT_STORE").is_some_and(|text| text == "True"),
+            survives,
             restarts: optional("TORCHELASTIC_RESTART_COUNT")?.unwrap_or(0),
         })
     }
@@ -120,6 +129,7 @@ impl Launch {
             master_addr: "127.0.0.1".to_owned(),
             master_port: 0,
             agent_store: false,
+            survives: false,
             restarts: 0,
         }
     }

@@ -14,6 +14,14 @@
 //! | `launch` gets a second SIGINT | sends SIGKILL to all |
 //! | `launch` dies | the kernel kills the ranks |
 //!
+//! With [`run_surviving`], ranks go on without a lost one, as soon as they can:
+//!
+//! | Event | Action of `launch` |
+//! |---|---|
+//! | a rank exits with code 75, or a signal kills it | waits for the others; if one of them exits with code 0, so does `launch` |
+//! | the ranks have declared one of them lost | sends SIGKILL to it: it may be stopped, and hold the lock of a folder |
+//! | a rank is stopped, and [`STOPPED_MAX`] have passed since a rank succeeded | sends SIGKILL to it: the others are done |
+//!
 //! SIGINT is forwarded as SIGTERM because a terminal also sends it to the ranks, and a second SIGINT would end them.
 //! Ranks listen only on 127.0.0.1. They authenticate with a key that each inherits as an open descriptor
 //! ([`crate::key`]). `launch` does not depend on what the ranks compute.
@@ -55,6 +63,12 @@ pub const ROOT_CAUSE_WITHIN: Duration = Duration::from_secs(2);
 /// Maximum wait for output after all ranks have exited: a process started by a rank may keep the pipe open.
 const OUTPUT_WITHIN: Duration = Duration::from_secs(1);
 
+/// Maximum time that a stopped rank is waited for after others have succeeded.
+const STOPPED_MAX: Duration = Duration::from_secs(5);
+
+/// Time between two looks at the ranks that were declared lost.
+const LOOK: Duration = Duration::from_millis(200);
+
 /// Descriptors that a rank needs: some 30 by itself, and sockets and pipes for each other one.
 const FILES: u64 = 64;
 const FILES_PER_RANK: u64 = 8;
@@ -66,7 +80,7 @@ pub struct Options {
     pub n_ranks: NonZeroUsize,
     /// Folder for `rank-0.log` and so on, created if missing. Existing logs are appended to.
     pub log_dir: Option<PathBuf>,
-    /// Port of rank 0's store. None selects a free port.
+    /// Port of rank 0's store. None selects a free port. [`Survival`] has its own.
     pub master_port: Option<NonZeroU16>,
     /// [`GRACE`]; tests use other values.
     pub grace: Duration,
@@ -79,6 +93,15 @@ impl Options {
     pub fn of(n_ranks: NonZeroUsize) -> Self {
         Self { n_ranks, log_dir: None, master_port: None, grace: GRACE, root_cause_within: ROOT_CAUSE_WITHIN }
     }
+}
+
+/// How ranks go on without a lost one.
+pub struct Survival<'a> {
+    /// Port of the ranks' store on 127.0.0.1, which outlives any rank because this process serves it.
+    pub store_port: u16,
+    /// The ranks that the others have declared lost so far. None before they can go on without one, for example while they
+    /// join: a lost rank then ends all.
+    pub lost: &'a dyn Fn() -> Option<Vec<usize>>,
 }
 
 /// Why the launch failed.
@@ -158,6 +181,25 @@ fn after(before: &str, text: &Option<String>) -> String {
 /// Starts the program with these arguments once per rank, and waits until all have exited. Handles SIGTERM, SIGINT,
 /// SIGUSR1 and SIGCHLD of this process.
 pub fn run(program: &Path, arguments: &[OsString], options: &Options) -> Result<()> {
+    start_and_wait(program, arguments, options, None).map(drop)
+}
+
+/// Does the same as [`run`] with ranks that go on without a lost one. Returns the lost ranks, and how they exited.
+pub fn run_surviving(
+    program: &Path,
+    arguments: &[OsString],
+    options: &Options,
+    survival: &Survival<'_>,
+) -> Result<Vec<(usize, End)>> {
+    start_and_wait(program, arguments, options, Some(survival))
+}
+
+fn start_and_wait(
+    program: &Path,
+    arguments: &[OsString],
+    options: &Options,
+    survival: Option<&Survival<'_>>,
+) -> Result<Vec<(usize, End)>> {
     check_files(options.n_ranks).map_err(|source| Error::System { what: "start the ranks", source })?;
     // Signals must be registered before the first rank exits.
     let signals = Listening::start().map_err(system("handle signals"))?;
@@ -170,14 +212,19 @@ pub fn run(program: &Path, arguments: &[OsString], options: &Options) -> Result<
         program,
         arguments,
         n_ranks: options.n_ranks,
-        master_port: options.master_port.map_or_else(free_port, |port| Ok(port.get()))?,
+        master_port: match (survival, options.master_port) {
+            (Some(survival), _) => survival.store_port,
+            (None, Some(port)) => port.get(),
+            (None, None) => free_port()?,
+        },
         log_dir: options.log_dir.as_deref(),
         error_files: error_files.path(),
         secret: &secret,
+        survives: survival.is_some(),
     };
     let (forwarding, forwarded) = channel();
     let ranks = (0..options.n_ranks.get()).map(|rank| Rank::start(rank, &setting, &forwarding));
-    let mut watch = Watch::new(ranks.collect::<Result<_>>()?, options);
+    let mut watch = Watch::new(ranks.collect::<Result<_>>()?, options, survival);
     watch.until_all_ended(&signals.received)?;
     // Forwarding threads hold the other senders, and nothing is ever sent.
     drop(forwarding);
@@ -254,16 +301,23 @@ enum Stage {
 struct Watch<'a> {
     ranks: Vec<Rank>,
     options: &'a Options,
+    survival: Option<&'a Survival<'a>>,
     stage: Stage,
     root_cause: Option<(usize, End)>,
+    /// Ranks without which the others went on.
+    lost: Vec<(usize, End)>,
+    /// When a rank succeeded last.
+    succeeded: Option<Instant>,
     stop_asked: bool,
     interrupted: bool,
 }
 
 impl<'a> Watch<'a> {
-    fn new(ranks: Vec<Rank>, options: &'a Options) -> Self {
-        let (stage, root_cause) = (Stage::Running, None);
-        Self { ranks, options, stage, root_cause, stop_asked: false, interrupted: false }
+    fn new(ranks: Vec<Rank>, options: &'a Options, survival: Option<&'a Survival<'a>>) -> Self {
+        let stage = Stage::Running;
+        let (root_cause, lost, succeeded) = (None, Vec::new(), None);
+        let (stop_asked, interrupted) = (false, false);
+        Self { ranks, options, survival, stage, root_cause, lost, succeeded, stop_asked, interrupted }
     }
 
     fn until_all_ended(&mut self, signals: &Receiver<i32>) -> Result<()> {
@@ -277,6 +331,7 @@ impl<'a> Watch<'a> {
                 return Ok(());
             }
             let signal = match self.stage {
+                Stage::Running if self.survival.is_some() => signals.recv_timeout(LOOK),
                 Stage::Running | Stage::Killed => signals.recv().map_err(|_| RecvTimeoutError::Disconnected),
                 Stage::Suspecting(until) | Stage::Ending(until) => {
                     signals.recv_timeout(until.saturating_duration_since(Instant::now()))
@@ -297,7 +352,12 @@ impl<'a> Watch<'a> {
         match self.stage {
             // The rank was ended by `launch`, so its exit code does not matter.
             Stage::Ending(_) | Stage::Killed => {}
-            Stage::Running | Stage::Suspecting(_) if end.is_success() => {}
+            Stage::Running | Stage::Suspecting(_) if end.is_success() => {
+                self.succeeded = Some(Instant::now())
+            }
+            Stage::Running if end.is_survivable() && self.declared_lost().is_some() => {
+                self.lost.push((rank, end));
+            }
             Stage::Running | Stage::Suspecting(_) if end.may_be_a_consequence() => {
                 // Ranks that got a request to stop exit one after the other with this code, while the last one may
                 // still be writing.
@@ -329,9 +389,22 @@ impl<'a> Watch<'a> {
 
     fn time_is_up(&mut self) {
         match self.stage {
+            Stage::Running => self.kill_lost(),
             Stage::Suspecting(_) => self.end_all(),
-            Stage::Running | Stage::Ending(_) | Stage::Killed => self.kill_all(),
+            Stage::Ending(_) | Stage::Killed => self.kill_all(),
         }
+    }
+
+    fn declared_lost(&self) -> Option<Vec<usize>> {
+        self.survival.and_then(|survival| (survival.lost)())
+    }
+
+    fn kill_lost(&self) {
+        let lost = self.declared_lost().unwrap_or_default();
+        let lost = lost.iter().filter_map(|&rank| self.ranks.get(rank));
+        let is_done = self.succeeded.is_some_and(|at| at.elapsed() > STOPPED_MAX);
+        let stopped = self.ranks.iter().filter(|rank| is_done && rank.is_stopped());
+        lost.chain(stopped).for_each(|rank| rank.signal(Signal::KILL));
     }
 
     fn end_all(&mut self) {
@@ -350,15 +423,23 @@ impl<'a> Watch<'a> {
         self.ranks.iter().for_each(|rank| rank.signal(signal));
     }
 
-    fn result(&self) -> Result<()> {
-        match (self.root_cause, self.stage) {
+    fn result(&self) -> Result<Vec<(usize, End)>> {
+        let is_left = self.ranks.len() > self.lost.len();
+        match (self.root_cause.or(if is_left { None } else { self.first_lost() }), self.stage) {
             (Some((rank, end)), _) => {
                 let of = &self.ranks[rank];
                 let log = of.log().map(|path| path.display().to_string());
                 Err(Error::Rank { rank, n_ranks: self.ranks.len(), end, message: of.message(), log })
             }
             (None, Stage::Killed) => Err(Error::Killed),
-            (None, _) => Ok(()),
+            (None, _) => Ok(self.lost.clone()),
         }
+    }
+
+    /// Why no rank is left: the first one that was killed, or else the first one that exited. Ranks that were asked to stop
+    /// exit by themselves.
+    fn first_lost(&self) -> Option<(usize, End)> {
+        let is_cause = |&&(_, end): &&(usize, End)| end.may_be_a_consequence() == self.stop_asked;
+        self.lost.iter().find(is_cause).or(self.lost.first()).copied()
     }
 }

@@ -13,4 +13,4 @@ pub mod key;
 
 pub use environment::Launch;
 pub use ffi::kill_with_parent;
-pub use launcher::{End, Error, GRACE, Options, ROOT_CAUSE_WITHIN, Result, run};
+pub use launcher::{End, Error, GRACE, Options, ROOT_CAUSE_WITHIN, Result, Survival, run, run_surviving};

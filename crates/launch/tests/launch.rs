@@ -354,6 +354,94 @@ fn ranks_die_with_a_killed_launch() {
     assert_eq!(launched.wait_with_output().unwrap().status.signal(), Some(9));
 }
 
+/// Ranks that go on without a lost one. The file has the ranks that the others declare lost.
+fn launch_surviving(n_ranks: usize, script: &str, fifo: &Fifo) -> Command {
+    let mut command = launch(n_ranks, script);
+    let lost = fifo.folder.path().join("lost");
+    fs::write(&lost, "").unwrap();
+    command.env("FIFO", fifo.path()).env("TEST_LOST", lost);
+    command
+}
+
+#[test]
+fn ranks_that_go_on_without_lost_ones_succeed() {
+    let fifo = Fifo::new();
+    // Rank 2 goes on after rank 0 has ended.
+    let script = "case $RANK in 0) exec 9>$FIFO; kill -9 $$;; 1) exit 75;; esac; cat $FIFO; \
+                  echo $MASTER_PORT $SENTIMILL_SURVIVES";
+    let (code, stdout, stderr) = run(&mut launch_surviving(3, script, &fifo));
+
+    // Any rank may write the result.
+    assert_eq!((code, stdout.as_str()), (Some(0), "4711 1\n"));
+    let lines = ["without rank 0, which was killed by SIGKILL", "without rank 1, which exited with code 75"];
+    assert_eq!(sorted(&stderr), lines);
+}
+
+#[test]
+fn a_rank_that_was_declared_lost_is_killed() {
+    let fifo = Fifo::new();
+    let script = "if [ $RANK = 1 ]; then exec 9>$FIFO; kill -STOP $$; fi; \
+                  exec 8<$FIFO; echo 1 > $TEST_LOST; cat <&8; echo last";
+    let (code, stdout, stderr) = run(&mut launch_surviving(2, script, &fifo));
+
+    assert_eq!((code, stdout.as_str()), (Some(0), "last\n"));
+    assert_eq!(stderr, "without rank 1, which was killed by SIGKILL\n");
+}
+
+#[test]
+fn a_rank_that_is_stopped_while_the_others_succeed_is_killed() {
+    let script = "[ $RANK = 0 ] || kill -STOP $$";
+    let (code, _, stderr) = run(&mut launch_surviving(2, script, &Fifo::new()));
+
+    assert_eq!((code, stderr.as_str()), (Some(0), "without rank 1, which was killed by SIGKILL\n"));
+}
+
+#[test]
+fn a_rank_that_fails_by_itself_ends_those_that_would_survive() {
+    let fifo = Fifo::new();
+    let script = "case $RANK in 0) exec 9>$FIFO; kill -9 $$;; 1) cat $FIFO; echo 'disk full' >&2; exit 74;; esac; \
+                  exec sleep $SLEEP_S";
+    let (code, _, stderr) = run(&mut launch_surviving(3, script, &fifo));
+
+    assert_eq!(code, Some(74));
+    assert_eq!(stderr.lines().last(), Some("trainer: rank 1 of 3 exited with code 74: disk full"));
+}
+
+#[test]
+fn a_launch_without_a_rank_that_is_left_names_the_killed_one() {
+    let fifo = Fifo::new();
+    let script =
+        "if [ $RANK = 1 ]; then exec 9>$FIFO; kill -9 $$; fi; cat $FIFO; echo 'rank 1 has died' >&2; exit 75";
+    let (code, _, stderr) = run(&mut launch_surviving(2, script, &fifo));
+
+    assert_eq!(code, Some(75));
+    assert_eq!(stderr.lines().last(), Some("trainer: rank 1 of 2 was killed by SIGKILL"));
+}
+
+#[test]
+fn a_rank_that_is_lost_before_the_others_can_go_on_ends_all() {
+    let script = "[ $RANK = 1 ] && kill -9 $$; exec sleep $SLEEP_S";
+    let (code, _, stderr) = run(launch(2, script).env("TEST_LOST", "/no/such/file"));
+
+    assert_eq!(code, Some(75));
+    assert_eq!(stderr, "trainer: rank 1 of 2 was killed by SIGKILL\n");
+}
+
+#[test]
+fn ranks_that_would_survive_stop_when_asked() {
+    let fifo = Fifo::new();
+    let mut launched = launch_surviving(2, LISTENS, &fifo);
+    let launched = launched.env("CODE", "75").spawn().unwrap();
+    let mut pipe = fifo.open();
+    assert_eq!(lines(&mut pipe, 2), ["0 ready", "1 ready"]);
+
+    signal(&launched, Signal::TERM);
+
+    assert_eq!(lines(&mut pipe, 3), ["0 stops", "1 stops"]);
+    let (code, _, stderr) = end(launched);
+    assert_eq!((code, stderr.contains("exited with code 75")), (Some(75), true), "{stderr}");
+}
+
 #[test]
 fn a_program_that_cannot_be_started_is_named() {
     let options = Options::of(NonZeroUsize::new(2).unwrap());

@@ -13,12 +13,13 @@ use std::sync::mpsc::Sender;
 use std::thread::available_parallelism;
 
 use program::exit::Exit;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use signal_hook::consts::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
 use signal_hook::low_level::signal_name;
 
 use super::output::{Forwarding, LastLine, Lines, Stream};
 use super::{Error, Result};
+use crate::environment::SURVIVES;
 use crate::{failure, ffi, key};
 
 /// Environment variable with the number of libtorch's threads per rank.
@@ -34,6 +35,8 @@ pub(super) struct Setting<'a> {
     pub(super) error_files: &'a Path,
     /// The secret with which the ranks of this launch authenticate each other.
     pub(super) secret: &'a str,
+    /// Whether the ranks go on without a lost one.
+    pub(super) survives: bool,
 }
 
 /// A rank's process. Dropping it kills the process.
@@ -67,7 +70,9 @@ impl Rank {
         let mut started = Self { child, end: None, error_file, log, last_line };
         let log_of_stdout = log_file.as_ref().map(File::try_clone).transpose().map_err(failed)?;
         if let Some(pipe) = started.child.stdout.take() {
-            Lines::of(rank, Stream::Out, log_of_stdout).forward(pipe, forwarding).map_err(failed)?;
+            // The first rank writes results, and any rank can become the first.
+            let shown = if setting.survives { 0 } else { rank };
+            Lines::of(shown, Stream::Out, log_of_stdout).forward(pipe, forwarding).map_err(failed)?;
         }
         if let Some(pipe) = started.child.stderr.take() {
             let lines = Lines::of(rank, Stream::Err(started.last_line.clone()), log_file);
@@ -87,6 +92,12 @@ impl Rank {
 
     pub(super) fn has_ended(&self) -> bool {
         self.end.is_some()
+    }
+
+    /// Whether a signal has stopped the rank.
+    pub(super) fn is_stopped(&self) -> bool {
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        !self.has_ended() && matches!(waitid(WaitId::Pid(Pid::from_child(&self.child)), options), Ok(Some(_)))
     }
 
     /// Sends a signal, unless the rank has exited.
@@ -132,8 +143,12 @@ fn place(command: &mut Command, rank: usize, setting: &Setting<'_>) {
         command.env(name, number.to_string());
     }
     command.env("MASTER_ADDR", "127.0.0.1").env("MASTER_PORT", setting.master_port.to_string());
-    // Rank 0 serves the store, even if this process itself runs under a torchrun agent.
+    // Rank 0 or this process serves the store, even if this process itself runs under a torchrun agent.
     command.env_remove("TORCHELASTIC_USE_AGENT_STORE").env_remove("TORCHELASTIC_RESTART_COUNT");
+    command.env_remove(SURVIVES);
+    if setting.survives {
+        command.env(SURVIVES, "1");
+    }
     // The ranks communicate only within this machine, whatever interface is configured for several machines.
     command.env_remove("GLOO_SOCKET_IFNAME").env("NCCL_SOCKET_IFNAME", "lo");
     if env::var_os(THREADS).is_none() {
@@ -165,6 +180,11 @@ impl End {
     /// Whether another rank's exit may be the cause.
     pub(super) fn may_be_a_consequence(self) -> bool {
         self == Self::Code(Exit::TryAgain as u8)
+    }
+
+    /// Whether the other ranks can go on: the rank was killed, or was lost to its group.
+    pub(super) fn is_survivable(self) -> bool {
+        matches!(self, Self::Signal(_)) || self.may_be_a_consequence()
     }
 
     /// The exit code to return for this exit. A signal that a process raises by a defect is an internal error. Any
