@@ -131,6 +131,13 @@ impl Run {
                 self.decisions.retain(|earlier| earlier.from_batch < from_batch);
                 self.decisions.push(DecisionLine { step, from_batch, fractions });
             }
+            Line::Lost { step, ranks, world_size, rows, .. } => {
+                let lost = ranks.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+                self.notes.push(format!(
+                    "Lost after step {step}: rank {lost}. Remaining: {}. Rows trained again: {rows}.",
+                    counted(world_size as u64, "rank")
+                ));
+            }
             Line::Test { metrics, .. } => self.tested = Some((Part::Test, metrics)),
         }
     }

@@ -35,6 +35,19 @@ pub enum Line {
         /// The first batch with these shares, counted over all epochs, the shares, and why.
         decision: Decision,
     },
+    /// Ranks were lost, and the others go on. It follows the line of their start.
+    Lost {
+        /// Number of completed steps, from which the others go on.
+        step: u64,
+        /// The lost ranks, by their numbers at the start of the program.
+        ranks: Vec<usize>,
+        /// Number of groups before this one.
+        generation: u64,
+        /// Number of remaining ranks.
+        world_size: usize,
+        /// Number of rows that are trained again, because their step or round was not complete.
+        rows: u64,
+    },
     /// Progress of a training of word vectors.
     Tokens(TokensLine),
     /// Word vectors were compared with a file of word similarity.
@@ -168,6 +181,7 @@ impl Line {
             | Self::Steps(StepsLine { step, .. })
             | Self::Epoch(EpochLine { step, .. })
             | Self::Shares { step, .. }
+            | Self::Lost { step, .. }
             | Self::Tokens(TokensLine { step, .. })
             | Self::Similarity(SimilarityLine { step, .. })
             | Self::Pip(PipLine { step, .. })
