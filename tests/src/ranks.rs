@@ -76,6 +76,11 @@ impl Rank {
         true
     }
 
+    /// Number of lines so far that contain `text`.
+    pub fn n_lines(&self, text: &str) -> usize {
+        self.seen.iter().filter(|line| line.contains(text)).count()
+    }
+
     /// Sends a signal.
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();

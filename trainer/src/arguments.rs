@@ -88,7 +88,8 @@ pub enum Command {
     Report(Report),
     /// Run a command on several processes of this machine
     ///
-    /// Each process is one rank of a distributed training or evaluation. If one fails, all are stopped.
+    /// Each process is one rank of a distributed training or evaluation. If one fails, all are stopped. If a rank of fit or
+    /// pretrain on CPUs is killed or does not respond for 5 s, the others go on without it.
     #[command(after_help = MORE, after_long_help = LAUNCH_EXAMPLES)]
     Launch(Launch),
 }

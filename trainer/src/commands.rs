@@ -45,7 +45,7 @@ pub fn run(command: &Command) -> Result<ExitCode> {
         check_limits()?;
     }
     match command {
-        Command::Launch(arguments) => return Ok(launch::launch(arguments)),
+        Command::Launch(arguments) => return launch::launch(arguments),
         Command::Report(arguments) => report(arguments)?,
         Command::Autotune(arguments) => {
             check_alone(Exit::Settings, ", because autotune has one rank")?;

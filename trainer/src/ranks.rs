@@ -1,7 +1,7 @@
 //! The processes of a training: a single process, or a group of ranks. All collectives of the ranks are called here,
 //! except those of the gradients.
 
-use c10d::{Backend, Key, Launch, Options, ProcessGroup, ReduceOp};
+use c10d::{Backend, Cause, Key, Launch, Members, Options, ProcessGroup, ReduceOp};
 use launch::key;
 use program::exit::{Exit, Failed, chain};
 use serde::Serialize;
@@ -16,6 +16,15 @@ pub(crate) fn restarts() -> usize {
     Launch::from_env().map_or(0, |launch| launch.restarts)
 }
 
+/// Whether the other ranks may go on: one has died or stopped. A rank that leaves by itself has an error of its own.
+pub(crate) fn is_loss(error: &c10d::Error) -> bool {
+    match error {
+        c10d::Error::PeerLost { loss, .. } => loss.cause != Cause::Left,
+        c10d::Error::Communication { .. } => true,
+        _ => false,
+    }
+}
+
 /// This process among the processes of the training.
 #[derive(Debug)]
 pub enum Ranks {
@@ -28,14 +37,15 @@ pub enum Ranks {
 impl Ranks {
     /// Joins the ranks started by torchrun or `trainer launch`; without either, there is one process.
     pub fn join(device: Device) -> Result<Self> {
+        Ok(Self::join_members(device)?.0)
+    }
+
+    /// Does the same as [`Ranks::join`]. Also returns the members of the group if they can form another one after a loss.
+    pub fn join_members(device: Device) -> Result<(Self, Option<Members>)> {
         let launch = if std::env::var_os("RANK").is_some() { Launch::from_env()? } else { Launch::alone() };
         if launch.world_size == 1 {
-            return Ok(Self::Alone);
+            return Ok((Self::Alone, None));
         }
-        let backend = match device {
-            Device::Cuda(device) => Backend::Nccl { device },
-            _ => Backend::Gloo,
-        };
         let key = key::of_this_process()?.map(|secret| Key::of(secret.bytes()));
         if key.is_none() && launch.rank == 0 {
             tell(&format!(
@@ -45,7 +55,23 @@ impl Ranks {
             ));
         }
         let options = Options { key, ..Options::default() };
-        Ok(Self::Several(Box::new(ProcessGroup::from_launch(&launch, backend, &options)?)))
+        let backend = match device {
+            Device::Cuda(device) => Backend::Nccl { device },
+            _ if launch.survives => {
+                let members = Members::of_launch(&launch, &options)?;
+                return Ok((Self::of_members(&members)?, Some(members)));
+            }
+            _ => Backend::Gloo,
+        };
+        Ok((Self::Several(Box::new(ProcessGroup::from_launch(&launch, backend, &options)?)), None))
+    }
+
+    /// The group of these members.
+    pub fn of_members(members: &Members) -> Result<Self> {
+        match members.ranks().len() {
+            1 => Ok(Self::Alone),
+            _ => Ok(Self::Several(Box::new(members.group()?))),
+        }
     }
 
     /// This process's rank.
@@ -75,6 +101,11 @@ impl Ranks {
             Self::Alone => None,
             Self::Several(group) => Some(group),
         }
+    }
+
+    /// Checks without communication that no rank is lost.
+    pub fn check(&self) -> Result<()> {
+        self.group().map_or(Ok(()), |group| Ok(group.check()?))
     }
 
     /// Gathers numbers and bytes from each rank. On a GPU, waits until they have arrived.
@@ -137,10 +168,15 @@ impl Ranks {
 
     /// Broadcasts rank 0's tensors into those of every rank, which must have the same shapes and kinds.
     pub fn broadcast(&self, tensors: &[Tensor]) -> Result<()> {
+        self.broadcast_from(0, tensors)
+    }
+
+    /// Broadcasts the tensors of rank `root` as [`Ranks::broadcast`] does those of rank 0.
+    pub fn broadcast_from(&self, root: usize, tensors: &[Tensor]) -> Result<()> {
         let Self::Several(group) = self else { return Ok(()) };
         for tensor in tensors {
             let mut content = tensor.detach().to_device(group.device());
-            group.broadcast(&mut content, 0)?;
+            group.broadcast(&mut content, root)?;
             tch::no_grad(|| tensor.shallow_clone().f_copy_(&content).map(drop))?;
         }
         Ok(())

@@ -10,6 +10,7 @@ pub(crate) mod checkpoint;
 mod rounds;
 pub mod splits;
 pub mod step;
+pub mod survival;
 pub(crate) mod throttle;
 pub mod times;
 pub mod trace;
@@ -38,6 +39,7 @@ use crate::train::balancing::Balancing;
 use crate::train::rounds::Rounds;
 use crate::train::splits::Splits;
 use crate::train::step::InStep;
+use crate::train::survival::Completed;
 use crate::train::throttle::Throttle;
 use crate::train::times::{Phase, Stopwatch};
 use crate::train::trace::Trace;
@@ -55,6 +57,8 @@ pub struct Training {
     pub best: Option<Vec<Tensor>>,
     /// What this rank has not sent of its changes in rounds, by row of all weights, if they are sent in fewer bits.
     pub unsent: Option<Tensor>,
+    /// Number of batches after the position that this rank began before another one was lost. Not a part of checkpoints.
+    pub n_undone: u64,
 }
 
 impl Training {
@@ -62,7 +66,7 @@ impl Training {
     pub fn new(recipe: &Recipe, device: Device) -> Self {
         let model = Model::new(recipe, device);
         let optimizer = Optimizer::new(recipe.rule, recipe.weight_decay, model.parameters().tensors());
-        Self { model, optimizer, position: Position::default(), best: None, unsent: None }
+        Self { model, optimizer, position: Position::default(), best: None, unsent: None, n_undone: 0 }
     }
 }
 
@@ -152,6 +156,8 @@ pub struct TrainOptions {
     pub test_every: bool,
     /// Computation of each rank relative to that of its gradients, at least 1; empty if all are 1.
     pub throttle: Vec<f64>,
+    /// Whether the training can go on without a lost rank.
+    pub survives: bool,
 }
 
 fn inputs_of<'a>(splits: Splits<'a>, device: Device, device_bytes: u64) -> Inputs<'a> {
@@ -164,7 +170,8 @@ fn inputs_of<'a>(splits: Splits<'a>, device: Device, device_bytes: u64) -> Input
     inputs.with_soft(splits.soft)
 }
 
-/// Continues a training until it is complete or a stop is requested.
+/// Continues a training until it is complete or a stop is requested. If it survives an error, it is in the state of its last
+/// complete step or round.
 pub fn train(
     recipe: &Recipe,
     splits: Splits<'_>,
@@ -172,6 +179,24 @@ pub fn train(
     options: &TrainOptions,
     training: &mut Training,
     hooks: &mut Hooks<'_>,
+) -> Result<End> {
+    let mut completed = Completed::new(options.survives);
+    completed.keep(training, recipe.sync_every > 1)?;
+    let done = train_on(recipe, splits, ranks, options, training, hooks, &mut completed);
+    if done.is_err() {
+        completed.restore(training)?;
+    }
+    done
+}
+
+fn train_on(
+    recipe: &Recipe,
+    splits: Splits<'_>,
+    ranks: &Ranks,
+    options: &TrainOptions,
+    training: &mut Training,
+    hooks: &mut Hooks<'_>,
+    completed: &mut Completed,
 ) -> Result<End> {
     let rows = splits.rows;
     let TrainOptions { compute, loaders, .. } = options;
@@ -215,6 +240,11 @@ pub fn train(
             stopwatch.count(batch.rows.len(), gradients.work(&batch));
             let mut round = rounds.as_mut();
             let is_exchanged = round.is_none();
+            if !is_exchanged {
+                // Nothing else tells of a lost rank before the end of the round.
+                ranks.check()?;
+            }
+            completed.begin_batch();
             let step = InStep::of(recipe, n_rows, &training.position, batch.step, is_exchanged, ranks);
             if let Some(round) = &mut round {
                 round.note(&training.model, &batch)?;
@@ -293,6 +323,7 @@ pub fn train(
             };
             training.position.steps += 1;
             training.position.epoch_loss += agreed.loss;
+            completed.keep(training, rounds.is_some())?;
 
             let spans = stopwatch.end_step();
             if let Some(trace) = &mut hooks.trace {
@@ -329,6 +360,7 @@ pub fn train(
         let times = stopwatch.stop(ranks)?;
         drop(loader);
         end_epoch(recipe, splits, ranks, options, training, &times, hooks)?;
+        completed.keep(training, recipe.sync_every > 1)?;
         if let Some(decision) = balancing.end_epoch(&mut training.position) {
             (hooks.on_event)(&Event::Shares { position: &training.position, decision: &decision });
         }

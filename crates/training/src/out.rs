@@ -3,6 +3,7 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use corpus::settings::{Difference, Settings};
 use durable::sha256;
@@ -56,7 +57,7 @@ pub struct Out {
     /// The training in S3, if it is there; only on rank 0. It is released before the lock.
     remote: Option<Remote>,
     /// The lock; only on rank 0.
-    _hold: Option<Hold>,
+    hold: OnceLock<Hold>,
 }
 
 /// Returns the default of `--out`: the input's file name with another extension, in the current folder.
@@ -87,7 +88,7 @@ impl Out {
                 check_place(folder)?;
                 let hold = Hold::take(folder, LOCK_WAIT)?;
                 let existing = check_occupant(folder, existing)?;
-                Ok(Self { _hold: Some(hold), ..Self::of(folder.clone(), place, keep, existing) })
+                Ok(Self { hold: hold.into(), ..Self::of(folder.clone(), place, keep, existing) })
             }
             Location::S3(url) => {
                 let expected = match existing {
@@ -97,7 +98,7 @@ impl Out {
                 let (remote, hold) = Remote::take(url, s3, keep, expected)?;
                 let folder = remote.folder().to_owned();
                 let out = Self::of(folder, place, keep, existing);
-                Ok(Self { remote: Some(remote), _hold: Some(hold), ..out })
+                Ok(Self { remote: Some(remote), hold: hold.into(), ..out })
             }
         }
     }
@@ -109,7 +110,22 @@ impl Out {
             Location::S3(url) => url.to_string().into(),
         };
         let checkpoints = Checkpoints::new(folder.join(CHECKPOINTS), keep);
-        Self { folder, shown, checkpoints, existing, remote: None, _hold: None }
+        Self { folder, shown, checkpoints, existing, remote: None, hold: OnceLock::new() }
+    }
+
+    /// Locks the folder in place of a lost rank 0, unless this rank has locked it. Waits until that rank's process has ended.
+    pub fn inherit(&self) -> Result<()> {
+        if self.hold.get().is_none() {
+            let hold = Hold::take(&self.folder, LOCK_WAIT)?;
+            // Nobody else sets it.
+            let _ = self.hold.set(hold);
+        }
+        Ok(())
+    }
+
+    /// Whether another rank can take the place of rank 0, which alone writes to S3.
+    pub fn is_inheritable(&self) -> bool {
+        self.shown == self.folder
     }
 
     /// The local folder.

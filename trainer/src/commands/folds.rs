@@ -32,7 +32,7 @@ struct Printed<'a> {
 /// Trains `n_folds` classifiers, one after the other. Every rank calls it with the same arguments; rank 0 writes.
 pub(super) fn fit_folds(arguments: &Fit, n_folds: u16) -> Result<()> {
     let training = &arguments.training;
-    let session = Session::join(training, arguments.backend.compute)?;
+    let session = Session::join_for_several(training, arguments.backend.compute)?;
     let out = output(&arguments.out, &arguments.dataset, "folds")?;
     let folder = Folder::take(&out, arguments, &session)?;
     let mut metrics = Vec::new();

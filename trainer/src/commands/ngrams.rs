@@ -117,7 +117,7 @@ pub(super) fn widen(
         if let Some(wide) = model.wide_mut() {
             wide.set_head(head);
         }
-        evaluate_rows(model, rows, session.ranks(), session.compute(), &evaluation)
+        evaluate_rows(model, rows, &session.ranks(), session.compute(), &evaluation)
     };
     let (lstm, ngrams) = (evaluated(Head::LSTM)?, evaluated(Head::NGRAMS)?);
     // The machines of other ranks may round otherwise, so all use the factors of rank 0.

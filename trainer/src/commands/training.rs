@@ -1,11 +1,14 @@
 //! The code that `fit` and `pretrain` share. It runs a training from its first step, or from a checkpoint,
 //! until the model is saved.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use batches::Part;
 use batches::balance::BalanceRule;
+use c10d::{Loss, Members};
 use classifiers::linear::LinearModel;
 use launch::interrupt::{Interrupts, Requested};
 use program::location::Location;
@@ -33,9 +36,10 @@ use crate::compute::Compute;
 use crate::error::{Error, Result};
 use crate::families::classifier::{Choice, EvaluatedRows, Evaluation, evaluate_rows};
 use crate::families::{Model, save_model};
-use crate::ranks::{Ranks, restarts};
+use crate::ranks::{Ranks, is_loss, restarts};
 use crate::train::checkpoint::{remembered, restore, save};
 use crate::train::splits::Splits;
+use crate::train::survival::catch_up;
 use crate::train::trace::{self, Trace};
 use crate::train::{End, Event, Hooks, TrainOptions, Training, train};
 
@@ -53,7 +57,14 @@ pub(super) fn output(out: &Option<Location>, dataset: &Location, extension: &str
 pub(super) struct Session {
     interrupts: Interrupts,
     compute: Compute,
-    ranks: Ranks,
+    group: RefCell<Group>,
+}
+
+/// The group of ranks, which is another one after a loss.
+struct Group {
+    ranks: Rc<Ranks>,
+    /// Its members, if the training can go on without a lost one.
+    members: Option<Members>,
 }
 
 impl Session {
@@ -61,7 +72,7 @@ impl Session {
     pub(super) fn join(training: &TrainingFlags, backend: ComputeName) -> Result<Self> {
         let interrupts = Interrupts::listen().map_err(training::Error::Signals)?;
         let compute = device::choose(&training.running.computing, backend)?;
-        let ranks = Ranks::join(compute.device())?;
+        let (ranks, members) = Ranks::join_members(compute.device())?;
         check_throttle(&training.throttle, ranks.world_size())?;
         if let Some(path) = &training.trace {
             if compute.device() != Device::Cpu && ranks.world_size() == 1 {
@@ -75,7 +86,15 @@ impl Session {
             // A process that replaces a killed one finds its file.
             ranks.of_rank_0(|| if restarts() == 0 { Ok(trace::check(path)?) } else { Ok(()) })?;
         }
-        Ok(Self { interrupts, compute, ranks })
+        let group = RefCell::new(Group { ranks: Rc::new(ranks), members });
+        Ok(Self { interrupts, compute, group })
+    }
+
+    /// This process as a rank of several trainings, which end with a lost rank.
+    pub(super) fn join_for_several(training: &TrainingFlags, backend: ComputeName) -> Result<Self> {
+        let session = Self::join(training, backend)?;
+        session.group.borrow_mut().members = None;
+        Ok(session)
     }
 
     /// Locks the training folder on rank 0.
@@ -91,7 +110,7 @@ impl Session {
         let existing = Existing::of_flags(training.resume.is_some(), training.force);
         let (s3, keep) = (training.storage.options(), training.keep_checkpoints);
         let mut taken = None;
-        let folder: PathBuf = self.ranks.of_rank_0(|| {
+        let folder: PathBuf = self.ranks().of_rank_0(|| {
             let out = taken.insert(Out::take(out, &s3, keep, existing)?);
             Ok(out.folder().to_owned())
         })?;
@@ -99,8 +118,23 @@ impl Session {
     }
 
     /// The processes of the training.
-    pub(super) fn ranks(&self) -> &Ranks {
-        &self.ranks
+    pub(super) fn ranks(&self) -> Rc<Ranks> {
+        Rc::clone(&self.group.borrow().ranks)
+    }
+
+    /// Whether the training can go on without a lost rank.
+    fn survives(&self) -> bool {
+        self.group.borrow().members.is_some()
+    }
+
+    /// The factors of --throttle of the ranks that are left.
+    fn throttle(&self, factors: &[f64]) -> Vec<f64> {
+        match &self.group.borrow().members {
+            Some(members) if !factors.is_empty() => {
+                members.ranks().iter().map(|&rank| factors[rank]).collect()
+            }
+            _ => factors.to_vec(),
+        }
     }
 
     /// Device and backend.
@@ -120,7 +154,7 @@ impl Session {
 
     /// Prints a line on rank 0.
     pub(super) fn tell(&self, line: &str) {
-        if self.ranks.is_first() {
+        if self.ranks().is_first() {
             tell(line);
         }
     }
@@ -149,16 +183,37 @@ impl Job<'_> {
     /// rank 0.
     pub(super) fn run(self, notes: impl Iterator<Item = String>) -> Result<Option<Summary>> {
         let Self { session, out, recipe, splits, .. } = self;
-        if session.ranks.of_rank_0(|| Ok(out.is_complete(recipe, &splits.rows.settings().rows)?))? {
+        let ranks = session.ranks();
+        if ranks.of_rank_0(|| Ok(out.is_complete(recipe, &splits.rows.settings().rows)?))? {
             let summary = Summary::of_complete(out.folder(), out.shown());
             out.model_saved()?;
             session.tell(&format!("already complete: the model is in {}", out.shown().join(MODEL).display()));
-            return Ok(session.ranks.is_first().then_some(summary));
+            return Ok(ranks.is_first().then_some(summary));
         }
-        check_decisions(recipe, session.ranks.world_size())?;
+        check_decisions(recipe, ranks.world_size())?;
         let mut training = self.begin()?;
         notes.for_each(|line| session.tell(&line));
-        let (end, log) = self.train(&mut training)?;
+        if ranks.is_first() {
+            out.clear()?;
+            if let Some(members) = session.group.borrow().members.as_ref().filter(|_| !self.is_replayed()) {
+                members.begin()?;
+            }
+        }
+        // The group of a lost rank must not outlive the loss.
+        drop(ranks);
+        let mut lost = None;
+        loop {
+            match self.complete(&mut training, lost.as_ref()) {
+                Err(error) => lost = Some(self.go_on_after(error, &mut training)?),
+                summary => return summary,
+            }
+        }
+    }
+
+    /// Trains to the end and saves the model. `lost` is the line of a loss after which the training goes on.
+    fn complete(self, training: &mut Training, lost: Option<&Line>) -> Result<Option<Summary>> {
+        let Self { session, out, .. } = self;
+        let (end, log) = self.train(training, lost)?;
         if end == End::Stopped {
             log.map_or(Ok(()), Log::finish)?;
             out.checkpoints_saved()?;
@@ -170,13 +225,92 @@ impl Job<'_> {
                 session.tell(&kept);
             }
         }
-        let parts = self.widen(&mut training)?;
-        self.finish(&training, parts, log)
+        let parts = self.widen(training)?;
+        self.finish(training, parts, log)
+    }
+
+    /// Forms a group of the ranks that are left, and takes the training back to the last state that one of them completed.
+    /// Returns the line of the loss. Errors: `error`, if the training cannot go on.
+    fn go_on_after(self, mut error: Error, training: &mut Training) -> Result<Line> {
+        let first: Vec<usize> =
+            self.session.group.borrow().members.iter().flat_map(|members| members.ranks().to_vec()).collect();
+        let mut known = Vec::new();
+        loop {
+            known.extend(self.regroup(error, training)?);
+            match self.settle(&first, &known, training) {
+                Ok(line) => return Ok(line),
+                // Another rank was lost.
+                Err(another) => error = another,
+            }
+        }
+    }
+
+    /// Whether the shares of a given number of ranks are repeated.
+    fn is_replayed(self) -> bool {
+        matches!(self.recipe.balance, Some(BalanceRule::Replay { .. }))
+    }
+
+    /// Replaces the members of the group by those that are left. Returns the lost rank, by its number in the launch, if the
+    /// error has it.
+    fn regroup(self, error: Error, training: &Training) -> Result<Option<Loss>> {
+        let Self { session, out, ngrams, .. } = self;
+        let is_widened = ngrams.is_some() && training.position.has_ended;
+        let (Error::Ranks(cause), false) = (&error, self.is_replayed() || is_widened) else {
+            return Err(error);
+        };
+        let mut group = session.group.borrow_mut();
+        let Some(members) = group.members.as_ref().filter(|_| is_loss(cause)) else { return Err(error) };
+        let left = members.without(cause.lost_rank())?;
+        let is_first_lost = left.ranks().first() != members.ranks().first();
+        if left.ranks().len() == members.ranks().len() || (is_first_lost && !out.is_inheritable()) {
+            return Err(error);
+        }
+        let loss = match cause {
+            c10d::Error::PeerLost { loss, .. } => {
+                Some(Loss { rank: members.ranks()[loss.rank], ..loss.clone() })
+            }
+            _ => None,
+        };
+        // Connections of the old group are closed before new ones are made.
+        *group = Group { ranks: Rc::new(Ranks::Alone), members: Some(left) };
+        Ok(loss)
+    }
+
+    /// Joins the group of the members, and agrees with them on the state of the training.
+    fn settle(self, first: &[usize], known: &[Loss], training: &mut Training) -> Result<Line> {
+        let Self { session, out, recipe, splits, .. } = self;
+        let (left, generation) = {
+            let mut group = session.group.borrow_mut();
+            let Some(members) = &group.members else { return Err(Error::internal(&"no members")) };
+            let (left, generation) = (members.ranks().to_vec(), members.generation());
+            group.ranks = Rc::new(Ranks::of_members(members)?);
+            (left, generation)
+        };
+        let ranks = session.ranks();
+        ranks.of_rank_0(|| Ok(out.inherit()?))?;
+        let rows = catch_up(recipe, splits, &ranks, training)?;
+        let lost: Vec<usize> = first.iter().filter(|rank| !left.contains(rank)).copied().collect();
+        let named = lost.iter().map(|rank| match known.iter().find(|loss| loss.rank == *rank) {
+            Some(loss) => loss.to_string(),
+            None => format!("rank {rank} does not respond"),
+        });
+        let step = training.position.steps;
+        let remaining: Vec<String> = left.iter().map(usize::to_string).collect();
+        let go_on = match &remaining[..] {
+            [one] => format!("rank {one} goes on"),
+            several => format!("ranks {} go on", several.join(", ")),
+        };
+        session.tell(&format!(
+            "{}; {go_on} after step {step} (generation {generation}); rows trained again: {rows}",
+            named.collect::<Vec<_>>().join("; "),
+        ));
+        Ok(Line::Lost { step, ranks: lost, generation, world_size: left.len(), rows })
     }
 
     /// A new training, or one that is resumed from a checkpoint.
     fn begin(self) -> Result<Training> {
-        let Self { session: Session { ranks, compute, .. }, out, recipe, splits, training, .. } = self;
+        let Self { session, out, recipe, splits, training, .. } = self;
+        let (ranks, compute) = (session.ranks(), session.compute());
         let Some(wanted) = &training.resume else { return self.begin_anew() };
         // The folder may not exist on the machines of other ranks.
         let mut folder = PathBuf::new();
@@ -203,7 +337,7 @@ impl Job<'_> {
             Ok(())
         })?;
         let mut training = Training::new(recipe, compute.device());
-        restore(&folder, recipe, splits.rows, &mut training, ranks)?;
+        restore(&folder, recipe, splits.rows, &mut training, &ranks)?;
         if ranks.is_first() {
             tell(&format!(
                 "resuming after step {}, in epoch {}",
@@ -215,22 +349,23 @@ impl Job<'_> {
     }
 
     fn begin_anew(self) -> Result<Training> {
-        let Self { session: Session { ranks, compute, .. }, recipe, splits, lstm, .. } = self;
-        let mut training = Training::new(recipe, compute.device());
+        let Self { session, recipe, splits, lstm, .. } = self;
+        let mut training = Training::new(recipe, session.device());
         if let Some(path) = &lstm.init_from {
             let (s3, std) = (self.training.storage.options(), lstm.embedding_std);
             init::from(path, std, &s3, &mut training.model, splits.rows)?;
         }
         // All ranks start from the weights of rank 0, whatever their libraries.
-        ranks.broadcast(training.model.parameters().tensors())?;
+        session.ranks().broadcast(training.model.parameters().tensors())?;
         Ok(training)
     }
 
     /// Trains, shows progress, and saves checkpoints. Returns the log on rank 0.
-    fn train(self, training: &mut Training) -> Result<(End, Option<Log>)> {
+    fn train(self, training: &mut Training, lost: Option<&Line>) -> Result<(End, Option<Log>)> {
         let Self { session, out, recipe, splits, test_every, training: flags, .. } = self;
-        let Session { interrupts, ranks, compute } = session;
-        let mut progress = if ranks.is_first() { Some(self.show(training)?) } else { None };
+        let Session { interrupts, compute, .. } = session;
+        let ranks = &*session.ranks();
+        let mut progress = if ranks.is_first() { Some(self.show(training, lost)?) } else { None };
         let interval = Duration::from_secs_f64(60.0 * flags.checkpoint_minutes.clamp(0.0, 1e9));
         let mut saved_at = Instant::now();
         let mut asked = |position: &Position| {
@@ -265,7 +400,8 @@ impl Job<'_> {
             device_bytes: flags.device_memory,
             loaders: usize::from(flags.running.loaders),
             test_every,
-            throttle: flags.throttle.clone(),
+            throttle: session.throttle(&flags.throttle),
+            survives: session.survives(),
         };
         let end = train(recipe, splits, ranks, &options, training, &mut hooks)?;
         let mut log = progress.map(Progress::finish);
@@ -277,14 +413,14 @@ impl Job<'_> {
     }
 
     /// Writes the settings, then the first line of metrics.
-    fn show(self, training: &Training) -> Result<Progress> {
-        let Self { session: Session { ranks, compute, .. }, out, recipe, splits, training: flags, .. } = self;
+    fn show(self, training: &Training, lost: Option<&Line>) -> Result<Progress> {
+        let Self { session, out, recipe, splits, training: flags, .. } = self;
         let Splits { rows, validation, test, unlabelled, .. } = splits;
         let steps_of_epoch =
             steps_of_epoch(rows.n_rows(Part::Training), recipe.batch_rows, recipe.accumulate);
-        let device = described(compute.device());
+        let device = described(session.device());
         let init_from = self.init_from();
-        out.clear()?;
+        let world_size = session.ranks().world_size();
         let settings = RunSettings {
             version: FORMAT_VERSION,
             sentimill: env!("CARGO_PKG_VERSION").to_owned(),
@@ -301,12 +437,15 @@ impl Job<'_> {
             recipe: serde_json::to_value(recipe).map_err(|error| Error::internal(&error))?,
             parameters: training.model.parameters().n_numbers() as u64,
             steps_of_epoch,
-            world_size: ranks.world_size(),
+            world_size,
             device: device.clone(),
         };
         put_json(&out.folder().join(SETTINGS), &settings)?;
         let done = training.position.steps;
-        let log = Log::begin(out.folder(), done, ranks.world_size(), device)?;
+        let mut log = Log::begin(out.folder(), done, world_size, device)?;
+        if let Some(lost) = lost {
+            log.write(lost);
+        }
         let steps = steps_of_epoch * u64::from(recipe.epochs);
         Progress::new(steps, done, steps_of_epoch, flags.log_steps, log)
     }
@@ -324,10 +463,35 @@ impl Job<'_> {
 
     /// Evaluates the model and saves it.
     fn finish(self, training: &Training, parts: Option<Parts>, log: Option<Log>) -> Result<Option<Summary>> {
-        let Self { out, recipe, splits: Splits { rows, test, .. }, .. } = self;
+        let Self { session, out, .. } = self;
         let choice = self.choose(training)?;
         let evaluated = self.evaluate(training, choice)?;
-        let Some(mut log) = log else { return Ok(None) };
+        let mut summary = None;
+        let write = || {
+            if let Some(log) = log {
+                summary = Some(self.write(training, parts, log, choice, evaluated)?);
+            }
+            Ok(())
+        };
+        // The others stay until the model is written, to write it themselves if rank 0 dies. In S3 they cannot.
+        if session.survives() && out.is_inheritable() {
+            session.ranks().of_rank_0(write)?;
+        } else {
+            write()?;
+        }
+        Ok(summary)
+    }
+
+    /// Writes what is known of the model, and then the model. Only on rank 0.
+    fn write(
+        self,
+        training: &Training,
+        parts: Option<Parts>,
+        mut log: Log,
+        choice: Choice,
+        evaluated: Option<(EvaluationRecord, Scores)>,
+    ) -> Result<Summary> {
+        let Self { out, recipe, splits: Splits { rows, test, .. }, .. } = self;
         let mut summary = Summary::of(out.folder(), out.shown(), &training.position);
         summary.parts = parts;
         if let Some((record, scores)) = evaluated {
@@ -342,15 +506,17 @@ impl Job<'_> {
             }
             out.keep_evaluation(record, &scores)?;
         }
-        // The model is written last: it marks the training as complete.
-        let division = [recipe.test_fraction, recipe.validation_fraction];
-        let n_rows = rows.n_rows(Part::Training);
-        let trained_on = TrainedOn::new(division, test.is_some(), n_rows, rows.smallest().clone());
-        save_model(&out.model(), &training.model, recipe, rows, choice, &trained_on)?;
+        // The model is written last: it marks the training as complete. A lost rank 0 may have written it.
+        if !out.model().is_dir() {
+            let division = [recipe.test_fraction, recipe.validation_fraction];
+            let n_rows = rows.n_rows(Part::Training);
+            let trained_on = TrainedOn::new(division, test.is_some(), n_rows, rows.smallest().clone());
+            save_model(&out.model(), &training.model, recipe, rows, choice, &trained_on)?;
+        }
         out.model_saved()?;
         tell(&format!("the model is in {}", out.shown().join(MODEL).display()));
         log.finish()?;
-        Ok(Some(summary))
+        Ok(summary)
     }
 
     /// Adds the n-grams to the model, if there are any.
@@ -363,10 +529,11 @@ impl Job<'_> {
 
     /// Chooses calibration and threshold, if the recipe requires them.
     fn choose(self, training: &Training) -> Result<Choice> {
-        let Self { session: Session { ranks, compute, .. }, recipe, splits, training: flags, .. } = self;
+        let Self { session, recipe, splits, training: flags, .. } = self;
         match training.model.classifier() {
             Some(model) => {
-                Choice::of(recipe, model, splits, ranks, compute, usize::from(flags.running.loaders))
+                let (ranks, compute) = (session.ranks(), session.compute());
+                Choice::of(recipe, model, splits, &ranks, compute, usize::from(flags.running.loaders))
             }
             None => Ok(Choice::default()),
         }
@@ -374,7 +541,8 @@ impl Job<'_> {
 
     /// Evaluates the test split, or the validation split if the test split is empty.
     fn evaluate(self, training: &Training, choice: Choice) -> Result<Option<(EvaluationRecord, Scores)>> {
-        let Self { session: Session { ranks, compute, .. }, recipe, splits, training: flags, .. } = self;
+        let Self { session, recipe, splits, training: flags, .. } = self;
+        let (ranks, compute) = (session.ranks(), session.compute());
         let Some(model) = training.model.classifier() else { return Ok(None) };
         let rows_of = |part| Some((part, splits.rows_of(part)?));
         let Some((part, of)) = rows_of(Part::Test).or_else(|| rows_of(Part::Validation)) else {
@@ -385,7 +553,7 @@ impl Job<'_> {
         let evaluation = Evaluation::of(recipe, part, of, loaders)?;
         let scoring = evaluation.decision.scoring();
         let decision = Decision::new(scoring, calibration, threshold);
-        let evaluated = evaluate_rows(model, of, ranks, compute, &Evaluation { decision, ..evaluation })?;
+        let evaluated = evaluate_rows(model, of, &ranks, compute, &Evaluation { decision, ..evaluation })?;
         // Only rank 0 writes them.
         let (wrong, intervals) = match ranks.is_first() {
             true => {

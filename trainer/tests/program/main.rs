@@ -4,6 +4,7 @@
 
 #[path = "../command/mod.rs"]
 mod command;
+mod deaths;
 mod interruptions;
 mod lines;
 mod ranks_agree;
@@ -20,6 +21,7 @@ use command::{events, losses, plain, trainer};
 use dataset::Row;
 use fixtures::free_port;
 use fixtures::reviews;
+use rustix::process::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
 use tests::ranks::{Rank, placed};
@@ -102,6 +104,21 @@ fn start(world_size: usize, command: impl Fn() -> Command) -> Vec<Rank> {
         placed
     };
     (0..world_size).map(|rank| Rank::start(rank, placed(rank))).collect()
+}
+
+/// The process ids of the ranks of a job: the processes of the trainer with this output folder.
+fn ranks_of_job(out: &Path) -> Vec<Pid> {
+    let out = out.to_string_lossy().into_owned();
+    let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let id = entry.unwrap().file_name().to_string_lossy().parse().ok()?;
+        let command = fs::read(format!("/proc/{id}/cmdline")).ok()?;
+        let command = String::from_utf8_lossy(&command).into_owned();
+        let mut words = command.split('\0');
+        let is_rank =
+            words.next()?.ends_with("/trainer") && words.next()? == "fit" && words.any(|word| word == out);
+        is_rank.then_some(Pid::from_raw(id)?)
+    });
+    processes.collect()
 }
 
 /// The key with which the ranks of these tests authenticate.

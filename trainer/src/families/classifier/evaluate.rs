@@ -138,6 +138,7 @@ fn evaluate_here(
     let inputs = Inputs::copied(compute.device());
     for batch in Loader::start(rows, loading)? {
         let batch = batch?;
+        ranks.check()?;
         count(&mut answers, &inputs, &batch, &mut here)?;
         here.places.extend(batch.rows.iter().map(|&row| i64::from(row)));
     }
