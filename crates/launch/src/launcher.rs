@@ -353,7 +353,7 @@ impl<'a> Watch<'a> {
             // The rank was ended by `launch`, so its exit code does not matter.
             Stage::Ending(_) | Stage::Killed => {}
             Stage::Running | Stage::Suspecting(_) if end.is_success() => {
-                self.succeeded = Some(Instant::now())
+                self.succeeded = Some(Instant::now());
             }
             Stage::Running if end.is_survivable() && self.declared_lost().is_some() => {
                 self.lost.push((rank, end));
