@@ -1,4 +1,4 @@
-"""Ranks of unequal speed, without balancing, with both rules of `trainer fit --balance`, and with rounds (`--sync-every`).
+"""Ranks of unequal speed, without balancing and with both rules of `trainer fit --balance`.
 
 Each rank has one thread and a quota of CPU time; the hidden size is 128. The ideal is the sum of the speeds of each rank
 alone under its quota, without communication. *Computing* is the share of the time in which the ranks compute. `per-epoch`
@@ -21,10 +21,6 @@ BATCH_SMALL = {(100, 55.9): 60}
 HIDDEN, HIDDEN_SMALL = 128, 16
 # Epochs of a mode, and the rows of an epoch relative to the reviews.
 MODES = {"off": (1, 0.5), "per-epoch": (4, 0.125), "dynamic": (1, 0.5)}
-# Steps of a round, in a further mode.
-ROUND = 16
-IN_ROUNDS = f"dynamic, rounds of {ROUND}"
-MODES[IN_ROUNDS] = MODES["dynamic"]
 ALONE = 0.04
 ROUNDS = 2
 
@@ -49,8 +45,7 @@ def run(machine: Machine) -> Result:
         before = ideal()
         for _ in range(1 if machine.small else ROUNDS):
             for mode, (epochs, share) in MODES.items():
-                balance = ["--balance", "dynamic", "--sync-every", ROUND] if mode == IN_ROUNDS else ["--balance", mode]
-                trained = train(machine, dataset(share), quotas, [*flags, "--epochs", epochs, *balance])
+                trained = train(machine, dataset(share), quotas, [*flags, "--epochs", epochs, "--balance", mode])
                 after = ideal()
                 trained["ideal"] = (before + after) / 2
                 trained["of the ideal"] = 100 * trained["rows/s"] / trained["ideal"]

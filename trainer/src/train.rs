@@ -83,6 +83,8 @@ pub enum Event<'a> {
         rate: f64,
         /// The gradient norm, if gradients are clipped and exchanged.
         norm: Option<f64>,
+        /// How far the change of this rank in a round is from the mean of all, relative to the length of the mean.
+        drift: Option<f64>,
         /// Number of rows in the step.
         rows: u64,
         /// Number of batches in the step.
@@ -309,16 +311,16 @@ fn train_on(
                 );
                 return Err(Failed::new(Exit::Settings, message).into());
             }
-            let norm = match round {
+            let (norm, drift) = match round {
                 Some(round) => {
                     let exchange = || round.exchange(training, &agreed.announced);
-                    let sent = stopwatch.measure(Phase::Reduction, exchange)?;
-                    stopwatch.count_sent(sent);
-                    None
+                    let exchanged = stopwatch.measure(Phase::Reduction, exchange)?;
+                    stopwatch.count_sent(exchanged.sent);
+                    (None, Some(exchanged.drift))
                 }
                 None => {
                     gradients.over_ranks(&agreed.announced, &mut stopwatch)?;
-                    change(training, &gradients, &mut stopwatch)?
+                    (change(training, &gradients, &mut stopwatch)?, None)
                 }
             };
             training.position.steps += 1;
@@ -335,6 +337,7 @@ fn train_on(
                 loss: agreed.loss / rows_of_step as f64,
                 rate,
                 norm,
+                drift,
                 rows: rows_of_step,
                 batches: std::mem::take(&mut n_batches),
                 waited: waited - waited_before,

@@ -116,11 +116,23 @@ fn scalars(line: &Line) -> Vec<(String, f64)> {
         }
         Line::HeldOut { loss, .. } => add("held_out/loss", *loss),
         Line::Pip(PipLine { loss, .. }) => add("similarity/pip_loss", *loss),
-        Line::Steps(StepsLine { loss, rate, gradient_norm, reviews_per_s, waited_share, shares, .. }) => {
+        Line::Steps(StepsLine {
+            loss,
+            rate,
+            gradient_norm,
+            drift,
+            reviews_per_s,
+            waited_share,
+            shares,
+            ..
+        }) => {
             add("training/loss", *loss);
             add("training/rate", *rate);
             if let Some(norm) = gradient_norm {
                 add("training/gradient_norm", *norm);
+            }
+            if let Some(drift) = drift {
+                add("training/drift", *drift);
             }
             add("speed/reviews_per_s", *reviews_per_s);
             add("speed/waited_share", *waited_share);

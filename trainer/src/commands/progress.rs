@@ -122,7 +122,7 @@ impl Progress {
     /// Shows and logs an event.
     pub fn note(&mut self, event: &Event<'_>) {
         match *event {
-            Event::Step { position, loss, rate, norm, rows, batches, waited, shares } => {
+            Event::Step { position, loss, rate, norm, drift, rows, batches, waited, shares } => {
                 self.epoch.last = Instant::now();
                 self.since.rows += rows;
                 self.since.steps += 1;
@@ -151,6 +151,7 @@ impl Progress {
                     loss: mean,
                     rate,
                     gradient_norm: norm,
+                    drift,
                     reviews_per_s: speed,
                     waited_share: self.since.waited.as_secs_f64() / took.as_secs_f64(),
                     elapsed_s: Some(self.log.elapsed_s()),

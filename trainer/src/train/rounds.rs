@@ -43,6 +43,15 @@ pub(super) struct Rounds<'r> {
     rows: u64,
 }
 
+/// What is known of an exchange.
+pub(super) struct Exchanged {
+    /// Number of bytes that this rank sent.
+    pub sent: u64,
+    /// The distance of this rank's change from the mean of all, relative to the length of the mean. With n ranks whose changes
+    /// have nothing in common it is √(n - 1).
+    pub drift: f64,
+}
+
 impl<'r> Rounds<'r> {
     /// The rounds of a recipe with `n_rows` rows; `None` if each step is exchanged.
     pub(super) fn of(recipe: &Recipe, n_rows: u64, ranks: &'r Ranks) -> Option<Self> {
@@ -99,9 +108,9 @@ impl<'r> Rounds<'r> {
     }
 
     /// Applies the mean of the changes of all ranks, of which `announced` has the announcements. The weights then have
-    /// identical bits on all ranks. Returns the number of bytes that this rank sends.
-    pub(super) fn exchange(&mut self, training: &mut Training, announced: &[Vec<u8>]) -> Result<u64> {
-        let Some(before) = &mut self.before else { return Ok(0) };
+    /// identical bits on all ranks.
+    pub(super) fn exchange(&mut self, training: &mut Training, announced: &[Vec<u8>]) -> Result<Exchanged> {
+        let Some(before) = &mut self.before else { return Ok(Exchanged { sent: 0, drift: 0.0 }) };
         let weights = training.model.parameters().tensors();
         let mut changes = Table::of(weights, Lstm::EMBEDDING)?.rows;
         let _ = changes.f_sub_(&before.rows)?;
@@ -115,7 +124,10 @@ impl<'r> Rounds<'r> {
             for (weight, before) in weights.iter().zip(&before.each) {
                 weight.shallow_clone().f_copy_(before)?;
             }
-            Ok(means.sent)
+            let own = changes.f_index_select(0, &means.ids)?;
+            let distance = own.f_sub(&means.rows)?.f_norm()?.double_value(&[]);
+            let length = means.rows.f_norm()?.double_value(&[]);
+            Ok(Exchanged { sent: means.sent, drift: distance / length.max(f64::MIN_POSITIVE) })
         })
     }
 }

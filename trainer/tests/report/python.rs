@@ -87,6 +87,7 @@ fn tensorboard_forgets_what_a_resumed_training_does_again() {
             loss,
             rate: 0.1,
             gradient_norm: None,
+            drift: None,
             reviews_per_s: 1.0,
             waited_share: 0.0,
             elapsed_s: None,

@@ -23,6 +23,9 @@ pub fn speed(runs: &[Run], html: &mut Html) {
             let chart =
                 over_epoch_axis("Waiting for batches", "share of a step's time, of rank 0", percent, waits);
             Chart { from_zero: true, y_limits: SHARE, ..chart }.draw(html);
+            let drifts = series(runs, |run| vec![("rank 0", Style::Line, drift(run))]);
+            let note = "distance of a rank's change in a round from the mean change, relative to its length";
+            Chart { from_zero: true, ..over_epoch_axis("Drift", note, short, drifts) }.draw(html);
             decided_shares(runs, html);
             let note = "mean tokens of a batch; with PyTorch, with padding";
             over_shares("Shares", note, runs, |share| share.work, html);
@@ -35,6 +38,11 @@ pub fn speed(runs: &[Run], html: &mut Html) {
             by_rank(at, run, runs.len() > 1, html);
         }
     });
+}
+
+/// How far ranks drifted apart, of a run in rounds.
+fn drift(run: &Run) -> Vec<(f64, f64)> {
+    run.steps.iter().filter_map(|line| Some((epochs_at(run, line.step)?, line.drift?))).collect()
 }
 
 /// A line per rank of the runs whose shares changed. Until the first decision, shares are equal.

@@ -85,6 +85,9 @@ pub struct StepsLine {
     /// Gradient norm of the last step, if gradients are clipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gradient_norm: Option<f64>,
+    /// In rounds, the distance of rank 0's change in the last one from the mean of all, relative to the length of the mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift: Option<f64>,
     /// Reviews per second over all ranks.
     pub reviews_per_s: f64,
     /// Fraction of the time that rank 0 waited for batches.
