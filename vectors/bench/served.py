@@ -69,7 +69,7 @@ def main() -> None:
                     job = Job(arguments, dim, workers, step_pairs, link, alone)
                     job.measure("ranks", lambda: job.ranks([]))
                     if arguments.model == "skip-gram":
-                        job.measure("average", lambda: job.ranks(["--average-every", str(arguments.average_every)]))
+                        job.measure("average", lambda: job.ranks(["--sync-every", str(arguments.average_every)]))
                     for staleness in arguments.staleness.split(","):
                         job.measure(f"staleness {staleness}", lambda bound=staleness: job.served(bound))
 

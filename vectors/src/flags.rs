@@ -36,7 +36,7 @@ fn of_training(train: &Train) -> Vec<Idle> {
     let is_other = train.model != ModelName::CharLstm;
     let of_lstm =
         ["hidden", "char_dim", "outputs", "batch"].map(|id| idle(id, is_other, "--model char-lstm"));
-    let of_skip_gram = ["char_ngrams", "buckets", "step_pairs", "average_every"]
+    let of_skip_gram = ["char_ngrams", "buckets", "step_pairs", "sync_every"]
         .map(|id| idle(id, !is_other, "--model skip-gram"));
     let is_alone = train.served.servers.is_empty();
     let of_servers =

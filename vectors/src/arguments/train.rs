@@ -234,12 +234,12 @@ pub struct Train {
     /// --staleness more: large steps of many processes diverge.
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=100_000_000), hide_short_help = true, help_heading = "Several ranks")]
     pub step_pairs: Option<u64>,
-    /// Average the ranks' rows every N steps
+    /// Steps of a round [default: 1]
     ///
-    /// By default, the changes of all ranks are added after each step. Here, each rank trains N steps by itself; a row is then
-    /// changed by the mean over the ranks that changed it.
-    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=100_000_000), conflicts_with = "servers", hide_short_help = true, help_heading = "Several ranks")]
-    pub average_every: Option<u64>,
+    /// Of several ranks: with 1, the changes of all ranks are added after each step. With N, each rank trains N steps by itself; a
+    /// row is then changed by the mean over the ranks that changed it.
+    #[arg(long, alias = "average-every", value_name = "N", value_parser = whole::<u64>(1..=100_000_000), conflicts_with = "servers", hide_short_help = true, help_heading = "Several ranks")]
+    pub sync_every: Option<u64>,
     /// Storage.
     #[command(flatten)]
     pub storage: Storage,

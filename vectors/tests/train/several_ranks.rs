@@ -93,7 +93,7 @@ fn averages_separate_topics_with_fewer_exchanges() {
     let folder = tempfile::tempdir().unwrap();
     let (input, out) = (folder.path().join("text"), folder.path().join("out"));
     fs::write(&input, sentences(4000, 1)).unwrap();
-    let summary = launched(3, &input, &out, &["--average-every", "8"]);
+    let summary = launched(3, &input, &out, &["--sync-every", "8"]);
     let [steps, exchanges] = ["steps", "exchanges"].map(|name| summary[name].as_u64().unwrap());
     // After eight steps, and at the end of each of five epochs.
     assert_eq!(exchanges, steps / 8 + 5 - (1..=5).filter(|epoch| epoch * steps / 5 % 8 == 0).count() as u64);
@@ -145,8 +145,8 @@ fn what_several_ranks_cannot_train_is_refused() {
     let (code, told) = ended(of_ranks(2, &at("text"), &at("out"), &["--async", "127.0.0.1:1"]));
     assert!(code == Some(64) && told.contains("--nproc"), "{told}");
     // Without ranks, their flags would have no effect.
-    let (code, told) = ended(embed(&at("text"), &at("out"), &["--average-every", "2"]));
-    assert!(code == Some(78) && told.contains("--average-every is set for one process"), "{told}");
+    let (code, told) = ended(embed(&at("text"), &at("out"), &["--sync-every", "2"]));
+    assert!(code == Some(78) && told.contains("--sync-every is set for one process"), "{told}");
     // Ranks with other sentences. The training that would have been replaced stays.
     launched(2, &at("text"), &at("out"), &[]);
     let port = free_port();

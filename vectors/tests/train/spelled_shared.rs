@@ -162,7 +162,7 @@ fn flags_that_it_does_not_have_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::write(at("text"), sentences(100, 1)).unwrap();
-    for flag in ["--step-pairs", "--average-every"] {
+    for flag in ["--step-pairs", "--sync-every"] {
         let (code, told) = ended(of_ranks(2, &at("text"), &at("out"), &[flag, "20"]));
         let expected = format!("{flag} has no effect without --model skip-gram; omit {flag}");
         assert!(code == Some(64) && told.contains(&expected), "{code:?} {told}");

@@ -56,7 +56,7 @@ pub const SETTING_NAMES: [(&str, &str); 131] = [
     ("ranks", "number of ranks"),
     ("workers", "number of workers"),
     ("step-pairs", "--step-pairs"),
-    ("average-every", "--average-every"),
+    ("average-every", "--sync-every"),
     ("words", "--words"),
     ("words-max", "--words-max"),
     ("follow", "--follow"),

@@ -55,7 +55,7 @@ pub(super) fn check(arguments: &Train) -> Result<()> {
 
 /// Refuses flags of a training by several processes.
 pub(super) fn check_alone(arguments: &Train) -> Result<()> {
-    let set = [("--step-pairs", arguments.step_pairs), ("--average-every", arguments.average_every)];
+    let set = [("--step-pairs", arguments.step_pairs), ("--sync-every", arguments.sync_every)];
     match set.into_iter().find(|(_, value)| value.is_some()) {
         None => Ok(()),
         Some((setting, _)) => Err(Error::setting(setting, "set for one process", "several ranks or --async")),

@@ -1,5 +1,5 @@
 //! Trains as one of several ranks: rank 0 has a parameter server in its process, and all ranks are its workers with a
-//! staleness of 0. Without `--average-every`, the result has the bits of parameter servers with `--staleness 0`.
+//! staleness of 0. Without `--sync-every`, the result has the bits of parameter servers with `--staleness 0`.
 //!
 //! Only rank 0 decides when all save a checkpoint or stop: no row changes between its pull and its push of a step. A rank that
 //! fails ends all ranks, and so does one that is lost.
@@ -197,6 +197,11 @@ fn number_of(asked: Option<Requested>) -> u32 {
     }
 }
 
+/// Steps of a round; none if changes are added after each step.
+fn steps_of_round(arguments: &Train) -> Option<u64> {
+    arguments.sync_every.filter(|&steps| steps > 1)
+}
+
 fn train(arguments: &Train, ranks: &mut Ranks) -> Result<()> {
     // Otherwise, a rank that starts later would not hear why the others have ended.
     ranks.wait_for_all(Stage::Started)?;
@@ -205,7 +210,7 @@ fn train(arguments: &Train, ranks: &mut Ranks) -> Result<()> {
     let mut recipe = recipe(arguments, Processes::Several)?;
     recipe["ranks"] = ranks.place.of.into();
     if arguments.model == ModelName::SkipGram {
-        recipe["average-every"] = arguments.average_every.into();
+        recipe["average-every"] = steps_of_round(arguments).into();
     }
     let comparisons = Comparisons::read(arguments)?;
     let out = ranks.server.is_some().then(|| out::take(arguments)).transpose()?;
@@ -270,10 +275,10 @@ impl Rank<'_> {
         let plan = Plan {
             n_steps,
             steps_of_epoch: n_steps / u64::from(arguments.epochs()),
-            period: arguments.average_every.unwrap_or(1),
+            period: steps_of_round(arguments).unwrap_or(1),
         };
         let mut specs = model.specs(&content);
-        if arguments.average_every.is_some() {
+        if steps_of_round(arguments).is_some() {
             specs.iter_mut().for_each(|spec| spec.optimizer = Optimizer::Mean);
         }
         let (n_tokens, n_ranks) = (vocabulary.n_tokens(), ranks.place.of);
