@@ -11,7 +11,8 @@ on eight: efficiencies of about 0.7 and 0.5.
     ms = a · rows of a rank + b + c · MB sent ÷ (MB/s of the link) + d · (ranks − 1) + e · delay + f (if there is a delay)
 
 The last rows are its predictions for nodes with 10 Gbit/s, ten times as fast (a tenth of a and b), with 64 rows per step.
-The time d of an exchange with one more rank limits them. In rounds of 64 steps, an exchange has its time once in 64 steps.
+The time d of an exchange with one more rank limits them. In rounds of 64 steps, an exchange has its time once in 64 steps;
+the short rounds at the begin and at the end of an epoch are left out.
 """
 
 import statistics

@@ -30,7 +30,7 @@ pub(crate) struct Summed {
 
 /// What an exchange computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Of {
+pub(crate) enum Reduction {
     /// The sum of the rows of all ranks.
     Sums,
     /// Their mean with the weights of the ranks. A rank that does not have a row counts as zeros.
@@ -62,12 +62,12 @@ impl<'r> Exchange<'r> {
         &self,
         table: &Tensor,
         announced: &[Vec<u8>],
-        of: Of,
+        reduction: Reduction,
         mut unsent: Option<&mut Tensor>,
     ) -> Result<Summed> {
         let (n_rows, width) = table.size2()?;
         let (kind, device, n_ranks) = (table.kind(), table.device(), self.world_size());
-        let plan = Plan::of(self.group.rank(), announced, n_rows as usize, of)?;
+        let plan = Plan::of(self.group.rank(), announced, n_rows as usize, reduction)?;
         let numbered = |ids: &[i64]| Tensor::from_slice(ids).to_device(device);
 
         let ids = numbered(&plan.to_owners.concat());
@@ -98,10 +98,11 @@ impl<'r> Exchange<'r> {
 
         let to_owners = plan.to_owners.concat().len() - plan.to_owners[self.group.rank()].len();
         let n_rows_sent = to_owners + (n_ranks - 1) * held.len();
+        let announced = (n_ranks - 1) * announced[self.group.rank()].len();
         Ok(Summed {
             ids: numbered(&plan.held.concat()),
             rows: self.coding.decoded(&all, width, kind)?,
-            sent: n_rows_sent as u64 * self.coding.row_bytes(width, kind) as u64,
+            sent: announced as u64 + n_rows_sent as u64 * self.coding.row_bytes(width, kind) as u64,
         })
     }
 }
@@ -121,24 +122,24 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(rank: usize, announced: &[Vec<u8>], n_rows: usize, of: Of) -> Result<Self> {
+    fn of(rank: usize, announced: &[Vec<u8>], n_rows: usize, reduction: Reduction) -> Result<Self> {
         let ranks = announced.iter().map(|bytes| Announced::from_bytes(bytes)).collect::<Result<Vec<_>>>()?;
-        let whole: f64 = ranks.iter().map(|of_rank| of_rank.weight).sum();
+        let total_weight: f64 = ranks.iter().map(|of_rank| of_rank.weight).sum();
         let mut bits = ranks[rank].bits.to_vec();
         ranks.iter().for_each(|of_rank| bits.iter_mut().zip(of_rank.bits).for_each(|(all, own)| *all |= own));
-        let any = Announced { weight: whole, bits: &bits };
+        let any = Announced { weight: total_weight, bits: &bits };
         let rows_of = |owner: usize, of_rank: &Announced<'_>| -> Vec<i64> {
             let rows = (owner..n_rows).step_by(ranks.len()).filter(|&row| of_rank.has(row));
             rows.map(|row| row as i64).collect()
         };
         let held: Vec<_> = (0..ranks.len()).map(|owner| rows_of(owner, &any)).collect();
         let holders = |row: i64| ranks.iter().filter(move |of_rank| of_rank.has(row as usize));
-        let part = |row: &i64| holders(*row).map(|of_rank| of_rank.weight).sum::<f64>() / whole;
+        let part = |row: &i64| holders(*row).map(|of_rank| of_rank.weight).sum::<f64>() / total_weight;
         Ok(Self {
             to_owners: (0..ranks.len()).map(|owner| rows_of(owner, &ranks[rank])).collect(),
             from_ranks: ranks.iter().map(|of_rank| rows_of(rank, of_rank)).collect(),
-            factor: if of == Of::Sums { 1.0 } else { ranks[rank].weight / whole },
-            divisors: (of == Of::MeansOfHolders).then(|| held[rank].iter().map(part).collect()),
+            factor: if reduction == Reduction::Sums { 1.0 } else { ranks[rank].weight / total_weight },
+            divisors: (reduction == Reduction::MeansOfHolders).then(|| held[rank].iter().map(part).collect()),
             held,
         })
     }
@@ -213,21 +214,21 @@ mod tests {
     }
 
     /// The same by a loop.
-    fn expected(n_ranks: usize, round: u64, of: Of) -> Tensor {
+    fn expected(n_ranks: usize, round: u64, reduction: Reduction) -> Tensor {
         let place = (Kind::Double, Device::Cpu);
         let (mut sums, mut weights) = (Tensor::zeros([ROWS, WIDTH], place), Tensor::zeros([ROWS, 1], place));
         let mut whole = 0.0;
         for (rows, has, weight) in (0..n_ranks).map(|rank| of_rank(rank, round)) {
             let has: Vec<bool> = (0..ROWS as usize).map(|row| has.get(row).is_none_or(|&has| has)).collect();
             let has = Tensor::from_slice(&has).to_kind(Kind::Double).unsqueeze(1);
-            sums += rows * &has * if of == Of::Sums { 1.0 } else { weight };
+            sums += rows * &has * if reduction == Reduction::Sums { 1.0 } else { weight };
             weights += has * weight;
             whole += weight;
         }
-        match of {
-            Of::Sums => sums,
-            Of::Means => sums / whole,
-            Of::MeansOfHolders => sums / weights,
+        match reduction {
+            Reduction::Sums => sums,
+            Reduction::Means => sums / whole,
+            Reduction::MeansOfHolders => sums / weights,
         }
     }
 
@@ -242,9 +243,9 @@ mod tests {
             on_ranks(n_ranks, |group| {
                 let exchange = Exchange::new(&group, Wire::Full);
                 let rows = of_rank(group.rank(), 0).0;
-                for of in [Of::Sums, Of::Means, Of::MeansOfHolders] {
-                    let found = exchange.sums(&rows, &announced(n_ranks, 0), of, None).unwrap();
-                    let expected = expected(n_ranks, 0, of);
+                for reduction in [Reduction::Sums, Reduction::Means, Reduction::MeansOfHolders] {
+                    let found = exchange.sums(&rows, &announced(n_ranks, 0), reduction, None).unwrap();
+                    let expected = expected(n_ranks, 0, reduction);
                     let expected = expected.index_select(0, &found.ids);
                     assert!(bool::try_from(found.rows.isclose(&expected, 1e-12, 0.0, false).all()).unwrap());
                     let mut ids = Vec::<i64>::try_from(&found.ids).unwrap();
@@ -258,7 +259,7 @@ mod tests {
     /// What all ranks received in several rounds, and what each has kept back, are together what there was.
     #[test]
     fn what_is_lost_in_a_round_is_sent_in_later_ones() {
-        for wire in [Wire::Bf16, Wire::Int8] {
+        for (wire, most) in [(Wire::Bf16, 0.06), (Wire::Int8, 0.06), (Wire::Int4, 0.3)] {
             on_ranks(3, |group| {
                 let exchange = Exchange::new(&group, wire);
                 let place = (Kind::Double, Device::Cpu);
@@ -267,15 +268,16 @@ mod tests {
                 for round in 0..20 {
                     let rows = of_rank(group.rank(), round).0;
                     let announced = announced(3, round);
-                    let found = exchange.sums(&rows, &announced, Of::Means, Some(&mut unsent)).unwrap();
+                    let found =
+                        exchange.sums(&rows, &announced, Reduction::Means, Some(&mut unsent)).unwrap();
                     let _ = received.index_add_(0, &found.ids, &found.rows);
-                    whole += expected(3, round, Of::Means);
+                    whole += expected(3, round, Reduction::Means);
                 }
                 let kept: Tensor = group.all_gather(&unsent).unwrap().iter().sum();
                 let difference = (&received + &kept - &whole).abs().max().double_value(&[]);
                 assert!(difference < 1e-9, "{wire:?}: {difference}");
                 // An error of one round, not of twenty.
-                assert!(kept.abs().max().double_value(&[]) < 0.06, "{wire:?}");
+                assert!(kept.abs().max().double_value(&[]) < most, "{wire:?}");
                 assert!(kept.abs().max().double_value(&[]) > 1e-4, "{wire:?}");
             });
         }

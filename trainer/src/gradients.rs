@@ -56,14 +56,6 @@ impl<'r> Gradients<'r> {
                 Way::Kernels { engine: Box::new(engine), sums }
             }
             None => {
-                if recipe.sync_every == 1 && !recipe.wire.is_full() && ranks.group().is_some() {
-                    return Err(training::Error::setting(
-                        "--wire",
-                        "bf16 for the gradients of PyTorch",
-                        "full, rounds (--sync-every with more than 1 step), or a model that the kernels compute",
-                    )
-                    .into());
-                }
                 let reducer =
                     ranks.group().map(|group| Reducer::new(group, parameters, ReducerOptions::default()));
                 Way::PyTorch { reducer: reducer.transpose()?, memory: Memory::default() }
@@ -190,6 +182,20 @@ impl<'r> Gradients<'r> {
             Way::PyTorch { .. } => model.parameters().gradients(),
         }
     }
+}
+
+/// Refuses gradients of each step in fewer bits, if PyTorch computes and exchanges them.
+pub(crate) fn check_wire(recipe: &Recipe, model: &Model, compute: &Compute, n_ranks: usize) -> Result<()> {
+    let engine = model.classifier().and_then(|classifier| engine(classifier, compute, recipe.dropout));
+    if n_ranks == 1 || recipe.sync_every > 1 || recipe.wire.is_full() || engine.is_some() {
+        return Ok(());
+    }
+    Err(training::Error::setting(
+        "--wire",
+        "bf16 for the gradients of PyTorch",
+        "full, rounds (--sync-every with more than 1 step), or a model that the kernels compute",
+    )
+    .into())
 }
 
 /// Adds gradients to those of the parameters.

@@ -70,7 +70,13 @@ impl Ranks {
     pub fn of_members(members: &Members) -> Result<Self> {
         match members.ranks().len() {
             1 => Ok(Self::Alone),
-            _ => Ok(Self::Several(Box::new(members.group()?))),
+            _ => Ok(Self::Several(Box::new(members.group().map_err(|error| match error {
+                // Of a later group, another rank was lost while it formed.
+                c10d::Error::Rendezvous { detail } if members.generation() > 0 => {
+                    c10d::Error::Communication { call: "joining the others".to_owned(), detail }
+                }
+                error => error,
+            })?))),
         }
     }
 

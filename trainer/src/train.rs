@@ -182,8 +182,8 @@ pub fn train(
     training: &mut Training,
     hooks: &mut Hooks<'_>,
 ) -> Result<End> {
-    let mut completed = Completed::new(options.survives);
-    completed.keep(training, recipe.sync_every > 1)?;
+    let mut completed = Completed::new(options.survives, recipe.sync_every > 1);
+    completed.keep(training)?;
     let done = train_on(recipe, splits, ranks, options, training, hooks, &mut completed);
     if done.is_err() {
         completed.restore(training)?;
@@ -325,7 +325,7 @@ fn train_on(
             };
             training.position.steps += 1;
             training.position.epoch_loss += agreed.loss;
-            completed.keep(training, rounds.is_some())?;
+            completed.keep(training)?;
 
             let spans = stopwatch.end_step();
             if let Some(trace) = &mut hooks.trace {
@@ -363,7 +363,7 @@ fn train_on(
         let times = stopwatch.stop(ranks)?;
         drop(loader);
         end_epoch(recipe, splits, ranks, options, training, &times, hooks)?;
-        completed.keep(training, recipe.sync_every > 1)?;
+        completed.keep(training)?;
         if let Some(decision) = balancing.end_epoch(&mut training.position) {
             (hooks.on_event)(&Event::Shares { position: &training.position, decision: &decision });
         }

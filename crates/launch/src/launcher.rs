@@ -21,6 +21,7 @@
 //! | a rank exits with code 75, or a signal kills it | waits for the others; if one of them exits with code 0, so does `launch` |
 //! | the ranks have declared one of them lost | sends SIGKILL to it: it may be stopped, and hold the lock of a folder |
 //! | a rank is stopped, and [`STOPPED_MAX`] have passed since a rank succeeded | sends SIGKILL to it: the others are done |
+//! | all that run are stopped, and [`STOPPED_MAX`] have passed since another was lost | sends SIGKILL to them |
 //!
 //! SIGINT is forwarded as SIGTERM because a terminal also sends it to the ranks, and a second SIGINT would end them.
 //! Ranks listen only on 127.0.0.1. They authenticate with a key that each inherits as an open descriptor
@@ -63,7 +64,7 @@ pub const ROOT_CAUSE_WITHIN: Duration = Duration::from_secs(2);
 /// Maximum wait for output after all ranks have exited: a process started by a rank may keep the pipe open.
 const OUTPUT_WITHIN: Duration = Duration::from_secs(1);
 
-/// Maximum time that a stopped rank is waited for after others have succeeded.
+/// Maximum time that a stopped rank is waited for after others have ended.
 const STOPPED_MAX: Duration = Duration::from_secs(5);
 
 /// Time between two looks at the ranks that were declared lost.
@@ -308,6 +309,8 @@ struct Watch<'a> {
     lost: Vec<(usize, End)>,
     /// When a rank succeeded last.
     succeeded: Option<Instant>,
+    /// When a rank was lost last.
+    lost_at: Option<Instant>,
     stop_asked: bool,
     interrupted: bool,
 }
@@ -315,9 +318,20 @@ struct Watch<'a> {
 impl<'a> Watch<'a> {
     fn new(ranks: Vec<Rank>, options: &'a Options, survival: Option<&'a Survival<'a>>) -> Self {
         let stage = Stage::Running;
-        let (root_cause, lost, succeeded) = (None, Vec::new(), None);
+        let (root_cause, lost, succeeded, lost_at) = (None, Vec::new(), None, None);
         let (stop_asked, interrupted) = (false, false);
-        Self { ranks, options, survival, stage, root_cause, lost, succeeded, stop_asked, interrupted }
+        Self {
+            ranks,
+            options,
+            survival,
+            stage,
+            root_cause,
+            lost,
+            succeeded,
+            lost_at,
+            stop_asked,
+            interrupted,
+        }
     }
 
     fn until_all_ended(&mut self, signals: &Receiver<i32>) -> Result<()> {
@@ -357,6 +371,7 @@ impl<'a> Watch<'a> {
             }
             Stage::Running if end.is_survivable() && self.declared_lost().is_some() => {
                 self.lost.push((rank, end));
+                self.lost_at = Some(Instant::now());
             }
             Stage::Running | Stage::Suspecting(_) if end.may_be_a_consequence() => {
                 // Ranks that got a request to stop exit one after the other with this code, while the last one may
@@ -402,7 +417,9 @@ impl<'a> Watch<'a> {
     fn kill_lost(&self) {
         let lost = self.declared_lost().unwrap_or_default();
         let lost = lost.iter().filter_map(|&rank| self.ranks.get(rank));
-        let is_done = self.succeeded.is_some_and(|at| at.elapsed() > STOPPED_MAX);
+        let is_over = |at: Option<Instant>| at.is_some_and(|at| at.elapsed() > STOPPED_MAX);
+        let none_runs = || self.ranks.iter().all(|rank| rank.has_ended() || rank.is_stopped());
+        let is_done = is_over(self.succeeded) || (is_over(self.lost_at) && none_runs());
         let stopped = self.ranks.iter().filter(|rank| is_done && rank.is_stopped());
         lost.chain(stopped).for_each(|rank| rank.signal(Signal::KILL));
     }

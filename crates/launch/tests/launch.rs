@@ -396,6 +396,27 @@ fn a_rank_that_is_stopped_while_the_others_succeed_is_killed() {
     assert_eq!((code, stderr.as_str()), (Some(0), "without rank 1, which was killed by SIGKILL\n"));
 }
 
+/// Nobody declares it lost, because the other one fails instead of going on.
+#[test]
+fn a_rank_that_is_stopped_after_the_others_were_lost_is_killed() {
+    let fifo = Fifo::new();
+    let script = "if [ $RANK = 1 ]; then exec 9>$FIFO; kill -STOP $$; fi; exec 8<$FIFO; exit 75";
+    let (code, _, stderr) = run(&mut launch_surviving(2, script, &fifo));
+
+    assert_eq!(code, Some(75));
+    assert_eq!(stderr, "trainer: rank 1 of 2 was killed by SIGKILL\n");
+}
+
+#[test]
+fn a_rank_that_crashes_ends_those_that_would_survive() {
+    let fifo = Fifo::new();
+    let script = "[ $RANK = 1 ] && kill -SEGV $$; exec sleep $SLEEP_S";
+    let (code, _, stderr) = run(&mut launch_surviving(2, script, &fifo));
+
+    assert_eq!(code, Some(70));
+    assert_eq!(stderr, "trainer: rank 1 of 2 was killed by SIGSEGV\n");
+}
+
 #[test]
 fn a_rank_that_fails_by_itself_ends_those_that_would_survive() {
     let fifo = Fifo::new();

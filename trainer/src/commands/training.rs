@@ -36,6 +36,7 @@ use crate::compute::Compute;
 use crate::error::{Error, Result};
 use crate::families::classifier::{Choice, EvaluatedRows, Evaluation, evaluate_rows};
 use crate::families::{Model, save_model};
+use crate::gradients::check_wire;
 use crate::ranks::{Ranks, is_loss, restarts};
 use crate::train::checkpoint::{remembered, restore, save};
 use crate::train::splits::Splits;
@@ -192,6 +193,7 @@ impl Job<'_> {
         }
         check_decisions(recipe, ranks.world_size())?;
         let mut training = self.begin()?;
+        check_wire(recipe, &training.model, session.compute(), ranks.world_size())?;
         notes.for_each(|line| session.tell(&line));
         if ranks.is_first() {
             out.clear()?;
@@ -463,7 +465,7 @@ impl Job<'_> {
 
     /// Evaluates the model and saves it.
     fn finish(self, training: &Training, parts: Option<Parts>, log: Option<Log>) -> Result<Option<Summary>> {
-        let Self { session, out, .. } = self;
+        let session = self.session;
         let choice = self.choose(training)?;
         let evaluated = self.evaluate(training, choice)?;
         let mut summary = None;
@@ -473,8 +475,8 @@ impl Job<'_> {
             }
             Ok(())
         };
-        // The others stay until the model is written, to write it themselves if rank 0 dies. In S3 they cannot.
-        if session.survives() && out.is_inheritable() {
+        // The others stay until the model is written, to write it themselves if rank 0 dies. In S3 they cannot, and fail.
+        if session.survives() {
             session.ranks().of_rank_0(write)?;
         } else {
             write()?;

@@ -6,7 +6,7 @@
 use tch::Tensor;
 
 use crate::error::Result;
-use crate::exchange::{Exchange, Of, Summed, Table, announcement};
+use crate::exchange::{Exchange, Reduction, Summed, Table, announcement};
 
 /// The size of a tensor's elements in bytes.
 pub(crate) fn bytes_of(tensor: &Tensor) -> usize {
@@ -56,7 +56,7 @@ impl<'r> Sums<'r> {
     /// rank. Returns the number of bytes that this rank sends.
     pub(super) fn over_ranks(&mut self, announced: &[Vec<u8>]) -> Result<u64> {
         let Some(exchange) = &self.exchange else { return Ok(0) };
-        let Summed { ids, rows, sent } = exchange.sums(&self.table.rows, announced, Of::Sums, None)?;
+        let Summed { ids, rows, sent } = exchange.sums(&self.table.rows, announced, Reduction::Sums, None)?;
         let _ = self.table.rows.f_index_copy_(0, &ids, &rows)?;
         Ok(sent)
     }

@@ -17,7 +17,7 @@ use dataset::vocabulary::UNKNOWN;
 use runs::recipe::{Family, Position, Recipe, Rule};
 
 use crate::error::Result;
-use crate::exchange::{Exchange, Of, Table, announcement};
+use crate::exchange::{Exchange, Reduction, Table, announcement};
 use crate::families::{Lstm, Model};
 use crate::ranks::Ranks;
 use crate::train::Training;
@@ -47,8 +47,7 @@ pub(super) struct Rounds<'r> {
 pub(super) struct Exchanged {
     /// Number of bytes that this rank sent.
     pub sent: u64,
-    /// The distance of this rank's change from the mean of all, relative to the length of the mean. With n ranks whose changes
-    /// have nothing in common it is √(n - 1).
+    /// The distance of this rank's change from the mean of all, relative to the length of the mean.
     pub drift: f64,
 }
 
@@ -117,8 +116,8 @@ impl<'r> Rounds<'r> {
         if self.is_lossy && training.unsent.is_none() {
             training.unsent = Some(changes.f_zeros_like()?);
         }
-        let of = if self.is_adam { Of::MeansOfHolders } else { Of::Means };
-        let means = self.exchange.sums(&changes, announced, of, training.unsent.as_mut())?;
+        let reduction = if self.is_adam { Reduction::MeansOfHolders } else { Reduction::Means };
+        let means = self.exchange.sums(&changes, announced, reduction, training.unsent.as_mut())?;
         tch::no_grad(|| {
             let _ = before.rows.f_index_add_(0, &means.ids, &means.rows)?;
             for (weight, before) in weights.iter().zip(&before.each) {

@@ -15,8 +15,9 @@ use crate::train::splits::Splits;
 /// The state of a training after the last step or round that this rank completed.
 pub(super) struct Completed {
     is_kept: bool,
+    /// Whether weights and optimizer change before a round is complete.
+    is_in_rounds: bool,
     position: Position,
-    /// In a round, weights and optimizer change before the round is complete.
     tensors: Option<Tensors>,
     /// Batches that this rank began since then.
     n_begun: u64,
@@ -31,8 +32,8 @@ struct Tensors {
 
 impl Completed {
     /// Keeps nothing if the training ends with a lost rank.
-    pub(super) fn new(is_kept: bool) -> Self {
-        Self { is_kept, position: Position::default(), tensors: None, n_begun: 0 }
+    pub(super) fn new(is_kept: bool, is_in_rounds: bool) -> Self {
+        Self { is_kept, is_in_rounds, position: Position::default(), tensors: None, n_begun: 0 }
     }
 
     /// Notes a batch that this rank begins.
@@ -41,13 +42,12 @@ impl Completed {
     }
 
     /// Keeps the state of a training.
-    pub(super) fn keep(&mut self, training: &Training, is_in_round: bool) -> Result<()> {
+    pub(super) fn keep(&mut self, training: &Training) -> Result<()> {
         if !self.is_kept {
             return Ok(());
         }
         (self.position, self.n_begun) = (training.position.clone(), 0);
-        if !is_in_round {
-            self.tensors = None;
+        if !self.is_in_rounds {
             return Ok(());
         }
         let (weights, optimizer) = (training.model.parameters().tensors(), training.optimizer.tensors());
@@ -119,6 +119,8 @@ pub fn catch_up(recipe: &Recipe, splits: Splits<'_>, ranks: &Ranks, training: &m
     training.model.parameters_mut().put(&weights)?;
     if training.position.steps < position.steps {
         training.optimizer.restore(*optimizer_steps, &optimizer)?;
+        // It was a part of what this rank sent in the round that others completed.
+        training.unsent = None;
     }
     training.best = best;
     // Shares of other ranks are not continued.

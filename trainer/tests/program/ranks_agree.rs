@@ -51,7 +51,9 @@ fn gradients_can_be_sent_in_16_bits() {
         let of_rank = &job.metrics(name, "epoch")[0]["ranks"][0]["profile"];
         of_rank["sent_bytes"].as_u64().unwrap()
     };
-    assert_eq!(sent("full"), 2 * sent("bf16"));
+    // Which words a rank has is announced in bits.
+    let difference = 2 * sent("bf16") - sent("full");
+    assert!(difference > 0 && difference < sent("full") / 20, "{difference}");
     for (more, expected) in [
         (
             &["--wire", "int8"][..],

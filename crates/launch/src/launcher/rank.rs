@@ -182,9 +182,9 @@ impl End {
         self == Self::Code(Exit::TryAgain as u8)
     }
 
-    /// Whether the other ranks can go on: the rank was killed, or was lost to its group.
+    /// Whether the other ranks can go on: the rank was killed from outside, or was lost to its group.
     pub(super) fn is_survivable(self) -> bool {
-        matches!(self, Self::Signal(_)) || self.may_be_a_consequence()
+        self.exit_code() == Exit::TryAgain as u8
     }
 
     /// The exit code to return for this exit. A signal that a process raises by a defect is an internal error. Any
