@@ -93,11 +93,13 @@ class Experiments(unittest.TestCase):
         self.assertIn("by 0 % on average, and by at most 0 %", ranks.error_for_more_ranks(ranks.SETTINGS, steps))
         self.assertIn("by 10 % on average, and by at most 20 %", result.error_of([100.0, 80.0], [100.0, 100.0]))
 
-    def test_ranks_send_rows_or_all_gradients_whichever_is_less(self):
+    def test_a_rank_sends_its_rows_to_owners_and_the_sums_of_its_own_to_all(self):
         import ranks
 
-        self.assertAlmostEqual(ranks.sent_mb(4, 1.0, 4.2), 3.0)
-        self.assertAlmostEqual(ranks.sent_mb(64, 1.0, 4.2), 2 * 63 / 64 * 4.2)
+        # Three of four parts of its rows, which are at most those that one of two sends, and of all rows.
+        self.assertAlmostEqual(ranks.sent_mb(4, 1.0, 4.2), 3.9)
+        # A rank does not have more rows than there are.
+        self.assertAlmostEqual(ranks.sent_mb(64, 5.0, 4.0), 7.875)
 
     def test_a_coefficient_that_would_be_negative_is_zero(self):
         import fit

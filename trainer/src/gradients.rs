@@ -247,7 +247,7 @@ fn nothing(model: &Model) -> Result<Tensor> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use tch::Device;
 
     use super::*;
@@ -260,7 +260,12 @@ mod tests {
         Rule, Schedule, Wire,
     };
 
-    fn recipe(model: LstmSettings, settings: ClassifierSettings, precision: Precision, seed: u64) -> Recipe {
+    pub(crate) fn recipe(
+        model: LstmSettings,
+        settings: ClassifierSettings,
+        precision: Precision,
+        seed: u64,
+    ) -> Recipe {
         Recipe {
             dataset: String::new(),
             plan: None,

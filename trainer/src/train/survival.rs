@@ -128,3 +128,46 @@ pub fn catch_up(recipe: &Recipe, splits: Splits<'_>, ranks: &Ranks, training: &m
     training.n_undone = 0;
     Ok(repeated)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use runs::recipe::{ClassifierSettings, LstmSettings, Objective, Pool, Precision};
+    use tch::Device;
+
+    use super::*;
+    use crate::gradients::tests::recipe;
+
+    #[test]
+    fn an_incomplete_round_leaves_nothing_behind() {
+        let sizes = LstmSettings { ids: 9, embedding: 4, hidden: 3, layers: 1, bidirectional: false };
+        let objective = Objective::Label { pos_weight: 1.0 };
+        let settings = ClassifierSettings { objective, pool: Pool::Last, linear: 2 };
+        let mut training = Training::new(&recipe(sizes, settings, Precision::F32, 1), Device::Cpu);
+        training.optimizer.restore(5, &training.optimizer.tensors()).unwrap();
+        training.unsent = Some(training.model.parameters().tensors()[0].detach().copy());
+        let all = |training: &Training| -> Vec<Tensor> {
+            let weights = training.model.parameters().copies();
+            let optimizer = training.optimizer.tensors();
+            weights.into_iter().chain(optimizer.iter().chain(&training.unsent).map(Tensor::copy)).collect()
+        };
+        let before = all(&training);
+
+        let mut completed = Completed::new(true, true);
+        completed.keep(&training).unwrap();
+        completed.begin_batch();
+        completed.begin_batch();
+        training.position.steps += 2;
+        training.optimizer.restore(7, &training.optimizer.tensors()).unwrap();
+        tch::no_grad(|| {
+            let weights = training.model.parameters().tensors().iter().map(Tensor::shallow_clone);
+            let others = training.optimizer.tensors().into_iter().chain(training.unsent.take());
+            weights.chain(others).for_each(|mut tensor| tensor += 1.0);
+        });
+        completed.restore(&mut training).unwrap();
+
+        assert_eq!(all(&training), before);
+        assert_eq!((training.position.steps, training.optimizer.steps(), training.n_undone), (0, 5, 2));
+    }
+}
