@@ -72,7 +72,9 @@ impl<'r> Exchange<'r> {
 
         let ids = numbered(&plan.to_owners.concat());
         let mut rows = table.f_index_select(0, &ids)?;
-        let _ = rows.f_mul_scalar_(plan.factor)?;
+        if let Some(factor) = plan.factor {
+            let _ = rows.f_mul_scalar_(factor)?;
+        }
         let message = self.coding.sent(&ids, &mut rows, unsent.as_deref_mut(), None)?;
         let received =
             self.group.all_to_all(&message, &lengths(&plan.to_owners), &lengths(&plan.from_ranks))?;
@@ -115,8 +117,8 @@ struct Plan {
     from_ranks: Vec<Vec<i64>>,
     /// The rows that any rank has, by owner.
     held: Vec<Vec<i64>>,
-    /// What this rank's rows are multiplied by.
-    factor: f64,
+    /// What this rank's rows are multiplied by, for means.
+    factor: Option<f64>,
     /// What the sums of the rows that this rank owns are divided by.
     divisors: Option<Vec<f64>>,
 }
@@ -138,7 +140,7 @@ impl Plan {
         Ok(Self {
             to_owners: (0..ranks.len()).map(|owner| rows_of(owner, &ranks[rank])).collect(),
             from_ranks: ranks.iter().map(|of_rank| rows_of(rank, of_rank)).collect(),
-            factor: if reduction == Reduction::Sums { 1.0 } else { ranks[rank].weight / total_weight },
+            factor: (reduction != Reduction::Sums).then(|| ranks[rank].weight / total_weight),
             divisors: (reduction == Reduction::MeansOfHolders).then(|| held[rank].iter().map(part).collect()),
             held,
         })

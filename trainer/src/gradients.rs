@@ -13,7 +13,6 @@ use tch::Tensor;
 
 use self::parts::{Memory, add, is_out_of_memory, loss_with, padded};
 use self::sums::Sums;
-pub(crate) use self::sums::{bytes_of, in_ring};
 use crate::compute::Compute;
 use crate::error::{Error, Result};
 use crate::exchange::Exchange;
@@ -182,6 +181,16 @@ impl<'r> Gradients<'r> {
             Way::PyTorch { .. } => model.parameters().gradients(),
         }
     }
+}
+
+/// The size of a tensor's elements in bytes.
+fn bytes_of(tensor: &Tensor) -> usize {
+    tensor.numel() * tensor.kind().elt_size_in_bytes()
+}
+
+/// Bytes that a rank sends in a ring reduction.
+fn in_ring(bytes: u64, world_size: usize) -> u64 {
+    2 * bytes * (world_size as u64 - 1) / world_size as u64
 }
 
 /// Refuses gradients of each step in fewer bits, if PyTorch computes and exchanges them.

@@ -71,21 +71,20 @@ impl Coding {
 
     /// The values of rows.
     pub(super) fn decoded(self, bytes: &Tensor, width: i64, kind: Kind) -> Result<Tensor> {
+        // A copy begins at a multiple of 4 bytes.
+        let scales = || bytes.f_narrow_copy(1, 0, 4)?.f_view_dtype(Kind::Float)?.f_to_kind(kind);
         Ok(match self.0 {
             Wire::Full => bytes.f_view_dtype(kind)?,
             Wire::Bf16 => bytes.f_view_dtype(Kind::BFloat16)?.f_to_kind(kind)?,
             Wire::Int8 => {
-                // A copy begins at a multiple of 4 bytes.
-                let scales = bytes.f_narrow_copy(1, 0, 4)?.f_view_dtype(Kind::Float)?.f_to_kind(kind)?;
-                bytes.f_narrow(1, 4, width)?.f_view_dtype(Kind::Int8)?.f_to_kind(kind)?.f_mul_(&scales)?
+                bytes.f_narrow(1, 4, width)?.f_view_dtype(Kind::Int8)?.f_to_kind(kind)?.f_mul_(&scales()?)?
             }
             Wire::Int4 => {
-                let scales = bytes.f_narrow_copy(1, 0, 4)?.f_view_dtype(Kind::Float)?.f_to_kind(kind)?;
                 let pairs = bytes.f_narrow(1, 4, (width + 1) / 2)?;
                 let high = pairs.f_divide_scalar_mode(16, "floor")?;
                 let low = pairs.f_sub(&high.f_mul_scalar(16)?)?;
                 let values = Tensor::f_stack(&[high, low], 2)?.f_flatten(1, -1)?.f_narrow(1, 0, width)?;
-                values.f_to_kind(kind)?.f_sub_scalar_(8)?.f_mul_(&scales)?
+                values.f_to_kind(kind)?.f_sub_scalar_(8)?.f_mul_(&scales()?)?
             }
         })
     }

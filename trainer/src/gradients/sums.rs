@@ -8,16 +8,6 @@ use tch::Tensor;
 use crate::error::Result;
 use crate::exchange::{Exchange, Reduction, Summed, Table, announcement};
 
-/// The size of a tensor's elements in bytes.
-pub(crate) fn bytes_of(tensor: &Tensor) -> usize {
-    tensor.numel() * tensor.kind().elt_size_in_bytes()
-}
-
-/// Bytes that a rank sends in a ring reduction.
-pub(crate) fn in_ring(bytes: u64, world_size: usize) -> u64 {
-    2 * bytes * (world_size as u64 - 1) / world_size as u64
-}
-
 /// Gradients that kernels add to.
 pub(super) struct Sums<'r> {
     pub(super) table: Table,
@@ -40,13 +30,19 @@ impl<'r> Sums<'r> {
 
     /// Records words that now have gradients.
     pub(super) fn touch(&mut self, ids: &[u32]) {
+        if self.exchange.is_none() {
+            return;
+        }
         for &id in ids {
             self.touched[id as usize] = true;
         }
     }
 
-    /// What this rank tells the others before [`Sums::over_ranks`].
+    /// What this rank tells the others before [`Sums::over_ranks`]; nothing if they do not exchange gradients.
     pub(super) fn announcement(&mut self) -> Vec<u8> {
+        if self.exchange.is_none() {
+            return Vec::new();
+        }
         let announcement = announcement(1.0, &self.touched);
         self.touched.fill(false);
         announcement
