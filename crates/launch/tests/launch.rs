@@ -366,7 +366,7 @@ fn launch_surviving(n_ranks: usize, script: &str, fifo: &Fifo) -> Command {
 #[test]
 fn ranks_that_go_on_without_lost_ones_succeed() {
     let fifo = Fifo::new();
-    // Rank 2 goes on after rank 0 has ended.
+    // Rank 2 continues after rank 0 has ended.
     let script = "case $RANK in 0) exec 9>$FIFO; kill -9 $$;; 1) exit 75;; esac; cat $FIFO; \
                   echo $MASTER_PORT $SENTIMILL_SURVIVES";
     let (code, stdout, stderr) = run(&mut launch_surviving(3, script, &fifo));
@@ -396,7 +396,7 @@ fn a_rank_that_is_stopped_while_the_others_succeed_is_killed() {
     assert_eq!((code, stderr.as_str()), (Some(0), "without rank 1, which was killed by SIGKILL\n"));
 }
 
-/// Nobody declares it lost, because the other one fails instead of going on.
+/// The other rank fails without declaring it lost.
 #[test]
 fn a_rank_that_is_stopped_after_the_others_were_lost_is_killed() {
     let fifo = Fifo::new();
