@@ -287,6 +287,19 @@ pub struct Launch {
     /// Port of the rendezvous [default: a free port]
     #[arg(long, value_name = "PORT", value_parser = port)]
     pub master_port: Option<NonZeroU16>,
+    /// Machine of the rendezvous, for ranks on several machines
+    ///
+    /// An address or name of the first machine that the others can reach. The
+    /// same command on another machine, or once more on the first, starts ranks
+    /// that join at the next step or round. Requires --master-port, and fit or
+    /// pretrain on CPUs.
+    #[arg(long, value_name = "HOST", requires = "master_port")]
+    pub master_addr: Option<String>,
+    /// Number of ranks to start in place of lost ones
+    ///
+    /// They join at the next step or round. Requires fit or pretrain on CPUs.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub restarts: usize,
     /// Command of trainer and its arguments, after --
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,

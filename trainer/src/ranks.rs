@@ -40,10 +40,11 @@ impl Ranks {
         Ok(Self::join_members(device)?.0)
     }
 
-    /// Does the same as [`Ranks::join`]. Also returns the members of the group if they can form another one after a loss.
+    /// Does the same as [`Ranks::join`]. Also returns the members of the group if they can form another one. A rank that joins a
+    /// training is alone until it arrives.
     pub fn join_members(device: Device) -> Result<(Self, Option<Members>)> {
         let launch = if std::env::var_os("RANK").is_some() { Launch::from_env()? } else { Launch::alone() };
-        if launch.world_size == 1 {
+        if launch.world_size == 1 && !launch.survives {
             return Ok((Self::Alone, None));
         }
         let key = key::of_this_process()?.map(|secret| Key::of(secret.bytes()));
@@ -59,7 +60,8 @@ impl Ranks {
             Device::Cuda(device) => Backend::Nccl { device },
             _ if launch.survives => {
                 let members = Members::of_launch(&launch, &options)?;
-                return Ok((Self::of_members(&members)?, Some(members)));
+                let ranks = if launch.joins { Self::Alone } else { Self::of_members(&members)? };
+                return Ok((ranks, Some(members)));
             }
             _ => Backend::Gloo,
         };

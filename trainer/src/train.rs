@@ -130,6 +130,8 @@ pub struct Hooks<'a> {
     /// Called after every step. Returns a requested checkpoint or stop, if any. The ranks then agree on the
     /// action.
     pub asked: &'a mut dyn FnMut(&Position) -> Option<Requested>,
+    /// Called with it. Returns whether ranks wait to join.
+    pub has_arrivals: &'a mut dyn FnMut() -> bool,
     /// Saves a checkpoint, on every rank.
     pub save: &'a mut dyn FnMut(&Training) -> Result<()>,
     /// Collects the phases of some steps, on every rank.
@@ -143,6 +145,8 @@ pub enum End {
     Complete,
     /// The training was stopped on request, after a checkpoint.
     Stopped,
+    /// Ranks wait to join. The training is between two steps or rounds.
+    Arrivals,
 }
 
 /// Options that are not part of the recipe.
@@ -295,6 +299,7 @@ fn train_on(
                 asked,
                 measured: stopwatch.lap(),
                 failed: gradients.take_failed(),
+                has_arrivals: (hooks.has_arrivals)(),
                 announcement: match &mut round {
                     Some(round) => round.announcement(),
                     None => gradients.announcement(),
@@ -358,6 +363,10 @@ fn train_on(
                     hooks.trace.as_mut().map_or(Ok(()), |trace| trace.write(ranks))?;
                     return Ok(End::Stopped);
                 }
+            }
+            if agreed.has_arrivals {
+                hooks.trace.as_mut().map_or(Ok(()), |trace| trace.write(ranks))?;
+                return Ok(End::Arrivals);
             }
         }
         let times = stopwatch.stop(ranks)?;

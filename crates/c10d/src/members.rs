@@ -1,27 +1,32 @@
-//! The ranks of a launch that are still in its group. After a loss, the others agree on who is left, and form a smaller group
-//! without ending their processes.
+//! The ranks of a training whose group changes. After a loss, the others agree on who is left, and form a smaller group without
+//! ending their processes. Ranks that arrive later join the next group.
 //!
-//! This needs a store that outlives any rank. Each group is a generation, numbered from 0. Ranks keep the numbers of the launch
-//! in the store, and get new ones in a group, in the same order:
+//! This needs a store that outlives any rank. Each group is a generation, numbered from 0. Ranks have numbers by which they were
+//! started, and get new ones in a group, in the same order:
 //!
 //! | Key of the store | Value |
 //! |---|---|
 //! | `c10d/beat/RANK` | a number that the rank increases as long as its process runs |
-//! | `c10d/regroup/GENERATION/here/RANK` | set by a rank that joins the generation |
+//! | `c10d/regroup/started` | number of ranks that were started; a launcher that starts one more gets its number here |
+//! | `c10d/regroup/training` | what the group trains, for those who want to join; not set before [`Members::begin`] |
+//! | `c10d/regroup/arrival/RANK` | set by a rank that waits to join |
+//! | `c10d/regroup/complete` | set when nobody can join any more |
+//! | `c10d/regroup/GENERATION/here/RANK` | set by a rank that joins the generation, or for one that waits to join |
 //! | `c10d/regroup/GENERATION/leader` | the rank that lists the members: the first to set it |
 //! | `c10d/regroup/GENERATION/list/LEADER` | the members, as text |
 //! | `c10d/regroup/GENERATION/ready/RANK` | set by a member that has read the list |
-//! | `c10d/regroup/lost` | all ranks that are in no group any more, for the launcher; not set before [`Members::begin`] |
+//! | `c10d/regroup/newest` | the last generation with a list, and its leader |
+//! | `c10d/regroup/lost` | all ranks that are in no group any more, for launchers; not set before [`Members::begin`] |
 //!
 //! A rank whose number stays the same for the limit of silence is not waited for. If it was only stopped, it later finds a list
 //! without it, and gets an error.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use launch::Launch;
+use launch::{Known, Launch};
 use program::threads::detach;
 
 use crate::error::{Error, Result};
@@ -33,15 +38,20 @@ use crate::store::TcpStore;
 const BEATS_PER_LIMIT: u32 = 10;
 /// Time between two looks at the keys and beats of ranks.
 const LOOK: Duration = Duration::from_millis(20);
-/// The ranks that are in no group any more.
+const STARTED: &str = "c10d/regroup/started";
+const TRAINING: &str = "c10d/regroup/training";
+const COMPLETE: &str = "c10d/regroup/complete";
+const NEWEST: &str = "c10d/regroup/newest";
 const LOST: &str = "c10d/regroup/lost";
+/// Maximum time in which the members of a later generation connect: all of them have just answered.
+const JOINING: Duration = Duration::from_secs(30);
 
 /// The members of a generation.
 pub struct Members {
     store: TcpStore,
-    /// This process's rank in the launch.
+    /// The number by which this process was started.
     own: usize,
-    world_size: usize,
+    /// Without its own number if this process has not joined yet.
     ranks: Vec<usize>,
     generation: u64,
     options: Options,
@@ -56,41 +66,107 @@ impl std::fmt::Debug for Members {
 }
 
 impl Members {
-    /// All ranks of a launch whose store outlives any rank.
+    /// All ranks of a launch whose store outlives any rank. A rank that joins a training has no group before
+    /// [`Members::arrive`].
     pub fn of_launch(launch: &Launch, options: &Options) -> Result<Self> {
-        let store = TcpStore::from_launch(launch, options.timeout)?;
+        let (store, n_ranks) = match launch.joins {
+            true => (TcpStore::connect(&launch.master_addr, launch.master_port, options.timeout)?, 0),
+            false => (TcpStore::from_launch(launch, options.timeout)?, launch.world_size),
+        };
         let beats = start_beats(&store, launch.rank, options)?;
-        let ranks = (0..launch.world_size).collect();
-        let (own, world_size, options) = (launch.rank, launch.world_size, options.clone());
-        Ok(Self { store, own, world_size, ranks, generation: 0, options, beats })
+        let (own, ranks, options) = (launch.rank, (0..n_ranks).collect(), options.clone());
+        Ok(Self { store, own, ranks, generation: 0, options, beats })
     }
 
-    /// The members by their rank in the group. Values are ranks of the launch.
+    /// The members by their rank in the group. Values are numbers by which ranks were started.
     pub fn ranks(&self) -> &[usize] {
         &self.ranks
     }
 
-    /// The number of losses so far after which ranks agreed on a new group.
+    /// The number of groups before this one.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Tells the launcher that from now on the members go on without a lost one.
-    pub fn begin(&self) -> Result<()> {
-        self.store.set(LOST, b"")
+    /// Whether this process has not joined yet.
+    pub fn is_arrival(&self) -> bool {
+        self.ranks.is_empty()
+    }
+
+    /// Tells launchers that from now on the members go on without a lost one, and those who want to join what is trained.
+    pub fn begin(&self, training: &[u8]) -> Result<()> {
+        self.store.set(LOST, b"")?;
+        self.store.set(TRAINING, training)
+    }
+
+    /// Tells those who wait that nobody can join any more.
+    pub fn complete(&self) -> Result<()> {
+        self.store.set(COMPLETE, b"")
+    }
+
+    /// What the others train, once they do. Errors: nobody can join any more.
+    pub fn training(&self) -> Result<Vec<u8>> {
+        self.wait_to_join(|| match self.store.is_set(TRAINING)? {
+            true => self.store.get(TRAINING).map(Some),
+            false => Ok(None),
+        })
+    }
+
+    /// The ranks that wait to join.
+    pub fn arrivals(&self) -> Result<Vec<usize>> {
+        let n_started = usize::try_from(self.store.add(STARTED, 0)?).unwrap_or_default();
+        let mut arrivals: Vec<usize> = (0..n_started).filter(|rank| !self.ranks.contains(rank)).collect();
+        if !arrivals.is_empty() {
+            let lost = lost_ranks(&self.store)?.unwrap_or_default();
+            let wait = |rank| Ok(!lost.contains(&rank) && self.store.is_set(&arrival_key(rank))?);
+            let wait = arrivals.iter().map(|&rank| wait(rank)).collect::<Result<Vec<bool>>>()?;
+            let mut wait = wait.into_iter();
+            arrivals.retain(|_| wait.next() == Some(true));
+        }
+        Ok(arrivals)
+    }
+
+    /// Waits until the members have formed a group with this rank. Errors: nobody can join any more.
+    pub fn arrive(&self) -> Result<Self> {
+        self.store.set(&arrival_key(self.own), b"")?;
+        let (generation, ranks) =
+            self.wait_to_join(|| Ok(newest(&self.store)?.filter(|(_, ranks)| ranks.contains(&self.own))))?;
+        let missing = Joining { members: self, generation }.missing(&ranks)?;
+        let members = self.next(generation, ranks);
+        if missing.is_empty() { Ok(members) } else { members.regroup_without(missing) }
+    }
+
+    /// Looks until there is something. Errors: nobody can join any more.
+    fn wait_to_join<T>(&self, look: impl Fn() -> Result<Option<T>>) -> Result<T> {
+        loop {
+            let found = look().and_then(|found| Ok((found, self.store.is_set(COMPLETE)?)));
+            match found {
+                Ok((Some(found), _)) => return Ok(found),
+                Ok((None, false)) => sleep(LOOK),
+                Ok((None, true)) | Err(_) => {
+                    let detail = "the training ended before this rank could join it".to_owned();
+                    return Err(Error::Rendezvous { detail });
+                }
+            }
+        }
     }
 
     /// Joins the group of the members over Gloo.
     pub fn group(&self) -> Result<ProcessGroup> {
         let rank = self.ranks.iter().position(|&rank| rank == self.own).unwrap_or_default();
-        let options = Options { name: self.generation.to_string(), ..self.options.clone() };
+        let joining = if self.generation > 0 { JOINING } else { self.options.joining };
+        let options = Options { name: self.generation.to_string(), joining, ..self.options.clone() };
         ProcessGroup::new(&self.store, rank, self.ranks.len(), Backend::Gloo, &options)
     }
 
-    /// The members of a later generation, after `lost` was lost, a rank of this group. Waits for each other rank whose process
-    /// runs, so that one which computes without its group is not lost. Errors: the others went on without this rank.
-    pub fn without(&self, lost: Option<usize>) -> Result<Self> {
-        let mut lost: Vec<usize> = lost.and_then(|lost| self.ranks.get(lost)).copied().into_iter().collect();
+    /// The members of a later generation, with the ranks that wait to join, and without `lost`, a rank of this group. Waits for
+    /// each other rank whose process runs, so that one which computes without its group is not lost. Errors: the others went on
+    /// without this rank.
+    pub fn regroup(&self, lost: Option<usize>) -> Result<Self> {
+        self.regroup_without(lost.and_then(|lost| self.ranks.get(lost)).copied().into_iter().collect())
+    }
+
+    fn regroup_without(&self, mut lost: Vec<usize>) -> Result<Self> {
         for generation in self.generation + 1.. {
             let joining = Joining { members: self, generation };
             let own = self.own.to_string();
@@ -98,14 +174,9 @@ impl Members {
             let leader =
                 self.store.compare_set(&format!("c10d/regroup/{generation}/leader"), b"", own.as_bytes())?;
             let leader = ranks_of(&leader)?.first().copied().unwrap_or(self.own);
-            let list = joining.key("list", leader);
+            let list = list_key(generation, leader);
             if leader == self.own {
-                let left: Vec<usize> =
-                    self.ranks.iter().filter(|rank| !lost.contains(rank)).copied().collect();
-                let here = joining.wait_for("here", &left)?;
-                let gone: Vec<usize> = (0..self.world_size).filter(|rank| !here.contains(rank)).collect();
-                self.store.set(&list, text_of(&here).as_bytes())?;
-                self.store.set(LOST, text_of(&gone).as_bytes())?;
+                joining.list(&list, &lost)?;
             }
             if joining.wait_for("list", &[leader])?.is_empty() {
                 lost.push(leader);
@@ -115,22 +186,59 @@ impl Members {
             if !ranks.contains(&self.own) {
                 return Err(fenced(&ranks));
             }
-            self.store.set(&joining.key("ready", self.own), b"")?;
-            let ready = joining.wait_for("ready", &ranks)?;
-            if ready == ranks {
-                let (store, options, beats) = (self.store.clone(), self.options.clone(), self.beats.clone());
-                let (own, world_size) = (self.own, self.world_size);
-                return Ok(Self { store, own, world_size, ranks, generation, options, beats });
+            let missing = joining.missing(&ranks)?;
+            if missing.is_empty() {
+                return Ok(self.next(generation, ranks));
             }
-            lost.extend(ranks.iter().filter(|rank| !ready.contains(rank)));
+            lost.extend(missing);
         }
         Err(Error::Rendezvous { detail: "no generation is left".to_owned() })
     }
+
+    fn next(&self, generation: u64, ranks: Vec<usize>) -> Self {
+        let (store, options, beats) = (self.store.clone(), self.options.clone(), self.beats.clone());
+        Self { store, own: self.own, ranks, generation, options, beats }
+    }
 }
 
-/// The ranks of a launch that are in no group any more. None before [`Members::begin`].
-pub fn lost_ranks(store: &TcpStore) -> Result<Option<Vec<usize>>> {
+/// What is known of the ranks. None before [`Members::begin`].
+pub fn known_ranks(store: &TcpStore) -> Result<Option<Known>> {
+    let Some(lost) = lost_ranks(store)? else { return Ok(None) };
+    let members = newest(store)?.map(|(_, ranks)| ranks).unwrap_or_default();
+    Ok(Some(Known { lost, members }))
+}
+
+fn lost_ranks(store: &TcpStore) -> Result<Option<Vec<usize>>> {
     if store.is_set(LOST)? { ranks_of(&store.get(LOST)?).map(Some) } else { Ok(None) }
+}
+
+/// Counts further ranks that a launcher starts. Returns the number of the first one.
+pub fn start_ranks(store: &TcpStore, n: usize) -> Result<usize> {
+    let n_started = store.add(STARTED, i64::try_from(n).unwrap_or(i64::MAX))?;
+    Ok(usize::try_from(n_started).unwrap_or_default().saturating_sub(n))
+}
+
+/// The newest generation and its members, if the group has changed.
+fn newest(store: &TcpStore) -> Result<Option<(u64, Vec<usize>)>> {
+    if !store.is_set(NEWEST)? {
+        return Ok(None);
+    }
+    let found = ranks_of(&store.get(NEWEST)?)?;
+    let &[generation, leader] = &found[..] else {
+        return Err(Error::Rendezvous {
+            detail: format!("the store has {found:?}, expected a generation and a rank"),
+        });
+    };
+    let list = store.get(&list_key(generation as u64, leader))?;
+    Ok(Some((generation as u64, ranks_of(&list)?)))
+}
+
+fn list_key(generation: u64, leader: usize) -> String {
+    format!("c10d/regroup/{generation}/list/{leader}")
+}
+
+fn arrival_key(rank: usize) -> String {
+    format!("c10d/regroup/arrival/{rank}")
 }
 
 /// A rank on its way into a generation.
@@ -142,6 +250,31 @@ struct Joining<'a> {
 impl Joining<'_> {
     fn key(&self, name: &str, rank: usize) -> String {
         format!("c10d/regroup/{}/{name}/{rank}", self.generation)
+    }
+
+    /// Lists the members of the generation, as its leader.
+    fn list(&self, key: &str, lost: &[usize]) -> Result<()> {
+        let Members { store, own, ranks, .. } = self.members;
+        let arrivals = self.members.arrivals()?;
+        for &rank in &arrivals {
+            store.set(&self.key("here", rank), b"")?;
+        }
+        let all: Vec<usize> = ranks.iter().chain(&arrivals).copied().collect();
+        let left: Vec<usize> = all.iter().filter(|rank| !lost.contains(rank)).copied().collect();
+        let here = self.wait_for("here", &left)?;
+        let gone = all.into_iter().filter(|rank| !here.contains(rank));
+        let before = lost_ranks(store)?.unwrap_or_default();
+        let gone: BTreeSet<usize> = before.into_iter().chain(gone).collect();
+        store.set(key, text_of(&here).as_bytes())?;
+        store.set(NEWEST, format!("{} {own}", self.generation).as_bytes())?;
+        store.set(LOST, text_of(&gone).as_bytes())
+    }
+
+    /// Confirms that this rank has read the list. Returns the members that did not.
+    fn missing(&self, ranks: &[usize]) -> Result<Vec<usize>> {
+        self.members.store.set(&self.key("ready", self.members.own), b"")?;
+        let ready = self.wait_for("ready", ranks)?;
+        Ok(ranks.iter().filter(|rank| !ready.contains(rank)).copied().collect())
     }
 
     /// Waits until each rank has set this key or has been silent for the limit. Returns those that have set it and beat.
@@ -190,8 +323,8 @@ fn start_beats(store: &TcpStore, rank: usize, options: &Options) -> Result<Sende
     Ok(sender)
 }
 
-fn text_of(ranks: &[usize]) -> String {
-    ranks.iter().map(usize::to_string).collect::<Vec<_>>().join(" ")
+fn text_of<'a>(ranks: impl IntoIterator<Item = &'a usize>) -> String {
+    ranks.into_iter().map(usize::to_string).collect::<Vec<_>>().join(" ")
 }
 
 fn ranks_of(text: &[u8]) -> Result<Vec<usize>> {
@@ -236,21 +369,21 @@ mod tests {
     fn those_who_are_left_get_ranks_in_the_same_order_and_a_late_one_is_fenced() {
         let store = TcpStore::serve("127.0.0.1", 0, Duration::from_secs(60)).unwrap();
         let all: Vec<Members> = (0..3).map(|rank| members(&store, rank, Duration::from_secs(60))).collect();
-        assert_eq!(lost_ranks(&store).unwrap(), None);
-        all[1].begin().unwrap();
-        assert_eq!(lost_ranks(&store).unwrap(), Some(Vec::new()));
+        assert_eq!(known_ranks(&store).unwrap(), None);
+        all[1].begin(b"").unwrap();
+        assert_eq!(known_ranks(&store).unwrap(), Some(Known::default()));
         thread::scope(|scope| {
             for of_rank in &all[1..] {
                 let regroup = || {
-                    let next = of_rank.without(Some(0)).unwrap();
+                    let next = of_rank.regroup(Some(0)).unwrap();
                     assert_eq!((next.ranks(), next.generation()), (&[1, 2][..], 1));
                     assert_eq!(next.group().unwrap().rank(), next.own - 1);
                 };
                 drop(spawn(scope, regroup));
             }
         });
-        assert_eq!(lost_ranks(&store).unwrap(), Some(vec![0]));
-        let fenced = all[0].without(Some(2)).unwrap_err();
+        assert_eq!(known_ranks(&store).unwrap(), Some(Known { lost: vec![0], members: vec![1, 2] }));
+        let fenced = all[0].regroup(Some(2)).unwrap_err();
         assert!(
             fenced.is_worth_retrying() && fenced.to_string().contains("(ranks 1, 2) went on"),
             "{fenced}"
@@ -265,10 +398,67 @@ mod tests {
         // It ends before the others know.
         drop(members(&store, 1, silence));
         let third = members(&store, 2, silence);
-        let next = first.without(Some(2)).unwrap();
+        let next = first.regroup(Some(2)).unwrap();
         assert_eq!((next.ranks(), next.generation()), (&[0][..], 1));
         assert_eq!(next.group().unwrap().world_size(), 1);
         assert_eq!(lost_ranks(&store).unwrap(), Some(vec![1, 2]));
         drop(third);
+    }
+
+    #[test]
+    fn ranks_that_wait_join_the_next_group() {
+        let store = TcpStore::serve("127.0.0.1", 0, Duration::from_secs(60)).unwrap();
+        assert_eq!(start_ranks(&store, 3).unwrap(), 0);
+        let all: Vec<Members> = (0..3).map(|rank| members(&store, rank, Duration::from_secs(60))).collect();
+        all[0].begin(b"reviews").unwrap();
+        assert_eq!(start_ranks(&store, 1).unwrap(), 3);
+        thread::scope(|scope| {
+            let arrive = || {
+                let fourth = arrival(&store, 3);
+                assert_eq!(fourth.training().unwrap(), b"reviews");
+                let next = fourth.arrive().unwrap();
+                assert_eq!((next.ranks(), next.generation()), (&[0, 2, 3][..], 1));
+                assert_eq!(next.group().unwrap().rank(), 2);
+            };
+            drop(spawn(scope, arrive));
+            while all[0].arrivals().unwrap().is_empty() {
+                sleep(LOOK);
+            }
+            for of_rank in [&all[0], &all[2]] {
+                let regroup = || {
+                    let next = of_rank.regroup(Some(1)).unwrap();
+                    assert_eq!(next.ranks(), [0, 2, 3]);
+                    assert_eq!(next.group().unwrap().world_size(), 3);
+                    assert!(next.arrivals().unwrap().is_empty());
+                };
+                drop(spawn(scope, regroup));
+            }
+        });
+        assert_eq!(known_ranks(&store).unwrap(), Some(Known { lost: vec![1], members: vec![0, 2, 3] }));
+    }
+
+    #[test]
+    fn a_rank_that_died_while_it_waited_is_not_listed_again() {
+        let store = TcpStore::serve("127.0.0.1", 0, Duration::from_secs(60)).unwrap();
+        assert_eq!(start_ranks(&store, 4).unwrap(), 0);
+        let alone = Members { ranks: vec![0], ..members(&store, 0, Duration::from_millis(500)) };
+        alone.begin(b"").unwrap();
+        let dead = arrival(&store, 3);
+        store.set(&arrival_key(3), b"").unwrap();
+        drop(dead);
+        let next = alone.regroup(None).unwrap();
+        assert_eq!((next.ranks(), next.arrivals().unwrap().len()), (&[0][..], 0));
+        next.complete().unwrap();
+        let late = arrival(&store, 3).arrive().unwrap_err();
+        assert!(late.to_string().contains("ended before this rank could join"), "{late}");
+    }
+
+    fn arrival(store: &TcpStore, rank: usize) -> Members {
+        let launch =
+            Launch { rank, world_size: rank + 1, joins: true, master_port: store.port(), ..Launch::alone() };
+        let options = Options { timeout: Duration::from_secs(60), ..Options::default() };
+        let arrival = Members::of_launch(&launch, &options).unwrap();
+        assert!(arrival.is_arrival());
+        arrival
     }
 }

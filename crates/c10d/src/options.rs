@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use crate::key::Key;
 
+const TIMEOUT: Duration = Duration::from_secs(600);
+
 /// The library that transfers tensors.
 ///
 /// ```
@@ -32,9 +34,10 @@ pub enum Backend {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Maximum duration of a collective, and maximum wait for the other ranks at the start. It must allow for the
-    /// slowest healthy rank.
+    /// Maximum duration of a collective. It must allow for the slowest healthy rank.
     pub timeout: Duration,
+    /// Maximum wait for the other ranks at the start.
+    pub joining: Duration,
     /// A rank whose watch thread sends nothing for this long counts as lost. At least 0.1 s.
     pub silence: Duration,
     /// The group's name, equal on all its ranks and unique in a store. "0" is the name of the default group of
@@ -57,7 +60,8 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            timeout: Duration::from_secs(600),
+            timeout: TIMEOUT,
+            joining: TIMEOUT,
             silence: Duration::from_secs(5),
             name: "0".to_owned(),
             key: None,

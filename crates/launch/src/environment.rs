@@ -7,8 +7,9 @@ use program::exit::{Exit, Failed};
 
 const START: &str = "start the program with torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT";
 
-/// Environment variable that [`crate::run_surviving`] sets.
+/// Environment variables that [`crate::run_surviving`] sets.
 pub(crate) const SURVIVES: &str = "SENTIMILL_SURVIVES";
+pub(crate) const JOINS: &str = "SENTIMILL_JOINS";
 
 /// The settings that torchrun passes to each process.
 ///
@@ -43,6 +44,8 @@ pub struct Launch {
     pub agent_store: bool,
     /// Whether the ranks go on without a lost one ([`crate::run_surviving`]).
     pub survives: bool,
+    /// Whether this rank joins a training that has begun.
+    pub joins: bool,
     /// Number of restarts of the group by torchrun (`TORCHELASTIC_RESTART_COUNT`).
     pub restarts: usize,
 }
@@ -111,6 +114,7 @@ impl Launch {
             agent_store: survives
                 || variable("TORCHELASTIC_USE_AGENT_STORE").is_some_and(|text| text == "True"),
             survives,
+            joins: variable(JOINS).is_some(),
             restarts: optional("TORCHELASTIC_RESTART_COUNT")?.unwrap_or(0),
         })
     }
@@ -130,6 +134,7 @@ impl Launch {
             master_port: 0,
             agent_store: false,
             survives: false,
+            joins: false,
             restarts: 0,
         }
     }

@@ -18,7 +18,9 @@
 //!
 //! | Event | Action of `launch` |
 //! |---|---|
-//! | a rank exits with code 75, or a signal kills it | waits for the others; if one of them exits with code 0, so does `launch` |
+//! | a rank exits with code 75, or a signal kills it | starts another one in its place, as long as restarts are left, and waits for the others; if one of them exits with code 0, so does `launch` |
+//! | a rank ends that has not joined the others yet | waits for the others |
+//! | none of the ranks that had joined runs | sends SIGKILL to those that wait to join |
 //! | the ranks have declared one of them lost | sends SIGKILL to it: it may be stopped, and hold the lock of a folder |
 //! | a rank is stopped, and [`STOPPED_MAX`] have passed since a rank succeeded | sends SIGKILL to it: the others are done |
 //! | all that run are stopped, and [`STOPPED_MAX`] have passed since another was lost | sends SIGKILL to them |
@@ -96,25 +98,48 @@ impl Options {
     }
 }
 
-/// How ranks go on without a lost one.
+/// How ranks go on without a lost one, and others join them. Their store outlives any rank: this launch or another one serves
+/// it.
 pub struct Survival<'a> {
-    /// Port of the ranks' store on 127.0.0.1, which outlives any rank because this process serves it.
-    pub store_port: u16,
-    /// The ranks that the others have declared lost so far. None before they can go on without one, for example while they
-    /// join: a lost rank then ends all.
-    pub lost: &'a dyn Fn() -> Option<Vec<usize>>,
+    /// Host and port of the store.
+    pub store: (&'a str, u16),
+    /// Whether other launches can have ranks of the same training. Their users provide the key.
+    pub is_shared: bool,
+    /// Number of the first rank, if the ranks join a training that has begun.
+    pub joins_from: Option<usize>,
+    /// Maximum number of ranks that are started in place of lost ones.
+    pub restarts: usize,
+    /// Returns the number of a further rank, or none if the store does not respond.
+    pub start_rank: &'a dyn Fn() -> Option<usize>,
+    /// What the ranks have declared so far. None before they can go on without a lost one, for example while they join: a lost
+    /// rank then ends all.
+    pub known: &'a dyn Fn() -> Option<Known>,
+}
+
+/// What ranks have declared in their store.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// The ranks that are in no group any more.
+    pub lost: Vec<usize>,
+    /// Those of the newest group; none before the group has changed.
+    pub members: Vec<usize>,
 }
 
 /// Why the launch failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A rank failed; it is the root cause.
-    #[error("rank {rank} of {n_ranks} {end}{}{}", after(": ", message), after("; its log is ", log))]
+    #[error(
+        "rank {rank}{} {end}{}{}",
+        after(" of ", n_ranks),
+        after(": ", message),
+        after("; its log is ", log)
+    )]
     Rank {
         /// The rank.
         rank: usize,
-        /// Number of ranks.
-        n_ranks: usize,
+        /// Number of ranks, if it is fixed.
+        n_ranks: Option<usize>,
         /// How it exited.
         end: End,
         /// The message of its error file, otherwise its last line on standard error, if `launch` forwarded it.
@@ -175,7 +200,7 @@ impl Error {
 /// A result with this module's error.
 pub type Result<T> = std::result::Result<T, Error>;
 
-fn after(before: &str, text: &Option<String>) -> String {
+fn after(before: &str, text: &Option<impl std::fmt::Display>) -> String {
     text.as_ref().map(|text| format!("{before}{text}")).unwrap_or_default()
 }
 
@@ -213,20 +238,24 @@ fn start_and_wait(
         program,
         arguments,
         n_ranks: options.n_ranks,
+        master_addr: survival.map_or("127.0.0.1", |survival| survival.store.0),
         master_port: match (survival, options.master_port) {
-            (Some(survival), _) => survival.store_port,
+            (Some(survival), _) => survival.store.1,
             (None, Some(port)) => port.get(),
             (None, None) => free_port()?,
         },
         log_dir: options.log_dir.as_deref(),
         error_files: error_files.path(),
-        secret: &secret,
+        secret: (!survival.is_some_and(|survival| survival.is_shared)).then_some(&secret),
         survives: survival.is_some(),
     };
     let (forwarding, forwarded) = channel();
-    let ranks = (0..options.n_ranks.get()).map(|rank| Rank::start(rank, &setting, &forwarding));
-    let mut watch = Watch::new(ranks.collect::<Result<_>>()?, options, survival);
-    watch.until_all_ended(&signals.received)?;
+    let joins_from = survival.and_then(|survival| survival.joins_from);
+    let start = |rank, joins| Rank::start(rank, joins, &setting, &forwarding);
+    let numbers = (0..options.n_ranks.get()).map(|rank| rank + joins_from.unwrap_or(0));
+    let ranks = numbers.map(|rank| start(rank, joins_from.is_some())).collect::<Result<_>>()?;
+    let mut watch = Watch::new(ranks, options, survival);
+    watch.until_all_ended(&signals.received, &|rank| start(rank, true))?;
     // Forwarding threads hold the other senders, and nothing is ever sent.
     drop(forwarding);
     let _ = forwarded.recv_timeout(OUTPUT_WITHIN);
@@ -303,10 +332,15 @@ struct Watch<'a> {
     ranks: Vec<Rank>,
     options: &'a Options,
     survival: Option<&'a Survival<'a>>,
+    known: Option<Known>,
     stage: Stage,
     root_cause: Option<(usize, End)>,
     /// Ranks without which the others went on.
     lost: Vec<(usize, End)>,
+    /// Ranks that ended before they joined the others.
+    apart: Vec<(usize, End)>,
+    /// The number of ranks that were started in place of lost ones.
+    n_restarts: usize,
     /// When a rank succeeded last.
     succeeded: Option<Instant>,
     /// When a rank was lost last.
@@ -318,15 +352,19 @@ struct Watch<'a> {
 impl<'a> Watch<'a> {
     fn new(ranks: Vec<Rank>, options: &'a Options, survival: Option<&'a Survival<'a>>) -> Self {
         let stage = Stage::Running;
-        let (root_cause, lost, succeeded, lost_at) = (None, Vec::new(), None, None);
+        let (root_cause, lost, apart, n_restarts) = (None, Vec::new(), Vec::new(), 0);
+        let (succeeded, lost_at) = (None, None);
         let (stop_asked, interrupted) = (false, false);
         Self {
             ranks,
             options,
             survival,
+            known: None,
             stage,
             root_cause,
             lost,
+            apart,
+            n_restarts,
             succeeded,
             lost_at,
             stop_asked,
@@ -334,11 +372,19 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn until_all_ended(&mut self, signals: &Receiver<i32>) -> Result<()> {
+    /// `start` starts a rank in place of a lost one.
+    fn until_all_ended(
+        &mut self,
+        signals: &Receiver<i32>,
+        start: &dyn Fn(usize) -> Result<Rank>,
+    ) -> Result<()> {
         loop {
             for rank in 0..self.ranks.len() {
-                if let Some(end) = self.ranks[rank].new_end().map_err(system("wait for a rank"))? {
-                    self.on_exit(rank, end);
+                if let Some(end) = self.ranks[rank].new_end().map_err(system("wait for a rank"))?
+                    && self.on_exit(rank, end)
+                    && let Some(number) = self.further_rank()
+                {
+                    self.ranks.push(start(number)?);
                 }
             }
             if self.ranks.iter().all(Rank::has_ended) {
@@ -362,16 +408,20 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn on_exit(&mut self, rank: usize, end: End) {
+    /// Returns whether the others go on without this rank.
+    fn on_exit(&mut self, rank: usize, end: End) -> bool {
+        let known = self.known();
         match self.stage {
             // The rank was ended by `launch`, so its exit code does not matter.
             Stage::Ending(_) | Stage::Killed => {}
             Stage::Running | Stage::Suspecting(_) if end.is_success() => {
                 self.succeeded = Some(Instant::now());
             }
-            Stage::Running if end.is_survivable() && self.declared_lost().is_some() => {
+            Stage::Running if self.has_not_joined(rank, known.as_ref()) => self.apart.push((rank, end)),
+            Stage::Running if end.is_survivable() && known.is_some() => {
                 self.lost.push((rank, end));
                 self.lost_at = Some(Instant::now());
+                return true;
             }
             Stage::Running | Stage::Suspecting(_) if end.may_be_a_consequence() => {
                 // Ranks that got a request to stop exit one after the other with this code, while the last one may
@@ -386,6 +436,15 @@ impl<'a> Watch<'a> {
                 self.end_all();
             }
         }
+        false
+    }
+
+    /// The number of a rank to start in place of a lost one.
+    fn further_rank(&mut self) -> Option<usize> {
+        let survival =
+            self.survival.filter(|survival| self.n_restarts < survival.restarts && !self.stop_asked)?;
+        self.n_restarts += 1;
+        (survival.start_rank)()
     }
 
     fn on_signal(&mut self, signal: i32) {
@@ -410,18 +469,38 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn declared_lost(&self) -> Option<Vec<usize>> {
-        self.survival.and_then(|survival| (survival.lost)())
+    /// What the ranks have declared. Once one has succeeded, the launch that serves the store may have ended.
+    fn known(&mut self) -> Option<Known> {
+        if self.succeeded.is_none() {
+            self.known = self.survival.and_then(|survival| (survival.known)());
+        }
+        self.known.clone()
     }
 
-    fn kill_lost(&self) {
-        let lost = self.declared_lost().unwrap_or_default();
-        let lost = lost.iter().filter_map(|&rank| self.ranks.get(rank));
+    /// Whether a rank waits to join the others, or did until it ended.
+    fn has_not_joined(&self, rank: usize, known: Option<&Known>) -> bool {
+        let Rank { number, joins, .. } = &self.ranks[rank];
+        *joins
+            && known.is_none_or(|Known { lost, members }| !lost.contains(number) && !members.contains(number))
+    }
+
+    fn kill_lost(&mut self) {
+        let known = self.known();
+        let (waiting, joined): (Vec<usize>, Vec<usize>) =
+            (0..self.ranks.len()).partition(|&rank| self.has_not_joined(rank, known.as_ref()));
+        let of = |ranks: &[usize]| ranks.iter().map(|&rank| &self.ranks[rank]).collect::<Vec<_>>();
+        let (waiting, joined) = (of(&waiting), of(&joined));
+        let Known { lost, members } = known.unwrap_or_default();
         let is_over = |at: Option<Instant>| at.is_some_and(|at| at.elapsed() > STOPPED_MAX);
-        let none_runs = || self.ranks.iter().all(|rank| rank.has_ended() || rank.is_stopped());
+        let none_runs = || joined.iter().all(|rank| rank.has_ended() || rank.is_stopped());
         let is_done = is_over(self.succeeded) || (is_over(self.lost_at) && none_runs());
-        let stopped = self.ranks.iter().filter(|rank| is_done && rank.is_stopped());
-        lost.chain(stopped).for_each(|rank| rank.signal(Signal::KILL));
+        // Ranks of other launches may go on, and those that wait join them.
+        let is_here = |member: &usize| joined.iter().any(|rank| rank.number == *member);
+        let none_is_left = self.succeeded.is_none() && !joined.is_empty() && members.iter().all(is_here);
+        let in_vain = none_is_left && joined.iter().all(|rank| rank.has_ended());
+        let to_kill = |rank: &&&Rank| lost.contains(&rank.number) || (is_done && rank.is_stopped());
+        joined.iter().filter(to_kill).for_each(|rank| rank.signal(Signal::KILL));
+        waiting.iter().filter(|_| in_vain).for_each(|rank| rank.signal(Signal::KILL));
     }
 
     fn end_all(&mut self) {
@@ -441,15 +520,16 @@ impl<'a> Watch<'a> {
     }
 
     fn result(&self) -> Result<Vec<(usize, End)>> {
-        let is_left = self.ranks.len() > self.lost.len();
+        let is_left = self.ranks.len() > self.lost.len() + self.apart.len();
         match (self.root_cause.or(if is_left { None } else { self.first_lost() }), self.stage) {
             (Some((rank, end)), _) => {
                 let of = &self.ranks[rank];
                 let log = of.log().map(|path| path.display().to_string());
-                Err(Error::Rank { rank, n_ranks: self.ranks.len(), end, message: of.message(), log })
+                let n_ranks = (!self.ranks.iter().any(|rank| rank.joins)).then_some(self.ranks.len());
+                Err(Error::Rank { rank: of.number, n_ranks, end, message: of.message(), log })
             }
             (None, Stage::Killed) => Err(Error::Killed),
-            (None, _) => Ok(self.lost.clone()),
+            (None, _) => Ok(self.lost.iter().map(|&(rank, end)| (self.ranks[rank].number, end)).collect()),
         }
     }
 
@@ -457,6 +537,6 @@ impl<'a> Watch<'a> {
     /// exit by themselves.
     fn first_lost(&self) -> Option<(usize, End)> {
         let is_cause = |&&(_, end): &&(usize, End)| end.may_be_a_consequence() == self.stop_asked;
-        self.lost.iter().find(is_cause).or(self.lost.first()).copied()
+        self.lost.iter().find(is_cause).or(self.lost.first()).or(self.apart.first()).copied()
     }
 }

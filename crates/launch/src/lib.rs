@@ -13,4 +13,6 @@ pub mod key;
 
 pub use environment::Launch;
 pub use ffi::kill_with_parent;
-pub use launcher::{End, Error, GRACE, Options, ROOT_CAUSE_WITHIN, Result, Survival, run, run_surviving};
+pub use launcher::{
+    End, Error, GRACE, Known, Options, ROOT_CAUSE_WITHIN, Result, Survival, run, run_surviving,
+};

@@ -396,6 +396,39 @@ fn a_rank_that_is_stopped_while_the_others_succeed_is_killed() {
     assert_eq!((code, stderr.as_str()), (Some(0), "without rank 1, which was killed by SIGKILL\n"));
 }
 
+/// The file has the lost ranks and the members of the newest group, as the ranks of a training declare them.
+#[test]
+fn a_lost_rank_is_replaced() {
+    let fifo = Fifo::new();
+    let script = "case $RANK in \
+        1) kill -9 $$;; \
+        2) echo '1|0 2' > $TEST_LOST; echo $WORLD_SIZE $SENTIMILL_JOINS; echo x > $TEST_LOST.joined;; \
+        *) until [ -s $TEST_LOST.joined ]; do sleep 0.05; done; cat $TEST_LOST.joined;; esac";
+    let (code, stdout, stderr) = run(launch_surviving(2, script, &fifo).env("TEST_RESTARTS", "1"));
+
+    assert_eq!((code, sorted(&stdout)), (Some(0), vec!["3 1", "x"]));
+    assert_eq!(stderr, "without rank 1, which was killed by SIGKILL\n");
+}
+
+#[test]
+fn a_rank_that_waits_for_lost_ones_is_killed() {
+    let script = "[ $RANK = 0 ] && kill -9 $$; exec sleep $SLEEP_S";
+    let fifo = Fifo::new();
+    let (code, _, stderr) = run(launch_surviving(1, script, &fifo).env("TEST_RESTARTS", "1"));
+
+    assert_eq!((code, stderr.as_str()), (Some(75), "trainer: rank 0 was killed by SIGKILL\n"));
+}
+
+#[test]
+fn ranks_that_could_not_join_fail_without_others() {
+    let script = "[ $RANK = 4 ] && exit 78; exit 75";
+    let fifo = Fifo::new();
+    let (code, _, stderr) = run(launch_surviving(2, script, &fifo).env("TEST_JOINS_FROM", "4"));
+
+    assert!(matches!(code, Some(75 | 78)), "{stderr}");
+    assert!(stderr.starts_with("trainer: rank ") && stderr.contains("exited with code 7"), "{stderr}");
+}
+
 /// The other rank fails without declaring it lost.
 #[test]
 fn a_rank_that_is_stopped_after_the_others_were_lost_is_killed() {

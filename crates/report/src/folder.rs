@@ -132,11 +132,15 @@ impl Run {
                 self.decisions.push(DecisionLine { step, from_batch, fractions });
             }
             Line::Lost { step, ranks, world_size, rows, .. } => {
-                let lost = ranks.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
                 self.notes.push(format!(
-                    "Lost after step {step}: rank {lost}. Remaining: {}. Rows trained again: {rows}.",
+                    "Lost after step {step}: {}. Remaining: {}. Rows trained again: {rows}.",
+                    named(&ranks),
                     counted(world_size as u64, "rank")
                 ));
+            }
+            Line::Joined { step, ranks, world_size, .. } => {
+                let now = counted(world_size as u64, "rank");
+                self.notes.push(format!("Joined after step {step}: {}. Now: {now}.", named(&ranks)));
             }
             Line::Test { metrics, .. } => self.tested = Some((Part::Test, metrics)),
         }
@@ -256,4 +260,9 @@ fn check_version(path: &Path, version: Option<u64>) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Ranks in words.
+fn named(ranks: &[usize]) -> String {
+    format!("rank {}", ranks.iter().map(usize::to_string).collect::<Vec<_>>().join(", "))
 }

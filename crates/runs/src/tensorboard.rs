@@ -94,7 +94,7 @@ fn scalars(line: &Line) -> Vec<(String, f64)> {
     let mut scalars: Vec<(String, f64)> = Vec::new();
     let mut add = |tag: &str, value: f64| scalars.push((tag.to_owned(), value));
     match line {
-        Line::Start { .. } | Line::Lost { .. } => {}
+        Line::Start { .. } | Line::Lost { .. } | Line::Joined { .. } => {}
         Line::Shares { decision, .. } => {
             for (rank, part) in decision.fractions().enumerate() {
                 add(&format!("rank_{rank}/share"), part);

@@ -114,8 +114,18 @@ impl Out {
     }
 
     /// Locks the folder in place of a lost rank 0, unless this rank has locked it. Waits until that rank's process has ended.
+    /// Errors: the training is on another machine.
     pub fn inherit(&self) -> Result<()> {
         if self.hold.get().is_none() {
+            let settings = self.folder.join(SETTINGS);
+            if !settings.is_file() {
+                let message = format!(
+                    "{}: missing, expected the training that rank 0 wrote: its machine's ranks are lost; start again with \
+                     --resume there",
+                    settings.display()
+                );
+                return Err(Failed::new(Exit::TryAgain, message).into());
+            }
             let hold = Hold::take(&self.folder, LOCK_WAIT)?;
             // Nobody else sets it.
             let _ = self.hold.set(hold);

@@ -91,7 +91,7 @@ impl Data {
             recipe::chosen_of_fit(arguments, recipe, rows)?,
             recipe::without_kernels(recipe, session.compute()),
             sampled(rows, arguments.sample),
-            alone(&arguments.optimisation, session.ranks().world_size()),
+            alone(&arguments.optimisation, session),
             cut(rows, arguments.lstm.tokens),
             rows.card()
                 .iter()
@@ -131,7 +131,7 @@ fn check_classes(rows: &Rows, soft: Option<&SoftTargets>) -> Result<()> {
 }
 
 /// A note about flags that need several ranks.
-pub(super) fn alone(optimisation: &Optimisation, world_size: usize) -> Option<String> {
+pub(super) fn alone(optimisation: &Optimisation, session: &Session) -> Option<String> {
     let flags = [
         ("--balance", optimisation.balance != BalanceName::Off),
         ("--sync-every", optimisation.sync_every > 1),
@@ -140,7 +140,7 @@ pub(super) fn alone(optimisation: &Optimisation, world_size: usize) -> Option<St
     let passed: Vec<&str> =
         flags.into_iter().filter_map(|(flag, is_passed)| is_passed.then_some(flag)).collect();
     let verb = if passed.len() == 1 { "has" } else { "have" };
-    (world_size == 1 && !passed.is_empty()).then(|| {
+    (session.is_alone() && !passed.is_empty()).then(|| {
         format!(
             "{} {verb} no effect, because there is one rank; start several with `trainer launch`",
             passed.join(" and ")

@@ -25,7 +25,7 @@ pub fn pretrain(arguments: &Pretrain) -> Result<()> {
     let n_rows = rows.census(Part::Training).rows;
     let notes = [
         recipe::chosen(optimisation, &recipe, n_rows, None),
-        alone(optimisation, session.ranks().world_size()),
+        alone(optimisation, &session),
         cut(&rows, lstm.tokens),
     ];
     let (splits, test_every) = (Splits::of(&rows), false);

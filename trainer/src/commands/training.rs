@@ -1,7 +1,7 @@
 //! The code that `fit` and `pretrain` share. It runs a training from its first step, or from a checkpoint,
 //! until the model is saved.
 
-mod losses;
+mod groups;
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -45,6 +45,9 @@ use crate::train::splits::Splits;
 use crate::train::trace::{self, Trace};
 use crate::train::{End, Event, Hooks, TrainOptions, Training, train};
 
+/// Time between two looks at who waits to join.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// The output, by default beside the dataset with another extension. A file that is no dataset is then refused first, because
 /// the user named only the file.
 pub(super) fn output(out: &Option<Location>, dataset: &Location, extension: &str) -> Result<Location> {
@@ -62,10 +65,10 @@ pub(super) struct Session {
     group: RefCell<Group>,
 }
 
-/// The group of ranks, which is another one after a loss.
+/// The group of ranks, which is another one after a loss or an arrival.
 struct Group {
     ranks: Rc<Ranks>,
-    /// Its members, if the training can go on without a lost one.
+    /// Its members, if they can form another group.
     members: Option<Members>,
 }
 
@@ -75,7 +78,10 @@ impl Session {
         let interrupts = Interrupts::listen().map_err(training::Error::Signals)?;
         let compute = device::choose(&training.running.computing, backend)?;
         let (ranks, members) = Ranks::join_members(compute.device())?;
-        check_throttle(&training.throttle, ranks.world_size())?;
+        let is_arrival = members.as_ref().is_some_and(Members::is_arrival);
+        if !is_arrival {
+            check_throttle(&training.throttle, ranks.world_size())?;
+        }
         if let Some(path) = &training.trace {
             if compute.device() != Device::Cpu && ranks.world_size() == 1 {
                 return Err(training::Error::setting(
@@ -86,7 +92,8 @@ impl Session {
                 .into());
             }
             // A process that replaces a killed one finds its file.
-            ranks.of_rank_0(|| if restarts() == 0 { Ok(trace::check(path)?) } else { Ok(()) })?;
+            let is_new = restarts() == 0 && !is_arrival;
+            ranks.of_rank_0(|| if is_new { Ok(trace::check(path)?) } else { Ok(()) })?;
         }
         let group = RefCell::new(Group { ranks: Rc::new(ranks), members });
         Ok(Self { interrupts, compute, group })
@@ -95,6 +102,11 @@ impl Session {
     /// This process as a rank of several trainings, which end with a lost rank.
     pub(super) fn join_for_several(training: &TrainingFlags, backend: ComputeName) -> Result<Self> {
         let session = Self::join(training, backend)?;
+        if session.is_arrival() {
+            return Err(
+                training::Error::setting("--folds", "passed to a rank that joins", "no --folds").into()
+            );
+        }
         session.group.borrow_mut().members = None;
         Ok(session)
     }
@@ -111,6 +123,9 @@ impl Session {
         }
         let existing = Existing::of_flags(training.resume.is_some(), training.force);
         let (s3, keep) = (training.storage.options(), training.keep_checkpoints);
+        if let (Location::Local(folder), true) = (out, self.is_arrival()) {
+            return Ok(Out::of(folder.clone(), out, keep, existing));
+        }
         let mut taken = None;
         let folder: PathBuf = self.ranks().of_rank_0(|| {
             let out = taken.insert(Out::take(out, &s3, keep, existing)?);
@@ -129,11 +144,21 @@ impl Session {
         self.group.borrow().members.is_some()
     }
 
-    /// The factors of --throttle of the ranks that are left.
+    /// Whether there is one rank, and no other one can join.
+    pub(super) fn is_alone(&self) -> bool {
+        self.ranks().world_size() == 1 && !self.survives()
+    }
+
+    /// Whether this rank joins a training, and has not arrived yet.
+    fn is_arrival(&self) -> bool {
+        self.group.borrow().members.as_ref().is_some_and(Members::is_arrival)
+    }
+
+    /// The factors of --throttle of the ranks in the group. One that arrived has none.
     fn throttle(&self, factors: &[f64]) -> Vec<f64> {
         match &self.group.borrow().members {
             Some(members) if !factors.is_empty() => {
-                members.ranks().iter().map(|&rank| factors[rank]).collect()
+                members.ranks().iter().map(|&rank| factors.get(rank).copied().unwrap_or(1.0)).collect()
             }
             _ => factors.to_vec(),
         }
@@ -185,6 +210,11 @@ impl Job<'_> {
     /// rank 0.
     pub(super) fn run(self, notes: impl Iterator<Item = String>) -> Result<Option<Summary>> {
         let Self { session, out, recipe, splits, .. } = self;
+        if session.is_arrival() {
+            let mut training = Training::new(recipe, session.device());
+            let changes = self.arrive(&mut training)?;
+            return self.until_complete(&mut training, changes);
+        }
         let ranks = session.ranks();
         if ranks.of_rank_0(|| Ok(out.is_complete(recipe, &splits.rows.settings().rows)?))? {
             let summary = Summary::of_complete(out.folder(), out.shown());
@@ -199,24 +229,35 @@ impl Job<'_> {
         if ranks.is_first() {
             out.clear()?;
             if let Some(members) = session.group.borrow().members.as_ref().filter(|_| !self.is_replayed()) {
-                members.begin()?;
+                members.begin(&self.described()?)?;
             }
         }
         // The group of a lost rank must not outlive the loss.
         drop(ranks);
-        let mut lost = None;
+        self.until_complete(&mut training, Vec::new())
+    }
+
+    /// Trains to the end and saves the model, by changing groups. `changes` are the lines about the present group.
+    fn until_complete(self, training: &mut Training, mut changes: Vec<Line>) -> Result<Option<Summary>> {
         loop {
-            match self.complete(&mut training, lost.as_ref()) {
-                Err(error) => lost = Some(self.go_on_after(error, &mut training)?),
-                summary => return summary,
-            }
+            let cause = match self.train(training, &changes) {
+                Ok((End::Arrivals, log)) => {
+                    log.map_or(Ok(()), Log::finish)?;
+                    None
+                }
+                Ok((end, log)) => match self.complete(training, end, log) {
+                    Err(error) => Some(error),
+                    summary => return summary,
+                },
+                Err(error) => Some(error),
+            };
+            changes = self.regroup(cause, training)?;
         }
     }
 
-    /// Trains to the end and saves the model. `lost` is the line of the loss after which it continues.
-    fn complete(self, training: &mut Training, lost: Option<&Line>) -> Result<Option<Summary>> {
+    /// Saves the model of a training that has ended.
+    fn complete(self, training: &mut Training, end: End, log: Option<Log>) -> Result<Option<Summary>> {
         let Self { session, out, .. } = self;
-        let (end, log) = self.train(training, lost)?;
         if end == End::Stopped {
             log.map_or(Ok(()), Log::finish)?;
             out.checkpoints_saved()?;
@@ -286,11 +327,11 @@ impl Job<'_> {
     }
 
     /// Trains, shows progress, and saves checkpoints. Returns the log on rank 0.
-    fn train(self, training: &mut Training, lost: Option<&Line>) -> Result<(End, Option<Log>)> {
+    fn train(self, training: &mut Training, changes: &[Line]) -> Result<(End, Option<Log>)> {
         let Self { session, out, recipe, splits, test_every, training: flags, .. } = self;
         let Session { interrupts, compute, .. } = session;
         let ranks = &*session.ranks();
-        let mut progress = if ranks.is_first() { Some(self.show(training, lost)?) } else { None };
+        let mut progress = if ranks.is_first() { Some(self.show(training, changes)?) } else { None };
         let interval = Duration::from_secs_f64(60.0 * flags.checkpoint_minutes.clamp(0.0, 1e9));
         let mut saved_at = Instant::now();
         let mut asked = |position: &Position| {
@@ -302,6 +343,17 @@ impl Job<'_> {
                 saved_at = Instant::now();
             }
             interrupts.requested().or((is_due || is_time).then_some(Requested::Checkpoint))
+        };
+        let mut looked_at = Instant::now();
+        let mut has_arrivals = || {
+            let group = session.group.borrow();
+            let Some(members) = group.members.as_ref().filter(|_| ranks.is_first()) else { return false };
+            if looked_at.elapsed() < LOOK {
+                return false;
+            }
+            looked_at = Instant::now();
+            // Without a response, nobody can join.
+            members.arrivals().is_ok_and(|arrivals| !arrivals.is_empty())
         };
         let mut save_here = |training: &Training| {
             let remembered = remembered(recipe, training, ranks)?;
@@ -318,8 +370,13 @@ impl Job<'_> {
         };
         let traced = |path| Trace::new(path, flags.trace_steps.clone());
         let mut trace = flags.trace.clone().map(traced);
-        let mut hooks =
-            Hooks { on_event: &mut on_event, asked: &mut asked, save: &mut save_here, trace: trace.as_mut() };
+        let mut hooks = Hooks {
+            on_event: &mut on_event,
+            asked: &mut asked,
+            has_arrivals: &mut has_arrivals,
+            save: &mut save_here,
+            trace: trace.as_mut(),
+        };
         let options = TrainOptions {
             compute: compute.clone(),
             device_bytes: flags.device_memory,
@@ -338,7 +395,7 @@ impl Job<'_> {
     }
 
     /// Writes the settings, then the first line of metrics.
-    fn show(self, training: &Training, lost: Option<&Line>) -> Result<Progress> {
+    fn show(self, training: &Training, changes: &[Line]) -> Result<Progress> {
         let Self { session, out, recipe, splits, training: flags, .. } = self;
         let Splits { rows, validation, test, unlabelled, .. } = splits;
         let steps_of_epoch =
@@ -368,9 +425,7 @@ impl Job<'_> {
         put_json(&out.folder().join(SETTINGS), &settings)?;
         let done = training.position.steps;
         let mut log = Log::begin(out.folder(), done, world_size, device)?;
-        if let Some(lost) = lost {
-            log.write(lost);
-        }
+        changes.iter().for_each(|line| log.write(line));
         let steps = steps_of_epoch * u64::from(recipe.epochs);
         Progress::new(steps, done, steps_of_epoch, flags.log_steps, log)
     }
@@ -401,6 +456,10 @@ impl Job<'_> {
         // The others stay until the model is written, to write it themselves if rank 0 dies. In S3 they cannot, and fail.
         if session.survives() {
             session.ranks().of_rank_0(write)?;
+            if let (Some(members), true) = (&session.group.borrow().members, session.ranks().is_first()) {
+                // Of use to those who wait only: the model is saved.
+                let _ = members.complete();
+            }
         } else {
             write()?;
         }

@@ -16,6 +16,8 @@ pub(super) struct Own {
     pub measured: Measured,
     /// Work of a share that did not fit into memory.
     pub failed: Option<u64>,
+    /// Whether it knows of ranks that wait to join.
+    pub has_arrivals: bool,
     /// Its announcement of an exchange.
     pub announcement: Vec<u8>,
 }
@@ -27,6 +29,8 @@ pub(super) struct Agreed {
     pub loss: f64,
     /// What any rank requested.
     pub asked: Option<Requested>,
+    /// Whether any rank knows of ranks that wait to join.
+    pub has_arrivals: bool,
     /// The time of each rank.
     pub measured: Vec<Measured>,
     /// Work of a share that did not fit into memory, by rank.
@@ -43,11 +47,13 @@ pub(super) fn agree(ranks: &Ranks, own: &Own) -> Result<Agreed> {
     let [rows, work, nanoseconds, failed] =
         [rows as u64, work, nanoseconds, own.failed.unwrap_or(0)].map(|number| number as f64);
     let [stop, checkpoint] = [Requested::Stop, Requested::Checkpoint].map(asked_for);
-    let numbers = [own.loss, stop, checkpoint, rows, work, nanoseconds, failed];
+    let arrivals = f64::from(u8::from(own.has_arrivals));
+    let numbers = [own.loss, stop, checkpoint, arrivals, rows, work, nanoseconds, failed];
     let mut agreed = Agreed::default();
     // Summed in rank order, so that all ranks get identical bits.
     for (numbers, announcement) in ranks.gather(numbers, &own.announcement)? {
-        let [loss, stop, checkpoint, rows, work, nanoseconds, failed] = numbers;
+        let [loss, stop, checkpoint, arrivals, rows, work, nanoseconds, failed] = numbers;
+        agreed.has_arrivals |= arrivals > 0.0;
         agreed.announced.push(announcement);
         let [work, nanoseconds, failed] = [work, nanoseconds, failed].map(|number| number as u64);
         agreed.measured.push(Measured { rows: rows as usize, work, nanoseconds });

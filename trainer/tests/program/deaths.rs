@@ -158,7 +158,7 @@ fn trained_again(job: &Job, name: &str, generation: u64) -> f64 {
 }
 
 /// The rows that the last group of an epoch trained in it, and those of the steps before.
-fn each_row_is_trained_once_an_epoch(job: &Job, name: &str) {
+pub(super) fn each_row_is_trained_once_an_epoch(job: &Job, name: &str) {
     let epochs = job.metrics("whole", "epoch");
     let rows_of = |line: &Value| -> u64 {
         line["ranks"].as_array().unwrap().iter().map(|rank| rank["rows"].as_u64().unwrap()).sum()
@@ -174,7 +174,7 @@ fn each_row_is_trained_once_an_epoch(job: &Job, name: &str) {
 }
 
 /// The process of a rank.
-fn rank_of(out: &Path, rank: u64) -> Pid {
+pub(super) fn rank_of(out: &Path, rank: u64) -> Pid {
     let place = format!("RANK={rank}");
     let is_rank = |process: &Pid| {
         let environment = fs::read(format!("/proc/{}/environ", process.as_raw_nonzero())).unwrap_or_default();
@@ -183,11 +183,11 @@ fn rank_of(out: &Path, rank: u64) -> Pid {
     ranks_of_job(out).into_iter().find(is_rank).unwrap()
 }
 
-fn weights(job: &Job, name: &str) -> BTreeMap<String, Tensor> {
+pub(super) fn weights(job: &Job, name: &str) -> BTreeMap<String, Tensor> {
     let tensors = Tensor::read_safetensors(job.out(name).join("model/model.safetensors")).unwrap();
     tensors.into_iter().collect()
 }
 
-fn unix_s() -> f64 {
+pub(super) fn unix_s() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64()
 }

@@ -2,6 +2,7 @@
 //! inputs.
 #![allow(clippy::unwrap_used)]
 
+mod arrivals;
 #[path = "../command/mod.rs"]
 mod command;
 mod deaths;

@@ -19,7 +19,7 @@ use signal_hook::low_level::signal_name;
 
 use super::output::{Forwarding, LastLine, Lines, Stream};
 use super::{Error, Result};
-use crate::environment::SURVIVES;
+use crate::environment::{JOINS, SURVIVES};
 use crate::{failure, ffi, key};
 
 /// Environment variable with the number of libtorch's threads per rank.
@@ -30,17 +30,22 @@ pub(super) struct Setting<'a> {
     pub(super) program: &'a Path,
     pub(super) arguments: &'a [OsString],
     pub(super) n_ranks: NonZeroUsize,
+    pub(super) master_addr: &'a str,
     pub(super) master_port: u16,
     pub(super) log_dir: Option<&'a Path>,
     pub(super) error_files: &'a Path,
-    /// The secret with which the ranks of this launch authenticate each other.
-    pub(super) secret: &'a str,
+    /// The secret with which the ranks of this launch authenticate each other, if no other launch has ranks of this training.
+    pub(super) secret: Option<&'a str>,
     /// Whether the ranks go on without a lost one.
     pub(super) survives: bool,
 }
 
 /// A rank's process. Dropping it kills the process.
 pub(super) struct Rank {
+    /// The number by which it was started.
+    pub(super) number: usize,
+    /// Whether it joins a training that has begun.
+    pub(super) joins: bool,
     child: Child,
     end: Option<End>,
     error_file: PathBuf,
@@ -49,13 +54,18 @@ pub(super) struct Rank {
 }
 
 impl Rank {
-    pub(super) fn start(rank: usize, setting: &Setting<'_>, forwarding: &Sender<Forwarding>) -> Result<Self> {
+    pub(super) fn start(
+        rank: usize,
+        joins: bool,
+        setting: &Setting<'_>,
+        forwarding: &Sender<Forwarding>,
+    ) -> Result<Self> {
         let log = setting.log_dir.map(|folder| folder.join(format!("rank-{rank}.log")));
         let log_file = log.as_deref().map(open_log).transpose()?;
         let error_file = setting.error_files.join(format!("rank-{rank}.json"));
         let mut command = Command::new(setting.program);
         command.args(setting.arguments).stdin(Stdio::null());
-        place(&mut command, rank, setting);
+        place(&mut command, rank, joins, setting);
         command.env(failure::ERROR_FILE, &error_file);
         // A progress bar requires the terminal itself.
         if rank > 0 || log.is_some() {
@@ -63,11 +73,13 @@ impl Rank {
         }
         ffi::kill_with_parent(&mut command);
         let failed = |source| Error::Start { program: setting.program.to_owned(), rank, source };
-        key::hand_over(&mut command, setting.secret).map_err(failed)?;
+        if let Some(secret) = setting.secret {
+            key::hand_over(&mut command, secret).map_err(failed)?;
+        }
 
         let child = command.spawn().map_err(failed)?;
         let last_line = LastLine::default();
-        let mut started = Self { child, end: None, error_file, log, last_line };
+        let mut started = Self { number: rank, joins, child, end: None, error_file, log, last_line };
         let log_of_stdout = log_file.as_ref().map(File::try_clone).transpose().map_err(failed)?;
         if let Some(pipe) = started.child.stdout.take() {
             // The first rank writes results, and any rank can become the first.
@@ -135,22 +147,28 @@ fn open_log(path: &Path) -> Result<File> {
 }
 
 /// Sets torchrun's environment variables.
-fn place(command: &mut Command, rank: usize, setting: &Setting<'_>) {
+fn place(command: &mut Command, rank: usize, joins: bool, setting: &Setting<'_>) {
     let n_ranks = setting.n_ranks.get();
+    // The number of ranks of a training that has begun is not known here.
+    let world_size = if joins { rank + 1 } else { n_ranks };
     for (name, number) in
-        [("RANK", rank), ("LOCAL_RANK", rank), ("WORLD_SIZE", n_ranks), ("LOCAL_WORLD_SIZE", n_ranks)]
+        [("RANK", rank), ("LOCAL_RANK", rank), ("WORLD_SIZE", world_size), ("LOCAL_WORLD_SIZE", world_size)]
     {
         command.env(name, number.to_string());
     }
-    command.env("MASTER_ADDR", "127.0.0.1").env("MASTER_PORT", setting.master_port.to_string());
+    command.env("MASTER_ADDR", setting.master_addr).env("MASTER_PORT", setting.master_port.to_string());
     // Rank 0 or this process serves the store, even if this process itself runs under a torchrun agent.
     command.env_remove("TORCHELASTIC_USE_AGENT_STORE").env_remove("TORCHELASTIC_RESTART_COUNT");
-    command.env_remove(SURVIVES);
-    if setting.survives {
-        command.env(SURVIVES, "1");
+    for (variable, is_set) in [(SURVIVES, setting.survives), (JOINS, joins)] {
+        command.env_remove(variable);
+        if is_set {
+            command.env(variable, "1");
+        }
     }
-    // The ranks communicate only within this machine, whatever interface is configured for several machines.
-    command.env_remove("GLOO_SOCKET_IFNAME").env("NCCL_SOCKET_IFNAME", "lo");
+    if setting.secret.is_some() {
+        // The ranks communicate only within this machine, whatever interface is configured for several machines.
+        command.env_remove("GLOO_SOCKET_IFNAME").env("NCCL_SOCKET_IFNAME", "lo");
+    }
     if env::var_os(THREADS).is_none() {
         let n_cores = available_parallelism().map_or(1, NonZeroUsize::get);
         command.env(THREADS, (n_cores / n_ranks).max(1).to_string());

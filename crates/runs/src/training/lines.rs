@@ -48,6 +48,17 @@ pub enum Line {
         /// Number of rows that are trained again, because their step or round was not complete.
         rows: u64,
     },
+    /// Ranks joined. It follows the line of the start of their group.
+    Joined {
+        /// Number of completed steps, from which all go on.
+        step: u64,
+        /// The ranks, by the numbers with which they were started.
+        ranks: Vec<usize>,
+        /// Number of groups before this one.
+        generation: u64,
+        /// Number of ranks with them.
+        world_size: usize,
+    },
     /// Progress of a training of word vectors.
     Tokens(TokensLine),
     /// Word vectors were compared with a file of word similarity.
@@ -185,6 +196,7 @@ impl Line {
             | Self::Epoch(EpochLine { step, .. })
             | Self::Shares { step, .. }
             | Self::Lost { step, .. }
+            | Self::Joined { step, .. }
             | Self::Tokens(TokensLine { step, .. })
             | Self::Similarity(SimilarityLine { step, .. })
             | Self::Pip(PipLine { step, .. })
