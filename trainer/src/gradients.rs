@@ -55,6 +55,10 @@ impl<'r> Gradients<'r> {
                 Way::Kernels { engine: Box::new(engine), sums }
             }
             None => {
+                // The large batches of a pretraining gain from all threads.
+                if let Some(classifier) = model.classifier() {
+                    compute.begin_pytorch(classifier.lstm().settings());
+                }
                 let reducer =
                     ranks.group().map(|group| Reducer::new(group, parameters, ReducerOptions::default()));
                 Way::PyTorch { reducer: reducer.transpose()?, memory: Memory::default() }

@@ -434,7 +434,8 @@ pub struct TrainingFlags {
 pub struct Computing {
     /// Device: auto, cpu or cuda [default: auto]
     ///
-    /// auto: a GPU if one is available, otherwise the CPU. On a CPU, OMP_NUM_THREADS sets the number of threads.
+    /// auto: a GPU if one is available, otherwise the CPU. On a CPU, OMP_NUM_THREADS sets the number of threads. The
+    /// default is one per core, and one for a classifier with a hidden size below 256 that PyTorch computes.
     #[arg(
         long,
         value_enum,

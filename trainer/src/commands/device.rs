@@ -1,5 +1,7 @@
 //! Device and backend of a command.
 
+use std::env;
+
 use tch::Device;
 
 use crate::arguments::{ComputeName, Computing, DeviceName};
@@ -10,10 +12,12 @@ use crate::ffi::keep_memory;
 /// Returns the device and backend of this rank.
 pub fn choose(computing: &Computing, backend: ComputeName) -> Result<Compute> {
     keep_memory();
-    match (device(computing)?, backend) {
-        (Device::Cpu, ComputeName::Auto) => Ok(Compute::kernels()),
-        (device, _) => Ok(Compute::pytorch(device)),
-    }
+    let compute = match (device(computing)?, backend) {
+        (Device::Cpu, ComputeName::Auto) => Compute::kernels(),
+        (device, _) => Compute::pytorch(device),
+    };
+    let is_set = env::var_os("OMP_NUM_THREADS").is_some();
+    Ok(if is_set { compute } else { compute.limiting_threads() })
 }
 
 /// Selects the device. GPUs must be detected before PyTorch is used for anything else.
@@ -33,7 +37,7 @@ fn device(computing: &Computing) -> Result<Device> {
 
 /// Returns the GPU of this rank.
 fn own_gpu() -> Result<Device> {
-    let own = std::env::var("LOCAL_RANK").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+    let own = env::var("LOCAL_RANK").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
     let n_gpus = tch::Cuda::device_count();
     if i64::try_from(own).is_ok_and(|own| own < n_gpus) {
         return Ok(Device::Cuda(own));

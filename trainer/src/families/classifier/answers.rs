@@ -22,7 +22,11 @@ pub struct Answers<'m> {
 impl<'m> Answers<'m> {
     /// Creates a computation of this model's outputs, on the backend `compute`.
     pub fn of(model: &'m Classifier, compute: &Compute) -> Self {
-        Self { model, device: compute.device(), engine: engine(model, compute, Dropout::default()) }
+        let engine = engine(model, compute, Dropout::default());
+        if engine.is_none() {
+            compute.begin_pytorch(model.lstm().settings());
+        }
+        Self { model, device: compute.device(), engine }
     }
 
     /// The objective of the model's training.
