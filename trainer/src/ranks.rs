@@ -48,7 +48,7 @@ impl Ranks {
             return Ok((Self::Alone, None));
         }
         let key = key::of_this_process()?.map(|secret| Key::of(secret.bytes()));
-        if key.is_none() && launch.rank == 0 {
+        if key.is_none() && (launch.rank == 0 || launch.joins) {
             tell(&format!(
                 "warning: {} is not set, so anyone who can connect to the ranks' store at {} can stop this training; set it to the path of a file with mode 600 that all ranks can read",
                 key::KEY_FILE,
@@ -57,6 +57,14 @@ impl Ranks {
         }
         let options = Options { key, ..Options::default() };
         let backend = match device {
+            Device::Cuda(device) if launch.joins => {
+                return Err(training::Error::setting(
+                    "--device",
+                    format!("cuda:{device}"),
+                    "cpu, because this rank joins others",
+                )
+                .into());
+            }
             Device::Cuda(device) => Backend::Nccl { device },
             _ if launch.survives => {
                 let members = Members::of_launch(&launch, &options)?;

@@ -19,7 +19,9 @@ use crate::reduce_op::ReduceOp;
 use crate::store::TcpStore;
 use crate::watch::Watch;
 use gather::FrameBytes;
-use join::{check_place, explain_absence, invalid_joining, join, present_key};
+use join::{check_place, explain_absence, join, present_key};
+
+pub(crate) use join::invalid_joining;
 pub use work::Work;
 use work::{CopyBack, Started};
 

@@ -56,6 +56,16 @@ impl Key {
         self.code(&format!("welcome {} {} {leader}", numbers.leader, numbers.follower))
     }
 
+    /// The code with which a rank that wants to join proves that it has the key.
+    pub(crate) fn arrival(&self, rank: usize) -> Code {
+        self.code(&format!("arrival {rank}"))
+    }
+
+    /// The code over what a group trains.
+    pub(crate) fn training(&self, training: &str) -> Code {
+        self.code(&format!("training {training}"))
+    }
+
     /// Signs and verifies the messages of a connection after the codes.
     pub(crate) fn session(&self, numbers: &Numbers, side: Side) -> Session {
         let direction = |from: &str| self.code(&format!("{from} {} {} ", numbers.leader, numbers.follower)).0;

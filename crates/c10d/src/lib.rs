@@ -31,7 +31,7 @@ pub use ffi::compiled_version;
 pub use group::{ProcessGroup, Work};
 pub use key::Key;
 pub use launch::Launch;
-pub use members::{Members, known_ranks, start_ranks};
+pub use members::{Members, has_started_ranks, known_ranks, start_ranks};
 pub use options::{Backend, Options};
 pub use reduce_op::ReduceOp;
 pub use reducer::{BucketTimes, GradientReduction, Reducer, ReducerOptions};

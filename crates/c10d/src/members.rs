@@ -2,15 +2,15 @@
 //! ending their processes. Ranks that arrive later join the next group.
 //!
 //! This needs a store that outlives any rank. Each group is a generation, numbered from 0. Ranks have numbers by which they were
-//! started, and get new ones in a group, in the same order:
+//! started, and get new ones in a group: those of the group before in the same order, then those that join.
 //!
 //! | Key of the store | Value |
 //! |---|---|
 //! | `c10d/beat/RANK` | a number that the rank increases as long as its process runs |
 //! | `c10d/regroup/started` | number of ranks that were started; a launcher that starts one more gets its number here |
-//! | `c10d/regroup/training` | what the group trains, for those who want to join; not set before [`Members::begin`] |
-//! | `c10d/regroup/arrival/RANK` | set by a rank that waits to join |
-//! | `c10d/regroup/complete` | set when nobody can join any more |
+//! | `c10d/regroup/training` | a code with the ranks' key, and what the group trains; not set before [`Members::begin`] |
+//! | `c10d/regroup/arrival/RANK` | a code with the ranks' key, of a rank that waits to join |
+//! | `c10d/regroup/over` | set when nobody can join any more |
 //! | `c10d/regroup/GENERATION/here/RANK` | set by a rank that joins the generation, or for one that waits to join |
 //! | `c10d/regroup/GENERATION/leader` | the rank that lists the members: the first to set it |
 //! | `c10d/regroup/GENERATION/list/LEADER` | the members, as text |
@@ -19,20 +19,23 @@
 //! | `c10d/regroup/lost` | all ranks that are in no group any more, for launchers; not set before [`Members::begin`] |
 //!
 //! A rank whose number stays the same for the limit of silence is not waited for. If it was only stopped, it later finds a list
-//! without it, and gets an error.
+//! without it, and gets an error. Nobody waits in a generation if a later one has begun.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod joining;
+
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use launch::{Known, Launch};
 use program::threads::detach;
 
 use crate::error::{Error, Result};
-use crate::group::ProcessGroup;
+use crate::group::{ProcessGroup, invalid_joining};
+use crate::key::{Code, Key};
 use crate::options::{Backend, Options};
 use crate::store::TcpStore;
+use joining::Joining;
 
 /// Beats per limit of silence.
 const BEATS_PER_LIMIT: u32 = 10;
@@ -40,13 +43,16 @@ const BEATS_PER_LIMIT: u32 = 10;
 const LOOK: Duration = Duration::from_millis(20);
 const STARTED: &str = "c10d/regroup/started";
 const TRAINING: &str = "c10d/regroup/training";
-const COMPLETE: &str = "c10d/regroup/complete";
+const OVER: &str = "c10d/regroup/over";
 const NEWEST: &str = "c10d/regroup/newest";
 const LOST: &str = "c10d/regroup/lost";
 /// Maximum time in which the members of a later generation connect: all of them have just answered.
 const JOINING: Duration = Duration::from_secs(30);
+/// A higher number of ranks that were started is an error.
+const STARTED_MAX: i64 = 4096;
 
 /// The members of a generation.
+#[derive(Clone)]
 pub struct Members {
     store: TcpStore,
     /// The number by which this process was started.
@@ -70,7 +76,8 @@ impl Members {
     /// [`Members::arrive`].
     pub fn of_launch(launch: &Launch, options: &Options) -> Result<Self> {
         let (store, n_ranks) = match launch.joins {
-            true => (TcpStore::connect(&launch.master_addr, launch.master_port, options.timeout)?, 0),
+            // Its launch has just connected.
+            true => (TcpStore::connect(&launch.master_addr, launch.master_port, JOINING)?, 0),
             false => (TcpStore::from_launch(launch, options.timeout)?, launch.world_size),
         };
         let beats = start_beats(&store, launch.rank, options)?;
@@ -94,61 +101,97 @@ impl Members {
     }
 
     /// Tells launchers that from now on the members go on without a lost one, and those who want to join what is trained.
-    pub fn begin(&self, training: &[u8]) -> Result<()> {
+    pub fn begin(&self, training: &str) -> Result<()> {
         self.store.set(LOST, b"")?;
-        self.store.set(TRAINING, training)
+        let code = self.code(|key| key.training(training));
+        self.store.set(TRAINING, format!("{code}\n{training}").as_bytes())
     }
 
     /// Tells those who wait that nobody can join any more.
-    pub fn complete(&self) -> Result<()> {
-        self.store.set(COMPLETE, b"")
+    pub fn end(&self) -> Result<()> {
+        self.store.set(OVER, b"")
     }
 
-    /// What the others train, once they do. Errors: nobody can join any more.
-    pub fn training(&self) -> Result<Vec<u8>> {
-        self.wait_to_join(|| match self.store.is_set(TRAINING)? {
+    /// What the others train, once they do. Errors: they have another key, or nobody can join any more.
+    pub fn training(&self, is_stopped: &dyn Fn() -> bool) -> Result<String> {
+        let found = self.wait_to_join(is_stopped, || match self.store.is_set(TRAINING)? {
             true => self.store.get(TRAINING).map(Some),
             false => Ok(None),
-        })
+        })?;
+        let found = String::from_utf8_lossy(&found);
+        match found.split_once('\n') {
+            Some((code, training)) if self.is_code(code, |key| key.training(training)) => {
+                Ok(training.to_owned())
+            }
+            _ => Err(invalid_joining(
+                "the training to join has another key; set the same key on all ranks".to_owned(),
+            )),
+        }
     }
 
-    /// The ranks that wait to join.
+    /// The ranks that wait to join, and have the key.
     pub fn arrivals(&self) -> Result<Vec<usize>> {
-        let n_started = usize::try_from(self.store.add(STARTED, 0)?).unwrap_or_default();
-        let mut arrivals: Vec<usize> = (0..n_started).filter(|rank| !self.ranks.contains(rank)).collect();
-        if !arrivals.is_empty() {
+        let n_started = self.store.add(STARTED, 0)?.clamp(0, STARTED_MAX) as usize;
+        let mut arrivals = Vec::new();
+        if n_started > self.ranks.len() {
             let lost = lost_ranks(&self.store)?.unwrap_or_default();
-            let wait = |rank| Ok(!lost.contains(&rank) && self.store.is_set(&arrival_key(rank))?);
-            let wait = arrivals.iter().map(|&rank| wait(rank)).collect::<Result<Vec<bool>>>()?;
-            let mut wait = wait.into_iter();
-            arrivals.retain(|_| wait.next() == Some(true));
+            for rank in (0..n_started).filter(|rank| !self.ranks.contains(rank) && !lost.contains(rank)) {
+                let code = arrival_key(rank);
+                if self.store.is_set(&code)? {
+                    let code = self.store.get(&code)?;
+                    if self.is_code(&String::from_utf8_lossy(&code), |key| key.arrival(rank)) {
+                        arrivals.push(rank);
+                    }
+                }
+            }
         }
         Ok(arrivals)
     }
 
     /// Waits until the members have formed a group with this rank. Errors: nobody can join any more.
-    pub fn arrive(&self) -> Result<Self> {
-        self.store.set(&arrival_key(self.own), b"")?;
-        let (generation, ranks) =
-            self.wait_to_join(|| Ok(newest(&self.store)?.filter(|(_, ranks)| ranks.contains(&self.own))))?;
-        let missing = Joining { members: self, generation }.missing(&ranks)?;
-        let members = self.next(generation, ranks);
-        if missing.is_empty() { Ok(members) } else { members.regroup_without(missing) }
+    pub fn arrive(&self, is_stopped: &dyn Fn() -> bool) -> Result<Self> {
+        let code = self.code(|key| key.arrival(self.own));
+        self.store.set(&arrival_key(self.own), code.as_bytes())?;
+        let newest = self.wait_to_join(is_stopped, || {
+            Ok(newest(&self.store)?.filter(|newest| newest.ranks.contains(&self.own)))
+        })?;
+        let joining = Joining { members: self, generation: newest.generation };
+        let missing = joining.missing(newest.leader, &newest.ranks)?;
+        let members = self.next(newest.generation, newest.ranks);
+        missing.map_or(Ok(members.clone()), |missing| members.regroup(&missing))
     }
 
     /// Looks until there is something. Errors: nobody can join any more.
-    fn wait_to_join<T>(&self, look: impl Fn() -> Result<Option<T>>) -> Result<T> {
+    fn wait_to_join<T>(
+        &self,
+        is_stopped: &dyn Fn() -> bool,
+        look: impl Fn() -> Result<Option<T>>,
+    ) -> Result<T> {
         loop {
-            let found = look().and_then(|found| Ok((found, self.store.is_set(COMPLETE)?)));
-            match found {
+            let detail = match look().and_then(|found| Ok((found, self.store.is_set(OVER)?))) {
                 Ok((Some(found), _)) => return Ok(found),
-                Ok((None, false)) => sleep(LOOK),
-                Ok((None, true)) | Err(_) => {
-                    let detail = "the training ended before this rank could join it".to_owned();
-                    return Err(Error::Rendezvous { detail });
+                Ok((None, false)) if is_stopped() => "a stop was requested before this rank joined",
+                Ok((None, false)) => {
+                    sleep(LOOK);
+                    continue;
                 }
-            }
+                // Its launch serves the store.
+                Ok((None, true)) | Err(Error::Store { .. }) => {
+                    "the training ended before this rank could join it"
+                }
+                Err(error) => return Err(error),
+            };
+            return Err(Error::Rendezvous { detail: detail.to_owned() });
         }
+    }
+
+    /// A code with the ranks' key; empty without a key.
+    fn code(&self, of: impl Fn(&Key) -> Code) -> String {
+        self.options.key.as_ref().map(|key| of(key).to_text()).unwrap_or_default()
+    }
+
+    fn is_code(&self, found: &str, of: impl Fn(&Key) -> Code) -> bool {
+        self.options.key.as_ref().map_or(found.is_empty(), |key| of(key).is(found))
     }
 
     /// Joins the group of the members over Gloo.
@@ -159,24 +202,20 @@ impl Members {
         ProcessGroup::new(&self.store, rank, self.ranks.len(), Backend::Gloo, &options)
     }
 
-    /// The members of a later generation, with the ranks that wait to join, and without `lost`, a rank of this group. Waits for
-    /// each other rank whose process runs, so that one which computes without its group is not lost. Errors: the others went on
-    /// without this rank.
-    pub fn regroup(&self, lost: Option<usize>) -> Result<Self> {
-        self.regroup_without(lost.and_then(|lost| self.ranks.get(lost)).copied().into_iter().collect())
-    }
-
-    fn regroup_without(&self, mut lost: Vec<usize>) -> Result<Self> {
+    /// The members of a later generation, with the ranks that wait to join, and without `lost`, by the numbers with which they
+    /// were started. Waits for each other rank whose process runs, so that one which computes without its group is not lost.
+    /// Errors: the others went on without this rank.
+    pub fn regroup(&self, lost: &[usize]) -> Result<Self> {
+        let mut lost = lost.to_vec();
         for generation in self.generation + 1.. {
             let joining = Joining { members: self, generation };
             let own = self.own.to_string();
             self.store.set(&joining.key("here", self.own), b"")?;
-            let leader =
-                self.store.compare_set(&format!("c10d/regroup/{generation}/leader"), b"", own.as_bytes())?;
+            let leader = self.store.compare_set(&leader_key(generation), b"", own.as_bytes())?;
             let leader = ranks_of(&leader)?.first().copied().unwrap_or(self.own);
             let list = list_key(generation, leader);
             if leader == self.own {
-                joining.list(&list, &lost)?;
+                joining.list(&lost)?;
             }
             if joining.wait_for("list", &[leader])?.is_empty() {
                 lost.push(leader);
@@ -186,11 +225,10 @@ impl Members {
             if !ranks.contains(&self.own) {
                 return Err(fenced(&ranks));
             }
-            let missing = joining.missing(&ranks)?;
-            if missing.is_empty() {
-                return Ok(self.next(generation, ranks));
+            match joining.missing(leader, &ranks)? {
+                None => return Ok(self.next(generation, ranks)),
+                Some(missing) => lost.extend(missing),
             }
-            lost.extend(missing);
         }
         Err(Error::Rendezvous { detail: "no generation is left".to_owned() })
     }
@@ -204,12 +242,17 @@ impl Members {
 /// What is known of the ranks. None before [`Members::begin`].
 pub fn known_ranks(store: &TcpStore) -> Result<Option<Known>> {
     let Some(lost) = lost_ranks(store)? else { return Ok(None) };
-    let members = newest(store)?.map(|(_, ranks)| ranks).unwrap_or_default();
-    Ok(Some(Known { lost, members }))
+    let members = newest(store)?.map(|newest| newest.ranks).unwrap_or_default();
+    Ok(Some(Known { lost, members, is_over: store.is_set(OVER)? }))
 }
 
 fn lost_ranks(store: &TcpStore) -> Result<Option<Vec<usize>>> {
     if store.is_set(LOST)? { ranks_of(&store.get(LOST)?).map(Some) } else { Ok(None) }
+}
+
+/// Whether a launcher has counted ranks in this store.
+pub fn has_started_ranks(store: &TcpStore) -> Result<bool> {
+    Ok(store.add(STARTED, 0)? > 0)
 }
 
 /// Counts further ranks that a launcher starts. Returns the number of the first one.
@@ -218,8 +261,15 @@ pub fn start_ranks(store: &TcpStore, n: usize) -> Result<usize> {
     Ok(usize::try_from(n_started).unwrap_or_default().saturating_sub(n))
 }
 
-/// The newest generation and its members, if the group has changed.
-fn newest(store: &TcpStore) -> Result<Option<(u64, Vec<usize>)>> {
+/// The newest generation that has a list.
+struct Newest {
+    generation: u64,
+    leader: usize,
+    ranks: Vec<usize>,
+}
+
+/// The newest generation, if the group has changed.
+fn newest(store: &TcpStore) -> Result<Option<Newest>> {
     if !store.is_set(NEWEST)? {
         return Ok(None);
     }
@@ -229,8 +279,13 @@ fn newest(store: &TcpStore) -> Result<Option<(u64, Vec<usize>)>> {
             detail: format!("the store has {found:?}, expected a generation and a rank"),
         });
     };
-    let list = store.get(&list_key(generation as u64, leader))?;
-    Ok(Some((generation as u64, ranks_of(&list)?)))
+    let generation = generation as u64;
+    let ranks = ranks_of(&store.get(&list_key(generation, leader))?)?;
+    Ok(Some(Newest { generation, leader, ranks }))
+}
+
+fn leader_key(generation: u64) -> String {
+    format!("c10d/regroup/{generation}/leader")
 }
 
 fn list_key(generation: u64, leader: usize) -> String {
@@ -239,71 +294,6 @@ fn list_key(generation: u64, leader: usize) -> String {
 
 fn arrival_key(rank: usize) -> String {
     format!("c10d/regroup/arrival/{rank}")
-}
-
-/// A rank on its way into a generation.
-struct Joining<'a> {
-    members: &'a Members,
-    generation: u64,
-}
-
-impl Joining<'_> {
-    fn key(&self, name: &str, rank: usize) -> String {
-        format!("c10d/regroup/{}/{name}/{rank}", self.generation)
-    }
-
-    /// Lists the members of the generation, as its leader.
-    fn list(&self, key: &str, lost: &[usize]) -> Result<()> {
-        let Members { store, own, ranks, .. } = self.members;
-        let arrivals = self.members.arrivals()?;
-        for &rank in &arrivals {
-            store.set(&self.key("here", rank), b"")?;
-        }
-        let all: Vec<usize> = ranks.iter().chain(&arrivals).copied().collect();
-        let left: Vec<usize> = all.iter().filter(|rank| !lost.contains(rank)).copied().collect();
-        let here = self.wait_for("here", &left)?;
-        let gone = all.into_iter().filter(|rank| !here.contains(rank));
-        let before = lost_ranks(store)?.unwrap_or_default();
-        let gone: BTreeSet<usize> = before.into_iter().chain(gone).collect();
-        store.set(key, text_of(&here).as_bytes())?;
-        store.set(NEWEST, format!("{} {own}", self.generation).as_bytes())?;
-        store.set(LOST, text_of(&gone).as_bytes())
-    }
-
-    /// Confirms that this rank has read the list. Returns the members that did not.
-    fn missing(&self, ranks: &[usize]) -> Result<Vec<usize>> {
-        self.members.store.set(&self.key("ready", self.members.own), b"")?;
-        let ready = self.wait_for("ready", ranks)?;
-        Ok(ranks.iter().filter(|rank| !ready.contains(rank)).copied().collect())
-    }
-
-    /// Waits until each rank has set this key or has been silent for the limit. Returns those that have set it and beat.
-    fn wait_for(&self, name: &str, ranks: &[usize]) -> Result<Vec<usize>> {
-        let Members { store, own, options, .. } = self.members;
-        let mut beats: BTreeMap<usize, (i64, Instant)> = BTreeMap::new();
-        loop {
-            let (mut here, mut is_one_awaited) = (Vec::new(), false);
-            for &rank in ranks {
-                let beat = store.add(&beat_key(rank), 0)?;
-                let (last, since) = beats.entry(rank).or_insert((beat, Instant::now()));
-                if *last != beat {
-                    (*last, *since) = (beat, Instant::now());
-                }
-                if rank != *own && since.elapsed() > options.silence {
-                    continue;
-                }
-                match store.is_set(&self.key(name, rank))? {
-                    true => here.push(rank),
-                    false => is_one_awaited = true,
-                }
-            }
-            if !is_one_awaited {
-                return Ok(here);
-            }
-            // Not by a call that waits: at its limit, PyTorch prints a warning.
-            sleep(LOOK);
-        }
-    }
 }
 
 fn beat_key(rank: usize) -> String {
@@ -370,20 +360,23 @@ mod tests {
         let store = TcpStore::serve("127.0.0.1", 0, Duration::from_secs(60)).unwrap();
         let all: Vec<Members> = (0..3).map(|rank| members(&store, rank, Duration::from_secs(60))).collect();
         assert_eq!(known_ranks(&store).unwrap(), None);
-        all[1].begin(b"").unwrap();
+        all[1].begin("").unwrap();
         assert_eq!(known_ranks(&store).unwrap(), Some(Known::default()));
         thread::scope(|scope| {
             for of_rank in &all[1..] {
                 let regroup = || {
-                    let next = of_rank.regroup(Some(0)).unwrap();
+                    let next = of_rank.regroup(&[0]).unwrap();
                     assert_eq!((next.ranks(), next.generation()), (&[1, 2][..], 1));
                     assert_eq!(next.group().unwrap().rank(), next.own - 1);
                 };
                 drop(spawn(scope, regroup));
             }
         });
-        assert_eq!(known_ranks(&store).unwrap(), Some(Known { lost: vec![0], members: vec![1, 2] }));
-        let fenced = all[0].regroup(Some(2)).unwrap_err();
+        assert_eq!(
+            known_ranks(&store).unwrap(),
+            Some(Known { lost: vec![0], members: vec![1, 2], is_over: false })
+        );
+        let fenced = all[0].regroup(&[2]).unwrap_err();
         assert!(
             fenced.is_worth_retrying() && fenced.to_string().contains("(ranks 1, 2) went on"),
             "{fenced}"
@@ -398,7 +391,7 @@ mod tests {
         // It ends before the others know.
         drop(members(&store, 1, silence));
         let third = members(&store, 2, silence);
-        let next = first.regroup(Some(2)).unwrap();
+        let next = first.regroup(&[2]).unwrap();
         assert_eq!((next.ranks(), next.generation()), (&[0][..], 1));
         assert_eq!(next.group().unwrap().world_size(), 1);
         assert_eq!(lost_ranks(&store).unwrap(), Some(vec![1, 2]));
@@ -410,13 +403,13 @@ mod tests {
         let store = TcpStore::serve("127.0.0.1", 0, Duration::from_secs(60)).unwrap();
         assert_eq!(start_ranks(&store, 3).unwrap(), 0);
         let all: Vec<Members> = (0..3).map(|rank| members(&store, rank, Duration::from_secs(60))).collect();
-        all[0].begin(b"reviews").unwrap();
+        all[0].begin("reviews").unwrap();
         assert_eq!(start_ranks(&store, 1).unwrap(), 3);
         thread::scope(|scope| {
             let arrive = || {
                 let fourth = arrival(&store, 3);
-                assert_eq!(fourth.training().unwrap(), b"reviews");
-                let next = fourth.arrive().unwrap();
+                assert_eq!(fourth.training(&|| false).unwrap(), "reviews");
+                let next = fourth.arrive(&|| false).unwrap();
                 assert_eq!((next.ranks(), next.generation()), (&[0, 2, 3][..], 1));
                 assert_eq!(next.group().unwrap().rank(), 2);
             };
@@ -426,7 +419,7 @@ mod tests {
             }
             for of_rank in [&all[0], &all[2]] {
                 let regroup = || {
-                    let next = of_rank.regroup(Some(1)).unwrap();
+                    let next = of_rank.regroup(&[1]).unwrap();
                     assert_eq!(next.ranks(), [0, 2, 3]);
                     assert_eq!(next.group().unwrap().world_size(), 3);
                     assert!(next.arrivals().unwrap().is_empty());
@@ -434,7 +427,10 @@ mod tests {
                 drop(spawn(scope, regroup));
             }
         });
-        assert_eq!(known_ranks(&store).unwrap(), Some(Known { lost: vec![1], members: vec![0, 2, 3] }));
+        assert_eq!(
+            known_ranks(&store).unwrap(),
+            Some(Known { lost: vec![1], members: vec![0, 2, 3], is_over: false })
+        );
     }
 
     #[test]
@@ -442,15 +438,56 @@ mod tests {
         let store = TcpStore::serve("127.0.0.1", 0, Duration::from_secs(60)).unwrap();
         assert_eq!(start_ranks(&store, 4).unwrap(), 0);
         let alone = Members { ranks: vec![0], ..members(&store, 0, Duration::from_millis(500)) };
-        alone.begin(b"").unwrap();
+        alone.begin("").unwrap();
         let dead = arrival(&store, 3);
         store.set(&arrival_key(3), b"").unwrap();
         drop(dead);
-        let next = alone.regroup(None).unwrap();
+        let next = alone.regroup(&[]).unwrap();
         assert_eq!((next.ranks(), next.arrivals().unwrap().len()), (&[0][..], 0));
-        next.complete().unwrap();
-        let late = arrival(&store, 3).arrive().unwrap_err();
+        next.end().unwrap();
+        let late = arrival(&store, 3).arrive(&|| false).unwrap_err();
         assert!(late.to_string().contains("ended before this rank could join"), "{late}");
+    }
+
+    #[test]
+    fn a_rank_joins_although_the_leader_dies_after_its_list() {
+        let store = TcpStore::serve("127.0.0.1", 0, Duration::from_secs(60)).unwrap();
+        assert_eq!(start_ranks(&store, 3).unwrap(), 0);
+        let one = Members { ranks: vec![0, 1], ..members(&store, 1, Duration::from_millis(500)) };
+        one.begin("").unwrap();
+        let two = arrival(&store, 2);
+        // What rank 0 had written when it died.
+        store.set(&leader_key(1), b"0").unwrap();
+        store.set(&list_key(1, 0), b"0 1 2").unwrap();
+        thread::scope(|scope| {
+            drop(spawn(scope, || assert_eq!(two.arrive(&|| false).unwrap().ranks(), [1, 2])));
+            assert_eq!(one.regroup(&[]).unwrap().ranks(), [1, 2]);
+        });
+    }
+
+    #[test]
+    fn a_rank_without_the_key_does_not_join() {
+        let store = TcpStore::serve("127.0.0.1", 0, Duration::from_secs(60)).unwrap();
+        assert_eq!(start_ranks(&store, 2).unwrap(), 0);
+        let with = |key: Option<&[u8]>, rank: usize| {
+            let of =
+                if rank == 0 { members(&store, 0, Duration::from_secs(60)) } else { arrival(&store, rank) };
+            Members { options: Options { key: key.map(Key::of), ..of.options.clone() }, ..of }
+        };
+        let alone = Members { ranks: vec![0], ..with(Some(b"a"), 0) };
+        alone.begin("reviews").unwrap();
+        for key in [None, Some(&b"b"[..])] {
+            let other = with(key, 1);
+            let refused = other.training(&|| false).unwrap_err();
+            assert!(refused.to_string().contains("has another key"), "{refused}");
+            let waits = other.arrive(&|| true).unwrap_err();
+            assert!(waits.to_string().contains("a stop was requested"), "{waits}");
+            assert!(alone.arrivals().unwrap().is_empty());
+        }
+        let equal = with(Some(b"a"), 1);
+        assert_eq!(equal.training(&|| false).unwrap(), "reviews");
+        assert!(equal.arrive(&|| true).is_err());
+        assert_eq!(alone.arrivals().unwrap(), [1]);
     }
 
     fn arrival(store: &TcpStore, rank: usize) -> Members {

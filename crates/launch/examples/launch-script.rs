@@ -34,7 +34,7 @@ fn main() -> ExitCode {
             let known = || {
                 let text = fs::read_to_string(&file).ok()?;
                 let (lost, members) = text.split_once('|').unwrap_or((&text, ""));
-                Some(Known { lost: ranks_of(lost), members: ranks_of(members) })
+                Some(Known { lost: ranks_of(lost), members: ranks_of(members), is_over: false })
             };
             let number = |name| env::var(name).ok().map(|number| number.parse::<usize>().unwrap());
             let (first, started) = (number("TEST_JOINS_FROM"), Cell::new(options.n_ranks.get()));
@@ -44,6 +44,7 @@ fn main() -> ExitCode {
                 joins_from: first,
                 restarts: number("TEST_RESTARTS").unwrap_or(0),
                 start_rank: &|| Some(started.replace(started.get() + 1)),
+                tell: &|line| eprintln!("{line}"),
                 known: &known,
             };
             launch::run_surviving(program, &arguments, &options, &survival)

@@ -26,8 +26,8 @@
 //! | all that run are stopped, and [`STOPPED_MAX`] have passed since another was lost | sends SIGKILL to them |
 //!
 //! SIGINT is forwarded as SIGTERM because a terminal also sends it to the ranks, and a second SIGINT would end them.
-//! Ranks listen only on 127.0.0.1. They authenticate with a key that each inherits as an open descriptor
-//! ([`crate::key`]). `launch` does not depend on what the ranks compute.
+//! Ranks listen only on 127.0.0.1, and authenticate with a key that each inherits as an open descriptor ([`crate::key`]),
+//! unless other launches have ranks of the same training. `launch` does not depend on what the ranks compute.
 
 mod output;
 mod rank;
@@ -111,6 +111,8 @@ pub struct Survival<'a> {
     pub restarts: usize,
     /// Returns the number of a further rank, or none if the store does not respond.
     pub start_rank: &'a dyn Fn() -> Option<usize>,
+    /// Prints what happens to ranks.
+    pub tell: &'a dyn Fn(&str),
     /// What the ranks have declared so far. None before they can go on without a lost one, for example while they join: a lost
     /// rank then ends all.
     pub known: &'a dyn Fn() -> Option<Known>,
@@ -123,6 +125,8 @@ pub struct Known {
     pub lost: Vec<usize>,
     /// Those of the newest group; none before the group has changed.
     pub members: Vec<usize>,
+    /// Whether nobody can join any more.
+    pub is_over: bool,
 }
 
 /// Why the launch failed.
@@ -382,9 +386,8 @@ impl<'a> Watch<'a> {
             for rank in 0..self.ranks.len() {
                 if let Some(end) = self.ranks[rank].new_end().map_err(system("wait for a rank"))?
                     && self.on_exit(rank, end)
-                    && let Some(number) = self.further_rank()
                 {
-                    self.ranks.push(start(number)?);
+                    self.replace(rank, start);
                 }
             }
             if self.ranks.iter().all(Rank::has_ended) {
@@ -408,7 +411,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Returns whether the others go on without this rank.
+    /// Returns whether another rank can take the place of this one.
     fn on_exit(&mut self, rank: usize, end: End) -> bool {
         let known = self.known();
         match self.stage {
@@ -417,7 +420,10 @@ impl<'a> Watch<'a> {
             Stage::Running | Stage::Suspecting(_) if end.is_success() => {
                 self.succeeded = Some(Instant::now());
             }
-            Stage::Running if self.has_not_joined(rank, known.as_ref()) => self.apart.push((rank, end)),
+            Stage::Running if self.has_not_joined(rank, known.as_ref()) => {
+                self.apart.push((rank, end));
+                return matches!(end, End::Signal(_));
+            }
             Stage::Running if end.is_survivable() && known.is_some() => {
                 self.lost.push((rank, end));
                 self.lost_at = Some(Instant::now());
@@ -439,12 +445,23 @@ impl<'a> Watch<'a> {
         false
     }
 
-    /// The number of a rank to start in place of a lost one.
-    fn further_rank(&mut self) -> Option<usize> {
-        let survival =
-            self.survival.filter(|survival| self.n_restarts < survival.restarts && !self.stop_asked)?;
+    /// Starts a rank in place of a lost one, if restarts are left.
+    fn replace(&mut self, lost: usize, start: &dyn Fn(usize) -> Result<Rank>) {
+        let Some(survival) = self.survival else { return };
+        let is_over = self.stop_asked || self.known.as_ref().is_none_or(|known| known.is_over);
+        if is_over || self.n_restarts >= survival.restarts || self.ranks.iter().all(Rank::has_ended) {
+            return;
+        }
         self.n_restarts += 1;
-        (survival.start_rank)()
+        let lost = self.ranks[lost].number;
+        let Some(number) = (survival.start_rank)() else { return };
+        match start(number) {
+            Ok(rank) => {
+                self.ranks.push(rank);
+                (survival.tell)(&format!("started rank {number} in place of rank {lost}"));
+            }
+            Err(error) => (survival.tell)(&format!("warning: rank {lost} is not replaced: {error}")),
+        }
     }
 
     fn on_signal(&mut self, signal: i32) {
@@ -471,8 +488,10 @@ impl<'a> Watch<'a> {
 
     /// What the ranks have declared. Once one has succeeded, the launch that serves the store may have ended.
     fn known(&mut self) -> Option<Known> {
-        if self.succeeded.is_none() {
-            self.known = self.survival.and_then(|survival| (survival.known)());
+        if self.succeeded.is_none()
+            && let Some(known) = self.survival.and_then(|survival| (survival.known)())
+        {
+            self.known = Some(known);
         }
         self.known.clone()
     }
@@ -481,7 +500,8 @@ impl<'a> Watch<'a> {
     fn has_not_joined(&self, rank: usize, known: Option<&Known>) -> bool {
         let Rank { number, joins, .. } = &self.ranks[rank];
         *joins
-            && known.is_none_or(|Known { lost, members }| !lost.contains(number) && !members.contains(number))
+            && known
+                .is_none_or(|Known { lost, members, .. }| !lost.contains(number) && !members.contains(number))
     }
 
     fn kill_lost(&mut self) {
@@ -490,14 +510,14 @@ impl<'a> Watch<'a> {
             (0..self.ranks.len()).partition(|&rank| self.has_not_joined(rank, known.as_ref()));
         let of = |ranks: &[usize]| ranks.iter().map(|&rank| &self.ranks[rank]).collect::<Vec<_>>();
         let (waiting, joined) = (of(&waiting), of(&joined));
-        let Known { lost, members } = known.unwrap_or_default();
+        let Known { lost, members, .. } = known.unwrap_or_default();
         let is_over = |at: Option<Instant>| at.is_some_and(|at| at.elapsed() > STOPPED_MAX);
         let none_runs = || joined.iter().all(|rank| rank.has_ended() || rank.is_stopped());
         let is_done = is_over(self.succeeded) || (is_over(self.lost_at) && none_runs());
         // Ranks of other launches may go on, and those that wait join them.
         let is_here = |member: &usize| joined.iter().any(|rank| rank.number == *member);
-        let none_is_left = self.succeeded.is_none() && !joined.is_empty() && members.iter().all(is_here);
-        let in_vain = none_is_left && joined.iter().all(|rank| rank.has_ended());
+        let is_end = self.succeeded.is_some() || members.iter().all(is_here);
+        let in_vain = is_end && !joined.is_empty() && joined.iter().all(|rank| rank.has_ended());
         let to_kill = |rank: &&&Rank| lost.contains(&rank.number) || (is_done && rank.is_stopped());
         joined.iter().filter(to_kill).for_each(|rank| rank.signal(Signal::KILL));
         waiting.iter().filter(|_| in_vain).for_each(|rank| rank.signal(Signal::KILL));

@@ -3,7 +3,7 @@
 
 mod groups;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -63,6 +63,8 @@ pub(super) struct Session {
     interrupts: Interrupts,
     compute: Compute,
     group: RefCell<Group>,
+    /// When the last checkpoint was saved, or else when this process began.
+    saved_at: Cell<Instant>,
 }
 
 /// The group of ranks, which is another one after a loss or an arrival.
@@ -96,7 +98,7 @@ impl Session {
             ranks.of_rank_0(|| if is_new { Ok(trace::check(path)?) } else { Ok(()) })?;
         }
         let group = RefCell::new(Group { ranks: Rc::new(ranks), members });
-        Ok(Self { interrupts, compute, group })
+        Ok(Self { interrupts, compute, group, saved_at: Cell::new(Instant::now()) })
     }
 
     /// This process as a rank of several trainings, which end with a lost rank.
@@ -107,7 +109,9 @@ impl Session {
                 training::Error::setting("--folds", "passed to a rank that joins", "no --folds").into()
             );
         }
-        session.group.borrow_mut().members = None;
+        if let Some(members) = session.group.borrow_mut().members.take() {
+            members.end()?;
+        }
         Ok(session)
     }
 
@@ -123,8 +127,13 @@ impl Session {
         }
         let existing = Existing::of_flags(training.resume.is_some(), training.force);
         let (s3, keep) = (training.storage.options(), training.keep_checkpoints);
-        if let (Location::Local(folder), true) = (out, self.is_arrival()) {
-            return Ok(Out::of(folder.clone(), out, keep, existing));
+        if self.is_arrival() {
+            let folder = match out {
+                Location::Local(folder) => folder.clone(),
+                // Only rank 0 has one.
+                Location::S3(_) => PathBuf::new(),
+            };
+            return Ok(Out::of(folder, out, keep, existing));
         }
         let mut taken = None;
         let folder: PathBuf = self.ranks().of_rank_0(|| {
@@ -219,6 +228,7 @@ impl Job<'_> {
         if ranks.of_rank_0(|| Ok(out.is_complete(recipe, &splits.rows.settings().rows)?))? {
             let summary = Summary::of_complete(out.folder(), out.shown());
             out.model_saved()?;
+            self.end();
             session.tell(&format!("already complete: the model is in {}", out.shown().join(MODEL).display()));
             return Ok(ranks.is_first().then_some(summary));
         }
@@ -228,8 +238,10 @@ impl Job<'_> {
         notes.for_each(|line| session.tell(&line));
         if ranks.is_first() {
             out.clear()?;
-            if let Some(members) = session.group.borrow().members.as_ref().filter(|_| !self.is_replayed()) {
-                members.begin(&self.described()?)?;
+            match &session.group.borrow().members {
+                Some(members) if self.is_replayed() => members.end()?,
+                Some(members) => members.begin(&self.described()?)?,
+                None => {}
             }
         }
         // The group of a lost rank must not outlive the loss.
@@ -259,6 +271,7 @@ impl Job<'_> {
     fn complete(self, training: &mut Training, end: End, log: Option<Log>) -> Result<Option<Summary>> {
         let Self { session, out, .. } = self;
         if end == End::Stopped {
+            self.end();
             log.map_or(Ok(()), Log::finish)?;
             out.checkpoints_saved()?;
             return Err(training::Error::Interrupted { resume: out.shown().join(CHECKPOINTS) }.into());
@@ -271,6 +284,15 @@ impl Job<'_> {
         }
         let parts = self.widen(training)?;
         self.finish(training, parts, log)
+    }
+
+    /// Tells those who wait to join that nobody can any more.
+    fn end(self) {
+        let group = self.session.group.borrow();
+        if let Some(members) = group.members.as_ref().filter(|_| group.ranks.is_first()) {
+            // This training does not need the store any more.
+            let _ = members.end();
+        }
     }
 
     /// A new training, or one that is resumed from a checkpoint.
@@ -333,14 +355,13 @@ impl Job<'_> {
         let ranks = &*session.ranks();
         let mut progress = if ranks.is_first() { Some(self.show(training, changes)?) } else { None };
         let interval = Duration::from_secs_f64(60.0 * flags.checkpoint_minutes.clamp(0.0, 1e9));
-        let mut saved_at = Instant::now();
         let mut asked = |position: &Position| {
             let is_due =
                 flags.checkpoint_steps.is_some_and(|every| (position.steps + 1).is_multiple_of(every));
             // Only rank 0 reads the clock; the ranks then agree on the result.
-            let is_time = ranks.is_first() && saved_at.elapsed() >= interval;
+            let is_time = ranks.is_first() && session.saved_at.get().elapsed() >= interval;
             if is_time {
-                saved_at = Instant::now();
+                session.saved_at.set(Instant::now());
             }
             interrupts.requested().or((is_due || is_time).then_some(Requested::Checkpoint))
         };
@@ -369,7 +390,9 @@ impl Job<'_> {
             }
         };
         let traced = |path| Trace::new(path, flags.trace_steps.clone());
-        let mut trace = flags.trace.clone().map(traced);
+        // Ranks of a later group have not all traced the same steps.
+        let is_first_group = session.group.borrow().members.as_ref().is_none_or(|of| of.generation() == 0);
+        let mut trace = flags.trace.clone().filter(|_| is_first_group).map(traced);
         let mut hooks = Hooks {
             on_event: &mut on_event,
             asked: &mut asked,
@@ -456,10 +479,7 @@ impl Job<'_> {
         // The others stay until the model is written, to write it themselves if rank 0 dies. In S3 they cannot, and fail.
         if session.survives() {
             session.ranks().of_rank_0(write)?;
-            if let (Some(members), true) = (&session.group.borrow().members, session.ranks().is_first()) {
-                // Of use to those who wait only: the model is saved.
-                let _ = members.complete();
-            }
+            self.end();
         } else {
             write()?;
         }

@@ -103,6 +103,6 @@ pub(super) fn explain_absence(
     }
 }
 
-pub(super) fn invalid_joining(detail: String) -> Error {
+pub(crate) fn invalid_joining(detail: String) -> Error {
     invalid("joining a group", detail)
 }

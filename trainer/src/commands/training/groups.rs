@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use batches::balance::BalanceRule;
-use c10d::Loss;
+use c10d::{Cause, Loss};
 use runs::checkpoints::differing;
 use runs::training::Line;
 use serde::{Deserialize, Serialize};
@@ -27,16 +27,19 @@ impl Job<'_> {
     /// Forms another group after an error, or with the ranks that wait to join, and takes the training back to the last state
     /// that a rank completed. Returns lines about the change. Errors: `cause`, if the training cannot go on.
     pub(super) fn regroup(self, mut cause: Option<Error>, training: &mut Training) -> Result<Vec<Line>> {
-        let first: Vec<usize> =
-            self.session.group.borrow().members.iter().flat_map(|members| members.ranks().to_vec()).collect();
-        let mut known = Vec::new();
+        let members = || -> Vec<usize> {
+            self.session.group.borrow().members.iter().flat_map(|members| members.ranks().to_vec()).collect()
+        };
+        let (first, mut known, mut joined) = (members(), Vec::new(), Vec::new());
         loop {
-            known.extend(self.change_members(cause, training)?);
+            known.extend(self.change_members(cause, &joined, training)?);
             match self.settle(&first, &known, training) {
                 Ok(lines) => return Ok(lines),
-                // Another rank was lost.
+                // Another rank was lost, or those that joined do not reach the others.
                 Err(another) => cause = Some(another),
             }
+            joined = members();
+            joined.retain(|rank| !first.contains(rank));
         }
     }
 
@@ -51,14 +54,18 @@ impl Job<'_> {
         let listed = {
             let group = self.session.group.borrow();
             let Some(members) = &group.members else { return Err(Error::internal(&"no members")) };
-            self.check_equal(&members.training()?)?;
-            members.arrive()?
+            let is_stopped = || self.session.interrupts.is_stop_requested();
+            self.check_equal(&members.training(&is_stopped)?)?;
+            members.arrive(&is_stopped)?
         };
         let ranks = listed.ranks().to_vec();
         *self.session.group.borrow_mut() = Group { ranks: Rc::new(Ranks::Alone), members: Some(listed) };
         match self.settle(&ranks, &[], training) {
-            Err(error) => self.regroup(Some(error), training),
-            lines => lines,
+            // Of another error, this rank may be the cause.
+            Err(Error::Ranks(c10d::Error::PeerLost { call, loss })) if loss.cause != Cause::Unwelcome => {
+                self.regroup(Some(c10d::Error::PeerLost { call, loss }.into()), training)
+            }
+            settled => settled,
         }
     }
 
@@ -68,10 +75,10 @@ impl Job<'_> {
     }
 
     /// What this rank trains.
-    pub(super) fn described(self) -> Result<Vec<u8>> {
+    pub(super) fn described(self) -> Result<String> {
         let recipe = serde_json::to_value(self.recipe).map_err(|error| Error::internal(&error))?;
         let described = Described { recipe, datasets: self.digests() };
-        serde_json::to_vec(&described).map_err(|error| Error::internal(&error))
+        serde_json::to_string(&described).map_err(|error| Error::internal(&error))
     }
 
     /// The digests of its datasets.
@@ -82,8 +89,8 @@ impl Job<'_> {
     }
 
     /// Refuses to join a training with other rows or settings.
-    fn check_equal(self, others: &[u8]) -> Result<()> {
-        let others: Described = serde_json::from_slice(others).map_err(|error| Error::internal(&error))?;
+    fn check_equal(self, others: &str) -> Result<()> {
+        let others: Described = serde_json::from_str(others).map_err(|error| Error::internal(&error))?;
         let own = self.digests();
         let difference = match others.datasets == own {
             true => {
@@ -99,9 +106,15 @@ impl Job<'_> {
         Err(training::Error::setting(&what, found, expected).into())
     }
 
-    /// Replaces the members of the group by those that are left, and those that wait to join. Returns the lost rank, by the
-    /// number with which it was started, if the cause has it.
-    fn change_members(self, cause: Option<Error>, training: &Training) -> Result<Option<Loss>> {
+    /// Replaces the members of the group by those that are left, and those that wait to join. If the cause does not tell which
+    /// rank is lost, it is those that joined last. Returns the lost rank, by the number with which it was started, if the cause
+    /// has it.
+    fn change_members(
+        self,
+        cause: Option<Error>,
+        joined: &[usize],
+        training: &Training,
+    ) -> Result<Option<Loss>> {
         let Self { session, out, ngrams, .. } = self;
         let is_widened = ngrams.is_some() && training.position.has_ended;
         let cause = match cause {
@@ -110,20 +123,24 @@ impl Job<'_> {
             None => None,
         };
         let failed = |cause: Option<c10d::Error>| {
-            Err(cause.map_or_else(|| Error::internal(&"a group that does not change"), Error::Ranks))
+            let lost = || c10d::Error::Communication {
+                call: "joining the others".to_owned(),
+                detail: "rank 0 is lost".to_owned(),
+            };
+            Err(Error::Ranks(cause.unwrap_or_else(lost)))
         };
         let mut group = session.group.borrow_mut();
         let Some(members) = group.members.as_ref() else { return failed(cause) };
-        let left = members.regroup(cause.as_ref().and_then(c10d::Error::lost_rank))?;
+        let number = |rank: usize| members.ranks().get(rank).copied();
+        let lost = cause.as_ref().and_then(c10d::Error::lost_rank).and_then(number);
+        let left = members.regroup(lost.as_ref().map_or(joined, std::slice::from_ref))?;
         let is_first_lost = left.ranks().first() != members.ranks().first();
         let is_same = left.ranks() == members.ranks() && cause.is_some();
         if is_same || (is_first_lost && !out.is_inheritable()) {
             return failed(cause);
         }
-        let loss = match cause {
-            Some(c10d::Error::PeerLost { loss, .. }) => {
-                Some(Loss { rank: members.ranks()[loss.rank], ..loss })
-            }
+        let loss = match (cause, lost) {
+            (Some(c10d::Error::PeerLost { loss, .. }), Some(rank)) => Some(Loss { rank, ..loss }),
             _ => None,
         };
         // Connections of the old group are closed before new ones are made.
