@@ -12,12 +12,11 @@ beside three others, which train by themselves, takes longer too. *Beside others
 import gzip
 import json
 import statistics
-import threading
 
 from chart import Bars
 from machine import Machine, epochs_of, spread
 from result import Result
-from training import train
+from training import at_once, train
 
 TITLE = "Rounds"
 STEPS = [1, 4, 16, 64]
@@ -92,16 +91,5 @@ def validated(machine: Machine, dataset, flags: list, ranks: int, steps: int, se
 
 def together(machine: Machine, dataset, rows: int, count: int) -> float:
     """Rows per second of one rank of half a core, beside others that train by themselves: the median of all."""
-    speeds = []
-
-    def one(place: int):
-        apart = Machine(machine.programs, machine.data, machine.peers, machine.folder(f"alone-{place}"), machine.small)
-        apart.work.mkdir()
-        speeds.append(train(apart, dataset, [QUOTA], ["--batch", rows])["rows/s"])
-
-    threads = [threading.Thread(target=one, args=[place]) for place in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return statistics.median(speeds)
+    alone = lambda apart: train(apart, dataset, [QUOTA], ["--batch", rows])["rows/s"]
+    return statistics.median(at_once(machine, [alone] * count))
