@@ -42,11 +42,12 @@ import reviews
 import rounds
 import speed
 import steps
+import target
 import which
 from machine import PROJECT, Machine, missing
 from result import check_comparable
 
-MODULES = (which, reviews, preprocessing, growth, engines, nodes, hadoop, epochs, money, speed, steps, ranks, rounds, mixed, batches, ngrams)
+MODULES = (which, reviews, preprocessing, growth, engines, nodes, hadoop, epochs, money, speed, steps, ranks, rounds, target, mixed, batches, ngrams)
 EXPERIMENTS = {module.__name__: module for module in MODULES}
 
 

@@ -17,7 +17,7 @@ import nodes
 import result
 from machine import missing
 
-ALL = ["which", "reviews", "preprocessing", "growth", "engines", "nodes", "hadoop", "epochs", "money", "speed", "steps", "ranks", "rounds", "mixed", "batches", "ngrams"]
+ALL = ["which", "reviews", "preprocessing", "growth", "engines", "nodes", "hadoop", "epochs", "money", "speed", "steps", "ranks", "rounds", "target", "mixed", "batches", "ngrams"]
 NAMES = list(ALL)
 for experiment in (nodes, hadoop):
     if found := missing(experiment.REQUIRED):
@@ -100,6 +100,16 @@ class Experiments(unittest.TestCase):
         self.assertAlmostEqual(ranks.sent_mb(4, 1.0, 4.2), 3.9)
         # A rank does not have more rows than there are.
         self.assertAlmostEqual(ranks.sent_mb(64, 5.0, 4.0), 7.875)
+
+    def test_an_epoch_is_divided_in_proportion_to_its_fall_of_the_loss(self):
+        import target
+
+        epochs = lambda *losses: [{"seconds": 10.0, "validation": {"loss": loss}} for loss in losses]
+        self.assertEqual(target.until(epochs(target.LOSS + 0.1, target.LOSS - 0.1)), (1.5, 15.0))
+        self.assertEqual(target.until(epochs(target.LOSS)), (1.0, 10.0))
+        self.assertEqual(target.until(epochs(target.LOSS + 0.1)), (float("inf"), float("inf")))
+        self.assertEqual(target.shown(1.8, 2), ["1.80", "0.90"])
+        self.assertEqual(target.shown(float("nan"), 2), ["–", "–"])
 
     def test_a_coefficient_that_would_be_negative_is_zero(self):
         import fit
