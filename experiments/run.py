@@ -40,6 +40,7 @@ import preprocessing
 import ranks
 import reviews
 import rounds
+import sizes
 import speed
 import steps
 import target
@@ -47,7 +48,7 @@ import which
 from machine import PROJECT, Machine, missing
 from result import check_comparable
 
-MODULES = (which, reviews, preprocessing, growth, engines, nodes, hadoop, epochs, money, speed, steps, ranks, rounds, target, mixed, batches, ngrams)
+MODULES = (which, reviews, preprocessing, growth, engines, nodes, hadoop, epochs, sizes, money, speed, steps, ranks, rounds, target, mixed, batches, ngrams)
 EXPERIMENTS = {module.__name__: module for module in MODULES}
 
 
