@@ -31,10 +31,10 @@ and network namespaces, and `ip`, `tc`, GNU time, Java and Maven. They took TOTA
 all of them on few reviews in two minutes. A section names its machine and programs if they are not those of most sections:
 MACHINE; PROGRAMS.
 
-Several nodes and unequal ranks are simulated on this machine, by quotas of CPU time and links of network namespaces:
-[several ranks](#several-ranks), [rounds](#rounds), [time to a validation loss](#time-to-a-validation-loss)
-and [ranks of unequal speed](#ranks-of-unequal-speed). Their ratios hold for such ranks;
-seconds of real nodes are others.
+Several nodes, unequal ranks and GPUs are simulated on this machine, by quotas of CPU time and links of network namespaces:
+[several ranks](#several-ranks), [rounds](#rounds), [time to a validation loss](#time-to-a-validation-loss),
+[ranks of unequal speed](#ranks-of-unequal-speed) and [clusters of GPUs](#clusters-of-gpus). Their ratios hold for such ranks;
+seconds of real nodes and GPUs are others.
 
 A figure is a median, and brackets contain the lowest and the highest run. `experiments/run.py --again` repeats a table; the
 page then states the largest difference, in percent of the larger value; NAME.json has that of each column.

@@ -29,6 +29,7 @@ from pathlib import Path
 import batches
 import engines
 import epochs
+import gpus
 import growth
 import hadoop
 import mixed
@@ -48,7 +49,7 @@ import which
 from machine import PROJECT, Machine, missing
 from result import check_comparable
 
-MODULES = (which, reviews, preprocessing, growth, engines, nodes, hadoop, epochs, sizes, money, speed, steps, ranks, rounds, target, mixed, batches, ngrams)
+MODULES = (which, reviews, preprocessing, growth, engines, nodes, hadoop, epochs, sizes, money, speed, steps, ranks, rounds, target, mixed, gpus, batches, ngrams)
 EXPERIMENTS = {module.__name__: module for module in MODULES}
 
 
