@@ -48,11 +48,10 @@ const NEWEST: &str = "c10d/regroup/newest";
 const LOST: &str = "c10d/regroup/lost";
 /// Maximum time in which the members of a later generation connect: all of them have just answered.
 const JOINING: Duration = Duration::from_secs(30);
-/// A higher number of ranks that were started is an error.
+/// Ranks with a higher number are not let in: each look at who waits to join would take too long.
 const STARTED_MAX: i64 = 4096;
 
 /// The members of a generation.
-#[derive(Clone)]
 pub struct Members {
     store: TcpStore,
     /// The number by which this process was started.
@@ -136,9 +135,9 @@ impl Members {
         if n_started > self.ranks.len() {
             let lost = lost_ranks(&self.store)?.unwrap_or_default();
             for rank in (0..n_started).filter(|rank| !self.ranks.contains(rank) && !lost.contains(rank)) {
-                let code = arrival_key(rank);
-                if self.store.is_set(&code)? {
-                    let code = self.store.get(&code)?;
+                let key = arrival_key(rank);
+                if self.store.is_set(&key)? {
+                    let code = self.store.get(&key)?;
                     if self.is_code(&String::from_utf8_lossy(&code), |key| key.arrival(rank)) {
                         arrivals.push(rank);
                     }
@@ -158,7 +157,10 @@ impl Members {
         let joining = Joining { members: self, generation: newest.generation };
         let missing = joining.missing(newest.leader, &newest.ranks)?;
         let members = self.next(newest.generation, newest.ranks);
-        missing.map_or(Ok(members.clone()), |missing| members.regroup(&missing))
+        match missing {
+            None => Ok(members),
+            Some(missing) => members.regroup(&missing),
+        }
     }
 
     /// Looks until there is something. Errors: nobody can join any more.

@@ -2,17 +2,15 @@
 //! until the model is saved.
 
 mod groups;
+mod session;
 
-use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use batches::Part;
 use batches::balance::BalanceRule;
-use c10d::Members;
 use classifiers::linear::LinearModel;
-use launch::interrupt::{Interrupts, Requested};
+use launch::interrupt::Requested;
 use program::location::Location;
 use runs::recipe::{Position, Recipe};
 use runs::saved::TrainedOn;
@@ -23,7 +21,7 @@ use runs::training::{
 use scoring::{Decision, Scores};
 use tch::Device;
 use training::log::Log;
-use training::out::{self, Existing, Out};
+use training::out::{self, Out};
 use training::outcome;
 use training::tell::tell;
 use training::{datasets, remote};
@@ -32,18 +30,18 @@ use super::ngrams::Parts;
 use super::progress::Progress;
 use super::recipe::steps_of_epoch;
 use super::summary::Summary;
-use super::{device, init, ngrams};
-use crate::arguments::{ComputeName, LstmFlags, TrainingFlags};
-use crate::compute::Compute;
+use super::{init, ngrams};
+use crate::arguments::{LstmFlags, TrainingFlags};
 use crate::error::{Error, Result};
 use crate::families::classifier::{Choice, EvaluatedRows, Evaluation, evaluate_rows};
 use crate::families::{Model, save_model};
 use crate::gradients::check_wire;
-use crate::ranks::{Ranks, restarts};
 use crate::train::checkpoint::{remembered, restore, save};
 use crate::train::splits::Splits;
-use crate::train::trace::{self, Trace};
+use crate::train::trace::Trace;
 use crate::train::{End, Event, Hooks, TrainOptions, Training, train};
+
+pub(super) use session::Session;
 
 /// Time between two looks at who waits to join.
 const LOOK: Duration = Duration::from_secs(1);
@@ -56,144 +54,6 @@ pub(super) fn output(out: &Option<Location>, dataset: &Location, extension: &str
     }
     datasets::check([dataset])?;
     Ok(out::default_of(dataset, extension))
-}
-
-/// This process as a rank of a training.
-pub(super) struct Session {
-    interrupts: Interrupts,
-    compute: Compute,
-    group: RefCell<Group>,
-    /// When the last checkpoint was saved, or else when this process began.
-    saved_at: Cell<Instant>,
-}
-
-/// The group of ranks, which is another one after a loss or an arrival.
-struct Group {
-    ranks: Rc<Ranks>,
-    /// Its members, if they can form another group.
-    members: Option<Members>,
-}
-
-impl Session {
-    /// Joins the other ranks.
-    pub(super) fn join(training: &TrainingFlags, backend: ComputeName) -> Result<Self> {
-        let interrupts = Interrupts::listen().map_err(training::Error::Signals)?;
-        let compute = device::choose(&training.running.computing, backend)?;
-        let (ranks, members) = Ranks::join_members(compute.device())?;
-        let is_arrival = members.as_ref().is_some_and(Members::is_arrival);
-        if !is_arrival {
-            check_throttle(&training.throttle, ranks.world_size())?;
-        }
-        if let Some(path) = &training.trace {
-            if compute.device() != Device::Cpu && ranks.world_size() == 1 {
-                return Err(training::Error::setting(
-                    "--trace",
-                    format!("device {}", described(compute.device())),
-                    "--device cpu or several ranks; use PyTorch's profiler for one GPU",
-                )
-                .into());
-            }
-            // A process that replaces a killed one finds its file.
-            let is_new = restarts() == 0 && !is_arrival;
-            ranks.of_rank_0(|| if is_new { Ok(trace::check(path)?) } else { Ok(()) })?;
-        }
-        let group = RefCell::new(Group { ranks: Rc::new(ranks), members });
-        Ok(Self { interrupts, compute, group, saved_at: Cell::new(Instant::now()) })
-    }
-
-    /// This process as a rank of several trainings, which end with a lost rank.
-    pub(super) fn join_for_several(training: &TrainingFlags, backend: ComputeName) -> Result<Self> {
-        let session = Self::join(training, backend)?;
-        if session.is_arrival() {
-            return Err(
-                training::Error::setting("--folds", "passed to a rank that joins", "no --folds").into()
-            );
-        }
-        if let Some(members) = session.group.borrow_mut().members.take() {
-            members.end()?;
-        }
-        Ok(session)
-    }
-
-    /// Locks the training folder on rank 0.
-    pub(super) fn take(
-        &self,
-        out: &Location,
-        training: &TrainingFlags,
-        init_from: Option<&Location>,
-    ) -> Result<Out> {
-        if let (Location::Local(out), true) = (out, training.force) {
-            out::check_force(out, init_from, restarts())?;
-        }
-        let existing = Existing::of_flags(training.resume.is_some(), training.force);
-        let (s3, keep) = (training.storage.options(), training.keep_checkpoints);
-        if self.is_arrival() {
-            let folder = match out {
-                Location::Local(folder) => folder.clone(),
-                // Only rank 0 has one.
-                Location::S3(_) => PathBuf::new(),
-            };
-            return Ok(Out::of(folder, out, keep, existing));
-        }
-        let mut taken = None;
-        let folder: PathBuf = self.ranks().of_rank_0(|| {
-            let out = taken.insert(Out::take(out, &s3, keep, existing)?);
-            Ok(out.folder().to_owned())
-        })?;
-        Ok(taken.unwrap_or_else(|| Out::of(folder, out, keep, existing)))
-    }
-
-    /// The processes of the training.
-    pub(super) fn ranks(&self) -> Rc<Ranks> {
-        Rc::clone(&self.group.borrow().ranks)
-    }
-
-    /// Whether the training can go on without a lost rank.
-    fn survives(&self) -> bool {
-        self.group.borrow().members.is_some()
-    }
-
-    /// Whether there is one rank, and no other one can join.
-    pub(super) fn is_alone(&self) -> bool {
-        self.ranks().world_size() == 1 && !self.survives()
-    }
-
-    /// Whether this rank joins a training, and has not arrived yet.
-    fn is_arrival(&self) -> bool {
-        self.group.borrow().members.as_ref().is_some_and(Members::is_arrival)
-    }
-
-    /// The factors of --throttle of the ranks in the group. One that arrived has none.
-    fn throttle(&self, factors: &[f64]) -> Vec<f64> {
-        match &self.group.borrow().members {
-            Some(members) if !factors.is_empty() => {
-                members.ranks().iter().map(|&rank| factors.get(rank).copied().unwrap_or(1.0)).collect()
-            }
-            _ => factors.to_vec(),
-        }
-    }
-
-    /// Device and backend.
-    pub(super) fn compute(&self) -> &Compute {
-        &self.compute
-    }
-
-    /// The device.
-    pub(super) fn device(&self) -> Device {
-        self.compute.device()
-    }
-
-    /// Requests to stop or to save a checkpoint.
-    pub(super) fn interrupts(&self) -> &Interrupts {
-        &self.interrupts
-    }
-
-    /// Prints a line on rank 0.
-    pub(super) fn tell(&self, line: &str) {
-        if self.ranks().is_first() {
-            tell(line);
-        }
-    }
 }
 
 /// A training without its state.
@@ -586,16 +446,6 @@ impl Job<'_> {
         };
         Ok(Some((record, scores)))
     }
-}
-
-/// Refuses factors of --throttle for another number of ranks.
-fn check_throttle(factors: &[f64], world_size: usize) -> Result<()> {
-    if factors.is_empty() || factors.len() == world_size {
-        return Ok(());
-    }
-    let found: Vec<String> = factors.iter().map(f64::to_string).collect();
-    let expected = format!("a factor for each rank; the number of ranks is {world_size}");
-    Err(training::Error::setting("--throttle", found.join(","), expected).into())
 }
 
 /// Refuses to replay the decisions of another number of ranks.

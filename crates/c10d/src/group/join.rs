@@ -41,6 +41,11 @@ pub(super) fn present_key(name: &str, rank: usize) -> String {
     format!("c10d/present/{name}/{rank}")
 }
 
+/// The longest wait for the other ranks.
+fn limit(options: &Options) -> Duration {
+    options.joining.min(options.timeout)
+}
+
 /// Creates the group on a separate thread, because waiting for another rank's store has no time limit.
 pub(super) fn join(
     store: &TcpStore,
@@ -57,7 +62,7 @@ pub(super) fn join(
     })?;
     let address = address.own.to_string();
     let store = std::sync::Arc::clone(store.raw());
-    in_time(options.joining.min(options.timeout).saturating_add(GRACE), move || match backend {
+    in_time(limit(options).saturating_add(GRACE), move || match backend {
         Backend::Gloo => ffi::Group::gloo(&store, &path, rank, world_size, &address, timeout_ms),
         Backend::Nccl { device } => ffi::Group::nccl(&store, &path, rank, world_size, device, timeout_ms),
     })
@@ -90,14 +95,14 @@ pub(super) fn explain_absence(
         [one] => Error::Rendezvous {
             detail: format!(
                 "rank {one} of {world_size} did not join the group within {} s; check that it is running and can reach this machine",
-                options.joining.min(options.timeout).as_secs_f64()
+                limit(options).as_secs_f64()
             ),
         },
         several => Error::Rendezvous {
             detail: format!(
                 "ranks {} of {world_size} did not join the group within {} s; check that they are running and can reach this machine",
                 several.join(", "),
-                options.joining.min(options.timeout).as_secs_f64()
+                limit(options).as_secs_f64()
             ),
         },
     }

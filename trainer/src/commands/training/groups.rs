@@ -9,7 +9,8 @@ use runs::training::Line;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Group, Job};
+use super::Job;
+use super::session::Group;
 use crate::error::{Error, Result};
 use crate::ranks::{Ranks, is_loss};
 use crate::train::Training;
