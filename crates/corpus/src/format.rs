@@ -58,6 +58,23 @@ impl Format {
         matches!(self, Self::Json(_))
     }
 
+    /// Whether the content is a table with a header.
+    pub fn is_delimited(&self) -> bool {
+        matches!(self, Self::Delimited { .. })
+    }
+
+    /// The same format for texts whose ratings are not read. A table needs no column of them: that of the text takes its
+    /// place.
+    #[must_use]
+    pub fn without_ratings(mut self) -> Self {
+        if let Self::Json(fields) | Self::Delimited { fields, .. } = &mut self
+            && let Some(text) = fields.text.first()
+        {
+            (fields.rating, fields.has_labels) = (text.clone(), true);
+        }
+        self
+    }
+
     /// Whether the text and the rating are named fields or columns.
     pub fn has_fields(&self) -> bool {
         self.fields().is_some()

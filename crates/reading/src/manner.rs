@@ -68,6 +68,16 @@ pub(crate) fn has_lines_inside(mut file: &File, options: &ReadingOptions) -> boo
 }
 
 impl Source {
+    /// Whether the source is a file with columns, in the format Parquet or Arrow.
+    pub fn is_table(&self) -> Result<bool, Error> {
+        let Kind::File(path) = &self.kind else { return Ok(false) };
+        let unreadable = |error| self.unreadable("read its first bytes", error);
+        let mut beginning = Vec::new();
+        let file = File::open(path).map_err(unreadable)?;
+        file.take(input::FORM_BYTES as u64).read_to_end(&mut beginning).map_err(unreadable)?;
+        Ok(beginning.starts_with(MAGIC) || arrow::is_beginning(&beginning))
+    }
+
     /// The path of a regular file whose bytes are its lines in this format; `None` if its content is compressed, encoded
     /// or not divided at line ends. A file of another kind is refused.
     pub fn lines_file(&self, format: &Format, encoding: &'static Encoding) -> Result<Option<&Path>, Error> {

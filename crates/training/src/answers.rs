@@ -45,7 +45,7 @@ use program::exit::{Exit, Failed, Fails};
 use program::system::cause_and_remedy;
 use thiserror::Error;
 
-pub use self::lines::{Format, LineOptions};
+pub use self::lines::{Content, Format, LineOptions};
 pub use self::output::{Answer, TextWindow, run};
 
 /// Why a line has no prediction.
@@ -101,6 +101,33 @@ impl Counts {
         }
     }
 
+    /// Whether no line could be read, so that the input is probably in another format.
+    pub fn is_unread(&self) -> bool {
+        let unread = self.n_refused("bad_line") + self.n_refused("no_text");
+        unread > 0 && unread + self.n_refused("blank") + self.n_refused("line_too_long") == self.lines
+    }
+
+    /// The error of an input of which no line could be read.
+    pub fn unread(&self, place: &str) -> Failed {
+        let [bad_line, no_text] = ["bad_line", "no_text"].map(|reason| self.n_refused(reason));
+        let without_text = self.without_text.as_deref().filter(|_| no_text > bad_line);
+        let remedy = without_text.unwrap_or(
+            "check --format (csv, tsv, json, or text: one text per line), --preset and --text-field",
+        );
+        let found = format!("no line could be read (bad_line {bad_line}, no_text {no_text})");
+        Failed::new(Exit::BadInput, format!("{place}: {found}; {remedy}"))
+    }
+
+    fn n_refused(&self, reason: &str) -> u64 {
+        self.refused.get(reason).copied().unwrap_or(0)
+    }
+
+    /// Adds what is known at the end of an input.
+    fn end(&mut self, found: lines::Found) {
+        self.invalid_utf8 = found.invalid_utf8;
+        self.without_text = found.without_text.filter(|_| self.predicted == 0);
+    }
+
     /// Adds the lines of another input.
     pub fn merge(&mut self, other: &Self) {
         self.lines += other.lines;
@@ -130,6 +157,9 @@ pub enum AnswersError {
     /// is lost.
     #[error("cannot write predictions: {}", cause_and_remedy(.0))]
     Write(#[source] io::Error),
+    /// A table could not be read.
+    #[error(transparent)]
+    Reading(#[from] reading::Error),
     /// Another error, which callers only pass on.
     #[error(transparent)]
     Failed(#[from] Failed),
@@ -150,6 +180,7 @@ impl Fails for AnswersError {
     fn exit(&self) -> Exit {
         match self {
             Self::Write(_) => Exit::Io,
+            Self::Reading(error) => error.exit(),
             Self::Failed(failed) => failed.exit,
         }
     }

@@ -13,6 +13,7 @@ use std::thread::available_parallelism;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Arg, Args, ValueEnum};
+use corpus::csv::{Delimiter, Quote};
 use corpus::encoding::{Encoding, parse_encoding};
 use corpus::format::{FieldPaths, FormatName, Preset};
 use program::location::Location;
@@ -29,23 +30,25 @@ pub use self::passed::Passed;
 /// The last line of a short help.
 pub const MORE: &str = "--help shows all options and examples.";
 
-/// Format of lines.
+/// Format of texts.
 #[derive(Clone, Debug, Args)]
 pub struct LineArguments {
-    /// Format of lines
+    /// csv, tsv, json, fasttext, text, … [default: by extension]
     ///
-    /// json, polarity-csv or fasttext, as in sentimill; ratings are not read. text: one text per line, without a
-    /// rating.
-    #[arg(long, value_name = "NAME", default_value = "json", help_heading = "Input")]
-    pub format: LineFormat,
-    /// Field names of a known JSON source
+    /// json, csv, tsv, polarity-csv or fasttext, as in sentimill; ratings are not read. text: one text per line. The default is
+    /// that of the extension .csv, .tsv, .json, .jsonl or .ndjson, also compressed; of another name, and of standard input, that
+    /// of the training of an n-gram model, or json. Parquet and Arrow files are found by their content.
+    #[arg(long, value_name = "NAME", value_parser = format_of_texts, help_heading = "Input")]
+    pub format: Option<LineFormat>,
+    /// Field names of a known source
     ///
     /// amazon2014, amazon2018, amazon2023 or yelp.
     #[arg(long, value_name = "NAME", help_heading = "Input")]
     pub preset: Option<Preset>,
-    /// JSON fields of the text [default: reviewText]
+    /// Fields or columns of the text [default: reviewText]
     ///
-    /// As in sentimill: summary,reviewText joins two fields, data.text leads into an object.
+    /// As in sentimill: summary,reviewText joins two fields, data.text leads into an object. The default is that of the training
+    /// of an n-gram model, or reviewText.
     #[arg(long, value_name = "LIST", help_heading = "Input")]
     pub text_field: Option<FieldPaths>,
     /// polarity-csv: also read the title column
@@ -53,6 +56,16 @@ pub struct LineArguments {
     /// The title is prepended to the text.
     #[arg(long, help_heading = "Input")]
     pub with_title: bool,
+    /// csv and tsv: delimiter of columns [default: found in each file]
+    ///
+    /// A comma, tab, ';' or '|'.
+    #[arg(long, value_name = "CHARACTER", hide_short_help = true, help_heading = "Input")]
+    pub delimiter: Option<Delimiter>,
+    /// csv and tsv: meaning of quotes [default: found in each file]
+    ///
+    /// double, backslash or none, as in sentimill.
+    #[arg(long, value_name = "NAME", hide_short_help = true, help_heading = "Input")]
+    pub quote: Option<Quote>,
     /// Encoding of the lines [default: UTF-8]
     ///
     /// As in sentimill, for input that is not UTF-8 and has no byte-order mark: windows-1252, GBK, UTF-16LE, …
@@ -70,6 +83,17 @@ pub struct LineArguments {
         help_heading = "Input"
     )]
     pub line_bytes_max: u64,
+}
+
+/// Parses the name of a format of texts.
+fn format_of_texts(name: &str) -> Result<LineFormat, &'static str> {
+    match name {
+        "text" => Ok(LineFormat::Text),
+        _ => name
+            .parse()
+            .map(LineFormat::Review)
+            .map_err(|_| "expected json, csv, tsv, polarity-csv, fasttext or text"),
+    }
 }
 
 /// Options for S3.
@@ -102,7 +126,7 @@ impl FromStr for LineFormat {
     fn from_str(name: &str) -> Result<Self, UnknownLineFormat> {
         match name {
             "text" => Ok(Self::Text),
-            // Texts to predict are lines, so that each prediction has the number of its line.
+            // Word vectors are trained on lines.
             "csv" | "tsv" => Err(UnknownLineFormat),
             _ => name.parse().map(Self::Review).map_err(|_| UnknownLineFormat),
         }

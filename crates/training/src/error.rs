@@ -32,6 +32,9 @@ pub enum Error {
     /// Texts for an n-gram model could not be read.
     #[error(transparent)]
     Texts(#[from] crate::texts::TextsError),
+    /// An input could not be found or read.
+    #[error(transparent)]
+    Reading(#[from] reading::Error),
     /// The files of an n-gram model could not be read or written.
     #[error(transparent)]
     NgramFiles(#[from] classifiers::files::Error),
@@ -157,6 +160,7 @@ impl Fails for Error {
             Self::Batches(error) => error.exit(),
             Self::Ngrams(error) => of_ngrams(error),
             Self::Texts(error) => error.exit(),
+            Self::Reading(error) => error.exit(),
             Self::NgramFiles(error) => error.exit(),
             Self::Embeddings(error) => error.exit(),
             Self::Parameters(error) => error.exit(),

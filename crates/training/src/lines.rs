@@ -1,70 +1,111 @@
-//! The lines that `predict` and `explain` read: their sources, their format, and lines of another format.
+//! The texts that `predict` and `explain` read: their sources, and the format of each.
+//!
+//! A flag decides the format, then the name of the file, then the training of the model.
 
 use std::fmt::Display;
-use std::fs::{self, File};
 use std::io::{self, Read};
+use std::num::NonZeroUsize;
 use std::path::Path;
 
-use corpus::encoding::{Encoding, UTF_8};
+use corpus::encoding::{UTF_8, parse_encoding};
 use corpus::entry::Reject;
 use corpus::format::{FormatName, FormatOptions};
 use corpus::ledger::{Limits, MapperCounts, NoReview, Part, TooMany};
-use input::ContentError;
 use program::exit::{Exit, Failed};
 use program::hadoop::{Runner, Variable, report_counters};
 use program::location::Location;
-use program::system::cause;
-use reading::JsonLines;
-use store::{Object, S3Options};
+use reading::{JsonLines, Reading, ReadingOptions, Source};
+use runs::training::{RunSettings, SETTINGS, read_json};
+use serde_json::Value;
+use store::S3Options;
 
-use crate::answers::{self, Counts, Format, LineOptions};
+use crate::answers::{AnswersError, Content, Counts, Format, LineOptions};
 use crate::arguments::{LineArguments, LineFormat};
 use crate::error::{Error, Result};
 use crate::model::is_model;
 use crate::tell::{program_name, tell};
+use crate::texts::BATCHES_BYTES;
 
-/// Reads the inputs one by one. `run` reads the lines of an input and returns their counts. Fails if no line of any input
-/// is in the format, warns of one such input among several, and reports the number of lines with an error.
+/// Reads the sources one by one. `run` reads the texts of a source and returns their counts. Fails if a source is in another
+/// format, and reports the number of entries with an error.
 pub fn read_each<E: From<Error>>(
-    inputs: &[Input<'_>],
-    options: &mut LineOptions,
+    sources: &[Source],
+    formats: &Formats,
     invalid: InvalidUtf8,
-    mut run: impl FnMut(Box<dyn Read + '_>, &LineOptions) -> Result<Counts, E>,
+    mut run: impl FnMut(Content<'_>, &LineOptions) -> Result<Counts, E>,
 ) -> Result<(), E> {
     let mut all = Counts::default();
-    let runner = Runner::of_this_process();
-    for input in inputs {
-        options.file = input.name();
-        if runner == Runner::Hadoop && matches!(input, Input::Standard) {
+    let (runner, mut task) = (Runner::of_this_process(), None);
+    for source in sources {
+        let is_table = source.is_table().map_err(Error::from)?;
+        let mut options = formats.options(&source.name, is_table)?;
+        options.file = (!is_standard_input(source)).then(|| source.name.clone());
+        let counts = if runner == Runner::Hadoop && is_standard_input(source) {
             options.file = Variable::InputFile.value();
             options.split_start = Variable::InputStart.value().and_then(|start| start.parse().ok());
-        }
-        let counts = run(input.lines(options).map_err(Error::from)?, options)?;
-        invalid.report(&input.place(), &counts);
-        let of_input = Unread::of(&counts);
-        if inputs.len() > 1 && of_input.is_all() {
-            tell(&format!("warning: {}", of_input.error(&input.place())));
-        }
+            task = Some(options.encoding);
+            // Hadoop decompresses the input of a task.
+            let lines = program::stdin().and_then(|stdin| input::as_it_comes(stdin.lock(), options.encoding));
+            let lines = lines.map_err(|error| Error::from(AnswersError::read(&source.name, &error)))?;
+            run(Content::Task(Box::new(lines)), &options)?
+        } else if let Some(reading) = table(source, is_table, &options)? {
+            let counts = run(Content::Table(&reading), &options)?;
+            reading.tables().notices.iter().for_each(|notice| tell(notice));
+            counts
+        } else {
+            let lines = lines(source, &options)?;
+            run(if source.is_stream() { Content::Stream(lines) } else { Content::Lines(lines) }, &options)?
+        };
+        invalid.report(&options.place(), &counts);
         all.merge(&counts);
-    }
-    if runner == Runner::Hadoop && matches!(inputs, [Input::Standard]) {
-        return Ok(end_task(&all, options.encoding)?);
-    }
-    let unread = Unread::of(&all);
-    match (unread.is_all(), inputs) {
-        (false, _) => {
-            if let Some(refusals) = all.refusals() {
-                tell(&refusals);
-            }
-            Ok(())
+        if task.is_none() && counts.is_unread() {
+            return Err(Error::from(counts.unread(&options.place())).into());
         }
-        (true, [input]) => Err(Error::from(unread.error(&input.place())).into()),
-        (true, _) => Err(Error::from(unread.error("all files")).into()),
+    }
+    match (task, all.refusals()) {
+        (Some(encoding), _) => end_task(&all, encoding.name())?,
+        (None, Some(refusals)) => tell(&refusals),
+        (None, None) => {}
+    }
+    Ok(())
+}
+
+/// The rows or records of a source that is a table.
+fn table(source: &Source, is_table: bool, options: &LineOptions) -> Result<Option<Reading>> {
+    let format = match &options.format {
+        Format::Review(format) if is_table || format.is_delimited() => format.clone(),
+        Format::Review(_) | Format::FastText | Format::Text => return Ok(None),
+    };
+    let options = ReadingOptions {
+        format,
+        encoding: options.encoding,
+        line_bytes_max: options.line_bytes_max,
+        // One thread reads entries in their order.
+        threads: NonZeroUsize::MIN,
+        streams_max: NonZeroUsize::MIN,
+        batches_bytes: BATCHES_BYTES,
+    };
+    Ok(Some(Reading::start(vec![source.clone()], &options)?))
+}
+
+/// The lines of a source. The elements of a JSON array become lines.
+fn lines(source: &Source, options: &LineOptions) -> Result<Box<dyn Read>> {
+    let content = source.content(options.encoding)?;
+    match &options.format {
+        Format::Review(format) if format.is_json() => {
+            let lines = JsonLines::of(content, options.line_bytes_max);
+            Ok(Box::new(lines.map_err(|error| source.failed(error))?))
+        }
+        Format::Review(_) | Format::FastText | Format::Text => Ok(Box::new(content)),
     }
 }
 
+fn is_standard_input(source: &Source) -> bool {
+    source.is_stream() && source.name == "-"
+}
+
 /// Reports the counts of a Hadoop task, which is one of many. Fails if too many of its lines are bad, as in the mapper.
-fn end_task(all: &Counts, encoding: &'static Encoding) -> Result<()> {
+fn end_task(all: &Counts, encoding: &'static str) -> Result<()> {
     let reasons = all.refused.iter().map(|(reason, n)| (*reason, *n));
     let counters: Vec<(&str, u64)> =
         [("lines", all.lines), ("predicted", all.predicted)].into_iter().chain(reasons).collect();
@@ -81,7 +122,7 @@ fn end_task(all: &Counts, encoding: &'static Encoding) -> Result<()> {
         ..MapperCounts::default()
     };
     let refused = |found: &dyn Display, remedy| Failed::new(Exit::BadInput, format!("{found}; {remedy}"));
-    counts.judge(Limits::default(), Part::Task, encoding.name()).map_err(|found| match found {
+    counts.judge(Limits::default(), Part::Task, encoding).map_err(|found| match found {
         TooMany::Bad(found) => refused(&found, "check --format and --text-field").into(),
         TooMany::InvalidUtf8(found) => {
             refused(&found, "pass the encoding of the lines with --encoding").into()
@@ -89,146 +130,24 @@ fn end_task(all: &Counts, encoding: &'static Encoding) -> Result<()> {
     })
 }
 
-/// Source of lines.
-pub enum Input<'a> {
-    /// Standard input.
-    Standard,
-    /// A file.
-    File(&'a Path),
-    /// An object in S3.
-    Object(Box<Object>),
-}
-
-/// Refuses inputs that cannot be read, and models among them, before the first line is read.
-pub fn check(inputs: &[Input<'_>], model: &Location) -> Result<()> {
+/// The sources of these inputs, in their order; standard input if there are none. A model among them is refused.
+pub fn sources(inputs: &[Location], model: &Location, s3: &S3Options) -> Result<Vec<Source>> {
     for input in inputs {
-        if let Input::File(path) = input
+        if let Location::Local(path) = input
             && is_model(path)
         {
             let message = format!(
-                "found two models, {model} and {}, expected one model and files of lines; omit one of the models",
+                "found two models, {model} and {}, expected one model and files of texts; omit one of the models",
                 path.display()
             );
             return Err(Failed::new(Exit::Usage, message).into());
         }
-        input.check()?;
     }
-    Ok(())
-}
-
-/// The sources, in the order in which they were named. Objects below a prefix are ordered by name.
-pub fn inputs<'a>(files: &'a [Location], s3: &S3Options) -> Result<Vec<Input<'a>>> {
-    if files.is_empty() {
-        return Ok(vec![Input::Standard]);
+    let mut names: Vec<String> = inputs.iter().map(ToString::to_string).collect();
+    if names.is_empty() {
+        names.push("-".to_owned());
     }
-    let mut inputs = Vec::new();
-    for file in files {
-        match file {
-            Location::Local(path) if path.as_os_str() == "-" => inputs.push(Input::Standard),
-            Location::Local(path) => inputs.push(Input::File(path)),
-            Location::S3(url) => {
-                let found = store::objects(&url.to_string(), s3)?;
-                inputs.extend(found.into_iter().map(|object| Input::Object(Box::new(object))));
-            }
-        }
-    }
-    Ok(inputs)
-}
-
-impl<'a> Input<'a> {
-    /// The path or URL; `None` for standard input.
-    pub fn name(&self) -> Option<String> {
-        match self {
-            Self::Standard => None,
-            Self::File(path) => Some(path.to_string_lossy().into_owned()),
-            Self::Object(object) => Some(object.url()),
-        }
-    }
-
-    /// Refuses a file that cannot be read.
-    fn check(&self) -> answers::Result<()> {
-        match self {
-            // The listing has found it.
-            Self::Object(_) => Ok(()),
-            Self::Standard => program::stdin().map(drop).map_err(|source| self.unread(&source)),
-            // A named pipe must not be opened twice: closing it stops its writer.
-            Self::File(path) => fs::metadata(path)
-                .and_then(|there| match there.is_dir() {
-                    true => Err(io::ErrorKind::IsADirectory.into()),
-                    false if there.is_file() => File::open(path).map(drop),
-                    false => Ok(()),
-                })
-                .map_err(|error| {
-                    let expected = "a file of lines; check the path and its permissions";
-                    let message = format!("{}: {}, expected {expected}", path.display(), cause(&error));
-                    Failed::new(Exit::MissingInput, message).into()
-                }),
-        }
-    }
-
-    /// Opens the input, which is in this encoding. Compressed input is decompressed.
-    pub fn open(&self, encoding: &'static Encoding) -> answers::Result<Box<dyn Read + 'a>> {
-        fn decoded<'a, R: Read + 'a>(
-            input: input::Input<R>,
-            encoding: &'static Encoding,
-        ) -> Box<dyn Read + 'a> {
-            Box::new(input.in_utf8(encoding))
-        }
-        let opened: io::Result<Box<dyn Read + 'a>> = match self {
-            Self::Object(object) => {
-                let input = object.reader().and_then(|reader| input::of_encoding(reader, encoding));
-                input.map(|input| decoded(input, encoding))
-            }
-            Self::Standard => {
-                program::stdin().and_then(|stdin| match Runner::of_this_process() {
-                    Runner::User => {
-                        input::of_encoding(stdin.lock(), encoding).map(|input| decoded(input, encoding))
-                    }
-                    // Hadoop decompresses the input of a task.
-                    Runner::Hadoop => {
-                        let input = input::as_it_comes(stdin.lock(), encoding);
-                        input.map(|input| Box::new(input) as Box<dyn Read>)
-                    }
-                })
-            }
-            Self::File(path) => input::open_as(path, encoding).map(|input| decoded(input, encoding)),
-        };
-        opened.map_err(|source| self.unread(&source))
-    }
-
-    /// Opens the input. The elements of a JSON array become lines.
-    fn lines(&self, options: &LineOptions) -> answers::Result<Box<dyn Read + 'a>> {
-        let opened = self.open(options.encoding)?;
-        match options.format {
-            Format::Review(corpus::format::Format::Json(_)) => {
-                let lines = JsonLines::of(opened, options.line_bytes_max);
-                Ok(Box::new(lines.map_err(|source| self.unread(&source))?))
-            }
-            Format::Review(_) | Format::FastText | Format::Text => Ok(opened),
-        }
-    }
-
-    /// Name of the input for messages.
-    fn place(&self) -> String {
-        self.name().unwrap_or_else(|| "standard input".to_owned())
-    }
-
-    /// The error of a read that failed.
-    pub fn unread(&self, source: &io::Error) -> answers::AnswersError {
-        let place = self.place();
-        match input::content_error(source) {
-            Some(ContentError::Packed { packed, .. }) if packed.table.is_some() => {
-                let read = if packed.table == Some("Arrow") { "read_feather" } else { "read_parquet" };
-                let message = format!(
-                    "{place}: found {}, expected lines; write them with pandas: {read}(FILE).to_json(\"lines.json\", \
-                     orient=\"records\", lines=True)",
-                    packed.name
-                );
-                Failed::new(Exit::BadInput, message).into()
-            }
-            _ => answers::AnswersError::read(&place, source),
-        }
-    }
+    Ok(reading::find(&names, s3)?)
 }
 
 /// How a model reads bytes that are not UTF-8.
@@ -264,24 +183,97 @@ pub enum FastTextLine {
     Words,
 }
 
-/// How lines are read. Ratings and classes are not read.
-pub fn options(lines: &LineArguments, fasttext: FastTextLine) -> Result<LineOptions> {
-    let LineArguments { preset, text_field, with_title, encoding, .. } = lines.clone();
-    let asked = FormatOptions { preset, text_field, with_title, ..FormatOptions::default() };
-    let format = match lines.format {
-        LineFormat::Review(FormatName::FastText) if fasttext == FastTextLine::Words => {
-            asked.nothing_for("fasttext")?;
-            Format::FastText
+/// How the inputs of a command are read. Ratings and labels are not read.
+#[derive(Clone, Debug)]
+pub struct Formats {
+    flags: LineArguments,
+    /// The recipe of the model's training, by the names of its flags; null if it is unknown.
+    trained: Value,
+    fasttext: FastTextLine,
+}
+
+impl Formats {
+    /// The formats by flags, and by the training folder in which the model is.
+    pub fn of(flags: &LineArguments, model: &Path, fasttext: FastTextLine) -> Result<Self> {
+        let training: Option<RunSettings> =
+            model.parent().and_then(|folder| read_json(&folder.join(SETTINGS)));
+        let trained = training.map(|training| training.recipe).unwrap_or_default();
+        let formats = Self { flags: flags.clone(), trained, fasttext };
+        // Flags that contradict each other are refused before the model is read.
+        if flags.format.is_some() {
+            formats.options("", false)?;
         }
-        LineFormat::Review(name) => Format::Review(FormatOptions { name, ..asked }.format()?),
-        LineFormat::Text => {
-            asked.nothing_for("text")?;
-            Format::Text
-        }
-    };
-    let line_bytes_max = usize::try_from(lines.line_bytes_max).unwrap_or(usize::MAX);
-    let encoding = encoding.unwrap_or(UTF_8);
-    Ok(LineOptions { file: None, split_start: None, format, encoding, line_bytes_max })
+        Ok(formats)
+    }
+
+    fn trained(&self, setting: &str) -> Option<&str> {
+        self.trained.get(setting)?.as_str()
+    }
+
+    /// How an input of this name is read.
+    fn options(&self, name: &str, is_table: bool) -> Result<LineOptions> {
+        let LineArguments { format, preset, text_field, with_title, delimiter, quote, encoding, .. } =
+            self.flags.clone();
+        let line_bytes_max = usize::try_from(self.flags.line_bytes_max).unwrap_or(usize::MAX);
+        let of_training = || self.trained("encoding").and_then(|name| parse_encoding(name).ok());
+        let encoding = encoding.or_else(|| of_training().filter(|_| !is_table)).unwrap_or(UTF_8);
+        let mut asked =
+            FormatOptions { preset, text_field, with_title, delimiter, quote, ..FormatOptions::default() };
+        let has_fields =
+            |name: &FormatName| matches!(name, FormatName::Json | FormatName::Csv | FormatName::Tsv);
+        let names_fields = asked.preset.is_some() || asked.text_field.is_some();
+        let trained: Option<FormatName> = self.trained("format").and_then(|name| name.parse().ok());
+        let trained = trained.filter(|name| has_fields(name) || !names_fields);
+        let name = match format {
+            Some(LineFormat::Review(FormatName::Json)) | None if is_table => Some(FormatName::Json),
+            Some(_) if is_table => {
+                let found = "found a Parquet or Arrow file, whose columns are read; omit --format";
+                return Err(Failed::new(Exit::Usage, format!("{name}: {found}")).into());
+            }
+            Some(LineFormat::Text) => None,
+            Some(LineFormat::Review(name)) => Some(name),
+            None => Some(of_extension(name, trained).or(trained).unwrap_or_default()),
+        };
+        let format = match name {
+            None => {
+                asked.nothing_for("text")?;
+                Format::Text
+            }
+            Some(FormatName::FastText) if self.fasttext == FastTextLine::Words => {
+                asked.nothing_for("fasttext")?;
+                Format::FastText
+            }
+            Some(name) => {
+                if has_fields(&name) && !names_fields {
+                    asked.text_field = self.trained("text-field").and_then(|field| field.parse().ok());
+                }
+                if trained == Some(name) {
+                    let setting = |setting| self.trained(setting);
+                    asked.with_title |= setting("with-title") == Some("true");
+                    asked.delimiter = asked.delimiter.or(setting("delimiter").and_then(|of| of.parse().ok()));
+                    asked.quote = asked.quote.or(setting("quote").and_then(|of| of.parse().ok()));
+                }
+                let format = FormatOptions { name, ..asked }.format()?;
+                let is_table = is_table || format.is_delimited();
+                Format::Review(if is_table { format.without_ratings() } else { format })
+            }
+        };
+        Ok(LineOptions { file: None, split_start: None, format, encoding, line_bytes_max })
+    }
+}
+
+/// The format of a file with this name, if its extension tells. The class is the first column of a polarity file.
+fn of_extension(name: &str, trained: Option<FormatName>) -> Option<FormatName> {
+    let name = name.to_lowercase();
+    let path = Path::new(&name);
+    let plain = reading::unpacked(path).unwrap_or_else(|| path.to_owned());
+    match plain.extension()?.to_str()? {
+        "csv" if trained == Some(FormatName::PolarityCsv) => trained,
+        "csv" => Some(FormatName::Csv),
+        "tsv" => Some(FormatName::Tsv),
+        "json" | "jsonl" | "ndjson" => Some(FormatName::Json),
+        _ => None,
+    }
 }
 
 /// A text as one line of plain text.
@@ -298,34 +290,4 @@ pub fn one_line(text: &str) -> (String, LineOptions) {
             line_bytes_max: usize::MAX,
         },
     )
-}
-
-/// Counts of lines that could not be parsed in the format, and of predictions.
-struct Unread {
-    bad_line: u64,
-    no_text: u64,
-    predicted: u64,
-    without_text: Option<String>,
-}
-
-impl Unread {
-    fn of(counts: &Counts) -> Self {
-        let of = |reason| counts.refused.get(reason).copied().unwrap_or(0);
-        let without_text = counts.without_text.clone().filter(|_| of("no_text") > of("bad_line"));
-        Self { bad_line: of("bad_line"), no_text: of("no_text"), predicted: counts.predicted, without_text }
-    }
-
-    /// Whether the lines are probably in another format, because none has a prediction.
-    fn is_all(&self) -> bool {
-        self.predicted == 0 && self.bad_line + self.no_text > 0
-    }
-
-    fn error(&self, place: &str) -> Failed {
-        let Self { bad_line, no_text, without_text, .. } = self;
-        let remedy = without_text
-            .as_deref()
-            .unwrap_or("check --format (text: one text per line), --preset and --text-field");
-        let found = format!("no line could be read (bad_line {bad_line}, no_text {no_text})");
-        Failed::new(Exit::BadInput, format!("{place}: {found}; {remedy}"))
-    }
 }

@@ -29,6 +29,7 @@ use division::SplitBuilders;
 pub use division::Wanted;
 pub use error::{Result, TextsError};
 pub use labels::{in_order_of, without_labels};
+pub(crate) use reviews::BATCHES_BYTES;
 
 /// Lines, records and rows of tables.
 #[derive(Clone, Debug)]

@@ -3,12 +3,12 @@
 //!
 //! The label of a prediction is its place in the order of labels.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::num::NonZeroUsize;
 use std::thread;
 
 use program::threads::spawn;
-use training::answers::{self, Answer, AnswersError, Counts, LineOptions, Refusal};
+use training::answers::{self, Answer, AnswersError, Content, Counts, LineOptions, Refusal};
 
 use super::labels::Labels;
 use super::quality::largest;
@@ -50,8 +50,8 @@ impl Choice {
 }
 
 /// Reads all lines of `input` and writes a prediction for each to `output`.
-pub fn run(
-    input: impl Read,
+pub fn run<'i>(
+    input: impl Into<Content<'i>>,
     output: impl Write,
     lines: &LineOptions,
     classifier: &Classifier,

@@ -1,12 +1,12 @@
 //! `ngrams explain`.
 
-use std::io::{self, Read};
+use std::io;
 
 use classifiers::files::bin::BinLoss;
 use training::answers::explain::{Form, Options, run};
-use training::answers::{Counts, LineOptions};
+use training::answers::{Content, Counts, LineOptions};
 use training::arguments::Explain;
-use training::lines::{FastTextLine, check, inputs, one_line, options, read_each};
+use training::lines::{FastTextLine, Formats, one_line, read_each, sources};
 use training::{Error, Result};
 
 use super::{invalid_utf8, model_at};
@@ -18,9 +18,11 @@ use crate::classifier::{Classifier, ClassifierModel};
 pub(super) fn explain(arguments: &Explain) -> Result<()> {
     let s3 = arguments.storage.options();
     let model = model_at(&arguments.model, &s3, "explain")?;
-    let mut lines = options(&arguments.lines, FastTextLine::Words)?;
-    let inputs = if arguments.text.is_some() { Vec::new() } else { inputs(&arguments.input, &s3)? };
-    check(&inputs, &arguments.model)?;
+    let formats = Formats::of(&arguments.lines, &model, FastTextLine::Words)?;
+    let sources = match arguments.text {
+        Some(_) => Vec::new(),
+        None => sources(&arguments.input, &arguments.model, &s3)?,
+    };
     let classifier = Classifier::read(&model)?;
     if let ClassifierModel::Program(program) = classifier.model()
         && program.args().loss == BinLoss::HierarchicalSoftmax
@@ -38,14 +40,14 @@ pub(super) fn explain(arguments: &Explain) -> Result<()> {
     };
     let mut preparation = Preparation::of(classifier.words());
     let mut reader = classifier.reader();
-    let mut explain = |input: &mut dyn Read, lines: &LineOptions| -> Result<Counts> {
+    let mut explain = |input: Content<'_>, lines: &LineOptions| -> Result<Counts> {
         run(input, io::stdout().lock(), lines, &options, |text| {
             Ok(preparation.text(text).and_then(|text| explain_text(&mut reader, text)))
         })
     };
     if let Some(text) = &arguments.text {
         let (line, lines) = one_line(text);
-        return explain(&mut line.as_bytes(), &lines).map(drop);
+        return explain(line.as_bytes().into(), &lines).map(drop);
     }
-    read_each(&inputs, &mut lines, invalid_utf8(&classifier), |mut input, lines| explain(&mut input, lines))
+    read_each(&sources, &formats, invalid_utf8(&classifier), explain)
 }

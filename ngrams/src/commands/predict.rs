@@ -4,7 +4,7 @@ use std::io;
 
 use training::Result;
 use training::arguments::threads;
-use training::lines::{FastTextLine, check, inputs, options, read_each};
+use training::lines::{FastTextLine, Formats, read_each, sources};
 
 use super::{invalid_utf8, model_at};
 use crate::arguments::Predict;
@@ -15,13 +15,12 @@ use crate::classifier::predict::{Choice, Options, run};
 pub(super) fn predict(arguments: &Predict) -> Result<()> {
     let s3 = arguments.storage.options();
     let model = model_at(&arguments.of_all.model, &s3, "predict")?;
-    let mut lines = options(&arguments.of_all.lines, FastTextLine::Words)?;
-    let inputs = inputs(&arguments.of_all.files, &s3)?;
-    check(&inputs, &arguments.of_all.model)?;
+    let formats = Formats::of(&arguments.of_all.lines, &model, FastTextLine::Words)?;
+    let sources = sources(&arguments.of_all.files, &arguments.of_all.model, &s3)?;
     let classifier = Classifier::read(&model)?;
     let options =
         Options { choice: Choice { top: arguments.top, threshold: arguments.threshold }, threads: threads() };
-    read_each(&inputs, &mut lines, invalid_utf8(&classifier), |input, lines| {
+    read_each(&sources, &formats, invalid_utf8(&classifier), |input, lines| {
         Ok(run(input, io::stdout().lock(), lines, &classifier, &options)?)
     })
 }

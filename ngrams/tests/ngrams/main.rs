@@ -3,6 +3,7 @@
 
 mod answers;
 mod in_s3;
+mod inputs;
 mod labels;
 mod learning;
 mod refusals;

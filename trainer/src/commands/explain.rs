@@ -1,11 +1,11 @@
 //! `trainer explain`: reads texts, and writes the words that spoke for and against each prediction to standard output.
 
-use std::io::{self, Read};
+use std::io;
 
 use kernels::TokenRows;
 use training::answers::explain::{Form, Options, run};
-use training::answers::{Counts, LineOptions};
-use training::lines::{FastTextLine, InvalidUtf8, check, inputs, one_line, options, read_each};
+use training::answers::{Content, Counts, LineOptions};
+use training::lines::{FastTextLine, Formats, InvalidUtf8, one_line, read_each, sources};
 
 use super::{device, model_at};
 use crate::arguments::Explain;
@@ -19,10 +19,11 @@ use crate::families::{SavedClassifier, read_classifier};
 pub fn explain(arguments: &Explain) -> Result<()> {
     let s3 = arguments.of_all.storage.options();
     let folder = model_at(&arguments.of_all.model, &s3, "explain")?;
-    let mut lines = options(&arguments.of_all.lines, FastTextLine::Review)?;
-    let inputs =
-        if arguments.of_all.text.is_some() { Vec::new() } else { inputs(&arguments.of_all.input, &s3)? };
-    check(&inputs, &arguments.of_all.model)?;
+    let formats = Formats::of(&arguments.of_all.lines, &folder, FastTextLine::Review)?;
+    let sources = match arguments.of_all.text {
+        Some(_) => Vec::new(),
+        None => sources(&arguments.of_all.input, &arguments.of_all.model, &s3)?,
+    };
     let compute = device::choose(&arguments.computing, arguments.backend.compute)?;
     let SavedClassifier { model, vocabulary, config, scoring, .. } =
         read_classifier(&folder, compute.device())?;
@@ -34,14 +35,14 @@ pub fn explain(arguments: &Explain) -> Result<()> {
         form: Form::of_output(arguments.of_all.json),
     };
     let mut answers = Answers::of(&model, &compute);
-    let mut explain = |input: &mut dyn Read, lines: &LineOptions| -> Result<Counts> {
+    let mut explain = |input: Content<'_>, lines: &LineOptions| -> Result<Counts> {
         run(input, io::stdout().lock(), lines, &options, |text| {
             explain_text(text, &mut tokenizer, decision, |texts: TokenRows<'_>| answers.of_rows(texts))
         })
     };
     if let Some(text) = &arguments.of_all.text {
         let (line, lines) = one_line(text);
-        return explain(&mut line.as_bytes(), &lines).map(drop);
+        return explain(line.as_bytes().into(), &lines).map(drop);
     }
-    read_each(&inputs, &mut lines, InvalidUtf8::Spaces, |mut input, lines| explain(&mut input, lines))
+    read_each(&sources, &formats, InvalidUtf8::Spaces, explain)
 }

@@ -4,7 +4,7 @@
 use std::io;
 
 use kernels::TokenRows;
-use training::lines::{FastTextLine, InvalidUtf8, check, inputs, options, read_each};
+use training::lines::{FastTextLine, Formats, InvalidUtf8, read_each, sources};
 
 use super::{device, model_at, soft_labels};
 use crate::arguments::Predict;
@@ -20,9 +20,8 @@ pub fn predict(arguments: &Predict) -> Result<()> {
     }
     let s3 = arguments.storage.options();
     let folder = model_at(&arguments.of_all.model, &s3, "predict")?;
-    let mut lines = options(&arguments.of_all.lines, FastTextLine::Review)?;
-    let inputs = inputs(&arguments.of_all.files, &s3)?;
-    check(&inputs, &arguments.of_all.model)?;
+    let formats = Formats::of(&arguments.of_all.lines, &folder, FastTextLine::Review)?;
+    let sources = sources(&arguments.of_all.files, &arguments.of_all.model, &s3)?;
     let compute = device::choose(&arguments.computing, arguments.backend.compute)?;
     let SavedClassifier { model, vocabulary, config, scoring, .. } =
         read_classifier(&folder, compute.device())?;
@@ -33,7 +32,7 @@ pub fn predict(arguments: &Predict) -> Result<()> {
         classes: config.preparation.labels.given_names(),
     };
     let mut answers = Answers::of(&model, &compute);
-    read_each(&inputs, &mut lines, InvalidUtf8::Spaces, |input, lines| {
+    read_each(&sources, &formats, InvalidUtf8::Spaces, |input, lines| {
         run(input, io::stdout().lock(), lines, &mut tokenizer, &options, |texts: TokenRows<'_>| {
             answers.of_rows(texts)
         })

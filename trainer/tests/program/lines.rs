@@ -9,7 +9,7 @@ use fixtures::word;
 use serde_json::Value;
 
 use super::Job;
-use crate::command::{ended, trainer};
+use crate::command::{ended, run, trainer};
 
 #[test]
 fn a_model_predicts_line_by_line_and_is_exported_whole() {
@@ -59,12 +59,13 @@ fn lines_of_another_format_are_bad_input_and_reported_once() {
     assert_eq!(status.code(), Some(65), "{told}");
     assert!(
         told.ends_with(
-            ": no line could be read (bad_line 2, no_text 0); check --format (text: one text per line), --preset and --text-field\n"
+            ": no line could be read (bad_line 2, no_text 0); check --format (csv, tsv, json, or text: one text per line), \
+             --preset and --text-field\n"
         ),
         "{told}"
     );
     assert_eq!(told.lines().count(), 1, "{told}");
-    assert_eq!(String::from_utf8(stdout).unwrap().lines().count(), 2, "each line has its answer");
+    assert_eq!(String::from_utf8(stdout).unwrap(), "");
 }
 
 #[test]
@@ -132,7 +133,7 @@ fn files_are_predicted_inflated_each_line_with_its_file() {
     let missing = job.out("missing");
     let (code, lines, told) = predict(&[&plain, &missing]);
     assert_eq!((code, lines.len()), (Some(66), 0), "nothing is answered before all files are there: {told}");
-    assert!(told.contains("missing: no such file or folder, expected a file of lines"), "{told}");
+    assert!(told.contains("missing: no such file or folder; check the path"), "{told}");
 
     fs::write(&plain, b"w1\nw\xff\xfe2\n").unwrap();
     let (code, _, told) = predict(&[&plain]);
@@ -188,11 +189,11 @@ fn an_archive_is_refused_and_utf_16_is_read() {
 
     let (code, answers, told) = predict(&archive);
     assert_eq!((code, answers.as_str()), (Some(65), ""), "{told}");
-    assert!(told.contains("archive: cannot be read: found a tar archive, expected lines"), "{told}");
+    assert!(told.contains("archive: cannot read it: found a tar archive, expected lines"), "{told}");
 }
 
 #[test]
-fn the_elements_of_an_array_are_answered_as_lines_and_a_table_is_refused() {
+fn the_elements_of_an_array_are_answered_as_lines() {
     let job = Job::new();
     job.train("out", 1, &["--epochs", "1"]);
     let predict = |content: &[u8]| {
@@ -221,7 +222,28 @@ fn the_elements_of_an_array_are_answered_as_lines_and_a_table_is_refused() {
 
     let (code, errors, told) = predict(b"PAR1\x15\x04\x15");
     assert_eq!((code, errors.len()), (Some(65), 0));
-    let expected = "reviews: found a Parquet file, expected lines; write them with pandas: read_parquet(FILE).to_json(\"lines.json\", \
-                    orient=\"records\", lines=True)";
-    assert!(told.contains(expected), "{told}");
+    assert!(told.contains("reviews: the Parquet file is damaged"), "{told}");
+}
+
+#[test]
+fn the_records_of_a_table_are_answered_in_their_order() {
+    let job = Job::new();
+    job.train("out", 1, &["--epochs", "1"]);
+    let file = job.out("new.csv");
+    fs::write(&file, "id,text\n1,\"one, \"\"two\"\"\nthree\"\n2,too,many\n\n3,\n4,four\n").unwrap();
+    let mut predict = trainer();
+    predict.arg("predict").arg(job.out("out")).arg(&file).args(["--text-field", "text", "--device", "cpu"]);
+    let (code, said, told) = run(predict);
+    assert_eq!(code, Some(0), "{told}");
+    let errors = said.lines().map(|line| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        format!("{} {}", line["line"], line["error"].as_str().unwrap())
+    });
+    let expected = ["1 only_unknown", "2 bad_line", "3 blank", "4 empty_text", "5 only_unknown"];
+    assert_eq!(errors.collect::<Vec<_>>(), expected, "{told}");
+    let mut predict = trainer();
+    predict.arg("predict").arg(job.out("out")).arg(&file).args(["--device", "cpu"]);
+    let (code, said, told) = run(predict);
+    assert_eq!((code, said.as_str()), (Some(65), ""), "{told}");
+    assert!(told.contains("found no column \"reviewText\" among id, text"), "{told}");
 }

@@ -6,13 +6,13 @@ use classifiers::{LINE_BYTES_MAX, Words};
 use corpus::encoding::UTF_8;
 use embeddings::ppmi::{PairCounts, Ppmi};
 use embeddings::{Embedding, files, pip};
+use reading::Source;
 use serde::Serialize;
 use store::S3Options;
+use training::Result;
 use training::arguments::threads;
-use training::lines::{Input, inputs};
 use training::print::print_json;
 use training::tell::tell;
-use training::{Error, Result};
 
 use crate::arguments::Pip;
 
@@ -62,8 +62,9 @@ pub(super) fn pip(arguments: &Pip) -> Result<()> {
 fn of_text(embedding: &Embedding, arguments: &Pip) -> Result<(pip::Pip, Matrix)> {
     let &Pip { window, shift, seed, .. } = arguments;
     let mut pairs = PairCounts::new(embedding.n_words(), window);
-    for input in inputs(&arguments.corpus, &S3Options::default())? {
-        add(&mut pairs, embedding, arguments.words, &input)?;
+    let names: Vec<String> = arguments.corpus.iter().map(ToString::to_string).collect();
+    for source in reading::find(&names, &S3Options::default())? {
+        add(&mut pairs, embedding, arguments.words, &source)?;
     }
     let tokens = pairs.n_tokens();
     let ppmi: Ppmi = pairs.ppmi(shift);
@@ -80,14 +81,14 @@ fn of_text(embedding: &Embedding, arguments: &Pip) -> Result<(pip::Pip, Matrix)>
     Ok((pip, Matrix { window, shift, tokens, values: ppmi.n_values(), dim }))
 }
 
-/// Counts the pairs of the lines of an input.
-fn add(pairs: &mut PairCounts, embedding: &Embedding, words: Words, input: &Input<'_>) -> Result<()> {
-    let mut reader = BufReader::new(input.open(UTF_8)?);
+/// Counts the pairs of the lines of a source.
+fn add(pairs: &mut PairCounts, embedding: &Embedding, words: Words, source: &Source) -> Result<()> {
+    let mut reader = BufReader::new(source.content(UTF_8)?);
     let (mut line, mut scratch, mut text) = (Vec::new(), Vec::new(), Vec::new());
     loop {
         line.clear();
         let read = reader.by_ref().take(LINE_BYTES_MAX as u64).read_until(b'\n', &mut line);
-        let n = read.map_err(|source| Error::Answers(input.unread(&source)))?;
+        let n = read.map_err(|error| source.failed(error))?;
         if n == 0 {
             return Ok(());
         }

@@ -2,16 +2,16 @@
 //! that spoke against it, as an object or as a paragraph for a terminal. Each family of models has a module that computes
 //! their weights.
 
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Write};
 
 use dataset::vocabulary::UNKNOWN;
 use program::exit::printable;
 use serde::Serialize;
 
-use super::lines::{Next, Texts};
+use super::lines::{Content, Done, Next, each_text};
+use super::output::Answers;
 use super::{AnswersError, Counts, LineOptions, Refusal};
 
 /// Characters per line of a text.
@@ -102,29 +102,29 @@ impl Reading {
     }
 }
 
-/// Reads all lines of `input` and writes to `output` what `explain` returns for the text of each.
-pub fn run<E: From<AnswersError>>(
-    input: impl Read,
-    mut output: impl Write,
+/// Reads all texts of `input` and writes to `output` what `explain` returns for each. If none of its lines can be read,
+/// nothing is written.
+pub fn run<'i, E: From<AnswersError>>(
+    input: impl Into<Content<'i>>,
+    output: impl Write,
     lines: &LineOptions,
     options: &Options,
     mut explain: impl FnMut(&[u8]) -> Result<Result<Explained, Refusal>, E>,
 ) -> Result<Counts, E> {
-    let never = Cell::new(false);
-    let mut texts = Texts::new(input, lines, &never);
+    let input = input.into();
+    let mut output = Answers::new(output, &input);
     let mut counts = Counts::default();
-    loop {
-        let explained = match texts.next()? {
+    let found = each_text(input, lines, |next| {
+        let explained = match next {
             Next::Text(Ok(text)) => explain(text)?,
             Next::Text(Err(refusal)) => Err(refusal),
-            Next::Pause => continue,
-            Next::End => break,
+            Next::Pause => return Ok(Done::Answered),
         };
         counts.add(explained.as_ref().map(drop).map_err(|&refusal| refusal));
         let shown = options.show(lines.file.as_deref(), counts.lines, &explained);
-        output.write_all(shown.as_bytes()).and_then(|()| output.flush()).map_err(AnswersError::Write)?;
-    }
-    texts.report(&mut counts);
+        Ok::<_, E>(output.write(shown.as_bytes(), &counts)?)
+    })?;
+    counts.end(found);
     Ok(counts)
 }
 

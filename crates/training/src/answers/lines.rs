@@ -1,17 +1,21 @@
-//! Reads lines and finds their texts. All families of models read lines here.
+//! Reads lines, and rows of tables, and finds their texts. All families of models read them here.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io::Read;
 
-use crate::texts::without_labels;
 use corpus::encoding::Encoding;
+use corpus::entry::{Entry, Reject};
 use corpus::ledger::NoReview;
 use corpus::lines::{LineContent, LineEnds, LineReader};
+use corpus::rejects;
 use corpus::review::ReviewParser;
+use reading::{InputEntry, Reading};
+
+use crate::texts::without_labels;
 
 use super::pause::{Pausing, is_pause};
-use super::{AnswersError, Counts, Refusal, Result};
+use super::{AnswersError, Refusal, Result};
 
 /// Content of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,8 +60,96 @@ impl LineOptions {
     }
 }
 
-/// The texts of an input.
-pub struct Texts<'a, R> {
+/// The content of an input.
+pub enum Content<'a> {
+    /// Lines of a file.
+    Lines(Box<dyn Read + 'a>),
+    /// Lines of a program, which may wait for the answer of each.
+    Stream(Box<dyn Read + 'a>),
+    /// The lines of a Hadoop task, one of many. Each has an answer, whatever the others are.
+    Task(Box<dyn Read + 'a>),
+    /// The records or rows of a table, read by one thread.
+    Table(&'a Reading),
+}
+
+impl<'a, R: Read + 'a> From<R> for Content<'a> {
+    fn from(lines: R) -> Self {
+        Self::Stream(Box::new(lines))
+    }
+}
+
+/// What follows in an input.
+pub enum Next<'a> {
+    /// The text of an entry, or the reason why it has none.
+    Text(Result<&'a [u8], Refusal>),
+    /// Nothing yet, and answers are owed.
+    Pause,
+}
+
+/// What was done with a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Done {
+    /// All answers so far are written.
+    Answered,
+    /// Its answer is owed.
+    Owed,
+    /// No further text is wanted.
+    Enough,
+}
+
+/// What is known at the end of an input.
+pub struct Found {
+    /// Entries with bytes that are not UTF-8.
+    pub invalid_utf8: u64,
+    /// What most entries without a text have in its place, and the remedy, if that is known.
+    pub without_text: Option<String>,
+}
+
+/// Passes on the text of each entry, in order.
+pub fn each_text<E: From<AnswersError>>(
+    content: Content<'_>,
+    options: &LineOptions,
+    mut visit: impl FnMut(Next<'_>) -> Result<Done, E>,
+) -> Result<Found, E> {
+    let may_wait = matches!(content, Content::Stream(_));
+    let lines = match content {
+        Content::Lines(lines) | Content::Stream(lines) | Content::Task(lines) => lines,
+        Content::Table(reading) => return each_row(reading, options, visit),
+    };
+    let answers_owed = Cell::new(false);
+    let mut texts = Texts::new(lines, options, &answers_owed);
+    while let Some(next) = texts.next()? {
+        match visit(next)? {
+            Done::Enough => break,
+            done => answers_owed.set(may_wait && done == Done::Owed),
+        }
+    }
+    Ok(Found { invalid_utf8: texts.invalid_utf8, without_text: texts.parser.without_text() })
+}
+
+fn each_row<E: From<AnswersError>>(
+    reading: &Reading,
+    options: &LineOptions,
+    mut visit: impl FnMut(Next<'_>) -> Result<Done, E>,
+) -> Result<Found, E> {
+    let mut parser = Parser::of(&options.format);
+    let (mut done, mut invalid_utf8) = (Ok(Done::Answered), 0);
+    let read = reading.each(|entry| {
+        if matches!(done, Ok(Done::Answered | Done::Owed)) {
+            invalid_utf8 += u64::from(matches!(entry.what, rejects::Content::Line(line) if is_invalid(line)));
+            done = visit(Next::Text(parser.row(&entry)));
+        } else {
+            reading.stop();
+        }
+        Ok::<_, reading::Error>(())
+    });
+    done?;
+    read.map_err(AnswersError::from)?;
+    Ok(Found { invalid_utf8, without_text: parser.without_text() })
+}
+
+/// The texts of lines.
+struct Texts<'a, R> {
     options: &'a LineOptions,
     lines: LineReader<Pausing<'a, R>>,
     parser: Parser,
@@ -68,19 +160,9 @@ pub struct Texts<'a, R> {
     invalid_utf8: u64,
 }
 
-/// What follows in an input.
-pub enum Next<'a> {
-    /// The text of a line, or the reason why it has none.
-    Text(Result<&'a [u8], Refusal>),
-    /// Nothing yet, and answers are owed.
-    Pause,
-    /// Nothing.
-    End,
-}
-
 impl<'a, R: Read> Texts<'a, R> {
     /// Reads `input`. It pauses while `answers_owed` is set.
-    pub fn new(input: R, options: &'a LineOptions, answers_owed: &'a Cell<bool>) -> Self {
+    fn new(input: R, options: &'a LineOptions, answers_owed: &'a Cell<bool>) -> Self {
         let ends = options.format.ends();
         let input = Pausing::new(input, ends, answers_owed);
         let lines = LineReader::new(input, options.line_bytes_max).ending_at(ends);
@@ -94,29 +176,29 @@ impl<'a, R: Read> Texts<'a, R> {
         }
     }
 
-    /// The text of the next line. Problems are checked in the mapper's order.
-    pub fn next(&mut self) -> Result<Next<'_>> {
+    /// The text of the next line; `None` at the end. Problems are checked in the mapper's order.
+    fn next(&mut self) -> Result<Option<Next<'_>>> {
         if matches!(&self.options.format, Format::Review(format) if format.has_list()) {
             return self.next_element();
         }
         match self.lines.next_line() {
             Ok(Some(line)) => {
                 self.invalid_utf8 += u64::from(is_invalid(line.content));
-                Ok(Next::Text(self.parser.text(line.content)))
+                Ok(Some(Next::Text(self.parser.text(line.content))))
             }
-            Ok(None) => Ok(Next::End),
-            Err(error) if is_pause(&error) => Ok(Next::Pause),
+            Ok(None) => Ok(None),
+            Err(error) if is_pause(&error) => Ok(Some(Next::Pause)),
             Err(source) => Err(AnswersError::read(&self.options.place(), &source)),
         }
     }
 
     /// The text of the next element of a list.
-    fn next_element(&mut self) -> Result<Next<'_>> {
+    fn next_element(&mut self) -> Result<Option<Next<'_>>> {
         while self.elements.is_empty() {
             let line = match self.lines.next_line() {
                 Ok(Some(line)) => line,
-                Ok(None) => return Ok(Next::End),
-                Err(error) if is_pause(&error) => return Ok(Next::Pause),
+                Ok(None) => return Ok(None),
+                Err(error) if is_pause(&error) => return Ok(Some(Next::Pause)),
                 Err(source) => return Err(AnswersError::read(&self.options.place(), &source)),
             };
             self.invalid_utf8 += u64::from(is_invalid(line.content));
@@ -132,19 +214,9 @@ impl<'a, R: Read> Texts<'a, R> {
         match self.elements.pop_front().unwrap_or(Err(Refusal::Line(NoReview::Blank))) {
             Ok(text) => {
                 self.element = text;
-                Ok(Next::Text(Ok(&self.element)))
+                Ok(Some(Next::Text(Ok(&self.element))))
             }
-            Err(refusal) => Ok(Next::Text(Err(refusal))),
-        }
-    }
-
-    /// Adds what is known at the end of the input.
-    pub fn report(&self, counts: &mut Counts) {
-        counts.invalid_utf8 = self.invalid_utf8;
-        if let Parser::Review(parser) = &self.parser
-            && counts.predicted == 0
-        {
-            counts.without_text = parser.without_text();
+            Err(refusal) => Ok(Some(Next::Text(Err(refusal)))),
         }
     }
 }
@@ -172,12 +244,7 @@ impl Parser {
     fn text<'a>(&'a mut self, line: LineContent<'a>) -> Result<&'a [u8], Refusal> {
         let bytes = NoReview::held(line).map_err(Refusal::Line)?;
         match self {
-            Self::Review(parser) => {
-                // A line to predict may have no rating.
-                let entry =
-                    parser.parse(bytes).map_err(|reject| Refusal::Line(NoReview::Rejected(reject)))?;
-                Ok(entry.text.as_bytes())
-            }
+            Self::Review(parser) => text_of(parser.parse(bytes)),
             Self::FastText { text } => {
                 text.clear();
                 without_labels(bytes, text);
@@ -185,5 +252,35 @@ impl Parser {
             }
             Self::Text => Ok(bytes),
         }
+    }
+    /// The text of a row or record of a table.
+    fn row<'a>(&'a mut self, entry: &InputEntry<'a>) -> Result<&'a [u8], Refusal> {
+        match (entry.what, entry.columns, self) {
+            (rejects::Content::Row { text, rating }, _, Self::Review(parser)) => {
+                text_of(parser.row(text, rating))
+            }
+            (rejects::Content::Line(line), Some(columns), Self::Review(parser)) => {
+                match NoReview::held(line).map_err(Refusal::Line)? {
+                    // Concatenated files repeat it.
+                    header if columns.is_header(header) => Err(Refusal::Line(NoReview::Blank)),
+                    record => text_of(parser.parse_record(record, columns)),
+                }
+            }
+            (rejects::Content::Line(line), _, parser) => parser.text(line),
+            (rejects::Content::Row { text, .. }, _, _) => text.ok_or(Refusal::Line(NoReview::Blank)),
+        }
+    }
+
+    /// What most lines without a text have in its place.
+    fn without_text(&self) -> Option<String> {
+        if let Self::Review(parser) = self { parser.without_text() } else { None }
+    }
+}
+
+/// The text of an entry, which may have no rating.
+fn text_of(entry: Result<Entry<'_>, Reject>) -> Result<&[u8], Refusal> {
+    match entry {
+        Ok(entry) => Ok(entry.text.as_bytes()),
+        Err(reject) => Err(Refusal::Line(NoReview::Rejected(reject))),
     }
 }

@@ -1,11 +1,10 @@
 //! Passes the texts of lines to a model, in windows, and writes its answers.
 
-use std::cell::Cell;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 
 use serde::{Serialize, Serializer};
 
-use super::lines::{Next, Texts};
+use super::lines::{Content, Done, Next, each_text};
 use super::{AnswersError, Counts, LineOptions, Refusal};
 
 /// The prediction for a text.
@@ -57,35 +56,63 @@ pub trait TextWindow<'a> {
     fn answers(&mut self) -> Result<Vec<Result<Answer<'a>, Refusal>>, Self::Error>;
 }
 
-/// Reads all lines of `input` and writes a prediction for each to `output`.
-pub fn run<'a, W: TextWindow<'a>>(
-    input: impl Read,
-    mut output: impl Write,
+/// Reads all texts of `input` and writes a prediction for each to `output`. If none of its lines can be read, nothing is
+/// written.
+pub fn run<'a, 'i, W: TextWindow<'a>>(
+    input: impl Into<Content<'i>>,
+    output: impl Write,
     options: &LineOptions,
     window: &mut W,
 ) -> Result<Counts, W::Error> {
-    let answers_owed = Cell::new(false);
-    let mut texts = Texts::new(input, options, &answers_owed);
+    let input = input.into();
+    let mut output = Answers::new(output, &input);
     let mut counts = Counts::default();
-    loop {
-        answers_owed.set(!window.is_empty());
-        let ends = match texts.next()? {
-            Next::Text(text) => {
-                window.push(text);
-                if !window.is_full() {
-                    continue;
-                }
-                false
+    let found = each_text(input, options, |next| {
+        output.is_asked_for = matches!(next, Next::Pause);
+        if let Next::Text(text) = next {
+            window.push(text);
+            if !window.is_full() {
+                return Ok(Done::Owed);
             }
-            Next::Pause => false,
-            Next::End => true,
-        };
-        let answers = window.answers()?;
-        write(&mut output, options, answers, &mut counts).map_err(AnswersError::Write)?;
-        if ends {
-            texts.report(&mut counts);
-            return Ok(counts);
         }
+        let lines = shown(options, window.answers()?, &mut counts).map_err(AnswersError::Write)?;
+        Ok::<_, W::Error>(output.write(&lines, &counts)?)
+    })?;
+    let lines = shown(options, window.answers()?, &mut counts).map_err(AnswersError::Write)?;
+    output.write(&lines, &counts)?;
+    counts.end(found);
+    Ok(counts)
+}
+
+/// Lines after which an input is in another format, if none of them could be read.
+const UNREAD_MAX: u64 = 1000;
+
+/// An output that gets no answers for an input in another format, of which no line can be read.
+pub(super) struct Answers<W> {
+    output: W,
+    held: Vec<u8>,
+    /// Whether the program that writes the input may be waiting for the answers, so that they are written in any case.
+    pub is_asked_for: bool,
+    is_task: bool,
+}
+
+impl<W: Write> Answers<W> {
+    /// The output for the answers of an input.
+    pub fn new(output: W, input: &Content<'_>) -> Self {
+        let is_task = matches!(input, Content::Task(_));
+        Self { output, held: Vec::new(), is_asked_for: false, is_task }
+    }
+
+    /// Writes answers in one call, or holds them.
+    pub fn write(&mut self, answers: &[u8], counts: &Counts) -> Result<Done, AnswersError> {
+        self.held.extend_from_slice(answers);
+        let is_other = counts.is_unread() && !self.is_task;
+        if !is_other || self.is_asked_for {
+            let written = self.output.write_all(&self.held).and_then(|()| self.output.flush());
+            self.held.clear();
+            written.map_err(AnswersError::Write)?;
+        }
+        Ok(if is_other && counts.lines >= UNREAD_MAX { Done::Enough } else { Done::Answered })
     }
 }
 
@@ -108,13 +135,12 @@ enum AnswerOrRefusal<'a> {
     Refusal { error: &'static str },
 }
 
-/// Writes the lines of a window in one call, and counts them.
-fn write(
-    output: &mut impl Write,
+/// The lines of a window, which are counted.
+fn shown(
     options: &LineOptions,
     answers: Vec<Result<Answer<'_>, Refusal>>,
     counts: &mut Counts,
-) -> io::Result<()> {
+) -> io::Result<Vec<u8>> {
     let mut lines = Vec::new();
     for answer in answers {
         counts.add(answer.as_ref().map(drop).map_err(|&refusal| refusal));
@@ -131,8 +157,7 @@ fn write(
         serde_json::to_writer(&mut lines, &line)?;
         lines.push(b'\n');
     }
-    output.write_all(&lines)?;
-    output.flush()
+    Ok(lines)
 }
 
 fn as_object<S: Serializer>(pairs: &[(&str, f32)], serializer: S) -> Result<S::Ok, S::Error> {

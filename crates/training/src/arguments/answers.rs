@@ -17,8 +17,9 @@ pub struct Predict {
     /// Model folder, or the training folder that contains it
     #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
     pub model: Location,
-    /// Files of lines [default: standard input, also -]
+    /// Files of texts [default: standard input, also -]
     ///
+    /// CSV, TSV, JSON, Parquet, Arrow and other files that sentimill reads, plain or compressed; folders and patterns.
     /// s3://bucket/name: the object with this name, or all objects below it.
     #[arg(value_name = "FILE", value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
     pub files: Vec<Location>,
@@ -30,7 +31,7 @@ pub struct Predict {
     #[arg(
         long,
         value_name = "F.npy",
-        conflicts_with_all = ["format", "preset", "text_field", "with_title", "encoding", "line_bytes_max"],
+        conflicts_with_all = ["format", "preset", "text_field", "with_title", "delimiter", "quote", "encoding", "line_bytes_max"],
         value_parser = PathBufValueParser::new().try_map(local_path)
     )]
     pub soft: Option<PathBuf>,
@@ -66,11 +67,12 @@ pub struct Explain {
     /// Model folder, or the training folder that contains it
     #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
     pub model: Location,
-    /// Text to explain [default: lines of standard input]
-    #[arg(value_name = "TEXT", conflicts_with_all = ["input", "format", "preset", "text_field", "with_title", "encoding"])]
+    /// Text to explain [default: texts of standard input]
+    #[arg(value_name = "TEXT", conflicts_with_all = ["input", "format", "preset", "text_field", "with_title", "delimiter", "quote", "encoding"])]
     pub text: Option<String>,
-    /// File of lines, also more than once
+    /// File of texts, also more than once
     ///
+    /// CSV, TSV, JSON, Parquet, Arrow and other files that sentimill reads, plain or compressed; folders and patterns.
     /// s3://bucket/name: the object with this name, or all objects below it. -: standard input.
     #[arg(
         long,

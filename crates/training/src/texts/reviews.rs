@@ -19,7 +19,7 @@ use crate::texts::{Ledger, Lines};
 const LISTING: &str = "write them to a file with --rejects of sentimill";
 
 /// Memory for record batches of Arrow files.
-const BATCHES_BYTES: usize = 128 << 20;
+pub(crate) const BATCHES_BYTES: usize = 128 << 20;
 
 pub(crate) fn read(
     sources: Vec<Source>,

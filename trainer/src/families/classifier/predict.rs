@@ -11,12 +11,12 @@ mod tests;
 mod tokenizer;
 mod window;
 
-use std::io::{Read, Write};
+use std::io::Write;
 
 use kernels::TokenRows;
 use program::exit::Failed;
 use scoring::{Decision, Scoring};
-use training::answers::{self, Answer, AnswersError, Counts, LineOptions, Refusal};
+use training::answers::{self, Answer, AnswersError, Content, Counts, LineOptions, Refusal};
 
 pub use self::tokenizer::Tokenizer;
 use self::window::Window;
@@ -34,8 +34,8 @@ pub struct PredictOptions {
 
 /// Reads all lines of `input` and writes a prediction for each to `output`. The model must return as many outputs per
 /// text as the scoring requires.
-pub fn run<E: From<AnswersError>>(
-    input: impl Read,
+pub fn run<'i, E: From<AnswersError>>(
+    input: impl Into<Content<'i>>,
     output: impl Write,
     lines: &LineOptions,
     tokenizer: &mut Tokenizer,
