@@ -118,6 +118,11 @@ impl Columns {
         Self { dialect, n_columns: 0, text: Vec::new(), rating: 0, header: Vec::new() }
     }
 
+    /// The names of all columns of a record.
+    pub fn names(&self) -> Vec<String> {
+        Header::parse(&self.header, self.dialect).map(|header| header.names).unwrap_or_default()
+    }
+
     /// Whether the content has no header.
     pub fn is_none(&self) -> bool {
         self.n_columns == 0
@@ -126,6 +131,24 @@ impl Columns {
     /// Whether a record repeats the header, as in concatenated files.
     pub fn is_header(&self, record: &[u8]) -> bool {
         record == self.header
+    }
+}
+
+/// Splits records into the values of all their columns, and reuses its memory.
+#[derive(Debug, Default)]
+pub struct RecordValues(Option<Splitter>);
+
+impl RecordValues {
+    /// The values of a record, with `None` for null; `None` if it has not these columns.
+    pub fn of<'a>(
+        &'a mut self,
+        record: &str,
+        columns: &Columns,
+    ) -> Option<impl Iterator<Item = Option<&'a str>> + use<'a>> {
+        let splitter = self.0.get_or_insert_with(|| Splitter::new(columns.dialect));
+        splitter.set_dialect(columns.dialect);
+        let n_columns = splitter.split(record.as_bytes(), columns.n_columns)?;
+        (n_columns == columns.n_columns).then(|| (0..n_columns).map(|column| splitter.value(column)))
     }
 }
 

@@ -32,6 +32,7 @@
 mod encode;
 mod error;
 pub mod foreign;
+mod nullable;
 pub mod origins;
 mod reader;
 mod row_group;
@@ -40,6 +41,7 @@ mod verify;
 mod writer;
 
 pub use error::{Error, Result};
+pub use nullable::{Nullable, NullableWriter};
 pub use reader::TableReader;
 pub use row_group::{BYTES_MAX, ROWS_MAX, RowGroup, Value};
 pub use schema::{Column, Kind, Schema};

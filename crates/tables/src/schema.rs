@@ -8,7 +8,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPrope
 use parquet::schema::types::{ColumnPath, SchemaDescPtr, SchemaDescriptor, Type, TypePtr};
 
 /// In the footer of each file. It has the form that readers parse, and no version of a program or library.
-const CREATED_BY: &str = "sentimill version 1";
+pub(crate) const CREATED_BY: &str = "sentimill version 1";
 
 /// All readers of Parquet have it.
 const COMPRESSION: Compression = Compression::SNAPPY;

@@ -32,6 +32,7 @@
 //! of the input and of its lines.
 
 pub mod explain;
+pub mod file;
 mod lines;
 mod output;
 mod pause;
@@ -46,7 +47,7 @@ use program::system::cause_and_remedy;
 use thiserror::Error;
 
 pub use self::lines::{Content, Format, LineOptions};
-pub use self::output::{Answer, TextWindow, run};
+pub use self::output::{Answer, Output, TextWindow, run};
 
 /// Why a line has no prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

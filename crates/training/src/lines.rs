@@ -19,7 +19,8 @@ use runs::training::{RunSettings, SETTINGS, read_json};
 use serde_json::Value;
 use store::S3Options;
 
-use crate::answers::{AnswersError, Content, Counts, Format, LineOptions};
+use crate::answers::file::AnswerFile;
+use crate::answers::{AnswersError, Content, Counts, Format, LineOptions, Output};
 use crate::arguments::{LineArguments, LineFormat};
 use crate::error::{Error, Result};
 use crate::model::is_model;
@@ -68,6 +69,21 @@ pub fn read_each<E: From<Error>>(
         (None, None) => {}
     }
     Ok(())
+}
+
+/// As [`read_each`], for predictions that are written to a file or to standard output.
+pub fn predict_each<E: From<Error>>(
+    sources: &[Source],
+    formats: &Formats,
+    invalid: InvalidUtf8,
+    mut file: Option<AnswerFile>,
+    mut run: impl FnMut(Content<'_>, Output<'_>, &LineOptions) -> Result<Counts, E>,
+) -> Result<(), E> {
+    read_each(sources, formats, invalid, |input, lines| match &mut file {
+        Some(file) => run(input, Output::File(file), lines),
+        None => run(input, io::stdout().lock().into(), lines),
+    })?;
+    Ok(file.map_or(Ok(()), AnswerFile::finish)?)
 }
 
 /// The rows or records of a source that is a table.

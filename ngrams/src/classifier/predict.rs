@@ -3,12 +3,11 @@
 //!
 //! The label of a prediction is its place in the order of labels.
 
-use std::io::Write;
 use std::num::NonZeroUsize;
 use std::thread;
 
 use program::threads::spawn;
-use training::answers::{self, Answer, AnswersError, Content, Counts, LineOptions, Refusal};
+use training::answers::{self, Answer, AnswersError, Content, Counts, LineOptions, Output, Refusal};
 
 use super::labels::Labels;
 use super::quality::largest;
@@ -50,9 +49,9 @@ impl Choice {
 }
 
 /// Reads all lines of `input` and writes a prediction for each to `output`.
-pub fn run<'i>(
+pub fn run<'i, 'o>(
     input: impl Into<Content<'i>>,
-    output: impl Write,
+    output: impl Into<Output<'o>>,
     lines: &LineOptions,
     classifier: &Classifier,
     options: &Options,

@@ -1,10 +1,8 @@
 //! `ngrams predict`.
 
-use std::io;
-
 use training::Result;
 use training::arguments::threads;
-use training::lines::{FastTextLine, Formats, read_each, sources};
+use training::lines::{FastTextLine, Formats, predict_each, sources};
 
 use super::{invalid_utf8, model_at};
 use crate::arguments::Predict;
@@ -18,9 +16,13 @@ pub(super) fn predict(arguments: &Predict) -> Result<()> {
     let formats = Formats::of(&arguments.of_all.lines, &model, FastTextLine::Words)?;
     let sources = sources(&arguments.of_all.files, &arguments.of_all.model, &s3)?;
     let classifier = Classifier::read(&model)?;
-    let options =
-        Options { choice: Choice { top: arguments.top, threshold: arguments.threshold }, threads: threads() };
-    read_each(&sources, &formats, invalid_utf8(&classifier), |input, lines| {
-        Ok(run(input, io::stdout().lock(), lines, &classifier, &options)?)
+    let names = classifier.labels().names();
+    // Two classes have their probabilities in any case.
+    let all = (arguments.of_all.probabilities && names.len() > 2).then_some(names.len());
+    let choice = Choice { top: arguments.top.or(all), threshold: arguments.threshold };
+    let options = Options { choice, threads: threads() };
+    let file = arguments.of_all.file(names, false)?;
+    predict_each(&sources, &formats, invalid_utf8(&classifier), file, |input, output, lines| {
+        Ok(run(input, output, lines, &classifier, &options)?)
     })
 }

@@ -144,3 +144,109 @@ fn another_format_is_one_error_and_no_answer() {
         assert!(told.contains(expected), "{told}");
     }
 }
+
+#[test]
+fn a_file_of_answers_has_the_columns_of_the_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = model(folder.path());
+    let [input, json] = ["new.csv", "new.jsonl"].map(|name| folder.path().join(name));
+    fs::write(
+        &input,
+        "label,review\n7,\"great, \"\"lovely\"\"\nkettle\"\n8,too,many\n\n9,awful broken lid\n",
+    )
+    .unwrap();
+    let predicted = |input: &Path, out: &str, more: &[&str]| {
+        let out = folder.path().join(out);
+        let mut predict = command_of("predict", &model, more);
+        predict.arg(input).arg("--out").arg(&out);
+        let (code, said, told) = run(predict);
+        assert_eq!((code, said.as_str()), (Some(0), ""), "{told}");
+        assert!(
+            told.ends_with("2 of 4 lines: an error in place of a result (bad_line 1, blank 1)"),
+            "{told}"
+        );
+        out
+    };
+    let csv = fs::read_to_string(predicted(&input, "a.csv", &[])).unwrap();
+    let (head, rest) = csv.split_once('\n').unwrap();
+    assert_eq!(head, "label,review,predicted_label,class,probability,error");
+    let (first, rest) = rest.split_once(",good,0.").unwrap();
+    assert_eq!(first, "7,\"great, \"\"lovely\"\"\nkettle\",1");
+    let (_, rest) = rest.split_once('\n').unwrap();
+    assert!(rest.starts_with(",,,,,bad_line\n,,,,,blank\n9,awful broken lid,0,bad,0."), "{rest}");
+    assert!(rest.ends_with(",\n"), "{rest}");
+
+    let twice = folder.path().join("twice.csv");
+    fs::write(&twice, "a,review,a,error\n1,great,2,e\ntoo,many,c,o,l\n\n3,awful,4,e\n").unwrap();
+    let csv = fs::read_to_string(predicted(&twice, "t.csv", &[])).unwrap();
+    assert!(
+        csv.starts_with("a,review,a.2,error,label,class,probability,predicted_error\n1,great,2,e,1,good,0."),
+        "{csv}"
+    );
+
+    let tsv = fs::read_to_string(predicted(&input, "a.tsv", &["--probabilities"])).unwrap();
+    let (head, rest) = tsv.split_once('\n').unwrap();
+    assert_eq!(
+        head,
+        "label\treview\tpredicted_label\tclass\tprobability\tprobability_bad\tprobability_good\terror"
+    );
+    let last: Vec<f64> =
+        rest.lines().last().unwrap().split('\t').filter_map(|cell| cell.parse().ok()).collect();
+    let [id, label, probability, bad, good] = last[..] else { panic!("{last:?}") };
+    assert_eq!((id, label, probability), (9.0, 0.0, good));
+    assert!((bad + good - 1.0).abs() < 1e-6 && bad > 0.5, "{last:?}");
+
+    // A Parquet file has the texts, and is an input itself.
+    let parquet = predicted(&input, "a.parquet", &[]);
+    let answers = said(command_of("predict", &model, &[parquet.to_str().unwrap()]), "");
+    assert_eq!(classes(&answers), ["good", "no_text", "no_text", "bad"]);
+
+    fs::write(
+        &json,
+        "{\"review\": \"great\", \"id\": 1.50, \"of\": [1, {\"a\": null}], \"no\": null}\nbad\n\n{\"review\": \"awful\", \"new\": true}\n",
+    )
+    .unwrap();
+    let lines = fs::read_to_string(predicted(&json, "b.jsonl", &[])).unwrap();
+    let first = "{\"review\":\"great\",\"id\":1.50,\"of\":[1, {\"a\": null}],\"no\":null,\"label\":1,\"class\":\"good\",\"probability\":0.";
+    assert!(lines.starts_with(first), "{lines}");
+    let lines: Vec<&str> = lines.lines().collect();
+    assert_eq!(lines[1], "{\"label\":null,\"class\":null,\"probability\":null,\"error\":\"bad_line\"}");
+    assert!(
+        lines[3].starts_with("{\"review\":\"awful\",\"new\":true,\"label\":0,\"class\":\"bad\""),
+        "{lines:?}"
+    );
+    let csv = fs::read_to_string(predicted(&json, "b.csv", &[])).unwrap();
+    let expected = "review,id,of,no,new,label,class,probability,error\ngreat,1.50,\"[1, {\"\"a\"\": null}]\",,,1,good,0.";
+    assert!(csv.starts_with(expected), "{csv}");
+
+    // Nothing is replaced, and an error leaves no file.
+    let refused = |input: &Path, out: &str, expected: (i32, &str)| {
+        let mut predict = command_of("predict", &model, &["--format", "json"]);
+        predict.arg(input).arg("--out").arg(folder.path().join(out));
+        let (code, told) = ended(predict);
+        assert!(code == Some(expected.0) && told.contains(expected.1), "{code:?} {told}");
+    };
+    refused(&json, "a.csv", (64, "a.csv: already exists"));
+    refused(&json, "a.xlsx", (64, "expected a file with the extension .jsonl, .csv, .tsv or .parquet"));
+    refused(&input, "c.csv", (65, "no line could be read"));
+    assert!(!folder.path().join("c.csv").exists());
+    refused(&json, "none/c.csv", (64, "none"));
+}
+
+#[test]
+fn a_field_that_the_first_rows_do_not_have_is_left_out_of_a_table_and_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = model(folder.path());
+    let [input, out] = ["new.jsonl", "out.csv"].map(|name| folder.path().join(name));
+    let lines = "{\"review\": \"great\"}\n".repeat(40_000) + "{\"review\": \"great\", \"late\": 1}\n";
+    fs::write(&input, lines).unwrap();
+    let mut predict = command_of("predict", &model, &[]);
+    predict.arg(&input).arg("--out").arg(&out);
+    let (code, told) = ended(predict);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains("out.csv: the field late of 1 rows is left out"), "{told}");
+    let written = fs::read_to_string(&out).unwrap();
+    assert!(
+        written.starts_with("review,label,class,probability,error\n") && written.lines().count() == 40_002
+    );
+}

@@ -1,10 +1,9 @@
 //! `trainer predict`: reads lines of files or of standard input, and writes one prediction per line to
 //! standard output. With `--soft`, it reads a dataset and writes the probabilities of its rows.
 
-use std::io;
-
 use kernels::TokenRows;
-use training::lines::{FastTextLine, Formats, InvalidUtf8, read_each, sources};
+use scoring::Scoring;
+use training::lines::{FastTextLine, Formats, InvalidUtf8, predict_each, sources};
 
 use super::{device, model_at, soft_labels};
 use crate::arguments::Predict;
@@ -31,10 +30,11 @@ pub fn predict(arguments: &Predict) -> Result<()> {
         decision: config.decision(scoring),
         classes: config.preparation.labels.given_names(),
     };
+    let classes = config.preparation.labels.names().into_iter().map(str::to_owned).collect();
+    let has_rating = matches!(options.decision.scoring(), Scoring::Rating { .. });
+    let file = arguments.of_all.file(classes, has_rating)?;
     let mut answers = Answers::of(&model, &compute);
-    read_each(&sources, &formats, InvalidUtf8::Spaces, |input, lines| {
-        run(input, io::stdout().lock(), lines, &mut tokenizer, &options, |texts: TokenRows<'_>| {
-            answers.of_rows(texts)
-        })
+    predict_each(&sources, &formats, InvalidUtf8::Spaces, file, |input, output, lines| {
+        run(input, output, lines, &mut tokenizer, &options, |texts: TokenRows<'_>| answers.of_rows(texts))
     })
 }

@@ -241,6 +241,15 @@ fn the_records_of_a_table_are_answered_in_their_order() {
     });
     let expected = ["1 only_unknown", "2 bad_line", "3 blank", "4 empty_text", "5 only_unknown"];
     assert_eq!(errors.collect::<Vec<_>>(), expected, "{told}");
+    let out = job.out("answers.csv");
+    let mut predict = trainer();
+    predict.arg("predict").arg(job.out("out")).arg(&file).args(["--text-field", "text", "--device", "cpu"]);
+    predict.arg("--out").arg(&out);
+    let (code, told) = ended(predict);
+    assert_eq!(code, Some(0), "{told}");
+    let answers = fs::read_to_string(&out).unwrap();
+    let first = "id,text,label,class,probability,error\n1,\"one, \"\"two\"\"\nthree\",,,,only_unknown\n,,,,,bad_line\n";
+    assert!(answers.starts_with(first) && answers.ends_with("4,four,,,,only_unknown\n"), "{answers}");
     let mut predict = trainer();
     predict.arg("predict").arg(job.out("out")).arg(&file).args(["--device", "cpu"]);
     let (code, said, told) = run(predict);

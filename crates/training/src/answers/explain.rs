@@ -116,8 +116,8 @@ pub fn run<'i, E: From<AnswersError>>(
     let mut counts = Counts::default();
     let found = each_text(input, lines, |next| {
         let explained = match next {
-            Next::Text(Ok(text)) => explain(text)?,
-            Next::Text(Err(refusal)) => Err(refusal),
+            Next::Text(Ok(text), _) => explain(text)?,
+            Next::Text(Err(refusal), _) => Err(refusal),
             Next::Pause => return Ok(Done::Answered),
         };
         counts.add(explained.as_ref().map(drop).map_err(|&refusal| refusal));

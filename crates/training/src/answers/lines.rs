@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io::Read;
 
+use corpus::csv::Columns;
 use corpus::encoding::Encoding;
 use corpus::entry::{Entry, Reject};
 use corpus::ledger::NoReview;
@@ -80,10 +81,21 @@ impl<'a, R: Read + 'a> From<R> for Content<'a> {
 
 /// What follows in an input.
 pub enum Next<'a> {
-    /// The text of an entry, or the reason why it has none.
-    Text(Result<&'a [u8], Refusal>),
+    /// The text of an entry, or the reason why it has none, and the entry.
+    Text(Result<&'a [u8], Refusal>, Written<'a>),
     /// Nothing yet, and answers are owed.
     Pause,
+}
+
+/// An entry as it is written.
+#[derive(Clone, Copy)]
+pub enum Written<'a> {
+    /// A line.
+    Line(&'a [u8]),
+    /// A record of a table.
+    Record(&'a [u8], &'a Columns),
+    /// Nothing but its text is known.
+    Text,
 }
 
 /// What was done with a text.
@@ -137,7 +149,13 @@ fn each_row<E: From<AnswersError>>(
     let read = reading.each(|entry| {
         if matches!(done, Ok(Done::Answered | Done::Owed)) {
             invalid_utf8 += u64::from(matches!(entry.what, rejects::Content::Line(line) if is_invalid(line)));
-            done = visit(Next::Text(parser.row(&entry)));
+            let written = match (entry.what, entry.columns) {
+                (rejects::Content::Line(LineContent::Bytes(record)), Some(columns)) => {
+                    Written::Record(record, columns)
+                }
+                _ => Written::Text,
+            };
+            done = visit(Next::Text(parser.row(&entry), written));
         } else {
             reading.stop();
         }
@@ -184,7 +202,11 @@ impl<'a, R: Read> Texts<'a, R> {
         match self.lines.next_line() {
             Ok(Some(line)) => {
                 self.invalid_utf8 += u64::from(is_invalid(line.content));
-                Ok(Some(Next::Text(self.parser.text(line.content))))
+                let written = match line.content {
+                    LineContent::Bytes(line) => Written::Line(line),
+                    LineContent::TooLong { .. } => Written::Text,
+                };
+                Ok(Some(Next::Text(self.parser.text(line.content), written)))
             }
             Ok(None) => Ok(None),
             Err(error) if is_pause(&error) => Ok(Some(Next::Pause)),
@@ -214,9 +236,9 @@ impl<'a, R: Read> Texts<'a, R> {
         match self.elements.pop_front().unwrap_or(Err(Refusal::Line(NoReview::Blank))) {
             Ok(text) => {
                 self.element = text;
-                Ok(Some(Next::Text(Ok(&self.element))))
+                Ok(Some(Next::Text(Ok(&self.element), Written::Text)))
             }
-            Err(refusal) => Ok(Some(Next::Text(Err(refusal)))),
+            Err(refusal) => Ok(Some(Next::Text(Err(refusal), Written::Text))),
         }
     }
 }

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use serde::{Serialize, Serializer};
 
-use super::lines::{Content, Done, Next, each_text};
+use super::file::{AnswerFile, Kept};
+use super::lines::{Content, Done, Next, Written, each_text};
 use super::{AnswersError, Counts, LineOptions, Refusal};
 
 /// The prediction for a text.
@@ -56,32 +57,120 @@ pub trait TextWindow<'a> {
     fn answers(&mut self) -> Result<Vec<Result<Answer<'a>, Refusal>>, Self::Error>;
 }
 
-/// Reads all texts of `input` and writes a prediction for each to `output`. If none of its lines can be read, nothing is
+impl Answer<'_> {
+    /// The predicted label.
+    pub(super) fn label(&self) -> Option<u32> {
+        match *self {
+            Self::OfTwo { label, .. } => Some(label),
+            Self::OfMany { label, .. } => label,
+        }
+    }
+
+    /// The probability of a class, if it is known.
+    pub(super) fn probability(&self, class: u32, name: &str) -> Option<f32> {
+        match self {
+            Self::OfTwo { probability, .. } => probability.map(|p| if class == 1 { p } else { 1.0 - p }),
+            Self::OfMany { probabilities, .. } => {
+                probabilities.iter().find(|(of, _)| *of == name).map(|(_, probability)| *probability)
+            }
+        }
+    }
+}
+
+/// Where answers are written.
+pub enum Output<'o> {
+    /// A line each.
+    Lines(Box<dyn Write + 'o>),
+    /// A file, with the columns of the input.
+    File(&'o mut AnswerFile),
+}
+
+impl<'o, W: Write + 'o> From<W> for Output<'o> {
+    fn from(lines: W) -> Self {
+        Self::Lines(Box::new(lines))
+    }
+}
+
+/// Reads all texts of `input` and writes a prediction for each to `output`. If none of its lines can be read, no line is
 /// written.
-pub fn run<'a, 'i, W: TextWindow<'a>>(
+pub fn run<'a, 'i, 'o, W: TextWindow<'a>>(
     input: impl Into<Content<'i>>,
-    output: impl Write,
+    output: impl Into<Output<'o>>,
     options: &LineOptions,
     window: &mut W,
 ) -> Result<Counts, W::Error> {
     let input = input.into();
-    let mut output = Answers::new(output, &input);
+    let mut sink = match output.into() {
+        Output::Lines(output) => Sink::Lines(Answers::new(output, &input)),
+        Output::File(file) => Sink::File { file, kept: Vec::new(), n_bytes: 0 },
+    };
     let mut counts = Counts::default();
     let found = each_text(input, options, |next| {
-        output.is_asked_for = matches!(next, Next::Pause);
-        if let Next::Text(text) = next {
-            window.push(text);
-            if !window.is_full() {
-                return Ok(Done::Owed);
+        match (next, &mut sink) {
+            (Next::Text(text, written), sink) => {
+                let is_full = sink.keep(text, written, options);
+                window.push(text);
+                if !is_full && !window.is_full() {
+                    return Ok(Done::Owed);
+                }
             }
+            (Next::Pause, Sink::Lines(answers)) => answers.is_asked_for = true,
+            (Next::Pause, Sink::File { .. }) => return Ok(Done::Answered),
         }
-        let lines = shown(options, window.answers()?, &mut counts).map_err(AnswersError::Write)?;
-        Ok::<_, W::Error>(output.write(&lines, &counts)?)
+        Ok::<_, W::Error>(sink.write(options, window.answers()?, &mut counts)?)
     })?;
-    let lines = shown(options, window.answers()?, &mut counts).map_err(AnswersError::Write)?;
-    output.write(&lines, &counts)?;
+    sink.write(options, window.answers()?, &mut counts)?;
     counts.end(found);
     Ok(counts)
+}
+
+/// Memory for the columns of a window.
+const KEPT_BYTES: usize = 16 << 20;
+
+/// Where the answers of an input are written.
+enum Sink<'o> {
+    Lines(Answers<Box<dyn Write + 'o>>),
+    File {
+        file: &'o mut AnswerFile,
+        /// The columns of the entries of the window.
+        kept: Vec<Kept>,
+        n_bytes: usize,
+    },
+}
+
+impl Sink<'_> {
+    /// Keeps the columns of an entry. Returns whether their memory is full.
+    fn keep(&mut self, text: Result<&[u8], Refusal>, written: Written<'_>, options: &LineOptions) -> bool {
+        let Self::File { file, kept, n_bytes } = self else { return false };
+        let columns = file.keep(written, text.ok(), &options.format);
+        *n_bytes += columns.iter().map(|(_, cell)| cell.bytes()).sum::<usize>();
+        kept.push(columns);
+        *n_bytes >= KEPT_BYTES
+    }
+
+    /// Writes the answers of a window, and counts them.
+    fn write(
+        &mut self,
+        options: &LineOptions,
+        answers: Vec<Result<Answer<'_>, Refusal>>,
+        counts: &mut Counts,
+    ) -> Result<Done, AnswersError> {
+        match self {
+            Self::Lines(output) => {
+                let lines = shown(options, answers, counts).map_err(AnswersError::Write)?;
+                let done = output.write(&lines, counts)?;
+                output.is_asked_for = false;
+                Ok(done)
+            }
+            Self::File { file, kept, n_bytes } => {
+                answers.iter().for_each(|answer| counts.add(answer.as_ref().map(drop).map_err(|&why| why)));
+                file.write(kept.drain(..), &answers).map_err(AnswersError::Write)?;
+                *n_bytes = 0;
+                let is_other = counts.is_unread() && counts.lines >= UNREAD_MAX;
+                Ok(if is_other { Done::Enough } else { Done::Answered })
+            }
+        }
+    }
 }
 
 /// Lines after which an input is in another format, if none of them could be read.
@@ -100,7 +189,7 @@ impl<W: Write> Answers<W> {
     /// The output for the answers of an input.
     pub fn new(output: W, input: &Content<'_>) -> Self {
         let is_task = matches!(input, Content::Task(_));
-        Self { output, held: Vec::new(), is_asked_for: false, is_task }
+        Self { output, held: Vec::new(), is_asked_for: matches!(input, Content::Stream(_)), is_task }
     }
 
     /// Writes answers in one call, or holds them.

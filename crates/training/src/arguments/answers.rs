@@ -10,6 +10,8 @@ use program::place::local_path;
 
 use super::numbers::at_least;
 use super::{LineArguments, Storage};
+use crate::answers::file::{AddedColumns, AnswerFile};
+use crate::error::Result;
 
 /// Flags of predictions.
 #[derive(Clone, Debug, Args)]
@@ -35,6 +37,16 @@ pub struct Predict {
         value_parser = PathBufValueParser::new().try_map(local_path)
     )]
     pub soft: Option<PathBuf>,
+    /// New file of the input's columns and the answers
+    ///
+    /// The extension selects CSV, TSV, JSON lines or Parquet: .csv, .tsv, .jsonl or .parquet. Behind the columns of the input,
+    /// each row has `label`, `class`, `probability` and `error`; the name of one that the input has, too, begins with
+    /// `predicted_`. Of Parquet and Arrow files, the text is kept.
+    #[arg(long, short, value_name = "FILE", conflicts_with = "soft", value_parser = PathBufValueParser::new().try_map(local_path))]
+    pub out: Option<PathBuf>,
+    /// Add the probability of each class to --out
+    #[arg(long, requires = "out")]
+    pub probabilities: bool,
     /// Format of lines.
     #[command(flatten)]
     pub lines: LineArguments,
@@ -46,6 +58,12 @@ pub struct Predict {
 }
 
 impl Predict {
+    /// The file of answers of a model with these classes.
+    pub fn file(&self, classes: Vec<String>, has_rating: bool) -> Result<Option<AnswerFile>> {
+        let added = AddedColumns { classes, has_rating, has_probabilities: self.probabilities };
+        self.out.as_ref().map(|out| AnswerFile::new(out, added)).transpose()
+    }
+
     /// Refuses `--soft` for anything but one dataset, in the program `A`.
     pub fn check<A: CommandFactory>(&self) -> Result<(), clap::Error> {
         let n_files = self.files.len();

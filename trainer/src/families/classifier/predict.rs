@@ -11,12 +11,10 @@ mod tests;
 mod tokenizer;
 mod window;
 
-use std::io::Write;
-
 use kernels::TokenRows;
 use program::exit::Failed;
 use scoring::{Decision, Scoring};
-use training::answers::{self, Answer, AnswersError, Content, Counts, LineOptions, Refusal};
+use training::answers::{self, Answer, AnswersError, Content, Counts, LineOptions, Output, Refusal};
 
 pub use self::tokenizer::Tokenizer;
 use self::window::Window;
@@ -34,9 +32,9 @@ pub struct PredictOptions {
 
 /// Reads all lines of `input` and writes a prediction for each to `output`. The model must return as many outputs per
 /// text as the scoring requires.
-pub fn run<'i, E: From<AnswersError>>(
+pub fn run<'i, 'o, E: From<AnswersError>>(
     input: impl Into<Content<'i>>,
-    output: impl Write,
+    output: impl Into<Output<'o>>,
     lines: &LineOptions,
     tokenizer: &mut Tokenizer,
     options: &PredictOptions,

@@ -1,4 +1,4 @@
-use std::io::{self, BufReader, Read, pipe};
+use std::io::{self, BufReader, Read, Write, pipe};
 use std::thread;
 
 use corpus::format::ClassRatings;

@@ -1,0 +1,434 @@
+//! A file of answers with the columns of the input: JSON lines, CSV, TSV or Parquet, by its extension.
+//!
+//! Each entry of the input is a row, in the same order. Behind its columns are `label`, `class` and `probability`, then
+//! `rating` of a model that predicts it, with `--probabilities` a column per class, and `error`. A row without an answer has
+//! nulls, and the reason in `error`. The name of an added column that the input has, too, begins with `predicted_`.
+//!
+//! ```text
+//! id,review,label,class,probability,error
+//! 7,"good, really",1,positive,0.9241418,
+//! 8,,,,,empty_text
+//! ```
+//!
+//! A table has the columns of its first window of texts. Further fields of later JSON objects are left out and reported.
+//! Lines without columns are in the column `text`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::iter;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use corpus::csv::{Columns, RecordValues};
+use program::exit::{Exit, Failed};
+use program::place::{check_folder, folder_of};
+use runs::soft_labels::check_new;
+use runs::training::temporary_beside;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use tables::{Nullable, NullableWriter};
+use tempfile::NamedTempFile;
+
+use super::lines::{Format, Written};
+use super::{Answer, Refusal};
+use crate::error::{Error, Result};
+use crate::tell::tell;
+
+/// The beginning of the name of an added column that the input has, too.
+const PREDICTED: &str = "predicted_";
+
+/// What is added to the columns of the input.
+#[derive(Clone, Debug)]
+pub struct AddedColumns {
+    /// The names of the classes, in the order of labels.
+    pub classes: Vec<String>,
+    /// Whether the model predicts a rating.
+    pub has_rating: bool,
+    /// Whether each class has a column.
+    pub has_probabilities: bool,
+}
+
+/// A file of answers, which gets its name when it is complete.
+pub struct AnswerFile {
+    path: PathBuf,
+    file: NamedTempFile,
+    form: Form,
+    added: AddedColumns,
+    /// The columns of the input, then the added ones. Unknown before the first rows.
+    columns: Option<(Vec<Arc<str>>, Vec<String>)>,
+    rows: Rows,
+    values: RecordValues,
+    /// The columns of the last table.
+    table: (Option<Columns>, Vec<Arc<str>>),
+    /// Fields that are no columns, with the numbers of rows.
+    left_out: BTreeMap<Arc<str>, u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Json,
+    Delimited(u8),
+    Parquet,
+}
+
+/// Where rows are written.
+enum Rows {
+    Lines(BufWriter<File>),
+    Parquet(Box<NullableWriter<File>>),
+}
+
+/// An entry's columns and their values.
+pub type Kept = Vec<(Arc<str>, Cell)>;
+
+/// A value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell {
+    /// No value.
+    Null,
+    /// A text.
+    Text(String),
+    /// Another value, as JSON.
+    Json(String),
+    /// A number.
+    Float(f32),
+    /// A label.
+    Whole(u32),
+}
+
+impl AnswerFile {
+    /// Makes a file at a path where none is, in the format of its extension.
+    pub fn new(path: &Path, added: AddedColumns) -> Result<Self> {
+        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        let form = match extension.to_lowercase().as_str() {
+            "jsonl" | "ndjson" | "json" => Form::Json,
+            "csv" => Form::Delimited(b','),
+            "tsv" => Form::Delimited(b'\t'),
+            "parquet" => Form::Parquet,
+            _ => {
+                let expected =
+                    "expected a file with the extension .jsonl, .csv, .tsv or .parquet; choose one";
+                return Err(Failed::new(Exit::Usage, format!("--out {}: {expected}", path.display())).into());
+            }
+        };
+        check_folder(folder_of(path), "--out")?;
+        check_new(path)?;
+        let file = temporary_beside(path)?;
+        let rows = Rows::Lines(BufWriter::new(file.reopen().map_err(|error| Error::io(path, error))?));
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            form,
+            added,
+            columns: None,
+            rows,
+            values: RecordValues::default(),
+            table: (None, Vec::new()),
+            left_out: BTreeMap::new(),
+        })
+    }
+
+    /// The columns of an entry.
+    pub(super) fn keep(&mut self, written: Written<'_>, text: Option<&[u8]>, format: &Format) -> Kept {
+        let of_text = |name: &str| {
+            let text = text.map(|text| (name.into(), Cell::Text(String::from_utf8_lossy(text).into_owned())));
+            text.into_iter().collect()
+        };
+        let fields = if let Format::Review(format) = format { format.fields() } else { None };
+        let field = fields
+            .and_then(|fields| fields.text.first())
+            .map_or_else(|| "text".to_owned(), ToString::to_string);
+        match written {
+            Written::Record(record, columns) => {
+                if self.table.0.as_ref() != Some(columns) {
+                    self.table = (Some(columns.clone()), distinct(columns.names()));
+                }
+                let cell =
+                    |value: Option<&str>| value.map_or(Cell::Null, |value| Cell::Text(value.to_owned()));
+                let values = self.values.of(&String::from_utf8_lossy(record), columns);
+                let values = values.map(|values| values.map(cell).collect::<Vec<_>>()).unwrap_or_default();
+                self.table.1.iter().cloned().zip(values).collect()
+            }
+            Written::Line(line) if fields.is_some() => match serde_json::from_slice(line) {
+                Ok(Members(members)) => members,
+                // A literal of Python has no columns.
+                Err(_) => of_text(&field),
+            },
+            Written::Line(line) => {
+                vec![("text".into(), Cell::Text(String::from_utf8_lossy(line).into_owned()))]
+            }
+            Written::Text => of_text(&field),
+        }
+    }
+
+    /// Writes the rows of a window.
+    pub(super) fn write(
+        &mut self,
+        rows: impl Iterator<Item = Kept>,
+        answers: &[Result<Answer<'_>, Refusal>],
+    ) -> io::Result<()> {
+        let rows: Vec<Kept> = rows.collect();
+        if self.columns.is_none() && !rows.is_empty() {
+            self.begin(&rows)?;
+        }
+        let Some((kept, added)) = &self.columns else { return Ok(()) };
+        for (row, answer) in rows.into_iter().zip(answers) {
+            let cells = self.added.cells(answer);
+            if self.form == Form::Json {
+                let Rows::Lines(out) = &mut self.rows else { continue };
+                object(out, &row, added, &cells)?;
+                continue;
+            }
+            let mut values = vec![Cell::Null; kept.len()];
+            for (name, cell) in row {
+                match kept.iter().position(|column| *column == name) {
+                    Some(at) => values[at] = cell,
+                    None => *self.left_out.entry(name).or_default() += 1,
+                }
+            }
+            values.extend(cells);
+            match (&mut self.rows, self.form) {
+                (Rows::Lines(out), Form::Delimited(delimiter)) => record(out, &values, delimiter)?,
+                (Rows::Parquet(out), _) => add(out, values)?,
+                (Rows::Lines(_), _) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Decides the columns by the first rows.
+    fn begin(&mut self, rows: &[Kept]) -> io::Result<()> {
+        let mut kept: Vec<Arc<str>> = Vec::new();
+        for (name, _) in rows.iter().flatten() {
+            if !kept.contains(name) {
+                kept.push(Arc::clone(name));
+            }
+        }
+        let new_name = |mut name: String| {
+            while kept.iter().any(|column| **column == *name) {
+                name.insert_str(0, PREDICTED);
+            }
+            name
+        };
+        let added: Vec<String> = self.added.names().into_iter().map(new_name).collect();
+        match self.form {
+            Form::Json => {}
+            Form::Delimited(delimiter) => {
+                let names = kept.iter().map(|name| &**name).chain(added.iter().map(String::as_str));
+                let names: Vec<_> = names.map(|name| Cell::Text(name.to_owned())).collect();
+                if let Rows::Lines(out) = &mut self.rows {
+                    record(out, &names, delimiter)?;
+                }
+            }
+            Form::Parquet => {
+                let kept = kept.iter().map(|name| (&**name, Nullable::Text(Vec::new())));
+                let of_added = |name: &String| match name.trim_start_matches(PREDICTED) {
+                    "label" => Nullable::Whole(Vec::new()),
+                    "class" | "error" => Nullable::Text(Vec::new()),
+                    _ => Nullable::Float(Vec::new()),
+                };
+                let columns = kept.chain(added.iter().map(|name| (name.as_str(), of_added(name)))).collect();
+                let writer = NullableWriter::new(self.file.reopen()?, columns).map_err(io::Error::other)?;
+                self.rows = Rows::Parquet(Box::new(writer));
+            }
+        }
+        self.columns = Some((kept, added));
+        Ok(())
+    }
+
+    /// Completes the file and gives it its name.
+    pub fn finish(self) -> Result<()> {
+        let failed = |error| Error::io(&self.path, error);
+        match self.rows {
+            Rows::Lines(out) => drop(out.into_inner().map_err(|error| failed(error.into_error()))?),
+            Rows::Parquet(out) => drop(out.finish().map_err(|error| failed(io::Error::other(error)))?),
+        }
+        self.file.as_file().sync_all().map_err(failed)?;
+        if let Some((name, n_rows)) = self.left_out.first_key_value() {
+            let more = match self.left_out.len() - 1 {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            tell(&format!(
+                "warning: {}: the field {name} of {n_rows} rows{more} is left out, because the first rows do not have it; \
+                 write .jsonl to keep all fields",
+                self.path.display()
+            ));
+        }
+        match self.file.persist_noclobber(&self.path) {
+            Ok(_) => Ok(()),
+            Err(refused) if refused.error.kind() == io::ErrorKind::AlreadyExists => {
+                Ok(check_new(&self.path)?)
+            }
+            Err(refused) => Err(failed(refused.error)),
+        }
+    }
+}
+
+impl AddedColumns {
+    fn names(&self) -> Vec<String> {
+        let mut names = ["label", "class", "probability"].map(str::to_owned).to_vec();
+        names.extend(self.has_rating.then(|| "rating".to_owned()));
+        if self.has_probabilities {
+            names.extend(self.classes.iter().map(|class| format!("probability_{class}")));
+        }
+        names.push("error".to_owned());
+        names
+    }
+
+    /// The values of the added columns.
+    fn cells(&self, answer: &Result<Answer<'_>, Refusal>) -> Vec<Cell> {
+        let float = |value: Option<f32>| value.map_or(Cell::Null, Cell::Float);
+        let answered = answer.as_ref().ok();
+        let label = answered.and_then(Answer::label);
+        let class = label.and_then(|label| self.classes.get(label as usize));
+        let probability = |class: u32| {
+            let name = self.classes.get(class as usize)?;
+            answered?.probability(class, name)
+        };
+        // As on standard output, that of label 1 if there are two.
+        let shown = if self.classes.len() == 2 { label.map(|_| 1) } else { label };
+        let mut cells = vec![
+            label.map_or(Cell::Null, Cell::Whole),
+            class.map_or(Cell::Null, |class| Cell::Text(class.clone())),
+            float(shown.and_then(probability)),
+        ];
+        if self.has_rating {
+            let rating = answered.and_then(|answer| match *answer {
+                Answer::OfTwo { rating, .. } => rating,
+                Answer::OfMany { .. } => None,
+            });
+            cells.push(float(rating));
+        }
+        if self.has_probabilities {
+            cells.extend((0..self.classes.len() as u32).map(|class| float(probability(class))));
+        }
+        cells.push(match answer {
+            Ok(_) => Cell::Null,
+            Err(refusal) => Cell::Text(refusal.name().to_owned()),
+        });
+        cells
+    }
+}
+
+/// Names of columns. One that occurred before gets a number.
+fn distinct(names: Vec<String>) -> Vec<Arc<str>> {
+    let mut all: Vec<Arc<str>> = Vec::with_capacity(names.len());
+    for name in names {
+        let numbered = (2..).map(|number| format!("{name}.{number}"));
+        let mut free =
+            iter::once(name.clone()).chain(numbered).filter(|name| !all.iter().any(|of| **of == **name));
+        let free = free.next().map(Arc::from);
+        all.extend(free);
+    }
+    all
+}
+
+/// Writes a row as an object. Its error is a member if there is one.
+fn object(out: &mut impl Write, row: &Kept, added: &[String], cells: &[Cell]) -> io::Result<()> {
+    let is_error = |name: &str| name == added.last().map_or("", String::as_str);
+    let members = row.iter().map(|(name, cell)| (&**name, cell));
+    let added = added.iter().map(String::as_str).zip(cells);
+    let added = added.filter(|(name, cell)| !is_error(name) || **cell != Cell::Null);
+    for (number, (name, cell)) in members.chain(added).enumerate() {
+        out.write_all(if number == 0 { b"{" } else { b"," })?;
+        serde_json::to_writer(&mut *out, name)?;
+        out.write_all(b":")?;
+        match cell {
+            Cell::Null => out.write_all(b"null")?,
+            Cell::Text(text) => serde_json::to_writer(&mut *out, text)?,
+            Cell::Json(json) => out.write_all(json.as_bytes())?,
+            Cell::Float(number) => serde_json::to_writer(&mut *out, number)?,
+            Cell::Whole(number) => write!(out, "{number}")?,
+        }
+    }
+    out.write_all(b"}\n")
+}
+
+/// Writes a record of CSV.
+fn record(out: &mut impl Write, values: &[Cell], delimiter: u8) -> io::Result<()> {
+    for (number, value) in values.iter().enumerate() {
+        if number > 0 {
+            out.write_all(&[delimiter])?;
+        }
+        let Some(text) = value.text() else { continue };
+        if text.bytes().any(|byte| byte == delimiter || matches!(byte, b'"' | b'\n' | b'\r')) {
+            write!(out, "\"{}\"", text.replace('"', "\"\""))?;
+        } else {
+            out.write_all(text.as_bytes())?;
+        }
+    }
+    out.write_all(b"\n")
+}
+
+/// Adds a row to a Parquet file.
+fn add(out: &mut NullableWriter<File>, values: Vec<Cell>) -> io::Result<()> {
+    let mut n_bytes = 0;
+    for (column, value) in out.columns().iter_mut().zip(values) {
+        n_bytes += size_of::<Cell>();
+        match (column, value) {
+            (Nullable::Whole(column), Cell::Whole(number)) => column.push(i32::try_from(number).ok()),
+            (Nullable::Float(column), Cell::Float(number)) => column.push(Some(number)),
+            (Nullable::Whole(column), _) => column.push(None),
+            (Nullable::Float(column), _) => column.push(None),
+            (Nullable::Text(column), value) => {
+                let text = value.text().map(String::into_bytes);
+                n_bytes += text.as_ref().map_or(0, Vec::len);
+                column.push(text);
+            }
+        }
+    }
+    out.end_row(n_bytes).map_err(io::Error::other)
+}
+
+impl Cell {
+    /// The value as a text; `None` if it is null.
+    fn text(&self) -> Option<String> {
+        match self {
+            Self::Null => None,
+            Self::Text(text) | Self::Json(text) => Some(text.clone()),
+            Self::Float(number) => Some(number.to_string()),
+            Self::Whole(number) => Some(number.to_string()),
+        }
+    }
+
+    /// Memory that the value has.
+    pub(super) fn bytes(&self) -> usize {
+        let text = if let Self::Text(text) | Self::Json(text) = self { text.len() } else { 0 };
+        size_of::<(Arc<str>, Self)>() + text
+    }
+}
+
+/// The members of an object, in their order. Of members with the same name, the last is kept.
+struct Members(Kept);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Members;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+                let mut members: Kept = Vec::new();
+                while let Some((name, value)) = map.next_entry::<String, Box<RawValue>>()? {
+                    let cell = match serde_json::from_str(value.get()) {
+                        Ok(Some(text)) => Cell::Text(text),
+                        Ok(None) => Cell::Null,
+                        Err(_) => Cell::Json(value.get().to_owned()),
+                    };
+                    match members.iter_mut().find(|(known, _)| **known == *name) {
+                        Some((_, known)) => *known = cell,
+                        None => members.push((name.into(), cell)),
+                    }
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Object)
+    }
+}
