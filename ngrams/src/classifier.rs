@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use classifiers::files::{ModelRef, bin};
-use classifiers::{LABEL_PREFIX, Names, Words, fasttext, linear};
+use classifiers::{Dictionary, END, Features, LABEL_PREFIX, Names, Words, fasttext, linear};
 use training::{Error, Result};
 
 pub use self::labels::Labels;
@@ -166,6 +166,31 @@ impl<'a> Reader<'a> {
             }
         }
         Some(probabilities)
+    }
+
+    /// As [`Self::probabilities`]; `None` for a text of which the model knows no word. Of a hashed n-gram it is unknown whether
+    /// it was in a text of the training.
+    pub fn of_known(&mut self, text: &[u8]) -> Option<&[f32]> {
+        let mut is_known = match &self.classifier.model {
+            ClassifierModel::Linear(_) => true,
+            ClassifierModel::FastText(model) => self.has_word(text, model.features(), model.dictionary()),
+            ClassifierModel::Program(model) => {
+                self.has_word(text, model.args().features(), model.entries().dictionary())
+            }
+        };
+        self.probabilities(text)?;
+        if let ClassifierModel::Linear(_) = self.classifier.model {
+            is_known = self.scratch.linear.has_known();
+        }
+        is_known.then_some(&self.probabilities)
+    }
+
+    /// Whether a word of the text may have a row.
+    fn has_word(&self, text: &[u8], features: Features, dictionary: &Dictionary) -> bool {
+        let mut is_found = features.characters_max > 0 || features.hashes_unknown;
+        // The end of a line is a word of the fastText program.
+        self.each_word(text, |word| is_found = is_found || (word != END && dictionary.word(word).is_some()));
+        is_found
     }
 
     /// What each distinct n-gram of a text adds to the score of a label.

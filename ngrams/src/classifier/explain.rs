@@ -16,7 +16,7 @@ use super::quality::largest;
 
 /// The explanation of a text, or the reason why there is none.
 pub(crate) fn explain(reader: &mut Reader<'_>, text: &[u8]) -> Result<Explained, Refusal> {
-    let probabilities = reader.probabilities(text).ok_or(Refusal::OnlyUnknown)?.to_vec();
+    let probabilities = reader.of_known(text).ok_or(Refusal::OnlyUnknown)?.to_vec();
     if !probabilities.iter().all(|probability| probability.is_finite()) {
         return Err(Refusal::NotFinite);
     }

@@ -134,7 +134,7 @@ impl<'a> answers::TextWindow<'a> for Window<'a> {
 
 fn answer<'a>(reader: &mut Reader<'a>, text: &[u8], choice: Choice) -> Result<Answer<'a>, Refusal> {
     let labels = reader.labels();
-    let probabilities = reader.probabilities(text).ok_or(Refusal::OnlyUnknown)?;
+    let probabilities = reader.of_known(text).ok_or(Refusal::OnlyUnknown)?;
     match probabilities.iter().all(|probability| probability.is_finite()) {
         true => Ok(predicted(probabilities, labels, choice)),
         false => Err(Refusal::NotFinite),

@@ -20,7 +20,7 @@ fn predictions_have_labels_and_probabilities_in_the_order_of_lines() {
             (answer["label"].as_u64(), answer["class"].as_str(), answer["error"].as_str())
         };
         assert_eq!([of(0), of(2)], [(Some(1), Some("2"), None), (Some(0), Some("1"), None)], "{answers:?}");
-        assert_eq!([of(1).2, of(3).2], [Some("blank"), None]);
+        assert_eq!([of(1).2, of(3).2], [Some("blank"), Some("only_unknown")]);
         let (score, probability) =
             (answers[0]["score"].as_f64().unwrap(), answers[0]["probability"].as_f64().unwrap());
         assert!(score > 0.0 && probability > 0.5, "{answers:?}");
@@ -61,7 +61,7 @@ fn a_cr_within_a_line_is_part_of_its_text() {
 }
 
 #[test]
-fn unseen_words_leave_the_bias_and_no_explanation() {
+fn a_text_of_unseen_words_is_evaluated_and_has_no_answer() {
     let (folder, train, test) = corpus();
     let content = fs::read_to_string(&test).unwrap() + "__label__1 qwertz\n__label__2\n";
     fs::write(&test, content).unwrap();
@@ -71,10 +71,10 @@ fn unseen_words_leave_the_bias_and_no_explanation() {
         let found = evaluated(&out, &test, &[]);
         assert_eq!((&found["rows"], &found["only_unknown"]), (&502.into(), &0.into()), "{found}");
         let answer = objects(&said(command_of("predict", &out, &["--format", "text"]), "qwertz\n"));
-        assert!((answer[0]["probability"].as_f64().unwrap() - 0.5).abs() < 0.2, "{answer:?}");
+        assert_eq!(answer[0]["error"], "only_unknown", "{answer:?}");
         let (code, shown, told) = run(command_of("explain", &out, &["qwertz"]));
         assert_eq!(code, Some(0), "{told}");
-        assert!(shown.contains("for      no word") && shown.contains("[qwertz]"), "{shown}");
+        assert_eq!(shown, "line 1: no prediction: only_unknown\n\n");
     }
 }
 

@@ -115,6 +115,13 @@ pub struct LinearScratch {
     found: TextNgrams,
 }
 
+impl LinearScratch {
+    /// Whether the model knows an n-gram of the last line.
+    pub fn has_known(&self) -> bool {
+        self.found.rows.iter().any(Option::is_some)
+    }
+}
+
 /// The distinct n-grams of a text.
 #[derive(Clone, Debug, Default)]
 struct TextNgrams {
