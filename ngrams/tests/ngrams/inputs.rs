@@ -219,6 +219,20 @@ fn a_file_of_answers_has_the_columns_of_the_input() {
     let expected = "review,id,of,no,new,label,class,probability,error\ngreat,1.50,\"[1, {\"\"a\"\": null}]\",,,1,good,0.";
     assert!(csv.starts_with(expected), "{csv}");
 
+    let none = folder.path().join("none.csv");
+    fs::write(&none, "id,review\n").unwrap();
+    for out in ["none.out.csv", "none.parquet"] {
+        let mut predict = command_of("predict", &model, &[]);
+        predict.arg(&none).arg("--out").arg(folder.path().join(out));
+        let (code, told) = ended(predict);
+        assert_eq!(code, Some(0), "{told}");
+    }
+    assert_eq!(
+        fs::read_to_string(folder.path().join("none.out.csv")).unwrap(),
+        "label,class,probability,error\n"
+    );
+    assert!(fs::read(folder.path().join("none.parquet")).unwrap().starts_with(b"PAR1"));
+
     // Nothing is replaced, and an error leaves no file.
     let refused = |input: &Path, out: &str, expected: (i32, &str)| {
         let mut predict = command_of("predict", &model, &["--format", "json"]);

@@ -10,7 +10,8 @@
 //! 8,,,,,empty_text
 //! ```
 //!
-//! A table has the columns of its first window of texts. Further fields of later JSON objects are left out and reported.
+//! A table has the columns of its first window of texts. Further fields of later JSON objects are left out and reported; in
+//! JSON lines, only those with the name of an added column are.
 //! Lines without columns are in the column `text`.
 
 use std::collections::BTreeMap;
@@ -177,6 +178,9 @@ impl AnswerFile {
             let cells = self.added.cells(answer);
             if self.form == Form::Json {
                 let Rows::Lines(out) = &mut self.rows else { continue };
+                let (row, others): (Kept, Kept) =
+                    row.into_iter().partition(|(name, _)| !added.iter().any(|added| **added == **name));
+                others.into_iter().for_each(|(name, _)| *self.left_out.entry(name).or_default() += 1);
                 object(out, &row, added, &cells)?;
                 continue;
             }
@@ -199,7 +203,8 @@ impl AnswerFile {
 
     /// Decides the columns by the first rows.
     fn begin(&mut self, rows: &[Kept]) -> io::Result<()> {
-        let mut kept: Vec<Arc<str>> = Vec::new();
+        // Bad records have no columns.
+        let mut kept = self.table.1.clone();
         for (name, _) in rows.iter().flatten() {
             if !kept.contains(name) {
                 kept.push(Arc::clone(name));
@@ -238,7 +243,10 @@ impl AnswerFile {
     }
 
     /// Completes the file and gives it its name.
-    pub fn finish(self) -> Result<()> {
+    pub fn finish(mut self) -> Result<()> {
+        if self.columns.is_none() {
+            self.begin(&[]).map_err(|error| Error::io(&self.path, error))?;
+        }
         let failed = |error| Error::io(&self.path, error);
         match self.rows {
             Rows::Lines(out) => drop(out.into_inner().map_err(|error| failed(error.into_error()))?),
@@ -252,7 +260,7 @@ impl AnswerFile {
             };
             tell(&format!(
                 "warning: {}: the field {name} of {n_rows} rows{more} is left out, because the first rows do not have it; \
-                 write .jsonl to keep all fields",
+                 give the first row all fields",
                 self.path.display()
             ));
         }
