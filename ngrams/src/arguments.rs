@@ -92,7 +92,9 @@ pub struct Evaluate {
     /// Also a file of the fastText program, .bin or .ftz.
     #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
     pub model: Location,
-    /// Files of lines, or datasets
+    /// Files of texts with labels, or datasets
+    ///
+    /// Without a flag for it, the format is that of the extension, otherwise of the training; so are fields, labels and encoding.
     #[arg(required = true, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(Location::of_file))]
     pub files: Vec<Location>,
     /// Evaluate the test split only [default: all texts]

@@ -342,6 +342,35 @@ impl FormatOptions {
         })
     }
 
+    /// Fills in what no flag says by the settings of a training, as [`Format::of_texts`] names them. Its delimiter, quotes and
+    /// title are those of its format.
+    #[must_use]
+    pub fn or_of_training<'a>(mut self, setting: impl Fn(&str) -> Option<&'a str>) -> Self {
+        fn parsed<T: FromStr>(text: Option<&str>) -> Option<T> {
+            text?.parse().ok()
+        }
+        let has_fields = matches!(self.name, FormatName::Json | FormatName::Csv | FormatName::Tsv);
+        let is_same = setting("format") == Some(self.name.name());
+        let has_rating = self.rating_field.is_some() || self.rating_scale.is_some() || self.unrated.is_some();
+        if has_fields && self.preset.is_none() {
+            self.text_field = self.text_field.or_else(|| parsed(setting("text-field")));
+            if !has_rating && self.class_ratings.is_none() {
+                self.rating_field = parsed(setting("rating-field"));
+                self.rating_scale = parsed(setting("rating-scale"));
+                self.unrated = parsed(setting("unrated"));
+            }
+        }
+        if !has_rating && (has_fields || is_same) {
+            self.class_ratings = self.class_ratings.or_else(|| parsed(setting("class-ratings")));
+        }
+        if is_same {
+            self.with_title |= setting("with-title") == Some("true");
+            self.delimiter = self.delimiter.or_else(|| parsed(setting("delimiter")));
+            self.quote = self.quote.or_else(|| parsed(setting("quote")));
+        }
+        self
+    }
+
     /// Returns an error if any option was passed, for the format named `found`, which has no options.
     pub fn nothing_for(&self, found: &'static str) -> Result<(), Misplaced> {
         self.refuse(found, |_| true)

@@ -233,7 +233,7 @@ impl Formats {
         let line_bytes_max = usize::try_from(self.flags.line_bytes_max).unwrap_or(usize::MAX);
         let of_training = || self.trained("encoding").and_then(|name| parse_encoding(name).ok());
         let encoding = encoding.or_else(|| of_training().filter(|_| !is_table)).unwrap_or(UTF_8);
-        let mut asked =
+        let asked =
             FormatOptions { preset, text_field, with_title, delimiter, quote, ..FormatOptions::default() };
         let has_fields =
             |name: &FormatName| matches!(name, FormatName::Json | FormatName::Csv | FormatName::Tsv);
@@ -260,16 +260,10 @@ impl Formats {
                 Format::FastText
             }
             Some(name) => {
-                if has_fields(&name) && !names_fields {
-                    asked.text_field = self.trained("text-field").and_then(|field| field.parse().ok());
-                }
-                if trained == Some(name) {
-                    let setting = |setting| self.trained(setting);
-                    asked.with_title |= setting("with-title") == Some("true");
-                    asked.delimiter = asked.delimiter.or(setting("delimiter").and_then(|of| of.parse().ok()));
-                    asked.quote = asked.quote.or(setting("quote").and_then(|of| of.parse().ok()));
-                }
-                let format = FormatOptions { name, ..asked }.format()?;
+                const OF_RATINGS: [&str; 4] = ["rating-field", "class-ratings", "rating-scale", "unrated"];
+                let of_texts =
+                    |setting: &str| self.trained(setting).filter(|_| !OF_RATINGS.contains(&setting));
+                let format = FormatOptions { name, ..asked }.or_of_training(of_texts).format()?;
                 let is_table = is_table || format.is_delimited();
                 Format::Review(if is_table { format.without_ratings() } else { format })
             }
@@ -279,7 +273,7 @@ impl Formats {
 }
 
 /// The format of a file with this name, if its extension tells. The class is the first column of a polarity file.
-fn of_extension(name: &str, trained: Option<FormatName>) -> Option<FormatName> {
+pub fn of_extension(name: &str, trained: Option<FormatName>) -> Option<FormatName> {
     let name = name.to_lowercase();
     let path = Path::new(&name);
     let plain = reading::unpacked(path).unwrap_or_else(|| path.to_owned());
@@ -287,7 +281,8 @@ fn of_extension(name: &str, trained: Option<FormatName>) -> Option<FormatName> {
         "csv" if trained == Some(FormatName::PolarityCsv) => trained,
         "csv" => Some(FormatName::Csv),
         "tsv" => Some(FormatName::Tsv),
-        "json" | "jsonl" | "ndjson" => Some(FormatName::Json),
+        // Fields name the columns of Parquet and Arrow files.
+        "json" | "jsonl" | "ndjson" | "parquet" | "arrow" | "feather" => Some(FormatName::Json),
         _ => None,
     }
 }

@@ -2,11 +2,15 @@
 
 use batches::{Division, Part};
 use classifiers::Reading;
+use corpus::arguments::FormatArguments;
+use corpus::format::FormatName;
 use corpus::ledger::Limits;
 use runs::training::{RunSettings, SETTINGS, read_json};
 use scoring::ProbabilityQuality;
 use serde::Serialize;
-use training::arguments::threads;
+use serde_json::Value;
+use training::arguments::{Passed, threads};
+use training::lines::of_extension;
 use training::print::{MetricTable, names_of_means, print_json};
 use training::tell::tell;
 use training::texts::Wanted;
@@ -14,7 +18,7 @@ use training::{Error, Result};
 
 use super::model_at;
 use super::out::absolute;
-use crate::arguments::{Evaluate, Rated};
+use crate::arguments::{Arguments, Evaluate, Rated};
 use crate::classifier::Classifier;
 use crate::classifier::evaluate::{Evaluation, evaluate as evaluate_texts};
 use crate::classifier::quality::{Evaluated, Measured};
@@ -47,15 +51,8 @@ pub(super) fn evaluate(arguments: &Evaluate) -> Result<()> {
     };
     // The model may not be in its training folder.
     let training: Option<RunSettings> = model.parent().and_then(|folder| read_json(&folder.join(SETTINGS)));
-    let rated = rated(arguments, training.as_ref());
-    let input = Input {
-        format: &arguments.format,
-        rated: &rated,
-        limits: Limits::default(),
-        threads: threads(),
-        s3: arguments.storage.options(),
-        tell,
-    };
+    let recipe = training.as_ref().map(|training| &training.recipe);
+    let is_passed = Passed::of_process::<Arguments>().has("format");
     let reading = Reading {
         words: classifier.words(),
         memory_bytes: arguments.memory,
@@ -64,6 +61,15 @@ pub(super) fn evaluate(arguments: &Evaluate) -> Result<()> {
     };
     for file in &arguments.files {
         let place = file.to_string();
+        let format = format(arguments, is_passed, &place, recipe);
+        let input = Input {
+            rated: &rated(&arguments.rated, &format, recipe),
+            format: &format,
+            limits: Limits::default(),
+            threads: threads(),
+            s3: arguments.storage.options(),
+            tell,
+        };
         let wanted = vec![Wanted { part: Part::Test, reading: reading.clone() }];
         let ReadInput { mut splits, ledger } =
             input.read_splits(std::slice::from_ref(&place), division, wanted)?;
@@ -104,13 +110,29 @@ pub(super) fn evaluate(arguments: &Evaluate) -> Result<()> {
     Ok(())
 }
 
-/// The labels of the texts. Without a flag for them, the field of the label is that of the training.
-fn rated(arguments: &Evaluate, training: Option<&RunSettings>) -> Rated {
-    let mut rated = arguments.rated.clone();
-    let is_open = rated.label_field.is_none() && rated.labels.is_none() && rated.positive_from.is_none();
-    if is_open && arguments.format.may_have_labels() {
-        let field = training.and_then(|training| training.recipe.get("label-field")?.as_str());
-        rated.label_field = field.and_then(|field| field.parse().ok());
+/// The format of a file: by flags, then by its extension, then as the training with this recipe read its input.
+fn format(arguments: &Evaluate, is_passed: bool, place: &str, recipe: Option<&Value>) -> FormatArguments {
+    let setting = |name: &str| recipe?.get(name)?.as_str();
+    let trained: Option<FormatName> = setting("format").and_then(|name| name.parse().ok());
+    let by_name = of_extension(place, trained);
+    // Other formats are not known by the name, and a table of another program is UTF-8.
+    let of_lines =
+        |name: &str| setting(name).filter(|_| name != "encoding" || by_name.is_none() || by_name == trained);
+    arguments.format.or_of_training(by_name.or(trained).filter(|_| !is_passed), of_lines)
+}
+
+/// The labels of the texts. Without a flag for them, they are those of the training.
+fn rated(rated: &Rated, format: &FormatArguments, recipe: Option<&Value>) -> Rated {
+    let mut rated = rated.clone();
+    let setting = |name: &str| recipe?.get(name)?.as_str();
+    if rated.label_field.is_none() && rated.labels.is_none() && rated.positive_from.is_none() {
+        rated.label_field =
+            setting("label-field").filter(|_| format.may_have_labels()).and_then(|of| of.parse().ok());
+        if rated.label_field.is_none() {
+            rated.labels = setting("labels").and_then(|classes| classes.parse().ok());
+            let positive_from = recipe.and_then(|recipe| recipe.get("positive-from")?.as_u64());
+            rated.positive_from = positive_from.and_then(|stars| stars.try_into().ok());
+        }
     }
     rated
 }

@@ -264,3 +264,37 @@ fn a_field_that_the_first_rows_do_not_have_is_left_out_of_a_table_and_told() {
         written.starts_with("review,label,class,probability,error\n") && written.lines().count() == 40_002
     );
 }
+
+#[test]
+fn files_are_evaluated_by_their_extension_and_as_the_training_read_its_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = model(folder.path());
+    let rows = |name: &str, content: &str, flags: &[&str]| {
+        let file = folder.path().join(name);
+        fs::write(&file, content).unwrap();
+        let mut evaluate = command_of("evaluate", &model, flags);
+        evaluate.arg(&file);
+        let (code, said, told) = run(evaluate);
+        assert_eq!(code, Some(0), "{told}");
+        let found: Value = serde_json::from_str(&said).unwrap();
+        assert!(found["accuracy"].as_f64().unwrap() > 0.9, "{found}");
+        found["rows"].as_u64().unwrap()
+    };
+    let records = table(100, 2);
+    let tabs =
+        records.replace(",\"", "\t\"").replace("\",", "\"\t").replace("id,review,kind", "id\treview\tkind");
+    let json =
+        "{\"review\": \"great lovely\", \"kind\": \"good\"}\n{\"review\": \"awful\", \"kind\": \"bad\"}\n";
+    assert_eq!(rows("other", &records, &[]), 100);
+    assert_eq!(rows("test.csv", &records, &[]), 100);
+    assert_eq!(rows("test.tsv", &tabs, &[]), 100);
+    assert_eq!(rows("test.jsonl", json, &[]), 2);
+    assert_eq!(rows("json.csv", json, &["--format", "json"]), 2);
+    let stars = "text,stars\ngreat lovely,5\nawful,1\n";
+    let file = folder.path().join("stars.csv");
+    fs::write(&file, stars).unwrap();
+    let mut evaluate = command_of("evaluate", &model, &["--text-field", "text", "--rating-field", "stars"]);
+    evaluate.args(["--labels", "1=bad,5=good"]).arg(&file);
+    let (code, told) = ended(evaluate);
+    assert_eq!(code, Some(0), "{told}");
+}

@@ -50,6 +50,19 @@ impl FormatArguments {
         (self.encoding() != UTF_8).then(|| self.encoding().name())
     }
 
+    /// The same flags, with this format, and with the settings of a training where no flag was passed.
+    #[must_use]
+    pub fn or_of_training<'a>(
+        &self,
+        name: Option<FormatName>,
+        setting: impl Fn(&str) -> Option<&'a str>,
+    ) -> Self {
+        let mut options = self.options.clone();
+        options.name = name.unwrap_or(options.name);
+        let encoding = self.encoding.or_else(|| parse_encoding(setting("encoding")?).ok());
+        Self { options: options.or_of_training(setting), encoding }
+    }
+
     /// Returns the format.
     pub fn format(self) -> Result<Format, Failed> {
         self.with_label(None)
