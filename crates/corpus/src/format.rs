@@ -130,19 +130,11 @@ impl Format {
         let name: FormatName = setting("format")?.parse().ok()?;
         let mut options = FormatOptions { name, ..FormatOptions::default() };
         match name {
-            FormatName::Json | FormatName::Csv | FormatName::Tsv => {
-                options.text_field = Some(setting("text-field")?.parse().ok()?);
-                options.delimiter = setting("delimiter").and_then(|delimiter| delimiter.parse().ok());
-                options.quote = setting("quote").and_then(|quote| quote.parse().ok());
-                options.rating_field = setting("rating-field").and_then(|field| field.parse().ok());
-                options.class_ratings = setting("class-ratings").and_then(|ratings| ratings.parse().ok());
-                options.rating_scale = setting("rating-scale").and_then(|scale| scale.parse().ok());
-                options.unrated = setting("unrated").and_then(|values| values.parse().ok());
-            }
             FormatName::PolarityCsv => options.with_title = setting("with-title")?.parse().ok()?,
             FormatName::FastText => {}
+            _ => options.text_field = Some(setting("text-field")?.parse().ok()?),
         }
-        options.format().ok()
+        options.or_of_training(setting).format().ok()
     }
 }
 
@@ -169,6 +161,16 @@ pub enum FormatName {
 }
 
 impl FormatName {
+    /// Whether the text and the rating are named fields or columns.
+    pub fn has_fields(self) -> bool {
+        matches!(self, Self::Json | Self::Csv | Self::Tsv)
+    }
+
+    /// Whether the content is a table with a header.
+    pub fn is_delimited(self) -> bool {
+        matches!(self, Self::Csv | Self::Tsv)
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Json => "json",
@@ -343,14 +345,16 @@ impl FormatOptions {
     }
 
     /// Fills in what no flag says by the settings of a training, as [`Format::of_texts`] names them. Its delimiter, quotes and
-    /// title are those of its format.
+    /// title are those of its format, and its classes those of formats with fields, or of its format.
     #[must_use]
     pub fn or_of_training<'a>(mut self, setting: impl Fn(&str) -> Option<&'a str>) -> Self {
         fn parsed<T: FromStr>(text: Option<&str>) -> Option<T> {
             text?.parse().ok()
         }
-        let has_fields = matches!(self.name, FormatName::Json | FormatName::Csv | FormatName::Tsv);
-        let is_same = setting("format") == Some(self.name.name());
+        let has_fields = self.name.has_fields();
+        let trained: Option<FormatName> = parsed(setting("format"));
+        let is_same = trained == Some(self.name);
+        let has_same_classes = is_same || (has_fields && trained.is_some_and(FormatName::has_fields));
         let has_rating = self.rating_field.is_some() || self.rating_scale.is_some() || self.unrated.is_some();
         if has_fields && self.preset.is_none() {
             self.text_field = self.text_field.or_else(|| parsed(setting("text-field")));
@@ -360,7 +364,7 @@ impl FormatOptions {
                 self.unrated = parsed(setting("unrated"));
             }
         }
-        if !has_rating && (has_fields || is_same) {
+        if !has_rating && self.preset.is_none() && has_same_classes {
             self.class_ratings = self.class_ratings.or_else(|| parsed(setting("class-ratings")));
         }
         if is_same {

@@ -37,7 +37,8 @@ pub struct LineArguments {
     ///
     /// json, csv, tsv, polarity-csv or fasttext, as in sentimill; ratings are not read. text: one text per line. The default is
     /// that of the extension .csv, .tsv, .json, .jsonl or .ndjson, also compressed; of another name, and of standard input, that
-    /// of the training of an n-gram model, or json. Parquet and Arrow files are found by their content.
+    /// of the training of an n-gram model, or json. Parquet and Arrow files are found by their content. On standard input, csv
+    /// and tsv are no defaults: each line is answered at once, and the records of a table in windows of many.
     #[arg(long, value_name = "NAME", value_parser = format_of_texts, help_heading = "Input")]
     pub format: Option<LineFormat>,
     /// Field names of a known source

@@ -19,6 +19,7 @@ pub mod autotune;
 pub mod classes;
 pub mod datasets;
 pub mod error;
+pub mod formats;
 pub mod lines;
 pub mod log;
 pub mod model;

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use corpus::encoding::{UTF_8, parse_encoding};
+use corpus::encoding::UTF_8;
 use corpus::entry::Reject;
 use corpus::format::{FormatName, FormatOptions};
 use corpus::ledger::{Limits, MapperCounts, NoReview, Part, TooMany};
@@ -15,17 +15,19 @@ use program::exit::{Exit, Failed};
 use program::hadoop::{Runner, Variable, report_counters};
 use program::location::Location;
 use reading::{JsonLines, Reading, ReadingOptions, Source};
-use runs::training::{RunSettings, SETTINGS, read_json};
-use serde_json::Value;
 use store::S3Options;
 
 use crate::answers::file::AnswerFile;
 use crate::answers::{AnswersError, Content, Counts, Format, LineOptions, Output};
 use crate::arguments::{LineArguments, LineFormat};
 use crate::error::{Error, Result};
+use crate::formats::{Trained, Unknown};
 use crate::model::is_model;
 use crate::tell::{program_name, tell};
 use crate::texts::BATCHES_BYTES;
+
+/// The name of standard input.
+const STANDARD_INPUT: &str = "-";
 
 /// Reads the sources one by one. `run` reads the texts of a source and returns their counts. Fails if a source is in another
 /// format, and reports the number of entries with an error.
@@ -42,6 +44,15 @@ pub fn read_each<E: From<Error>>(
         let mut options = formats.options(&source.name, is_table)?;
         options.file = (!is_standard_input(source)).then(|| source.name.clone());
         let counts = if runner == Runner::Hadoop && is_standard_input(source) {
+            if let Format::Review(format) = &options.format
+                && format.is_delimited()
+            {
+                let found =
+                    format!("--format {}: found a Hadoop task, which gets a part of a table", format.name());
+                return Err(
+                    Error::from(Failed::new(Exit::Usage, format!("{found}; {LINES_IN_TASKS}"))).into()
+                );
+            }
             options.file = Variable::InputFile.value();
             options.split_start = Variable::InputStart.value().and_then(|start| start.parse().ok());
             task = Some(options.encoding);
@@ -79,6 +90,11 @@ pub fn predict_each<E: From<Error>>(
     mut file: Option<AnswerFile>,
     mut run: impl FnMut(Content<'_>, Output<'_>, &LineOptions) -> Result<Counts, E>,
 ) -> Result<(), E> {
+    if file.is_some() && Runner::of_this_process() == Runner::Hadoop && sources.iter().any(is_standard_input)
+    {
+        let found = "--out: found a Hadoop task, which writes to standard output; omit --out";
+        return Err(Error::from(Failed::new(Exit::Usage, found)).into());
+    }
     read_each(sources, formats, invalid, |input, lines| match &mut file {
         Some(file) => run(input, Output::File(file), lines),
         None => run(input, io::stdout().lock().into(), lines),
@@ -116,8 +132,12 @@ fn lines(source: &Source, options: &LineOptions) -> Result<Box<dyn Read>> {
     }
 }
 
+/// What a Hadoop task can read.
+const LINES_IN_TASKS: &str =
+    "expected json, polarity-csv, fasttext or text; convert the table into JSON lines";
+
 fn is_standard_input(source: &Source) -> bool {
-    source.is_stream() && source.name == "-"
+    source.is_stream() && source.name == STANDARD_INPUT
 }
 
 /// Reports the counts of a Hadoop task, which is one of many. Fails if too many of its lines are bad, as in the mapper.
@@ -203,18 +223,14 @@ pub enum FastTextLine {
 #[derive(Clone, Debug)]
 pub struct Formats {
     flags: LineArguments,
-    /// The recipe of the model's training, by the names of its flags; null if it is unknown.
-    trained: Value,
+    trained: Trained,
     fasttext: FastTextLine,
 }
 
 impl Formats {
     /// The formats by flags, and by the training folder in which the model is.
     pub fn of(flags: &LineArguments, model: &Path, fasttext: FastTextLine) -> Result<Self> {
-        let training: Option<RunSettings> =
-            model.parent().and_then(|folder| read_json(&folder.join(SETTINGS)));
-        let trained = training.map(|training| training.recipe).unwrap_or_default();
-        let formats = Self { flags: flags.clone(), trained, fasttext };
+        let formats = Self { flags: flags.clone(), trained: Trained::of(model), fasttext };
         // Flags that contradict each other are refused before the model is read.
         if flags.format.is_some() {
             formats.options("", false)?;
@@ -222,24 +238,21 @@ impl Formats {
         Ok(formats)
     }
 
-    fn trained(&self, setting: &str) -> Option<&str> {
-        self.trained.get(setting)?.as_str()
-    }
-
     /// How an input of this name is read.
     fn options(&self, name: &str, is_table: bool) -> Result<LineOptions> {
         let LineArguments { format, preset, text_field, with_title, delimiter, quote, encoding, .. } =
             self.flags.clone();
         let line_bytes_max = usize::try_from(self.flags.line_bytes_max).unwrap_or(usize::MAX);
-        let of_training = || self.trained("encoding").and_then(|name| parse_encoding(name).ok());
-        let encoding = encoding.or_else(|| of_training().filter(|_| !is_table)).unwrap_or(UTF_8);
         let asked =
             FormatOptions { preset, text_field, with_title, delimiter, quote, ..FormatOptions::default() };
-        let has_fields =
-            |name: &FormatName| matches!(name, FormatName::Json | FormatName::Csv | FormatName::Tsv);
-        let names_fields = asked.preset.is_some() || asked.text_field.is_some();
-        let trained: Option<FormatName> = self.trained("format").and_then(|name| name.parse().ok());
-        let trained = trained.filter(|name| has_fields(name) || !names_fields);
+        let (by_training, of_training) = self.trained.format(Unknown {
+            name,
+            asked: None,
+            has_fields: asked.preset.is_some() || asked.text_field.is_some(),
+            is_table,
+            is_asking: name == STANDARD_INPUT,
+        });
+        let encoding = encoding.or(of_training).unwrap_or(UTF_8);
         let name = match format {
             Some(LineFormat::Review(FormatName::Json)) | None if is_table => Some(FormatName::Json),
             Some(_) if is_table => {
@@ -248,7 +261,7 @@ impl Formats {
             }
             Some(LineFormat::Text) => None,
             Some(LineFormat::Review(name)) => Some(name),
-            None => Some(of_extension(name, trained).or(trained).unwrap_or_default()),
+            None => Some(by_training),
         };
         let format = match name {
             None => {
@@ -260,30 +273,14 @@ impl Formats {
                 Format::FastText
             }
             Some(name) => {
-                const OF_RATINGS: [&str; 4] = ["rating-field", "class-ratings", "rating-scale", "unrated"];
                 let of_texts =
-                    |setting: &str| self.trained(setting).filter(|_| !OF_RATINGS.contains(&setting));
+                    |setting: &str| self.trained.without_ratings(setting).filter(|_| setting != "unrated");
                 let format = FormatOptions { name, ..asked }.or_of_training(of_texts).format()?;
                 let is_table = is_table || format.is_delimited();
                 Format::Review(if is_table { format.without_ratings() } else { format })
             }
         };
         Ok(LineOptions { file: None, split_start: None, format, encoding, line_bytes_max })
-    }
-}
-
-/// The format of a file with this name, if its extension tells. The class is the first column of a polarity file.
-pub fn of_extension(name: &str, trained: Option<FormatName>) -> Option<FormatName> {
-    let name = name.to_lowercase();
-    let path = Path::new(&name);
-    let plain = reading::unpacked(path).unwrap_or_else(|| path.to_owned());
-    match plain.extension()?.to_str()? {
-        "csv" if trained == Some(FormatName::PolarityCsv) => trained,
-        "csv" => Some(FormatName::Csv),
-        "tsv" => Some(FormatName::Tsv),
-        // Fields name the columns of Parquet and Arrow files.
-        "json" | "jsonl" | "ndjson" | "parquet" | "arrow" | "feather" => Some(FormatName::Json),
-        _ => None,
     }
 }
 

@@ -3,14 +3,12 @@
 use batches::{Division, Part};
 use classifiers::Reading;
 use corpus::arguments::FormatArguments;
-use corpus::format::FormatName;
 use corpus::ledger::Limits;
 use runs::training::{RunSettings, SETTINGS, read_json};
 use scoring::ProbabilityQuality;
 use serde::Serialize;
-use serde_json::Value;
 use training::arguments::{Passed, threads};
-use training::lines::of_extension;
+use training::formats::{Trained, Unknown};
 use training::print::{MetricTable, names_of_means, print_json};
 use training::tell::tell;
 use training::texts::Wanted;
@@ -51,7 +49,7 @@ pub(super) fn evaluate(arguments: &Evaluate) -> Result<()> {
     };
     // The model may not be in its training folder.
     let training: Option<RunSettings> = model.parent().and_then(|folder| read_json(&folder.join(SETTINGS)));
-    let recipe = training.as_ref().map(|training| &training.recipe);
+    let trained = training.as_ref().map(Trained::from).unwrap_or_default();
     let is_passed = Passed::of_process::<Arguments>().has("format");
     let reading = Reading {
         words: classifier.words(),
@@ -61,9 +59,9 @@ pub(super) fn evaluate(arguments: &Evaluate) -> Result<()> {
     };
     for file in &arguments.files {
         let place = file.to_string();
-        let format = format(arguments, is_passed, &place, recipe);
+        let (format, rated) = format(arguments, is_passed, &place, &trained);
         let input = Input {
-            rated: &rated(&arguments.rated, &format, recipe),
+            rated: &rated,
             format: &format,
             limits: Limits::default(),
             threads: threads(),
@@ -110,28 +108,34 @@ pub(super) fn evaluate(arguments: &Evaluate) -> Result<()> {
     Ok(())
 }
 
-/// The format of a file: by flags, then by its extension, then as the training with this recipe read its input.
-fn format(arguments: &Evaluate, is_passed: bool, place: &str, recipe: Option<&Value>) -> FormatArguments {
-    let setting = |name: &str| recipe?.get(name)?.as_str();
-    let trained: Option<FormatName> = setting("format").and_then(|name| name.parse().ok());
-    let by_name = of_extension(place, trained);
-    // Other formats are not known by the name, and a table of another program is UTF-8.
-    let of_lines =
-        |name: &str| setting(name).filter(|_| name != "encoding" || by_name.is_none() || by_name == trained);
-    arguments.format.or_of_training(by_name.or(trained).filter(|_| !is_passed), of_lines)
+/// The format and the labels of a file: by flags, otherwise as the training read its input.
+fn format(arguments: &Evaluate, is_passed: bool, place: &str, trained: &Trained) -> (FormatArguments, Rated) {
+    let Evaluate { format, rated, .. } = arguments;
+    let (name, encoding) = trained.format(Unknown {
+        name: place,
+        asked: is_passed.then(|| format.name()),
+        has_fields: format.names_fields() || rated.label_field.is_some(),
+        is_table: false,
+        is_asking: false,
+    });
+    let format = format.clone().read_as(name, encoding);
+    // The flags of the training for ratings say nothing about labels.
+    let rated = labels(rated.clone(), &format, trained);
+    let format = match rated.label_field {
+        Some(_) => format.or_of_training(|name| trained.without_ratings(name)),
+        None => format.or_of_training(|name| trained.setting(name)),
+    };
+    (format, rated)
 }
 
 /// The labels of the texts. Without a flag for them, they are those of the training.
-fn rated(rated: &Rated, format: &FormatArguments, recipe: Option<&Value>) -> Rated {
-    let mut rated = rated.clone();
-    let setting = |name: &str| recipe?.get(name)?.as_str();
+fn labels(mut rated: Rated, format: &FormatArguments, trained: &Trained) -> Rated {
     if rated.label_field.is_none() && rated.labels.is_none() && rated.positive_from.is_none() {
-        rated.label_field =
-            setting("label-field").filter(|_| format.may_have_labels()).and_then(|of| of.parse().ok());
+        let label_field = trained.setting("label-field").filter(|_| format.may_have_labels());
+        rated.label_field = label_field.and_then(|field| field.parse().ok());
         if rated.label_field.is_none() {
-            rated.labels = setting("labels").and_then(|classes| classes.parse().ok());
-            let positive_from = recipe.and_then(|recipe| recipe.get("positive-from")?.as_u64());
-            rated.positive_from = positive_from.and_then(|stars| stars.try_into().ok());
+            rated.labels = trained.setting("labels").and_then(|classes| classes.parse().ok());
+            rated.positive_from = trained.number("positive-from").and_then(|stars| stars.try_into().ok());
         }
     }
     rated

@@ -69,14 +69,11 @@ fn files_are_read_by_their_extension_and_by_the_fields_of_the_training() {
         let lines: Vec<u64> =
             objects(&answers).iter().map(|answer| answer["line"].as_u64().unwrap()).collect();
         assert_eq!(lines, [1, 2, 3, 4], "{name}: {answers}");
-        if name == "new" {
-            assert_eq!(
-                classes(&said(command_of("predict", &model, &[]), content)),
-                expected,
-                "standard input"
-            );
-        }
     }
+    let by_flag = command_of("predict", &model, &["--format", "csv"]);
+    assert_eq!(classes(&said(by_flag, records)), expected, "standard input");
+    // Each line of standard input has an answer at once, so a table is no default.
+    assert_eq!(classes(&said(command_of("predict", &model, &[]), json)), expected);
     let packed = folder.path().join("packed.csv.gz");
     fs::write(&packed, tests::compressed::gzip(records.as_bytes())).unwrap();
     let packed = packed.to_str().unwrap();
@@ -297,4 +294,119 @@ fn files_are_evaluated_by_their_extension_and_as_the_training_read_its_input() {
     evaluate.args(["--labels", "1=bad,5=good"]).arg(&file);
     let (code, told) = ended(evaluate);
     assert_eq!(code, Some(0), "{told}");
+}
+
+/// Reviews with the class in the first column and the text in the last.
+fn polarity(n: usize, seed: u64) -> String {
+    let class = |line: &str| {
+        let (label, text) = line.split_once(' ').unwrap();
+        format!("\"{}\",\"{text}\"\n", &label[label.len() - 1..])
+    };
+    lines(n, seed).lines().map(class).collect()
+}
+
+#[test]
+fn classes_of_a_training_are_not_those_of_another_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let [input, out, json] = ["polarity", "out", "new.jsonl"].map(|name| folder.path().join(name));
+    fs::write(&input, polarity(1000, 1)).unwrap();
+    let mut train = program("ngrams");
+    train.arg("train").arg("--input").arg(&input).arg("--out").arg(&out).args(["--format", "polarity-csv"]);
+    let (code, told) = ended(train);
+    assert_eq!(code, Some(0), "{told}");
+    let stars = "{\"text\": \"great lovely\", \"stars\": 5}\n{\"text\": \"awful\", \"stars\": 2}\n";
+    fs::write(&json, stars).unwrap();
+    // Fields are none of the format of the training.
+    let other = folder.path().join("other");
+    fs::copy(&json, &other).unwrap();
+    let fields = ["--text-field", "text", "--rating-field", "stars"];
+    for (flags, file) in [(&fields[..], &json), (&["--preset", "yelp"], &json), (&fields, &other)] {
+        let mut evaluate = command_of("evaluate", &out, flags);
+        evaluate.arg(file);
+        let (code, said, told) = run(evaluate);
+        assert_eq!(code, Some(0), "{told}");
+        let found: Value = serde_json::from_str(&said).unwrap();
+        assert_eq!((&found["rows"], &found["accuracy"]), (&2.into(), &1.0.into()), "{found}");
+    }
+    // The classes of the same format are.
+    let mut evaluate = command_of("evaluate", &out, &[]);
+    evaluate.arg(&input);
+    let (code, said, told) = run(evaluate);
+    assert_eq!(code, Some(0), "{told}");
+    assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["rows"], 1000);
+}
+
+#[test]
+fn labels_of_a_training_with_unrated_values_are_evaluated() {
+    let folder = tempfile::tempdir().unwrap();
+    let [input, out, test] = ["reviews.csv", "out", "test.csv"].map(|name| folder.path().join(name));
+    fs::write(&input, table(1000, 1)).unwrap();
+    let mut train = program("ngrams");
+    train.arg("train").arg("--input").arg(&input).arg("--out").arg(&out);
+    train.args(["--format", "csv", "--text-field", "review", "--label-field", "kind", "--unrated", "none"]);
+    let (code, told) = ended(train);
+    assert_eq!(code, Some(0), "{told}");
+    fs::write(&test, table(100, 2) + "100,a kettle,none\n").unwrap();
+    for flags in [&[][..], &["--unrated", "none"], &["--label-field", "kind"]] {
+        let mut evaluate = command_of("evaluate", &out, flags);
+        evaluate.arg(&test);
+        let (code, said, told) = run(evaluate);
+        assert_eq!(code, Some(0), "{told}");
+        let found: Value = serde_json::from_str(&said).unwrap();
+        assert!(found["rows"] == 100 && found["accuracy"].as_f64().unwrap() > 0.9, "{found}");
+    }
+}
+
+#[test]
+fn a_hadoop_task_of_a_model_of_a_table_reads_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = model(folder.path());
+    let task = |flags: &[&str]| {
+        let mut predict = command_of("predict", &model, flags);
+        tests::hadoop::as_task(&mut predict);
+        tests::programs::run(&mut predict, b"{\"review\": \"great lovely\"}\n")
+    };
+    let answers = task(&[]).succeeded().said();
+    assert_eq!(classes(&answers), ["good"]);
+    let out = folder.path().join("out.csv");
+    for (flags, expected) in [
+        (&["--format", "csv"][..], "--format csv: found a Hadoop task"),
+        (&["--out", out.to_str().unwrap()], "--out: found a Hadoop task"),
+    ] {
+        let refused = task(flags).with_code(64);
+        assert!(refused.stderr.contains(expected), "{}", refused.stderr);
+    }
+    assert!(!out.exists());
+}
+
+#[test]
+fn the_encoding_of_a_training_is_not_that_of_parquet() {
+    let folder = tempfile::tempdir().unwrap();
+    let model_of_table = model(folder.path());
+    let [input, parquet, json, out] =
+        ["new.csv", "new.parquet", "new.json", "out"].map(|name| folder.path().join(name));
+    fs::write(&input, table(100, 2)).unwrap();
+    let mut predict = command_of("predict", &model_of_table, &[]);
+    predict.arg(&input).arg("--out").arg(&parquet);
+    let (code, told) = ended(predict);
+    assert_eq!(code, Some(0), "{told}");
+    let object = |line: &str| {
+        let (label, text) = line.split_once(' ').unwrap();
+        format!(
+            "{{\"review\": \"{text}\", \"kind\": \"{}\"}}\n",
+            if label.ends_with('2') { "good" } else { "bad" }
+        )
+    };
+    fs::write(&json, lines(1000, 1).lines().map(object).collect::<String>()).unwrap();
+    let mut train = program("ngrams");
+    train.arg("train").arg("--input").arg(&json).arg("--out").arg(&out);
+    train.args(["--text-field", "review", "--label-field", "kind", "--encoding", "windows-1252"]);
+    let (code, told) = ended(train);
+    assert_eq!(code, Some(0), "{told}");
+    for command in ["predict", "evaluate"] {
+        let mut command = command_of(command, &out, &[]);
+        command.arg(&parquet);
+        let (code, told) = ended(command);
+        assert_eq!(code, Some(0), "{told}");
+    }
 }

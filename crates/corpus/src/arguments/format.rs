@@ -28,16 +28,29 @@ impl FormatArguments {
         self.options.name == FormatName::FastText
     }
 
-    /// Whether a field may have labels: the format has fields, and no flag is one for ratings.
+    /// The name of the format.
+    pub fn name(&self) -> FormatName {
+        self.options.name
+    }
+
+    /// Whether a flag is one for formats with fields.
+    pub fn names_fields(&self) -> bool {
+        let FormatOptions { preset, text_field, rating_field, rating_scale, unrated, .. } = &self.options;
+        preset.is_some()
+            || text_field.is_some()
+            || rating_field.is_some()
+            || rating_scale.is_some()
+            || unrated.is_some()
+    }
+
+    /// Whether a field may have labels: the format has fields, and no flag is one for ratings. Labels may be unrated.
     pub fn may_have_labels(&self) -> bool {
-        let FormatOptions { name, rating_field, class_ratings, rating_scale, preset, unrated, .. } =
-            &self.options;
-        matches!(name, FormatName::Json | FormatName::Csv | FormatName::Tsv)
+        let FormatOptions { name, rating_field, class_ratings, rating_scale, preset, .. } = &self.options;
+        name.has_fields()
             && rating_field.is_none()
             && class_ratings.is_none()
             && rating_scale.is_none()
             && preset.is_none()
-            && unrated.is_none()
     }
 
     /// The encoding of the input.
@@ -50,17 +63,18 @@ impl FormatArguments {
         (self.encoding() != UTF_8).then(|| self.encoding().name())
     }
 
-    /// The same flags, with this format, and with the settings of a training where no flag was passed.
+    /// The same flags with this format, and with this encoding unless one was passed.
     #[must_use]
-    pub fn or_of_training<'a>(
-        &self,
-        name: Option<FormatName>,
-        setting: impl Fn(&str) -> Option<&'a str>,
-    ) -> Self {
-        let mut options = self.options.clone();
-        options.name = name.unwrap_or(options.name);
-        let encoding = self.encoding.or_else(|| parse_encoding(setting("encoding")?).ok());
-        Self { options: options.or_of_training(setting), encoding }
+    pub fn read_as(mut self, name: FormatName, encoding: Option<&'static Encoding>) -> Self {
+        self.options.name = name;
+        self.encoding = self.encoding.or(encoding);
+        self
+    }
+
+    /// The same flags, with the settings of a training where no flag was passed.
+    #[must_use]
+    pub fn or_of_training<'a>(self, setting: impl Fn(&str) -> Option<&'a str>) -> Self {
+        Self { options: self.options.or_of_training(setting), ..self }
     }
 
     /// Returns the format.

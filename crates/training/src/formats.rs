@@ -1,0 +1,98 @@
+//! The format of an input: by flags, then by the extension of its name, then as the training of the model read its input.
+
+use std::path::Path;
+
+use corpus::encoding::{Encoding, parse_encoding};
+use corpus::format::FormatName;
+use runs::training::{RunSettings, SETTINGS, read_json};
+use serde_json::Value;
+
+/// Settings of ratings, by the names of their flags. Without ratings they have no effect.
+const OF_RATINGS: [&str; 3] = ["rating-field", "class-ratings", "rating-scale"];
+
+/// The settings of a training, by the names of its flags.
+#[derive(Clone, Debug, Default)]
+pub struct Trained(Value);
+
+/// An input of which the format is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Unknown<'a> {
+    /// Its name; `-` is standard input.
+    pub name: &'a str,
+    /// The format of a flag.
+    pub asked: Option<FormatName>,
+    /// Whether flags name fields or columns.
+    pub has_fields: bool,
+    /// Whether it was found to be a Parquet or Arrow file.
+    pub is_table: bool,
+    /// Whether a program may wait for the answer of each line, so that a table is read only if a flag says so.
+    pub is_asking: bool,
+}
+
+impl Trained {
+    /// The settings in the training folder in which the model is; none if it is in no training folder.
+    pub fn of(model: &Path) -> Self {
+        let training: Option<RunSettings> =
+            model.parent().and_then(|folder| read_json(&folder.join(SETTINGS)));
+        training.map(|training| Self::from(&training)).unwrap_or_default()
+    }
+
+    /// The text of a setting.
+    pub fn setting(&self, name: &str) -> Option<&str> {
+        self.0.get(name)?.as_str()
+    }
+
+    /// The text of a setting, unless it is one of ratings.
+    pub fn without_ratings(&self, name: &str) -> Option<&str> {
+        self.setting(name).filter(|_| !OF_RATINGS.contains(&name))
+    }
+
+    /// The number of a setting.
+    pub fn number(&self, name: &str) -> Option<u64> {
+        self.0.get(name)?.as_u64()
+    }
+
+    /// The format of an input, and its encoding if it is that of the training.
+    pub fn format(&self, of: Unknown<'_>) -> (FormatName, Option<&'static Encoding>) {
+        let trained: Option<FormatName> = self.setting("format").and_then(|name| name.parse().ok());
+        let usable = trained.filter(|name| name.has_fields() || !of.has_fields);
+        let by_name = of_extension(of.name, usable);
+        let default = usable.filter(|name| !(of.is_asking && name.is_delimited()));
+        let name = of.asked.or(by_name).or(default).unwrap_or_default();
+        // A file of another format is probably of another program.
+        let is_same = !of.is_table && !is_table(of.name) && (by_name.is_none() || by_name == trained);
+        let encoding = self.setting("encoding").filter(|_| is_same);
+        (name, encoding.and_then(|name| parse_encoding(name).ok()))
+    }
+}
+
+impl From<&RunSettings> for Trained {
+    fn from(training: &RunSettings) -> Self {
+        Self(training.recipe.clone())
+    }
+}
+
+/// The format of a file with this name, if its extension tells. The class is the first column of a polarity file.
+fn of_extension(name: &str, trained: Option<FormatName>) -> Option<FormatName> {
+    match &extension(name)?[..] {
+        "csv" if trained == Some(FormatName::PolarityCsv) => trained,
+        "csv" => Some(FormatName::Csv),
+        "tsv" => Some(FormatName::Tsv),
+        "json" | "jsonl" | "ndjson" => Some(FormatName::Json),
+        // Fields name the columns of Parquet and Arrow files.
+        _ => is_table(name).then_some(FormatName::Json),
+    }
+}
+
+/// Whether a file with this name is a Parquet or Arrow file.
+fn is_table(name: &str) -> bool {
+    extension(name).is_some_and(|extension| ["parquet", "arrow", "feather"].contains(&&extension[..]))
+}
+
+/// The extension of a name, without that of a compression.
+fn extension(name: &str) -> Option<String> {
+    let name = name.to_lowercase();
+    let path = Path::new(&name);
+    let plain = reading::unpacked(path).unwrap_or_else(|| path.to_owned());
+    Some(plain.extension()?.to_str()?.to_owned())
+}
