@@ -133,10 +133,10 @@ pub struct Predict {
     #[command(flatten)]
     pub of_all: training::arguments::Predict,
     /// The K most probable labels
-    #[arg(long, value_name = "K", value_parser = at_least::<usize>(1), conflicts_with = "soft")]
+    #[arg(long, value_name = "K", value_parser = at_least::<usize>(1), conflicts_with_all = ["soft", "out"])]
     pub top: Option<usize>,
     /// Only labels of at least this probability
-    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "soft")]
+    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with_all = ["soft", "out"])]
     pub threshold: Option<f64>,
     /// Storage.
     #[command(flatten)]

@@ -3,9 +3,9 @@
 
 use std::borrow::Cow;
 use std::io::{self, Read};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-use corpus::csv::{AskedDialect, Dialect, Dialects, HEAD_BYTES, Head};
+use corpus::csv::{AskedDialect, Columns, Dialect, Dialects, HEAD_BYTES, Head};
 use corpus::encoding::UTF_8;
 use corpus::format::{Fields, Format};
 use input::Input;
@@ -34,6 +34,8 @@ struct TablesState {
     /// The indexes of sources with records that hid others, with the number of these.
     hiding: Vec<(usize, u64)>,
     n_lines: u64,
+    /// The columns of the only source.
+    columns: Option<Arc<Columns>>,
 }
 
 /// What was found in the tables of an input.
@@ -131,7 +133,9 @@ impl Tables {
         let entries = Entries::of_table(head, content, source, &table, options)?;
         // Content without a header has no dialect.
         if entries.columns().is_some_and(|columns| !columns.is_none()) {
-            locked(&self.state).found.push((number, dialect));
+            let mut state = locked(&self.state);
+            state.found.push((number, dialect));
+            state.columns = entries.columns().filter(|_| sources.len() == 1);
         }
         Ok(entries)
     }
@@ -177,6 +181,11 @@ impl Tables {
     pub fn dialect(&self, number: usize) -> Option<Dialect> {
         let state = locked(&self.state);
         state.found.iter().find(|(found, _)| *found == number).map(|(_, dialect)| *dialect)
+    }
+
+    /// The columns of the only source, once it has been opened.
+    pub fn columns(&self) -> Option<Arc<Columns>> {
+        locked(&self.state).columns.clone()
     }
 
     /// What was found, after all sources have been read.

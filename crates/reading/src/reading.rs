@@ -4,7 +4,7 @@ use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use corpus::csv::Dialect;
+use corpus::csv::{Columns, Dialect};
 use corpus::encoding::UTF_8;
 use corpus::format::Format;
 use corpus::lines::Line;
@@ -300,6 +300,11 @@ impl Reading {
     /// What was found in tables, once all of them have been read.
     pub fn tables(&self) -> FoundTables {
         self.state.tables.found(&self.sources, &self.options.format)
+    }
+
+    /// The columns of the only source, if it is a table with a header, once it has been read.
+    pub fn columns(&self) -> Option<Arc<Columns>> {
+        self.state.tables.columns()
     }
 
     /// The dialect of a table that has been read.

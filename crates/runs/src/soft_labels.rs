@@ -229,7 +229,8 @@ pub fn check_new(path: &Path) -> Result<()> {
     }
 }
 
-fn occupied(path: &Path) -> Error {
+/// The error of a path where a file is.
+pub fn occupied(path: &Path) -> Error {
     Error::occupied(path, "another file", "a new name", "choose another name")
 }
 

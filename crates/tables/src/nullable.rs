@@ -8,7 +8,7 @@ use std::sync::Arc;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, FloatType, Int32Type};
 use parquet::errors::Result as ParquetResult;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
@@ -56,6 +56,8 @@ impl<W: Write + Send> NullableWriter<W> {
         let fields = columns.iter().map(field).collect::<ParquetResult<_>>()?;
         let root = Type::group_type_builder("schema").with_fields(fields).build()?;
         let properties = WriterProperties::builder().set_created_by(CREATED_BY.to_owned());
+        // They would hold texts a second time.
+        let properties = properties.set_statistics_enabled(EnabledStatistics::None);
         let properties = properties.set_compression(Compression::SNAPPY).build();
         let file = SerializedFileWriter::new(out, Arc::new(root), Arc::new(properties))?;
         let columns = columns.into_iter().map(|(_, column)| column).collect();

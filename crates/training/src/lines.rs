@@ -95,9 +95,17 @@ pub fn predict_each<E: From<Error>>(
         let found = "--out: found a Hadoop task, which writes to standard output; omit --out";
         return Err(Error::from(Failed::new(Exit::Usage, found)).into());
     }
-    read_each(sources, formats, invalid, |input, lines| match &mut file {
-        Some(file) => run(input, Output::File(file), lines),
-        None => run(input, io::stdout().lock().into(), lines),
+    if sources.len() > 1 {
+        file.iter_mut().for_each(AnswerFile::name_files);
+    }
+    read_each(sources, formats, invalid, |input, lines| {
+        let Some(file) = &mut file else { return run(input, io::stdout().lock().into(), lines) };
+        let Content::Table(table) = input else { return run(input, Output::File(file), lines) };
+        let counts = run(input, Output::File(file), lines)?;
+        if let Some(columns) = table.columns() {
+            file.open(&columns, &lines.place()).map_err(Error::from)?;
+        }
+        Ok(counts)
     })?;
     Ok(file.map_or(Ok(()), AnswerFile::finish)?)
 }

@@ -172,7 +172,7 @@ fn predicted<'a>(probabilities: &[f32], labels: &'a Labels, choice: Choice) -> A
         class: first.map(|label| labels.name(label)),
         probabilities: order
             .iter()
-            .map(|&label| (labels.name(label), probabilities[label as usize]))
+            .map(|&label| (labels.place(label), labels.name(label), probabilities[label as usize]))
             .collect(),
     }
 }

@@ -11,6 +11,7 @@ use crate::classifier::predict::{Choice, Options, run};
 
 /// Predicts line by line.
 pub(super) fn predict(arguments: &Predict) -> Result<()> {
+    arguments.of_all.check_out()?;
     let s3 = arguments.storage.options();
     let model = model_at(&arguments.of_all.model, &s3, "predict")?;
     let formats = Formats::of(&arguments.of_all.lines, &model, FastTextLine::Words)?;

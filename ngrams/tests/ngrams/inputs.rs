@@ -226,7 +226,7 @@ fn a_file_of_answers_has_the_columns_of_the_input() {
     }
     assert_eq!(
         fs::read_to_string(folder.path().join("none.out.csv")).unwrap(),
-        "label,class,probability,error\n"
+        "id,review,label,class,probability,error\n"
     );
     assert!(fs::read(folder.path().join("none.parquet")).unwrap().starts_with(b"PAR1"));
 
@@ -255,7 +255,10 @@ fn a_field_that_the_first_rows_do_not_have_is_left_out_of_a_table_and_told() {
     predict.arg(&input).arg("--out").arg(&out);
     let (code, told) = ended(predict);
     assert_eq!(code, Some(0), "{told}");
-    assert!(told.contains("out.csv: the field late of 1 rows is left out"), "{told}");
+    assert!(
+        told.contains("out.csv: values are left out (late 1), because the first rows do not have them"),
+        "{told}"
+    );
     let written = fs::read_to_string(&out).unwrap();
     assert!(
         written.starts_with("review,label,class,probability,error\n") && written.lines().count() == 40_002
@@ -334,6 +337,16 @@ fn classes_of_a_training_are_not_those_of_another_format() {
     let (code, said, told) = run(evaluate);
     assert_eq!(code, Some(0), "{told}");
     assert_eq!(serde_json::from_str::<Value>(&said).unwrap()["rows"], 1000);
+
+    // The column is the text, and not the line.
+    let answers = folder.path().join("answers.csv");
+    let mut predict = command_of("predict", &out, &[]);
+    predict.arg(&input).arg("--out").arg(&answers);
+    let (code, told) = ended(predict);
+    assert_eq!(code, Some(0), "{told}");
+    let answers = fs::read_to_string(&answers).unwrap();
+    let first = lines(1000, 1).lines().next().unwrap().split_once(' ').unwrap().1.to_owned();
+    assert!(answers.starts_with(&format!("text,label,class,probability,error\n{first},")), "{answers:.200}");
 }
 
 #[test]
@@ -377,6 +390,63 @@ fn a_hadoop_task_of_a_model_of_a_table_reads_lines() {
         assert!(refused.stderr.contains(expected), "{}", refused.stderr);
     }
     assert!(!out.exists());
+}
+
+#[test]
+fn rows_of_a_file_of_answers_have_an_answer_or_a_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = model(folder.path());
+    let [input, other, out] = ["a.csv", "b.csv", "out.csv"].map(|name| folder.path().join(name));
+    fs::write(&input, "review\ngreat lovely\n").unwrap();
+    fs::write(&other, "review\nawful\n").unwrap();
+    for flags in [["--top", "1"], ["--threshold", "0.9"]] {
+        let mut predict = command_of("predict", &model, &flags);
+        predict.arg(&input).arg("--out").arg(&out);
+        let (code, told) = ended(predict);
+        assert!(code == Some(64) && told.contains("cannot be used with"), "{code:?} {told}");
+    }
+    // Rows of several files have their names.
+    let mut predict = command_of("predict", &model, &[]);
+    predict.arg(&input).arg(&other).arg("--out").arg(&out);
+    let (code, told) = ended(predict);
+    assert_eq!(code, Some(0), "{told}");
+    let rows = fs::read_to_string(&out).unwrap();
+    let [head, first, second] = rows.lines().collect::<Vec<_>>()[..] else { panic!("{rows}") };
+    assert_eq!(head, "review,file,label,class,probability,error");
+    assert!(first.starts_with(&format!("great lovely,{},1,good,0.", input.display())), "{rows}");
+    assert!(second.starts_with(&format!("awful,{},0,bad,0.", other.display())), "{rows}");
+}
+
+#[test]
+fn columns_of_a_file_of_answers_are_few_and_losses_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = model(folder.path());
+    let predicted = |name: &str, content: &str, out: &str| {
+        let [input, out] = [name, out].map(|name| folder.path().join(name));
+        fs::write(&input, content).unwrap();
+        let mut predict = command_of("predict", &model, &[]);
+        predict.arg(&input).arg("--out").arg(&out);
+        ended(predict)
+    };
+    let wide = format!("review{}\n", ",a".repeat(5000));
+    let (code, told) = predicted("wide.csv", &wide, "wide.out.jsonl");
+    assert!(
+        code == Some(65) && told.contains("found 5001 columns, expected at most 4096"),
+        "{code:?} {told}"
+    );
+    let members: String = (0..5000).map(|number| format!(", \"{number}\": 1")).collect();
+    let wide = format!("{{\"review\": \"great\"{members}}}\n");
+    let (code, told) = predicted("wide.jsonl", &wide, "wide.out.csv");
+    assert!(
+        code == Some(65) && told.contains("found 5001 columns, expected at most 4096"),
+        "{code:?} {told}"
+    );
+    let lines = "{\"review\": \"great\"}\n".repeat(40_000) + "{\"review\": \"great\", \"label\": 1}\n";
+    let (code, told) = predicted("late.jsonl", &lines, "late.out.jsonl");
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains("(label 1), because added columns have their names"), "{told}");
+    let (code, told) = predicted("python.json", "{'review': 'great lovely', 'id': 1}\n", "python.csv");
+    assert!(code == Some(0) && told.contains("of 1 rows, only the text is kept"), "{told}");
 }
 
 #[test]

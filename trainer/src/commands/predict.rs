@@ -17,6 +17,7 @@ pub fn predict(arguments: &Predict) -> Result<()> {
     if let (Some(out), [dataset]) = (&arguments.of_all.soft, &arguments.of_all.files[..]) {
         return soft_labels::write(arguments, dataset, out);
     }
+    arguments.of_all.check_out()?;
     let s3 = arguments.storage.options();
     let folder = model_at(&arguments.of_all.model, &s3, "predict")?;
     let formats = Formats::of(&arguments.of_all.lines, &folder, FastTextLine::Review)?;

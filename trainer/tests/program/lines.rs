@@ -162,6 +162,29 @@ fn a_line_on_standard_input_is_answered_before_the_next_is_there() {
     assert!(predict.wait().unwrap().success());
 }
 
+/// A window of a batch of one text has 16 lines. The answers of a window of bad lines are held, as the input may be in another
+/// format, until its program waits.
+#[test]
+fn a_window_of_bad_lines_is_answered_before_the_next_is_there() {
+    let job = Job::new();
+    job.train("out", 1, &["--epochs", "1"]);
+    let mut predict = Command::new("timeout");
+    predict.args(["60", env!("CARGO_BIN_EXE_trainer"), "predict"]).arg(job.out("out"));
+    predict.args(["--batch", "1", "--format", "json", "--device", "cpu"]);
+    let mut predict = predict.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut asks, answers) = (predict.stdin.take().unwrap(), predict.stdout.take().unwrap());
+    let mut answers = BufReader::new(answers).lines();
+    for window in 0..3 {
+        asks.write_all("bad\n".repeat(16).as_bytes()).unwrap();
+        for line in 1..=16 {
+            let expected = format!("{{\"line\":{},\"error\":\"bad_line\"}}", 16 * window + line);
+            assert_eq!(answers.next().unwrap().unwrap(), expected);
+        }
+    }
+    drop(asks);
+    predict.wait().unwrap();
+}
+
 #[test]
 fn an_archive_is_refused_and_utf_16_is_read() {
     let job = Job::new();

@@ -1,8 +1,9 @@
 //! A file of answers with the columns of the input: JSON lines, CSV, TSV or Parquet, by its extension.
 //!
-//! Each entry of the input is a row, in the same order. Behind its columns are `label`, `class` and `probability`, then
-//! `rating` of a model that predicts it, with `--probabilities` a column per class, and `error`. A row without an answer has
-//! nulls, and the reason in `error`. The name of an added column that the input has, too, begins with `predicted_`.
+//! Each entry of the input is a row, in the same order. Behind its columns are `file` if there are several, `label`,
+//! `class` and `probability`, then `rating` of a model that predicts it, with `--probabilities` a column per class, and
+//! `error`. A row without an answer has nulls, and the reason in `error`. The name of an added column that the input has,
+//! too, begins with `predicted_`.
 //!
 //! ```text
 //! id,review,label,class,probability,error
@@ -14,31 +15,34 @@
 //! JSON lines, only those with the name of an added column are.
 //! Lines without columns are in the column `text`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use corpus::csv::{Columns, RecordValues};
 use program::exit::{Exit, Failed};
 use program::place::{check_folder, folder_of};
-use runs::soft_labels::check_new;
+use runs::soft_labels::{check_new, occupied};
 use runs::training::temporary_beside;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use tables::{Nullable, NullableWriter};
 use tempfile::NamedTempFile;
 
-use super::lines::{Format, Written};
-use super::{Answer, Refusal};
+use super::lines::{Format, LineOptions, Written};
+use super::{Answer, AnswersError, Refusal};
 use crate::error::{Error, Result};
 use crate::tell::tell;
 
 /// The beginning of the name of an added column that the input has, too.
 const PREDICTED: &str = "predicted_";
+/// Maximum number of columns of a table.
+const COLUMNS_MAX: usize = 4096;
+/// Maximum number of fields that are left out by name.
+const LEFT_OUT_MAX: usize = 20;
 
 /// What is added to the columns of the input.
 #[derive(Clone, Debug)]
@@ -49,6 +53,8 @@ pub struct AddedColumns {
     pub has_rating: bool,
     /// Whether each class has a column.
     pub has_probabilities: bool,
+    /// Whether rows have the name of their file.
+    pub has_file: bool,
 }
 
 /// A file of answers, which gets its name when it is complete.
@@ -57,14 +63,35 @@ pub struct AnswerFile {
     file: NamedTempFile,
     form: Form,
     added: AddedColumns,
-    /// The columns of the input, then the added ones. Unknown before the first rows.
-    columns: Option<(Vec<Arc<str>>, Vec<String>)>,
+    /// Unknown before the first rows.
+    columns: Option<WrittenColumns>,
     rows: Rows,
     values: RecordValues,
     /// The columns of the last table.
     table: (Option<Columns>, Vec<Arc<str>>),
     /// Fields that are no columns, with the numbers of rows.
-    left_out: BTreeMap<Arc<str>, u64>,
+    left_out: LeftOut,
+    /// Rows of which only the text is kept.
+    n_texts: u64,
+}
+
+/// The columns that are written.
+struct WrittenColumns {
+    /// The place of each column of the input.
+    places: HashMap<Arc<str>, usize>,
+    /// The names of the added ones, which follow.
+    added: Vec<String>,
+    /// The same names.
+    added_names: HashSet<String>,
+}
+
+/// Fields that are no columns.
+#[derive(Default)]
+struct LeftOut {
+    /// The first ones, with the numbers of their rows.
+    first: BTreeMap<Arc<str>, u64>,
+    /// Number of values of further fields.
+    n_others: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,15 +125,15 @@ pub enum Cell {
     Whole(u32),
 }
 
-impl AnswerFile {
-    /// Makes a file at a path where none is, in the format of its extension.
-    pub fn new(path: &Path, added: AddedColumns) -> Result<Self> {
+impl Form {
+    /// The format of a file that is to be made at this path.
+    fn of(path: &Path) -> Result<Self> {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         let form = match extension.to_lowercase().as_str() {
-            "jsonl" | "ndjson" | "json" => Form::Json,
-            "csv" => Form::Delimited(b','),
-            "tsv" => Form::Delimited(b'\t'),
-            "parquet" => Form::Parquet,
+            "jsonl" | "ndjson" | "json" => Self::Json,
+            "csv" => Self::Delimited(b','),
+            "tsv" => Self::Delimited(b'\t'),
+            "parquet" => Self::Parquet,
             _ => {
                 let expected =
                     "expected a file with the extension .jsonl, .csv, .tsv or .parquet; choose one";
@@ -115,6 +142,14 @@ impl AnswerFile {
         };
         check_folder(folder_of(path), "--out")?;
         check_new(path)?;
+        Ok(form)
+    }
+}
+
+impl AnswerFile {
+    /// Makes a file at a path where none is, in the format of its extension.
+    pub fn new(path: &Path, added: AddedColumns) -> Result<Self> {
+        let form = Form::of(path)?;
         let file = temporary_beside(path)?;
         let rows = Rows::Lines(BufWriter::new(file.reopen().map_err(|error| Error::io(path, error))?));
         Ok(Self {
@@ -126,12 +161,29 @@ impl AnswerFile {
             rows,
             values: RecordValues::default(),
             table: (None, Vec::new()),
-            left_out: BTreeMap::new(),
+            left_out: LeftOut::default(),
+            n_texts: 0,
         })
     }
 
+    /// Adds the name of the file to each row.
+    pub fn name_files(&mut self) {
+        self.added.has_file = true;
+    }
+
+    /// Checks whether a file can be made at a path.
+    pub fn check(path: &Path) -> Result<()> {
+        Form::of(path).map(drop)
+    }
+
     /// The columns of an entry.
-    pub(super) fn keep(&mut self, written: Written<'_>, text: Option<&[u8]>, format: &Format) -> Kept {
+    pub(super) fn keep(
+        &mut self,
+        written: Written<'_>,
+        text: Option<&[u8]>,
+        options: &LineOptions,
+    ) -> Result<Kept, AnswersError> {
+        let format = &options.format;
         let of_text = |name: &str| {
             let text = text.map(|text| (name.into(), Cell::Text(String::from_utf8_lossy(text).into_owned())));
             text.into_iter().collect()
@@ -140,11 +192,9 @@ impl AnswerFile {
         let field = fields
             .and_then(|fields| fields.text.first())
             .map_or_else(|| "text".to_owned(), ToString::to_string);
-        match written {
+        Ok(match written {
             Written::Record(record, columns) => {
-                if self.table.0.as_ref() != Some(columns) {
-                    self.table = (Some(columns.clone()), distinct(columns.names()));
-                }
+                self.open(columns, &options.place())?;
                 let cell =
                     |value: Option<&str>| value.map_or(Cell::Null, |value| Cell::Text(value.to_owned()));
                 let values = self.values.of(&String::from_utf8_lossy(record), columns);
@@ -154,13 +204,26 @@ impl AnswerFile {
             Written::Line(line) if fields.is_some() => match serde_json::from_slice(line) {
                 Ok(Members(members)) => members,
                 // A literal of Python has no columns.
-                Err(_) => of_text(&field),
+                Err(_) => {
+                    self.n_texts += u64::from(text.is_some());
+                    of_text(&field)
+                }
             },
-            Written::Line(line) => {
+            Written::Line(line) if !matches!(format, Format::Review(_)) => {
                 vec![("text".into(), Cell::Text(String::from_utf8_lossy(line).into_owned()))]
             }
-            Written::Text => of_text(&field),
+            Written::Line(_) | Written::Text => of_text(&field),
+        })
+    }
+
+    /// The columns of a table, which may have no rows.
+    pub fn open(&mut self, columns: &Columns, place: &str) -> Result<(), AnswersError> {
+        if self.table.0.as_ref() != Some(columns) {
+            let names = columns.names();
+            check_columns(names.len(), place)?;
+            self.table = (Some(columns.clone()), distinct(names));
         }
+        Ok(())
     }
 
     /// Writes the rows of a window.
@@ -168,27 +231,37 @@ impl AnswerFile {
         &mut self,
         rows: impl Iterator<Item = Kept>,
         answers: &[Result<Answer<'_>, Refusal>],
-    ) -> io::Result<()> {
+        file: Option<&str>,
+    ) -> Result<(), AnswersError> {
         let rows: Vec<Kept> = rows.collect();
         if self.columns.is_none() && !rows.is_empty() {
             self.begin(&rows)?;
         }
-        let Some((kept, added)) = &self.columns else { return Ok(()) };
+        self.write_rows(rows, answers, file).map_err(AnswersError::Write)
+    }
+
+    fn write_rows(
+        &mut self,
+        rows: Vec<Kept>,
+        answers: &[Result<Answer<'_>, Refusal>],
+        file: Option<&str>,
+    ) -> io::Result<()> {
+        let Some(WrittenColumns { places, added, added_names }) = &self.columns else { return Ok(()) };
         for (row, answer) in rows.into_iter().zip(answers) {
-            let cells = self.added.cells(answer);
+            let cells = self.added.cells(answer, file);
             if self.form == Form::Json {
                 let Rows::Lines(out) = &mut self.rows else { continue };
                 let (row, others): (Kept, Kept) =
-                    row.into_iter().partition(|(name, _)| !added.iter().any(|added| **added == **name));
-                others.into_iter().for_each(|(name, _)| *self.left_out.entry(name).or_default() += 1);
+                    row.into_iter().partition(|(name, _)| !added_names.contains(&**name));
+                others.into_iter().for_each(|(name, _)| self.left_out.add(name));
                 object(out, &row, added, &cells)?;
                 continue;
             }
-            let mut values = vec![Cell::Null; kept.len()];
+            let mut values = vec![Cell::Null; places.len()];
             for (name, cell) in row {
-                match kept.iter().position(|column| *column == name) {
-                    Some(at) => values[at] = cell,
-                    None => *self.left_out.entry(name).or_default() += 1,
+                match places.get(&name) {
+                    Some(&at) => values[at] = cell,
+                    None => self.left_out.add(name),
                 }
             }
             values.extend(cells);
@@ -202,21 +275,32 @@ impl AnswerFile {
     }
 
     /// Decides the columns by the first rows.
-    fn begin(&mut self, rows: &[Kept]) -> io::Result<()> {
+    fn begin(&mut self, rows: &[Kept]) -> Result<(), AnswersError> {
         // Bad records have no columns.
-        let mut kept = self.table.1.clone();
-        for (name, _) in rows.iter().flatten() {
-            if !kept.contains(name) {
+        let (mut kept, mut places) = (Vec::new(), HashMap::new());
+        for name in self.table.1.iter().chain(rows.iter().flatten().map(|(name, _)| name)) {
+            places.entry(Arc::clone(name)).or_insert_with(|| {
                 kept.push(Arc::clone(name));
-            }
+                kept.len() - 1
+            });
+        }
+        if self.form != Form::Json {
+            check_columns(kept.len(), "the first rows")?;
         }
         let new_name = |mut name: String| {
-            while kept.iter().any(|column| **column == *name) {
+            while places.contains_key(&*name) {
                 name.insert_str(0, PREDICTED);
             }
             name
         };
         let added: Vec<String> = self.added.names().into_iter().map(new_name).collect();
+        self.write_header(&kept, &added).map_err(AnswersError::Write)?;
+        let added_names = added.iter().cloned().collect();
+        self.columns = Some(WrittenColumns { places, added, added_names });
+        Ok(())
+    }
+
+    fn write_header(&mut self, kept: &[Arc<str>], added: &[String]) -> io::Result<()> {
         match self.form {
             Form::Json => {}
             Form::Delimited(delimiter) => {
@@ -230,7 +314,7 @@ impl AnswerFile {
                 let kept = kept.iter().map(|name| (&**name, Nullable::Text(Vec::new())));
                 let of_added = |name: &String| match name.trim_start_matches(PREDICTED) {
                     "label" => Nullable::Whole(Vec::new()),
-                    "class" | "error" => Nullable::Text(Vec::new()),
+                    "file" | "class" | "error" => Nullable::Text(Vec::new()),
                     _ => Nullable::Float(Vec::new()),
                 };
                 let columns = kept.chain(added.iter().map(|name| (name.as_str(), of_added(name)))).collect();
@@ -238,14 +322,13 @@ impl AnswerFile {
                 self.rows = Rows::Parquet(Box::new(writer));
             }
         }
-        self.columns = Some((kept, added));
         Ok(())
     }
 
     /// Completes the file and gives it its name.
     pub fn finish(mut self) -> Result<()> {
         if self.columns.is_none() {
-            self.begin(&[]).map_err(|error| Error::io(&self.path, error))?;
+            self.begin(&[])?;
         }
         let failed = |error| Error::io(&self.path, error);
         match self.rows {
@@ -253,30 +336,54 @@ impl AnswerFile {
             Rows::Parquet(out) => drop(out.finish().map_err(|error| failed(io::Error::other(error)))?),
         }
         self.file.as_file().sync_all().map_err(failed)?;
-        if let Some((name, n_rows)) = self.left_out.first_key_value() {
-            let more = match self.left_out.len() - 1 {
-                0 => String::new(),
-                more => format!(" and {more} more"),
+        let path = self.path.display();
+        if let Some(left_out) = self.left_out.told() {
+            let why = match self.form {
+                Form::Json => "because added columns have their names; rename the fields",
+                Form::Delimited(_) | Form::Parquet => {
+                    "because the first rows do not have them; give the first row all fields"
+                }
             };
-            tell(&format!(
-                "warning: {}: the field {name} of {n_rows} rows{more} is left out, because the first rows do not have it; \
-                 give the first row all fields",
-                self.path.display()
-            ));
+            tell(&format!("warning: {path}: values are left out ({left_out}), {why}"));
+        }
+        if self.n_texts > 0 {
+            let found = "only the text is kept, because they are Python literals or no valid JSON";
+            tell(&format!("warning: {path}: of {} rows, {found}; write them as JSON", self.n_texts));
         }
         match self.file.persist_noclobber(&self.path) {
             Ok(_) => Ok(()),
             Err(refused) if refused.error.kind() == io::ErrorKind::AlreadyExists => {
-                Ok(check_new(&self.path)?)
+                Err(occupied(&self.path).into())
             }
             Err(refused) => Err(failed(refused.error)),
         }
     }
 }
 
+impl LeftOut {
+    fn add(&mut self, name: Arc<str>) {
+        if let Some(n_rows) = self.first.get_mut(&name) {
+            *n_rows += 1;
+        } else if self.first.len() < LEFT_OUT_MAX {
+            self.first.insert(name, 1);
+        } else {
+            self.n_others += 1;
+        }
+    }
+
+    /// The fields and the numbers of their values, if there are any.
+    fn told(&self) -> Option<String> {
+        let mut told: Vec<String> =
+            self.first.iter().map(|(name, n_rows)| format!("{name} {n_rows}")).collect();
+        told.extend((self.n_others > 0).then(|| format!("other fields {}", self.n_others)));
+        (!told.is_empty()).then(|| told.join(", "))
+    }
+}
+
 impl AddedColumns {
     fn names(&self) -> Vec<String> {
-        let mut names = ["label", "class", "probability"].map(str::to_owned).to_vec();
+        let mut names: Vec<String> = self.has_file.then(|| "file".to_owned()).into_iter().collect();
+        names.extend(["label", "class", "probability"].map(str::to_owned));
         names.extend(self.has_rating.then(|| "rating".to_owned()));
         if self.has_probabilities {
             names.extend(self.classes.iter().map(|class| format!("probability_{class}")));
@@ -286,22 +393,23 @@ impl AddedColumns {
     }
 
     /// The values of the added columns.
-    fn cells(&self, answer: &Result<Answer<'_>, Refusal>) -> Vec<Cell> {
+    fn cells(&self, answer: &Result<Answer<'_>, Refusal>, file: Option<&str>) -> Vec<Cell> {
         let float = |value: Option<f32>| value.map_or(Cell::Null, Cell::Float);
         let answered = answer.as_ref().ok();
         let label = answered.and_then(Answer::label);
         let class = label.and_then(|label| self.classes.get(label as usize));
-        let probability = |class: u32| {
-            let name = self.classes.get(class as usize)?;
-            answered?.probability(class, name)
-        };
+        let known = answered.map(Answer::probabilities).unwrap_or_default();
         // As on standard output, that of label 1 if there are two.
         let shown = if self.classes.len() == 2 { label.map(|_| 1) } else { label };
-        let mut cells = vec![
+        let shown =
+            known.iter().find(|(label, _)| Some(*label) == shown).map(|(_, probability)| *probability);
+        let mut cells = Vec::new();
+        cells.extend(self.has_file.then(|| file.map_or(Cell::Null, |file| Cell::Text(file.to_owned()))));
+        cells.extend([
             label.map_or(Cell::Null, Cell::Whole),
             class.map_or(Cell::Null, |class| Cell::Text(class.clone())),
-            float(shown.and_then(probability)),
-        ];
+            float(shown),
+        ]);
         if self.has_rating {
             let rating = answered.and_then(|answer| match *answer {
                 Answer::OfTwo { rating, .. } => rating,
@@ -310,7 +418,13 @@ impl AddedColumns {
             cells.push(float(rating));
         }
         if self.has_probabilities {
-            cells.extend((0..self.classes.len() as u32).map(|class| float(probability(class))));
+            let mut all = vec![None; self.classes.len()];
+            for (label, probability) in known {
+                if let Some(of_label) = all.get_mut(label as usize) {
+                    *of_label = Some(probability);
+                }
+            }
+            cells.extend(all.into_iter().map(float));
         }
         cells.push(match answer {
             Ok(_) => Cell::Null,
@@ -322,15 +436,29 @@ impl AddedColumns {
 
 /// Names of columns. One that occurred before gets a number.
 fn distinct(names: Vec<String>) -> Vec<Arc<str>> {
-    let mut all: Vec<Arc<str>> = Vec::with_capacity(names.len());
+    let mut taken: HashSet<Arc<str>> = HashSet::with_capacity(names.len());
+    // The next number of a name.
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    let mut all = Vec::with_capacity(names.len());
     for name in names {
-        let numbered = (2..).map(|number| format!("{name}.{number}"));
-        let mut free =
-            iter::once(name.clone()).chain(numbered).filter(|name| !all.iter().any(|of| **of == **name));
-        let free = free.next().map(Arc::from);
-        all.extend(free);
+        let mut free: Arc<str> = name.as_str().into();
+        while !taken.insert(Arc::clone(&free)) {
+            let number = numbers.entry(name.clone()).or_insert(2);
+            free = format!("{name}.{number}").into();
+            *number += 1;
+        }
+        all.push(free);
     }
     all
+}
+
+/// Refuses a table with too many columns.
+fn check_columns(found: usize, place: &str) -> Result<(), Failed> {
+    if found <= COLUMNS_MAX {
+        return Ok(());
+    }
+    let expected = format!("expected at most {COLUMNS_MAX}; omit --out, or remove columns");
+    Err(Failed::new(Exit::BadInput, format!("{place}: found {found} columns, {expected}")))
 }
 
 /// Writes a row as an object. Its error is a member if there is one.
@@ -422,16 +550,20 @@ impl<'de> Deserialize<'de> for Members {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
-                let mut members: Kept = Vec::new();
+                let (mut members, mut places): (Kept, HashMap<Arc<str>, usize>) = Default::default();
                 while let Some((name, value)) = map.next_entry::<String, Box<RawValue>>()? {
                     let cell = match serde_json::from_str(value.get()) {
                         Ok(Some(text)) => Cell::Text(text),
                         Ok(None) => Cell::Null,
                         Err(_) => Cell::Json(value.get().to_owned()),
                     };
-                    match members.iter_mut().find(|(known, _)| **known == *name) {
-                        Some((_, known)) => *known = cell,
-                        None => members.push((name.into(), cell)),
+                    let name: Arc<str> = name.into();
+                    match places.get(&name) {
+                        Some(&known) => members[known].1 = cell,
+                        None => {
+                            places.insert(Arc::clone(&name), members.len());
+                            members.push((name, cell));
+                        }
                     }
                 }
                 Ok(Members(members))

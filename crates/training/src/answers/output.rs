@@ -33,9 +33,9 @@ pub enum Answer<'a> {
         label: Option<u32>,
         /// Its name.
         class: Option<&'a str>,
-        /// Names and probabilities.
+        /// Labels, their names and probabilities.
         #[serde(serialize_with = "as_object")]
-        probabilities: Vec<(&'a str, f32)>,
+        probabilities: Vec<(u32, &'a str, f32)>,
     },
 }
 
@@ -66,12 +66,16 @@ impl Answer<'_> {
         }
     }
 
-    /// The probability of a class, if it is known.
-    pub(super) fn probability(&self, class: u32, name: &str) -> Option<f32> {
+    /// The probabilities of labels, as far as they are known.
+    pub(super) fn probabilities(&self) -> Vec<(u32, f32)> {
         match self {
-            Self::OfTwo { probability, .. } => probability.map(|p| if class == 1 { p } else { 1.0 - p }),
+            Self::OfTwo { probability, .. } => probability
+                .map(|probability| [(0, 1.0 - probability), (1, probability)])
+                .into_iter()
+                .flatten()
+                .collect(),
             Self::OfMany { probabilities, .. } => {
-                probabilities.iter().find(|(of, _)| *of == name).map(|(_, probability)| *probability)
+                probabilities.iter().map(|&(label, _, probability)| (label, probability)).collect()
             }
         }
     }
@@ -108,7 +112,7 @@ pub fn run<'a, 'i, 'o, W: TextWindow<'a>>(
     let found = each_text(input, options, |next| {
         match (next, &mut sink) {
             (Next::Text(text, written), sink) => {
-                let is_full = sink.keep(text, written, options);
+                let is_full = sink.keep(text, written, options)?;
                 window.push(text);
                 if !is_full && !window.is_full() {
                     return Ok(Done::Owed);
@@ -140,12 +144,17 @@ enum Sink<'o> {
 
 impl Sink<'_> {
     /// Keeps the columns of an entry. Returns whether their memory is full.
-    fn keep(&mut self, text: Result<&[u8], Refusal>, written: Written<'_>, options: &LineOptions) -> bool {
-        let Self::File { file, kept, n_bytes } = self else { return false };
-        let columns = file.keep(written, text.ok(), &options.format);
-        *n_bytes += columns.iter().map(|(_, cell)| cell.bytes()).sum::<usize>();
+    fn keep(
+        &mut self,
+        text: Result<&[u8], Refusal>,
+        written: Written<'_>,
+        options: &LineOptions,
+    ) -> Result<bool, AnswersError> {
+        let Self::File { file, kept, n_bytes } = self else { return Ok(false) };
+        let columns = file.keep(written, text.ok(), options)?;
+        *n_bytes += columns.iter().map(|(name, cell)| name.len() + cell.bytes()).sum::<usize>();
         kept.push(columns);
-        *n_bytes >= KEPT_BYTES
+        Ok(*n_bytes >= KEPT_BYTES)
     }
 
     /// Writes the answers of a window, and counts them.
@@ -164,7 +173,7 @@ impl Sink<'_> {
             }
             Self::File { file, kept, n_bytes } => {
                 answers.iter().for_each(|answer| counts.add(answer.as_ref().map(drop).map_err(|&why| why)));
-                file.write(kept.drain(..), &answers).map_err(AnswersError::Write)?;
+                file.write(kept.drain(..), &answers, options.file.as_deref())?;
                 *n_bytes = 0;
                 let is_other = counts.is_unread() && counts.lines >= UNREAD_MAX;
                 Ok(if is_other { Done::Enough } else { Done::Answered })
@@ -201,7 +210,12 @@ impl<W: Write> Answers<W> {
             self.held.clear();
             written.map_err(AnswersError::Write)?;
         }
-        Ok(if is_other && counts.lines >= UNREAD_MAX { Done::Enough } else { Done::Answered })
+        Ok(match self.held.is_empty() {
+            _ if is_other && counts.lines >= UNREAD_MAX => Done::Enough,
+            true => Done::Answered,
+            // A program that waits for them gets them at the next pause.
+            false => Done::Owed,
+        })
     }
 }
 
@@ -249,6 +263,6 @@ fn shown(
     Ok(lines)
 }
 
-fn as_object<S: Serializer>(pairs: &[(&str, f32)], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(pairs.iter().copied())
+fn as_object<S: Serializer>(labels: &[(u32, &str, f32)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(labels.iter().map(|&(_, name, probability)| (name, probability)))
 }

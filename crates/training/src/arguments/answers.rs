@@ -40,8 +40,8 @@ pub struct Predict {
     /// New file of the input's columns and the answers
     ///
     /// The extension selects CSV, TSV, JSON lines or Parquet: .csv, .tsv, .jsonl or .parquet. Behind the columns of the input,
-    /// each row has `label`, `class`, `probability` and `error`; the name of one that the input has, too, begins with
-    /// `predicted_`. Of Parquet and Arrow files, the text is kept.
+    /// each row has `label`, `class`, `probability` and `error`, of several files also `file`; the name of one that the input
+    /// has, too, begins with `predicted_`. Of Parquet and Arrow files, the text is kept.
     #[arg(long, short, value_name = "FILE", conflicts_with = "soft", value_parser = PathBufValueParser::new().try_map(local_path))]
     pub out: Option<PathBuf>,
     /// Add the probability of each class to --out
@@ -60,8 +60,14 @@ pub struct Predict {
 impl Predict {
     /// The file of answers of a model with these classes.
     pub fn file(&self, classes: Vec<String>, has_rating: bool) -> Result<Option<AnswerFile>> {
-        let added = AddedColumns { classes, has_rating, has_probabilities: self.probabilities };
+        let has_probabilities = self.probabilities;
+        let added = AddedColumns { classes, has_rating, has_probabilities, has_file: false };
         self.out.as_ref().map(|out| AnswerFile::new(out, added)).transpose()
+    }
+
+    /// Refuses an `--out` that cannot be made, before a model is fetched.
+    pub fn check_out(&self) -> Result<()> {
+        self.out.as_deref().map_or(Ok(()), AnswerFile::check)
     }
 
     /// Refuses `--soft` for anything but one dataset, in the program `A`.

@@ -111,11 +111,14 @@ fn predicted<'a>(options: &'a PredictOptions, outputs: &[f64]) -> Result<Answer<
     if !decision.scoring().is_of_label() {
         let probabilities = decision.probabilities(outputs);
         let label = probabilities.predicted();
-        let names = options.classes.iter().map(String::as_str);
+        let names = (0..).zip(options.classes.iter().map(String::as_str));
         return Ok(Answer::OfMany {
             label: Some(label.into()),
             class: Some(class(label).unwrap_or_default()),
-            probabilities: names.zip(probabilities.all().iter().copied()).collect(),
+            probabilities: names
+                .zip(probabilities.all())
+                .map(|((label, name), &probability)| (label, name, probability))
+                .collect(),
         });
     }
     let score = decision.score(outputs);
