@@ -27,7 +27,7 @@ pub struct Arguments {
 /// The subcommands, in the order in which a user needs them.
 #[derive(Subcommand, Clone, Debug)]
 pub enum Command {
-    /// Check a job; print its requests, time and price
+    /// Check a job; print its price, time and cluster
     ///
     /// Reads a job file, checks it, and prints the requests to Amazon EMR that `emr run` would send. Nothing is sent
     /// without --online. With errors the exit code is 78.

@@ -20,7 +20,7 @@ Examples:
       Write a job file with comments, to be edited
 
   emr plan JOB.toml --online
-      Check the job and its buckets; print requests, time and price";
+      Check the job and its buckets; print price, time and cluster";
 
 /// What to plan.
 #[derive(Args, Clone, Debug)]
@@ -34,7 +34,7 @@ pub struct Arguments {
     /// honours the condition. Prints a bucket policy that enforces the condition. Without this flag, nothing is sent.
     #[arg(long)]
     pub online: bool,
-    /// Print the plan as JSON
+    /// Print the plan as JSON, with the requests to EMR
     ///
     /// One JSON document on standard output. Its `run_job_flow` or `add_job_flow_steps` has the arguments of the
     /// boto3 function of this name.
@@ -73,8 +73,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
 
 /// The plan as one JSON document. Requests of a plan with errors are omitted.
 fn as_json(job: &Job, plan: &Plan, policy: Option<&Value>) -> String {
-    let mut document = match requests(plan) {
-        Value::Object(requests) => requests,
+    let mut document = match json!(plan.requests) {
+        Value::Object(requests) if plan.is_runnable() => requests,
         _ => Map::new(),
     };
     let uploads = plan.programs.iter().map(|program| {
@@ -93,34 +93,21 @@ fn as_json(job: &Job, plan: &Plan, policy: Option<&Value>) -> String {
     pretty(&Value::Object(document))
 }
 
-fn requests(plan: &Plan) -> Value {
-    if plan.is_runnable() { json!(plan.requests) } else { Value::Null }
-}
-
 fn as_text(job: &Job, plan: &Plan, policy: Option<&Value>) -> String {
-    let mut lines = vec![
-        field("run", &format!("{}, id {}", job.run, plan.run_id)),
-        field("dataset", &job.dataset.to_string()),
-    ];
-    match plan.findings.iter().filter(|finding| !finding.is_error()).count() {
-        0 => {}
-        1 => lines.push(field("warnings", "1, behind the plan")),
-        n => lines.push(field("warnings", &format!("{n}, behind the plan"))),
-    }
     let uploads: Vec<_> = plan
         .programs
         .iter()
         .map(|program| format!("{} {}", program.name, mebibytes(program.bytes)))
         .collect();
     let staging = job.staging.as_ref().map(ToString::to_string).unwrap_or_default();
-    lines.push(field("upload", &format!("{} to {staging}", uploads.join(", "))));
-    lines.push(field("cluster", &cluster(plan)));
-    lines.push(field("time", &time(plan)));
-    lines.push(field("price", &price(plan.estimate.as_ref())));
-    if plan.is_runnable() {
-        lines.push(String::new());
-        lines.push(pretty(&requests(plan)));
-    }
+    let mut lines = vec![
+        field("price", &price(plan.estimate.as_ref())),
+        field("time", &time(plan)),
+        field("cluster", &cluster(plan)),
+        field("run", &format!("{}, id {}", job.run, plan.run_id)),
+        field("dataset", &job.dataset.to_string()),
+        field("upload", &format!("{} to {staging}", uploads.join(", "))),
+    ];
     if let Some(policy) = policy {
         lines
             .push(format!("\nA policy that refuses unconditional puts to the bucket:\n\n{}", pretty(policy)));
