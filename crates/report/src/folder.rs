@@ -132,6 +132,7 @@ impl Run {
                 self.decisions.push(DecisionLine { step, from_batch, fractions });
             }
             Line::Lost { step, ranks, world_size, rows, .. } => {
+                self.uncount_start();
                 self.notes.push(format!(
                     "Lost after step {step}: {}. Remaining: {}. Rows trained again: {rows}.",
                     named(&ranks),
@@ -139,11 +140,17 @@ impl Run {
                 ));
             }
             Line::Joined { step, ranks, world_size, .. } => {
+                self.uncount_start();
                 let now = counted(world_size as u64, "rank");
                 self.notes.push(format!("Joined after step {step}: {}. Now: {now}.", named(&ranks)));
             }
             Line::Test { metrics, .. } => self.tested = Some((Part::Test, metrics)),
         }
+    }
+
+    /// The last start was that of a group of ranks without a lost one, or with one that joined. No process started.
+    fn uncount_start(&mut self) {
+        self.starts = self.starts.saturating_sub(1);
     }
 
     fn forget_after(&mut self, step: u64) {

@@ -99,7 +99,7 @@ fn models_are_compared_if_they_were_tested_on_the_same_texts() {
     let mut json: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     assert!(json.as_object_mut().unwrap().remove("tested").is_some());
     fs::write(&file, serde_json::to_vec(&json).unwrap()).unwrap();
-    let different = "They were tested on different rows, so these numbers cannot be compared.";
+    let different = "They were tested on different rows or classes, so these numbers cannot be compared.";
     let not_known = "It is not known whether they were tested on the same rows";
     for (runs, expected) in [
         ([&*one, &two], "points before"),

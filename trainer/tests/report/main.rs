@@ -253,7 +253,7 @@ fn only_trainings_that_were_tested_on_the_same_rows_are_ranked() {
     fit(&other, &third, "--epochs 1");
     assert!(report(&[&one, &two]).contains(" is ahead, with "));
     let page = report(&[&one, &third]);
-    let told = "They were tested on different rows, so these numbers cannot be compared.";
+    let told = "They were tested on different rows or classes, so these numbers cannot be compared.";
     assert!(page.contains(told) && !page.contains("is ahead"));
     let losses = |page: &str| between(page, "<th scope=\"row\">loss</th>", "</tr>").to_owned();
     let (of_same, of_other) = (losses(&report(&[&one, &two])), losses(&page));

@@ -44,7 +44,7 @@ pub fn lead(runs: &[Run]) -> String {
             let why = match are_comparable(runs) {
                 Some(true) => None,
                 Some(false) => {
-                    Some("They were tested on different rows, so these numbers cannot be compared.")
+                    Some("They were tested on different rows or classes, so these numbers cannot be compared.")
                 }
                 None => Some(
                     "It is not known whether they were tested on the same rows, so do not compare these numbers.",
@@ -59,8 +59,15 @@ pub fn lead(runs: &[Run]) -> String {
             } else {
                 format!(" {}", majority(of_best))
             };
+            // Half of the 95 % interval of one accuracy.
+            let error = 196.0 * (of_best.accuracy * (1.0 - of_best.accuracy) / of_best.rows as f64).sqrt();
+            let within = if points < error {
+                format!(", within the sampling error of {} rows, ± {error:.1} points", whole(of_best.rows))
+            } else {
+                String::new()
+            };
             format!(
-                "{} is ahead, with {accuracy} accuracy, {points:.1} points before {}.{baseline}",
+                "{} is ahead, with {accuracy} accuracy, {points:.1} points before {}{within}.{baseline}",
                 best.name, next.name
             )
         }
