@@ -42,6 +42,14 @@ pub(crate) fn from(
             return Err(training::Error::setting("--embedding-std", std, expected).into());
         }
         let path = &training::model::folder_at(path, "--init-from")?;
+        if training::model::is_of_ngrams(path) {
+            return Err(training::Error::setting(
+                "--init-from",
+                format!("{}, a model of n-grams", path.display()),
+                "a model of `trainer fit` or `pretrain`, or word vectors",
+            )
+            .into());
+        }
         let saved = saved::read(path)?;
         if saved.vocabulary != rows.vocabulary().words {
             let (theirs, ours) = (saved.vocabulary.len(), rows.vocabulary().words.len());
