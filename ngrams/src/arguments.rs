@@ -9,10 +9,10 @@ use corpus::arguments::FormatArguments;
 use program::location::Location;
 use program::size::parse_memory;
 use training::arguments::numbers::{at_least, share};
-use training::arguments::{Explain, MORE, Report, Storage};
+use training::arguments::{Explain, MORE, Rated, Report, Storage};
 
 pub use self::autotune::Autotune;
-pub use self::train::{ModelName, NgramLossName, Rated, Train, WeightsName};
+pub use self::train::{ModelName, NgramLossName, Train, WeightsName};
 
 /// Train a classifier of words and n-grams, in seconds, and classify lines with it.
 #[derive(Debug, Parser)]

@@ -1,195 +1,44 @@
-//! Reads the texts of files, of standard input, of objects and of datasets.
-
-use std::num::NonZeroUsize;
+//! Reads the input of a training.
 
 use batches::{Division, Part};
-use classifiers::{Reading, Texts, Words};
-use corpus::arguments::FormatArguments;
-use corpus::labels::Labels;
+use classifiers::{Reading, Texts};
 use corpus::ledger::Limits;
-use corpus::scripts::unspaced;
-use program::location::Location;
-use serde::{Serialize, Serializer};
-use store::S3Options;
-use training::places::{self, is_dataset};
-use training::texts::{DatasetTexts, Ledger, Lines, Wanted};
-use training::{Error, Result};
+use training::Result;
+use training::inputs::{Input, ReadInput};
+use training::lines::FastTextLine;
+use training::texts::{Ledger, Wanted};
 
-use crate::arguments::{Rated, Train};
+use crate::arguments::Train;
 
-/// How an input is read.
-#[derive(Clone, Debug)]
-pub struct Input<'a> {
-    /// The format of lines.
-    pub format: &'a FormatArguments,
-    /// The labels of ratings.
-    pub rated: &'a Rated,
-    /// Limits of bad lines and of lines that are not in their encoding.
-    pub limits: Limits,
-    /// Number of threads.
-    pub threads: NonZeroUsize,
-    /// Options for S3.
-    pub s3: S3Options,
-    /// Reports skipped lines, and what the preparation of a dataset costs.
-    pub tell: fn(&str),
-}
-
-impl<'a> Input<'a> {
-    /// The input of a training. `tell` is [`Input::tell`].
-    pub fn of(arguments: &'a Train, tell: fn(&str)) -> Self {
-        Self {
-            format: &arguments.format,
-            rated: &arguments.rated,
-            limits: Limits {
-                bad_lines_max: arguments.bad_lines_max,
-                invalid_utf8_max: arguments.invalid_utf8_max,
-            },
-            threads: arguments.n_threads(),
-            s3: arguments.storage.options(),
-            tell,
-        }
+/// The input of a training. `tell` is [`Input::tell`].
+pub fn input(arguments: &Train, tell: fn(&str)) -> Input<'_> {
+    Input {
+        format: &arguments.format,
+        rated: &arguments.rated,
+        fasttext: FastTextLine::Words,
+        limits: Limits {
+            bad_lines_max: arguments.bad_lines_max,
+            invalid_utf8_max: arguments.invalid_utf8_max,
+        },
+        threads: arguments.n_threads(),
+        s3: arguments.storage.options(),
+        tell,
     }
 }
 
-/// The texts of an input.
-#[derive(Debug)]
-pub struct ReadInput {
-    /// The texts of all wanted splits.
-    pub splits: Vec<Texts>,
-    /// The counts of lines; none for a dataset.
-    pub ledger: Option<Ledger>,
-}
-
-/// The counts of lines, as one object.
-#[derive(Clone, Copy, Debug)]
-pub struct Counters(pub Ledger);
-
-impl Serialize for Counters {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.counters())
-    }
-}
-
-impl Input<'_> {
-    /// Reads all texts. Skipped lines are reported.
-    pub fn read(&self, places: &[String], reading: Reading) -> Result<(Texts, Option<Ledger>)> {
-        let wanted = vec![Wanted { part: Part::Test, reading }];
-        let ReadInput { mut splits, ledger } = self.read_splits(places, Division::all_test(), wanted)?;
-        Ok((splits.remove(0), ledger))
-    }
-
-    /// Reads the training split of --input. Skipped lines are reported.
-    pub fn read_training(&self, arguments: &Train, reading: Reading) -> Result<(Texts, Option<Ledger>)> {
-        let wanted = vec![Wanted { part: Part::Training, reading }];
-        let ReadInput { mut splits, ledger } =
-            self.read_splits(&arguments.input, division(arguments)?, wanted)?;
-        Ok((splits.remove(0), ledger))
-    }
-
-    /// Reads the texts of some splits, which are those of a dataset with all words. Skipped lines are reported.
-    pub fn read_splits(
-        &self,
-        places: &[String],
-        division: Division,
-        wanted: Vec<Wanted>,
-    ) -> Result<ReadInput> {
-        if let [place] = places
-            && is_dataset(place)
-        {
-            return self.read_dataset(place, division, wanted);
-        }
-        let format = self.format.clone().with_label(self.rated.label_field.clone())?;
-        let is_cleaned = wanted.iter().any(|wanted| wanted.reading.words.rules().is_some());
-        if self.format.is_fasttext() && is_cleaned {
-            return Err(Error::setting(
-                "--format",
-                "fasttext",
-                "another one with --words cleaned: lines in fastText's format are not cleaned",
-            ));
-        }
-        let lines = Lines {
-            inputs: places.to_vec(),
-            s3: self.s3.clone(),
-            format,
-            labels: labels(self.rated),
-            encoding: self.format.encoding(),
-            limits: self.limits,
-            threads: self.threads,
-        };
-        let (splits, ledger) = match &wanted[..] {
-            [Wanted { part, reading }] if division.is_all(*part) => {
-                let read = training::texts::read(&lines, reading.clone(), self.tell)?;
-                (vec![read.texts], read.ledger)
-            }
-            _ => training::texts::read_splits(&lines, division, wanted, self.tell)?,
-        };
-        tell_skipped(&ledger, self.tell);
-        for (place, texts) in places.iter().zip(&splits).take(1) {
-            let words_per_text = texts.counts().n_tokens as f64 / texts.n_texts().max(1) as f64;
-            let warning = unspaced(texts.dictionary.words().iter(), words_per_text);
-            warning.iter().for_each(|warning| (self.tell)(&format!("warning: {place}: {warning}")));
-        }
-        Ok(ReadInput { splits, ledger: Some(ledger) })
-    }
-
-    fn read_dataset(&self, place: &str, division: Division, wanted: Vec<Wanted>) -> Result<ReadInput> {
-        if wanted.iter().any(|wanted| wanted.reading.words.rules().is_none()) {
-            return Err(Error::setting(
-                "--words",
-                "not cleaned",
-                format!(
-                    "cleaned for the dataset {place}, whose texts are cleaned; pass the lines that it was made of, or a \
-                     model trained with --words cleaned"
-                ),
-            ));
-        }
-        let location = Location::of_file(place.into()).map_err(|error| Error::internal(&error))?;
-        let path = places::dataset(&location, &self.s3)?;
-        let dataset = DatasetTexts::open(&path, division, self.threads)?;
-        let words = Words::of_rows(&dataset.settings().rows);
-        if let Some(other) = wanted.iter().map(|wanted| wanted.reading.words).find(|other| *other != words) {
-            let expected = format!("{} for the dataset {place}", words.name());
-            return Err(Error::setting("--words", other.name(), expected));
-        }
-        let mut splits = Vec::new();
-        for Wanted { part, reading } in wanted {
-            let split = dataset.read(part, reading)?;
-            if splits.is_empty() {
-                dataset.warnings(place, &split).iter().for_each(|warning| (self.tell)(warning));
-            }
-            splits.push(split.texts);
-        }
-        Ok(ReadInput { splits, ledger: None })
-    }
-}
-
-/// The labels of ratings.
-pub fn labels(rated: &Rated) -> Labels {
-    match (&rated.labels, rated.positive_from) {
-        (Some(classes), _) => Labels::Classes(classes.clone()),
-        (None, positive_from) => Labels::PositiveFrom(positive_from.unwrap_or(4)),
-    }
+/// Reads the training split of --input. Skipped lines are reported.
+pub fn read_training(
+    input: &Input<'_>,
+    arguments: &Train,
+    reading: Reading,
+) -> Result<(Texts, Option<Ledger>)> {
+    let wanted = vec![Wanted { part: Part::Training, reading }];
+    let ReadInput { mut splits, ledger } =
+        input.read_splits(&arguments.input, division(arguments)?, wanted)?;
+    Ok((splits.remove(0), ledger))
 }
 
 /// The division of --input into splits.
 pub fn division(arguments: &Train) -> Result<Division> {
     Ok(Division::by_fractions(arguments.test_fraction, arguments.validation_fraction)?)
-}
-
-fn tell_skipped(ledger: &Ledger, tell: fn(&str)) {
-    if let Ledger::FastText { other_labels: n @ 1.., .. } = *ledger {
-        let lines = if n == 1 { "1 line has".to_owned() } else { format!("{} lines have", report::whole(n)) };
-        tell(&format!(
-            "warning: {lines} several labels, or a label behind the text: each word that starts with __label__ is a label; \
-             sentimill reads only the first one at the start of a line"
-        ));
-    }
-    match *ledger {
-        Ledger::FastText { unlabelled: 1, .. } => tell("1 line without a label is skipped"),
-        Ledger::FastText { unlabelled, .. } if unlabelled > 0 => {
-            tell(&format!("{} lines without a label are skipped", report::whole(unlabelled)));
-        }
-        Ledger::Reviews { .. } if ledger.n_skipped() > 0 => tell(&ledger.to_string()),
-        Ledger::FastText { .. } | Ledger::Reviews { .. } => {}
-    }
 }

@@ -12,11 +12,12 @@ use std::path::PathBuf;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
+use corpus::arguments::FormatArguments;
 use program::location::Location;
 use program::place::local_path;
 use runs::recipe::limits::{BATCH, CANDIDATES};
 use training::arguments::numbers::{port, processes, share, whole};
-use training::arguments::{MORE, Report, Storage};
+use training::arguments::{MORE, Rated, Report, Storage};
 
 pub use self::autotune::Autotune;
 use self::examples::{
@@ -63,9 +64,9 @@ pub enum Command {
         after_long_help = AUTOTUNE_EXAMPLES
     )]
     Autotune(Box<Autotune>),
-    /// Print the metrics of a model, one JSON object per dataset
+    /// Print the metrics of a model, one JSON object per file
     #[command(allow_negative_numbers = true, after_help = MORE, after_long_help = EVALUATE_EXAMPLES)]
-    Evaluate(Evaluate),
+    Evaluate(Box<Evaluate>),
     /// Classify lines of files or standard input, one JSON object per line
     ///
     /// Compressed files are decompressed. A line that cannot be classified has `error` in its object.
@@ -101,8 +102,8 @@ impl Command {
             Self::Fit(fit) => fit.training.quiet,
             Self::Pretrain(pretrain) => pretrain.training.quiet,
             Self::Autotune(autotune) => autotune.fit.training.quiet,
-            Self::Evaluate(Evaluate { quiet, .. })
-            | Self::Predict(Predict { of_all: training::arguments::Predict { quiet, .. }, .. })
+            Self::Evaluate(evaluate) => evaluate.quiet,
+            Self::Predict(Predict { of_all: training::arguments::Predict { quiet, .. }, .. })
             | Self::Explain(Explain { of_all: training::arguments::Explain { quiet, .. }, .. })
             | Self::Export(Export { quiet, .. })
             | Self::Report(Report { quiet, .. }) => *quiet,
@@ -166,12 +167,16 @@ pub struct Evaluate {
     /// Model folder, or the training folder that contains it
     #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
     pub model: Location,
-    /// Datasets with the vocabulary of the model
-    #[arg(required = true, value_name = "DATASET", value_parser = PathBufValueParser::new().try_map(Location::of_file))]
-    pub datasets: Vec<Location>,
+    /// Files of texts with labels, or datasets with the vocabulary of the model
+    ///
+    /// The texts are read as sentimill reads them: CSV, TSV, JSON, Parquet and other files, plain or compressed. Without a flag for
+    /// it, the format is that of the extension, or json, and the labels are those of the model. Pass the other flags with which
+    /// sentimill read the reviews of its dataset, such as --text-field.
+    #[arg(required = true, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(Location::of_file))]
+    pub files: Vec<Location>,
     /// Evaluate the test split only [default: all rows]
     ///
-    /// Pass the --test-fraction of fit to evaluate the same test split.
+    /// Pass the --test-fraction of fit to evaluate the same test split, of its dataset or of the files that it was made of.
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub test_fraction: Option<f64>,
     /// Print tables in place of JSON
@@ -187,6 +192,12 @@ pub struct Evaluate {
         help_heading = "Running"
     )]
     pub batch: u32,
+    /// The format of lines.
+    #[command(flatten)]
+    pub format: FormatArguments,
+    /// Labels of ratings.
+    #[command(flatten)]
+    pub rated: Rated,
     /// Storage.
     #[command(flatten)]
     pub storage: Storage,

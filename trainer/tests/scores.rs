@@ -4,6 +4,7 @@
 
 mod command;
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -269,5 +270,81 @@ fn another_threshold_is_another_training() {
         let (code, _, told) = run(training(&dataset, &out, &[more, &["--resume"]].concat()));
         assert_eq!(code, Some(78), "{told}");
         assert!(told.contains(expected), "{told}");
+    }
+}
+
+#[test]
+fn texts_are_evaluated_as_the_rows_of_their_dataset() {
+    let (_data, dataset) = data();
+    let (mut csv, mut json) = ("id,text,stars,kind\n".to_owned(), String::new());
+    for at in 0..900 {
+        let Row { tokens, votes, label, .. } = review(at);
+        let text = tokens.iter().map(|&id| fixtures::word(id - 2)).collect::<Vec<_>>().join(" ");
+        let (stars, kind) = (votes.mode(), ["negative", "positive"][usize::from(label)]);
+        let _ = writeln!(csv, "{at},\"{text},\n\"\"!\"\"\",{stars},{kind}");
+        let _ = writeln!(json, "{{\"text\": \"{text}\\n!\", \"stars\": {stars}, \"kind\": \"{kind}\"}}");
+    }
+    // A blank line, a bad one, and a label that the model does not have.
+    let more = "\n7,too,many,columns,here\n8,waaaah,3,unsure\n";
+    let csv = csv + more;
+    let files = [("a.csv", csv.into_bytes()), ("a.json.gz", tests::compressed::gzip(json.as_bytes()))];
+    let paths = files.map(|(name, content)| {
+        let path = dataset.with_file_name(name);
+        fs::write(&path, content).unwrap();
+        path
+    });
+    let evaluated = |out: &Path, file: &Path, more: &[&str], ranks: Option<&str>| {
+        let mut command = trainer();
+        if let Some(ranks) = ranks {
+            command.args(["launch", "--nproc", ranks, "--"]);
+        }
+        command.arg("evaluate").arg(out).arg(file).args(["--device", "cpu", "--batch", "8"]).args(more);
+        let (code, said, told) = run(command);
+        assert_eq!(code, Some(0), "{told}");
+        (serde_json::from_str::<Value>(&said).unwrap(), told)
+    };
+    let close =
+        |one: &Value, other: &Value| assert!((number(one) - number(other)).abs() < 1e-5, "{one} {other}");
+    let (out, _, _) = trained(&dataset, "chosen", &["--threshold", "0.6", "--calibrate", "platt"]);
+    let (of_rows, _) = evaluated(&out, &dataset, &[], None);
+    let by_label = ["--text-field", "text", "--label-field", "kind"];
+    for path in &paths {
+        let (of_texts, told) = evaluated(&out, path, &by_label, None);
+        for name in ["confusion", "rows", "threshold", "calibration"] {
+            assert_eq!(of_texts[name], of_rows[name], "{name}: {told}");
+        }
+        close(&of_texts["loss"], &of_rows["loss"]);
+        close(&of_texts["probabilities"]["brier"], &of_rows["probabilities"]["brier"]);
+        assert_eq!(evaluated(&out, path, &by_label, Some("2")).0, of_texts);
+    }
+    let (of_texts, told) = evaluated(&out, &paths[0], &by_label, None);
+    let ledger = &of_texts["ledger"];
+    assert_eq!(
+        (&ledger["blank"], &ledger["bad_line"], &of_texts["unknown_label"]),
+        (&1.into(), &1.into(), &1.into())
+    );
+    assert!(
+        told.contains("a.csv:1803: bad_line") && told.contains("1 of 901 texts have a label that"),
+        "{told}"
+    );
+
+    let by_rating = ["--text-field", "text", "--rating-field", "stars"];
+    let (out, _, _) = trained(&dataset, "five", &["--loss", "five-ratings"]);
+    let (of_rows, _) = evaluated(&out, &dataset, &[], None);
+    let (of_texts, _) = evaluated(&out, &paths[1], &by_rating, None);
+    assert_eq!(of_texts["confusion"], of_rows["confusion"]);
+    close(&of_texts["loss"], &of_rows["loss"]);
+    for (flags, code, expected) in [
+        (
+            &by_label[..],
+            78,
+            "--label-field is kind, expected --rating-field, because the model predicts ratings",
+        ),
+        (&[], 65, "found no column \"reviewText\" among id, text, stars, kind"),
+    ] {
+        let mut command = trainer();
+        command.arg("evaluate").arg(&out).arg(&paths[0]).args(["--device", "cpu"]).args(flags);
+        let (found, _, told) = run(command);
+        assert!(found == Some(code) && told.contains(expected), "{found:?} {told}");
     }
 }

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use crate::names::Names;
 use crate::numbers::Numbers;
+use crate::texts::{TextRef, UNKNOWN};
 
 /// fastText's hash of a word: 32-bit FNV-1a whose bytes are sign-extended.
 #[inline]
@@ -59,6 +60,15 @@ impl Dictionary {
     #[inline]
     pub fn name(&self, word: u32) -> &[u8] {
         self.words.get(word)
+    }
+
+    /// Writes the known words of a text in place of `line`, each followed by a space.
+    pub fn spell(&self, text: TextRef<'_>, line: &mut Vec<u8>) {
+        line.clear();
+        for &token in text.tokens.iter().filter(|&&token| token != UNKNOWN) {
+            line.extend_from_slice(self.name(token));
+            line.push(b' ');
+        }
     }
 
     /// fastText's hash of the word with this number.

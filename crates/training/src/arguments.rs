@@ -5,6 +5,7 @@ pub mod idle;
 pub mod numbers;
 mod parse;
 mod passed;
+mod rated;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -26,6 +27,7 @@ pub use self::answers::{Explain, Predict};
 use self::numbers::{minutes, whole};
 pub use self::parse::parse;
 pub use self::passed::Passed;
+pub use self::rated::Rated;
 
 /// The last line of a short help.
 pub const MORE: &str = "--help shows all options and examples.";

@@ -2,10 +2,14 @@
 
 use std::path::Path;
 
+use corpus::arguments::FormatArguments;
 use corpus::encoding::{Encoding, parse_encoding};
 use corpus::format::FormatName;
+use corpus::labels::Labels;
 use runs::training::{RunSettings, SETTINGS, read_json};
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::arguments::Rated;
 
 /// Settings of ratings, by the names of their flags. Without ratings they have no effect.
 const OF_RATINGS: [&str; 3] = ["rating-field", "class-ratings", "rating-scale"];
@@ -37,6 +41,12 @@ impl Trained {
         training.map(|training| Self::from(&training)).unwrap_or_default()
     }
 
+    /// The settings of a dataset that a model was trained on: its labels.
+    pub fn of_dataset(labels: &Labels) -> Self {
+        let classes = labels.classes().map(ToString::to_string);
+        Self(json!({"labels": classes, "positive-from": labels.positive_from()}))
+    }
+
     /// The text of a setting.
     pub fn setting(&self, name: &str) -> Option<&str> {
         self.0.get(name)?.as_str()
@@ -48,7 +58,7 @@ impl Trained {
     }
 
     /// The number of a setting.
-    pub fn number(&self, name: &str) -> Option<u64> {
+    fn number(&self, name: &str) -> Option<u64> {
         self.0.get(name)?.as_u64()
     }
 
@@ -63,6 +73,44 @@ impl Trained {
         let is_same = !of.is_table && !is_table(of.name) && (by_name.is_none() || by_name == trained);
         let encoding = self.setting("encoding").filter(|_| is_same);
         (name, encoding.and_then(|name| parse_encoding(name).ok()))
+    }
+
+    /// The format and the labels of a file of texts with labels, by these flags. `is_passed`: whether `--format` was passed.
+    pub fn of_labelled(
+        &self,
+        place: &str,
+        format: &FormatArguments,
+        is_passed: bool,
+        rated: &Rated,
+    ) -> (FormatArguments, Rated) {
+        let (name, encoding) = self.format(Unknown {
+            name: place,
+            asked: is_passed.then(|| format.name()),
+            has_fields: format.names_fields() || rated.label_field.is_some(),
+            is_table: false,
+            is_asking: false,
+        });
+        let format = format.clone().read_as(name, encoding);
+        let rated = self.labels(rated.clone(), &format);
+        // The flags of the training for ratings say nothing about labels.
+        let format = match rated.label_field {
+            Some(_) => format.or_of_training(|name| self.without_ratings(name)),
+            None => format.or_of_training(|name| self.setting(name)),
+        };
+        (format, rated)
+    }
+
+    /// The labels of texts. Without a flag for them, they are those of the training.
+    fn labels(&self, mut rated: Rated, format: &FormatArguments) -> Rated {
+        if rated.label_field.is_none() && rated.labels.is_none() && rated.positive_from.is_none() {
+            let label_field = self.setting("label-field").filter(|_| format.may_have_labels());
+            rated.label_field = label_field.and_then(|field| field.parse().ok());
+            if rated.label_field.is_none() {
+                rated.labels = self.setting("labels").and_then(|classes| classes.parse().ok());
+                rated.positive_from = self.number("positive-from").and_then(|stars| stars.try_into().ok());
+            }
+        }
+        rated
     }
 }
 

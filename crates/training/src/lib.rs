@@ -2,7 +2,7 @@
 //!
 //! - how a program and its ranks start and end ([`start`], [`ranks`], [`tell`], [`error`]), and the arguments of
 //!   several commands ([`arguments`]),
-//! - inputs ([`places`], [`datasets`], [`lines`], [`texts`], [`model`]) and results ([`out`], [`texts_out`], [`remote`],
+//! - inputs ([`places`], [`datasets`], [`lines`], [`inputs`], [`texts`], [`model`]) and results ([`out`], [`texts_out`], [`remote`],
 //!   [`log`]),
 //! - what is printed ([`mod@print`], [`outcome`], [`classes`]), and one answer per line ([`answers`]),
 //! - commands of several programs: a search for settings ([`autotune`]), a report of trainings ([`page`]) and
@@ -20,6 +20,7 @@ pub mod classes;
 pub mod datasets;
 pub mod error;
 pub mod formats;
+pub mod inputs;
 pub mod lines;
 pub mod log;
 pub mod model;

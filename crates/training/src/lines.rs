@@ -176,6 +176,16 @@ fn end_task(all: &Counts, encoding: &'static str) -> Result<()> {
 
 /// The sources of these inputs, in their order; standard input if there are none. A model among them is refused.
 pub fn sources(inputs: &[Location], model: &Location, s3: &S3Options) -> Result<Vec<Source>> {
+    check_no_model(inputs, model)?;
+    let mut names: Vec<String> = inputs.iter().map(ToString::to_string).collect();
+    if names.is_empty() {
+        names.push("-".to_owned());
+    }
+    Ok(reading::find(&names, s3)?)
+}
+
+/// Refuses a model among the inputs of another one.
+pub fn check_no_model(inputs: &[Location], model: &Location) -> Result<()> {
     for input in inputs {
         if let Location::Local(path) = input
             && is_model(path)
@@ -187,11 +197,7 @@ pub fn sources(inputs: &[Location], model: &Location, s3: &S3Options) -> Result<
             return Err(Failed::new(Exit::Usage, message).into());
         }
     }
-    let mut names: Vec<String> = inputs.iter().map(ToString::to_string).collect();
-    if names.is_empty() {
-        names.push("-".to_owned());
-    }
-    Ok(reading::find(&names, s3)?)
+    Ok(())
 }
 
 /// How a model reads bytes that are not UTF-8.

@@ -71,10 +71,10 @@ fn sha256_of(url: &S3Url, s3: &S3Options) -> Result<Option<String>> {
 /// The first bytes of a dataset.
 const HDF5: &[u8] = b"\x89HDF\r\n\x1a\n";
 
-/// Whether a place is a dataset: a local HDF5 file, or an object with its extension.
+/// Whether a place is a dataset: an HDF5 file, or a file or an object with its extension.
 pub fn is_dataset(place: &str) -> bool {
-    if place.starts_with("s3://") {
-        return place.ends_with(".h5");
+    if place.ends_with(".h5") {
+        return true;
     }
     let mut begin = [0; HDF5.len()];
     let path = Path::new(place);

@@ -24,6 +24,7 @@ use corpus::labels::Labels;
 use corpus::ledger::{Limits, MapperCounts};
 use store::S3Options;
 
+use crate::lines::FastTextLine;
 pub use dataset_texts::{DatasetTexts, Split};
 use division::SplitBuilders;
 pub use division::Wanted;
@@ -38,10 +39,12 @@ pub struct Lines {
     pub inputs: Vec<String>,
     /// Options for S3.
     pub s3: S3Options,
-    /// The format. Lines of [`Format::FastText`] are read as fastText does: with any labels, several per line or none.
+    /// The format.
     pub format: Format,
-    /// The label of each rating. It does not affect lines of [`Format::FastText`].
+    /// The label of each rating. It does not affect [`FastTextLine::Words`].
     pub labels: Labels,
+    /// What a line of [`Format::FastText`] is.
+    pub fasttext: FastTextLine,
     /// The encoding of lines.
     pub encoding: &'static Encoding,
     /// Limits of bad lines and of lines that are not in their encoding.
@@ -104,7 +107,9 @@ fn read_into(
 ) -> Result<(Vec<Texts>, Ledger)> {
     let sources = reading::find(&lines.inputs, &lines.s3)?;
     match lines.format {
-        Format::FastText { .. } => fasttext::read(&sources, lines, builders),
+        Format::FastText { .. } if lines.fasttext == FastTextLine::Words => {
+            fasttext::read(&sources, lines, builders)
+        }
         _ => reviews::read(sources, lines, builders, &mut tell),
     }
 }

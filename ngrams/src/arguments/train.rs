@@ -7,13 +7,11 @@ use clap::{Args, ValueEnum};
 use classifiers::Words;
 use classifiers::fasttext::Optimizer;
 use corpus::arguments::FormatArguments;
-use corpus::format::FieldPath;
-use corpus::labels::Classes;
 use corpus::ledger::Share;
 use program::location::Location;
 use program::size::parse_memory;
 use training::arguments::numbers::{at_least, cost, not_negative, positive, share, whole};
-use training::arguments::{CharNgrams, Storage};
+use training::arguments::{CharNgrams, Rated, Storage};
 
 /// Flags of the training of an n-gram model.
 #[derive(Clone, Debug, Args)]
@@ -199,29 +197,6 @@ pub struct Train {
     /// Storage.
     #[command(flatten)]
     pub storage: Storage,
-}
-
-/// Labels of formats that have fields or ratings.
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Labels")]
-pub struct Rated {
-    /// Field of the label, any text, in place of a rating
-    ///
-    /// One field or column, as in --text-field. Each of its values is a label: a text, a number, true or false. Labels are
-    /// numbered in the order of their bytes. For json, csv and tsv.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["positive_from", "labels", "rating_field", "class_ratings", "rating_scale"])]
-    pub label_field: Option<FieldPath>,
-    /// Lowest rating with label 1 [default: 4]
-    ///
-    /// For formats with ratings. The labels of --format fasttext are those of its lines.
-    #[arg(long, value_name = "STARS", value_parser = clap::value_parser!(u8).range(1..=5), hide_short_help = true)]
-    pub positive_from: Option<u8>,
-    /// Classes of ratings, in place of two labels
-    ///
-    /// Pairs of ratings and a name, such as 1-2=negative,3=neutral,4-5=positive. A review whose rating has no class is
-    /// skipped.
-    #[arg(long, value_name = "CLASSES", conflicts_with = "positive_from", hide_short_help = true)]
-    pub labels: Option<Classes>,
 }
 
 /// Maximum of `--ngrams`.

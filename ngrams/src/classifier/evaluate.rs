@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::thread;
 
-use classifiers::{Block, Dictionary, TextRef, Texts, UNKNOWN};
+use classifiers::{Block, TextRef, Texts};
 use corpus::digest::{Digest, of_labelled};
 use program::threads::spawn;
 use report::whole;
@@ -145,20 +145,11 @@ fn answers(
     let mut reader = classifier.reader();
     let mut line = Vec::new();
     let answer = |text: TextRef<'_>| {
-        spell(&texts.dictionary, text, &mut line);
+        // The vocabulary of evaluated texts is not bounded, so it has all words.
+        texts.dictionary.spell(text, &mut line);
         let known: Vec<u32> = text.labels.iter().filter_map(|&label| labels[label as usize]).collect();
         let probabilities = reader.probabilities(&line).map(<[f32]>::to_vec);
         Answer { probabilities, key: text.key, labels: text.labels.to_vec(), known }
     };
     Ok(block.texts().map(answer).collect())
-}
-
-/// Writes the words of a text, separated by spaces.
-fn spell(dictionary: &Dictionary, text: TextRef<'_>, line: &mut Vec<u8>) {
-    line.clear();
-    // The vocabulary of evaluated texts is not bounded, so it has all words.
-    for &token in text.tokens.iter().filter(|&&token| token != UNKNOWN) {
-        line.extend_from_slice(dictionary.name(token));
-        line.push(b' ');
-    }
 }

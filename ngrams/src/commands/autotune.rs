@@ -22,7 +22,7 @@ use crate::arguments::{Arguments, Autotune, Command, ModelName, Train};
 use crate::classifier::evaluate::measure;
 use crate::classifier::quality::Measured;
 use crate::classifier::{Classifier, ClassifierModel};
-use crate::input::Input;
+use crate::input::{input, read_training};
 
 /// Searches settings of an n-gram model.
 pub(super) fn tune(arguments: &Autotune) -> Result<()> {
@@ -208,10 +208,10 @@ impl AllTexts {
         }
         // Skipped lines are reported once.
         let is_read = self.read.iter().any(|read| read.place == place);
-        let input = Input::of(arguments, if is_read { |_| () } else { tell });
+        let input = input(arguments, if is_read { |_| () } else { tell });
         let (texts, _) = match place {
             // Texts that the printed command holds out are not used for a choice.
-            Place::Input => input.read_training(arguments, how.clone())?,
+            Place::Input => read_training(&input, arguments, how.clone())?,
             Place::Validation => input.read(&self.validation, how.clone())?,
         };
         let n_bytes: u64 = self.read.iter().map(|read| bytes(&read.texts)).sum();

@@ -1,26 +1,23 @@
 //! `ngrams evaluate`.
 
-use batches::{Division, Part};
-use classifiers::Reading;
-use corpus::arguments::FormatArguments;
 use corpus::ledger::Limits;
 use runs::training::{RunSettings, SETTINGS, read_json};
 use scoring::ProbabilityQuality;
 use serde::Serialize;
 use training::arguments::{Passed, threads};
-use training::formats::{Trained, Unknown};
+use training::formats::Trained;
+use training::inputs::{Counters, Input};
+use training::lines::{FastTextLine, check_no_model};
 use training::print::{MetricTable, names_of_means, print_json};
 use training::tell::tell;
-use training::texts::Wanted;
 use training::{Error, Result};
 
 use super::model_at;
 use super::out::absolute;
-use crate::arguments::{Arguments, Evaluate, Rated};
+use crate::arguments::{Arguments, Evaluate};
 use crate::classifier::Classifier;
 use crate::classifier::evaluate::{Evaluation, evaluate as evaluate_texts};
 use crate::classifier::quality::{Evaluated, Measured};
-use crate::input::{Counters, Input, ReadInput};
 
 /// The output for a file.
 #[derive(Serialize)]
@@ -42,40 +39,26 @@ struct Printed<'a> {
 /// Prints one JSON object per file.
 pub(super) fn evaluate(arguments: &Evaluate) -> Result<()> {
     let model = model_at(&arguments.model, &arguments.storage.options(), "evaluate")?;
+    check_no_model(&arguments.files, &arguments.model)?;
     let classifier = Classifier::read(&model)?;
-    let division = match arguments.test_fraction {
-        Some(fraction) => Division::by_fractions(fraction, 0.0)?,
-        None => Division::all_test(),
-    };
     // The model may not be in its training folder.
     let training: Option<RunSettings> = model.parent().and_then(|folder| read_json(&folder.join(SETTINGS)));
     let trained = training.as_ref().map(Trained::from).unwrap_or_default();
     let is_passed = Passed::of_process::<Arguments>().has("format");
-    let reading = Reading {
-        words: classifier.words(),
-        memory_bytes: arguments.memory,
-        has_keys: true,
-        ..Reading::default()
-    };
     for file in &arguments.files {
         let place = file.to_string();
-        let (format, rated) = format(arguments, is_passed, &place, &trained);
+        let (format, rated) = trained.of_labelled(&place, &arguments.format, is_passed, &arguments.rated);
         let input = Input {
             rated: &rated,
             format: &format,
+            fasttext: FastTextLine::Words,
             limits: Limits::default(),
             threads: threads(),
             s3: arguments.storage.options(),
             tell,
         };
-        let wanted = vec![Wanted { part: Part::Test, reading: reading.clone() }];
-        let ReadInput { mut splits, ledger } =
-            input.read_splits(std::slice::from_ref(&place), division, wanted)?;
-        let texts = splits.remove(0);
-        if texts.n_texts() == 0 && arguments.test_fraction.is_some() {
-            let found = "no text is in the test split".to_owned();
-            return Err(Error::useless_texts(place, found, "raise --test-fraction, or omit it"));
-        }
+        let (texts, ledger) =
+            input.read_evaluated(&place, arguments.test_fraction, classifier.words(), arguments.memory)?;
         if let Some(held_out) = training.as_ref().and_then(|training| trained_share(training, &place))
             && arguments.test_fraction.is_none_or(|fraction| fraction > held_out)
         {
@@ -106,39 +89,6 @@ pub(super) fn evaluate(arguments: &Evaluate) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The format and the labels of a file: by flags, otherwise as the training read its input.
-fn format(arguments: &Evaluate, is_passed: bool, place: &str, trained: &Trained) -> (FormatArguments, Rated) {
-    let Evaluate { format, rated, .. } = arguments;
-    let (name, encoding) = trained.format(Unknown {
-        name: place,
-        asked: is_passed.then(|| format.name()),
-        has_fields: format.names_fields() || rated.label_field.is_some(),
-        is_table: false,
-        is_asking: false,
-    });
-    let format = format.clone().read_as(name, encoding);
-    // The flags of the training for ratings say nothing about labels.
-    let rated = labels(rated.clone(), &format, trained);
-    let format = match rated.label_field {
-        Some(_) => format.or_of_training(|name| trained.without_ratings(name)),
-        None => format.or_of_training(|name| trained.setting(name)),
-    };
-    (format, rated)
-}
-
-/// The labels of the texts. Without a flag for them, they are those of the training.
-fn labels(mut rated: Rated, format: &FormatArguments, trained: &Trained) -> Rated {
-    if rated.label_field.is_none() && rated.labels.is_none() && rated.positive_from.is_none() {
-        let label_field = trained.setting("label-field").filter(|_| format.may_have_labels());
-        rated.label_field = label_field.and_then(|field| field.parse().ok());
-        if rated.label_field.is_none() {
-            rated.labels = trained.setting("labels").and_then(|classes| classes.parse().ok());
-            rated.positive_from = trained.number("positive-from").and_then(|stars| stars.try_into().ok());
-        }
-    }
-    rated
 }
 
 /// The `--test-fraction` of the training, if `place` is its input.

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use training::{Error, Result};
 
 use crate::arguments::{ModelName, NgramLossName, Train, WeightsName};
-use crate::input::labels;
 
 /// Default of `--buckets` for the fastText model.
 const BUCKETS: u64 = 2_000_000;
@@ -103,7 +102,7 @@ pub fn add_input(recipe: &mut Value, arguments: &Train, is_dataset: bool) -> Res
     if format.has_labels() {
         return Ok(());
     }
-    let labels = labels(&arguments.rated);
+    let labels = arguments.rated.all();
     recipe["positive-from"] = json!(labels.positive_from());
     recipe["labels"] = json!(labels.classes().map(ToString::to_string));
     Ok(())

@@ -14,6 +14,7 @@ use report::whole;
 use runs::training::{Line, NGRAMS, OfManyLabels, OfOneLabel, Tested, put_json};
 use scoring::{Interval, LargerClass};
 use serde::Serialize;
+use training::inputs::{Counters, ReadInput};
 use training::log::Log;
 use training::outcome::{Remedies, not_above_baseline};
 use training::places::is_dataset;
@@ -31,7 +32,7 @@ use crate::arguments::{ModelName, Train};
 use crate::classifier::evaluate::{Evaluation, evaluate};
 use crate::classifier::quality::{Evaluated, Measured};
 use crate::classifier::{Classifier, ClassifierModel};
-use crate::input::{Counters, Input, ReadInput, division};
+use crate::input::{division, input};
 
 /// The summary that `--json` prints.
 #[derive(Debug, Serialize)]
@@ -99,7 +100,7 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
         let summary = Summary::of_complete(&out, kind, settings.epochs());
         return if arguments.json { print_json(&summary) } else { Ok(()) };
     }
-    let input = Input::of(arguments, tell);
+    let input = input(arguments, tell);
     let held_out = held_out(arguments);
     let of_evaluated =
         Reading { words_max: usize::MAX >> 1, count_min: 1, has_keys: true, ..reading.clone() };

@@ -34,8 +34,8 @@ Examples:
 
 pub(super) const EVALUATE_EXAMPLES: &str = "\
 Examples:
-  trainer evaluate reviews.model test.h5 other.h5
-      Evaluate a model on two datasets that have its vocabulary
+  trainer evaluate reviews.model test.csv --text-field review --label-field kind
+      Evaluate a model on a table of texts and labels
 
   trainer evaluate reviews.model reviews.h5 --test-fraction 0.1
       Evaluate it on the test split of its own dataset";

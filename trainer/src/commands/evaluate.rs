@@ -1,26 +1,36 @@
-//! `trainer evaluate`: metrics of a saved model on datasets.
+//! `trainer evaluate`: metrics of a saved model on datasets and on files of texts with labels.
 
-use batches::{Division, Part, Rows};
+use batches::{Part, Rows};
+use classifiers::Words;
+use corpus::labels::Labels;
+use corpus::ledger::Limits;
 use program::location::Location;
-use scoring::{Calibrator, Intervals, Metrics, ProbabilityQuality, Threshold};
+use runs::recipe::Objective;
+use scoring::{Calibrator, Decision, Intervals, Metrics, ProbabilityQuality, Threshold};
 use serde::Serialize;
+use training::arguments::{Passed, Rated, threads};
 use training::classes::{Class, classes};
 use training::datasets::{Reader, trained_on_warning};
+use training::formats::Trained;
+use training::inputs::{Counters, Input, division};
+use training::lines::{FastTextLine, check_no_model};
+use training::places::is_dataset;
 use training::print::{MetricTable, names_of_means, print_json};
 use training::tell::tell;
 
 use super::{device, model_at};
-use crate::arguments::Evaluate;
+use crate::arguments::{Arguments, Evaluate};
 use crate::compute::Compute;
-use crate::error::Result;
-use crate::families::classifier::{self, EvaluatedRows, Evaluation};
+use crate::error::{Error, Result};
+use crate::families::classifier::predict::Tokenizer;
+use crate::families::classifier::{self, EvaluatedRows, EvaluatedTexts, Evaluation, Truth};
 use crate::families::{SavedClassifier, read_classifier};
 use crate::ranks::Ranks;
 
-/// The output for a dataset.
+/// The output for a file.
 #[derive(Serialize)]
-struct DatasetEvaluation {
-    /// The dataset's name as passed.
+struct Printed {
+    /// The file or dataset as passed.
     dataset: String,
     #[serde(flatten)]
     metrics: Metrics,
@@ -38,84 +48,200 @@ struct DatasetEvaluation {
     threshold: Option<Threshold>,
     /// The model's calibration; `null` if it has none.
     calibration: Option<Calibrator>,
+    /// What was found in a file of texts.
+    #[serde(flatten)]
+    texts: Option<Found>,
 }
 
-/// Prints one JSON object per dataset.
+/// What was found in a file of texts.
+#[derive(Serialize)]
+struct Found {
+    /// The counts of lines.
+    ledger: Option<Counters>,
+    /// Texts of stop words only, which are not evaluated.
+    only_stopwords: u64,
+    /// Texts with a label that the model does not have, which are not evaluated.
+    unknown_label: u64,
+}
+
+/// What all files are evaluated with.
+struct Evaluator<'a> {
+    arguments: &'a Evaluate,
+    classifier: &'a SavedClassifier,
+    decision: Decision,
+    ranks: &'a Ranks,
+    compute: &'a Compute,
+}
+
+/// Prints one JSON object per file.
 pub fn evaluate(arguments: &Evaluate) -> Result<()> {
     let folder = model_at(&arguments.model, &arguments.storage.options(), "evaluate")?;
+    check_no_model(&arguments.files, &arguments.model)?;
     let compute = device::choose(&arguments.running.computing, arguments.backend.compute)?;
     let ranks = Ranks::join(compute.device())?;
-    let classifier = read_classifier(&folder, compute.device())?;
-    let division = match arguments.test_fraction {
-        Some(fraction) => Division::by_fractions(fraction, 0.0)?,
-        None => Division::all_test(),
-    };
-    for dataset in &arguments.datasets {
-        let rows = opened(dataset, division, &classifier, arguments)?;
-        let evaluated = evaluated(&rows, &classifier, &ranks, &compute, arguments)?;
-        if ranks.is_first() {
-            let trained_on = classifier.trained_on.as_ref().map(|_| rows.known(Part::Test));
-            if let Some(warning) =
-                trained_on.and_then(|known| trained_on_warning(dataset.to_string().as_ref(), known))
-            {
-                tell(&warning);
-            }
-            let SavedClassifier { config, scoring, .. } = &classifier;
-            let decision = config.decision(*scoring);
-            let names = config.preparation.labels.given_names();
-            let evaluated = DatasetEvaluation {
-                dataset: dataset.to_string(),
-                metrics: evaluated.metrics,
-                classes: classes(&names, &evaluated.metrics.confusion),
-                trained_on,
-                intervals: evaluated.intervals(decision),
-                probabilities: evaluated.probabilities(decision),
-                threshold: config.threshold,
-                calibration: config.calibration,
-            };
-            match arguments.text {
-                true => print_table(&evaluated)?,
-                false => print_json(&evaluated)?,
-            }
+    let classifier = &read_classifier(&folder, compute.device())?;
+    let SavedClassifier { config, scoring, trained_on, .. } = classifier;
+    let decision = config.decision(*scoring);
+    let evaluator = Evaluator { arguments, classifier, decision, ranks: &ranks, compute: &compute };
+    for file in &arguments.files {
+        let place = file.to_string();
+        let (evaluated, n_known, texts) = match is_dataset(&place) {
+            true => evaluator.of_dataset(file)?,
+            false => evaluator.of_texts(&place)?,
+        };
+        if !ranks.is_first() {
+            continue;
+        }
+        let trained_on = trained_on.as_ref().map(|_| n_known);
+        let warning = trained_on.and_then(|known| trained_on_warning(place.as_ref(), known));
+        warning.iter().for_each(|warning| tell(warning));
+        let names = config.preparation.labels.given_names();
+        let printed = Printed {
+            dataset: place,
+            metrics: evaluated.metrics,
+            classes: classes(&names, &evaluated.metrics.confusion),
+            trained_on,
+            intervals: evaluated.intervals(decision),
+            probabilities: evaluated.probabilities(decision),
+            threshold: config.threshold,
+            calibration: config.calibration,
+            texts,
+        };
+        match arguments.text {
+            true => print_table(&printed)?,
+            false => print_json(&printed)?,
         }
     }
     Ok(())
 }
 
+/// Results of rows or texts, the number of those that are known to the model, and what was found in a file of texts.
+type Evaluated = (EvaluatedRows, u64, Option<Found>);
+
+impl Evaluator<'_> {
+    fn of_dataset(&self, dataset: &Location) -> Result<Evaluated> {
+        let rows = opened(dataset, self.classifier, self.arguments)?;
+        let evaluation = Evaluation {
+            part: Part::Test,
+            batch_rows: self.arguments.batch as usize,
+            decision: self.decision,
+            loaders: usize::from(self.arguments.running.loaders),
+        };
+        let model = &self.classifier.model;
+        let evaluated = classifier::evaluate_rows(model, &rows, self.ranks, self.compute, &evaluation)?;
+        Ok((evaluated, rows.known(Part::Test), None))
+    }
+
+    fn of_texts(&self, place: &String) -> Result<Evaluated> {
+        let Self { arguments, classifier, ranks, .. } = *self;
+        let SavedClassifier { model, vocabulary, config, trained_on, .. } = classifier;
+        let preparation = &config.preparation;
+        let mut tokenizer = Tokenizer::new(preparation, vocabulary, config.tokens_max)?;
+        let is_passed = Passed::of_process::<Arguments>().has("format");
+        let (format, rated) = Trained::of_dataset(&preparation.labels).of_labelled(
+            place,
+            &arguments.format,
+            is_passed,
+            &arguments.rated,
+        );
+        let labelling = Labelling::of(rated, &preparation.labels, model.settings().objective)?;
+        let input = Input {
+            format: &format,
+            rated: &labelling.read,
+            fasttext: FastTextLine::Review,
+            limits: Limits::default(),
+            threads: threads(),
+            s3: arguments.storage.options(),
+            tell: if ranks.is_first() { tell } else { |_| () },
+        };
+        let words = Words::of_rows(preparation);
+        let memory = arguments.running.memory;
+        let (texts, ledger) = input.read_evaluated(place, arguments.test_fraction, words, memory)?;
+        let truths: Vec<_> = texts.dictionary.labels().iter().map(|name| labelling.truth(name)).collect();
+        let evaluated = classifier::evaluate_texts(
+            (model, &mut tokenizer),
+            (&texts, &truths),
+            ranks,
+            self.compute,
+            (self.decision, arguments.batch as usize),
+        )?;
+        let Some(EvaluatedTexts { rows, unknown_label, only_stopwords }) = evaluated else {
+            let found =
+                format!("no text has a label of the model, {}", preparation.labels.names().join(" or "));
+            let remedy = "pass the flags with which sentimill read the reviews of its dataset, such as --class-ratings, or \
+                          --label-field with these labels";
+            return Err(training::Error::useless_texts(place, found, remedy).into());
+        };
+        if unknown_label > 0 {
+            let n_texts = texts.n_texts();
+            (input.tell)(&format!(
+                "warning: {place}: {unknown_label} of {n_texts} texts have a label that the model does not have; they are not \
+                 evaluated"
+            ));
+        }
+        let keys = rows.keys.iter().flatten();
+        let is_known =
+            |key: &&u64| trained_on.as_ref().is_some_and(|known| known.smallest_hashes.contains(**key));
+        let n_known = keys.filter(is_known).count() as u64;
+        let ledger = ledger.map(Counters);
+        Ok((rows, n_known, Some(Found { ledger, only_stopwords, unknown_label })))
+    }
+}
+
+/// How labels of texts are read, and which labels of the model they are.
+struct Labelling {
+    /// How they are read.
+    read: Rated,
+    /// The label of each rating, if the model predicts ratings, which are then read as labels.
+    of_ratings: Option<Labels>,
+    /// The labels of the model.
+    names: Vec<String>,
+}
+
+impl Labelling {
+    fn of(rated: Rated, of_model: &Labels, objective: Objective) -> Result<Self> {
+        let names = of_model.names().into_iter().map(str::to_owned).collect();
+        if !matches!(objective, Objective::Rating | Objective::FiveRatings) {
+            return Ok(Self { read: rated, of_ratings: None, names });
+        }
+        if let Some(field) = &rated.label_field {
+            let expected = "--rating-field, because the model predicts ratings";
+            return Err(training::Error::setting("--label-field", field, expected).into());
+        }
+        let of_ratings = Some(rated.all());
+        let each = "1=1,2=2,3=3,4=4,5=5".parse().map_err(|error| Error::internal(&error))?;
+        Ok(Self { read: Rated { labels: Some(each), ..rated }, of_ratings, names })
+    }
+
+    /// The label of the model for one of the texts.
+    fn truth(&self, name: &[u8]) -> Option<Truth> {
+        let number = |name: &[u8]| self.names.iter().position(|of| of.as_bytes() == name);
+        let (label, rating) = match &self.of_ratings {
+            None => (number(name)?, 1),
+            Some(labels) => {
+                let rating = str::from_utf8(name).ok()?.parse().ok()?;
+                let label = usize::from(labels.label(rating)?);
+                (number(labels.names().get(label)?.as_bytes())?, rating)
+            }
+        };
+        Some(Truth { label: label as u8, rating })
+    }
+}
+
 /// Opens a dataset whose texts were prepared with the model's settings.
-fn opened(
-    dataset: &Location,
-    division: Division,
-    classifier: &SavedClassifier,
-    arguments: &Evaluate,
-) -> Result<Rows> {
+fn opened(dataset: &Location, classifier: &SavedClassifier, arguments: &Evaluate) -> Result<Rows> {
     let SavedClassifier { vocabulary, config, trained_on, .. } = classifier;
     let known = trained_on.as_ref().map(|trained_on| trained_on.smallest_hashes.clone()).unwrap_or_default();
+    let division = division(arguments.test_fraction)?;
     let reader = Reader::new(config.tokens_max, arguments.running.memory as u64, &arguments.storage);
     let rows = reader.open(dataset, division, &known)?;
     rows.check_fits(vocabulary, &config.preparation, arguments.model.to_string().as_ref())?;
     Ok(rows)
 }
 
-fn evaluated(
-    rows: &Rows,
-    classifier: &SavedClassifier,
-    ranks: &Ranks,
-    compute: &Compute,
-    arguments: &Evaluate,
-) -> Result<EvaluatedRows> {
-    let evaluation = Evaluation {
-        part: Part::Test,
-        batch_rows: arguments.batch as usize,
-        decision: classifier.config.decision(classifier.scoring),
-        loaders: usize::from(arguments.running.loaders),
-    };
-    classifier::evaluate_rows(&classifier.model, rows, ranks, compute, &evaluation)
-}
-
 /// Prints a table of metrics and their intervals.
-fn print_table(evaluated: &DatasetEvaluation) -> Result<()> {
-    let DatasetEvaluation { dataset, metrics, classes, trained_on, intervals, probabilities, .. } = evaluated;
+fn print_table(evaluated: &Printed) -> Result<()> {
+    let Printed { dataset, metrics, classes, trained_on, intervals, probabilities, .. } = evaluated;
     let mut table = MetricTable::of(dataset, metrics.rows);
     table.add("accuracy", Some(metrics.accuracy), Some(intervals.accuracy));
     let [f1, precision, recall] = names_of_means(metrics.confusion.n_classes());

@@ -19,7 +19,9 @@ use tch::{Device, Kind, Tensor};
 
 pub use self::answers::Answers;
 pub use self::choice::Choice;
-pub use self::evaluate::{EvaluatedRows, Evaluation, evaluate, evaluate_rows};
+pub use self::evaluate::{
+    EvaluatedRows, EvaluatedTexts, Evaluation, Truth, evaluate, evaluate_rows, evaluate_texts,
+};
 pub use self::kernels::unsupported;
 use self::loss::row_losses;
 pub use self::wide::{Head, Wide};

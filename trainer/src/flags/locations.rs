@@ -15,7 +15,7 @@ pub(super) fn locations(command: &Command) -> Vec<&Location> {
             let optional = [out, &lstm.init_from, &training.resume];
             std::iter::once(dataset).chain(optional.into_iter().flatten()).collect()
         }
-        Command::Evaluate(evaluate) => std::iter::once(&evaluate.model).chain(&evaluate.datasets).collect(),
+        Command::Evaluate(evaluate) => std::iter::once(&evaluate.model).chain(&evaluate.files).collect(),
         Command::Predict(predict) => {
             std::iter::once(&predict.of_all.model).chain(&predict.of_all.files).collect()
         }

@@ -32,6 +32,7 @@ fn lines(inputs: &[&Path], asked: FormatOptions, threads: usize) -> Lines {
         s3: S3Options::default(),
         format: asked.format().unwrap(),
         labels: Labels::PositiveFrom(4),
+        fasttext: FastTextLine::Words,
         encoding: UTF_8,
         limits: Limits::default(),
         threads: NonZeroUsize::new(threads).unwrap(),

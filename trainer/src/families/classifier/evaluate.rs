@@ -1,19 +1,22 @@
-//! Evaluates a model on all rows of a split. The metrics are exact, so they do not depend on the number of
-//! ranks.
+//! Evaluates a model on all rows of a split, or on texts with labels. The metrics are exact, so they do not depend on the
+//! number of ranks.
 
-use batches::{Batch, Dealing, Loader, Loading, Part, Rows};
-use runs::recipe::Recipe;
+mod texts;
+
+use batches::{Dealing, Loader, Loading, Part, Rows};
+use runs::recipe::{Objective, Recipe};
 use scoring::{
     Counted, Decision, Intervals, Metrics, ProbabilityQuality, RowTexts, Scores, class_intervals, intervals,
     metrics_of, scores_of,
 };
 use tch::{Device, Tensor};
 
+pub use self::texts::{EvaluatedTexts, Truth, evaluate_texts};
 use super::loss::row_losses;
 use super::{Answers, Classifier};
 use crate::compute::Compute;
 use crate::error::{Error, Result};
-use crate::inputs::{Inputs, token_rows};
+use crate::inputs::{Inputs, Targets, token_rows};
 use crate::ranks::Ranks;
 
 /// Options of an evaluation.
@@ -38,16 +41,17 @@ pub struct EvaluatedRows {
     pub scores: Scores,
     /// The loss of each row, in the same order.
     pub losses: Vec<f64>,
+    /// The key of the text of each row; `None` if rows have distinct texts.
+    pub keys: Option<Vec<u64>>,
 }
 
 impl EvaluatedRows {
     /// The 95 % confidence intervals of the metrics.
     pub fn intervals(&self, decision: Decision) -> Intervals {
+        let texts = self.keys.as_deref().map_or(RowTexts::Distinct, RowTexts::Keys);
         match &self.scores {
-            Scores::Label(scores) => intervals(decision, scores, &self.losses, RowTexts::Distinct),
-            Scores::Classes(scores) => {
-                class_intervals(decision.calibrator(), scores, &self.losses, RowTexts::Distinct)
-            }
+            Scores::Label(scores) => intervals(decision, scores, &self.losses, texts),
+            Scores::Classes(scores) => class_intervals(decision.calibrator(), scores, &self.losses, texts),
         }
     }
 
@@ -90,17 +94,7 @@ pub fn evaluate_rows(
     compute: &Compute,
     evaluation: &Evaluation,
 ) -> Result<EvaluatedRows> {
-    let Evaluating { counted, places, losses } = evaluate_here(model, rows, ranks, compute, evaluation)?;
-    let (sums, ranked) = together(&counted, ranks)?;
-    let places = ranks.gather_i64(&places)?;
-    let losses = ranks.gather_i64(&losses)?;
-    let scoring = evaluation.decision.scoring();
-    // A row without a finite result is not counted and is an error here.
-    let metrics = metrics_of(scoring, &sums, &mut ranked.clone())?;
-    let mut by_row: Vec<(i64, i64)> = places.iter().copied().zip(losses).collect();
-    by_row.sort_unstable();
-    let losses = by_row.into_iter().map(|(_, loss)| f64::from_bits(loss as u64)).collect();
-    Ok(EvaluatedRows { metrics, scores: scores_of(scoring, &places, &ranked), losses })
+    evaluate_here(model, rows, ranks, compute, evaluation)?.of_all(ranks, evaluation.decision)
 }
 
 /// The sums of all ranks and their rows, in rank order.
@@ -119,6 +113,44 @@ struct Evaluating {
     losses: Vec<i64>,
 }
 
+impl Evaluating {
+    fn new(decision: Decision) -> Self {
+        Self { counted: Counted::new(decision), places: Vec::new(), losses: Vec::new() }
+    }
+
+    /// Adds rows: their outputs, `[B, O]`, and labels.
+    fn add(
+        &mut self,
+        outputs: &Tensor,
+        targets: &Targets,
+        labels: &[u8],
+        objective: Objective,
+    ) -> Result<()> {
+        let losses = row_losses(objective, outputs, targets)?;
+        let outputs: Vec<Vec<f64>> = Vec::try_from(&on_cpu(outputs))?;
+        let losses: Vec<f64> = Vec::try_from(&on_cpu(&losses))?;
+        for ((outputs, loss), label) in outputs.iter().zip(losses).zip(labels) {
+            self.counted.add(outputs, *label, loss);
+            self.losses.push(loss.to_bits() as i64);
+        }
+        Ok(())
+    }
+
+    /// The results of all ranks.
+    fn of_all(self, ranks: &Ranks, decision: Decision) -> Result<EvaluatedRows> {
+        let (sums, ranked) = together(&self.counted, ranks)?;
+        let places = ranks.gather_i64(&self.places)?;
+        let losses = ranks.gather_i64(&self.losses)?;
+        let scoring = decision.scoring();
+        // A row without a finite result is not counted and is an error here.
+        let metrics = metrics_of(scoring, &sums, &mut ranked.clone())?;
+        let mut by_row: Vec<(i64, i64)> = places.iter().copied().zip(losses).collect();
+        by_row.sort_unstable();
+        let losses = by_row.into_iter().map(|(_, loss)| f64::from_bits(loss as u64)).collect();
+        Ok(EvaluatedRows { metrics, scores: scores_of(scoring, &places, &ranked), losses, keys: None })
+    }
+}
+
 fn evaluate_here(
     model: &Classifier,
     rows: &Rows,
@@ -132,32 +164,19 @@ fn evaluate_here(
         loaders: evaluation.loaders,
         ..Loading::of_evaluation(evaluation.part, evaluation.batch_rows)
     };
-    let counted = Counted::new(evaluation.decision);
-    let mut here = Evaluating { counted, places: Vec::new(), losses: Vec::new() };
+    let mut here = Evaluating::new(evaluation.decision);
     let mut answers = Answers::of(model, compute);
     let inputs = Inputs::copied(compute.device());
     for batch in Loader::start(rows, loading)? {
         let batch = batch?;
         ranks.check()?;
-        count(&mut answers, &inputs, &batch, &mut here)?;
+        if !batch.rows.is_empty() {
+            let outputs = answers.outputs(token_rows(&batch, &batch.tokens))?;
+            here.add(&outputs, &inputs.targets(&batch), &batch.labels, answers.objective())?;
+        }
         here.places.extend(batch.rows.iter().map(|&row| i64::from(row)));
     }
     Ok(here)
-}
-
-fn count(answers: &mut Answers<'_>, inputs: &Inputs<'_>, batch: &Batch, here: &mut Evaluating) -> Result<()> {
-    if batch.rows.is_empty() {
-        return Ok(());
-    }
-    let outputs = answers.outputs(token_rows(batch, &batch.tokens))?;
-    let losses = row_losses(answers.objective(), &outputs, &inputs.targets(batch))?;
-    let outputs: Vec<Vec<f64>> = Vec::try_from(&on_cpu(&outputs))?;
-    let losses: Vec<f64> = Vec::try_from(&on_cpu(&losses))?;
-    for ((outputs, loss), label) in outputs.iter().zip(losses).zip(&batch.labels) {
-        here.counted.add(outputs, *label, loss);
-        here.losses.push(loss.to_bits() as i64);
-    }
-    Ok(())
 }
 
 fn on_cpu(tensor: &Tensor) -> Tensor {

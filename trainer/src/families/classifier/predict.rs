@@ -17,7 +17,7 @@ use scoring::{Decision, Scoring};
 use training::answers::{self, Answer, AnswersError, Content, Counts, LineOptions, Output, Refusal};
 
 pub use self::tokenizer::Tokenizer;
-use self::window::Window;
+pub(crate) use self::window::Window;
 
 /// Options of a prediction.
 #[derive(Clone, Debug)]

@@ -50,8 +50,17 @@ impl Tokenizer {
         })
     }
 
-    /// The ids of a text, or the reason why there are none.
+    /// The ids of a text of which the model knows a word, or the reason why there are none.
     pub fn ids(&mut self, text: &str) -> Result<&[u32], Refusal> {
+        let ids = self.row(text)?;
+        if ids.iter().all(|&id| id == UNKNOWN) {
+            return Err(Refusal::OnlyUnknown);
+        }
+        Ok(&self.ids)
+    }
+
+    /// The ids of a text, as in a dataset, or the reason why there are none.
+    pub fn row(&mut self, text: &str) -> Result<&[u32], Refusal> {
         self.cleaned.clear();
         if !self.cleaner.clean(text, &mut self.cleaned) {
             return Err(Refusal::Line(NoReview::EmptyText));
@@ -68,9 +77,6 @@ impl Tokenizer {
             return Err(Refusal::OnlyStopwords);
         }
         self.keep();
-        if self.ids.iter().all(|&id| id == UNKNOWN) {
-            return Err(Refusal::OnlyUnknown);
-        }
         Ok(&self.ids)
     }
 

@@ -37,7 +37,7 @@ impl TextBatch {
 }
 
 /// Lines that wait for their outputs.
-pub(super) struct Window {
+pub(crate) struct Window {
     batch_rows: usize,
     lines: Vec<Result<Range<usize>, Refusal>>,
     ids: Vec<u32>,
@@ -45,12 +45,12 @@ pub(super) struct Window {
 
 impl Window {
     /// For batches of at most `batch_rows` texts.
-    pub(super) fn new(batch_rows: usize) -> Self {
+    pub(crate) fn new(batch_rows: usize) -> Self {
         Self { batch_rows: batch_rows.max(1), lines: Vec::new(), ids: Vec::new() }
     }
 
     /// Adds the next line.
-    pub(super) fn push(&mut self, ids: Result<&[u32], Refusal>) {
+    pub(crate) fn push(&mut self, ids: Result<&[u32], Refusal>) {
         let from = self.ids.len();
         self.lines.push(ids.map(|ids| {
             self.ids.extend_from_slice(ids);
@@ -58,18 +58,18 @@ impl Window {
         }));
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         let lines = self.batch_rows.saturating_mul(WINDOW_BATCHES).min(WINDOW_LINES_MAX);
         self.lines.len() >= lines || self.ids.len() >= WINDOW_TOKENS_MAX
     }
 
     /// Runs the model on all texts and clears the window. Returns for each line the outputs, or the reason why there
     /// are none.
-    pub(super) fn outputs<E>(
+    pub(crate) fn outputs<E>(
         &mut self,
         mut model: impl FnMut(TokenRows<'_>) -> Result<Vec<Vec<f64>>, E>,
     ) -> Result<Vec<Result<Vec<f64>, Refusal>>, E> {
@@ -85,9 +85,14 @@ impl Window {
                 outputs[place] = Ok(answer);
             }
         }
+        self.clear();
+        Ok(outputs)
+    }
+
+    /// Forgets all lines.
+    pub(crate) fn clear(&mut self) {
         self.lines.clear();
         self.ids.clear();
-        Ok(outputs)
     }
 
     /// The indices of lines with a text, from the shortest to the longest, split into batches.
