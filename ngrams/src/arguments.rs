@@ -149,7 +149,10 @@ fn of_ngrams(argument: Arg) -> Arg {
     match argument.get_id().as_str() {
         "model" => argument.long_help(text + "\n\nAlso a file of the fastText program, .bin or .ftz."),
         "soft" => argument.long_help(text.replace(" with the vocabulary of the model", "")),
-        "top" => argument.help(text.replace("words", "n-grams")),
+        // That of explanations, which has a default.
+        "top" if !argument.get_default_values().is_empty() => {
+            argument.help(text.replace("words", "n-grams")).default_value("10")
+        }
         // The last one before --help.
         "quiet" => argument.long_help(text.replace(" and progress", "")).display_order(998),
         _ => argument,

@@ -25,6 +25,7 @@ mod training;
 mod weights;
 
 pub use calibration::Sigmoid;
+pub use keys::AT_THE_END;
 pub use model::{Contribution, LinearModel, LinearScratch, Named, Outputs, StoredModel};
 pub use row_index::RowKeys;
 pub use settings::{Counting, LinearSettings, MarginLoss, NgramTable, Penalty, Weighting};

@@ -4,10 +4,13 @@
 //! The weight of an n-gram is its part of the score of the predicted label. All models compute this score as a sum over
 //! n-grams, so the weights are exact. For the linear model it is the score of the label's classifier. For embeddings it is
 //! the logit of the label, less the mean logit of the other labels if probabilities sum to 1; with two labels, these are
-//! the log-odds. The occurrences of an n-gram are added, and so are the character n-grams of a word.
+//! the log-odds. The occurrences of an n-gram are added, also that at the end of a text, and so are the character
+//! n-grams of a word.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use classifiers::END;
+use classifiers::linear::AT_THE_END;
 use training::answers::Refusal;
 use training::answers::explain::{Explained, Reading, Weighed};
 
@@ -30,10 +33,28 @@ pub(crate) fn explain(reader: &mut Reader<'_>, text: &[u8]) -> Result<Explained,
         _ => (None, probabilities[predicted as usize]),
     };
     let label = labels.place(predicted);
-    let contributions = reader.contributions(text, predicted);
+    let contributions = distinct(reader.contributions(text, predicted));
     let text = marked(reader, text, &contributions);
     let words = weighed(contributions, &text);
     Ok(Explained { label, score, probability: Some(f64::from(probability)), words, text })
+}
+
+/// The parts of distinct n-grams. One at the end of a text is the same n-gram as that within it.
+fn distinct(contributions: Vec<(String, f64)>) -> Vec<(String, f64)> {
+    let ends = [AT_THE_END.to_owned(), format!(" {}", String::from_utf8_lossy(END))];
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut all: Vec<(String, f64)> = Vec::new();
+    for (ngram, weight) in contributions {
+        let ngram = ends.iter().find_map(|end| ngram.strip_suffix(end)).unwrap_or(&ngram);
+        match places.get(ngram) {
+            Some(&place) => all[place].1 += weight,
+            None => {
+                places.insert(ngram.to_owned(), all.len());
+                all.push((ngram.to_owned(), weight));
+            }
+        }
+    }
+    all
 }
 
 /// The n-grams, the largest weight first, with the number of their occurrences. Equal weights are in the order of the text.

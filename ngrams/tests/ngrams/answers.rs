@@ -98,6 +98,18 @@ fn explanations_name_the_ngrams_that_decide() {
         let marked = found["text"].as_array().unwrap();
         let unknown = marked.iter().find(|word| word["word"] == "qwertz").unwrap();
         assert_eq!(unknown["mark"], "unknown", "{found}");
+
+        // An n-gram at the end of a text is the same as one within it.
+        let (_, said, told) = run(command_of("explain", &out, &["noisy the noisy", "--json", "--top", "20"]));
+        let found: Value = serde_json::from_str(&said).unwrap();
+        let sides = ["for", "against"].map(|side| found[side].as_array().unwrap().clone()).concat();
+        let words: Vec<&str> = sides.iter().map(|word| word["word"].as_str().unwrap()).collect();
+        assert!(
+            words.iter().all(|word| !word.ends_with(" </s>") && !word.contains("(at the end)")),
+            "{said} {told}"
+        );
+        let distinct: std::collections::BTreeSet<&str> = words.iter().copied().collect();
+        assert!(distinct.len() == words.len() && words.contains(&"noisy"), "{said}");
     }
 }
 

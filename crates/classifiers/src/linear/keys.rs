@@ -12,6 +12,9 @@ use crate::dictionary::Dictionary;
 use crate::features::NGRAM_FACTOR;
 use crate::texts::TextRef;
 
+/// What follows the words of an n-gram of the end of a text.
+pub const AT_THE_END: &str = " (at the end)";
+
 /// The words of an n-gram in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ngram {
@@ -26,7 +29,7 @@ pub(super) struct Ngram {
 }
 
 impl Ngram {
-    /// The words of an n-gram of a text, with ` … ` in a pair and ` (at the end)` for one of the end; `None` if a word is
+    /// The words of an n-gram of a text, with ` … ` in a pair and [`AT_THE_END`] for one of the end; `None` if a word is
     /// unknown.
     pub fn name<'a>(self, word: impl Fn(usize) -> Option<&'a [u8]>) -> Option<String> {
         let (separator, indices) = if self.is_pair {
@@ -36,7 +39,7 @@ impl Ngram {
         };
         let words: Option<Vec<_>> =
             indices.into_iter().map(|index| word(index).map(String::from_utf8_lossy)).collect();
-        let ending = if self.is_ending { " (at the end)" } else { "" };
+        let ending = if self.is_ending { AT_THE_END } else { "" };
         words.map(|words| words.join(separator) + ending)
     }
 }
