@@ -6,7 +6,7 @@ use classifiers::files::bin::BinLoss;
 use training::answers::explain::{Form, Options, run};
 use training::answers::{Content, Counts, LineOptions};
 use training::arguments::Explain;
-use training::lines::{FastTextLine, Formats, one_line, read_each, sources};
+use training::lines::{FastTextLine, Formats, one_line, read_each};
 use training::{Error, Result};
 
 use super::{invalid_utf8, model_at};
@@ -19,10 +19,7 @@ pub(super) fn explain(arguments: &Explain) -> Result<()> {
     let s3 = arguments.storage.options();
     let model = model_at(&arguments.model, &s3, "explain")?;
     let formats = Formats::of(&arguments.lines, &model, FastTextLine::Words)?;
-    let sources = match arguments.text {
-        Some(_) => Vec::new(),
-        None => sources(&arguments.input, &arguments.model, &s3)?,
-    };
+    let sources = arguments.sources()?;
     let classifier = Classifier::read(&model)?;
     if let ClassifierModel::Program(program) = classifier.model()
         && program.args().loss == BinLoss::HierarchicalSoftmax

@@ -111,6 +111,13 @@ fn explanations_name_the_ngrams_that_decide() {
         let distinct: std::collections::BTreeSet<&str> = words.iter().copied().collect();
         assert!(distinct.len() == words.len() && words.contains(&"noisy"), "{said}");
     }
+    let out = folder.path().join(MODELS[0][1]);
+    let (code, _, told) = run(command_of("explain", &out, &[train.to_str().unwrap()]));
+    assert_eq!(code, Some(64), "{told}");
+    assert!(
+        told.contains("train.txt: found a file, expected a text; pass the texts of a file with --input "),
+        "{told}"
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::io;
 use kernels::TokenRows;
 use training::answers::explain::{Form, Options, run};
 use training::answers::{Content, Counts, LineOptions};
-use training::lines::{FastTextLine, Formats, InvalidUtf8, one_line, read_each, sources};
+use training::lines::{FastTextLine, Formats, InvalidUtf8, one_line, read_each};
 
 use super::{device, model_at};
 use crate::arguments::Explain;
@@ -20,10 +20,7 @@ pub fn explain(arguments: &Explain) -> Result<()> {
     let s3 = arguments.of_all.storage.options();
     let folder = model_at(&arguments.of_all.model, &s3, "explain")?;
     let formats = Formats::of(&arguments.of_all.lines, &folder, FastTextLine::Review)?;
-    let sources = match arguments.of_all.text {
-        Some(_) => Vec::new(),
-        None => sources(&arguments.of_all.input, &arguments.of_all.model, &s3)?,
-    };
+    let sources = arguments.of_all.sources()?;
     let compute = device::choose(&arguments.computing, arguments.backend.compute)?;
     let SavedClassifier { model, vocabulary, config, scoring, .. } =
         read_classifier(&folder, compute.device())?;

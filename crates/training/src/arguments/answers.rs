@@ -1,17 +1,21 @@
 //! Flags of the commands that answer line by line. A program adds its own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory};
+use corpus::shell::word;
+use program::exit::{Exit, Failed};
 use program::location::Location;
 use program::place::local_path;
+use reading::Source;
 
 use super::numbers::at_least;
 use super::{LineArguments, Storage};
 use crate::answers::file::{AddedColumns, AnswerFile};
 use crate::error::Result;
+use crate::lines::sources;
 
 /// Flags of predictions.
 #[derive(Clone, Debug, Args)]
@@ -105,6 +109,8 @@ pub struct Explain {
         help_heading = "Input"
     )]
     pub input: Vec<Location>,
+    ///
+    /// Pass a file of texts with --input.
     /// Format of lines.
     #[command(flatten)]
     pub lines: LineArguments,
@@ -122,4 +128,19 @@ pub struct Explain {
     /// The explanations are printed; warnings and progress are not.
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+impl Explain {
+    /// The sources of the texts; none for TEXT. A file in its place is refused.
+    pub fn sources(&self) -> Result<Vec<Source>> {
+        match &self.text {
+            Some(text) if Path::new(text).is_file() => {
+                let found = "found a file, expected a text";
+                let remedy = format!("pass the texts of a file with --input {}", word(text));
+                Err(Failed::new(Exit::Usage, format!("{text}: {found}; {remedy}")).into())
+            }
+            Some(_) => Ok(Vec::new()),
+            None => sources(&self.input, &self.model, &self.storage.options()),
+        }
+    }
 }
