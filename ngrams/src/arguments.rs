@@ -9,7 +9,7 @@ use corpus::arguments::FormatArguments;
 use program::location::Location;
 use program::size::parse_memory;
 use training::arguments::numbers::{at_least, share};
-use training::arguments::{Explain, MORE, Rated, Report, Storage};
+use training::arguments::{Explain, MORE, Rated, Report, Storage, WrongPredictions};
 
 pub use self::autotune::Autotune;
 pub use self::train::{ModelName, NgramLossName, Train, WeightsName};
@@ -105,6 +105,9 @@ pub struct Evaluate {
     /// Print tables in place of JSON
     #[arg(long)]
     pub text: bool,
+    /// Wrong predictions.
+    #[command(flatten)]
+    pub wrong: WrongPredictions,
     /// The format of lines.
     #[command(flatten)]
     pub format: FormatArguments,

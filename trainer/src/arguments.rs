@@ -17,7 +17,7 @@ use program::location::Location;
 use program::place::local_path;
 use runs::recipe::limits::{BATCH, CANDIDATES};
 use training::arguments::numbers::{port, processes, share, whole};
-use training::arguments::{MORE, Rated, Report, Storage};
+use training::arguments::{MORE, Rated, Report, Storage, WrongPredictions};
 
 pub use self::autotune::Autotune;
 use self::examples::{
@@ -192,6 +192,9 @@ pub struct Evaluate {
         help_heading = "Running"
     )]
     pub batch: u32,
+    /// Wrong predictions.
+    #[command(flatten)]
+    pub wrong: WrongPredictions,
     /// The format of lines.
     #[command(flatten)]
     pub format: FormatArguments,

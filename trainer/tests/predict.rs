@@ -132,7 +132,12 @@ fn said(input: &str, format: Format, tokenizer: &mut Tokenizer) -> Vec<Result<u6
         encoding: UTF_8,
         line_bytes_max: LINE_BYTES_MAX,
     };
-    let options = PredictOptions { batch_rows: 3, decision: Scoring::Logit.into(), classes: Vec::new() };
+    let options = PredictOptions {
+        batch_rows: 3,
+        decision: Scoring::Logit.into(),
+        classes: Vec::new(),
+        answers_unknown: false,
+    };
     let mut output = Vec::new();
     run(input.as_bytes(), &mut output, &lines, tokenizer, &options, answer).unwrap();
     let lines = std::str::from_utf8(&output).unwrap().lines().enumerate();

@@ -316,6 +316,15 @@ fn texts_are_evaluated_as_the_rows_of_their_dataset() {
         close(&of_texts["loss"], &of_rows["loss"]);
         close(&of_texts["probabilities"]["brier"], &of_rows["probabilities"]["brier"]);
         assert_eq!(evaluated(&out, path, &by_label, Some("2")).0, of_texts);
+        let wrong = path.with_extension("jsonl");
+        evaluated(&out, path, &[&by_label[..], &["--wrong", wrong.to_str().unwrap()]].concat(), Some("2"));
+        let wrong = fs::read_to_string(wrong).unwrap();
+        let confusion = &of_texts["confusion"];
+        let n_wrong = number(&confusion["false_positive"]) + number(&confusion["false_negative"]);
+        assert_eq!(wrong.lines().count() as f64, n_wrong, "{confusion}");
+        for row in wrong.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+            assert!(row["true_label"] == row["kind"] && row["predicted_label"] != row["kind"], "{row}");
+        }
     }
     let (of_texts, told) = evaluated(&out, &paths[0], &by_label, None);
     let ledger = &of_texts["ledger"];

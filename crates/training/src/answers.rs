@@ -36,6 +36,7 @@ pub mod file;
 mod lines;
 mod output;
 mod pause;
+pub mod wrong;
 
 use std::collections::BTreeMap;
 use std::io;

@@ -23,7 +23,7 @@ use program::size::parse_size;
 use store::S3Options;
 use thiserror::Error;
 
-pub use self::answers::{Explain, Predict};
+pub use self::answers::{Explain, Predict, WrongPredictions};
 use self::numbers::{minutes, whole};
 pub use self::parse::parse;
 pub use self::passed::Passed;

@@ -3,7 +3,7 @@
 //! - how a program and its ranks start and end ([`start`], [`ranks`], [`tell`], [`error`]), and the arguments of
 //!   several commands ([`arguments`]),
 //! - inputs ([`places`], [`datasets`], [`lines`], [`inputs`], [`texts`], [`model`]) and results ([`out`], [`texts_out`], [`remote`],
-//!   [`log`]),
+//!   [`log`], [`wrong`]),
 //! - what is printed ([`mod@print`], [`outcome`], [`classes`]), and one answer per line ([`answers`]),
 //! - commands of several programs: a search for settings ([`autotune`]), a report of trainings ([`page`]) and
 //!   the probabilities of a dataset's rows ([`soft_labels`]).
@@ -36,5 +36,6 @@ pub mod start;
 pub mod tell;
 pub mod texts;
 pub mod texts_out;
+pub mod wrong;
 
 pub use error::{Error, Result};

@@ -60,13 +60,8 @@ pub fn read_each<E: From<Error>>(
             let lines = program::stdin().and_then(|stdin| input::as_it_comes(stdin.lock(), options.encoding));
             let lines = lines.map_err(|error| Error::from(AnswersError::read(&source.name, &error)))?;
             run(Content::Task(Box::new(lines)), &options)?
-        } else if let Some(reading) = table(source, is_table, &options)? {
-            let counts = run(Content::Table(&reading), &options)?;
-            reading.tables().notices.iter().for_each(|notice| tell(notice));
-            counts
         } else {
-            let lines = lines(source, &options)?;
-            run(if source.is_stream() { Content::Stream(lines) } else { Content::Lines(lines) }, &options)?
+            read(source, is_table, &options, tell, |content| run(content, &options))?
         };
         invalid.report(&options.place(), &counts);
         all.merge(&counts);
@@ -80,6 +75,23 @@ pub fn read_each<E: From<Error>>(
         (None, None) => {}
     }
     Ok(())
+}
+
+/// Reads the content of a source.
+pub(crate) fn read<E: From<Error>>(
+    source: &Source,
+    is_table: bool,
+    options: &LineOptions,
+    tell: impl Fn(&str),
+    run: impl FnOnce(Content<'_>) -> Result<Counts, E>,
+) -> Result<Counts, E> {
+    if let Some(reading) = table(source, is_table, options)? {
+        let counts = run(Content::Table(&reading))?;
+        reading.tables().notices.iter().for_each(|notice| tell(notice));
+        return Ok(counts);
+    }
+    let lines = lines(source, options)?;
+    run(if source.is_stream() { Content::Stream(lines) } else { Content::Lines(lines) })
 }
 
 /// As [`read_each`], for predictions that are written to a file or to standard output.

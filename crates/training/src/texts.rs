@@ -26,10 +26,11 @@ use store::S3Options;
 
 use crate::lines::FastTextLine;
 pub use dataset_texts::{DatasetTexts, Split};
+pub(crate) use division::Hashed;
 use division::SplitBuilders;
 pub use division::Wanted;
 pub use error::{Result, TextsError};
-pub use labels::{in_order_of, without_labels};
+pub use labels::{in_order_of, labels_of, without_labels};
 pub(crate) use reviews::BATCHES_BYTES;
 
 /// Lines, records and rows of tables.

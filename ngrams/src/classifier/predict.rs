@@ -30,6 +30,8 @@ pub struct Options {
     pub choice: Choice,
     /// Number of threads.
     pub threads: NonZeroUsize,
+    /// Whether a text of which the model knows no word has an answer, as in an evaluation.
+    pub answers_unknown: bool,
 }
 
 /// Which labels are printed.
@@ -108,7 +110,7 @@ impl<'a> answers::TextWindow<'a> for Window<'a> {
             .collect();
         let answer = |texts: &[Result<&[u8], Refusal>]| {
             let mut reader = classifier.reader();
-            let answers = texts.iter().map(|text| answer(&mut reader, (*text)?, options.choice));
+            let answers = texts.iter().map(|text| answer(&mut reader, (*text)?, options));
             answers.collect::<Vec<_>>()
         };
         // A thread costs more than some texts.
@@ -132,11 +134,12 @@ impl<'a> answers::TextWindow<'a> for Window<'a> {
     }
 }
 
-fn answer<'a>(reader: &mut Reader<'a>, text: &[u8], choice: Choice) -> Result<Answer<'a>, Refusal> {
+fn answer<'a>(reader: &mut Reader<'a>, text: &[u8], options: &Options) -> Result<Answer<'a>, Refusal> {
     let labels = reader.labels();
-    let probabilities = reader.of_known(text).ok_or(Refusal::OnlyUnknown)?;
+    let found = if options.answers_unknown { reader.probabilities(text) } else { reader.of_known(text) };
+    let probabilities = found.ok_or(Refusal::OnlyUnknown)?;
     match probabilities.iter().all(|probability| probability.is_finite()) {
-        true => Ok(predicted(probabilities, labels, choice)),
+        true => Ok(predicted(probabilities, labels, options.choice)),
         false => Err(Refusal::NotFinite),
     }
 }

@@ -4,12 +4,14 @@ use corpus::ledger::Limits;
 use runs::training::{RunSettings, SETTINGS, read_json};
 use scoring::ProbabilityQuality;
 use serde::Serialize;
+use training::answers::wrong::{OtherLabels, Wrong};
 use training::arguments::{Passed, threads};
 use training::formats::Trained;
-use training::inputs::{Counters, Input};
+use training::inputs::{Counters, Input, division};
 use training::lines::{FastTextLine, check_no_model};
 use training::print::{MetricTable, names_of_means, print_json};
 use training::tell::tell;
+use training::wrong::WrongFile;
 use training::{Error, Result};
 
 use super::model_at;
@@ -17,6 +19,7 @@ use super::out::absolute;
 use crate::arguments::{Arguments, Evaluate};
 use crate::classifier::Classifier;
 use crate::classifier::evaluate::{Evaluation, evaluate as evaluate_texts};
+use crate::classifier::predict::{Choice, Options, run};
 use crate::classifier::quality::{Evaluated, Measured};
 
 /// The output for a file.
@@ -40,14 +43,18 @@ struct Printed<'a> {
 pub(super) fn evaluate(arguments: &Evaluate) -> Result<()> {
     let model = model_at(&arguments.model, &arguments.storage.options(), "evaluate")?;
     check_no_model(&arguments.files, &arguments.model)?;
+    let wrong = arguments.wrong.wrong.as_deref();
+    let wrong =
+        wrong.map(|out| WrongFile::new(out, &arguments.files, &arguments.storage.options())).transpose()?;
     let classifier = Classifier::read(&model)?;
     // The model may not be in its training folder.
     let training: Option<RunSettings> = model.parent().and_then(|folder| read_json(&folder.join(SETTINGS)));
     let trained = training.as_ref().map(Trained::from).unwrap_or_default();
     let is_passed = Passed::of_process::<Arguments>().has("format");
+    let of_file = |place: &str| trained.of_labelled(place, &arguments.format, is_passed, &arguments.rated);
     for file in &arguments.files {
         let place = file.to_string();
-        let (format, rated) = trained.of_labelled(&place, &arguments.format, is_passed, &arguments.rated);
+        let (format, rated) = of_file(&place);
         let input = Input {
             rated: &rated,
             format: &format,
@@ -88,7 +95,14 @@ pub(super) fn evaluate(arguments: &Evaluate) -> Result<()> {
             false => print_json(&printed)?,
         }
     }
-    Ok(())
+    let Some(wrong) = wrong else { return Ok(()) };
+    let division = arguments.test_fraction.map(|_| division(arguments.test_fraction)).transpose()?;
+    let of_wrong = Wrong::new(classifier.words(), division, OtherLabels::Wrong)?;
+    let options = Options { choice: Choice::default(), threads: threads(), answers_unknown: true };
+    let of_model = (classifier.labels().names(), of_wrong);
+    wrong.write((FastTextLine::Words, of_file), of_model, |input, output, lines| {
+        Ok(run(input, output, lines, &classifier, &options)?)
+    })
 }
 
 /// The `--test-fraction` of the training, if `place` is its input.

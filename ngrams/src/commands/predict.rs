@@ -21,7 +21,7 @@ pub(super) fn predict(arguments: &Predict) -> Result<()> {
     // Two classes have their probabilities in any case.
     let all = (arguments.of_all.probabilities && names.len() > 2).then_some(names.len());
     let choice = Choice { top: arguments.top.or(all), threshold: arguments.threshold };
-    let options = Options { choice, threads: threads() };
+    let options = Options { choice, threads: threads(), answers_unknown: false };
     let file = arguments.of_all.file(names, false)?;
     predict_each(&sources, &formats, invalid_utf8(&classifier), file, |input, output, lines| {
         Ok(run(input, output, lines, &classifier, &options)?)

@@ -480,3 +480,65 @@ fn the_encoding_of_a_training_is_not_that_of_parquet() {
         assert_eq!(code, Some(0), "{told}");
     }
 }
+
+#[test]
+fn wrong_predictions_have_the_columns_of_the_input_and_the_most_confident_are_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = model(folder.path());
+    let [input, plain] = ["test.csv", "lines.txt"].map(|name| folder.path().join(name));
+    // Some labels are wrong, one is unknown; a blank and a bad record have no label.
+    let records = table(300, 2).replacen(",good\n", ",bad\n", 9).replacen(",bad\n", ",other\n", 1);
+    fs::write(&input, records + "\ntoo,many,columns,here\n").unwrap();
+    fs::write(&plain, lines(300, 2).replacen("__label__1", "__label__2", 5)).unwrap();
+    let wrong_of = |files: &[&Path], out: &str, flags: &[&str]| {
+        let out = folder.path().join(out);
+        let mut evaluate = command_of("evaluate", &model, flags);
+        evaluate.args(files).arg("--wrong").arg(&out);
+        let (code, said, told) = run(evaluate);
+        assert_eq!(code, Some(0), "{told}");
+        let n_wrong = |found: &Value| {
+            let rows = found["rows"].as_f64().unwrap();
+            (rows - rows * found["accuracy"].as_f64().unwrap()).round() as usize
+        };
+        (objects(&said).iter().map(n_wrong).sum::<usize>(), out)
+    };
+    let (n_wrong, jsonl) = wrong_of(&[&input], "wrong.jsonl", &[]);
+    let rows = objects(&fs::read_to_string(jsonl).unwrap());
+    assert!(n_wrong >= 9 && rows.len() == n_wrong, "{n_wrong} {}", rows.len());
+    let confidences: Vec<f64> = rows.iter().map(|row| row["probability"].as_f64().unwrap()).collect();
+    assert!(confidences.is_sorted_by(|one, other| one >= other) && confidences[n_wrong - 1] >= 0.5);
+    for row in &rows {
+        assert!(row["true_label"] == row["kind"] && row["true_label"] != row["predicted_label"], "{row}");
+        assert!(row["review"].as_str().unwrap().ends_with(",\n\"so\""), "{row}");
+    }
+    assert_eq!(rows.iter().filter(|row| row["kind"] == "other").count(), 1);
+
+    let (n_wrong, csv) = wrong_of(&[&input, &input.with_file_name("reviews.csv")], "wrong.csv", &[]);
+    let csv = fs::read_to_string(csv).unwrap();
+    assert!(csv.starts_with("id,review,kind,file,true_label,predicted_label,probability\n"), "{csv}");
+    assert_eq!(csv.matches("\"\"so\"\"").count(), n_wrong);
+    let (n_split, tsv) = wrong_of(&[&input], "wrong.tsv", &["--test-fraction", "0.3"]);
+    assert_eq!(fs::read_to_string(tsv).unwrap().matches("\"\"so\"\"").count(), n_split);
+    assert!(0 < n_split && n_split < rows.len());
+    let of_lines = folder.path().join("lines.ngrams");
+    trained(&plain, &of_lines, &[]);
+    let mut evaluate = command_of("evaluate", &of_lines, &[]);
+    let wrong = folder.path().join("of-lines.parquet");
+    evaluate.arg(&plain).arg("--wrong").arg(&wrong);
+    let (code, told) = ended(evaluate);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(fs::read(wrong).unwrap().starts_with(b"PAR1"));
+
+    for (file, out, expected) in [
+        ("test.csv", "wrong.csv", "wrong.csv: already exists"),
+        ("test.csv", "wrong.xls", "--wrong "),
+        ("-", "other.csv", "--wrong: found -, which can be read once only; write the texts to a file"),
+        ("a.h5", "other.csv", "a.h5, which does not have the texts as they are written; evaluate the files"),
+    ] {
+        let file = if file == "-" { PathBuf::from(file) } else { folder.path().join(file) };
+        let mut evaluate = command_of("evaluate", &model, &[]);
+        evaluate.arg(file).arg("--wrong").arg(folder.path().join(out));
+        let (code, told) = ended(evaluate);
+        assert!(code == Some(64) && told.contains(expected), "{code:?} {told}");
+    }
+}

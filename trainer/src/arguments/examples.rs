@@ -34,8 +34,9 @@ Examples:
 
 pub(super) const EVALUATE_EXAMPLES: &str = "\
 Examples:
-  trainer evaluate reviews.model test.csv --text-field review --label-field kind
-      Evaluate a model on a table of texts and labels
+  trainer evaluate reviews.model test.csv --text-field review \\
+      --label-field kind --wrong wrong.csv
+      Evaluate a model on a table, and write the wrong predictions
 
   trainer evaluate reviews.model reviews.h5 --test-fraction 0.1
       Evaluate it on the test split of its own dataset";

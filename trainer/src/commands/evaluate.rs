@@ -2,12 +2,15 @@
 
 use batches::{Part, Rows};
 use classifiers::Words;
+use corpus::arguments::FormatArguments;
 use corpus::labels::Labels;
 use corpus::ledger::Limits;
+use kernels::TokenRows;
 use program::location::Location;
 use runs::recipe::Objective;
 use scoring::{Calibrator, Decision, Intervals, Metrics, ProbabilityQuality, Threshold};
 use serde::Serialize;
+use training::answers::wrong::{OtherLabels, Wrong};
 use training::arguments::{Passed, Rated, threads};
 use training::classes::{Class, classes};
 use training::datasets::{Reader, trained_on_warning};
@@ -17,13 +20,14 @@ use training::lines::{FastTextLine, check_no_model};
 use training::places::is_dataset;
 use training::print::{MetricTable, names_of_means, print_json};
 use training::tell::tell;
+use training::wrong::WrongFile;
 
 use super::{device, model_at};
 use crate::arguments::{Arguments, Evaluate};
 use crate::compute::Compute;
 use crate::error::{Error, Result};
-use crate::families::classifier::predict::Tokenizer;
-use crate::families::classifier::{self, EvaluatedRows, EvaluatedTexts, Evaluation, Truth};
+use crate::families::classifier::predict::{PredictOptions, Tokenizer, run};
+use crate::families::classifier::{self, Answers, EvaluatedRows, EvaluatedTexts, Evaluation, Truth};
 use crate::families::{SavedClassifier, read_classifier};
 use crate::ranks::Ranks;
 
@@ -77,6 +81,9 @@ struct Evaluator<'a> {
 pub fn evaluate(arguments: &Evaluate) -> Result<()> {
     let folder = model_at(&arguments.model, &arguments.storage.options(), "evaluate")?;
     check_no_model(&arguments.files, &arguments.model)?;
+    let wrong = arguments.wrong.wrong.as_deref();
+    let wrong =
+        wrong.map(|out| WrongFile::new(out, &arguments.files, &arguments.storage.options())).transpose()?;
     let compute = device::choose(&arguments.running.computing, arguments.backend.compute)?;
     let ranks = Ranks::join(compute.device())?;
     let classifier = &read_classifier(&folder, compute.device())?;
@@ -112,7 +119,10 @@ pub fn evaluate(arguments: &Evaluate) -> Result<()> {
             false => print_json(&printed)?,
         }
     }
-    Ok(())
+    match wrong {
+        Some(wrong) if ranks.is_first() => evaluator.write_wrong(&wrong),
+        _ => Ok(()),
+    }
 }
 
 /// Results of rows or texts, the number of those that are known to the model, and what was found in a file of texts.
@@ -137,13 +147,7 @@ impl Evaluator<'_> {
         let SavedClassifier { model, vocabulary, config, trained_on, .. } = classifier;
         let preparation = &config.preparation;
         let mut tokenizer = Tokenizer::new(preparation, vocabulary, config.tokens_max)?;
-        let is_passed = Passed::of_process::<Arguments>().has("format");
-        let (format, rated) = Trained::of_dataset(&preparation.labels).of_labelled(
-            place,
-            &arguments.format,
-            is_passed,
-            &arguments.rated,
-        );
+        let (format, rated) = self.format(place);
         let labelling = Labelling::of(rated, &preparation.labels, model.settings().objective)?;
         let input = Input {
             format: &format,
@@ -185,6 +189,33 @@ impl Evaluator<'_> {
         let n_known = keys.filter(is_known).count() as u64;
         let ledger = ledger.map(Counters);
         Ok((rows, n_known, Some(Found { ledger, only_stopwords, unknown_label })))
+    }
+
+    /// The format and the labels of a file.
+    fn format(&self, place: &str) -> (FormatArguments, Rated) {
+        let is_passed = Passed::of_process::<Arguments>().has("format");
+        let Evaluate { format, rated, .. } = self.arguments;
+        Trained::of_dataset(&self.classifier.config.preparation.labels)
+            .of_labelled(place, format, is_passed, rated)
+    }
+
+    /// Writes the wrong predictions. One rank does it, without the others.
+    fn write_wrong(&self, wrong: &WrongFile) -> Result<()> {
+        let Self { arguments, classifier, decision, compute, .. } = *self;
+        let SavedClassifier { model, vocabulary, config, .. } = classifier;
+        let preparation = &config.preparation;
+        let mut tokenizer = Tokenizer::new(preparation, vocabulary, config.tokens_max)?;
+        let classes: Vec<String> = preparation.labels.names().into_iter().map(str::to_owned).collect();
+        let batch_rows = arguments.batch as usize;
+        let options =
+            PredictOptions { batch_rows, decision, classes: classes.clone(), answers_unknown: true };
+        let division = arguments.test_fraction.map(|_| division(arguments.test_fraction)).transpose()?;
+        let of_wrong = Wrong::new(Words::of_rows(preparation), division, OtherLabels::Omitted)?;
+        let mut answers = Answers::of(model, compute);
+        let format = |place: &str| self.format(place);
+        wrong.write((FastTextLine::Review, format), (classes, of_wrong), |input, output, lines| {
+            run(input, output, lines, &mut tokenizer, &options, |texts: TokenRows<'_>| answers.of_rows(texts))
+        })
     }
 }
 

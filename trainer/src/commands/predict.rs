@@ -30,6 +30,7 @@ pub fn predict(arguments: &Predict) -> Result<()> {
         batch_rows: arguments.batch as usize,
         decision: config.decision(scoring),
         classes: config.preparation.labels.given_names(),
+        answers_unknown: false,
     };
     let classes = config.preparation.labels.names().into_iter().map(str::to_owned).collect();
     let has_rating = matches!(options.decision.scoring(), Scoring::Rating { .. });

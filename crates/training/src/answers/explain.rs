@@ -116,7 +116,7 @@ pub fn run<'i, E: From<AnswersError>>(
     let mut counts = Counts::default();
     let found = each_text(input, lines, |next| {
         let explained = match next {
-            Next::Text(Ok(text), _) => explain(text)?,
+            Next::Text(Ok(entry), _) => explain(entry.text)?,
             Next::Text(Err(refusal), _) => Err(refusal),
             Next::Pause => return Ok(Done::Answered),
         };

@@ -11,6 +11,9 @@
 //! 8,,,,,empty_text
 //! ```
 //!
+//! Of the wrong predictions of an evaluation ([`super::wrong`]), the added columns are `file`, `true_label`,
+//! `predicted_label` and `probability`, which is that of the predicted label.
+//!
 //! A table has the columns of its first window of texts. Further fields of later JSON objects are left out and reported; in
 //! JSON lines, only those with the name of an added column are.
 //! Lines without columns are in the column `text`.
@@ -27,12 +30,14 @@ use program::exit::{Exit, Failed};
 use program::place::{check_folder, folder_of};
 use runs::soft_labels::{check_new, occupied};
 use runs::training::temporary_beside;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tables::{Nullable, NullableWriter};
 use tempfile::NamedTempFile;
 
-use super::lines::{Format, LineOptions, Written};
+use super::lines::{EntryText, Format, LineOptions, Written};
+use super::wrong::{self, Wrong};
 use super::{Answer, AnswersError, Refusal};
 use crate::error::{Error, Result};
 use crate::tell::tell;
@@ -53,9 +58,10 @@ pub struct AddedColumns {
     pub has_rating: bool,
     /// Whether each class has a column.
     pub has_probabilities: bool,
-    /// Whether rows have the name of their file.
-    pub has_file: bool,
 }
+
+/// A column that is added: its name, and its type.
+pub(super) type Added = (String, Nullable);
 
 /// A file of answers, which gets its name when it is complete.
 pub struct AnswerFile {
@@ -63,6 +69,10 @@ pub struct AnswerFile {
     file: NamedTempFile,
     form: Form,
     added: AddedColumns,
+    /// Whether rows have the name of their file.
+    has_file: bool,
+    /// The wrong predictions so far, if only those are written.
+    wrong: Option<Wrong>,
     /// Unknown before the first rows.
     columns: Option<WrittenColumns>,
     rows: Rows,
@@ -110,8 +120,23 @@ enum Rows {
 /// An entry's columns and their values.
 pub type Kept = Vec<(Arc<str>, Cell)>;
 
+/// An entry whose answer is awaited.
+pub struct KeptRow {
+    columns: Kept,
+    /// Its labels, if only wrong predictions are written.
+    labels: Vec<String>,
+}
+
+impl KeptRow {
+    /// Memory that it has.
+    pub(super) fn bytes(&self) -> usize {
+        let columns = self.columns.iter().map(|(name, cell)| name.len() + cell.bytes());
+        columns.chain(self.labels.iter().map(String::len)).sum()
+    }
+}
+
 /// A value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Cell {
     /// No value.
     Null,
@@ -126,8 +151,8 @@ pub enum Cell {
 }
 
 impl Form {
-    /// The format of a file that is to be made at this path.
-    fn of(path: &Path) -> Result<Self> {
+    /// The format of a file that is to be made at the path of this flag.
+    fn of(path: &Path, flag: &'static str) -> Result<Self> {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         let form = match extension.to_lowercase().as_str() {
             "jsonl" | "ndjson" | "json" => Self::Json,
@@ -137,19 +162,20 @@ impl Form {
             _ => {
                 let expected =
                     "expected a file with the extension .jsonl, .csv, .tsv or .parquet; choose one";
-                return Err(Failed::new(Exit::Usage, format!("--out {}: {expected}", path.display())).into());
+                return Err(Failed::new(Exit::Usage, format!("{flag} {}: {expected}", path.display())).into());
             }
         };
-        check_folder(folder_of(path), "--out")?;
+        check_folder(folder_of(path), flag)?;
         check_new(path)?;
         Ok(form)
     }
 }
 
 impl AnswerFile {
-    /// Makes a file at a path where none is, in the format of its extension.
-    pub fn new(path: &Path, added: AddedColumns) -> Result<Self> {
-        let form = Form::of(path)?;
+    /// Makes a file at a path where none is, in the format of its extension. `flag` is that of the path. With `wrong`, it gets
+    /// wrong predictions only.
+    pub fn new(path: &Path, flag: &'static str, added: AddedColumns, wrong: Option<Wrong>) -> Result<Self> {
+        let form = Form::of(path, flag)?;
         let file = temporary_beside(path)?;
         let rows = Rows::Lines(BufWriter::new(file.reopen().map_err(|error| Error::io(path, error))?));
         Ok(Self {
@@ -157,6 +183,8 @@ impl AnswerFile {
             file,
             form,
             added,
+            has_file: false,
+            wrong,
             columns: None,
             rows,
             values: RecordValues::default(),
@@ -168,16 +196,40 @@ impl AnswerFile {
 
     /// Adds the name of the file to each row.
     pub fn name_files(&mut self) {
-        self.added.has_file = true;
+        self.has_file = true;
     }
 
-    /// Checks whether a file can be made at a path.
-    pub fn check(path: &Path) -> Result<()> {
-        Form::of(path).map(drop)
+    /// Whether it gets wrong predictions only.
+    pub(super) fn is_of_wrong(&self) -> bool {
+        self.wrong.is_some()
     }
 
-    /// The columns of an entry.
+    /// The wrong predictions so far, if only those are written.
+    pub fn wrong(&mut self) -> Option<&mut Wrong> {
+        self.wrong.as_mut()
+    }
+
+    /// Checks whether a file can be made at the path of this flag.
+    pub fn check(path: &Path, flag: &'static str) -> Result<()> {
+        Form::of(path, flag).map(drop)
+    }
+
+    /// The columns of an entry, and its labels if only wrong predictions are written.
     pub(super) fn keep(
+        &mut self,
+        written: Written<'_>,
+        entry: Option<EntryText<'_>>,
+        options: &LineOptions,
+    ) -> Result<KeptRow, AnswersError> {
+        let labels = match (&mut self.wrong, entry) {
+            (Some(wrong), Some(entry)) => wrong.labels(entry, written, &options.format),
+            _ => Vec::new(),
+        };
+        let columns = self.columns_of(written, entry.map(|entry| entry.text), options)?;
+        Ok(KeptRow { columns, labels })
+    }
+
+    fn columns_of(
         &mut self,
         written: Written<'_>,
         text: Option<&[u8]>,
@@ -229,26 +281,35 @@ impl AnswerFile {
     /// Writes the rows of a window.
     pub(super) fn write(
         &mut self,
-        rows: impl Iterator<Item = Kept>,
+        rows: impl Iterator<Item = KeptRow>,
         answers: &[Result<Answer<'_>, Refusal>],
         file: Option<&str>,
     ) -> Result<(), AnswersError> {
-        let rows: Vec<Kept> = rows.collect();
+        let (rows, labels): (Vec<Kept>, Vec<_>) = rows.map(|row| (row.columns, row.labels)).unzip();
         if self.columns.is_none() && !rows.is_empty() {
             self.begin(&rows)?;
         }
-        self.write_rows(rows, answers, file).map_err(AnswersError::Write)
+        let file = self.has_file.then(|| file.map_or(Cell::Null, |file| Cell::Text(file.to_owned())));
+        let Some(wrong) = &mut self.wrong else {
+            let cells =
+                answers.iter().map(|answer| file.iter().cloned().chain(self.added.cells(answer)).collect());
+            let rows = rows.into_iter().zip(cells.collect::<Vec<_>>()).collect();
+            return self.write_rows(rows).map_err(AnswersError::Write);
+        };
+        for ((row, labels), answer) in rows.into_iter().zip(labels).zip(answers) {
+            if let Ok(answer) = answer
+                && let Some(cells) = wrong.cells(&labels, answer, &self.added.classes)
+            {
+                let cells = file.iter().cloned().chain(cells).collect();
+                wrong.add(answer.confidence(), (row, cells)).map_err(AnswersError::Write)?;
+            }
+        }
+        Ok(())
     }
 
-    fn write_rows(
-        &mut self,
-        rows: Vec<Kept>,
-        answers: &[Result<Answer<'_>, Refusal>],
-        file: Option<&str>,
-    ) -> io::Result<()> {
+    fn write_rows(&mut self, rows: Vec<(Kept, Vec<Cell>)>) -> io::Result<()> {
         let Some(WrittenColumns { places, added, added_names }) = &self.columns else { return Ok(()) };
-        for (row, answer) in rows.into_iter().zip(answers) {
-            let cells = self.added.cells(answer, file);
+        for (row, cells) in rows {
             if self.form == Form::Json {
                 let Rows::Lines(out) = &mut self.rows else { continue };
                 let (row, others): (Kept, Kept) =
@@ -293,42 +354,50 @@ impl AnswerFile {
             }
             name
         };
-        let added: Vec<String> = self.added.names().into_iter().map(new_name).collect();
-        self.write_header(&kept, &added).map_err(AnswersError::Write)?;
+        let mut added: Vec<Added> = Vec::new();
+        added.extend(self.has_file.then(|| ("file".to_owned(), text())));
+        added.extend(if self.is_of_wrong() { wrong::columns() } else { self.added.columns() });
+        let added = added.into_iter().map(|(name, values)| (new_name(name), values)).collect();
+        let added = self.write_header(&kept, added).map_err(AnswersError::Write)?;
         let added_names = added.iter().cloned().collect();
         self.columns = Some(WrittenColumns { places, added, added_names });
         Ok(())
     }
 
-    fn write_header(&mut self, kept: &[Arc<str>], added: &[String]) -> io::Result<()> {
+    /// Returns the names of the added columns.
+    fn write_header(&mut self, kept: &[Arc<str>], added: Vec<Added>) -> io::Result<Vec<String>> {
+        let added_names: Vec<String> = added.iter().map(|(name, _)| name.clone()).collect();
         match self.form {
             Form::Json => {}
             Form::Delimited(delimiter) => {
-                let names = kept.iter().map(|name| &**name).chain(added.iter().map(String::as_str));
+                let names = kept.iter().map(|name| &**name).chain(added_names.iter().map(String::as_str));
                 let names: Vec<_> = names.map(|name| Cell::Text(name.to_owned())).collect();
                 if let Rows::Lines(out) = &mut self.rows {
                     record(out, &names, delimiter)?;
                 }
             }
             Form::Parquet => {
-                let kept = kept.iter().map(|name| (&**name, Nullable::Text(Vec::new())));
-                let of_added = |name: &String| match name.trim_start_matches(PREDICTED) {
-                    "label" => Nullable::Whole(Vec::new()),
-                    "file" | "class" | "error" => Nullable::Text(Vec::new()),
-                    _ => Nullable::Float(Vec::new()),
-                };
-                let columns = kept.chain(added.iter().map(|name| (name.as_str(), of_added(name)))).collect();
+                let kept = kept.iter().map(|name| (&**name, text()));
+                let added =
+                    added_names.iter().map(String::as_str).zip(added.into_iter().map(|(_, values)| values));
+                let columns = kept.chain(added).collect();
                 let writer = NullableWriter::new(self.file.reopen()?, columns).map_err(io::Error::other)?;
                 self.rows = Rows::Parquet(Box::new(writer));
             }
         }
-        Ok(())
+        Ok(added_names)
     }
 
     /// Completes the file and gives it its name.
     pub fn finish(mut self) -> Result<()> {
         if self.columns.is_none() {
             self.begin(&[])?;
+        }
+        if let Some(wrong) = self.wrong.take() {
+            let mut rows = wrong.in_order().map_err(AnswersError::Write)?;
+            while let Some(some) = rows.next().map_err(AnswersError::Write)? {
+                self.write_rows(some).map_err(AnswersError::Write)?;
+            }
         }
         let failed = |error| Error::io(&self.path, error);
         match self.rows {
@@ -381,19 +450,21 @@ impl LeftOut {
 }
 
 impl AddedColumns {
-    fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.has_file.then(|| "file".to_owned()).into_iter().collect();
-        names.extend(["label", "class", "probability"].map(str::to_owned));
-        names.extend(self.has_rating.then(|| "rating".to_owned()));
+    fn columns(&self) -> Vec<Added> {
+        let mut columns =
+            vec![("label".to_owned(), Nullable::Whole(Vec::new())), ("class".to_owned(), text())];
+        let mut numbers = vec!["probability".to_owned()];
+        numbers.extend(self.has_rating.then(|| "rating".to_owned()));
         if self.has_probabilities {
-            names.extend(self.classes.iter().map(|class| format!("probability_{class}")));
+            numbers.extend(self.classes.iter().map(|class| format!("probability_{class}")));
         }
-        names.push("error".to_owned());
-        names
+        columns.extend(numbers.into_iter().map(|name| (name, Nullable::Float(Vec::new()))));
+        columns.push(("error".to_owned(), text()));
+        columns
     }
 
     /// The values of the added columns.
-    fn cells(&self, answer: &Result<Answer<'_>, Refusal>, file: Option<&str>) -> Vec<Cell> {
+    fn cells(&self, answer: &Result<Answer<'_>, Refusal>) -> Vec<Cell> {
         let float = |value: Option<f32>| value.map_or(Cell::Null, Cell::Float);
         let answered = answer.as_ref().ok();
         let label = answered.and_then(Answer::label);
@@ -403,13 +474,11 @@ impl AddedColumns {
         let shown = if self.classes.len() == 2 { label.map(|_| 1) } else { label };
         let shown =
             known.iter().find(|(label, _)| Some(*label) == shown).map(|(_, probability)| *probability);
-        let mut cells = Vec::new();
-        cells.extend(self.has_file.then(|| file.map_or(Cell::Null, |file| Cell::Text(file.to_owned()))));
-        cells.extend([
+        let mut cells = vec![
             label.map_or(Cell::Null, Cell::Whole),
             class.map_or(Cell::Null, |class| Cell::Text(class.clone())),
             float(shown),
-        ]);
+        ];
         if self.has_rating {
             let rating = answered.and_then(|answer| match *answer {
                 Answer::OfTwo { rating, .. } => rating,
@@ -432,6 +501,11 @@ impl AddedColumns {
         });
         cells
     }
+}
+
+/// A column of texts.
+pub(super) fn text() -> Nullable {
+    Nullable::Text(Vec::new())
 }
 
 /// Names of columns. One that occurred before gets a number.
@@ -463,7 +537,7 @@ fn check_columns(found: usize, place: &str) -> Result<(), Failed> {
 
 /// Writes a row as an object. Its error is a member if there is one.
 fn object(out: &mut impl Write, row: &Kept, added: &[String], cells: &[Cell]) -> io::Result<()> {
-    let is_error = |name: &str| name == added.last().map_or("", String::as_str);
+    let is_error = |name: &str| name.trim_start_matches(PREDICTED) == "error";
     let members = row.iter().map(|(name, cell)| (&**name, cell));
     let added = added.iter().map(String::as_str).zip(cells);
     let added = added.filter(|(name, cell)| !is_error(name) || **cell != Cell::Null);

@@ -6,7 +6,7 @@ use std::io::Read;
 
 use corpus::csv::Columns;
 use corpus::encoding::Encoding;
-use corpus::entry::{Entry, Reject};
+use corpus::entry::{Entry, Rating, Reject};
 use corpus::ledger::NoReview;
 use corpus::lines::{LineContent, LineEnds, LineReader};
 use corpus::rejects;
@@ -82,9 +82,18 @@ impl<'a, R: Read + 'a> From<R> for Content<'a> {
 /// What follows in an input.
 pub enum Next<'a> {
     /// The text of an entry, or the reason why it has none, and the entry.
-    Text(Result<&'a [u8], Refusal>, Written<'a>),
+    Text(Result<EntryText<'a>, Refusal>, Written<'a>),
     /// Nothing yet, and answers are owed.
     Pause,
+}
+
+/// The text of an entry, and its rating if it has one.
+#[derive(Clone, Copy)]
+pub struct EntryText<'a> {
+    /// The text.
+    pub text: &'a [u8],
+    /// The rating, or the label that takes its place.
+    pub rating: Option<(Rating, Option<&'a [u8]>)>,
 }
 
 /// An entry as it is written.
@@ -171,10 +180,10 @@ struct Texts<'a, R> {
     options: &'a LineOptions,
     lines: LineReader<Pausing<'a, R>>,
     parser: Parser,
-    /// The texts of the elements of a list that follow. Each element takes the place of a line.
-    elements: VecDeque<Result<Vec<u8>, Refusal>>,
+    /// The elements of a list that follow. Each takes the place of a line.
+    elements: VecDeque<Result<Element, Refusal>>,
     /// The last element.
-    element: Vec<u8>,
+    element: Element,
     invalid_utf8: u64,
 }
 
@@ -189,7 +198,7 @@ impl<'a, R: Read> Texts<'a, R> {
             lines,
             parser: Parser::of(&options.format),
             elements: VecDeque::new(),
-            element: Vec::new(),
+            element: Element::default(),
             invalid_utf8: 0,
         }
     }
@@ -228,18 +237,44 @@ impl<'a, R: Read> Texts<'a, R> {
             match (&mut self.parser, NoReview::held(line.content)) {
                 (Parser::Review(parser), Ok(bytes)) => parser.each(bytes, &mut |_, entry| {
                     let refusal = |reject| Refusal::Line(NoReview::Rejected(reject));
-                    elements.push_back(entry.map(|entry| entry.text.as_bytes().to_vec()).map_err(refusal));
+                    elements
+                        .push_back(entry.map(|entry| Element::of(EntryText::from(entry))).map_err(refusal));
                 }),
-                (_, held) => elements.push_back(held.map(<[u8]>::to_vec).map_err(Refusal::Line)),
+                (_, held) => {
+                    let element = held.map(|text| Element::of(EntryText { text, rating: None }));
+                    elements.push_back(element.map_err(Refusal::Line));
+                }
             }
         }
         match self.elements.pop_front().unwrap_or(Err(Refusal::Line(NoReview::Blank))) {
-            Ok(text) => {
-                self.element = text;
-                Ok(Some(Next::Text(Ok(&self.element), Written::Text)))
+            Ok(element) => {
+                self.element = element;
+                let Element { text, rating } = &self.element;
+                let rating = rating.as_ref().map(|(rating, label)| (*rating, label.as_deref()));
+                Ok(Some(Next::Text(Ok(EntryText { text, rating }), Written::Text)))
             }
             Err(refusal) => Ok(Some(Next::Text(Err(refusal), Written::Text))),
         }
+    }
+}
+
+/// An element of a list.
+#[derive(Default)]
+struct Element {
+    text: Vec<u8>,
+    rating: Option<(Rating, Option<Vec<u8>>)>,
+}
+
+impl Element {
+    fn of(EntryText { text, rating }: EntryText<'_>) -> Self {
+        let rating = rating.map(|(rating, label)| (rating, label.map(<[u8]>::to_vec)));
+        Self { text: text.to_vec(), rating }
+    }
+}
+
+impl<'a> From<Entry<'a>> for EntryText<'a> {
+    fn from(Entry { text, rating, label }: Entry<'a>) -> Self {
+        Self { text: text.as_bytes(), rating: rating.ok().map(|rating| (rating, label)) }
     }
 }
 
@@ -263,20 +298,21 @@ impl Parser {
         }
     }
 
-    fn text<'a>(&'a mut self, line: LineContent<'a>) -> Result<&'a [u8], Refusal> {
+    fn text<'a>(&'a mut self, line: LineContent<'a>) -> Result<EntryText<'a>, Refusal> {
         let bytes = NoReview::held(line).map_err(Refusal::Line)?;
         match self {
             Self::Review(parser) => text_of(parser.parse(bytes)),
             Self::FastText { text } => {
                 text.clear();
                 without_labels(bytes, text);
-                Ok(text)
+                Ok(EntryText { text, rating: None })
             }
-            Self::Text => Ok(bytes),
+            Self::Text => Ok(EntryText { text: bytes, rating: None }),
         }
     }
+
     /// The text of a row or record of a table.
-    fn row<'a>(&'a mut self, entry: &InputEntry<'a>) -> Result<&'a [u8], Refusal> {
+    fn row<'a>(&'a mut self, entry: &InputEntry<'a>) -> Result<EntryText<'a>, Refusal> {
         match (entry.what, entry.columns, self) {
             (rejects::Content::Row { text, rating }, _, Self::Review(parser)) => {
                 text_of(parser.row(text, rating))
@@ -289,7 +325,10 @@ impl Parser {
                 }
             }
             (rejects::Content::Line(line), _, parser) => parser.text(line),
-            (rejects::Content::Row { text, .. }, _, _) => text.ok_or(Refusal::Line(NoReview::Blank)),
+            (rejects::Content::Row { text, .. }, _, _) => {
+                let text = text.ok_or(Refusal::Line(NoReview::Blank))?;
+                Ok(EntryText { text, rating: None })
+            }
         }
     }
 
@@ -299,10 +338,6 @@ impl Parser {
     }
 }
 
-/// The text of an entry, which may have no rating.
-fn text_of(entry: Result<Entry<'_>, Reject>) -> Result<&[u8], Refusal> {
-    match entry {
-        Ok(entry) => Ok(entry.text.as_bytes()),
-        Err(reject) => Err(Refusal::Line(NoReview::Rejected(reject))),
-    }
+fn text_of(entry: Result<Entry<'_>, Reject>) -> Result<EntryText<'_>, Refusal> {
+    entry.map(EntryText::from).map_err(|reject| Refusal::Line(NoReview::Rejected(reject)))
 }

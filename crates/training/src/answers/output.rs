@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use serde::{Serialize, Serializer};
 
-use super::file::{AnswerFile, Kept};
-use super::lines::{Content, Done, Next, Written, each_text};
+use super::file::{AnswerFile, KeptRow};
+use super::lines::{Content, Done, EntryText, Next, Written, each_text};
 use super::{AnswersError, Counts, LineOptions, Refusal};
 
 /// The prediction for a text.
@@ -66,6 +66,20 @@ impl Answer<'_> {
         }
     }
 
+    /// How certain the predicted label is: its probability, or its distance from the threshold.
+    pub(super) fn confidence(&self) -> f32 {
+        self.probability().unwrap_or(match self {
+            Self::OfTwo { score, .. } => score.abs(),
+            Self::OfMany { .. } => 0.0,
+        })
+    }
+
+    /// The probability of the predicted label, if it is known.
+    pub(super) fn probability(&self) -> Option<f32> {
+        let label = self.label()?;
+        self.probabilities().into_iter().find(|(of, _)| *of == label).map(|(_, probability)| probability)
+    }
+
     /// The probabilities of labels, as far as they are known.
     pub(super) fn probabilities(&self) -> Vec<(u32, f32)> {
         match self {
@@ -111,9 +125,9 @@ pub fn run<'a, 'i, 'o, W: TextWindow<'a>>(
     let mut counts = Counts::default();
     let found = each_text(input, options, |next| {
         match (next, &mut sink) {
-            (Next::Text(text, written), sink) => {
-                let is_full = sink.keep(text, written, options)?;
-                window.push(text);
+            (Next::Text(entry, written), sink) => {
+                let is_full = sink.keep(entry, written, options)?;
+                window.push(entry.map(|entry| entry.text));
                 if !is_full && !window.is_full() {
                     return Ok(Done::Owed);
                 }
@@ -129,15 +143,15 @@ pub fn run<'a, 'i, 'o, W: TextWindow<'a>>(
 }
 
 /// Memory for the columns of a window.
-const KEPT_BYTES: usize = 16 << 20;
+pub(super) const KEPT_BYTES: usize = 16 << 20;
 
 /// Where the answers of an input are written.
 enum Sink<'o> {
     Lines(Answers<Box<dyn Write + 'o>>),
     File {
         file: &'o mut AnswerFile,
-        /// The columns of the entries of the window.
-        kept: Vec<Kept>,
+        /// The entries of the window.
+        kept: Vec<KeptRow>,
         n_bytes: usize,
     },
 }
@@ -146,14 +160,14 @@ impl Sink<'_> {
     /// Keeps the columns of an entry. Returns whether their memory is full.
     fn keep(
         &mut self,
-        text: Result<&[u8], Refusal>,
+        entry: Result<EntryText<'_>, Refusal>,
         written: Written<'_>,
         options: &LineOptions,
     ) -> Result<bool, AnswersError> {
         let Self::File { file, kept, n_bytes } = self else { return Ok(false) };
-        let columns = file.keep(written, text.ok(), options)?;
-        *n_bytes += columns.iter().map(|(name, cell)| name.len() + cell.bytes()).sum::<usize>();
-        kept.push(columns);
+        let row = file.keep(written, entry.ok(), options)?;
+        *n_bytes += row.bytes();
+        kept.push(row);
         Ok(*n_bytes >= KEPT_BYTES)
     }
 
@@ -175,7 +189,7 @@ impl Sink<'_> {
                 answers.iter().for_each(|answer| counts.add(answer.as_ref().map(drop).map_err(|&why| why)));
                 file.write(kept.drain(..), &answers, options.file.as_deref())?;
                 *n_bytes = 0;
-                let is_other = counts.is_unread() && counts.lines >= UNREAD_MAX;
+                let is_other = counts.is_unread() && counts.lines >= UNREAD_MAX && !file.is_of_wrong();
                 Ok(if is_other { Done::Enough } else { Done::Answered })
             }
         }

@@ -65,13 +65,13 @@ impl Predict {
     /// The file of answers of a model with these classes.
     pub fn file(&self, classes: Vec<String>, has_rating: bool) -> Result<Option<AnswerFile>> {
         let has_probabilities = self.probabilities;
-        let added = AddedColumns { classes, has_rating, has_probabilities, has_file: false };
-        self.out.as_ref().map(|out| AnswerFile::new(out, added)).transpose()
+        let added = AddedColumns { classes, has_rating, has_probabilities };
+        self.out.as_ref().map(|out| AnswerFile::new(out, "--out", added, None)).transpose()
     }
 
     /// Refuses an `--out` that cannot be made, before a model is fetched.
     pub fn check_out(&self) -> Result<()> {
-        self.out.as_deref().map_or(Ok(()), AnswerFile::check)
+        self.out.as_deref().map_or(Ok(()), |out| AnswerFile::check(out, "--out"))
     }
 
     /// Refuses `--soft` for anything but one dataset, in the program `A`.
@@ -89,6 +89,19 @@ impl Predict {
     }
 }
 
+/// Flags of the wrong predictions of an evaluation.
+#[derive(Clone, Debug, Args)]
+pub struct WrongPredictions {
+    /// New file of the wrong predictions
+    ///
+    /// The extension selects CSV, TSV, JSON lines or Parquet: .csv, .tsv, .jsonl or .parquet. Each text that is predicted wrongly
+    /// is a row: the columns of the input, then `true_label`, `predicted_label` and `probability`, that of the predicted label; of
+    /// several files also `file`. The most confident predictions are first. A file is read twice for it, so that standard input
+    /// and pipes are refused, and so are datasets, which do not have the texts.
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(local_path))]
+    pub wrong: Option<PathBuf>,
+}
+
 /// Flags of explanations.
 #[derive(Clone, Debug, Args)]
 pub struct Explain {
@@ -96,6 +109,8 @@ pub struct Explain {
     #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
     pub model: Location,
     /// Text to explain [default: texts of standard input]
+    ///
+    /// Pass a file of texts with --input.
     #[arg(value_name = "TEXT", conflicts_with_all = ["input", "format", "preset", "text_field", "with_title", "delimiter", "quote", "encoding"])]
     pub text: Option<String>,
     /// File of texts, also more than once
@@ -109,8 +124,6 @@ pub struct Explain {
         help_heading = "Input"
     )]
     pub input: Vec<Location>,
-    ///
-    /// Pass a file of texts with --input.
     /// Format of lines.
     #[command(flatten)]
     pub lines: LineArguments,

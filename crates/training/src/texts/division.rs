@@ -5,7 +5,7 @@
 //! bytes.
 
 use batches::{Division, Part};
-use classifiers::{Builders, Reading, Texts, TextsBuilder};
+use classifiers::{Builders, Reading, Texts, TextsBuilder, Words};
 use corpus::clean::Cleaner;
 use corpus::digest::{split, text_hash};
 
@@ -56,8 +56,7 @@ impl SplitBuilders {
             division: self.division,
             parts: self.splits.iter().map(|(part, _)| *part).collect(),
             builders: self.splits.iter().map(|(_, builders)| ThreadBuilders::new(builders)).collect(),
-            cleaner: Cleaner::new(self.reading().words.rules().unwrap_or_default()),
-            cleaned: Vec::new(),
+            hashed: Hashed::of(self.reading().words),
             n_omitted: 0,
         }
     }
@@ -79,9 +78,28 @@ pub(crate) struct ThreadSplits<'a> {
     division: Option<Division>,
     parts: Vec<Part>,
     builders: Vec<ThreadBuilders<'a>>,
+    hashed: Hashed,
+    n_omitted: u64,
+}
+
+/// Finds the text whose hash is the key of a text.
+pub(crate) struct Hashed {
     cleaner: Cleaner,
     cleaned: Vec<u8>,
-    n_omitted: u64,
+}
+
+impl Hashed {
+    /// For texts that are split into such words.
+    pub fn of(words: Words) -> Self {
+        Self { cleaner: Cleaner::new(words.rules().unwrap_or_default()), cleaned: Vec::new() }
+    }
+
+    /// The cleaned text, or the text itself if it has no words of letters.
+    pub fn text<'a>(&'a mut self, text: &'a [u8]) -> &'a [u8] {
+        self.cleaned.clear();
+        let has_words = self.cleaner.clean(&String::from_utf8_lossy(text), &mut self.cleaned);
+        if has_words { &self.cleaned } else { text }
+    }
 }
 
 /// What one thread has built.
@@ -117,9 +135,7 @@ impl ThreadSplits<'_> {
         if self.takes_all_lines() {
             return Some(0);
         }
-        self.cleaned.clear();
-        let has_words = self.cleaner.clean(&String::from_utf8_lossy(text), &mut self.cleaned);
-        let text = if has_words { &self.cleaned } else { text };
+        let text = self.hashed.text(text);
         let index = match self.division {
             None => Some(0),
             Some(division) => {
@@ -127,7 +143,9 @@ impl ThreadSplits<'_> {
             }
         };
         match index {
-            Some(index) if self.has_keys(index) => self.builders[index].builder().set_key(text_hash(text)),
+            Some(index) if self.builders[index].has_keys() => {
+                self.builders[index].builder().set_key(text_hash(text));
+            }
             Some(_) => {}
             None => self.n_omitted += 1,
         }

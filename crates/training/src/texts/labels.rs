@@ -23,6 +23,18 @@ pub fn without_labels(line: &[u8], text: &mut Vec<u8>) -> bool {
     has_label
 }
 
+/// The labels of a line, without their prefix.
+pub fn labels_of(line: &[u8]) -> Vec<&[u8]> {
+    let (mut rest, mut labels) = (line, Vec::new());
+    while let Some(at) = find_label(rest) {
+        let (label, behind) = rest[at..]
+            .split_at(rest[at..].iter().position(|&byte| is_space(byte)).unwrap_or(rest.len() - at));
+        labels.push(&label[LABEL_PREFIX.len()..]);
+        rest = behind;
+    }
+    labels
+}
+
 /// The place of the first word with the prefix of labels.
 fn find_label(line: &[u8]) -> Option<usize> {
     let mut from = 0;
@@ -59,5 +71,6 @@ mod tests {
         assert_eq!(text("good __label__a\t__label__b film __label__c"), "good \t film ");
         assert_eq!(text("x__label__1 good __label__ film"), "x__label__1 good __label__ film");
         assert_eq!(text("__label__1"), "");
+        assert_eq!(labels_of(b"good __label__a\t__label__bc film x__label__d"), [&b"a"[..], b"bc"]);
     }
 }

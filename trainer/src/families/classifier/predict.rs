@@ -28,6 +28,8 @@ pub struct PredictOptions {
     pub decision: Decision,
     /// The names of the classes, if they have names.
     pub classes: Vec<String>,
+    /// Whether a text of which the model knows no word has an answer, as in an evaluation.
+    pub answers_unknown: bool,
 }
 
 /// Reads all lines of `input` and writes a prediction for each to `output`. The model must return as many outputs per
@@ -58,8 +60,12 @@ impl<'a, E: From<AnswersError>, M: FnMut(TokenRows<'_>) -> Result<Vec<Vec<f64>>,
     type Error = E;
 
     fn push(&mut self, text: Result<&[u8], Refusal>) {
-        let Self { window, tokenizer, .. } = self;
-        window.push(text.and_then(|text| tokenizer.ids(&String::from_utf8_lossy(text))));
+        let Self { window, tokenizer, options, .. } = self;
+        let ids = text.and_then(|text| {
+            let text = String::from_utf8_lossy(text);
+            if options.answers_unknown { tokenizer.row(&text) } else { tokenizer.ids(&text) }
+        });
+        window.push(ids);
     }
 
     fn is_empty(&self) -> bool {

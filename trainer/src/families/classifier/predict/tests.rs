@@ -20,7 +20,7 @@ fn tokenizer() -> Tokenizer {
 }
 
 fn options(scoring: Scoring) -> PredictOptions {
-    PredictOptions { batch_rows: 3, decision: scoring.into(), classes: Vec::new() }
+    PredictOptions { batch_rows: 3, decision: scoring.into(), classes: Vec::new(), answers_unknown: false }
 }
 
 fn lines(format: Format) -> LineOptions {
