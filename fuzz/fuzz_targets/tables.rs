@@ -31,6 +31,7 @@ fuzz_target!(|data: &[u8]| {
         threads: NonZeroUsize::MIN,
         streams_max: NonZeroUsize::MIN,
         batches_bytes: 1 << 20,
+        columns: reading::KeptColumns::OfFields,
     };
     let Ok(reading) = Reading::start(sources, &options) else { return };
     let mut before = None;

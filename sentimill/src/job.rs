@@ -98,6 +98,7 @@ impl Options {
             threads: self.threads,
             streams_max: self.threads,
             batches_bytes: self.tables_bytes(),
+            columns: reading::KeptColumns::OfFields,
         }
     }
 

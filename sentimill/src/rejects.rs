@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     fn entry<'a>(source: usize, offset: u64, what: Content<'a>) -> InputEntry<'a> {
-        InputEntry { place: InputPlace::at(source, offset), number: 0, what, columns: None }
+        InputEntry { place: InputPlace::at(source, offset), number: 0, what, columns: None, values: &[] }
     }
 
     #[test]

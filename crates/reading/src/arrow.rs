@@ -2,7 +2,7 @@
 //! `datasets`. Record batches are read in parallel.
 //!
 //! The text is one or several columns of texts, the rating a column of numbers, texts or booleans. A column may be in a
-//! structure, but not in a list. Other columns are not read. Texts are decoded as bytes, so that invalid UTF-8 is repaired
+//! structure, but not in a list. Other columns are read only if they are kept. Texts are decoded as bytes, so that invalid UTF-8 is repaired
 //! as in a line. A thread waits for a share of the memory before it reads a batch.
 
 mod batches;
@@ -27,8 +27,10 @@ use corpus::rejects::Content;
 use program::exit::Exit;
 
 use crate::columns::{Joined, visit_row};
+use crate::entry::{RowColumns, RowValue};
 use crate::error::Error;
 use crate::memory::{Memory, Share};
+use crate::options::KeptColumns;
 use crate::source::Source;
 use crate::state::Part;
 use batches::{Dictionaries, Dictionary};
@@ -51,15 +53,20 @@ pub(crate) struct ArrowBatch {
     first_row: u64,
 }
 
-/// The record batches of a file.
-pub(crate) fn batches(source: &Source, file: &File, format: &Format) -> Result<Vec<ArrowBatch>, Error> {
+/// The record batches of a file, and its columns.
+pub(crate) fn batches(
+    source: &Source,
+    file: &File,
+    (format, kept): (&Format, KeptColumns),
+) -> Result<(Vec<ArrowBatch>, RowColumns), Error> {
     let Format::Json(fields) = format else {
         return Err(source.not_lines("an Arrow", format));
     };
     let refused = |failure| refused(source, failure);
     let contents = guarded(|| messages::contents(file)).map_err(refused)?;
-    let layout =
-        Arc::new(Layout::of(source, contents.schema, contents.version, contents.dictionaries, fields)?);
+    let of_file = (contents.schema, contents.version, contents.dictionaries);
+    let (layout, columns) = Layout::of(source, of_file, fields, kept)?;
+    let layout = Arc::new(layout);
     let mut first_row = 0;
     let mut batches = Vec::with_capacity(contents.batches.len());
     for found in contents.batches {
@@ -72,7 +79,7 @@ pub(crate) fn batches(source: &Source, file: &File, format: &Format) -> Result<V
         });
         first_row += found.n_rows;
     }
-    Ok(batches)
+    Ok((batches, columns))
 }
 
 impl ArrowBatch {
@@ -82,7 +89,7 @@ impl ArrowBatch {
         file: &File,
         held: &mut HeldDictionaries<'_>,
         part: &Part<'_>,
-        visit: &mut impl FnMut(u64, Content<'_>) -> Result<(), E>,
+        visit: &mut impl FnMut(u64, Content<'_>, &[RowValue<'_>]) -> Result<(), E>,
     ) -> Result<(), E> {
         let refused = |failure| refused(part.source, failure);
         let is_stopped = || part.state.is_stopped();
@@ -92,6 +99,7 @@ impl ArrowBatch {
         let column = |at: &usize| guarded(|| columns(*at)).map_err(refused);
         let texts = self.layout.text.iter().map(column).collect::<Result<Vec<_>, _>>()?;
         let ratings = column(&self.layout.rating)?;
+        let kept = self.layout.kept.iter().map(column).collect::<Result<Vec<_>, _>>()?;
         let mut joined = Joined::default();
         for row in 0..rows.num_rows() {
             if row.is_multiple_of(STOP_ROWS) && is_stopped() {
@@ -99,9 +107,12 @@ impl ArrowBatch {
             }
             let text = joined.of(texts.iter().map(|column| text(column.value(row)?)));
             let rating = ratings.value(row).map_or(RatingValue::Missing, rating_value);
-            visit_row(self.first_row + row as u64, text, rating, part.line_bytes_max, visit)?;
+            let values: Vec<RowValue<'_>> =
+                kept.iter().map(|column| column.value(row).map_or(RowValue::Null, row_value)).collect();
+            let number = self.first_row + row as u64;
+            visit_row((number, &values), text, rating, part.line_bytes_max, visit)?;
         }
-        drop((texts, ratings));
+        drop((texts, ratings, kept));
         drop(rows);
         held.memory.reduce(held.dictionaries.memory_bytes());
         part.state.advance(self.block.bytes());
@@ -248,6 +259,24 @@ fn rating_value((values, at): Value<'_>) -> RatingValue<'_> {
     }
 }
 
+/// A value as it is.
+fn row_value(value: Value<'_>) -> RowValue<'_> {
+    let (values, at) = value;
+    if let Some(values) = values.as_boolean_opt() {
+        return RowValue::Bool(values.value(at));
+    }
+    if *values.data_type() == DataType::UInt64 {
+        return RowValue::Unsigned(values.as_primitive::<UInt64Type>().value(at));
+    }
+    if *values.data_type() == DataType::Float32 {
+        return RowValue::Float(values.as_primitive::<Float32Type>().value(at));
+    }
+    if let Some(whole) = integer(values, at) {
+        return RowValue::Whole(whole);
+    }
+    rating_value(value).into()
+}
+
 /// The integer of a row that is not null, if the column has integers.
 fn integer(column: &dyn Array, row: usize) -> Option<i64> {
     Some(match column.data_type() {
@@ -358,7 +387,7 @@ mod tests {
         std::fs::write(&path, growing()).unwrap();
         let sources = crate::find(&[path.to_str().unwrap().to_owned()], &S3Options::default()).unwrap();
         let file = File::open(&path).unwrap();
-        let batches = batches(&sources[0], &file, &Format::default()).unwrap();
+        let batches = batches(&sources[0], &file, (&Format::default(), KeptColumns::OfFields)).unwrap().0;
         let layout = &batches[0].layout;
         let mut dictionaries = Dictionaries::default();
         let mut texts_of = |n_batches: usize| -> Vec<(String, *const u8)> {

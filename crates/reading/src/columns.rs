@@ -6,6 +6,7 @@ use corpus::lines::{LineContent, is_blank};
 use corpus::rejects::Content;
 use program::exit::Exit;
 
+use crate::entry::RowValue;
 use crate::error::Error;
 use crate::source::Source;
 
@@ -73,18 +74,18 @@ impl Joined {
 
 /// Visits a row, or reports that its text is too long.
 pub(crate) fn visit_row<E>(
-    number: u64,
+    (number, values): (u64, &[RowValue<'_>]),
     text: Option<&[u8]>,
     rating: RatingValue<'_>,
     line_bytes_max: usize,
-    visit: &mut impl FnMut(u64, Content<'_>) -> Result<(), E>,
+    visit: &mut impl FnMut(u64, Content<'_>, &[RowValue<'_>]) -> Result<(), E>,
 ) -> Result<(), E> {
     match text {
         Some(text) if text.len() > line_bytes_max => {
             let content = LineContent::TooLong { bytes: text.len() as u64, blank: is_blank(text) };
-            visit(number, Content::Line(content))
+            visit(number, Content::Line(content), values)
         }
-        text => visit(number, Content::Row { text, rating }),
+        text => visit(number, Content::Row { text, rating }, values),
     }
 }
 

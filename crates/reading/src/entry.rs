@@ -1,6 +1,9 @@
 //! Entries of sources, and their positions.
 
+use std::sync::Arc;
+
 use corpus::csv::Columns;
+use corpus::entry::RatingValue;
 use corpus::rejects::Content;
 
 /// A line or a row, and its position.
@@ -14,6 +17,46 @@ pub struct InputEntry<'a> {
     pub what: Content<'a>,
     /// The columns of its source, if it is a record of CSV.
     pub columns: Option<&'a Columns>,
+    /// Its values, if it is a row and [`ReadingOptions::columns`](crate::ReadingOptions::columns) are kept.
+    pub values: &'a [RowValue<'a>],
+}
+
+/// A value of a column of a Parquet or Arrow file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RowValue<'a> {
+    /// No value.
+    Null,
+    /// true or false.
+    Bool(bool),
+    /// An integer.
+    Whole(i64),
+    /// An integer of a column of unsigned 64 bits.
+    Unsigned(u64),
+    /// A number of 32 bits.
+    Float(f32),
+    /// A number.
+    Number(f64),
+    /// A text, which may not be UTF-8.
+    Text(&'a [u8]),
+}
+
+impl<'a> From<RatingValue<'a>> for RowValue<'a> {
+    fn from(value: RatingValue<'a>) -> Self {
+        match value {
+            RatingValue::Number(number) => Self::Number(number),
+            RatingValue::Text(text) => Self::Text(text),
+            RatingValue::Missing => Self::Null,
+        }
+    }
+}
+
+/// The columns of a Parquet or Arrow file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowColumns {
+    /// The names of those that are kept, in their order: texts, numbers and booleans.
+    pub names: Vec<Arc<str>>,
+    /// The names of the others, such as lists, dates and binary columns.
+    pub others: Vec<String>,
 }
 
 /// The unit of the entries of a source.
@@ -43,7 +86,7 @@ pub struct InputPlace {
 impl<'a> InputEntry<'a> {
     /// An entry of a source that is no table of CSV.
     pub fn new(place: InputPlace, number: u64, what: Content<'a>) -> Self {
-        Self { place, number, what, columns: None }
+        Self { place, number, what, columns: None, values: &[] }
     }
 }
 

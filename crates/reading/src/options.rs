@@ -5,6 +5,15 @@ use std::num::NonZeroUsize;
 use corpus::encoding::Encoding;
 use corpus::format::Format;
 
+/// Which columns of Parquet and Arrow files are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeptColumns {
+    /// Those of the text and the rating.
+    OfFields,
+    /// Also all other columns of texts, numbers and booleans.
+    All,
+}
+
 /// Options of reading.
 #[derive(Clone, Debug)]
 pub struct ReadingOptions {
@@ -22,4 +31,6 @@ pub struct ReadingOptions {
     /// Memory for the record batches and the dictionaries of Arrow files and for the pages of Parquet files, for all threads
     /// together. A record batch or pages that exceed it are read while no others are.
     pub batches_bytes: usize,
+    /// The columns of Parquet and Arrow files that are read.
+    pub columns: KeptColumns,
 }

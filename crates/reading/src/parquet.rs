@@ -16,21 +16,23 @@ use bytes::Bytes;
 use corpus::format::{FieldPath, Format};
 use corpus::lines::LineContent;
 use corpus::rejects::Content;
-use parquet::basic::Type;
+use parquet::basic::{ConvertedType, LogicalType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
-use parquet::schema::types::SchemaDescriptor;
+use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 use program::exit::Exit;
 use tables::foreign::{ChunkMemory, Excess, Pages, check_footer, chunk_memory};
 
 use crate::columns::{Joined, bad_column, no_column, visit_row};
+use crate::entry::{RowColumns, RowValue};
 use crate::error::Error;
 use crate::members::FileFrom;
 use crate::memory::{Memory, Share};
+use crate::options::{KeptColumns, ReadingOptions};
 use crate::source::Source;
 use crate::state::Part;
 use ratings::{Ratings, is_rating};
@@ -60,6 +62,8 @@ const FOOTER_BYTES: u64 = 4 << 20;
 pub(crate) struct RowGroup {
     texts: Vec<ColumnChunkMetaData>,
     rating: ColumnChunkMetaData,
+    /// The columns whose values are kept.
+    kept: Vec<ColumnChunkMetaData>,
     /// Number of rows in the file before this group.
     first_row: u64,
     n_rows: usize,
@@ -67,13 +71,13 @@ pub(crate) struct RowGroup {
     bytes: u64,
 }
 
-/// The row groups of a file.
+/// The row groups of a file, and its columns.
 pub(crate) fn row_groups(
     source: &Source,
     file: File,
-    format: &Format,
-    memory_bytes: usize,
-) -> Result<Vec<RowGroup>, Error> {
+    options: &ReadingOptions,
+) -> Result<(Vec<RowGroup>, RowColumns), Error> {
+    let ReadingOptions { ref format, batches_bytes: memory_bytes, .. } = *options;
     let Format::Json(fields) = format else {
         return Err(source.not_lines("a Parquet", format));
     };
@@ -88,15 +92,51 @@ pub(crate) fn row_groups(
     let texts = fields.text.iter().map(text).collect::<Result<Vec<_>, _>>()?;
     let rating =
         RequiredColumn { source, path: &fields.rating, option: fields.rating_flag() }.rating(schema)?;
-    with_columns(&metadata, chunks.bytes, &texts, rating).map_err(damaged)
+    let (kept, others): (Vec<usize>, Vec<usize>) = match options.columns {
+        KeptColumns::OfFields => Default::default(),
+        KeptColumns::All => (0..schema.num_columns()).partition(|&number| is_kept(&schema.column(number))),
+    };
+    let name = |number: usize| schema.column(number).path().parts().join(".");
+    let columns = RowColumns {
+        names: kept.iter().map(|&number| name(number).into()).collect(),
+        others: others.into_iter().map(name).collect(),
+    };
+    let groups = with_columns(&metadata, chunks.bytes, (&texts, rating, &kept)).map_err(damaged)?;
+    Ok((groups, columns))
+}
+
+/// Whether the values of a column are kept: texts, numbers and booleans.
+fn is_kept(column: &ColumnDescriptor) -> bool {
+    let is_plain = match column.logical_type_ref() {
+        Some(
+            LogicalType::String
+            | LogicalType::Enum
+            | LogicalType::Json
+            | LogicalType::Decimal { .. }
+            | LogicalType::Float16
+            | LogicalType::Integer(_),
+        ) => true,
+        Some(_) => false,
+        None => match column.converted_type() {
+            ConvertedType::NONE => column.physical_type() != Type::BYTE_ARRAY,
+            ConvertedType::DATE
+            | ConvertedType::TIME_MILLIS
+            | ConvertedType::TIME_MICROS
+            | ConvertedType::TIMESTAMP_MILLIS
+            | ConvertedType::TIMESTAMP_MICROS
+            | ConvertedType::INTERVAL
+            | ConvertedType::BSON => false,
+            _ => true,
+        },
+    };
+    is_plain && column.max_rep_level() == 0 && is_rating(column)
 }
 
 /// Keeps only the needed parts of the metadata, which may be large.
 fn with_columns(
     metadata: &ParquetMetaData,
     file_bytes: u64,
-    texts: &[usize],
-    rating: usize,
+    (texts, rating, kept): (&[usize], usize, &[usize]),
 ) -> ParquetResult<Vec<RowGroup>> {
     let mut groups: Vec<RowGroup> = Vec::new();
     let (mut first_row, mut rest_bytes) = (0, file_bytes);
@@ -110,8 +150,9 @@ fn with_columns(
         rest_bytes -= bytes;
         let texts = texts.iter().map(|&text| group.column(text).clone()).collect();
         let rating = group.column(rating).clone();
+        let kept = kept.iter().map(|&column| group.column(column).clone()).collect();
         let n_rows_held = usize::try_from(n_rows).expect("memory is addressed by 64 bits");
-        groups.push(RowGroup { texts, rating, first_row, n_rows: n_rows_held, bytes });
+        groups.push(RowGroup { texts, rating, kept, first_row, n_rows: n_rows_held, bytes });
         first_row += n_rows;
     }
     if let Some(last) = groups.last_mut() {
@@ -124,7 +165,7 @@ impl RowGroup {
     /// Memory for a page of each column, and the number of rows that can be read at once.
     fn memory(&self, file: &File, source: &Source) -> Result<ChunkMemory, Error> {
         let mut sum = ChunkMemory { bytes: 0, rows_max: ROWS_MAX };
-        for chunk in self.texts.iter().chain([&self.rating]) {
+        for chunk in self.texts.iter().chain([&self.rating]).chain(&self.kept) {
             // What is negative is refused by the decoder.
             let size = |number: i64| u64::try_from(number).unwrap_or_default();
             let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
@@ -143,7 +184,7 @@ impl RowGroup {
         file: Arc<File>,
         memory: &Memory,
         part: &Part<'_>,
-        visit: &mut impl FnMut(u64, Content<'_>) -> Result<(), E>,
+        visit: &mut impl FnMut(u64, Content<'_>, &[RowValue<'_>]) -> Result<(), E>,
     ) -> Result<(), E> {
         let ChunkMemory { bytes: needed, rows_max } = self.memory(&file, part.source)?;
         let most = PAGES_PART * memory.bytes();
@@ -167,14 +208,18 @@ impl RowGroup {
             let rows = at_once.min(self.n_rows - read);
             guarded(|| columns.read(rows)).map_err(damaged)?;
             let mut texts: Vec<_> = columns.texts.iter().map(ColumnBuffer::values).collect();
+            let mut kept: Vec<_> = columns.kept.iter().map(Ratings::row_values).collect();
             for (row, rating) in columns.ratings.values().enumerate() {
+                let values: Vec<RowValue<'_>> =
+                    kept.iter_mut().map(|column| column.next().unwrap_or(RowValue::Null)).collect();
                 let number = self.first_row + (read + row) as u64;
                 let text =
                     joined.of(texts.iter_mut().map(|column| column.next().flatten().map(ByteArray::data)));
-                visit_row(number, text, rating, part.line_bytes_max, visit)?;
+                visit_row((number, &values), text, rating, part.line_bytes_max, visit)?;
             }
             read += rows;
-            let bytes: usize = columns.texts.iter().map(ColumnBuffer::bytes).sum();
+            let of_kept: usize = columns.kept.iter().map(Ratings::bytes).sum();
+            let bytes = columns.texts.iter().map(ColumnBuffer::bytes).sum::<usize>() + of_kept;
             at_once = if bytes > BATCH_BYTES { at_once / 2 } else { at_once * 2 };
             at_once = at_once.clamp(1, rows_max);
         }
@@ -187,6 +232,7 @@ impl RowGroup {
 struct RowGroupColumns {
     texts: Vec<ColumnBuffer<ByteArrayType>>,
     ratings: Ratings,
+    kept: Vec<Ratings>,
 }
 
 impl RowGroupColumns {
@@ -203,13 +249,15 @@ impl RowGroupColumns {
             _ => Err(unexpected(chunk)),
         };
         let texts = group.texts.iter().map(text).collect::<ParquetResult<_>>()?;
-        let ratings = Ratings::of(open(&group.rating)?, &group.rating)?;
-        Ok(Self { texts, ratings })
+        let ratings = |chunk: &ColumnChunkMetaData| Ratings::of(open(chunk)?, chunk);
+        let kept = group.kept.iter().map(ratings).collect::<ParquetResult<_>>()?;
+        Ok(Self { texts, ratings: ratings(&group.rating)?, kept })
     }
 
     /// Reads this number of rows, which exist unless the file is damaged.
     fn read(&mut self, rows: usize) -> ParquetResult<()> {
         self.texts.iter_mut().try_for_each(|text| text.read(rows))?;
+        self.kept.iter_mut().try_for_each(|column| column.read(rows))?;
         self.ratings.read(rows)
     }
 }
@@ -260,6 +308,7 @@ impl<T: DataType> ColumnBuffer<T> {
 }
 
 impl ColumnBuffer<ByteArrayType> {
+    /// Size of the last values.
     fn bytes(&self) -> usize {
         self.values.iter().map(ByteArray::len).sum()
     }

@@ -14,7 +14,7 @@ use program::threads::locked;
 
 use crate::dialects::{FoundTables, Tables};
 use crate::entries::{decoded_if_hidden, decoded_if_needed};
-use crate::entry::{EntryUnit, InputEntry, InputPlace};
+use crate::entry::{EntryUnit, InputEntry, InputPlace, RowColumns, RowValue};
 use crate::error::Error;
 use crate::manner::{Manner, has_lines_inside};
 use crate::members::{MemberFile, MemberGroup};
@@ -36,8 +36,8 @@ pub struct Reading {
     /// Pieces that any thread may read at any time, with the index of their source.
     pieces: Vec<(usize, Piece)>,
     next_piece: AtomicUsize,
-    /// Whether each source is a table with rows.
-    has_rows: Vec<bool>,
+    /// The columns of each source that is a table with rows.
+    rows_of: Vec<Option<RowColumns>>,
     /// Files that are split into groups while they are read.
     member_files: Vec<MemberFile>,
     next_member_file: AtomicUsize,
@@ -77,7 +77,7 @@ impl Reading {
         range_bytes: u64,
     ) -> Result<Self, Error> {
         let (mut pieces, mut member_files, mut streams) = (Vec::new(), Vec::new(), Vec::new());
-        let mut has_rows = vec![false; sources.len()];
+        let mut rows_of = vec![None; sources.len()];
         for (number, source) in sources.iter().enumerate() {
             let Kind::File(path) = &source.kind else {
                 streams.push(number);
@@ -108,16 +108,15 @@ impl Reading {
                     return Err(source.refused(Exit::Usage, why));
                 }
                 Manner::Arrow => {
-                    has_rows[number] = true;
-                    let batches = arrow::batches(source, &file, &options.format)?.into_iter();
-                    pieces.extend(batches.map(|batch| (number, Piece::Batch(Box::new(batch)))));
+                    let (batches, columns) =
+                        arrow::batches(source, &file, (&options.format, options.columns))?;
+                    rows_of[number] = Some(columns);
+                    pieces.extend(batches.into_iter().map(|batch| (number, Piece::Batch(Box::new(batch)))));
                 }
                 Manner::Parquet => {
-                    has_rows[number] = true;
-                    let row_groups =
-                        parquet::row_groups(source, file, &options.format, options.batches_bytes)?
-                            .into_iter();
-                    pieces.extend(row_groups.map(|group| (number, Piece::RowGroup(Box::new(group)))));
+                    let (groups, columns) = parquet::row_groups(source, file, options)?;
+                    rows_of[number] = Some(columns);
+                    pieces.extend(groups.into_iter().map(|group| (number, Piece::RowGroup(Box::new(group)))));
                 }
             }
         }
@@ -133,7 +132,7 @@ impl Reading {
             options: options.clone(),
             pieces,
             next_piece,
-            has_rows,
+            rows_of,
             member_files,
             next_member_file,
             streams,
@@ -217,14 +216,14 @@ impl Reading {
                 range.each_line(&file, &part, &mut visit)
             }
             Piece::RowGroup(group) => {
-                let mut visit = |row: u64, what: Content<'_>| {
-                    visit(InputEntry::new(InputPlace::at(number, row), row, what))
+                let mut visit = |row: u64, what: Content<'_>, values: &[RowValue<'_>]| {
+                    visit(InputEntry { values, ..InputEntry::new(InputPlace::at(number, row), row, what) })
                 };
                 group.each_row(file, &self.batches_memory, &part, &mut visit)
             }
             Piece::Batch(batch) => {
-                let mut visit = |row: u64, what: Content<'_>| {
-                    visit(InputEntry::new(InputPlace::at(number, row), row, what))
+                let mut visit = |row: u64, what: Content<'_>, values: &[RowValue<'_>]| {
+                    visit(InputEntry { values, ..InputEntry::new(InputPlace::at(number, row), row, what) })
                 };
                 batch.each_row(&file, &mut opened.held, &part, &mut visit)
             }
@@ -281,12 +280,17 @@ impl Reading {
 
     /// Whether a source is a table, whose offsets are numbers of rows.
     pub fn has_rows(&self, source: usize) -> bool {
-        self.has_rows[source]
+        self.rows_of[source].is_some()
+    }
+
+    /// The columns of a source that is a table with rows.
+    pub fn row_columns(&self, source: usize) -> Option<&RowColumns> {
+        self.rows_of[source].as_ref()
     }
 
     /// The unit of the entries of a source, once all of them have been read.
     pub fn unit(&self, source: usize) -> EntryUnit {
-        if self.has_rows[source] {
+        if self.rows_of[source].is_some() {
             EntryUnit::Row
         } else if matches!(self.options.format, Format::Delimited { .. }) {
             EntryUnit::Record

@@ -289,6 +289,7 @@ mod tests {
             threads: NonZeroUsize::MIN,
             streams_max: NonZeroUsize::MIN,
             batches_bytes: 1 << 20,
+            columns: crate::KeptColumns::OfFields,
         };
         let reading = Reading::start(sources, &options).unwrap();
         let mut reviews = Reviews::of(&reading, CleanedReviews::of(Format::default(), Rules::Letters));

@@ -342,6 +342,7 @@ impl LineBatch {
                 number,
                 what: Content::Line(content),
                 columns: self.columns.as_deref(),
+                values: &[],
             })?;
         }
         Ok(())

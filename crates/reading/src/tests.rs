@@ -30,8 +30,8 @@ use corpus::lines::LineContent;
 use crate::parquet::MAGIC;
 use crate::source::Kind;
 use crate::{
-    Content, Error, FoundTables, InputEntry, Judgement, Reading, ReadingOptions, Reviews, Source, find,
-    ranges,
+    Content, Error, FoundTables, InputEntry, Judgement, KeptColumns, Reading, ReadingOptions, Reviews,
+    Source, find, ranges,
 };
 
 /// Source, offset and content of a line or of a row.
@@ -65,6 +65,7 @@ fn options(threads: usize) -> ReadingOptions {
         threads: NonZeroUsize::new(threads).unwrap(),
         streams_max: NonZeroUsize::new(threads).unwrap(),
         batches_bytes: 128 << 20,
+        columns: KeptColumns::OfFields,
     }
 }
 

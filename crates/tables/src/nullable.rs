@@ -6,7 +6,9 @@ use std::io::Write;
 use std::sync::Arc;
 
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, FloatType, Int32Type};
+use parquet::data_type::{
+    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type,
+};
 use parquet::errors::Result as ParquetResult;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
@@ -27,6 +29,12 @@ pub enum Nullable {
     Whole(Vec<Option<i32>>),
     /// Numbers.
     Float(Vec<Option<f32>>),
+    /// true or false.
+    Bool(Vec<Option<bool>>),
+    /// Integers of 64 bits.
+    Long(Vec<Option<i64>>),
+    /// Numbers of 64 bits.
+    Double(Vec<Option<f64>>),
 }
 
 /// Writer of a table whose columns may be null.
@@ -49,6 +57,9 @@ impl<W: Write + Send> NullableWriter<W> {
                 Nullable::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
                 Nullable::Whole(_) => (Physical::INT32, None),
                 Nullable::Float(_) => (Physical::FLOAT, None),
+                Nullable::Bool(_) => (Physical::BOOLEAN, None),
+                Nullable::Long(_) => (Physical::INT64, None),
+                Nullable::Double(_) => (Physical::DOUBLE, None),
             };
             let column = Type::primitive_type_builder(name, physical).with_logical_type(logical);
             column.with_repetition(Repetition::OPTIONAL).build().map(Arc::new)
@@ -95,6 +106,9 @@ impl<W: Write + Send> NullableWriter<W> {
                 }
                 Nullable::Whole(values) => add::<_, Int32Type>(&mut group, values.drain(..))?,
                 Nullable::Float(values) => add::<_, FloatType>(&mut group, values.drain(..))?,
+                Nullable::Bool(values) => add::<_, BoolType>(&mut group, values.drain(..))?,
+                Nullable::Long(values) => add::<_, Int64Type>(&mut group, values.drain(..))?,
+                Nullable::Double(values) => add::<_, DoubleType>(&mut group, values.drain(..))?,
             }
         }
         group.close()?;

@@ -14,7 +14,7 @@ use corpus::ledger::{Limits, MapperCounts, NoReview, Part, TooMany};
 use program::exit::{Exit, Failed};
 use program::hadoop::{Runner, Variable, report_counters};
 use program::location::Location;
-use reading::{JsonLines, Reading, ReadingOptions, Source};
+use reading::{JsonLines, KeptColumns, Reading, ReadingOptions, RowColumns, Source};
 use store::S3Options;
 
 use crate::answers::file::AnswerFile;
@@ -35,6 +35,15 @@ pub fn read_each<E: From<Error>>(
     sources: &[Source],
     formats: &Formats,
     invalid: InvalidUtf8,
+    run: impl FnMut(Content<'_>, &LineOptions) -> Result<Counts, E>,
+) -> Result<(), E> {
+    read_columns_of_each(sources, formats, (invalid, KeptColumns::OfFields), run)
+}
+
+fn read_columns_of_each<E: From<Error>>(
+    sources: &[Source],
+    formats: &Formats,
+    (invalid, columns): (InvalidUtf8, KeptColumns),
     mut run: impl FnMut(Content<'_>, &LineOptions) -> Result<Counts, E>,
 ) -> Result<(), E> {
     let mut all = Counts::default();
@@ -61,7 +70,7 @@ pub fn read_each<E: From<Error>>(
             let lines = lines.map_err(|error| Error::from(AnswersError::read(&source.name, &error)))?;
             run(Content::Task(Box::new(lines)), &options)?
         } else {
-            read(source, is_table, &options, tell, |content| run(content, &options))?
+            read((source, is_table), &options, (columns, tell), |content| run(content, &options))?
         };
         invalid.report(&options.place(), &counts);
         all.merge(&counts);
@@ -79,13 +88,19 @@ pub fn read_each<E: From<Error>>(
 
 /// Reads the content of a source.
 pub(crate) fn read<E: From<Error>>(
-    source: &Source,
-    is_table: bool,
+    (source, is_table): (&Source, bool),
     options: &LineOptions,
-    tell: impl Fn(&str),
+    (columns, tell): (KeptColumns, impl Fn(&str)),
     run: impl FnOnce(Content<'_>) -> Result<Counts, E>,
 ) -> Result<Counts, E> {
-    if let Some(reading) = table(source, is_table, options)? {
+    if let Some(reading) = table((source, is_table), options, columns)? {
+        if let Some(RowColumns { others, .. }) = reading.row_columns(0)
+            && !others.is_empty()
+        {
+            let (place, others) = (options.place(), others.join(", "));
+            let why = "only columns of texts, numbers and booleans are kept";
+            tell(&format!("warning: {place}: the columns {others} are left out; {why}"));
+        }
         let counts = run(Content::Table(&reading))?;
         reading.tables().notices.iter().for_each(|notice| tell(notice));
         return Ok(counts);
@@ -110,7 +125,8 @@ pub fn predict_each<E: From<Error>>(
     if sources.len() > 1 {
         file.iter_mut().for_each(AnswerFile::name_files);
     }
-    read_each(sources, formats, invalid, |input, lines| {
+    let columns = if file.is_some() { KeptColumns::All } else { KeptColumns::OfFields };
+    read_columns_of_each(sources, formats, (invalid, columns), |input, lines| {
         let Some(file) = &mut file else { return run(input, io::stdout().lock().into(), lines) };
         let Content::Table(table) = input else { return run(input, Output::File(file), lines) };
         let counts = run(input, Output::File(file), lines)?;
@@ -123,7 +139,11 @@ pub fn predict_each<E: From<Error>>(
 }
 
 /// The rows or records of a source that is a table.
-fn table(source: &Source, is_table: bool, options: &LineOptions) -> Result<Option<Reading>> {
+fn table(
+    (source, is_table): (&Source, bool),
+    options: &LineOptions,
+    columns: KeptColumns,
+) -> Result<Option<Reading>> {
     let format = match &options.format {
         Format::Review(format) if is_table || format.is_delimited() => format.clone(),
         Format::Review(_) | Format::FastText | Format::Text => return Ok(None),
@@ -136,6 +156,7 @@ fn table(source: &Source, is_table: bool, options: &LineOptions) -> Result<Optio
         threads: NonZeroUsize::MIN,
         streams_max: NonZeroUsize::MIN,
         batches_bytes: BATCHES_BYTES,
+        columns,
     };
     Ok(Some(Reading::start(vec![source.clone()], &options)?))
 }

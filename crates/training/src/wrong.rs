@@ -6,7 +6,7 @@ use corpus::arguments::FormatArguments;
 use corpus::lines::LINE_BYTES_MAX;
 use program::exit::{Exit, Failed};
 use program::location::Location;
-use reading::Source;
+use reading::{KeptColumns, Source};
 use store::S3Options;
 
 use crate::answers::file::{AddedColumns, AnswerFile};
@@ -83,7 +83,7 @@ impl WrongFile {
                 let is_table = source.is_table().map_err(Error::from)?;
                 // The evaluation has reported what is wrong with the lines.
                 let untold = |_: &str| ();
-                read(source, is_table, &options, untold, |content| {
+                read((source, is_table), &options, (KeptColumns::All, untold), |content| {
                     run(content, Output::File(&mut file), &options)
                 })?;
             }

@@ -107,6 +107,21 @@ fn columns_of_parquet_are_predicted() {
     let mut found = classes(&said(command_of("predict", &model, &[file, "--text-field", "text"]), ""));
     found.sort();
     assert_eq!(found, ["bad", "good"]);
+
+    // Columns of numbers stay numbers, in a file that can be read again.
+    let [again, csv] = ["again.parquet", "again.csv"].map(|name| folder.path().join(name));
+    for (input, out) in [(file, &again), (again.to_str().unwrap(), &csv)] {
+        let mut predict = command_of("predict", &model, &[input, "--text-field", "text"]);
+        predict.arg("--out").arg(out);
+        let (code, told) = ended(predict);
+        assert_eq!(code, Some(0), "{told}");
+    }
+    let csv = fs::read_to_string(csv).unwrap();
+    let (head, rest) = csv.split_once('\n').unwrap();
+    let expected = "text,label,rating,hash,split,predicted_label,class,probability,error,\
+                    predicted_predicted_label,predicted_class,predicted_probability,predicted_error";
+    assert_eq!(head, expected);
+    assert!(rest.contains("great lovely kettle") && rest.lines().count() == 2, "{rest}");
     let (code, told) = ended(command_of("predict", &model, &[file]));
     assert!(code == Some(65) && told.contains("found no column \"review\" among "), "{told}");
     let (code, told) = ended(command_of("predict", &model, &[file, "--format", "csv"]));

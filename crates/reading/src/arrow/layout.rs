@@ -8,7 +8,9 @@ use corpus::format::{FieldPath, Fields};
 
 use super::messages::Block;
 use crate::columns::{bad_column, no_column};
+use crate::entry::RowColumns;
 use crate::error::Error;
+use crate::options::KeptColumns;
 use crate::source::Source;
 
 /// What all record batches of a file have in common.
@@ -25,6 +27,8 @@ pub struct Layout {
     pub text: Vec<usize>,
     /// Column of the rating, likewise.
     pub rating: usize,
+    /// Columns whose values are kept, likewise.
+    pub kept: Vec<usize>,
     pub version: MetadataVersion,
     /// The dictionary batches of the file.
     pub dictionaries: Vec<Block>,
@@ -48,26 +52,38 @@ pub struct BatchPosition {
 }
 
 impl Layout {
-    /// Selects the columns of the fields.
+    /// Selects the columns of the fields, and those that are kept.
     pub fn of(
         source: &Source,
-        all: Schema,
-        version: MetadataVersion,
-        dictionaries: Vec<Block>,
+        (all, version, dictionaries): (Schema, MetadataVersion, Vec<Block>),
         fields: &Fields,
-    ) -> Result<Self, Error> {
+        kept: KeptColumns,
+    ) -> Result<(Self, RowColumns), Error> {
         let named = SearchedColumns { source, schema: &all };
         let text = fields.text.iter().map(|path| named.column(path, "--text-field", "texts", is_text));
         let text = text.collect::<Result<Vec<_>, _>>()?;
         let rating = named.column(&fields.rating, fields.rating_flag(), "numbers or texts", is_rating)?;
-        let mut wanted = [&text[..], std::slice::from_ref(&rating)].concat();
+        let (kept, others): (Vec<_>, Vec<_>) = match kept {
+            KeptColumns::OfFields => Default::default(),
+            KeptColumns::All => {
+                let each = all.fields().iter().enumerate();
+                each.map(|(at, field)| (vec![at], &**field))
+                    .partition(|(_, field)| is_kept(field.data_type()))
+            }
+        };
+        let columns = RowColumns {
+            names: kept.iter().map(|(_, field)| field.name().as_str().into()).collect(),
+            others: others.iter().map(|(_, field)| field.name().clone()).collect(),
+        };
+        let mut wanted = [&text[..], std::slice::from_ref(&rating), &kept].concat();
         wanted.sort_by(|(one, _), (other, _)| one.cmp(other));
         wanted.dedup_by(|(one, _), (other, _)| one == other);
         let read = |(column, _): (Vec<usize>, _)| wanted.partition_point(|(other, _)| *other < column);
+        let kept = kept.into_iter().map(read).collect();
         let (text, rating) = (text.into_iter().map(read).collect(), read(rating));
         let (wanted, read): (Vec<_>, Vec<_>) = wanted.into_iter().map(column).unzip();
         let schema = Arc::new(Schema::new(read));
-        Ok(Self { all, wanted, schema, text, rating, version, dictionaries })
+        Ok((Self { all, wanted, schema, text, rating, kept, version, dictionaries }, columns))
     }
 
     /// The type of the values of a dictionary, if a column that is read has it.
@@ -183,6 +199,13 @@ fn is_rating(of: &DataType) -> bool {
         T::Dictionary(_, values) => !matches!(**values, T::Dictionary(..)) && is_rating(values),
         other => other.is_integer() || other.is_floating() || is_text(other),
     }
+}
+
+/// Whether the values of a column are kept: texts, numbers and booleans.
+fn is_kept(of: &DataType) -> bool {
+    use DataType as T;
+    let values = if let T::Dictionary(_, values) = of { values } else { of };
+    is_rating(of) && !matches!(values, T::Binary | T::LargeBinary | T::BinaryView)
 }
 
 /// The columns among which the fields are searched.

@@ -1,4 +1,4 @@
-//! The column of ratings of a Parquet file: numbers of any type, texts or booleans.
+//! The column of ratings of a Parquet file, or one whose values are kept: numbers of any type, texts or booleans.
 
 use arrow_array::types::{ArrowPrimitiveType, Float16Type};
 use corpus::entry::RatingValue;
@@ -12,6 +12,7 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::schema::types::ColumnDescriptor;
 
 use super::{ColumnBuffer, unexpected};
+use crate::entry::RowValue;
 
 /// A column of ratings, while it is read.
 pub(super) struct Ratings {
@@ -34,6 +35,7 @@ enum RatingColumn {
 #[derive(Clone, Copy)]
 enum Meaning {
     Plain,
+    Unsigned,
     /// The value must be divided by this power of ten.
     Decimal(f64),
     Float16,
@@ -57,7 +59,14 @@ impl Meaning {
         }
         match column.logical_type_ref() {
             Some(LogicalType::Float16) => Self::Float16,
-            _ => Self::Plain,
+            Some(LogicalType::Integer(of)) if !of.is_signed => Self::Unsigned,
+            _ => match column.converted_type() {
+                ConvertedType::UINT_8
+                | ConvertedType::UINT_16
+                | ConvertedType::UINT_32
+                | ConvertedType::UINT_64 => Self::Unsigned,
+                _ => Self::Plain,
+            },
         }
     }
 }
@@ -94,6 +103,30 @@ impl Ratings {
         }
     }
 
+    /// The values of the last rows read, as they are.
+    pub fn row_values(&self) -> Box<dyn Iterator<Item = RowValue<'_>> + '_> {
+        match (&self.column, self.meaning) {
+            (RatingColumn::Bool(column), _) => column.each(|&value| RowValue::Bool(value)),
+            (RatingColumn::Int32(column), Meaning::Plain) => {
+                column.each(|&value| RowValue::Whole(value.into()))
+            }
+            (RatingColumn::Int32(column), Meaning::Unsigned) => {
+                column.each(|&value| RowValue::Whole((value as u32).into()))
+            }
+            (RatingColumn::Int64(column), Meaning::Plain) => column.each(|&value| RowValue::Whole(value)),
+            (RatingColumn::Int64(column), Meaning::Unsigned) => {
+                column.each(|&value| RowValue::Unsigned(value as u64))
+            }
+            (RatingColumn::Float(column), _) => column.each(|&value| RowValue::Float(value)),
+            _ => Box::new(self.values().map(RowValue::from)),
+        }
+    }
+
+    /// Size of the texts of the last rows read.
+    pub fn bytes(&self) -> usize {
+        if let RatingColumn::Bytes(column) = &self.column { column.bytes() } else { 0 }
+    }
+
     /// The values of the last rows read.
     pub fn values(&self) -> Box<dyn Iterator<Item = RatingValue<'_>> + '_> {
         let meaning = self.meaning;
@@ -115,6 +148,13 @@ impl Ratings {
 }
 
 impl<T: parquet::data_type::DataType> ColumnBuffer<T> {
+    fn each<'a>(
+        &'a self,
+        of: impl Fn(&'a T::T) -> RowValue<'a> + 'a,
+    ) -> Box<dyn Iterator<Item = RowValue<'a>> + 'a> {
+        Box::new(self.values().map(move |value| value.map_or(RowValue::Null, &of)))
+    }
+
     fn ratings<'a>(
         &'a self,
         rating: impl Fn(&'a T::T) -> RatingValue<'a> + 'a,
@@ -127,7 +167,7 @@ impl<T: parquet::data_type::DataType> ColumnBuffer<T> {
 fn of_bytes(value: &ByteArray, meaning: Meaning) -> RatingValue<'_> {
     let bytes = value.data();
     let number = match meaning {
-        Meaning::Plain => return RatingValue::Text(bytes),
+        Meaning::Plain | Meaning::Unsigned => return RatingValue::Text(bytes),
         Meaning::Decimal(divisor) => big_endian(bytes).map(|unscaled| unscaled as f64 / divisor),
         Meaning::Float16 => {
             let bytes = bytes.try_into().ok();

@@ -3,7 +3,8 @@
 use ::tests::compressed::gzip;
 use arrow_array::types::Int8Type;
 use arrow_array::{
-    ArrayRef, DictionaryArray, Float64Array, Int64Array, RecordBatch, StringArray, StructArray,
+    ArrayRef, BooleanArray, Date32Array, DictionaryArray, Float64Array, Int64Array, RecordBatch, StringArray,
+    StructArray,
 };
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
@@ -365,4 +366,38 @@ fn batches_that_exceed_the_memory_together_are_read_one_by_one() {
         assert_eq!(visited.len(), 12 * n_rows);
         assert!(is_shared || in_one_batch, "rows of two batches are mixed");
     }
+}
+
+#[test]
+fn columns_of_texts_numbers_and_booleans_are_kept_if_asked() {
+    let rows = RecordBatch::try_from_iter([
+        ("id", Arc::new(Int64Array::from(vec![Some(9_007_199_254_740_993), None])) as ArrayRef),
+        ("reviewText", Arc::new(StringArray::from(vec!["a", "b"])) as ArrayRef),
+        ("day", Arc::new(Date32Array::from(vec![1, 2])) as ArrayRef),
+        ("overall", Arc::new(Float64Array::from(vec![4.5, 5.0])) as ArrayRef),
+        ("isGood", Arc::new(BooleanArray::from(vec![true, false])) as ArrayRef),
+    ]);
+    let rows = rows.unwrap();
+    let mut writer = FileWriter::try_new(Vec::new(), &rows.schema()).unwrap();
+    writer.write(&rows).unwrap();
+    let folder = folder(&[("a", &writer.into_inner().unwrap())]);
+    let options = ReadingOptions { columns: KeptColumns::All, ..options(1) };
+    let reading = Reading::start(all_of(&folder), &options).unwrap();
+    let columns = reading.row_columns(0).unwrap();
+    assert_eq!(
+        columns.names.iter().map(|name| &**name).collect::<Vec<_>>(),
+        ["id", "reviewText", "overall", "isGood"]
+    );
+    assert_eq!(columns.others, ["day"]);
+    let mut seen = Vec::new();
+    let read = reading.each(|entry| {
+        seen.push(format!("{:?}", entry.values));
+        Ok::<_, Error>(())
+    });
+    read.unwrap();
+    let expected = [
+        "[Whole(9007199254740993), Text([97]), Number(4.5), Bool(true)]",
+        "[Null, Text([98]), Number(5.0), Bool(false)]",
+    ];
+    assert_eq!(seen, expected);
 }

@@ -467,3 +467,28 @@ fn a_schema_of_deeply_nested_groups_is_refused() {
         ": found a schema of 101 or more nested groups, expected at most 100; write its columns outside ";
     assert!(error.to_string().contains(expected), "{error}");
 }
+
+#[test]
+fn columns_of_parquet_are_kept_if_asked() {
+    let schema = "message m { optional binary reviewText (STRING); optional int64 overall; }";
+    let groups = [(&[Some(&b"a"[..]), None][..], &[Some(9_007_199_254_740_993), Some(5)][..])];
+    let folder = folder(&[("a", &parquet::<Int64Type>(schema, &groups))]);
+    let days = "message m { optional binary reviewText (STRING); optional int64 overall (TIMESTAMP(MILLIS, true)); }";
+    for (schema, names, values) in [
+        (schema, &["reviewText", "overall"][..], "[Text([97]), Whole(9007199254740993)]"),
+        (days, &["reviewText"], "[Text([97])]"),
+    ] {
+        std::fs::write(folder.path().join("a"), parquet::<Int64Type>(schema, &groups)).unwrap();
+        let options = ReadingOptions { columns: KeptColumns::All, ..options(1) };
+        let reading = Reading::start(all_of(&folder), &options).unwrap();
+        let columns = reading.row_columns(0).unwrap();
+        assert_eq!(columns.names.iter().map(|name| &**name).collect::<Vec<_>>(), names);
+        let mut seen = Vec::new();
+        let read = reading.each(|entry| {
+            seen.push(format!("{:?}", entry.values));
+            Ok::<_, Error>(())
+        });
+        read.unwrap();
+        assert_eq!((seen.len(), seen[0].as_str()), (2, values));
+    }
+}

@@ -28,6 +28,7 @@ use std::sync::Arc;
 use corpus::csv::{Columns, RecordValues};
 use program::exit::{Exit, Failed};
 use program::place::{check_folder, folder_of};
+use reading::RowValue;
 use runs::soft_labels::{check_new, occupied};
 use runs::training::temporary_beside;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -148,6 +149,12 @@ pub enum Cell {
     Float(f32),
     /// A label.
     Whole(u32),
+    /// true or false.
+    Bool(bool),
+    /// An integer.
+    Long(i64),
+    /// A number of 64 bits.
+    Double(f64),
 }
 
 impl Form {
@@ -253,6 +260,10 @@ impl AnswerFile {
                 let values = values.map(|values| values.map(cell).collect::<Vec<_>>()).unwrap_or_default();
                 self.table.1.iter().cloned().zip(values).collect()
             }
+            Written::Row(names, values) => {
+                check_columns(names.len(), &options.place())?;
+                names.iter().cloned().zip(values.iter().map(|value| Cell::from(*value))).collect()
+            }
             Written::Line(line) if fields.is_some() => match serde_json::from_slice(line) {
                 Ok(Members(members)) => members,
                 // A literal of Python has no columns.
@@ -319,10 +330,13 @@ impl AnswerFile {
                 continue;
             }
             let mut values = vec![Cell::Null; places.len()];
+            let of_parquet = if let Rows::Parquet(out) = &mut self.rows { Some(out.columns()) } else { None };
             for (name, cell) in row {
                 match places.get(&name) {
-                    Some(&at) => values[at] = cell,
-                    None => self.left_out.add(name),
+                    Some(&at) if of_parquet.as_ref().is_none_or(|columns| cell.fits(&columns[at])) => {
+                        values[at] = cell;
+                    }
+                    _ => self.left_out.add(name),
                 }
             }
             values.extend(cells);
@@ -358,6 +372,13 @@ impl AnswerFile {
         added.extend(self.has_file.then(|| ("file".to_owned(), text())));
         added.extend(if self.is_of_wrong() { wrong::columns() } else { self.added.columns() });
         let added = added.into_iter().map(|(name, values)| (new_name(name), values)).collect();
+        let mut types: Vec<Option<Nullable>> = vec![None; kept.len()];
+        for (name, cell) in rows.iter().flatten() {
+            let of = places.get(name).map(|&at| &mut types[at]).filter(|of| of.is_none());
+            of.into_iter().for_each(|of| *of = cell.column());
+        }
+        let types = types.into_iter().map(|of| of.unwrap_or_else(text));
+        let kept: Vec<(Arc<str>, Nullable)> = kept.into_iter().zip(types).collect();
         let added = self.write_header(&kept, added).map_err(AnswersError::Write)?;
         let added_names = added.iter().cloned().collect();
         self.columns = Some(WrittenColumns { places, added, added_names });
@@ -365,19 +386,20 @@ impl AnswerFile {
     }
 
     /// Returns the names of the added columns.
-    fn write_header(&mut self, kept: &[Arc<str>], added: Vec<Added>) -> io::Result<Vec<String>> {
+    fn write_header(&mut self, kept: &[(Arc<str>, Nullable)], added: Vec<Added>) -> io::Result<Vec<String>> {
         let added_names: Vec<String> = added.iter().map(|(name, _)| name.clone()).collect();
         match self.form {
             Form::Json => {}
             Form::Delimited(delimiter) => {
-                let names = kept.iter().map(|name| &**name).chain(added_names.iter().map(String::as_str));
+                let names =
+                    kept.iter().map(|(name, _)| &**name).chain(added_names.iter().map(String::as_str));
                 let names: Vec<_> = names.map(|name| Cell::Text(name.to_owned())).collect();
                 if let Rows::Lines(out) = &mut self.rows {
                     record(out, &names, delimiter)?;
                 }
             }
             Form::Parquet => {
-                let kept = kept.iter().map(|name| (&**name, text()));
+                let kept = kept.iter().map(|(name, values)| (&**name, values.clone()));
                 let added =
                     added_names.iter().map(String::as_str).zip(added.into_iter().map(|(_, values)| values));
                 let columns = kept.chain(added).collect();
@@ -410,7 +432,7 @@ impl AnswerFile {
             let why = match self.form {
                 Form::Json => "because added columns have their names; rename the fields",
                 Form::Delimited(_) | Form::Parquet => {
-                    "because the first rows do not have them; give the first row all fields"
+                    "because the first rows do not have them, or have another type there; give the first row all fields"
                 }
             };
             tell(&format!("warning: {path}: values are left out ({left_out}), {why}"));
@@ -550,7 +572,10 @@ fn object(out: &mut impl Write, row: &Kept, added: &[String], cells: &[Cell]) ->
             Cell::Text(text) => serde_json::to_writer(&mut *out, text)?,
             Cell::Json(json) => out.write_all(json.as_bytes())?,
             Cell::Float(number) => serde_json::to_writer(&mut *out, number)?,
+            Cell::Double(number) => serde_json::to_writer(&mut *out, number)?,
             Cell::Whole(number) => write!(out, "{number}")?,
+            Cell::Long(number) => write!(out, "{number}")?,
+            Cell::Bool(value) => write!(out, "{value}")?,
         }
     }
     out.write_all(b"}\n")
@@ -580,8 +605,14 @@ fn add(out: &mut NullableWriter<File>, values: Vec<Cell>) -> io::Result<()> {
         match (column, value) {
             (Nullable::Whole(column), Cell::Whole(number)) => column.push(i32::try_from(number).ok()),
             (Nullable::Float(column), Cell::Float(number)) => column.push(Some(number)),
+            (Nullable::Bool(column), Cell::Bool(value)) => column.push(Some(value)),
+            (Nullable::Long(column), Cell::Long(number)) => column.push(Some(number)),
+            (Nullable::Double(column), Cell::Double(number)) => column.push(Some(number)),
             (Nullable::Whole(column), _) => column.push(None),
             (Nullable::Float(column), _) => column.push(None),
+            (Nullable::Bool(column), _) => column.push(None),
+            (Nullable::Long(column), _) => column.push(None),
+            (Nullable::Double(column), _) => column.push(None),
             (Nullable::Text(column), value) => {
                 let text = value.text().map(String::into_bytes);
                 n_bytes += text.as_ref().map_or(0, Vec::len);
@@ -600,13 +631,51 @@ impl Cell {
             Self::Text(text) | Self::Json(text) => Some(text.clone()),
             Self::Float(number) => Some(number.to_string()),
             Self::Whole(number) => Some(number.to_string()),
+            Self::Bool(value) => Some(value.to_string()),
+            Self::Long(number) => Some(number.to_string()),
+            Self::Double(number) => Some(number.to_string()),
         }
+    }
+
+    /// The column of Parquet for such values; `None` if any column can have it.
+    fn column(&self) -> Option<Nullable> {
+        Some(match self {
+            Self::Null => return None,
+            Self::Text(_) | Self::Json(_) => text(),
+            Self::Float(_) => Nullable::Float(Vec::new()),
+            Self::Whole(_) => Nullable::Whole(Vec::new()),
+            Self::Bool(_) => Nullable::Bool(Vec::new()),
+            Self::Long(_) => Nullable::Long(Vec::new()),
+            Self::Double(_) => Nullable::Double(Vec::new()),
+        })
+    }
+
+    /// Whether a column of Parquet can have the value.
+    fn fits(&self, column: &Nullable) -> bool {
+        let of_value = self.column();
+        matches!(column, Nullable::Text(_))
+            || of_value.is_none_or(|of| std::mem::discriminant(&of) == std::mem::discriminant(column))
     }
 
     /// Memory that the value has.
     pub(super) fn bytes(&self) -> usize {
         let text = if let Self::Text(text) | Self::Json(text) = self { text.len() } else { 0 };
         size_of::<(Arc<str>, Self)>() + text
+    }
+}
+
+impl From<RowValue<'_>> for Cell {
+    fn from(value: RowValue<'_>) -> Self {
+        match value {
+            RowValue::Null => Self::Null,
+            RowValue::Bool(value) => Self::Bool(value),
+            RowValue::Whole(number) => Self::Long(number),
+            // No other output has them.
+            RowValue::Unsigned(number) => Self::Text(number.to_string()),
+            RowValue::Float(number) => Self::Float(number),
+            RowValue::Number(number) => Self::Double(number),
+            RowValue::Text(text) => Self::Text(String::from_utf8_lossy(text).into_owned()),
+        }
     }
 }
 

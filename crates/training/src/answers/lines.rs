@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io::Read;
+use std::sync::Arc;
 
 use corpus::csv::Columns;
 use corpus::encoding::Encoding;
@@ -11,7 +12,7 @@ use corpus::ledger::NoReview;
 use corpus::lines::{LineContent, LineEnds, LineReader};
 use corpus::rejects;
 use corpus::review::ReviewParser;
-use reading::{InputEntry, Reading};
+use reading::{InputEntry, Reading, RowValue};
 
 use crate::texts::without_labels;
 
@@ -103,6 +104,8 @@ pub enum Written<'a> {
     Line(&'a [u8]),
     /// A record of a table.
     Record(&'a [u8], &'a Columns),
+    /// A row: the names of its columns, and their values.
+    Row(&'a [Arc<str>], &'a [RowValue<'a>]),
     /// Nothing but its text is known.
     Text,
 }
@@ -154,6 +157,8 @@ fn each_row<E: From<AnswersError>>(
     mut visit: impl FnMut(Next<'_>) -> Result<Done, E>,
 ) -> Result<Found, E> {
     let mut parser = Parser::of(&options.format);
+    // A table is read by itself.
+    let names = reading.row_columns(0).map_or(&[][..], |columns| &columns.names);
     let (mut done, mut invalid_utf8) = (Ok(Done::Answered), 0);
     let read = reading.each(|entry| {
         if matches!(done, Ok(Done::Answered | Done::Owed)) {
@@ -162,6 +167,7 @@ fn each_row<E: From<AnswersError>>(
                 (rejects::Content::Line(LineContent::Bytes(record)), Some(columns)) => {
                     Written::Record(record, columns)
                 }
+                _ if !names.is_empty() => Written::Row(names, entry.values),
                 _ => Written::Text,
             };
             done = visit(Next::Text(parser.row(&entry), written));

@@ -45,7 +45,7 @@ pub struct Predict {
     ///
     /// The extension selects CSV, TSV, JSON lines or Parquet: .csv, .tsv, .jsonl or .parquet. Behind the columns of the input,
     /// each row has `label`, `class`, `probability` and `error`, of several files also `file`; the name of one that the input
-    /// has, too, begins with `predicted_`. Of Parquet and Arrow files, the text is kept.
+    /// has, too, begins with `predicted_`. Of Parquet and Arrow files, columns of texts, numbers and booleans are kept.
     #[arg(long, short, value_name = "FILE", conflicts_with = "soft", value_parser = PathBufValueParser::new().try_map(local_path))]
     pub out: Option<PathBuf>,
     /// Add the probability of each class to --out

@@ -35,6 +35,7 @@ pub(crate) fn read(
         threads: lines.threads,
         streams_max: NonZeroUsize::new(STREAMS_MAX).unwrap_or(NonZeroUsize::MIN),
         batches_bytes: BATCHES_BYTES,
+        columns: reading::KeptColumns::OfFields,
     };
     let input = Reading::start(sources, &options)?;
     let mut found = InputFindings::default();
