@@ -100,7 +100,9 @@ fn a_plan_is_one_screen_with_the_price_at_its_top() {
     let head = "price             about 0.52 USD: EC2 0.39, EMR 0.13; without storage, requests and transfer\n\
                 time              about 12.3 min: start 7.5 min, Hadoop job 2.6 min, merge 2.2 min\n";
     assert!(printed.starts_with(head), "{printed}");
-    assert!(printed.contains("\nrun               s3://bucket/runs/reviews-1, id sentimill-9d82e807b723d02b\n"));
+    assert!(
+        printed.contains("\nrun               s3://bucket/runs/reviews-1, id sentimill-9d82e807b723d02b\n")
+    );
     assert_eq!(printed.lines().count(), 6, "{printed}");
 }
 

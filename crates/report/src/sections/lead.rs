@@ -43,9 +43,9 @@ pub fn lead(runs: &[Run]) -> String {
             let accuracy = percent(of_best.accuracy);
             let why = match are_comparable(runs) {
                 Some(true) => None,
-                Some(false) => {
-                    Some("They were tested on different rows or classes, so these numbers cannot be compared.")
-                }
+                Some(false) => Some(
+                    "They were tested on different rows or classes, so these numbers cannot be compared.",
+                ),
                 None => Some(
                     "It is not known whether they were tested on the same rows, so do not compare these numbers.",
                 ),
