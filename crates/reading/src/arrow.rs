@@ -2,8 +2,8 @@
 //! `datasets`. Record batches are read in parallel.
 //!
 //! The text is one or several columns of texts, the rating a column of numbers, texts or booleans. A column may be in a
-//! structure, but not in a list. Other columns are read only if they are kept. Texts are decoded as bytes, so that invalid UTF-8 is repaired
-//! as in a line. A thread waits for a share of the memory before it reads a batch.
+//! structure, but not in a list. Other columns are read only if they are kept. Texts are decoded as bytes, so that invalid
+//! UTF-8 is repaired as in a line. A thread waits for a share of the memory before it reads a batch.
 
 mod batches;
 mod layout;

@@ -94,7 +94,12 @@ pub(crate) fn row_groups(
         RequiredColumn { source, path: &fields.rating, option: fields.rating_flag() }.rating(schema)?;
     let (kept, others): (Vec<usize>, Vec<usize>) = match options.columns {
         KeptColumns::OfFields => Default::default(),
-        KeptColumns::All => (0..schema.num_columns()).partition(|&number| is_kept(&schema.column(number))),
+        KeptColumns::All => (0..schema.num_columns()).partition(|number| {
+            let column = schema.column(*number);
+            // Bytes without a type are texts if they are read as such.
+            let is_field = texts.contains(number) || *number == rating;
+            is_kept(&column) || is_field && column.physical_type() == Type::BYTE_ARRAY
+        }),
     };
     let name = |number: usize| schema.column(number).path().parts().join(".");
     let columns = RowColumns {

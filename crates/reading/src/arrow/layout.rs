@@ -66,13 +66,19 @@ impl Layout {
         let (kept, others): (Vec<_>, Vec<_>) = match kept {
             KeptColumns::OfFields => Default::default(),
             KeptColumns::All => {
-                let each = all.fields().iter().enumerate();
-                each.map(|(at, field)| (vec![at], &**field))
-                    .partition(|(_, field)| is_kept(field.data_type()))
+                let of_fields = [&text[..], std::slice::from_ref(&rating)].concat();
+                let is_field = |path: &[usize]| of_fields.iter().any(|(of, _)| of == path);
+                let each = all.fields().iter().enumerate().map(|(at, field)| (vec![at], &**field));
+                let (mut kept, others): (Vec<_>, Vec<_>) =
+                    each.partition(|(path, field)| is_field(path) || is_kept(field.data_type()));
+                // Those in structures come first.
+                let inner = of_fields.iter().filter(|(path, _)| path.len() > 1).cloned();
+                kept.splice(0..0, inner);
+                (kept, others)
             }
         };
         let columns = RowColumns {
-            names: kept.iter().map(|(_, field)| field.name().as_str().into()).collect(),
+            names: kept.iter().map(|(path, _)| name(&all, path).into()).collect(),
             others: others.iter().map(|(_, field)| field.name().clone()).collect(),
         };
         let mut wanted = [&text[..], std::slice::from_ref(&rating), &kept].concat();
@@ -116,6 +122,20 @@ impl Layout {
         }
         Some(positions)
     }
+}
+
+/// The names of the structures and of the column at a path, with dots between them.
+fn name(schema: &Schema, path: &[usize]) -> String {
+    let mut fields = schema.fields();
+    let mut names = Vec::new();
+    for &at in path {
+        let field = &fields[at];
+        names.push(field.name().as_str());
+        if let DataType::Struct(inner) = field.data_type() {
+            fields = inner;
+        }
+    }
+    names.join(".")
 }
 
 /// The column at a path, and the field by which it is read.

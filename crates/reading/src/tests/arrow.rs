@@ -307,6 +307,22 @@ fn a_column_in_a_structure_is_read() {
                 row(3, None, None)
             ]
         );
+        let text = ["data.title", "data.more.text"].map(|path| path.parse().unwrap()).into();
+        let rating = "data.more.stars".parse().unwrap();
+        let format =
+            Format::Json(corpus::format::Fields { text, rating, ..corpus::format::Fields::default() });
+        let options = ReadingOptions { format, columns: KeptColumns::All, ..options(1) };
+        let reading = Reading::start(all_of(&folder), &options).unwrap();
+        let columns = reading.row_columns(0).unwrap();
+        let names: Vec<&str> = columns.names.iter().map(|name| &**name).collect();
+        assert_eq!(names, ["data.title", "data.more.text", "data.more.stars", "a.b"]);
+        let mut values = Vec::new();
+        let read_all = reading.each(|entry| {
+            values.push(format!("{:?}", entry.values));
+            Ok::<_, Error>(())
+        });
+        read_all.unwrap();
+        assert_eq!(values[0], "[Text([116, 48]), Text([97]), Whole(1), Text([101])]");
         let literal = found("a.b", "data.stars").unwrap();
         assert_eq!(literal[3], row(3, Some("h"), None));
         assert_eq!(literal[0], row(0, Some("e"), Some(5)));

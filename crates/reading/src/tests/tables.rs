@@ -477,6 +477,12 @@ fn columns_of_parquet_are_kept_if_asked() {
     for (schema, names, values) in [
         (schema, &["reviewText", "overall"][..], "[Text([97]), Whole(9007199254740993)]"),
         (days, &["reviewText"], "[Text([97])]"),
+        // Hive, Spark and Impala write texts without a type.
+        (
+            "message m { optional binary reviewText; optional int64 overall; }",
+            &["reviewText", "overall"],
+            "[Text([97]), Whole(9007199254740993)]",
+        ),
     ] {
         std::fs::write(folder.path().join("a"), parquet::<Int64Type>(schema, &groups)).unwrap();
         let options = ReadingOptions { columns: KeptColumns::All, ..options(1) };
