@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use classifiers::files::{ModelRef, bin};
+use classifiers::linear::AT_THE_END;
 use classifiers::{Dictionary, END, Features, LABEL_PREFIX, Names, Words, fasttext, linear};
 use training::{Error, Result};
 
@@ -197,8 +198,14 @@ impl<'a> Reader<'a> {
     pub fn contributions(&self, text: &[u8], label: u32) -> Vec<(String, f64)> {
         match &self.classifier.model {
             ClassifierModel::Linear(model) => {
-                let found = model.explain(text, label).into_iter();
-                found.map(|of| (of.ngram, f64::from(of.weight))).collect()
+                // One at the end of a text is the same n-gram as that within it.
+                let found = model.explain(text, label).into_iter().map(|mut of| {
+                    if of.is_ending {
+                        of.ngram.truncate(of.ngram.len() - AT_THE_END.len());
+                    }
+                    (of.ngram, f64::from(of.weight))
+                });
+                found.collect()
             }
             ClassifierModel::FastText(model) => of_floats(model.explain(text, label)),
             ClassifierModel::Program(model) => program::explain(model, text, label),

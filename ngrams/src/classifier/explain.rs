@@ -10,7 +10,6 @@
 use std::collections::{HashMap, HashSet};
 
 use classifiers::END;
-use classifiers::linear::AT_THE_END;
 use training::answers::Refusal;
 use training::answers::explain::{Explained, Reading, Weighed};
 
@@ -33,19 +32,19 @@ pub(crate) fn explain(reader: &mut Reader<'_>, text: &[u8]) -> Result<Explained,
         _ => (None, probabilities[predicted as usize]),
     };
     let label = labels.place(predicted);
-    let contributions = distinct(reader.contributions(text, predicted));
+    let contributions = reader.contributions(text, predicted);
     let text = marked(reader, text, &contributions);
-    let words = weighed(contributions, &text);
+    let words = weighed(distinct(contributions), &text);
     Ok(Explained { label, score, probability: Some(f64::from(probability)), words, text })
 }
 
 /// The parts of distinct n-grams. One at the end of a text is the same n-gram as that within it.
 fn distinct(contributions: Vec<(String, f64)>) -> Vec<(String, f64)> {
-    let ends = [AT_THE_END.to_owned(), format!(" {}", String::from_utf8_lossy(END))];
+    let end = format!(" {}", String::from_utf8_lossy(END));
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut all: Vec<(String, f64)> = Vec::new();
     for (ngram, weight) in contributions {
-        let ngram = ends.iter().find_map(|end| ngram.strip_suffix(end)).unwrap_or(&ngram);
+        let ngram = ngram.strip_suffix(&end).unwrap_or(&ngram);
         match places.get(ngram) {
             Some(&place) => all[place].1 += weight,
             None => {

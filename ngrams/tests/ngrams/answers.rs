@@ -158,6 +158,9 @@ fn an_exported_file_has_the_answers_of_its_model() {
             );
             let (_, explained, _) = run(command_of("explain", &file, &["a lovely kettle", "--json"]));
             assert!(explained.contains("\"name\":\"2\"") && explained.contains("lovely"), "{explained}");
+            // The program hashes the n-gram of an unknown word and the end.
+            let (_, explained, _) = run(command_of("explain", &file, &["a lovely qwertz", "--json"]));
+            assert!(explained.contains("{\"word\":\"qwertz\",\"mark\":\"unknown\"}"), "{explained}");
         } else {
             let vectors = fs::read_to_string(&file).unwrap();
             assert!(vectors.starts_with("25 10\n") && vectors.lines().count() == 26, "{vectors:.99}");

@@ -102,6 +102,8 @@ pub struct Named {
 pub struct Contribution {
     /// Words of the n-gram, as in [`Named`].
     pub ngram: String,
+    /// Whether it is one of the end of the text.
+    pub is_ending: bool,
     /// Positive if it spoke for the label.
     pub weight: f32,
 }
@@ -265,8 +267,9 @@ impl LinearModel {
             let row = found.rows[position as usize]? as usize;
             let value = scale * value(stored.settings.counting, found.counts[position as usize]);
             let weight = sign * value * stored.weights[row * n + classifier];
+            let is_ending = ngram.is_ending;
             let ngram = ngram.name(|index| words.get(index).map(Vec::as_slice))?;
-            (weight != 0.0).then_some(Contribution { ngram, weight })
+            (weight != 0.0).then_some(Contribution { ngram, is_ending, weight })
         };
         let mut all: Vec<_> = firsts.into_iter().filter_map(contribution).collect();
         all.sort_by(|a, b| b.weight.abs().total_cmp(&a.weight.abs()));
