@@ -14,7 +14,6 @@ use training::answers::Refusal;
 use training::answers::explain::{Explained, Reading, Weighed};
 
 use super::Reader;
-use super::quality::largest;
 
 /// The explanation of a text, or the reason why there is none.
 pub(crate) fn explain(reader: &mut Reader<'_>, text: &[u8]) -> Result<Explained, Refusal> {
@@ -23,7 +22,7 @@ pub(crate) fn explain(reader: &mut Reader<'_>, text: &[u8]) -> Result<Explained,
         return Err(Refusal::NotFinite);
     }
     let labels = reader.labels();
-    let predicted = largest(&probabilities);
+    let predicted = labels.predicted(&probabilities);
     let (score, probability) = match labels.n_labels() {
         2 => {
             let second = labels.in_order().nth(1).unwrap_or_default();

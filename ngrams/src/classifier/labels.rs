@@ -58,6 +58,13 @@ impl Labels {
         self.places[label as usize]
     }
 
+    /// The most probable label; of equally probable labels the first in the order, as in the metrics of `scoring`.
+    pub fn predicted(&self, probabilities: &[f32]) -> u32 {
+        let of = |label: u32| probabilities[label as usize];
+        let largest = self.in_order().reduce(|one, other| if of(other) > of(one) { other } else { one });
+        largest.unwrap_or(0)
+    }
+
     /// The outputs that `scoring` expects for a text: for two labels the log-odds of the second, otherwise the logarithm
     /// of each probability, both in their order.
     pub fn outputs(&self, probabilities: &[f32]) -> Vec<f64> {
@@ -96,6 +103,13 @@ mod tests {
         let of = |classes: &[&str]| labels(classes).outputs(&[0.2, 0.8])[0];
         assert!((of(&["poor", "good"]) - 4.0f64.ln()).abs() < 1e-6);
         assert!((of(&[]) + 4.0f64.ln()).abs() < 1e-6);
+        for classes in [&[][..], &["poor", "good"]] {
+            let labels = labels(classes);
+            // As log-odds of 0 are counted.
+            assert_eq!(labels.outputs(&[0.5, 0.5])[0], 0.0);
+            assert_eq!(labels.place(labels.predicted(&[0.5, 0.5])), 0);
+            assert_eq!([labels.predicted(&[0.2, 0.8]), labels.predicted(&[0.8, 0.2])], [1, 0]);
+        }
         assert_eq!([labels(&[]).place(0), labels(&["poor", "good"]).place(0)], [1, 0]);
     }
 }

@@ -10,7 +10,6 @@ use program::threads::spawn;
 use training::answers::{self, Answer, AnswersError, Content, Counts, LineOptions, Output, Refusal};
 
 use super::labels::Labels;
-use super::quality::largest;
 use super::text::Preparation;
 use super::{Classifier, Reader};
 
@@ -146,7 +145,7 @@ fn answer<'a>(reader: &mut Reader<'a>, text: &[u8], options: &Options) -> Result
 
 fn predicted<'a>(probabilities: &[f32], labels: &'a Labels, choice: Choice) -> Answer<'a> {
     if let (2, Choice { top: None, threshold: None }) = (labels.n_labels(), choice) {
-        let label = largest(probabilities);
+        let label = labels.predicted(probabilities);
         let second = labels.in_order().nth(1).unwrap_or_default();
         return Answer::OfTwo {
             label: labels.place(label),
@@ -158,9 +157,10 @@ fn predicted<'a>(probabilities: &[f32], labels: &'a Labels, choice: Choice) -> A
     }
     let mut order: Vec<u32> = (0..probabilities.len() as u32).collect();
     let n = choice.n_labels_max(order.len());
-    // Of equally probable labels the last is the first, as in `largest`.
+    // As `Labels::predicted`.
     let descending = |&one: &u32, &other: &u32| {
-        probabilities[other as usize].total_cmp(&probabilities[one as usize]).then(other.cmp(&one))
+        let by_probability = probabilities[other as usize].total_cmp(&probabilities[one as usize]);
+        by_probability.then(labels.place(one).cmp(&labels.place(other)))
     };
     if n > 0 && n < order.len() {
         order.select_nth_unstable_by(n - 1, descending);

@@ -175,7 +175,7 @@ impl<'a> Quality<'a> {
             self.not_finite += 1;
             return;
         }
-        let predicted = largest(probabilities);
+        let predicted = self.labels.predicted(probabilities);
         let is_right = labels.contains(&predicted);
         self.rows += 1;
         self.right += u64::from(is_right);
@@ -325,12 +325,6 @@ impl Few {
             ),
         }
     }
-}
-
-/// The most probable label; of equally probable labels the last, as in the fastText program.
-pub fn largest(probabilities: &[f32]) -> u32 {
-    let largest = probabilities.iter().enumerate().max_by(|(_, one), (_, other)| one.total_cmp(other));
-    largest.map_or(0, |(label, _)| label as u32)
 }
 
 /// The mean negative logarithm of the probability of the labels. A label that the model does not have has the smallest
