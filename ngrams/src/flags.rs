@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use clap::ArgMatches;
 use clap::error::ErrorKind;
 use program::location::Location;
-use training::arguments::idle::{Idle, conflict, idle, refuse_idle, refuse_replaced, s3};
-use training::places::{is_any_in_s3, is_any_url_of_s3};
+use training::arguments::idle::{Idle, conflict, idle, of_labelled, refuse_idle, refuse_replaced, s3};
+use training::places::{is_any_in_s3, is_any_url_of_s3, is_dataset};
 
 use crate::arguments::{Arguments, Autotune, Command, ModelName, Train};
 
@@ -26,7 +26,11 @@ fn check(arguments: &Arguments, given: &ArgMatches) -> Result<(), clap::Error> {
             }
             of_training(train, validation)?
         }
-        Command::Evaluate(evaluate) => of_places([&evaluate.model].into_iter().chain(&evaluate.files)),
+        Command::Evaluate(evaluate) => {
+            let has_texts = evaluate.files.iter().any(|file| !is_dataset(&file.to_string()));
+            let places = [&evaluate.model].into_iter().chain(&evaluate.files);
+            [of_labelled(has_texts), of_places(places)].concat()
+        }
         Command::Predict(predict) => {
             predict.of_all.check::<Arguments>()?;
             of_places([&predict.of_all.model].into_iter().chain(&predict.of_all.files))
@@ -96,6 +100,7 @@ mod tests {
             ("train --input a --model linear --dim 5", "--dim has no effect with --model linear; omit --dim"),
             ("train --input a --out s3://bucket/a --force", "nothing in S3 is replaced"),
             ("predict m a.h5 b.h5 --soft c.npy", "--soft requires one dataset, found 2 files"),
+            ("evaluate m a.h5 --label-field a", "--label-field has no effect without a file of texts;"),
             ("evaluate m a.h5 --s3 region=eu-central-1", "--s3 has no effect without an s3:// URL;"),
             ("autotune --input a --validation b --minutes 1 --resume", "--resume has no effect in a search"),
             ("train a.txt", "pass inputs with --input: ngrams train --input a.txt"),

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory};
-use idle::{of_computing, of_fit, of_training};
+use idle::{of_computing, of_evaluation, of_fit, of_training};
 use locations::{locations, locations_of_fit, out};
 use moved::moved;
 use program::location::Location;
@@ -38,7 +38,7 @@ fn check(arguments: &Arguments, given: &ArgMatches) -> Result<(), clap::Error> {
         Command::Pretrain(pretrain) => {
             of_training(&pretrain.lstm, &pretrain.optimisation, &pretrain.training)
         }
-        Command::Evaluate(evaluate) => of_computing(&evaluate.running.computing),
+        Command::Evaluate(evaluate) => of_evaluation(evaluate),
         Command::Predict(predict) => {
             predict.of_all.check::<Arguments>()?;
             of_computing(&predict.computing)
@@ -130,6 +130,16 @@ mod tests {
             let told = refusal(&format!("fit a.h5 --out b {flags}")).unwrap_or_default();
             assert!(told.contains(&format!("{flag} has no effect without {needs};")), "{flags}: {told}");
         }
+        for (arguments, flag) in [
+            ("a.h5 --label-field kind", "--label-field has no effect without a file of texts"),
+            ("a.h5 --positive-from 3", "--positive-from has no effect without a file of texts"),
+            ("a.h5 --format csv", "--format has no effect without a file of texts"),
+            ("a.csv --loaders 8", "--loaders has no effect without a dataset"),
+        ] {
+            let told = refusal(&format!("evaluate m {arguments}")).unwrap_or_default();
+            assert!(told.contains(flag), "{arguments}: {told}");
+        }
+        assert_eq!(refusal("evaluate m a.h5 a.csv --loaders 8 --format csv"), None);
         let told = refusal("evaluate m a.h5 --device cuda --compute auto").unwrap_or_default();
         assert!(told.contains("--compute has no effect without "), "{told}");
     }

@@ -1,10 +1,11 @@
 //! The flags that have no effect because of other flags.
 
-use training::arguments::idle::{Idle, idle};
+use training::arguments::idle::{Idle, idle, of_labelled};
+use training::places::is_dataset;
 
 use crate::arguments::{
-    BalanceName, Computing, DecayName, DeviceName, Fit, LossName, LstmFlags, Optimisation, OptimizerName,
-    TrainingFlags,
+    BalanceName, Computing, DecayName, DeviceName, Evaluate, Fit, LossName, LstmFlags, Optimisation,
+    OptimizerName, TrainingFlags,
 };
 use crate::defaults::Defaults;
 
@@ -52,6 +53,14 @@ pub(super) fn of_training(
         idle("device_memory", computing.device == DeviceName::Cpu, "a GPU"),
     ];
     all.extend(of_computing(computing));
+    all
+}
+
+pub(super) fn of_evaluation(evaluate: &Evaluate) -> Vec<Idle> {
+    let n_datasets = evaluate.files.iter().filter(|file| is_dataset(&file.to_string())).count();
+    let mut all = of_labelled(evaluate.files.len() > n_datasets);
+    all.push(idle("loaders", n_datasets == 0, "a dataset"));
+    all.extend(of_computing(&evaluate.running.computing));
     all
 }
 

@@ -24,6 +24,29 @@ pub fn s3(has_url: bool) -> Idle {
     idle("s3", !has_url, "an s3:// URL")
 }
 
+/// The flags of texts with labels.
+const LABELLED: [&str; 14] = [
+    "format",
+    "preset",
+    "text_field",
+    "with_title",
+    "rating_field",
+    "class_ratings",
+    "rating_scale",
+    "unrated",
+    "delimiter",
+    "quote",
+    "encoding",
+    "label_field",
+    "positive_from",
+    "labels",
+];
+
+/// The flags of texts with labels, in an evaluation of datasets only.
+pub fn of_labelled(has_texts: bool) -> Vec<Idle> {
+    LABELLED.map(|id| idle(id, !has_texts, "a file of texts")).to_vec()
+}
+
 /// Refuses a flag without an effect if it was passed to a command of the program `A`.
 pub fn refuse_idle<A: CommandFactory>(idle: &[Idle], given: &ArgMatches) -> Result<(), clap::Error> {
     let is_given = |id: &str| {
