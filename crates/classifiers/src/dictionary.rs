@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use crate::names::Names;
 use crate::numbers::Numbers;
-use crate::texts::{TextRef, UNKNOWN};
+use crate::texts::TextRef;
 
 /// fastText's hash of a word: 32-bit FNV-1a whose bytes are sign-extended.
 #[inline]
@@ -65,8 +65,8 @@ impl Dictionary {
     /// Writes the known words of a text in place of `line`, each followed by a space.
     pub fn spell(&self, text: TextRef<'_>, line: &mut Vec<u8>) {
         line.clear();
-        for &token in text.tokens.iter().filter(|&&token| token != UNKNOWN) {
-            line.extend_from_slice(self.name(token));
+        for word in text.words().flatten() {
+            line.extend_from_slice(self.name(word));
             line.push(b' ');
         }
     }
@@ -156,5 +156,10 @@ mod tests {
         );
         assert_eq!((dictionary.label(b"pos"), dictionary.label(b"the")), (Some(0), None));
         assert_eq!((dictionary.name(1), dictionary.count(1), dictionary.n_tokens()), (&b"film"[..], 2, 7));
+        // The hash of an unknown word is no number.
+        let text = TextRef { tokens: &[0, crate::UNKNOWN, 7, 1], labels: &[], key: None };
+        let mut line = b"before".to_vec();
+        dictionary.spell(text, &mut line);
+        assert_eq!(line, b"the film ");
     }
 }

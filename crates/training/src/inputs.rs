@@ -78,7 +78,10 @@ impl Input<'_> {
         let ReadInput { mut splits, ledger } =
             self.read_splits(std::slice::from_ref(place), division, wanted)?;
         let texts = splits.remove(0);
+        // The words of the model may be behind any limit of the dictionary.
+        let (words_max, words_bytes_max) = (usize::MAX, usize::MAX);
         if texts.n_texts() == 0 && test_fraction.is_some() {
+        let reading = Reading { words_max, words_bytes_max, ..reading };
             let found = "no text is in the test split";
             return Err(Error::useless_texts(place, found, "raise --test-fraction, or omit it"));
         }

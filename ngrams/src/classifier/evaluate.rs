@@ -145,7 +145,6 @@ fn answers(
     let mut reader = classifier.reader();
     let mut line = Vec::new();
     let answer = |text: TextRef<'_>| {
-        // The vocabulary of evaluated texts is not bounded, so it has all words.
         texts.dictionary.spell(text, &mut line);
         let known: Vec<u32> = text.labels.iter().filter_map(|&label| labels[label as usize]).collect();
         let probabilities = reader.probabilities(&line).map(<[f32]>::to_vec);
