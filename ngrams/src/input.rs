@@ -21,6 +21,7 @@ pub fn input(arguments: &Train, tell: fn(&str)) -> Input<'_> {
             invalid_utf8_max: arguments.invalid_utf8_max,
         },
         threads: arguments.n_threads(),
+        rows: None,
         s3: arguments.storage.options(),
         tell,
     }

@@ -7,6 +7,8 @@ use classifiers::{Reading, Texts, Words};
 use corpus::arguments::FormatArguments;
 use corpus::ledger::Limits;
 use corpus::scripts::unspaced;
+use corpus::settings::Settings;
+use program::exit::{Exit, Failed};
 use program::location::Location;
 use serde::{Serialize, Serializer};
 use store::S3Options;
@@ -31,6 +33,8 @@ pub struct Input<'a> {
     /// Number of threads.
     pub threads: NonZeroUsize,
     /// Options for S3.
+    /// The settings of the rows whose splits the lines have; `None`: rows have all words.
+    pub rows: Option<&'a Settings>,
     pub s3: S3Options,
     /// Reports skipped lines, and what the preparation of a dataset costs.
     pub tell: fn(&str),
@@ -67,7 +71,7 @@ impl Input<'_> {
     /// reported.
     pub fn read_evaluated(
         &self,
-        place: &String,
+        place: &str,
         test_fraction: Option<f64>,
         words: Words,
         memory_bytes: usize,
@@ -75,8 +79,7 @@ impl Input<'_> {
         let division = division(test_fraction)?;
         let reading = Reading { words, memory_bytes, has_keys: true, ..Reading::default() };
         let wanted = vec![Wanted { part: Part::Test, reading }];
-        let ReadInput { mut splits, ledger } =
-            self.read_splits(std::slice::from_ref(place), division, wanted)?;
+        let ReadInput { mut splits, ledger } = self.read_splits(&[place.to_owned()], division, wanted)?;
         let texts = splits.remove(0);
         // The words of the model may be behind any limit of the dictionary.
         let (words_max, words_bytes_max) = (usize::MAX, usize::MAX);
@@ -119,6 +122,7 @@ impl Input<'_> {
             limits: self.limits,
             threads: self.threads,
         };
+            rows: self.rows.cloned(),
         let (splits, ledger) = match &wanted[..] {
             [Wanted { part, reading }] if division.is_all(*part) => {
                 let read = texts::read(&lines, reading.clone(), self.tell)?;

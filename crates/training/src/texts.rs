@@ -22,6 +22,7 @@ use corpus::encoding::Encoding;
 use corpus::format::Format;
 use corpus::labels::Labels;
 use corpus::ledger::{Limits, MapperCounts};
+use corpus::settings::Settings;
 use store::S3Options;
 
 use crate::lines::FastTextLine;
@@ -52,6 +53,8 @@ pub struct Lines {
     pub limits: Limits,
     /// Number of threads.
     pub threads: NonZeroUsize,
+    /// The settings of the rows whose splits are read; `None`: rows have all words.
+    pub rows: Option<Settings>,
 }
 
 /// Texts, and what was found while they were read.
@@ -98,7 +101,7 @@ pub fn read_splits(
     wanted: Vec<Wanted>,
     tell: impl FnMut(&str),
 ) -> Result<(Vec<Texts>, Ledger)> {
-    read_into(lines, &SplitBuilders::of(division, wanted), tell)
+    read_into(lines, &SplitBuilders::of(division, wanted, lines.rows.clone()), tell)
 }
 
 fn read_into(

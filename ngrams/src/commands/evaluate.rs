@@ -62,6 +62,7 @@ pub(super) fn evaluate(arguments: &Evaluate) -> Result<()> {
             limits: Limits::default(),
             threads: threads(),
             s3: arguments.storage.options(),
+            rows: None,
             tell,
         };
         let (texts, ledger) =
@@ -96,8 +97,8 @@ pub(super) fn evaluate(arguments: &Evaluate) -> Result<()> {
         }
     }
     let Some(wrong) = wrong else { return Ok(()) };
-    let division = arguments.test_fraction.map(|_| division(arguments.test_fraction)).transpose()?;
-    let of_wrong = Wrong::new(classifier.words(), division, OtherLabels::Wrong)?;
+    let division = division(arguments.test_fraction)?;
+    let of_wrong = Wrong::new((classifier.words(), None), division, OtherLabels::Wrong)?;
     let options = Options { choice: Choice::default(), threads: threads(), answers_unknown: true };
     let of_model = (classifier.labels().names(), of_wrong);
     wrong.write((FastTextLine::Words, of_file), of_model, |input, output, lines| {

@@ -142,7 +142,7 @@ impl Evaluator<'_> {
         Ok((evaluated, rows.known(Part::Test), None))
     }
 
-    fn of_texts(&self, place: &String) -> Result<Evaluated> {
+    fn of_texts(&self, place: &str) -> Result<Evaluated> {
         let Self { arguments, classifier, ranks, .. } = *self;
         let SavedClassifier { model, vocabulary, config, trained_on, .. } = classifier;
         let preparation = &config.preparation;
@@ -171,6 +171,7 @@ impl Evaluator<'_> {
         )?;
         let Some(EvaluatedTexts { rows, unknown_label, only_stopwords }) = evaluated else {
             let found =
+            rows: Some(preparation),
                 format!("no text has a label of the model, {}", preparation.labels.names().join(" or "));
             let remedy = "pass the flags with which sentimill read the reviews of its dataset, such as --class-ratings, or \
                           --label-field with these labels";
@@ -209,8 +210,9 @@ impl Evaluator<'_> {
         let batch_rows = arguments.batch as usize;
         let options =
             PredictOptions { batch_rows, decision, classes: classes.clone(), answers_unknown: true };
-        let division = arguments.test_fraction.map(|_| division(arguments.test_fraction)).transpose()?;
-        let of_wrong = Wrong::new(Words::of_rows(preparation), division, OtherLabels::Omitted)?;
+        let division = division(arguments.test_fraction)?;
+        let of_rows = (Words::of_rows(preparation), Some(preparation));
+        let of_wrong = Wrong::new(of_rows, division, OtherLabels::Omitted)?;
         let mut answers = Answers::of(model, compute);
         let format = |place: &str| self.format(place);
         wrong.write((FastTextLine::Review, format), (classes, of_wrong), |input, output, lines| {

@@ -312,7 +312,7 @@ impl AnswerFile {
                 && let Some(cells) = wrong.cells(&labels, answer, &self.added.classes)
             {
                 let cells = file.iter().cloned().chain(cells).collect();
-                wrong.add(answer.confidence(), (row, cells)).map_err(AnswersError::Write)?;
+                wrong.add(answer.confidence(), (row, cells))?;
             }
         }
         Ok(())
@@ -416,8 +416,8 @@ impl AnswerFile {
             self.begin(&[])?;
         }
         if let Some(wrong) = self.wrong.take() {
-            let mut rows = wrong.in_order().map_err(AnswersError::Write)?;
-            while let Some(some) = rows.next().map_err(AnswersError::Write)? {
+            let mut rows = wrong.in_order()?;
+            while let Some(some) = rows.next()? {
                 self.write_rows(some).map_err(AnswersError::Write)?;
             }
         }

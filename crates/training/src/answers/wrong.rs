@@ -9,15 +9,16 @@ use std::os::unix::fs::FileExt;
 
 use batches::{Division, Part};
 use classifiers::Words;
-use corpus::digest::split;
 use corpus::labels::Labels;
+use corpus::settings::Settings;
+use program::exit::{Exit, Failed};
+use program::system::cause_and_remedy;
 use tables::Nullable;
 
-use super::Answer;
 use super::file::{Added, Cell, Kept, text};
 use super::lines::{EntryText, Format, Written};
 use super::output::KEPT_BYTES;
-use crate::error::{Error, Result};
+use super::{Answer, Result};
 use crate::texts::{Hashed, labels_of};
 
 /// What the predictions for labels are that a model does not have.
@@ -33,7 +34,7 @@ pub enum OtherLabels {
 pub struct Wrong {
     labels: Labels,
     others: OtherLabels,
-    /// The division whose test split is evaluated.
+    /// The division whose test split is evaluated; `None`: all texts are.
     division: Option<Division>,
     hashed: Hashed,
     /// The confidence of each, and the place of its row in the file.
@@ -55,16 +56,20 @@ pub(super) fn columns() -> Vec<Added> {
 }
 
 impl Wrong {
-    /// Those for texts that are split into such words, of the test split of a division if there is one.
-    pub fn new(words: Words, division: Option<Division>, others: OtherLabels) -> Result<Self> {
-        let rows = tempfile::tempfile().map_err(|error| Error::io(&std::env::temp_dir(), error))?;
+    /// Those for texts that are split into such words, of the test split of a division of rows with these settings.
+    pub fn new(
+        (words, rows): (Words, Option<&Settings>),
+        division: Division,
+        others: OtherLabels,
+    ) -> Result<Self> {
+        let file = tempfile::tempfile().map_err(|error| temporary(&error))?;
         Ok(Self {
             labels: Labels::PositiveFrom(4),
             others,
-            division,
-            hashed: Hashed::of(words),
+            division: (!division.is_all(Part::Test)).then_some(division),
+            hashed: Hashed::of(words, rows),
             found: Vec::new(),
-            rows: BufWriter::new(rows),
+            rows: BufWriter::new(file),
             n_bytes: 0,
         })
     }
@@ -85,11 +90,10 @@ impl Wrong {
         let text = if *format == Format::FastText { text.trim_ascii() } else { text };
         // The evaluation skips such a text.
         let is_empty = rating.is_some() && str::from_utf8(text).is_ok_and(|text| text.trim().is_empty());
-        if is_empty
-            || self
-                .division
-                .is_some_and(|division| division.part(split(self.hashed.text(text))) != Some(Part::Test))
-        {
+        let hashed = &mut self.hashed;
+        let mut is_in_split =
+            |division: Division| division.part(hashed.text(text).split()) == Some(Part::Test);
+        if is_empty || !self.division.is_none_or(&mut is_in_split) {
             return Vec::new();
         }
         let named = |label: &[u8]| String::from_utf8_lossy(label).into_owned();
@@ -126,19 +130,19 @@ impl Wrong {
     }
 
     /// Adds a wrong prediction.
-    pub(super) fn add(&mut self, confidence: f32, (columns, cells): Row) -> io::Result<()> {
+    pub(super) fn add(&mut self, confidence: f32, (columns, cells): Row) -> Result<()> {
         let columns: Vec<(&str, &Cell)> = columns.iter().map(|(name, cell)| (&**name, cell)).collect();
-        let row = serde_json::to_vec(&(columns, cells))?;
-        self.rows.write_all(&row)?;
+        let row = serde_json::to_vec(&(columns, cells)).map_err(Failed::defect)?;
+        self.rows.write_all(&row).map_err(|error| temporary(&error))?;
         self.found.push((confidence, row.len() as u32, self.n_bytes));
         self.n_bytes += row.len() as u64;
         Ok(())
     }
 
     /// All rows, the most confident first, otherwise in the order of the input.
-    pub(super) fn in_order(mut self) -> io::Result<InOrder> {
+    pub(super) fn in_order(mut self) -> Result<InOrder> {
         self.found.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
-        let rows = self.rows.into_inner().map_err(io::IntoInnerError::into_error)?;
+        let rows = self.rows.into_inner().map_err(|error| temporary(error.error()))?;
         Ok(InOrder { found: self.found.into_iter(), rows })
     }
 }
@@ -148,18 +152,24 @@ pub(super) struct InOrder {
     found: std::vec::IntoIter<(f32, u32, u64)>,
     rows: File,
 }
+/// The error of the temporary file.
+fn temporary(error: &io::Error) -> Failed {
+    Failed::new(Exit::Io, format!("{}: {}", std::env::temp_dir().display(), cause_and_remedy(error)))
+}
+
 
 impl InOrder {
     /// The next rows, as many as memory holds; `None` at the end.
-    pub fn next(&mut self) -> io::Result<Option<Vec<Row>>> {
+    pub fn next(&mut self) -> Result<Option<Vec<Row>>> {
         let (mut next, mut n_bytes) = (Vec::new(), 0);
         while n_bytes < KEPT_BYTES
             && let Some((_, length, from)) = self.found.next()
         {
             let mut row = vec![0; length as usize];
-            self.rows.read_exact_at(&mut row, from)?;
+            self.rows.read_exact_at(&mut row, from).map_err(|error| temporary(&error))?;
             n_bytes += row.len();
-            let (columns, cells): (Vec<(String, Cell)>, Vec<Cell>) = serde_json::from_slice(&row)?;
+            let (columns, cells): (Vec<(String, Cell)>, Vec<Cell>) =
+                serde_json::from_slice(&row).map_err(Failed::defect)?;
             next.push((columns.into_iter().map(|(name, cell)| (name.into(), cell)).collect(), cells));
         }
         Ok((!next.is_empty()).then_some(next))

@@ -1,13 +1,16 @@
 //! Assigns texts to the splits of a division, as rows of a dataset are.
 //!
-//! The split number of a text is the one that its row has in a dataset with all its words, so equal texts are in the same
-//! split, whatever their order and the number of threads. A text without words of letters has the split number of its
-//! bytes.
+//! The split number of a text is the one that its row has in a dataset, of words that the dataset keeps; without settings
+//! of a dataset, of all its words. So equal texts are in the same split, whatever their order and the number of threads. A
+//! text without words of letters has the split number of its bytes.
+
+use std::collections::HashSet;
 
 use batches::{Division, Part};
 use classifiers::{Builders, Reading, Texts, TextsBuilder, Words};
 use corpus::clean::Cleaner;
 use corpus::digest::{split, text_hash};
+use corpus::settings::Settings;
 
 use crate::texts::chunks::ThreadBuilders;
 use crate::texts::error::Result;
@@ -26,18 +29,20 @@ pub(crate) struct SplitBuilders {
     /// `None`: all texts are wanted, as one split.
     division: Option<Division>,
     splits: Vec<(Part, Builders)>,
+    /// The settings of the rows whose splits these are; `None`: rows have all words.
+    rows: Option<Settings>,
 }
 
 impl SplitBuilders {
     /// Builders of all texts.
     pub fn of_all(reading: Reading) -> Self {
-        Self { division: None, splits: vec![(Part::Training, Builders::new(reading))] }
+        Self { division: None, splits: vec![(Part::Training, Builders::new(reading))], rows: None }
     }
 
-    /// Builders of some splits.
-    pub fn of(division: Division, wanted: Vec<Wanted>) -> Self {
+    /// Builders of some splits of rows with these settings.
+    pub fn of(division: Division, wanted: Vec<Wanted>, rows: Option<Settings>) -> Self {
         let splits = wanted.into_iter().map(|of| (of.part, Builders::new(of.reading))).collect();
-        Self { division: Some(division), splits }
+        Self { division: Some(division), splits, rows }
     }
 
     /// Whether all lines are added as they are: all texts are wanted, and none needs a key.
@@ -56,7 +61,7 @@ impl SplitBuilders {
             division: self.division,
             parts: self.splits.iter().map(|(part, _)| *part).collect(),
             builders: self.splits.iter().map(|(_, builders)| ThreadBuilders::new(builders)).collect(),
-            hashed: Hashed::of(self.reading().words),
+            hashed: Hashed::of(self.reading().words, self.rows.as_ref()),
             n_omitted: 0,
         }
     }
@@ -82,23 +87,53 @@ pub(crate) struct ThreadSplits<'a> {
     n_omitted: u64,
 }
 
-/// Finds the text whose hash is the key of a text.
+/// Finds the key and the split number that a text has as a row of a dataset.
 pub(crate) struct Hashed {
     cleaner: Cleaner,
     cleaned: Vec<u8>,
+    /// The settings of rows, and their stop words.
+    rows: Option<(Settings, HashSet<Vec<u8>>)>,
+}
+
+/// The cleaned text, or the text itself if it has no words of letters.
+pub(crate) struct HashedText<'a> {
+    text: &'a [u8],
+    rows: Option<&'a (Settings, HashSet<Vec<u8>>)>,
 }
 
 impl Hashed {
-    /// For texts that are split into such words.
-    pub fn of(words: Words) -> Self {
-        Self { cleaner: Cleaner::new(words.rules().unwrap_or_default()), cleaned: Vec::new() }
+    /// For texts that are split into such words, and rows with these settings.
+    pub fn of(words: Words, rows: Option<&Settings>) -> Self {
+        let stop_words =
+            |rows: &Settings| rows.stop_words.iter().map(|word| word.clone().into_bytes()).collect();
+        Self {
+            cleaner: Cleaner::new(words.rules().unwrap_or_default()),
+            cleaned: Vec::new(),
+            rows: rows.map(|rows| (rows.clone(), stop_words(rows))),
+        }
     }
 
-    /// The cleaned text, or the text itself if it has no words of letters.
-    pub fn text<'a>(&'a mut self, text: &'a [u8]) -> &'a [u8] {
+    /// A text.
+    pub fn text<'a>(&'a mut self, text: &'a [u8]) -> HashedText<'a> {
         self.cleaned.clear();
         let has_words = self.cleaner.clean(&String::from_utf8_lossy(text), &mut self.cleaned);
-        if has_words { &self.cleaned } else { text }
+        HashedText { text: if has_words { &self.cleaned } else { text }, rows: self.rows.as_ref() }
+    }
+}
+
+impl HashedText<'_> {
+    /// The key.
+    pub fn key(&self) -> u64 {
+        text_hash(self.text)
+    }
+
+    /// The split number, which is that of the words that the row keeps.
+    pub fn split(&self) -> u16 {
+        let Some((rows, stop_words)) = self.rows else { return split(self.text) };
+        let words = self.text.split(|&byte| byte == b' ').filter(|word| !stop_words.contains(*word));
+        let words: Vec<&[u8]> = words.collect();
+        let (front, back) = rows.kept(&words);
+        split(&[front, back].concat().join(&b' '))
     }
 }
 
@@ -139,12 +174,12 @@ impl ThreadSplits<'_> {
         let index = match self.division {
             None => Some(0),
             Some(division) => {
-                division.part(split(text)).and_then(|part| self.parts.iter().position(|&of| of == part))
+                division.part(text.split()).and_then(|part| self.parts.iter().position(|&of| of == part))
             }
         };
         match index {
             Some(index) if self.builders[index].has_keys() => {
-                self.builders[index].builder().set_key(text_hash(text));
+                self.builders[index].builder().set_key(text.key());
             }
             Some(_) => {}
             None => self.n_omitted += 1,

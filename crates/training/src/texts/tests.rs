@@ -36,6 +36,7 @@ fn lines(inputs: &[&Path], asked: FormatOptions, threads: usize) -> Lines {
         encoding: UTF_8,
         limits: Limits::default(),
         threads: NonZeroUsize::new(threads).unwrap(),
+        rows: None,
     }
 }
 
