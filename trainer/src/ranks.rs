@@ -16,6 +16,11 @@ pub(crate) fn restarts() -> usize {
     Launch::from_env().map_or(0, |launch| launch.restarts)
 }
 
+/// Number of ranks on this machine; 1 if it is unknown.
+pub(crate) fn local_world_size() -> usize {
+    Launch::from_env().ok().and_then(|launch| launch.local_world_size).unwrap_or(1).max(1)
+}
+
 /// Whether the other ranks may go on: one has died or stopped. A rank that leaves by itself has an error of its own.
 pub(crate) fn is_loss(error: &c10d::Error) -> bool {
     match error {

@@ -357,3 +357,52 @@ fn texts_are_evaluated_as_the_rows_of_their_dataset() {
         assert!(found == Some(code) && told.contains(expected), "{found:?} {told}");
     }
 }
+
+#[test]
+fn the_test_split_of_texts_is_that_of_their_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let [json, stop_words, dataset] =
+        ["reviews.json", "stop.txt", "reviews.h5"].map(|name| folder.path().join(name));
+    let mut lines = String::new();
+    for at in 0..900 {
+        let Row { tokens, votes, .. } = review(at);
+        let words: Vec<_> = tokens.iter().map(|&id| format!("{} the", fixtures::word(id - 2))).collect();
+        let text = format!("the u{} {}", fixtures::word(at), words.join(" "));
+        let _ = writeln!(lines, "{{\"reviewText\": \"{text}\", \"overall\": {}}}", votes.mode());
+    }
+    fs::write(&json, lines).unwrap();
+    fs::write(&stop_words, "the\n").unwrap();
+    let mut sentimill = command::program("sentimill");
+    sentimill.arg(&json).arg("--out").arg(&dataset).arg("--stopwords").arg(&stop_words);
+    sentimill.args(["--max-tokens", "5"]);
+    command::done(sentimill);
+    for (name, flags) in
+        [("two", &[][..]), ("rating", &["--loss", "rating"]), ("five", &["--loss", "five-ratings"])]
+    {
+        let (out, _, _) = trained(&dataset, name, flags);
+        let (of_rows, of_texts) = (evaluated(&out, &dataset, None), evaluated(&out, &json, None));
+        assert!(number(&of_rows["rows"]) > 200.0, "{of_rows}");
+        for name in ["rows", "confusion", "trained_on"] {
+            assert_eq!(of_texts[name], of_rows[name], "{name}");
+        }
+        // The wrong ones are of this split, and as many as in the metrics.
+        let wrong = out.with_extension("csv");
+        let mut evaluate = trainer();
+        evaluate.arg("evaluate").arg(&out).arg(&json).args(["--test-fraction", "0.3", "--device", "cpu"]);
+        evaluate.arg("--wrong").arg(&wrong);
+        command::done(evaluate);
+        let n_wrong = number(&of_rows["rows"]) * (1.0 - number(&of_rows["accuracy"]));
+        assert_eq!(fs::read_to_string(wrong).unwrap().lines().count() - 1, n_wrong.round() as usize);
+    }
+
+    // Each rank would get other texts of a pipe.
+    let out = folder.path().join("two");
+    let mut launch = trainer();
+    launch.args(["launch", "--nproc", "2", "--", "evaluate"]).arg(&out).args(["-", "--device", "cpu"]);
+    command::refused(launch, 64, "2 ranks: found -, which can be read once only; write the texts to a file");
+
+    fs::write(&json, "{\"reviewText\": \"the the\", \"overall\": 5}\n").unwrap();
+    let mut evaluate = trainer();
+    evaluate.arg("evaluate").arg(&out).arg(&json).args(["--device", "cpu"]);
+    command::refused(evaluate, 65, "the texts with a label of the model have stop words only");
+}

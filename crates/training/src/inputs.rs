@@ -10,6 +10,7 @@ use corpus::scripts::unspaced;
 use corpus::settings::Settings;
 use program::exit::{Exit, Failed};
 use program::location::Location;
+use reading::Source;
 use serde::{Serialize, Serializer};
 use store::S3Options;
 
@@ -32,9 +33,9 @@ pub struct Input<'a> {
     pub limits: Limits,
     /// Number of threads.
     pub threads: NonZeroUsize,
-    /// Options for S3.
     /// The settings of the rows whose splits the lines have; `None`: rows have all words.
     pub rows: Option<&'a Settings>,
+    /// Options for S3.
     pub s3: S3Options,
     /// Reports skipped lines, and what the preparation of a dataset costs.
     pub tell: fn(&str),
@@ -77,14 +78,14 @@ impl Input<'_> {
         memory_bytes: usize,
     ) -> Result<(Texts, Option<Ledger>)> {
         let division = division(test_fraction)?;
+        // The words of the model may be behind any limit of the dictionary.
+        let (words_max, words_bytes_max) = (usize::MAX, usize::MAX);
         let reading = Reading { words, memory_bytes, has_keys: true, ..Reading::default() };
+        let reading = Reading { words_max, words_bytes_max, ..reading };
         let wanted = vec![Wanted { part: Part::Test, reading }];
         let ReadInput { mut splits, ledger } = self.read_splits(&[place.to_owned()], division, wanted)?;
         let texts = splits.remove(0);
-        // The words of the model may be behind any limit of the dictionary.
-        let (words_max, words_bytes_max) = (usize::MAX, usize::MAX);
         if texts.n_texts() == 0 && test_fraction.is_some() {
-        let reading = Reading { words_max, words_bytes_max, ..reading };
             let found = "no text is in the test split";
             return Err(Error::useless_texts(place, found, "raise --test-fraction, or omit it"));
         }
@@ -121,8 +122,8 @@ impl Input<'_> {
             encoding: self.format.encoding(),
             limits: self.limits,
             threads: self.threads,
-        };
             rows: self.rows.cloned(),
+        };
         let (splits, ledger) = match &wanted[..] {
             [Wanted { part, reading }] if division.is_all(*part) => {
                 let read = texts::read(&lines, reading.clone(), self.tell)?;
@@ -175,6 +176,20 @@ pub fn division(test_fraction: Option<f64>) -> Result<Division> {
     match test_fraction {
         Some(fraction) => Ok(Division::by_fractions(fraction, 0.0)?),
         None => Ok(Division::all_test()),
+    }
+}
+
+/// The sources of an input that is read several times. Standard input and pipes are refused by the name of what reads them,
+/// and with another remedy than a file.
+pub fn repeatable(place: &str, s3: &S3Options, reader: &str, remedy: &str) -> Result<Vec<Source>> {
+    let sources = reading::find(&[place.to_owned()], s3)?;
+    match sources.iter().find(|source| source.is_stream()) {
+        None => Ok(sources),
+        Some(stream) => {
+            let found = format!("{reader}: found {}, which can be read once only", stream.name);
+            let message = format!("{found}; write the texts to a file and evaluate it, or {remedy}");
+            Err(Failed::new(Exit::Usage, message).into())
+        }
     }
 }
 

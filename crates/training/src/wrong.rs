@@ -14,6 +14,7 @@ use crate::answers::wrong::Wrong;
 use crate::answers::{Content, Counts, Format, LineOptions, Output};
 use crate::arguments::Rated;
 use crate::error::{Error, Result};
+use crate::inputs::repeatable;
 use crate::lines::{FastTextLine, read};
 use crate::places::is_dataset;
 
@@ -37,14 +38,7 @@ impl WrongFile {
                 let found = format!("the dataset {place}, which does not have the texts as they are written");
                 return refused(found, "evaluate the files of which it was made");
             }
-            let sources = reading::find(std::slice::from_ref(&place), s3)?;
-            match sources.iter().find(|source| source.is_stream()) {
-                Some(stream) => refused(
-                    format!("{}, which can be read once only", stream.name),
-                    "write the texts to a file and evaluate it",
-                ),
-                None => Ok((place, sources)),
-            }
+            repeatable(&place, s3, "--wrong", "omit --wrong").map(|sources| (place, sources))
         };
         let files = files.iter().map(found).collect::<Result<_>>()?;
         Ok(Self { out: out.to_owned(), files })

@@ -513,7 +513,8 @@ pub struct Running {
     pub loaders: u8,
     /// Memory for rows
     ///
-    /// A larger dataset is read in shuffled blocks. A size such as 512MiB or 4GiB.
+    /// A larger dataset is read in shuffled blocks; larger texts are kept in an unnamed temporary file. A size such as 512MiB
+    /// or 4GiB.
     #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = parse_memory, help_heading = "Running")]
     pub memory: usize,
 }

@@ -15,7 +15,7 @@ use training::arguments::{Passed, Rated, threads};
 use training::classes::{Class, classes};
 use training::datasets::{Reader, trained_on_warning};
 use training::formats::Trained;
-use training::inputs::{Counters, Input, division};
+use training::inputs::{Counters, Input, division, repeatable};
 use training::lines::{FastTextLine, check_no_model};
 use training::places::is_dataset;
 use training::print::{MetricTable, names_of_means, print_json};
@@ -29,7 +29,7 @@ use crate::error::{Error, Result};
 use crate::families::classifier::predict::{PredictOptions, Tokenizer, run};
 use crate::families::classifier::{self, Answers, EvaluatedRows, EvaluatedTexts, Evaluation, Truth};
 use crate::families::{SavedClassifier, read_classifier};
-use crate::ranks::Ranks;
+use crate::ranks::{Ranks, local_world_size};
 
 /// The output for a file.
 #[derive(Serialize)]
@@ -86,6 +86,7 @@ pub fn evaluate(arguments: &Evaluate) -> Result<()> {
         wrong.map(|out| WrongFile::new(out, &arguments.files, &arguments.storage.options())).transpose()?;
     let compute = device::choose(&arguments.running.computing, arguments.backend.compute)?;
     let ranks = Ranks::join(compute.device())?;
+    check_repeatable(arguments, &ranks)?;
     let classifier = &read_classifier(&folder, compute.device())?;
     let SavedClassifier { config, scoring, trained_on, .. } = classifier;
     let decision = config.decision(*scoring);
@@ -128,6 +129,18 @@ pub fn evaluate(arguments: &Evaluate) -> Result<()> {
 /// Results of rows or texts, the number of those that are known to the model, and what was found in a file of texts.
 type Evaluated = (EvaluatedRows, u64, Option<Found>);
 
+/// Refuses a pipe as the input of several ranks, each of which would get other texts.
+fn check_repeatable(arguments: &Evaluate, ranks: &Ranks) -> Result<()> {
+    if ranks.world_size() == 1 {
+        return Ok(());
+    }
+    let reader = format!("{} ranks", ranks.world_size());
+    for place in arguments.files.iter().map(ToString::to_string).filter(|place| !is_dataset(place)) {
+        repeatable(&place, &arguments.storage.options(), &reader, "evaluate with one rank")?;
+    }
+    Ok(())
+}
+
 impl Evaluator<'_> {
     fn of_dataset(&self, dataset: &Location) -> Result<Evaluated> {
         let rows = opened(dataset, self.classifier, self.arguments)?;
@@ -159,17 +172,22 @@ impl Evaluator<'_> {
             tell: if ranks.is_first() { tell } else { |_| () },
         };
         let words = Words::of_rows(preparation);
-        let memory = arguments.running.memory;
+        // Each rank of this machine has all texts.
+        let memory = arguments.running.memory / local_world_size();
         let (texts, ledger) = input.read_evaluated(place, arguments.test_fraction, words, memory)?;
         let truths: Vec<_> = texts.dictionary.labels().iter().map(|name| labelling.truth(name)).collect();
-        let evaluated = classifier::evaluate_texts(
+        let EvaluatedTexts { rows, unknown_label, only_stopwords } = classifier::evaluate_texts(
             (model, &mut tokenizer),
             (&texts, &truths),
             ranks,
             self.compute,
             (self.decision, arguments.batch as usize),
         )?;
-        let Some(EvaluatedTexts { rows, unknown_label, only_stopwords }) = evaluated else {
+        let Some(rows) = rows else {
+            if only_stopwords > 0 {
+                let found = "the texts with a label of the model have stop words only";
+                return Err(training::Error::useless_texts(place, found, "pass other texts").into());
+            }
             let found =
             rows: Some(preparation),
                 format!("no text has a label of the model, {}", preparation.labels.names().join(" or "));
@@ -241,9 +259,12 @@ impl Labelling {
             let expected = "--rating-field, because the model predicts ratings";
             return Err(training::Error::setting("--label-field", field, expected).into());
         }
-        let of_ratings = Some(rated.all());
-        let each = "1=1,2=2,3=3,4=4,5=5".parse().map_err(|error| Error::internal(&error))?;
-        Ok(Self { read: Rated { labels: Some(each), ..rated }, of_ratings, names })
+        // A rating without a class is no label.
+        let rated_labels = rated.all();
+        let each = (1..=5).filter(|&rating| rated_labels.label(rating).is_some());
+        let each = each.map(|rating: u8| format!("{rating}={rating}")).collect::<Vec<_>>().join(",");
+        let each = each.parse().map_err(|error| Error::internal(&error))?;
+        Ok(Self { read: Rated { labels: Some(each), ..rated }, of_ratings: Some(rated_labels), names })
     }
 
     /// The label of the model for one of the texts.

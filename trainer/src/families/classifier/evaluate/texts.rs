@@ -7,7 +7,7 @@ use tch::{Kind, Tensor};
 
 use super::{EvaluatedRows, Evaluating};
 use crate::compute::Compute;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::families::classifier::predict::{Tokenizer, Window};
 use crate::families::classifier::{Answers, Classifier};
 use crate::inputs::Targets;
@@ -25,8 +25,8 @@ pub struct Truth {
 /// Results of texts, and the numbers of texts without one.
 #[derive(Debug)]
 pub struct EvaluatedTexts {
-    /// The results.
-    pub rows: EvaluatedRows,
+    /// The results; `None`: no text can be evaluated.
+    pub rows: Option<EvaluatedRows>,
     /// Texts with a label that the model does not have.
     pub unknown_label: u64,
     /// Texts of stop words only.
@@ -34,14 +34,14 @@ pub struct EvaluatedTexts {
 }
 
 /// Evaluates all texts, which have keys. `truths` are the labels of their dictionary; `None` for one that the model does not
-/// have. Every rank has all texts and computes some windows of them. `None`: no text can be evaluated.
+/// have. Every rank has all texts and computes some windows of them.
 pub fn evaluate_texts(
     (model, tokenizer): (&Classifier, &mut Tokenizer),
     (texts, truths): (&Texts, &[Option<Truth>]),
     ranks: &Ranks,
     compute: &Compute,
     (decision, batch_rows): (Decision, usize),
-) -> Result<Option<EvaluatedTexts>> {
+) -> Result<EvaluatedTexts> {
     let mut windows = Windows {
         here: Evaluating::new(decision),
         answers: Answers::of(model, compute),
@@ -72,11 +72,11 @@ pub fn evaluate_texts(
         }
     }
     if keys.is_empty() {
-        return Ok(None);
+        return Ok(EvaluatedTexts { rows: None, unknown_label, only_stopwords });
     }
     windows.evaluate(ranks)?;
     let rows = EvaluatedRows { keys: Some(keys), ..windows.here.of_all(ranks, decision)? };
-    Ok(Some(EvaluatedTexts { rows, unknown_label, only_stopwords }))
+    Ok(EvaluatedTexts { rows: Some(rows), unknown_label, only_stopwords })
 }
 
 /// The texts that are evaluated together.
@@ -103,7 +103,11 @@ impl Windows<'_> {
             return Ok(());
         }
         let outputs = window.outputs(|texts: TokenRows<'_>| answers.of_rows(texts))?;
-        let outputs: Vec<f64> = outputs.into_iter().flatten().flatten().collect();
+        let outputs = outputs
+            .into_iter()
+            .collect::<std::result::Result<Vec<_>, _>>()
+            .map_err(|refusal| Error::internal(&format!("a text has no output: {}", refusal.name())))?;
+        let outputs = outputs.concat();
         if truths.is_empty() {
             return Ok(());
         }
