@@ -70,7 +70,10 @@ fn read_columns_of_each<E: From<Error>>(
             let lines = lines.map_err(|error| Error::from(AnswersError::read(&source.name, &error)))?;
             run(Content::Task(Box::new(lines)), &options)?
         } else {
-            read((source, is_table), &options, (columns, tell), |content| run(content, &options))?
+            let (counts, notices) =
+                read((source, is_table), &options, columns, |content| run(content, &options))?;
+            notices.iter().for_each(|notice| tell(notice));
+            counts
         };
         invalid.report(&options.place(), &counts);
         all.merge(&counts);
@@ -86,13 +89,13 @@ fn read_columns_of_each<E: From<Error>>(
     Ok(())
 }
 
-/// Reads the content of a source.
+/// Reads the content of a source, and reports columns that are left out. Also returns the notices of a table.
 pub(crate) fn read<E: From<Error>>(
     (source, is_table): (&Source, bool),
     options: &LineOptions,
-    (columns, tell): (KeptColumns, impl Fn(&str)),
+    columns: KeptColumns,
     run: impl FnOnce(Content<'_>) -> Result<Counts, E>,
-) -> Result<Counts, E> {
+) -> Result<(Counts, Vec<String>), E> {
     if let Some(reading) = table((source, is_table), options, columns)? {
         if let Some(RowColumns { others, .. }) = reading.row_columns(0)
             && !others.is_empty()
@@ -102,11 +105,11 @@ pub(crate) fn read<E: From<Error>>(
             tell(&format!("warning: {place}: the columns {others} are left out; {why}"));
         }
         let counts = run(Content::Table(&reading))?;
-        reading.tables().notices.iter().for_each(|notice| tell(notice));
-        return Ok(counts);
+        return Ok((counts, reading.tables().notices));
     }
     let lines = lines(source, options)?;
-    run(if source.is_stream() { Content::Stream(lines) } else { Content::Lines(lines) })
+    let counts = run(if source.is_stream() { Content::Stream(lines) } else { Content::Lines(lines) })?;
+    Ok((counts, Vec::new()))
 }
 
 /// As [`read_each`], for predictions that are written to a file or to standard output.

@@ -44,12 +44,12 @@ impl WrongFile {
         Ok(Self { out: out.to_owned(), files })
     }
 
-    /// Writes the wrong predictions of a model with these classes. `format` is the format and the labels of a file; `run`
-    /// answers the texts of a source as the evaluation did.
+    /// Writes the wrong predictions of a model with these classes, of which the evaluation found `n_wrong`. `format` is the
+    /// format and the labels of a file; `run` answers the texts of a source as the evaluation did.
     pub fn write<E: From<Error>>(
         &self,
         (fasttext, format): (FastTextLine, impl Fn(&str) -> (FormatArguments, Rated)),
-        (classes, wrong): (Vec<String>, Wrong),
+        (classes, wrong, n_wrong): (Vec<String>, Wrong, u64),
         mut run: impl FnMut(Content<'_>, Output<'_>, &LineOptions) -> Result<Counts, E>,
     ) -> Result<(), E> {
         let added = AddedColumns { classes, has_rating: false, has_probabilities: false };
@@ -72,15 +72,24 @@ impl WrongFile {
                     split_start: None,
                     format: format.clone(),
                     encoding,
-                    line_bytes_max: LINE_BYTES_MAX,
+                    line_bytes_max: match format {
+                        Format::FastText => classifiers::LINE_BYTES_MAX,
+                        Format::Review(_) | Format::Text => LINE_BYTES_MAX,
+                    },
                 };
                 let is_table = source.is_table().map_err(Error::from)?;
                 // The evaluation has reported what is wrong with the lines.
-                let untold = |_: &str| ();
-                read((source, is_table), &options, (KeptColumns::All, untold), |content| {
+                read((source, is_table), &options, KeptColumns::All, |content| {
                     run(content, Output::File(&mut file), &options)
                 })?;
             }
+        }
+        let found = file.wrong().map_or(0, |wrong| wrong.n_found());
+        if found != n_wrong {
+            let found = format!("found {found} wrong predictions, expected {n_wrong} as in the metrics");
+            let why = "the files changed meanwhile, or this is a defect of sentimill: please report it";
+            let message = format!("{}: {found}; {why}", self.out.display());
+            return Err(Error::from(Failed::new(Exit::Internal, message)).into());
         }
         Ok(file.finish()?)
     }

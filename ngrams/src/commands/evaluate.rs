@@ -52,6 +52,7 @@ pub(super) fn evaluate(arguments: &Evaluate) -> Result<()> {
     let trained = training.as_ref().map(Trained::from).unwrap_or_default();
     let is_passed = Passed::of_process::<Arguments>().has("format");
     let of_file = |place: &str| trained.of_labelled(place, &arguments.format, is_passed, &arguments.rated);
+    let mut n_wrong = 0;
     for file in &arguments.files {
         let place = file.to_string();
         let (format, rated) = of_file(&place);
@@ -61,8 +62,8 @@ pub(super) fn evaluate(arguments: &Evaluate) -> Result<()> {
             fasttext: FastTextLine::Words,
             limits: Limits::default(),
             threads: threads(),
-            s3: arguments.storage.options(),
             rows: None,
+            s3: arguments.storage.options(),
             tell,
         };
         let (texts, ledger) =
@@ -81,6 +82,8 @@ pub(super) fn evaluate(arguments: &Evaluate) -> Result<()> {
                 "pass the --format, --labels, --label-field or --positive-from of its training",
             ));
         }
+        let (rows, accuracy) = (evaluated.metrics.rows(), evaluated.metrics.accuracy());
+        n_wrong += rows - (rows as f64 * accuracy).round() as u64;
         evaluation.warnings(&place, texts.n_texts()).iter().for_each(|warning| tell(warning));
         let without_label = texts.counts().n_unlabelled;
         let printed = Printed {
@@ -100,7 +103,7 @@ pub(super) fn evaluate(arguments: &Evaluate) -> Result<()> {
     let division = division(arguments.test_fraction)?;
     let of_wrong = Wrong::new((classifier.words(), None), division, OtherLabels::Wrong)?;
     let options = Options { choice: Choice::default(), threads: threads(), answers_unknown: true };
-    let of_model = (classifier.labels().names(), of_wrong);
+    let of_model = (classifier.labels().names(), of_wrong, n_wrong);
     wrong.write((FastTextLine::Words, of_file), of_model, |input, output, lines| {
         Ok(run(input, output, lines, &classifier, &options)?)
     })

@@ -91,12 +91,15 @@ pub fn evaluate(arguments: &Evaluate) -> Result<()> {
     let SavedClassifier { config, scoring, trained_on, .. } = classifier;
     let decision = config.decision(*scoring);
     let evaluator = Evaluator { arguments, classifier, decision, ranks: &ranks, compute: &compute };
+    let mut n_wrong = 0;
     for file in &arguments.files {
         let place = file.to_string();
         let (evaluated, n_known, texts) = match is_dataset(&place) {
             true => evaluator.of_dataset(file)?,
             false => evaluator.of_texts(&place)?,
         };
+        let n_right: u64 = (0..).zip(evaluated.metrics.confusion.labels()).map(|(at, of)| of[at]).sum();
+        n_wrong += evaluated.metrics.rows - n_right;
         if !ranks.is_first() {
             continue;
         }
@@ -121,13 +124,10 @@ pub fn evaluate(arguments: &Evaluate) -> Result<()> {
         }
     }
     match wrong {
-        Some(wrong) if ranks.is_first() => evaluator.write_wrong(&wrong),
+        Some(wrong) if ranks.is_first() => evaluator.write_wrong(&wrong, n_wrong),
         _ => Ok(()),
     }
 }
-
-/// Results of rows or texts, the number of those that are known to the model, and what was found in a file of texts.
-type Evaluated = (EvaluatedRows, u64, Option<Found>);
 
 /// Refuses a pipe as the input of several ranks, each of which would get other texts.
 fn check_repeatable(arguments: &Evaluate, ranks: &Ranks) -> Result<()> {
@@ -140,6 +140,9 @@ fn check_repeatable(arguments: &Evaluate, ranks: &Ranks) -> Result<()> {
     }
     Ok(())
 }
+
+/// Results of rows or texts, the number of those that are known to the model, and what was found in a file of texts.
+type Evaluated = (EvaluatedRows, u64, Option<Found>);
 
 impl Evaluator<'_> {
     fn of_dataset(&self, dataset: &Location) -> Result<Evaluated> {
@@ -168,6 +171,7 @@ impl Evaluator<'_> {
             fasttext: FastTextLine::Review,
             limits: Limits::default(),
             threads: threads(),
+            rows: Some(preparation),
             s3: arguments.storage.options(),
             tell: if ranks.is_first() { tell } else { |_| () },
         };
@@ -189,7 +193,6 @@ impl Evaluator<'_> {
                 return Err(training::Error::useless_texts(place, found, "pass other texts").into());
             }
             let found =
-            rows: Some(preparation),
                 format!("no text has a label of the model, {}", preparation.labels.names().join(" or "));
             let remedy = "pass the flags with which sentimill read the reviews of its dataset, such as --class-ratings, or \
                           --label-field with these labels";
@@ -219,7 +222,7 @@ impl Evaluator<'_> {
     }
 
     /// Writes the wrong predictions. One rank does it, without the others.
-    fn write_wrong(&self, wrong: &WrongFile) -> Result<()> {
+    fn write_wrong(&self, wrong: &WrongFile, n_wrong: u64) -> Result<()> {
         let Self { arguments, classifier, decision, compute, .. } = *self;
         let SavedClassifier { model, vocabulary, config, .. } = classifier;
         let preparation = &config.preparation;
@@ -233,7 +236,8 @@ impl Evaluator<'_> {
         let of_wrong = Wrong::new(of_rows, division, OtherLabels::Omitted)?;
         let mut answers = Answers::of(model, compute);
         let format = |place: &str| self.format(place);
-        wrong.write((FastTextLine::Review, format), (classes, of_wrong), |input, output, lines| {
+        let of_model = (classes, of_wrong, n_wrong);
+        wrong.write((FastTextLine::Review, format), of_model, |input, output, lines| {
             run(input, output, lines, &mut tokenizer, &options, |texts: TokenRows<'_>| answers.of_rows(texts))
         })
     }

@@ -32,7 +32,7 @@ use reading::RowValue;
 use runs::soft_labels::{check_new, occupied};
 use runs::training::temporary_beside;
 use serde::de::{Deserializer, MapAccess, Visitor};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use tables::{Nullable, NullableWriter};
 use tempfile::NamedTempFile;
@@ -146,6 +146,7 @@ pub enum Cell {
     /// Another value, as JSON.
     Json(String),
     /// A number.
+    #[serde(serialize_with = "float_bits", deserialize_with = "float_of_bits")]
     Float(f32),
     /// A label.
     Whole(u32),
@@ -154,7 +155,25 @@ pub enum Cell {
     /// An integer.
     Long(i64),
     /// A number of 64 bits.
+    #[serde(serialize_with = "double_bits", deserialize_with = "double_of_bits")]
     Double(f64),
+}
+
+// JSON has only finite numbers.
+fn float_bits<S: Serializer>(number: &f32, out: S) -> Result<S::Ok, S::Error> {
+    number.to_bits().serialize(out)
+}
+
+fn float_of_bits<'de, D: Deserializer<'de>>(bits: D) -> Result<f32, D::Error> {
+    u32::deserialize(bits).map(f32::from_bits)
+}
+
+fn double_bits<S: Serializer>(number: &f64, out: S) -> Result<S::Ok, S::Error> {
+    number.to_bits().serialize(out)
+}
+
+fn double_of_bits<'de, D: Deserializer<'de>>(bits: D) -> Result<f64, D::Error> {
+    u64::deserialize(bits).map(f64::from_bits)
 }
 
 impl Form {
@@ -415,6 +434,7 @@ impl AnswerFile {
         if self.columns.is_none() {
             self.begin(&[])?;
         }
+        let rows_of = if self.is_of_wrong() { "evaluated rows" } else { "rows" };
         if let Some(wrong) = self.wrong.take() {
             let mut rows = wrong.in_order()?;
             while let Some(some) = rows.next()? {
@@ -439,7 +459,7 @@ impl AnswerFile {
         }
         if self.n_texts > 0 {
             let found = "only the text is kept, because they are Python literals or no valid JSON";
-            tell(&format!("warning: {path}: of {} rows, {found}; write them as JSON", self.n_texts));
+            tell(&format!("warning: {path}: of {} {rows_of}, {found}; write them as JSON", self.n_texts));
         }
         match self.file.persist_noclobber(&self.path) {
             Ok(_) => Ok(()),
@@ -553,7 +573,7 @@ fn check_columns(found: usize, place: &str) -> Result<(), Failed> {
     if found <= COLUMNS_MAX {
         return Ok(());
     }
-    let expected = format!("expected at most {COLUMNS_MAX}; omit --out, or remove columns");
+    let expected = format!("expected at most {COLUMNS_MAX}; remove columns");
     Err(Failed::new(Exit::BadInput, format!("{place}: found {found} columns, {expected}")))
 }
 
@@ -608,6 +628,8 @@ fn add(out: &mut NullableWriter<File>, values: Vec<Cell>) -> io::Result<()> {
             (Nullable::Bool(column), Cell::Bool(value)) => column.push(Some(value)),
             (Nullable::Long(column), Cell::Long(number)) => column.push(Some(number)),
             (Nullable::Double(column), Cell::Double(number)) => column.push(Some(number)),
+            (Nullable::Double(column), Cell::Float(number)) => column.push(Some(number.into())),
+            (Nullable::Double(column), Cell::Long(number)) => column.push(Some(number as f64)),
             (Nullable::Whole(column), _) => column.push(None),
             (Nullable::Float(column), _) => column.push(None),
             (Nullable::Bool(column), _) => column.push(None),
@@ -653,8 +675,13 @@ impl Cell {
     /// Whether a column of Parquet can have the value.
     fn fits(&self, column: &Nullable) -> bool {
         let of_value = self.column();
-        matches!(column, Nullable::Text(_))
-            || of_value.is_none_or(|of| std::mem::discriminant(&of) == std::mem::discriminant(column))
+        // Integers up to 2^53 are exact.
+        let is_widened = match (column, self) {
+            (Nullable::Double(_), Self::Long(number)) => number.unsigned_abs() <= 1 << 53,
+            (Nullable::Double(_), Self::Float(_)) | (Nullable::Text(_), _) => true,
+            _ => false,
+        };
+        is_widened || of_value.is_none_or(|of| std::mem::discriminant(&of) == std::mem::discriminant(column))
     }
 
     /// Memory that the value has.
@@ -670,8 +697,8 @@ impl From<RowValue<'_>> for Cell {
             RowValue::Null => Self::Null,
             RowValue::Bool(value) => Self::Bool(value),
             RowValue::Whole(number) => Self::Long(number),
-            // No other output has them.
-            RowValue::Unsigned(number) => Self::Text(number.to_string()),
+            // Parquet has them as texts.
+            RowValue::Unsigned(number) => Self::Json(number.to_string()),
             RowValue::Float(number) => Self::Float(number),
             RowValue::Number(number) => Self::Double(number),
             RowValue::Text(text) => Self::Text(String::from_utf8_lossy(text).into_owned()),

@@ -74,6 +74,11 @@ impl Wrong {
         })
     }
 
+    /// Number of wrong predictions so far.
+    pub fn n_found(&self) -> u64 {
+        self.found.len() as u64
+    }
+
     /// Sets the labels of the ratings that follow.
     pub fn rate_by(&mut self, labels: Labels) {
         self.labels = labels;
@@ -147,16 +152,16 @@ impl Wrong {
     }
 }
 
-/// Rows in their order.
-pub(super) struct InOrder {
-    found: std::vec::IntoIter<(f32, u32, u64)>,
-    rows: File,
-}
 /// The error of the temporary file.
 fn temporary(error: &io::Error) -> Failed {
     Failed::new(Exit::Io, format!("{}: {}", std::env::temp_dir().display(), cause_and_remedy(error)))
 }
 
+/// Rows in their order.
+pub(super) struct InOrder {
+    found: std::vec::IntoIter<(f32, u32, u64)>,
+    rows: File,
+}
 
 impl InOrder {
     /// The next rows, as many as memory holds; `None` at the end.
@@ -173,5 +178,26 @@ impl InOrder {
             next.push((columns.into_iter().map(|(name, cell)| (name.into(), cell)).collect(), cells));
         }
         Ok((!next.is_empty()).then_some(next))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_the_temporary_file_are_exact() {
+        let of_all = (Words::Spaces, None);
+        let mut wrong = Wrong::new(of_all, Division::all_test(), OtherLabels::Wrong).unwrap();
+        let numbers = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.1 + 0.2, f64::MIN_POSITIVE];
+        let columns: Kept = numbers.map(|number| ("a".into(), Cell::Double(number))).into();
+        wrong.add(0.5, (columns, vec![Cell::Float(f32::NAN)])).unwrap();
+        let mut rows = wrong.in_order().unwrap();
+        let [(columns, cells)] = &rows.next().unwrap().unwrap()[..] else { panic!("one row") };
+        for ((_, cell), number) in columns.iter().zip(numbers) {
+            assert!(matches!(cell, Cell::Double(found) if found.to_bits() == number.to_bits()), "{cell:?}");
+        }
+        assert!(matches!(cells[..], [Cell::Float(number)] if number.is_nan()), "{cells:?}");
+        assert!(rows.next().unwrap().is_none());
     }
 }
