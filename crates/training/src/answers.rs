@@ -22,7 +22,7 @@
 //! A model of n-grams prints the most probable labels, in descending order. If none has the probability of
 //! `--threshold`, `label` and `class` are `null`.
 //!
-//! The rating of a review is not read. `error` is the mapper's name of the problem (`blank`, `line_too_long`,
+//! The rating of a review is read only for wrong predictions. `error` is the mapper's name of the problem (`blank`, `line_too_long`,
 //! `bad_line`, `no_text`, `empty_text`), or one of three further names: `only_stopwords` (all words are stop
 //! words), `only_unknown` (none of the words that the model reads is in its vocabulary), `not_finite` (the
 //! model's output is not finite).

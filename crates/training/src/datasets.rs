@@ -115,7 +115,7 @@ pub fn trained_on_warning(evaluated: &Path, known: u64) -> Option<String> {
     (known > 0).then(|| {
         format!(
             "warning: {}: at least {known} of these rows are training rows of the model, so its metrics are too high; \
-             evaluate the test split (--test-fraction, as passed to fit) or another dataset",
+             evaluate the test split (--test-fraction, as passed to fit) or other texts",
             evaluated.display()
         )
     })

@@ -105,7 +105,7 @@ impl Error {
         Failed::new(Exit::MissingInput, format!("{place}: {found}, expected {expected}")).into()
     }
 
-    /// No model can be trained on texts.
+    /// No model can be trained or evaluated on texts.
     pub fn useless_texts(input: impl Display, found: impl Display, remedy: &str) -> Self {
         Failed::new(Exit::BadInput, format!("{input}: {found}; {remedy}")).into()
     }

@@ -14,7 +14,7 @@ use crate::arguments::Rated;
 /// Settings of ratings, by the names of their flags. Without ratings they have no effect.
 const OF_RATINGS: [&str; 3] = ["rating-field", "class-ratings", "rating-scale"];
 
-/// The settings of a training, by the names of its flags.
+/// The settings of a training, or of the dataset of a model, by the names of their flags.
 #[derive(Clone, Debug, Default)]
 pub struct Trained(Value);
 

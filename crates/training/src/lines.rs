@@ -1,4 +1,4 @@
-//! The texts that `predict` and `explain` read: their sources, and the format of each.
+//! The texts that `predict`, `explain` and `evaluate --wrong` read: their sources, and the format of each.
 //!
 //! A flag decides the format, then the name of the file, then the training of the model.
 

@@ -149,7 +149,10 @@ impl Explain {
         match &self.text {
             Some(text) if Path::new(text).is_file() => {
                 let found = "found a file, expected a text";
-                let remedy = format!("pass the texts of a file with --input {}", word(text));
+                let remedy = format!(
+                    "pass the texts of a file with --input {}, or the text on standard input",
+                    word(text)
+                );
                 Err(Failed::new(Exit::Usage, format!("{text}: {found}; {remedy}")).into())
             }
             Some(_) => Ok(Vec::new()),
