@@ -101,7 +101,7 @@ mod tests {
             ("pretrain a.h5 --early-stopping 2", "it is a flag of `trainer fit`, not of `trainer pretrain`"),
             (
                 "fit a.h5 --format text",
-                "it is a flag of `trainer predict`, `trainer explain`, not of `trainer fit`",
+                "it is a flag of `trainer evaluate`, `trainer predict`, `trainer explain`, not of `trainer fit`",
             ),
             (
                 "fit a.h5 --pretrain",
@@ -110,7 +110,6 @@ mod tests {
             ("autotune a.h5 --minutes 5 --candidates 9", "it is a flag of `trainer pretrain`, not of"),
             ("fit a.h5 --minutes 5", "run `trainer autotune` with --validation and --minutes"),
             ("predict m --top 3", "for a model of n-grams, it is a flag of `ngrams predict`"),
-            ("evaluate m a.txt --format fasttext", "it is a flag of `ngrams evaluate`"),
             ("export m --rows 5", "it is a flag of `ngrams export`"),
             ("launch --nproc 2 fit a.h5", "requires -- before the command"),
             ("launch --nproc 2", "requires -- before the command"),
