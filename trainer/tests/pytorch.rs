@@ -32,6 +32,12 @@ const TOKENS: usize = 20;
 const SIZES: &[&str] =
     &["--tokens", "20", "--batch", "17", "--embedding", "12", "--hidden", "8", "--linear", "6"];
 const N_STEPS: usize = 200;
+/// Texts as people write them: references, tags, quotes, a dotted capital I, a final sigma, marks and emoji.
+const RAW: &[&str] = &[
+    "CAF&Eacute; <br/>Don\u{2019}t \u{2018}\u{39f}\u{394}\u{39f}\u{3a3}\u{2019}!! 10/10 \u{2764}\u{fe0f}",
+    "\u{130}STANBUL don&#146;t &lt;b&gt;E\u{301}T\u{c9}\u{1f600}caf&#xe9;\u{a0}'don't'",
+    "&amp;eacute; &#0; \u{301}caf\u{e9} I <3 don't \u{939}\u{93f}\u{928}\u{94d}\u{926}\u{940}",
+];
 
 #[test]
 fn losses_are_pytorchs_for_200_steps() {
@@ -113,17 +119,26 @@ fn a_saved_model_gives_pytorchs_answers() {
 #[test]
 fn an_exported_model_predicts_by_its_own_python_file() {
     let Some(python) = python("an exported model's predict.py") else { return };
-    // A cleaned text contains only letters.
     let letter = |n: u32| char::from(b'a' + (n % 26) as u8);
-    let words: Vec<String> = (0..N_WORDS).map(|at| format!("wo{}{}", letter(at / 26), letter(at))).collect();
+    let named = ["caf\u{e9}", "don't", "e\u{301}t\u{e9}", "i\u{307}stanbul", "\u{3bf}\u{3b4}\u{3bf}\u{3c2}"];
+    let made = (0..N_WORDS - named.len() as u32).map(|at| format!("wo{}{}", letter(at / 26), letter(at)));
+    let mut words: Vec<String> = named.map(str::to_owned).into_iter().chain(made).collect();
+    words.sort();
     let (folder, dataset) = fixtures::dataset_with(N_ROWS, &words, row);
     let text = |at: u32| {
         let tokens = row(at).tokens;
-        // Stop words are removed; an unknown word is kept.
         let read: Vec<&str> = tokens.iter().map(|&id| words[id as usize - 2].as_str()).collect();
-        format!("the {} nobodyknows {}\n", read[0], read.join(" "))
+        // Stop words are removed; an unknown word is kept. Every other text is cleaned.
+        match at % 2 {
+            0 => format!("the {} nobodyknows {}\n", read[0], read.join(" ")),
+            _ => format!(
+                "{} The <b>{}</b>; Nobodyknows!\n",
+                RAW[at as usize % RAW.len()],
+                read.join(", ").to_uppercase()
+            ),
+        }
     };
-    let lines: String = (0..100).map(text).collect();
+    let lines: String = (0..100).map(text).chain(["10/10\n\nqwertz\n".to_owned()]).collect();
     let texts = folder.path().join("texts");
     fs::write(&texts, &lines).unwrap();
     for (name, asked) in [
@@ -144,39 +159,15 @@ fn an_exported_model_predicts_by_its_own_python_file() {
         let mut predict = trainer();
         predict.arg("predict").arg(&exported).args(["--format", "text"]);
         let ours = output(predict.stdin(fs::File::open(&texts).unwrap())).stdout;
-        let score = |line: &str| serde_json::from_str::<Value>(line).unwrap()["score"].as_f64().unwrap();
+        let score =
+            |line: &str| serde_json::from_str::<Value>(line).unwrap()["score"].as_f64().unwrap_or(f64::NAN);
         let ours: Vec<f64> = String::from_utf8(ours).unwrap().lines().map(score).collect();
-        let mut script = Command::new(&python);
-        let theirs =
-            output(script.arg(exported.join("predict.py")).stdin(fs::File::open(&texts).unwrap())).stdout;
-        let theirs: Vec<f64> =
-            String::from_utf8(theirs).unwrap().lines().map(|line| line.parse().unwrap()).collect();
-
-        assert_eq!((ours.len(), theirs.len()), (100, 100));
+        let theirs = of_file(&python, &exported, &texts);
+        assert_eq!((ours.len(), theirs.len()), (103, 103));
         assert!(ours.iter().any(|score| (score - ours[0]).abs() > 0.01), "{name}: {ours:?}");
         for (line, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
-            assert!((ours - theirs).abs() < 1e-5, "{name}, line {line}: {ours}, predict.py {theirs}");
-        }
-        for (text, found) in [
-            ("Terrible! Don't go there.", "found 'T' (latin capital letter t) at character 1"),
-            ("terrible, don't go", "found ',' (comma) at character 9"),
-            ("7 of 10", "found '7' (digit seven) at character 1"),
-            ("it 's", "found \"'\" (apostrophe) at character 4"),
-            ("two  spaces", "found ' ' (space) at character 5"),
-            ("caf\u{e9} it\u{2019}s", "found '\u{2019}' (right single quotation mark) at character 8"),
-        ] {
-            let (file, mut script) = (folder.path().join("refused"), Command::new(&python));
-            fs::write(&file, format!("caf\u{e9} it's a\u{301} \u{65e5}\u{672c}\n{text}\n")).unwrap();
-            script
-                .env("PYTHONUTF8", "1")
-                .arg(exported.join("predict.py"))
-                .stdin(fs::File::open(&file).unwrap());
-            let output = script.output().unwrap();
-            let [said, told] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
-            assert_eq!((output.status.code(), said.lines().count()), (Some(65), 1), "{told}");
-            let expected =
-                format!("predict.py: line 2: {found}, expected a cleaned text: lower-case letters, ");
-            assert!(told.starts_with(&expected) && told.contains("clean it with `mapper`"), "{told}");
+            let is_equal = (ours - theirs).abs() < 1e-5 || line >= 100 && ours.is_nan() && theirs.is_nan();
+            assert!(is_equal, "{name}, line {line}: {ours}, predict.py {theirs}");
         }
         let sums = Command::new("sha256sum")
             .args(["--check", "--quiet", "SHA256SUMS"])
@@ -186,7 +177,7 @@ fn an_exported_model_predicts_by_its_own_python_file() {
     }
 }
 
-/// The Python file of a model of words of punctuation reads texts that were cleaned with them.
+/// The Python file of a model of words of punctuation cleans texts with them.
 #[test]
 fn an_exported_model_of_punctuation_predicts_by_its_own_python_file() {
     let Some(python) = python("an exported model's predict.py") else { return };
@@ -211,25 +202,23 @@ fn an_exported_model_of_punctuation_predicts_by_its_own_python_file() {
     let score = |line: &str| serde_json::from_str::<Value>(line).unwrap()["score"].as_f64().unwrap();
     let ours = String::from_utf8(output(&mut predict).stdout).unwrap();
     let ours: Vec<f64> = ours.lines().map(score).collect();
-    let of_file = |texts: &Path| {
-        let mut script = Command::new(&python);
-        script.env("PYTHONUTF8", "1").arg(exported.join("predict.py")).stdin(fs::File::open(texts).unwrap());
-        script.output().unwrap()
-    };
-    let theirs = String::from_utf8(of_file(&cleaned).stdout).unwrap();
-    let theirs: Vec<f64> = theirs.lines().map(|line| line.parse().unwrap()).collect();
-    assert_eq!((ours.len(), theirs.len()), (2, 2));
-    assert!(
-        ours.iter().zip(&theirs).all(|(ours, theirs)| (ours - theirs).abs() < 1e-5),
-        "{ours:?}, {theirs:?}"
-    );
-    let refused = of_file(&raw);
-    let told = String::from_utf8(refused.stderr).unwrap();
-    assert_eq!(refused.status.code(), Some(65), "{told}");
-    assert!(told.contains("clean it with `mapper --punctuation`"), "{told}");
-    fs::write(&raw, "good!\n").unwrap();
-    let told = String::from_utf8(of_file(&raw).stderr).unwrap();
-    assert!(told.contains("found '!' (exclamation mark) at character 5"), "{told}");
+    for texts in [&raw, &cleaned] {
+        let theirs = of_file(&python, &exported, texts);
+        assert_eq!((ours.len(), theirs.len()), (2, 2));
+        assert!(
+            ours.iter().zip(&theirs).all(|(ours, theirs)| (ours - theirs).abs() < 1e-5),
+            "{ours:?}, {theirs:?}"
+        );
+    }
+}
+
+/// The scores that the Python file of an exported model prints for a file of texts.
+fn of_file(python: &Path, exported: &Path, texts: &Path) -> Vec<f64> {
+    let mut script = Command::new(python);
+    // Texts are UTF-8 whatever the locale.
+    script.env("LC_ALL", "C").env("PYTHONUTF8", "0").arg(exported.join("predict.py"));
+    let printed = output(script.stdin(fs::File::open(texts).unwrap())).stdout;
+    String::from_utf8(printed).unwrap().lines().map(|line| line.parse().unwrap()).collect()
 }
 
 /// Rows of all lengths, whose words mostly determine the label.

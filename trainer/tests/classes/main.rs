@@ -475,7 +475,10 @@ fn predict_py(data: &TempDir, model: &Path, python: &Path) {
     export.arg("--out").arg(&exported);
     done(export);
 
-    let texts: Vec<String> = (0..30).map(|at| (at..at + 7).map(word).collect::<Vec<_>>().join(" ")).collect();
+    let text = |at| {
+        format!("<p>{}</p>\u{2026}", (at..at + 7).map(word).collect::<Vec<_>>().join(", ").to_uppercase())
+    };
+    let texts: Vec<String> = (0..30).map(text).collect();
     let file = data.path().join("texts");
     fs::write(&file, texts.join("\n") + "\n").unwrap();
     let ours = predicted(&exported, &fs::read_to_string(&file).unwrap());

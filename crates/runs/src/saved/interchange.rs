@@ -2,13 +2,12 @@
 //!
 //! ```text
 //! tokenizer.json   for Hugging Face's `tokenizers`: maps words to ids
-//! predict.py       loads the model in PyTorch and scores cleaned texts
+//! predict.py       cleans texts, loads the model in PyTorch and scores them
 //! ```
 //!
-//! Neither file can clean texts, because that requires Unicode rules. Their input is the text of a record of the
-//! mapper, before the tab. `trainer predict` cleans texts itself. `tokenizer.json` does not remove stop words, and
-//! truncates only if the model reads the first words of a text. `predict.py` supports stop words and all kinds of
-//! truncation.
+//! `tokenizer.json` does not clean texts: its input is the text of a record of the mapper, before the tab. It does not
+//! remove stop words, and truncates only if the model reads the first words of a text. `predict.py` has the results of
+//! `trainer predict`. Its parts for n-grams and for the cleaning are also those of the n-gram models' `predict.py`.
 
 use corpus::settings::Keep;
 use dataset::WordList;
@@ -20,6 +19,13 @@ use super::Config;
 /// Name and content of a file in a model's folder.
 pub type File = (&'static str, Vec<u8>);
 
+/// `predict.py` of an LSTM.
+const PREDICT_LSTM: &str = concat!(
+    include_str!("interchange/lstm.py"),
+    include_str!("interchange/linear.py"),
+    include_str!("interchange/text.py")
+);
+
 /// Words contain no brackets, so no word equals one of these.
 const PADDING_TOKEN: &str = "[PAD]";
 const UNKNOWN_TOKEN: &str = "[UNK]";
@@ -27,7 +33,7 @@ const UNKNOWN_TOKEN: &str = "[UNK]";
 /// The files for other programs.
 pub fn files(config: &Config, vocabulary: &WordList) -> Vec<File> {
     let tokenizer = crate::json::document(&tokenizer(config, vocabulary)).expect("plain values are JSON");
-    vec![("tokenizer.json", tokenizer), ("predict.py", include_bytes!("interchange/predict.py").to_vec())]
+    vec![("tokenizer.json", tokenizer), ("predict.py", PREDICT_LSTM.into())]
 }
 
 /// A tokenizer in the format of `tokenizers`, version 1.0.
