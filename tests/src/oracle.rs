@@ -53,6 +53,20 @@ pub fn word_vectors(arguments: &[&OsStr]) -> Option<String> {
     Some(String::from_utf8(printed.stdout).expect("the programs print UTF-8"))
 }
 
+/// What `predict.py` of an exported folder prints for these texts; `None` if its Python packages are not installed.
+#[track_caller]
+pub fn predicted(folder: &Path, texts: &[u8]) -> Option<String> {
+    let script = folder.join("predict.py");
+    Some(python(script.to_str().expect("a test's path is UTF-8"), [], texts)?.succeeded().said())
+}
+
+/// The outputs of a file of ONNX for these texts, one object of JSON per line, if onnx finds it valid. `folder` is the export
+/// with `predict.py`. `None` if onnx and onnxruntime are not installed.
+#[track_caller]
+pub fn onnx(model: &Path, folder: &Path, texts: &[u8]) -> Option<String> {
+    Some(python("onnx_model.py", [model, folder].map(Path::as_os_str), texts)?.succeeded().said())
+}
+
 /// A line's entry in the ledger, and its record if it is a review; `None` if a character is too new for the
 /// oracle.
 pub type Judgement = Option<(String, Option<String>)>;

@@ -264,11 +264,11 @@ pub struct Export {
     /// Model folder, or the training folder that contains it
     #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
     pub model: Location,
-    /// Folder to write [default: MODEL as .export]
+    /// Folder or file to write [default: MODEL as .export]
     ///
-    /// The default is the name of the training folder with .export, in the current folder: reviews.export for
-    /// data/reviews.model.
-    #[arg(long, short, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
+    /// The extension selects a folder (.export, .model or none) or a file of ONNX (.onnx). The default is the name of the
+    /// training folder with .export, in the current folder: reviews.export for data/reviews.model.
+    #[arg(long, short, value_name = "PATH", value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
     pub out: Option<Location>,
     /// Replace an existing exported model
     ///

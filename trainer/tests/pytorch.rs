@@ -149,6 +149,12 @@ fn an_exported_model_predicts_by_its_own_python_file() {
         ("ngrams", "--with-ngrams --layers 1 --epochs 3 --rate 0.01 --validation-fraction 0.1"),
         ("rating", "--loss rating --layers 2 --epochs 3 --rate 0.01"),
         ("five", "--loss five-ratings --precision f64 --epochs 12 --rate 0.02"),
+        ("warm", "--layers 1 --epochs 3 --rate 0.01 --calibrate temperature --validation-fraction 0.2"),
+        ("platt", "--layers 1 --epochs 3 --rate 0.01 --calibrate platt --validation-fraction 0.2"),
+        (
+            "warm-five",
+            "--loss five-ratings --epochs 16 --rate 0.02 --calibrate temperature --validation-fraction 0.1",
+        ),
     ] {
         let [run, exported] = ["run", "exported"].map(|what| folder.path().join(format!("{what}-{name}")));
         let asked: Vec<&str> = asked.split(' ').chain(["--embedding-std", "1"]).collect();
@@ -159,15 +165,30 @@ fn an_exported_model_predicts_by_its_own_python_file() {
         let mut predict = trainer();
         predict.arg("predict").arg(&exported).args(["--format", "text"]);
         let ours = output(predict.stdin(fs::File::open(&texts).unwrap())).stdout;
-        let score =
-            |line: &str| serde_json::from_str::<Value>(line).unwrap()["score"].as_f64().unwrap_or(f64::NAN);
-        let ours: Vec<f64> = String::from_utf8(ours).unwrap().lines().map(score).collect();
+        let ours = String::from_utf8(ours).unwrap();
+        let objects: Vec<Value> = ours.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let ours: Vec<f64> = objects.iter().map(|line| line["score"].as_f64().unwrap_or(f64::NAN)).collect();
         let theirs = of_file(&python, &exported, &texts);
         assert_eq!((ours.len(), theirs.len()), (103, 103));
         assert!(ours.iter().any(|score| (score - ours[0]).abs() > 0.01), "{name}: {ours:?}");
         for (line, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
             let is_equal = (ours - theirs).abs() < 1e-5 || line >= 100 && ours.is_nan() && theirs.is_nan();
             assert!(is_equal, "{name}, line {line}: {ours}, predict.py {theirs}");
+        }
+        let file = folder.path().join(format!("{name}.onnx"));
+        output(trainer().arg("export").arg(run.join("model")).arg("--out").arg(&file));
+        if let Some(found) = tests::oracle::onnx(&file, &exported, lines.as_bytes()) {
+            let found = found.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+            for (line, (ours, found)) in objects.iter().zip(found).take(100).enumerate() {
+                let pairs = [("score", &found["score"]), ("probability", &found["probabilities"][1])];
+                for (ours, found) in pairs.map(|(value, found)| (&ours[value], found)) {
+                    let is_equal = match (ours.as_f64(), found.as_f64()) {
+                        (Some(ours), Some(found)) => (ours - found).abs() < 1e-5,
+                        (ours, found) => ours.is_none() && found.is_none(),
+                    };
+                    assert!(is_equal, "{name}, line {line}: {ours}, ONNX {found}");
+                }
+            }
         }
         let sums = Command::new("sha256sum")
             .args(["--check", "--quiet", "SHA256SUMS"])

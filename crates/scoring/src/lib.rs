@@ -34,5 +34,5 @@ pub use folds::{Estimate, estimates};
 pub use intervals::{Interval, Intervals, RowTexts, intervals, label_intervals};
 pub use metrics::{Accumulator, LargerClass, Metrics, N_SUMS, metrics, unranked};
 pub use quality::{ProbabilityQuality, Quality};
-pub use scoring::{ClassScore, Probabilities, RowScore, Scoring};
+pub use scoring::{ClassScore, LOG_ODDS_MAX, Probabilities, RowScore, Scoring};
 pub use threshold::{Criterion, Threshold};

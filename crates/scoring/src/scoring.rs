@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::confusion::CLASSES_MAX;
 
 /// Limit of log-odds, from a probability that a 32-bit float cannot distinguish from 0 or 1.
-const LOG_ODDS_MAX: f64 = 16.0;
+pub const LOG_ODDS_MAX: f64 = 16.0;
 
 /// The meaning of a model's outputs for a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,8 +5,8 @@
 //! - inputs ([`places`], [`datasets`], [`lines`], [`inputs`], [`texts`], [`model`]) and results ([`out`], [`texts_out`], [`remote`],
 //!   [`log`], [`wrong`]),
 //! - what is printed ([`mod@print`], [`outcome`], [`classes`]), and one answer per line ([`answers`]),
-//! - commands of several programs: a search for settings ([`autotune`]), a report of trainings ([`page`]) and
-//!   the probabilities of a dataset's rows ([`soft_labels`]).
+//! - commands of several programs: a search for settings ([`autotune`]), a report of trainings ([`page`]), the
+//!   probabilities of a dataset's rows ([`soft_labels`]) and exports ([`exports`]).
 //!
 //! Nothing here uses tensors.
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a panic of a test is its failure"))]
@@ -19,6 +19,7 @@ pub mod autotune;
 pub mod classes;
 pub mod datasets;
 pub mod error;
+pub mod exports;
 pub mod formats;
 pub mod inputs;
 pub mod lines;

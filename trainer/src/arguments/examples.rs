@@ -62,8 +62,8 @@ Examples:
   trainer export reviews.model
       Write the model with predict.py and tokenizer.json
 
-  trainer export reviews.model --out /models/sentiment
-      Write it to another folder";
+  trainer export reviews.model --out reviews.onnx
+      Write it as a file of ONNX";
 
 pub(super) const REPORT_EXAMPLES: &str = "\
 Examples:

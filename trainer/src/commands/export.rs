@@ -1,11 +1,14 @@
-//! `trainer export`: writes a model folder with files for other programs.
+//! `trainer export`: writes a model folder with files for other programs, or a file of ONNX.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use durable::check_free;
 use program::location::Location;
 use program::temporary;
+use runs::onnx::INLINE_BYTES_MAX;
 use runs::saved;
 use tch::Device;
+use training::exports::{CARD, CardOf, ExportFormat, card};
 use training::model::named;
 use training::out::{check_place, default_of_path};
 use training::remote::NewFolder;
@@ -14,11 +17,28 @@ use training::tell::tell;
 use super::model_at;
 use crate::arguments::Export;
 use crate::error::Result;
+use crate::families::classifier::onnx::graph;
 use crate::families::{SavedClassifier, read_classifier};
 
-/// Reads a model folder and writes a new one.
+/// Reads a model folder and writes a new one, or a file.
 pub fn export(arguments: &Export) -> Result<()> {
-    match arguments.out.clone().unwrap_or_else(|| default_out(&arguments.model)) {
+    let out = arguments.out.clone().unwrap_or_else(|| default_out(&arguments.model));
+    let format = ExportFormat::of(&out, &[ExportFormat::Onnx])?;
+    match out {
+        Location::Local(out) if format == ExportFormat::Onnx => {
+            if arguments.force {
+                return Err(training::Error::setting("--force", "set", "an --out that is a folder").into());
+            }
+            check_place(&out)?;
+            check_free(&out)?;
+            let SavedClassifier { model, vocabulary, config, scoring, .. } =
+                read_classifier(&model_of(arguments)?, Device::Cpu)?;
+            graph(&model, &config, scoring, &vocabulary)?.write(&out, INLINE_BYTES_MAX)?;
+            tell(&format!("wrote {}", out.display()));
+        }
+        Location::S3(url) if format == ExportFormat::Onnx => {
+            return Err(training::Error::setting("--out", url, "a local file").into());
+        }
         Location::Local(out) => {
             let names = export_to(&out, arguments)?;
             tell(&format!("wrote {}: {names}", out.display()));
@@ -38,6 +58,10 @@ pub fn export(arguments: &Export) -> Result<()> {
     Ok(())
 }
 
+fn model_of(arguments: &Export) -> Result<PathBuf> {
+    model_at(&arguments.model, &arguments.storage.options(), "export")
+}
+
 /// Writes a model folder. Returns a list of what is in it.
 fn export_to(out: &Path, arguments: &Export) -> Result<String> {
     check_place(out)?;
@@ -46,14 +70,25 @@ fn export_to(out: &Path, arguments: &Export) -> Result<String> {
         return Err(runs::Error::occupied(out, "a model folder", "a new name", remedy).into());
     }
     let mut place = if arguments.force { saved::replacing(out)? } else { saved::begin(out)? };
-    let s3 = arguments.storage.options();
+    let folder = model_of(arguments)?;
     let SavedClassifier { model, vocabulary, config, trained_on, .. } =
-        read_classifier(&model_at(&arguments.model, &s3, "export")?, Device::Cpu)?;
+        read_classifier(&folder, Device::Cpu)?;
     if let Some(wide) = model.wide() {
         wide.write(&mut place)?;
     }
     let weights = |path: &Path| model.lstm().parameters().write(path);
+    let card = card(
+        &folder,
+        CardOf {
+            name: &named(&arguments.model).file_stem().unwrap_or_default().to_string_lossy(),
+            kind: if model.wide().is_some() { "An LSTM and n-grams" } else { "An LSTM" },
+            tag: "lstm",
+            requires: "NumPy and PyTorch",
+            labels: &config.preparation.labels.names(),
+        },
+    );
     let mut others = saved::files_for_others(&config, &vocabulary);
+    others.push((CARD, card.into()));
     others.extend(trained_on.map(|trained_on| trained_on.file()));
     let names = others.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     saved::write_with(place, &config, &vocabulary, weights, &others)?;

@@ -9,6 +9,7 @@ mod evaluate;
 pub mod explain;
 pub(crate) mod kernels;
 pub mod loss;
+pub mod onnx;
 pub mod predict;
 mod wide;
 

@@ -470,7 +470,7 @@ fn the_report_shows_classes_by_name_and_leaves_out_the_curves_of_two() {
 
 /// Exports a model, and compares its Python file with the program.
 fn predict_py(data: &TempDir, model: &Path, python: &Path) {
-    let exported = model.with_extension("exported");
+    let exported = model.with_extension("export");
     let mut export = command("export", &[model]);
     export.arg("--out").arg(&exported);
     done(export);
@@ -485,9 +485,22 @@ fn predict_py(data: &TempDir, model: &Path, python: &Path) {
     let mut script = Command::new(python);
     script.arg(exported.join("predict.py")).stdin(fs::File::open(&file).unwrap());
     let (theirs, _) = done(script);
-    assert_eq!((ours.len(), theirs.lines().count()), (30, 30));
-    for (ours, theirs) in ours.iter().zip(theirs.lines()) {
-        let theirs: Vec<f64> = theirs.split(' ').map(|one| one.parse().unwrap()).collect();
+    let theirs = theirs.lines().map(|line| line.split(' ').map(|one| one.parse().unwrap()).collect());
+    assert_same_probabilities(&ours, theirs.collect());
+
+    let onnx = model.with_extension("onnx");
+    let mut export = command("export", &[model]);
+    export.arg("--out").arg(&onnx);
+    done(export);
+    let Some(found) = tests::oracle::onnx(&onnx, &exported, &fs::read(&file).unwrap()) else { return };
+    let found =
+        found.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["probabilities"].take());
+    assert_same_probabilities(&ours, found.map(|all| serde_json::from_value(all).unwrap()).collect());
+}
+
+fn assert_same_probabilities(ours: &[Value], theirs: Vec<Vec<f64>>) {
+    assert_eq!((ours.len(), theirs.len()), (30, 30));
+    for (ours, theirs) in ours.iter().zip(theirs) {
         let ours: Vec<f64> =
             ours["probabilities"].as_object().unwrap().values().map(|one| one.as_f64().unwrap()).collect();
         assert_eq!(ours.len(), theirs.len());

@@ -11,6 +11,7 @@ use dataset::WordList;
 use dataset::vocabulary::FIRST_WORD;
 use durable::NewFolder;
 use kernels::TokenRows;
+use runs::onnx::{ElementType, Graph, Value};
 use scoring::{Scores, factors};
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
@@ -93,6 +94,32 @@ impl Wide {
         let added = Tensor::from_slice(&added).f_view(&lstm.size()[..])?;
         let added = added.f_to_kind(lstm.kind())?.f_to_device(lstm.device())?;
         Ok(lstm * self.head.lstm + added * self.head.ngrams)
+    }
+
+    /// Adds the outputs of the n-grams, multiplied by their factor, `[B, O]`, to the graph of the classifier. Its inputs are
+    /// `rows`, the numbers of the n-grams of a text, and `values`, their factors, which are 0 after the last.
+    pub(super) fn graph(&self, graph: &mut Graph) -> Value {
+        let stored = self.ngrams.stored();
+        let n = stored.biases.len();
+        let rows = graph.input("rows", ElementType::I64, &["batch", "ngrams"]);
+        let values = graph.input("values", ElementType::F32, &["batch", "ngrams"]);
+        let weights = graph.floats(&[self.ngrams.n_rows(), n], &stored.weights);
+        let biases = graph.floats(&[n], &stored.biases);
+        let sums = graph.weighted_rows(&weights, &rows, &values);
+        let scores = graph.node("Add", &[&sums, &biases], &[]);
+        // To the order of the classes, and of two labels to the output of the second class.
+        let n_outputs = if stored.outputs == Outputs::Two { 1 } else { self.labels.len() };
+        let mut order = vec![0.0; n * n_outputs];
+        match stored.outputs {
+            Outputs::Two => order[0] = if self.labels[1] == 0 { self.head.ngrams } else { -self.head.ngrams },
+            Outputs::OneOf | Outputs::AnyOf => {
+                let places = self.labels.iter().enumerate();
+                places.for_each(|(place, &label)| order[label * n_outputs + place] = self.head.ngrams);
+            }
+        }
+        let order: Vec<f32> = order.into_iter().map(|factor| factor as f32).collect();
+        let order = graph.floats(&[n, n_outputs], &order);
+        graph.node("MatMul", &[&scores, &order], &[])
     }
 
     /// The probability of each class by the n-grams alone, for each row.
