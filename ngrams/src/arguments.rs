@@ -49,7 +49,9 @@ pub enum Command {
     /// The score of a label is a sum over the n-grams of a text, so the weights are exact.
     #[command(mut_args = of_ngrams, after_help = MORE, after_long_help = EXPLAIN_EXAMPLES)]
     Explain(Explain),
-    /// Write a model of embeddings as a file of the fastText program
+    /// Write a model for other programs: Python, ONNX, NumPy, fastText
+    ///
+    /// The folder contains predict.py, which scores texts, and the weights as arrays of NumPy.
     #[command(after_help = MORE, after_long_help = EXPORT_EXAMPLES)]
     Export(Export),
     /// Search settings of a training within a time
@@ -170,11 +172,12 @@ pub struct Export {
     /// Also a file of the fastText program, .bin or .ftz.
     #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
     pub model: Location,
-    /// File to write [default: MODEL as .bin]
+    /// Folder or file to write [default: MODEL as .export]
     ///
-    /// The extension selects a model, .bin, a quantised model, .ftz, or word vectors, .vec. The default is the name of the
-    /// training folder with .bin, in the current folder.
-    #[arg(long, short, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
+    /// The extension selects a folder with predict.py (.export, .model or none), a file of ONNX (.onnx) or arrays of NumPy
+    /// (.npz); of --model fasttext also the files of the fastText program: a model (.bin), a quantised model (.ftz) or word
+    /// vectors (.vec). The default is the name of the training folder with .export, in the current folder.
+    #[arg(long, short, value_name = "PATH", value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
     pub out: Option<Location>,
     /// Rows of a quantised model [default: all]
     ///
@@ -232,10 +235,10 @@ Examples:
 const EXPORT_EXAMPLES: &str = "\
 Examples:
   ngrams export reviews.ngrams
-      Write the model as reviews.bin, which the fastText program reads
+      Write the model with predict.py into the folder reviews.export
 
-  ngrams export reviews.ngrams --out small.ftz --rows 100000
-      Write a quantised model with fewer rows";
+  ngrams export reviews.ngrams --out reviews.onnx
+      Write it as a file of ONNX";
 
 const AUTOTUNE_EXAMPLES: &str = "\
 Examples:

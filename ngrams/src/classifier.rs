@@ -4,6 +4,7 @@
 pub mod evaluate;
 pub mod explain;
 mod labels;
+pub mod onnx;
 pub mod predict;
 mod program;
 pub mod quality;
@@ -77,14 +78,19 @@ impl Classifier {
 
     /// Writes the folder of a model that was trained.
     pub fn write(&self, folder: &Path) -> Result<()> {
-        let stored = match &self.model {
-            ClassifierModel::Linear(model) => ModelRef::Linear(model),
-            ClassifierModel::FastText(model) => ModelRef::FastText(model),
-            ClassifierModel::Program(_) => {
-                return Err(Error::internal(&"a model of another program has no folder"));
-            }
+        let Some(stored) = self.stored() else {
+            return Err(Error::internal(&"a model of another program has no folder"));
         };
         Ok(classifiers::files::write(folder, stored)?)
+    }
+
+    /// The model, unless it is one of the fastText program.
+    pub fn stored(&self) -> Option<ModelRef<'_>> {
+        match &self.model {
+            ClassifierModel::Linear(model) => Some(ModelRef::Linear(model)),
+            ClassifierModel::FastText(model) => Some(ModelRef::FastText(model)),
+            ClassifierModel::Program(_) => None,
+        }
     }
 
     /// The model.

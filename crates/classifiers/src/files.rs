@@ -8,6 +8,7 @@ pub mod bin;
 mod fasttext;
 pub mod folder;
 mod linear;
+mod npz;
 #[doc(hidden)]
 pub mod tensors;
 #[cfg(test)]
@@ -38,12 +39,29 @@ pub enum ModelRef<'a> {
     Linear(&'a LinearModel),
 }
 
+impl<'a> ModelRef<'a> {
+    fn written(self) -> folder::Written<'a> {
+        match self {
+            Self::FastText(model) => fasttext::written(model),
+            Self::Linear(model) => linear::written(model),
+        }
+    }
+}
+
 /// Writes the folder of a model. An existing path is refused. On return, the folder is durable.
 pub fn write(folder: &Path, model: ModelRef<'_>) -> Result<()> {
-    match model {
-        ModelRef::FastText(model) => fasttext::write(folder, model),
-        ModelRef::Linear(model) => linear::write(folder, model),
-    }
+    folder::write(folder, model.written())
+}
+
+/// Writes a model as arrays of NumPy into a new file. On return, it is durable.
+pub fn write_npz(path: &Path, model: ModelRef<'_>) -> Result<()> {
+    npz::write(path, model.written())
+}
+
+/// The settings of a model as JSON, and its words, one per line, as in [`write_npz`].
+pub fn described(model: ModelRef<'_>) -> (String, Vec<u8>) {
+    let written = model.written();
+    (npz::config(&written), npz::words(&written))
 }
 
 /// Writes the files of weighted n-grams into the folder of a model that they are a part of.

@@ -54,6 +54,20 @@ impl Words {
         }
     }
 
+    /// The letters and digits of [`Self::Punctuation`] as the content of a class of a regular expression: `0-9A-Za-z…`.
+    pub fn alphanumeric() -> String {
+        let mut all = ('\0'..=char::MAX).filter(|character| character.is_alphanumeric()).peekable();
+        let mut class = String::new();
+        while let Some(first) = all.next() {
+            let mut last = first;
+            while let Some(next) = all.next_if(|&next| u32::from(next) == u32::from(last) + 1) {
+                last = next;
+            }
+            class.extend([first, '-', last]);
+        }
+        class
+    }
+
     /// Calls `each` with each word of a line. `scratch` holds one word at a time.
     pub fn each(self, line: &[u8], scratch: &mut Vec<u8>, mut each: impl FnMut(&[u8])) {
         match self {

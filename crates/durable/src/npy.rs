@@ -1,4 +1,4 @@
-//! The header of NumPy's files of 32-bit floats in two dimensions, in C order, for `numpy.load`.
+//! The header of NumPy's files, mostly of 32-bit floats in two dimensions, in C order, for `numpy.load`.
 
 use std::io::{self, Read};
 
@@ -11,7 +11,14 @@ const HEADER_BYTES_MAX: u64 = 4096;
 
 /// NumPy's header of an array of this shape, padded with spaces to [`HEADER_BYTES`].
 pub fn header(n_rows: usize, n_columns: usize) -> Vec<u8> {
-    let dict = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({n_rows}, {n_columns}), }}");
+    header_of("<f4", &[n_rows as u64, n_columns as u64])
+}
+
+/// The header of an array of another type or another number of dimensions.
+pub fn header_of(descr: &str, shape: &[u64]) -> Vec<u8> {
+    let shape: String = shape.iter().map(|size| format!("{size}, ")).collect();
+    let shape = if shape.matches(',').count() == 1 { shape.trim_end() } else { shape.trim_end_matches(", ") };
+    let dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
     let length = (HEADER_BYTES - MAGIC.len() - 4) as u16;
     let mut header = [&MAGIC[..], &[1, 0], &length.to_le_bytes(), dict.as_bytes()].concat();
     header.resize(HEADER_BYTES - 1, b' ');

@@ -58,25 +58,27 @@ pub fn summary_of(bytes: &[u8]) -> Summary {
     Summary { bytes: bytes.len() as u64, sha256: sha256::of_bytes(bytes) }
 }
 
-impl Output<'_> {
-    /// Writes floats in little-endian order.
-    pub fn floats(&mut self, floats: &[f32]) -> io::Result<()> {
-        for floats in floats.chunks(PIECE_BYTES / 16) {
-            self.reserve(4 * floats.len())?;
-            let from = self.piece.len();
+/// Writes numbers in little-endian order.
+pub trait Numbers: Write {
+    /// Writes floats.
+    fn floats(&mut self, floats: &[f32]) -> io::Result<()> {
+        let mut bytes = [0; 1 << 14];
+        floats.chunks(bytes.len() / 4).try_for_each(|floats| {
             // An extension by single bytes takes several times as long.
-            self.piece.resize(from + 4 * floats.len(), 0);
-            let to = self.piece[from..].as_chunks_mut().0;
-            to.iter_mut().zip(floats).for_each(|(to, float)| *to = float.to_le_bytes());
-        }
-        Ok(())
+            bytes.as_chunks_mut().0.iter_mut().zip(floats).for_each(|(to, float)| *to = float.to_le_bytes());
+            self.write_all(&bytes[..4 * floats.len()])
+        })
     }
 
-    /// Writes integers in little-endian order.
-    pub fn u64s(&mut self, integers: &[u64]) -> io::Result<()> {
+    /// Writes integers.
+    fn u64s(&mut self, integers: &[u64]) -> io::Result<()> {
         integers.iter().try_for_each(|integer| self.write_all(&integer.to_le_bytes()))
     }
+}
 
+impl<W: Write + ?Sized> Numbers for W {}
+
+impl Output<'_> {
     fn reserve(&mut self, n: usize) -> io::Result<()> {
         if self.piece.len() + n > PIECE_BYTES { self.flush() } else { Ok(()) }
     }

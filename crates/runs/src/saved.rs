@@ -32,7 +32,7 @@ use program::exit::Failed;
 use scoring::{Calibrator, Decision, Scoring, Threshold};
 use serde::{Deserialize, Serialize};
 
-pub use self::interchange::{File, files as files_for_others};
+pub use self::interchange::{File, PREDICT_NGRAMS, files as files_for_others};
 pub use self::trained_on::TrainedOn;
 use crate::error::{Error, Result};
 use crate::json;

@@ -1,11 +1,17 @@
-//! `ngrams export`: a file of the fastText program. The extension of the file selects its format.
+//! `ngrams export`: a folder with `predict.py`, a file of ONNX or NumPy, or one of the fastText program. The extension selects
+//! the format.
 
+use std::io::Write;
 use std::path::Path;
 
 use classifiers::files::bin::{self, Quantization};
-use classifiers::files::{to_program, vectors, write_bin};
+use classifiers::files::{ModelRef, to_program, vectors, write_bin, write_npz};
+use durable::check_free;
 use program::location::Location;
+use runs::onnx::INLINE_BYTES_MAX;
+use runs::saved::PREDICT_NGRAMS;
 use training::arguments::threads;
+use training::exports::{CARD, CardOf, ExportFormat as Format, card};
 use training::model::named;
 use training::out::{check_place, default_of_path};
 use training::tell::tell;
@@ -13,65 +19,84 @@ use training::{Error, Result};
 
 use super::model_at;
 use crate::arguments::Export;
-use crate::classifier::{Classifier, ClassifierModel};
-
-/// The format of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
-    /// The model.
-    Bin,
-    /// The model with quantised matrices.
-    Ftz,
-    /// The vectors of words, as text.
-    Vec,
-}
+use crate::classifier::{Classifier, ClassifierModel, onnx};
 
 /// Columns per code of a quantised matrix, as in the program.
 const PART_COLUMNS: usize = 2;
+/// The arrays in an exported folder.
+const ARRAYS: &str = "model.npz";
 
-/// Writes the model as a file of the fastText program.
+/// Writes the model in the format of the extension.
 pub(super) fn export(arguments: &Export) -> Result<()> {
     let path = model_at(&arguments.model, &arguments.storage.options(), "export")?;
-    let out = match &arguments.out {
-        Some(Location::Local(path)) => path.clone(),
-        Some(Location::S3(url)) => {
-            return Err(Error::setting("--out", url, "a local file"));
-        }
-        None => default_of_path(&named(&arguments.model), "bin"),
-    };
-    let format = match out.extension().and_then(|extension| extension.to_str()) {
-        Some("bin") => Format::Bin,
-        Some("ftz") => Format::Ftz,
-        Some("vec") => Format::Vec,
-        _ => {
-            let expected = "a file with the extension .bin, .ftz or .vec";
-            return Err(Error::setting("--out", out.display(), expected));
-        }
+    let default = || default_of_path(&named(&arguments.model), "export").into();
+    let out = arguments.out.clone().unwrap_or_else(default);
+    let format = Format::of(&out, &[Format::Onnx, Format::Npz, Format::Bin, Format::Ftz, Format::Vec])?;
+    let Location::Local(out) = out else {
+        return Err(Error::setting("--out", out, "a local path"));
     };
     if arguments.rows.is_some() && format != Format::Ftz {
         return Err(Error::setting("--rows", "set", "an --out with the extension .ftz"));
     }
     check_place(&out)?;
+    check_free(&out)?;
     let classifier = Classifier::read(&path)?;
-    match (classifier.model(), format) {
-        (ClassifierModel::Linear(_), _) => {
-            return Err(Error::setting(
-                "MODEL",
-                path.display(),
-                "a model of embeddings; the fastText program has no linear models",
-            ));
+    let refused = |expected: &str| Err(Error::setting("MODEL", path.display(), expected));
+    match (format, classifier.model(), classifier.stored()) {
+        (Format::Folder | Format::Onnx | Format::Npz, _, None) => {
+            return refused("a model folder; of a file of the fastText program, --out is .bin, .ftz or .vec");
         }
-        (ClassifierModel::FastText(model), Format::Bin) => write_bin(&out, model)?,
-        (ClassifierModel::FastText(model), _) => write(&out, &to_program(&out, model)?, format, arguments)?,
-        (ClassifierModel::Program(model), _) => write(&out, model, format, arguments)?,
+        (Format::Bin | Format::Ftz | Format::Vec, ClassifierModel::Linear(_), _) => {
+            return refused("a model of embeddings; the fastText program has no linear models");
+        }
+        (Format::Folder, _, Some(model)) => write_folder(&out, model, &path, arguments, &classifier)?,
+        (Format::Onnx, _, Some(model)) => {
+            onnx::graph(model, classifier.labels()).write(&out, INLINE_BYTES_MAX)?;
+        }
+        (Format::Npz, _, Some(model)) => write_npz(&out, model)?,
+        (Format::Bin, ClassifierModel::FastText(model), _) => write_bin(&out, model)?,
+        (_, ClassifierModel::FastText(model), _) => {
+            write(&out, &to_program(&out, model)?, format, arguments)?;
+        }
+        (_, ClassifierModel::Program(model), _) => write(&out, model, format, arguments)?,
     }
     tell(&format!("wrote {}", out.display()));
     Ok(())
 }
 
+/// Writes a folder with the arrays, `predict.py` and the card.
+fn write_folder(
+    out: &Path,
+    model: ModelRef<'_>,
+    path: &Path,
+    arguments: &Export,
+    classifier: &Classifier,
+) -> Result<()> {
+    let labels = classifier.labels().names();
+    let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+    let card = card(
+        path,
+        CardOf {
+            name: &named(&arguments.model).file_stem().unwrap_or_default().to_string_lossy(),
+            kind: match model {
+                ModelRef::Linear(_) => "A linear classifier of n-grams",
+                ModelRef::FastText(_) => "A classifier of embedded words and n-grams",
+            },
+            tag: "n-grams",
+            requires: "NumPy",
+            labels: &labels,
+        },
+    );
+    let mut folder = durable::NewFolder::begin(out)?;
+    folder.put_at(ARRAYS, |path| write_npz(path, model).map_err(std::io::Error::other))?;
+    for (name, content) in [(CARD, card.as_str()), ("predict.py", PREDICT_NGRAMS)] {
+        folder.put(name, |file| file.write_all(content.as_bytes()))?;
+    }
+    Ok(folder.finish()?)
+}
+
 fn write(out: &Path, model: &bin::BinModel, format: Format, arguments: &Export) -> Result<()> {
     match format {
-        Format::Bin => model.write(out)?,
         Format::Vec => vectors::write_model(out, model)?,
         Format::Ftz => {
             let how = Quantization {
@@ -86,6 +111,7 @@ fn write(out: &Path, model: &bin::BinModel, format: Format, arguments: &Export) 
                 |error: bin::Unquantisable| Error::setting("--out", out.display(), error.to_string());
             quantised.map_err(expected)?.write(out)?;
         }
+        _ => model.write(out)?,
     }
     Ok(())
 }

@@ -168,9 +168,6 @@ fn an_exported_file_has_the_answers_of_its_model() {
         let (code, told) = ended(command_of("export", &out, &["--out", file.to_str().unwrap()]));
         assert_eq!(code, Some(64), "{told}");
     }
-    let (code, told) = ended(command_of("export", &out, &["--out", "model.txt"]));
-    assert_eq!(code, Some(78), "{told}");
-    assert!(told.contains("a file with the extension .bin, .ftz or .vec"), "{told}");
 }
 
 #[test]

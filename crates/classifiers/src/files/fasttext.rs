@@ -8,6 +8,7 @@
 //! output  f32 [labels, dim]
 //! ```
 
+use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,7 @@ use super::tensors::{ElementType, Tensor};
 use super::{N_SUBWORDS_MAX, n_subwords};
 use crate::fasttext::{Counted, FastTextModel, Loss, RowSet};
 use crate::{FeatureRows, Features, Words};
+use durable::output::Numbers;
 use durable::{Error, Result};
 use kernels::simd::Table;
 
@@ -42,8 +44,8 @@ struct StoredSettings {
     counts_all: bool,
 }
 
-/// Writes the folder of a model.
-pub(super) fn write(folder: &Path, model: &FastTextModel) -> Result<()> {
+/// What is written of a model.
+pub(super) fn written(model: &FastTextModel) -> Written<'_> {
     let Features { ngrams, buckets, characters_min, characters_max, hashes_unknown } = model.features();
     let settings = StoredSettings {
         words: model.words(),
@@ -62,20 +64,20 @@ pub(super) fn write(folder: &Path, model: &FastTextModel) -> Result<()> {
             name: "met",
             kind: ElementType::U64,
             shape: vec![met.bits().len() as u64],
-            write: Box::new(|out| met.bits().try_for_each(|bits| out.u64s(&[bits]))),
+            write: Box::new(move |out| met.bits().try_for_each(|bits| out.u64s(&[bits]))),
         },
         table("input", model.input()),
         table("output", model.output()),
     ];
     let settings = serde_json::to_value(&settings).expect("plain values are JSON");
     let kind = folder::ModelKind::FastText;
-    folder::write(folder, Written { kind, settings, dictionary: model.dictionary(), weights: tensors })
+    Written { kind, settings, dictionary: model.dictionary(), weights: tensors }
 }
 
 /// The weights of a table.
 fn table<'a>(name: &'static str, table: &'a Table) -> Tensor<'a> {
     let shape = vec![table.n_rows() as u64, table.dim() as u64];
-    let write = |out: &mut durable::Output<'_>| {
+    let write = |out: &mut dyn io::Write| {
         let mut row = vec![0.0; table.dim()];
         (0..table.n_rows() as u32).try_for_each(|at| {
             table.read(at, 0, &mut row);

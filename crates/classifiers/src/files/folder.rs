@@ -62,7 +62,7 @@ pub enum ModelKind {
 /// The content of `config.json`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Document {
+pub(super) struct Document {
     format_version: u32,
     /// The version of the program that wrote the model.
     sentimill: String,
@@ -173,7 +173,8 @@ pub(super) fn write(folder: &Path, model: Written<'_>) -> Result<()> {
 
 /// Writes the files of a model into a folder.
 pub(super) fn add(unfinished: &mut NewFolder, names: FileNames, model: Written<'_>) -> Result<()> {
-    let Written { kind, settings, dictionary, weights } = model;
+    let document = Document::of(&model);
+    let Written { dictionary, weights, .. } = model;
     let (words, weights) = std::thread::scope(|scope| {
         let words = spawn(scope, || unfinished.create(names.words, |out| words_file::write(dictionary, out)));
         let weights = unfinished.create(names.weights, |out| tensors::write(weights, out));
@@ -181,29 +182,37 @@ pub(super) fn add(unfinished: &mut NewFolder, names: FileNames, model: Written<'
     });
     let files = BTreeMap::from([(names.words.to_owned(), words?), (names.weights.to_owned(), weights?)]);
     files.iter().for_each(|(name, summary)| unfinished.list(name, summary.clone()));
-    let labels = dictionary.labels().iter().zip(0..);
-    let labels =
-        labels.map(|(name, number)| Label { name: name.into(), texts: dictionary.label_count(number) });
-    let classes = dictionary.classes();
-    let document = Document {
-        format_version: FORMAT_VERSION,
-        sentimill: env!("CARGO_PKG_VERSION").to_owned(),
-        family: FAMILY.to_owned(),
-        kind,
-        settings,
-        labels: labels.collect(),
-        classes: if classes.iter().is_sorted() {
-            Vec::new()
-        } else {
-            classes.iter().map(Name::from).collect()
-        },
-        words: dictionary.n_words() as u64,
-        files,
-    };
+    let document = Document { files, ..document };
     unfinished.put(names.config, |out| {
         serde_json::to_writer_pretty(&mut *out, &document)?;
         out.write_all(b"\n")
     })
+}
+
+impl Document {
+    /// The document without the digests of files.
+    pub(super) fn of(model: &Written<'_>) -> Self {
+        let Written { kind, ref settings, dictionary, .. } = *model;
+        let labels = dictionary.labels().iter().zip(0..);
+        let labels =
+            labels.map(|(name, number)| Label { name: name.into(), texts: dictionary.label_count(number) });
+        let classes = dictionary.classes();
+        Self {
+            format_version: FORMAT_VERSION,
+            sentimill: env!("CARGO_PKG_VERSION").to_owned(),
+            family: FAMILY.to_owned(),
+            kind,
+            settings: settings.clone(),
+            labels: labels.collect(),
+            classes: if classes.iter().is_sorted() {
+                Vec::new()
+            } else {
+                classes.iter().map(Name::from).collect()
+            },
+            words: dictionary.n_words() as u64,
+            files: BTreeMap::new(),
+        }
+    }
 }
 
 impl Folder {

@@ -12,14 +12,13 @@
 //!
 //! Rows of hashed n-grams are in increasing order of their hashes. The words of exact n-grams are in `words.txt`.
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 
 use super::folder::{self, Folder, Written};
 use super::tensors::{ElementType, Tensor, Tensors};
 use crate::Words;
 use crate::linear::{LinearModel, LinearSettings, Named, NgramTable, Outputs, RowKeys, Sigmoid, StoredModel};
+use durable::output::Numbers;
 use durable::{NewFolder, Result};
 
 /// The settings in `config.json`.
@@ -35,17 +34,13 @@ struct Config {
     strongest: Vec<Named>,
 }
 
-/// Writes the folder of a model.
-pub(super) fn write(folder: &Path, model: &LinearModel) -> Result<()> {
-    folder::write(folder, written(model))
-}
-
 /// Writes the files of a model into the folder of a model that it is a part of.
 pub(super) fn add(folder: &mut NewFolder, model: &LinearModel) -> Result<()> {
     folder::add(folder, folder::OF_A_PART, written(model))
 }
 
-fn written(model: &LinearModel) -> Written<'_> {
+/// What is written of a model.
+pub(super) fn written(model: &LinearModel) -> Written<'_> {
     let stored = model.stored();
     let config = Config {
         words: stored.words,

@@ -23,6 +23,7 @@ const PIECE_BYTES: usize = 256 << 10;
 /// The type of the elements of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum ElementType {
+    U8,
     F32,
     U64,
 }
@@ -30,8 +31,18 @@ pub(super) enum ElementType {
 impl ElementType {
     fn bytes(self) -> u64 {
         match self {
+            Self::U8 => 1,
             Self::F32 => 4,
             Self::U64 => 8,
+        }
+    }
+
+    /// The description in NumPy.
+    pub(super) fn in_numpy(self) -> &'static str {
+        match self {
+            Self::U8 => "|u1",
+            Self::F32 => "<f4",
+            Self::U64 => "<u8",
         }
     }
 }
@@ -45,7 +56,13 @@ pub(super) struct Tensor<'a> {
 }
 
 /// Writes the elements of an array.
-pub(super) type Write<'a> = Box<dyn FnOnce(&mut Output<'_>) -> io::Result<()> + 'a>;
+pub(super) type Write<'a> = Box<dyn FnOnce(&mut dyn io::Write) -> io::Result<()> + 'a>;
+
+impl Tensor<'_> {
+    pub(super) fn n_bytes(&self) -> u64 {
+        self.shape.iter().product::<u64>() * self.kind.bytes()
+    }
+}
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -61,7 +78,7 @@ pub(super) fn write(tensors: Vec<Tensor<'_>>, out: &mut Output<'_>) -> io::Resul
     let mut end = 0;
     for tensor in &tensors {
         let start = end;
-        end += tensor.shape.iter().product::<u64>() * tensor.kind.bytes();
+        end += tensor.n_bytes();
         let entry = Entry { dtype: tensor.kind, shape: tensor.shape.clone(), data_offsets: [start, end] };
         header.insert(tensor.name, entry);
     }

@@ -26,6 +26,14 @@ const PREDICT_LSTM: &str = concat!(
     include_str!("interchange/text.py")
 );
 
+/// `predict.py` of a model of n-grams.
+pub const PREDICT_NGRAMS: &str = concat!(
+    include_str!("interchange/ngrams.py"),
+    include_str!("interchange/linear.py"),
+    include_str!("interchange/embeddings.py"),
+    include_str!("interchange/text.py")
+);
+
 /// Words contain no brackets, so no word equals one of these.
 const PADDING_TOKEN: &str = "[PAD]";
 const UNKNOWN_TOKEN: &str = "[UNK]";

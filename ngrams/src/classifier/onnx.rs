@@ -1,0 +1,96 @@
+//! A model as a graph of ONNX.
+//!
+//! Inputs are the rows of n-grams in the table of weights, `rows`, `[B, N]`, and their factors, `values`, `[B, N]`, which are 0
+//! after the last n-gram of a text. The output is `probabilities`, `[B, labels]`, in the order in which users see labels.
+//! `predict.py` of the exported folder makes the inputs of texts.
+//!
+//! B: texts; N: n-grams of the longest; C: classifiers; D: embedding dimension.
+
+use classifiers::fasttext::{FastTextModel, Loss};
+use classifiers::files::{ModelRef, described};
+use classifiers::linear::{LinearModel, Outputs};
+use classifiers::{Words, linear};
+use runs::onnx::{Attribute, ElementType, Graph, Value};
+
+use super::Labels;
+
+/// The graph of a model with these labels.
+pub fn graph(model: ModelRef<'_>, labels: &Labels) -> Graph {
+    let mut graph = Graph::default();
+    let rows = graph.input("rows", ElementType::I64, &["batch", "ngrams"]);
+    let values = graph.input("values", ElementType::F32, &["batch", "ngrams"]);
+    let probabilities = match model {
+        ModelRef::Linear(model) => of_linear(&mut graph, model, &rows, &values),
+        ModelRef::FastText(model) => of_embeddings(&mut graph, model, &rows, &values),
+    };
+    let order: Vec<i64> = labels.in_order().map(i64::from).collect();
+    let order = graph.integers(&order);
+    let probabilities = graph.node("Gather", &[&probabilities, &order], &[Attribute::integer("axis", 1)]);
+    graph.output(&probabilities, "probabilities", &["batch", &labels.n_labels().to_string()]);
+    let (config, words) = described(model);
+    graph.metadata("labels", serde_json::Value::from(labels.names()).to_string());
+    graph.metadata("config", config);
+    graph.metadata("vocabulary", String::from_utf8_lossy(&words).into_owned());
+    graph
+}
+
+fn of_linear(graph: &mut Graph, model: &LinearModel, rows: &str, values: &str) -> Value {
+    let stored = model.stored();
+    let n = stored.biases.len();
+    let weights = graph.floats(&[model.n_rows(), n], &stored.weights);
+    let biases = graph.floats(&[n], &stored.biases);
+    let sums = graph.weighted_rows(&weights, rows, values);
+    let scores = graph.node("Add", &[&sums, &biases], &[]); // [B, C]
+    let mut of_sigmoids = |number: fn(&linear::Sigmoid) -> f32| {
+        let numbers: Vec<f32> = stored.sigmoids.iter().map(number).collect();
+        graph.floats(&[n], &numbers)
+    };
+    let [slopes, offsets] = [of_sigmoids(|sigmoid| sigmoid.slope), of_sigmoids(|sigmoid| sigmoid.offset)];
+    let scaled = graph.node("Mul", &[&scores, &slopes], &[]);
+    let log_odds = graph.node("Add", &[&scaled, &offsets], &[]);
+    let found = graph.node("Sigmoid", &[&log_odds], &[]);
+    match stored.outputs {
+        Outputs::Two => {
+            let one = graph.number(1.0);
+            let other = graph.node("Sub", &[&one, &found], &[]);
+            graph.node("Concat", &[&found, &other], &[Attribute::integer("axis", 1)])
+        }
+        Outputs::OneOf => {
+            let columns = graph.integers(&[1]);
+            let sum = graph.node("ReduceSum", &[&found, &columns], &[]);
+            let least = graph.number(f32::MIN_POSITIVE.into());
+            let sum = graph.node("Max", &[&sum, &least], &[]);
+            graph.node("Div", &[&found, &sum], &[])
+        }
+        Outputs::AnyOf => found,
+    }
+}
+
+fn of_embeddings(graph: &mut Graph, model: &FastTextModel, rows: &str, values: &str) -> Value {
+    let [input, output] = [model.input(), model.output()].map(|table| {
+        let mut values = vec![0.0; table.n_rows() * table.dim()];
+        (0..).zip(values.chunks_exact_mut(table.dim())).for_each(|(row, values)| table.read(row, 0, values));
+        graph.floats(&[table.n_rows(), table.dim()], &values)
+    });
+    let mean = graph.weighted_rows(&input, rows, values); // [B, D]
+    let logits = graph.node("Gemm", &[&mean, &output], &[Attribute::integer("transB", 1)]);
+    match model.loss() {
+        Loss::Softmax => graph.node("Softmax", &[&logits], &[]),
+        Loss::Bce if model.words() == Words::Spaces => in_steps(graph, &logits),
+        Loss::Bce => graph.node("Sigmoid", &[&logits], &[]),
+    }
+}
+
+/// The logistic function as the fastText program looks it up: in steps of 1/32 from -8 to 8, beyond which it is 0 or 1.
+fn in_steps(graph: &mut Graph, logits: &str) -> Value {
+    let [low, high, n_steps, none, all] = [-8.0, 8.0, 32.0, 0.0, 1.0].map(|number| graph.number(number));
+    let clipped = graph.node("Clip", &[logits, &low, &high], &[]);
+    let scaled = graph.node("Mul", &[&clipped, &n_steps], &[]);
+    let step = graph.node("Floor", &[&scaled], &[]);
+    let step = graph.node("Div", &[&step, &n_steps], &[]);
+    let found = graph.node("Sigmoid", &[&step], &[]);
+    let is_above = graph.node("Greater", &[logits, &high], &[]);
+    let found = graph.node("Where", &[&is_above, &all, &found], &[]);
+    let is_below = graph.node("Less", &[logits, &low], &[]);
+    graph.node("Where", &[&is_below, &none, &found], &[])
+}

@@ -1,0 +1,145 @@
+//! Exported folders and files of ONNX have the answers of their models.
+
+use std::collections::BTreeMap;
+
+use super::*;
+
+/// Texts as people write them, each with words of one label.
+const TEXTS: [&str; 9] = [
+    "GREAT!! <br />Don\u{2019}t <b>worry</b> 10/10 \u{2764}\u{fe0f}",
+    "the caf\u{e9} was great, \u{130}stanbul &amp; \u{39f}\u{394}\u{39f}\u{3a3}",
+    "\u{939}\u{93f}\u{928}\u{94d}\u{926}\u{940} lovely \u{2167} \u{24b6} kettle\u{a0}it's",
+    "awful awful e\u{301}t\u{e9} 'noise' ;-)",
+    "It BROKE after a week: a waste of money &#33; <BR>never again",
+    "b\u{f6}se \u{ff1a} \u{6c34} dull lid",
+    "neither good nor bad, just a box </s> with more",
+    "__label__no the handle \u{1f600} is ok \u{e000}",
+    "ok ok fine I guess...",
+];
+
+/// Lines of JSON with one of `n_labels` labels; of fastText's format with one or two of three labels if it is 1.
+fn input(n_labels: usize) -> String {
+    let mut lines = String::new();
+    for n in 0..900 {
+        let label = n % n_labels.max(2);
+        // A label within a line of fastText's format would be another label of it.
+        let [own, other] = [3 * label + n / 7 % 3, n * 5 % 9].map(|at| TEXTS[at].replace("__label__", ""));
+        let (text, label) = (format!("{own} {} {other}", OTHERS[n % 12]), ["x", "y", "z"][label]);
+        let _ = match n_labels {
+            1 if n % 4 == 0 => writeln!(lines, "__label__{label} __label__z {text}"),
+            1 => writeln!(lines, "__label__{label} {text}"),
+            _ => writeln!(lines, "{}", serde_json::json!({"text": text, "label": label})),
+        };
+    }
+    lines
+}
+
+fn probabilities(line: &Value) -> Option<Vec<f64>> {
+    let of_names: BTreeMap<&String, f64> =
+        line["probabilities"].as_object()?.iter().map(|(name, of)| (name, of.as_f64().unwrap())).collect();
+    Some(of_names.into_values().collect())
+}
+
+#[track_caller]
+fn assert_close(found: &[f64], expected: &[f64], most: f64, what: &str) {
+    let is_close = |(found, expected): (&f64, &f64)| (found - expected).abs() <= most;
+    let is_equal = found.len() == expected.len() && found.iter().zip(expected).all(is_close);
+    assert!(is_equal, "{what}: {found:?}, expected {expected:?}");
+}
+
+#[test]
+fn exports_have_the_probabilities_of_predict() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut texts: Vec<u8> = TEXTS.iter().flat_map(|text| format!("{text}\n").into_bytes()).collect();
+    texts.extend(b"great \xff caf\xc3( b\xedd\n\nqwertz uiop\nthe\n7\n</s> great\n");
+    for (at, (n_labels, flags)) in [
+        (2, ""),
+        (3, "--weights tf-idf --loss squared-hinge"),
+        (2, "--buckets 0 --ngrams 2"),
+        (3, "--words cleaned --l1"),
+        (1, "--words spaces"),
+        (2, "--model fasttext --words punctuation --buckets 2000"),
+        (3, "--model fasttext --words cleaned-punctuation --buckets 2000 --char-ngrams 2-4"),
+        (1, "--model fasttext --loss bce --buckets 2000 --char-ngrams 3-5"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let [train, out, exported, file, arrays] =
+            ["txt", "ngrams", "export", "onnx", "npz"].map(|name| folder.path().join(format!("{at}.{name}")));
+        fs::write(&train, input(n_labels)).unwrap();
+        let format = match n_labels {
+            1 => "--format fasttext",
+            _ => "--format json --text-field text --label-field label",
+        };
+        let flags: Vec<&str> = flags.split_whitespace().chain(["--seed", "1"]).collect();
+        let mut training = program("ngrams");
+        training.arg("train").arg("--input").arg(&train).arg("--out").arg(&out);
+        training.args(format.split(' ')).args(&flags);
+        let (code, told) = ended(training);
+        assert_eq!(code, Some(0), "{told}");
+        for path in [&exported, &file, &arrays] {
+            let (code, told) = ended(command_of("export", &out, &["--out", path.to_str().unwrap()]));
+            assert_eq!(code, Some(0), "{told}");
+        }
+        assert!(fs::read(exported.join("model.npz")).unwrap() == fs::read(&arrays).unwrap());
+        let card = fs::read_to_string(exported.join("README.md")).unwrap();
+        assert!(
+            card.contains("\npipeline_tag: text-classification\n") && card.contains("\n## Settings\n"),
+            "{card}"
+        );
+
+        let ours = objects(&said(command_of("predict", &out, &["--format", "text", "--top", "3"]), &texts));
+        let Some(theirs) = tests::oracle::predicted(&exported, &texts) else { return };
+        let Some(onnx) = tests::oracle::onnx(&file, &exported, &texts) else { return };
+        let onnx = objects(&onnx);
+        assert_eq!([ours.len(), theirs.lines().count(), onnx.len()], [TEXTS.len() + 6; 3], "{flags:?}");
+        assert!(ours.iter().filter(|line| line["error"].is_null()).count() >= TEXTS.len(), "{ours:?}");
+        for ((ours, theirs), onnx) in ours.iter().zip(theirs.lines()).zip(&onnx) {
+            let what = format!("{flags:?}, line {}", ours["line"]);
+            let Some(expected) = probabilities(ours) else {
+                assert_eq!(theirs, "nan", "{what}");
+                continue;
+            };
+            let found: Vec<f64> = theirs.split(' ').map(|number| number.parse().unwrap()).collect();
+            let found = match found[..] {
+                [score] => vec![1.0 / (1.0 + score.exp()), 1.0 / (1.0 + (-score).exp())],
+                _ => found,
+            };
+            assert_close(&found, &expected, 1e-6, &what);
+            let found = onnx["probabilities"].as_array().unwrap().iter().map(|of| of.as_f64().unwrap());
+            // An output that differs in rounding can be in another step of the fastText program's logistic function.
+            let most = if flags.contains(&"bce") { 0.01 } else { 1e-6 };
+            assert_close(&found.collect::<Vec<_>>(), &expected, most, &what);
+        }
+    }
+}
+
+#[test]
+fn an_export_in_a_format_without_such_models_is_refused_by_name() {
+    let (folder, train, _) = corpus();
+    let [linear, embeddings, bin] =
+        ["linear", "embeddings", "model.bin"].map(|name| folder.path().join(name));
+    trained(&train, &linear, &[]);
+    trained(&train, &embeddings, &["--model", "fasttext", "--buckets", "1000"]);
+    let (code, told) = ended(command_of("export", &embeddings, &["--out", bin.to_str().unwrap()]));
+    assert_eq!(code, Some(0), "{told}");
+    for (model, out, expected_code, expected) in [
+        (
+            &linear,
+            "m.txt",
+            64,
+            "expected a file with the extension .onnx, .npz, .bin, .ftz, .vec, or a folder",
+        ),
+        (&linear, "m.bin", 78, "expected a model of embeddings; the fastText program has no linear models"),
+        (&bin, "m.onnx", 78, "expected a model folder; of a file of the fastText program, --out is .bin"),
+        (&bin, "m", 78, "expected a model folder"),
+        (&linear, "model.bin", 64, "model.bin: already exists: found a file"),
+    ] {
+        let out = folder.path().join(out);
+        let before = fs::metadata(&out).is_ok();
+        let (code, told) = ended(command_of("export", model, &["--out", out.to_str().unwrap()]));
+        assert_eq!(code, Some(expected_code), "{told}");
+        assert!(told.contains(expected) && fs::metadata(&out).is_ok() == before, "{told}");
+    }
+}
