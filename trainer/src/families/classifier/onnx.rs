@@ -1,7 +1,7 @@
 //! A classifier as a graph of ONNX.
 //!
 //! Inputs are the ids of words, `tokens`, `[B, T]`, which are 0 after the end of a text, and the numbers of words, `lengths`,
-//! `[B]`; of a model with n-grams also those of [`Wide::graph`]. Outputs are `probabilities`, `[B, classes]`, calibrated, and for
+//! `[B]`; of a model with n-grams also those of `Wide::graph`. Outputs are `probabilities`, `[B, classes]`, calibrated, and for
 //! two labels `score`, `[B]`. A rating has a score only. Weights are 32-bit floats, because onnxruntime computes an LSTM with no
 //! others. `predict.py` of the exported folder makes the inputs of texts.
 //!
