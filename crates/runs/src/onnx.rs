@@ -1,18 +1,20 @@
 //! Writes models as files of [ONNX](https://onnx.ai/onnx/repo-docs/IR.html): a graph of operators, constants and metadata.
 //!
-//! A [`Graph`] is made node by node; a value is known by its name. Of the messages of `onnx.proto`, only the fields that are
-//! written are declared. A file of protocol buffers has at most 2 GiB, so the constants of a larger model are in a
-//! second file, the name of the first with `.data`.
+//! A [`Graph`] is made node by node; a value is known by its name. Of the messages of `onnx.proto`, only the fields that
+//! are written are declared. A file of protocol buffers has at most 2 GiB, so the large constants of a larger model are
+//! in a second file, the name of the first with `.data`.
 
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use durable::{check_free, new_file};
+use durable::{At, new_file};
 use prost::Message;
 
 use crate::error::Result;
 
-/// Constants of more bytes than this are in a second file. The other fields have room in the rest of the 2 GiB.
+/// Of constants of more bytes than this, the large ones are in a second file. The other fields have room in the rest of
+/// the 2 GiB.
 pub const INLINE_BYTES_MAX: u64 = 1 << 30;
 /// Smaller constants, which include shapes and axes, are never in a second file: shapes of values follow from them.
 const DATA_BYTES_MIN: usize = 1 << 10;
@@ -121,11 +123,16 @@ impl Graph {
         outputs
     }
 
-    /// Adds the sum of the rows of a table, `[B, C]`: `rows`, `[B, N]`, with the factors `values`, `[B, N]`.
-    pub fn weighted_rows(&mut self, table: &str, rows: &str, values: &str) -> Value {
-        let (behind, [one, last]) = (self.integers(&[-1]), [1, -1].map(|place| self.integer(place)));
-        let found = self.node("Gather", &[table, rows], &[]); // [B, N, C]
-        let values = self.node("Unsqueeze", &[values, &behind], &[]); // [B, N, 1]
+    /// Adds the sum of rows of a table with C = `n_columns`, `[B, C]`: `rows`, `[B, N]`, with the factors `values`,
+    /// `[B, N]`.
+    pub fn weighted_rows(&mut self, n_columns: usize, table: &[f32], rows: &str, values: &str) -> Value {
+        // A text without a row has row 0, with the factor 0.
+        let zeros = vec![0.0; n_columns];
+        let table = if table.is_empty() { &zeros } else { table };
+        let table = self.floats(&[table.len() / n_columns, n_columns], table);
+        let (axes, [one, last]) = (self.integers(&[-1]), [1, -1].map(|place| self.integer(place)));
+        let found = self.node("Gather", &[&table, rows], &[]); // [B, N, C]
+        let values = self.node("Unsqueeze", &[values, &axes], &[]); // [B, N, 1]
         let products = self.node("Mul", &[&found, &values], &[]);
         // In order, as the programs sum: another order would differ in the sixth digit.
         let sums = self.node("CumSum", &[&products, &one], &[]);
@@ -144,12 +151,13 @@ impl Graph {
         format!("v{}", self.n_values)
     }
 
-    /// Writes the file. Constants of more than `inline_bytes_max` bytes are written into the second file first. An existing
-    /// file is not overwritten.
+    /// Writes the file. If constants have more than `inline_bytes_max` bytes, the second file is written first. An
+    /// existing file is not overwritten.
     pub fn write(mut self, path: &Path, inline_bytes_max: u64) -> Result<()> {
-        check_free(path)?;
+        check_both_free(path)?;
         let n_bytes: u64 = self.graph.initializer.iter().map(|tensor| tensor.raw_data.len() as u64).sum();
-        if n_bytes > inline_bytes_max {
+        let has_data = n_bytes > inline_bytes_max;
+        if has_data {
             self.write_data(path)?;
         }
         self.graph.name = "model".to_owned();
@@ -161,7 +169,12 @@ impl Graph {
             opset_import: vec![Operators { version: OPERATORS_VERSION }],
             metadata_props: self.metadata,
         };
-        Ok(new_file(path, |mut file| file.write_all(&model.encode_to_vec()))?)
+        let written = new_file(path, |mut file| file.write_all(&model.encode_to_vec()));
+        if written.is_err() && has_data {
+            let data = data_of(path);
+            fs::remove_file(&data).at(&data, "delete it")?;
+        }
+        Ok(written?)
     }
 
     /// Moves the large constants into the second file.
@@ -185,6 +198,12 @@ impl Graph {
         }
         Ok(())
     }
+}
+
+/// Refuses a path at which one of both files exists.
+pub fn check_both_free(path: &Path) -> Result<()> {
+    durable::check_free(path)?;
+    Ok(durable::check_free(&data_of(path))?)
 }
 
 /// The second file of a model.
@@ -352,8 +371,6 @@ impl ValueInfo {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use std::fs;
-
     use super::*;
 
     const PREDICT: &str = "
@@ -367,22 +384,30 @@ def inputs(texts):
     fn a_large_model_has_its_constants_in_a_second_file() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("predict.py"), PREDICT).unwrap();
-        for (name, inline_bytes_max, has_data) in
-            [("small.onnx", 1 << 12, false), ("large.onnx", 1 << 11, true)]
+        let taken = folder.path().join("taken.onnx");
+        fs::write(data_of(&taken), b"").unwrap();
+        let told = Graph::default().write(&taken, 0).unwrap_err().to_string();
+        assert!(told.contains("taken.onnx.data: already exists"), "{told}");
+
+        let table: Vec<f32> = (1..=600).map(|value| value as f32).collect();
+        for (name, inline_bytes_max, n_bytes) in
+            [("small.onnx", 1 << 12, None), ("large.onnx", 16, Some(2400))]
         {
             let mut graph = Graph::default();
             let rows = graph.input("rows", ElementType::I64, &["batch", "n"]);
             let values = graph.input("values", ElementType::F32, &["batch", "n"]);
-            let table: Vec<f32> = (1..=600).map(|value| value as f32).collect();
-            let table = graph.floats(&[300, 2], &table);
-            let sums = graph.weighted_rows(&table, &rows, &values);
+            let sums = graph.weighted_rows(2, &table, &rows, &values);
+            let row_0 = graph.node("Sub", &[&rows, &rows], &[]);
+            let none = graph.weighted_rows(2, &[], &row_0, &values);
+            let sums = graph.node("Add", &[&sums, &none], &[]);
             graph.output(&sums, "sums", &["batch", "2"]);
             graph.metadata("labels", "[\"a\"]".to_owned());
             graph.metadata("words", "w".repeat(METADATA_BYTES_MAX + 1));
             let path = folder.path().join(name);
             graph.clone().write(&path, inline_bytes_max).unwrap();
-            assert_eq!(data_of(&path).exists(), has_data);
-            assert!(fs::metadata(&path).unwrap().len() < if has_data { 2000 } else { 4000 });
+            // Only the table, not the axes and places of nodes.
+            assert_eq!(fs::metadata(data_of(&path)).ok().map(|data| data.len()), n_bytes);
+            assert!(fs::metadata(&path).unwrap().len() < 4000);
             let told = graph.write(&path, inline_bytes_max).unwrap_err().to_string();
             assert!(told.contains("already exists"), "{told}");
             let Some(found) = ::tests::oracle::onnx(&path, folder.path(), b"one\ntwo\n") else { return };

@@ -37,9 +37,8 @@ pub fn graph(model: ModelRef<'_>, labels: &Labels) -> Graph {
 fn of_linear(graph: &mut Graph, model: &LinearModel, rows: &str, values: &str) -> Value {
     let stored = model.stored();
     let n = stored.biases.len();
-    let weights = graph.floats(&[model.n_rows(), n], &stored.weights);
     let biases = graph.floats(&[n], &stored.biases);
-    let sums = graph.weighted_rows(&weights, rows, values);
+    let sums = graph.weighted_rows(n, &stored.weights, rows, values);
     let scores = graph.node("Add", &[&sums, &biases], &[]); // [B, C]
     let mut of_sigmoids = |number: fn(&linear::Sigmoid) -> f32| {
         let numbers: Vec<f32> = stored.sigmoids.iter().map(number).collect();
@@ -70,9 +69,10 @@ fn of_embeddings(graph: &mut Graph, model: &FastTextModel, rows: &str, values: &
     let [input, output] = [model.input(), model.output()].map(|table| {
         let mut values = vec![0.0; table.n_rows() * table.dim()];
         (0..).zip(values.chunks_exact_mut(table.dim())).for_each(|(row, values)| table.read(row, 0, values));
-        graph.floats(&[table.n_rows(), table.dim()], &values)
+        values
     });
-    let mean = graph.weighted_rows(&input, rows, values); // [B, D]
+    let mean = graph.weighted_rows(model.dim(), &input, rows, values); // [B, D]
+    let output = graph.floats(&[model.output().n_rows(), model.dim()], &output);
     let logits = graph.node("Gemm", &[&mean, &output], &[Attribute::integer("transB", 1)]);
     match model.loss() {
         Loss::Softmax => graph.node("Softmax", &[&logits], &[]),
@@ -85,9 +85,12 @@ fn of_embeddings(graph: &mut Graph, model: &FastTextModel, rows: &str, values: &
 fn in_steps(graph: &mut Graph, logits: &str) -> Value {
     let [low, high, n_steps, none, all] = [-8.0, 8.0, 32.0, 0.0, 1.0].map(|number| graph.number(number));
     let clipped = graph.node("Clip", &[logits, &low, &high], &[]);
-    let scaled = graph.node("Mul", &[&clipped, &n_steps], &[]);
+    // In the order of the program: a sum is rounded.
+    let from_low = graph.node("Add", &[&clipped, &high], &[]);
+    let scaled = graph.node("Mul", &[&from_low, &n_steps], &[]);
     let step = graph.node("Floor", &[&scaled], &[]);
     let step = graph.node("Div", &[&step, &n_steps], &[]);
+    let step = graph.node("Sub", &[&step, &high], &[]);
     let found = graph.node("Sigmoid", &[&step], &[]);
     let is_above = graph.node("Greater", &[logits, &high], &[]);
     let found = graph.node("Where", &[&is_above, &all, &found], &[]);

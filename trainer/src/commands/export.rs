@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use durable::check_free;
 use program::location::Location;
 use program::temporary;
-use runs::onnx::INLINE_BYTES_MAX;
+use runs::onnx::{INLINE_BYTES_MAX, check_both_free};
 use runs::saved;
 use tch::Device;
 use training::exports::{CARD, CardOf, ExportFormat, card};
@@ -30,7 +29,7 @@ pub fn export(arguments: &Export) -> Result<()> {
                 return Err(training::Error::setting("--force", "set", "an --out that is a folder").into());
             }
             check_place(&out)?;
-            check_free(&out)?;
+            check_both_free(&out)?;
             let SavedClassifier { model, vocabulary, config, scoring, .. } =
                 read_classifier(&model_of(arguments)?, Device::Cpu)?;
             graph(&model, &config, scoring, &vocabulary)?.write(&out, INLINE_BYTES_MAX)?;
@@ -81,7 +80,11 @@ fn export_to(out: &Path, arguments: &Export) -> Result<String> {
         &folder,
         CardOf {
             name: &named(&arguments.model).file_stem().unwrap_or_default().to_string_lossy(),
-            kind: if model.wide().is_some() { "An LSTM and n-grams" } else { "An LSTM" },
+            kind: if model.wide().is_some() {
+                "An LSTM classifier with n-grams"
+            } else {
+                "An LSTM classifier"
+            },
             tag: "lstm",
             requires: "NumPy and PyTorch",
             labels: &config.preparation.labels.names(),

@@ -54,7 +54,7 @@ struct Parts<'a> {
 impl Parts<'_> {
     /// The vector of each text, `[B, D H]` or `[B, 2 D H]`.
     fn pooled(&mut self, tokens: &str, lengths: &str) -> Result<Value> {
-        let embedding = self.weights(&["embedding.weight"], |weights| Ok(weights.shallow_clone()))?;
+        let embedding = self.weight("embedding.weight")?;
         let by_time = self.graph.node("Transpose", &[tokens], &[]); // [T, B]
         let mut states = self.graph.node("Gather", &[&embedding, &by_time], &[]); // [T, B, E]
         let mut last = String::new();
@@ -134,9 +134,14 @@ impl Parts<'_> {
 
     /// A linear layer.
     fn dense(&mut self, name: &str, inputs: &str) -> Result<Value> {
-        let weights = self.weights(&[&format!("{name}.weight")], |weights| Ok(weights.shallow_clone()))?;
-        let biases = self.weights(&[&format!("{name}.bias")], |weights| Ok(weights.shallow_clone()))?;
+        let weights = self.weight(&format!("{name}.weight"))?;
+        let biases = self.weight(&format!("{name}.bias"))?;
         Ok(self.graph.node("Gemm", &[inputs, &weights, &biases], &[Attribute::integer("transB", 1)]))
+    }
+
+    /// Adds the weights with this name.
+    fn weight(&mut self, name: &str) -> Result<Value> {
+        self.weights(&[name], |weights| Ok(weights.shallow_clone()))
     }
 
     /// Adds the weights with these names, one after the other, in the shape that `shaped` gives them.
@@ -182,22 +187,64 @@ fn add_outputs(graph: &mut Graph, outputs: &str, scoring: Scoring, calibration: 
             let ratings = graph.node("Softmax", &[outputs], &[]);
             let [from, to] = [i64::from(positive_from) - 1, 5].map(|place| graph.integers(&[place]));
             let positive = graph.node("Slice", &[&ratings, &from, &to, &columns], &[]);
-            let score = graph.node("ReduceSum", &[&positive, &columns], &[]); // [B, 1]
+            let [none, low, high] = [0.0, -LOG_ODDS_MAX, LOG_ODDS_MAX].map(|limit| graph.number(limit));
+            let sum = graph.node("ReduceSum", &[&positive, &columns], &[]);
+            // In 32 bits, probabilities can sum to more than 1, which has no log-odds.
+            let score = graph.node("Clip", &[&sum, &none, &one], &[]); // [B, 1]
             let other = graph.node("Sub", &[&one, &score], &[]);
             let odds = graph.node("Div", &[&score, &other], &[]);
             let log_odds = graph.node("Log", &[&odds], &[]);
-            let [low, high] = [-LOG_ODDS_MAX, LOG_ODDS_MAX].map(|limit| graph.number(limit));
             (score, Some(graph.node("Clip", &[&log_odds, &low, &high], &[])))
         }
     };
     if let Some(log_odds) = log_odds {
-        let scaled = graph.node("Mul", &[&log_odds, &slope], &[]);
-        let calibrated = graph.node("Add", &[&scaled, &intercept], &[]);
-        let second = graph.node("Sigmoid", &[&calibrated], &[]);
+        let second = match (scoring, calibration) {
+            (Scoring::FiveRatings { .. }, None) => score.clone(),
+            _ => {
+                let scaled = graph.node("Mul", &[&log_odds, &slope], &[]);
+                let calibrated = graph.node("Add", &[&scaled, &intercept], &[]);
+                graph.node("Sigmoid", &[&calibrated], &[])
+            }
+        };
         let first = graph.node("Sub", &[&one, &second], &[]);
         let probabilities = graph.node("Concat", &[&first, &second], &[Attribute::integer("axis", 1)]);
         graph.output(&probabilities, "probabilities", &["batch", "2"]);
     }
     let score = graph.node("Squeeze", &[&score, &columns], &[]);
     graph.output(&score, "score", &["batch"]);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// In 32 bits, the last two probabilities sum to 1.0000001.
+    const PREDICT: &str = "
+import numpy
+invalid = 'strict'
+def inputs(texts):
+    return {'outputs': numpy.array([[-30, -30, -30, 0, 0.625]] * len(texts), 'float32')}
+";
+
+    #[test]
+    fn a_confident_text_of_five_ratings_has_probabilities() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("predict.py"), PREDICT).unwrap();
+        for (name, calibration, expected) in
+            [("none.onnx", None, 1.0), ("warm.onnx", Some(Calibrator::Temperature(2.0)), 0.999_664_6)]
+        {
+            let mut graph = Graph::default();
+            let outputs = graph.input("outputs", ElementType::F32, &["batch", "5"]);
+            add_outputs(&mut graph, &outputs, Scoring::FiveRatings { positive_from: 4 }, calibration);
+            graph.metadata("labels", "[\"0\", \"1\"]".to_owned());
+            let path = folder.path().join(name);
+            graph.write(&path, runs::onnx::INLINE_BYTES_MAX).unwrap();
+            let Some(found) = ::tests::oracle::onnx(&path, folder.path(), b"one\n") else { return };
+            let found: serde_json::Value = serde_json::from_str(&found).unwrap();
+            let second = found["probabilities"][1].as_f64().unwrap();
+            assert!(found["score"] == 1.0 && (second - expected).abs() < 1e-6, "{name}: {found}");
+        }
+    }
 }

@@ -11,7 +11,7 @@ use dataset::WordList;
 use dataset::vocabulary::FIRST_WORD;
 use durable::NewFolder;
 use kernels::TokenRows;
-use runs::onnx::{ElementType, Graph, Value};
+use runs::onnx::{Attribute, ElementType, Graph, Value};
 use scoring::{Scores, factors};
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
@@ -103,23 +103,20 @@ impl Wide {
         let n = stored.biases.len();
         let rows = graph.input("rows", ElementType::I64, &["batch", "ngrams"]);
         let values = graph.input("values", ElementType::F32, &["batch", "ngrams"]);
-        let weights = graph.floats(&[self.ngrams.n_rows(), n], &stored.weights);
         let biases = graph.floats(&[n], &stored.biases);
-        let sums = graph.weighted_rows(&weights, &rows, &values);
+        let sums = graph.weighted_rows(n, &stored.weights, &rows, &values);
         let scores = graph.node("Add", &[&sums, &biases], &[]);
         // To the order of the classes, and of two labels to the output of the second class.
-        let n_outputs = if stored.outputs == Outputs::Two { 1 } else { self.labels.len() };
-        let mut order = vec![0.0; n * n_outputs];
-        match stored.outputs {
-            Outputs::Two => order[0] = if self.labels[1] == 0 { self.head.ngrams } else { -self.head.ngrams },
+        let (order, factor) = match stored.outputs {
+            Outputs::Two if self.labels[1] == 0 => (vec![0], self.head.ngrams),
+            Outputs::Two => (vec![0], -self.head.ngrams),
             Outputs::OneOf | Outputs::AnyOf => {
-                let places = self.labels.iter().enumerate();
-                places.for_each(|(place, &label)| order[label * n_outputs + place] = self.head.ngrams);
+                (self.labels.iter().map(|&label| label as i64).collect(), self.head.ngrams)
             }
-        }
-        let order: Vec<f32> = order.into_iter().map(|factor| factor as f32).collect();
-        let order = graph.floats(&[n, n_outputs], &order);
-        graph.node("MatMul", &[&scores, &order], &[])
+        };
+        let (order, factor) = (graph.integers(&order), graph.number(factor));
+        let scores = graph.node("Gather", &[&scores, &order], &[Attribute::integer("axis", 1)]);
+        graph.node("Mul", &[&scores, &factor], &[])
     }
 
     /// The probability of each class by the n-grams alone, for each row.

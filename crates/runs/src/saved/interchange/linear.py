@@ -54,6 +54,8 @@ class Linear(NGrams):
     def __init__(self, about, arrays, words):
         super().__init__(about)
         self.training, self.weights, self.biases = self.settings["training"], arrays["weights"], arrays["biases"][0]
+        if not len(self.weights):  # A text without a row has row 0, with the factor 0.
+            self.weights = numpy.zeros((1, len(self.biases)), "float32")
         self.frequencies = arrays["frequencies"][:, 0] if self.settings["has_frequencies"] else None
         if "hashed" in self.training["table"]:
             self.bits, self.hashes = self.training["table"]["hashed"]["bits"], rows_of(arrays["met"])
