@@ -55,7 +55,13 @@ pub fn write(folder: &Path, model: ModelRef<'_>) -> Result<()> {
 
 /// Writes a model as arrays of NumPy into a new file. On return, it is durable.
 pub fn write_npz(path: &Path, model: ModelRef<'_>) -> Result<()> {
-    npz::write(path, model.written())
+    npz::write(path, npz::arrays(path, model.written())?)
+}
+
+/// Writes a model as arrays of NumPy into a folder.
+pub fn add_npz(folder: &mut NewFolder, name: &str, model: ModelRef<'_>) -> Result<()> {
+    let arrays = npz::arrays(&folder.named(name), model.written())?;
+    folder.put(name, |out| npz::archive(arrays, out))
 }
 
 /// The settings of a model as JSON, and its words, one per line, as in [`write_npz`].

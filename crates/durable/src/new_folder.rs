@@ -57,6 +57,11 @@ impl NewFolder {
         Ok(new)
     }
 
+    /// The final path of a file, for messages: the temporary folder is deleted.
+    pub fn named(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
     /// Its path until it is finished.
     fn path(&self) -> PathBuf {
         self.temporary.path().join(NEW)
@@ -72,8 +77,7 @@ impl NewFolder {
     /// Writes a file that [`NewFolder::finish`] lists, with a function that creates it.
     pub fn put_at(&mut self, name: &str, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<()> {
         let path = self.path().join(name);
-        // Messages name the final path, because the temporary folder is deleted.
-        let named = self.folder.join(name);
+        let named = self.named(name);
         write(&path).and_then(|()| File::open(&path)?.sync_all()).at(&named, "write it")?;
         let summary = output::summary(&path).at(&named, "read it back")?;
         self.list(name, summary);
@@ -86,9 +90,8 @@ impl NewFolder {
         name: &str,
         write: impl FnOnce(&mut Output<'_>) -> io::Result<()>,
     ) -> Result<Summary> {
-        // Messages name the final path, because the temporary folder is deleted.
         let summary = output::create(&self.path().join(name), write);
-        summary.at(&self.folder.join(name), "write it")
+        summary.at(&self.named(name), "write it")
     }
 
     /// Adds a file to the list of digests.

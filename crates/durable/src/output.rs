@@ -59,12 +59,11 @@ pub fn summary_of(bytes: &[u8]) -> Summary {
 }
 
 /// Writes numbers in little-endian order.
-pub trait Numbers: Write {
+pub trait WriteNumbers: Write {
     /// Writes floats.
     fn floats(&mut self, floats: &[f32]) -> io::Result<()> {
-        let mut bytes = [0; 1 << 14];
+        let mut bytes = [0; 1 << 10];
         floats.chunks(bytes.len() / 4).try_for_each(|floats| {
-            // An extension by single bytes takes several times as long.
             bytes.as_chunks_mut().0.iter_mut().zip(floats).for_each(|(to, float)| *to = float.to_le_bytes());
             self.write_all(&bytes[..4 * floats.len()])
         })
@@ -76,7 +75,7 @@ pub trait Numbers: Write {
     }
 }
 
-impl<W: Write + ?Sized> Numbers for W {}
+impl<W: Write + ?Sized> WriteNumbers for W {}
 
 impl Output<'_> {
     fn reserve(&mut self, n: usize) -> io::Result<()> {

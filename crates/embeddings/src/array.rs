@@ -5,7 +5,7 @@ use std::io::{self, BufReader, ErrorKind, Write};
 use std::path::Path;
 
 use durable::npy::{self, Header};
-use durable::output::Numbers;
+use durable::output::WriteNumbers;
 use durable::{At, Error, Output, Result, Source};
 
 /// Larger magnitudes are damage. Below this limit, no sum or product of vectors overflows.

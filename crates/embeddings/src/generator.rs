@@ -15,7 +15,7 @@ use std::io::{self, BufReader, Write};
 use std::path::Path;
 
 use crate::spelling::{Characters, Sizes, Weights};
-use durable::output::Numbers;
+use durable::output::WriteNumbers;
 use durable::{At, Error, Output, REMEDY, Result, Source};
 
 use crate::array::VALUE_LIMIT;

@@ -5,10 +5,10 @@ use std::io::Write;
 use std::path::Path;
 
 use classifiers::files::bin::{self, Quantization};
-use classifiers::files::{ModelRef, to_program, vectors, write_bin, write_npz};
+use classifiers::files::{ModelRef, add_npz, to_program, vectors, write_bin, write_npz};
 use durable::check_free;
 use program::location::Location;
-use runs::onnx::INLINE_BYTES_MAX;
+use runs::onnx::{INLINE_BYTES_MAX, check_both_free};
 use runs::saved::PREDICT_NGRAMS;
 use training::arguments::threads;
 use training::exports::{CARD, CardOf, ExportFormat as Format, card};
@@ -28,7 +28,6 @@ const ARRAYS: &str = "model.npz";
 
 /// Writes the model in the format of the extension.
 pub(super) fn export(arguments: &Export) -> Result<()> {
-    let path = model_at(&arguments.model, &arguments.storage.options(), "export")?;
     let default = || default_of_path(&named(&arguments.model), "export").into();
     let out = arguments.out.clone().unwrap_or_else(default);
     let format = Format::of(&out, &[Format::Onnx, Format::Npz, Format::Bin, Format::Ftz, Format::Vec])?;
@@ -39,7 +38,11 @@ pub(super) fn export(arguments: &Export) -> Result<()> {
         return Err(Error::setting("--rows", "set", "an --out with the extension .ftz"));
     }
     check_place(&out)?;
-    check_free(&out)?;
+    match format {
+        Format::Onnx => check_both_free(&out)?,
+        _ => check_free(&out)?,
+    }
+    let path = model_at(&arguments.model, &arguments.storage.options(), "export")?;
     let classifier = Classifier::read(&path)?;
     let refused = |expected: &str| Err(Error::setting("MODEL", path.display(), expected));
     match (format, classifier.model(), classifier.stored()) {
@@ -88,7 +91,7 @@ fn write_folder(
         },
     );
     let mut folder = durable::NewFolder::begin(out)?;
-    folder.put_at(ARRAYS, |path| write_npz(path, model).map_err(std::io::Error::other))?;
+    add_npz(&mut folder, ARRAYS, model)?;
     for (name, content) in [(CARD, card.as_str()), ("predict.py", PREDICT_NGRAMS)] {
         folder.put(name, |file| file.write_all(content.as_bytes()))?;
     }

@@ -19,7 +19,7 @@ use super::tensors::{ElementType, Tensor};
 use super::{N_SUBWORDS_MAX, n_subwords};
 use crate::fasttext::{Counted, FastTextModel, Loss, RowSet};
 use crate::{FeatureRows, Features, Words};
-use durable::output::Numbers;
+use durable::output::WriteNumbers;
 use durable::{Error, Result};
 use kernels::simd::Table;
 

@@ -18,7 +18,7 @@ use super::folder::{self, Folder, Written};
 use super::tensors::{ElementType, Tensor, Tensors};
 use crate::Words;
 use crate::linear::{LinearModel, LinearSettings, Named, NgramTable, Outputs, RowKeys, Sigmoid, StoredModel};
-use durable::output::Numbers;
+use durable::output::WriteNumbers;
 use durable::{NewFolder, Result};
 
 /// The settings in `config.json`.

@@ -36,8 +36,8 @@ pub(super) fn words(model: &Written<'_>) -> Vec<u8> {
     model.dictionary.words().iter().flat_map(|word| [word, b"\n"].concat()).collect()
 }
 
-/// Writes a new file.
-pub(super) fn write(path: &Path, model: Written<'_>) -> Result<()> {
+/// The arrays of a model. `path` is that of the file, for messages.
+pub(super) fn arrays<'a>(path: &Path, model: Written<'a>) -> Result<Vec<Tensor<'a>>> {
     let (config, words) = (config(&model).into_bytes(), words(&model));
     let bytes = |name, bytes: Vec<u8>| Tensor {
         name,
@@ -57,6 +57,11 @@ pub(super) fn write(path: &Path, model: Written<'_>) -> Result<()> {
             remedy: "export it as a file of ONNX or of the fastText program",
         });
     }
+    Ok(arrays)
+}
+
+/// Writes a new file.
+pub(super) fn write(path: &Path, arrays: Vec<Tensor<'_>>) -> Result<()> {
     new_file(path, |file| {
         let mut out = BufWriter::with_capacity(1 << 20, file);
         archive(arrays, &mut out)?;
@@ -64,7 +69,8 @@ pub(super) fn write(path: &Path, model: Written<'_>) -> Result<()> {
     })
 }
 
-fn archive(arrays: Vec<Tensor<'_>>, out: &mut impl Write) -> io::Result<()> {
+/// Writes the archive.
+pub(super) fn archive(arrays: Vec<Tensor<'_>>, out: &mut impl Write) -> io::Result<()> {
     let (mut directory, mut offset, n) = (Vec::new(), 0_u32, arrays.len() as u16);
     for array in arrays {
         let name = format!("{}.npy", array.name);

@@ -23,6 +23,8 @@ const PIECE_BYTES: usize = 256 << 10;
 /// The type of the elements of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum ElementType {
+    /// Only of `.npz`.
+    #[serde(skip)]
     U8,
     F32,
     U64,
