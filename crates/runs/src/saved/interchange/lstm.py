@@ -60,10 +60,10 @@ def arrays(texts):
 def outputs(texts):
     torch, lstm, weights = model()
     from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
-    found = {name: torch.from_numpy(array) for name, array in arrays(texts).items()}
-    lengths = found["lengths"]
+    found = arrays(texts)
+    tokens, lengths = (torch.from_numpy(found[name]) for name in ("tokens", "lengths"))
     states, (last, _) = lstm(pack_padded_sequence(
-        weights["embedding.weight"][found["tokens"]], lengths.long(), batch_first=True, enforce_sorted=False))
+        weights["embedding.weight"][tokens], lengths.long(), batch_first=True, enforce_sorted=False))
     if config["model"]["lstm"]["head"]["classifier"]["pool"] == "last":
         pooled = torch.cat([*last[-2 if lstm.bidirectional else -1 :]], 1)
     else:
@@ -72,7 +72,7 @@ def outputs(texts):
     hidden = torch.relu(pooled @ weights["linear.weight"].T + weights["linear.bias"])
     results = hidden @ weights["output.weight"].T + weights["output.bias"]
     if head:
-        added = torch.from_numpy(ngrams().outputs(found["rows"].numpy(), found["values"].numpy()))
+        added = torch.from_numpy(ngrams().outputs(found["rows"], found["values"]))
         results = head["lstm"] * results + head["ngrams"] * added
     if "classes" in scoring:
         return (results / (config.get("calibration") or {}).get("temperature", 1)).softmax(1).tolist()

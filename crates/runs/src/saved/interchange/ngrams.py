@@ -37,7 +37,8 @@ def inputs(texts):
 
 def result(text: str):
     rows, values = model.features(words := words_of(text))
-    if not text.strip(" \t") or not words or not model.is_known(words, rows):
+    is_empty = not words and about["settings"]["words"].startswith("cleaned")
+    if not text.strip(" \t") or is_empty or not model.is_known(words, rows):
         return float("nan")
     found = model.probabilities(numpy.array(rows, "int64")[None], numpy.array(values, "float32")[None])[0].astype("float64")
     if len(found) != 2:

@@ -27,5 +27,5 @@ def score(text: str):
 if __name__ == "__main__":
     sys.stdin.reconfigure(encoding="utf-8", errors=invalid)
     for line in sys.stdin:
-        found = score(line.removesuffix("\n"))
+        found = score(line.removeprefix("\ufeff").removesuffix("\n").removesuffix("\r"))
         print(*(found if isinstance(found, list) else [found]), flush=True)
