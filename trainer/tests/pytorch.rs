@@ -178,6 +178,7 @@ fn an_exported_model_predicts_by_its_own_python_file() {
         let file = folder.path().join(format!("{name}.onnx"));
         output(trainer().arg("export").arg(run.join("model")).arg("--out").arg(&file));
         if let Some(found) = tests::oracle::onnx(&file, &exported, lines.as_bytes()) {
+            assert_eq!(found.lines().count(), objects.len(), "{name}");
             let found = found.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
             for (line, (ours, found)) in objects.iter().zip(found).take(100).enumerate() {
                 let pairs = [("score", &found["score"]), ("probability", &found["probabilities"][1])];
