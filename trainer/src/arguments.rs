@@ -270,7 +270,7 @@ pub struct Export {
     /// training folder with .export, in the current folder: reviews.export for data/reviews.model.
     #[arg(long, short, value_name = "PATH", value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
     pub out: Option<Location>,
-    /// Replace an existing exported model
+    /// Replace an existing exported folder
     ///
     /// Only a model folder written by trainer is replaced, and only if its files are unchanged. Anything else is
     /// refused.

@@ -40,10 +40,13 @@ impl ExportFormat {
             Location::S3(url) => Path::new(url.file_name()),
         };
         let extension = name.extension().map(|extension| extension.to_string_lossy());
-        if matches!(extension.as_deref(), None | Some("export" | "model")) {
+        let extension = extension.as_deref();
+        // A folder can have the name of a version or of a date.
+        let is_number = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
+        if extension.is_none_or(|name| matches!(name, "export" | "model") || is_number(name)) {
             return Ok(Self::Folder);
         }
-        let found = files.iter().find(|format| format.extension() == extension.as_deref());
+        let found = files.iter().find(|format| format.extension() == extension);
         found.copied().ok_or_else(|| {
             let known: Vec<&str> = files.iter().filter_map(|format| format.extension()).collect();
             let message = format!(
@@ -94,20 +97,27 @@ pub fn card(model: &Path, of: CardOf<'_>) -> String {
     );
     let mut add = |text: std::fmt::Arguments<'_>| card.write_fmt(text).expect("a string grows");
     if let Some(settings) = settings.as_ref().filter(|_| !metrics.is_empty()) {
-        let of_test = settings.test.as_ref().unwrap_or(&settings.dataset);
-        let dataset = quoted(of_test.path.rsplit('/').next().unwrap_or_default());
+        let paths: Vec<&str> = match (&settings.test, settings.recipe["input"].as_array()) {
+            (Some(test), _) => vec![&test.path],
+            // The path of several inputs has all of them.
+            (None, Some(inputs)) => inputs.iter().filter_map(|input| input.as_str()).collect(),
+            (None, None) => vec![&settings.dataset.path],
+        };
+        let names: Vec<&str> = paths.iter().filter_map(|path| path.rsplit('/').next()).collect();
+        let dataset = quoted(&names.join(", "));
         let results = format!(
             "  - task:\n      type: text-classification\n    dataset:\n      name: {dataset}\n      type: {dataset}\n"
         );
         add(format_args!("model-index:\n- name: {}\n  results:\n{results}    metrics:\n", quoted(name)));
         metrics.iter().for_each(|(metric, value)| {
-            let metric = metric.to_lowercase().replace(' ', "_");
-            add(format_args!("    - type: {metric}\n      value: {value:.4}\n"));
+            // The metrics of the Hub have one word.
+            let kind = metric.rsplit(' ').next().unwrap_or_default().to_lowercase();
+            add(format_args!("    - type: {kind}\n      name: {metric}\n      value: {value:.4}\n"));
         });
     }
     let version = env!("CARGO_PKG_VERSION");
     add(format_args!(
-        "---\n\n# {name}\n\n{kind} of texts, made with sentimill {version}. Labels: {}.\n",
+        "---\n\n# {name}\n\n{kind}, made with sentimill {version}. Labels: {}.\n",
         labels.join(", ")
     ));
     add(format_args!(
