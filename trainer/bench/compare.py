@@ -8,8 +8,9 @@ usage: compare.py TRAINER PYTHON ROUNDS DATASET...
 Each round trains for two epochs and uses the reviews/s of the faster one. This includes reader, model, optimizer and
 metrics, but not the start, nor PyTorch's preparation for new shapes. The scripts: usual.py, as most people write it;
 pytorch.py, which sorts rows by length like the trainer, with fused Adam and allocators set to keep memory in the process;
-with two threads it also runs in two ranks.
-Environment: THREADS (default "1 2"), FIGURES (a file to which the figures are appended as JSON lines).
+with two threads it also runs in two ranks. With `busy` threads, only the trainer runs, with its kernels and with PyTorch, while
+another process keeps each core busy.
+Environment: THREADS (default "1 2 busy"), FIGURES (a file to which the figures are appended as JSON lines).
 """
 
 import json
@@ -39,8 +40,11 @@ def main() -> None:
         sys.exit(__doc__)
     trainer, python, rounds, datasets = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:]
     for dataset in datasets:
-        for threads in map(int, os.environ.get("THREADS", "1 2").split()):
-            compare(trainer, python, rounds, dataset, threads)
+        for threads in os.environ.get("THREADS", "1 2 busy").split():
+            if threads == "busy":
+                beside(trainer, rounds, dataset)
+            else:
+                compare(trainer, python, rounds, dataset, int(threads))
 
 
 def compare(trainer: str, python: str, rounds: int, dataset: str, threads: int) -> None:
@@ -74,9 +78,32 @@ def compare(trainer: str, python: str, rounds: int, dataset: str, threads: int) 
             for name, peer in peers.items()
         ]
         print(f"{kind:<24} {spread:>24}   {', '.join(ratios)}", flush=True)
-        if figures := os.environ.get("FIGURES"):
-            with open(figures, "a") as file:
-                print(json.dumps({"threads": threads, "kind": kind, "reviews/s": found}), file=file)
+        note(threads, kind, found)
+
+
+def beside(trainer: str, rounds: int, dataset: str) -> None:
+    command = [trainer, "fit", dataset, "--epochs", EPOCHS, "--sample", "0.1"] + MODEL
+    threads = str(os.cpu_count())
+    kinds = {
+        "trainer": (command, {}),
+        "trainer --compute pytorch": (command + ["--compute", "pytorch"], {}),
+        f"with OMP_NUM_THREADS={threads}": (command + ["--compute", "pytorch"], {"OMP_NUM_THREADS": threads}),
+    }
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
+    try:
+        for kind, (fit, environment) in kinds.items():
+            found = [speed(fit, environment) for _ in range(rounds)]
+            print(f"{kind}, beside busy processes: {statistics.median(found):.0f} reviews/s", flush=True)
+            note("busy", kind, found)
+    finally:
+        for process in busy:
+            process.kill()
+
+
+def note(threads: int | str, kind: str, found: list[float]) -> None:
+    if figures := os.environ.get("FIGURES"):
+        with open(figures, "a") as file:
+            print(json.dumps({"threads": threads, "kind": kind, "reviews/s": found}), file=file)
 
 
 def speed(command: list[str], environment: dict[str, str]) -> float:
