@@ -41,6 +41,7 @@ import preprocessing
 import ranks
 import reviews
 import rounds
+import serving
 import sizes
 import speed
 import steps
@@ -49,7 +50,7 @@ import which
 from machine import PROJECT, Machine, missing
 from result import check_comparable
 
-MODULES = (which, reviews, preprocessing, growth, engines, nodes, hadoop, epochs, sizes, money, speed, steps, ranks, rounds, target, mixed, gpus, batches, ngrams)
+MODULES = (which, reviews, preprocessing, growth, engines, nodes, hadoop, epochs, sizes, money, speed, steps, ranks, rounds, target, mixed, gpus, batches, ngrams, serving)
 EXPERIMENTS = {module.__name__: module for module in MODULES}
 
 
