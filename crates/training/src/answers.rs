@@ -31,6 +31,7 @@
 //! line, so that a program which sends one line and waits receives its prediction. Memory is independent of the length
 //! of the input and of its lines.
 
+mod cell;
 pub mod explain;
 pub mod file;
 mod lines;

@@ -15,7 +15,8 @@ use program::exit::{Exit, Failed};
 use program::system::cause_and_remedy;
 use tables::Nullable;
 
-use super::file::{Added, Cell, Kept, text};
+use super::cell::{Cell, Kept, text};
+use super::file::Added;
 use super::lines::{EntryText, Format, Written};
 use super::output::KEPT_BYTES;
 use super::{Answer, Result};
