@@ -5,11 +5,10 @@ mod train;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Arg, Args, Parser, Subcommand};
-use corpus::arguments::FormatArguments;
 use program::location::Location;
 use program::size::parse_memory;
 use training::arguments::numbers::{at_least, share};
-use training::arguments::{Explain, MORE, Rated, Report, Storage, WrongPredictions};
+use training::arguments::{Explain, LabelledTexts, MORE, Report, Storage};
 
 pub use self::autotune::Autotune;
 pub use self::train::{ModelName, NgramLossName, Train, WeightsName};
@@ -107,15 +106,9 @@ pub struct Evaluate {
     /// Print tables in place of JSON
     #[arg(long)]
     pub text: bool,
-    /// Wrong predictions.
+    /// Format and labels of texts, and the wrong predictions.
     #[command(flatten)]
-    pub wrong: WrongPredictions,
-    /// The format of lines.
-    #[command(flatten)]
-    pub format: FormatArguments,
-    /// Labels of ratings.
-    #[command(flatten)]
-    pub rated: Rated,
+    pub texts: LabelledTexts,
     /// Memory for texts
     ///
     /// Texts that need more are kept in an unnamed temporary file, in TMPDIR. A size such as 512MiB or 4GiB.

@@ -12,12 +12,11 @@ use std::path::PathBuf;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
-use corpus::arguments::FormatArguments;
 use program::location::Location;
 use program::place::local_path;
 use runs::recipe::limits::{BATCH, CANDIDATES};
 use training::arguments::numbers::{port, processes, share, whole};
-use training::arguments::{MORE, Rated, Report, Storage, WrongPredictions};
+use training::arguments::{LabelledTexts, MORE, Report, Storage};
 
 pub use self::autotune::Autotune;
 use self::examples::{
@@ -192,15 +191,9 @@ pub struct Evaluate {
         help_heading = "Running"
     )]
     pub batch: u32,
-    /// Wrong predictions.
+    /// Format and labels of texts, and the wrong predictions.
     #[command(flatten)]
-    pub wrong: WrongPredictions,
-    /// The format of lines.
-    #[command(flatten)]
-    pub format: FormatArguments,
-    /// Labels of ratings.
-    #[command(flatten)]
-    pub rated: Rated,
+    pub texts: LabelledTexts,
     /// Storage.
     #[command(flatten)]
     pub storage: Storage,

@@ -23,7 +23,7 @@ use program::size::parse_size;
 use store::S3Options;
 use thiserror::Error;
 
-pub use self::answers::{Explain, Predict, WrongPredictions};
+pub use self::answers::{Explain, LabelledTexts, Predict};
 use self::numbers::{minutes, whole};
 pub use self::parse::parse;
 pub use self::passed::Passed;

@@ -9,7 +9,7 @@ use corpus::labels::Labels;
 use runs::training::{RunSettings, SETTINGS, read_json};
 use serde_json::{Value, json};
 
-use crate::arguments::Rated;
+use crate::arguments::{LabelledTexts, Rated};
 
 /// Settings of ratings, by the names of their flags. Without ratings they have no effect.
 const OF_RATINGS: [&str; 3] = ["rating-field", "class-ratings", "rating-scale"];
@@ -79,9 +79,8 @@ impl Trained {
     pub fn of_labelled(
         &self,
         place: &str,
-        format: &FormatArguments,
+        LabelledTexts { format, rated, .. }: &LabelledTexts,
         is_passed: bool,
-        rated: &Rated,
     ) -> (FormatArguments, Rated) {
         let (name, encoding) = self.format(Unknown {
             name: place,

@@ -11,7 +11,6 @@ use training::inputs::{Counters, Input, division};
 use training::lines::{FastTextLine, check_no_model};
 use training::print::{MetricTable, names_of_means, print_json};
 use training::tell::tell;
-use training::wrong::WrongFile;
 use training::{Error, Result};
 
 use super::model_at;
@@ -43,15 +42,13 @@ struct Printed<'a> {
 pub(super) fn evaluate(arguments: &Evaluate) -> Result<()> {
     let model = model_at(&arguments.model, &arguments.storage.options(), "evaluate")?;
     check_no_model(&arguments.files, &arguments.model)?;
-    let wrong = arguments.wrong.wrong.as_deref();
-    let wrong =
-        wrong.map(|out| WrongFile::new(out, &arguments.files, &arguments.storage.options())).transpose()?;
+    let wrong = arguments.texts.wrong_file(&arguments.files, &arguments.storage.options())?;
     let classifier = Classifier::read(&model)?;
     // The model may not be in its training folder.
     let training: Option<RunSettings> = model.parent().and_then(|folder| read_json(&folder.join(SETTINGS)));
     let trained = training.as_ref().map(Trained::from).unwrap_or_default();
     let is_passed = Passed::of_process::<Arguments>().has("format");
-    let of_file = |place: &str| trained.of_labelled(place, &arguments.format, is_passed, &arguments.rated);
+    let of_file = |place: &str| trained.of_labelled(place, &arguments.texts, is_passed);
     let mut n_wrong = 0;
     for file in &arguments.files {
         let place = file.to_string();

@@ -71,6 +71,8 @@ struct Found {
 /// What all files are evaluated with.
 struct Evaluator<'a> {
     arguments: &'a Evaluate,
+    /// Whether `--format` was passed.
+    has_format: bool,
     classifier: &'a SavedClassifier,
     decision: Decision,
     ranks: &'a Ranks,
@@ -81,16 +83,21 @@ struct Evaluator<'a> {
 pub fn evaluate(arguments: &Evaluate) -> Result<()> {
     let folder = model_at(&arguments.model, &arguments.storage.options(), "evaluate")?;
     check_no_model(&arguments.files, &arguments.model)?;
-    let wrong = arguments.wrong.wrong.as_deref();
-    let wrong =
-        wrong.map(|out| WrongFile::new(out, &arguments.files, &arguments.storage.options())).transpose()?;
+    let wrong = arguments.texts.wrong_file(&arguments.files, &arguments.storage.options())?;
     let compute = device::choose(&arguments.running.computing, arguments.backend.compute)?;
     let ranks = Ranks::join(compute.device())?;
     check_repeatable(arguments, &ranks)?;
     let classifier = &read_classifier(&folder, compute.device())?;
     let SavedClassifier { config, scoring, trained_on, .. } = classifier;
     let decision = config.decision(*scoring);
-    let evaluator = Evaluator { arguments, classifier, decision, ranks: &ranks, compute: &compute };
+    let evaluator = Evaluator {
+        arguments,
+        has_format: Passed::of_process::<Arguments>().has("format"),
+        classifier,
+        decision,
+        ranks: &ranks,
+        compute: &compute,
+    };
     let mut n_wrong = 0;
     for file in &arguments.files {
         let place = file.to_string();
@@ -215,10 +222,11 @@ impl Evaluator<'_> {
 
     /// The format and the labels of a file.
     fn format(&self, place: &str) -> (FormatArguments, Rated) {
-        let is_passed = Passed::of_process::<Arguments>().has("format");
-        let Evaluate { format, rated, .. } = self.arguments;
-        Trained::of_dataset(&self.classifier.config.preparation.labels)
-            .of_labelled(place, format, is_passed, rated)
+        Trained::of_dataset(&self.classifier.config.preparation.labels).of_labelled(
+            place,
+            &self.arguments.texts,
+            self.has_format,
+        )
     }
 
     /// Writes the wrong predictions. One rank does it, without the others.

@@ -5,17 +5,20 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory};
+use corpus::arguments::FormatArguments;
 use corpus::shell::word;
 use program::exit::{Exit, Failed};
 use program::location::Location;
 use program::place::local_path;
 use reading::Source;
+use store::S3Options;
 
 use super::numbers::at_least;
-use super::{LineArguments, Storage};
+use super::{LineArguments, Rated, Storage};
 use crate::answers::file::{AddedColumns, AnswerFile};
 use crate::error::Result;
 use crate::lines::sources;
+use crate::wrong::WrongFile;
 
 /// Flags of predictions.
 #[derive(Clone, Debug, Args)]
@@ -89,9 +92,9 @@ impl Predict {
     }
 }
 
-/// Flags of the wrong predictions of an evaluation.
+/// Flags of an evaluation of files of texts.
 #[derive(Clone, Debug, Args)]
-pub struct WrongPredictions {
+pub struct LabelledTexts {
     /// New file of the wrong predictions
     ///
     /// The extension selects CSV, TSV, JSON lines or Parquet: .csv, .tsv, .jsonl or .parquet. Each text that is predicted wrongly
@@ -100,6 +103,19 @@ pub struct WrongPredictions {
     /// and pipes are refused, and so are datasets, which do not have the texts.
     #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(local_path))]
     pub wrong: Option<PathBuf>,
+    /// The format of lines.
+    #[command(flatten)]
+    pub format: FormatArguments,
+    /// Labels of ratings.
+    #[command(flatten)]
+    pub rated: Rated,
+}
+
+impl LabelledTexts {
+    /// The file of the wrong predictions for these files, if one is wanted.
+    pub fn wrong_file(&self, files: &[Location], s3: &S3Options) -> Result<Option<WrongFile>> {
+        self.wrong.as_deref().map(|out| WrongFile::new(out, files, s3)).transpose()
+    }
 }
 
 /// Flags of explanations.
