@@ -28,8 +28,8 @@ pub use self::groups::{
     ClassifierCompute, Computing, LstmFlags, Optimisation, PretrainingCompute, Running, TrainingFlags,
 };
 pub use self::names::{
-    BalanceName, CalibrateName, ClassWeight, ComputeName, DecayName, DeviceName, LossName, OptimizerName,
-    PosWeight, RecipeName, ThresholdText,
+    BalanceName, CalibrateName, ComputeName, DecayName, DeviceName, LossName, OptimizerName, PosWeight,
+    RecipeName, ThresholdText,
 };
 
 /// Train a sentiment classifier on a dataset, and classify reviews with it.

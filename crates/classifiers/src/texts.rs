@@ -36,6 +36,15 @@ pub struct TextRef<'a> {
     pub key: Option<u64>,
 }
 
+/// The weight of a text with these labels in the loss: the mean of the weights of its labels, which are all 1 if `weights` is
+/// empty.
+pub(crate) fn weight_of(labels: &[u32], weights: &[f32]) -> f32 {
+    if weights.is_empty() || labels.is_empty() {
+        return 1.0;
+    }
+    labels.iter().map(|&label| weights[label as usize]).sum::<f32>() / labels.len() as f32
+}
+
 /// What was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {

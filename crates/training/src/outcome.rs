@@ -12,8 +12,8 @@ const RANKS_ROWS: f64 = 0.6;
 pub struct Remedies<'a> {
     /// What the command calls a row.
     pub row: &'a str,
-    /// What follows the advice for a model that ranks rows better than chance.
-    pub learned: &'a str,
+    /// The flag of the weights of labels, for a model that ranks rows better than chance.
+    pub weight: &'a str,
     /// The advice for any other model.
     pub not_learned: &'a str,
 }
@@ -72,21 +72,15 @@ pub fn lines(record: &EvaluationRecord) -> Vec<String> {
         );
     }
     let weight = if is_of_label { "--pos-weight" } else { "--class-weight" };
-    let learned = format!(
-        ". With {weight} balanced, the model predicts rare labels more often, mostly at a lower accuracy"
-    );
-    let remedies = Remedies {
-        row: "row",
-        learned: &learned,
-        not_learned: "train on more rows, longer, or with another --rate",
-    };
+    let remedies =
+        Remedies { row: "row", weight, not_learned: "train on more rows, longer, or with another --rate" };
     lines.extend(not_above_baseline(metrics, &largest, &remedies));
     lines
 }
 
 /// A line if the model is not better than the majority-class baseline, which predicts `largest` for every row.
 pub fn not_above_baseline(metrics: &Metrics, largest: &str, remedies: &Remedies<'_>) -> Option<String> {
-    let Remedies { row, learned, not_learned } = *remedies;
+    let Remedies { row, weight, not_learned } = *remedies;
     if metrics.accuracy > metrics.larger_class().accuracy {
         return None;
     }
@@ -100,7 +94,10 @@ pub fn not_above_baseline(metrics: &Metrics, largest: &str, remedies: &Remedies<
     let remedy = match metrics.auc {
         Some(auc) if auc >= RANKS_ROWS => {
             let compared = if metrics.confusion.n_classes() == 2 { "AUC" } else { "macro F1" };
-            format!("the AUC of {auc:.4} shows that the model has learned: compare {compared}{learned}")
+            format!(
+                "the AUC of {auc:.4} shows that the model has learned: compare {compared}. With {weight} balanced, the model \
+                 predicts rare labels more often, mostly at a lower accuracy"
+            )
         }
         _ => not_learned.to_owned(),
     };

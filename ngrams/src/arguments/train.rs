@@ -11,7 +11,7 @@ use corpus::ledger::Share;
 use program::location::Location;
 use program::size::parse_memory;
 use training::arguments::numbers::{at_least, cost, not_negative, positive, share, whole};
-use training::arguments::{CharNgrams, Rated, Storage};
+use training::arguments::{CharNgrams, ClassWeight, Rated, Storage};
 
 /// Flags of the training of an n-gram model.
 #[derive(Clone, Debug, Args)]
@@ -113,6 +113,13 @@ pub struct Train {
     /// squared-hinge; the default is logistic.
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = "Model")]
     pub loss: Option<NgramLossName>,
+    /// Loss weights of labels [default: 1 each]
+    ///
+    /// `balanced`, or one number above 0 per label, separated by commas, in the order of --labels, or else of their names.
+    /// balanced: the number of texts divided by the number of labels and by the number of texts of the label. It increases
+    /// the macro F1 if few texts have a label. A text with several labels has the mean of their weights.
+    #[arg(long, value_name = "WEIGHTS", hide_short_help = true, help_heading = "Model")]
+    pub class_weight: Option<ClassWeight>,
     /// Number of epochs [default: 5]
     #[arg(long, alias = "num-epochs", value_name = "N", value_parser = whole::<u32>(1..=EPOCHS_MAX), help_heading = "Optimisation")]
     pub epochs: Option<u32>,

@@ -16,7 +16,7 @@ use training::places::is_dataset;
 use training::tell::tell;
 use training::{Error, Result};
 
-use super::settings::{ModelSettings, reading, words};
+use super::settings::{ModelSettings, label_weights, reading, words};
 use super::train::check;
 use crate::arguments::{Arguments, Autotune, Command, ModelName, Train};
 use crate::classifier::evaluate::measure;
@@ -192,6 +192,7 @@ impl Trials {
         if !self.is_checked {
             check_labels(texts, validation, &self.texts.validation.join(" "))?;
         }
+        let settings = settings.with_label_weights(label_weights(&arguments, &texts.dictionary)?);
         let trained = self.kept.train(texts, reading.words, &settings, limit)?;
         let Some(model) = trained else { return Ok(None) };
         let measured = measure(&Classifier::new(model), validation, arguments.n_threads())?;
@@ -250,7 +251,7 @@ impl Kept {
         limit: &Limit,
     ) -> Result<Option<ClassifierModel>> {
         match settings {
-            ModelSettings::Linear(settings) => {
+            ModelSettings::Linear(settings, weights) => {
                 // The words of n-grams are for reports.
                 let settings = LinearSettings { n_named: 0, ..*settings };
                 let numbered = match self.0.take() {
@@ -258,7 +259,7 @@ impl Kept {
                     _ => linear::Numbered::of(texts, &settings)?,
                 };
                 let (_, numbered) = self.0.insert((words, numbered));
-                match numbered.train(texts, words, &settings, |_| {}, &|| limit.is_over()) {
+                match numbered.train(texts, words, &settings, weights, |_| {}, &|| limit.is_over()) {
                     Ok(model) => Ok(Some(ClassifierModel::Linear(Box::new(model)))),
                     Err(classifiers::Error::Stopped) => Ok(None),
                     Err(error) => Err(error.into()),

@@ -2,12 +2,14 @@
 
 use classifiers::fasttext::{FastTextSettings, Optimizer};
 use classifiers::linear::LinearSettings;
-use classifiers::{Features, Reading, Words, fasttext, linear};
+use classifiers::{Dictionary, Features, Reading, Words, fasttext, linear};
 use runs::recipe::OF_INPUT;
 use serde_json::{Value, json};
+use training::arguments::ClassWeight;
 use training::{Error, Result};
 
 use crate::arguments::{ModelName, NgramLossName, Train, WeightsName};
+use crate::classifier::Labels;
 
 /// Default of `--buckets` for the fastText model.
 const BUCKETS: u64 = 2_000_000;
@@ -19,8 +21,8 @@ const EPOCHS: u32 = 5;
 /// Settings of a model and its training.
 #[derive(Clone, Debug)]
 pub enum ModelSettings {
-    /// A linear model.
-    Linear(LinearSettings),
+    /// A linear model, and the weights of labels in the loss; none if all are 1.
+    Linear(LinearSettings, Vec<f32>),
     /// A mean of embeddings with a linear layer.
     FastText(Box<FastTextSettings>),
 }
@@ -29,15 +31,26 @@ impl ModelSettings {
     /// The settings for these flags.
     pub fn of(arguments: &Train, model: ModelName, words: Words) -> Self {
         match model {
-            ModelName::Linear => Self::Linear(of_linear(arguments)),
+            ModelName::Linear => Self::Linear(of_linear(arguments), Vec::new()),
             ModelName::FastText => Self::FastText(Box::new(of_fasttext(arguments, words))),
+        }
+    }
+
+    /// Sets the weights of labels in the loss, by number of the label.
+    pub fn with_label_weights(self, weights: Vec<f32>) -> Self {
+        match self {
+            Self::Linear(settings, _) => Self::Linear(settings, weights),
+            Self::FastText(mut settings) => {
+                settings.label_weights = weights;
+                Self::FastText(settings)
+            }
         }
     }
 
     /// Number of epochs.
     pub fn epochs(&self) -> u32 {
         match self {
-            Self::Linear(settings) => settings.epochs,
+            Self::Linear(settings, _) => settings.epochs,
             Self::FastText(settings) => settings.epochs,
         }
     }
@@ -45,7 +58,7 @@ impl ModelSettings {
     /// Number of parameters with a vocabulary of this size. A linear model of exact n-grams has an unknown number: 0.
     pub fn parameters(&self, n_words: u64, n_labels: u64) -> u64 {
         match self {
-            Self::Linear(settings) => match settings.table {
+            Self::Linear(settings, _) => match settings.table {
                 linear::NgramTable::Hashed { bits } => (1 << bits) * if n_labels == 2 { 1 } else { n_labels },
                 linear::NgramTable::Exact => 0,
             },
@@ -59,7 +72,7 @@ impl ModelSettings {
     pub fn recipe(&self, arguments: &Train, reading: &Reading) -> Value {
         let words = reading.words.name();
         let (kind, settings) = match self {
-            Self::Linear(settings) => ("linear", recipe_of_linear(settings)),
+            Self::Linear(settings, _) => ("linear", recipe_of_linear(settings)),
             Self::FastText(settings) => ("fasttext", recipe_of_fasttext(settings)),
         };
         json!({
@@ -67,6 +80,10 @@ impl ModelSettings {
             "test_fraction": arguments.test_fraction,
             "validation_fraction": arguments.validation_fraction,
             "epochs": self.epochs(),
+            "class_weight": arguments.class_weight.as_ref().map(|weight| match weight {
+                ClassWeight::Balanced => json!("balanced"),
+                ClassWeight::Numbers(numbers) => json!(numbers),
+            }),
             "ngrams": { "words": words, "words_max": reading.words_max, "min_count": reading.count_min, kind: settings },
         })
     }
@@ -106,6 +123,17 @@ pub fn add_input(recipe: &mut Value, arguments: &Train, is_dataset: bool) -> Res
     recipe["positive-from"] = json!(labels.positive_from());
     recipe["labels"] = json!(labels.classes().map(ToString::to_string));
     Ok(())
+}
+
+/// The weight of each label in the loss, by number of the label; none if all are 1.
+pub fn label_weights(arguments: &Train, dictionary: &Dictionary) -> Result<Vec<f32>> {
+    let Some(weight) = &arguments.class_weight else { return Ok(Vec::new()) };
+    let labels = Labels::of(dictionary);
+    let names: Vec<&str> = labels.in_order().map(|label| labels.name(label)).collect();
+    let rows: Vec<u64> = labels.in_order().map(|label| dictionary.label_count(label)).collect();
+    let in_order = weight.of(&names, &rows)?;
+    let numbers = 0..labels.n_labels() as u32;
+    Ok(numbers.map(|label| in_order[labels.place(label) as usize] as f32).collect())
 }
 
 /// How texts are read.
@@ -209,6 +237,7 @@ fn of_fasttext(arguments: &Train, words: Words) -> FastTextSettings {
         rate: arguments.rate.map_or(rate, |rate| rate as f32),
         epochs: arguments.epochs.unwrap_or(EPOCHS),
         l2: arguments.l2.unwrap_or(0.0) as f32,
+        label_weights: Vec::new(),
         dropout: arguments.dropout.unwrap_or(0.0) as f32,
         subsampling: arguments.subsample.unwrap_or(0.0) as f32,
         threads: arguments.n_threads().get(),

@@ -26,7 +26,7 @@ use training::{Error, Result};
 
 use super::out;
 use super::progress::Progress;
-use super::settings::{ModelSettings, add_input, check_min_count, reading, words};
+use super::settings::{ModelSettings, add_input, check_min_count, label_weights, reading, words};
 use super::top::top;
 use crate::arguments::{ModelName, Train};
 use crate::classifier::evaluate::{Evaluation, evaluate};
@@ -116,6 +116,7 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     let held_out = held_out.and_then(|part| Some((part, splits.pop()?)));
     let texts = splits.remove(0);
     check(&texts, arguments)?;
+    let settings = settings.with_label_weights(label_weights(arguments, &texts.dictionary)?);
     if let Some((part, texts)) = &held_out
         && texts.n_texts() == 0
     {
@@ -132,7 +133,9 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     let mut progress = out::progress(&out, &texts, &settings)?;
     let began_training = Instant::now();
     let model = match &settings {
-        ModelSettings::Linear(settings) => train_linear(&texts, reading.words, settings, &mut progress)?,
+        ModelSettings::Linear(settings, weights) => {
+            train_linear(&texts, reading.words, settings, weights, &mut progress)?
+        }
         ModelSettings::FastText(settings) => {
             train_fasttext(&texts, settings, arguments, &mut out, &mut progress)?
         }
@@ -219,13 +222,14 @@ fn train_linear(
     texts: &Texts,
     words: classifiers::Words,
     settings: &LinearSettings,
+    label_weights: &[f32],
     progress: &mut Progress,
 ) -> Result<ClassifierModel> {
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
     let is_stopped = || interrupts.is_stop_requested();
     let note = |done| progress.note_linear(done);
     let trained = linear::Numbered::of(texts, settings)
-        .and_then(|numbered| numbered.train(texts, words, settings, note, &is_stopped));
+        .and_then(|numbered| numbered.train(texts, words, settings, label_weights, note, &is_stopped));
     let model = trained.map_err(|error| match error {
         classifiers::Error::Stopped => {
             let message = "interrupted; a linear training has no checkpoints: --resume starts it again";
@@ -377,7 +381,7 @@ fn lines(part: Part, evaluated: &Evaluated) -> Vec<String> {
             let largest = classes.get(usize::from(label)).map_or("", |class| class.name.as_str());
             let remedies = Remedies {
                 row: "text",
-                learned: "",
+                weight: "--class-weight",
                 not_learned: "train on more texts, longer, or search settings with `ngrams autotune`",
             };
             lines.extend(not_above_baseline(metrics, &format!("label {largest}"), &remedies));

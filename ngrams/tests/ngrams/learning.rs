@@ -132,3 +132,55 @@ fn the_report_of_a_training_with_rare_words_names_the_others() {
     assert!(of_good.contains("\"ngram\":\"lovely\""), "{of_good}");
     assert!(!top.to_string().contains("seldom"), "{top}");
 }
+
+#[test]
+fn weights_of_labels_raise_the_recall_of_a_rare_one() {
+    let (folder, _, test) = corpus();
+    // One text of 20 has label 1. Half of the words of a text are of its label, so that texts are not told apart without
+    // an error.
+    let skewed = folder.path().join("skewed.txt");
+    let mut n = 0;
+    let of_label_1 = |line: &&str| line.starts_with("__label__1");
+    let kept = lines(4000, 5);
+    let kept = kept.lines().filter(|line| {
+        n += usize::from(of_label_1(line));
+        !of_label_1(line) || n.is_multiple_of(20)
+    });
+    fs::write(&skewed, kept.map(noisy).collect::<String>()).unwrap();
+    fs::write(&test, lines(1000, 6).lines().map(noisy).collect::<String>()).unwrap();
+    let losses: [&[&str]; 5] = [
+        &["--model", "linear"],
+        &["--model", "linear", "--loss", "squared-hinge"],
+        &["--model", "linear", "--l1"],
+        &["--model", "fasttext", "--buckets", "20000"],
+        &["--model", "fasttext", "--buckets", "20000", "--loss", "bce", "--deterministic", "--threads", "2"],
+    ];
+    for (at, model) in losses.into_iter().enumerate() {
+        let recall = |weight: &[&str]| {
+            let out = folder.path().join(format!("{at}{}", weight.concat()));
+            trained(&skewed, &out, &[model, weight].concat());
+            let found = evaluated(&out, &test, &[]);
+            (found["classes"][0]["recall"].as_f64().unwrap(), found["f1"].as_f64().unwrap())
+        };
+        let (equal, balanced) = (recall(&[]), recall(&["--class-weight", "balanced"]));
+        assert!(balanced.0 > equal.0 + 0.1, "{model:?}: {equal:?} {balanced:?}");
+        // Weights by hand, in the order of the names: the other label counts more.
+        let other = recall(&["--class-weight", "0.2,1"]);
+        assert!(other.0 < equal.0, "{model:?}: {equal:?} {other:?}");
+    }
+    let out = folder.path().join("refused");
+    let (code, told) = ended(ngrams(&skewed, &out, &["--class-weight", "1,2,3"]));
+    assert_eq!(code, Some(78), "{told}");
+    assert!(told.contains("--class-weight is 3 weights, expected 2 weights, of 1, 2"), "{told}");
+    let balanced = folder.path().join("0--class-weightbalanced");
+    let (code, told) = ended(ngrams(&skewed, &balanced, &["--resume", "--class-weight", "1,2"]));
+    assert_eq!(code, Some(78), "{told}");
+    assert!(told.contains("--class-weight is balanced in the training and [1.0,2.0]"), "{told}");
+}
+
+/// A line of which each second word has another beginning in some lines, as with noise.
+fn noisy(line: &str) -> String {
+    let at = line.bytes().map(usize::from).sum::<usize>();
+    let swapped = [GOOD, BAD][at % 2][at % 6];
+    format!("{line} {swapped} {}\n", [BAD, GOOD][at % 3 / 2][at / 7 % 6])
+}

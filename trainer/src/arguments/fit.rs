@@ -6,10 +6,11 @@ use corpus::sample::Sample;
 use program::location::Location;
 use runs::recipe::Pool;
 use runs::recipe::limits::SIZE;
+use training::arguments::ClassWeight;
 use training::arguments::numbers::{share, whole};
 
 use super::groups::{ClassifierCompute, LstmFlags, Optimisation, TrainingFlags};
-use super::names::{CalibrateName, ClassWeight, LossName, PosWeight, ThresholdText};
+use super::names::{CalibrateName, LossName, PosWeight, ThresholdText};
 
 /// Flags of a classifier's training.
 #[derive(Debug, Args)]

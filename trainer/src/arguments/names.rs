@@ -48,32 +48,6 @@ impl std::str::FromStr for PosWeight {
     }
 }
 
-/// `--class-weight`.
-#[derive(Clone, Debug)]
-pub enum ClassWeight {
-    /// Rows of the training split / (classes × rows of the class).
-    Balanced,
-    /// Fixed weights, in the order of the classes.
-    Numbers(Vec<f64>),
-}
-
-impl std::str::FromStr for ClassWeight {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "balanced" {
-            return Ok(Self::Balanced);
-        }
-        let numbers: Option<Vec<f64>> = text
-            .split(',')
-            .map(|number| number.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0))
-            .collect();
-        numbers.map(Self::Numbers).ok_or_else(|| {
-            "expected balanced, or numbers above 0 separated by commas, one per class".to_owned()
-        })
-    }
-}
-
 /// `--threshold`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThresholdText(pub ThresholdRule);

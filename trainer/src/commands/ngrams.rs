@@ -53,7 +53,8 @@ pub(super) fn trained(rows: &Rows, seed: u64, session: &Session) -> Result<Linea
     let interrupts = session.interrupts();
     let is_stopped = || interrupts.is_stop_requested();
     let numbered = Numbered::of(&texts, &settings)?;
-    match numbered.train(&texts, Words::of_rows(&rows.settings().rows), &settings, |_| {}, &is_stopped) {
+    let words = Words::of_rows(&rows.settings().rows);
+    match numbered.train(&texts, words, &settings, &[], |_| {}, &is_stopped) {
         Err(classifiers::Error::Stopped) => {
             let message =
                 "interrupted while n-grams were trained, before the first step; run the command again";

@@ -11,11 +11,11 @@ use runs::recipe::{
 use scoring::Method;
 use serde_json::{Value, json};
 use tch::Device;
+use training::arguments::ClassWeight;
 use training::out::read_settings;
 
 use crate::arguments::{
-    BalanceName, ClassWeight, DecayName, Fit, LossName, LstmFlags, Optimisation, OptimizerName, PosWeight,
-    Pretrain,
+    BalanceName, DecayName, Fit, LossName, LstmFlags, Optimisation, OptimizerName, PosWeight, Pretrain,
 };
 use crate::compute::Compute;
 use crate::defaults::{Defaults, rate};
@@ -402,18 +402,11 @@ fn objective(arguments: &Fit, defaults: &Defaults, rows: &Rows) -> Result<Object
 }
 
 fn class_weights(weight: Option<&ClassWeight>, classes: usize, rows: &Rows) -> Result<ClassWeights> {
-    let weights = match weight {
-        None => return Ok(ClassWeights::equal(classes)),
-        // No class is without rows in the training split.
-        Some(ClassWeight::Balanced) => ClassWeights::balanced(&rows.census(Part::Training).labels[..classes]),
-        Some(ClassWeight::Numbers(numbers)) if numbers.len() != classes => {
-            let names = rows.settings().rows.labels.names().join(", ");
-            let expected = format!("{classes} weights, of {names}");
-            return Err(setting("--class-weight", &format!("{} weights", numbers.len()), &expected));
-        }
-        Some(ClassWeight::Numbers(numbers)) => ClassWeights::of(numbers),
-    };
-    weights.map_err(|found| setting("--class-weight", &found, "numbers above 0"))
+    let Some(weight) = weight else { return Ok(ClassWeights::equal(classes)) };
+    // No class is without rows in the training split.
+    let n_rows = &rows.census(Part::Training).labels[..classes];
+    let weights = weight.of(&rows.settings().rows.labels.names(), n_rows)?;
+    ClassWeights::of(&weights).map_err(|found| setting("--class-weight", &found, "numbers above 0"))
 }
 
 fn number(pos_weight: PosWeight, rows: &Rows) -> f64 {

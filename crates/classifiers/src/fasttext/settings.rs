@@ -72,6 +72,8 @@ pub struct FastTextSettings {
     pub epochs: u32,
     /// Factor of the squared weights in the loss: λ/2 · w² for each weight of the output layer and of the text's rows.
     pub l2: f32,
+    /// Factors of the losses of texts by their label, whose mean a text with several labels has; empty if all are 1.
+    pub label_weights: Vec<f32>,
     /// Probability with which an element of the mean is 0 in a step. The others are divided by 1 - dropout.
     pub dropout: f32,
     /// Threshold t of word subsampling: a word of relative frequency f is kept with probability √(t/f) + t/f, as in
@@ -103,6 +105,7 @@ impl Default for FastTextSettings {
             rate: 0.1,
             epochs: 5,
             l2: 0.0,
+            label_weights: Vec::new(),
             dropout: 0.0,
             subsampling: 0.0,
             threads: 1,

@@ -99,5 +99,7 @@ impl<'a> Training<'a> {
 pub(super) fn described(texts: u64, settings: &FastTextSettings) -> String {
     let settings = FastTextSettings { memory_bytes: 0, lists_bytes: 0, ..settings.clone() };
     let settings = format!("{settings:?}").replacen(", seed: ", ", round_texts: 2500, seed: ", 1);
+    // Earlier versions had no weights of labels.
+    let settings = settings.replacen(", label_weights: []", "", 1);
     format!("{texts:016x} {} 1", settings.replacen("FastTextSettings", "Settings", 1))
 }

@@ -9,6 +9,7 @@ use super::order::Window;
 use super::settings::{FastTextSettings, Loss};
 use crate::dictionary::Dictionary;
 use crate::features::{FeatureRows, FeatureScratch};
+use crate::texts::weight_of;
 
 /// Purposes of random numbers: the first element of each key.
 const DROPOUT: u64 = 3;
@@ -31,7 +32,7 @@ pub(crate) struct Shared<'a> {
 pub(crate) struct Step {
     /// The mean of the rows, after dropout.
     pub mean: Vec<f32>,
-    /// Probability of each label minus its target.
+    /// Probability of each label minus its target, times the weight of the text.
     pub errors: Vec<f32>,
     /// The gradient of the loss with respect to the mean before dropout.
     pub gradient: Vec<f32>,
@@ -97,6 +98,10 @@ impl Step {
             Loss::Softmax => softmax_errors(&mut self.errors, labels),
             Loss::Bce => bce_errors(&mut self.errors, labels),
         };
+        let weight = weight_of(labels, &settings.label_weights);
+        if !settings.label_weights.is_empty() {
+            self.errors.iter_mut().for_each(|error| *error *= weight);
+        }
         self.gradient.fill(0.0);
         for (label, &error) in (0..).zip(&self.errors) {
             kernel::add_scaled_on(processor, output, label, error, &mut self.gradient);
@@ -104,7 +109,7 @@ impl Step {
         if settings.dropout > 0.0 {
             self.gradient.iter_mut().zip(&self.mask).for_each(|(gradient, mask)| *gradient *= mask);
         }
-        loss
+        weight * loss
     }
 
     /// Updates the output layer.

@@ -17,6 +17,14 @@ pub struct Sigmoid {
     pub offset: f32,
 }
 
+/// A text by which a sigmoid is fitted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scored {
+    pub score: f32,
+    pub is_positive: bool,
+    pub weight: f32,
+}
+
 impl Sigmoid {
     /// The logistic function.
     pub const LOGISTIC: Self = Self { slope: 1.0, offset: 0.0 };
@@ -27,17 +35,19 @@ impl Sigmoid {
         1.0 / (1.0 + (-(self.slope * score + self.offset)).exp())
     }
 
-    /// Fits probabilities of texts with these scores.
-    pub(super) fn fitted(scores: &[(f32, bool)]) -> Self {
-        let n_positive = scores.iter().filter(|(_, is_positive)| *is_positive).count() as f64;
-        let n_negative = scores.len() as f64 - n_positive;
+    /// Fits probabilities of texts with these scores and weights.
+    pub(super) fn fitted(scores: &[Scored]) -> Self {
+        let sum = |of: bool| -> f64 {
+            scores.iter().filter(|text| text.is_positive == of).map(|text| f64::from(text.weight)).sum()
+        };
+        let (n_positive, n_negative) = (sum(true), sum(false));
         let (high, low) = ((n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n_negative + 2.0));
         let target = |is_positive: bool| if is_positive { high } else { low };
         let loss = |slope: f64, offset: f64| -> f64 {
-            let of = |&(score, is_positive): &(f32, bool)| {
+            let of = |&Scored { score, is_positive, weight }: &Scored| {
                 let logit = slope * f64::from(score) + offset;
                 let softplus = logit.max(0.0) + (-logit.abs()).exp().ln_1p();
-                softplus - target(is_positive) * logit
+                f64::from(weight) * (softplus - target(is_positive) * logit)
             };
             scores.iter().map(of).sum()
         };
@@ -45,10 +55,11 @@ impl Sigmoid {
         let mut current = loss(slope, offset);
         for _ in 0..STEPS_MAX {
             let (mut g, mut h) = ([0.0; 2], [1e-12, 0.0, 1e-12]);
-            for &(score, is_positive) in scores {
-                let score = f64::from(score);
+            for &Scored { score, is_positive, weight } in scores {
+                let (score, weight) = (f64::from(score), f64::from(weight));
                 let share = 1.0 / (1.0 + (-(slope * score + offset)).exp());
-                let (difference, weight) = (share - target(is_positive), share * (1.0 - share));
+                let (difference, weight) =
+                    (weight * (share - target(is_positive)), weight * share * (1.0 - share));
                 g = [g[0] + difference * score, g[1] + difference];
                 h = [h[0] + weight * score * score, h[1] + weight * score, h[2] + weight];
             }
@@ -84,7 +95,7 @@ mod tests {
         let scores = (-20..=20).flat_map(|score| {
             let score = score as f32 / 10.0;
             let n_positive = (1000.0 * expected.probability(score)).round() as usize;
-            (0..1000).map(move |n| (score, n < n_positive))
+            (0..1000).map(move |n| Scored { score, is_positive: n < n_positive, weight: 1.0 })
         });
         let found = Sigmoid::fitted(&scores.collect::<Vec<_>>());
         assert!((found.slope - 2.0).abs() < 0.02 && (found.offset + 0.5).abs() < 0.02, "{found:?}");
@@ -92,9 +103,19 @@ mod tests {
 
     #[test]
     fn texts_of_one_label_have_its_probability_near_one() {
-        let all = Sigmoid::fitted(&[(1.5, true); 50]);
+        let all = Sigmoid::fitted(&[Scored { score: 1.5, is_positive: true, weight: 1.0 }; 50]);
         assert!(all.probability(1.5) > 0.95, "{all:?}");
         let none = Sigmoid::fitted(&[]);
         assert_eq!(none.probability(3.0), 0.5);
+    }
+
+    #[test]
+    fn a_text_of_weight_3_counts_as_three_texts() {
+        let text =
+            |at: i32, weight| Scored { score: (at % 7) as f32 - 3.0, is_positive: at % 3 == 0, weight };
+        let heavy: Vec<Scored> = (0..40).map(|at| text(at, if at % 3 == 0 { 3.0 } else { 1.0 })).collect();
+        let repeated = (0..40).flat_map(|at| vec![text(at, 1.0); if at % 3 == 0 { 3 } else { 1 }]);
+        let (one, other) = (Sigmoid::fitted(&heavy), Sigmoid::fitted(&repeated.collect::<Vec<_>>()));
+        assert!((one.slope - other.slope).abs() < 1e-4 && (one.offset - other.offset).abs() < 1e-4);
     }
 }

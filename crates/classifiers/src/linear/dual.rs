@@ -30,6 +30,8 @@ struct Dual {
     scale: f32,
     /// Squared norm of the values, with the constant.
     square: f32,
+    /// C times the weight of the text.
+    cost: f32,
     variable: AtomicU32,
     /// Of the logistic loss.
     logit: AtomicU32,
@@ -46,11 +48,12 @@ struct Pair {
 const TOGETHER: usize = 32;
 
 /// Trains. `factors` are the weights of rows before training, `scales` the
-/// factors of texts. Returns also by how much each text raised its own margin.
+/// factors of texts, `costs` the factors of their losses. Returns also by how much each text raised its own margin.
 pub(super) fn train(
     matrix: &NgramMatrix,
     factors: &[f32],
     scales: &[f32],
+    costs: &[f32],
     is_positive: &(impl Fn(Row<'_>) -> bool + Sync),
     settings: &LinearSettings,
     threads: Threads<'_>,
@@ -64,6 +67,7 @@ pub(super) fn train(
                 is_positive: is_positive(text),
                 scale,
                 square: square(text, factors, scale),
+                cost: costs[number],
                 variable: AtomicU32::new(0),
                 logit: AtomicU32::new(0),
             }
@@ -72,7 +76,7 @@ pub(super) fn train(
     });
     let duals: Vec<Dual> = duals.into_iter().flatten().collect();
     let bias = AtomicU32::new(0);
-    let step_of = |text: usize| step(matrix.text(text), &duals[text], &pairs, &bias, settings);
+    let step_of = |text: usize| step(matrix.text(text), &duals[text], &pairs, &bias, settings.loss);
     descend(settings, threads, matrix.n_texts(), TOGETHER, || (), step_of);
     let raised = duals.iter().map(|dual| load(&dual.variable) * dual.square).collect();
     let weights = pairs.iter().map(|pair| pair.factor * load(&pair.weight)).collect();
@@ -88,15 +92,15 @@ fn square(text: Row<'_>, factors: &[f32], scale: f32) -> f32 {
 
 /// Minimises the dual objective over the variable of one text.
 #[inline]
-fn step(text: Row<'_>, dual: &Dual, pairs: &[Pair], bias: &AtomicU32, settings: &LinearSettings) {
+fn step(text: Row<'_>, dual: &Dual, pairs: &[Pair], bias: &AtomicU32, loss: MarginLoss) {
     let label = if dual.is_positive { 1.0 } else { -1.0 };
     let old_bias = load(bias);
     let margin = label * (dot(text, pairs) * dual.scale + old_bias);
     let old = load(&dual.variable);
-    let new = match settings.loss {
-        MarginLoss::SquaredHinge => hinge_step(old, margin, dual.square, settings.cost),
+    let new = match loss {
+        MarginLoss::SquaredHinge => hinge_step(old, margin, dual.square, dual.cost),
         MarginLoss::Logistic => {
-            let (new, logit) = logistic_step(old, load(&dual.logit), margin, dual.square, settings.cost);
+            let (new, logit) = logistic_step(old, load(&dual.logit), margin, dual.square, dual.cost);
             store(&dual.logit, logit);
             new
         }

@@ -25,11 +25,13 @@ struct Columns {
 /// Number of n-grams that a thread takes at once.
 const TOGETHER: usize = 256;
 
-/// Trains. `factors` are the weights of rows before training, `scales` the factors of texts.
+/// Trains. `factors` are the weights of rows before training, `scales` the factors of texts, `costs` the factors of their
+/// losses.
 pub(super) fn train(
     matrix: &NgramMatrix,
     factors: &[f32],
     scales: &[f32],
+    costs: &[f32],
     is_positive: &impl Fn(Row<'_>) -> bool,
     settings: &LinearSettings,
     threads: Threads<'_>,
@@ -38,14 +40,15 @@ pub(super) fn train(
         MarginLoss::Logistic => 0.25,
         MarginLoss::SquaredHinge => 2.0,
     };
-    let columns = Columns::of(matrix, factors, scales, settings.cost * curvature);
+    let curvatures: Vec<f32> = costs.iter().map(|cost| cost * curvature).collect();
+    let columns = Columns::of(matrix, factors, scales, &curvatures);
     let labels: Vec<f32> = matrix.texts().map(|text| if is_positive(text) { 1.0 } else { -1.0 }).collect();
     let scores: Vec<AtomicU32> = labels.iter().map(|_| AtomicU32::new(0)).collect();
     let weights: Vec<AtomicU32> = factors.iter().map(|_| AtomicU32::new(0)).collect();
     let bias = AtomicU32::new(0);
-    let slope = |text: usize| settings.cost * derivative(settings.loss, labels[text], load(&scores[text]));
+    let slope = |text: usize| costs[text] * derivative(settings.loss, labels[text], load(&scores[text]));
     let move_bias = || {
-        let change = bias_step(&scores, slope, settings.cost * curvature);
+        let change = bias_step(&scores, slope, &curvatures);
         store(&bias, load(&bias) + change);
     };
     descend(settings, threads, matrix.n_rows, TOGETHER, move_bias, |row| {
@@ -56,7 +59,7 @@ pub(super) fn train(
 }
 
 impl Columns {
-    fn of(matrix: &NgramMatrix, factors: &[f32], scales: &[f32], curvature: f32) -> Self {
+    fn of(matrix: &NgramMatrix, factors: &[f32], scales: &[f32], curvatures: &[f32]) -> Self {
         let mut ends = vec![0; matrix.n_rows];
         for text in matrix.texts() {
             text.rows.iter().for_each(|&row| ends[row as usize] += 1);
@@ -73,7 +76,7 @@ impl Columns {
                 let value = text.value(at) * scales[number as usize] * factors[row];
                 columns.entries[columns.ends[row]] = (number, value);
                 columns.ends[row] += 1;
-                columns.bounds[row] += curvature * value * value;
+                columns.bounds[row] += curvatures[number as usize] * value * value;
             }
         }
         columns
@@ -111,9 +114,10 @@ fn step(
 }
 
 /// Moves the bias, and returns by how much.
-fn bias_step(scores: &[AtomicU32], slope: impl Fn(usize) -> f32, curvature: f32) -> f32 {
+fn bias_step(scores: &[AtomicU32], slope: impl Fn(usize) -> f32, curvatures: &[f32]) -> f32 {
     let gradient: f64 = (0..scores.len()).map(|text| f64::from(slope(text))).sum();
-    let change = -(gradient / (f64::from(curvature) * scores.len().max(1) as f64)) as f32;
+    let curvature: f64 = curvatures.iter().map(|&curvature| f64::from(curvature)).sum();
+    let change = -(gradient / curvature.max(f64::MIN_POSITIVE)) as f32;
     scores.iter().for_each(|score| store(score, load(score) + change));
     change
 }

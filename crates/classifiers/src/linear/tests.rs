@@ -481,7 +481,7 @@ fn numbered_ngrams_serve_several_trainings() {
         LinearSettings { loss: MarginLoss::SquaredHinge, weighting: Weighting::None, ..deterministic },
     ] {
         assert!(numbered.is_for(&changed));
-        let found = numbered.train(&texts, WORDS, &changed, |_| (), &|| false).unwrap();
+        let found = numbered.train(&texts, WORDS, &changed, &[], |_| (), &|| false).unwrap();
         assert_eq!(found.stored(), trained(&texts, changed).stored());
     }
     for other in [
@@ -502,7 +502,7 @@ fn a_training_ends_soon_after_it_is_stopped() {
         let numbered = Numbered::of(&texts, &endless).unwrap();
         let n_asked = AtomicUsize::new(0);
         let is_stopped = || n_asked.fetch_add(1, Ordering::Relaxed) > 50;
-        let error = numbered.train(&texts, WORDS, &endless, |_| (), &is_stopped).unwrap_err();
+        let error = numbered.train(&texts, WORDS, &endless, &[], |_| (), &is_stopped).unwrap_err();
         assert!(matches!(error, Error::Stopped));
     }
     // A classifier that has not begun is not set up, which takes seconds with many texts.
@@ -511,6 +511,52 @@ fn a_training_ends_soon_after_it_is_stopped() {
     let numbered = Numbered::of(&texts, &one_thread).unwrap();
     let n_asked = AtomicUsize::new(0);
     let is_stopped = || n_asked.fetch_add(1, Ordering::Relaxed) < usize::MAX;
-    assert!(numbered.train(&texts, WORDS, &one_thread, |_| (), &is_stopped).is_err());
+    assert!(numbered.train(&texts, WORDS, &one_thread, &[], |_| (), &is_stopped).is_err());
     assert_eq!(n_asked.into_inner(), texts.dictionary.labels().len());
+}
+
+#[test]
+fn a_text_of_weight_3_counts_as_three_texts() {
+    let lines = random_lines(300, &["a", "b", "c"]);
+    let of = |copies: usize| {
+        let all = lines
+            .iter()
+            .flat_map(|(line, label)| vec![(line, [*label]); if *label == "b" { copies } else { 1 }]);
+        let all: Vec<_> = all.collect();
+        texts(&all.iter().map(|(line, label)| (line.as_str(), &label[..])).collect::<Vec<_>>())
+    };
+    let (once, repeated) = (of(1), of(3));
+    for (loss, penalty) in [
+        (MarginLoss::Logistic, Penalty::L2),
+        (MarginLoss::SquaredHinge, Penalty::L2),
+        (MarginLoss::Logistic, Penalty::L1),
+    ] {
+        // Naive-Bayes log-ratios and the n-grams of too few texts depend on the number of copies.
+        let settings = LinearSettings {
+            loss,
+            penalty,
+            weighting: Weighting::None,
+            texts_min: 1,
+            epochs: 200,
+            is_deterministic: true,
+            ..settings()
+        };
+        let label = once.dictionary.label(b"b").unwrap() as usize;
+        let mut weights = [1.0; 3];
+        weights[label] = 3.0;
+        let numbered = Numbered::of(&once, &settings).unwrap();
+        let weighted = numbered.train(&once, WORDS, &settings, &weights, |_| (), &|| false).unwrap();
+        let (equal, copied) = (trained(&once, settings), trained(&repeated, settings));
+        let of_b = |model: &LinearModel, line: &str| {
+            probabilities(model, line)[model.dictionary().label(b"b").unwrap() as usize]
+        };
+        let (mut difference, mut raised) = (0.0f32, 0.0);
+        for (line, _) in &lines[..50] {
+            difference = difference.max((of_b(&weighted, line) - of_b(&copied, line)).abs());
+            raised += of_b(&weighted, line) - of_b(&equal, line);
+        }
+        // The hinge's probabilities are fitted on scores without the text's own part, which a copy does not remove.
+        let limit = if loss == MarginLoss::Logistic { 0.01 } else { 0.1 };
+        assert!(difference < limit && raised > 1.0, "{loss:?} {penalty:?}: {difference} {raised}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Trains a model on texts.
 
-use super::calibration::Sigmoid;
+use super::calibration::{Scored, Sigmoid};
 use super::descent::Threads;
 use super::dual::{self, Trained};
 use super::matrix::{NgramMatrix, Row};
@@ -10,7 +10,7 @@ use super::settings::{LinearSettings, MarginLoss, NgramTable, Penalty, Weighting
 use super::{named, parallel, sparse, weights};
 use crate::error::{Error, Result};
 use crate::names::Names;
-use crate::texts::Texts;
+use crate::texts::{Texts, weight_of};
 use crate::words::Words;
 
 /// A step of the training that is finished.
@@ -43,7 +43,7 @@ pub fn train(
     settings: &LinearSettings,
     progress: impl FnMut(LinearProgress),
 ) -> Result<LinearModel> {
-    Numbered::of(texts, settings)?.train(texts, words, settings, progress, &|| false)
+    Numbered::of(texts, settings)?.train(texts, words, settings, &[], progress, &|| false)
 }
 
 /// The numbered n-grams of all texts, for several trainings with other weights and losses.
@@ -74,7 +74,8 @@ impl Numbered {
         key(&self.settings) == key(settings)
     }
 
-    /// Trains a model on the texts that were numbered, as [`train`] does. All threads call `is_stopped` often; if it
+    /// Trains a model on the texts that were numbered, as [`train`] does. `label_weights` are the factors of the losses of
+    /// texts by their label, whose mean a text with several labels has; empty if all are 1. All threads call `is_stopped` often; if it
     /// returns true, the training ends with an error.
     ///
     /// # Errors
@@ -87,12 +88,13 @@ impl Numbered {
         texts: &Texts,
         words: Words,
         settings: &LinearSettings,
+        label_weights: &[f32],
         progress: impl FnMut(LinearProgress),
         is_stopped: &(impl Fn() -> bool + Sync),
     ) -> Result<LinearModel> {
         settings.check()?;
         assert!(self.is_for(settings), "n-grams that are numbered for these settings");
-        classifiers(self, texts, words, settings, progress, is_stopped)
+        classifiers(self, texts, words, settings, label_weights, progress, is_stopped)
     }
 }
 
@@ -101,6 +103,7 @@ fn classifiers(
     texts: &Texts,
     words: Words,
     settings: &LinearSettings,
+    label_weights: &[f32],
     mut progress: impl FnMut(LinearProgress),
     is_stopped: &(impl Fn() -> bool + Sync),
 ) -> Result<LinearModel> {
@@ -119,7 +122,7 @@ fn classifiers(
         return Err(Error::Memory { needed, max: settings.memory_bytes });
     }
 
-    let shared = SharedFactors::of(matrix, settings);
+    let shared = SharedFactors::of(matrix, settings, label_weights);
     let (at_once, n_threads) =
         if n > 1 || settings.is_deterministic { (settings.threads, 1) } else { (1, settings.threads) };
     let threads = Threads { n: n_threads, is_stopped };
@@ -170,10 +173,12 @@ struct SharedFactors {
     factors: Vec<f32>,
     /// Factors of texts.
     scales: Vec<f32>,
+    /// Factors of the losses of texts: C times the weight of the text.
+    costs: Vec<f32>,
 }
 
 impl SharedFactors {
-    fn of(matrix: &NgramMatrix, settings: &LinearSettings) -> Self {
+    fn of(matrix: &NgramMatrix, settings: &LinearSettings, label_weights: &[f32]) -> Self {
         let counts = match settings.weighting {
             Weighting::None => Vec::new(),
             Weighting::NaiveBayes { .. } | Weighting::TfIdf => matrix.count_texts(settings.threads, |_| true),
@@ -191,7 +196,9 @@ impl SharedFactors {
             if squares > 0.0 { squares.sqrt().recip() } else { 1.0 }
         };
         let scales = matrix.texts().map(scale).collect();
-        Self { counts, factors, scales }
+        let costs =
+            matrix.texts().map(|text| settings.cost * weight_of(text.labels, label_weights)).collect();
+        Self { counts, factors, scales, costs }
     }
 }
 
@@ -212,21 +219,24 @@ fn classifier(
         Weighting::TfIdf | Weighting::None => None,
     };
     let factors = ratios.as_deref().unwrap_or(&shared.factors);
+    let SharedFactors { scales, costs, .. } = shared;
     let (trained, own) = match settings.penalty {
-        Penalty::L2 => dual::train(matrix, factors, &shared.scales, &is_positive, settings, threads),
+        Penalty::L2 => dual::train(matrix, factors, scales, costs, &is_positive, settings, threads),
         Penalty::L1 => {
-            let trained = sparse::train(matrix, factors, &shared.scales, &is_positive, settings, threads);
+            let trained = sparse::train(matrix, factors, scales, costs, &is_positive, settings, threads);
             (trained, vec![0.0; matrix.n_texts()])
         }
     };
     let sigmoid = match settings.loss {
         MarginLoss::Logistic => Sigmoid::LOGISTIC,
         MarginLoss::SquaredHinge => {
-            let scores = matrix.texts().zip(&shared.scales).zip(own).map(|((text, scale), own)| {
+            let of_texts = matrix.texts().zip(scales).zip(costs).zip(own);
+            let scores = of_texts.map(|(((text, scale), cost), own)| {
                 let value = |(at, row): (usize, &u32)| text.value(at) * trained.weights[*row as usize];
                 let score = scale * text.rows.iter().enumerate().map(value).sum::<f32>() + trained.bias;
                 let is_positive = is_positive(text);
-                (if is_positive { score - own } else { score + own }, is_positive)
+                let score = if is_positive { score - own } else { score + own };
+                Scored { score, is_positive, weight: cost / settings.cost }
             });
             Sigmoid::fitted(&scores.collect::<Vec<_>>())
         }

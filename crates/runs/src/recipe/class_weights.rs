@@ -30,15 +30,6 @@ impl ClassWeights {
         Ok(Self { n_classes: weights.len(), all })
     }
 
-    /// The weights that give all classes the same share of the loss: rows / (classes × rows of the class). The mean
-    /// weight of a row is 1.
-    pub fn balanced(rows: &[u64]) -> Result<Self, String> {
-        let all = rows.iter().sum::<u64>() as f64;
-        Self::of(
-            &rows.iter().map(|&of_class| all / (rows.len() as f64 * of_class as f64)).collect::<Vec<_>>(),
-        )
-    }
-
     /// The weight of each class.
     pub fn all(&self) -> &[f64] {
         &self.all[..self.n_classes]
@@ -62,13 +53,6 @@ impl TryFrom<Vec<f64>> for ClassWeights {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn balanced_weights_give_each_class_the_same_share() {
-        // As scikit-learn's compute_class_weight("balanced"): 12 / (3 × 6), 12 / (3 × 2), 12 / (3 × 4).
-        assert_eq!(ClassWeights::balanced(&[6, 2, 4]).unwrap().all(), [12.0 / 18.0, 2.0, 1.0]);
-        assert!(ClassWeights::balanced(&[6, 0, 4]).is_err());
-    }
 
     #[test]
     fn weights_are_read_from_a_list_of_three_to_five_numbers_above_zero() {

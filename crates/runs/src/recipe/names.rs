@@ -6,7 +6,7 @@ use super::older_embedding_std;
 
 /// Fields of a recipe, by their path, with the flag of each field. A field that no flag sets has a description
 /// instead. A value that is one of several kinds, such as the optimizer, has the name of its kind.
-pub const SETTING_NAMES: [(&str, &str); 131] = [
+pub const SETTING_NAMES: [(&str, &str); 132] = [
     ("dataset", "id digest of the dataset"),
     ("plan", "read in blocks"),
     ("test_fraction", "--test-fraction"),
@@ -74,6 +74,7 @@ pub const SETTING_NAMES: [(&str, &str); 131] = [
     ("unrated", "--unrated"),
     ("positive-from", "--positive-from"),
     ("labels", "--labels"),
+    ("class_weight", "--class-weight"),
     ("ngrams.words", "--words"),
     ("ngrams.words_max", "--words-max"),
     ("ngrams.min_count", "--min-count"),
