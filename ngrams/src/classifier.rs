@@ -1,6 +1,7 @@
 //! Classifiers of words and n-grams: linear models and models of embeddings, which `ngrams train` trains, and models of
 //! the fastText program. They do not use tensors.
 
+pub mod choice;
 pub mod evaluate;
 pub mod explain;
 mod labels;
@@ -16,6 +17,7 @@ use std::path::Path;
 use classifiers::files::{ModelRef, bin};
 use classifiers::linear::AT_THE_END;
 use classifiers::{Dictionary, END, Features, LABEL_PREFIX, Names, Words, fasttext, linear};
+use scoring::Choice;
 use training::{Error, Result};
 
 pub use self::labels::Labels;
@@ -55,14 +57,26 @@ impl Classifier {
             }
         };
         let labels = match &model {
-            ClassifierModel::Linear(model) => Labels::of(model.dictionary()),
-            ClassifierModel::FastText(model) => Labels::of(model.dictionary()),
+            ClassifierModel::Linear(model) => {
+                Labels::of(model.dictionary()).with_choice(model.stored().choice)
+            }
+            ClassifierModel::FastText(model) => Labels::of(model.dictionary()).with_choice(model.choice()),
             ClassifierModel::Program(_) => {
                 let shown = names.iter().map(|name| String::from_utf8_lossy(name).into_owned());
                 Labels::new(shown.collect(), &Names::default())
             }
         };
         Self { model, labels, numbers: names.into_iter().zip(0..).collect() }
+    }
+
+    /// Sets calibration and threshold of a model that was trained.
+    pub fn choose(&mut self, choice: Choice) {
+        match &mut self.model {
+            ClassifierModel::Linear(model) => model.choose(choice),
+            ClassifierModel::FastText(model) => model.choose(choice),
+            ClassifierModel::Program(_) => {}
+        }
+        self.labels = self.labels.clone().with_choice(choice);
     }
 
     /// Reads a model folder, or a file of the fastText program.
@@ -157,7 +171,7 @@ impl<'a> Reader<'a> {
         self.classifier.labels()
     }
 
-    /// The probability of each label for a text; `None` for a text without a row of the model.
+    /// The probability of each label for a text, before the calibration; `None` for a text without a row of the model.
     pub fn probabilities(&mut self, text: &[u8]) -> Option<&[f32]> {
         let Self { classifier, scratch, probabilities } = self;
         match &classifier.model {

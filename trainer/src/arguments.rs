@@ -28,8 +28,7 @@ pub use self::groups::{
     ClassifierCompute, Computing, LstmFlags, Optimisation, PretrainingCompute, Running, TrainingFlags,
 };
 pub use self::names::{
-    BalanceName, CalibrateName, ComputeName, DecayName, DeviceName, LossName, OptimizerName, PosWeight,
-    RecipeName, ThresholdText,
+    BalanceName, ComputeName, DecayName, DeviceName, LossName, OptimizerName, PosWeight, RecipeName,
 };
 
 /// Train a sentiment classifier on a dataset, and classify reviews with it.

@@ -11,7 +11,7 @@ mod schedule;
 
 use batches::{Fold, Plan, RowWeight};
 use clap::ValueEnum;
-use scoring::Method;
+use scoring::{Method, ThresholdRule};
 use serde::{Deserialize, Serialize};
 
 pub use self::class_weights::ClassWeights;
@@ -128,18 +128,6 @@ pub struct Unlabelled {
     pub dataset: String,
     /// SHA-256 of their soft labels.
     pub soft_labels: String,
-}
-
-/// How the threshold between label 0 and label 1 is chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ThresholdRule {
-    /// The highest F1 on the validation split.
-    F1,
-    /// The highest accuracy on the validation split.
-    Accuracy,
-    /// A probability of label 1, above 0 and below 1.
-    Probability(f64),
 }
 
 impl Recipe {

@@ -92,8 +92,8 @@ pub fn calibrate(method: Method, scoring: Scoring, scores: &[RowScore]) -> Optio
     match method {
         Method::Temperature => {
             let logits: Vec<f64> = log_odds.iter().flat_map(|&log_odds| [0.0, log_odds]).collect();
-            let labels: Vec<u8> = scores.iter().map(|row| row.label).collect();
-            Some(Calibrator::Temperature(rounded(temperature(2, &logits, &labels))))
+            let labels: Vec<usize> = scores.iter().map(|row| usize::from(row.label)).collect();
+            Some(calibrate_logits(2, &logits, &labels))
         }
         Method::Platt => {
             let (slope, intercept) = platt(&log_odds, scores);
@@ -107,8 +107,13 @@ pub fn calibrate(method: Method, scoring: Scoring, scores: &[RowScore]) -> Optio
 pub fn calibrate_classes(scores: &[ClassScore]) -> Calibrator {
     let n_classes = scores.first().map_or(1, |row| row.probabilities.all().len());
     let logits: Vec<f64> = scores.iter().flat_map(|row| logits(&row.probabilities)).collect();
-    let labels: Vec<u8> = scores.iter().map(|row| row.label).collect();
-    Calibrator::Temperature(rounded(temperature(n_classes, &logits, &labels)))
+    let labels: Vec<usize> = scores.iter().map(|row| usize::from(row.label)).collect();
+    calibrate_logits(n_classes, &logits, &labels)
+}
+
+/// Fits a temperature to the validation split, from `n_classes` logits and the class of each row.
+pub fn calibrate_logits(n_classes: usize, logits: &[f64], labels: &[usize]) -> Calibrator {
+    Calibrator::Temperature(rounded(temperature(n_classes, logits, labels)))
 }
 
 /// The logarithm of each probability.
@@ -122,7 +127,7 @@ pub(crate) fn rounded(number: f64) -> f64 {
 }
 
 /// The temperature with the highest likelihood of the labels, for `n_classes` logits per row.
-fn temperature(n_classes: usize, logits: &[f64], labels: &[u8]) -> f64 {
+fn temperature(n_classes: usize, logits: &[f64], labels: &[usize]) -> f64 {
     // The negative log-likelihood is convex in 1 / temperature. Its slope at a row is the mean logit under the model's
     // probabilities minus the logit of the label, and its curvature the variance of the logit.
     let derivatives = |inverse: f64| {
@@ -137,7 +142,7 @@ fn temperature(n_classes: usize, logits: &[f64], labels: &[u8]) -> f64 {
                 second += weight * (logit - largest) * (logit - largest);
             }
             let mean = first / sum;
-            slope += mean - (logits[usize::from(label)] - largest);
+            slope += mean - (logits[label] - largest);
             curvature += second / sum - mean * mean;
         }
         (slope, curvature)
@@ -279,13 +284,13 @@ mod tests {
             let row = [f64::from(at % 7), f64::from(at % 5) * 0.7, f64::from(at % 3)];
             // Half of the labels are those of the largest logit.
             let largest = (0..3).max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap();
-            labels.push(if at % 2 == 0 { largest as u8 } else { (at / 2 % 3) as u8 });
+            labels.push(if at % 2 == 0 { largest } else { at / 2 % 3 });
             logits.extend(row);
         }
         let loss = |temperature: f64| {
-            let of_row = |(row, &label): (&[f64], &u8)| {
+            let of_row = |(row, &label): (&[f64], &usize)| {
                 let sum: f64 = row.iter().map(|logit| (logit / temperature).exp()).sum();
-                sum.ln() - row[usize::from(label)] / temperature
+                sum.ln() - row[label] / temperature
             };
             logits.chunks(3).zip(&labels).map(of_row).sum::<f64>()
         };

@@ -11,6 +11,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::scoring::RowScore;
 
+/// How the threshold between label 0 and label 1 is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ThresholdRule {
+    /// The highest F1 on the validation split.
+    F1,
+    /// The highest accuracy on the validation split.
+    Accuracy,
+    /// A probability of label 1, above 0 and below 1.
+    Probability(f64),
+}
+
 /// A chosen threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,6 +1,7 @@
 //! Flags of several commands, in groups.
 
 mod answers;
+mod choice;
 mod class_weight;
 pub mod idle;
 pub mod numbers;
@@ -25,6 +26,7 @@ use store::S3Options;
 use thiserror::Error;
 
 pub use self::answers::{Explain, LabelledTexts, Predict};
+pub use self::choice::{CalibrateName, ChoiceFlags, ThresholdText};
 pub use self::class_weight::ClassWeight;
 use self::numbers::{minutes, whole};
 pub use self::parse::parse;

@@ -82,12 +82,14 @@ pub struct CardOf<'a> {
     pub requires: &'a str,
     /// The names of the labels.
     pub labels: &'a [&'a str],
+    /// The calibration and the threshold, if there are any.
+    pub choice: Option<&'a str>,
 }
 
 /// A model card. The training folder has the metrics and the settings; a model folder that is not in one, such as one from S3,
 /// has none.
 pub fn card(model: &Path, of: CardOf<'_>) -> String {
-    let CardOf { name, kind, tag, requires, labels } = of;
+    let CardOf { name, kind, tag, requires, labels, choice } = of;
     let training = model.parent().unwrap_or(model);
     let settings: Option<RunSettings> = read_json(&training.join(SETTINGS));
     let metrics = tested(&training.join(METRICS)).map(|metrics| named(&metrics)).unwrap_or_default();
@@ -120,6 +122,9 @@ pub fn card(model: &Path, of: CardOf<'_>) -> String {
         "---\n\n# {name}\n\n{kind}, made with sentimill {version}. Labels: {}.\n",
         labels.join(", ")
     ));
+    if let Some(choice) = choice {
+        add(format_args!("\nCalibration and threshold: {choice}.\n"));
+    }
     add(format_args!(
         "\n## Use\n\n`predict.py` requires {requires}. Its first lines describe its input and output.\n\n"
     ));

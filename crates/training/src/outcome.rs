@@ -8,6 +8,10 @@ use scoring::{Interval, LargerClass, Metrics};
 /// if few rows have one of the labels.
 const RANKS_ROWS: f64 = 0.6;
 
+/// A warning of metrics of the validation split, on which the model was fitted.
+pub const FITTED: &str = "warning: threshold or calibration was fitted on these rows, so the metrics are better than on other rows; \
+                          hold out a test split with --test-fraction, or pass --test";
+
 /// What can help a model that is not better than the majority-class baseline.
 pub struct Remedies<'a> {
     /// What the command calls a row.
@@ -65,11 +69,7 @@ pub fn lines(record: &EvaluationRecord) -> Vec<String> {
         }));
     }
     if record.is_fitted() {
-        lines.push(
-            "warning: threshold or calibration was fitted on these rows, so the metrics are better than on other rows; \
-             hold out a test split with --test-fraction, or pass --test"
-                .to_owned(),
-        );
+        lines.push(FITTED.to_owned());
     }
     let weight = if is_of_label { "--pos-weight" } else { "--class-weight" };
     let remedies =

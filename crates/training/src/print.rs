@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use program::exit::printable;
-use scoring::Interval;
+use scoring::{Interval, ProbabilityQuality};
 use serde::Serialize;
 
 use crate::error::{Error, Result, STANDARD_OUTPUT};
@@ -36,6 +36,19 @@ impl MetricTable {
         let interval =
             interval.map_or_else(String::new, |Interval(low, high)| format!("{low:.4} to {high:.4}"));
         self.lines.push(format!("{name:<18}  {value:>8}  {interval}").trim_end().to_owned());
+    }
+
+    /// Adds the quality of probabilities, also of those before the calibration. `brier` is the interval of the Brier score.
+    pub fn add_quality(&mut self, of: &ProbabilityQuality, brier: Option<Interval>) {
+        let ProbabilityQuality { quality, uncalibrated } = of;
+        self.add("Brier score", Some(quality.brier), brier);
+        if let Some(before) = uncalibrated {
+            self.add("  uncalibrated", Some(before.brier), None);
+        }
+        self.add("calibration error", Some(quality.calibration_error), None);
+        if let Some(before) = uncalibrated {
+            self.add("  uncalibrated", Some(before.calibration_error), None);
+        }
     }
 
     /// Adds a line of other content.

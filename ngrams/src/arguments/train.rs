@@ -11,7 +11,7 @@ use corpus::ledger::Share;
 use program::location::Location;
 use program::size::parse_memory;
 use training::arguments::numbers::{at_least, cost, not_negative, positive, share, whole};
-use training::arguments::{CharNgrams, ClassWeight, Rated, Storage};
+use training::arguments::{CharNgrams, ChoiceFlags, ClassWeight, Rated, Storage};
 
 /// Flags of the training of an n-gram model.
 #[derive(Clone, Debug, Args)]
@@ -41,7 +41,8 @@ pub struct Train {
     pub test_fraction: f64,
     /// Validation split of --input [default: 0]
     ///
-    /// Share of texts that are held out for the choice of settings. It is evaluated at the end unless there is a test.
+    /// Share of texts that are held out for the choice of settings, thresholds and calibrations. It is evaluated at the end
+    /// unless there is a test.
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share, hide_default_value = true, hide_short_help = true)]
     pub validation_fraction: f64,
     /// Maximum share of bad lines
@@ -120,6 +121,9 @@ pub struct Train {
     /// the macro F1 if few texts have a label. A text with several labels has the mean of their weights.
     #[arg(long, value_name = "WEIGHTS", hide_short_help = true, help_heading = "Model")]
     pub class_weight: Option<ClassWeight>,
+    /// Threshold and calibration.
+    #[command(flatten)]
+    pub choice: ChoiceFlags,
     /// Number of epochs [default: 5]
     #[arg(long, alias = "num-epochs", value_name = "N", value_parser = whole::<u32>(1..=EPOCHS_MAX), help_heading = "Optimisation")]
     pub epochs: Option<u32>,

@@ -55,12 +55,14 @@ impl Evaluation {
     }
 }
 
-/// The probabilities of a text, its key, its labels, and those of them that the model has, by number of the model.
-struct Answer {
-    probabilities: Option<Vec<f32>>,
+/// The answer for a text, and what is known of it.
+pub struct Answer {
+    /// The probability of each label, before the calibration.
+    pub probabilities: Option<Vec<f32>>,
     key: Option<u64>,
     labels: Vec<u32>,
-    known: Vec<u32>,
+    /// Those of its labels that the model has, by number of the model.
+    pub known: Vec<u32>,
 }
 
 /// Evaluates all texts. The result does not depend on the number of threads.
@@ -92,12 +94,35 @@ struct Counted<'a> {
 
 fn count<'a>(classifier: &'a Classifier, texts: &Texts, threads: NonZeroUsize) -> Result<Counted<'a>> {
     let names = texts.dictionary.labels();
-    let labels: Vec<Option<u32>> = names.iter().map(|name| classifier.label(name)).collect();
-    let mut quality =
-        Quality::new(classifier.labels(), labels.iter().filter(|label| label.is_none()).count());
+    let n_unknown = names.iter().filter(|name| classifier.label(name).is_none()).count();
+    let mut quality = Quality::new(classifier.labels(), n_unknown);
     let (mut only_unknown, mut unknown_label) = (0, 0);
     let mut sums: BTreeMap<Vec<u32>, Digest> = BTreeMap::new();
     let mut numbers = 0..;
+    each_answer(classifier, texts, threads, |Answer { probabilities, key, labels, known }| {
+        let number = numbers.next().unwrap_or(u64::MAX);
+        let n_unknown = labels.len() - known.len();
+        unknown_label += u64::from(n_unknown > 0);
+        if let Some(key) = key {
+            *sums.entry(labels).or_default() += Digest::of(&key.to_le_bytes());
+        }
+        match probabilities {
+            Some(probabilities) => quality.add(&probabilities, &known, n_unknown, key.unwrap_or(number)),
+            None => only_unknown += 1,
+        }
+    })?;
+    Ok(Counted { quality, only_unknown, unknown_label, sums })
+}
+
+/// Calls `each` with the answer for each text, in the order of the texts. Threads compute them.
+pub fn each_answer(
+    classifier: &Classifier,
+    texts: &Texts,
+    threads: NonZeroUsize,
+    mut each: impl FnMut(Answer),
+) -> Result<()> {
+    let names = texts.dictionary.labels();
+    let labels: Vec<Option<u32>> = names.iter().map(|name| classifier.label(name)).collect();
     let indices: Vec<usize> = (0..texts.n_blocks()).collect();
     for wave in indices.chunks(threads.get()) {
         let answer = |index| answers(classifier, texts, index, &labels);
@@ -113,24 +138,10 @@ fn count<'a>(classifier: &'a Classifier, texts: &Texts, threads: NonZeroUsize) -
             }),
         };
         for answers in answers {
-            for (Answer { probabilities, key, labels, known }, number) in
-                answers?.into_iter().zip(&mut numbers)
-            {
-                let n_unknown = labels.len() - known.len();
-                unknown_label += u64::from(n_unknown > 0);
-                if let Some(key) = key {
-                    *sums.entry(labels).or_default() += Digest::of(&key.to_le_bytes());
-                }
-                match probabilities {
-                    Some(probabilities) => {
-                        quality.add(&probabilities, &known, n_unknown, key.unwrap_or(number));
-                    }
-                    None => only_unknown += 1,
-                }
-            }
+            answers?.into_iter().for_each(&mut each);
         }
     }
-    Ok(Counted { quality, only_unknown, unknown_label, sums })
+    Ok(())
 }
 
 /// The answers for the texts of a block.

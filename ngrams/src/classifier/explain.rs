@@ -23,12 +23,13 @@ pub(crate) fn explain(reader: &mut Reader<'_>, text: &[u8]) -> Result<Explained,
     }
     let labels = reader.labels();
     let predicted = labels.predicted(&probabilities);
+    let calibrated = labels.calibrated(&probabilities);
     let (score, probability) = match labels.n_labels() {
         2 => {
             let second = labels.in_order().nth(1).unwrap_or_default();
-            (Some(labels.outputs(&probabilities)[0] as f32), probabilities[second as usize])
+            (Some(labels.outputs(&probabilities)[0] as f32), calibrated[second as usize])
         }
-        _ => (None, probabilities[predicted as usize]),
+        _ => (None, calibrated[predicted as usize]),
     };
     let label = labels.place(predicted);
     let contributions = reader.contributions(text, predicted);

@@ -11,6 +11,7 @@ use classifiers::files::{ModelRef, described};
 use classifiers::linear::{LinearModel, Outputs};
 use classifiers::{Words, linear};
 use runs::onnx::{Attribute, ElementType, Graph, Value};
+use scoring::Calibrator;
 
 use super::Labels;
 
@@ -26,12 +27,37 @@ pub fn graph(model: ModelRef<'_>, labels: &Labels) -> Graph {
     let order: Vec<i64> = labels.in_order().map(i64::from).collect();
     let order = graph.integers(&order);
     let probabilities = graph.node("Gather", &[&probabilities, &order], &[Attribute::integer("axis", 1)]);
+    let probabilities = calibrated(&mut graph, probabilities, labels);
     graph.output(&probabilities, "probabilities", &["batch", &labels.n_labels().to_string()]);
     let (config, words) = described(model);
     graph.metadata("labels", serde_json::Value::from(labels.names()).to_string());
     graph.metadata("config", config);
     graph.metadata("vocabulary", String::from_utf8_lossy(&words).into_owned());
     graph
+}
+
+/// The calibrated probabilities, as [`Labels::calibrated`] has them, of those in the order of users.
+fn calibrated(graph: &mut Graph, probabilities: Value, labels: &Labels) -> Value {
+    let Some(calibration) = labels.choice().calibration else { return probabilities };
+    let (slope, intercept) = match calibration {
+        Calibrator::Temperature(temperature) => (1.0 / temperature, 0.0),
+        Calibrator::Platt { slope, intercept } => (slope, intercept),
+    };
+    let [least, one, slope, intercept] =
+        [f64::from(f32::MIN_POSITIVE), 1.0, slope, intercept].map(|number| graph.number(number));
+    let probabilities = graph.node("Max", &[&probabilities, &least], &[]);
+    let logits = graph.node("Log", &[&probabilities], &[]);
+    if labels.n_labels() > 2 {
+        let logits = graph.node("Mul", &[&logits, &slope], &[]);
+        return graph.node("Softmax", &[&logits], &[]);
+    }
+    let difference = graph.floats(&[2, 1], &[-1.0, 1.0]);
+    let log_odds = graph.node("MatMul", &[&logits, &difference], &[]); // [B, 1]
+    let scaled = graph.node("Mul", &[&log_odds, &slope], &[]);
+    let log_odds = graph.node("Add", &[&scaled, &intercept], &[]);
+    let second = graph.node("Sigmoid", &[&log_odds], &[]);
+    let first = graph.node("Sub", &[&one, &second], &[]);
+    graph.node("Concat", &[&first, &second], &[Attribute::integer("axis", 1)])
 }
 
 fn of_linear(graph: &mut Graph, model: &LinearModel, rows: &str, values: &str) -> Value {

@@ -26,7 +26,7 @@ const WINDOW_BYTES: usize = 4 << 20;
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Which labels are printed.
-    pub choice: Choice,
+    pub shown: Shown,
     /// Number of threads.
     pub threads: NonZeroUsize,
     /// Whether a text of which the model knows no word has an answer, as in an evaluation.
@@ -35,14 +35,14 @@ pub struct Options {
 
 /// Which labels are printed.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Choice {
+pub struct Shown {
     /// The most probable ones.
     pub top: Option<usize>,
     /// Those of at least this probability.
     pub threshold: Option<f64>,
 }
 
-impl Choice {
+impl Shown {
     /// Maximum number of labels that are printed for a text.
     fn n_labels_max(self, n_labels: usize) -> usize {
         self.top.unwrap_or(if self.threshold.is_some() { usize::MAX } else { TOP }).min(n_labels)
@@ -93,7 +93,7 @@ impl<'a> answers::TextWindow<'a> for Window<'a> {
     }
 
     fn is_full(&self) -> bool {
-        let n_labels = self.options.choice.n_labels_max(self.classifier.labels().n_labels());
+        let n_labels = self.options.shown.n_labels_max(self.classifier.labels().n_labels());
         let rows_max = WINDOW_ROWS.min(WINDOW_LABELS / n_labels.max(1));
         self.texts.len() >= rows_max || self.bytes.len() >= WINDOW_BYTES
     }
@@ -138,25 +138,28 @@ fn answer<'a>(reader: &mut Reader<'a>, text: &[u8], options: &Options) -> Result
     let found = if options.answers_unknown { reader.probabilities(text) } else { reader.of_known(text) };
     let probabilities = found.ok_or(Refusal::OnlyUnknown)?;
     match probabilities.iter().all(|probability| probability.is_finite()) {
-        true => Ok(predicted(probabilities, labels, options.choice)),
+        true => Ok(predicted(probabilities, labels, options.shown)),
         false => Err(Refusal::NotFinite),
     }
 }
 
-fn predicted<'a>(probabilities: &[f32], labels: &'a Labels, choice: Choice) -> Answer<'a> {
-    if let (2, Choice { top: None, threshold: None }) = (labels.n_labels(), choice) {
+fn predicted<'a>(probabilities: &[f32], labels: &'a Labels, shown: Shown) -> Answer<'a> {
+    if let (2, Shown { top: None, threshold: None }) = (labels.n_labels(), shown) {
         let label = labels.predicted(probabilities);
         let second = labels.in_order().nth(1).unwrap_or_default();
+        let calibrated = labels.calibrated(probabilities);
         return Answer::OfTwo {
             label: labels.place(label),
             score: labels.outputs(probabilities)[0] as f32,
-            probability: Some(probabilities[second as usize]),
+            probability: Some(calibrated[second as usize]),
             rating: None,
             class: Some(labels.name(label)),
         };
     }
+    let predicted = labels.predicted(probabilities);
+    let probabilities = labels.calibrated(probabilities);
     let mut order: Vec<u32> = (0..probabilities.len() as u32).collect();
-    let n = choice.n_labels_max(order.len());
+    let n = shown.n_labels_max(order.len());
     // As `Labels::predicted`.
     let descending = |&one: &u32, &other: &u32| {
         let by_probability = probabilities[other as usize].total_cmp(&probabilities[one as usize]);
@@ -167,9 +170,10 @@ fn predicted<'a>(probabilities: &[f32], labels: &'a Labels, choice: Choice) -> A
     }
     order.truncate(n);
     order.sort_unstable_by(descending);
-    let threshold = choice.threshold.unwrap_or(0.0);
+    let threshold = shown.threshold.unwrap_or(0.0);
     order.retain(|&label| f64::from(probabilities[label as usize]) >= threshold);
-    let first = order.first().copied();
+    // Two labels may have a threshold of the model.
+    let first = order.first().map(|&first| if labels.n_labels() == 2 { predicted } else { first });
     Answer::OfMany {
         label: first.map(|label| labels.place(label)),
         class: first.map(|label| labels.name(label)),

@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 
 use scoring::{
-    CLASSES_MAX, Counted, Decision, Intervals, Metrics, OfClass, ProbabilityQuality, RowTexts, Scores,
-    Scoring, class_intervals, intervals, label_intervals, metrics_of, scores_of,
+    CLASSES_MAX, Choice, Counted, Decision, Intervals, Metrics, OfClass, ProbabilityQuality, RowTexts,
+    Scores, Scoring, class_intervals, intervals, label_intervals, metrics_of, scores_of,
 };
 use serde::Serialize;
 use training::Result;
@@ -57,7 +57,7 @@ struct OfLabel {
 
 #[derive(Debug)]
 struct Few {
-    scoring: Scoring,
+    decision: Decision,
     counted: Counted,
     losses: Vec<f64>,
 }
@@ -88,6 +88,9 @@ pub struct Evaluated {
     pub intervals: Option<Intervals>,
     /// The quality of probabilities; `null` for more than five labels.
     pub probabilities: Option<ProbabilityQuality>,
+    /// The calibration and the threshold of the model, if it has them.
+    #[serde(flatten)]
+    pub choice: Choice,
 }
 
 /// Metrics of texts.
@@ -149,7 +152,9 @@ impl<'a> Quality<'a> {
             n @ 3..=CLASSES_MAX => Some(Scoring::Classes { classes: n as u8 }),
             _ => None,
         };
-        let few = scoring.map(|scoring| Few { scoring, counted: Counted::new(scoring), losses: Vec::new() });
+        let decision = scoring.map(|scoring| labels.choice().decision(scoring));
+        let few =
+            decision.map(|decision| Few { decision, counted: Counted::new(decision), losses: Vec::new() });
         let of_labels = vec![OfLabel::default(); labels.n_labels()];
         Self {
             labels,
@@ -168,7 +173,7 @@ impl<'a> Quality<'a> {
         }
     }
 
-    /// Adds a text: the probability of each label, the labels that it has, the number of its labels that the model does
+    /// Adds a text: the probability of each label before the calibration, the labels that it has, the number of its labels that the model does
     /// not have, and its key.
     pub fn add(&mut self, probabilities: &[f32], labels: &[u32], n_unknown: usize, key: u64) {
         if !probabilities.iter().all(|probability| probability.is_finite()) {
@@ -188,7 +193,7 @@ impl<'a> Quality<'a> {
         of_predicted.predicted += 1;
         of_predicted.right += u64::from(is_right);
         labels.iter().for_each(|&label| self.of_labels[label as usize].rows += 1);
-        let loss = loss(probabilities, labels, n_unknown);
+        let loss = loss(&self.labels.calibrated(probabilities), labels, n_unknown);
         self.loss += loss;
         self.losses.push(loss);
         match (labels, n_unknown, &mut self.single) {
@@ -244,6 +249,7 @@ impl<'a> Quality<'a> {
             classes,
             intervals,
             probabilities,
+            choice: self.labels.choice(),
         })
     }
 
@@ -306,22 +312,21 @@ impl OfLabel {
 
 impl Few {
     fn metrics(&self) -> Result<Metrics> {
-        let Self { scoring, counted, .. } = self;
-        Ok(metrics_of(*scoring, &counted.sums(), &mut counted.ranked().to_vec())?)
+        let Self { decision, counted, .. } = self;
+        Ok(metrics_of(decision.scoring(), &counted.sums(), &mut counted.ranked().to_vec())?)
     }
 
     fn finish(self, keys: &[u64]) -> (Option<Intervals>, Option<ProbabilityQuality>) {
-        let Self { scoring, counted, losses } = self;
+        let Self { decision, counted, losses } = self;
         let places: Vec<i64> = (0..losses.len() as i64).collect();
-        let decision = Decision::from(scoring);
-        match scores_of(scoring, &places, counted.ranked()) {
+        match scores_of(decision.scoring(), &places, counted.ranked()) {
             Scores::Label(scores) => (
                 Some(intervals(decision, &scores, &losses, RowTexts::Keys(keys))),
                 ProbabilityQuality::of(decision, &scores),
             ),
             Scores::Classes(scores) => (
-                Some(class_intervals(None, &scores, &losses, RowTexts::Keys(keys))),
-                Some(ProbabilityQuality::of_classes(None, &scores)),
+                Some(class_intervals(decision.calibrator(), &scores, &losses, RowTexts::Keys(keys))),
+                Some(ProbabilityQuality::of_classes(decision.calibrator(), &scores)),
             ),
         }
     }

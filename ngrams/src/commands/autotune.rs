@@ -16,9 +16,10 @@ use training::places::is_dataset;
 use training::tell::tell;
 use training::{Error, Result};
 
-use super::settings::{ModelSettings, label_weights, reading, words};
+use super::settings::{ModelSettings, check_choice, label_weights, reading, words};
 use super::train::check;
 use crate::arguments::{Arguments, Autotune, Command, ModelName, Train};
+use crate::classifier::choice::choose;
 use crate::classifier::evaluate::measure;
 use crate::classifier::quality::Measured;
 use crate::classifier::{Classifier, ClassifierModel};
@@ -30,6 +31,7 @@ pub(super) fn tune(arguments: &Autotune) -> Result<()> {
     let Autotune { validation, search, train } = arguments;
     let passed = Passed::of_process::<Arguments>();
     check_places(&train.input, validation)?;
+    check_choice(train)?;
     let trained = Trained {
         command: ["ngrams", "train"],
         passed: passed.clone(),
@@ -184,7 +186,9 @@ impl Trials {
         let of_validation = Reading { words_max: usize::MAX >> 1, count_min: 1, ..reading.clone() };
         self.texts.read(Place::Input, &arguments, &reading)?;
         if !self.is_checked {
-            check(self.texts.get(Place::Input, &reading)?, &arguments)?;
+            let texts = self.texts.get(Place::Input, &reading)?;
+            check(texts, &arguments)?;
+            arguments.choice.check_classes(texts.dictionary.labels().len())?;
         }
         self.texts.read(Place::Validation, &arguments, &of_validation)?;
         let texts = self.texts.get(Place::Input, &reading)?;
@@ -195,7 +199,10 @@ impl Trials {
         let settings = settings.with_label_weights(label_weights(&arguments, &texts.dictionary)?);
         let trained = self.kept.train(texts, reading.words, &settings, limit)?;
         let Some(model) = trained else { return Ok(None) };
-        let measured = measure(&Classifier::new(model), validation, arguments.n_threads())?;
+        let mut classifier = Classifier::new(model);
+        let choice = choose(&arguments.choice, &classifier, Some(validation), arguments.n_threads())?;
+        classifier.choose(choice);
+        let measured = measure(&classifier, validation, arguments.n_threads())?;
         self.is_checked = true;
         Ok((!limit.is_over()).then(|| metrics(&measured)))
     }

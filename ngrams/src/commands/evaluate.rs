@@ -2,7 +2,6 @@
 
 use corpus::ledger::Limits;
 use runs::training::{RunSettings, SETTINGS, read_json};
-use scoring::ProbabilityQuality;
 use serde::Serialize;
 use training::answers::wrong::{OtherLabels, Wrong};
 use training::arguments::{Passed, threads};
@@ -18,7 +17,7 @@ use super::out::absolute;
 use crate::arguments::{Arguments, Evaluate};
 use crate::classifier::Classifier;
 use crate::classifier::evaluate::{Evaluation, evaluate as evaluate_texts};
-use crate::classifier::predict::{Choice, Options, run};
+use crate::classifier::predict::{Options, Shown, run};
 use crate::classifier::quality::{Evaluated, Measured};
 
 /// The output for a file.
@@ -99,7 +98,7 @@ pub(super) fn evaluate(arguments: &Evaluate) -> Result<()> {
     let Some(wrong) = wrong else { return Ok(()) };
     let division = division(arguments.test_fraction)?;
     let of_wrong = Wrong::new((classifier.words(), None), division, OtherLabels::Wrong)?;
-    let options = Options { choice: Choice::default(), threads: threads(), answers_unknown: true };
+    let options = Options { shown: Shown::default(), threads: threads(), answers_unknown: true };
     let of_model = (classifier.labels().names(), of_wrong, n_wrong);
     wrong.write((FastTextLine::Words, of_file), of_model, |input, output, lines| {
         Ok(run(input, output, lines, &classifier, &options)?)
@@ -147,9 +146,8 @@ fn print_table(printed: &Printed<'_>) -> Result<()> {
         table.add("AUC", auc, of.and_then(|of| of.auc));
     }
     table.add("loss", Some(loss), of.map(|of| of.loss));
-    if let Some(ProbabilityQuality { quality, .. }) = probabilities {
-        table.add("Brier score", Some(quality.brier), of.and_then(|of| of.brier));
-        table.add("calibration error", Some(quality.calibration_error), None);
+    if let Some(probabilities) = probabilities {
+        table.add_quality(probabilities, of.and_then(|of| of.brier));
     }
     table.print()
 }

@@ -10,6 +10,7 @@ use durable::check_free;
 use program::location::Location;
 use runs::onnx::{INLINE_BYTES_MAX, check_both_free};
 use runs::saved::PREDICT_NGRAMS;
+use scoring::Scoring;
 use training::arguments::threads;
 use training::exports::{CARD, CardOf, ExportFormat as Format, card};
 use training::model::named;
@@ -44,6 +45,12 @@ pub(super) fn export(arguments: &Export) -> Result<()> {
     }
     let path = model_at(&arguments.model, &arguments.storage.options(), "export")?;
     let classifier = Classifier::read(&path)?;
+    let is_of_program = matches!(format, Format::Bin | Format::Ftz | Format::Vec);
+    if is_of_program && !classifier.labels().choice().is_none() {
+        tell(
+            "warning: files of the fastText program have no calibration and no threshold, so its answers are those without",
+        );
+    }
     let refused = |expected: &str| Err(Error::setting("MODEL", path.display(), expected));
     match (format, classifier.model(), classifier.stored()) {
         (Format::Folder | Format::Onnx | Format::Npz, _, None) => {
@@ -88,6 +95,7 @@ fn write_folder(
             tag: "n-grams",
             requires: "NumPy",
             labels: &labels,
+            choice: classifier.labels().choice().described(Scoring::Logit).as_deref(),
         },
     );
     let mut folder = durable::NewFolder::begin(out)?;

@@ -30,7 +30,7 @@ pub fn describe(
     out: &TextsOut,
     arguments: &Train,
     texts: &Texts,
-    held_out: Option<&(Part, Texts)>,
+    held_out: &[(Part, Texts)],
     recipe: serde_json::Value,
     settings: &ModelSettings,
 ) -> Result<()> {
@@ -42,7 +42,7 @@ pub fn describe(
         .map(|label| (labels.name(label).to_owned(), [dictionary.label_count(label), 0, 0]))
         .collect();
     let mut rows = [counts.n_texts, 0, 0];
-    if let Some((part, held_out)) = held_out {
+    for (part, held_out) in held_out {
         rows[*part as usize] = held_out.n_texts();
         let labels = held_out.dictionary.labels();
         for (name, counts) in &mut classes {

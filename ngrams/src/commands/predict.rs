@@ -7,7 +7,7 @@ use training::lines::{FastTextLine, Formats, predict_each, sources};
 use super::{invalid_utf8, model_at};
 use crate::arguments::Predict;
 use crate::classifier::Classifier;
-use crate::classifier::predict::{Choice, Options, run};
+use crate::classifier::predict::{Options, Shown, run};
 
 /// Predicts line by line.
 pub(super) fn predict(arguments: &Predict) -> Result<()> {
@@ -20,8 +20,8 @@ pub(super) fn predict(arguments: &Predict) -> Result<()> {
     let names = classifier.labels().names();
     // Two classes have their probabilities in any case.
     let all = (arguments.of_all.probabilities && names.len() > 2).then_some(names.len());
-    let choice = Choice { top: arguments.top.or(all), threshold: arguments.threshold };
-    let options = Options { choice, threads: threads(), answers_unknown: false };
+    let shown = Shown { top: arguments.top.or(all), threshold: arguments.threshold };
+    let options = Options { shown, threads: threads(), answers_unknown: false };
     let file = arguments.of_all.file(names, false)?;
     predict_each(&sources, &formats, invalid_utf8(&classifier), file, |input, output, lines| {
         Ok(run(input, output, lines, &classifier, &options)?)

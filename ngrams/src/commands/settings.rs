@@ -80,6 +80,8 @@ impl ModelSettings {
             "test_fraction": arguments.test_fraction,
             "validation_fraction": arguments.validation_fraction,
             "epochs": self.epochs(),
+            "threshold": arguments.choice.rule(),
+            "calibration": arguments.choice.method(),
             "class_weight": arguments.class_weight.as_ref().map(|weight| match weight {
                 ClassWeight::Balanced => json!("balanced"),
                 ClassWeight::Numbers(numbers) => json!(numbers),
@@ -123,6 +125,16 @@ pub fn add_input(recipe: &mut Value, arguments: &Train, is_dataset: bool) -> Res
     recipe["positive-from"] = json!(labels.positive_from());
     recipe["labels"] = json!(labels.classes().map(ToString::to_string));
     Ok(())
+}
+
+/// Refuses a threshold or a calibration without a validation split.
+pub fn check_choice(arguments: &Train) -> Result<()> {
+    match arguments.choice.fitted().into_iter().next() {
+        Some((flag, found)) if arguments.validation_fraction == 0.0 => {
+            Err(Error::setting(flag, found, "a validation split; pass a --validation-fraction above 0"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The weight of each label in the loss, by number of the label; none if all are 1.

@@ -66,6 +66,7 @@ fn of_rows(arguments: &Predict, dataset: &Location) -> Result<(Rows, SoftLabels)
             let Some(scores) = reader.probabilities(&line) else {
                 return Some(vec![1.0 / columns.len() as f32; columns.len()]);
             };
+            let scores = classifier.labels().calibrated(scores);
             // The probabilities of labels that are independent of each other have another sum than 1.
             let sum: f64 = scores.iter().map(|&score| f64::from(score)).sum();
             let share = |&label: &u32| (f64::from(scores[label as usize]) / sum) as f32;

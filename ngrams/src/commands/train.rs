@@ -12,11 +12,11 @@ use launch::interrupt::{Interrupts, Requested};
 use program::exit::{Exit, Failed};
 use report::whole;
 use runs::training::{Line, NGRAMS, OfManyLabels, OfOneLabel, Tested, put_json};
-use scoring::{Interval, LargerClass};
+use scoring::{Interval, LargerClass, Scoring};
 use serde::Serialize;
 use training::inputs::{Counters, ReadInput};
 use training::log::Log;
-use training::outcome::{Remedies, not_above_baseline};
+use training::outcome::{FITTED, Remedies, not_above_baseline};
 use training::places::is_dataset;
 use training::print::print_json;
 use training::tell::tell;
@@ -26,9 +26,12 @@ use training::{Error, Result};
 
 use super::out;
 use super::progress::Progress;
-use super::settings::{ModelSettings, add_input, check_min_count, label_weights, reading, words};
+use super::settings::{
+    ModelSettings, add_input, check_choice, check_min_count, label_weights, reading, words,
+};
 use super::top::top;
 use crate::arguments::{ModelName, Train};
+use crate::classifier::choice::choose;
 use crate::classifier::evaluate::{Evaluation, evaluate};
 use crate::classifier::quality::{Evaluated, Measured};
 use crate::classifier::{Classifier, ClassifierModel};
@@ -89,6 +92,7 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
         return Err(Error::internal(&"flags of both models were accepted"));
     };
     check_min_count(arguments, kind)?;
+    check_choice(arguments)?;
     let mut out = out::take(arguments)?;
     let is_dataset = matches!(&arguments.input[..], [place] if is_dataset(place));
     let reading = reading(arguments, kind, words(arguments, kind, is_dataset));
@@ -109,26 +113,21 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
         true => None,
         false => Some((Part::Test, input.read(&arguments.test, of_evaluated.clone())?.0)),
     };
-    let wanted = [(Part::Training, &reading)].into_iter().chain(held_out.map(|part| (part, &of_evaluated)));
+    let held_out = held_out.iter().map(|&part| (part, &of_evaluated));
+    let wanted = [(Part::Training, &reading)].into_iter().chain(held_out.clone());
     let wanted = wanted.map(|(part, reading)| Wanted { part, reading: reading.clone() }).collect();
     let ReadInput { mut splits, ledger } =
         input.read_splits(&arguments.input, division(arguments)?, wanted)?;
-    let held_out = held_out.and_then(|part| Some((part, splits.pop()?)));
     let texts = splits.remove(0);
+    let held_out: Vec<(Part, Texts)> = held_out.map(|(part, _)| part).zip(splits).collect();
     check(&texts, arguments)?;
+    check_labels(&texts, &held_out, arguments)?;
     let settings = settings.with_label_weights(label_weights(arguments, &texts.dictionary)?);
-    if let Some((part, texts)) = &held_out
-        && texts.n_texts() == 0
-    {
-        let found = format!("no text is in the {} split", name_of(*part));
-        let remedy = "raise its share, or omit it";
-        return Err(Error::useless_texts(arguments.input.join(" "), found, remedy));
-    }
     let read_s = began.elapsed().as_secs_f64();
     out.clear()?;
     // The settings of a checkpoint are there. Its training may yet be refused.
     if !out.has_checkpoint()? {
-        out::describe(&out, arguments, &texts, held_out.as_ref(), recipe, &settings)?;
+        out::describe(&out, arguments, &texts, &held_out, recipe, &settings)?;
     }
     let mut progress = out::progress(&out, &texts, &settings)?;
     let began_training = Instant::now();
@@ -142,14 +141,19 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     };
     let (loss, n_weighted, log) = progress.finish();
     let training_s = began_training.elapsed().as_secs_f64();
-    let classifier = Classifier::new(model);
+    let mut classifier = Classifier::new(model);
+    let validation = held_out.iter().find(|(part, _)| *part == Part::Validation).map(|(_, texts)| texts);
+    let choice = choose(&arguments.choice, &classifier, validation, input.threads)?;
+    classifier.choose(choice);
+    choice.described(Scoring::Logit).iter().for_each(|chosen| tell(chosen));
     let mut top = top(&classifier, &texts)?;
     let (counts, n_words, n_labels) =
         (texts.counts(), texts.dictionary.n_words() as u64, texts.dictionary.labels().len() as u64);
     drop(texts);
-    let evaluation = match test.or(held_out) {
+    let evaluation = match test.as_ref().or(held_out.first()) {
         Some((part, texts)) => {
-            let evaluation = evaluate(&classifier, &texts, input.threads)?;
+            let part = *part;
+            let evaluation = evaluate(&classifier, texts, input.threads)?;
             let place = match &arguments.test[..] {
                 [] => format!("{}, {} split", arguments.input.join(" "), name_of(part)),
                 test => test.join(" "),
@@ -172,6 +176,11 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     out::finish(&out, &classifier)?;
     let told = evaluation.iter().flat_map(|(part, evaluation)| lines(*part, &evaluation.evaluated));
     told.for_each(|line| tell(&line));
+    if evaluation.as_ref().is_some_and(|(part, _)| *part == Part::Validation)
+        && !arguments.choice.fitted().is_empty()
+    {
+        tell(FITTED);
+    }
     tell(&format!("the model is in {}", out.shown_model().display()));
     if arguments.json {
         print_json(&Summary {
@@ -275,12 +284,42 @@ fn train_fasttext(
     Ok(ClassifierModel::FastText(Box::new(training.finish())))
 }
 
-/// The split of --input that is evaluated at the end.
-fn held_out(arguments: &Train) -> Option<Part> {
-    if arguments.test_fraction > 0.0 {
-        return Some(Part::Test);
+/// The splits of --input that are read besides the training split. The first one is evaluated at the end, unless there is
+/// --test.
+fn held_out(arguments: &Train) -> Vec<Part> {
+    let of_input = arguments.test_fraction > 0.0;
+    let has_test = of_input || !arguments.test.is_empty();
+    let has_use = !has_test || !arguments.choice.fitted().is_empty();
+    let validation = (arguments.validation_fraction > 0.0 && has_use).then_some(Part::Validation);
+    of_input.then_some(Part::Test).into_iter().chain(validation).collect()
+}
+
+/// Refuses a split without texts, and a threshold or calibration for which the labels of texts are not suitable.
+fn check_labels(texts: &Texts, held_out: &[(Part, Texts)], arguments: &Train) -> Result<()> {
+    let choice = &arguments.choice;
+    choice.check_classes(texts.dictionary.labels().len())?;
+    let input = arguments.input.join(" ");
+    for (part, texts) in held_out {
+        if texts.n_texts() == 0 {
+            let found = format!("no text is in the {} split", name_of(*part));
+            return Err(Error::useless_texts(input, found, "raise its share, or omit it"));
+        }
     }
-    (arguments.validation_fraction > 0.0 && arguments.test.is_empty()).then_some(Part::Validation)
+    let Some((flag, found)) = choice.fitted().into_iter().next() else { return Ok(()) };
+    for (_, texts) in held_out.iter().filter(|(part, _)| *part == Part::Validation) {
+        let labels = texts.dictionary.labels();
+        let n_labels: u64 = (0..labels.len() as u32).map(|label| texts.dictionary.label_count(label)).sum();
+        if n_labels > texts.n_texts() {
+            return Err(Error::setting(flag, found, "texts with one label each; omit it"));
+        }
+        if labels.len() == 1 {
+            let label = String::from_utf8_lossy(labels.get(0));
+            let found = format!("every text of the validation split has the label {label}");
+            let remedy = "raise --validation-fraction, or omit --threshold and --calibrate";
+            return Err(Error::useless_texts(input, found, remedy));
+        }
+    }
+    Ok(())
 }
 
 fn name_of(part: Part) -> &'static str {

@@ -57,6 +57,8 @@ fn exports_have_the_probabilities_of_predict() {
         (3, "--weights tf-idf --loss squared-hinge"),
         (3, "--rating-field rating --labels 5=z,1=x,3=y"),
         (2, "--buckets 0 --ngrams 2"),
+        (2, "--validation-fraction 0.3 --calibrate platt --threshold 0.7"),
+        (3, "--model fasttext --words punctuation --buckets 2000 --validation-fraction 0.3 --calibrate temperature"),
         (3, "--words cleaned --l1"),
         (1, "--words spaces"),
         (2, "--model fasttext --words punctuation --buckets 2000 --char-ngrams 3-5"),
@@ -91,6 +93,15 @@ fn exports_have_the_probabilities_of_predict() {
             "{card}"
         );
 
+        // A score is not calibrated.
+        let config: Value =
+            serde_json::from_slice(&fs::read(out.join("model/config.json")).unwrap()).unwrap();
+        let platt = &config["choice"]["calibration"]["platt"];
+        let [slope, intercept] =
+            ["slope", "intercept"].map(|name| platt[name].as_f64()).map(Option::unwrap_or_default);
+        let slope = if platt.is_null() { 1.0 } else { slope };
+        assert_eq!(card.contains("\nCalibration and threshold: "), flags.contains(&"--calibrate"), "{card}");
+
         let ours = objects(&said(command_of("predict", &out, &["--format", "text", "--top", "3"]), &texts));
         let Some(theirs) = tests::oracle::predicted(&exported, &texts) else { return };
         let Some(onnx) = tests::oracle::onnx(&file, &exported, &texts) else { return };
@@ -105,7 +116,10 @@ fn exports_have_the_probabilities_of_predict() {
             };
             let found: Vec<f64> = theirs.split(' ').map(|number| number.parse().unwrap()).collect();
             let found = match found[..] {
-                [score] => vec![1.0 / (1.0 + score.exp()), 1.0 / (1.0 + (-score).exp())],
+                [score] => {
+                    let score = slope * score + intercept;
+                    vec![1.0 / (1.0 + score.exp()), 1.0 / (1.0 + (-score).exp())]
+                }
                 _ => found,
             };
             assert_close(&found, &expected, 1e-6, &what);

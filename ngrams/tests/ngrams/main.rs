@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod answers;
+mod choices;
 mod exports;
 mod in_s3;
 mod inputs;

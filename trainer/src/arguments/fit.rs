@@ -6,11 +6,11 @@ use corpus::sample::Sample;
 use program::location::Location;
 use runs::recipe::Pool;
 use runs::recipe::limits::SIZE;
-use training::arguments::ClassWeight;
 use training::arguments::numbers::{share, whole};
+use training::arguments::{ChoiceFlags, ClassWeight};
 
 use super::groups::{ClassifierCompute, LstmFlags, Optimisation, TrainingFlags};
-use super::names::{CalibrateName, LossName, PosWeight, ThresholdText};
+use super::names::{LossName, PosWeight};
 
 /// Flags of a classifier's training.
 #[derive(Debug, Args)]
@@ -195,29 +195,9 @@ pub struct Fit {
     /// macro F1 if few rows have a class. Requires --loss label.
     #[arg(long, value_name = "WEIGHTS", hide_short_help = true, help_heading = "Model")]
     pub class_weight: Option<ClassWeight>,
-    /// Threshold of label 1 [default: 0.5]
-    ///
-    /// A probability above 0 and below 1: a row with a higher probability has label 1. f1 or accuracy: the threshold with
-    /// the highest F1 or accuracy on the validation split. The threshold is kept in the model. The choice of the best
-    /// epoch does not depend on it.
-    #[arg(long, value_name = "VALUE", hide_short_help = true, help_heading = "Model")]
-    pub threshold: Option<ThresholdText>,
-    /// Calibration of probabilities: none, temperature or platt [default: none]
-    ///
-    /// temperature: the log-odds are divided by one number, which changes no label. platt: the log-odds are multiplied by
-    /// one number, and another one is added. The numbers with the highest likelihood on the validation split are kept in
-    /// the model. With few validation rows, temperature is safer.
-    #[arg(
-        long,
-        value_enum,
-        value_name = "NAME",
-        default_value_t = CalibrateName::None,
-        hide_short_help = true,
-        hide_possible_values = true,
-        hide_default_value = true,
-        help_heading = "Model"
-    )]
-    pub calibrate: CalibrateName,
+    /// Threshold and calibration.
+    #[command(flatten)]
+    pub choice: ChoiceFlags,
     /// Optimizer and learning rate.
     #[command(flatten)]
     pub optimisation: Optimisation,

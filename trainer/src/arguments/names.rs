@@ -1,11 +1,6 @@
 //! Values of flags that are one of several names.
 
-use std::fmt;
-use std::str::FromStr;
-
 use clap::ValueEnum;
-use runs::recipe::ThresholdRule;
-use scoring::Method;
 
 /// `--recipe`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -44,58 +39,6 @@ impl std::str::FromStr for PosWeight {
             _ if text == "balanced" => Ok(Self::Balanced),
             Ok(number) if number.is_finite() && number > 0.0 => Ok(Self::Number(number)),
             _ => Err("expected a number above 0, or balanced".to_owned()),
-        }
-    }
-}
-
-/// `--threshold`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ThresholdText(pub ThresholdRule);
-
-impl FromStr for ThresholdText {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let rule = match (text, text.parse::<f64>()) {
-            ("f1", _) => ThresholdRule::F1,
-            ("accuracy", _) => ThresholdRule::Accuracy,
-            (_, Ok(probability)) if probability > 0.0 && probability < 1.0 => {
-                ThresholdRule::Probability(probability)
-            }
-            _ => return Err("expected f1, accuracy, or a probability above 0 and below 1".to_owned()),
-        };
-        Ok(Self(rule))
-    }
-}
-
-impl fmt::Display for ThresholdText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            ThresholdRule::F1 => f.write_str("f1"),
-            ThresholdRule::Accuracy => f.write_str("accuracy"),
-            ThresholdRule::Probability(probability) => write!(f, "{probability}"),
-        }
-    }
-}
-
-/// `--calibrate`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum CalibrateName {
-    /// Probabilities as the model predicts them.
-    None,
-    /// Log-odds divided by one number.
-    Temperature,
-    /// Log-odds multiplied by one number, plus another one.
-    Platt,
-}
-
-impl CalibrateName {
-    /// The method, if there is one.
-    pub fn method(self) -> Option<Method> {
-        match self {
-            Self::None => None,
-            Self::Temperature => Some(Method::Temperature),
-            Self::Platt => Some(Method::Platt),
         }
     }
 }

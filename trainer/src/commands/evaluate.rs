@@ -316,15 +316,8 @@ fn print_table(evaluated: &Printed) -> Result<()> {
     table.add(recall, Some(metrics.recall), Some(intervals.recall));
     table.add("AUC", metrics.auc, intervals.auc);
     table.add("loss", Some(metrics.loss), Some(intervals.loss));
-    if let Some(ProbabilityQuality { quality, uncalibrated }) = probabilities {
-        table.add("Brier score", Some(quality.brier), intervals.brier);
-        if let Some(before) = uncalibrated {
-            table.add("  uncalibrated", Some(before.brier), None);
-        }
-        table.add("calibration error", Some(quality.calibration_error), None);
-        if let Some(before) = uncalibrated {
-            table.add("  uncalibrated", Some(before.calibration_error), None);
-        }
+    if let Some(probabilities) = probabilities {
+        table.add_quality(probabilities, intervals.brier);
     }
     let name = |label: usize| classes.get(label).map_or_else(|| label.to_string(), |of| of.name().to_owned());
     let heads: Vec<String> =

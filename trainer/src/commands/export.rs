@@ -6,6 +6,7 @@ use program::location::Location;
 use program::temporary;
 use runs::onnx::{INLINE_BYTES_MAX, check_both_free};
 use runs::saved;
+use scoring::Choice;
 use tch::Device;
 use training::exports::{CARD, CardOf, ExportFormat, card};
 use training::model::named;
@@ -70,8 +71,9 @@ fn export_to(out: &Path, arguments: &Export) -> Result<String> {
     }
     let mut place = if arguments.force { saved::replacing(out)? } else { saved::begin(out)? };
     let folder = model_of(arguments)?;
-    let SavedClassifier { model, vocabulary, config, trained_on, .. } =
+    let SavedClassifier { model, vocabulary, config, scoring, trained_on } =
         read_classifier(&folder, Device::Cpu)?;
+    let choice = Choice { calibration: config.calibration, threshold: config.threshold };
     if let Some(wide) = model.wide() {
         wide.write(&mut place)?;
     }
@@ -88,6 +90,7 @@ fn export_to(out: &Path, arguments: &Export) -> Result<String> {
             tag: "lstm",
             requires: "NumPy and PyTorch",
             labels: &config.preparation.labels.names(),
+            choice: choice.described(scoring).as_deref(),
         },
     );
     let mut others = saved::files_for_others(&config, &vocabulary);

@@ -6,9 +6,9 @@ use batches::{Division, Fold, Part, Rows, balance};
 use report::whole;
 use runs::recipe::{
     ClassWeights, ClassifierSettings, Decay, Dropout, Family, LstmSettings, NextWordSettings, Objective,
-    Precision, Recipe, Rule, Schedule, ThresholdRule, Unlabelled, Wire, first_difference,
+    Precision, Recipe, Rule, Schedule, Unlabelled, Wire, first_difference,
 };
-use scoring::Method;
+use scoring::ThresholdRule;
 use serde_json::{Value, json};
 use tch::Device;
 use training::arguments::ClassWeight;
@@ -55,6 +55,7 @@ fn validation_fraction(arguments: &Fit) -> f64 {
 /// The recipe of a classifier.
 pub(super) fn of_fit(arguments: &Fit, splits: Splits<'_>, device: Device) -> Result<Recipe> {
     let rows = splits.rows;
+    check_choice(arguments, splits)?;
     let Fit { lstm, optimisation, .. } = arguments;
     let defaults = Defaults::of(optimisation.recipe, training_rows(arguments, rows)?);
     let family = Family::Classifier(classifier(arguments, &defaults, rows)?);
@@ -76,8 +77,8 @@ pub(super) fn of_fit(arguments: &Fit, splits: Splits<'_>, device: Device) -> Res
         }),
         patience: arguments.patience,
         with_ngrams: checked_ngrams(arguments, splits)?,
-        threshold: checked_threshold(arguments, splits)?,
-        calibration: checked_calibration(arguments, splits)?,
+        threshold: arguments.choice.rule(),
+        calibration: arguments.choice.method(),
         ..recipe
     })
 }
@@ -280,36 +281,20 @@ fn checked_validation_fraction(arguments: &Fit, rows: &Rows) -> Result<f64> {
     Ok(fraction)
 }
 
-/// Refuses a rule that requires what the training does not have.
-fn checked_threshold(arguments: &Fit, splits: Splits<'_>) -> Result<Option<ThresholdRule>> {
-    let Some(text) = arguments.threshold else { return Ok(None) };
-    if splits.rows.settings().rows.labels.n_classes() > 2 {
-        return Err(setting("--threshold", &text.to_string(), "no threshold for three or more classes"));
+/// Refuses a threshold or a calibration that requires what the training does not have.
+fn check_choice(arguments: &Fit, splits: Splits<'_>) -> Result<()> {
+    let choice = &arguments.choice;
+    choice.check_classes(splits.rows.settings().rows.labels.n_classes())?;
+    for (flag, found) in choice.fitted() {
+        check_validation(flag, &found, splits)?;
     }
-    match text.0 {
-        ThresholdRule::F1 | ThresholdRule::Accuracy => {
-            check_validation("--threshold", &text.to_string(), splits)?;
-        }
-        ThresholdRule::Probability(_) if matches!(arguments.loss, LossName::Rating) => {
+    match (choice.threshold, choice.rule()) {
+        (Some(text), Some(ThresholdRule::Probability(_))) if matches!(arguments.loss, LossName::Rating) => {
             let expected = "f1 or accuracy with --loss rating, which predicts no probability";
-            return Err(setting("--threshold", &text.to_string(), expected));
+            Err(setting("--threshold", &text.to_string(), expected))
         }
-        ThresholdRule::Probability(_) => {}
+        _ => Ok(()),
     }
-    Ok(Some(text.0))
-}
-
-fn checked_calibration(arguments: &Fit, splits: Splits<'_>) -> Result<Option<Method>> {
-    let method = arguments.calibrate.method();
-    if method == Some(Method::Platt) && splits.rows.settings().rows.labels.n_classes() > 2 {
-        return Err(setting("--calibrate", "platt", "temperature or none for three or more classes"));
-    }
-    match method {
-        None => {}
-        Some(Method::Temperature) => check_validation("--calibrate", "temperature", splits)?,
-        Some(Method::Platt) => check_validation("--calibrate", "platt", splits)?,
-    }
-    Ok(method)
 }
 
 fn checked_ngrams(arguments: &Fit, splits: Splits<'_>) -> Result<bool> {

@@ -18,7 +18,7 @@ use runs::training::{
     CHECKPOINTS, DatasetRecord, EvaluationRecord, FORMAT_VERSION, Line, MODEL, RunSettings, SETTINGS,
     UnlabelledRecord, most_wrong, put_json, read_json,
 };
-use scoring::{Decision, Scores};
+use scoring::{Choice, Scores};
 use tch::Device;
 use training::log::Log;
 use training::out::{self, Out};
@@ -33,7 +33,7 @@ use super::summary::Summary;
 use super::{init, ngrams};
 use crate::arguments::{LstmFlags, TrainingFlags};
 use crate::error::{Error, Result};
-use crate::families::classifier::{Choice, EvaluatedRows, Evaluation, evaluate_rows};
+use crate::families::classifier::{EvaluatedRows, Evaluation, choose, evaluate_rows};
 use crate::families::{Model, save_model};
 use crate::gradients::check_wire;
 use crate::train::checkpoint::{remembered, restore, save};
@@ -360,7 +360,7 @@ impl Job<'_> {
         summary.parts = parts;
         if let Some((record, scores)) = evaluated {
             let metrics = record.metrics;
-            if let Some(chosen) = choice.described(record.decision()) {
+            if let Some(chosen) = choice.described(record.scoring) {
                 tell(&chosen);
             }
             summary.evaluation = Some((&record).into());
@@ -397,7 +397,7 @@ impl Job<'_> {
         match training.model.classifier() {
             Some(model) => {
                 let (ranks, compute) = (session.ranks(), session.compute());
-                Choice::of(recipe, model, splits, &ranks, compute, usize::from(flags.running.loaders))
+                choose(recipe, model, splits, &ranks, compute, usize::from(flags.running.loaders))
             }
             None => Ok(Choice::default()),
         }
@@ -413,10 +413,10 @@ impl Job<'_> {
             return Ok(None);
         };
         let loaders = usize::from(flags.running.loaders);
-        let Choice { calibration, threshold } = choice;
         let evaluation = Evaluation::of(recipe, part, of, loaders)?;
         let scoring = evaluation.decision.scoring();
-        let decision = Decision::new(scoring, calibration, threshold);
+        let decision = choice.decision(scoring);
+        let Choice { calibration, threshold } = choice;
         let evaluated = evaluate_rows(model, of, &ranks, compute, &Evaluation { decision, ..evaluation })?;
         // Only rank 0 writes them.
         let (wrong, intervals) = match ranks.is_first() {

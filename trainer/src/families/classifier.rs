@@ -19,7 +19,7 @@ use runs::recipe::{ClassifierSettings, Dropout, LstmSettings, Pool, Recipe};
 use tch::{Device, Kind, Tensor};
 
 pub use self::answers::Answers;
-pub use self::choice::Choice;
+pub use self::choice::choose;
 pub use self::evaluate::{
     EvaluatedRows, EvaluatedTexts, Evaluation, Truth, evaluate, evaluate_rows, evaluate_texts,
 };

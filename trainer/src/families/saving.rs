@@ -17,7 +17,7 @@ use scoring::Scoring;
 use serde::{Deserialize, Serialize};
 use tch::Device;
 
-use super::classifier::{Choice, Head, Wide};
+use super::classifier::{Head, Wide};
 use super::share::kind_of;
 use super::{Classifier, Lstm, Model};
 use crate::error::{Error, Result};

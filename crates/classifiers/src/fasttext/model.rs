@@ -1,6 +1,7 @@
 //! A trained model and its answers.
 
 use kernels::simd::{Processor, Table};
+use scoring::Choice;
 
 use super::kernel;
 use super::listing::to_positions;
@@ -22,6 +23,7 @@ pub struct FastTextModel {
     output: Table,
     met: RowSet,
     counted: Counted,
+    choice: Choice,
     processor: Processor,
 }
 
@@ -62,7 +64,8 @@ impl FastTextModel {
         assert_eq!(output.n_rows(), dictionary.labels().len(), "one row per label");
         assert_eq!(input.dim(), output.dim(), "one dimension");
         let processor = Processor::best();
-        Self { words, loss, dictionary, rows, input, output, met, counted, processor }
+        let choice = Choice::default();
+        Self { words, loss, dictionary, rows, input, output, met, counted, choice, processor }
     }
 
     pub(super) fn new(
@@ -73,6 +76,16 @@ impl FastTextModel {
         met: RowSet,
     ) -> Self {
         Self::with_weights(settings.words, settings.loss, dictionary, rows, tables, met, Counted::All)
+    }
+
+    /// Sets how probabilities become those of answers, and labels.
+    pub fn choose(&mut self, choice: Choice) {
+        self.choice = choice;
+    }
+
+    /// How probabilities become those of answers, and labels.
+    pub fn choice(&self) -> Choice {
+        self.choice
     }
 
     /// Words and labels.

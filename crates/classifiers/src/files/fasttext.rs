@@ -70,8 +70,8 @@ pub(super) fn written(model: &FastTextModel) -> Written<'_> {
         table("output", model.output()),
     ];
     let settings = serde_json::to_value(&settings).expect("plain values are JSON");
-    let kind = folder::ModelKind::FastText;
-    Written { kind, settings, dictionary: model.dictionary(), weights: tensors }
+    let (kind, dictionary, choice) = (folder::ModelKind::FastText, model.dictionary(), model.choice());
+    Written { kind, settings, dictionary, choice, weights: tensors }
 }
 
 /// The weights of a table.
@@ -112,7 +112,7 @@ pub(super) fn read(folder: Folder) -> Result<FastTextModel> {
     })?;
     let counted = if settings.counts_all { Counted::All } else { Counted::Met };
     let rows = FeatureRows::new(features, dictionary);
-    Ok(FastTextModel::with_weights(
+    let mut model = FastTextModel::with_weights(
         settings.words,
         settings.loss,
         folder.dictionary,
@@ -120,7 +120,9 @@ pub(super) fn read(folder: Folder) -> Result<FastTextModel> {
         tables,
         met,
         counted,
-    ))
+    );
+    model.choose(folder.choice);
+    Ok(model)
 }
 
 fn features(folder: &Folder, settings: &StoredSettings) -> Result<Features> {

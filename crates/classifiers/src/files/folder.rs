@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use durable::sums::{Sums, verified};
 use durable::{Error, NewFolder, REMEDY, Result, Summary, read_bounded};
 use program::threads::spawn;
+use scoring::{Calibrator, Choice};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -74,6 +75,9 @@ pub(super) struct Document {
     /// The names of labels in the order in which users see them; omitted if it is the order of their bytes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     classes: Vec<Name>,
+    /// Calibration and threshold; omitted if there is neither.
+    #[serde(default, skip_serializing_if = "Choice::is_none")]
+    choice: Choice,
     /// Number of words.
     words: u64,
     files: BTreeMap<String, Summary>,
@@ -120,6 +124,7 @@ pub(super) struct Folder {
     pub(super) kind: ModelKind,
     pub(super) settings: Value,
     pub(super) dictionary: Dictionary,
+    pub(super) choice: Choice,
     weights: Summary,
 }
 
@@ -161,6 +166,7 @@ pub(super) struct Written<'a> {
     pub(super) kind: ModelKind,
     pub(super) settings: Value,
     pub(super) dictionary: &'a Dictionary,
+    pub(super) choice: Choice,
     pub(super) weights: Vec<Tensor<'a>>,
 }
 
@@ -192,7 +198,7 @@ pub(super) fn add(unfinished: &mut NewFolder, names: FileNames, model: Written<'
 impl Document {
     /// The document without the digests of files.
     pub(super) fn of(model: &Written<'_>) -> Self {
-        let Written { kind, ref settings, dictionary, .. } = *model;
+        let Written { kind, ref settings, dictionary, choice, .. } = *model;
         let labels = dictionary.labels().iter().zip(0..);
         let labels =
             labels.map(|(name, number)| Label { name: name.into(), texts: dictionary.label_count(number) });
@@ -209,6 +215,7 @@ impl Document {
             } else {
                 classes.iter().map(Name::from).collect()
             },
+            choice,
             words: dictionary.n_words() as u64,
             files: BTreeMap::new(),
         }
@@ -236,8 +243,25 @@ impl Folder {
         sums.check(names.words, &words)?;
         sums.check(names.weights, &weights)?;
         let dictionary = read_dictionary(&path.join(names.words), &words, &document)?;
-        let Document { kind, settings, .. } = document;
-        Ok(Self { path: path.to_owned(), names, kind, settings, dictionary, weights })
+        let Document { kind, settings, choice, .. } = document;
+        let folder = Self { path: path.to_owned(), names, kind, settings, dictionary, choice, weights };
+        folder.check_choice()?;
+        Ok(folder)
+    }
+
+    /// Refuses a choice that no training makes.
+    fn check_choice(&self) -> Result<()> {
+        let Choice { calibration, threshold } = self.choice;
+        if let Err((name, found, expected)) = self.choice.check() {
+            return Err(self.refused(&format!("choice.{name}"), found, expected));
+        }
+        let is_of_two = matches!(calibration, Some(Calibrator::Platt { .. })) || threshold.is_some();
+        match self.dictionary.labels().len() {
+            n if is_of_two && n != 2 => {
+                Err(self.refused("choice", "one of two labels", format!("one of {n} labels: a temperature")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Reads the weights with `read` while another thread verifies their digest.

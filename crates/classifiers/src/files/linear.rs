@@ -78,7 +78,8 @@ pub(super) fn written(model: &LinearModel) -> Written<'_> {
         tensors.push(floats("frequencies", [n_rows, 1], &stored.frequencies));
     }
     let settings = serde_json::to_value(&config).expect("plain values are JSON");
-    Written { kind: folder::ModelKind::Linear, settings, dictionary: model.dictionary(), weights: tensors }
+    let (kind, dictionary, choice) = (folder::ModelKind::Linear, model.dictionary(), stored.choice);
+    Written { kind, settings, dictionary, choice, weights: tensors }
 }
 
 /// Reads the weights of a folder.
@@ -119,6 +120,7 @@ pub(super) fn read(folder: &Folder) -> Result<LinearModel> {
         weights,
         biases,
         sigmoids: config.sigmoids,
+        choice: folder.choice,
         named: config.strongest,
     };
     LinearModel::of(stored).ok_or_else(|| {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use scoring::Choice;
 use serde::{Deserialize, Serialize};
 
 use super::calibration::Sigmoid;
@@ -50,6 +51,8 @@ pub struct StoredModel {
     pub biases: Vec<f32>,
     /// By classifier.
     pub sigmoids: Vec<Sigmoid>,
+    /// How these probabilities become those of answers, and labels.
+    pub choice: Choice,
     /// The strongest n-grams of each label.
     pub named: Vec<Named>,
 }
@@ -167,6 +170,11 @@ impl LinearModel {
     /// The stored form.
     pub fn stored(&self) -> &StoredModel {
         &self.stored
+    }
+
+    /// Sets how probabilities become those of answers, and labels.
+    pub fn choose(&mut self, choice: Choice) {
+        self.stored.choice = choice;
     }
 
     /// The labels, in the order of probabilities.

@@ -1,5 +1,7 @@
 //! Trains a model on texts.
 
+use scoring::Choice;
+
 use super::calibration::{Scored, Sigmoid};
 use super::descent::Threads;
 use super::dual::{self, Trained};
@@ -151,6 +153,7 @@ fn classifiers(
         weights: vec![0.0; n * matrix.n_rows],
         biases: trained.iter().map(|(trained, _)| trained.bias).collect(),
         sigmoids: trained.iter().map(|(_, sigmoid)| *sigmoid).collect(),
+        choice: Choice::default(),
         named: Vec::new(),
     };
     for (classifier, (trained, _)) in trained.iter().enumerate() {

@@ -41,10 +41,13 @@ def result(text: str):
     if not text.strip(" \t") or is_empty or not model.is_known(words, rows):
         return float("nan")
     found = model.probabilities(numpy.array(rows, "int64")[None], numpy.array(values, "float32")[None])[0].astype("float64")
-    if len(found) != 2:
-        return found.tolist()
-    first, second = numpy.log(numpy.maximum(found, numpy.finfo("float32").tiny)).tolist()
-    return second - first
+    logits = numpy.log(numpy.maximum(found, numpy.finfo("float32").tiny))
+    if len(found) == 2:
+        return float(logits[1] - logits[0])
+    if temperature := about.get("choice", {}).get("calibration", {}).get("temperature"):
+        found = numpy.exp((logits - logits.max()) / temperature)
+        found /= found.sum()
+    return found.tolist()
 
 def scores(texts):
     return [result(text) for text in texts]

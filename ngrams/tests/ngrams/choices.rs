@@ -1,0 +1,175 @@
+//! Thresholds and calibrations that are chosen on the validation split.
+
+use super::*;
+
+/// Lines whose label is another one in a fourth of them, so that probabilities that are near 0 or 1 are wrong.
+fn mislabelled(n: usize, seed: u64) -> String {
+    let other = |line: &str| match line.strip_prefix("__label__1") {
+        Some(text) => format!("__label__2{text}"),
+        None => line.replacen("__label__2", "__label__1", 1),
+    };
+    let lines = lines(n, seed);
+    let lines = lines.lines().enumerate();
+    lines.map(|(at, line)| if at * 7 % 4 == 0 { other(line) } else { line.to_owned() } + "\n").collect()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+fn choice_of(out: &Path) -> Value {
+    serde_json::from_slice::<Value>(&fs::read(out.join("model/config.json")).unwrap()).unwrap()["choice"]
+        .clone()
+}
+
+#[test]
+fn a_threshold_is_kept_in_the_model_and_used_by_every_command() {
+    let (folder, train, test) = corpus();
+    let texts: String =
+        lines(50, 4).lines().map(|line| format!("{}\n", &line["__label__1".len()..])).collect();
+    for model in MODELS {
+        let of = |name: &str, more: &[&str]| {
+            let out = folder.path().join(format!("{name}{}", model[1]));
+            let flags = ["--validation-fraction", "0.2", "--deterministic", "--threads", "1"];
+            (trained(&train, &out, &[model, &flags, more].concat()), out)
+        };
+        let (_, plain) = of("plain", &[]);
+        assert_eq!(choice_of(&plain), Value::Null);
+        let (told, strict) = of("strict", &["--threshold", "0.95"]);
+        assert!(told.contains("threshold at probability 0.9500"), "{told}");
+        assert!((number(&choice_of(&strict)["threshold"]["score"]) - 19.0f64.ln()).abs() < 1e-5);
+
+        let answers = |out: &Path, command: &str, more: &[&str]| {
+            objects(&said(command_of(command, out, &[&["--format", "text"], more].concat()), &texts))
+        };
+        let [before, after] = [&plain, &strict].map(|out| answers(out, "predict", &[]));
+        let mut n_changed = 0;
+        for (before, after) in before.iter().zip(&after) {
+            assert_eq!((&before["score"], &before["probability"]), (&after["score"], &after["probability"]));
+            let label = u8::from(number(&after["probability"]) > 0.95);
+            assert_eq!(
+                (&after["label"], &after["class"]),
+                (&label.into(), &["1", "2"][usize::from(label)].into())
+            );
+            n_changed += usize::from(before["label"] != after["label"]);
+        }
+        assert!(n_changed > 0, "{after:?}");
+        for (command, more) in [("predict", &["--top", "2"][..]), ("explain", &["--input", "-", "--json"])] {
+            let found = answers(&strict, command, more);
+            for (found, expected) in found.iter().zip(&after) {
+                assert_eq!(found["label"], expected["label"], "{command}: {found}");
+            }
+        }
+        let [loose, found] = [&plain, &strict].map(|out| evaluated(out, &test, &[]));
+        assert_eq!(found["threshold"], choice_of(&strict)["threshold"]);
+        assert!(number(&found["classes"][0]["recall"]) > number(&loose["classes"][0]["recall"]), "{found}");
+        assert_eq!(found["auc"], loose["auc"]);
+    }
+}
+
+#[test]
+fn the_threshold_with_the_highest_f1_is_chosen_on_the_validation_split() {
+    let (folder, train, _) = corpus();
+    fs::write(&train, mislabelled(2000, 8)).unwrap();
+    let f1 = |threshold: &str| {
+        let out = folder.path().join(threshold);
+        let flags = ["--validation-fraction", "0.3", "--deterministic", "--threads", "1", "--json"];
+        let (code, said, told) =
+            run(ngrams(&train, &out, &[&flags[..], &["--threshold", threshold]].concat()));
+        assert_eq!(code, Some(0), "{told}");
+        let is_fitted = told.contains("warning: threshold or calibration was fitted on these rows");
+        assert_eq!(is_fitted, threshold == "f1", "{told}");
+        let found: Value = serde_json::from_str(&said).unwrap();
+        number(&found["evaluation"]["f1"])
+    };
+    let best = f1("f1");
+    for other in ["0.2", "0.35", "0.5", "0.65", "0.8"] {
+        assert!(f1(other) <= best, "{other}");
+    }
+}
+
+#[test]
+fn a_calibration_improves_probabilities_and_changes_no_score() {
+    let (folder, train, test) = corpus();
+    fs::write(&train, mislabelled(2000, 8)).unwrap();
+    fs::write(&test, mislabelled(1000, 9)).unwrap();
+    for model in [&MODELS[0][..], &["--model", "fasttext", "--buckets", "20000", "--epochs", "50"]] {
+        for (method, name) in [("temperature", "temperature "), ("platt", "Platt calibration with slope ")] {
+            let out = folder.path().join(format!("{method}{}", model[1]));
+            let flags = ["--validation-fraction", "0.3", "--calibrate", method];
+            let told = trained(&train, &out, &[model, &flags].concat());
+            assert!(told.contains(name), "{told}");
+            let found = evaluated(&out, &test, &[]);
+            let (after, before) = (&found["probabilities"], &found["probabilities"]["uncalibrated"]);
+            for metric in ["brier", "calibration_error"] {
+                assert!(number(&after[metric]) < number(&before[metric]) - 0.01, "{model:?} {found}");
+            }
+            let answer =
+                &objects(&said(command_of("predict", &out, &["--format", "text"]), "great lovely kettle\n"))
+                    [0];
+            let uncalibrated = 1.0 / (1.0 + (-number(&answer["score"])).exp());
+            assert!(number(&answer["probability"]) < uncalibrated - 0.01, "{answer}");
+            let mut table = command_of("evaluate", &out, &["--text", "--format", "fasttext"]);
+            table.arg(&test);
+            let (code, said, told) = run(table);
+            assert!(code == Some(0) && said.contains("\n  uncalibrated "), "{said}{told}");
+        }
+    }
+}
+
+#[test]
+fn a_choice_without_suitable_validation_texts_is_refused_by_name() {
+    let (folder, train, _) = corpus();
+    let out = folder.path().join("out");
+    let three = folder.path().join("three.txt");
+    fs::write(&three, lines(300, 1).replace("__label__1 the", "__label__3 the")).unwrap();
+    let several = folder.path().join("several.txt");
+    fs::write(&several, lines(300, 1).replace("__label__1 the", "__label__1 __label__2 the")).unwrap();
+    let skewed = folder.path().join("skewed.txt");
+    fs::write(&skewed, lines(300, 1).replace("__label__1", "__label__2") + "__label__1 dull noisy box\n")
+        .unwrap();
+    let fifth = ["--validation-fraction", "0.2"];
+    for (input, flags, more, expected_code, expected) in [
+        (
+            &train,
+            ["--threshold", "f1"],
+            &[][..],
+            78,
+            "--threshold is f1, expected a validation split; pass a",
+        ),
+        (&train, ["--calibrate", "platt"], &[], 78, "--calibrate is platt, expected a validation split"),
+        (
+            &three,
+            ["--threshold", "0.3"],
+            &fifth,
+            78,
+            "--threshold is 0.3, expected no threshold for three or more",
+        ),
+        (
+            &three,
+            ["--calibrate", "platt"],
+            &fifth,
+            78,
+            "--calibrate is platt, expected temperature or none for three",
+        ),
+        (&several, ["--calibrate", "temperature"], &fifth, 78, "expected texts with one label each; omit it"),
+        (
+            &skewed,
+            ["--threshold", "accuracy"],
+            &fifth,
+            65,
+            "every text of the validation split has the label 2",
+        ),
+        (
+            &train,
+            ["--threshold", "2"],
+            &fifth,
+            64,
+            "expected f1, accuracy, or a probability above 0 and below 1",
+        ),
+    ] {
+        let (code, told) = ended(ngrams(input, &out, &[&flags, more].concat()));
+        assert!(code == Some(expected_code) && told.contains(expected), "{flags:?}: {told}");
+        assert!(!out.join("model").exists());
+    }
+}
