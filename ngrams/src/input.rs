@@ -6,7 +6,7 @@ use corpus::ledger::Limits;
 use training::Result;
 use training::inputs::{Input, ReadInput};
 use training::lines::FastTextLine;
-use training::texts::{Ledger, Wanted};
+use training::texts::Wanted;
 
 use crate::arguments::Train;
 
@@ -27,16 +27,11 @@ pub fn input(arguments: &Train, tell: fn(&str)) -> Input<'_> {
     }
 }
 
-/// Reads the training split of --input. Skipped lines are reported.
-pub fn read_training(
-    input: &Input<'_>,
-    arguments: &Train,
-    reading: Reading,
-) -> Result<(Texts, Option<Ledger>)> {
-    let wanted = vec![Wanted { part: Part::Training, reading }];
-    let ReadInput { mut splits, ledger } =
-        input.read_splits(&arguments.input, division(arguments)?, wanted)?;
-    Ok((splits.remove(0), ledger))
+/// Reads a split of --input. Skipped lines are reported.
+pub fn read_split(input: &Input<'_>, arguments: &Train, part: Part, reading: Reading) -> Result<Texts> {
+    let wanted = vec![Wanted { part, reading }];
+    let ReadInput { mut splits, .. } = input.read_splits(&arguments.input, division(arguments)?, wanted)?;
+    Ok(splits.remove(0))
 }
 
 /// The division of --input into splits.

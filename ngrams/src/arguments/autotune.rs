@@ -10,8 +10,9 @@ use super::Train;
 pub struct Autotune {
     /// Validation lines, or a validation dataset
     ///
-    /// They have the format of --input and are not trained on. Each trial is evaluated on them.
-    #[arg(long, required = true, value_name = "FILE", num_args = 1.., help_heading = "Search")]
+    /// They have the format of --input and are not trained on. Each trial is evaluated on them. Without this flag, pass
+    /// --validation-fraction: trials are then evaluated on the validation split of --input.
+    #[arg(long, required_unless_present = "validation_fraction", value_name = "FILE", num_args = 1.., help_heading = "Search")]
     pub validation: Vec<String>,
     /// The training.
     #[command(flatten)]
@@ -23,13 +24,21 @@ pub struct Autotune {
 
 /// The help of an argument in the search.
 pub(super) fn in_search(argument: Arg) -> Arg {
-    brief(of_search(argument), SHORT)
+    let argument = brief(of_search(argument), SHORT);
+    match argument.get_id().as_str() {
+        "validation_fraction" => argument.long_help(
+            "Validation split of --input [default: 0]\n\nShare of texts that are held out, also by the printed command. \
+             Without --validation, trials are evaluated on it.",
+        ),
+        _ => argument,
+    }
 }
 
 /// Arguments in the short help.
 const SHORT: &[&str] = &[
     "input",
     "validation",
+    "validation_fraction",
     "minutes",
     "metric",
     "log",

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use batches::Part;
 use clap::Parser;
 use classifiers::fasttext::Optimizer;
 use classifiers::linear::LinearSettings;
@@ -23,7 +24,7 @@ use crate::classifier::choice::choose;
 use crate::classifier::evaluate::measure;
 use crate::classifier::quality::Measured;
 use crate::classifier::{Classifier, ClassifierModel};
-use crate::input::{input, read_training};
+use crate::input::{input, read_split};
 
 /// Searches settings of an n-gram model.
 pub(super) fn tune(arguments: &Autotune) -> Result<()> {
@@ -31,6 +32,13 @@ pub(super) fn tune(arguments: &Autotune) -> Result<()> {
     let Autotune { validation, search, train } = arguments;
     let passed = Passed::of_process::<Arguments>();
     check_places(&train.input, validation)?;
+    if validation.is_empty() && train.validation_fraction == 0.0 {
+        return Err(Error::setting(
+            "--validation-fraction",
+            "0",
+            "above 0, or other texts as --validation, because trials are compared on them",
+        ));
+    }
     check_choice(train)?;
     let trained = Trained {
         command: ["ngrams", "train"],
@@ -194,7 +202,7 @@ impl Trials {
         let texts = self.texts.get(Place::Input, &reading)?;
         let validation = self.texts.get(Place::Validation, &of_validation)?;
         if !self.is_checked {
-            check_labels(texts, validation, &self.texts.validation.join(" "))?;
+            check_labels(texts, validation, &self.texts.place(&arguments))?;
         }
         let settings = settings.with_label_weights(label_weights(&arguments, &texts.dictionary)?);
         let trained = self.kept.train(texts, reading.words, &settings, limit)?;
@@ -217,10 +225,13 @@ impl AllTexts {
         // Skipped lines are reported once.
         let is_read = self.read.iter().any(|read| read.place == place);
         let input = input(arguments, if is_read { |_| () } else { tell });
-        let (texts, _) = match place {
-            // Texts that the printed command holds out are not used for a choice.
-            Place::Input => read_training(&input, arguments, how.clone())?,
-            Place::Validation => input.read(&self.validation, how.clone())?,
+        let texts = match place {
+            Place::Input => read_split(&input, arguments, Part::Training, how.clone())?,
+            // The printed command holds it out, too.
+            Place::Validation if self.validation.is_empty() => {
+                read_split(&input, arguments, Part::Validation, how.clone())?
+            }
+            Place::Validation => input.read(&self.validation, how.clone())?.0,
         };
         let n_bytes: u64 = self.read.iter().map(|read| bytes(&read.texts)).sum();
         if n_bytes > arguments.memory as u64 / 2 {
@@ -228,6 +239,14 @@ impl AllTexts {
         }
         self.read.push(Read { place, words: how.words, count_min: how.count_min, texts });
         Ok(())
+    }
+
+    /// The validation texts, for messages.
+    fn place(&self, arguments: &Train) -> String {
+        match &self.validation[..] {
+            [] => format!("--validation-fraction {}", arguments.validation_fraction),
+            places => format!("--validation {}", places.join(" ")),
+        }
     }
 
     /// The texts that were read in this way.
@@ -291,8 +310,10 @@ fn check_labels(texts: &Texts, validation: &Texts, place: &str) -> Result<()> {
     let (known, found) = (texts.dictionary.labels(), validation.dictionary.labels());
     let known: HashSet<&[u8]> = known.iter().collect();
     let n_unknown = found.iter().filter(|label| !known.contains(label)).count();
-    let refused =
-        |found: String, remedy| Err(Error::useless_texts(format!("--validation {place}"), found, remedy));
+    let refused = |found: String, remedy| Err(Error::useless_texts(place, found, remedy));
+    if validation.n_texts() == 0 {
+        return refused("no text".to_owned(), "raise it, or pass other texts as --validation");
+    }
     if n_unknown == found.len() {
         return refused(
             "no text has a label of --input".to_owned(),
@@ -307,10 +328,7 @@ fn check_labels(texts: &Texts, validation: &Texts, place: &str) -> Result<()> {
         );
     }
     if n_unknown > 0 {
-        tell(&format!(
-            "warning: --validation {place}: {n_unknown} of {} labels are not in --input",
-            found.len()
-        ));
+        tell(&format!("warning: {place}: {n_unknown} of {} labels are not in --input", found.len()));
     }
     Ok(())
 }

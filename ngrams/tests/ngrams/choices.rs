@@ -173,3 +173,44 @@ fn a_choice_without_suitable_validation_texts_is_refused_by_name() {
         assert!(!out.join("model").exists());
     }
 }
+
+#[test]
+fn a_search_is_evaluated_on_the_validation_split_that_its_command_holds_out() {
+    let (folder, train, _) = corpus();
+    let mut search = program("ngrams");
+    search.args([
+        "autotune",
+        "--format",
+        "fasttext",
+        "--threads",
+        "1",
+        "--minutes",
+        "5",
+        "--trials",
+        "4",
+        "--input",
+    ]);
+    search.arg(&train).args(["--validation-fraction", "0.2", "--out"]).arg(folder.path().join("best"));
+    let (code, said, told) = run(search);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(said.contains("--validation-fraction 0.2"), "{said}");
+    let shell = said.trim_end().replacen("ngrams", program("ngrams").get_program().to_str().unwrap(), 1);
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{shell} --json")]);
+    let (code, summary, told_again) = run(command);
+    assert_eq!(code, Some(0), "{told_again}");
+    let summary: Value = serde_json::from_str(&summary).unwrap();
+    assert_eq!(summary["evaluated"], "validation");
+    let accuracy = number(&summary["evaluation"]["accuracy"]);
+    assert!(told.contains(&format!("accuracy {accuracy:.4}")), "{accuracy}: {told}");
+
+    for (more, code, expected) in [
+        (&[][..], 64, "--validation <FILE>"),
+        (&["--validation-fraction", "0"], 78, "--validation-fraction is 0, expected above 0, or other texts"),
+    ] {
+        let mut search = program("ngrams");
+        search.args(["autotune", "--minutes", "1", "--format", "fasttext", "--input"]).arg(&train).args(more);
+        let (found, told) = ended(search);
+        assert!(found == Some(code) && told.contains(expected), "{told}");
+    }
+}
