@@ -4,6 +4,7 @@ mod autotune;
 mod evaluate;
 mod explain;
 mod export;
+mod initial;
 mod out;
 mod predict;
 mod progress;

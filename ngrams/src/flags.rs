@@ -24,6 +24,13 @@ fn check(arguments: &Arguments, given: &ArgMatches) -> Result<(), clap::Error> {
             if train.resume {
                 return Err(conflict::<Arguments>("--resume has no effect in a search; omit --resume"));
             }
+            let initial =
+                [("--init-from", &train.init_from), ("--pretrained-vectors", &train.pretrained_vectors)];
+            if let Some((flag, _)) = initial.iter().find(|(_, path)| path.is_some()) {
+                return Err(conflict::<Arguments>(format!(
+                    "{flag} has no effect in a search, which changes sizes; omit it, and pass it to `ngrams train`"
+                )));
+            }
             of_training(train, validation)?
         }
         Command::Evaluate(evaluate) => {
@@ -50,7 +57,8 @@ fn of_places<'a>(places: impl Iterator<Item = &'a Location>) -> Vec<Idle> {
 fn of_training(train: &Train, validation: &[String]) -> Result<Vec<Idle>, clap::Error> {
     refuse_replaced::<Arguments>(train.out.as_ref(), train.force)?;
     let places = train.input.iter().chain(&train.test).chain(validation);
-    let has_url = is_any_in_s3(train.out.iter()) || is_any_url_of_s3(places);
+    let of_weights = train.init_from.iter().chain(&train.pretrained_vectors);
+    let has_url = is_any_in_s3(train.out.iter().chain(of_weights)) || is_any_url_of_s3(places);
     if let Err((flag, model)) = train.model() {
         let other = match model {
             ModelName::Linear => ModelName::FastText,
@@ -103,6 +111,15 @@ mod tests {
             ("evaluate m a.h5 --label-field a", "--label-field has no effect without a file of texts;"),
             ("evaluate m a.h5 --s3 region=eu-central-1", "--s3 has no effect without an s3:// URL;"),
             ("autotune --input a --validation b --minutes 1 --resume", "--resume has no effect in a search"),
+            (
+                "autotune --input a --validation b --minutes 1 --init-from m",
+                "--init-from has no effect in a search",
+            ),
+            (
+                "train --input a --model linear --pretrained-vectors v",
+                "--pretrained-vectors has no effect with --model",
+            ),
+            ("train --input a --init-from m --pretrained-vectors v", "cannot be used with"),
             ("train a.txt", "pass inputs with --input: ngrams train --input a.txt"),
             ("train --input a.txt --validation b.txt", "run `ngrams autotune` with --validation"),
         ] {

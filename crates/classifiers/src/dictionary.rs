@@ -45,6 +45,18 @@ impl Dictionary {
         Self { classes, ..self }
     }
 
+    /// Adds the words of another dictionary that this one does not have, with the count 0.
+    pub fn add_words(&mut self, other: &Self) {
+        let new: Vec<u32> =
+            (0..other.n_words() as u32).filter(|&word| self.word(other.name(word)).is_none()).collect();
+        for word in new {
+            self.words.push(other.name(word));
+            self.counts.push(0);
+            self.hashes.push(other.hash_of(word));
+        }
+        self.by_name = OnceLock::new();
+    }
+
     /// The number of a word.
     #[inline]
     pub fn word(&self, word: &[u8]) -> Option<u32> {

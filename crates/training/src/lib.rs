@@ -2,7 +2,7 @@
 //!
 //! - how a program and its ranks start and end ([`start`], [`ranks`], [`tell`], [`error`]), and the arguments of
 //!   several commands ([`arguments`]),
-//! - inputs ([`places`], [`datasets`], [`lines`], [`inputs`], [`texts`], [`model`]) and results ([`out`], [`texts_out`], [`remote`],
+//! - inputs ([`places`], [`datasets`], [`lines`], [`inputs`], [`initial`], [`texts`], [`model`]) and results ([`out`], [`texts_out`], [`remote`],
 //!   [`log`], [`wrong`]),
 //! - what is printed ([`mod@print`], [`outcome`], [`classes`]), and one answer per line ([`answers`]),
 //! - commands of several programs: a search for settings ([`autotune`]), a report of trainings ([`page`]), the
@@ -21,6 +21,7 @@ pub mod datasets;
 pub mod error;
 pub mod exports;
 pub mod formats;
+pub mod initial;
 pub mod inputs;
 pub mod lines;
 pub mod log;

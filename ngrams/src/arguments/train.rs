@@ -102,6 +102,32 @@ pub struct Train {
     /// fasttext: embedding dimension [default: 10]
     #[arg(long, value_name = "N", value_parser = whole::<usize>(1..=DIM_MAX), help_heading = "Model")]
     pub dim: Option<usize>,
+    /// Initial weights: model of the same kind
+    ///
+    /// A model or training folder of `ngrams train`, with the labels of the texts and the --words, --ngrams, --buckets, --dim and
+    /// --char-ngrams of this training. Its vocabulary is extended by new words and n-grams; those that no text has keep their
+    /// weights. linear: the regularization is that of the difference from its weights; not with --weights tf-idf.
+    #[arg(
+        long,
+        value_name = "PATH",
+        value_parser = PathBufValueParser::new().try_map(Location::of_folder),
+        hide_short_help = true,
+        help_heading = "Model"
+    )]
+    pub init_from: Option<Location>,
+    /// fasttext: initial embeddings of words
+    ///
+    /// Word vectors of `vectors train` or of any format that `vectors` reads, such as .vec, of the dimension that --dim sets.
+    /// Words without a vector and n-grams begin with random embeddings.
+    #[arg(
+        long,
+        value_name = "PATH",
+        conflicts_with = "init_from",
+        value_parser = PathBufValueParser::new().try_map(Location::of_folder),
+        hide_short_help = true,
+        help_heading = "Model"
+    )]
+    pub pretrained_vectors: Option<Location>,
     /// linear: nb, tf-idf or none [default: nb]
     ///
     /// The weights of n-grams. nb: an n-gram that a text contains counts as its naive-Bayes log-ratio of the labels (Wang and
@@ -304,6 +330,7 @@ impl Train {
                 ("--l2", self.l2.is_some()),
                 ("--dropout", self.dropout.is_some()),
                 ("--subsample", self.subsample.is_some()),
+                ("--pretrained-vectors", self.pretrained_vectors.is_some()),
             ],
             ModelName::Linear => {
                 &[("--weights", self.weights.is_some()), ("--c", self.c.is_some()), ("--l1", self.l1)]

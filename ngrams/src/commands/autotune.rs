@@ -282,7 +282,7 @@ impl Kept {
                 let settings = LinearSettings { n_named: 0, ..*settings };
                 let numbered = match self.0.take() {
                     Some((of, numbered)) if of == words && numbered.is_for(&settings) => numbered,
-                    _ => linear::Numbered::of(texts, &settings)?,
+                    _ => linear::Numbered::of(texts, &settings, None)?,
                 };
                 let (_, numbered) = self.0.insert((words, numbered));
                 match numbered.train(texts, words, &settings, weights, |_| {}, &|| limit.is_over()) {

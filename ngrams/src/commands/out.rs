@@ -6,9 +6,10 @@ use std::path::PathBuf;
 
 use batches::Part;
 use classifiers::Texts;
+use program::location::Location;
 use report::whole;
 use runs::training::DatasetRecord;
-use training::out::Existing;
+use training::out::{Existing, check_force};
 use training::tell::tell;
 use training::texts_out::TextsOut;
 use training::{Error, Result};
@@ -22,6 +23,9 @@ use crate::classifier::{Classifier, Labels};
 pub fn take(arguments: &Train) -> Result<TextsOut> {
     let existing = Existing::of_flags(arguments.resume, arguments.force);
     let s3 = arguments.storage.options();
+    if let (true, Some(Location::Local(out))) = (arguments.force, &arguments.out) {
+        check_force(out, arguments.init_from.as_ref(), 0)?;
+    }
     TextsOut::take(arguments.out.as_ref(), &arguments.input, "ngrams", &s3, existing)
 }
 

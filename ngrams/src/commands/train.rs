@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use batches::Part;
 use classifiers::fasttext::FastTextSettings;
-use classifiers::linear::LinearSettings;
+use classifiers::linear::{LinearModel, LinearSettings};
 use classifiers::{Reading, Texts, fasttext, linear};
 use launch::interrupt::{Interrupts, Requested};
 use program::exit::{Exit, Failed};
@@ -24,6 +24,7 @@ use training::texts::Wanted;
 use training::texts_out::TextsOut;
 use training::{Error, Result};
 
+use super::initial::Initial;
 use super::out;
 use super::progress::Progress;
 use super::settings::{
@@ -99,6 +100,8 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     let settings = ModelSettings::of(arguments, kind, reading.words);
     let mut recipe = settings.recipe(arguments, &reading);
     add_input(&mut recipe, arguments, is_dataset)?;
+    let initial = Initial::of(arguments, &mut recipe)?;
+    initial.check_settings(&settings, reading.words)?;
     if out.has_model(&recipe)? {
         out.finish_again()?;
         let summary = Summary::of_complete(&out, kind, settings.epochs());
@@ -118,10 +121,11 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     let wanted = wanted.map(|(part, reading)| Wanted { part, reading: reading.clone() }).collect();
     let ReadInput { mut splits, ledger } =
         input.read_splits(&arguments.input, division(arguments)?, wanted)?;
-    let texts = splits.remove(0);
+    let mut texts = splits.remove(0);
     let held_out: Vec<(Part, Texts)> = held_out.map(|(part, _)| part).zip(splits).collect();
     check(&texts, arguments)?;
     check_labels(&texts, &held_out, arguments)?;
+    initial.extend(&mut texts)?;
     let settings = settings.with_label_weights(label_weights(arguments, &texts.dictionary)?);
     let read_s = began.elapsed().as_secs_f64();
     out.clear()?;
@@ -133,10 +137,10 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     let began_training = Instant::now();
     let model = match &settings {
         ModelSettings::Linear(settings, weights) => {
-            train_linear(&texts, reading.words, settings, weights, &mut progress)?
+            train_linear(&texts, reading.words, (settings, &weights[..]), initial.linear(), &mut progress)?
         }
         ModelSettings::FastText(settings) => {
-            train_fasttext(&texts, settings, arguments, &mut out, &mut progress)?
+            train_fasttext(&texts, settings, &initial, arguments, &mut out, &mut progress)?
         }
     };
     let (loss, n_weighted, log) = progress.finish();
@@ -230,14 +234,14 @@ impl Summary {
 fn train_linear(
     texts: &Texts,
     words: classifiers::Words,
-    settings: &LinearSettings,
-    label_weights: &[f32],
+    (settings, label_weights): (&LinearSettings, &[f32]),
+    model: Option<&LinearModel>,
     progress: &mut Progress,
 ) -> Result<ClassifierModel> {
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
     let is_stopped = || interrupts.is_stop_requested();
     let note = |done| progress.note_linear(done);
-    let trained = linear::Numbered::of(texts, settings)
+    let trained = linear::Numbered::of(texts, settings, model)
         .and_then(|numbered| numbered.train(texts, words, settings, label_weights, note, &is_stopped));
     let model = trained.map_err(|error| match error {
         classifiers::Error::Stopped => {
@@ -253,16 +257,22 @@ fn train_linear(
 fn train_fasttext(
     texts: &Texts,
     settings: &FastTextSettings,
+    initial: &Initial,
     arguments: &Train,
     out: &mut TextsOut,
     progress: &mut Progress,
 ) -> Result<ClassifierModel> {
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
     let mut training = match out::state(out)? {
-        None => fasttext::Training::new(texts, settings.clone())?,
+        None => {
+            let training = fasttext::Training::starting_from(texts, settings.clone(), initial.embeddings())?;
+            initial.set_vectors(&training, texts, settings.dim)?;
+            training
+        }
         Some((_, file)) => {
             progress.resume();
-            fasttext::Training::resume(texts, settings.clone(), &mut BufReader::new(file))?
+            let mut file = BufReader::new(file);
+            fasttext::Training::resume(texts, settings.clone(), initial.embeddings(), &mut file)?
         }
     };
     let interval = arguments.checkpoint_every.unwrap_or(CHECKPOINT_EVERY_S).min(1e9);

@@ -11,6 +11,7 @@ mod learning;
 mod refusals;
 mod resuming;
 mod splits;
+mod starts;
 mod tested;
 
 use std::fmt::Write as _;

@@ -4,14 +4,12 @@ use std::path::Path;
 
 use batches::Rows;
 use dataset::vocabulary::{FIRST_WORD, Vocabulary};
-use program::exit::{Exit, Failed};
 use program::location::Location;
-use report::whole;
 use runs::saved;
 use store::S3Options;
 use tch::Tensor;
+use training::initial::word_vectors;
 use training::places;
-use training::tell::tell;
 
 use crate::error::Result;
 use crate::families::{Model, begin_with};
@@ -71,32 +69,13 @@ pub(crate) fn from(
 
 /// Reads word vectors. Words of the vocabulary without a vector keep random embeddings.
 fn from_vectors(path: &Path, model: &mut Model, vocabulary: &Vocabulary) -> Result<()> {
-    let vectors = embeddings::files::read(path)?;
     let width = model.lstm().settings().embedding as usize;
-    if vectors.dim != width {
-        return Err(training::Error::setting(
-            "--init-from",
-            format!("{}, vectors of {} dimensions", path.display(), vectors.dim),
-            format!("vectors of {width} dimensions, or --embedding {}", vectors.dim),
-        )
-        .into());
-    }
-    let (mut rows, mut values) = (Vec::new(), Vec::new());
-    for (word, id) in vocabulary.words.iter().zip(i64::from(FIRST_WORD)..) {
-        if let Some(vector) = vectors.vector_of(word) {
-            rows.push(id);
-            values.extend_from_slice(&vector);
-        }
-    }
-    if rows.is_empty() {
-        let found = "--init-from has no vector for any word of the dataset";
-        let message = format!("{}: {found}; check that they are of the same language", path.display());
-        return Err(Failed::new(Exit::BadInput, message).into());
-    }
-    let (n_found, n_words) = (whole(rows.len() as u64), whole(vocabulary.words.len() as u64));
-    tell(&format!("{n_found} of {n_words} words of the vocabulary have a vector in {}", path.display()));
+    let found =
+        word_vectors(path, vocabulary.words.iter(), width, ["--init-from", "--embedding", "dataset"])?;
+    let rows: Vec<i64> =
+        found.numbers.iter().map(|&number| i64::from(number) + i64::from(FIRST_WORD)).collect();
     let embedding = model.lstm().embedding();
-    let values = Tensor::from_slice(&values)
+    let values = Tensor::from_slice(&found.values)
         .view([rows.len() as i64, width as i64])
         .to_kind(embedding.kind())
         .to_device(embedding.device());

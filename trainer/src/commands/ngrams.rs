@@ -52,7 +52,7 @@ pub(super) fn trained(rows: &Rows, seed: u64, session: &Session) -> Result<Linea
     };
     let interrupts = session.interrupts();
     let is_stopped = || interrupts.is_stop_requested();
-    let numbered = Numbered::of(&texts, &settings)?;
+    let numbered = Numbered::of(&texts, &settings, None)?;
     let words = Words::of_rows(&rows.settings().rows);
     match numbered.train(&texts, words, &settings, &[], |_| {}, &is_stopped) {
         Err(classifiers::Error::Stopped) => {

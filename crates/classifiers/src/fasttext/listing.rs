@@ -40,11 +40,17 @@ impl List {
 }
 
 impl Listing {
-    /// Lists the rows of all texts. The lists are kept if their size in bytes is at most `bytes_max`.
+    /// Lists the rows of all texts. The set also has the rows `more`. The lists are kept if their size in bytes is at most `bytes_max`.
     ///
     /// # Errors
     /// If a temporary file cannot be read.
-    pub fn of(texts: &Texts, rows: &FeatureRows, threads: usize, bytes_max: usize) -> Result<Self> {
+    pub fn of(
+        texts: &Texts,
+        rows: &FeatureRows,
+        more: &[u32],
+        threads: usize,
+        bytes_max: usize,
+    ) -> Result<Self> {
         let (next, n_bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let lists: Vec<Mutex<List>> = (0..texts.n_blocks()).map(|_| Mutex::default()).collect();
         let find = || -> Result<Vec<u64>> {
@@ -79,6 +85,7 @@ impl Listing {
         let met = thread::scope(|scope| -> Result<_> {
             let others: Vec<_> = (1..threads).map(|_| spawn(scope, find)).collect();
             let mut met = find()?;
+            more.iter().for_each(|&row| met[row as usize / 64] |= 1 << (row % 64));
             for thread in others {
                 let other = thread.join().expect("no panic")?;
                 met.iter_mut().zip(other).for_each(|(met, other)| *met |= other);

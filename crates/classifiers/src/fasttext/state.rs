@@ -17,6 +17,7 @@ use std::io::{self, Read, Write};
 use kernels::simd::Digested;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::model::FastTextModel;
 use super::settings::FastTextSettings;
 use super::training::{Position, Training};
 use crate::error::{Error, Result};
@@ -34,12 +35,17 @@ impl<'a> Training<'a> {
         self.write(output, digest).map_err(|source| Error::WriteState { source })
     }
 
-    /// A training that continues from a state of the same texts and settings. With equal bits if it is deterministic.
+    /// A training that continues from a state of the same texts and settings, which started from `model`. With equal bits if it is deterministic.
     ///
     /// # Errors
     /// If the state is damaged or of other texts or settings, or as [`Training::new`].
-    pub fn resume(texts: &'a Texts, settings: FastTextSettings, input: &mut impl Read) -> Result<Self> {
-        let mut training = Self::empty(texts, settings)?;
+    pub fn resume(
+        texts: &'a Texts,
+        settings: FastTextSettings,
+        model: Option<&FastTextModel>,
+        input: &mut impl Read,
+    ) -> Result<Self> {
+        let mut training = Self::empty(texts, settings, model)?;
         let expected = training.digest()?;
         let read = training.read(input, expected);
         read.map_err(|source| Error::ReadState { source }).and_then(|is_equal| match is_equal {

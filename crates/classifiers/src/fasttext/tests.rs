@@ -306,7 +306,7 @@ fn a_resumed_training_equals_an_uninterrupted_one() {
                 if n_done % 4 == 1 {
                     let mut state = Vec::new();
                     training.save(&mut state).unwrap();
-                    let resumed = Training::resume(&texts, settings.clone(), &mut &state[..]).unwrap();
+                    let resumed = Training::resume(&texts, settings.clone(), None, &mut &state[..]).unwrap();
                     assert_eq!(bits(&finish(resumed)), expected, "after {n_done} steps");
                 }
             }
@@ -358,7 +358,7 @@ fn a_damaged_or_foreign_checkpoint_is_refused() {
     let mut state = Vec::new();
     Training::new(&texts, settings()).unwrap().save(&mut state).unwrap();
     let resume = |settings, state: &[u8]| {
-        Training::resume(&texts, settings, &mut &*state).err().map(|e| e.to_string())
+        Training::resume(&texts, settings, None, &mut &*state).err().map(|e| e.to_string())
     };
     assert_eq!(resume(settings(), &state), None);
 
@@ -493,4 +493,39 @@ fn all_instruction_sets_train_alike() {
             assert!(error < 1e-4, "{error}");
         }
     }
+}
+
+#[test]
+fn a_training_that_starts_from_a_model_has_its_rows_and_its_answers() {
+    let first = texts("__label__a good film\n__label__b bad plot\n__label__a good good plot\n");
+    let model = train(&first, FastTextSettings { epochs: 20, rate: 0.5, ..settings() });
+    // Other words, other numbers of words and labels.
+    let mut second = texts("__label__b bad bad kettle\n__label__b awful plot\n__label__a lovely kettle\n");
+    second.dictionary.add_words(model.dictionary());
+    assert_eq!(second.dictionary.n_words(), 7);
+    let start = |model| Training::starting_from(&second, settings(), model).unwrap();
+    let found = start(Some(&model)).finish();
+    for line in ["good film", "bad plot", "good good plot", "film bad"] {
+        let (mut one, mut other) = (Scores::default(), Scores::default());
+        for label in [&b"a"[..], b"b"] {
+            let of = |model: &FastTextModel, scores: &mut Scores| {
+                model.scores(line.as_bytes(), scores)[model.dictionary().label(label).unwrap() as usize]
+            };
+            assert_eq!(of(&found, &mut one), of(&model, &mut other), "{line}");
+        }
+    }
+    // New words have the weights that they have without a model.
+    let random = start(None).finish();
+    let row = |model: &FastTextModel, word: &[u8]| {
+        let mut values = vec![0.0; model.dim()];
+        let row = model.dictionary().word(word).unwrap();
+        model.input().read(model.met().position(row).unwrap(), 0, &mut values);
+        values
+    };
+    assert_eq!(row(&found, b"lovely"), row(&random, b"lovely"));
+    assert_ne!(row(&found, b"bad"), row(&random, b"bad"));
+    // The model without a text of its words keeps them.
+    let trained = finish(start(Some(&model)));
+    assert_eq!(row(&trained, b"film"), row(&model, b"film"));
+    assert_ne!(row(&trained, b"bad"), row(&model, b"bad"));
 }

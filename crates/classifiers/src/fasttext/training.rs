@@ -20,6 +20,7 @@ use super::rounds;
 use super::segment::Segment;
 use super::settings::FastTextSettings;
 use super::update::{Shared, Step};
+use crate::dictionary::Dictionary;
 use crate::error::{Error, Result};
 use crate::features::FeatureRows;
 use crate::texts::Texts;
@@ -75,13 +76,58 @@ impl<'a> Training<'a> {
     /// # Errors
     /// If there is no text, the tables exceed the memory limit, or a temporary file cannot be read.
     pub fn new(texts: &'a Texts, settings: FastTextSettings) -> Result<Self> {
-        let training = Self::empty(texts, settings)?;
+        Self::starting_from(texts, settings, None)
+    }
+
+    /// The same with the weights of a model of the same features, dimension and labels. The dictionary of the texts has the
+    /// words of the model.
+    ///
+    /// # Errors
+    /// As [`Training::new`].
+    ///
+    /// # Panics
+    /// If the model has a word or label that the dictionary does not have, or another dimension.
+    pub fn starting_from(
+        texts: &'a Texts,
+        settings: FastTextSettings,
+        model: Option<&FastTextModel>,
+    ) -> Result<Self> {
+        let training = Self::empty(texts, settings, model)?;
         training.draw();
+        if let Some(model) = model {
+            training.copy(model);
+        }
         Ok(training)
     }
 
-    /// A training whose weights are zero.
-    pub(super) fn empty(texts: &'a Texts, settings: FastTextSettings) -> Result<Self> {
+    /// Sets the first weights of a word. A word that no text has keeps its own.
+    pub fn set_word(&self, word: u32, weights: &[f32]) {
+        if let Some(position) = self.listing.met.position(word) {
+            self.input.write(position, 0, weights);
+        }
+    }
+
+    /// Sets the weights of all rows of a model.
+    fn copy(&self, model: &FastTextModel) {
+        let mut values = vec![0.0; self.settings.dim];
+        for (at, row) in (0..).zip(rows_of(model, &self.texts.dictionary)) {
+            let position = self.listing.met.position(row).expect("the set has the rows of the model");
+            model.input().read(at, 0, &mut values);
+            self.input.write(position, 0, &values);
+        }
+        for (at, name) in (0..).zip(model.dictionary().labels().iter()) {
+            let label = self.texts.dictionary.label(name).expect("a label of the texts");
+            model.output().read(at, 0, &mut values);
+            self.output.write(label, 0, &values);
+        }
+    }
+
+    /// A training whose weights are zero, with the rows of the texts and of a model.
+    pub(super) fn empty(
+        texts: &'a Texts,
+        settings: FastTextSettings,
+        model: Option<&FastTextModel>,
+    ) -> Result<Self> {
         if texts.n_texts() == texts.counts().n_empty {
             return Err(Error::NoTexts { n_unlabelled: texts.counts().n_unlabelled });
         }
@@ -95,7 +141,8 @@ impl<'a> Training<'a> {
         let of_texts = texts.memory_bytes();
         let left = usize::try_from(settings.memory_bytes.saturating_sub(of_texts)).unwrap_or(usize::MAX);
         let lists_max = if settings.subsampling > 0.0 { 0 } else { settings.lists_bytes.min(left) };
-        let mut listing = Listing::of(texts, &rows, settings.threads, lists_max)?;
+        let of_model = model.map_or_else(Vec::new, |model| rows_of(model, dictionary));
+        let mut listing = Listing::of(texts, &rows, &of_model, settings.threads, lists_max)?;
         let of = |n_rows| table_bytes(n_rows as u64, settings.dim, parts).unwrap_or(u64::MAX);
         let n_rows = listing.met.len();
         let (needed, max) = (of(n_rows).saturating_add(of(n_labels)), settings.memory_bytes);
@@ -222,6 +269,16 @@ impl<'a> Training<'a> {
             }
         });
     }
+}
+
+/// The rows of a model, in the order of its table, as rows of a dictionary that has its words. Buckets follow the words.
+fn rows_of(model: &FastTextModel, dictionary: &Dictionary) -> Vec<u32> {
+    let n_words = model.dictionary().n_words() as u32;
+    let row = |row: u32| match row.checked_sub(n_words) {
+        Some(bucket) => dictionary.n_words() as u32 + bucket,
+        None => dictionary.word(model.dictionary().name(row)).expect("a word of the dictionary"),
+    };
+    model.met().iter().map(row).collect()
 }
 
 /// Trains the texts of a segment. Returns the sum of losses and the number of texts.

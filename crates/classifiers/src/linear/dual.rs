@@ -32,6 +32,8 @@ struct Dual {
     square: f32,
     /// C times the weight of the text.
     cost: f32,
+    /// What is added to the score.
+    base: f32,
     variable: AtomicU32,
     /// Of the logistic loss.
     logit: AtomicU32,
@@ -47,17 +49,35 @@ struct Pair {
 /// Number of texts that a thread takes at once.
 const TOGETHER: usize = 32;
 
-/// Trains. `factors` are the weights of rows before training, `scales` the
-/// factors of texts, `costs` the factors of their losses. Returns also by how much each text raised its own margin.
+/// What a classifier is trained on.
+pub(super) struct Problem<'a> {
+    pub matrix: &'a NgramMatrix,
+    /// The weights of rows before training.
+    pub factors: &'a [f32],
+    /// The factors of texts.
+    pub scales: &'a [f32],
+    /// The factors of their losses.
+    pub costs: &'a [f32],
+    /// What is added to their scores; empty if it is 0.
+    pub bases: &'a [f32],
+}
+
+impl Problem<'_> {
+    /// What is added to the score of a text.
+    #[inline]
+    pub fn base(&self, text: usize) -> f32 {
+        self.bases.get(text).copied().unwrap_or(0.0)
+    }
+}
+
+/// Trains. Returns also by how much each text raised its own margin.
 pub(super) fn train(
-    matrix: &NgramMatrix,
-    factors: &[f32],
-    scales: &[f32],
-    costs: &[f32],
+    problem: &Problem<'_>,
     is_positive: &(impl Fn(Row<'_>) -> bool + Sync),
     settings: &LinearSettings,
     threads: Threads<'_>,
 ) -> (Trained, Vec<f32>) {
+    let &Problem { matrix, factors, scales, costs, .. } = problem;
     let pairs: Vec<Pair> = factors.iter().map(|&factor| Pair { factor, weight: AtomicU32::new(0) }).collect();
     let duals = super::parallel::map(threads.n, matrix.parts.len(), |part| {
         let texts = matrix.part(part);
@@ -68,6 +88,7 @@ pub(super) fn train(
                 scale,
                 square: square(text, factors, scale),
                 cost: costs[number],
+                base: problem.base(number),
                 variable: AtomicU32::new(0),
                 logit: AtomicU32::new(0),
             }
@@ -95,7 +116,7 @@ fn square(text: Row<'_>, factors: &[f32], scale: f32) -> f32 {
 fn step(text: Row<'_>, dual: &Dual, pairs: &[Pair], bias: &AtomicU32, loss: MarginLoss) {
     let label = if dual.is_positive { 1.0 } else { -1.0 };
     let old_bias = load(bias);
-    let margin = label * (dot(text, pairs) * dual.scale + old_bias);
+    let margin = label * (dot(text, pairs) * dual.scale + old_bias + dual.base);
     let old = load(&dual.variable);
     let new = match loss {
         MarginLoss::SquaredHinge => hinge_step(old, margin, dual.square, dual.cost),

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::distinct::Distinct;
 use super::keys::{self, NgramNumbering};
+use super::model::LinearModel;
 use super::parallel;
 use super::row_index::{self, RowIndex};
 use super::settings::{Counting, LinearSettings, NgramTable};
@@ -45,8 +46,13 @@ pub(super) struct Row<'a> {
 }
 
 impl NgramMatrix {
-    /// Numbers the n-grams of all texts, and lists them without those of fewer than [`LinearSettings::texts_min`] texts.
-    pub fn of(texts: &Texts, settings: &LinearSettings) -> Result<(Self, RowIndex)> {
+    /// Numbers the n-grams of all texts, and lists them without those of fewer than [`LinearSettings::texts_min`] texts. N-grams
+    /// of `model` have a row in any case.
+    pub fn of(
+        texts: &Texts,
+        settings: &LinearSettings,
+        model: Option<&LinearModel>,
+    ) -> Result<(Self, RowIndex)> {
         let (parts, counts, numbering) = match settings.table {
             NgramTable::Hashed { bits } => {
                 let (parts, counts) = hashed(texts, settings, bits)?;
@@ -60,7 +66,8 @@ impl NgramMatrix {
         let is_kept = |number: u32| u32::from(counts[number as usize]) >= settings.texts_min;
         let (parts, rows) = match (numbering, settings.table) {
             (None, NgramTable::Hashed { bits }) => {
-                let rows = RowIndex::hashed(bits, is_kept);
+                let is_of_model = |hash: u32| model.is_some_and(|model| model.has_hash(hash));
+                let rows = RowIndex::hashed(bits, |hash| is_kept(hash) || is_of_model(hash));
                 let parts = match &rows {
                     RowIndex::Hashed { words, .. } => {
                         renumbered(parts, settings, |hash| row_index::row_of_hash(words, hash))

@@ -187,6 +187,14 @@ impl LinearModel {
         &self.dictionary
     }
 
+    /// Whether a hashed n-gram has weights.
+    pub(super) fn has_hash(&self, hash: u32) -> bool {
+        match &self.rows {
+            RowIndex::Hashed { words, .. } => row_of_hash(words, hash).is_some(),
+            RowIndex::Exact { .. } => false,
+        }
+    }
+
     /// Number of n-grams with weights.
     pub fn n_rows(&self) -> usize {
         self.rows.n_rows()

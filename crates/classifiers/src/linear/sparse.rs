@@ -10,7 +10,7 @@
 use std::sync::atomic::AtomicU32;
 
 use super::descent::{Threads, descend};
-use super::dual::{Trained, load, store};
+use super::dual::{Problem, Trained, load, store};
 use super::matrix::{NgramMatrix, Row};
 use super::settings::{LinearSettings, MarginLoss};
 
@@ -25,17 +25,14 @@ struct Columns {
 /// Number of n-grams that a thread takes at once.
 const TOGETHER: usize = 256;
 
-/// Trains. `factors` are the weights of rows before training, `scales` the factors of texts, `costs` the factors of their
-/// losses.
+/// Trains.
 pub(super) fn train(
-    matrix: &NgramMatrix,
-    factors: &[f32],
-    scales: &[f32],
-    costs: &[f32],
+    problem: &Problem<'_>,
     is_positive: &impl Fn(Row<'_>) -> bool,
     settings: &LinearSettings,
     threads: Threads<'_>,
 ) -> Trained {
+    let &Problem { matrix, factors, scales, costs, .. } = problem;
     let curvature = match settings.loss {
         MarginLoss::Logistic => 0.25,
         MarginLoss::SquaredHinge => 2.0,
@@ -43,7 +40,8 @@ pub(super) fn train(
     let curvatures: Vec<f32> = costs.iter().map(|cost| cost * curvature).collect();
     let columns = Columns::of(matrix, factors, scales, &curvatures);
     let labels: Vec<f32> = matrix.texts().map(|text| if is_positive(text) { 1.0 } else { -1.0 }).collect();
-    let scores: Vec<AtomicU32> = labels.iter().map(|_| AtomicU32::new(0)).collect();
+    let score = |text| AtomicU32::new(problem.base(text).to_bits());
+    let scores: Vec<AtomicU32> = (0..labels.len()).map(score).collect();
     let weights: Vec<AtomicU32> = factors.iter().map(|_| AtomicU32::new(0)).collect();
     let bias = AtomicU32::new(0);
     let slope = |text: usize| costs[text] * derivative(settings.loss, labels[text], load(&scores[text]));

@@ -474,7 +474,7 @@ fn training_without_texts_or_memory_is_an_error() {
 fn numbered_ngrams_serve_several_trainings() {
     let texts = random_texts(200, &["a", "b"]);
     let deterministic = LinearSettings { is_deterministic: true, ..settings() };
-    let numbered = Numbered::of(&texts, &deterministic).unwrap();
+    let numbered = Numbered::of(&texts, &deterministic, None).unwrap();
     for changed in [
         deterministic,
         LinearSettings { cost: 0.1, epochs: 2, ..deterministic },
@@ -499,7 +499,7 @@ fn a_training_ends_soon_after_it_is_stopped() {
     let texts = random_texts(200, &["a", "b"]);
     for (penalty, threads) in [(Penalty::L2, 1), (Penalty::L2, 2), (Penalty::L1, 2)] {
         let endless = LinearSettings { epochs: u32::MAX, penalty, threads, ..settings() };
-        let numbered = Numbered::of(&texts, &endless).unwrap();
+        let numbered = Numbered::of(&texts, &endless, None).unwrap();
         let n_asked = AtomicUsize::new(0);
         let is_stopped = || n_asked.fetch_add(1, Ordering::Relaxed) > 50;
         let error = numbered.train(&texts, WORDS, &endless, &[], |_| (), &is_stopped).unwrap_err();
@@ -508,7 +508,7 @@ fn a_training_ends_soon_after_it_is_stopped() {
     // A classifier that has not begun is not set up, which takes seconds with many texts.
     let texts = random_texts(200, &["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]);
     let one_thread = LinearSettings { threads: 1, ..settings() };
-    let numbered = Numbered::of(&texts, &one_thread).unwrap();
+    let numbered = Numbered::of(&texts, &one_thread, None).unwrap();
     let n_asked = AtomicUsize::new(0);
     let is_stopped = || n_asked.fetch_add(1, Ordering::Relaxed) < usize::MAX;
     assert!(numbered.train(&texts, WORDS, &one_thread, &[], |_| (), &is_stopped).is_err());
@@ -544,7 +544,7 @@ fn a_text_of_weight_3_counts_as_three_texts() {
         let label = once.dictionary.label(b"b").unwrap() as usize;
         let mut weights = [1.0; 3];
         weights[label] = 3.0;
-        let numbered = Numbered::of(&once, &settings).unwrap();
+        let numbered = Numbered::of(&once, &settings, None).unwrap();
         let weighted = numbered.train(&once, WORDS, &settings, &weights, |_| (), &|| false).unwrap();
         let (equal, copied) = (trained(&once, settings), trained(&repeated, settings));
         let of_b = |model: &LinearModel, line: &str| {
@@ -558,5 +558,69 @@ fn a_text_of_weight_3_counts_as_three_texts() {
         // The hinge's probabilities are fitted on scores without the text's own part, which a copy does not remove.
         let limit = if loss == MarginLoss::Logistic { 0.01 } else { 0.1 };
         assert!(difference < limit && raised > 1.0, "{loss:?} {penalty:?}: {difference} {raised}");
+    }
+}
+
+#[test]
+fn a_training_that_starts_from_a_model_keeps_what_the_texts_do_not_contradict() {
+    let names = [&["a", "b"][..], &["a", "b", "c"]];
+    for (labels, penalty) in names.into_iter().flat_map(|names| [(names, Penalty::L2), (names, Penalty::L1)])
+    {
+        let settings = LinearSettings { penalty, is_deterministic: true, epochs: 30, ..settings() };
+        let all = random_lines(600, labels);
+        let of = |lines: &[(String, &'static str)]| {
+            let labels: Vec<[&str; 1]> = lines.iter().map(|(_, label)| [*label]).collect();
+            texts(
+                &lines
+                    .iter()
+                    .zip(&labels)
+                    .map(|((line, _), label)| (line.as_str(), &label[..]))
+                    .collect::<Vec<_>>(),
+            )
+        };
+        let first = trained(&of(&all[..300]), settings);
+        // The next texts have a new word, and most of them the last label, so that labels have other numbers.
+        let mut next: Vec<(String, &'static str)> = all[300..340].to_vec();
+        let last = labels[labels.len() - 1];
+        next.extend((0..60).map(|at| (format!("new{} fresh", at % 3), last)));
+        let next = of(&next);
+        let numbered = Numbered::of(&next, &settings, Some(&first)).unwrap();
+        let second = numbered.train(&next, WORDS, &settings, &[], |_| (), &|| false).unwrap();
+        assert_ne!(second.labels().get(0), first.labels().get(0));
+        let right = |model: &LinearModel| {
+            let is_right = |(line, label): &&(String, &'static str)| {
+                let found = probabilities(model, line);
+                let best = (0..labels.len()).max_by(|&a, &b| found[a].total_cmp(&found[b])).unwrap();
+                model.labels().get(best as u32) == label.as_bytes()
+            };
+            all[340..].iter().filter(is_right).count()
+        };
+        // The texts alone are too few to learn the labels from.
+        let alone = trained(&next, settings);
+        assert!(right(&second) > right(&alone) + 20, "{} {}", right(&second), right(&alone));
+        let of_last = |model: &LinearModel| {
+            probabilities(model, "new1 fresh")[model.dictionary().label(last.as_bytes()).unwrap() as usize]
+        };
+        assert!(of_last(&second) > of_last(&first) + 0.1, "{} {}", of_last(&second), of_last(&first));
+
+        // Without a cost of the losses, the model stays as it is.
+        let still = LinearSettings { cost: 1e-9, ..settings };
+        let still = Numbered::of(&next, &still, Some(&first)).unwrap().train(
+            &next,
+            WORDS,
+            &still,
+            &[],
+            |_| (),
+            &|| false,
+        );
+        let still = still.unwrap();
+        for (line, _) in &all[..20] {
+            for label in labels {
+                let of = |model: &LinearModel| {
+                    probabilities(model, line)[model.dictionary().label(label.as_bytes()).unwrap() as usize]
+                };
+                assert!((of(&still) - of(&first)).abs() < 1e-3, "{line}");
+            }
+        }
     }
 }

@@ -2,9 +2,10 @@
 
 use scoring::Choice;
 
+use super::base::Base;
 use super::calibration::{Scored, Sigmoid};
 use super::descent::Threads;
-use super::dual::{self, Trained};
+use super::dual::{self, Problem, Trained};
 use super::matrix::{NgramMatrix, Row};
 use super::model::{LinearModel, Outputs, StoredModel};
 use super::row_index::RowIndex;
@@ -45,7 +46,7 @@ pub fn train(
     settings: &LinearSettings,
     progress: impl FnMut(LinearProgress),
 ) -> Result<LinearModel> {
-    Numbered::of(texts, settings)?.train(texts, words, settings, &[], progress, &|| false)
+    Numbered::of(texts, settings, None)?.train(texts, words, settings, &[], progress, &|| false)
 }
 
 /// The numbered n-grams of all texts, for several trainings with other weights and losses.
@@ -54,20 +55,26 @@ pub struct Numbered {
     matrix: NgramMatrix,
     rows: RowIndex,
     settings: LinearSettings,
+    base: Option<Base>,
 }
 
 impl Numbered {
-    /// Numbers the n-grams of all texts.
+    /// Numbers the n-grams of all texts, and those of the model from which trainings start, if there is one. It has hashed
+    /// n-grams of the same settings, and the labels of the texts.
     ///
     /// # Errors
-    /// As of [`train`].
-    pub fn of(texts: &Texts, settings: &LinearSettings) -> Result<Self> {
+    /// As of [`train`], and if the model has other labels, or exact n-grams.
+    pub fn of(texts: &Texts, settings: &LinearSettings, model: Option<&LinearModel>) -> Result<Self> {
         settings.check()?;
         if texts.n_texts() == 0 {
             return Err(Error::NoTexts { n_unlabelled: texts.counts().n_unlabelled });
         }
-        let (matrix, rows) = NgramMatrix::of(texts, settings)?;
-        Ok(Self { matrix, rows, settings: *settings })
+        let (matrix, rows) = NgramMatrix::of(texts, settings, model)?;
+        let of = |model| {
+            Base::of(model, &rows, texts.dictionary.labels())
+                .ok_or_else(|| other_model("other labels or n-grams"))
+        };
+        Ok(Self { base: model.map(of).transpose()?, matrix, rows, settings: *settings })
     }
 
     /// Whether n-grams are numbered in the same way with these settings.
@@ -100,6 +107,11 @@ impl Numbered {
     }
 }
 
+fn other_model(found: &str) -> Error {
+    let expected = "a model of the labels of the texts, with hashed n-grams of the same settings";
+    Error::Setting { name: "the initial model", found: found.to_owned(), expected }
+}
+
 fn classifiers(
     numbered: &Numbered,
     texts: &Texts,
@@ -109,7 +121,7 @@ fn classifiers(
     mut progress: impl FnMut(LinearProgress),
     is_stopped: &(impl Fn() -> bool + Sync),
 ) -> Result<LinearModel> {
-    let Numbered { matrix, rows, .. } = numbered;
+    let Numbered { matrix, rows, base, .. } = numbered;
     progress(LinearProgress::Numbered { n_rows: matrix.n_rows });
     let labels = texts.dictionary.labels().clone();
     let has_one_label = matrix.texts().all(|text| text.labels.len() == 1);
@@ -118,6 +130,9 @@ fn classifiers(
         (true, _) => Outputs::OneOf,
         (false, _) => Outputs::AnyOf,
     };
+    if base.as_ref().is_some_and(|base| base.outputs != outputs) {
+        return Err(other_model("one of another number of labels per text"));
+    }
     let n = outputs.n_classifiers(labels.len());
     let needed = 4 * n as u64 * matrix.n_rows as u64;
     if needed > settings.memory_bytes {
@@ -128,8 +143,9 @@ fn classifiers(
     let (at_once, n_threads) =
         if n > 1 || settings.is_deterministic { (settings.threads, 1) } else { (1, settings.threads) };
     let threads = Threads { n: n_threads, is_stopped };
-    let of =
-        |label: usize| (!is_stopped()).then(|| classifier(matrix, &shared, label as u32, settings, threads));
+    let of = |label: usize| {
+        (!is_stopped()).then(|| classifier(numbered, &shared, label as u32, settings, threads))
+    };
     let trained: Option<Vec<_>> = parallel::map(at_once, n, of).into_iter().collect();
     let Some(trained) = trained.filter(|_| !is_stopped()) else {
         return Err(Error::Stopped);
@@ -207,7 +223,7 @@ impl SharedFactors {
 
 /// Trains the classifier of a label.
 fn classifier(
-    matrix: &NgramMatrix,
+    Numbered { matrix, base, .. }: &Numbered,
     shared: &SharedFactors,
     label: u32,
     settings: &LinearSettings,
@@ -223,13 +239,18 @@ fn classifier(
     };
     let factors = ratios.as_deref().unwrap_or(&shared.factors);
     let SharedFactors { scales, costs, .. } = shared;
-    let (trained, own) = match settings.penalty {
-        Penalty::L2 => dual::train(matrix, factors, scales, costs, &is_positive, settings, threads),
+    let bases = base.as_ref().map(|base| base.scores(matrix, scales, label as usize)).unwrap_or_default();
+    let problem = Problem { matrix, factors, scales, costs, bases: &bases };
+    let (mut trained, own) = match settings.penalty {
+        Penalty::L2 => dual::train(&problem, &is_positive, settings, threads),
         Penalty::L1 => {
-            let trained = sparse::train(matrix, factors, scales, costs, &is_positive, settings, threads);
+            let trained = sparse::train(&problem, &is_positive, settings, threads);
             (trained, vec![0.0; matrix.n_texts()])
         }
     };
+    if let Some(base) = base {
+        base.add_to(&mut trained, label as usize);
+    }
     let sigmoid = match settings.loss {
         MarginLoss::Logistic => Sigmoid::LOGISTIC,
         MarginLoss::SquaredHinge => {

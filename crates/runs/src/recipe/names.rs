@@ -6,7 +6,7 @@ use super::older_embedding_std;
 
 /// Fields of a recipe, by their path, with the flag of each field. A field that no flag sets has a description
 /// instead. A value that is one of several kinds, such as the optimizer, has the name of its kind.
-pub const SETTING_NAMES: [(&str, &str); 132] = [
+pub const SETTING_NAMES: [(&str, &str); 134] = [
     ("dataset", "id digest of the dataset"),
     ("plan", "read in blocks"),
     ("test_fraction", "--test-fraction"),
@@ -75,6 +75,8 @@ pub const SETTING_NAMES: [(&str, &str); 132] = [
     ("positive-from", "--positive-from"),
     ("labels", "--labels"),
     ("class_weight", "--class-weight"),
+    ("init_from", "SHA-256 of --init-from"),
+    ("pretrained_vectors", "SHA-256 of --pretrained-vectors"),
     ("ngrams.words", "--words"),
     ("ngrams.words_max", "--words-max"),
     ("ngrams.min_count", "--min-count"),
