@@ -24,6 +24,11 @@ fn check(arguments: &Arguments, given: &ArgMatches) -> Result<(), clap::Error> {
             if train.resume {
                 return Err(conflict::<Arguments>("--resume has no effect in a search; omit --resume"));
             }
+            if train.test_every {
+                return Err(conflict::<Arguments>(
+                    "--test-every has no effect in a search; omit --test-every",
+                ));
+            }
             let initial =
                 [("--init-from", &train.init_from), ("--pretrained-vectors", &train.pretrained_vectors)];
             if let Some((flag, _)) = initial.iter().find(|(_, path)| path.is_some()) {
@@ -71,7 +76,13 @@ fn of_training(train: &Train, validation: &[String]) -> Result<Vec<Idle>, clap::
         )));
     }
     let is_of_bytes = train.format.is_fasttext();
-    Ok(vec![s3(has_url), idle("invalid_utf8_max", is_of_bytes, "--format json, csv, tsv or polarity-csv")])
+    let is_untested = train.test.is_empty() && train.test_fraction == 0.0 && train.validation_fraction == 0.0;
+    let untested = idle("test_every", is_untested, "a test or validation split");
+    Ok(vec![
+        s3(has_url),
+        untested,
+        idle("invalid_utf8_max", is_of_bytes, "--format json, csv, tsv or polarity-csv"),
+    ])
 }
 
 /// The command that has a flag of a search.
@@ -120,6 +131,11 @@ mod tests {
                 "--pretrained-vectors has no effect with --model",
             ),
             ("train --input a --init-from m --pretrained-vectors v", "cannot be used with"),
+            ("train --input a --test-every", "--test-every has no effect without a test or validation split"),
+            (
+                "train --input a --test b --test-every --model linear",
+                "--test-every has no effect with --model linear",
+            ),
             ("train a.txt", "pass inputs with --input: ngrams train --input a.txt"),
             ("train --input a.txt --validation b.txt", "run `ngrams autotune` with --validation"),
         ] {

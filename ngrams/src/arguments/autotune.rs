@@ -30,7 +30,7 @@ pub(super) fn in_search(argument: Arg) -> Arg {
             "Validation split of --input [default: 0]\n\nShare of texts that are held out, also by the printed command. \
              Without --validation, trials are evaluated on it.",
         ),
-        "init_from" | "pretrained_vectors" => argument.hide(true),
+        "init_from" | "pretrained_vectors" | "test_every" => argument.hide(true),
         _ => argument,
     }
 }

@@ -45,6 +45,13 @@ pub struct Train {
     /// unless there is a test.
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share, hide_default_value = true, hide_short_help = true)]
     pub validation_fraction: f64,
+    /// fasttext: test after every epoch [default: at the end only]
+    ///
+    /// Metrics of the test texts and of the validation split are then logged for each epoch. Do not choose epochs or other
+    /// settings by those of the test texts: the test metrics of the chosen model would be too good. Use the validation split
+    /// for choices.
+    #[arg(long, hide_short_help = true)]
+    pub test_every: bool,
     /// Maximum share of bad lines
     ///
     /// A number from 0 to 1. With a greater share no model is trained, and the exit code is 65.
@@ -331,6 +338,7 @@ impl Train {
                 ("--dropout", self.dropout.is_some()),
                 ("--subsample", self.subsample.is_some()),
                 ("--pretrained-vectors", self.pretrained_vectors.is_some()),
+                ("--test-every", self.test_every),
             ],
             ModelName::Linear => {
                 &[("--weights", self.weights.is_some()), ("--c", self.c.is_some()), ("--l1", self.l1)]

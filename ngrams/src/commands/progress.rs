@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use batches::Part;
 use classifiers::{fasttext, linear};
 use indicatif::ProgressBar;
 use report::whole;
@@ -11,6 +12,9 @@ use runs::training::{EpochLine, Line};
 use training::Result;
 use training::log::Log;
 use training::tell::{bar, tell_above};
+
+use super::train::name_of;
+use crate::classifier::quality::Measured;
 
 /// Shows and logs a training.
 pub struct Progress {
@@ -55,8 +59,12 @@ impl Progress {
         self.is_resumed = true;
     }
 
-    /// Notes a segment.
-    pub fn note(&mut self, of: &fasttext::FastTextProgress) {
+    /// Notes a segment. At the end of an epoch, `evaluate` computes the metrics of splits.
+    pub fn note(
+        &mut self,
+        of: &fasttext::FastTextProgress,
+        evaluate: impl FnOnce() -> Result<Vec<(Part, Measured)>>,
+    ) -> Result<()> {
         let n = of.n_done.saturating_sub(self.done.1);
         if std::mem::take(&mut self.is_resumed) {
             // The texts before the checkpoint are not of this process.
@@ -71,8 +79,11 @@ impl Progress {
         self.bar.set_message(format!("epoch {}, loss {:.4}", of.epoch + 1, of.loss));
         if of.epoch > self.done.0 {
             let loss = self.sum.1 / self.sum.0.max(1) as f64;
-            self.end_epoch(of.epoch, Some(loss));
+            let seconds = self.begin.elapsed().as_secs_f64();
+            self.log_epoch(of.epoch, loss, seconds, &evaluate()?);
+            self.end(of.epoch, Some(loss));
         }
+        Ok(())
     }
 
     /// Notes a step of a linear training.
@@ -93,24 +104,36 @@ impl Progress {
         }
     }
 
-    /// Ends an epoch. A linear training ends with its last epoch, and has no loss.
-    pub fn end_epoch(&mut self, epoch: u32, loss: Option<f64>) {
+    /// Ends a linear training, which has no loss.
+    pub fn end_linear(&mut self, epochs: u32) {
         let seconds = self.begin.elapsed().as_secs_f64();
-        if let Some(loss) = loss {
-            self.tell(&format!("epoch {epoch} of {}: loss {loss:.4}, {seconds:.2} s", self.epochs));
-            self.log.write(&Line::Epoch(EpochLine {
-                epoch,
-                step: u64::from(epoch),
-                loss,
-                seconds: Some(seconds),
-                from_step: Some(u64::from(epoch) - 1),
-                validation: None,
-                test: None,
-                ranks: Vec::new(),
-            }));
-        } else {
-            self.tell(&format!("trained on {} texts in {seconds:.2} s", whole(self.texts)));
-        }
+        self.tell(&format!("trained on {} texts in {seconds:.2} s", whole(self.texts)));
+        self.end(epochs, None);
+    }
+
+    fn log_epoch(&mut self, epoch: u32, loss: f64, seconds: f64, evaluated: &[(Part, Measured)]) {
+        let accuracy = |(part, measured): &(Part, Measured)| {
+            format!(", {} accuracy {:.4}", name_of(*part), measured.accuracy())
+        };
+        let accuracies: String = evaluated.iter().map(accuracy).collect();
+        self.tell(&format!("epoch {epoch} of {}: loss {loss:.4}, {seconds:.2} s{accuracies}", self.epochs));
+        let metrics = |part: Part| match evaluated.iter().find(|(of, _)| *of == part) {
+            Some((_, Measured::Few(metrics))) => Some(*metrics),
+            _ => None,
+        };
+        self.log.write(&Line::Epoch(EpochLine {
+            epoch,
+            step: u64::from(epoch),
+            loss,
+            seconds: Some(seconds),
+            from_step: Some(u64::from(epoch) - 1),
+            validation: metrics(Part::Validation),
+            test: metrics(Part::Test),
+            ranks: Vec::new(),
+        }));
+    }
+
+    fn end(&mut self, epoch: u32, loss: Option<f64>) {
         self.loss = loss;
         self.done.0 = epoch;
         self.sum = (0, 0.0);

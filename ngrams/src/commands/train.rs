@@ -33,7 +33,7 @@ use super::settings::{
 use super::top::top;
 use crate::arguments::{ModelName, Train};
 use crate::classifier::choice::choose;
-use crate::classifier::evaluate::{Evaluation, evaluate};
+use crate::classifier::evaluate::{Evaluation, evaluate, measure};
 use crate::classifier::quality::{Evaluated, Measured};
 use crate::classifier::{Classifier, ClassifierModel};
 use crate::input::{division, input};
@@ -133,6 +133,7 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     if !out.has_checkpoint()? {
         out::describe(&out, arguments, &texts, &held_out, recipe, &settings)?;
     }
+    let evaluated = test.iter().chain(&held_out).filter(|_| arguments.test_every).collect();
     let mut progress = out::progress(&out, &texts, &settings)?;
     let began_training = Instant::now();
     let model = match &settings {
@@ -140,7 +141,7 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
             train_linear(&texts, reading.words, (settings, &weights[..]), initial.linear(), &mut progress)?
         }
         ModelSettings::FastText(settings) => {
-            train_fasttext(&texts, settings, &initial, arguments, &mut out, &mut progress)?
+            train_fasttext((&texts, evaluated), settings, &initial, arguments, &mut out, &mut progress)?
         }
     };
     let (loss, n_weighted, log) = progress.finish();
@@ -250,12 +251,12 @@ fn train_linear(
         }
         error => Error::from(error),
     })?;
-    progress.end_epoch(settings.epochs, None);
+    progress.end_linear(settings.epochs);
     Ok(ClassifierModel::Linear(Box::new(model)))
 }
 
 fn train_fasttext(
-    texts: &Texts,
+    (texts, evaluated): (&Texts, Vec<&(Part, Texts)>),
     settings: &FastTextSettings,
     initial: &Initial,
     arguments: &Train,
@@ -279,7 +280,16 @@ fn train_fasttext(
     let interval = Duration::from_secs_f64(interval);
     let mut saved_at = Instant::now();
     while let Some(done) = training.step()? {
-        progress.note(&done);
+        progress.note(&done, || {
+            if evaluated.is_empty() {
+                return Ok(Vec::new());
+            }
+            let classifier = Classifier::new(ClassifierModel::FastText(Box::new(training.model())));
+            let of = |(part, texts): &&(Part, Texts)| {
+                Ok((*part, measure(&classifier, texts, arguments.n_threads())?))
+            };
+            evaluated.iter().map(of).collect()
+        })?;
         let is_due = !interval.is_zero() && saved_at.elapsed() >= interval;
         let asked = interrupts.requested().or(is_due.then_some(Requested::Checkpoint));
         if asked.is_some() && done.n_done < done.n_total {
@@ -299,7 +309,7 @@ fn train_fasttext(
 fn held_out(arguments: &Train) -> Vec<Part> {
     let of_input = arguments.test_fraction > 0.0;
     let has_test = of_input || !arguments.test.is_empty();
-    let has_use = !has_test || !arguments.choice.fitted().is_empty();
+    let has_use = !has_test || arguments.test_every || !arguments.choice.fitted().is_empty();
     let validation = (arguments.validation_fraction > 0.0 && has_use).then_some(Part::Validation);
     of_input.then_some(Part::Test).into_iter().chain(validation).collect()
 }
@@ -332,7 +342,7 @@ fn check_labels(texts: &Texts, held_out: &[(Part, Texts)], arguments: &Train) ->
     Ok(())
 }
 
-fn name_of(part: Part) -> &'static str {
+pub(super) fn name_of(part: Part) -> &'static str {
     match part {
         Part::Training => "training",
         Part::Validation => "validation",

@@ -137,3 +137,39 @@ fn splits_of_one_file_are_the_same_texts_for_all_models() {
     let place = format!("warning: {}, test split: 30 of ", train.display());
     assert!(told.contains(&place), "{told}");
 }
+
+#[test]
+fn splits_are_evaluated_after_every_epoch_if_asked() {
+    let (folder, train, test) = corpus();
+    let out = folder.path().join("out");
+    let test = test.to_str().unwrap();
+    let flags =
+        ["--epochs", "4", "--test", test, "--validation-fraction", "0.2", "--test-every", "--threads", "1"];
+    let told = trained(&train, &out, &flags);
+    let epochs = |out: &Path| {
+        let lines = objects(&fs::read_to_string(out.join("metrics.jsonl")).unwrap());
+        lines.into_iter().filter(|line| line["event"] == "epoch").collect::<Vec<_>>()
+    };
+    let found = epochs(&out);
+    assert_eq!(found.len(), 4);
+    for (at, line) in found.iter().enumerate() {
+        let [validation, tested] =
+            ["validation", "test"].map(|part| line[part]["accuracy"].as_f64().unwrap());
+        let expected = format!("epoch {} of 4: loss ", at + 1);
+        let line = told.lines().find(|line| line.contains(&expected)).unwrap();
+        assert!(
+            line.contains(&format!(", test accuracy {tested:.4}, validation accuracy {validation:.4}")),
+            "{line}"
+        );
+    }
+    // The last epoch has the metrics of the model, and the evaluations do not change the training.
+    assert_eq!(found[3]["test"]["accuracy"], evaluated(&out, Path::new(test), &[])["accuracy"]);
+    assert!(
+        found[0]["test"]["loss"].as_f64().unwrap() > found[3]["test"]["loss"].as_f64().unwrap(),
+        "{found:?}"
+    );
+    let without = folder.path().join("without");
+    trained(&train, &without, &[&["--model", "fasttext"], &flags[..6], &flags[7..]].concat());
+    assert_eq!(model_files(&without), model_files(&out));
+    assert!(epochs(&without).iter().all(|line| line["test"].is_null() && line["validation"].is_null()));
+}

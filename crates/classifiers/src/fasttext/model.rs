@@ -1,5 +1,7 @@
 //! A trained model and its answers.
 
+use std::sync::Arc;
+
 use kernels::simd::{Processor, Table};
 use scoring::Choice;
 
@@ -19,8 +21,8 @@ pub struct FastTextModel {
     loss: Loss,
     dictionary: Dictionary,
     rows: FeatureRows,
-    input: Table,
-    output: Table,
+    input: Arc<Table>,
+    output: Arc<Table>,
     met: RowSet,
     counted: Counted,
     choice: Choice,
@@ -55,7 +57,7 @@ impl FastTextModel {
         loss: Loss,
         dictionary: Dictionary,
         rows: FeatureRows,
-        [input, output]: [Table; 2],
+        [input, output]: [Arc<Table>; 2],
         met: RowSet,
         counted: Counted,
     ) -> Self {
@@ -72,7 +74,7 @@ impl FastTextModel {
         settings: &FastTextSettings,
         dictionary: Dictionary,
         rows: FeatureRows,
-        tables: [Table; 2],
+        tables: [Arc<Table>; 2],
         met: RowSet,
     ) -> Self {
         Self::with_weights(settings.words, settings.loss, dictionary, rows, tables, met, Counted::All)

@@ -5,6 +5,7 @@
 //! [`FastTextSettings::is_deterministic`], equal texts and settings give equal bits.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
@@ -35,8 +36,8 @@ pub struct Training<'a> {
     pub(super) texts: &'a Texts,
     pub(super) settings: FastTextSettings,
     pub(super) rows: FeatureRows,
-    pub(super) input: Table,
-    pub(super) output: Table,
+    pub(super) input: Arc<Table>,
+    pub(super) output: Arc<Table>,
     pub(super) listing: Listing,
     processor: Processor,
     keeps: Vec<f32>,
@@ -153,7 +154,7 @@ impl<'a> Training<'a> {
         if of_texts.saturating_add(listing.n_bytes).saturating_add(needed) > max {
             listing.lists = None;
         }
-        let table = |n_rows| Table::new(n_rows, settings.dim, parts).map_err(|_| too_large());
+        let table = |n_rows| Table::new(n_rows, settings.dim, parts).map(Arc::new).map_err(|_| too_large());
         let (input, output) = (table(n_rows)?, table(n_labels)?);
         let keeps = keeps(texts, settings.subsampling);
         let (processor, at) = (Processor::best(), Position::default());
@@ -205,6 +206,17 @@ impl<'a> Training<'a> {
         let rate = self.settings.rate_at(n_done, n_total);
         let loss = loss / n_trained.max(1) as f64;
         Ok(Some(FastTextProgress { epoch: self.at.epoch, n_done, n_total, loss, rate }))
+    }
+
+    /// The model between two segments. It shares the weights, which the next segment changes.
+    pub fn model(&self) -> FastTextModel {
+        FastTextModel::new(
+            &self.settings,
+            self.texts.dictionary.clone(),
+            self.rows.clone(),
+            [Arc::clone(&self.input), Arc::clone(&self.output)],
+            self.listing.met.clone(),
+        )
     }
 
     /// The model with the current weights.

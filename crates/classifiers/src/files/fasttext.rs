@@ -10,6 +10,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -105,7 +106,7 @@ pub(super) fn read(folder: Folder) -> Result<FastTextModel> {
             let made = Table::new(n_rows as usize, settings.dim, 1);
             let table = made.map_err(|error| tensors.refused(name, error, "a table that fits in memory"))?;
             tensors.rows(name, [n_rows, dim], |row, values| table.write(row as u32, 0, values))?;
-            Ok(table)
+            Ok(Arc::new(table))
         };
         let tables = [table("input", met.len() as u64)?, table("output", n_labels)?];
         Ok((met, tables))
