@@ -128,6 +128,11 @@ impl Dictionary {
         self.label_counts[label as usize]
     }
 
+    /// Number of texts with each label.
+    pub fn label_counts(&self) -> Vec<u64> {
+        self.label_counts.clone()
+    }
+
     /// Number of occurrences of all words.
     pub fn n_tokens(&self) -> u64 {
         self.n_tokens

@@ -20,6 +20,7 @@ mod names;
 mod numbers;
 mod reading;
 mod texts;
+mod tree;
 mod words;
 
 pub use builder::{Builders, Reading, TextsBuilder};
@@ -30,4 +31,5 @@ pub use model::{Model, Scratch};
 pub use names::Names;
 pub use reading::{LINE_BYTES_MAX, add_lines, read_fasttext_file};
 pub use texts::{Block, Counts, TextRef, Texts, Tokens, UNKNOWN};
+pub use tree::Paths;
 pub use words::{END, LABEL_PREFIX, Words};

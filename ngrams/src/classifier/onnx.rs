@@ -102,9 +102,35 @@ fn of_embeddings(graph: &mut Graph, model: &FastTextModel, rows: &str, values: &
     let logits = graph.node("Gemm", &[&mean, &output], &[Attribute::integer("transB", 1)]);
     match model.loss() {
         Loss::Softmax => graph.node("Softmax", &[&logits], &[]),
+        Loss::HierarchicalSoftmax => along_paths(graph, model, &logits),
         Loss::Bce if model.words() == Words::Spaces => in_steps(graph, &logits),
         Loss::Bce => graph.node("Sigmoid", &[&logits], &[]),
     }
+}
+
+/// The maximum number of labels of a tree, whose paths are matrices of this many rows and columns.
+pub const TREE_LABELS_MAX: usize = 4096;
+
+/// The probabilities of labels from the outputs of the inner nodes of their tree: the logarithm of a product is the sum of x - ln(1 +
+/// e^x) at each node to whose right the label is, and of -ln(1 + e^x) at the others.
+fn along_paths(graph: &mut Graph, model: &FastTextModel, outputs: &str) -> Value {
+    let n_labels = model.output().n_rows();
+    let [mut rights, mut nodes] = [(); 2].map(|()| vec![0.0; n_labels * n_labels]);
+    if let Some(paths) = model.paths() {
+        for label in 0..n_labels {
+            for &(node, is_right) in paths.of(label as u32) {
+                let at = node as usize * n_labels + label;
+                nodes[at] = 1.0;
+                rights[at] = f32::from(u8::from(is_right));
+            }
+        }
+    }
+    let [rights, nodes] = [rights, nodes].map(|matrix| graph.floats(&[n_labels, n_labels], &matrix));
+    let logarithms = graph.node("Softplus", &[outputs], &[]);
+    let rights = graph.node("MatMul", &[outputs, &rights], &[]);
+    let nodes = graph.node("MatMul", &[&logarithms, &nodes], &[]);
+    let logarithms = graph.node("Sub", &[&rights, &nodes], &[]);
+    graph.node("Exp", &[&logarithms], &[])
 }
 
 /// The logistic function as the fastText program looks it up: in steps of 1/32 from -8 to 8, beyond which it is 0 or 1.

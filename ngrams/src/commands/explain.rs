@@ -2,6 +2,7 @@
 
 use std::io;
 
+use classifiers::fasttext::Loss;
 use classifiers::files::bin::BinLoss;
 use training::answers::explain::{Form, Options, run};
 use training::answers::{Content, Counts, LineOptions};
@@ -21,9 +22,12 @@ pub(super) fn explain(arguments: &Explain) -> Result<()> {
     let formats = Formats::of(&arguments.lines, &model, FastTextLine::Words)?;
     let sources = arguments.sources()?;
     let classifier = Classifier::read(&model)?;
-    if let ClassifierModel::Program(program) = classifier.model()
-        && program.args().loss == BinLoss::HierarchicalSoftmax
-    {
+    let has_tree = match classifier.model() {
+        ClassifierModel::Program(model) => model.args().loss == BinLoss::HierarchicalSoftmax,
+        ClassifierModel::FastText(model) => model.loss() == Loss::HierarchicalSoftmax,
+        ClassifierModel::Linear(_) => false,
+    };
+    if has_tree {
         return Err(Error::setting(
             "the loss of the model",
             "hierarchical softmax",

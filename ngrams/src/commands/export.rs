@@ -4,6 +4,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use classifiers::fasttext::Loss;
 use classifiers::files::bin::{self, Quantization};
 use classifiers::files::{ModelRef, add_npz, to_program, vectors, write_bin, write_npz};
 use durable::check_free;
@@ -58,6 +59,15 @@ pub(super) fn export(arguments: &Export) -> Result<()> {
         }
         (Format::Bin | Format::Ftz | Format::Vec, ClassifierModel::Linear(_), _) => {
             return refused("a model of embeddings; the fastText program has no linear models");
+        }
+        (Format::Onnx, ClassifierModel::FastText(model), _)
+            if model.loss() == Loss::HierarchicalSoftmax
+                && classifier.labels().n_labels() > onnx::TREE_LABELS_MAX =>
+        {
+            let most = onnx::TREE_LABELS_MAX;
+            return refused(&format!(
+                "one of at most {most} labels with hierarchical softmax; export it as a folder or as .bin"
+            ));
         }
         (Format::Folder, _, Some(model)) => write_folder(&out, model, &path, arguments, &classifier)?,
         (Format::Onnx, _, Some(model)) => {

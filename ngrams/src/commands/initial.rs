@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use classifiers::fasttext::{Counted, FastTextModel, FastTextSettings};
+use classifiers::fasttext::{Counted, FastTextModel, FastTextSettings, Loss};
 use classifiers::linear::{LinearModel, LinearSettings, NgramTable, Weighting};
 use classifiers::{Dictionary, Model, Texts, Words, fasttext};
 use serde_json::{Value, json};
@@ -166,6 +166,9 @@ fn of_fasttext(model: &FastTextModel, settings: &FastTextSettings) -> Compared {
         0 => "none".to_owned(),
         max => format!("{}-{max}", of.characters_min),
     };
+    let loss = |of: Loss| {
+        if of == Loss::HierarchicalSoftmax { "hierarchical-softmax" } else { "softmax or bce" }.to_owned()
+    };
     let set = |is_set: bool| if is_set { "set" } else { "not set" }.to_owned();
     vec![
         ("--words", model.words().name().to_owned(), settings.words.name().to_owned()),
@@ -174,6 +177,9 @@ fn of_fasttext(model: &FastTextModel, settings: &FastTextSettings) -> Compared {
         ("--buckets", theirs.buckets.to_string(), ours.buckets.to_string()),
         ("--char-ngrams", characters(theirs), characters(ours)),
         ("--words-max", set(theirs.hashes_unknown), set(ours.hashes_unknown)),
+        // The tree of other texts has other nodes.
+        ("--loss", loss(model.loss()), loss(Loss::Softmax)),
+        ("--loss", loss(Loss::Softmax), loss(settings.loss)),
         ("pruned rows,", set(model.counted() == Counted::Met), set(false)),
     ]
 }

@@ -242,6 +242,7 @@ fn of_fasttext(arguments: &Train, words: Words) -> FastTextSettings {
         dim: arguments.dim.unwrap_or(10),
         loss: match arguments.loss {
             Some(NgramLossName::Bce) => fasttext::Loss::Bce,
+            Some(NgramLossName::HierarchicalSoftmax) => fasttext::Loss::HierarchicalSoftmax,
             _ => fasttext::Loss::Softmax,
         },
         optimizer,

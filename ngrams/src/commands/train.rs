@@ -285,7 +285,7 @@ fn train_fasttext(
                 return Ok(Vec::new());
             }
             let classifier = Classifier::new(ClassifierModel::FastText(Box::new(training.model())));
-            let of = |(part, texts): &&(Part, Texts)| {
+            let of = |(part, texts): &&(Part, Texts)| -> Result<_> {
                 Ok((*part, measure(&classifier, texts, arguments.n_threads())?))
             };
             evaluated.iter().map(of).collect()

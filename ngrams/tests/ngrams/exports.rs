@@ -64,6 +64,7 @@ fn exports_have_the_probabilities_of_predict() {
         (2, "--model fasttext --words punctuation --buckets 2000 --char-ngrams 3-5"),
         (3, "--model fasttext --words cleaned-punctuation --buckets 2000 --char-ngrams 2-4"),
         (1, "--model fasttext --loss bce --buckets 2000 --char-ngrams 3-5"),
+        (3, "--loss hs --words punctuation --buckets 2000"),
     ]
     .into_iter()
     .enumerate()

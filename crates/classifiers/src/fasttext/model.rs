@@ -12,6 +12,7 @@ use super::row_set::RowSet;
 use super::settings::{FastTextSettings, Loss};
 use crate::dictionary::Dictionary;
 use crate::features::{self, FeatureRows, Features};
+use crate::tree::{Paths, Tree};
 use crate::words::Words;
 
 /// A classifier: the mean of the rows of a text's words and n-grams, and a linear layer.
@@ -26,6 +27,8 @@ pub struct FastTextModel {
     met: RowSet,
     counted: Counted,
     choice: Choice,
+    /// Of hierarchical softmax.
+    tree: Option<Tree>,
     processor: Processor,
 }
 
@@ -67,7 +70,8 @@ impl FastTextModel {
         assert_eq!(input.dim(), output.dim(), "one dimension");
         let processor = Processor::best();
         let choice = Choice::default();
-        Self { words, loss, dictionary, rows, input, output, met, counted, choice, processor }
+        let tree = (loss == Loss::HierarchicalSoftmax).then(|| Tree::new(dictionary.label_counts()));
+        Self { words, loss, dictionary, rows, input, output, met, counted, choice, tree, processor }
     }
 
     pub(super) fn new(
@@ -120,9 +124,14 @@ impl FastTextModel {
         &self.input
     }
 
-    /// Rows of labels; part 0 has the weights.
+    /// Rows of labels, or of the inner nodes of their tree; part 0 has the weights.
     pub fn output(&self) -> &Table {
         &self.output
+    }
+
+    /// The paths to labels, of hierarchical softmax.
+    pub fn paths(&self) -> Option<Paths> {
+        self.tree.as_ref().map(Tree::paths)
     }
 
     /// The numbers of the rows of words and buckets that have weights.
@@ -158,7 +167,7 @@ impl FastTextModel {
 
     /// How much each word and n-gram of a line raises the score of a label: its share of the label's logit, minus its mean share of
     /// the logits of all other labels if probabilities sum to 1. Shares of equal words and n-grams are summed. The order
-    /// is that of first occurrence.
+    /// is that of first occurrence. With hierarchical softmax, no score is such a sum, and the result has no meaning.
     ///
     /// # Panics
     /// If the label does not exist.
@@ -222,9 +231,16 @@ impl FastTextModel {
             return probabilities;
         }
         kernel::mean_on(self.processor, &self.input, rows, n_rows, mean);
+        if let Some(tree) = &self.tree {
+            tree.probabilities(
+                |inner| kernel::dot_on(self.processor, &self.output, inner as u32, mean),
+                probabilities,
+            );
+            return probabilities;
+        }
         probabilities.extend(labels.map(|label| kernel::dot_on(self.processor, &self.output, label, mean)));
         match self.loss {
-            Loss::Softmax => {
+            Loss::Softmax | Loss::HierarchicalSoftmax => {
                 let max = probabilities.iter().copied().fold(f32::NEG_INFINITY, f32::max);
                 probabilities.iter_mut().for_each(|logit| *logit = (*logit - max).exp());
                 let sum: f32 = probabilities.iter().sum();

@@ -12,7 +12,7 @@ use program::threads::spawn;
 
 use super::kernel;
 use super::segment::Segment;
-use super::update::{RowCounts, Shared, Step, plain_rate};
+use super::update::{RowCounts, Shared, Step, plain_rate, row_of};
 
 /// Number of texts of a round, of all threads. More texts cost fewer waits, but their gradients are of older weights:
 /// with 64, accuracy on film reviews is 0.016 lower.
@@ -32,13 +32,17 @@ struct Gradients {
     means: Vec<f32>,
     /// By text: the gradient with respect to the mean.
     gradients: Vec<f32>,
-    /// By text: the error of each label.
+    /// By text: the errors of rows of the output.
     errors: Vec<f32>,
+    /// The row of each error; empty if each row has one per text.
+    nodes: Vec<u32>,
 }
 
 struct Text {
     position: usize,
     n_rows: u32,
+    /// The end of the text's errors.
+    end: usize,
     /// By owner: the end of the text's rows.
     ends: Vec<u32>,
 }
@@ -104,9 +108,8 @@ fn update(
     distinct: &mut RowCounts,
 ) {
     let stride = shared.input.stride();
-    let n_labels = shared.output.n_rows();
     let threads = gradients.rows.len();
-    let mut from = 0;
+    let (mut from, mut error) = (0, 0);
     let mut scaled = vec![0.0; stride];
     for (at, text) in gradients.texts.iter().enumerate() {
         let to = text.ends[thread] as usize;
@@ -116,9 +119,15 @@ fn update(
         let n_done = segment.step(text.position);
         let rule = shared.settings.rule(shared.settings.rate_at(n_done, segment.n_total), n_done + 1);
         let mean = &gradients.means[at * stride..][..stride];
-        for label in (thread..n_labels).step_by(threads) {
-            let error = gradients.errors[at * n_labels + label];
-            kernel::update_row_on(shared.processor, shared.output, label as u32, mean, error, &rule);
+        let errors = &gradients.errors[error..text.end];
+        let nodes = gradients.nodes.get(error..text.end).unwrap_or_default();
+        error = text.end;
+        let (first, step) = if nodes.is_empty() { (thread, threads) } else { (0, 1) };
+        for at in (first..errors.len()).step_by(step) {
+            let row = row_of(nodes, at);
+            if row as usize % threads == thread {
+                kernel::update_row_on(shared.processor, shared.output, row, mean, errors[at], &rule);
+            }
         }
         let gradient = &gradients.gradients[at * stride..][..stride];
         let share = 1.0 / text.n_rows as f32;
@@ -152,6 +161,7 @@ fn update(
 impl Gradients {
     fn clear(&mut self, threads: usize) {
         self.texts.clear();
+        self.nodes.clear();
         self.rows.resize_with(threads, Vec::new);
         self.rows.iter_mut().for_each(Vec::clear);
         for list in [&mut self.means, &mut self.gradients, &mut self.errors] {
@@ -167,10 +177,12 @@ impl Gradients {
             self.rows[owner as usize].push(row);
         }
         let ends = self.rows.iter().map(|rows| rows.len() as u32).collect();
-        self.texts.push(Text { position, n_rows: rows.len() as u32, ends });
+        let end = self.errors.len() + step.errors.len();
+        self.texts.push(Text { position, n_rows: rows.len() as u32, end, ends });
         self.means.extend_from_slice(&step.mean);
         self.gradients.extend_from_slice(&step.gradient);
         self.errors.extend_from_slice(&step.errors);
+        self.nodes.extend_from_slice(&step.nodes);
     }
 }
 

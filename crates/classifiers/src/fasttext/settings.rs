@@ -13,6 +13,10 @@ use crate::words::Words;
 pub enum Loss {
     /// Probabilities that sum to 1. The loss is the cross-entropy; each of the n labels of a text has probability 1/n.
     Softmax,
+    /// Probabilities that sum to 1, as products along the paths of a tree of labels. The loss is the mean cross-entropy of the
+    /// labels of a text. A step takes time by the logarithm of the number of labels.
+    #[serde(rename = "hierarchical-softmax")]
+    HierarchicalSoftmax,
     /// An independent probability per label. The loss is the sum of the binary cross-entropies.
     Bce,
 }

@@ -108,6 +108,7 @@ fn loss_of(input: &[Vec<f64>], output: &[Vec<f64>], rows: &[u32], labels: &[u32]
     let logits: Vec<f64> =
         output.iter().map(|row| row.iter().zip(&mean).map(|(weight, mean)| weight * mean).sum()).collect();
     match loss {
+        Loss::HierarchicalSoftmax => panic!("its logits are those of nodes"),
         Loss::Softmax => {
             let sum: f64 = logits.iter().map(|logit| logit.exp()).sum();
             -labels.iter().map(|&label| (logits[label as usize].exp() / sum).ln()).sum::<f64>()
@@ -229,7 +230,7 @@ fn one_step_of_each_optimizer_equals_its_formula() {
 fn each_optimizer_and_loss_separates_the_labels() {
     let texts = texts(&lines(600));
     for (optimizer, rate) in [(Optimizer::Sgd, 0.5), (Optimizer::Adagrad, 0.1), (Optimizer::LazyAdam, 0.01)] {
-        for loss in [Loss::Softmax, Loss::Bce] {
+        for loss in [Loss::Softmax, Loss::Bce, Loss::HierarchicalSoftmax] {
             for (threads, is_deterministic) in [(1, false), (3, false), (3, true)] {
                 let settings = FastTextSettings {
                     optimizer,
@@ -528,4 +529,46 @@ fn a_training_that_starts_from_a_model_has_its_rows_and_its_answers() {
     let trained = finish(start(Some(&model)));
     assert_eq!(row(&trained, b"film"), row(&model, b"film"));
     assert_ne!(row(&trained, b"bad"), row(&model, b"bad"));
+}
+
+#[test]
+fn the_loss_of_a_tree_is_that_of_its_probabilities_and_its_steps_lower_it() {
+    let mut content = lines(300);
+    content.push_str("__label__l0 __label__l2 own0x1 own2x1\n__label__l9 word1 own0x2\n");
+    let texts = texts(&content);
+    let loss = Loss::HierarchicalSoftmax;
+    let trained = |rate: f32, epochs: u32| {
+        let mut training =
+            Training::new(&texts, FastTextSettings { loss, rate, epochs, ..settings() }).unwrap();
+        let (mut sum, mut n) = (0.0, 0);
+        let mut before = 0;
+        while let Some(done) = training.step().unwrap() {
+            (sum, n) = (sum + done.loss * (done.n_done - before) as f64, done.n_done);
+            before = done.n_done;
+        }
+        (training.finish(), sum / n as f64)
+    };
+    let mean_loss = |model: &FastTextModel| {
+        let mut scores = Scores::default();
+        let losses: Vec<f64> = content
+            .lines()
+            .map(|line| {
+                let (labels, words): (Vec<&str>, Vec<&str>) =
+                    line.split(' ').partition(|word| word.starts_with("__label__"));
+                let found = model.scores(words.join(" ").as_bytes(), &mut scores);
+                assert!((found.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+                let of = |label: &&str| {
+                    let label = model.dictionary().label(&label.as_bytes()[9..]).unwrap();
+                    -f64::from(found[label as usize]).ln()
+                };
+                labels.iter().map(of).sum::<f64>() / labels.len() as f64
+            })
+            .collect();
+        losses.iter().sum::<f64>() / losses.len() as f64
+    };
+    // The weights stay as they are.
+    let (first, loss_of_steps) = trained(1e-9, 1);
+    assert!((mean_loss(&first) - loss_of_steps).abs() < 1e-4, "{loss_of_steps}");
+    let (last, _) = trained(0.5, 20);
+    assert!(mean_loss(&last) < 0.3 * mean_loss(&first), "{}", mean_loss(&last));
 }

@@ -19,12 +19,13 @@ use super::model::FastTextModel;
 use super::order::{self, Window};
 use super::rounds;
 use super::segment::Segment;
-use super::settings::FastTextSettings;
+use super::settings::{FastTextSettings, Loss};
 use super::update::{Shared, Step};
 use crate::dictionary::Dictionary;
 use crate::error::{Error, Result};
 use crate::features::FeatureRows;
 use crate::texts::Texts;
+use crate::tree::{Paths, Tree};
 
 /// Number of texts that a thread takes at once.
 const TEXTS_TOGETHER: usize = 64;
@@ -39,6 +40,8 @@ pub struct Training<'a> {
     pub(super) input: Arc<Table>,
     pub(super) output: Arc<Table>,
     pub(super) listing: Listing,
+    /// Of hierarchical softmax.
+    paths: Option<Paths>,
     processor: Processor,
     keeps: Vec<f32>,
     pub(super) at: Position,
@@ -158,7 +161,9 @@ impl<'a> Training<'a> {
         let (input, output) = (table(n_rows)?, table(n_labels)?);
         let keeps = keeps(texts, settings.subsampling);
         let (processor, at) = (Processor::best(), Position::default());
-        Ok(Self { texts, settings, rows, input, output, listing, processor, keeps, at, window: None })
+        let tree = || Tree::new(dictionary.label_counts()).paths();
+        let paths = (settings.loss == Loss::HierarchicalSoftmax).then(tree);
+        Ok(Self { texts, settings, rows, input, output, listing, paths, processor, keeps, at, window: None })
     }
 
     /// Uses another instruction set than the fastest one.
@@ -258,6 +263,7 @@ impl<'a> Training<'a> {
             output: &self.output,
             processor: self.processor,
             listing: &self.listing,
+            paths: self.paths.as_ref(),
             keeps: &self.keeps,
         };
         let segment = Segment { window, from: positions.start, to: positions.end, n_done, n_total };

@@ -7,6 +7,7 @@ use super::kernel::{self, Rule};
 use super::listing::{Listing, to_positions};
 use super::order::Window;
 use super::settings::{FastTextSettings, Loss};
+use crate::Paths;
 use crate::dictionary::Dictionary;
 use crate::features::{FeatureRows, FeatureScratch};
 use crate::texts::weight_of;
@@ -24,6 +25,8 @@ pub(crate) struct Shared<'a> {
     pub output: &'a Table,
     pub processor: Processor,
     pub listing: &'a Listing,
+    /// The paths to labels, of hierarchical softmax.
+    pub paths: Option<&'a Paths>,
     /// Probability to keep each word, if words are sampled.
     pub keeps: &'a [f32],
 }
@@ -32,8 +35,10 @@ pub(crate) struct Shared<'a> {
 pub(crate) struct Step {
     /// The mean of the rows, after dropout.
     pub mean: Vec<f32>,
-    /// Probability of each label minus its target, times the weight of the text.
+    /// Probability of each row of the output minus its target, times the weight of the text.
     pub errors: Vec<f32>,
+    /// The row of each error; empty if each row has one.
+    pub nodes: Vec<u32>,
     /// The gradient of the loss with respect to the mean before dropout.
     pub gradient: Vec<f32>,
     mask: Vec<f32>,
@@ -46,7 +51,8 @@ impl Step {
         let stride = shared.input.stride();
         Self {
             mean: vec![0.0; stride],
-            errors: vec![0.0; shared.output.n_rows()],
+            errors: vec![0.0; if shared.paths.is_some() { 0 } else { shared.output.n_rows() }],
+            nodes: Vec::new(),
             gradient: vec![0.0; stride],
             mask: vec![1.0; stride],
             scratch: FeatureScratch::default(),
@@ -91,20 +97,25 @@ impl Step {
         if settings.dropout > 0.0 {
             self.drop_elements(settings, number);
         }
-        for (label, logit) in (0..).zip(&mut self.errors) {
-            *logit = kernel::dot_on(processor, output, label, &self.mean);
-        }
-        let loss = match settings.loss {
-            Loss::Softmax => softmax_errors(&mut self.errors, labels),
-            Loss::Bce => bce_errors(&mut self.errors, labels),
+        let loss = match shared.paths {
+            Some(paths) => self.tree_errors(shared, paths, labels),
+            None => {
+                for (label, logit) in (0..).zip(&mut self.errors) {
+                    *logit = kernel::dot_on(processor, output, label, &self.mean);
+                }
+                match settings.loss {
+                    Loss::Softmax | Loss::HierarchicalSoftmax => softmax_errors(&mut self.errors, labels),
+                    Loss::Bce => bce_errors(&mut self.errors, labels),
+                }
+            }
         };
         let weight = weight_of(labels, &settings.label_weights);
         if !settings.label_weights.is_empty() {
             self.errors.iter_mut().for_each(|error| *error *= weight);
         }
         self.gradient.fill(0.0);
-        for (label, &error) in (0..).zip(&self.errors) {
-            kernel::add_scaled_on(processor, output, label, error, &mut self.gradient);
+        for (at, &error) in self.errors.iter().enumerate() {
+            kernel::add_scaled_on(processor, output, row_of(&self.nodes, at), error, &mut self.gradient);
         }
         if settings.dropout > 0.0 {
             self.gradient.iter_mut().zip(&self.mask).for_each(|(gradient, mask)| *gradient *= mask);
@@ -115,9 +126,24 @@ impl Step {
     /// Updates the output layer.
     #[inline]
     pub fn update_output(&self, shared: &Shared<'_>, rule: &Rule) {
-        for (label, &error) in (0..).zip(&self.errors) {
-            kernel::update_row_on(shared.processor, shared.output, label, &self.mean, error, rule);
+        for (at, &error) in self.errors.iter().enumerate() {
+            let row = row_of(&self.nodes, at);
+            kernel::update_row_on(shared.processor, shared.output, row, &self.mean, error, rule);
         }
+    }
+
+    /// Lists the errors of the inner nodes above the labels. Returns the loss.
+    fn tree_errors(&mut self, shared: &Shared<'_>, paths: &Paths, labels: &[u32]) -> f32 {
+        self.nodes.clear();
+        self.errors.clear();
+        let (mut loss, share) = (0.0, 1.0 / labels.len() as f32);
+        for &(node, is_right) in labels.iter().flat_map(|&label| paths.of(label)) {
+            let logit = kernel::dot_on(shared.processor, shared.output, node, &self.mean);
+            loss += share * (softplus(logit) - if is_right { logit } else { 0.0 });
+            self.nodes.push(node);
+            self.errors.push(share * (1.0 / (1.0 + (-logit).exp()) - f32::from(u8::from(is_right))));
+        }
+        loss
     }
 
     /// Updates the rows of the text, and loads those of the next one.
@@ -173,12 +199,21 @@ fn bce_errors(logits: &mut [f32], labels: &[u32]) -> f32 {
     let mut loss = 0.0;
     for (label, logit) in (0..).zip(logits.iter_mut()) {
         let is_label = labels.contains(&label);
-        // ln(1 + e^x) without overflow
-        let softplus = logit.max(0.0) + (-logit.abs()).exp().ln_1p();
-        loss += softplus - if is_label { *logit } else { 0.0 };
+        loss += softplus(*logit) - if is_label { *logit } else { 0.0 };
         *logit = 1.0 / (1.0 + (-*logit).exp()) - f32::from(u8::from(is_label));
     }
     loss
+}
+
+/// ln(1 + e^x) without overflow.
+fn softplus(x: f32) -> f32 {
+    x.max(0.0) + (-x.abs()).exp().ln_1p()
+}
+
+/// The row of the output of an error.
+#[inline]
+pub(crate) fn row_of(nodes: &[u32], at: usize) -> u32 {
+    nodes.get(at).copied().unwrap_or(at as u32)
 }
 
 /// The distinct rows of a text with their numbers of occurrences.

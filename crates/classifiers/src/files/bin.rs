@@ -29,7 +29,6 @@ mod quantization;
 mod quantizer;
 #[cfg(test)]
 mod tests;
-mod tree;
 pub mod word_vectors;
 
 use std::fs::File;
@@ -42,9 +41,9 @@ pub use self::matrix::{Dense, Matrix, Quantised};
 pub use self::quantization::{Quantization, Unquantisable};
 
 use self::args::Wanted;
-use self::tree::Tree;
 use super::{N_SUBWORDS_MAX, n_subwords};
 use crate::FeatureRows;
+use crate::tree::Tree;
 use durable::{At, Error, Result, Source, new_file};
 
 /// The first four bytes of a file, little-endian.
@@ -100,7 +99,8 @@ impl BinModel {
             return fault("the number of character n-grams of all words", n_subwords, N_SUBWORDS_MAX);
         }
         let rows = FeatureRows::new(args.features(), entries.dictionary());
-        let tree = (args.loss == BinLoss::HierarchicalSoftmax).then(|| Tree::new(entries.label_counts()));
+        let tree = (args.loss == BinLoss::HierarchicalSoftmax)
+            .then(|| Tree::new(entries.dictionary().label_counts()));
         Ok(Self { args, entries, rows, input, output, tree })
     }
 

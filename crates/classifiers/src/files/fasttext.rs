@@ -237,6 +237,7 @@ fn parts(path: &Path, model: &FastTextModel) -> Result<(Args, Entries)> {
         word_ngrams: of_ngrams(features.ngrams).max(1),
         loss: match model.loss() {
             Loss::Softmax => bin::BinLoss::Softmax,
+            Loss::HierarchicalSoftmax => bin::BinLoss::HierarchicalSoftmax,
             Loss::Bce => bin::BinLoss::OneVersusAll,
         },
         n_buckets: of_ngrams(features.buckets),

@@ -110,7 +110,7 @@ pub(super) fn read(folder: &Folder) -> Result<LinearModel> {
     let stored = StoredModel {
         settings: config.training,
         words: config.words,
-        label_counts: (0..labels.len() as u32).map(|label| folder.dictionary.label_count(label)).collect(),
+        label_counts: folder.dictionary.label_counts(),
         labels,
         classes: folder.dictionary.classes().clone(),
         outputs: config.outputs,

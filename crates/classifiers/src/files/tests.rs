@@ -71,9 +71,11 @@ fn refused(folder: &Path) -> String {
 
 #[test]
 fn a_written_model_is_read_back() {
-    for (words, loss) in
-        [(Words::Spaces, Loss::Softmax), (Words::Punctuation, Loss::Bce), (Words::Cleaned, Loss::Bce)]
-    {
+    for (words, loss) in [
+        (Words::Spaces, Loss::Softmax),
+        (Words::Punctuation, Loss::HierarchicalSoftmax),
+        (Words::Cleaned, Loss::Bce),
+    ] {
         let model = fasttext_model(words, loss, [b"pos", b"\xff\xfe"]);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("parent/model");
@@ -256,7 +258,8 @@ fn another_folder_is_no_model() {
 #[test]
 fn a_file_of_the_program_gives_the_same_answers() {
     let folder = tempfile::tempdir().unwrap();
-    for (name, loss) in [("softmax", Loss::Softmax), ("bce", Loss::Bce)] {
+    for (name, loss) in [("softmax", Loss::Softmax), ("bce", Loss::Bce), ("tree", Loss::HierarchicalSoftmax)]
+    {
         let path = folder.path().join(name);
         let model = fasttext_model(Words::Spaces, loss, [b"pos", b"neg"]);
         write_bin(&path, &model).unwrap();

@@ -155,7 +155,7 @@ fn classifiers(
     let mut stored = StoredModel {
         settings: *settings,
         words,
-        label_counts: (0..labels.len() as u32).map(|label| texts.dictionary.label_count(label)).collect(),
+        label_counts: texts.dictionary.label_counts(),
         labels,
         classes: texts.dictionary.classes().clone(),
         outputs,

@@ -68,16 +68,12 @@ impl Entries {
         let names = words.iter().map(|&word| self.dictionary.name(word)).collect();
         let counts = words.iter().map(|&word| self.dictionary.count(word)).collect();
         let dictionary =
-            Dictionary::new(names, counts, self.dictionary.labels().clone(), self.label_counts());
+            Dictionary::new(names, counts, self.dictionary.labels().clone(), self.dictionary.label_counts());
         let mut pruned: Vec<(u32, u32)> =
             (0..).zip(&buckets).map(|(row, &bucket)| (bucket - n_words, row)).collect();
         pruned.sort_unstable();
         words.extend(buckets);
         (Self { dictionary, pruned: Some(pruned), ..self.clone() }, words)
-    }
-
-    pub(super) fn label_counts(&self) -> Vec<u64> {
-        (0..self.n_labels() as u32).map(|label| self.dictionary.label_count(label)).collect()
     }
 
     pub(super) fn parse(source: &mut Source<'_, impl BufRead>, args: &Args) -> Result<Self> {

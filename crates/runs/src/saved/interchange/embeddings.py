@@ -1,4 +1,20 @@
 
+def tree_of(counts):
+    """The children of each inner node of the tree of labels: the two nodes of the smallest counts are joined first."""
+    n, sums, leaf, node, children = len(counts), counts + [10**15] * (len(counts) - 1), len(counts), len(counts), []
+    for parent in range(n, 2 * n - 1):
+        pair = []
+        for _ in range(2):
+            if leaf > 0 and sums[leaf - 1] < sums[node]:
+                leaf -= 1
+                pair.append(leaf)
+            else:
+                pair.append(node)
+                node += 1
+        sums[parent] = sum(sums[child] for child in pair)
+        children.append(pair)
+    return children
+
 class FastText(NGrams):
     """The mean of embeddings of words and n-grams, then a linear layer."""
 
@@ -6,6 +22,7 @@ class FastText(NGrams):
         super().__init__(about)
         self.numbers, self.met = {word: number for number, word in enumerate(words)}, rows_of(arrays["met"])
         self.input, self.output = arrays["input"], arrays["output"]
+        self.tree = tree_of([label["texts"] for label in about["labels"]])
 
     def characters(self, word: str):
         """The character n-grams of a word. A byte that is not UTF-8 begins no character if it continues one."""
@@ -40,6 +57,13 @@ class FastText(NGrams):
         if self.settings["loss"] == "softmax":
             found = numpy.exp((outputs := mean @ self.output.T) - outputs.max(1, keepdims=True))
             found = found / found.sum(1, keepdims=True)
+        elif self.settings["loss"] == "hierarchical-softmax":
+            shares, n = sigmoid(mean @ self.output.T), len(self.output)
+            found = numpy.ones((len(rows), 2 * n - 1), "float32")
+            for inner, (left, right) in reversed([*enumerate(self.tree)]):
+                found[:, left] = found[:, n + inner] * (1 - shares[:, inner])
+                found[:, right] = found[:, n + inner] * shares[:, inner]
+            found = found[:, :n]
         elif self.settings["words"] != "spaces":
             found = sigmoid(mean @ self.output.T)
         else:  # As the fastText program: one product at a time, and the logistic function from a table of steps of 1/32.
