@@ -40,13 +40,13 @@ pub enum Model {
 
 impl Model {
     /// A model with random weights.
-    pub fn new(recipe: &Recipe, device: Device) -> Self {
+    pub fn new(recipe: &Recipe, device: Device) -> Result<Self> {
         let (lstm, place) = (&recipe.model, (kind_of(recipe.precision), device));
         let start = Start { seed: recipe.seed, embedding_std: recipe.embedding_std };
-        match recipe.family {
-            Family::Classifier(settings) => Self::Classifier(Classifier::new(lstm, settings, start, place)),
-            Family::NextWord(settings) => Self::NextWord(NextWord::new(lstm, settings, start, place)),
-        }
+        Ok(match recipe.family {
+            Family::Classifier(settings) => Self::Classifier(Classifier::new(lstm, settings, start, place)?),
+            Family::NextWord(settings) => Self::NextWord(NextWord::new(lstm, settings, start, place)?),
+        })
     }
 
     /// A model with the weights of a safetensors file.
@@ -99,13 +99,13 @@ impl Model {
         let kind = kind_of(recipe.precision);
         let (tokens, lengths) = inputs.tokens_and_lengths(batch)?;
         let tokens = words::drop_words_of(&tokens, batch, recipe.dropout.words, step.masks)?;
-        let weights = inputs.weights(batch, kind);
+        let weights = inputs.weights(batch, kind)?;
         if !recipe.dropout.is_none() {
             tch::manual_seed(step.generator as i64);
         }
         let share = Share { tokens, lengths, weights };
         match self {
-            Self::Classifier(model) => model.loss(&share, &inputs.targets(batch), recipe),
+            Self::Classifier(model) => model.loss(&share, &inputs.targets(batch)?, recipe),
             Self::NextWord(model) => model.loss(&share, recipe, step),
         }
     }

@@ -356,8 +356,8 @@ pub(crate) mod tests {
             (deep, of(Objective::Classes { class_weights }, Pool::MeanMax)),
         ] {
             let recipe = |precision, seed| recipe(sizes.clone(), settings, precision, seed);
-            let model = Model::new(&recipe(Precision::F32, 3), Device::Cpu);
-            let mut exact = Model::new(&recipe(Precision::F64, 0), Device::Cpu);
+            let model = Model::new(&recipe(Precision::F32, 3), Device::Cpu).unwrap();
+            let mut exact = Model::new(&recipe(Precision::F64, 0), Device::Cpu).unwrap();
             exact.parameters_mut().put(model.parameters().tensors()).unwrap();
             let recipe = |precision| recipe(precision, 1);
             let mut batches = [batch(100, 100, 500, 1), batch(37, 9, 500, 2)];

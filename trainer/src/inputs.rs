@@ -7,6 +7,7 @@
 
 use batches::{Batch, Table, Tokens};
 use kernels::TokenRows;
+use tch::kind::Element;
 use tch::{Device, Kind, Tensor};
 
 use crate::error::Result;
@@ -51,13 +52,13 @@ impl<'a> Inputs<'a> {
     }
 
     /// Keeps the tokens of this table on the device.
-    pub fn resident(device: Device, table: &'a Table) -> Self {
+    pub fn resident(device: Device, table: &'a Table) -> Result<Self> {
         let tokens: Vec<i32> = match table.tokens() {
             Tokens::U16(all) => all.iter().map(|&token| i32::from(token)).collect(),
             Tokens::U32(all) => all.iter().map(|&token| token as i32).collect(),
         };
-        let tokens = Tensor::from_slice(&tokens).to_device(device);
-        Self { device, resident: Some(Resident { table, tokens }), soft: None }
+        let tokens = on_device(&tokens, Kind::Int, device)?;
+        Ok(Self { device, resident: Some(Resident { table, tokens }), soft: None })
     }
 
     /// Uses these soft labels as targets.
@@ -77,31 +78,31 @@ impl<'a> Inputs<'a> {
 
     /// A batch's tokens, `[B, T]`, and lengths, `[B]`.
     pub fn tokens_and_lengths(&self, batch: &Batch) -> Result<(Tensor, Tensor)> {
-        let lengths = whole_numbers(&batch.lengths, self.device);
+        let lengths = on_device(&batch.lengths, Kind::Int64, self.device)?;
         let shape = [batch.rows.len() as i64, batch.longest as i64];
         let tokens = match &self.resident {
-            None => whole_numbers(&batch.tokens, self.device).view(shape),
+            None => on_device(&batch.tokens, Kind::Int64, self.device)?.f_view(shape)?,
             Some(resident) => resident.gather(batch, &lengths, shape)?,
         };
         Ok((tokens, lengths))
     }
 
     /// A batch's labels and ratings, `[B]` each, and its soft labels.
-    pub fn targets(&self, batch: &Batch) -> Targets {
-        let soft = self.soft.map(|soft| {
-            let probabilities = Tensor::from_slice(&soft.of_batch(batch));
-            probabilities.view([-1, soft.n_classes() as i64]).to_device(self.device)
-        });
-        Targets {
-            soft,
-            labels: Tensor::from_slice(&batch.labels).to_device(self.device),
-            ratings: Tensor::from_slice(&batch.ratings).to_kind(Kind::Int64).to_device(self.device),
-        }
+    pub fn targets(&self, batch: &Batch) -> Result<Targets> {
+        let of_classes = |soft: &SoftTargets| -> Result<Tensor> {
+            let probabilities = on_device(&soft.of_batch(batch), Kind::Float, self.device)?;
+            Ok(probabilities.f_view([-1, soft.n_classes() as i64])?)
+        };
+        Ok(Targets {
+            soft: self.soft.map(of_classes).transpose()?,
+            labels: on_device(&batch.labels, Kind::Uint8, self.device)?,
+            ratings: on_device(&batch.ratings, Kind::Int64, self.device)?,
+        })
     }
 
     /// The weights of a batch's rows, `[B]`.
-    pub fn weights(&self, batch: &Batch, kind: Kind) -> Tensor {
-        Tensor::from_slice(&batch.weights).to_kind(kind).to_device(self.device)
+    pub fn weights(&self, batch: &Batch, kind: Kind) -> Result<Tensor> {
+        on_device(&batch.weights, kind, self.device)
     }
 }
 
@@ -113,16 +114,20 @@ impl Resident<'_> {
         let begins: Vec<i64> = batch.rows.iter().map(begin).collect();
         let device = self.tokens.device();
         let columns = Tensor::f_arange(shape[1], (Kind::Int64, device))?.f_unsqueeze(0)?; // [1, T]
-        let begins = whole_numbers(&begins, device).f_unsqueeze(1)?; // [B, 1]
+        let begins = on_device(&begins, Kind::Int64, device)?.f_unsqueeze(1)?; // [B, 1]
         let last = self.tokens.size()[0] - 1;
-        let places = (&begins + &columns).f_clamp_max(last)?.f_view(-1)?; // [B T]
+        let places = begins.f_add(&columns)?.f_clamp_max(last)?.f_view(-1)?; // [B T]
         let tokens = self.tokens.f_index_select(0, &places)?.f_view(shape)?.f_to_kind(Kind::Int64)?;
         let is_padding = columns.f_ge_tensor(&lengths.f_unsqueeze(1)?)?; // [B, T]
         Ok(tokens.f_masked_fill(&is_padding, 0)?)
     }
 }
 
-/// Copies integers to a device.
-pub(crate) fn whole_numbers(numbers: &[i64], device: Device) -> Tensor {
-    Tensor::from_slice(numbers).to_kind(Kind::Int64).to_device(device)
+/// Copies numbers to a device; to a GPU from pinned memory, so that the copy waits for nothing that the GPU computes.
+pub(crate) fn on_device<T: Element>(numbers: &[T], kind: Kind, device: Device) -> Result<Tensor> {
+    let here = Tensor::f_from_slice(numbers)?.f_to_kind(kind)?;
+    if device == Device::Cpu {
+        return Ok(here);
+    }
+    Ok(here.f_pin_memory(device)?.f_to_device_(device, kind, true, false)?)
 }

@@ -2,7 +2,7 @@
 
 use kernels::{Adam, Team};
 use runs::recipe::Rule;
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
 use crate::error::Result;
 use crate::ffi::numbers_mut;
@@ -158,10 +158,13 @@ impl Change {
                 let _ = weight.f_add_(&(moved(memory, momentum, decayed(weight)?)? * -rate))?;
             }
             Rule::Lars { momentum } => {
-                let [of_weight, of_gradient] = [norm(weight)?, norm(gradient)?];
-                let trust = TRUST * of_weight / (of_gradient + self.decay * of_weight);
-                let gradient = decayed(weight)?;
-                let gradient = if is_scaled(weight, trust) { gradient * trust } else { gradient };
+                let (by, mut gradient) = (gradient, decayed(weight)?);
+                if is_scaled(weight) {
+                    let of_weight = norm(weight)?;
+                    let decay = of_weight.f_mul_scalar(self.decay)?;
+                    let norms = norm(by)?.f_add(&decay)?;
+                    gradient = gradient.f_mul(&trust(&of_weight.f_mul_scalar(TRUST)?, &norms)?)?;
+                }
                 let _ = weight.f_add_(&(moved(memory, momentum, gradient)? * -rate))?;
             }
             Rule::Adam => {
@@ -177,10 +180,12 @@ impl Change {
             }
             Rule::Lamb => {
                 let (mean, divisor, correction) = self.adam(gradient, memory, LAMB_EPSILON)?;
-                let change = mean / (divisor * correction) + &*weight * self.decay;
-                let trust = norm(weight)? / norm(&change)?;
-                let trust = if is_scaled(weight, trust) { trust } else { 1.0 };
-                let _ = weight.f_add_(&(change * (-rate * trust)))?;
+                let mut change = mean / (divisor * correction) + &*weight * self.decay;
+                if is_scaled(weight) {
+                    change = change.f_mul(&trust(&norm(weight)?, &norm(&change)?)?)?;
+                }
+                change = change * -rate;
+                let _ = weight.f_add_(&change)?;
             }
         }
         Ok(())
@@ -206,23 +211,34 @@ fn moved(memory: &mut [Tensor], momentum: f64, gradient: Tensor) -> Result<Tenso
     Ok(velocity.f_mul_scalar_(momentum)?.f_add_(&gradient)?)
 }
 
-fn norm(tensor: &Tensor) -> Result<f64> {
-    Ok(tensor.f_square()?.f_sum(tch::Kind::Double)?.f_double_value(&[])?.sqrt())
+/// The Euclidean norm, on the tensor's device: the host does not wait for it.
+fn norm(tensor: &Tensor) -> Result<Tensor> {
+    Ok(tensor.f_square()?.f_sum(Kind::Double)?.f_sqrt()?)
 }
 
-/// Whether LARS and LAMB scale the change of a weight. They scale those of matrices, unless a norm is 0.
-fn is_scaled(weight: &Tensor, trust: f64) -> bool {
-    weight.dim() > 1 && trust.is_finite() && trust > 0.0
+/// The factor by which LARS and LAMB scale a change: the ratio of two norms, or 1 if one of them is 0.
+fn trust(weight: &Tensor, change: &Tensor) -> Result<Tensor> {
+    let ratio = weight.f_div(change)?;
+    let is_ratio = ratio.f_isfinite()?.f_logical_and(&ratio.f_gt(0.0)?)?;
+    Ok(ratio.f_where_scalarother(&is_ratio, 1.0)?)
+}
+
+/// Whether LARS and LAMB scale the change of a weight: they scale those of matrices.
+fn is_scaled(weight: &Tensor) -> bool {
+    weight.dim() > 1
 }
 
 /// Scales all gradients so that their joint Euclidean norm is at most `norm_max`. Returns the norm before scaling.
 pub fn clip(gradients: &mut [Tensor], norm_max: f64) -> Result<f64> {
     tch::no_grad(|| {
-        let mut squares = 0.0;
-        for gradient in gradients.iter().filter(|gradient| gradient.defined()) {
-            squares += gradient.f_square()?.f_sum(tch::Kind::Double)?.f_double_value(&[])?;
+        let defined = gradients.iter().filter(|gradient| gradient.defined());
+        let squares = defined.map(|gradient| Ok(gradient.f_square()?.f_sum(Kind::Double)?));
+        let squares = squares.collect::<Result<Vec<_>>>()?;
+        if squares.is_empty() {
+            return Ok(0.0);
         }
-        let norm = squares.sqrt();
+        // The only value for which the host waits.
+        let norm = Tensor::f_stack(&squares, 0)?.f_sum(Kind::Double)?.f_double_value(&[])?.sqrt();
         if norm > norm_max {
             // PyTorch's constant against division by zero.
             let factor = norm_max / (norm + 1e-6);
@@ -237,7 +253,7 @@ pub fn clip(gradients: &mut [Tensor], norm_max: f64) -> Result<f64> {
 #[cfg(test)]
 mod tests {
     use kernels::Processor;
-    use tch::{Device, Kind};
+    use tch::Device;
 
     use super::*;
 

@@ -63,10 +63,10 @@ pub struct Training {
 
 impl Training {
     /// A training before its first step.
-    pub fn new(recipe: &Recipe, device: Device) -> Self {
-        let model = Model::new(recipe, device);
+    pub fn new(recipe: &Recipe, device: Device) -> Result<Self> {
+        let model = Model::new(recipe, device)?;
         let optimizer = Optimizer::new(recipe.rule, recipe.weight_decay, model.parameters().tensors());
-        Self { model, optimizer, position: Position::default(), best: None, unsent: None, n_undone: 0 }
+        Ok(Self { model, optimizer, position: Position::default(), best: None, unsent: None, n_undone: 0 })
     }
 }
 
@@ -166,14 +166,14 @@ pub struct TrainOptions {
     pub survives: bool,
 }
 
-fn inputs_of<'a>(splits: Splits<'a>, device: Device, device_bytes: u64) -> Inputs<'a> {
+fn inputs_of<'a>(splits: Splits<'a>, device: Device, device_bytes: u64) -> Result<Inputs<'a>> {
     let inputs = match splits.rows.table(Part::Training) {
         Some(table) if device != Device::Cpu && Inputs::resident_bytes(table) <= device_bytes => {
-            Inputs::resident(device, table)
+            Inputs::resident(device, table)?
         }
         _ => Inputs::copied(device),
     };
-    inputs.with_soft(splits.soft)
+    Ok(inputs.with_soft(splits.soft))
 }
 
 /// Continues a training until it is complete or a stop is requested. If it survives an error, it is in the state of its last
@@ -208,7 +208,7 @@ fn train_on(
     let TrainOptions { compute, loaders, .. } = options;
     let mut gradients = Gradients::new(recipe, &training.model, compute, ranks)?;
     let n_rows = rows.n_rows(Part::Training);
-    let inputs = inputs_of(splits, compute.device(), options.device_bytes);
+    let inputs = inputs_of(splits, compute.device(), options.device_bytes)?;
     let alone = Ranks::Alone;
     let factors = &options.throttle;
     let mut throttle = Throttle::new(factors, ranks.rank(), recipe, &training.model, compute, &alone)?;

@@ -25,6 +25,8 @@ const SIZES: &[&str] =
     &["--tokens=20", "--batch=32", "--embedding=16", "--hidden=16", "--linear=8", "--log-steps=1"];
 /// Relative tolerance of a loss. By default, cuDNN rounds the factors of 32-bit multiplications to 11 bits (TF32).
 const F32_LOSS: f64 = 0.02;
+/// Relative tolerance of a loss in 32 bits, where only the order of sums differs.
+const F32_EXACT_LOSS: f64 = 1e-4;
 /// Absolute tolerance of a score from 0 to 1.
 const F32_SCORE: f64 = 0.01;
 /// Tolerance in 64 bits, where only the order of sums differs.
@@ -103,12 +105,8 @@ fn a_pretraining_has_the_processors_losses() {
     let job = Job::new();
     for (precision, bound) in [("--precision=f32", F32_LOSS), (DOUBLE, F64)] {
         let [found, expected] = ["found", "expected"].map(|side| format!("{side} {precision}"));
-        let sizes: Vec<&str> = SIZES.iter().copied().filter(|size| !size.starts_with("--linear")).collect();
         for (name, device) in [(&found, on_gpu()), (&expected, BY_PYTORCH)] {
-            let mut command = trainer();
-            command.arg("pretrain").arg(&job.dataset).arg("--out").arg(job.out(name));
-            command.args(plain_of_words(&[&sizes, device, &[precision, "--rate=0.005"]].concat()));
-            said(command);
+            pretrain(&job, name, &[device, &[precision]].concat());
         }
         job.compare(&format!("losses of a pretraining's steps, {precision}"), [&found, &expected], bound);
     }
@@ -188,13 +186,44 @@ fn bf16_trains_about_as_f32_does() {
     let Some(()) = gpu("bf16") else { return };
     let job = Job::new();
     let ones = Tensor::ones([8, 8], (Kind::Float, Device::Cuda(0)));
-    let kind = tch::autocast(true, || ones.matmul(&ones).kind());
-    measured(&json!({"what": "numbers that autocast computes products with", "found": format!("{kind:?}")}));
+    let kind = c10d::in_bfloat16(|| ones.matmul(&ones).kind()).unwrap();
+    measured(&json!({"what": "numbers of products in bf16", "found": format!("{kind:?}")}));
+    assert_eq!(kind, Kind::BFloat16);
 
     job.train("bf16", &["--device=cuda", "--precision=bf16"]);
     job.train("f32", &["--device=cuda"]);
 
     job.compare("losses of steps, bf16", ["bf16", "f32"], BF16_LOSS);
+    pretrain(&job, "bf16 words", &["--device=cuda", "--precision=bf16"]);
+    pretrain(&job, "f32 words", &["--device=cuda"]);
+    job.compare("losses of a pretraining's steps, bf16", ["bf16 words", "f32 words"], BF16_LOSS);
+}
+
+#[test]
+fn without_tf32_the_gpu_multiplies_with_all_bits() {
+    let Some(()) = gpu("TF32") else { return };
+    let job = Job::new();
+    job.train("exact", &["--device=cuda", "--no-tf32"]);
+    job.train("processor", BY_PYTORCH);
+    job.compare("losses of steps, f32 without TF32", ["exact", "processor"], F32_EXACT_LOSS);
+}
+
+/// cuDNN copies weights that are not in one buffer in each call, and PyTorch warns of it once.
+#[test]
+fn cudnn_finds_the_weights_in_one_buffer() {
+    let Some(()) = gpu("the buffer of cuDNN") else { return };
+    let job = Job::new();
+    let (code, _, told) = run(job.fit("flat", &["--device=cuda"]));
+    assert_eq!(code, Some(0), "{told}");
+    assert!(!told.contains("single contiguous chunk"), "{told}");
+}
+
+fn pretrain(job: &Job, name: &str, more: &[&str]) {
+    let sizes: Vec<&str> = SIZES.iter().copied().filter(|size| !size.starts_with("--linear")).collect();
+    let mut command = trainer();
+    command.arg("pretrain").arg(&job.dataset).arg("--out").arg(job.out(name));
+    command.args(plain_of_words(&[&sizes, more, &["--rate=0.005"]].concat()));
+    said(command);
 }
 
 #[test]

@@ -168,7 +168,7 @@ fn batches_that_are_gathered_on_the_device_are_those_that_are_copied() {
     let (_folder, path) = reviews(100);
     let division = Division::by_fractions(0.3, 0.0).unwrap();
     let rows = Rows::open(&path, &Reading { division, tokens_max: 20, memory_bytes: 1 << 20 }).unwrap();
-    let resident = Inputs::resident(Device::Cpu, rows.table(Part::Training).unwrap());
+    let resident = Inputs::resident(Device::Cpu, rows.table(Part::Training).unwrap()).unwrap();
     let copied = Inputs::copied(Device::Cpu);
     let batches = batches(&rows, Dealing::alone());
     assert!(batches.len() > 2);
@@ -181,7 +181,7 @@ fn batches_that_are_gathered_on_the_device_are_those_that_are_copied() {
 
 /// The gradients of each batch, in order.
 fn gradients(recipe: &Recipe, batches: &[Batch], mut backward: impl FnMut(&Tensor, &Model)) -> Vec<Tensor> {
-    let model = Model::new(recipe, Device::Cpu);
+    let model = Model::new(recipe, Device::Cpu).unwrap();
     let inputs = Inputs::copied(Device::Cpu);
     let mut all = Vec::new();
     for batch in batches {

@@ -97,7 +97,8 @@ fn a_saved_model_gives_pytorchs_answers() {
             settings,
             Start { seed: 0, embedding_std: 1.0 },
             (Kind::Float, Device::Cpu),
-        );
+        )
+        .unwrap();
         model.lstm_mut().parameters_mut().read(&weights).unwrap();
         let (tokens, lengths) = batch_of_all();
         let ours = model.forward(&tokens, &lengths, Dropout::default()).unwrap().squeeze_dim(1);

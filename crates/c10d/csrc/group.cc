@@ -12,6 +12,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Version.h>
+#include <ATen/autocast_mode.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
@@ -306,6 +307,9 @@ c10d_group* assemble(const c10d_store* store, int rank, int size, c10::DeviceTyp
                      c10d::ProcessGroup::BackendType type, const c10::intrusive_ptr<c10d::Backend>& backend,
                      std::shared_ptr<Guard> guard) {
   auto group = c10::make_intrusive<c10d::ProcessGroup>(store->tcp, rank, size);
+  // setBackend gives the backend the group's device, also if the group has none.
+  const auto bound = backend->getBoundDeviceId();
+  if (bound) group->setBoundDeviceId(bound);
   group->setBackend(device, type, backend);
   group->setDefaultBackend(type);
   return new c10d_group{std::move(group), backend, std::move(guard), device};
@@ -317,6 +321,9 @@ void use_gpu(int device) {
   const c10::impl::VirtualGuardImpl gpu(c10::DeviceType::CUDA);
   gpu.setDevice(c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(device)));
 }
+
+// Devices on which models compute.
+constexpr c10::DeviceType computing[] = {c10::DeviceType::CPU, c10::DeviceType::CUDA};
 
 using NcclNew = c10d::Backend* (*)(const c10::intrusive_ptr<c10d::Store>&, int, int, int, int64_t);
 NcclNew nccl_new = nullptr;
@@ -440,6 +447,27 @@ int c10d_wait_for_gpu(int device, char** message) {
   });
 }
 
+int c10d_bfloat16_begin(char** message) {
+  return guarded(message, C10D_FAILED, [&] {
+    for (const auto device : shim::computing) {
+      // The default of a GPU is float16, whose small gradients are 0 without a scale of the loss.
+      at::autocast::set_autocast_dtype(device, at::kBFloat16);
+      at::autocast::set_autocast_enabled(device, true);
+    }
+    at::autocast::increment_nesting();
+  });
+}
+
+void c10d_bfloat16_end(void) {
+  if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+  for (const auto device : shim::computing) at::autocast::set_autocast_enabled(device, false);
+}
+
+void c10d_forbid_tf32(void) {
+  at::globalContext().setAllowTF32CuDNN(false);
+  at::globalContext().setAllowTF32CuBLAS(false);
+}
+
 int c10d_nccl_new(c10d_store* store, const char* path, int rank, int world_size, int device, int64_t timeout_ms,
                   c10d_group** out, char** message) {
   return guarded(message, C10D_FAILED, [&] {
@@ -463,6 +491,13 @@ void c10d_group_free(c10d_group* group) {
     // The destructor would wait for work that never ends. The process is about to exit, so the group is leaked.
     group->group.release();
     group->backend.release();
+  } else {
+    try {
+      // Ends the communicators after their work. The destructor would abort them.
+      group->backend->shutdown();
+    } catch (...) {
+      // The peers have ended theirs; the results of all finished calls are complete.
+    }
   }
   delete group;
 }

@@ -69,6 +69,10 @@ int c10d_load_cuda(const char* libtorch_cuda, const uint8_t* nccl_part, size_t n
 int c10d_use_gpu(int device, char** message);
 // Waits until a GPU has computed everything that it was given.
 int c10d_wait_for_gpu(int device, char** message);
+// Until the end, calls of this thread for which PyTorch regards it as safe compute in bfloat16, on every device.
+int c10d_bfloat16_begin(char** message);
+void c10d_bfloat16_end(void);
+void c10d_forbid_tf32(void);
 
 // Group. `path` is the prefix of its keys in the store: "default_pg/0/" for the default group of init_process_group.
 // `address`: this rank's address, on which Gloo listens unless GLOO_SOCKET_IFNAME names interfaces.

@@ -7,6 +7,7 @@ mod shim;
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int};
+use std::marker::PhantomData;
 use std::net::TcpListener;
 use std::os::fd::IntoRawFd;
 use std::path::Path;
@@ -119,6 +120,28 @@ pub(crate) fn use_gpu(device: usize) -> Result<()> {
 pub(crate) fn wait_for_gpu(device: c_int) -> Result<()> {
     // SAFETY: no pointers but the message, which the shim sets.
     call(|message| unsafe { shim::c10d_wait_for_gpu(device, message) })
+}
+
+pub(crate) fn forbid_tf32() {
+    // SAFETY: no arguments; sets PyTorch's options, which other calls read.
+    unsafe { shim::c10d_forbid_tf32() }
+}
+
+/// While it exists, calls of this thread compute in bfloat16. It stays on its thread.
+pub(crate) struct Bfloat16(PhantomData<*const ()>);
+
+impl Bfloat16 {
+    pub(crate) fn begin() -> Result<Self> {
+        // SAFETY: no pointers but the message, which the shim sets.
+        call(|message| unsafe { shim::c10d_bfloat16_begin(message) }).map(|()| Self(PhantomData))
+    }
+}
+
+impl Drop for Bfloat16 {
+    fn drop(&mut self) {
+        // SAFETY: no arguments; the thread is the one that began.
+        unsafe { shim::c10d_bfloat16_end() }
+    }
 }
 
 /// The server of a store that is opened.

@@ -80,6 +80,10 @@ impl ProcessGroup {
     /// # Ok::<(), c10d::Error>(())
     /// ```
     pub fn from_launch(launch: &Launch, backend: Backend, options: &Options) -> Result<Self> {
+        if let Backend::Nccl { .. } = backend {
+            // Before the store, whose check of libtorch's version makes PyTorch remember that there is no CUDA.
+            cuda::load_cuda()?;
+        }
         let store = TcpStore::from_launch(launch, options.timeout)?;
         Self::new(&store, launch.rank, launch.world_size, backend, options)
     }

@@ -2,6 +2,9 @@
 //! is tested.
 #![allow(clippy::unwrap_used)]
 
+use std::env;
+use std::process::Command;
+
 use c10d::{Backend, Error, Launch, Options, ProcessGroup, ReduceOp, Reducer, ReducerOptions, TcpStore};
 use ranks::{free_port, is_rank_of, options, skipped, start};
 use tch::{Device, Kind, Tensor};
@@ -29,6 +32,23 @@ fn a_missing_gpu_is_reported() {
             .to_owned(),
     ];
     assert!(known.contains(&error), "{error}");
+}
+
+/// PyTorch remembers that there is no CUDA as soon as the store asks for its version.
+#[test]
+fn cuda_is_loaded_before_the_store_is_opened() {
+    const NAME: &str = "cuda_is_loaded_before_the_store_is_opened";
+    const LIBRARY: &str = "C10D_LIBTORCH_CUDA";
+    if env::var_os(LIBRARY).is_none_or(|path| path != "/missing") {
+        let mut child = Command::new(env::current_exe().unwrap());
+        let ended = child.args(["--exact", NAME]).env(LIBRARY, "/missing").output().unwrap();
+        assert!(ended.status.success(), "{ended:?}");
+        return;
+    }
+    // Nobody listens there.
+    let launch = Launch { rank: 1, world_size: 2, master_port: free_port(), ..Launch::alone() };
+    let error = ProcessGroup::from_launch(&launch, Backend::Nccl { device: 0 }, &options()).unwrap_err();
+    assert!(matches!(error, Error::Cuda { .. }), "{error}");
 }
 
 /// On each machine: without CUDA, PyTorch cannot wait for any GPU.
@@ -89,6 +109,8 @@ fn nccl_refuses_invalid_arguments() {
     assert_eq!(on_cpu.to_string(), "all_reduce: the tensor is on Cpu, expected Cuda(0)");
     let nobody = group.broadcast(&mut Tensor::ones([2], (Kind::Float, Device::Cuda(0))), 1).unwrap_err();
     assert_eq!(nobody.to_string(), "broadcast: rank 1 is out of range; the world size is 1");
+    let sent = group.send(&Tensor::ones([2], (Kind::Float, Device::Cuda(0))), 0, 0).unwrap_err().to_string();
+    assert!(sent.starts_with("send: NCCL ignores tags, "), "{sent}");
 }
 
 /// One rank per GPU: each call returns the values of all ranks.

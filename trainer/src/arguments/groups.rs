@@ -446,6 +446,11 @@ pub struct Computing {
         help_heading = "Running"
     )]
     pub device: DeviceName,
+    /// Multiply with all bits of f32 on a GPU
+    ///
+    /// By default, cuDNN rounds the factors to 11 bits (TF32), as in PyTorch, which is faster. bf16 and f64 have no TF32.
+    #[arg(long, hide_short_help = true, help_heading = "Running")]
+    pub no_tf32: bool,
     /// Set by old versions of torchrun; the environment variable LOCAL_RANK has the same value.
     #[arg(long, alias = "local_rank", hide = true)]
     pub local_rank: Option<u32>,

@@ -80,7 +80,7 @@ impl Job<'_> {
     pub(super) fn run(self, notes: impl Iterator<Item = String>) -> Result<Option<Summary>> {
         let Self { session, out, recipe, splits, .. } = self;
         if session.is_arrival() {
-            let mut training = Training::new(recipe, session.device());
+            let mut training = Training::new(recipe, session.device())?;
             let changes = self.arrive(&mut training)?;
             return self.until_complete(&mut training, changes);
         }
@@ -184,7 +184,7 @@ impl Job<'_> {
             }
             Ok(())
         })?;
-        let mut training = Training::new(recipe, compute.device());
+        let mut training = Training::new(recipe, compute.device())?;
         restore(&folder, recipe, splits.rows, &mut training, &ranks)?;
         if ranks.is_first() {
             tell(&format!(
@@ -198,7 +198,7 @@ impl Job<'_> {
 
     fn begin_anew(self) -> Result<Training> {
         let Self { session, recipe, splits, lstm, .. } = self;
-        let mut training = Training::new(recipe, session.device());
+        let mut training = Training::new(recipe, session.device())?;
         if let Some(path) = &lstm.init_from {
             let (s3, std) = (self.training.storage.options(), lstm.embedding_std);
             init::from(path, std, &s3, &mut training.model, splits.rows)?;

@@ -54,9 +54,9 @@ impl Classifier {
         settings: ClassifierSettings,
         start: Start,
         place: (Kind, Device),
-    ) -> Self {
+    ) -> Result<Self> {
         let (layout, places) = layout(lstm, settings);
-        Self { lstm: layout.draw(start, place), settings, places, wide: None }
+        Ok(Self { lstm: layout.draw(start, place)?, settings, places, wide: None })
     }
 
     /// A classifier with the weights of a safetensors file.
@@ -116,9 +116,9 @@ impl Classifier {
     pub(super) fn loss(&self, share: &Share, targets: &Targets, recipe: &Recipe) -> Result<Weighed> {
         let kind = kind_of(recipe.precision);
         let forward = || self.forward(&share.tokens, &share.lengths, recipe.dropout);
-        let outputs = in_precision(recipe.precision, forward)?.to_kind(kind);
+        let outputs = in_precision(recipe.precision, forward)?.f_to_kind(kind)?;
         let losses = row_losses(self.settings.objective, &outputs, targets)?; // [B]
-        let sum = (losses * &share.weights).f_sum(kind)?;
+        let sum = losses.f_mul(&share.weights)?.f_sum(kind)?;
         Ok(Weighed { loss: sum.f_double_value(&[])?, gradients: sum })
     }
 }

@@ -66,10 +66,12 @@ impl Lstm {
         let mut states = Tensor::f_embedding(embedding, tokens, -1, false, false)?; // [B, T, E]
         states = drop(states, dropout.embedding)?;
         let n_rows = tokens.size()[0];
-        let start = Tensor::zeros([1, n_rows, self.settings.hidden], (states.kind(), states.device()));
+        let start = Tensor::f_zeros([1, n_rows, self.settings.hidden], (states.kind(), states.device()))?;
+        // Only a training needs what cuDNN keeps for the backward pass.
+        let trains = states.requires_grad();
         let read = |states: &Tensor, places: &[usize; 4]| -> Result<Tensor> {
             let weights = places.map(|place| self.parameters.at(place));
-            Ok(states.f_lstm(&[&start, &start], &weights, true, 1, 0.0, true, false, true)?.0) // [B, T, H]
+            Ok(states.f_lstm(&[&start, &start], &weights, true, 1, 0.0, trains, false, true)?.0) // [B, T, H]
         };
         for (layer, directions) in self.layers.iter().enumerate() {
             if layer > 0 {
@@ -84,6 +86,23 @@ impl Lstm {
             };
         }
         Ok(states)
+    }
+
+    /// Moves the weights that cuDNN reads together into one buffer. Otherwise, each of its calls copies them and warns.
+    fn flatten(&self) -> Result<()> {
+        /// CUDNN_LSTM
+        const MODE: i64 = 2;
+        let hidden = self.settings.hidden;
+        tch::no_grad(|| {
+            for places in self.layers.iter().flatten() {
+                let weights = places.map(|place| self.parameters.at(place));
+                let inputs = weights[0].size()[1];
+                let _buffer = Tensor::f_internal_cudnn_rnn_flatten_weight(
+                    &weights, 4, inputs, MODE, hidden, 0, 1, true, false,
+                )?;
+            }
+            Ok(())
+        })
     }
 
     /// A linear layer, by the indices of its weights and biases.
@@ -204,7 +223,7 @@ impl Layout {
     /// Draws the weights as PyTorch does for its modules: the embedding from a normal distribution, whose standard
     /// deviation is 1 in PyTorch, with row 0, padding, at zero; the LSTM uniform within 1/√H; linear layers uniform within
     /// 1/√inputs.
-    pub(super) fn draw(self, start: Start, place: (Kind, Device)) -> Lstm {
+    pub(super) fn draw(self, start: Start, place: (Kind, Device)) -> Result<Lstm> {
         tch::manual_seed(start.seed as i64);
         let values: Vec<Tensor> =
             self.weights.iter().map(|weight| weight.draw(start.embedding_std, place)).collect();
@@ -220,15 +239,19 @@ impl Layout {
             .collect();
         let values = weights_file::read(&expected, kind, path)?;
         let values = values.iter().map(|value| Ok(value.f_to_device(device)?)).collect::<Result<Vec<_>>>()?;
-        Ok(self.with(&values))
+        self.with(&values)
     }
 
-    fn with(self, values: &[Tensor]) -> Lstm {
+    fn with(self, values: &[Tensor]) -> Result<Lstm> {
         let mut parameters = Parameters::new();
         for (weight, value) in self.weights.into_iter().zip(values) {
             parameters.add(weight.name, value);
         }
-        Lstm { settings: self.settings, parameters, layers: self.layers }
+        let lstm = Lstm { settings: self.settings, parameters, layers: self.layers };
+        if lstm.embedding().device() != Device::Cpu {
+            lstm.flatten()?;
+        }
+        Ok(lstm)
     }
 }
 
@@ -241,7 +264,7 @@ fn reversed(states: &Tensor, lengths: &Tensor) -> Result<Tensor> {
     let size = states.size();
     let positions = Tensor::f_arange(size[1], (Kind::Int64, states.device()))?.f_unsqueeze(0)?; // [1, T]
     let lengths = lengths.f_unsqueeze(1)?; // [B, 1]
-    let mirrored = &lengths - 1 - &positions;
+    let mirrored = lengths.f_sub_scalar(1)?.f_sub(&positions)?;
     let places = mirrored.f_where_self(&positions.f_lt_tensor(&lengths)?, &positions)?; // [B, T]
     Ok(states.f_gather(1, &places.f_unsqueeze(2)?.f_expand(&size[..], false)?, false)?)
 }
@@ -249,7 +272,7 @@ fn reversed(states: &Tensor, lengths: &Tensor) -> Result<Tensor> {
 /// From `[B, T, X]` to `[B, X]`.
 fn at_last_tokens(states: &Tensor, lengths: &Tensor) -> Result<Tensor> {
     let size = states.size();
-    let last = (lengths - 1).f_view([size[0], 1, 1])?.f_expand([size[0], 1, size[2]], false)?;
+    let last = lengths.f_sub_scalar(1)?.f_view([size[0], 1, 1])?.f_expand([size[0], 1, size[2]], false)?;
     Ok(states.f_gather(1, &last, false)?.f_squeeze_dim(1)?)
 }
 
@@ -262,7 +285,7 @@ mod tests {
         let settings = LstmSettings { ids: 1000, embedding: 20, hidden: 16, layers: 1, bidirectional: false };
         let drawn = |embedding_std| {
             let start = Start { seed: 3, embedding_std };
-            Layout::of(settings.clone()).draw(start, (Kind::Double, Device::Cpu))
+            Layout::of(settings.clone()).draw(start, (Kind::Double, Device::Cpu)).unwrap()
         };
         let (standard, tenth) = (drawn(1.0), drawn(0.1));
         let pairs = standard.parameters().tensors().iter().zip(tenth.parameters().tensors());

@@ -28,9 +28,14 @@ pub struct NextWord {
 
 impl NextWord {
     /// A model with random weights.
-    pub fn new(lstm: &LstmSettings, settings: NextWordSettings, start: Start, place: (Kind, Device)) -> Self {
+    pub fn new(
+        lstm: &LstmSettings,
+        settings: NextWordSettings,
+        start: Start,
+        place: (Kind, Device),
+    ) -> Result<Self> {
         let (layout, linear, biases) = layout(lstm);
-        Self { lstm: layout.draw(start, place), settings, linear, biases }
+        Ok(Self { lstm: layout.draw(start, place)?, settings, linear, biases })
     }
 
     /// A model with the weights of a safetensors file.

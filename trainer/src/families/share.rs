@@ -3,6 +3,8 @@
 use runs::recipe::Precision;
 use tch::{Kind, Tensor};
 
+use crate::error::Result;
+
 /// A share with B rows; the longest has T tokens.
 pub(super) struct Share {
     /// `[B, T]`
@@ -30,9 +32,9 @@ pub fn kind_of(precision: Precision) -> Kind {
     }
 }
 
-pub(super) fn in_precision<T>(precision: Precision, compute: impl FnOnce() -> T) -> T {
+pub(super) fn in_precision<T>(precision: Precision, compute: impl FnOnce() -> Result<T>) -> Result<T> {
     match precision {
-        Precision::Bf16 => tch::autocast(true, compute),
+        Precision::Bf16 => c10d::in_bfloat16(compute)?,
         Precision::F32 | Precision::F64 => compute(),
     }
 }

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use batches::Batch;
 use batches::random::Purpose;
 use dataset::vocabulary::UNKNOWN;
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
 use crate::error::Result;
-use crate::inputs::whole_numbers;
+use crate::inputs::on_device;
 
 /// A batch's tokens, some of which are replaced by the unknown word. Padding may be replaced too, but is never read.
 pub(crate) fn drop_words(batch: &Batch, share: f64, masks: u64) -> Cow<'_, [i64]> {
@@ -27,7 +27,7 @@ pub(crate) fn drop_words_of(tokens: &Tensor, batch: &Batch, share: f64, masks: u
     if places.is_empty() {
         return Ok(tokens.shallow_clone());
     }
-    let (size, places) = (tokens.size(), whole_numbers(&places, tokens.device()));
+    let (size, places) = (tokens.size(), on_device(&places, Kind::Int64, tokens.device())?);
     Ok(tokens.f_reshape([-1])?.f_index_fill(0, &places, i64::from(UNKNOWN))?.f_view(&size[..])?)
 }
 

@@ -65,5 +65,8 @@ pub(super) fn of_evaluation(evaluate: &Evaluate) -> Vec<Idle> {
 }
 
 pub(super) fn of_computing(computing: &Computing) -> Vec<Idle> {
-    vec![idle("compute", computing.device == DeviceName::Cuda, "--device cpu or auto")]
+    vec![
+        idle("compute", computing.device == DeviceName::Cuda, "--device cpu or auto"),
+        idle("no_tf32", computing.device == DeviceName::Cpu, "a GPU"),
+    ]
 }

@@ -144,7 +144,7 @@ mod tests {
         let sizes = LstmSettings { ids: 9, embedding: 4, hidden: 3, layers: 1, bidirectional: false };
         let objective = Objective::Label { pos_weight: 1.0 };
         let settings = ClassifierSettings { objective, pool: Pool::Last, linear: 2 };
-        let mut training = Training::new(&recipe(sizes, settings, Precision::F32, 1), Device::Cpu);
+        let mut training = Training::new(&recipe(sizes, settings, Precision::F32, 1), Device::Cpu).unwrap();
         training.optimizer.restore(5, &training.optimizer.tensors()).unwrap();
         training.unsent = Some(training.model.parameters().tensors()[0].detach().copy());
         let all = |training: &Training| -> Vec<Tensor> {

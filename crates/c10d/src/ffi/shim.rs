@@ -102,6 +102,9 @@ unsafe extern "C" {
     ) -> c_int;
     pub(super) fn c10d_use_gpu(device: c_int, message: Message) -> c_int;
     pub(super) fn c10d_wait_for_gpu(device: c_int, message: Message) -> c_int;
+    pub(super) fn c10d_bfloat16_begin(message: Message) -> c_int;
+    pub(super) fn c10d_bfloat16_end();
+    pub(super) fn c10d_forbid_tf32();
 
     pub(super) fn c10d_gloo_new(
         store: *mut CStore,

@@ -5,9 +5,11 @@ use tch::Tensor;
 use super::work::Started;
 use super::{ProcessGroup, Work, contiguous, in_place, invalid};
 use crate::error::Result;
+use crate::options::Backend;
 
 impl ProcessGroup {
-    /// Sends a tensor to another rank, which must receive it with the same tag.
+    /// Sends a tensor to another rank, which must receive it with the same tag. NCCL has no tags: use Gloo, or
+    /// [`all_to_all`](Self::all_to_all).
     ///
     /// ```
     /// # use c10d::{Backend, Options, ProcessGroup, TcpStore};
@@ -72,7 +74,7 @@ impl ProcessGroup {
     pub fn start_send(&self, tensor: &Tensor, to: usize, tag: u16) -> Result<Work<'_>> {
         const CALL: &str = "send";
         self.check_device(CALL, tensor)?;
-        self.check_other(CALL, to)?;
+        self.check_pair(CALL, to)?;
         let dense = contiguous(CALL, tensor)?;
         let announcement = self.announce(CALL, &dense, to, tag)?;
         let mut work = self.begin(CALL, self.inner.send(&dense, to, i32::from(tag)), None)?;
@@ -149,7 +151,7 @@ impl ProcessGroup {
     pub fn start_receive(&self, tensor: &mut Tensor, from: usize, tag: u16) -> Result<Work<'_>> {
         const CALL: &str = "receive";
         self.check_device(CALL, tensor)?;
-        self.check_other(CALL, from)?;
+        self.check_pair(CALL, from)?;
         let (dense, copy_back) = in_place(CALL, tensor)?;
         if self.checked {
             let announced = self.await_announcement(CALL, &dense, from, tag)?;
@@ -159,7 +161,11 @@ impl ProcessGroup {
         self.begin(CALL, self.inner.receive(&dense, from, i32::from(tag)), copy_back)
     }
 
-    fn check_other(&self, call: &str, rank: usize) -> Result<()> {
+    fn check_pair(&self, call: &str, rank: usize) -> Result<()> {
+        if let Backend::Nccl { .. } = self.backend {
+            let detail = "NCCL ignores tags, and two ranks that send to each other would wait for each other; expected all_to_all";
+            return Err(invalid(call, detail.to_owned()));
+        }
         if rank == self.rank {
             return Err(invalid(call, format!("rank {rank} is this process")));
         }

@@ -10,7 +10,7 @@ use super::Classifier;
 use super::kernels::engine;
 use crate::compute::Compute;
 use crate::error::Result;
-use crate::inputs::whole_numbers;
+use crate::inputs::on_device;
 
 /// Computes outputs with fixed weights.
 pub struct Answers<'m> {
@@ -47,16 +47,16 @@ impl<'m> Answers<'m> {
         let shape = [rows.lengths.len() as i64, rows.longest as i64];
         if let Some(engine) = &mut self.engine {
             let outputs = engine.outputs(&self.model.weights()?, rows);
-            return Ok(Tensor::from_slice(&outputs).view([shape[0], -1]));
+            return Ok(Tensor::f_from_slice(&outputs)?.f_view([shape[0], -1])?);
         }
-        let ids = whole_numbers(rows.tokens, self.device).view(shape);
-        let lengths = whole_numbers(rows.lengths, self.device);
+        let ids = on_device(rows.tokens, Kind::Int64, self.device)?.f_view(shape)?;
+        let lengths = on_device(rows.lengths, Kind::Int64, self.device)?;
         tch::no_grad(|| self.model.forward(&ids, &lengths, Dropout::default()))
     }
 
     /// The outputs of each row.
     pub fn of_rows(&mut self, rows: TokenRows<'_>) -> Result<Vec<Vec<f64>>> {
         let outputs = self.outputs(rows)?;
-        Ok(Vec::try_from(&outputs.to_kind(Kind::Double).to_device(Device::Cpu))?)
+        Ok(Vec::try_from(&outputs.f_to_kind(Kind::Double)?.f_to_device(Device::Cpu)?)?)
     }
 }

@@ -172,7 +172,7 @@ fn evaluate_here(
         ranks.check()?;
         if !batch.rows.is_empty() {
             let outputs = answers.outputs(token_rows(&batch, &batch.tokens))?;
-            here.add(&outputs, &inputs.targets(&batch), &batch.labels, answers.objective())?;
+            here.add(&outputs, &inputs.targets(&batch)?, &batch.labels, answers.objective())?;
         }
         here.places.extend(batch.rows.iter().map(|&row| i64::from(row)));
     }

@@ -8,7 +8,7 @@ use scoring::CLASSES_MAX;
 use tch::{Kind, Reduction, Tensor};
 
 use crate::error::Result;
-use crate::inputs::Targets;
+use crate::inputs::{Targets, on_device};
 
 /// The loss of one row with this label and rating, and its gradients with respect to the outputs.
 pub fn row_loss(objective: Objective, outputs: &[f32], label: u8, rating: u8, gradients: &mut [f32]) -> f64 {
@@ -81,7 +81,7 @@ pub fn row_losses(objective: Objective, outputs: &Tensor, targets: &Targets) -> 
                 Some(soft) => soft.f_select(1, 1)?.f_to_kind(kind)?,
                 None => targets.labels.f_to_kind(kind)?,
             };
-            let pos_weight = Tensor::from(pos_weight).to_kind(kind).to_device(outputs.device());
+            let pos_weight = on_device(&[pos_weight], kind, outputs.device())?;
             outputs.f_squeeze_dim(1)?.f_binary_cross_entropy_with_logits(
                 &labels,
                 None::<&Tensor>,
@@ -91,10 +91,10 @@ pub fn row_losses(objective: Objective, outputs: &Tensor, targets: &Targets) -> 
         }
         Objective::Rating => {
             let ratings = targets.ratings.f_to_kind(kind)?;
-            (outputs.f_squeeze_dim(1)? - ratings).f_square()?
+            outputs.f_squeeze_dim(1)?.f_sub(&ratings)?.f_square()?
         }
         Objective::FiveRatings => {
-            let classes = (&targets.ratings - 1).f_to_kind(Kind::Int64)?;
+            let classes = targets.ratings.f_sub_scalar(1)?.f_to_kind(Kind::Int64)?;
             outputs.f_cross_entropy_loss(&classes, None::<&Tensor>, Reduction::None, -100, 0.0)?
         }
         Objective::Classes { class_weights } => {
@@ -102,7 +102,7 @@ pub fn row_losses(objective: Objective, outputs: &Tensor, targets: &Targets) -> 
                 Some(soft) => soft.f_to_kind(kind)?,
                 None => targets.labels.f_to_kind(Kind::Int64)?,
             };
-            let weights = Tensor::from_slice(class_weights.all()).to_kind(kind).to_device(outputs.device());
+            let weights = on_device(class_weights.all(), kind, outputs.device())?;
             outputs.f_cross_entropy_loss(&classes, Some(&weights), Reduction::None, -100, 0.0)?
         }
     })

@@ -16,6 +16,7 @@ use tch::{Kind, Tensor};
 
 use crate::error::Result;
 use crate::families::share::Weighed;
+use crate::inputs::on_device;
 
 /// Distinct candidate words, and the logarithm of each one's expected count.
 #[derive(Debug)]
@@ -66,11 +67,12 @@ impl Pairs {
         let (n_rows, longest) = tokens.size2()?;
         let device = tokens.device();
         let positions = Tensor::f_arange(longest, (Kind::Int64, device))?.f_unsqueeze(0)?; // [1, T]
-        let has_next = positions.f_lt_tensor(&(lengths - 1).f_unsqueeze(1)?)?; // [B, T]
+        let before_last = lengths.f_sub_scalar(1)?;
+        let has_next = positions.f_lt_tensor(&before_last.f_unsqueeze(1)?)?; // [B, T]
         let places = has_next.f_view([n_rows * longest])?.f_nonzero()?.f_squeeze_dim(1)?; // [N]
-        let words = tokens.f_reshape([n_rows * longest])?.f_index_select(0, &(&places + 1))?;
+        let words = tokens.f_reshape([n_rows * longest])?.f_index_select(0, &places.f_add_scalar(1)?)?;
         let rows = places.f_floor_divide_scalar(longest)?;
-        Ok(Self { places, rows, words, per_row: (lengths - 1).f_clamp_min(1)? })
+        Ok(Self { places, rows, words, per_row: before_last.f_clamp_min(1)? })
     }
 
     /// The states of the pairs, `[N, D]`, from all states, `[B, T, D]`.
@@ -81,7 +83,7 @@ impl Pairs {
 
     /// The weight of each pair, `[N]`. The weight of a row, `[B]`, is divided among its pairs.
     pub(super) fn weights(&self, rows: &Tensor) -> Result<Tensor> {
-        Ok((rows / self.per_row.to_kind(rows.kind())).f_index_select(0, &self.rows)?)
+        Ok(rows.f_div(&self.per_row.f_to_kind(rows.kind())?)?.f_index_select(0, &self.rows)?)
     }
 }
 
@@ -103,15 +105,16 @@ pub(super) fn loss(
 ) -> Result<Weighed> {
     let (kind, device) = (biases.kind(), biases.device());
     let expected = expected.f_to_kind(kind)?;
-    let own = (&expected * words.f_index_select(0, &pairs.words)?).f_sum_dim_intlist(1, false, None)?
-        + biases.f_index_select(0, &pairs.words)?; // [N]
-    let ids = Tensor::from_slice(&candidates.ids).to_device(device); // [K]
-    let log_expected = Tensor::from_slice(&candidates.log_expected).to_kind(kind).to_device(device);
+    let own = expected.f_mul(&words.f_index_select(0, &pairs.words)?)?.f_sum_dim_intlist(1, false, None)?;
+    let own = own.f_add(&biases.f_index_select(0, &pairs.words)?)?; // [N]
+    let ids = on_device(&candidates.ids, Kind::Int64, device)?; // [K]
+    let log_expected = on_device(&candidates.log_expected, kind, device)?;
     let others = words.f_index_select(0, &ids)?; // [K, E]
-    let biases = biases.f_index_select(0, &ids)? - log_expected; // [K]
+    let biases = biases.f_index_select(0, &ids)?.f_sub(&log_expected)?; // [K]
     let parts = [&own, &expected, &others, &biases];
     let (loss, by) = tch::no_grad(|| -> Result<_> {
-        let by = parts.map(|part| part.detach().zeros_like());
+        let by = parts.map(|part| part.f_zeros_like());
+        let by: Vec<Tensor> = by.into_iter().collect::<std::result::Result<_, _>>()?;
         let [own, expected, others, biases] = parts.map(Tensor::detach);
         let mut loss = 0.0;
         let (n, together) = (own.size()[0], (LOGITS_TOGETHER / ids.size()[0]).max(1));
@@ -120,20 +123,22 @@ pub(super) fn loss(
             let (own, expected, weights) = (some(&own)?, some(&expected)?, some(weights)?);
             // The next word must count once, separately from the candidates.
             let is_own = some(&pairs.words)?.f_unsqueeze(1)?.f_eq_tensor(&ids.f_unsqueeze(0)?)?;
-            let mut logits = expected.f_linear(&others, Some(&biases))?.f_masked_fill_(&is_own, NEVER)?;
+            // Under bfloat16, the product has fewer bits; the mask and the sums have all.
+            let mut logits = expected.f_linear(&others, Some(&biases))?.f_to_kind(kind)?;
+            let mut logits = logits.f_masked_fill_(&is_own, NEVER)?;
             let log_sum = logits.f_logsumexp(1, false)?.f_logaddexp(&own)?;
-            loss += ((&log_sum - &own) * &weights).f_sum(Kind::Double)?.f_double_value(&[])?;
+            loss += log_sum.f_sub(&own)?.f_mul(&weights)?.f_sum(Kind::Double)?.f_double_value(&[])?;
             // The gradient of a logit is its softmax probability; for the next word, that probability minus 1.
-            let log_weight = &log_sum - weights.f_log()?;
+            let log_weight = log_sum.f_sub(&weights.f_log()?)?;
             let by_logits = logits.f_sub_(&log_weight.f_unsqueeze(1)?)?.f_exp_()?;
-            some(&by[0])?.f_copy_(&(((own - log_sum).f_exp()? - 1.0) * weights))?;
+            some(&by[0])?.f_copy_(&own.f_sub(&log_sum)?.f_expm1()?.f_mul(&weights)?)?;
             some(&by[1])?.f_copy_(&by_logits.f_matmul(&others)?)?;
             let _ = by[2].shallow_clone().f_add_(&by_logits.f_transpose(0, 1)?.f_matmul(&expected)?)?;
             let _ = by[3].shallow_clone().f_add_(&by_logits.f_sum_dim_intlist(0, false, None)?)?;
         }
         Ok((loss, by))
     })?;
-    let products = parts.into_iter().zip(&by).map(|(part, by)| Ok((part * by).f_sum(kind)?));
+    let products = parts.into_iter().zip(&by).map(|(part, by)| Ok(part.f_mul(by)?.f_sum(kind)?));
     let products = products.collect::<Result<Vec<_>>>()?;
     Ok(Weighed { gradients: Tensor::f_stack(&products, 0)?.f_sum(kind)?, loss })
 }
@@ -161,6 +166,20 @@ mod tests {
         assert_eq!(numbers(&pairs.contexts(&states).unwrap().view(-1).to_kind(Kind::Int64)), [0, 1, 4, 5, 6]);
         let weights = pairs.weights(&Tensor::from_slice(&[1.0, 6.0, 5.0])).unwrap();
         assert_eq!(Vec::<f64>::try_from(&weights).unwrap(), [0.5, 0.5, 2.0, 2.0, 2.0]);
+    }
+
+    #[test]
+    fn in_bfloat16_the_loss_is_that_of_32_bits_within_its_8() {
+        tch::manual_seed(1);
+        let parameter = |shape: &[i64]| Tensor::randn(shape, (Kind::Float, Device::Cpu));
+        let [expected, words, biases] = [parameter(&[5, 4]), parameter(&[7, 4]), parameter(&[7])];
+        let weights = Tensor::from_slice(&[0.5f32, 1.0, 0.25, 2.0, 1.0]);
+        let all = Candidates { ids: (0..7).collect(), log_expected: vec![0.0; 7] };
+        let of_pairs = || loss(&expected, &pairs(), &weights, &words, &biases, &all).unwrap();
+        let (exact, found) = (of_pairs(), c10d::in_bfloat16(of_pairs).unwrap());
+        let apart = (found.loss - exact.loss).abs() / exact.loss;
+        assert!(apart > 0.0 && apart < 1.0 / 128.0, "{} {}", found.loss, exact.loss);
+        assert_eq!(found.gradients.kind(), Kind::Float);
     }
 
     #[test]
