@@ -57,7 +57,7 @@ interfaces() {
 }
 
 write_env() {
-    local wanted devices=()
+    local wanted plugin devices=()
     # `=` makes NCCL compare the whole name; otherwise `eth1` would select `eth10` too.
     wanted=$(printf '%s\n' "NCCL_SOCKET_IFNAME==$2" "GLOO_SOCKET_IFNAME=$2" NCCL_DEBUG=WARN)
     compgen -G "$CLASSES/infiniband/*" >/dev/null && devices=("$CLASSES"/infiniband/*)
@@ -67,9 +67,17 @@ write_env() {
         fact rdma false
         fact efa false
     elif compgen -G "$CLASSES/infiniband/efa_*" >/dev/null || compgen -G "$CLASSES/infiniband/rdmap*" >/dev/null; then
-        wanted+=$'\nFI_PROVIDER=efa'
         fact rdma true
-        fact efa true
+        plugin=$(compgen -G "/opt/amazon/ofi-nccl/lib*/libnccl-net*.so" || compgen -G "/opt/aws-ofi-nccl/lib*/libnccl-net*.so" || true)
+        plugin=${plugin%%$'\n'*}
+        if [ -n "$plugin" ]; then
+            wanted+=$'\nFI_PROVIDER=efa\nNCCL_NET_PLUGIN='$plugin
+            fact efa true
+        else
+            echo "nccl.sh: this machine has an EFA, but not aws-ofi-nccl, through which NCCL uses it: install EFA's software" \
+                "with that plugin; NCCL will use TCP" >&2
+            fact efa false
+        fi
     else
         fact rdma true
         fact efa false

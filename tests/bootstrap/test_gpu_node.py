@@ -221,9 +221,15 @@ class Nccl(ActionTest):
 
     def test_an_elastic_fabric_adapter_is_used(self):
         self.root.write("/sys/class/infiniband/rdmap16s27/node_type", "1: CA")
+        without = self.root.run(self.action)
+        self.assertEqual((facts(without)["rdma"], facts(without)["efa"]), (True, False))
+        self.assertIn("but not aws-ofi-nccl", without.stderr)
+        self.assertNotIn("FI_PROVIDER", self.root.read(self.ENV))
+        plugin = "/opt/amazon/ofi-nccl/lib64/libnccl-net.so"
+        self.root.write(plugin, "")
         found = facts(self.root.run(self.action))
         self.assertEqual((found["rdma"], found["efa"]), (True, True))
-        self.assertIn("FI_PROVIDER=efa\n", self.root.read(self.ENV))
+        self.assertIn(f"FI_PROVIDER=efa\nNCCL_NET_PLUGIN={plugin}\n", self.root.read(self.ENV))
         self.assertNotIn("NCCL_IB_DISABLE", self.root.read(self.ENV))
 
 
