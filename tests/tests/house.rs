@@ -1,4 +1,4 @@
-//! Compares the table of folders in ARCHITECTURE.md with the dependencies that cargo reports.
+//! Compares the table of folders in ARCHITECTURE.md with the dependencies that cargo reports, and checks who may know what.
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,6 +65,22 @@ fn mapper_and_combiner_link_nothing_heavy() {
         linked_by("reducer").is_superset(&HEAVY.map(str::to_owned).into()),
         "these names are out of date"
     );
+}
+
+/// A vector type whose processor was not checked is undefined behaviour without `unsafe`.
+#[test]
+fn only_a_macro_names_the_vectors_of_a_processor() {
+    const KERNELS: &str = "crates/kernels/src/simd";
+    let named = Command::new("git")
+        .current_dir(project())
+        .args(["grep", "-lE", "Avx(2|512)", "*.rs"])
+        .output()
+        .unwrap();
+    assert!(named.status.success(), "{named:?}");
+    let files = String::from_utf8(named.stdout).unwrap();
+    let elsewhere: Vec<_> =
+        files.lines().filter(|file| !file.starts_with(KERNELS) && *file != "tests/tests/house.rs").collect();
+    assert!(elsewhere.is_empty() && files.contains(KERNELS), "{elsewhere:?}");
 }
 
 const TORCH: [&str; 2] = ["tch", "torch-sys"];

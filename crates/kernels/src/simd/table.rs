@@ -191,9 +191,18 @@ impl Row<'_> {
     /// The address of `n` floats.
     #[inline(always)]
     pub(crate) fn at(self, at: usize, n: usize) -> *mut f32 {
-        assert!(at + n <= self.stride, "within the row");
+        // Not `at + n`, which can overflow.
+        assert!(n <= self.stride && at <= self.stride - n, "within the row");
         // SAFETY: within the row.
         unsafe { self.start.as_ptr().add(at) }
+    }
+
+    /// The address of a vector of floats, each lane of which is within the row.
+    #[inline(always)]
+    pub(crate) fn vector<V>(self, at: usize) -> *mut V {
+        let n_lanes = size_of::<V>() / size_of::<f32>();
+        assert!(at.is_multiple_of(n_lanes), "rows are aligned, and so are their vectors");
+        self.at(at, n_lanes).cast()
     }
 
     #[inline(always)]

@@ -2,6 +2,11 @@
 //!
 //! SAFETY of every call in this file: the processor supports the instruction. Only [`crate::simd::on_processor!`] names these
 //! types, and an instruction set is listed only after a check of the processor.
+//!
+//! Rows of a table are loaded and stored while other threads store them. The language allows this of atomics alone, which have
+//! no vectors. The accesses are volatile, so that the compiler makes each exactly once, and draws no conclusion from it: it can
+//! neither read a value twice nor keep another one in its place. The processor stores aligned words at once, so a float that is
+//! read is one that was stored.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -33,13 +38,13 @@ impl Vector for Avx512 {
     }
     #[inline(always)]
     fn load_row(row: Row<'_>, at: usize) -> Self {
-        // SAFETY: the row has as many values from `at` on.
-        Self(unsafe { _mm512_loadu_ps(row.at(at, Self::LANES)) })
+        // SAFETY: the values are within the row.
+        Self(unsafe { row.vector::<__m512>(at).read_volatile() })
     }
     #[inline(always)]
     fn store_row(self, row: Row<'_>, at: usize) {
-        // SAFETY: the row has as many values from `at` on.
-        unsafe { _mm512_storeu_ps(row.at(at, Self::LANES), self.0) }
+        // SAFETY: the values are within the row.
+        unsafe { row.vector::<__m512>(at).write_volatile(self.0) }
     }
     #[inline(always)]
     fn splat(number: f32) -> Self {
@@ -141,13 +146,13 @@ impl Vector for Avx2 {
     }
     #[inline(always)]
     fn load_row(row: Row<'_>, at: usize) -> Self {
-        // SAFETY: the row has as many values from `at` on.
-        Self(unsafe { _mm256_loadu_ps(row.at(at, Self::LANES)) })
+        // SAFETY: the values are within the row.
+        Self(unsafe { row.vector::<__m256>(at).read_volatile() })
     }
     #[inline(always)]
     fn store_row(self, row: Row<'_>, at: usize) {
-        // SAFETY: the row has as many values from `at` on.
-        unsafe { _mm256_storeu_ps(row.at(at, Self::LANES), self.0) }
+        // SAFETY: the values are within the row.
+        unsafe { row.vector::<__m256>(at).write_volatile(self.0) }
     }
     #[inline(always)]
     fn splat(number: f32) -> Self {
