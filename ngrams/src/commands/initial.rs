@@ -7,7 +7,7 @@ use classifiers::fasttext::{Counted, FastTextModel, FastTextSettings, Loss};
 use classifiers::linear::{LinearModel, LinearSettings, NgramTable, Weighting};
 use classifiers::{Dictionary, Model, Texts, Words, fasttext};
 use serde_json::{Value, json};
-use training::initial::{digest, word_vectors};
+use training::initial::{WordVectors, digest, word_vectors};
 use training::model::{folder_at, is_of_ngrams};
 use training::{Error, Result, places};
 
@@ -23,8 +23,8 @@ pub enum Initial {
     None,
     /// A model of the same kind, and its path.
     Model(PathBuf, Model),
-    /// Word vectors.
-    Vectors(PathBuf),
+    /// Word vectors, once the words are known.
+    Vectors(PathBuf, Option<WordVectors>),
 }
 
 impl Initial {
@@ -40,7 +40,7 @@ impl Initial {
                 return Err(Error::unexpected(path.display(), found, "word vectors"));
             }
             recipe["pretrained_vectors"] = json!(digest(&path)?);
-            return Ok(Self::Vectors(path));
+            return Ok(Self::Vectors(path, None));
         }
         let Some(model) = &arguments.init_from else { return Ok(Self::None) };
         let path = folder_at(&places::weights(model, &s3, FLAG)?, FLAG)?;
@@ -72,8 +72,13 @@ impl Initial {
         }
     }
 
-    /// Refuses a model of other labels than those of the texts, and adds the words of an embedding model to the vocabulary.
-    pub fn extend(&self, texts: &mut Texts) -> Result<()> {
+    /// Refuses a model of other labels than those of the texts, and adds the words of an embedding model to the vocabulary. Reads
+    /// the vectors of the words of the texts, of dimension `dim`.
+    pub fn meet(&mut self, texts: &mut Texts, dim: usize) -> Result<()> {
+        if let Self::Vectors(path, found) = self {
+            let words = texts.dictionary.words().iter();
+            *found = Some(word_vectors(path, words, dim, ["--pretrained-vectors", "--dim", "texts"])?);
+        }
         let Self::Model(path, model) = self else { return Ok(()) };
         let names = |dictionary: &Dictionary| {
             let mut names = Labels::of(dictionary).names();
@@ -111,14 +116,11 @@ impl Initial {
     }
 
     /// Replaces the random embeddings of words that have a vector.
-    pub fn set_vectors(&self, training: &fasttext::Training<'_>, texts: &Texts, dim: usize) -> Result<()> {
-        let Self::Vectors(path) = self else { return Ok(()) };
-        let words = texts.dictionary.words().iter();
-        let found = word_vectors(path, words, dim, ["--pretrained-vectors", "--dim", "texts"])?;
+    pub fn set_vectors(&self, training: &fasttext::Training<'_>, dim: usize) {
+        let Self::Vectors(_, Some(found)) = self else { return };
         for (&word, vector) in found.numbers.iter().zip(found.values.chunks_exact(dim)) {
             training.set_word(word, vector);
         }
-        Ok(())
     }
 }
 

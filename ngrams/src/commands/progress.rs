@@ -13,7 +13,6 @@ use training::Result;
 use training::log::Log;
 use training::tell::{bar, tell_above};
 
-use super::train::name_of;
 use crate::classifier::quality::Measured;
 
 /// Shows and logs a training.
@@ -148,5 +147,14 @@ impl Progress {
 
     fn tell(&self, text: &str) {
         tell_above(&self.bar, text);
+    }
+}
+
+/// The name of a split in messages.
+pub fn name_of(part: Part) -> &'static str {
+    match part {
+        Part::Training => "training",
+        Part::Validation => "validation",
+        Part::Test => "test",
     }
 }

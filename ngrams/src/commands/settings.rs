@@ -55,6 +55,14 @@ impl ModelSettings {
         }
     }
 
+    /// Embedding dimension; 0 for a linear model.
+    pub fn dim(&self) -> usize {
+        match self {
+            Self::Linear(..) => 0,
+            Self::FastText(settings) => settings.dim,
+        }
+    }
+
     /// Number of parameters with a vocabulary of this size. A linear model of exact n-grams has an unknown number: 0.
     pub fn parameters(&self, n_words: u64, n_labels: u64) -> u64 {
         match self {

@@ -26,7 +26,7 @@ use training::{Error, Result};
 
 use super::initial::Initial;
 use super::out;
-use super::progress::Progress;
+use super::progress::{Progress, name_of};
 use super::settings::{
     ModelSettings, add_input, check_choice, check_min_count, label_weights, reading, words,
 };
@@ -100,7 +100,7 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     let settings = ModelSettings::of(arguments, kind, reading.words);
     let mut recipe = settings.recipe(arguments, &reading);
     add_input(&mut recipe, arguments, is_dataset)?;
-    let initial = Initial::of(arguments, &mut recipe)?;
+    let mut initial = Initial::of(arguments, &mut recipe)?;
     initial.check_settings(&settings, reading.words)?;
     if out.has_model(&recipe)? {
         out.finish_again()?;
@@ -125,7 +125,7 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     let held_out: Vec<(Part, Texts)> = held_out.map(|(part, _)| part).zip(splits).collect();
     check(&texts, arguments)?;
     check_labels(&texts, &held_out, arguments)?;
-    initial.extend(&mut texts)?;
+    initial.meet(&mut texts, settings.dim())?;
     let settings = settings.with_label_weights(label_weights(arguments, &texts.dictionary)?);
     let read_s = began.elapsed().as_secs_f64();
     out.clear()?;
@@ -267,7 +267,7 @@ fn train_fasttext(
     let mut training = match out::state(out)? {
         None => {
             let training = fasttext::Training::starting_from(texts, settings.clone(), initial.embeddings())?;
-            initial.set_vectors(&training, texts, settings.dim)?;
+            initial.set_vectors(&training, settings.dim);
             training
         }
         Some((_, file)) => {
@@ -340,14 +340,6 @@ fn check_labels(texts: &Texts, held_out: &[(Part, Texts)], arguments: &Train) ->
         }
     }
     Ok(())
-}
-
-pub(super) fn name_of(part: Part) -> &'static str {
-    match part {
-        Part::Training => "training",
-        Part::Validation => "validation",
-        Part::Test => "test",
-    }
 }
 
 /// Refuses texts from which nothing can be learned, and warns of labels that occur once.

@@ -163,7 +163,7 @@ fn weights_of_labels_raise_the_recall_of_a_rare_one() {
             (found["classes"][0]["recall"].as_f64().unwrap(), found["f1"].as_f64().unwrap())
         };
         let (equal, balanced) = (recall(&[]), recall(&["--class-weight", "balanced"]));
-        assert!(balanced.0 > equal.0 + 0.1, "{model:?}: {equal:?} {balanced:?}");
+        assert!(balanced.0 > equal.0 + 0.02, "{model:?}: {equal:?} {balanced:?}");
         // Weights by hand, in the order of the names: the other label counts more.
         let other = recall(&["--class-weight", "0.2,1"]);
         assert!(other.0 < equal.0, "{model:?}: {equal:?} {other:?}");
