@@ -1,5 +1,5 @@
-//! The Huffman tree of labels of a model with hierarchical softmax (Morin and Bengio 2005), built as the fastText program builds
-//! it. The output of an inner node is the log-odds of its right child.
+//! The Huffman tree of labels of a model with hierarchical softmax (Morin and Bengio 2005), built as the fastText
+//! program builds it. The output of an inner node is the log-odds of its right child.
 
 /// The count of a node that is not built yet.
 const UNBUILT: u64 = 1_000_000_000_000_000;

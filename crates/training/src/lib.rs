@@ -2,8 +2,8 @@
 //!
 //! - how a program and its ranks start and end ([`start`], [`ranks`], [`tell`], [`error`]), and the arguments of
 //!   several commands ([`arguments`]),
-//! - inputs ([`places`], [`datasets`], [`lines`], [`inputs`], [`initial`], [`texts`], [`model`]) and results ([`out`], [`texts_out`], [`remote`],
-//!   [`log`], [`wrong`]),
+//! - inputs ([`places`], [`datasets`], [`lines`], [`inputs`], [`initial`], [`texts`], [`model`]) and results ([`out`],
+//!   [`texts_out`], [`remote`], [`log`], [`wrong`]),
 //! - what is printed ([`mod@print`], [`outcome`], [`classes`]), and one answer per line ([`answers`]),
 //! - commands of several programs: a search for settings ([`autotune`]), a report of trainings ([`page`]), the
 //!   probabilities of a dataset's rows ([`soft_labels`]) and exports ([`exports`]).

@@ -9,8 +9,8 @@ use scoring::{Interval, LargerClass, Metrics};
 const RANKS_ROWS: f64 = 0.6;
 
 /// A warning of metrics of the validation split, on which the model was fitted.
-pub const FITTED: &str = "warning: threshold or calibration was fitted on these rows, so the metrics are better than on other rows; \
-                          hold out a test split with --test-fraction, or pass --test";
+pub const FITTED: &str = "warning: threshold or calibration was fitted on these rows, so the metrics are better than on other \
+                          rows; hold out a test split with --test-fraction, or pass --test";
 
 /// What can help a model that is not better than the majority-class baseline.
 pub struct Remedies<'a> {

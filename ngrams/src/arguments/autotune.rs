@@ -26,7 +26,7 @@ pub struct Autotune {
 pub(super) fn in_search(argument: Arg) -> Arg {
     let argument = brief(of_search(argument), SHORT);
     match argument.get_id().as_str() {
-        "validation_fraction" => argument.long_help(
+        "validation_fraction" => argument.hide_short_help(false).long_help(
             "Validation split of --input [default: 0]\n\nShare of texts that are held out, also by the printed command. \
              Without --validation, trials are evaluated on it.",
         ),
@@ -39,7 +39,6 @@ pub(super) fn in_search(argument: Arg) -> Arg {
 const SHORT: &[&str] = &[
     "input",
     "validation",
-    "validation_fraction",
     "minutes",
     "metric",
     "log",

@@ -111,9 +111,9 @@ pub struct Train {
     pub dim: Option<usize>,
     /// Initial weights: model of the same kind
     ///
-    /// A model or training folder of `ngrams train`, with the labels of the texts and the --words, --ngrams, --buckets, --dim and
-    /// --char-ngrams of this training. Its vocabulary is extended by new words and n-grams; those that no text has keep their
-    /// weights. linear: the regularization is that of the difference from its weights; not with --weights tf-idf.
+    /// A model or training folder of `ngrams train`, with the labels of the texts and the --words, --ngrams, --buckets,
+    /// --dim and --char-ngrams of this training. Its vocabulary is extended by new words and n-grams; those that no text
+    /// has keep their weights. linear: the regularization is that of the difference from its weights; not with --weights tf-idf.
     #[arg(
         long,
         value_name = "PATH",
@@ -143,9 +143,9 @@ pub struct Train {
     pub weights: Option<WeightsName>,
     /// Training objective
     ///
-    /// fasttext: softmax, one label of several, hierarchical-softmax, the same by a tree of labels, or bce, each label by itself; the
-    /// default is softmax. hierarchical-softmax, also accepted as hs, is faster for hundreds of labels and more, and less
-    /// accurate. linear: logistic or squared-hinge; the default is logistic.
+    /// fasttext: softmax, one label of several, hierarchical-softmax, the same by a tree of labels, or bce, each label by
+    /// itself; the default is softmax. hierarchical-softmax, also accepted as hs, is faster for hundreds of labels and
+    /// more. linear: logistic or squared-hinge; the default is logistic.
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = "Model")]
     pub loss: Option<NgramLossName>,
     /// Loss weights of labels [default: 1 each]

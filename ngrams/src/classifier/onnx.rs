@@ -111,8 +111,8 @@ fn of_embeddings(graph: &mut Graph, model: &FastTextModel, rows: &str, values: &
 /// The maximum number of labels of a tree, whose paths are matrices of this many rows and columns.
 pub const TREE_LABELS_MAX: usize = 4096;
 
-/// The probabilities of labels from the outputs of the inner nodes of their tree: the logarithm of a product is the sum of x - ln(1 +
-/// e^x) at each node to whose right the label is, and of -ln(1 + e^x) at the others.
+/// The probabilities of labels from the outputs of the inner nodes of their tree: the logarithm of a product is the sum of
+/// x - ln(1 + e^x) at each node to whose right the label is, and of -ln(1 + e^x) at the others.
 fn along_paths(graph: &mut Graph, model: &FastTextModel, outputs: &str) -> Value {
     let n_labels = model.output().n_rows();
     let [mut rights, mut nodes] = [(); 2].map(|()| vec![0.0; n_labels * n_labels]);

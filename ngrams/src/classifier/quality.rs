@@ -173,8 +173,8 @@ impl<'a> Quality<'a> {
         }
     }
 
-    /// Adds a text: the probability of each label before the calibration, the labels that it has, the number of its labels that the model does
-    /// not have, and its key.
+    /// Adds a text: the probability of each label before the calibration, the labels that it has, the number of its
+    /// labels that the model does not have, and its key.
     pub fn add(&mut self, probabilities: &[f32], labels: &[u32], n_unknown: usize, key: u64) {
         if !probabilities.iter().all(|probability| probability.is_finite()) {
             self.not_finite += 1;

@@ -40,7 +40,8 @@ impl List {
 }
 
 impl Listing {
-    /// Lists the rows of all texts. The set also has the rows `more`. The lists are kept if their size in bytes is at most `bytes_max`.
+    /// Lists the rows of all texts. The set also has the rows `more`. The lists are kept if their size in bytes is at most
+    /// `bytes_max`.
     ///
     /// # Errors
     /// If a temporary file cannot be read.

@@ -35,7 +35,8 @@ impl<'a> Training<'a> {
         self.write(output, digest).map_err(|source| Error::WriteState { source })
     }
 
-    /// A training that continues from a state of the same texts and settings, which started from `model`. With equal bits if it is deterministic.
+    /// A training that continues from a state of the same texts and settings, which started from `model`. With equal
+    /// bits if it is deterministic.
     ///
     /// # Errors
     /// If the state is damaged or of other texts or settings, or as [`Training::new`].

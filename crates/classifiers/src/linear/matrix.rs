@@ -46,8 +46,8 @@ pub(super) struct Row<'a> {
 }
 
 impl NgramMatrix {
-    /// Numbers the n-grams of all texts, and lists them without those of fewer than [`LinearSettings::texts_min`] texts. N-grams
-    /// of `model` have a row in any case.
+    /// Numbers the n-grams of all texts, and lists them without those of fewer than [`LinearSettings::texts_min`]
+    /// texts. N-grams of `model` have a row in any case.
     pub fn of(
         texts: &Texts,
         settings: &LinearSettings,

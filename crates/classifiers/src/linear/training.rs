@@ -84,8 +84,8 @@ impl Numbered {
     }
 
     /// Trains a model on the texts that were numbered, as [`train`] does. `label_weights` are the factors of the losses of
-    /// texts by their label, whose mean a text with several labels has; empty if all are 1. All threads call `is_stopped` often; if it
-    /// returns true, the training ends with an error.
+    /// texts by their label, whose mean a text with several labels has; empty if all are 1. All threads call `is_stopped`
+    /// often; if it returns true, the training ends with an error.
     ///
     /// # Errors
     /// As of [`train`], and if the training was stopped.
