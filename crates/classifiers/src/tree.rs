@@ -82,9 +82,10 @@ impl Tree {
         probabilities.resize(self.n_nodes(), 1.0);
         for (inner, (left, right)) in self.down() {
             let above = probabilities[self.node(inner)];
-            let share = 1.0 / (1.0 + (-output(inner)).exp());
-            probabilities[left] = above * (1.0 - share);
-            probabilities[right] = above * share;
+            let output = output(inner);
+            // 1 - 1 / (1 + e^-x) would be 0 above x = 17.
+            probabilities[left] = above / (1.0 + output.exp());
+            probabilities[right] = above / (1.0 + (-output).exp());
         }
         probabilities.truncate(self.n_labels);
     }
@@ -128,6 +129,20 @@ mod tests {
             };
             let expected: f32 = paths.of(label).iter().map(share).product();
             assert!((found - expected).abs() < 1e-6, "{label}: {found} {expected}");
+        }
+    }
+
+    #[test]
+    fn large_outputs_leave_a_probability_to_the_other_side() {
+        let tree = Tree::new(vec![2, 1]);
+        for output in [30.0_f32, -30.0] {
+            let mut found = Vec::new();
+            tree.probabilities(|_| output, &mut found);
+            // The label of the smaller count is on the left.
+            for (found, sign) in found.iter().zip([-1.0, 1.0]) {
+                let expected = 1.0 / (1.0 + (sign * f64::from(output)).exp());
+                assert!((f64::from(*found) / expected - 1.0).abs() < 1e-5, "{output}: {found} {expected}");
+            }
         }
     }
 

@@ -22,7 +22,8 @@ class FastText(NGrams):
         super().__init__(about)
         self.numbers, self.met = {word: number for number, word in enumerate(words)}, rows_of(arrays["met"])
         self.input, self.output = arrays["input"], arrays["output"]
-        self.tree = tree_of([label["texts"] for label in about["labels"]])
+        if self.settings["loss"] == "hierarchical-softmax":
+            self.tree = tree_of([label["texts"] for label in about["labels"]])
 
     def characters(self, word: str):
         """The character n-grams of a word. A byte that is not UTF-8 begins no character if it continues one."""
@@ -58,11 +59,12 @@ class FastText(NGrams):
             found = numpy.exp((outputs := mean @ self.output.T) - outputs.max(1, keepdims=True))
             found = found / found.sum(1, keepdims=True)
         elif self.settings["loss"] == "hierarchical-softmax":
-            shares, n = sigmoid(mean @ self.output.T), len(self.output)
+            outputs, n = mean @ self.output.T, len(self.output)
+            lefts, rights = sigmoid(-outputs), sigmoid(outputs)
             found = numpy.ones((len(rows), 2 * n - 1), "float32")
             for inner, (left, right) in reversed([*enumerate(self.tree)]):
-                found[:, left] = found[:, n + inner] * (1 - shares[:, inner])
-                found[:, right] = found[:, n + inner] * shares[:, inner]
+                found[:, left] = found[:, n + inner] * lefts[:, inner]
+                found[:, right] = found[:, n + inner] * rights[:, inner]
             found = found[:, :n]
         elif self.settings["words"] != "spaces":
             found = sigmoid(mean @ self.output.T)
