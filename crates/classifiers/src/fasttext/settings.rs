@@ -75,6 +75,7 @@ pub struct FastTextSettings {
     /// Number of epochs.
     pub epochs: u32,
     /// Factor of the squared weights in the loss: λ/2 · w² for each weight of the output layer and of the text's rows.
+    /// With hierarchical softmax, of the output layer only for the inner nodes above the labels of the text.
     pub l2: f32,
     /// Factors of the losses of texts by their label, whose mean a text with several labels has; empty if all are 1.
     pub label_weights: Vec<f32>,

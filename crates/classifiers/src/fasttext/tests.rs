@@ -11,6 +11,7 @@ use crate::builder::Reading;
 use crate::error::Error;
 use crate::features::{FeatureScratch, Features};
 use crate::texts::Texts;
+use crate::tree::{Paths, Tree};
 
 fn texts_with(lines: &str, reading: Reading) -> Texts {
     let mut file = tempfile::NamedTempFile::new().unwrap();
@@ -100,7 +101,13 @@ fn naive(table: &Table) -> Weights {
 }
 
 /// The loss of a text, without L2.
-fn loss_of(input: &[Vec<f64>], output: &[Vec<f64>], rows: &[u32], labels: &[u32], loss: Loss) -> f64 {
+fn loss_of(
+    [input, output]: &[Vec<Vec<f64>>; 2],
+    rows: &[u32],
+    labels: &[u32],
+    loss: Loss,
+    paths: &Paths,
+) -> f64 {
     let dim = input[0].len();
     let mean: Vec<f64> = (0..dim)
         .map(|d| rows.iter().map(|&row| input[row as usize][d]).sum::<f64>() / rows.len() as f64)
@@ -108,7 +115,13 @@ fn loss_of(input: &[Vec<f64>], output: &[Vec<f64>], rows: &[u32], labels: &[u32]
     let logits: Vec<f64> =
         output.iter().map(|row| row.iter().zip(&mean).map(|(weight, mean)| weight * mean).sum()).collect();
     match loss {
-        Loss::HierarchicalSoftmax => panic!("its logits are those of nodes"),
+        Loss::HierarchicalSoftmax => {
+            let of_node = |&(node, is_right): &(u32, bool)| {
+                let right = 1.0 / (1.0 + (-logits[node as usize]).exp());
+                -(if is_right { right } else { 1.0 - right }).ln()
+            };
+            labels.iter().flat_map(|&label| paths.of(label)).map(of_node).sum::<f64>() / labels.len() as f64
+        }
         Loss::Softmax => {
             let sum: f64 = logits.iter().map(|logit| logit.exp()).sum();
             -labels.iter().map(|&label| (logits[label as usize].exp() / sum).ln()).sum::<f64>()
@@ -168,18 +181,21 @@ fn compare_one_step(settings: &FastTextSettings, lines: &str, processor: Process
     training.rows.of_tokens(&texts.dictionary, &tokens, &mut FeatureScratch::default(), &mut rows);
     listing::to_positions(&training.listing.met, &mut rows);
 
+    let paths = Tree::new(texts.dictionary.label_counts()).paths();
+    let n_nodes = if loss == Loss::HierarchicalSoftmax { labels.len() - 1 } else { labels.len() };
     let before = [naive(&training.input), naive(&training.output)];
     let mut expected = before.clone();
     for table in 0..2 {
         for row in 0..before[table][0].len() {
-            if table == 0 && !rows.contains(&(row as u32)) {
+            // The text has all labels, and a tree has one node less.
+            if table == 0 && !rows.contains(&(row as u32)) || table == 1 && row >= n_nodes {
                 continue;
             }
             for d in 0..settings.dim {
                 let loss_at = |shift: f64| {
                     let mut weights = [before[0][0].clone(), before[1][0].clone()];
                     weights[table][row][d] += shift;
-                    loss_of(&weights[0], &weights[1], &rows, &labels, loss)
+                    loss_of(&weights, &rows, &labels, loss, &paths)
                 };
                 let gradient =
                     (loss_at(1e-5) - loss_at(-1e-5)) / 2e-5 + f64::from(l2) * before[table][0][row][d];
@@ -221,6 +237,23 @@ fn one_step_of_each_optimizer_equals_its_formula() {
                     let deterministic = FastTextSettings { threads: 2, is_deterministic: true, ..settings };
                     compare_one_step(&deterministic, two, processor);
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_step_of_a_tree_updates_each_node_above_the_labels_once() {
+    let lines =
+        ["__label__a __label__b x y x z x y\n", "__label__a __label__b __label__c __label__d x y z q w\n"];
+    for optimizer in [Optimizer::Sgd, Optimizer::Adagrad, Optimizer::LazyAdam] {
+        for l2 in [0.0, 0.1] {
+            let (loss, processor) = (Loss::HierarchicalSoftmax, Processor::best());
+            let settings = FastTextSettings { optimizer, l2, loss, epochs: 1, rate: 0.05, ..settings() };
+            let deterministic = FastTextSettings { threads: 2, is_deterministic: true, ..settings.clone() };
+            for lines in lines {
+                compare_one_step(&settings, lines, processor);
+                compare_one_step(&deterministic, lines, processor);
             }
         }
     }
@@ -317,6 +350,30 @@ fn a_resumed_training_equals_an_uninterrupted_one() {
 }
 
 #[test]
+fn a_resumed_training_has_its_tree_its_weights_of_labels_and_its_first_model() {
+    let model = train(&texts(&lines(60)), settings());
+    let mut texts = texts(&lines(150));
+    texts.dictionary.add_words(model.dictionary());
+    for (loss, model) in [(Loss::Softmax, Some(&model)), (Loss::HierarchicalSoftmax, None)] {
+        let label_weights = vec![0.5, 1.0, 3.0];
+        let settings = FastTextSettings { loss, label_weights, epochs: 2, ..settings() };
+        let start = || Training::starting_from(&texts, settings.clone(), model).unwrap();
+        let expected = bits(&finish(start()));
+        let mut training = start();
+        training.step().unwrap();
+        let mut state = Vec::new();
+        training.save(&mut state).unwrap();
+        let resumed = |settings| Training::resume(&texts, settings, model, &mut &state[..]);
+        assert_eq!(bits(&finish(resumed(settings.clone()).unwrap())), expected, "{loss:?}");
+        for other in [vec![], vec![0.5, 1.0, 2.0]] {
+            let other = FastTextSettings { label_weights: other, ..settings.clone() };
+            let error = resumed(other).err().unwrap().to_string();
+            assert!(error.starts_with("the checkpoint is of other texts or settings"), "{error}");
+        }
+    }
+}
+
+#[test]
 fn an_epoch_has_each_text_once_in_an_order_of_the_seed() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     let lines: String = (0..200).map(|text| format!("__label__a x{text}\n")).collect();
@@ -401,7 +458,7 @@ fn tables_above_the_limit_are_refused_before_they_are_allocated() {
         panic!("a limit of 10,000 bytes")
     };
     assert_eq!((dim, max, needed), (10, 10_000, 64 * (n_rows as u64 + 3)));
-    assert!(Training::new(&texts, FastTextSettings { memory_bytes: needed, ..settings }).is_ok());
+    assert!(Training::new(&texts, FastTextSettings { memory_bytes: needed, ..settings.clone() }).is_ok());
     let settings = FastTextSettings {
         features: Features { buckets: u32::MAX, ngrams: 2, ..Features::default() },
         ..settings
@@ -503,7 +560,7 @@ fn a_training_that_starts_from_a_model_has_its_rows_and_its_answers() {
     // Other words, other numbers of words and labels.
     let mut second = texts("__label__b bad bad kettle\n__label__b awful plot\n__label__a lovely kettle\n");
     second.dictionary.add_words(model.dictionary());
-    assert_eq!(second.dictionary.n_words(), 7);
+    assert_eq!(second.dictionary.n_words(), 8);
     let start = |model| Training::starting_from(&second, settings(), model).unwrap();
     let found = start(Some(&model)).finish();
     for line in ["good film", "bad plot", "good good plot", "film bad"] {

@@ -7,10 +7,10 @@ use super::kernel::{self, Rule};
 use super::listing::{Listing, to_positions};
 use super::order::Window;
 use super::settings::{FastTextSettings, Loss};
-use crate::Paths;
 use crate::dictionary::Dictionary;
 use crate::features::{FeatureRows, FeatureScratch};
 use crate::texts::weight_of;
+use crate::tree::Paths;
 
 /// Purposes of random numbers: the first element of each key.
 const DROPOUT: u64 = 3;
@@ -39,6 +39,8 @@ pub(crate) struct Step {
     pub errors: Vec<f32>,
     /// The row of each error; empty if each row has one.
     pub nodes: Vec<u32>,
+    /// The inner nodes above the labels of the text, and whether a label is to their right.
+    passed: Vec<(u32, bool)>,
     /// The gradient of the loss with respect to the mean before dropout.
     pub gradient: Vec<f32>,
     mask: Vec<f32>,
@@ -53,6 +55,7 @@ impl Step {
             mean: vec![0.0; stride],
             errors: vec![0.0; if shared.paths.is_some() { 0 } else { shared.output.n_rows() }],
             nodes: Vec::new(),
+            passed: Vec::new(),
             gradient: vec![0.0; stride],
             mask: vec![1.0; stride],
             scratch: FeatureScratch::default(),
@@ -132,16 +135,24 @@ impl Step {
         }
     }
 
-    /// Lists the errors of the inner nodes above the labels. Returns the loss.
+    /// Lists the error of each inner node above the labels: the sum of its errors for those below it. Returns the loss.
     fn tree_errors(&mut self, shared: &Shared<'_>, paths: &Paths, labels: &[u32]) -> f32 {
         self.nodes.clear();
         self.errors.clear();
+        self.passed.clear();
+        self.passed.extend(labels.iter().flat_map(|&label| paths.of(label)));
+        // Paths share their upper nodes, and an optimizer has one step per node.
+        if labels.len() > 1 {
+            self.passed.sort_unstable();
+        }
         let (mut loss, share) = (0.0, 1.0 / labels.len() as f32);
-        for &(node, is_right) in labels.iter().flat_map(|&label| paths.of(label)) {
+        for passed in self.passed.chunk_by(|one, other| one.0 == other.0) {
+            let (node, n) = (passed[0].0, passed.len() as f32);
+            let n_right = passed.iter().filter(|(_, is_right)| *is_right).count() as f32;
             let logit = kernel::dot_on(shared.processor, shared.output, node, &self.mean);
-            loss += share * (softplus(logit) - if is_right { logit } else { 0.0 });
+            loss += share * (n * softplus(logit) - n_right * logit);
             self.nodes.push(node);
-            self.errors.push(share * (1.0 / (1.0 + (-logit).exp()) - f32::from(u8::from(is_right))));
+            self.errors.push(share * (n / (1.0 + (-logit).exp()) - n_right));
         }
         loss
     }
