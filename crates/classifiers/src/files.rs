@@ -27,6 +27,9 @@ use durable::NewFolder;
 use crate::linear::LinearModel;
 use crate::{Dictionary, Features, Model};
 
+/// Maximum count of a word or label; larger ones are damage. The count of a node of the label tree that is not built
+/// yet is larger.
+const COUNT_MAX: u64 = 1_000_000_000_000;
 /// Bounds the memory for the character n-grams of all words: 4 GiB.
 const N_SUBWORDS_MAX: usize = 1 << 30;
 

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::tensors::{self, Tensor, Tensors};
-use super::words_file;
+use super::{COUNT_MAX, words_file};
 use crate::Dictionary;
 
 /// Incremented if older programs would misread newer folders.
@@ -242,6 +242,10 @@ impl Folder {
         let (words, weights) = (file(names.words)?, file(names.weights)?);
         sums.check(names.words, &words)?;
         sums.check(names.weights, &weights)?;
+        if let Some(label) = document.labels.iter().find(|label| label.texts > COUNT_MAX) {
+            let expected = format_args!("at most {COUNT_MAX}");
+            return Err(Error::unexpected(&config, "labels.texts", label.texts, expected, REMEDY));
+        }
         let dictionary = read_dictionary(&path.join(names.words), &words, &document)?;
         let Document { kind, settings, choice, .. } = document;
         let folder = Self { path: path.to_owned(), names, kind, settings, dictionary, choice, weights };

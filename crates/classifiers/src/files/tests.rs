@@ -184,7 +184,7 @@ fn a_missing_or_cut_file_is_refused() {
 #[test]
 fn a_setting_out_of_range_is_refused_by_name() {
     let remedy = "; copy or train the model again";
-    let cases: [(&str, Value, &str); 9] = [
+    let cases: [(&str, Value, &str); 10] = [
         ("/format_version", 2.into(), "format_version is 2, expected 1"),
         ("/family", "lstm".into(), "family is lstm, expected ngrams"),
         ("/words", 7.into(), "the number of words is 5, expected 7"),
@@ -194,6 +194,11 @@ fn a_setting_out_of_range_is_refused_by_name() {
         ("/settings/buckets", 5000.into(), "the array met is [16], expected [79] of U64"),
         ("/settings/dim", 6.into(), "the array input is "),
         ("/labels", serde_json::json!([]), "labels is empty, expected one label or more"),
+        (
+            "/labels/1/texts",
+            2_000_000_000_000_000_u64.into(),
+            "labels.texts is 2000000000000000, expected at most 1000000000000",
+        ),
     ];
     for (pointer, value, expected) in cases {
         let (_folder, path) = written();
@@ -201,6 +206,47 @@ fn a_setting_out_of_range_is_refused_by_name() {
         let found = refused(&path);
         let (_, found) = found.split_once(": ").unwrap();
         assert!(found.starts_with(expected) && found.ends_with(remedy), "{found}, expected {expected}");
+    }
+}
+
+#[test]
+fn a_threshold_or_calibration_that_no_training_chooses_is_refused_by_name() {
+    let platt =
+        |slope: f64| serde_json::json!({"calibration": {"platt": {"slope": slope, "intercept": 0.5}}});
+    let threshold = serde_json::json!({"threshold": {"by": "f1", "score": 0.5}});
+    let of_two = "choice is one of two labels, expected one of 3 labels: a temperature";
+    for (choice, n_labels, expected) in [
+        (platt(2.0), 2, None),
+        (serde_json::json!({"calibration": {"temperature": 2.0}}), 2, None),
+        (threshold.clone(), 2, None),
+        (
+            serde_json::json!({"calibration": {"temperature": 0.0}}),
+            2,
+            Some("choice.temperature is 0, expected"),
+        ),
+        (platt(-1.0), 2, Some("choice.slope is -1, expected a number above 0")),
+        (platt(2.0), 3, Some(of_two)),
+        (threshold, 3, Some(of_two)),
+        (
+            serde_json::json!({"threshold": {"by": "f1", "score": null}}),
+            2,
+            Some("its content is invalid type: null"),
+        ),
+        (serde_json::json!({"margin": 1.0}), 2, Some("its content is unknown field `margin`")),
+    ] {
+        let (_folder, path) = written();
+        alter(&path, |config| {
+            config["choice"] = choice.clone();
+            let labels = config["labels"].as_array_mut().unwrap();
+            labels.extend((2..n_labels).map(|_| serde_json::json!({"name": "third", "texts": 1})));
+        });
+        match expected {
+            None => assert!(read(&path).is_ok(), "{choice}"),
+            Some(expected) => {
+                let found = refused(&path);
+                assert!(found.contains(expected), "{choice}: {found}, expected {expected}");
+            }
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use durable::sums::content;
 use durable::{Error, Output, REMEDY, Result, Summary};
 
+use super::COUNT_MAX;
 use crate::{Dictionary, Names};
 
 /// Writes the words of a dictionary.
@@ -32,13 +33,14 @@ pub fn read(path: &Path, expected: &Summary) -> Result<(Names, Vec<u64>)> {
         let refused = || {
             let field = format!("line {}", counts.len() + 1);
             let found = format!("{:?}", String::from_utf8_lossy(line));
-            Error::unexpected(path, field, found, "a word, a space and its count", REMEDY)
+            let expected = format_args!("a word, a space and its count of at most {COUNT_MAX}");
+            Error::unexpected(path, field, found, expected, REMEDY)
         };
         let line = line.strip_suffix(b"\n").ok_or_else(refused)?;
         let space = line.iter().rposition(|&byte| byte == b' ').filter(|&at| at > 0).ok_or_else(refused)?;
         let count = std::str::from_utf8(&line[space + 1..]).ok().and_then(|digits| digits.parse().ok());
         words.push(&line[..space]);
-        counts.push(count.ok_or_else(refused)?);
+        counts.push(count.filter(|count| *count <= COUNT_MAX).ok_or_else(refused)?);
     }
     Ok((words, counts))
 }

@@ -4,14 +4,13 @@ use std::collections::HashSet;
 use std::io::{self, BufRead, Write};
 
 use super::args::Args;
+use crate::files::COUNT_MAX;
 use crate::words::is_space;
 use crate::{Dictionary, LABEL_PREFIX, Names};
 use durable::{Result, Source};
 
 /// An entry has at least a byte, NUL, a count and a type.
 const ENTRY_BYTES_MIN: u64 = 1 + 1 + 8 + 1;
-/// Larger counts are damage. Sums of counts stay below 10^15, the count of an empty node of the program's label tree.
-const COUNT_MAX: u64 = 1_000_000_000_000;
 const NO_PRUNING: i64 = -1;
 
 /// The dictionary as the program stores it.
