@@ -112,6 +112,11 @@ impl Texts {
         self.counts.n_texts
     }
 
+    /// Whether each text has one label.
+    pub fn has_one_label_each(&self) -> bool {
+        self.dictionary.label_counts().iter().sum::<u64>() == self.counts.n_texts
+    }
+
     /// Number of blocks.
     pub fn n_blocks(&self) -> usize {
         self.blocks.len()

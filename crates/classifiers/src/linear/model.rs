@@ -13,6 +13,7 @@ use super::row_index::{RowIndex, RowKeys, row_of_hash};
 use super::settings::{LinearSettings, NgramTable, Weighting};
 use crate::dictionary::{Dictionary, hash};
 use crate::names::Names;
+use crate::texts::Texts;
 use crate::words::Words;
 
 /// A trained model.
@@ -79,6 +80,15 @@ impl StoredModel {
 }
 
 impl Outputs {
+    /// What classifiers answer that are trained on these texts.
+    pub fn of(texts: &Texts) -> Self {
+        match (texts.has_one_label_each(), texts.dictionary.labels().len()) {
+            (true, 2) => Self::Two,
+            (true, _) => Self::OneOf,
+            (false, _) => Self::AnyOf,
+        }
+    }
+
     /// Number of classifiers for this number of labels.
     pub fn n_classifiers(self, n_labels: usize) -> usize {
         if self == Self::Two { 1 } else { n_labels }

@@ -124,12 +124,7 @@ fn classifiers(
     let Numbered { matrix, rows, base, .. } = numbered;
     progress(LinearProgress::Numbered { n_rows: matrix.n_rows });
     let labels = texts.dictionary.labels().clone();
-    let has_one_label = matrix.texts().all(|text| text.labels.len() == 1);
-    let outputs = match (has_one_label, labels.len()) {
-        (true, 2) => Outputs::Two,
-        (true, _) => Outputs::OneOf,
-        (false, _) => Outputs::AnyOf,
-    };
+    let outputs = Outputs::of(texts);
     if base.as_ref().is_some_and(|base| base.outputs != outputs) {
         return Err(other_model("one of another number of labels per text"));
     }
