@@ -260,31 +260,29 @@ pub fn check_place(out: &Path) -> Result<()> {
     Ok(check_folder(folder_of(out), "--out")?)
 }
 
-/// Refuses `--force` where it would delete what the command needs: the initial weights, or, after a restart by torchrun,
-/// the checkpoints of this training.
-pub fn check_force(out: &Path, init_from: Option<&Location>, restarts: usize) -> Result<()> {
-    let refused = |found: &str, expected: &str, remedy: &str| {
-        Err(runs::Error::occupied(out, found, expected, remedy).into())
-    };
-    if restarts > 0 {
-        return refused(
-            "a training that torchrun restarted with --force",
-            "--resume, because --force deletes its checkpoints",
-            "nothing was changed; pass --resume in place of --force",
-        );
+/// Refuses `--force` after a restart by torchrun, where it would delete the checkpoints of this training.
+pub fn check_restarts(out: &Path, restarts: usize) -> Result<()> {
+    if restarts == 0 {
+        return Ok(());
     }
+    let expected = "--resume, because --force deletes its checkpoints";
+    let remedy = "nothing was changed; pass --resume in place of --force";
+    Err(runs::Error::occupied(out, "a training that torchrun restarted with --force", expected, remedy)
+        .into())
+}
+
+/// Refuses `--force` where it would delete the initial weights, which are those of this flag.
+pub fn check_force(out: &Path, flag: &str, weights: Option<&Location>) -> Result<()> {
     let is_within = |weights: &Location| match weights {
         Location::Local(path) => {
             path.canonicalize().is_ok_and(|path| out.canonicalize().is_ok_and(|out| path.starts_with(out)))
         }
         Location::S3(_) => false,
     };
-    if init_from.is_some_and(is_within) {
-        return refused(
-            "the weights of --init-from, which --force would delete",
-            "them in another folder",
-            "nothing was changed; choose another --out",
-        );
+    if weights.is_some_and(is_within) {
+        let found = format!("the weights of {flag}, which --force would delete");
+        let remedy = "nothing was changed; choose another --out";
+        return Err(runs::Error::occupied(out, &found, "them in another folder", remedy).into());
     }
     Ok(())
 }

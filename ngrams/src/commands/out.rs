@@ -24,7 +24,8 @@ pub fn take(arguments: &Train) -> Result<TextsOut> {
     let existing = Existing::of_flags(arguments.resume, arguments.force);
     let s3 = arguments.storage.options();
     if let (true, Some(Location::Local(out))) = (arguments.force, &arguments.out) {
-        check_force(out, arguments.init_from.as_ref(), 0)?;
+        check_force(out, "--init-from", arguments.init_from.as_ref())?;
+        check_force(out, "--pretrained-vectors", arguments.pretrained_vectors.as_ref())?;
     }
     TextsOut::take(arguments.out.as_ref(), &arguments.input, "ngrams", &s3, existing)
 }

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use ::training::out::{check_force, check_place};
+use ::training::out::{check_force, check_place, check_restarts};
 use ::training::remote::{Expected, FoldsPrefix};
 use program::location::Location;
 use runs::folds::{FOLDS, FoldsRecord, are_folds, check_replaceable, clear, name_of};
@@ -36,7 +36,8 @@ impl Folder {
             match out {
                 Location::Local(folder) => {
                     if flags.force {
-                        check_force(folder, arguments.lstm.init_from.as_ref(), restarts())?;
+                        check_restarts(folder, restarts())?;
+                        check_force(folder, "--init-from", arguments.lstm.init_from.as_ref())?;
                     }
                     check_place(folder)?;
                     hold = Some(Hold::take(folder, LOCK_WAIT)?);

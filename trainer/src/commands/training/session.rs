@@ -88,7 +88,8 @@ impl Session {
         init_from: Option<&Location>,
     ) -> Result<Out> {
         if let (Location::Local(out), true) = (out, training.force) {
-            out::check_force(out, init_from, restarts())?;
+            out::check_restarts(out, restarts())?;
+            out::check_force(out, "--init-from", init_from)?;
         }
         let existing = Existing::of_flags(training.resume.is_some(), training.force);
         let (s3, keep) = (training.storage.options(), training.keep_checkpoints);
