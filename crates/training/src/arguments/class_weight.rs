@@ -4,6 +4,10 @@ use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
+/// Limits of a weight: the losses of rows are 32-bit floats.
+const WEIGHT_MIN: f64 = 1e-6;
+const WEIGHT_MAX: f64 = 1e6;
+
 /// Weights of classes in the loss.
 #[derive(Clone, Debug)]
 pub enum ClassWeight {
@@ -22,10 +26,12 @@ impl FromStr for ClassWeight {
         }
         let numbers: Option<Vec<f64>> = text
             .split(',')
-            .map(|number| number.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0))
+            .map(|number| number.parse().ok().filter(|number| (WEIGHT_MIN..=WEIGHT_MAX).contains(number)))
             .collect();
         numbers.map(Self::Numbers).ok_or_else(|| {
-            "expected balanced, or numbers above 0 separated by commas, one per class".to_owned()
+            format!(
+                "expected balanced, or numbers from {WEIGHT_MIN} to {WEIGHT_MAX} separated by commas, one per class"
+            )
         })
     }
 }
@@ -61,12 +67,12 @@ mod tests {
     }
 
     #[test]
-    fn weights_are_one_number_above_0_per_class() {
+    fn weights_are_one_number_within_limits_per_class() {
         let weights: ClassWeight = "1,0.5".parse().unwrap();
         assert_eq!(weights.of(&["a", "b"], &[1, 1]).unwrap(), [1.0, 0.5]);
         let error = weights.of(&["a", "b", "c"], &[1, 1, 1]).unwrap_err().to_string();
         assert!(error.contains("--class-weight is 2 weights, expected 3 weights, of a, b, c"), "{error}");
-        for hostile in ["", "1,0", "1,-2", "1,nan", "1,inf", "1;2", "equal"] {
+        for hostile in ["", "1,0", "1,-2", "1,nan", "1,inf", "1e39,1", "1,1e-50", "1;2", "equal"] {
             assert!(hostile.parse::<ClassWeight>().is_err(), "{hostile}");
         }
     }
