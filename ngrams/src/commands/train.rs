@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use batches::Part;
 use classifiers::fasttext::FastTextSettings;
-use classifiers::linear::{LinearModel, LinearSettings};
+use classifiers::linear::LinearSettings;
 use classifiers::{Reading, Texts, fasttext, linear};
 use launch::interrupt::{Interrupts, Requested};
 use program::exit::{Exit, Failed};
@@ -101,7 +101,7 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     let mut recipe = settings.recipe(arguments, &reading);
     add_input(&mut recipe, arguments, is_dataset)?;
     let mut initial = Initial::of(arguments, &mut recipe)?;
-    initial.check_settings(&settings, reading.words)?;
+    initial.check_settings(arguments, &settings, reading.words)?;
     if out.has_model(&recipe)? {
         out.finish_again()?;
         let summary = Summary::of_complete(&out, kind, settings.epochs());
@@ -138,10 +138,10 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     let began_training = Instant::now();
     let model = match &settings {
         ModelSettings::Linear(settings, weights) => {
-            train_linear(&texts, reading.words, (settings, &weights[..]), initial.linear(), &mut progress)?
+            train_linear(&texts, reading.words, (settings, &weights[..]), initial, &mut progress)?
         }
         ModelSettings::FastText(settings) => {
-            train_fasttext((&texts, evaluated), settings, &initial, arguments, &mut out, &mut progress)?
+            train_fasttext((&texts, evaluated), settings, initial, arguments, &mut out, &mut progress)?
         }
     };
     let (loss, n_weighted, log) = progress.finish();
@@ -236,14 +236,16 @@ fn train_linear(
     texts: &Texts,
     words: classifiers::Words,
     (settings, label_weights): (&LinearSettings, &[f32]),
-    model: Option<&LinearModel>,
+    initial: Initial,
     progress: &mut Progress,
 ) -> Result<ClassifierModel> {
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
     let is_stopped = || interrupts.is_stop_requested();
     let note = |done| progress.note_linear(done);
-    let trained = linear::Numbered::of(texts, settings, model)
-        .and_then(|numbered| numbered.train(texts, words, settings, label_weights, note, &is_stopped));
+    let numbered = linear::Numbered::of(texts, settings, initial.linear())?;
+    // Its weights are copied.
+    drop(initial);
+    let trained = numbered.train(texts, words, settings, label_weights, note, &is_stopped);
     let model = trained.map_err(|error| match error {
         classifiers::Error::Stopped => {
             let message = "interrupted; a linear training has no checkpoints: --resume starts it again";
@@ -258,7 +260,7 @@ fn train_linear(
 fn train_fasttext(
     (texts, evaluated): (&Texts, Vec<&(Part, Texts)>),
     settings: &FastTextSettings,
-    initial: &Initial,
+    initial: Initial,
     arguments: &Train,
     out: &mut TextsOut,
     progress: &mut Progress,
@@ -276,6 +278,10 @@ fn train_fasttext(
             fasttext::Training::resume(texts, settings.clone(), initial.embeddings(), &mut file)?
         }
     };
+    // Its weights are copied.
+    drop(initial);
+    // It shares the weights of the training, which change between its evaluations.
+    let mut current: Option<Classifier> = None;
     let interval = arguments.checkpoint_every.unwrap_or(CHECKPOINT_EVERY_S).min(1e9);
     let interval = Duration::from_secs_f64(interval);
     let mut saved_at = Instant::now();
@@ -284,9 +290,10 @@ fn train_fasttext(
             if evaluated.is_empty() {
                 return Ok(Vec::new());
             }
-            let classifier = Classifier::new(ClassifierModel::FastText(Box::new(training.model())));
+            let model = || Classifier::new(ClassifierModel::FastText(Box::new(training.model())));
+            let classifier = current.get_or_insert_with(model);
             let of = |(part, texts): &&(Part, Texts)| -> Result<_> {
-                Ok((*part, measure(&classifier, texts, arguments.n_threads())?))
+                Ok((*part, measure(classifier, texts, arguments.n_threads())?))
             };
             evaluated.iter().map(of).collect()
         })?;

@@ -53,12 +53,15 @@ fn a_training_that_starts_from_a_model_knows_its_words_and_those_of_new_texts() 
 #[test]
 fn a_model_from_which_no_training_can_start_is_refused_by_name() {
     let (folder, train, _) = corpus();
-    let [linear, embeddings, tf_idf, exact, other, out] =
-        ["linear", "embeddings", "tf-idf", "exact", "other", "out"].map(|name| folder.path().join(name));
+    let [linear, embeddings, tf_idf, exact, tree, limited, other, out] =
+        ["linear", "embeddings", "tf-idf", "exact", "tree", "limited", "other", "out"]
+            .map(|name| folder.path().join(name));
     trained(&train, &linear, &[]);
     trained(&train, &embeddings, MODELS[1]);
     trained(&train, &tf_idf, &["--weights", "tf-idf"]);
     trained(&train, &exact, &["--buckets", "0", "--ngrams", "2"]);
+    trained(&train, &tree, &["--loss", "hs", "--buckets", "20000"]);
+    trained(&train, &limited, &["--words-max", "20", "--buckets", "20000", "--model", "fasttext"]);
     let others = folder.path().join("others.txt");
     fs::write(&others, lines(200, 1).replace("__label__2", "__label__3")).unwrap();
     trained(&others, &other, &[]);
@@ -66,7 +69,7 @@ fn a_model_from_which_no_training_can_start_is_refused_by_name() {
         (
             &linear,
             MODELS[1],
-            "a model of --model linear, expected a model of --model fasttext, or --model linear",
+            "a model of --model linear, expected a model of --model fasttext, or --model linear for",
         ),
         (&embeddings, MODELS[0], "a model of --model fasttext, expected a model of --model linear"),
         (&linear, &["--ngrams", "2"], "a model of --ngrams 3, expected a model of --ngrams 2, or --ngrams 3"),
@@ -75,22 +78,46 @@ fn a_model_from_which_no_training_can_start_is_refused_by_name() {
             &["--words", "spaces"],
             "a model of --words punctuation, expected a model of --words spaces",
         ),
-        (
-            &linear,
-            &["--buckets", "0"],
-            "a model of --buckets 16777216, expected a model of --buckets above 0",
-        ),
+        (&linear, &["--buckets", "0"], "--buckets is 0, expected a number above 0 with --init-from"),
         (
             &exact,
-            &["--buckets", "0", "--ngrams", "2"],
-            "a model of --buckets 0, expected a model of --buckets above 0",
+            &["--ngrams", "2"],
+            "a model of --buckets 0, expected a model of hashed n-grams: one of --buckets above 0",
+        ),
+        (&tf_idf, &["--weights", "tf-idf"], "--weights is tf-idf, expected nb or none with --init-from"),
+        (&tf_idf, &[], "a model of --weights tf-idf, expected a model of --weights nb or none"),
+        (
+            &linear,
+            &["--loss", "squared-hinge"],
+            "a model of --loss logistic, expected a model of --loss squared-hinge, or --loss logistic for",
         ),
         (
-            &tf_idf,
-            &["--weights", "tf-idf"],
-            "a model of --weights tf-idf, expected a model of --weights nb or none",
+            &embeddings,
+            &["--buckets", "20000", "--loss", "bce"],
+            "a model of --loss softmax, expected a model of --loss bce, or --loss softmax for",
         ),
-        (&tf_idf, &[], "a model of --weights tf-idf, expected a model of --weights nb"),
+        (&embeddings, &["--loss", "hs"], "--loss is hierarchical-softmax, expected softmax or bce with"),
+        (
+            &tree,
+            MODELS[1],
+            "a model of --loss hierarchical-softmax, expected a model of --loss softmax or bce",
+        ),
+        (
+            &embeddings,
+            &["--buckets", "20000", "--char-ngrams", "2-3"],
+            "a model of --char-ngrams none, expected a model of --char-ngrams 2-3, or --char-ngrams none for",
+        ),
+        (
+            &embeddings,
+            &["--model", "fasttext", "--min-count", "2"],
+            "--min-count is 2, expected 1 with --init-from",
+        ),
+        (
+            &embeddings,
+            &["--model", "fasttext", "--words-max", "9"],
+            "--words-max is 9, expected no maximum with",
+        ),
+        (&limited, MODELS[1], "a model of --words-max, expected a model with a row for each word"),
         (
             &embeddings,
             &["--dim", "20", "--buckets", "20000"],
@@ -103,6 +130,48 @@ fn a_model_from_which_no_training_can_start_is_refused_by_name() {
             ended(ngrams(&train, &out, &[flags, &["--init-from", from.to_str().unwrap()]].concat()));
         assert!(code != Some(0) && told.contains(expected), "{flags:?}: {told}");
         assert!(!out.join("model").exists());
+    }
+}
+
+/// Labels of bytes that are shown alike, and of several labels per text.
+#[test]
+fn a_model_of_other_labels_is_refused_and_the_old_training_is_kept() {
+    let (folder, train, _) = corpus();
+    let bytes = |first: u8| {
+        let lines = lines(200, 1);
+        let lines = lines.lines().map(|line| match line.strip_prefix("__label__1") {
+            Some(text) => [&b"__label__"[..], &[first][..], text.as_bytes(), b"\n"].concat(),
+            None => [line.as_bytes(), b"\n"].concat(),
+        });
+        lines.collect::<Vec<_>>().concat()
+    };
+    let [one, other, several] = ["one.txt", "other.txt", "several.txt"].map(|name| folder.path().join(name));
+    fs::write(&one, bytes(0xff)).unwrap();
+    fs::write(&other, bytes(0xfe)).unwrap();
+    fs::write(&several, lines(200, 1).replace("__label__1 the", "__label__1 __label__2 the")).unwrap();
+    let [first, linear, out] = ["first", "linear", "out"].map(|name| folder.path().join(name));
+    trained(&one, &first, MODELS[1]);
+    trained(&train, &linear, &[]);
+    trained(&train, &out, &[]);
+    let before = model_files(&out);
+    for (input, model, from, expected) in [
+        (
+            &other,
+            MODELS[1],
+            &first,
+            "a model of the labels 2, \u{fffd}, expected a model of the labels of the texts",
+        ),
+        (
+            &several,
+            MODELS[0],
+            &linear,
+            "a model of texts with one label each, expected a model of texts with several labels each, as in",
+        ),
+    ] {
+        let from = ["--force", "--init-from", from.to_str().unwrap()];
+        let (code, told) = ended(ngrams(input, &out, &[model, &from].concat()));
+        assert!(code == Some(78) && told.contains(expected), "{told}");
+        assert_eq!(model_files(&out), before);
     }
 }
 
@@ -149,7 +218,19 @@ fn pretrained_vectors_are_the_first_embeddings_of_their_words() {
         "{lovely:?}"
     );
 
+    let within = out.join("words.vec");
+    fs::copy(&vectors, &within).unwrap();
+    let (code, told) = ended(ngrams(
+        &few,
+        &out,
+        &["--force", "--dim", "4", "--pretrained-vectors", within.to_str().unwrap()],
+    ));
+    let expected = "the weights of --pretrained-vectors, which --force would delete";
+    assert!(code != Some(0) && told.contains(expected) && within.exists(), "{told}");
     let refused = |more: &[&str]| ended(ngrams(&few, &folder.path().join("refused"), more));
+    let before = model_files(&still);
+    let (code, told) = ended(ngrams(&few, &still, &["--force", "--dim", "9", "--pretrained-vectors", path]));
+    assert!(code == Some(78) && told.contains("or --dim 4") && model_files(&still) == before, "{told}");
     let (code, told) = refused(&["--pretrained-vectors", path, "--dim", "10"]);
     assert!(
         code == Some(78)
