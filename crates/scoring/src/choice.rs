@@ -21,10 +21,6 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// A warning of scores that cannot be calibrated.
-    pub const NOT_CALIBRATED: &str = "warning: --calibrate platt: higher scores do not go with label 1 in the validation split, \
-                                      so probabilities are not calibrated";
-
     /// Chooses by the scores of the validation split. Without a method there is no calibration, and without a rule no
     /// threshold; there is none for three or more classes.
     pub fn of(
@@ -63,27 +59,10 @@ impl Choice {
         Decision::new(scoring, self.calibration, self.threshold)
     }
 
-    /// What was chosen, for a message; `None` if nothing was.
-    pub fn described(self, scoring: Scoring) -> Option<String> {
-        let calibration = self.calibration.map(|calibration| match calibration {
-            Calibrator::Temperature(temperature) => format!("temperature {temperature:.4}"),
-            Calibrator::Platt { slope, intercept } => {
-                format!("Platt calibration with slope {slope:.4} and intercept {intercept:.4}")
-            }
-        });
-        let threshold = self.threshold.map(|threshold| {
-            let by = match threshold.by {
-                Criterion::F1 => ", the highest F1 on the validation split",
-                Criterion::Accuracy => ", the highest accuracy on the validation split",
-                Criterion::Probability => "",
-            };
-            match self.decision(scoring).probability(threshold.score) {
-                Some(probability) => format!("threshold at probability {probability:.4}{by}"),
-                None => format!("threshold at score {:.4}{by}", threshold.score),
-            }
-        });
-        let chosen: Vec<String> = [calibration, threshold].into_iter().flatten().collect();
-        (!chosen.is_empty()).then(|| chosen.join("; "))
+    /// Whether a part of it was fitted on the validation split.
+    pub fn is_fitted(self) -> bool {
+        self.calibration.is_some()
+            || self.threshold.is_some_and(|threshold| threshold.by != Criterion::Probability)
     }
 
     /// Refuses numbers that no choice has. A file may contain any. Returns the name, the value and the valid values.

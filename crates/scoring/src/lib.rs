@@ -1,8 +1,9 @@
 //! Converts scores of rows into metrics and curves, for any model. [`Scoring`] defines the meaning of a model's
-//! outputs, and [`Decision`] adds the model's calibration and threshold, which a
-//! [`Choice`] has. [`factors()`] fits a sum of the log-odds of two models. [`Accumulator`] and [`metrics()`] compute metrics that do not depend on the distribution of rows over ranks.
-//! [`intervals()`] computes their confidence intervals. [`roc`] and [`calibration()`] compute the curves.
-//! [`estimates()`] computes the mean and deviation of metrics over folds. [`ClassAccumulator`] is for three or more classes, and [`Counted`] for any number of classes.
+//! outputs, and [`Decision`] adds the model's calibration and threshold, which a [`Choice`] has. [`factors()`] fits a
+//! sum of the log-odds of two models. [`Accumulator`] and [`metrics()`] compute metrics that do not depend on the
+//! distribution of rows over ranks. [`intervals()`] computes their confidence intervals. [`roc`] and [`calibration()`]
+//! compute the curves. [`estimates()`] computes the mean and deviation of metrics over folds. [`ClassAccumulator`] is
+//! for three or more classes, and [`Counted`] for any number of classes.
 
 mod calibration;
 mod choice;

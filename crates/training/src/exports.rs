@@ -7,9 +7,10 @@ use std::path::Path;
 use program::exit::{Exit, Failed};
 use program::location::Location;
 use runs::training::{Line, METRICS, RunSettings, SETTINGS, read_json};
-use scoring::Metrics;
+use scoring::{Choice, Metrics, Scoring};
 
 use crate::error::Result;
+use crate::outcome::chosen;
 use crate::print::names_of_means;
 
 /// The name of the card in an exported folder.
@@ -82,14 +83,16 @@ pub struct CardOf<'a> {
     pub requires: &'a str,
     /// The names of the labels.
     pub labels: &'a [&'a str],
-    /// The calibration and the threshold, if there are any.
-    pub choice: Option<&'a str>,
+    /// The calibration and the threshold.
+    pub choice: Choice,
+    /// The meaning of the score of two labels.
+    pub scoring: Scoring,
 }
 
 /// A model card. The training folder has the metrics and the settings; a model folder that is not in one, such as one from S3,
 /// has none.
 pub fn card(model: &Path, of: CardOf<'_>) -> String {
-    let CardOf { name, kind, tag, requires, labels, choice } = of;
+    let CardOf { name, kind, tag, requires, labels, choice, scoring } = of;
     let training = model.parent().unwrap_or(model);
     let settings: Option<RunSettings> = read_json(&training.join(SETTINGS));
     let metrics = tested(&training.join(METRICS)).map(|metrics| named(&metrics)).unwrap_or_default();
@@ -122,8 +125,15 @@ pub fn card(model: &Path, of: CardOf<'_>) -> String {
         "---\n\n# {name}\n\n{kind}, made with sentimill {version}. Labels: {}.\n",
         labels.join(", ")
     ));
-    if let Some(choice) = choice {
-        add(format_args!("\nCalibration and threshold: {choice}.\n"));
+    if let Some(chosen) = chosen(choice, scoring) {
+        let of_score = match labels {
+            [_, second] => format!(
+                " `predict.py` prints scores, which are not calibrated: one above {:.4} is a prediction of {second}.",
+                choice.decision(scoring).threshold()
+            ),
+            _ => String::new(),
+        };
+        add(format_args!("\nCalibration and threshold: {chosen}.{of_score}\n"));
     }
     add(format_args!(
         "\n## Use\n\n`predict.py` requires {requires}. Its first lines describe its input and output.\n\n"

@@ -2,7 +2,7 @@
 
 use batches::Part;
 use runs::training::EvaluationRecord;
-use scoring::{Interval, LargerClass, Metrics};
+use scoring::{Calibrator, Choice, Criterion, Interval, LargerClass, Metrics, Scoring};
 
 /// A model with a higher AUC ranks rows better than chance, even if no score crosses the threshold. This happens
 /// if few rows have one of the labels.
@@ -11,6 +11,33 @@ const RANKS_ROWS: f64 = 0.6;
 /// A warning of metrics of the validation split, on which the model was fitted.
 pub const FITTED: &str = "warning: threshold or calibration was fitted on these rows, so the metrics are better than on other \
                           rows; hold out a test split with --test-fraction, or pass --test";
+
+/// A warning of scores that cannot be calibrated.
+pub const NOT_CALIBRATED: &str = "warning: --calibrate platt: higher scores do not go with label 1 in the validation split, so \
+                                  probabilities are not calibrated";
+
+/// Calibration and threshold in words; `None` without both.
+pub fn chosen(choice: Choice, scoring: Scoring) -> Option<String> {
+    let calibration = choice.calibration.map(|calibration| match calibration {
+        Calibrator::Temperature(temperature) => format!("temperature {temperature:.4}"),
+        Calibrator::Platt { slope, intercept } => {
+            format!("Platt calibration with slope {slope:.4} and intercept {intercept:.4}")
+        }
+    });
+    let threshold = choice.threshold.map(|threshold| {
+        let by = match threshold.by {
+            Criterion::F1 => ", the highest F1 on the validation split",
+            Criterion::Accuracy => ", the highest accuracy on the validation split",
+            Criterion::Probability => "",
+        };
+        match choice.decision(scoring).probability(threshold.score) {
+            Some(probability) => format!("threshold at probability {probability:.4}{by}"),
+            None => format!("threshold at score {:.4}{by}", threshold.score),
+        }
+    });
+    let chosen: Vec<String> = [calibration, threshold].into_iter().flatten().collect();
+    (!chosen.is_empty()).then(|| chosen.join("; "))
+}
 
 /// What can help a model that is not better than the majority-class baseline.
 pub struct Remedies<'a> {
@@ -116,7 +143,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use scoring::{Accumulator, ClassAccumulator, Probabilities, RowScore, RowTexts, Scoring, class_metrics};
+    use scoring::{Accumulator, ClassAccumulator, Probabilities, RowScore, RowTexts, class_metrics};
 
     fn record(metrics: Metrics, classes: &[String]) -> EvaluationRecord {
         EvaluationRecord {

@@ -6,6 +6,7 @@ use classifiers::Texts;
 use scoring::{Choice, RowScore, Scores, Scoring, calibrate_logits};
 use training::Result;
 use training::arguments::ChoiceFlags;
+use training::outcome::NOT_CALIBRATED;
 use training::tell::tell;
 
 use super::Classifier;
@@ -41,7 +42,7 @@ pub fn choose(
     let scores = Scores::Label((0..).zip(outputs.iter().zip(&places)).map(score).collect());
     let choice = Choice::of(flags.method(), flags.rule(), Scoring::Logit, &scores);
     if flags.method().is_some() && choice.calibration.is_none() {
-        tell(Choice::NOT_CALIBRATED);
+        tell(NOT_CALIBRATED);
     }
     Ok(choice)
 }

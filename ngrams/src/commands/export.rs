@@ -46,11 +46,8 @@ pub(super) fn export(arguments: &Export) -> Result<()> {
     }
     let path = model_at(&arguments.model, &arguments.storage.options(), "export")?;
     let classifier = Classifier::read(&path)?;
-    let is_of_program = matches!(format, Format::Bin | Format::Ftz | Format::Vec);
-    if is_of_program && !classifier.labels().choice().is_none() {
-        tell(
-            "warning: files of the fastText program have no calibration and no threshold, so its answers are those without",
-        );
+    if matches!(format, Format::Bin | Format::Ftz) && !classifier.labels().choice().is_none() {
+        tell("warning: the fastText program predicts without the calibration and the threshold of the model");
     }
     let refused = |expected: &str| Err(Error::setting("MODEL", path.display(), expected));
     match (format, classifier.model(), classifier.stored()) {
@@ -105,7 +102,8 @@ fn write_folder(
             tag: "n-grams",
             requires: "NumPy",
             labels: &labels,
-            choice: classifier.labels().choice().described(Scoring::Logit).as_deref(),
+            choice: classifier.labels().choice(),
+            scoring: Scoring::Logit,
         },
     );
     let mut folder = durable::NewFolder::begin(out)?;

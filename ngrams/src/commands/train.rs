@@ -16,7 +16,7 @@ use scoring::{Interval, LargerClass, Scoring};
 use serde::Serialize;
 use training::inputs::{Counters, ReadInput};
 use training::log::Log;
-use training::outcome::{FITTED, Remedies, not_above_baseline};
+use training::outcome::{FITTED, Remedies, chosen, not_above_baseline};
 use training::places::is_dataset;
 use training::print::print_json;
 use training::tell::tell;
@@ -150,7 +150,7 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     let validation = held_out.iter().find(|(part, _)| *part == Part::Validation).map(|(_, texts)| texts);
     let choice = choose(&arguments.choice, &classifier, validation, input.threads)?;
     classifier.choose(choice);
-    choice.described(Scoring::Logit).iter().for_each(|chosen| tell(chosen));
+    chosen(choice, Scoring::Logit).iter().for_each(|chosen| tell(chosen));
     let mut top = top(&classifier, &texts)?;
     let (counts, n_words, n_labels) =
         (texts.counts(), texts.dictionary.n_words() as u64, texts.dictionary.labels().len() as u64);
@@ -182,7 +182,7 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     let told = evaluation.iter().flat_map(|(part, evaluation)| lines(*part, &evaluation.evaluated));
     told.for_each(|line| tell(&line));
     if evaluation.as_ref().is_some_and(|(part, _)| *part == Part::Validation)
-        && !arguments.choice.fitted().is_empty()
+        && choice.is_fitted()
     {
         tell(FITTED);
     }

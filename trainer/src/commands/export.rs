@@ -90,7 +90,8 @@ fn export_to(out: &Path, arguments: &Export) -> Result<String> {
             tag: "lstm",
             requires: "NumPy and PyTorch",
             labels: &config.preparation.labels.names(),
-            choice: choice.described(scoring).as_deref(),
+            choice,
+            scoring,
         },
     );
     let mut others = saved::files_for_others(&config, &vocabulary);

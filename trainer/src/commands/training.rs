@@ -360,7 +360,7 @@ impl Job<'_> {
         summary.parts = parts;
         if let Some((record, scores)) = evaluated {
             let metrics = record.metrics;
-            if let Some(chosen) = choice.described(record.scoring) {
+            if let Some(chosen) = outcome::chosen(choice, record.scoring) {
                 tell(&chosen);
             }
             summary.evaluation = Some((&record).into());

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use batches::Part;
 use scoring::{
-    Calibrator, Criterion, Decision, Intervals, Metrics, ProbabilityQuality, RowScore, Scores, Scoring,
+    Calibrator, Choice, Decision, Intervals, Metrics, ProbabilityQuality, RowScore, Scores, Scoring,
     Threshold,
 };
 
@@ -68,9 +68,8 @@ impl EvaluationRecord {
     /// Whether threshold or calibration were fitted on the evaluated rows. The metrics are then better than on other
     /// rows.
     pub fn is_fitted(&self) -> bool {
-        let is_searched = |threshold: Threshold| threshold.by != Criterion::Probability;
-        self.part == Part::Validation
-            && (self.calibration.is_some() || self.threshold.is_some_and(is_searched))
+        let choice = Choice { calibration: self.calibration, threshold: self.threshold };
+        self.part == Part::Validation && choice.is_fitted()
     }
 }
 

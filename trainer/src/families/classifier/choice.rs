@@ -3,6 +3,7 @@
 use batches::Part;
 use runs::recipe::Recipe;
 use scoring::{Choice, Scores};
+use training::outcome::NOT_CALIBRATED;
 use training::tell::tell;
 
 use super::{Classifier, EvaluatedRows, Evaluation, evaluate_rows};
@@ -33,7 +34,7 @@ pub fn choose(
     ranks.of_rank_0(|| {
         let choice = Choice::of(recipe.calibration, recipe.threshold, evaluation.decision.scoring(), &scores);
         if recipe.calibration.is_some() && choice.calibration.is_none() {
-            tell(Choice::NOT_CALIBRATED);
+            tell(NOT_CALIBRATED);
         }
         Ok(choice)
     })

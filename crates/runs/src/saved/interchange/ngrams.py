@@ -2,8 +2,9 @@
 
 Standard input: one text per line, as it was written.
 Standard output: one score per line, the log-odds of the second label; nan for a text for which `ngrams predict` has an
-error. For three or more labels, a line has the probability of each label, separated by spaces, in the order of
-`predict.model.labels`.
+error. Scores are not calibrated; one above 0 is a prediction of the second label, unless the model card names another
+threshold. For three or more labels, a line has the calibrated probability of each label, separated by spaces, in the order
+of `predict.model.labels`.
 
 `import predict` reads no input. `predict.score(text)` returns the score of one text, or the list of probabilities, and
 `predict.scores(texts)` those of several. `predict.inputs(texts)` returns the inputs of the file that
