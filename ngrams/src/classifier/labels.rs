@@ -159,6 +159,7 @@ mod tests {
         }
         assert_eq!([labels(&[]).place(0), labels(&["poor", "good"]).place(0)], [1, 0]);
     }
+
     #[test]
     fn a_choice_changes_probabilities_and_labels_but_no_score() {
         let names = |n: usize| (0..n).map(|at| at.to_string()).collect::<Vec<_>>();

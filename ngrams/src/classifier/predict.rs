@@ -1,5 +1,5 @@
 //! Predicts by an n-gram model. A model of two labels prints the more probable one; other models, and `--top` and
-//! `--threshold`, print the most probable labels in descending order.
+//! `--threshold`, print the predicted label first and the most probable others in descending order.
 //!
 //! The label of a prediction is its place in the order of labels.
 
@@ -160,10 +160,11 @@ fn predicted<'a>(probabilities: &[f32], labels: &'a Labels, shown: Shown) -> Ans
     let probabilities = labels.calibrated(probabilities);
     let mut order: Vec<u32> = (0..probabilities.len() as u32).collect();
     let n = shown.n_labels_max(order.len());
-    // As `Labels::predicted`.
+    // The threshold of a model may predict the less probable of two labels.
     let descending = |&one: &u32, &other: &u32| {
         let by_probability = probabilities[other as usize].total_cmp(&probabilities[one as usize]);
-        by_probability.then(labels.place(one).cmp(&labels.place(other)))
+        let by_place = labels.place(one).cmp(&labels.place(other));
+        (one != predicted).cmp(&(other != predicted)).then(by_probability).then(by_place)
     };
     if n > 0 && n < order.len() {
         order.select_nth_unstable_by(n - 1, descending);
@@ -172,8 +173,7 @@ fn predicted<'a>(probabilities: &[f32], labels: &'a Labels, shown: Shown) -> Ans
     order.sort_unstable_by(descending);
     let threshold = shown.threshold.unwrap_or(0.0);
     order.retain(|&label| f64::from(probabilities[label as usize]) >= threshold);
-    // Two labels may have a threshold of the model.
-    let first = order.first().map(|&first| if labels.n_labels() == 2 { predicted } else { first });
+    let first = order.contains(&predicted).then_some(predicted);
     Answer::OfMany {
         label: first.map(|label| labels.place(label)),
         class: first.map(|label| labels.name(label)),

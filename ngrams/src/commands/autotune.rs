@@ -20,7 +20,7 @@ use training::{Error, Result};
 use super::settings::{ModelSettings, check_choice, label_weights, reading, words};
 use super::train::check;
 use crate::arguments::{Arguments, Autotune, Command, ModelName, Train};
-use crate::classifier::choice::choose;
+use crate::classifier::choice::{self, choose};
 use crate::classifier::evaluate::measure;
 use crate::classifier::quality::Measured;
 use crate::classifier::{Classifier, ClassifierModel};
@@ -39,7 +39,19 @@ pub(super) fn tune(arguments: &Autotune) -> Result<()> {
             "above 0, or other texts as --validation, because trials are compared on them",
         ));
     }
+    let fitted = train.choice.fitted().into_iter().next();
+    if let (Some((flag, found)), false) = (&fitted, validation.is_empty()) {
+        let expected =
+            "no --validation: the printed command chooses on a split of --input; pass --validation-fraction";
+        return Err(Error::setting(flag, found, expected));
+    }
     check_choice(train)?;
+    if fitted.is_some() {
+        tell(
+            "warning: each trial fits its threshold or calibration on the texts by which trials are compared, so their metrics \
+             are better than on other texts; evaluate the model on others",
+        );
+    }
     let trained = Trained {
         command: ["ngrams", "train"],
         passed: passed.clone(),
@@ -102,7 +114,10 @@ fn spaces(arguments: &Train, passed: &Passed) -> Vec<Space> {
                 _ => Dimension::choice("--words", &["spaces"]),
             });
         }
-        dimensions.retain(|dimension| !passed.has(&dimension.id()));
+        // The other loss of embeddings has no threshold.
+        let has_loss = model == ModelName::Linear || arguments.choice.threshold.is_none();
+        dimensions
+            .retain(|dimension| !passed.has(&dimension.id()) && (has_loss || dimension.flag != "--loss"));
         let flags = if model == first { vec![] } else { vec![("--model", model.name().to_owned())] };
         Space { flags, dimensions }
     };
@@ -196,13 +211,14 @@ impl Trials {
         if !self.is_checked {
             let texts = self.texts.get(Place::Input, &reading)?;
             check(texts, &arguments)?;
-            arguments.choice.check_classes(texts.dictionary.labels().len())?;
         }
         self.texts.read(Place::Validation, &arguments, &of_validation)?;
         let texts = self.texts.get(Place::Input, &reading)?;
         let validation = self.texts.get(Place::Validation, &of_validation)?;
         if !self.is_checked {
-            check_labels(texts, validation, &self.texts.place(&arguments))?;
+            let place = self.texts.place(&arguments);
+            check_labels(texts, validation, &place)?;
+            choice::check(&arguments.choice, texts, Some(validation), &place)?;
         }
         let settings = settings.with_label_weights(label_weights(&arguments, &texts.dictionary)?);
         let trained = self.kept.train(texts, reading.words, &settings, limit)?;

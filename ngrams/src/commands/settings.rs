@@ -135,9 +135,15 @@ pub fn add_input(recipe: &mut Value, arguments: &Train, is_dataset: bool) -> Res
     Ok(())
 }
 
-/// Refuses a threshold or a calibration without a validation split.
+/// Refuses a threshold or a calibration without a validation split, and a threshold of probabilities that do not sum to
+/// 1.
 pub fn check_choice(arguments: &Train) -> Result<()> {
-    match arguments.choice.fitted().into_iter().next() {
+    let choice = &arguments.choice;
+    if let (Some(threshold), Some(NgramLossName::Bce)) = (choice.threshold, arguments.loss) {
+        let expected = "--loss softmax: with bce, the probabilities of two labels do not sum to 1";
+        return Err(Error::setting("--threshold", threshold, expected));
+    }
+    match choice.fitted().into_iter().next() {
         Some((flag, found)) if arguments.validation_fraction == 0.0 => {
             Err(Error::setting(flag, found, "a validation split; pass a --validation-fraction above 0"))
         }
@@ -318,4 +324,28 @@ fn recipe_of_fasttext(settings: &FastTextSettings) -> Value {
         "deterministic": settings.is_deterministic,
         "threads": threads,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use classifiers::Names;
+
+    use super::*;
+    use crate::arguments::{Arguments, Command};
+
+    #[test]
+    fn weights_in_the_order_of_the_classes_are_those_of_their_labels() {
+        let words = ["ngrams", "train", "--input", "a", "--class-weight", "1,2,3,4,5"];
+        let Command::Train(arguments) = Arguments::try_parse_from(words).unwrap().command else {
+            panic!("another command")
+        };
+        let names = |names: [&str; 5]| -> Names { names.iter().map(|name| name.as_bytes()).collect() };
+        let (labels, counts) = (names(["fair", "good", "poor", "best", "worst"]), vec![9, 8, 7, 6, 5]);
+        let dictionary = Dictionary::new(Names::default(), Vec::new(), labels, counts);
+        // By name: best, fair, good, poor, worst.
+        assert_eq!(label_weights(&arguments, &dictionary).unwrap(), [2.0, 3.0, 4.0, 1.0, 5.0]);
+        let dictionary = dictionary.with_classes(names(["worst", "poor", "fair", "good", "best"]));
+        assert_eq!(label_weights(&arguments, &dictionary).unwrap(), [3.0, 4.0, 2.0, 5.0, 1.0]);
+    }
 }

@@ -32,7 +32,7 @@ use super::settings::{
 };
 use super::top::top;
 use crate::arguments::{ModelName, Train};
-use crate::classifier::choice::choose;
+use crate::classifier::choice::{self, choose};
 use crate::classifier::evaluate::{Evaluation, evaluate, measure};
 use crate::classifier::quality::{Evaluated, Measured};
 use crate::classifier::{Classifier, ClassifierModel};
@@ -147,8 +147,7 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     let (loss, n_weighted, log) = progress.finish();
     let training_s = began_training.elapsed().as_secs_f64();
     let mut classifier = Classifier::new(model);
-    let validation = held_out.iter().find(|(part, _)| *part == Part::Validation).map(|(_, texts)| texts);
-    let choice = choose(&arguments.choice, &classifier, validation, input.threads)?;
+    let choice = choose(&arguments.choice, &classifier, validation_of(&held_out), input.threads)?;
     classifier.choose(choice);
     chosen(choice, Scoring::Logit).iter().for_each(|chosen| tell(chosen));
     let mut top = top(&classifier, &texts)?;
@@ -181,9 +180,7 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     out::finish(&out, &classifier)?;
     let told = evaluation.iter().flat_map(|(part, evaluation)| lines(*part, &evaluation.evaluated));
     told.for_each(|line| tell(&line));
-    if evaluation.as_ref().is_some_and(|(part, _)| *part == Part::Validation)
-        && choice.is_fitted()
-    {
+    if evaluation.as_ref().is_some_and(|(part, _)| *part == Part::Validation) && choice.is_fitted() {
         tell(FITTED);
     }
     tell(&format!("the model is in {}", out.shown_model().display()));
@@ -323,8 +320,6 @@ fn held_out(arguments: &Train) -> Vec<Part> {
 
 /// Refuses a split without texts, and a threshold or calibration for which the labels of texts are not suitable.
 fn check_labels(texts: &Texts, held_out: &[(Part, Texts)], arguments: &Train) -> Result<()> {
-    let choice = &arguments.choice;
-    choice.check_classes(texts.dictionary.labels().len())?;
     let input = arguments.input.join(" ");
     for (part, texts) in held_out {
         if texts.n_texts() == 0 {
@@ -332,21 +327,11 @@ fn check_labels(texts: &Texts, held_out: &[(Part, Texts)], arguments: &Train) ->
             return Err(Error::useless_texts(input, found, "raise its share, or omit it"));
         }
     }
-    let Some((flag, found)) = choice.fitted().into_iter().next() else { return Ok(()) };
-    for (_, texts) in held_out.iter().filter(|(part, _)| *part == Part::Validation) {
-        let labels = texts.dictionary.labels();
-        let n_labels: u64 = (0..labels.len() as u32).map(|label| texts.dictionary.label_count(label)).sum();
-        if n_labels > texts.n_texts() {
-            return Err(Error::setting(flag, found, "texts with one label each; omit it"));
-        }
-        if labels.len() == 1 {
-            let label = String::from_utf8_lossy(labels.get(0));
-            let found = format!("every text of the validation split has the label {label}");
-            let remedy = "raise --validation-fraction, or omit --threshold and --calibrate";
-            return Err(Error::useless_texts(input, found, remedy));
-        }
-    }
-    Ok(())
+    choice::check(&arguments.choice, texts, validation_of(held_out), &input)
+}
+
+fn validation_of(held_out: &[(Part, Texts)]) -> Option<&Texts> {
+    held_out.iter().find(|(part, _)| *part == Part::Validation).map(|(_, texts)| texts)
 }
 
 /// Refuses texts from which nothing can be learned, and warns of labels that occur once.

@@ -61,6 +61,41 @@ fn a_threshold_is_kept_in_the_model_and_used_by_every_command() {
                 assert_eq!(found["label"], expected["label"], "{command}: {found}");
             }
         }
+        // The predicted label is listed first, or there is none.
+        let [first, above] =
+            [["--top", "1"], ["--threshold", "0.5"]].map(|more| answers(&strict, "predict", &more));
+        let mut n_none = 0;
+        for ((first, above), expected) in first.iter().zip(&above).zip(&after) {
+            let class = expected["class"].as_str().unwrap();
+            assert_eq!(
+                (&first["label"], &first["class"]),
+                (&expected["label"], &expected["class"]),
+                "{first}"
+            );
+            assert_eq!(first["probabilities"].as_object().unwrap().keys().collect::<Vec<_>>(), [class]);
+            let is_listed = above["probabilities"].get(class).is_some();
+            assert_eq!(above["class"].as_str(), is_listed.then_some(class), "{above}");
+            n_none += usize::from(!is_listed);
+        }
+        assert!(n_none > 0, "{above:?}");
+        // Exports of scores state the threshold, and those of the fastText program that they have none.
+        let export = |name: &str| {
+            let out = folder.path().join(name);
+            (ended(command_of("export", &strict, &["--out", out.to_str().unwrap()])), out)
+        };
+        let ((code, told), exported) = export(&format!("{}.export", model[1]));
+        assert_eq!(code, Some(0), "{told}");
+        let card = fs::read_to_string(exported.join("README.md")).unwrap();
+        let expected = format!("one above {:.4} is a prediction of 2.", (0.7f64 / 0.3).ln());
+        assert!(card.contains(&expected), "{card}");
+        if model[1] == "fasttext" {
+            for (name, is_told) in [("threshold.bin", true), ("threshold.vec", false)] {
+                let ((code, told), _) = export(name);
+                let found =
+                    told.contains("warning: the fastText program predicts without the calibration and");
+                assert!(code == Some(0) && found == is_told, "{name}: {told}");
+            }
+        }
         let [loose, found] = [&plain, &strict].map(|out| evaluated(out, &test, &[]));
         assert_eq!(found["threshold"], choice_of(&strict)["threshold"]);
         assert!(number(&found["classes"][0]["recall"]) > number(&loose["classes"][0]["recall"]), "{found}");
@@ -157,6 +192,14 @@ fn a_choice_without_suitable_validation_texts_is_refused_by_name() {
             "--calibrate is platt, expected temperature or none for three",
         ),
         (&several, ["--calibrate", "temperature"], &fifth, 78, "expected texts with one label each; omit it"),
+        (&several, ["--threshold", "0.9"], &[], 78, "--threshold is 0.9, expected texts with one label each"),
+        (
+            &train,
+            ["--threshold", "0.9"],
+            &["--loss", "bce"],
+            78,
+            "--threshold is 0.9, expected --loss softmax:",
+        ),
         (
             &skewed,
             ["--threshold", "accuracy"],
@@ -180,7 +223,7 @@ fn a_choice_without_suitable_validation_texts_is_refused_by_name() {
 
 #[test]
 fn a_search_is_evaluated_on_the_validation_split_that_its_command_holds_out() {
-    let (folder, train, _) = corpus();
+    let (folder, train, test) = corpus();
     let mut search = program("ngrams");
     search.args([
         "autotune",
@@ -211,10 +254,85 @@ fn a_search_is_evaluated_on_the_validation_split_that_its_command_holds_out() {
     for (more, code, expected) in [
         (&[][..], 64, "--validation <FILE>"),
         (&["--validation-fraction", "0"], 78, "--validation-fraction is 0, expected above 0, or other texts"),
+        (
+            &["--validation", test.to_str().unwrap(), "--threshold", "f1"],
+            78,
+            "--threshold is f1, expected no --validation: the printed command",
+        ),
     ] {
         let mut search = program("ngrams");
         search.args(["autotune", "--minutes", "1", "--format", "fasttext", "--input"]).arg(&train).args(more);
         let (found, told) = ended(search);
         assert!(found == Some(code) && told.contains(expected), "{told}");
     }
+}
+
+#[test]
+fn a_search_refuses_the_texts_that_its_command_refuses() {
+    let (folder, _, _) = corpus();
+    let several = folder.path().join("several.txt");
+    fs::write(&several, lines(300, 1).replace("__label__1 the", "__label__1 __label__2 the")).unwrap();
+    let mut search = program("ngrams");
+    search.args(["autotune", "--minutes", "1", "--format", "fasttext", "--validation-fraction", "0.2"]);
+    search.args(["--calibrate", "temperature", "--input"]).arg(&several);
+    let (code, told) = ended(search);
+    assert!(code == Some(78) && told.contains("expected texts with one label each; omit it"), "{told}");
+    assert!(told.contains("warning: each trial fits its threshold or calibration"), "{told}");
+}
+
+#[test]
+fn a_tree_of_seven_labels_is_calibrated_and_not_explained() {
+    let (folder, train, _) = corpus();
+    // Splits are of texts without their digits.
+    let letter = |at: usize| char::from(b'a' + at as u8);
+    // A third of the texts have the word of another label.
+    let line = |at: usize| {
+        let label = at % 7;
+        let shown = if at / 7 % 3 == 0 { (label + 1 + at / 21 % 6) % 7 } else { label };
+        let [own, one, other] = [shown, at % 26, at / 26 % 26].map(letter);
+        format!("__label__l{label} own{own} own{own} common{one} more{other}\n")
+    };
+    fs::write(&train, (0..2100).map(line).collect::<String>()).unwrap();
+    let answers = |name: &str, more: &[&str]| {
+        let out = folder.path().join(name);
+        let flags =
+            ["--loss", "hs", "--buckets", "20000", "--epochs", "2", "--rate", "0.1", "--threads", "1"];
+        let told = trained(&train, &out, &[&flags[..], &["--validation-fraction", "0.3"], more].concat());
+        let texts: String = (0..7).map(|label| format!("own{} commond\n", letter(label))).collect();
+        let answers = command_of("predict", &out, &["--format", "text", "--top", "7"]);
+        (objects(&said(answers, &texts)), told, out)
+    };
+    let (before, _, _) = answers("plain", &[]);
+    let (after, told, out) = answers("calibrated", &["--calibrate", "temperature"]);
+    let temperature = number(&choice_of(&out)["calibration"]["temperature"]);
+    assert!(told.contains(&format!("temperature {temperature:.4}")), "{told}");
+    assert!((temperature - 1.0).abs() > 0.05, "{temperature}");
+    for (before, after) in before.iter().zip(&after) {
+        assert_eq!(before["label"], after["label"]);
+        let power = |(name, of): (&String, &Value)| (name.clone(), number(of).powf(1.0 / temperature));
+        let powers: Vec<_> = before["probabilities"].as_object().unwrap().iter().map(power).collect();
+        let sum: f64 = powers.iter().map(|(_, power)| power).sum();
+        assert_eq!(powers.len(), 7);
+        for (name, power) in powers {
+            let found = number(&after["probabilities"][&name]);
+            assert!((found - power / sum).abs() < 1e-4, "{name}: {before} {after}");
+        }
+    }
+    let (code, told) = ended(command_of("explain", &out, &["ownb commonc"]));
+    let expected = "the loss of the model is hierarchical softmax, expected softmax or independent labels";
+    assert!(code == Some(78) && told.contains(expected), "{told}");
+}
+
+#[test]
+fn a_tree_of_too_many_labels_has_no_file_of_onnx() {
+    let (folder, train, _) = corpus();
+    let line = |at: usize| format!("__label__l{0} w{0}\n", at % 4097);
+    fs::write(&train, (0..2 * 4097).map(line).collect::<String>()).unwrap();
+    let out = folder.path().join("tree");
+    trained(&train, &out, &["--loss", "hs", "--ngrams", "1", "--epochs", "1"]);
+    let file = folder.path().join("tree.onnx");
+    let (code, told) = ended(command_of("export", &out, &["--out", file.to_str().unwrap()]));
+    let expected =
+        "expected one of at most 4096 labels with hierarchical softmax; export it as a folder or as .bin";
+    assert!(code == Some(78) && told.contains(expected) && !file.exists(), "{told}");
 }

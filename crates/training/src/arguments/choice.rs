@@ -11,18 +11,18 @@ use crate::error::{Error, Result};
 /// What is chosen on the validation split after the training.
 #[derive(Clone, Debug, Args)]
 pub struct ChoiceFlags {
-    /// Threshold of label 1 [default: 0.5]
+    /// Threshold of the second label [default: 0.5]
     ///
-    /// A probability above 0 and below 1: a row with a higher probability has label 1. f1 or accuracy: the threshold with
-    /// the highest F1 or accuracy on the validation split. The threshold is kept in the model. The choice of the best
-    /// epoch does not depend on it.
+    /// A probability above 0 and below 1: with a higher one, the second of two labels is predicted, which is label 1.
+    /// f1 or accuracy: the threshold with the highest F1 or accuracy on the validation split. It is chosen after the
+    /// last epoch and kept in the model.
     #[arg(long, value_name = "VALUE", hide_short_help = true, help_heading = "Model")]
     pub threshold: Option<ThresholdText>,
     /// Calibration of probabilities: none, temperature or platt [default: none]
     ///
-    /// temperature: the log-odds are divided by one number, which changes no label. platt: the log-odds are multiplied by
-    /// one number, and another one is added. The numbers with the highest likelihood on the validation split are kept in
-    /// the model. With few validation rows, temperature is safer.
+    /// temperature: the log-odds are divided by one number, which changes no label. platt, for two labels: the log-odds
+    /// are multiplied by one number, and another one is added. The numbers with the highest likelihood on the
+    /// validation split are kept in the model. With a small validation split, temperature is safer.
     #[arg(
         long,
         value_enum,
@@ -47,15 +47,19 @@ impl ChoiceFlags {
         self.calibrate.method()
     }
 
-    /// The flags that require a validation split, with their values.
-    pub fn fitted(&self) -> Vec<(&'static str, String)> {
-        let threshold =
-            self.threshold.filter(|text| matches!(text.0, ThresholdRule::F1 | ThresholdRule::Accuracy));
+    /// The flags that were passed, with their values.
+    pub fn passed(&self) -> Vec<(&'static str, String)> {
         let calibrate = (self.calibrate != CalibrateName::None).then_some(self.calibrate);
         let name = |method: CalibrateName| Some(method.to_possible_value()?.get_name().to_owned());
-        let threshold = threshold.map(|text| ("--threshold", text.to_string()));
+        let threshold = self.threshold.map(|text| ("--threshold", text.to_string()));
         let calibrate = calibrate.and_then(|method| Some(("--calibrate", name(method)?)));
         threshold.into_iter().chain(calibrate).collect()
+    }
+
+    /// Those that require a validation split.
+    pub fn fitted(&self) -> Vec<(&'static str, String)> {
+        let is_fixed = matches!(self.rule(), Some(ThresholdRule::Probability(_)));
+        self.passed().into_iter().filter(|(flag, _)| !(is_fixed && *flag == "--threshold")).collect()
     }
 
     /// Refuses what three or more classes do not have.
