@@ -47,9 +47,10 @@ pub struct Train {
     pub validation_fraction: f64,
     /// fasttext: test after every epoch [default: at the end only]
     ///
-    /// Metrics of the test texts and of the validation split are then logged for each epoch. Do not choose epochs or other
-    /// settings by those of the test texts: the test metrics of the chosen model would be too good. Use the validation split
-    /// for choices.
+    /// The accuracy of the test texts and of the validation split is then printed for each epoch, before threshold and
+    /// calibration. With one of at most five labels per text, all metrics are logged for the report. Do not choose
+    /// epochs or other settings by those of the test texts: the test metrics of the chosen model would be too good. Use
+    /// the validation split for choices.
     #[arg(long, hide_short_help = true)]
     pub test_every: bool,
     /// Maximum share of bad lines
@@ -112,8 +113,9 @@ pub struct Train {
     /// Initial weights: model of the same kind
     ///
     /// A model or training folder of `ngrams train`, with the labels of the texts and the --words, --ngrams, --buckets,
-    /// --dim and --char-ngrams of this training. Its vocabulary is extended by new words and n-grams; those that no text
-    /// has keep their weights. linear: the regularization is that of the difference from its weights; not with --weights tf-idf.
+    /// --dim, --char-ngrams and --loss of this training. Its vocabulary is extended by new words and n-grams; those
+    /// that no text has keep their weights. linear: the difference from its weights is regularized. Not with --weights
+    /// tf-idf, --loss hierarchical-softmax, and of fasttext not with --words-max and a --min-count above 1.
     #[arg(
         long,
         value_name = "PATH",
@@ -143,9 +145,9 @@ pub struct Train {
     pub weights: Option<WeightsName>,
     /// Training objective
     ///
-    /// fasttext: softmax, one label of several, hierarchical-softmax, the same by a tree of labels, or bce, each label by
-    /// itself; the default is softmax. hierarchical-softmax, also accepted as hs, is faster for hundreds of labels and
-    /// more. linear: logistic or squared-hinge; the default is logistic.
+    /// fasttext: softmax, whose probabilities sum to 1; hierarchical-softmax, also accepted as hs, a softmax over a
+    /// tree of labels, which is faster for hundreds of labels and more; or bce, an independent
+    /// probability per label. The default is softmax. linear: logistic or squared-hinge; the default is logistic.
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = "Model")]
     pub loss: Option<NgramLossName>,
     /// Loss weights of labels [default: 1 each]
@@ -189,6 +191,8 @@ pub struct Train {
     #[arg(long, hide_short_help = true, help_heading = "Optimisation")]
     pub l1: bool,
     /// fasttext: L2 regularization
+    ///
+    /// With --loss hierarchical-softmax, of the nodes above the labels of a text only.
     #[arg(long, value_name = "RATE", value_parser = not_negative, hide_short_help = true, help_heading = "Optimisation")]
     pub l2: Option<f64>,
     /// fasttext: share of n-grams dropped from each text

@@ -192,7 +192,7 @@ pub struct Fit {
     ///
     /// `balanced`, or one number above 0 per class, separated by commas, in the order of --labels. balanced: the
     /// number of rows divided by the number of classes and by the number of rows of the class. It increases the
-    /// macro F1 if few rows have a class. Requires --loss label.
+    /// macro F1 if few rows have a class. The n-grams of --with-ngrams have no weights. Requires --loss label.
     #[arg(long, value_name = "WEIGHTS", hide_short_help = true, help_heading = "Model")]
     pub class_weight: Option<ClassWeight>,
     /// Threshold and calibration.
