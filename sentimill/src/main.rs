@@ -53,7 +53,7 @@ fn make(arguments: Arguments) -> Result<(), Failed> {
     let settings = row_settings(&arguments.rows, arguments.dataset.vocabulary.as_ref(), &dataset, &s3)?;
     let options = Options {
         encoding: arguments.format.encoding(),
-        format: arguments.format.format()?,
+        format: arguments.format.or_format(|| reading::format_of(&inputs, &s3))?.format()?,
         limits: Limits {
             bad_lines_max: arguments.bad_lines_max,
             invalid_utf8_max: arguments.invalid_utf8_max,

@@ -32,7 +32,7 @@ use crate::arguments::{ModelName, Train};
 use crate::classifier::evaluate::{Evaluation, evaluate};
 use crate::classifier::quality::{Evaluated, Measured};
 use crate::classifier::{Classifier, ClassifierModel};
-use crate::input::{division, input};
+use crate::input::{division, input, with_format};
 
 /// The summary that `--json` prints.
 #[derive(Debug, Serialize)]
@@ -89,6 +89,7 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
         return Err(Error::internal(&"flags of both models were accepted"));
     };
     check_min_count(arguments, kind)?;
+    let arguments = &with_format(arguments, &[])?;
     let mut out = out::take(arguments)?;
     let is_dataset = matches!(&arguments.input[..], [place] if is_dataset(place));
     let reading = reading(arguments, kind, words(arguments, kind, is_dataset));
