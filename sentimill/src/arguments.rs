@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::builder::{PathBufValueParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand};
+use clap::builder::{PathBufValueParser, TypedValueParser, UnknownArgumentValueParser};
+use clap::{Arg, Args, Parser, Subcommand};
 use corpus::arguments::{DatasetArguments, FormatArguments, ReportArguments, RowArguments};
 use corpus::ledger::Share;
 use making::TextsName;
@@ -26,7 +26,7 @@ Examples:
 /// Parquet files are read directly. Prints the ledger and the data card of the dataset.
 #[derive(Parser, Clone, Debug)]
 #[command(version, after_long_help = EXAMPLES, args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
-#[command(mut_arg("sample", |sample| sample.hide_short_help(true)))]
+#[command(arg = label_field(), mut_arg("sample", |sample| sample.hide_short_help(true)))]
 pub struct Arguments {
     /// Another command than making a dataset.
     #[command(subcommand)]
@@ -108,6 +108,17 @@ pub struct Arguments {
     #[arg(short = 'j', long, value_name = "N", help_heading = "Resources",
         value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+}
+
+/// A flag of `ngrams train`, which is refused with the one of this program.
+fn label_field() -> Arg {
+    let tip = "labels in place of stars are read by --rating-field NAME with --class-ratings good=5,bad=1, or by \
+               `ngrams train --label-field NAME`";
+    Arg::new("label_field")
+        .long("label-field")
+        .value_name("NAME")
+        .hide(true)
+        .value_parser(UnknownArgumentValueParser::suggest(tip))
 }
 
 /// Commands besides making a dataset. A file of such a name is passed as `./fetch`.
