@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::Parser;
 use clap::builder::{PathBufValueParser, TypedValueParser};
+use clap::{Arg, Parser};
 use corpus::arguments::{FormatArguments, parse_line_bytes};
 use corpus::format::FormatName;
 use corpus::ledger::Share;
@@ -29,6 +29,7 @@ Examples:
 #[command(mut_arg("format", |format| format.help("json, polarity-csv or fasttext").value_parser(format_name)))]
 // They are for tables, which are refused. They are parsed, too, because the message about tables names `sentimill`.
 #[command(mut_arg("delimiter", |delimiter| delimiter.hide(true)), mut_arg("quote", |quote| quote.hide(true)))]
+#[command(mut_arg("format", of_lines))]
 pub struct Arguments {
     /// Files to read [default: standard input]
     ///
@@ -78,4 +79,17 @@ pub struct Arguments {
 /// A format. Tables are parsed too, because their own message names `sentimill`.
 fn format_name(name: &str) -> Result<FormatName, &'static str> {
     name.parse().map_err(|_| "expected json, polarity-csv or fasttext")
+}
+
+/// The help of a flag whose default is that of files in other programs.
+fn of_lines(format: Arg) -> Arg {
+    let long = format.get_long_help().map(ToString::to_string).unwrap_or_default();
+    let (names, formats) =
+        (" [default: by extension]", long.find(" The default is").zip(long.find("json reads")));
+    let long = match formats {
+        Some((from, to)) => long[..=from].to_owned() + &long[to..],
+        None => long.clone(),
+    };
+    let short = format.get_help().map(ToString::to_string).unwrap_or_default().replace(names, "");
+    format.help(short).long_help(long.replace(names, "")).default_value("json")
 }

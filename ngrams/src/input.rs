@@ -4,11 +4,18 @@ use batches::{Division, Part};
 use classifiers::{Reading, Texts};
 use corpus::ledger::Limits;
 use training::Result;
-use training::inputs::{Input, ReadInput};
+use training::inputs::{Input, ReadInput, or_by_extension};
 use training::lines::FastTextLine;
 use training::texts::Wanted;
 
 use crate::arguments::Train;
+
+/// The flags with the format of the extensions of --input, --test and `more`, unless --format was passed.
+pub fn with_format(arguments: &Train, more: &[String]) -> Result<Train> {
+    let places = arguments.input.iter().chain(&arguments.test).chain(more);
+    let format = or_by_extension(&arguments.format, places, &arguments.storage.options())?;
+    Ok(Train { format, ..arguments.clone() })
+}
 
 /// The input of a training. `tell` is [`Input::tell`].
 pub fn input(arguments: &Train, tell: fn(&str)) -> Input<'_> {

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::Parser;
-use clap::builder::{PathBufValueParser, TypedValueParser};
+use clap::builder::{PathBufValueParser, TypedValueParser, UnknownArgumentValueParser};
+use clap::{Arg, Args, Parser, Subcommand};
 use corpus::arguments::{DatasetArguments, FormatArguments, ReportArguments, RowArguments};
 use corpus::ledger::Share;
 use making::TextsName;
@@ -25,8 +25,12 @@ Examples:
 /// Writes the same bytes as mapper, sort, reducer and merge do together. Compressed input (gzip, bzip2, zstd) and
 /// Parquet files are read directly. Prints the ledger and the data card of the dataset.
 #[derive(Parser, Clone, Debug)]
-#[command(version, after_long_help = EXAMPLES)]
+#[command(version, after_long_help = EXAMPLES, args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+#[command(arg = label_field(), mut_arg("sample", |sample| sample.hide_short_help(true)))]
 pub struct Arguments {
+    /// Another command than making a dataset.
+    #[command(subcommand)]
+    pub command: Option<Command>,
     /// Files, folders, patterns, s3:// or https:// URLs, or -
     ///
     /// Quote a pattern, for example 'reviews-*.gz'. - is standard input. A file at https:// is compared with its SHA-256
@@ -40,7 +44,8 @@ pub struct Arguments {
     /// Maximum share of bad lines
     ///
     /// A number from 0 to 1. With a greater share no dataset is written, and the exit code is 65.
-    #[arg(long, value_name = "SHARE", default_value_t = Share::OF_BAD_LINES, help_heading = "Input")]
+    #[arg(long, value_name = "SHARE", default_value_t = Share::OF_BAD_LINES, help_heading = "Input",
+        hide_short_help = true)]
     pub bad_lines_max: Share,
     /// Maximum share of lines that are not UTF-8
     ///
@@ -75,7 +80,7 @@ pub struct Arguments {
     /// A Parquet file with the columns hash, file and line, ordered by hash. The hash is that of the row in the dataset.
     /// `trainer report --origins` reads it. It must not exist.
     #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(local_path),
-        help_heading = "Output")]
+        help_heading = "Output", hide_short_help = true)]
     pub origins: Option<PathBuf>,
     /// The vocabulary and the files of the dataset.
     #[command(flatten)]
@@ -104,3 +109,52 @@ pub struct Arguments {
         value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
 }
+
+/// A flag of `ngrams train`, which is refused with the one of this program.
+fn label_field() -> Arg {
+    let tip = "labels in place of stars are read by --rating-field NAME with --class-ratings good=5,bad=1, or by \
+               `ngrams train --label-field NAME`";
+    Arg::new("label_field")
+        .long("label-field")
+        .value_name("NAME")
+        .hide(true)
+        .value_parser(UnknownArgumentValueParser::suggest(tip))
+}
+
+/// Commands besides making a dataset. A file of such a name is passed as `./fetch`.
+#[derive(Subcommand, Clone, Debug)]
+pub enum Command {
+    /// Download a public corpus of reviews, or list them
+    ///
+    /// Without NAME, each corpus is listed with its URL, size, licence and format, and with the commands that read it.
+    /// The file is compared with its published SHA-256, otherwise with that of its first download. A download that was
+    /// interrupted is resumed.
+    #[command(after_long_help = FETCH_EXAMPLES)]
+    Fetch(Fetch),
+}
+
+/// Flags of a download.
+#[derive(Args, Clone, Debug)]
+pub struct Fetch {
+    /// Corpus, or CORPUS/CATEGORY [default: list all]
+    pub name: Option<String>,
+    /// Folder to write into
+    #[arg(short, long, value_name = "FOLDER", default_value = ".", value_parser = PathBufValueParser::new().try_map(local_path))]
+    pub out: PathBuf,
+    /// URL of a mirror, a folder that has the file
+    ///
+    /// Its file has the name of the original one, and is compared with the same SHA-256.
+    #[arg(long, value_name = "URL")]
+    pub from: Option<String>,
+    /// Print no progress, only errors and the commands
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+const FETCH_EXAMPLES: &str = "\
+Examples:
+  sentimill fetch imdb
+      Download 100,000 film reviews, and print the commands that read them
+
+  sentimill fetch amazon2023/Musical_Instruments --out corpora
+      Download one category of Amazon into the folder corpora";

@@ -7,7 +7,7 @@
 //! (`folding.rs`). The rows of the partitions, in the order of the partitions, are the rows of the dataset.
 //! Its vocabulary is known after all partitions are folded (`content.rs`). Memory is bounded for every input:
 //! data that does not fit is spilled to disk (`scratch.rs`). Lines, texts, rows and datasets are defined by
-//! the same crates that the other programs use.
+//! the same crates that the other programs use. `fetch.rs` downloads public corpora.
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a panic of a test is its failure"))]
 
 pub mod arguments;
@@ -15,6 +15,7 @@ mod codebook;
 mod content;
 mod encoded;
 mod extra_file;
+mod fetch;
 mod folding;
 mod job;
 mod mapping;
@@ -27,6 +28,7 @@ mod scratch;
 use program::exit::Failed;
 
 pub use crate::extra_file::ExtraFile;
+pub use crate::fetch::fetch;
 pub use crate::job::Options;
 pub use crate::run::{Made, run};
 

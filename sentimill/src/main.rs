@@ -1,4 +1,4 @@
-//! The program `sentimill`: makes a dataset and prints its card.
+//! The program `sentimill`: makes a dataset and prints its card, or fetches a corpus.
 
 use std::env;
 use std::io;
@@ -18,8 +18,8 @@ use program::exit::{self, Exit, Failed, print};
 use program::location::{Location, S3Url};
 use program::system::Failure;
 use reading::Reading;
-use sentimill::arguments::Arguments;
-use sentimill::{ExtraFile, Options, run};
+use sentimill::arguments::{Arguments, Command};
+use sentimill::{ExtraFile, Options, fetch, run};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use store::S3Options;
@@ -36,6 +36,9 @@ fn main() -> ExitCode {
 }
 
 fn make(arguments: Arguments) -> Result<(), Failed> {
+    if let Some(Command::Fetch(arguments)) = &arguments.command {
+        return fetch(arguments);
+    }
     let extra_file = |flag, path: Option<PathBuf>| path.map(|path| ExtraFile::ready(flag, path)).transpose();
     let threads = threads(&arguments);
     let s3 = arguments.s3.clone().unwrap_or_default();
@@ -53,7 +56,7 @@ fn make(arguments: Arguments) -> Result<(), Failed> {
     let settings = row_settings(&arguments.rows, arguments.dataset.vocabulary.as_ref(), &dataset, &s3)?;
     let options = Options {
         encoding: arguments.format.encoding(),
-        format: arguments.format.format()?,
+        format: arguments.format.or_format(|| reading::format_of(&inputs, &s3))?.format()?,
         limits: Limits {
             bad_lines_max: arguments.bad_lines_max,
             invalid_utf8_max: arguments.invalid_utf8_max,

@@ -128,7 +128,7 @@ impl Format {
     /// unknown.
     pub fn with_texts<'a>(setting: impl Fn(&str) -> Option<&'a str>) -> Option<Self> {
         let name: FormatName = setting("format")?.parse().ok()?;
-        let mut options = FormatOptions { name, ..FormatOptions::default() };
+        let mut options = FormatOptions { name: Some(name), ..FormatOptions::default() };
         match name {
             FormatName::PolarityCsv => options.with_title = setting("with-title")?.parse().ok()?,
             FormatName::FastText => {}
@@ -245,14 +245,15 @@ pub struct UnknownPreset;
 /// The format options that a user passed. Programs with other flags for them fill in their own.
 #[derive(Args, Clone, Debug, Default)]
 pub struct FormatOptions {
-    /// json, csv, tsv, fasttext, …
+    /// json, csv, tsv, fasttext, … [default: by extension]
     ///
-    /// json, csv, tsv, polarity-csv or fasttext. json reads one object per line, also the Python literals of older
+    /// json, csv, tsv, polarity-csv or fasttext. The default is that of the extension .csv, .tsv, .json, .jsonl or .ndjson of all
+    /// files, also compressed; otherwise it is json. json reads one object per line, also the Python literals of older
     /// Amazon dumps; sentimill, ngrams and vectors also read a JSON array. csv and tsv read tables with a header, not in mapper.
     /// polarity-csv reads CSV with the class in the first column and the text in the last. fasttext reads
     /// `__label__CLASS text`.
-    #[arg(id = "format", long = "format", value_name = "NAME", default_value_t)]
-    pub name: FormatName,
+    #[arg(id = "format", long = "format", value_name = "NAME")]
+    pub name: Option<FormatName>,
     /// Fields of amazon2014, 2018, 2023 or yelp
     ///
     /// Shorthand for --text-field and --rating-field: amazon2014, amazon2018, amazon2023 or yelp.
@@ -315,9 +316,15 @@ pub struct FormatOptions {
 }
 
 impl FormatOptions {
+    /// The name of the format, or the default.
+    pub fn name(&self) -> FormatName {
+        self.name.unwrap_or_default()
+    }
+
     /// Returns the format, or an error if one of the options belongs to another format.
     pub fn format(self) -> Result<Format, Misplaced> {
-        self.refuse(self.name.name(), |formats| !formats.contains(&self.name))?;
+        let name = self.name();
+        self.refuse(name.name(), |formats| !formats.contains(&name))?;
         let classes = self.class_ratings;
         let ratings = classes.clone().unwrap_or_default();
         let preset = self.preset.map(Preset::fields).unwrap_or_default();
@@ -332,7 +339,7 @@ impl FormatOptions {
         };
         let (delimiter, quote) = (self.delimiter, self.quote);
         let dialect = |default| AskedDialect { default, delimiter, quote };
-        Ok(match self.name {
+        Ok(match name {
             FormatName::Json => {
                 fields.list()?;
                 Format::Json(fields)
@@ -351,9 +358,10 @@ impl FormatOptions {
         fn parsed<T: FromStr>(text: Option<&str>) -> Option<T> {
             text?.parse().ok()
         }
-        let has_fields = self.name.has_fields();
+        let name = self.name();
+        let has_fields = name.has_fields();
         let trained: Option<FormatName> = parsed(setting("format"));
-        let is_same = trained == Some(self.name);
+        let is_same = trained == Some(name);
         let has_same_classes = is_same || (has_fields && trained.is_some_and(FormatName::has_fields));
         let has_rating = self.rating_field.is_some() || self.rating_scale.is_some() || self.unrated.is_some();
         if has_fields && self.preset.is_none() {
@@ -511,7 +519,7 @@ mod tests {
             titles.format().unwrap_err().to_string(),
             "--with-title is not used by the format json, only by polarity-csv; remove it or choose another --format"
         );
-        let name = FormatName::FastText;
+        let name = Some(FormatName::FastText);
         let fields = FormatOptions { name, text_field: "text".parse().ok(), ..FormatOptions::default() };
         assert_eq!(
             fields.format(),

@@ -55,6 +55,6 @@ fn main() -> ExitCode {
             lost.iter().for_each(|(rank, end)| eprintln!("without rank {rank}, which {end}"));
             ExitCode::SUCCESS
         }
-        Err(error) => error.end("trainer"),
+        Err(error) => error.end("trainer", ""),
     }
 }

@@ -192,11 +192,16 @@ impl Error {
         }
     }
 
-    /// Prints the error as one line on standard error and returns the exit code.
-    pub fn end(&self, program: &str) -> ExitCode {
+    /// Whether a signal that is no defect of the rank killed it, for example when memory ran out.
+    pub fn is_from_outside(&self) -> bool {
+        matches!(self, Self::Rank { end: end @ End::Signal(_), .. } if end.is_survivable())
+    }
+
+    /// Prints the error and a remedy as one line on standard error and returns the exit code.
+    pub fn end(&self, program: &str, remedy: &str) -> ExitCode {
         // `Exit::Internal` is a placeholder: the printed text does not depend on it, and a rank's code may not be in
         // `Exit`.
-        let _ = Exit::Internal.end(program, &chain(self));
+        let _ = Exit::Internal.end(program, &(chain(self) + remedy));
         self.exit_code().into()
     }
 }
@@ -214,7 +219,8 @@ pub fn run(program: &Path, arguments: &[OsString], options: &Options) -> Result<
     start_and_wait(program, arguments, options, None).map(drop)
 }
 
-/// Does the same as [`run`] with ranks that go on without a lost one. Returns the lost ranks, and how they exited.
+/// Does the same as [`run`] with ranks that go on without a lost one. Returns the lost ranks that were not replaced, and how they
+/// exited.
 pub fn run_surviving(
     program: &Path,
     arguments: &[OsString],
@@ -343,7 +349,9 @@ struct Watch<'a> {
     lost: Vec<(usize, End)>,
     /// Ranks that ended before they joined the others.
     apart: Vec<(usize, End)>,
-    /// The number of ranks that were started in place of lost ones.
+    /// Lost ranks in whose place another one was started.
+    replaced: Vec<usize>,
+    /// Number of tries to replace a rank.
     n_restarts: usize,
     /// When a rank succeeded last.
     succeeded: Option<Instant>,
@@ -356,7 +364,7 @@ struct Watch<'a> {
 impl<'a> Watch<'a> {
     fn new(ranks: Vec<Rank>, options: &'a Options, survival: Option<&'a Survival<'a>>) -> Self {
         let stage = Stage::Running;
-        let (root_cause, lost, apart, n_restarts) = (None, Vec::new(), Vec::new(), 0);
+        let (root_cause, lost, apart, replaced, n_restarts) = (None, Vec::new(), Vec::new(), Vec::new(), 0);
         let (succeeded, lost_at) = (None, None);
         let (stop_asked, interrupted) = (false, false);
         Self {
@@ -368,6 +376,7 @@ impl<'a> Watch<'a> {
             root_cause,
             lost,
             apart,
+            replaced,
             n_restarts,
             succeeded,
             lost_at,
@@ -387,7 +396,7 @@ impl<'a> Watch<'a> {
                 if let Some(end) = self.ranks[rank].new_end().map_err(system("wait for a rank"))?
                     && self.on_exit(rank, end)
                 {
-                    self.replace(rank, start);
+                    self.replace(rank, end, start);
                 }
             }
             if self.ranks.iter().all(Rank::has_ended) {
@@ -446,19 +455,20 @@ impl<'a> Watch<'a> {
     }
 
     /// Starts a rank in place of a lost one, if restarts are left.
-    fn replace(&mut self, lost: usize, start: &dyn Fn(usize) -> Result<Rank>) {
+    fn replace(&mut self, at: usize, end: End, start: &dyn Fn(usize) -> Result<Rank>) {
         let Some(survival) = self.survival else { return };
         let is_over = self.stop_asked || self.known.as_ref().is_none_or(|known| known.is_over);
         if is_over || self.n_restarts >= survival.restarts || self.ranks.iter().all(Rank::has_ended) {
             return;
         }
         self.n_restarts += 1;
-        let lost = self.ranks[lost].number;
+        let lost = self.ranks[at].number;
         let Some(number) = (survival.start_rank)() else { return };
         match start(number) {
             Ok(rank) => {
                 self.ranks.push(rank);
-                (survival.tell)(&format!("started rank {number} in place of rank {lost}"));
+                self.replaced.push(at);
+                (survival.tell)(&format!("rank {lost} {end}; started rank {number} in its place"));
             }
             Err(error) => (survival.tell)(&format!("warning: rank {lost} is not replaced: {error}")),
         }
@@ -549,7 +559,10 @@ impl<'a> Watch<'a> {
                 Err(Error::Rank { rank: of.number, n_ranks, end, message: of.message(), log })
             }
             (None, Stage::Killed) => Err(Error::Killed),
-            (None, _) => Ok(self.lost.iter().map(|&(rank, end)| (self.ranks[rank].number, end)).collect()),
+            (None, _) => {
+                let lost = self.lost.iter().filter(|(rank, _)| !self.replaced.contains(rank));
+                Ok(lost.map(|&(rank, end)| (self.ranks[rank].number, end)).collect())
+            }
         }
     }
 

@@ -407,7 +407,7 @@ fn a_lost_rank_is_replaced() {
     let (code, stdout, stderr) = run(launch_surviving(2, script, &fifo).env("TEST_RESTARTS", "1"));
 
     assert_eq!((code, sorted(&stdout)), (Some(0), vec!["3 1", "x"]));
-    let told = ["started rank 2 in place of rank 1", "without rank 1, which was killed by SIGKILL"];
+    let told = ["rank 1 was killed by SIGKILL; started rank 2 in its place"];
     assert_eq!(stderr.lines().collect::<Vec<_>>(), told);
 }
 
@@ -420,7 +420,10 @@ fn a_rank_that_waits_for_lost_ones_is_killed() {
     let (code, _, stderr) = run(launch_surviving(2, script, &fifo).env("TEST_RESTARTS", "1"));
 
     assert_eq!(code, Some(75));
-    let told = ["started rank 2 in place of rank 0", "trainer: rank 0 was killed by SIGKILL"];
+    let told = [
+        "rank 0 was killed by SIGKILL; started rank 2 in its place",
+        "trainer: rank 0 was killed by SIGKILL",
+    ];
     assert_eq!(stderr.lines().collect::<Vec<_>>(), told);
 }
 

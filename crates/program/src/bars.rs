@@ -53,6 +53,11 @@ impl ProgressBars {
         self.begin("reading", Unit::Bytes, bytes)
     }
 
+    /// Starts a stage that downloads a file of this number of bytes, if it is known.
+    pub fn fetching(&self, bytes: Option<u64>) -> Stage {
+        self.begin("fetching", Unit::Bytes, bytes)
+    }
+
     /// Starts a stage that sends this number of bytes to a store.
     pub fn storing(&self, bytes: u64) -> Stage {
         self.line(&format!("storing ({bytes} bytes)"));

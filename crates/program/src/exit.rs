@@ -123,9 +123,17 @@ pub fn print(text: &str) -> io::Result<()> {
 
 /// The message of the argument parser as one line: the paragraphs that describe the error, without those about usage.
 pub fn refusal(said: &str) -> String {
-    // The parser's tip for an unknown flag is to pass it as a value, which no program expects.
-    let is_about =
-        |text: &str| !["Usage:", "For more", "tip: to pass '"].iter().any(|start| text.starts_with(start));
+    let unknown = said.split_once("unexpected argument '").and_then(|(_, rest)| rest.split_once('\''));
+    let unknown = unknown.map_or("", |(unknown, _)| unknown);
+    // The parser's tips for an unknown flag are to pass it as a value, which no program expects, and flags that may be unlike it.
+    let is_wrong = |tip: &str| {
+        let mut names = tip.split('\'').skip(1).step_by(2);
+        tip.contains("similar argument") && !names.any(|name| is_like(unknown, name))
+    };
+    let is_about = |text: &str| {
+        let is_usage = ["Usage:", "For more", "tip: to pass '"].iter().any(|start| text.starts_with(start));
+        !is_usage && !(text.starts_with("tip: ") && is_wrong(text))
+    };
     let about = |paragraph: &&str| is_about(paragraph.trim_start());
     let paragraphs = said.trim().trim_start_matches("error: ").split("\n\n").filter(about);
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -135,6 +143,17 @@ pub fn refusal(said: &str) -> String {
         .chain(["see --help".to_owned()])
         .collect::<Vec<_>>()
         .join("; ")
+}
+
+/// Whether a flag is probably what a user meant: a typing error, or other forms of the same words.
+fn is_like(unknown: &str, flag: &str) -> bool {
+    let is_prefix = |a: &str, b: &str| a.starts_with(b) || b.starts_with(a);
+    let words = |flag: &str| flag.trim_start_matches('-').split('-').map(str::to_owned).collect::<Vec<_>>();
+    let (unknown_words, flag_words) = (words(unknown), words(flag));
+    let is_same = |(a, b): (&String, &String)| is_prefix(a, b) || strsim::osa_distance(a, b) <= 1;
+    strsim::osa_distance(unknown, flag) <= 2
+        || is_prefix(unknown, flag)
+        || (unknown_words.len() == flag_words.len() && unknown_words.iter().zip(&flag_words).all(is_same))
 }
 
 /// `--flag value: expected …` for the parser's `invalid value 'value' for '--flag <NAME>': expected …`; `None` for any other
@@ -228,6 +247,28 @@ pub fn acts_on_terminal(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tip_names_a_flag_only_if_it_is_like_the_unknown_one() {
+        let refused = |unknown: &str, tip: &str| {
+            refusal(&format!("error: unexpected argument '{unknown}' found\n\n  tip: {tip}\n\nUsage: x\n"))
+        };
+        let similar = |name: &str| format!("a similar argument exists: '{name}'");
+        for (unknown, name, is_told) in [
+            ("--postive-from", "--positive-from", true),
+            ("--vocab-size", "--vocabulary-size", true),
+            ("--test", "--test-fraction", true),
+            ("--thread", "--threads", true),
+            ("--label-field", "--labels", false),
+            ("--input-format", "--input", true),
+            ("--column", "--force", false),
+        ] {
+            let told = refused(unknown, &similar(name));
+            assert_eq!(told.contains(&format!("tip: {}", similar(name))), is_told, "{told}");
+            assert!(told.starts_with(&format!("unexpected argument '{unknown}' found; ")), "{told}");
+        }
+        assert!(refused("--label-field", "pass --rating-field").contains("tip: pass --rating-field"));
+    }
 
     #[test]
     fn a_refusal_of_arguments_is_one_line() {

@@ -227,6 +227,10 @@ fn columns(
                 let found = format!("found a header whose columns are separated by {}", found.name());
                 Err(refused(format!("{found}, {expected}")))
             }
+            ([], None) if header.names().first().is_some_and(|name| name.starts_with('{')) => {
+                let expected = "expected a header with names of columns; pass --format json";
+                Err(refused(format!("found a JSON object in the first line, {expected}")))
+            }
             ([], None) => Err(no_column(source, path, header.names().iter().map(String::as_str), option)),
             (positions, _) => {
                 let numbers =
@@ -249,9 +253,13 @@ pub(crate) fn header_is_record(
 ) -> Error {
     // As `paste` reads it.
     let delimiter = char::from(dialect.delimiter.byte()).escape_default().to_string();
+    let classes = match what {
+        "rating" => ", or pass --format polarity-csv if each line is a class and a text",
+        _ => "",
+    };
     let why = format!(
         "found a first record with the {what} {found:?}, expected a header with names of columns; write one with the \
-         numbers of the columns, as in (seq {n_columns} | paste -s -d {}; cat FILE) > NEW",
+         numbers of the columns, as in (seq {n_columns} | paste -s -d {}; cat FILE) > NEW{classes}",
         word(&delimiter)
     );
     source.refused(Exit::BadInput, why)

@@ -56,7 +56,7 @@ pub use options::{BadOption, PART_BYTES_MIN, S3_HELP, S3_LONG_HELP, S3Options};
 
 pub use s3::ServiceClock;
 
-pub use web::{WebFile, WebReader};
+pub use web::{Stated, WebFile, WebReader};
 
 use file::FileStore;
 use run_url::Run;

@@ -14,6 +14,7 @@ mod url;
 
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -69,17 +70,29 @@ impl WebFile {
 
     /// Returns a reader of the whole file. A thread fetches it.
     pub fn reader(&self) -> io::Result<WebReader> {
+        self.reader_from(0, None)
+    }
+
+    /// Returns a reader of the file from a byte on, if the server still has this version of it ([`Stated::version`]); otherwise
+    /// the error is [`Error::Changed`]. The caller compares the SHA-256 of the file.
+    pub fn rest(&self, at: u64, version: &str) -> io::Result<WebReader> {
+        self.reader_from(at, Some(Version::of_validator(version)))
+    }
+
+    fn reader_from(&self, at: u64, version: Option<Version>) -> io::Result<WebReader> {
         let (sender, pieces) = sync_channel(PIECES);
-        let file = self.clone();
+        let (file, stated) = (self.clone(), Arc::new(OnceLock::new()));
+        let heard = Arc::clone(&stated);
         let fetch = move || {
-            let ended = runtime().and_then(|runtime| runtime.block_on(Fetch::of(&file, &sender).run()));
+            let fetch = Fetch { at, version, ..Fetch::of(&file, &sender, &heard) };
+            let ended = runtime().and_then(|runtime| runtime.block_on(fetch.run(at)));
             if let Err(error) = ended {
                 // The reader may have been dropped.
                 let _ = sender.send(Err(error));
             }
         };
         thread::Builder::new().name("web".to_owned()).spawn(fetch)?;
-        Ok(WebReader { pieces, piece: Bytes::new(), is_failed: false })
+        Ok(WebReader { pieces, piece: Bytes::new(), is_failed: false, stated })
     }
 }
 
@@ -89,6 +102,23 @@ pub struct WebReader {
     pieces: Receiver<Result<Bytes, Error>>,
     piece: Bytes,
     is_failed: bool,
+    stated: Arc<OnceLock<Stated>>,
+}
+
+/// What a server states about a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stated {
+    /// Size in bytes.
+    pub bytes: Option<u64>,
+    /// ETag or Last-Modified, with which the rest of the file can be requested.
+    pub version: Option<String>,
+}
+
+impl WebReader {
+    /// What the server states about the file, after the first read.
+    pub fn stated(&self) -> Option<&Stated> {
+        self.stated.get()
+    }
 }
 
 impl Read for WebReader {
@@ -117,6 +147,7 @@ impl Read for WebReader {
 struct Fetch<'a> {
     file: &'a WebFile,
     pieces: &'a SyncSender<Result<Bytes, Error>>,
+    stated: &'a OnceLock<Stated>,
     connector: Connector,
     /// Number of bytes passed to the reader.
     at: u64,
@@ -140,18 +171,23 @@ impl From<Error> for Failed {
 }
 
 impl<'a> Fetch<'a> {
-    fn of(file: &'a WebFile, pieces: &'a SyncSender<Result<Bytes, Error>>) -> Self {
+    fn of(
+        file: &'a WebFile,
+        pieces: &'a SyncSender<Result<Bytes, Error>>,
+        stated: &'a OnceLock<Stated>,
+    ) -> Self {
         let proxy = if file.url.is_loopback() { ProxyConfig::disabled() } else { ProxyConfig::from_env() };
         let connector =
             Connector::builder().tls_provider(Provider::Rustls(CryptoMode::Ring)).proxy_config(proxy).build();
-        Self { file, pieces, connector, at: 0, version: None, hasher: Sha256::new() }
+        Self { file, pieces, stated, connector, at: 0, version: None, hasher: Sha256::new() }
     }
 
-    async fn run(mut self) -> Result<(), Error> {
+    async fn run(mut self, start: u64) -> Result<(), Error> {
         let mut tries = 0;
         loop {
             let before = self.at;
             match self.rest().await {
+                Ok(()) if start > 0 => return Ok(()),
                 Ok(()) => return self.check(),
                 Err(Failed::Unread) => return Ok(()),
                 Err(Failed::Final(error)) => return Err(error),
@@ -183,7 +219,7 @@ impl<'a> Fetch<'a> {
                 return Err(self.error(found, WebFailure::Other).into());
             }
         }
-        if self.version.is_none() {
+        if self.stated.get().is_none() {
             let has_digest = self.file.sha256.is_some() || later.sha256.is_some();
             if !has_end(&response) && !has_digest {
                 return Err(self
@@ -193,6 +229,9 @@ impl<'a> Fetch<'a> {
                     )
                     .into());
             }
+            // Only this thread sets it.
+            let _ =
+                self.stated.set(Stated { bytes: later.bytes, version: later.validator().map(str::to_owned) });
             self.version = Some(later);
         }
         self.pass_on(ByteStream::new(response.into_body()), skipped).await

@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use batches::{Division, Part, Reading, Rows, Smallest};
+use corpus::format::FormatName;
 use corpus::sample::Sample;
 use program::exit::{Failed, Fails};
 use program::location::Location;
@@ -83,7 +84,10 @@ fn check_dataset(path: &Path, named: &Location) -> Result<()> {
     match kind_of_lines(&begin) {
         None => Ok(()),
         Some(kind) => {
-            let make = format!("sentimill {named} --out reviews.h5");
+            let is_delimited =
+                reading::of_extension(&named.to_string()).is_some_and(FormatName::is_delimited);
+            let fields = if is_delimited { " --text-field COLUMN --rating-field COLUMN" } else { "" };
+            let make = format!("sentimill {named}{fields} --out reviews.h5");
             refused(kind, format!("{dataset}; make one with `{make}`"))
         }
     }

@@ -6,6 +6,7 @@ use corpus::arguments::FormatArguments;
 use corpus::encoding::{Encoding, parse_encoding};
 use corpus::format::FormatName;
 use corpus::labels::Labels;
+use reading::{is_table_name, of_extension};
 use runs::training::{RunSettings, SETTINGS, read_json};
 use serde_json::{Value, json};
 
@@ -66,25 +67,24 @@ impl Trained {
     pub fn format(&self, of: Unknown<'_>) -> (FormatName, Option<&'static Encoding>) {
         let trained: Option<FormatName> = self.setting("format").and_then(|name| name.parse().ok());
         let usable = trained.filter(|name| name.has_fields() || !of.has_fields);
-        let by_name = of_extension(of.name, usable);
+        let by_name = by_extension(of.name, usable);
         let default = usable.filter(|name| !(of.is_asking && name.is_delimited()));
         let name = of.asked.or(by_name).or(default).unwrap_or_default();
         // A file of another format is probably of another program.
-        let is_same = !of.is_table && !is_table(of.name) && (by_name.is_none() || by_name == trained);
+        let is_same = !of.is_table && !is_table_name(of.name) && (by_name.is_none() || by_name == trained);
         let encoding = self.setting("encoding").filter(|_| is_same);
         (name, encoding.and_then(|name| parse_encoding(name).ok()))
     }
 
-    /// The format and the labels of a file of texts with labels, by these flags. `is_passed`: whether `--format` was passed.
+    /// The format and the labels of a file of texts with labels, by these flags.
     pub fn of_labelled(
         &self,
         place: &str,
         LabelledTexts { format, rated, .. }: &LabelledTexts,
-        is_passed: bool,
     ) -> (FormatArguments, Rated) {
         let (name, encoding) = self.format(Unknown {
             name: place,
-            asked: is_passed.then(|| format.name()),
+            asked: format.asked(),
             has_fields: format.names_fields() || rated.label_field.is_some(),
             is_table: false,
             is_asking: false,
@@ -120,26 +120,9 @@ impl From<&RunSettings> for Trained {
 }
 
 /// The format of a file with this name, if its extension tells. The class is the first column of a polarity file.
-fn of_extension(name: &str, trained: Option<FormatName>) -> Option<FormatName> {
-    match &extension(name)?[..] {
-        "csv" if trained == Some(FormatName::PolarityCsv) => trained,
-        "csv" => Some(FormatName::Csv),
-        "tsv" => Some(FormatName::Tsv),
-        "json" | "jsonl" | "ndjson" => Some(FormatName::Json),
-        // Fields name the columns of Parquet and Arrow files.
-        _ => is_table(name).then_some(FormatName::Json),
+fn by_extension(name: &str, trained: Option<FormatName>) -> Option<FormatName> {
+    match of_extension(name) {
+        Some(FormatName::Csv) if trained == Some(FormatName::PolarityCsv) => trained,
+        found => found,
     }
-}
-
-/// Whether a file with this name is a Parquet or Arrow file.
-fn is_table(name: &str) -> bool {
-    extension(name).is_some_and(|extension| ["parquet", "arrow", "feather"].contains(&&extension[..]))
-}
-
-/// The extension of a name, without that of a compression.
-fn extension(name: &str) -> Option<String> {
-    let name = name.to_lowercase();
-    let path = Path::new(&name);
-    let plain = reading::unpacked(path).unwrap_or_else(|| path.to_owned());
-    Some(plain.extension()?.to_str()?.to_owned())
 }

@@ -171,6 +171,16 @@ impl Input<'_> {
     }
 }
 
+/// The flags of a format, or the format of the extensions of all files. A dataset among them has no lines.
+pub fn or_by_extension<'a>(
+    format: &FormatArguments,
+    places: impl Iterator<Item = &'a String>,
+    s3: &S3Options,
+) -> Result<FormatArguments> {
+    let lines = || places.filter(|place| !is_dataset(place)).cloned().collect::<Vec<_>>();
+    Ok(format.clone().or_format(|| reading::format_of(&lines(), s3))?)
+}
+
 /// The division whose test split is evaluated: a fraction, or all texts.
 pub fn division(test_fraction: Option<f64>) -> Result<Division> {
     match test_fraction {

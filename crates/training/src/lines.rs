@@ -325,7 +325,7 @@ impl Formats {
             Some(name) => {
                 let of_texts =
                     |setting: &str| self.trained.without_ratings(setting).filter(|_| setting != "unrated");
-                let format = FormatOptions { name, ..asked }.or_of_training(of_texts).format()?;
+                let format = FormatOptions { name: Some(name), ..asked }.or_of_training(of_texts).format()?;
                 let is_table = is_table || format.is_delimited();
                 Format::Review(if is_table { format.without_ratings() } else { format })
             }

@@ -56,7 +56,11 @@ fn run_by(
     };
     match ranks(&program) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => error.end(program_name()),
+        Err(error) => {
+            // A rank that ends by itself has a message with a remedy.
+            let remedy = if error.is_from_outside() { "; start again, a training with --resume" } else { "" };
+            error.end(program_name(), remedy)
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use clap::Parser;
 use classifiers::fasttext::Optimizer;
 use classifiers::linear::LinearSettings;
 use classifiers::{Reading, Texts, Words, fasttext, linear};
+use corpus::arguments::FormatArguments;
 use training::arguments::{OF_SEARCH, Passed};
 use training::autotune::search::{Dimension, Flags, Space};
 use training::autotune::{Limit, Metrics, Plan, Trained};
@@ -24,7 +25,7 @@ use crate::classifier::choice::{self, choose};
 use crate::classifier::evaluate::measure;
 use crate::classifier::quality::Measured;
 use crate::classifier::{Classifier, ClassifierModel};
-use crate::input::{input, read_split};
+use crate::input::{input, read_split, with_format};
 
 /// Searches settings of an n-gram model.
 pub(super) fn tune(arguments: &Autotune) -> Result<()> {
@@ -52,6 +53,7 @@ pub(super) fn tune(arguments: &Autotune) -> Result<()> {
              are better than on other texts; evaluate the model on others",
         );
     }
+    let train = &with_format(train, validation)?;
     let trained = Trained {
         command: ["ngrams", "train"],
         passed: passed.clone(),
@@ -66,7 +68,8 @@ pub(super) fn tune(arguments: &Autotune) -> Result<()> {
         trained: trained.clone(),
     };
     let texts = AllTexts { validation: validation.clone(), read: Vec::new() };
-    let mut trials = Trials { trained, texts, kept: Kept::default(), is_checked: false };
+    let format = train.format.clone();
+    let mut trials = Trials { trained, format, texts, kept: Kept::default(), is_checked: false };
     plan.run(move |flags, limit| trials.run(flags, limit))
 }
 
@@ -166,6 +169,7 @@ fn of_fasttext(optimizer: Option<Optimizer>) -> Vec<Dimension> {
 /// Trains and evaluates models in this process.
 struct Trials {
     trained: Trained,
+    format: FormatArguments,
     texts: AllTexts,
     kept: Kept,
     /// Whether the texts are known to be suitable.
@@ -197,9 +201,10 @@ impl Trials {
     fn run(&mut self, flags: &Flags, limit: &Limit) -> Result<Option<Metrics>> {
         let words = self.trained.words(flags);
         let arguments = Arguments::try_parse_from(words).map_err(|error| Error::internal(&error))?;
-        let Command::Train(arguments) = arguments.command else {
+        let Command::Train(mut arguments) = arguments.command else {
             return Err(Error::internal(&"another command was parsed"));
         };
+        arguments.format = self.format.clone();
         let Ok(model) = arguments.model() else {
             return Err(Error::internal(&"flags of both models were accepted"));
         };

@@ -4,7 +4,7 @@ use corpus::ledger::Limits;
 use runs::training::{RunSettings, SETTINGS, read_json};
 use serde::Serialize;
 use training::answers::wrong::{OtherLabels, Wrong};
-use training::arguments::{Passed, threads};
+use training::arguments::threads;
 use training::formats::Trained;
 use training::inputs::{Counters, Input, division};
 use training::lines::{FastTextLine, check_no_model};
@@ -14,7 +14,7 @@ use training::{Error, Result};
 
 use super::model_at;
 use super::out::absolute;
-use crate::arguments::{Arguments, Evaluate};
+use crate::arguments::Evaluate;
 use crate::classifier::Classifier;
 use crate::classifier::evaluate::{Evaluation, evaluate as evaluate_texts};
 use crate::classifier::predict::{Options, Shown, run};
@@ -46,8 +46,7 @@ pub(super) fn evaluate(arguments: &Evaluate) -> Result<()> {
     // The model may not be in its training folder.
     let training: Option<RunSettings> = model.parent().and_then(|folder| read_json(&folder.join(SETTINGS)));
     let trained = training.as_ref().map(Trained::from).unwrap_or_default();
-    let is_passed = Passed::of_process::<Arguments>().has("format");
-    let of_file = |place: &str| trained.of_labelled(place, &arguments.texts, is_passed);
+    let of_file = |place: &str| trained.of_labelled(place, &arguments.texts);
     let mut n_wrong = 0;
     for file in &arguments.files {
         let place = file.to_string();

@@ -36,7 +36,7 @@ use crate::classifier::choice::{self, choose};
 use crate::classifier::evaluate::{Evaluation, evaluate, measure};
 use crate::classifier::quality::{Evaluated, Measured};
 use crate::classifier::{Classifier, ClassifierModel};
-use crate::input::{division, input};
+use crate::input::{division, input, with_format};
 
 /// The summary that `--json` prints.
 #[derive(Debug, Serialize)]
@@ -94,6 +94,7 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     };
     check_min_count(arguments, kind)?;
     check_choice(arguments)?;
+    let arguments = &with_format(arguments, &[])?;
     let mut out = out::take(arguments)?;
     let is_dataset = matches!(&arguments.input[..], [place] if is_dataset(place));
     let reading = reading(arguments, kind, words(arguments, kind, is_dataset));

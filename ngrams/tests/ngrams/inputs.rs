@@ -19,7 +19,8 @@ fn model(folder: &Path) -> PathBuf {
     fs::write(&input, table(1000, 1)).unwrap();
     let mut train = program("ngrams");
     train.arg("train").arg("--input").arg(&input).arg("--out").arg(&out);
-    train.args(["--format", "csv", "--text-field", "review", "--label-field", "kind"]);
+    // The extension tells the format.
+    train.args(["--text-field", "review", "--label-field", "kind"]);
     let (code, told) = ended(train);
     assert_eq!(code, Some(0), "{told}");
     out

@@ -6,6 +6,7 @@
 mod defaults;
 mod dialects;
 mod encodings;
+mod fetch;
 mod inputs;
 mod interrupted;
 mod killed;

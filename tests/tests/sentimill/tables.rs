@@ -220,7 +220,7 @@ fn a_wrong_column_or_format_is_named_in_the_refusal() {
          --delimiter ';'"
     );
     assert_eq!(
-        refusal(&["--quote", "none"], 64),
+        refusal(&["--format", "json", "--quote", "none"], 64),
         "sentimill: --quote is not used by the format json, only by csv or tsv; remove it or choose another --format; see \
          --help"
     );
@@ -245,5 +245,45 @@ fn a_wrong_column_or_format_is_named_in_the_refusal() {
             "classes without a rating: \"positive\" 30; set their stars with --class-ratings=good=5,positive=STARS"
         )
     );
-    assert!(refusal(&[], 65).ends_with("or --format csv for a table with a header"));
+    assert!(refusal(&["--format", "json"], 65).ends_with("or --format csv for a table with a header"));
+    // A polarity file has no header.
+    room.write("reviews.csv", "\"2\",\"works well\"\n".repeat(30));
+    assert!(refusal(&[], 65).contains("--format polarity-csv"), "{}", refusal(&[], 65));
+}
+
+#[test]
+fn the_extension_of_all_files_is_their_format_unless_a_flag_names_it() {
+    let room = Room::new();
+    room.write("more/a.csv", "reviewText,overall\nfine,4\n\"good, but late\",3\n");
+    room.write("more/b.csv.gz", gzip(b"reviewText,overall\nbad,1\n"));
+    room.write("c.tsv", "overall\treviewText\n5\tvery good\n");
+    room.write("d.jsonl", "{\"reviewText\": \"works\", \"overall\": 5}\n");
+    room.write("e", "{\"reviewText\": \"broke\", \"overall\": 1}\n");
+    let ledger = |inputs: &[&str]| {
+        let made = sentimill(room.path(""), &[inputs, &["--force", "--out", "made.h5"]].concat()).succeeded();
+        made.said().lines().find(|line| line.starts_with("ledger")).unwrap().to_owned()
+    };
+    for (inputs, n) in [
+        (&["more/a.csv"][..], 2),
+        (&["more"], 3),
+        (&["more/*.gz"], 1),
+        (&["c.tsv"], 1),
+        (&["d.jsonl", "e"], 2),
+    ] {
+        assert!(ledger(inputs).ends_with(&format!("{n} reviews")), "{inputs:?}: {}", ledger(inputs));
+    }
+    for (inputs, found) in [
+        (&["d.jsonl", "c.tsv"][..], "d.jsonl and c.tsv"),
+        (&["more", "e"], "more/a.csv and e"),
+        (&["-", "c.tsv"], "- and c.tsv"),
+    ] {
+        let refused = sentimill(room.path(""), inputs).with_code(64);
+        let expected = format!(
+            "sentimill: {found}: found files whose extensions are of different formats, expected one format; pass --format if \
+             both have the same, or pass the files of one format\n"
+        );
+        assert!(refused.stderr.ends_with(&expected), "{}", refused.stderr);
+    }
+    room.write("lines.csv", "{\"reviewText\": \"works\", \"overall\": 5}\n");
+    assert!(ledger(&["lines.csv", "d.jsonl", "--format", "json"]).ends_with("2 reviews"));
 }

@@ -11,7 +11,7 @@ use runs::recipe::Objective;
 use scoring::{Calibrator, Decision, Intervals, Metrics, ProbabilityQuality, Threshold};
 use serde::Serialize;
 use training::answers::wrong::{OtherLabels, Wrong};
-use training::arguments::{Passed, Rated, threads};
+use training::arguments::{Rated, threads};
 use training::classes::{Class, classes};
 use training::datasets::{Reader, trained_on_warning};
 use training::formats::Trained;
@@ -23,7 +23,7 @@ use training::tell::tell;
 use training::wrong::WrongFile;
 
 use super::{device, model_at};
-use crate::arguments::{Arguments, Evaluate};
+use crate::arguments::Evaluate;
 use crate::compute::Compute;
 use crate::error::{Error, Result};
 use crate::families::classifier::predict::{PredictOptions, Tokenizer, run};
@@ -71,8 +71,6 @@ struct Found {
 /// What all files are evaluated with.
 struct Evaluator<'a> {
     arguments: &'a Evaluate,
-    /// Whether `--format` was passed.
-    has_format: bool,
     classifier: &'a SavedClassifier,
     decision: Decision,
     ranks: &'a Ranks,
@@ -90,14 +88,7 @@ pub fn evaluate(arguments: &Evaluate) -> Result<()> {
     let classifier = &read_classifier(&folder, compute.device())?;
     let SavedClassifier { config, scoring, trained_on, .. } = classifier;
     let decision = config.decision(*scoring);
-    let evaluator = Evaluator {
-        arguments,
-        has_format: Passed::of_process::<Arguments>().has("format"),
-        classifier,
-        decision,
-        ranks: &ranks,
-        compute: &compute,
-    };
+    let evaluator = Evaluator { arguments, classifier, decision, ranks: &ranks, compute: &compute };
     let mut n_wrong = 0;
     for file in &arguments.files {
         let place = file.to_string();
@@ -222,11 +213,8 @@ impl Evaluator<'_> {
 
     /// The format and the labels of a file.
     fn format(&self, place: &str) -> (FormatArguments, Rated) {
-        Trained::of_dataset(&self.classifier.config.preparation.labels).of_labelled(
-            place,
-            &self.arguments.texts,
-            self.has_format,
-        )
+        let trained = Trained::of_dataset(&self.classifier.config.preparation.labels);
+        trained.of_labelled(place, &self.arguments.texts)
     }
 
     /// Writes the wrong predictions. One rank does it, without the others.

@@ -14,6 +14,7 @@ pub fn moved(words: &[OsString]) -> Option<String> {
     let first = words.first()?.to_str()?;
     let second = words.get(1).and_then(|word| word.to_str()).unwrap_or_default();
     match (first, second) {
+        ("ngrams", "train") => Some(line("ngrams train", &words[2..])),
         ("ngrams", _) => Some(line("ngrams train", &words[1..])),
         ("embed", _) => Some(line("vectors train", &words[1..])),
         ("serve", _) => Some(line("vectors serve", &words[1..])),
@@ -40,6 +41,7 @@ mod tests {
     fn an_old_command_has_a_new_one() {
         for (old, new) in [
             ("ngrams --input a.txt", Some("ngrams train --input a.txt")),
+            ("ngrams train --input a.txt", Some("ngrams train --input a.txt")),
             ("embed --input -", Some("vectors train --input -")),
             ("serve --folder f", Some("vectors serve --folder f")),
             ("vectors pip a b", Some("vectors pip a b")),
@@ -51,6 +53,7 @@ mod tests {
                 Some("vectors train --nproc 2 --log-dir l --input a"),
             ),
             ("launch --nproc 2 -- ngrams --input a", Some("ngrams train --input a")),
+            ("launch --nproc 2 -- ngrams train --input a", Some("ngrams train --input a")),
             ("launch --nproc 2 -- fit a.h5", None),
             ("autotune a.h5", None),
             ("fit a.h5", None),

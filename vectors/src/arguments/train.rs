@@ -35,11 +35,12 @@ pub struct Train {
     /// folder. With s3://bucket/folder, finished checkpoints and the model are put there, and nothing is replaced.
     #[arg(long, short, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
     pub out: Option<Location>,
-    /// Format of lines: text, json, polarity-csv or fasttext
+    /// text, json, polarity-csv or fasttext [default: by extension]
     ///
     /// text: each line is a sentence. The others are as in sentimill; ratings are not read. Texts are cleaned as by the mapper.
-    #[arg(long, value_name = "NAME", default_value = "text", help_heading = "Input")]
-    pub format: LineFormat,
+    /// The default is json for the extensions .json, .jsonl and .ndjson, also compressed, and text for other files.
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    pub format: Option<LineFormat>,
     /// Field names of a known JSON source
     ///
     /// amazon2014, amazon2018, amazon2023 or yelp.

@@ -31,6 +31,7 @@ use training::{Error, Result};
 
 use self::checks::{check, check_alone};
 use self::comparisons::{Compared, Comparisons};
+use self::lines::with_format;
 use self::out::CompleteSummary;
 use self::progress::Speed;
 use self::settings::{Processes, recipe};
@@ -66,6 +67,7 @@ struct Summary {
 
 /// Trains word vectors.
 pub(super) fn train(arguments: &Train) -> Result<()> {
+    let arguments = &with_format(arguments)?;
     if let Some(launch) = Launch::of_ranks()? {
         return ranks::train_ranks(arguments, &launch);
     }

@@ -139,7 +139,7 @@ fn json_lines_and_a_dataset_are_read() {
         .collect();
     let without_text = "{\"overall\":1}\n";
     fs::write(&input, lines + without_text).unwrap();
-    let (code, said, told) = run(embed(&input, &out, &["--format", "json"]));
+    let (code, said, told) = run(embed(&input, &out, &[]));
     assert_eq!(code, Some(0), "{told}");
     let expected = format!("1 of 3,001 lines of {} have no text in the format json", input.display());
     assert!(told.contains(&expected), "{told}");

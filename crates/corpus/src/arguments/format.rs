@@ -25,11 +25,16 @@ pub struct FormatArguments {
 impl FormatArguments {
     /// Whether lines have fastText's format.
     pub fn is_fasttext(&self) -> bool {
-        self.options.name == FormatName::FastText
+        self.name() == FormatName::FastText
     }
 
     /// The name of the format.
     pub fn name(&self) -> FormatName {
+        self.options.name()
+    }
+
+    /// The name of the format, if a flag names it.
+    pub fn asked(&self) -> Option<FormatName> {
         self.options.name
     }
 
@@ -45,8 +50,8 @@ impl FormatArguments {
 
     /// Whether a field may have labels: the format has fields, and no flag is one for ratings. Labels may be unrated.
     pub fn may_have_labels(&self) -> bool {
-        let FormatOptions { name, rating_field, class_ratings, rating_scale, preset, .. } = &self.options;
-        name.has_fields()
+        let FormatOptions { rating_field, class_ratings, rating_scale, preset, .. } = &self.options;
+        self.name().has_fields()
             && rating_field.is_none()
             && class_ratings.is_none()
             && rating_scale.is_none()
@@ -66,9 +71,17 @@ impl FormatArguments {
     /// The same flags with this format, and with this encoding unless one was passed.
     #[must_use]
     pub fn read_as(mut self, name: FormatName, encoding: Option<&'static Encoding>) -> Self {
-        self.options.name = name;
+        self.options.name = Some(name);
         self.encoding = self.encoding.or(encoding);
         self
+    }
+
+    /// The same flags, with the format that is found if no flag names one.
+    pub fn or_format<E>(mut self, find: impl FnOnce() -> Result<Option<FormatName>, E>) -> Result<Self, E> {
+        if self.options.name.is_none() {
+            self.options.name = find()?;
+        }
+        Ok(self)
     }
 
     /// The same flags, with the settings of a training where no flag was passed.

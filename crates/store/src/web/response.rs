@@ -44,6 +44,15 @@ impl Version {
         }
     }
 
+    /// The version with this `ETag` or `Last-Modified`.
+    pub(super) fn of_validator(validator: &str) -> Self {
+        let validator = Some(validator.to_owned());
+        match validator.as_deref().is_some_and(|validator| validator.starts_with('"')) {
+            true => Self { etag: validator, ..Self::default() },
+            false => Self { last_modified: validator, ..Self::default() },
+        }
+    }
+
     /// The value of `If-Range`, if a range of this version can be requested.
     pub(super) fn validator(&self) -> Option<&str> {
         self.etag.as_deref().or(self.last_modified.as_deref())

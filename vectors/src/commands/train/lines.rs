@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
 
 use corpus::clean::Cleaner;
 use corpus::encoding::{Invalid, UTF_8};
-use corpus::format::{Format, FormatOptions};
+use corpus::format::{Format, FormatName, FormatOptions};
 use corpus::json_array::is_array;
 use corpus::judgement::TOLD;
 use corpus::ledger::Share;
@@ -16,13 +15,14 @@ use dataset::dataset_file::DatasetReader;
 use dataset::vocabulary::FIRST_WORD;
 use program::exit::{Exit, Failed};
 use program::location::Location;
-use reading::unpacked;
+use reading::{format_of, of_extension};
 use report::whole;
 use serde_json::{Map, Value};
 use store::S3Options;
 use training::arguments::LineFormat;
 use training::places;
 use training::tell::tell;
+use training::texts::TextsError;
 use training::{Error, Result};
 
 use crate::arguments::Train;
@@ -37,10 +37,22 @@ const OF_ARRAY: &str =
 
 /// Whether this is the name of a table, whose separators and other columns would be trained on as words.
 fn is_table(place: &str) -> bool {
-    let name = place.to_lowercase();
-    let plain = unpacked(Path::new(&name)).unwrap_or_else(|| PathBuf::from(&name));
-    let plain = plain.to_string_lossy();
-    [".csv", ".tsv"].iter().any(|table| plain.ends_with(table))
+    of_extension(place).is_some_and(FormatName::is_delimited)
+}
+
+/// The flags with the format of the extensions of --input and --held-out, unless --format was passed.
+pub(super) fn with_format(arguments: &Train) -> Result<Train> {
+    let by_extension = || {
+        let places = arguments.input.iter().chain(&arguments.held_out);
+        let lines: Vec<_> = places.filter(|place| !places::is_dataset(place)).cloned().collect();
+        let found = format_of(&lines, &arguments.storage.options()).map_err(TextsError::from)?;
+        Ok::<_, Error>(match found {
+            Some(FormatName::Json) => LineFormat::Review(FormatName::Json),
+            _ => LineFormat::Text,
+        })
+    };
+    let format = arguments.format.map_or_else(by_extension, Ok)?;
+    Ok(Train { format: Some(format), ..arguments.clone() })
 }
 
 /// The format of lines; `None` if each line is a sentence.
@@ -48,8 +60,8 @@ pub(super) fn format(arguments: &Train) -> Result<Option<Format>> {
     let Train { preset, text_field, with_title, .. } = arguments.clone();
     let asked = FormatOptions { preset, text_field, with_title, ..FormatOptions::default() };
     match arguments.format {
-        LineFormat::Review(name) => Ok(Some(FormatOptions { name, ..asked }.format()?)),
-        LineFormat::Text => {
+        Some(LineFormat::Review(name)) => Ok(Some(FormatOptions { name: Some(name), ..asked }.format()?)),
+        Some(LineFormat::Text) | None => {
             asked.nothing_for("text")?;
             Ok(None)
         }
@@ -88,7 +100,7 @@ impl Lines {
             return Err(Error::useless_texts(
                 table,
                 "found the name of a table, expected sentences",
-                "make a dataset of it with sentimill --format csv, and pass the dataset",
+                "make a dataset of it with sentimill, and pass the dataset",
             ));
         }
         Ok(Self {
@@ -207,8 +219,8 @@ impl Lines {
             return Ok(());
         }
         let name = match arguments.format {
-            LineFormat::Text => "text".to_owned(),
-            LineFormat::Review(name) => name.to_string(),
+            Some(LineFormat::Review(name)) => name.to_string(),
+            Some(LineFormat::Text) | None => "text".to_owned(),
         };
         if self.n_bad < self.n_lines {
             let (bad, all) = (whole(self.n_bad), whole(self.n_lines));

@@ -103,7 +103,7 @@ fn arrow(reviews: &[Review]) -> Vec<u8> {
 fn each_format_gives_the_texts_of_its_reviews_with_any_number_of_threads() {
     let reviews: Vec<Review> = (0..6000).map(review).collect();
     let json = json_lines(&reviews, ["reviewText", "overall"]);
-    let named = |name| FormatOptions { name, ..FormatOptions::default() };
+    let named = |name| FormatOptions { name: Some(name), ..FormatOptions::default() };
     let of_yelp =
         FormatOptions { preset: Some("yelp".parse::<Preset>().unwrap()), ..FormatOptions::default() };
     let of_fields = FormatOptions {
@@ -198,7 +198,7 @@ fn the_values_of_a_field_are_labels_by_their_names() {
     let table = "text;kind\none;\"so; so\"\ntwo;7\nthree; 7 \nnone;\n";
     let folder = folder(&[("a.json", json), ("list.json", list), ("table.csv", table.as_bytes())]);
     let asked = |name: &str, prefix: &str| FormatOptions {
-        name: name.parse().unwrap(),
+        name: name.parse().ok(),
         text_field: Some(format!("{prefix}text").parse().unwrap()),
         label_field: Some(format!("{prefix}kind").parse().unwrap()),
         ..FormatOptions::default()

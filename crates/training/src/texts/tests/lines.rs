@@ -13,7 +13,7 @@ use program::exit::{Exit, Fails};
 use super::*;
 
 fn fasttext() -> FormatOptions {
-    FormatOptions { name: FormatName::FastText, ..FormatOptions::default() }
+    FormatOptions { name: Some(FormatName::FastText), ..FormatOptions::default() }
 }
 
 /// Lines with one label, with several, and without one.

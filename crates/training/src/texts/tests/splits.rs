@@ -133,7 +133,7 @@ fn lines_are_in_the_split_of_their_row_in_a_dataset() {
     fasttext.push_str("no label\n");
     let folder = folder(&[("a.txt", fasttext.as_bytes()), ("a.json", json.as_bytes())]);
     let of_fasttext =
-        FormatOptions { name: corpus::format::FormatName::FastText, ..FormatOptions::default() };
+        FormatOptions { name: Some(corpus::format::FormatName::FastText), ..FormatOptions::default() };
     for threads in [1, 3] {
         let lines = lines(&[&folder.path().join("a.txt")], of_fasttext.clone(), threads);
         let (mut found, ledger) = read_both(&lines, Words::Spaces);
