@@ -60,7 +60,8 @@ pub enum Command {
     #[command(
         allow_negative_numbers = true,
         mut_args = autotune::in_search,
-        override_usage = "ngrams autotune [OPTIONS] --input <FILE>...\n       --validation <FILE>... --minutes <N>",
+        override_usage = "ngrams autotune [OPTIONS] --input <FILE>... --minutes <N>\n       \
+                          <--validation <FILE>...|--validation-fraction <SHARE>>",
         after_help = MORE,
         after_long_help = AUTOTUNE_EXAMPLES
     )]
