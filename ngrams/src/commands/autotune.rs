@@ -8,7 +8,7 @@ use std::time::Instant;
 use clap::Parser;
 use classifiers::fasttext::Optimizer;
 use classifiers::linear::LinearSettings;
-use classifiers::{Reading, Texts, Words, fasttext, linear};
+use classifiers::{Classifier, Model, Reading, Texts, Words, fasttext, linear};
 use training::arguments::{OF_SEARCH, Passed};
 use training::autotune::search::{Dimension, Flags, Space};
 use training::autotune::{Limit, Metrics, Plan, Trained};
@@ -21,7 +21,6 @@ use super::train::check;
 use crate::arguments::{Arguments, Autotune, Command, ModelName, Train};
 use crate::classifier::evaluate::measure;
 use crate::classifier::quality::Measured;
-use crate::classifier::{Classifier, ClassifierModel};
 use crate::input::{input, read_training};
 
 /// Searches settings of an n-gram model.
@@ -248,7 +247,7 @@ impl Kept {
         words: Words,
         settings: &ModelSettings,
         limit: &Limit,
-    ) -> Result<Option<ClassifierModel>> {
+    ) -> Result<Option<Model>> {
         match settings {
             ModelSettings::Linear(settings) => {
                 // The words of n-grams are for reports.
@@ -259,7 +258,7 @@ impl Kept {
                 };
                 let (_, numbered) = self.0.insert((words, numbered));
                 match numbered.train(texts, words, &settings, |_| {}, &|| limit.is_over()) {
-                    Ok(model) => Ok(Some(ClassifierModel::Linear(Box::new(model)))),
+                    Ok(model) => Ok(Some(Model::Linear(Box::new(model)))),
                     Err(classifiers::Error::Stopped) => Ok(None),
                     Err(error) => Err(error.into()),
                 }
@@ -272,7 +271,7 @@ impl Kept {
                         return Ok(None);
                     }
                 }
-                Ok(Some(ClassifierModel::FastText(Box::new(training.finish()))))
+                Ok(Some(Model::FastText(Box::new(training.finish()))))
             }
         }
     }

@@ -3,16 +3,16 @@
 use std::io;
 
 use classifiers::files::bin::BinLoss;
+use classifiers::{Classifier, Model, Preparation};
+use corpus::ledger::NoReview;
 use training::answers::explain::{Form, Options, run};
-use training::answers::{Content, Counts, LineOptions};
+use training::answers::{Content, Counts, LineOptions, Refusal};
 use training::arguments::Explain;
 use training::lines::{FastTextLine, Formats, one_line, read_each};
 use training::{Error, Result};
 
 use super::{invalid_utf8, model_at};
 use crate::classifier::explain::explain as explain_text;
-use crate::classifier::text::Preparation;
-use crate::classifier::{Classifier, ClassifierModel};
 
 /// Explains a text, or lines.
 pub(super) fn explain(arguments: &Explain) -> Result<()> {
@@ -21,7 +21,7 @@ pub(super) fn explain(arguments: &Explain) -> Result<()> {
     let formats = Formats::of(&arguments.lines, &model, FastTextLine::Words)?;
     let sources = arguments.sources()?;
     let classifier = Classifier::read(&model)?;
-    if let ClassifierModel::Program(program) = classifier.model()
+    if let Model::Program(program) = classifier.model()
         && program.args().loss == BinLoss::HierarchicalSoftmax
     {
         return Err(Error::setting(
@@ -39,7 +39,8 @@ pub(super) fn explain(arguments: &Explain) -> Result<()> {
     let mut reader = classifier.reader();
     let mut explain = |input: Content<'_>, lines: &LineOptions| -> Result<Counts> {
         run(input, io::stdout().lock(), lines, &options, |text| {
-            Ok(preparation.text(text).and_then(|text| explain_text(&mut reader, text)))
+            let text = preparation.text(text).ok_or(Refusal::Line(NoReview::EmptyText));
+            Ok(text.and_then(|text| explain_text(&mut reader, text)))
         })
     };
     if let Some(text) = &arguments.text {

@@ -1,10 +1,8 @@
 //! The n-grams that speak most for each label, for the report.
 
-use classifiers::Texts;
+use classifiers::{Classifier, Model, Texts};
 use runs::training::{FORMAT_VERSION, TopNgrams, TopOfLabel, WeighedNgram};
 use training::{Error, Result};
-
-use crate::classifier::{Classifier, ClassifierModel};
 
 /// N-grams per label.
 const N_NGRAMS: usize = 20;
@@ -19,15 +17,15 @@ pub fn top(classifier: &Classifier, texts: &Texts) -> Result<TopNgrams> {
     let labels = classifier.labels();
     let of_label = |label: u32| -> Result<TopOfLabel> {
         let mut ngrams: Vec<(String, f64)> = match classifier.model() {
-            ClassifierModel::Linear(model) => {
+            Model::Linear(model) => {
                 let named = model.stored().named.iter().filter(|named| named.label == label);
                 named.map(|named| (named.ngram.clone(), f64::from(named.weight))).collect()
             }
-            ClassifierModel::FastText(model) => {
+            Model::FastText(model) => {
                 let found = model.top(texts, label, N_NGRAMS, TOKENS_MAX)?;
                 found.into_iter().map(|(ngram, weight)| (ngram, f64::from(weight))).collect()
             }
-            ClassifierModel::Program(_) => {
+            Model::Program(_) => {
                 return Err(Error::internal(&"a model of another program was not trained here"));
             }
         };

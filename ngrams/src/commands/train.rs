@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use batches::Part;
 use classifiers::fasttext::FastTextSettings;
 use classifiers::linear::LinearSettings;
-use classifiers::{Reading, Texts, fasttext, linear};
+use classifiers::{Classifier, Model, Reading, Texts, fasttext, linear};
 use launch::interrupt::{Interrupts, Requested};
 use program::exit::{Exit, Failed};
 use report::whole;
@@ -31,7 +31,6 @@ use super::top::top;
 use crate::arguments::{ModelName, Train};
 use crate::classifier::evaluate::{Evaluation, evaluate};
 use crate::classifier::quality::{Evaluated, Measured};
-use crate::classifier::{Classifier, ClassifierModel};
 use crate::input::{division, input};
 
 /// The summary that `--json` prints.
@@ -220,7 +219,7 @@ fn train_linear(
     words: classifiers::Words,
     settings: &LinearSettings,
     progress: &mut Progress,
-) -> Result<ClassifierModel> {
+) -> Result<Model> {
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
     let is_stopped = || interrupts.is_stop_requested();
     let note = |done| progress.note_linear(done);
@@ -234,7 +233,7 @@ fn train_linear(
         error => Error::from(error),
     })?;
     progress.end_epoch(settings.epochs, None);
-    Ok(ClassifierModel::Linear(Box::new(model)))
+    Ok(Model::Linear(Box::new(model)))
 }
 
 fn train_fasttext(
@@ -243,7 +242,7 @@ fn train_fasttext(
     arguments: &Train,
     out: &mut TextsOut,
     progress: &mut Progress,
-) -> Result<ClassifierModel> {
+) -> Result<Model> {
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
     let mut training = match out::state(out)? {
         None => fasttext::Training::new(texts, settings.clone())?,
@@ -268,7 +267,7 @@ fn train_fasttext(
             return Err(Error::Interrupted { resume: out.shown_checkpoints() });
         }
     }
-    Ok(ClassifierModel::FastText(Box::new(training.finish())))
+    Ok(Model::FastText(Box::new(training.finish())))
 }
 
 /// The split of --input that is evaluated at the end.

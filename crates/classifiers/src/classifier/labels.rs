@@ -3,7 +3,8 @@
 //! A model numbers its labels by frequency. Users see them in the order of `--labels`, as `fit` numbers them, and without
 //! named classes in the order of their names: the labels 0 and 1, or 1 and 2, are in this order in the confusion matrix.
 
-use classifiers::{Dictionary, Names};
+use crate::dictionary::Dictionary;
+use crate::names::Names;
 
 /// The labels of a model.
 #[derive(Clone, Debug)]
@@ -16,7 +17,7 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// Labels by number. `classes` has all names in their order, or none, as [`classifiers::Dictionary::classes`].
+    /// Labels by number. `classes` has all names in their order, or none, as [`Dictionary::classes`].
     pub fn new(names: Vec<String>, classes: &Names) -> Self {
         let place =
             |name: &str| classes.iter().position(|class| class == name.as_bytes()).unwrap_or(usize::MAX);
