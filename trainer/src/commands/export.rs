@@ -86,7 +86,7 @@ fn export_to(out: &Path, arguments: &Export) -> Result<String> {
                 "An LSTM classifier"
             },
             tag: "lstm",
-            requires: "NumPy and PyTorch",
+            requires: "NumPy",
             labels: &config.preparation.labels.names(),
         },
     );
