@@ -2,6 +2,7 @@
 //! surrogate is read as U+FFFD. Other Python threads run while texts are cleaned or answered.
 //!
 //! Numbers are returned as the bytes of 32-bit floats, of which NumPy makes arrays without a copy.
+#![expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments and passes them by value")]
 
 use std::path::{Path, PathBuf};
 
