@@ -109,10 +109,11 @@ REVIEWS :=
 DATA :=
 bench: ## measure the stages, sentimill, store, reading, n-grams, all-reduce and training
 	@bootstrap/laptop.sh build test bench redis $(TORCH_SET)
-	cargo build --release $(LOCKED) $(WORKSPACE) --bins --example demo-corpus --example s3-server --example read --example copy --example pushes --example parameter-server
+	cargo build --release $(LOCKED) $(WORKSPACE) --bins --lib --example demo-corpus --example s3-server --example read --example copy --example pushes --example parameter-server
 	python3 tests/bench.py $(TARGET)/release .deps/bench/bin/python
 	python3 sentimill/bench/compare.py $(TARGET)/release .deps/bench/bin/python
 	.deps/test/bin/python crates/dataset/bench/compare.py $(TARGET)/release/examples/read $(TARGET)/release/bench/reviews.h5
+	ln -sf $(abspath $(TARGET))/release/libnative.so python/sentimill/_native.abi3.so
 	PYTHONPATH=python .deps/test/bin/python -B python/bench/compare.py $(TARGET)/release/bench/reviews.h5
 	python3 crates/store/bench/throughput.py $(TARGET)/release .deps/bench/bin/aws
 	python3 crates/parameters/bench/redis.py $(TARGET)/release/examples/pushes .deps/redis $(TARGET)/release/bench/parameters
@@ -171,7 +172,7 @@ check: ## check format, lints, the release profile, documentation, licences, scr
 
 sbom: ## list the packages linked into each program, as CycloneDX, in target/sbom/
 	@bootstrap/laptop.sh sbom
-	python3 bootstrap/sbom.py $(TARGET)/sbom $(PROGRAMS) trainer
+	python3 bootstrap/sbom.py $(TARGET)/sbom $(PROGRAMS) trainer native
 
 deny:
 	@bootstrap/laptop.sh check
@@ -185,13 +186,16 @@ dist: export CARGO_ZIGBUILD_ZIG_PATH := $(CURDIR)/.deps/bin/zig
 dist: export CARGO_ZIGBUILD_CACHE_DIR := $(CURDIR)/.deps/zig-cache
 dist: export ZIG_GLOBAL_CACHE_DIR := $(CURDIR)/.deps/zig-cache
 dist: ## build programs for other machines (glibc 2.34 or newer) into dist/
+	@TORCH=no bootstrap/laptop.sh test
 	@bootstrap/laptop.sh build dist $(TORCH_SET)
 	.deps/bin/cargo-zigbuild zigbuild --release --locked $(PROGRAMS:%=-p %) --bins --target x86_64-unknown-linux-gnu.$(GLIBC)
 	rm -rf dist && mkdir dist
 	cp $(PROGRAMS:%=$(TARGET)/x86_64-unknown-linux-gnu/release/%) dist/
 	@bootstrap/laptop.sh sbom
-	python3 bootstrap/sbom.py dist $(PROGRAMS)
-	cd python && SOURCE_DATE_EPOCH=315532800 ../.deps/dist/bin/python -m flit_core.wheel --outdir ../dist .
+	python3 bootstrap/sbom.py dist $(PROGRAMS) native
+	cd python && SOURCE_DATE_EPOCH=315532800 ../.deps/dist/bin/maturin build --zig --release --locked --target x86_64-unknown-linux-gnu \
+		--compatibility manylinux_$(subst .,_,$(GLIBC)) --out ../dist
+	.deps/test/bin/python tests/wheel.py dist/*.whl $(GLIBC)
 	cargo build $(LOCKED) $(WORKSPACE) --example pages $(if $(TORCH_SET),--example trainer-pages)
 	$(TARGET)/debug/examples/pages dist
 	$(if $(TORCH_SET),$(TARGET)/debug/examples/trainer-pages dist)

@@ -19,7 +19,7 @@
 #   check   cargo-deny, shellcheck, hadolint, mypy and ruff
 #   workflows  actionlint, which needs Go
 #   sbom    cargo-sbom, which lists the packages linked into a program
-#   dist    zig, which links programs for an older glibc, and flit, which builds the wheel of python/
+#   dist    zig, which links programs for an older glibc, and maturin, which builds the wheel of python/
 #   fuzz    cargo-fuzz
 #   mutations  cargo-mutants
 #   KEPT=FOLDER in the environment: move what was installed into another .deps/ from there, instead of installing it again

@@ -50,7 +50,7 @@ def main():
     only = options.only
     begin = time.monotonic()
     # Of the examples, tests run only these; `make check` compiles all of them. `cargo test` would not give them their names.
-    cargo(["build", *arguments, "--bins", "--example", "demo-corpus", "--example", "launch-script", "--example", "parameter-server"])
+    cargo(["build", *arguments, "--bins", "--lib", "--example", "demo-corpus", "--example", "launch-script", "--example", "parameter-server"])
     programs, folders = build(arguments)
     packages = {package for package, _, _, _ in programs} | set(PYTHON)
     folder_of_tests = pathlib.Path(programs[0][3][0]).parent
@@ -86,7 +86,10 @@ def main():
 
 
 def python_tests(tests, programs):
-    """The command that runs the tests of a folder with the programs of another folder."""
+    """The command that runs the tests of a folder with the programs and the Python module of another folder."""
+    module = PROJECT / "python/sentimill/_native.abi3.so"
+    module.unlink(missing_ok=True)
+    module.symlink_to(programs.absolute() / "libnative.so")
     python = f".deps/test/bin/python -B -m unittest discover --start-directory {tests}"
     return f"SENTIMILL_PROGRAMS={shlex.quote(str(programs))} PYTHONPATH=python {python}"
 

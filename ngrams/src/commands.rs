@@ -15,6 +15,7 @@ mod train;
 
 use std::path::PathBuf;
 
+use classifiers::Classifier;
 use program::exit::{Exit, Failed};
 use program::location::Location;
 use runs::saved::CONFIG;
@@ -26,7 +27,6 @@ use training::page::report;
 use training::ranks::check_alone;
 
 use crate::arguments::Command;
-use crate::classifier::Classifier;
 
 /// Why there are no ranks, with which earlier releases trained.
 const ALONE: &str = " for ngrams: one process with --threads is faster than ranks";

@@ -1,4 +1,4 @@
-"""Errors of opening and reading a dataset."""
+"""Errors of opening and reading a dataset or a model."""
 
 from __future__ import annotations
 
@@ -29,3 +29,11 @@ class DamagedDataset(DatasetError):
     def __reduce__(self) -> tuple[type[DamagedDataset], tuple[str, str, str, str | None, int | None]]:
         # Pickle otherwise passes the message alone, as from a worker process.
         return type(self), self._arguments
+
+
+class ModelError(Exception):
+    """A model that cannot be read: it is missing, of another version or kind, or parts of it do not fit together."""
+
+
+class DamagedModel(ModelError):
+    """A file of the model does not match its digest."""

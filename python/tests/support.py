@@ -71,6 +71,20 @@ def demo() -> Path:
 
 
 @cache
+def reviews() -> tuple[Path, list[str]]:
+    """Returns a file of 3,000 synthetic reviews, and the texts of those that are not damaged."""
+    path, texts = folder() / "reviews.json", []
+    path.write_bytes(run(program("demo-corpus"), "--reviews", "3000"))
+    for line in path.read_bytes().splitlines():
+        try:
+            text = json.loads(line).get("reviewText")
+        except (ValueError, AttributeError):
+            continue  # One line in a hundred is damaged.
+        texts += [text] if isinstance(text, str) else []
+    return path, texts
+
+
+@cache
 def small() -> Path:
     """Returns a dataset of 60 short reviews, whose columns have one chunk each."""
     return _dataset("small", [("small words " + _word(n), 1 + n % 5) for n in range(60)])

@@ -23,7 +23,6 @@ CELL_SECONDS_MAX = 300
 
 class Notebook(unittest.TestCase):
     def test_it_runs_with_the_files_of_its_commands_and_prints_what_is_committed(self):
-        support.require(support.HAS_TORCH, "torch")
         support.require(find_spec("nbclient") is not None, "nbclient")
         import nbformat
         from nbclient import NotebookClient

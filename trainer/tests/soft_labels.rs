@@ -10,7 +10,7 @@ use std::process::Command;
 use batches::{Division, Reading, Rows};
 use classifiers::fasttext::{FastTextSettings, Loss, Training};
 use classifiers::files::ModelRef;
-use classifiers::{Features, Model, Scratch, Words, read_fasttext_file};
+use classifiers::{Classifier, Features, Words, read_fasttext_file};
 use command::{ended, losses, plain, program, refused, run, trainer};
 use corpus::record::Votes;
 use dataset::Row;
@@ -191,7 +191,7 @@ numpy.save(sys.argv[3], soft)
 }
 
 /// An n-gram model of these rows, with the names of their labels, and the probability of the second name for each text.
-fn ngrams_model(folder: &Path, words: Words, loss: Loss, names: [&str; 2]) -> Model {
+fn ngrams_model(folder: &Path, words: Words, loss: Loss, names: [&str; 2]) -> Classifier {
     let lines = (0..N_ROWS).map(|at| {
         let row = review(at);
         format!("__label__{} {}\n", names[usize::from(row.label)], text(&row))
@@ -211,7 +211,7 @@ fn ngrams_model(folder: &Path, words: Words, loss: Loss, names: [&str; 2]) -> Mo
     let mut training = Training::new(&texts, settings).unwrap();
     while training.step().unwrap().is_some() {}
     classifiers::files::write(folder, ModelRef::FastText(&training.finish())).unwrap();
-    classifiers::files::read(folder).unwrap()
+    Classifier::read(folder).unwrap()
 }
 
 /// The words of a row; unknown ones are omitted.
@@ -243,12 +243,12 @@ fn an_n_gram_model_predicts_the_words_of_rows() {
         let ngrams = ngrams_model(&model, words, loss, ["negative", "positive"]);
         trained(predicted_by_ngrams(&model, &dataset, &out));
         let (_, labels) = SoftLabels::read(&out, &[known]).unwrap();
-        let place = |name: &str| ngrams.labels().iter().position(|label| label == name.as_bytes()).unwrap();
+        let place = |name: &str| ngrams.label(name.as_bytes()).unwrap() as usize;
         let mut row = Row::default();
-        let (mut reader, mut scratch) = (DatasetReader::open(&dataset).unwrap().rows(), Scratch::default());
+        let (mut reader, mut answers) = (DatasetReader::open(&dataset).unwrap().rows(), ngrams.reader());
         for number in 0..300 {
             reader.read(number, &mut row).unwrap();
-            let scores = ngrams.scores(text(&row).as_bytes(), &mut scratch);
+            let scores = answers.probabilities(text(&row).as_bytes()).unwrap();
             let expected = scores[place("positive")] / (scores[0] + scores[1]);
             let found: Vec<f32> = labels.row(number as usize).collect();
             assert!((found[1] - expected).abs() < 1e-6, "{number}: {found:?} {expected}");

@@ -2,8 +2,8 @@
 //!
 //! `keys` numbers the n-grams of a text. `matrix` lists the n-grams of all texts by row, without rare ones. `weights`
 //! computes naive-Bayes and TF-IDF weights. `dual` trains with an L2 penalty and `sparse` with an L1 penalty, both by
-//! coordinate `descent`, one classifier per label or one for two labels. `base` is the model
-//! from which a training starts. `calibration` converts scores to probabilities. `model` answers.
+//! coordinate `descent`, one classifier per label or one for two labels. `base` is the model from which a training starts.
+//! `calibration` converts scores to probabilities. `model` answers, alone or as a `part` of another one.
 //!
 //! With [`LinearSettings::is_deterministic`] equal texts and settings give the same bits with any number of threads.
 
@@ -17,6 +17,7 @@ mod matrix;
 mod model;
 mod named;
 mod parallel;
+mod part;
 mod row_index;
 mod settings;
 mod sparse;
@@ -28,6 +29,7 @@ mod weights;
 pub use calibration::Sigmoid;
 pub use keys::AT_THE_END;
 pub use model::{Contribution, LinearModel, LinearScratch, Named, Outputs, StoredModel};
+pub use part::Part;
 pub use row_index::RowKeys;
 pub use settings::{Counting, LinearSettings, MarginLoss, NgramTable, Penalty, Weighting};
 pub use training::{LinearProgress, Numbered, train};

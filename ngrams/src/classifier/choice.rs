@@ -9,8 +9,8 @@ use training::outcome::NOT_CALIBRATED;
 use training::tell::tell;
 use training::{Error, Result};
 
-use super::Classifier;
 use super::evaluate::each_answer;
+use classifiers::Classifier;
 
 /// Maximum number of outputs of a model that are kept: 1 GiB. Of more texts, every second, third and so on is used.
 const OUTPUTS_MAX: usize = 1 << 27;

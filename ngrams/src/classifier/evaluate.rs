@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::thread;
 
-use classifiers::{Block, TextRef, Texts};
+use classifiers::{Block, Classifier, TextRef, Texts};
 use corpus::digest::{Digest, of_labelled};
 use program::threads::spawn;
 use report::whole;
 use training::Result;
 
-use super::Classifier;
 use super::quality::{Evaluated, Measured, Quality};
 
 /// The metrics of texts, and the texts that are not in them.

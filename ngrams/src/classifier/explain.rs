@@ -9,11 +9,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use classifiers::END;
+use classifiers::{END, Reader};
 use training::answers::Refusal;
 use training::answers::explain::{Explained, Reading, Weighed};
-
-use super::Reader;
 
 /// The explanation of a text, or the reason why there is none.
 pub(crate) fn explain(reader: &mut Reader<'_>, text: &[u8]) -> Result<Explained, Refusal> {

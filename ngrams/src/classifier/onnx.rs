@@ -9,11 +9,9 @@
 use classifiers::fasttext::{FastTextModel, Loss};
 use classifiers::files::{ModelRef, described};
 use classifiers::linear::{LinearModel, Outputs};
-use classifiers::{Words, linear};
+use classifiers::{Labels, Words, linear};
 use runs::onnx::{Attribute, ElementType, Graph, Value};
 use scoring::Calibrator;
-
-use super::Labels;
 
 /// The graph of a model with these labels.
 pub fn graph(model: ModelRef<'_>, labels: &Labels) -> Graph {

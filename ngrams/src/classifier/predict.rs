@@ -6,12 +6,10 @@
 use std::num::NonZeroUsize;
 use std::thread;
 
+use classifiers::{Classifier, Labels, Preparation, Reader};
+use corpus::ledger::NoReview;
 use program::threads::spawn;
 use training::answers::{self, Answer, AnswersError, Content, Counts, LineOptions, Output, Refusal};
-
-use super::labels::Labels;
-use super::text::Preparation;
-use super::{Classifier, Reader};
 
 /// Labels printed by default for three and more labels.
 const TOP: usize = 5;
@@ -81,7 +79,8 @@ impl<'a> answers::TextWindow<'a> for Window<'a> {
     type Error = AnswersError;
 
     fn push(&mut self, text: Result<&[u8], Refusal>) {
-        let text = text.and_then(|text| self.preparation.text(text));
+        let text =
+            text.and_then(|text| self.preparation.text(text).ok_or(Refusal::Line(NoReview::EmptyText)));
         self.texts.push(text.map(|text| {
             self.bytes.extend_from_slice(text);
             self.bytes.len()

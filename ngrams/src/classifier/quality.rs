@@ -6,14 +6,13 @@
 
 use std::collections::HashMap;
 
+use classifiers::Labels;
 use scoring::{
     CLASSES_MAX, Choice, Counted, Decision, Intervals, Metrics, OfClass, ProbabilityQuality, RowTexts,
     Scores, Scoring, class_intervals, intervals, label_intervals, metrics_of, scores_of,
 };
 use serde::Serialize;
 use training::Result;
-
-use super::labels::Labels;
 
 /// The smallest probability whose logarithm is used, so that the loss of a wrong and certain prediction is finite.
 const PROBABILITY_MIN: f64 = 1e-12;

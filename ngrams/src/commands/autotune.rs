@@ -9,7 +9,7 @@ use batches::Part;
 use clap::Parser;
 use classifiers::fasttext::Optimizer;
 use classifiers::linear::LinearSettings;
-use classifiers::{Reading, Texts, Words, fasttext, linear};
+use classifiers::{Classifier, Model, Reading, Texts, Words, fasttext, linear};
 use corpus::arguments::FormatArguments;
 use training::arguments::{OF_SEARCH, Passed};
 use training::autotune::search::{Dimension, Flags, Space};
@@ -24,7 +24,6 @@ use crate::arguments::{Arguments, Autotune, Command, ModelName, Train};
 use crate::classifier::choice::{self, choose};
 use crate::classifier::evaluate::measure;
 use crate::classifier::quality::Measured;
-use crate::classifier::{Classifier, ClassifierModel};
 use crate::input::{input, read_split, with_format};
 
 /// Searches settings of an n-gram model.
@@ -296,7 +295,7 @@ impl Kept {
         words: Words,
         settings: &ModelSettings,
         limit: &Limit,
-    ) -> Result<Option<ClassifierModel>> {
+    ) -> Result<Option<Model>> {
         match settings {
             ModelSettings::Linear(settings, weights) => {
                 // The words of n-grams are for reports.
@@ -307,7 +306,7 @@ impl Kept {
                 };
                 let (_, numbered) = self.0.insert((words, numbered));
                 match numbered.train(texts, words, &settings, weights, |_| {}, &|| limit.is_over()) {
-                    Ok(model) => Ok(Some(ClassifierModel::Linear(Box::new(model)))),
+                    Ok(model) => Ok(Some(Model::Linear(Box::new(model)))),
                     Err(classifiers::Error::Stopped) => Ok(None),
                     Err(error) => Err(error.into()),
                 }
@@ -320,7 +319,7 @@ impl Kept {
                         return Ok(None);
                     }
                 }
-                Ok(Some(ClassifierModel::FastText(Box::new(training.finish()))))
+                Ok(Some(Model::FastText(Box::new(training.finish()))))
             }
         }
     }

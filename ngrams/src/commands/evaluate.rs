@@ -1,5 +1,6 @@
 //! `ngrams evaluate`.
 
+use classifiers::Classifier;
 use corpus::ledger::Limits;
 use runs::training::{RunSettings, SETTINGS, read_json};
 use serde::Serialize;
@@ -15,7 +16,6 @@ use training::{Error, Result};
 use super::model_at;
 use super::out::absolute;
 use crate::arguments::Evaluate;
-use crate::classifier::Classifier;
 use crate::classifier::evaluate::{Evaluation, evaluate as evaluate_texts};
 use crate::classifier::predict::{Options, Shown, run};
 use crate::classifier::quality::{Evaluated, Measured};

@@ -4,16 +4,16 @@ use std::io;
 
 use classifiers::fasttext::Loss;
 use classifiers::files::bin::BinLoss;
+use classifiers::{Classifier, Model, Preparation};
+use corpus::ledger::NoReview;
 use training::answers::explain::{Form, Options, run};
-use training::answers::{Content, Counts, LineOptions};
+use training::answers::{Content, Counts, LineOptions, Refusal};
 use training::arguments::Explain;
 use training::lines::{FastTextLine, Formats, one_line, read_each};
 use training::{Error, Result};
 
 use super::{invalid_utf8, model_at};
 use crate::classifier::explain::explain as explain_text;
-use crate::classifier::text::Preparation;
-use crate::classifier::{Classifier, ClassifierModel};
 
 /// Explains a text, or lines.
 pub(super) fn explain(arguments: &Explain) -> Result<()> {
@@ -23,9 +23,9 @@ pub(super) fn explain(arguments: &Explain) -> Result<()> {
     let sources = arguments.sources()?;
     let classifier = Classifier::read(&model)?;
     let has_tree = match classifier.model() {
-        ClassifierModel::Program(model) => model.args().loss == BinLoss::HierarchicalSoftmax,
-        ClassifierModel::FastText(model) => model.loss() == Loss::HierarchicalSoftmax,
-        ClassifierModel::Linear(_) => false,
+        Model::Program(model) => model.args().loss == BinLoss::HierarchicalSoftmax,
+        Model::FastText(model) => model.loss() == Loss::HierarchicalSoftmax,
+        Model::Linear(_) => false,
     };
     if has_tree {
         return Err(Error::setting(
@@ -43,7 +43,8 @@ pub(super) fn explain(arguments: &Explain) -> Result<()> {
     let mut reader = classifier.reader();
     let mut explain = |input: Content<'_>, lines: &LineOptions| -> Result<Counts> {
         run(input, io::stdout().lock(), lines, &options, |text| {
-            Ok(preparation.text(text).and_then(|text| explain_text(&mut reader, text)))
+            let text = preparation.text(text).ok_or(Refusal::Line(NoReview::EmptyText));
+            Ok(text.and_then(|text| explain_text(&mut reader, text)))
         })
     };
     if let Some(text) = &arguments.text {

@@ -7,6 +7,7 @@ use std::path::Path;
 use classifiers::fasttext::Loss;
 use classifiers::files::bin::{self, Quantization};
 use classifiers::files::{ModelRef, add_npz, to_program, vectors, write_bin, write_npz};
+use classifiers::{Classifier, Model};
 use durable::check_free;
 use program::location::Location;
 use runs::onnx::{INLINE_BYTES_MAX, check_both_free};
@@ -21,7 +22,7 @@ use training::{Error, Result};
 
 use super::model_at;
 use crate::arguments::Export;
-use crate::classifier::{Classifier, ClassifierModel, onnx};
+use crate::classifier::onnx;
 
 /// Columns per code of a quantised matrix, as in the program.
 const PART_COLUMNS: usize = 2;
@@ -54,10 +55,10 @@ pub(super) fn export(arguments: &Export) -> Result<()> {
         (Format::Folder | Format::Onnx | Format::Npz, _, None) => {
             return refused("a model folder; of a file of the fastText program, --out is .bin, .ftz or .vec");
         }
-        (Format::Bin | Format::Ftz | Format::Vec, ClassifierModel::Linear(_), _) => {
+        (Format::Bin | Format::Ftz | Format::Vec, Model::Linear(_), _) => {
             return refused("a model of embeddings; the fastText program has no linear models");
         }
-        (Format::Onnx, ClassifierModel::FastText(model), _)
+        (Format::Onnx, Model::FastText(model), _)
             if model.loss() == Loss::HierarchicalSoftmax
                 && classifier.labels().n_labels() > onnx::TREE_LABELS_MAX =>
         {
@@ -71,11 +72,11 @@ pub(super) fn export(arguments: &Export) -> Result<()> {
             onnx::graph(model, classifier.labels()).write(&out, INLINE_BYTES_MAX)?;
         }
         (Format::Npz, _, Some(model)) => write_npz(&out, model)?,
-        (Format::Bin, ClassifierModel::FastText(model), _) => write_bin(&out, model)?,
-        (_, ClassifierModel::FastText(model), _) => {
+        (Format::Bin, Model::FastText(model), _) => write_bin(&out, model)?,
+        (_, Model::FastText(model), _) => {
             write(&out, &to_program(&out, model)?, format, arguments)?;
         }
-        (_, ClassifierModel::Program(model), _) => write(&out, model, format, arguments)?,
+        (_, Model::Program(model), _) => write(&out, model, format, arguments)?,
     }
     tell(&format!("wrote {}", out.display()));
     Ok(())

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use batches::Part;
-use classifiers::Texts;
+use classifiers::{Classifier, Labels, Texts};
 use program::location::Location;
 use report::whole;
 use runs::training::DatasetRecord;
@@ -17,7 +17,6 @@ use training::{Error, Result};
 use super::progress::Progress;
 use super::settings::ModelSettings;
 use crate::arguments::Train;
-use crate::classifier::{Classifier, Labels};
 
 /// Locks the folder, or claims the prefix in S3. It must be new, empty or, as the flags allow, a training.
 pub fn take(arguments: &Train) -> Result<TextsOut> {
@@ -100,7 +99,10 @@ pub fn state(out: &mut TextsOut) -> Result<Option<(PathBuf, File)>> {
 
 /// Writes the model, and deletes the checkpoints.
 pub fn finish(out: &TextsOut, classifier: &Classifier) -> Result<()> {
-    classifier.write(&out.model())?;
+    let Some(model) = classifier.stored() else {
+        return Err(Error::internal(&"a model of another program has no folder"));
+    };
+    classifiers::files::write(&out.model(), model)?;
     match fs::remove_dir_all(out.checkpoints()) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             return Err(Error::io(out.checkpoints(), error));

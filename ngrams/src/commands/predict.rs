@@ -1,12 +1,12 @@
 //! `ngrams predict`.
 
+use classifiers::Classifier;
 use training::Result;
 use training::arguments::threads;
 use training::lines::{FastTextLine, Formats, predict_each, sources};
 
 use super::{invalid_utf8, model_at};
 use crate::arguments::Predict;
-use crate::classifier::Classifier;
 use crate::classifier::predict::{Options, Shown, run};
 
 /// Predicts line by line.

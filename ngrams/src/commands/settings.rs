@@ -9,7 +9,7 @@ use training::arguments::ClassWeight;
 use training::{Error, Result};
 
 use crate::arguments::{ModelName, NgramLossName, Train, WeightsName};
-use crate::classifier::Labels;
+use classifiers::Labels;
 
 /// Default of `--buckets` for the fastText model.
 const BUCKETS: u64 = 2_000_000;

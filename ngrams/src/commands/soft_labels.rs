@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use batches::{Part, Rows, Smallest};
-use classifiers::Words;
+use classifiers::{Classifier, Words};
 use dataset::vocabulary::FIRST_WORD;
 use program::location::Location;
 use runs::soft_labels::SoftLabels;
@@ -13,7 +13,6 @@ use training::{Error, Result};
 
 use super::model_at;
 use crate::arguments::Predict;
-use crate::classifier::Classifier;
 
 /// Rows that are read together.
 const BATCH_ROWS: u32 = 256;

@@ -1,11 +1,9 @@
 //! The n-grams that speak most for each label, for the report.
 
-use classifiers::Texts;
 use classifiers::fasttext::Loss;
+use classifiers::{Classifier, Model, Texts};
 use runs::training::{FORMAT_VERSION, TopNgrams, TopOfLabel, WeighedNgram};
 use training::{Error, Result};
-
-use crate::classifier::{Classifier, ClassifierModel};
 
 /// N-grams per label.
 const N_NGRAMS: usize = 20;
@@ -20,17 +18,17 @@ pub fn top(classifier: &Classifier, texts: &Texts) -> Result<TopNgrams> {
     let labels = classifier.labels();
     let of_label = |label: u32| -> Result<TopOfLabel> {
         let mut ngrams: Vec<(String, f64)> = match classifier.model() {
-            ClassifierModel::Linear(model) => {
+            Model::Linear(model) => {
                 let named = model.stored().named.iter().filter(|named| named.label == label);
                 named.map(|named| (named.ngram.clone(), f64::from(named.weight))).collect()
             }
             // No score is a sum over n-grams.
-            ClassifierModel::FastText(model) if model.loss() == Loss::HierarchicalSoftmax => Vec::new(),
-            ClassifierModel::FastText(model) => {
+            Model::FastText(model) if model.loss() == Loss::HierarchicalSoftmax => Vec::new(),
+            Model::FastText(model) => {
                 let found = model.top(texts, label, N_NGRAMS, TOKENS_MAX)?;
                 found.into_iter().map(|(ngram, weight)| (ngram, f64::from(weight))).collect()
             }
-            ClassifierModel::Program(_) => {
+            Model::Program(_) => {
                 return Err(Error::internal(&"a model of another program was not trained here"));
             }
         };

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use batches::Part;
 use classifiers::fasttext::FastTextSettings;
 use classifiers::linear::LinearSettings;
-use classifiers::{Reading, Texts, fasttext, linear};
+use classifiers::{Classifier, Model, Reading, Texts, fasttext, linear};
 use launch::interrupt::{Interrupts, Requested};
 use program::exit::{Exit, Failed};
 use report::whole;
@@ -35,7 +35,6 @@ use crate::arguments::{ModelName, Train};
 use crate::classifier::choice::{self, choose};
 use crate::classifier::evaluate::{Evaluation, evaluate, measure};
 use crate::classifier::quality::{Evaluated, Measured};
-use crate::classifier::{Classifier, ClassifierModel};
 use crate::input::{division, input, with_format};
 
 /// The summary that `--json` prints.
@@ -236,7 +235,7 @@ fn train_linear(
     (settings, label_weights): (&LinearSettings, &[f32]),
     initial: Initial,
     progress: &mut Progress,
-) -> Result<ClassifierModel> {
+) -> Result<Model> {
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
     let is_stopped = || interrupts.is_stop_requested();
     let note = |done| progress.note_linear(done);
@@ -252,7 +251,7 @@ fn train_linear(
         error => Error::from(error),
     })?;
     progress.end_linear(settings.epochs);
-    Ok(ClassifierModel::Linear(Box::new(model)))
+    Ok(Model::Linear(Box::new(model)))
 }
 
 fn train_fasttext(
@@ -262,7 +261,7 @@ fn train_fasttext(
     arguments: &Train,
     out: &mut TextsOut,
     progress: &mut Progress,
-) -> Result<ClassifierModel> {
+) -> Result<Model> {
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
     let mut training = match out::state(out)? {
         None => {
@@ -288,7 +287,7 @@ fn train_fasttext(
             if evaluated.is_empty() {
                 return Ok(Vec::new());
             }
-            let model = || Classifier::new(ClassifierModel::FastText(Box::new(training.model())));
+            let model = || Classifier::new(Model::FastText(Box::new(training.model())));
             let classifier = current.get_or_insert_with(model);
             let of = |(part, texts): &&(Part, Texts)| -> Result<_> {
                 Ok((*part, measure(classifier, texts, arguments.n_threads())?))
@@ -306,7 +305,7 @@ fn train_fasttext(
             return Err(Error::Interrupted { resume: out.shown_checkpoints() });
         }
     }
-    Ok(ClassifierModel::FastText(Box::new(training.finish())))
+    Ok(Model::FastText(Box::new(training.finish())))
 }
 
 /// The splits of --input that are read besides the training split. The first one is evaluated at the end, unless there is

@@ -88,7 +88,7 @@ fn export_to(out: &Path, arguments: &Export) -> Result<String> {
                 "An LSTM classifier"
             },
             tag: "lstm",
-            requires: "NumPy and PyTorch",
+            requires: "NumPy",
             labels: &config.preparation.labels.names(),
             choice,
             scoring,

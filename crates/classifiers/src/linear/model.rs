@@ -9,7 +9,7 @@ use super::calibration::Sigmoid;
 use super::distinct::Distinct;
 use super::keys::{self, Ngram};
 use super::matrix::value;
-use super::row_index::{RowIndex, RowKeys, row_of_hash};
+use super::row_index::{RowIndex, RowKeys, Word, rows_of_hashes};
 use super::settings::{LinearSettings, NgramTable, Weighting};
 use crate::dictionary::{Dictionary, hash};
 use crate::names::Names;
@@ -144,6 +144,8 @@ struct TextNgrams {
     ngrams: Vec<u32>,
     counts: Vec<f32>,
     rows: Vec<Option<u32>>,
+    /// The words of the table of hashes.
+    words: Vec<Word>,
     distinct: Distinct,
 }
 
@@ -264,6 +266,12 @@ impl LinearModel {
         let scale = self.scale(found);
         let known =
             found.rows.iter().zip(&found.counts).filter_map(|(row, count)| Some((((*row)?) as usize, count)));
+        if let [score] = &mut scores[..] {
+            let weighted = known
+                .map(|(row, &count)| scale * value(stored.settings.counting, count) * stored.weights[row]);
+            *score = weighted.fold(0.0, |sum, term| sum + term) + stored.biases[0];
+            return;
+        }
         for (row, &count) in known {
             let value = scale * value(stored.settings.counting, count);
             for (score, weight) in scores.iter_mut().zip(&stored.weights[row * n..][..n]) {
@@ -342,7 +350,7 @@ impl LinearModel {
         let settings = &self.stored.settings;
         found.distinct.begin(keys::n_ngrams(settings, hashes.len()));
         keys::each_hash(settings, *bits, hashes, |hash, ngram| each(found.add(hash), ngram));
-        found.rows.extend(found.ngrams.iter().map(|&hash| row_of_hash(words, hash)));
+        rows_of_hashes(words, &found.ngrams, &mut found.words, &mut found.rows);
     }
 
     /// The factor of all values of a text.

@@ -107,12 +107,32 @@ impl RowIndex {
     }
 }
 
+impl Word {
+    /// The row of a hash whose word this is.
+    #[inline]
+    fn row(self, hash: u32) -> Option<u32> {
+        let bit = hash % 64;
+        (self.mask >> bit & 1 == 1).then(|| self.before + (self.mask & ((1 << bit) - 1)).count_ones())
+    }
+}
+
 /// The row of a hash.
 #[inline]
 pub(super) fn row_of_hash(words: &[Word], hash: u32) -> Option<u32> {
-    let word = words[hash as usize / 64];
-    let bit = hash % 64;
-    (word.mask >> bit & 1 == 1).then(|| word.before + (word.mask & ((1 << bit) - 1)).count_ones())
+    words[hash as usize / 64].row(hash)
+}
+
+/// Appends the row of each hash. `found` is memory: all words are loaded before the first is tested, because loads behind a
+/// branch on a word that is not in a cache would wait for it.
+pub(super) fn rows_of_hashes(
+    words: &[Word],
+    hashes: &[u32],
+    found: &mut Vec<Word>,
+    rows: &mut Vec<Option<u32>>,
+) {
+    found.clear();
+    found.extend(hashes.iter().map(|&hash| words[hash as usize / 64]));
+    rows.extend(found.iter().zip(hashes).map(|(word, &hash)| word.row(hash)));
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! tokenizer.json   for Hugging Face's `tokenizers`: maps words to ids
-//! predict.py       cleans texts, loads the model in PyTorch and scores them
+//! predict.py       cleans texts, and scores them with NumPy
 //! ```
 //!
 //! `tokenizer.json` does not clean texts: its input is the text of a record of the mapper, before the tab. It does not
 //! remove stop words, and truncates only if the model reads the first words of a text. `predict.py` has the results of
-//! `trainer predict`. Its parts for n-grams and for the cleaning are also those of the n-gram models' `predict.py`.
+//! `trainer predict`. Its LSTM is that of the Python package. Its parts for n-grams and for the cleaning are also those of the n-gram models' `predict.py`.
 
 use corpus::settings::Keep;
 use dataset::WordList;
@@ -22,6 +22,8 @@ pub type File = (&'static str, Vec<u8>);
 /// `predict.py` of an LSTM.
 const PREDICT_LSTM: &str = concat!(
     include_str!("interchange/lstm.py"),
+    include_str!("../../../../python/sentimill/lstm.py"),
+    "\n",
     include_str!("interchange/linear.py"),
     include_str!("interchange/text.py")
 );

@@ -6,7 +6,7 @@
 //!
 //! B: rows; O: outputs.
 
-use classifiers::linear::{LinearModel, LinearScratch, Outputs, RowKeys};
+use classifiers::linear::{LinearModel, LinearScratch, Outputs, Part};
 use dataset::WordList;
 use dataset::vocabulary::FIRST_WORD;
 use durable::NewFolder;
@@ -21,12 +21,10 @@ use crate::error::Result;
 /// The n-grams of a classifier.
 #[derive(Debug)]
 pub struct Wide {
-    ngrams: LinearModel,
+    part: Part,
     head: Head,
     /// The hash of each word, from id [`FIRST_WORD`] on.
     hashes: Vec<u32>,
-    /// The label of the n-grams that each class is.
-    labels: Vec<usize>,
 }
 
 /// The factors of both parts.
@@ -47,30 +45,13 @@ impl Wide {
         words: &WordList,
         names: &[&str],
     ) -> std::result::Result<Self, (String, String)> {
-        let stored = ngrams.stored();
-        let is_fit = match stored.outputs {
-            Outputs::Two => names.len() == 2,
-            Outputs::OneOf => names.len() == stored.labels.len(),
-            Outputs::AnyOf => false,
-        };
-        let label = |name: &&str| stored.labels.iter().position(|label| label == name.as_bytes());
-        let labels: Option<Vec<usize>> = names.iter().map(label).collect();
-        match labels.filter(|_| is_fit && matches!(stored.rows, RowKeys::Hashed { .. })) {
-            Some(labels) => {
-                let hashes = words.iter().map(classifiers::hash).collect();
-                Ok(Self { ngrams, head, hashes, labels })
-            }
-            None => {
-                let found: Vec<_> = stored.labels.iter().map(String::from_utf8_lossy).collect();
-                let found = format!("n-grams of the labels {}", found.join(", "));
-                Err((found, format!("hashed n-grams of the classes {}", names.join(", "))))
-            }
-        }
+        let hashes = words.iter().map(classifiers::hash).collect();
+        Part::of(ngrams, names).map(|part| Self { part, head, hashes })
     }
 
     /// Writes the n-grams, without the head, into the folder of the model.
     pub(crate) fn write(&self, folder: &mut NewFolder) -> Result<()> {
-        Ok(classifiers::files::add_part(folder, &self.ngrams)?)
+        Ok(classifiers::files::add_part(folder, self.part.ngrams())?)
     }
 
     /// The head.
@@ -86,11 +67,8 @@ impl Wide {
     /// The outputs of both parts, `[B, O]`, from those of the LSTM.
     pub(super) fn outputs(&self, rows: TokenRows<'_>, lstm: &Tensor) -> Result<Tensor> {
         let mut added = Vec::with_capacity(lstm.numel());
-        self.each_scores(rows, |scores| match self.ngrams.stored().outputs {
-            // The score is that of the first label, and the output that of the second class.
-            Outputs::Two => added.push(if self.labels[1] == 0 { scores[0] } else { -scores[0] }),
-            Outputs::OneOf | Outputs::AnyOf => added.extend(self.labels.iter().map(|&label| scores[label])),
-        });
+        let (mut scratch, mut scores) = (LinearScratch::default(), Vec::new());
+        self.each_text(rows, |words| self.part.outputs(words, &mut scratch, &mut scores, &mut added));
         let added = Tensor::from_slice(&added).f_view(&lstm.size()[..])?;
         let added = added.f_to_kind(lstm.kind())?.f_to_device(lstm.device())?;
         Ok(lstm * self.head.lstm + added * self.head.ngrams)
@@ -99,7 +77,7 @@ impl Wide {
     /// Adds the outputs of the n-grams, multiplied by their factor, `[B, O]`, to the graph of the classifier. Its inputs are
     /// `rows`, the numbers of the n-grams of a text, and `values`, their factors, which are 0 after the last.
     pub(super) fn graph(&self, graph: &mut Graph) -> Value {
-        let stored = self.ngrams.stored();
+        let (stored, labels) = (self.part.ngrams().stored(), self.part.labels());
         let n = stored.biases.len();
         let rows = graph.input("rows", ElementType::I64, &["batch", "ngrams"]);
         let values = graph.input("values", ElementType::F32, &["batch", "ngrams"]);
@@ -108,10 +86,10 @@ impl Wide {
         let scores = graph.node("Add", &[&sums, &biases], &[]);
         // To the order of the classes, and of two labels to the output of the second class.
         let (order, factor) = match stored.outputs {
-            Outputs::Two if self.labels[1] == 0 => (vec![0], self.head.ngrams),
+            Outputs::Two if labels[1] == 0 => (vec![0], self.head.ngrams),
             Outputs::Two => (vec![0], -self.head.ngrams),
             Outputs::OneOf | Outputs::AnyOf => {
-                (self.labels.iter().map(|&label| label as i64).collect(), self.head.ngrams)
+                (labels.iter().map(|&label| label as i64).collect(), self.head.ngrams)
             }
         };
         let (order, factor) = (graph.integers(&order), graph.number(factor));
@@ -122,23 +100,24 @@ impl Wide {
     /// The probability of each class by the n-grams alone, for each row.
     pub fn probabilities(&self, rows: TokenRows<'_>) -> Vec<Vec<f32>> {
         let mut all = Vec::with_capacity(rows.lengths.len());
-        self.each_scores(rows, |scores| {
-            self.ngrams.convert(scores);
-            all.push(self.labels.iter().map(|&label| scores[label]).collect());
+        let (ngrams, mut scratch, mut scores) = (self.part.ngrams(), LinearScratch::default(), Vec::new());
+        self.each_text(rows, |words| {
+            ngrams.scores_of_hashes(words, &mut scratch, &mut scores);
+            ngrams.convert(&mut scores);
+            all.push(self.part.labels().iter().map(|&label| scores[label]).collect());
         });
         all
     }
 
-    /// Calls `each` with the score of each classifier for each row. Unknown words belong to no n-gram: the words around them
-    /// are neighbours.
-    fn each_scores(&self, rows: TokenRows<'_>, mut each: impl FnMut(&mut Vec<f32>)) {
-        let (mut scratch, mut hashes, mut scores) = (LinearScratch::default(), Vec::new(), Vec::new());
+    /// Calls `each` with the hashes of the words of each row. Unknown words belong to no n-gram: the words around them are
+    /// neighbours.
+    fn each_text(&self, rows: TokenRows<'_>, mut each: impl FnMut(&[u32])) {
+        let mut hashes = Vec::new();
         for tokens in rows.iter() {
             hashes.clear();
             let words = tokens.iter().filter_map(|id| usize::try_from(id - i64::from(FIRST_WORD)).ok());
             hashes.extend(words.map(|word| self.hashes[word]));
-            self.ngrams.scores_of_hashes(&hashes, &mut scratch, &mut scores);
-            each(&mut scores);
+            each(&hashes);
         }
     }
 }

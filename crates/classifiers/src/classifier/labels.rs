@@ -5,8 +5,10 @@
 
 use std::borrow::Cow;
 
-use classifiers::{Dictionary, Names};
 use scoring::{Calibrator, Choice, Decision, Scoring};
+
+use crate::dictionary::Dictionary;
+use crate::names::Names;
 
 /// The labels of a model.
 #[derive(Clone, Debug)]
@@ -22,7 +24,7 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// Labels by number. `classes` has all names in their order, or none, as [`classifiers::Dictionary::classes`].
+    /// Labels by number. `classes` has all names in their order, or none, as [`Dictionary::classes`].
     pub fn new(names: Vec<String>, classes: &Names) -> Self {
         let place =
             |name: &str| classes.iter().position(|class| class == name.as_bytes()).unwrap_or(usize::MAX);

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use classifiers::files::bin::{BinLoss, BinModel};
-use classifiers::{FeatureRows, LABEL_PREFIX, Words};
+use crate::features::FeatureRows;
+use crate::files::bin::{BinLoss, BinModel};
+use crate::words::{LABEL_PREFIX, Words};
 
 /// What each distinct n-gram of a text adds to the logit of a label, less the mean logit of the other labels if
 /// probabilities sum to 1. A model with hierarchical softmax has no logit per label: there is no explanation.

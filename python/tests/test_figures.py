@@ -1,0 +1,85 @@
+"""The figures show what the files of a training contain."""
+
+from __future__ import annotations
+
+import json
+import unittest
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy
+import support
+from test_models import FIVE, lstm, ngrams
+
+from sentimill import ModelError, Predictions, figures
+
+matplotlib.use("agg")
+
+
+class Figures(unittest.TestCase):
+    def tearDown(self):
+        plt.close("all")
+
+    def test_curves_have_a_point_per_event(self):
+        training = lstm("--test-every")
+        events = [json.loads(line) for line in (training / "metrics.jsonl").read_text().splitlines()]
+        steps = [event["loss"] for event in events if event["event"] == "steps"]
+        validation = [event["validation"]["loss"] for event in events if event["event"] == "epoch"]
+        axes = figures.curves(training)
+        drawn = {line.get_label(): line.get_ydata().tolist() for line in axes.lines}
+        self.assertEqual((drawn["training"], drawn["validation"]), (steps, validation))
+        self.assertEqual(len(drawn["test"]), 3)
+        given = plt.subplots()[1]
+        self.assertIs(figures.curves(ngrams("--model fasttext --epochs 2"), given), given)
+        self.assertEqual([len(line.get_xdata()) for line in given.lines], [2])
+
+    def test_a_resumed_training_has_each_step_once(self):
+        folder = support.folder() / "resumed"
+        folder.mkdir()
+        steps = [("start", 0), ("steps", 10), ("steps", 20), ("start", 10), ("steps", 20)]
+        lines = [json.dumps({"event": event, "step": step, "loss": at}) for at, (event, step) in enumerate(steps)]
+        (folder / "metrics.jsonl").write_text("\n".join(lines) + '\n{"event": "st')
+        (line,) = figures.curves(folder).lines
+        self.assertEqual((line.get_xdata().tolist(), line.get_ydata().tolist()), ([10, 20], [1, 4]))
+
+    def test_a_confusion_has_the_counts_and_names(self):
+        for training, classes in ((lstm(), ["negative", "positive"]), (lstm("", FIVE), list("abcde"))):
+            axes = figures.confusion(training)
+            counts = [int(text.get_text()) for text in axes.texts]
+            self.assertEqual([label.get_text() for label in axes.get_xticklabels()], classes)
+            self.assertEqual(len(counts), len(classes) ** 2)
+            metrics = json.loads((training / "evaluation.json").read_bytes())["metrics"]
+            right = sum(counts[:: len(classes) + 1])
+            self.assertAlmostEqual(right / sum(counts), metrics["accuracy"])
+
+    def test_a_calibration_has_the_error_of_the_evaluation(self):
+        for flags, labels in (("--calibrate platt --precision f64", None), ("", FIVE)):
+            training = lstm(flags, labels)
+            quality = json.loads((training / "evaluation.json").read_bytes())["probabilities"]
+            mean, fraction = (numpy.asarray(line) for line in figures.calibration(training).lines[1].get_data())
+            self.assertTrue((0 < len(mean) <= 10) and (numpy.diff(mean) > 0).all())
+            # The error is a mean of the differences, weighted by rows.
+            differences = abs(mean - fraction)
+            self.assertTrue(differences.min() - 1e-9 <= quality["calibration_error"] <= differences.max() + 1e-9)
+
+    def test_predictions_are_drawn_as_the_evaluation(self):
+        label, probability = numpy.array([0, 1, -1, 1]), numpy.array([0.25, 0.875, 0, 0.75])
+        found = Predictions(("a", "b"), (None, None, "blank", None), label, probability=probability)
+        axes = figures.confusion(found, [0, 0, 1, 1])
+        self.assertEqual([text.get_text() for text in axes.texts], ["1", "1", "0", "1"])
+        mean, fraction = figures.calibration(found, [0, 0, 1, 1]).lines[1].get_data()
+        self.assertEqual((mean.tolist(), fraction.tolist()), ([0.25, 0.75, 0.875], [0, 1, 0]))
+        with self.assertRaisesRegex(ValueError, "3 labels for 4 predictions, expected a label for each"):
+            figures.confusion(found, [0, 0, 1])
+
+    def test_what_cannot_be_drawn_is_refused(self):
+        with self.assertRaisesRegex(ModelError, "metrics.jsonl: found no losses, expected those of `trainer fit`"):
+            figures.curves(ngrams())
+        with self.assertRaisesRegex(ModelError, "evaluation.json: not found, expected the evaluation of a training; "):
+            figures.confusion(support.folder())
+        with self.assertRaisesRegex(ModelError, "the model predicts ratings, expected probabilities; "):
+            figures.calibration(lstm("--loss rating"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""Checks the wheel of python/: it is complete and works once installed.
+
+usage: tests/wheel.py WHEEL GLIBC
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+PACKAGE = pathlib.Path(__file__).resolve().parent.parent / "python/sentimill"
+TRY = "import sentimill; print(sentimill.__file__, sentimill.clean('<b>Don’t</b> buy: 10/10'))"
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__.split("\n\n")[1])
+    wheel, glibc = pathlib.Path(sys.argv[1]), sys.argv[2]
+    tag = f"-cp310-abi3-manylinux_{glibc.replace('.', '_')}_x86_64.whl"
+    if not wheel.name.endswith(tag):
+        sys.exit(f"{wheel}: its name ends otherwise, expected {tag}")
+    with zipfile.ZipFile(wheel) as content:
+        names = set(content.namelist())
+    found = {name for name in names if ".dist-info/" not in name}
+    sources = (path for path in PACKAGE.iterdir() if path.is_file() and path.suffix != ".so")
+    expected = {f"sentimill/{path.name}" for path in sources} | {"sentimill/_native.abi3.so"}
+    if found != expected:
+        sys.exit(f"{wheel}: missing {sorted(expected - found)}, unexpected {sorted(found - expected)}")
+    licences = {name.rpartition("/")[2] for name in names if "/licenses/" in name}
+    if licences != {"LICENSE-APACHE", "LICENSE-MIT"}:
+        sys.exit(f"{wheel}: the licences are {sorted(licences)}, expected LICENSE-APACHE and LICENSE-MIT")
+    with tempfile.TemporaryDirectory() as folder:
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps", "--no-index"]
+        subprocess.run([*pip, "--target", folder, str(wheel)], check=True)
+        command = [sys.executable, "-B", "-c", TRY]
+        said = subprocess.run(command, env={"PYTHONPATH": folder}, capture_output=True, check=True, text=True).stdout
+    if said != f"{folder}/sentimill/__init__.py don't buy\n":
+        sys.exit(f"{wheel}: after installation, `{TRY}` prints {said!r}")
+    print(f"{wheel}: complete, {wheel.stat().st_size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()
