@@ -80,7 +80,7 @@ pub struct MergeArguments {
     pub s3: Option<S3Options>,
     /// Number of threads [default: one per core, at most 8]
     ///
-    /// The dataset does not depend on it. Each thread takes about 10 MiB.
+    /// The dataset does not depend on it. Each thread takes up to 50 MiB.
     #[arg(short = 'j', long, value_name = "N", help_heading = "Resources",
         value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,

@@ -159,7 +159,7 @@ fn verify(
     if let Some(difference) = shard.settings().difference(&commit.settings) {
         return Err(altered(difference.setting, difference.ours, difference.theirs));
     }
-    let _memory = dictionaries.take(KeptWords::memory_bytes(size.words, size.word_bytes));
+    let memory = dictionaries.take(KeptWords::memory_bytes(size.words, size.word_bytes));
     shard.keep_dictionary(DICTIONARY_BYTES_MAX)?;
     let (mut votes, mut sizes) = (0, vec![RowsSize::default(); ranges.n()]);
     shard.verify_blocks(
@@ -177,13 +177,11 @@ fn verify(
     if let Some((what, found, expected)) = contradiction(&commit.counts, shard.settings(), votes) {
         return Err(altered(what, found, expected));
     }
-    Ok(VerifiedShard {
-        file,
-        name: commit.object.clone(),
-        n_words: size.words,
-        sizes,
-        digests: shard.digests(),
-    })
+    let digests = shard.digests();
+    // The next thread takes the memory when it is free.
+    drop(shard);
+    drop(memory);
+    Ok(VerifiedShard { file, name: commit.object.clone(), n_words: size.words, sizes, digests })
 }
 
 /// The first contradiction of the counts of a commit record to the shard's settings or its number of votes:

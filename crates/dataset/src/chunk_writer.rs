@@ -22,8 +22,8 @@ use crate::ffi;
 use crate::in_order::threads;
 use crate::layout::Layout;
 
-/// Maximum number of compressing threads. Two are as fast as the thread that feeds them.
-const THREADS_MAX: NonZeroUsize = NonZeroUsize::new(2).expect("2 is more than 0");
+/// Maximum number of compressing threads of a file. Two are as fast as the thread that feeds them.
+pub const COMPRESSORS_MAX: NonZeroUsize = NonZeroUsize::new(2).expect("2 is more than 0");
 /// Maximum number of chunks in progress.
 const UNDER_WAY_MAX: usize = 8;
 /// The stack holds nothing large.
@@ -156,7 +156,7 @@ const ENDS_LATER: &str = "a thread that compresses ends after the one that feeds
 impl ChunkWriter {
     /// For the file at this path.
     pub(crate) fn new(path: &Path) -> Result<Self> {
-        let started = (0..threads(THREADS_MAX).get()).map(|_| Compressor::start());
+        let started = (0..threads(COMPRESSORS_MAX).get()).map(|_| Compressor::start());
         let compressors = started.collect::<io::Result<_>>().at(path, "start a thread that compresses")?;
         let (columns, under_way, spare) = (Vec::new(), VecDeque::new(), Vec::new());
         Ok(Self { path: path.to_owned(), columns, compressors, next: 0, under_way, spare })

@@ -34,6 +34,7 @@ pub mod vocabulary;
 use hdf5_sys::HDF5_VERSION;
 
 pub use chunk::Scalar;
+pub use chunk_writer::COMPRESSORS_MAX;
 pub use column::{Column, Scratch};
 pub use dataset_settings::DatasetSettings;
 pub use error::{Error, Result};

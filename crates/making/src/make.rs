@@ -12,7 +12,7 @@ use dataset::DatasetSettings;
 use dataset::card::Card;
 use dataset::dataset_file::{DatasetReader, DatasetWriter, write_padded};
 use dataset::manifest::{DatasetManifest, Seal};
-use dataset::{Digests, Row, RowsSize};
+use dataset::{COMPRESSORS_MAX, Digests, Row, RowsSize};
 use durable::sha256;
 use program::bars::ProgressBars;
 use program::exit::{Exit, Failed};
@@ -307,6 +307,10 @@ impl<'a> Making<'a> {
             );
             return Err(Error::from(Failed::new(Exit::BadInput, why)).into());
         }
+        let (threads, table_threads) = (content.threads(), content.table_threads());
+        // A program that cannot start a thread ends at once, so this is checked while there is no file.
+        let for_texts = self.requested(Kind::Texts).map_or(0, |_| table_threads.get());
+        program::threads::check(threads.get() + COMPRESSORS_MAX.get() + for_texts);
         let file = self.places.temporary().map_err(|error| self.explained(error))?;
         // Messages name the dataset, not the file that it is written to.
         let named = |error: dataset::Error| self.explained(error.into());
@@ -314,7 +318,6 @@ impl<'a> Making<'a> {
         let mut dataset =
             DatasetWriter::create(&file, &self.settings, &vocabulary, of_rows).map_err(named)?;
         let bar = progress.stage("writing rows", size.rows);
-        let (threads, table_threads) = (content.threads(), content.table_threads());
         let mut texts = self.begin_texts(&size, table_threads)?;
         let ids = Ids::of(&vocabulary.words);
         let parts = content.parts(&ids)?;
