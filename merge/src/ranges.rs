@@ -1,4 +1,5 @@
-//! Divides the rows of a run by their hashes. A thread merges the rows of one range at a time, independently of the others.
+//! Divides the rows of a run by their hashes. A thread merges the rows of one range at a time, independently of the
+//! others.
 
 use std::num::NonZeroUsize;
 

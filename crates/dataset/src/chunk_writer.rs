@@ -3,8 +3,8 @@
 //! Compression is most of the work of writing a file. The HDF5 library appends each chunk when it is passed to
 //! the library, so chunks are passed in the order of submission, whichever thread finishes first.
 //!
-//! Rows that several threads encode come in [`Piece`]s: chunks that are compressed already, and the elements of the chunks
-//! in which one part ends and the next one begins.
+//! Rows that several threads encode come in [`Piece`]s: chunks that are compressed already, and the elements of the
+//! chunks in which one part ends and the next one begins.
 
 use std::collections::VecDeque;
 use std::io;
@@ -262,8 +262,8 @@ impl ChunkWriter {
         ffi::write_chunk(&of.dataset, &offset, stored).at(&self.path, "write a chunk")
     }
 
-    /// Stores the last chunk of a column and all chunks in progress. Returns the column's description and the digests of
-    /// its chunks for the table of digests.
+    /// Stores the last chunk of a column and all chunks in progress. Returns the column's description and the digests
+    /// of its chunks for the table of digests.
     pub(crate) fn finish_column(&mut self, column: usize) -> Result<(String, Vec<Digest>)> {
         let StoredColumn { layout, n_chunks, rest, element_bytes, .. } = &self.columns[column];
         let written = n_chunks * layout.chunk_elements() + rest.len() / element_bytes;

@@ -30,8 +30,8 @@ pub struct Column<T> {
     shared: Option<Arc<Shared<T>>>,
 }
 
-/// The decoded chunks of a column that several readers need. Each reader reads one of several consecutive ranges of rows in
-/// order, and the readers of neighbouring ranges read at about the same time.
+/// The decoded chunks of a column that several readers need. Each reader reads one of several consecutive ranges of
+/// rows in order, and the readers of neighbouring ranges read at about the same time.
 #[derive(Debug)]
 struct Shared<T> {
     /// The rows of each reader, ascending.

@@ -61,12 +61,12 @@ impl DatasetWriter {
         Ok(Self { path: path.to_owned(), file, rows, id_digest, vocabulary_digest })
     }
 
-    /// Writes all rows, in consecutive parts of these sizes. Several threads call `each_row`, which visits the rows of a
-    /// part in order; their tokens are vocabulary ids. Each of these threads compresses the chunks of its part. After
-    /// each part, calls `written` on the calling thread, in the order of the parts.
+    /// Writes all rows, in consecutive parts of these sizes. Several threads call `each_row`, which visits the rows
+    /// of a part in order; their tokens are vocabulary ids. Each of these threads compresses the chunks of its part.
+    /// After each part, calls `written` on the calling thread, in the order of the parts.
     ///
-    /// The bytes of the file do not depend on the parts or the number of threads: chunks get their places in the order in
-    /// which one thread would fill them.
+    /// The bytes of the file do not depend on the parts or the number of threads: chunks get their places in the
+    /// order in which one thread would fill them.
     pub fn parts<E: From<Error> + Send>(
         &mut self,
         sizes: &[RowsSize],
@@ -129,8 +129,8 @@ impl DatasetWriter {
     }
 }
 
-/// Maximum number of encoded pieces that wait to be written, of all threads. Most are chunks of 64 Ki tokens, which take 40
-/// to 100 KiB.
+/// Maximum number of encoded pieces that wait to be written, of all threads. Most are chunks of 64 Ki tokens, which
+/// take 40 to 100 KiB.
 const QUEUED_PIECES: usize = 256;
 
 /// What the encoder of a part passes on.

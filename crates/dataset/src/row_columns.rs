@@ -318,8 +318,8 @@ impl RowColumns {
         }
     }
 
-    /// Prepares for readers that read at about the same time, each one of consecutive parts of these sizes: a chunk that
-    /// belongs to several parts is decoded once.
+    /// Prepares for readers that read at about the same time, each one of consecutive parts of these sizes: a chunk
+    /// that belongs to several parts is decoded once.
     pub fn share(&mut self, parts: &[RowsSize]) {
         let (mut rows, mut tokens) = (Vec::with_capacity(parts.len()), Vec::with_capacity(parts.len()));
         let mut end = RowsSize::default();

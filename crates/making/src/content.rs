@@ -58,8 +58,8 @@ pub trait Parts: Sync {
         visit: &mut dyn FnMut(&Row) -> dataset::Result<()>,
     ) -> Result<(), Self::Error>;
 
-    /// Writes the texts of a part whose rows were visited. Called once per part, in the order of the parts, if there is a
-    /// file of texts; only contents that have texts get one.
+    /// Writes the texts of a part whose rows were visited. Called once per part, in the order of the parts, if there
+    /// is a file of texts; only contents that have texts get one.
     fn write_texts(&self, part: usize, texts: &mut TextsWriter) -> Result<()>;
 }
 
