@@ -78,19 +78,25 @@ pub struct MergeArguments {
     /// Options for S3.
     #[arg(long, value_name = "LIST", help_heading = "Storage", help = store::S3_HELP, long_help = store::S3_LONG_HELP)]
     pub s3: Option<S3Options>,
+    /// Number of threads [default: one per core, at most 8]
+    ///
+    /// The dataset does not depend on it. Each thread takes up to 50 MiB.
+    #[arg(short = 'j', long, value_name = "N", help_heading = "Resources",
+        value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
     /// Check all bytes of a dataset
     ///
     /// A path or s3://bucket/name. Checks digests, rows and, if the manifest is beside the dataset, the SHA-256.
     #[arg(long, value_name = "FILE", help_heading = "Existing datasets",
         value_parser = PathBufValueParser::new().try_map(Location::of_file),
-        conflicts_with_all = ["describe", "run", "counts", "out", "vocabulary_size", "vocabulary", "without", "padded", "parquet", "force"])]
+        conflicts_with_all = ["describe", "run", "counts", "out", "vocabulary_size", "vocabulary", "without", "padded", "parquet", "force", "threads"])]
     pub check: Option<Location>,
     /// Print the data card of a dataset
     ///
     /// A path or s3://bucket/name. The card lists rows, labels, ratings, lengths, vocabulary and digests.
     #[arg(long, value_name = "FILE", help_heading = "Existing datasets",
         value_parser = PathBufValueParser::new().try_map(Location::of_file),
-        conflicts_with_all = ["run", "counts", "out", "vocabulary_size", "vocabulary", "without", "padded", "parquet", "force"])]
+        conflicts_with_all = ["run", "counts", "out", "vocabulary_size", "vocabulary", "without", "padded", "parquet", "force", "threads"])]
     pub describe: Option<Location>,
 }
 

@@ -1,12 +1,13 @@
 //! Merges the shards of one run into one dataset with its vocabulary.
 //!
 //! Every shard is read and verified before anything is written. One pass sums the dictionaries, another
-//! merges the rows. Shards are read chunk by chunk, and memory does not grow with the number of shards or
-//! rows. The result depends only on the rows and the settings, not on hosts, attempts or the number of
-//! partitions.
+//! merges the rows. Several threads do both, each for a range of words or hashes. Shards are read chunk by chunk, and
+//! memory does not grow with the number of shards or rows. The result depends only on the rows and the settings, not on
+//! hosts, attempts, the number of partitions or threads.
 
 mod commits;
 mod merge_rows;
+mod ranges;
 mod seal;
 mod verify;
 mod vocabulary;
@@ -16,24 +17,27 @@ pub mod counts;
 pub mod gc;
 pub mod report;
 
-use std::path::PathBuf;
+pub use ranges::Ranges;
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 
 use corpus::digest::Digest;
 use corpus::ledger::{Limits, MapperCounts, Part, TooMany, check_run};
-use dataset::Row;
 use dataset::card::Card;
-use dataset::commit::{Commit, RECORD_BYTES_MAX, SEAL_KEY};
+use dataset::commit::{RECORD_BYTES_MAX, SEAL_KEY};
 use dataset::dataset_file::DatasetReader;
 use dataset::manifest::{DatasetManifest, Ledger, Seal};
 use dataset::spool::Spool;
-use making::{DatasetContent, DatasetOptions, Hashes, Ids, Making, ProgressBars, Size, TextsWriter};
+use dataset::{Row, RowsSize, in_order};
+use making::{DatasetContent, DatasetOptions, Hashes, Ids, Making, Parts, ProgressBars, Size};
 use program::exit::{Exit, Failed};
 use store::{Key, Recorded, Store};
 
 use crate::commits::{complete, read_commits};
-use crate::merge_rows::each_row;
+use crate::merge_rows::MergedRows;
 use crate::seal::{check_sealed, parsed_seal, read_seal, seal_of};
-use crate::verify::{VerifiedShard, verify};
+use crate::verify::{DICTIONARY_BYTES_MAX, VerifiedShard, verify_all};
 use crate::vocabulary::each_word;
 
 /// Result of a merge.
@@ -41,9 +45,6 @@ pub type Result<T> = std::result::Result<T, Failed>;
 
 /// Maximum number of shards read at once. More are first merged in groups.
 const FAN_IN: usize = 64;
-
-/// Maximum memory for the dictionary of a shard during its verification. A larger one is read from the file.
-const DICTIONARY_BYTES_MAX: u64 = 96 << 20;
 
 /// Options of a merge.
 #[derive(Clone, Debug)]
@@ -54,6 +55,10 @@ pub struct Options {
     pub mapper: Option<MapperCounts>,
     /// Limits of the lines in all counts.
     pub limits: Limits,
+    /// Number of threads.
+    pub threads: NonZeroUsize,
+    /// The ranges of hashes in which threads merge rows, if not as many as suit the number of rows.
+    pub ranges: Option<Ranges>,
     /// Folder for temporary files.
     pub scratch: PathBuf,
 }
@@ -92,12 +97,20 @@ pub fn run(store: &Store, options: &Options, progress: &ProgressBars) -> Result<
         }
     }
     making.check_place()?;
+    let n_rows = seal.ledger.reducer.rows;
+    let ranges = options.ranges.clone().unwrap_or_else(|| Ranges::suiting(n_rows, commits.len()));
+    let bar = progress.stage("checking shards", commits.len() as u64);
+    let shards = verify_all(store, &commits, &options.scratch, &ranges, options.threads, || bar.inc(1));
+    bar.finish_and_clear();
     let mut shards = Shards {
-        shards: verify_all(store, &commits, options, progress)?,
+        sizes: vec![RowsSize::default(); ranges.n()],
+        shards: shards?,
+        ranges,
+        scratch: &options.scratch,
         spool: Spool::create(&options.scratch)?,
         without: making.without(),
-        rows: seal.ledger.reducer.rows,
         row_digest: seal.row_digest,
+        threads: options.threads,
         progress,
     };
     let (manifest, card) = making.make(&mut shards, &seal, progress, |seal| put_seal(store, seal))?;
@@ -124,23 +137,6 @@ fn check_ledger(ledger: &Ledger, options: &Options) -> Result<()> {
     })
 }
 
-fn verify_all(
-    store: &Store,
-    commits: &[Commit],
-    options: &Options,
-    progress: &ProgressBars,
-) -> Result<Vec<VerifiedShard>> {
-    let bar = progress.stage("checking shards", commits.len() as u64);
-    let shards = commits.iter().map(|commit| {
-        let shard = verify(store, commit, &options.scratch, DICTIONARY_BYTES_MAX)?;
-        bar.inc(1);
-        Ok(shard)
-    });
-    let shards = shards.collect();
-    bar.finish_and_clear();
-    shards
-}
-
 /// Puts the run's manifest, or checks that the existing one is equal.
 fn put_seal(store: &Store, seal: &Seal) -> Result<()> {
     let mut json = serde_json::to_vec_pretty(seal).expect("a seal of plain values is JSON");
@@ -156,13 +152,18 @@ fn put_seal(store: &Store, seal: &Seal) -> Result<()> {
 /// The shards of a run, as the content of a dataset.
 struct Shards<'a> {
     shards: Vec<VerifiedShard>,
+    ranges: Ranges,
+    /// The size of each range, without the omitted rows.
+    sizes: Vec<RowsSize>,
+    /// Folder for temporary files.
+    scratch: &'a Path,
     /// Holds the results of merging in groups.
     spool: Spool,
-    /// A dataset whose texts are excluded.
+    /// A dataset whose texts are omitted.
     without: Option<&'a DatasetReader>,
-    /// Number of rows of all shards.
-    rows: u64,
+    /// Digest of all rows.
     row_digest: Digest,
+    threads: NonZeroUsize,
     progress: &'a ProgressBars,
 }
 
@@ -171,49 +172,77 @@ impl DatasetContent for Shards<'_> {
 
     fn each_word(&mut self, visit: &mut dyn FnMut(&[u8], u64)) -> Result<()> {
         let bar = self.progress.stage("summing dictionaries", self.shards.len() as u64);
-        each_word(&self.shards, &mut self.spool, visit)?;
+        each_word(&self.shards, self.scratch, self.threads, visit)?;
         bar.finish_and_clear();
         Ok(())
     }
 
     fn size(&mut self) -> Result<Size> {
-        let tokens = self.shards.iter().map(|shard| shard.tokens).sum();
-        let mut size = Size { rows: self.rows, tokens, row_digest: self.row_digest, left_out: 0 };
-        if let Some(without) = self.without {
-            for shard in &self.shards {
-                leave_out(shard, &mut Hashes::of(without), &mut size)?;
-            }
+        let Self { shards, ranges, sizes, without, threads, .. } = self;
+        let mut size = Size { row_digest: self.row_digest, ..Size::default() };
+        for shard in &*shards {
+            sizes.iter_mut().zip(&shard.sizes).for_each(|(sum, size)| *sum += *size);
+        }
+        if let Some(without) = without {
+            let omitted = |at: usize, put: &mut dyn FnMut(Omitted)| {
+                put(Omitted::of(&shards[at], without, ranges, DICTIONARY_BYTES_MAX / threads.get() as u64)?);
+                Ok::<_, Failed>(())
+            };
+            in_order(shards.len(), *threads, 1, omitted, |omitted| {
+                for (sum, of_range) in sizes.iter_mut().zip(omitted.sizes) {
+                    *sum -= of_range;
+                    size.left_out += of_range.rows;
+                }
+                size.row_digest -= omitted.row_digest;
+                Ok(())
+            })?;
+        }
+        for of_range in sizes {
+            size.rows += of_range.rows;
+            size.tokens += of_range.tokens;
         }
         Ok(size)
     }
 
-    fn each_row(
-        &mut self,
-        ids: &Ids<'_>,
-        _texts: Option<&mut TextsWriter>,
-        visit: &mut dyn FnMut(&Row) -> making::Result<()>,
-    ) -> Result<()> {
-        let mut without = self.without.map(Hashes::of);
-        each_row(&self.shards, ids, &mut self.spool, |row| {
-            let is_left_out = without.as_mut().map_or(Ok(false), |hashes| hashes.contains(row.hash))?;
-            if is_left_out { Ok(()) } else { Ok(visit(row)?) }
-        })
+    fn parts<'p>(&'p mut self, ids: &'p Ids<'p>) -> Result<Box<dyn Parts<Error = Failed> + 'p>> {
+        let Self { shards, ranges, sizes, spool, without, threads, .. } = self;
+        Ok(Box::new(MergedRows::open((shards, ids), (ranges, sizes), *without, spool, *threads)?))
+    }
+
+    fn threads(&self) -> NonZeroUsize {
+        self.threads
     }
 }
 
-/// Subtracts from `size` the rows of a shard whose hashes are among these.
-fn leave_out(shard: &VerifiedShard, hashes: &mut Hashes, size: &mut Size) -> Result<()> {
-    let mut reader = shard.open()?;
-    reader.keep_dictionary(DICTIONARY_BYTES_MAX)?;
-    let mut row = Row::default();
-    for at in 0..reader.size().rows {
-        reader.row(at, &mut row)?;
-        if hashes.contains(row.hash)? {
-            size.left_out += 1;
-            size.rows -= 1;
-            size.tokens -= row.tokens.len() as u64;
-            size.row_digest -= reader.digest_of(&row)?;
+/// The rows of a shard whose texts are in another dataset.
+struct Omitted {
+    /// Their size in each range.
+    sizes: Vec<RowsSize>,
+    row_digest: Digest,
+}
+
+impl Omitted {
+    fn of(
+        shard: &VerifiedShard,
+        without: &DatasetReader,
+        ranges: &Ranges,
+        dictionary_bytes_max: u64,
+    ) -> Result<Self> {
+        let mut omitted =
+            Self { sizes: vec![RowsSize::default(); ranges.n()], row_digest: Digest::default() };
+        let mut reader = shard.open()?;
+        reader.keep_dictionary(dictionary_bytes_max)?;
+        let (mut hashes, mut row, mut at) = (Hashes::of(without), Row::default(), 0);
+        for (size, of_range) in shard.sizes.iter().zip(&mut omitted.sizes) {
+            for _ in 0..size.rows {
+                reader.row(at, &mut row)?;
+                at += 1;
+                if hashes.contains(row.hash)? {
+                    of_range.add_row(row.tokens.len());
+                    omitted.row_digest += reader.digest_of(&row)?;
+                }
+            }
         }
+        Ok(omitted)
     }
-    Ok(())
 }

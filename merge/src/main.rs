@@ -2,6 +2,7 @@
 //! a dataset, or cleans a run.
 
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,7 +10,8 @@ use corpus::arguments;
 use corpus::ledger::{Limits, Share};
 use dataset::manifest::DatasetManifest;
 use making::{
-    CheckedFile, DatasetFile, DatasetOptions, Existing, Output, ProgressBars, Report, json, ledger_lines,
+    CheckedFile, DatasetFile, DatasetOptions, Existing, Output, ProgressBars, Report, THREADS_MAX, json,
+    ledger_lines,
 };
 use merge::arguments::{Arguments, Command, GcArguments, MergeArguments};
 use merge::gc::Garbage;
@@ -48,6 +50,7 @@ fn merge(arguments: &MergeArguments) -> Result<()> {
     store.probe()?;
     // Fetches datasets on which the new one depends.
     let dataset = DatasetOptions::of(dataset, out, None, &s3)?;
+    let threads = arguments.threads.and_then(|threads| NonZeroUsize::new(threads.into()));
     let progress = if report.quiet { ProgressBars::to_nobody() } else { ProgressBars::to_stderr("merge") };
     let options = Options {
         dataset,
@@ -56,6 +59,8 @@ fn merge(arguments: &MergeArguments) -> Result<()> {
             bad_lines_max: arguments.bad_lines_max.unwrap_or(Share::OF_BAD_LINES),
             invalid_utf8_max: arguments.invalid_utf8_max.unwrap_or(Share::OF_INVALID_UTF8),
         },
+        threads: threads.unwrap_or_else(|| dataset::threads(THREADS_MAX)),
+        ranges: None,
         scratch: std::env::temp_dir(),
     };
     let out = &options.dataset.out;

@@ -1,88 +1,213 @@
 //! Merges the rows of shards into the rows of the dataset. Their order does not depend on their distribution
-//! among shards.
+//! among shards, nor on the ranges in which threads merge them.
 
-use dataset::Row;
+use std::num::NonZeroUsize;
+
+use dataset::dataset_file::DatasetReader;
 use dataset::merge_sorted::merge_sorted;
-use dataset::spool::Spool;
-use making::Ids;
+use dataset::spool::{Run, Spool, append_row};
+use dataset::{Row, RowColumns, RowsSize, in_order};
+use making::{Hashes, Ids, Parts, TextsWriter};
 use program::exit::{Exit, Failed};
 
 use crate::FAN_IN;
 use crate::Result;
+use crate::ranges::Ranges;
 use crate::verify::VerifiedShard;
 use crate::vocabulary::IdMap;
 
-/// Visits all rows of all shards, with ids of the vocabulary, in the order of the dataset.
-pub(crate) fn each_row(
-    shards: &[VerifiedShard],
-    ids: &Ids<'_>,
-    spool: &mut Spool,
-    mut visit: impl FnMut(&Row) -> Result<()>,
-) -> Result<()> {
-    if shards.len() <= FAN_IN {
-        let sources = shards.iter().zip(0..).map(|(shard, source)| rows_of(shard, source, ids));
-        return in_order(sources.collect::<Result<Vec<_>>>()?, shards, ids, visit);
-    }
-    let mut runs = Vec::new();
-    for (group, first) in shards.chunks(FAN_IN).zip((0..).step_by(FAN_IN)) {
-        let sources = group.iter().zip(first..).map(|(shard, source)| rows_of(shard, source, ids));
-        let sources = sources.collect::<Result<Vec<_>>>()?;
-        let mut run = spool.append();
-        for row in merge_sorted(sources)? {
-            run.row(&row?.0)?;
-        }
-        runs.push(run.finish()?);
-    }
-    let sources = runs.into_iter().map(|run| spool.rows(run, 256 << 10));
-    in_order(sources.collect(), shards, ids, &mut visit)
+/// The rows of all shards in the order of the dataset, by range.
+pub(crate) struct MergedRows<'a> {
+    shards: &'a [VerifiedShard],
+    ranges: &'a Ranges,
+    /// The size of each range, without the omitted rows.
+    sizes: &'a [RowsSize],
+    /// A dataset whose texts are omitted.
+    without: Option<&'a DatasetReader>,
+    ids: &'a Ids<'a>,
+    sources: Sources<'a>,
+}
+
+/// Rows with ids of the vocabulary, in several sequences that ascend by hash.
+enum Sources<'a> {
+    Shards(Vec<ShardRows>),
+    /// The runs of each range, one per group of shards.
+    Runs(&'a Spool, Vec<Vec<Run>>),
 }
 
 /// The rows of one shard with ids of the vocabulary.
-fn rows_of(
-    shard: &VerifiedShard,
+struct ShardRows {
     source: u32,
-    ids: &Ids<'_>,
-) -> Result<impl Iterator<Item = dataset::Result<Row>> + use<>> {
-    let mut reader = shard.open()?;
-    let map = IdMap::of(reader.dictionary(), ids)?;
-    let n_rows = reader.size().rows;
-    Ok((0..n_rows).map(move |at| {
-        let mut row = Row { source, ..Row::default() };
-        reader.row(at, &mut row)?;
-        row.tokens.iter_mut().for_each(|token| *token = map.get(*token));
-        Ok(row)
-    }))
+    columns: RowColumns,
+    map: IdMap,
+    /// Number of rows up to the end of each range.
+    ends: Vec<u64>,
 }
 
-/// Merges sources that ascend by hash, and sorts the rare rows with equal hashes by their words.
-fn in_order(
-    sources: Vec<impl Iterator<Item = dataset::Result<Row>>>,
-    shards: &[VerifiedShard],
-    ids: &Ids<'_>,
-    mut visit: impl FnMut(&Row) -> Result<()>,
-) -> Result<()> {
-    let mut alike: Vec<Row> = Vec::new();
-    for next in merge_sorted(sources)? {
-        let (row, _) = next?;
-        if alike.first().is_some_and(|first| first.hash != row.hash) {
-            flush(&mut alike, shards, ids, &mut visit)?;
+/// Size of the buffer for a run.
+const RUN_BUFFER_BYTES: usize = 64 << 10;
+
+/// Rows that are merged in groups are written to disk in blocks of about this size.
+const BLOCK_BYTES: usize = 1 << 20;
+
+/// Maximum number of blocks per thread that wait to be written.
+const QUEUED_BLOCKS: usize = 4;
+
+impl<'a> MergedRows<'a> {
+    /// Opens the shards. If there are many, merges them in groups.
+    pub(crate) fn open(
+        (shards, ids): (&'a [VerifiedShard], &'a Ids<'a>),
+        (ranges, sizes): (&'a Ranges, &'a [RowsSize]),
+        without: Option<&'a DatasetReader>,
+        spool: &'a mut Spool,
+        threads: NonZeroUsize,
+    ) -> Result<Self> {
+        let sources = if shards.len() <= FAN_IN {
+            Sources::Shards(open_all(shards, 0, ids, threads)?)
+        } else {
+            let mut runs = vec![Vec::new(); ranges.n()];
+            for (group, first) in shards.chunks(FAN_IN).zip((0..).step_by(FAN_IN)) {
+                merge_group(&open_all(group, first, ids, threads)?, spool, threads, &mut runs)?;
+            }
+            Sources::Runs(spool, runs)
+        };
+        Ok(Self { shards, ranges, sizes, without, ids, sources })
+    }
+
+    /// Merges sources that ascend by hash, and sorts the rare rows with equal hashes by their words.
+    fn merge(
+        &self,
+        sources: Vec<impl Iterator<Item = dataset::Result<Row>>>,
+        mut visit: impl FnMut(&Row) -> Result<()>,
+    ) -> Result<()> {
+        let mut alike: Vec<Row> = Vec::new();
+        for next in merge_sorted(sources)? {
+            let (row, _) = next?;
+            if alike.first().is_some_and(|first| first.hash != row.hash) {
+                self.flush(&mut alike, &mut visit)?;
+            }
+            alike.push(row);
         }
-        alike.push(row);
+        self.flush(&mut alike, &mut visit)
     }
-    flush(&mut alike, shards, ids, &mut visit)
+
+    fn flush(&self, alike: &mut Vec<Row>, mut visit: impl FnMut(&Row) -> Result<()>) -> Result<()> {
+        if alike.len() > 1 {
+            *alike = by_words(alike, self.shards, self.ids)?;
+        }
+        alike.iter().try_for_each(&mut visit)?;
+        alike.clear();
+        Ok(())
+    }
 }
 
-fn flush(
-    alike: &mut Vec<Row>,
-    shards: &[VerifiedShard],
-    ids: &Ids<'_>,
-    mut visit: impl FnMut(&Row) -> Result<()>,
-) -> Result<()> {
-    if alike.len() > 1 {
-        *alike = by_words(alike, shards, ids)?;
+impl Parts for MergedRows<'_> {
+    type Error = Failed;
+
+    fn sizes(&self) -> &[RowsSize] {
+        self.sizes
     }
-    alike.iter().try_for_each(&mut visit)?;
-    alike.clear();
+
+    fn each_row(&self, part: usize, visit: &mut dyn FnMut(&Row) -> dataset::Result<()>) -> Result<()> {
+        let from = |dataset| Hashes::from(dataset, self.ranges.start(part));
+        let mut without = self.without.map(from).transpose()?;
+        let visit = |row: &Row| {
+            let is_omitted = without.as_mut().map_or(Ok(false), |hashes| hashes.contains(row.hash))?;
+            if is_omitted { Ok(()) } else { Ok(visit(row)?) }
+        };
+        match &self.sources {
+            Sources::Shards(shards) => {
+                self.merge(shards.iter().map(|shard| shard.rows(part)).collect(), visit)
+            }
+            Sources::Runs(spool, runs) => {
+                let rows = runs[part].iter().map(|&run| spool.rows(run, RUN_BUFFER_BYTES));
+                self.merge(rows.collect(), visit)
+            }
+        }
+    }
+
+    fn write_texts(&self, _part: usize, _texts: &mut TextsWriter) -> making::Result<()> {
+        Ok(())
+    }
+}
+
+impl ShardRows {
+    fn open(shard: &VerifiedShard, source: u32, ids: &Ids<'_>) -> Result<Self> {
+        let mut reader = shard.open()?;
+        let map = IdMap::of(reader.dictionary(), ids)?;
+        let mut columns = reader.columns().clone();
+        columns.share(&shard.sizes);
+        let ends = shard.sizes.iter().scan(0, |end, size| {
+            *end += size.rows;
+            Some(*end)
+        });
+        Ok(Self { source, columns, map, ends: ends.collect() })
+    }
+
+    /// The rows of a range.
+    fn rows(&self, range: usize) -> impl Iterator<Item = dataset::Result<Row>> + use<'_> {
+        let from = if range == 0 { 0 } else { self.ends[range - 1] };
+        let mut reader = self.columns.reader();
+        (from..self.ends[range]).map(move |at| {
+            let mut row = Row { source: self.source, ..Row::default() };
+            reader.read(at, &mut row)?;
+            row.tokens.iter_mut().for_each(|token| *token = self.map.get(*token));
+            Ok(row)
+        })
+    }
+}
+
+/// Opens shards on several threads. The first one is source number `first`.
+fn open_all(
+    shards: &[VerifiedShard],
+    first: usize,
+    ids: &Ids<'_>,
+    threads: NonZeroUsize,
+) -> Result<Vec<ShardRows>> {
+    let mut all = Vec::with_capacity(shards.len());
+    let open = |at: usize, put: &mut dyn FnMut(ShardRows)| {
+        put(ShardRows::open(&shards[at], (first + at) as u32, ids)?);
+        Ok::<_, Failed>(())
+    };
+    in_order(shards.len(), threads, 1, open, |shard| {
+        all.push(shard);
+        Ok(())
+    })?;
+    Ok(all)
+}
+
+/// Merges a group of shards into one run per range.
+fn merge_group(
+    shards: &[ShardRows],
+    spool: &mut Spool,
+    threads: NonZeroUsize,
+    runs: &mut [Vec<Run>],
+) -> Result<()> {
+    enum Merged {
+        Rows(Vec<u8>),
+        End(usize),
+    }
+    let merge = |range: usize, put: &mut dyn FnMut(Merged)| {
+        let mut block = Vec::new();
+        for row in merge_sorted(shards.iter().map(|shard| shard.rows(range)))? {
+            append_row(&row?.0, &mut block);
+            if block.len() >= BLOCK_BYTES {
+                put(Merged::Rows(std::mem::take(&mut block)));
+            }
+        }
+        put(Merged::Rows(block));
+        put(Merged::End(range));
+        Ok::<_, Failed>(())
+    };
+    let mut writer = spool.append();
+    in_order(runs.len(), threads, QUEUED_BLOCKS, merge, |merged| {
+        match merged {
+            Merged::Rows(rows) => writer.rows(&rows)?,
+            Merged::End(range) => runs[range].push(writer.end_run()),
+        }
+        Ok(())
+    })?;
+    writer.finish()?;
     Ok(())
 }
 

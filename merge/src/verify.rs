@@ -1,18 +1,22 @@
 //! Reads a shard and compares it with its commit record.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use corpus::ledger::ReducerCounts;
 use corpus::settings::Settings;
-use dataset::Digests;
 use dataset::commit::Commit;
 use dataset::shard::ShardReader;
+use dataset::{Digests, KeptWords, RowsSize, in_order};
 use durable::sha256;
-use making::{THREADS_MAX, at};
+use making::at;
 use program::exit::{Exit, Failed};
+use program::threads::locked;
 use store::{Key, LocalObject, Store};
 
 use crate::Result;
+use crate::ranges::{RangeSizes, Ranges};
 
 /// A shard that matches its commit record.
 pub(crate) struct VerifiedShard {
@@ -20,8 +24,10 @@ pub(crate) struct VerifiedShard {
     pub(crate) file: LocalObject,
     /// Name in the run's folder.
     pub(crate) name: String,
-    /// Number of kept tokens of all rows.
-    pub(crate) tokens: u64,
+    /// Number of words of its dictionary.
+    pub(crate) n_words: u64,
+    /// The size of each range.
+    pub(crate) sizes: Vec<RowsSize>,
     /// The digests at verification.
     digests: Digests,
 }
@@ -49,12 +55,74 @@ impl VerifiedShard {
     }
 }
 
+/// Maximum memory for the dictionaries of the shards that are being verified. A larger one is read from the file.
+pub(crate) const DICTIONARY_BYTES_MAX: u64 = 96 << 20;
+
+/// Verifies the shards of all commit records, several at a time. Calls `verified` after each.
+pub(crate) fn verify_all(
+    store: &Store,
+    commits: &[Commit],
+    scratch: &Path,
+    ranges: &Ranges,
+    threads: NonZeroUsize,
+    mut verified: impl FnMut(),
+) -> Result<Vec<VerifiedShard>> {
+    let dictionaries = Dictionaries { free: Mutex::new(DICTIONARY_BYTES_MAX), freed: Condvar::new() };
+    // Few shards are each read by several threads.
+    let per_shard = NonZeroUsize::new(threads.get() / commits.len().max(1)).unwrap_or(NonZeroUsize::MIN);
+    let mut shards = Vec::with_capacity(commits.len());
+    let work = |at: usize, put: &mut dyn FnMut(VerifiedShard)| {
+        put(verify(store, &commits[at], scratch, ranges, &dictionaries, per_shard)?);
+        Ok(())
+    };
+    in_order(commits.len(), threads, 1, work, |shard| {
+        shards.push(shard);
+        verified();
+        Ok::<_, Failed>(())
+    })?;
+    Ok(shards)
+}
+
+/// Memory for dictionaries, which threads share.
+struct Dictionaries {
+    free: Mutex<u64>,
+    freed: Condvar,
+}
+
+/// A part of the memory for dictionaries, until it is dropped.
+struct Taken<'a> {
+    of: &'a Dictionaries,
+    bytes: u64,
+}
+
+impl Dictionaries {
+    /// Waits for memory for a dictionary of this size. One that never fits takes none.
+    fn take(&self, bytes: u64) -> Taken<'_> {
+        let bytes = if bytes > DICTIONARY_BYTES_MAX { 0 } else { bytes };
+        let mut free = self
+            .freed
+            .wait_while(locked(&self.free), |free| *free < bytes)
+            .unwrap_or_else(PoisonError::into_inner);
+        *free -= bytes;
+        Taken { of: self, bytes }
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        *locked(&self.of.free) += self.bytes;
+        self.of.freed.notify_all();
+    }
+}
+
 /// Fetches a shard, reads all of it and compares it with its commit record.
-pub(crate) fn verify(
+fn verify(
     store: &Store,
     commit: &Commit,
     scratch: &Path,
-    memory_bytes: u64,
+    ranges: &Ranges,
+    dictionaries: &Dictionaries,
+    threads: NonZeroUsize,
 ) -> Result<VerifiedShard> {
     let file = store.local_copy(&Key::new(&commit.object)?, scratch)?;
     let name = format!("{}/{}", store.url(), commit.object);
@@ -91,18 +159,29 @@ pub(crate) fn verify(
     if let Some(difference) = shard.settings().difference(&commit.settings) {
         return Err(altered(difference.setting, difference.ours, difference.theirs));
     }
-    shard.keep_dictionary(memory_bytes)?;
-    let mut votes = 0;
+    let memory = dictionaries.take(KeptWords::memory_bytes(size.words, size.word_bytes));
+    shard.keep_dictionary(DICTIONARY_BYTES_MAX)?;
+    let (mut votes, mut sizes) = (0, vec![RowsSize::default(); ranges.n()]);
     shard.verify_blocks(
-        dataset::threads(THREADS_MAX),
-        || 0,
-        |sum, row| *sum += row.votes.total(),
-        |sum| votes += sum,
+        threads,
+        || (0, RangeSizes::default()),
+        |(votes, sizes), row| {
+            *votes += row.votes.total();
+            sizes.add(ranges, row);
+        },
+        |(of_block, counted)| {
+            votes += of_block;
+            counted.add_to(&mut sizes);
+        },
     )?;
     if let Some((what, found, expected)) = contradiction(&commit.counts, shard.settings(), votes) {
         return Err(altered(what, found, expected));
     }
-    Ok(VerifiedShard { file, name: commit.object.clone(), tokens: size.tokens, digests: shard.digests() })
+    let digests = shard.digests();
+    // The next thread takes the memory when it is free.
+    drop(shard);
+    drop(memory);
+    Ok(VerifiedShard { file, name: commit.object.clone(), n_words: size.words, sizes, digests })
 }
 
 /// The first contradiction of the counts of a commit record to the shard's settings or its number of votes:

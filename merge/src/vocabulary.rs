@@ -1,48 +1,192 @@
 //! Sums the words of all shards' dictionaries, and maps each shard's ids to those of the vocabulary.
 
-use dataset::WordsReader;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
 use dataset::merge_sorted::sum_words;
-use dataset::spool::Spool;
-use dataset::vocabulary::UNKNOWN;
+use dataset::spool::{Run, Spool};
+use dataset::vocabulary::{UNKNOWN, Vocabulary};
+use dataset::{WordsReader, in_order};
 use making::Ids;
+use program::exit::Failed;
+use program::threads::{locked, spawn};
 
 use crate::FAN_IN;
 use crate::Result;
 use crate::verify::VerifiedShard;
 
-/// Visits every distinct word of all shards once, in byte order, with the sum of its counts.
+/// Maximum number of threads. Each holds chunks of [`FAN_IN`] dictionaries, up to 48 MiB.
+const THREADS_MAX: usize = 4;
+
+/// Size of the buffer for a run.
+const RUN_BUFFER_BYTES: usize = 64 << 10;
+
+/// Number of words that a thread passes on at once.
+const WORDS_TOGETHER: usize = 4 << 10;
+
+/// Visits every distinct word of all shards once, in any order, with the sum of its counts. Each thread sums a range of
+/// words.
 pub(crate) fn each_word(
     shards: &[VerifiedShard],
-    spool: &mut Spool,
+    scratch: &Path,
+    threads: NonZeroUsize,
     visit: &mut dyn FnMut(&[u8], u64),
 ) -> Result<()> {
-    let mut each = |word: &[u8], count| {
+    let ranges = WordRanges::of(shards, threads.get().min(THREADS_MAX))?;
+    if shards.len() <= FAN_IN {
+        let dictionaries = open_all(shards, threads)?;
+        return in_threads(
+            ranges.n(),
+            |range, visit| ranges.sum(&dictionaries, range, &mut infallible(visit)),
+            visit,
+        );
+    }
+    // Each range has its own file, because its thread writes to it while the others write to theirs.
+    let runs_of = |_| Ok(Mutex::new((Spool::create(scratch)?, Vec::new())));
+    let runs: Vec<Mutex<(Spool, Vec<Run>)>> = (0..ranges.n()).map(runs_of).collect::<Result<_>>()?;
+    for group in shards.chunks(FAN_IN) {
+        let dictionaries = open_all(group, threads)?;
+        let sum = |range: usize, _: &mut dyn FnMut(&[u8], u64)| {
+            let (spool, runs) = &mut *locked(&runs[range]);
+            let mut run = spool.append();
+            ranges.sum(&dictionaries, range, &mut |word, count| Ok(run.word(word, count)?))?;
+            runs.push(run.finish()?);
+            Ok(())
+        };
+        in_threads(ranges.n(), sum, &mut |_, _| ())?;
+    }
+    let sum = |range: usize, visit: &mut dyn FnMut(&[u8], u64)| {
+        let (spool, runs) = &*locked(&runs[range]);
+        let lists = runs.iter().map(|&run| spool.words(run, RUN_BUFFER_BYTES));
+        sum_words(lists, |_, _| Ok(()), infallible(visit))
+    };
+    in_threads(ranges.n(), sum, visit)
+}
+
+fn infallible(visit: &mut dyn FnMut(&[u8], u64)) -> impl FnMut(&[u8], u64) -> Result<()> {
+    move |word, count| {
         visit(word, count);
         Ok(())
+    }
+}
+
+/// Opens the dictionaries of shards on several threads.
+fn open_all(shards: &[VerifiedShard], threads: NonZeroUsize) -> Result<Vec<WordsReader>> {
+    let mut dictionaries = Vec::with_capacity(shards.len());
+    let open = |at: usize, put: &mut dyn FnMut(WordsReader)| {
+        put(shards[at].open()?.dictionary().another());
+        Ok::<_, Failed>(())
     };
-    if shards.len() <= FAN_IN {
-        return sum_words_of(shards, each);
-    }
-    let mut runs = Vec::new();
-    for group in shards.chunks(FAN_IN) {
-        let mut run = spool.append();
-        sum_words_of(group, |word, count| Ok(run.word(word, count)?))?;
-        runs.push(run.finish()?);
-    }
-    let sources: Vec<_> = runs.into_iter().map(|run| spool.words(run, 64 << 10)).collect();
-    sum_words(sources, |_, _| Ok(()), &mut each)
+    in_order(shards.len(), threads, 1, open, |dictionary| {
+        dictionaries.push(dictionary);
+        Ok(())
+    })?;
+    Ok(dictionaries)
 }
 
-fn sum_words_of(shards: &[VerifiedShard], visit: impl FnMut(&[u8], u64) -> Result<()>) -> Result<()> {
-    let mut readers = shards.iter().map(VerifiedShard::open).collect::<Result<Vec<_>>>()?;
-    sum_words(readers.iter_mut().map(|shard| words_in_order(shard.dictionary())), |_, _| Ok(()), visit)
+/// Runs `sum` for each range on a thread of its own. Visits the words that it visits on the calling thread.
+fn in_threads(
+    n_ranges: usize,
+    sum: impl Fn(usize, &mut dyn FnMut(&[u8], u64)) -> Result<()> + Sync,
+    visit: &mut dyn FnMut(&[u8], u64),
+) -> Result<()> {
+    if n_ranges == 1 {
+        return sum(0, visit);
+    }
+    thread::scope(|scope| {
+        let (done, blocks) = sync_channel::<Vocabulary>(n_ranges);
+        let start = |range: usize| {
+            let (sum, done) = (&sum, done.clone());
+            spawn(scope, move || {
+                let mut block = Vocabulary::default();
+                // The receiver takes all words.
+                sum(range, &mut |word, count| {
+                    block.words.push(word);
+                    block.counts.push(count);
+                    if block.counts.len() == WORDS_TOGETHER {
+                        let _ = done.send(std::mem::take(&mut block));
+                    }
+                })?;
+                let _ = done.send(block);
+                Ok(())
+            })
+        };
+        let started: Vec<_> = (0..n_ranges).map(start).collect();
+        drop(done);
+        for Vocabulary { words, counts } in blocks {
+            words.iter().zip(counts).for_each(|(word, count)| visit(word, count));
+        }
+        let mut ends = started
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        ends.try_for_each(|end| end)
+    })
 }
 
-fn words_in_order(words: &mut WordsReader) -> impl Iterator<Item = dataset::Result<(Vec<u8>, u64)>> {
-    (0..words.n_words()).map(|at| {
+/// Consecutive ranges of words that together contain every word.
+struct WordRanges {
+    /// The first word of each range but the first.
+    starts: Vec<Vec<u8>>,
+}
+
+impl WordRanges {
+    /// This number of ranges, which contain about the same number of words of the largest dictionary, or fewer ranges.
+    fn of(shards: &[VerifiedShard], n: usize) -> Result<Self> {
+        let mut starts = Vec::new();
+        let largest = shards.iter().max_by_key(|shard| shard.n_words);
+        if let Some(shard) = largest.filter(|_| n > 1) {
+            let mut reader = shard.open()?;
+            for range in 1..n as u64 {
+                let mut word = Vec::new();
+                let at = shard.n_words * range / n as u64;
+                if at < shard.n_words {
+                    reader.dictionary().read(at, &mut word)?;
+                    starts.push(word);
+                }
+            }
+        }
+        Ok(Self { starts })
+    }
+
+    fn n(&self) -> usize {
+        self.starts.len() + 1
+    }
+
+    /// Visits the words of a range once, in byte order, with the sums of their counts.
+    fn sum(
+        &self,
+        dictionaries: &[WordsReader],
+        range: usize,
+        visit: &mut dyn FnMut(&[u8], u64) -> Result<()>,
+    ) -> Result<()> {
+        let end = self.starts.get(range).map(Vec::as_slice);
+        let mut lists = Vec::with_capacity(dictionaries.len());
+        for dictionary in dictionaries {
+            let mut words = dictionary.another();
+            let from = if range == 0 { 0 } else { words.first_from(&self.starts[range - 1])? };
+            lists.push(words_in_order(words, from, end));
+        }
+        sum_words(lists, |_, _| Ok(()), visit)
+    }
+}
+
+/// The words from this index on that are less than `end`.
+fn words_in_order(
+    mut words: WordsReader,
+    from: u64,
+    end: Option<&[u8]>,
+) -> impl Iterator<Item = dataset::Result<(Vec<u8>, u64)>> {
+    let all = (from..words.n_words()).map(move |at| {
         let mut word = Vec::new();
         let count = words.read(at, &mut word)?;
         Ok((word, count))
+    });
+    all.take_while(move |read| match (read, end) {
+        (Ok((word, _)), Some(end)) => &word[..] < end,
+        _ => true,
     })
 }
 

@@ -1,21 +1,22 @@
 //! The folded rows and words, as the content of a dataset.
 
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use corpus::settings::Settings;
 use corpus::words::Dictionary;
-use dataset::Row;
 use dataset::merge_sorted::sum_words;
 use dataset::spool::Spool;
-use making::{DatasetContent, Ids, Size, TextRow, TextsWriter};
+use dataset::{Row, RowsSize};
+use making::{DatasetContent, Ids, Parts, Size, TextRow, TextsWriter};
 use program::exit::Failed;
+use program::threads::locked;
 use tables::{BYTES_MAX, ROWS_MAX};
 
 use crate::Result;
-use crate::codebook::Codebook;
+use crate::codebook::{Codebook, StoredWords};
 use crate::encoded::{EncodedRow, Word, each_word, read_row, short_codes};
-use crate::folding::Folded;
+use crate::folding::{Folded, StoredRows};
 use crate::job::{Job, interrupted};
 use crate::scratch::Stored;
 
@@ -32,8 +33,8 @@ pub struct DatasetRows<'a> {
     pub codebook: Arc<Codebook>,
     /// The results of all threads.
     pub folded: Vec<Folded>,
-    /// The rows in order, in pieces.
-    pub rows: Vec<Stored>,
+    /// The rows in order, in parts.
+    pub rows: Vec<StoredRows>,
     /// Storage of the counts of words without a code.
     pub spool: Spool,
     /// Totals of the rows.
@@ -86,63 +87,114 @@ impl DatasetContent for DatasetRows<'_> {
         self.job.is_interrupted()
     }
 
-    fn each_row(
-        &mut self,
-        ids: &Ids<'_>,
-        mut texts: Option<&mut TextsWriter>,
-        visit: &mut dyn FnMut(&Row) -> making::Result<()>,
-    ) -> Result<()> {
+    fn parts<'p>(&'p mut self, ids: &'p Ids<'p>) -> Result<Box<dyn Parts<Error = Failed> + 'p>> {
         // The counts are no longer needed, and writing needs the memory.
         self.folded = Vec::new();
-        let by_code: Vec<u32> =
-            (0..self.codebook.n_words()).map(|code| ids.of_word(self.codebook.word(code as u32))).collect();
-        let settings = Arc::new(self.job.options.settings.clone());
-        let (mut bytes, mut row, mut group) = (Vec::new(), Row::default(), EncodedRows::default());
-        for stored in std::mem::take(&mut self.rows) {
-            if self.job.is_interrupted() {
-                return Err(interrupted());
-            }
-            self.job.scratch.take(stored, &mut bytes)?;
-            let mut rest = &bytes[..];
-            while !rest.is_empty() {
-                let from = rest;
-                let encoded = read_row(&mut rest);
-                (row.hash, row.votes, row.split) = (encoded.hash, encoded.votes, encoded.split);
-                row.label = settings.label(encoded.votes).expect(LABELLED);
-                self.read_tokens(encoded.words, &by_code, ids, &mut row.tokens);
-                let (front, back) = settings.kept(&row.tokens);
-                let dropped = front.len()..row.tokens.len() - back.len();
-                row.tokens.drain(dropped);
-                visit(&row)?;
-                if let Some(texts) = &mut texts {
-                    group.rows.extend_from_slice(&from[..from.len() - rest.len()]);
-                    group.n_rows += 1;
-                    group.text_bytes += encoded.text_bytes as usize;
-                    if group.is_full() {
-                        std::mem::take(&mut group).write(texts, &self.codebook, &settings)?;
-                    }
-                }
-            }
-        }
-        if let Some(texts) = texts.filter(|_| group.n_rows > 0) {
-            group.write(texts, &self.codebook, &settings)?;
-        }
-        Ok(())
+        let word = |code: usize| self.codebook.word(code as u32);
+        let by_code = (0..self.codebook.n_words()).map(|code| ids.of_word(word(code))).collect();
+        let rows = std::mem::take(&mut self.rows);
+        Ok(Box::new(RowParts {
+            job: self.job,
+            codebook: Arc::clone(&self.codebook),
+            settings: Arc::new(self.job.options.settings.clone()),
+            ids,
+            by_code,
+            sizes: rows.iter().map(|rows| rows.size).collect(),
+            stored: rows.into_iter().map(|rows| Mutex::new(Some(rows.stored))).collect(),
+            row_group: Mutex::default(),
+        }))
+    }
+
+    fn threads(&self) -> NonZeroUsize {
+        self.job.options.threads
     }
 }
 
-impl DatasetRows<'_> {
+/// The rows in order, in parts.
+struct RowParts<'a> {
+    job: &'a Job<'a>,
+    codebook: Arc<Codebook>,
+    settings: Arc<Settings>,
+    ids: &'a Ids<'a>,
+    /// The id of the word with each code.
+    by_code: Vec<u32>,
+    sizes: Vec<RowsSize>,
+    /// The rows that were not read yet, or whose texts were not written yet.
+    stored: Vec<Mutex<Option<Stored>>>,
+    /// The beginning of the next row group of texts.
+    row_group: Mutex<EncodedRows>,
+}
+
+impl Parts for RowParts<'_> {
+    type Error = Failed;
+
+    fn sizes(&self) -> &[RowsSize] {
+        &self.sizes
+    }
+
+    fn each_row(&self, part: usize, visit: &mut dyn FnMut(&Row) -> dataset::Result<()>) -> Result<()> {
+        if self.job.is_interrupted() {
+            return Err(interrupted());
+        }
+        let bytes = self.take(part)?;
+        let (mut rest, mut row) = (&bytes[..], Row::default());
+        while !rest.is_empty() {
+            let encoded = read_row(&mut rest);
+            (row.hash, row.votes, row.split) = (encoded.hash, encoded.votes, encoded.split);
+            row.label = self.settings.label(encoded.votes).expect(LABELLED);
+            self.read_tokens(encoded.words, &mut row.tokens);
+            let (front, back) = self.settings.kept(&row.tokens);
+            let dropped = front.len()..row.tokens.len() - back.len();
+            row.tokens.drain(dropped);
+            visit(&row).map_err(making::Error::from)?;
+        }
+        if self.job.options.stored_words() == StoredWords::All {
+            *locked(&self.stored[part]) = Some(Stored::Memory(bytes));
+        }
+        Ok(())
+    }
+
+    fn write_texts(&self, part: usize, texts: &mut TextsWriter) -> making::Result<()> {
+        let Some(Stored::Memory(bytes)) = locked(&self.stored[part]).take() else { return Ok(()) };
+        let mut group = locked(&self.row_group);
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            let from = rest;
+            let encoded = read_row(&mut rest);
+            group.rows.extend_from_slice(&from[..from.len() - rest.len()]);
+            group.n_rows += 1;
+            group.text_bytes += encoded.text_bytes as usize;
+            if group.is_full() {
+                std::mem::take(&mut *group).write(texts, &self.codebook, &self.settings)?;
+            }
+        }
+        if part + 1 < self.sizes.len() || group.n_rows == 0 {
+            return Ok(());
+        }
+        std::mem::take(&mut *group).write(texts, &self.codebook, &self.settings)
+    }
+}
+
+impl RowParts<'_> {
+    fn take(&self, part: usize) -> Result<Vec<u8>> {
+        let stored = locked(&self.stored[part]).take().expect("the rows of a part are read once");
+        let mut bytes = Vec::new();
+        self.job.scratch.take(stored, &mut bytes)?;
+        Ok(bytes)
+    }
+
     /// Replaces `tokens` by the ids of the words that rows do not omit.
-    fn read_tokens(&self, words: &[u8], by_code: &[u32], ids: &Ids<'_>, tokens: &mut Vec<u32>) {
+    fn read_tokens(&self, words: &[u8], tokens: &mut Vec<u32>) {
+        let Self { codebook, ids, by_code, .. } = self;
         tokens.clear();
         match short_codes(words) {
-            Some(codes) if !self.codebook.omits_words() => {
+            Some(codes) if !codebook.omits_words() => {
                 tokens.extend(codes.map(|code| by_code[code as usize]));
             }
             _ => each_word(words, |word| match word {
-                Word::Coded(code) if self.codebook.omits_code(code) => {}
+                Word::Coded(code) if codebook.omits_code(code) => {}
                 Word::Coded(code) => tokens.push(by_code[code as usize]),
-                Word::Spelt(word) if self.codebook.omits_word(word) => {}
+                Word::Spelt(word) if codebook.omits_word(word) => {}
                 Word::Spelt(word) => tokens.push(ids.of_word(word)),
             }),
         }

@@ -8,9 +8,9 @@ use corpus::ledger::ReducerCounts;
 use corpus::record::Votes;
 use corpus::settings::Settings;
 use corpus::words::{CountedWord, Dictionary, Span};
-use dataset::KeptWords;
 use dataset::dataset_file::DatasetReader;
 use dataset::spool::{Run, Spool};
+use dataset::{KeptWords, RowsSize};
 use hashbrown::HashMap;
 use making::Hashes;
 use program::exit::{Exit, Failed};
@@ -54,6 +54,14 @@ pub struct Folder<'a> {
     digester: RowDigester,
 }
 
+/// Rows of one partition, in order.
+pub struct StoredRows {
+    /// The encoded rows.
+    pub stored: Stored,
+    /// Their size.
+    pub size: RowsSize,
+}
+
 /// Totals of a thread's rows.
 pub struct Folded {
     /// The counts of texts.
@@ -75,6 +83,11 @@ pub struct Folded {
 }
 
 impl Folded {
+    /// The size of the remaining rows.
+    pub fn size(&self) -> RowsSize {
+        RowsSize { rows: self.counts.rows - self.left_out, tokens: self.kept_words }
+    }
+
     /// Writes the words without a code to disk, in byte order.
     pub fn spill(&mut self, spool: &Mutex<Spool>) -> Result<()> {
         let counts = self.spelt.counts();
@@ -143,7 +156,7 @@ impl<'a> Folder<'a> {
     }
 
     /// Folds the reviews of this partition from all threads. Returns its rows, in order.
-    pub fn fold(&mut self, partition: usize, parts: Vec<Partition>) -> Result<Vec<Stored>> {
+    pub fn fold(&mut self, partition: usize, parts: Vec<Partition>) -> Result<Vec<StoredRows>> {
         let scratch = self.folding.scratch;
         let bytes: usize = parts.iter().map(Partition::bytes).sum();
         let passes = bytes.div_ceil(self.folding.memory_bytes.max(1)) as u64;
@@ -209,7 +222,8 @@ impl<'a> Folder<'a> {
     }
 
     /// Converts the listed reviews into rows.
-    fn rows(&mut self) -> Result<Stored> {
+    fn rows(&mut self) -> Result<StoredRows> {
+        let before = self.folded.size();
         let mut entries = std::mem::take(&mut self.entries);
         self.folded.counts.reviews += entries.iter().map(|entry| entry.votes.total()).sum::<u64>();
         entries.sort_unstable_by_key(|entry| (entry.hash, entry.check));
@@ -233,7 +247,9 @@ impl<'a> Folder<'a> {
             alike.iter().try_for_each(|entry| self.row(entry))?;
         }
         self.entries = entries;
-        self.folding.scratch.keep(&self.rows)
+        let mut size = self.folded.size();
+        size -= before;
+        Ok(StoredRows { stored: self.folding.scratch.keep(&self.rows)?, size })
     }
 
     /// Sorts different texts of one hash by their kept tokens, then by votes; if texts are written, then by text.
@@ -475,7 +491,7 @@ mod tests {
         let (mut rows, mut text_bytes, mut passes) = (Vec::new(), Vec::new(), Vec::new());
         for one in folder.fold(partition, vec![part])? {
             let mut bytes = Vec::new();
-            scratch.take(one, &mut bytes)?;
+            scratch.take(one.stored, &mut bytes)?;
             let mut rest = &bytes[..];
             let n_before = rows.len();
             while !rest.is_empty() {
@@ -493,6 +509,7 @@ mod tests {
                 rows.push((row.hash, row.votes, words.join(" ")));
             }
             passes.push(rows.len() - n_before);
+            assert_eq!(one.size.rows as usize, rows.len() - n_before);
         }
         Ok(Made { rows, text_bytes, passes, folded: folder.finish() })
     }

@@ -8,6 +8,7 @@ use corpus::csv::Dialect;
 use corpus::digest::Digest;
 use corpus::judgement::Refusal;
 use corpus::ledger::{MapperCounts, ReducerCounts, check_run};
+use dataset::RowsSize;
 use dataset::card::Card;
 use dataset::manifest::{DatasetManifest, Ledger, Seal, TableDialect};
 use dataset::spool::Spool;
@@ -22,11 +23,10 @@ use crate::Result;
 use crate::codebook::Codebook;
 use crate::content::DatasetRows;
 use crate::extra_file::ExtraFile;
-use crate::folding::{Folded, Folder, Folding};
+use crate::folding::{Folded, Folder, Folding, StoredRows};
 use crate::job::{Job, Options};
 use crate::mapping::{self, Mapped};
 use crate::partitions::{PARTITIONS, Partition};
-use crate::scratch::Stored;
 use crate::{origins, rejects};
 
 /// Offsets in a partition are 32-bit integers.
@@ -72,12 +72,13 @@ pub fn run(
     let mut row_digest = Digest::default();
     for part in &folded {
         reducer += part.counts;
-        size.tokens += part.kept_words;
+        let RowsSize { rows, tokens } = part.size();
+        size.rows += rows;
+        size.tokens += tokens;
         size.left_out += part.left_out;
         row_digest += part.row_digest;
         size.row_digest -= part.left_out_digest;
     }
-    size.rows = reducer.rows - size.left_out;
     size.row_digest += row_digest;
     check_run(&mapper, &reducer)?;
     let seal = Seal {
@@ -179,7 +180,7 @@ impl Job<'_> {
         making: &Making<'_>,
         spool: &Mutex<Spool>,
         progress: &ProgressBars,
-    ) -> Result<(Vec<Folded>, Vec<Stored>)> {
+    ) -> Result<(Vec<Folded>, Vec<StoredRows>)> {
         let mut partitions: Vec<Vec<Partition>> = (0..PARTITIONS).map(|_| Vec::new()).collect();
         for part in mapped {
             partitions.iter_mut().zip(part.partitions).for_each(|(parts, part)| parts.push(part));

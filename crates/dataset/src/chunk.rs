@@ -64,6 +64,22 @@ pub fn shuffle<T: Scalar>(elements: &[T], capacity: usize, shuffled: &mut Vec<u8
     }
 }
 
+/// Shuffles as [`shuffle`] does, from the little-endian bytes of elements of this size.
+pub(crate) fn shuffle_bytes(bytes: &[u8], element_bytes: usize, capacity: usize, shuffled: &mut Vec<u8>) {
+    shuffled.clear();
+    shuffled.resize(capacity * element_bytes, 0);
+    for (i, plane) in shuffled.chunks_exact_mut(capacity).enumerate() {
+        for (to, element) in plane.iter_mut().zip(bytes.chunks_exact(element_bytes)) {
+            *to = element[i];
+        }
+    }
+}
+
+/// Appends the little-endian bytes of elements.
+pub(crate) fn append_bytes<T: Scalar>(elements: &[T], bytes: &mut Vec<u8>) {
+    bytes.extend(elements.iter().flat_map(|element| (0..T::BYTES).map(|i| element.byte(i))));
+}
+
 /// Encodes shuffled bytes into stored chunks.
 #[derive(Default)]
 pub struct Encoder {
@@ -159,6 +175,11 @@ mod tests {
 
     fn round_trip<T: Scalar + PartialEq + std::fmt::Debug>(elements: &[T], spare: usize) {
         let capacity = elements.len() + spare;
+        let (mut bytes, mut by_element, mut by_byte) = (Vec::new(), Vec::new(), Vec::new());
+        append_bytes(elements, &mut bytes);
+        shuffle(elements, capacity, &mut by_element);
+        shuffle_bytes(&bytes, T::BYTES, capacity, &mut by_byte);
+        assert_eq!(by_byte, by_element);
         let stored = encoded(elements, capacity);
         let mut read = vec![T::default(); capacity];
         Decoder::default().decode(&stored, capacity, &mut read).unwrap();

@@ -5,14 +5,15 @@
 //! After that each thread reads a chunk from the file, verifies it against its digest, and only then decodes
 //! it ([`crate::chunk`]).
 
-use std::marker::PhantomData;
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use corpus::digest::Digest;
-use program::threads::spawn;
+use program::threads::{locked, spawn};
 
 use crate::chunk::{Decoder, Scalar};
 use crate::chunk_index::StoredChunk;
@@ -26,7 +27,46 @@ pub struct Column<T> {
     file: Arc<StoredFile>,
     layout: Layout,
     chunks: Arc<[StoredChunk]>,
-    elements: PhantomData<T>,
+    shared: Option<Arc<Shared<T>>>,
+}
+
+/// The decoded chunks of a column that several readers need. Each reader reads one of several consecutive ranges of
+/// rows in order, and the readers of neighbouring ranges read at about the same time.
+#[derive(Debug)]
+struct Shared<T> {
+    /// The rows of each reader, ascending.
+    ranges: Vec<Range<usize>>,
+    /// The chunks that further readers will need, and the number of these readers.
+    decoded: Mutex<HashMap<usize, (Arc<Vec<T>>, usize)>>,
+}
+
+impl<T: Scalar> Shared<T> {
+    /// The elements of a chunk with these rows, decoded by `decode` unless another reader has decoded them.
+    fn chunk(
+        &self,
+        chunk: usize,
+        rows: Range<usize>,
+        decode: impl FnOnce() -> Result<Arc<Vec<T>>>,
+    ) -> Result<Arc<Vec<T>>> {
+        // A second reader of the chunk waits until the first has decoded it.
+        let mut decoded = locked(&self.decoded);
+        if let Some((elements, n_readers)) = decoded.get_mut(&chunk) {
+            let elements = elements.clone();
+            *n_readers -= 1;
+            if *n_readers == 0 {
+                decoded.remove(&chunk);
+            }
+            return Ok(elements);
+        }
+        let elements = decode()?;
+        let first = self.ranges.partition_point(|range| range.end <= rows.start);
+        let readers = self.ranges[first..].iter().take_while(|range| range.start < rows.end);
+        let n_readers = readers.filter(|range| !range.is_empty()).count();
+        if n_readers > 1 {
+            decoded.insert(chunk, (elements.clone(), n_readers - 1));
+        }
+        Ok(elements)
+    }
 }
 
 /// Buffers of one thread for reading chunks, which are reused.
@@ -38,7 +78,12 @@ pub struct Scratch {
 
 impl<T: Scalar> Column<T> {
     pub(crate) fn new(file: Arc<StoredFile>, layout: Layout, chunks: Vec<StoredChunk>) -> Self {
-        Self { file, layout, chunks: chunks.into(), elements: PhantomData }
+        Self { file, layout, chunks: chunks.into(), shared: None }
+    }
+
+    /// Prepares for readers of these ranges of rows, which ascend.
+    pub(crate) fn share(&mut self, ranges: Vec<Range<usize>>) {
+        self.shared = Some(Arc::new(Shared { ranges, decoded: Mutex::default() }));
     }
 
     /// Number of rows.
@@ -96,6 +141,16 @@ impl<T: Scalar> Column<T> {
         Ok(())
     }
 
+    /// The elements of a chunk's rows, in this vector if nobody else has it.
+    fn decoded(&self, chunk: usize, mut elements: Arc<Vec<T>>) -> Result<Arc<Vec<T>>> {
+        // Readers need it only while they decode. There may be many more readers than threads.
+        thread_local!(static SCRATCH: RefCell<Scratch> = RefCell::default());
+        let into = Arc::make_mut(&mut elements);
+        into.resize(self.rows_of_chunk(chunk).len() * self.width(), T::default());
+        SCRATCH.with_borrow_mut(|scratch| self.read_chunk(chunk, scratch, into))?;
+        Ok(elements)
+    }
+
     /// All elements, row by row, read by this number of threads.
     pub fn read(&self, threads: NonZeroUsize) -> Result<Vec<T>> {
         let mut elements = vec![T::default(); self.n_rows() * self.width()];
@@ -140,17 +195,16 @@ impl<T: Scalar> Column<T> {
 
     /// A reader of this column for one thread.
     pub(crate) fn reader(&self) -> ColumnReader<T> {
-        ColumnReader { column: self.clone(), scratch: Scratch::default(), held: 0..0, elements: Vec::new() }
+        ColumnReader { column: self.clone(), held: 0..0, elements: Arc::default() }
     }
 }
 
 /// One thread's reader of a column. Returns any row, and keeps the decoded chunk for the next one.
 pub(crate) struct ColumnReader<T> {
     column: Column<T>,
-    scratch: Scratch,
     /// The rows of the decoded chunk.
     held: Range<usize>,
-    elements: Vec<T>,
+    elements: Arc<Vec<T>>,
 }
 
 impl<T: Scalar> ColumnReader<T> {
@@ -196,8 +250,14 @@ impl<T: Scalar> ColumnReader<T> {
         let chunk = row / self.column.layout.chunk_rows;
         let rows = self.column.rows_of_chunk(chunk);
         self.held = 0..0;
-        self.elements.resize(rows.len() * self.column.width(), T::default());
-        self.column.read_chunk(chunk, &mut self.scratch, &mut self.elements)?;
+        let Self { column, elements, .. } = self;
+        match &column.shared {
+            Some(shared) => {
+                let decode = || column.decoded(chunk, Arc::default());
+                *elements = shared.chunk(chunk, rows.clone(), decode)?;
+            }
+            None => *elements = column.decoded(chunk, std::mem::take(elements))?,
+        }
         self.held = rows;
         Ok(())
     }

@@ -1,66 +1,80 @@
-//! Writes a column: takes elements in order and stores each chunk as soon as it is full.
-
-use std::path::PathBuf;
-
-use corpus::digest::Digest;
+//! Cuts the elements of a column into chunks.
 
 use crate::chunk::Scalar;
-use crate::chunk_writer::ChunkWriter;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::layout::Layout;
 
-/// Collects elements and stores each chunk as soon as it is full.
+/// Takes the elements of columns, cut at the ends of chunks.
+pub(crate) trait ChunkSink {
+    /// Takes all elements of the next chunk of a column.
+    fn chunk<T: Scalar>(&mut self, column: usize, elements: &[T]) -> Result<()>;
+
+    /// Takes elements that do not fill a chunk: those after the last whole chunk, or those that complete a chunk of
+    /// which other elements were taken before.
+    fn rest<T: Scalar>(&mut self, column: usize, elements: &[T]) -> Result<()>;
+}
+
+/// Collects elements and passes them on as soon as a chunk is full.
 pub(crate) struct ColumnWriter<T> {
-    path: PathBuf,
-    dataset: hdf5::Dataset,
-    layout: Layout,
+    /// Number of the column in its file.
+    column: usize,
+    /// Number of elements of a chunk.
+    capacity: usize,
+    /// Number of elements until the end of the current chunk.
+    missing: usize,
     elements: Vec<T>,
-    /// Number of this column.
-    number: usize,
-    n_chunks: usize,
 }
 
 impl<T: Scalar> ColumnWriter<T> {
-    pub(crate) fn new(path: PathBuf, dataset: hdf5::Dataset, layout: Layout, number: usize) -> Self {
-        Self { path, dataset, layout, elements: Vec::new(), number, n_chunks: 0 }
+    pub(crate) fn new(column: usize, layout: &Layout) -> Self {
+        let capacity = layout.chunk_elements();
+        Self { column, capacity, missing: capacity, elements: Vec::new() }
+    }
+
+    /// A writer of the elements from this index on.
+    pub(crate) fn starting_at(&self, element: u64) -> Self {
+        let Self { column, capacity, .. } = *self;
+        Self {
+            column,
+            capacity,
+            missing: capacity - (element % capacity as u64) as usize,
+            elements: Vec::new(),
+        }
+    }
+
+    /// Number of the column in its file.
+    pub(crate) fn column(&self) -> usize {
+        self.column
     }
 
     /// Appends elements; in a column with a width, whole rows.
-    pub(crate) fn push(&mut self, chunks: &mut ChunkWriter, mut elements: &[T]) -> Result<()> {
-        let capacity = self.layout.chunk_elements();
+    #[inline]
+    pub(crate) fn push(&mut self, chunks: &mut impl ChunkSink, mut elements: &[T]) -> Result<()> {
         while !elements.is_empty() {
-            let (now, later) = elements.split_at(elements.len().min(capacity - self.elements.len()));
+            let (now, later) = elements.split_at(elements.len().min(self.missing));
             self.elements.extend_from_slice(now);
+            self.missing -= now.len();
             elements = later;
-            if self.elements.len() == capacity {
-                self.store(chunks)?;
+            if self.missing == 0 {
+                self.pass_on(chunks)?;
             }
         }
         Ok(())
     }
 
-    fn store(&mut self, chunks: &mut ChunkWriter) -> Result<()> {
-        let mut offset = vec![0; self.layout.dimensions()];
-        offset[0] = (self.n_chunks * self.layout.chunk_rows) as u64;
-        let capacity = self.layout.chunk_elements();
-        chunks.store(self.number, &self.dataset, offset, &self.elements, capacity)?;
-        self.n_chunks += 1;
+    fn pass_on(&mut self, chunks: &mut impl ChunkSink) -> Result<()> {
+        if self.elements.len() == self.capacity {
+            chunks.chunk(self.column, &self.elements)?;
+        } else {
+            chunks.rest(self.column, &self.elements)?;
+        }
         self.elements.clear();
+        self.missing = self.capacity;
         Ok(())
     }
 
-    /// Stores the last chunk. Returns the description and the chunk digests of this column for the table of
-    /// digests.
-    pub(crate) fn finish(mut self, chunks: &mut ChunkWriter) -> Result<(String, Vec<Digest>)> {
-        let written = self.n_chunks * self.layout.chunk_elements() + self.elements.len();
-        if written != self.layout.rows * self.layout.width {
-            let Layout { name, rows, width, .. } = &self.layout;
-            let promise = format!("{written} elements were written to {name} of {rows} rows of {width}");
-            return Err(Error::Internal { path: self.path, promise });
-        }
-        if !self.elements.is_empty() {
-            self.store(chunks)?;
-        }
-        Ok((self.layout.description::<T>(), chunks.finish_column(self.number)?))
+    /// Passes on the elements after the last whole chunk.
+    pub(crate) fn finish(mut self, chunks: &mut impl ChunkSink) -> Result<()> {
+        if self.elements.is_empty() { Ok(()) } else { self.pass_on(chunks) }
     }
 }

@@ -3,21 +3,24 @@
 use std::cmp::Ordering;
 use std::num::NonZeroUsize;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use corpus::digest::{Digest, RowDigester, split};
 
+use crate::chunk_writer::{Piece, Pieces};
 use crate::dataset_settings::DatasetSettings;
 use crate::error::{Error, Result, Violation};
 use crate::file::{FileReader, FileWriter, Value};
 use crate::header::{
     Digests, check_format, read_digests, read_settings, write_digests, write_format, write_settings,
 };
+use crate::in_order::in_order;
 use crate::row_columns::{
-    OF_IDS, Row, RowColumns, RowRules, RowsReader, RowsWriter, TokenType, VerifiedRows, in_blocks,
+    OF_IDS, Row, RowColumns, RowRules, RowsReader, RowsSize, TokenType, VerifiedRows, in_blocks,
     order_violation,
 };
+use crate::rows_writer::RowsWriter;
 use crate::schema::{
     DATASET, DATASET_ATTRIBUTES, HASH, LABEL, ROWS, SPLIT, VOCABULARY_OF, VOCABULARY_SIZE, VOTES, WITHOUT,
 };
@@ -29,9 +32,9 @@ const VOCABULARY: &str = "vocabulary";
 
 /// Writer of a dataset.
 pub struct DatasetWriter {
+    path: PathBuf,
     file: FileWriter,
     rows: RowsWriter,
-    id_digester: RowDigester,
     id_digest: Digest,
     vocabulary_digest: Digest,
 }
@@ -42,8 +45,7 @@ impl DatasetWriter {
         path: &Path,
         settings: &DatasetSettings,
         vocabulary: &Vocabulary,
-        rows: u64,
-        tokens: u64,
+        size: RowsSize,
     ) -> Result<Self> {
         let mut file = FileWriter::create(path)?;
         write_format(&mut file, DATASET)?;
@@ -54,20 +56,66 @@ impl DatasetWriter {
             words.push(&mut file, word, count)?;
         }
         words.finish(&mut file)?;
-        let rows = RowsWriter::create(&mut file, rows, tokens, vocabulary.token_type())?;
-        Ok(Self {
-            file,
-            rows,
-            id_digester: RowDigester::default(),
-            id_digest: Digest::default(),
-            vocabulary_digest: vocabulary.digest(),
+        let rows = RowsWriter::create(&mut file, size, vocabulary.token_type())?;
+        let (id_digest, vocabulary_digest) = (Digest::default(), vocabulary.digest());
+        Ok(Self { path: path.to_owned(), file, rows, id_digest, vocabulary_digest })
+    }
+
+    /// Writes all rows, in consecutive parts of these sizes. Several threads call `each_row`, which visits the rows
+    /// of a part in order; their tokens are vocabulary ids. Each of these threads compresses the chunks of its part.
+    /// After each part, calls `written` on the calling thread, in the order of the parts.
+    ///
+    /// The bytes of the file do not depend on the parts or the number of threads: chunks get their places in the
+    /// order in which one thread would fill them.
+    pub fn parts<E: From<Error> + Send>(
+        &mut self,
+        sizes: &[RowsSize],
+        threads: NonZeroUsize,
+        each_row: impl Fn(usize, &mut dyn FnMut(&Row) -> Result<()>) -> Result<(), E> + Sync,
+        mut written: impl FnMut(usize) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let starts: Vec<RowsSize> = sizes
+            .iter()
+            .scan(RowsSize::default(), |end, size| {
+                let start = *end;
+                *end += *size;
+                Some(start)
+            })
+            .collect();
+        let Self { path, file, rows, id_digest, .. } = self;
+        let (rows, path) = (&*rows, &*path);
+        let encode = |part: usize, put: &mut dyn FnMut(OfPart)| {
+            let mut encoder =
+                PartEncoder::new(rows.starting_at(starts[part]), |piece| put(OfPart::Piece(piece)));
+            if part == 0 {
+                encoder.begin()?;
+            }
+            each_row(part, &mut |row| encoder.row(row))?;
+            let (found, digest) = encoder.finish()?;
+            if found != sizes[part] {
+                let promise = format!(
+                    "part {part} of the rows has {found:?}, as many as counted before: {:?}",
+                    sizes[part]
+                );
+                return Err(Error::Internal { path: path.to_owned(), promise }.into());
+            }
+            put(OfPart::End { part, digest });
+            Ok(())
+        };
+        let queued = (QUEUED_PIECES / threads).max(1);
+        in_order(sizes.len(), threads, queued, encode, |of_part| match of_part {
+            OfPart::Piece(piece) => Ok(file.chunks.put(piece)?),
+            OfPart::End { part, digest } => {
+                *id_digest += digest;
+                written(part)
+            }
         })
     }
 
-    /// Writes the next row, whose tokens are vocabulary ids.
-    pub fn row(&mut self, row: &Row) -> Result<()> {
-        self.id_digest += self.id_digester.of_ids(row.hash, row.label, row.votes, row.tokens.iter().copied());
-        self.rows.push(&mut self.file, row)
+    /// Writes all rows.
+    pub fn rows(&mut self, rows: &[Row]) -> Result<()> {
+        let each = |_, visit: &mut dyn FnMut(&Row) -> Result<()>| rows.iter().try_for_each(visit);
+        self.parts(&[RowsSize::of(rows)], NonZeroUsize::MIN, each, |_| Ok(()))
     }
 
     /// Completes the file and syncs it to disk. All declared rows and tokens must have been written.
@@ -78,6 +126,49 @@ impl DatasetWriter {
         write_digests(&mut self.file, digests)?;
         self.file.finish()?;
         Ok(digests)
+    }
+}
+
+/// Maximum number of encoded pieces that wait to be written, of all threads. Most are chunks of 64 Ki tokens, which
+/// take 40 to 100 KiB.
+const QUEUED_PIECES: usize = 256;
+
+/// What the encoder of a part passes on.
+enum OfPart {
+    Piece(Piece),
+    End { part: usize, digest: Digest },
+}
+
+/// Encodes consecutive rows, one part of several.
+struct PartEncoder<P> {
+    rows: RowsWriter,
+    pieces: Pieces<P>,
+    size: RowsSize,
+    id_digester: RowDigester,
+    id_digest: Digest,
+}
+
+impl<P: FnMut(Piece)> PartEncoder<P> {
+    fn new(rows: RowsWriter, put: P) -> Self {
+        let (id_digester, id_digest) = (RowDigester::default(), Digest::default());
+        Self { rows, pieces: Pieces::new(put), size: RowsSize::default(), id_digester, id_digest }
+    }
+
+    /// Writes what comes before the first row of a file.
+    fn begin(&mut self) -> Result<()> {
+        self.rows.begin(&mut self.pieces)
+    }
+
+    fn row(&mut self, row: &Row) -> Result<()> {
+        self.size.add_row(row.tokens.len());
+        self.id_digest += self.id_digester.of_ids(row.hash, row.label, row.votes, row.tokens.iter().copied());
+        self.rows.push(&mut self.pieces, row)
+    }
+
+    /// Returns the size of the part and the digest of its ids.
+    fn finish(mut self) -> Result<(RowsSize, Digest)> {
+        self.rows.finish_part(&mut self.pieces)?;
+        Ok((self.size, self.id_digest))
     }
 }
 

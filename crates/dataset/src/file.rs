@@ -75,7 +75,8 @@ impl FileWriter {
             .obj_track_times(false)
             .create(name)
             .at(&self.path, "create a dataset")?;
-        Ok(ColumnWriter::new(self.path.clone(), dataset, layout, self.chunks.new_column()))
+        let column = self.chunks.new_column::<T>(dataset, layout.clone());
+        Ok(ColumnWriter::new(column, &layout))
     }
 
     /// Creates a group for columns named `group/column`.
@@ -90,7 +91,9 @@ impl FileWriter {
 
     /// Ends a column. All its rows must have been written.
     pub(crate) fn finish_column<T: Scalar>(&mut self, column: ColumnWriter<T>) -> Result<()> {
-        let (description, digests) = column.finish(&mut self.chunks)?;
+        let number = column.column();
+        column.finish(&mut self.chunks)?;
+        let (description, digests) = self.chunks.finish_column(number)?;
         self.table.add_column(&description, &digests);
         Ok(())
     }

@@ -16,6 +16,7 @@ mod kept_words;
 mod layout;
 mod nothing_elsewhere;
 mod row_columns;
+mod rows_writer;
 mod schema;
 mod stored_file;
 mod words;
@@ -33,13 +34,14 @@ pub mod vocabulary;
 use hdf5_sys::HDF5_VERSION;
 
 pub use chunk::Scalar;
+pub use chunk_writer::COMPRESSORS_MAX;
 pub use column::{Column, Scratch};
 pub use dataset_settings::DatasetSettings;
 pub use error::{Error, Result};
 pub use header::Digests;
-pub use in_order::threads;
+pub use in_order::{in_order, threads};
 pub use kept_words::KeptWords;
-pub use row_columns::{Row, RowColumns, RowsReader, TokenColumn, TokenType};
+pub use row_columns::{Row, RowColumns, RowsReader, RowsSize, TokenColumn, TokenType};
 pub use schema::{CHUNK_ROWS, PADDED_CHUNK_IDS, SCHEMA_VERSION};
 pub use words::{RULE_OF_WORDS, WordList, WordViolation, WordsReader};
 

@@ -1,7 +1,7 @@
 //! The six columns of rows shared by shards and datasets.
 
 use std::num::NonZeroUsize;
-use std::ops::Range;
+use std::ops::{AddAssign, Range, SubAssign};
 use std::sync::Arc;
 
 use corpus::digest::{Digest, SPLITS};
@@ -9,9 +9,8 @@ use corpus::record::Votes;
 use corpus::settings::Settings;
 
 use crate::column::{Column, ColumnReader};
-use crate::column_writer::ColumnWriter;
 use crate::error::{Error, Result, Violation};
-use crate::file::{FileReader, FileWriter};
+use crate::file::FileReader;
 use crate::in_order::in_order;
 use crate::schema::{HASH, LABEL, OFFSETS, SPLIT, TOKENS, VOTES};
 
@@ -29,13 +28,15 @@ pub(crate) fn in_blocks<R: Send, B: Send, E: From<Error> + Send>(
     read: impl Fn(Range<u64>, &mut B) -> Result<R> + Sync,
     mut take: impl FnMut(R, B) -> Result<(), E>,
 ) -> Result<(), E> {
-    let read_block = |block: usize| {
+    let read_block = |block: usize, put: &mut dyn FnMut((R, B))| {
         let from = block as u64 * BLOCK_ROWS;
         let mut made = empty();
         let rows = read(from..(from + BLOCK_ROWS).min(n_rows), &mut made)?;
-        Ok((rows, made))
+        put((rows, made));
+        Ok(())
     };
-    in_order(n_rows.div_ceil(BLOCK_ROWS) as usize, threads, read_block, |(rows, made)| take(rows, made))
+    // Nothing is queued: a thread waits until its result is taken.
+    in_order(n_rows.div_ceil(BLOCK_ROWS) as usize, threads, 0, read_block, |(rows, made)| take(rows, made))
 }
 
 /// One row: a distinct text. Rows are ordered by hash. Rows with equal hashes are ordered by tokens, then by
@@ -160,76 +161,40 @@ impl TokenType {
     }
 }
 
-enum TokensWriter {
-    U16(ColumnWriter<u16>),
-    U32(ColumnWriter<u32>),
+/// Number of rows and of their tokens: of a whole file or of a part, or of all rows before a part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowsSize {
+    /// Number of rows.
+    pub rows: u64,
+    /// Number of tokens.
+    pub tokens: u64,
 }
 
-/// Writes rows in the order of the calls.
-pub(crate) struct RowsWriter {
-    tokens: TokensWriter,
-    offsets: ColumnWriter<u64>,
-    label: ColumnWriter<u8>,
-    votes: ColumnWriter<u32>,
-    hash: ColumnWriter<u64>,
-    split: ColumnWriter<u16>,
-    n_tokens: u64,
-    narrow: Vec<u16>,
+impl RowsSize {
+    /// The size of these rows.
+    pub fn of(rows: &[Row]) -> Self {
+        Self { rows: rows.len() as u64, tokens: rows.iter().map(|row| row.tokens.len() as u64).sum() }
+    }
+
+    /// Adds a row with this number of tokens.
+    #[inline]
+    pub fn add_row(&mut self, n_tokens: usize) {
+        self.rows += 1;
+        self.tokens += n_tokens as u64;
+    }
 }
 
-impl RowsWriter {
-    pub(crate) fn create(
-        file: &mut FileWriter,
-        rows: u64,
-        tokens: u64,
-        token_type: TokenType,
-    ) -> Result<Self> {
-        let (n_rows, n_tokens) = (rows as usize, tokens as usize);
-        let mut offsets = file.column(OFFSETS, n_rows + 1, None)?;
-        offsets.push(&mut file.chunks, &[0])?;
-        Ok(Self {
-            tokens: match token_type {
-                TokenType::U16 => TokensWriter::U16(file.column(TOKENS, n_tokens, None)?),
-                TokenType::U32 => TokensWriter::U32(file.column(TOKENS, n_tokens, None)?),
-            },
-            offsets,
-            label: file.column(LABEL, n_rows, None)?,
-            votes: file.column(VOTES, n_rows, Some(5))?,
-            hash: file.column(HASH, n_rows, None)?,
-            split: file.column(SPLIT, n_rows, None)?,
-            n_tokens: 0,
-            narrow: Vec::new(),
-        })
+impl AddAssign for RowsSize {
+    fn add_assign(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.tokens += other.tokens;
     }
+}
 
-    pub(crate) fn push(&mut self, file: &mut FileWriter, row: &Row) -> Result<()> {
-        let chunks = &mut file.chunks;
-        match &mut self.tokens {
-            TokensWriter::U16(column) => {
-                self.narrow.clear();
-                self.narrow.extend(row.tokens.iter().map(|&id| id as u16));
-                column.push(chunks, &self.narrow)?;
-            }
-            TokensWriter::U32(column) => column.push(chunks, &row.tokens)?,
-        }
-        self.n_tokens += row.tokens.len() as u64;
-        self.offsets.push(chunks, &[self.n_tokens])?;
-        self.label.push(chunks, &[row.label])?;
-        self.votes.push(chunks, &row.votes.0)?;
-        self.hash.push(chunks, &[row.hash])?;
-        self.split.push(chunks, &[row.split])
-    }
-
-    pub(crate) fn finish(self, file: &mut FileWriter) -> Result<()> {
-        match self.tokens {
-            TokensWriter::U16(column) => file.finish_column(column)?,
-            TokensWriter::U32(column) => file.finish_column(column)?,
-        }
-        file.finish_column(self.offsets)?;
-        file.finish_column(self.label)?;
-        file.finish_column(self.votes)?;
-        file.finish_column(self.hash)?;
-        file.finish_column(self.split)
+impl SubAssign for RowsSize {
+    fn sub_assign(&mut self, other: Self) {
+        self.rows -= other.rows;
+        self.tokens -= other.tokens;
     }
 }
 
@@ -353,8 +318,32 @@ impl RowColumns {
         }
     }
 
+    /// Prepares for readers that read at about the same time, each one of consecutive parts of these sizes: a chunk
+    /// that belongs to several parts is decoded once.
+    pub fn share(&mut self, parts: &[RowsSize]) {
+        let (mut rows, mut tokens) = (Vec::with_capacity(parts.len()), Vec::with_capacity(parts.len()));
+        let mut end = RowsSize::default();
+        for &part in parts {
+            let from = end;
+            end += part;
+            rows.push(from.rows as usize..end.rows as usize);
+            tokens.push(from.tokens as usize..end.tokens as usize);
+        }
+        // A part without rows reads nothing; another one also reads the offset of its end.
+        let offsets = rows.iter().map(|rows| rows.start..rows.end + usize::from(!rows.is_empty())).collect();
+        self.offsets.share(offsets);
+        match &mut self.tokens {
+            TokenColumn::U16(column) => column.share(tokens),
+            TokenColumn::U32(column) => column.share(tokens),
+        }
+        self.label.share(rows.clone());
+        self.votes.share(rows.clone());
+        self.hash.share(rows.clone());
+        self.split.share(rows);
+    }
+
     /// A reader of the rows for one thread.
-    pub(crate) fn reader(&self) -> RowsReader {
+    pub fn reader(&self) -> RowsReader {
         RowsReader {
             tokens: self.tokens.reader(),
             offsets: self.offsets.reader(),

@@ -17,9 +17,10 @@ use crate::header::{
 };
 use crate::kept_words::KeptWords;
 use crate::row_columns::{
-    OF_IDS, Row, RowColumns, RowRules, RowsReader, RowsWriter, TokenType, VerifiedRows, in_blocks,
+    OF_IDS, Row, RowColumns, RowRules, RowsReader, RowsSize, TokenType, VerifiedRows, in_blocks,
     order_violation,
 };
+use crate::rows_writer::RowsWriter;
 use crate::schema::{SHARD, SHARD_ATTRIBUTES};
 use crate::stored_file::StoredFile;
 use crate::words::{RULE_OF_WORDS, WordsReader, WordsWriter};
@@ -58,7 +59,9 @@ impl ShardWriter {
         write_format(&mut file, SHARD)?;
         write_settings(&mut file, settings)?;
         let dictionary = WordsWriter::create(&mut file, DICTIONARY, size.words, size.word_bytes)?;
-        let rows = RowsWriter::create(&mut file, size.rows, size.tokens, TokenType::U32)?;
+        let rows = RowsSize { rows: size.rows, tokens: size.tokens };
+        let mut rows = RowsWriter::create(&mut file, rows, TokenType::U32)?;
+        rows.begin(&mut file.chunks)?;
         Ok(Self {
             file,
             rows,
@@ -86,7 +89,7 @@ impl ShardWriter {
     pub fn row(&mut self, row: &Row) -> Result<()> {
         self.progress.advance(1);
         self.id_digest += self.id_digester.of_ids(row.hash, row.label, row.votes, row.tokens.iter().copied());
-        self.rows.push(&mut self.file, row)
+        self.rows.push(&mut self.file.chunks, row)
     }
 
     /// Completes the file and syncs it to disk. All declared rows and words must have been written.
@@ -152,6 +155,11 @@ impl ShardReader {
             words: self.dictionary.n_words(),
             word_bytes: self.dictionary.n_bytes(),
         }
+    }
+
+    /// The columns of the rows.
+    pub fn columns(&self) -> &RowColumns {
+        &self.columns
     }
 
     /// Reads the row at this index into `row`.

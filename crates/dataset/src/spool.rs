@@ -111,7 +111,7 @@ impl Pen {
     }
 }
 
-/// Writes one run of rows or of words.
+/// Writes runs of rows or of words.
 pub struct RunWriter<'a> {
     spool: &'a mut Spool,
     start: u64,
@@ -123,15 +123,20 @@ const APPEND_BYTES: usize = 1 << 20;
 impl RunWriter<'_> {
     /// Writes the next row.
     pub fn row(&mut self, row: &Row) -> Result<()> {
-        let out = &mut self.pen.buffer;
-        out.extend_from_slice(&row.hash.to_le_bytes());
-        out.extend(row.votes.0.iter().flat_map(|n| n.to_le_bytes()));
-        out.extend_from_slice(&[row.label]);
-        out.extend_from_slice(&row.split.to_le_bytes());
-        out.extend_from_slice(&row.source.to_le_bytes());
-        out.extend_from_slice(&(row.tokens.len() as u32).to_le_bytes());
-        out.extend(row.tokens.iter().flat_map(|token| token.to_le_bytes()));
+        append_row(row, &mut self.pen.buffer);
         self.pen.flush_from(APPEND_BYTES)
+    }
+
+    /// Writes the next rows, which [`append_row`] encoded.
+    pub fn rows(&mut self, rows: &[u8]) -> Result<()> {
+        self.pen.buffer.extend_from_slice(rows);
+        self.pen.flush_from(APPEND_BYTES)
+    }
+
+    /// Ends a run and begins the next one. It can be read once the last one is finished.
+    pub fn end_run(&mut self) -> Run {
+        let end = self.pen.position + self.pen.buffer.len() as u64;
+        Run { start: std::mem::replace(&mut self.start, end), end }
     }
 
     /// Writes the next word.
@@ -149,6 +154,17 @@ impl RunWriter<'_> {
         self.spool.end = self.pen.position;
         Ok(Run { start: self.start, end: self.pen.position })
     }
+}
+
+/// Appends a row in the form in which runs have it.
+pub fn append_row(row: &Row, out: &mut Vec<u8>) {
+    out.extend_from_slice(&row.hash.to_le_bytes());
+    out.extend(row.votes.0.iter().flat_map(|n| n.to_le_bytes()));
+    out.extend_from_slice(&[row.label]);
+    out.extend_from_slice(&row.split.to_le_bytes());
+    out.extend_from_slice(&row.source.to_le_bytes());
+    out.extend_from_slice(&(row.tokens.len() as u32).to_le_bytes());
+    out.extend(row.tokens.iter().flat_map(|token| token.to_le_bytes()));
 }
 
 /// Writes one run of numbers.
@@ -246,6 +262,14 @@ mod tests {
         rows.iter().for_each(|row| writer.row(row).unwrap());
         let row_run = writer.finish().unwrap();
 
+        let mut writer = spool.append();
+        let mut encoded = Vec::new();
+        rows[..2].iter().for_each(|row| append_row(row, &mut encoded));
+        writer.rows(&encoded).unwrap();
+        let first = writer.end_run();
+        writer.row(&rows[2]).unwrap();
+        let runs = [first, writer.finish().unwrap()];
+
         let (mut odd, mut even) = (spool.reserve_numbers(10_000), spool.reserve_numbers(10_000));
         for n in 0..10_000 {
             odd.push(2 * n + 1).unwrap();
@@ -259,6 +283,8 @@ mod tests {
         let word_run = writer.finish().unwrap();
 
         assert_eq!(spool.rows(row_run, 8).map(Result::unwrap).collect::<Vec<_>>(), rows);
+        let read = runs.map(|run| spool.rows(run, 8).map(Result::unwrap).collect::<Vec<_>>());
+        assert_eq!(read, [rows[..2].to_vec(), rows[2..].to_vec()]);
         let words: Vec<_> = spool.words(word_run, 8).map(Result::unwrap).collect();
         assert_eq!(words, [("größe".as_bytes().to_vec(), 12), (Vec::new(), u64::MAX)]);
         assert_eq!(spool.numbers(odd).unwrap()[..3], [1, 3, 5]);

@@ -98,6 +98,27 @@ impl WordsReader {
         Ok(words)
     }
 
+    /// Another reader of the same words, for another thread.
+    pub fn another(&self) -> Self {
+        let Self { bytes, offsets, count } = self;
+        Self {
+            bytes: bytes.column().reader(),
+            offsets: offsets.column().reader(),
+            count: count.column().reader(),
+        }
+    }
+
+    /// The index of the first word of a dictionary that is not less than `word`.
+    pub fn first_from(&mut self, word: &[u8]) -> Result<u64> {
+        let (mut from, mut to, mut other) = (0, self.n_words(), Vec::new());
+        while from < to {
+            let middle = from + (to - from) / 2;
+            self.read(middle, &mut other)?;
+            if &other[..] < word { from = middle + 1 } else { to = middle }
+        }
+        Ok(from)
+    }
+
     /// Number of words.
     pub fn n_words(&self) -> u64 {
         self.count.column().n_rows() as u64

@@ -1,5 +1,6 @@
 //! Reads and checks a whole dataset, and describes it in a data card.
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use dataset::DatasetSettings;
@@ -13,18 +14,19 @@ use crate::error::{Error, Result};
 
 /// Reads and checks a whole dataset, and returns its card.
 pub fn describe(dataset: &DatasetReader) -> Result<Card> {
-    describe_while(dataset, |_| Ok(()))
+    describe_while(dataset, dataset::threads(THREADS_MAX), |_| Ok(()))
 }
 
 /// Reads and checks a whole dataset, and returns its card. Calls `go_on` at intervals with the number of rows
 /// read; an error from `go_on` stops the reading.
 pub(crate) fn describe_while(
     dataset: &DatasetReader,
+    threads: NonZeroUsize,
     mut go_on: impl FnMut(u64) -> Result<()>,
 ) -> Result<Card> {
     let mut summary = Summary::default();
     let count = |block: &mut Summary, _, row: &Row| block.count(row);
-    dataset.verify_blocks(dataset::threads(THREADS_MAX), Summary::default, count, |block| {
+    dataset.verify_blocks(threads, Summary::default, count, |block| {
         summary.add(block);
         go_on(summary.rows())
     })?;
@@ -37,6 +39,7 @@ pub(crate) fn verified(
     digests: Digests,
     settings: &DatasetSettings,
     n_rows: u64,
+    threads: NonZeroUsize,
     go_on: impl FnMut(u64) -> Result<()>,
 ) -> Result<Card> {
     let unverified = |found| Error::Unverified { path: file.to_owned(), found };
@@ -54,7 +57,7 @@ pub(crate) fn verified(
         return Err(unverified("other sizes, settings or digests".to_owned()));
     }
     // Building the card reads and checks the whole file.
-    describe_while(&written, go_on).map_err(|error| match error {
+    describe_while(&written, threads, go_on).map_err(|error| match error {
         Error::Interrupted => error,
         other => unverified(chain(&other)),
     })

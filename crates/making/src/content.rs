@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use corpus::digest::Digest;
-use dataset::Row;
+use dataset::{Row, RowsSize};
 
 use crate::error::{Error, Result};
 use crate::ids::Ids;
@@ -15,7 +15,7 @@ const TABLE_THREADS_MAX: NonZeroUsize = NonZeroUsize::new(2).expect("2 is more t
 /// The content of a dataset.
 pub trait DatasetContent {
     /// Why the content is unavailable, or why no dataset can be made from it.
-    type Error: From<Error>;
+    type Error: From<Error> + Send;
 
     /// Visits every distinct word once, in any order, with its count.
     fn each_word(&mut self, visit: &mut dyn FnMut(&[u8], u64)) -> Result<(), Self::Error>;
@@ -23,14 +23,14 @@ pub trait DatasetContent {
     /// Totals of the rows.
     fn size(&mut self) -> Result<Size, Self::Error>;
 
-    /// Visits all rows in the order of a dataset. Their tokens are ids of the vocabulary. Also writes their texts,
-    /// in the same order, if there is a file for them; only contents that have texts get one.
-    fn each_row(
-        &mut self,
-        ids: &Ids<'_>,
-        texts: Option<&mut TextsWriter>,
-        visit: &mut dyn FnMut(&Row) -> Result<()>,
-    ) -> Result<(), Self::Error>;
+    /// The rows in the order of a dataset, in parts. Their tokens are ids of the vocabulary.
+    fn parts<'a>(
+        &'a mut self,
+        ids: &'a Ids<'a>,
+    ) -> Result<Box<dyn Parts<Error = Self::Error> + 'a>, Self::Error>;
+
+    /// Number of threads that read parts and write the dataset.
+    fn threads(&self) -> NonZeroUsize;
 
     /// Number of threads that encode or read Parquet files. Each takes up to 60 MiB.
     fn table_threads(&self) -> NonZeroUsize {
@@ -41,6 +41,26 @@ pub trait DatasetContent {
     fn is_interrupted(&self) -> bool {
         false
     }
+}
+
+/// Consecutive parts of the rows. Several threads read them, each another part, in about the order of the parts.
+pub trait Parts: Sync {
+    /// Why the rows are unavailable.
+    type Error;
+
+    /// The size of each part.
+    fn sizes(&self) -> &[RowsSize];
+
+    /// Visits the rows of a part in order. Called once per part.
+    fn each_row(
+        &self,
+        part: usize,
+        visit: &mut dyn FnMut(&Row) -> dataset::Result<()>,
+    ) -> Result<(), Self::Error>;
+
+    /// Writes the texts of a part whose rows were visited. Called once per part, in the order of the parts, if there
+    /// is a file of texts; only contents that have texts get one.
+    fn write_texts(&self, part: usize, texts: &mut TextsWriter) -> Result<()>;
 }
 
 /// Totals of rows.

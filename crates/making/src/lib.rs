@@ -30,7 +30,7 @@ use std::num::NonZeroUsize;
 pub use beside::{BadTextsName, TextsName};
 pub use card::describe;
 pub use check::{Checked, CheckedFile, check};
-pub use content::{DatasetContent, Size};
+pub use content::{DatasetContent, Parts, Size};
 pub use error::{Error, Result, at};
 pub use ids::Ids;
 pub use input_file::{DatasetFile, Hashes};

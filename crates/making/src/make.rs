@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use corpus::ledger::ReducerCounts;
 use corpus::settings::Settings;
 use dataset::DatasetSettings;
-use dataset::Digests;
 use dataset::card::Card;
 use dataset::dataset_file::{DatasetReader, DatasetWriter, write_padded};
 use dataset::manifest::{DatasetManifest, Seal};
+use dataset::{COMPRESSORS_MAX, Digests, Row, RowsSize};
 use durable::sha256;
 use program::bars::ProgressBars;
 use program::exit::{Exit, Failed};
@@ -34,9 +34,6 @@ use crate::output::{Existing, Output};
 use crate::publish::{Finished, OTHER_SHA256, Places, Replaceable, not_replaced};
 use crate::texts::{self, TableName, TextsWriter};
 use crate::vocabulary::{most_frequent, recounted};
-
-/// Number of rows between two updates of a progress bar.
-const ROWS_SHOWN: u64 = 1 << 10;
 
 /// Why an existing file without a manifest is not replaced.
 const NO_MANIFEST: &str = "no manifest in its folder lists it";
@@ -310,36 +307,49 @@ impl<'a> Making<'a> {
             );
             return Err(Error::from(Failed::new(Exit::BadInput, why)).into());
         }
+        let (threads, table_threads) = (content.threads(), content.table_threads());
+        // A program that cannot start a thread ends at once, so this is checked while there is no file.
+        let for_texts = self.requested(Kind::Texts).map_or(0, |_| table_threads.get());
+        program::threads::check(threads.get() + COMPRESSORS_MAX.get() + for_texts);
         let file = self.places.temporary().map_err(|error| self.explained(error))?;
         // Messages name the dataset, not the file that it is written to.
         let named = |error: dataset::Error| self.explained(error.into());
-        let mut dataset = DatasetWriter::create(&file, &self.settings, &vocabulary, size.rows, size.tokens)
-            .map_err(named)?;
+        let of_rows = RowsSize { rows: size.rows, tokens: size.tokens };
+        let mut dataset =
+            DatasetWriter::create(&file, &self.settings, &vocabulary, of_rows).map_err(named)?;
         let bar = progress.stage("writing rows", size.rows);
-        let mut n_written = 0;
-        let threads = content.table_threads();
-        let mut texts = self.begin_texts(&size, threads)?;
-        let writer = texts.as_mut().map(|(_, writer)| writer);
-        content.each_row(&Ids::of(&vocabulary.words), writer, &mut |row| {
-            n_written += 1;
-            if n_written % ROWS_SHOWN == 0 {
-                bar.set_position(n_written);
-            }
-            dataset.row(row).map_err(named)
+        let mut texts = self.begin_texts(&size, table_threads)?;
+        let ids = Ids::of(&vocabulary.words);
+        let parts = content.parts(&ids)?;
+        let sizes = parts.sizes();
+        let each_row = |part, visit: &mut dyn FnMut(&Row) -> dataset::Result<()>| {
+            parts.each_row(part, visit).map_err(Stop::Content)
+        };
+        let written = dataset.parts(sizes, threads, each_row, |part| {
+            bar.inc(sizes[part].rows);
+            let texts = texts.as_mut().map_or(Ok(()), |(_, texts)| parts.write_texts(part, texts));
+            texts.map_err(|error| Stop::Content(error.into()))
+        });
+        drop(parts);
+        written.map_err(|stop| match stop {
+            Stop::Content(error) => error,
+            Stop::Dataset(error) => named(error).into(),
         })?;
         let digests = dataset.finish(size.row_digest).map_err(named)?;
         bar.finish_and_clear();
         let texts = texts.map(|(file, writer)| {
-            self.finish_texts(file, (writer, threads), size, progress, &|| go_on(content))
+            self.finish_texts(file, (writer, table_threads), size, progress, &|| go_on(content))
         });
         let texts = texts.transpose()?;
         let bar = progress.stage("reading them back", size.rows);
-        let card = verified(&file, digests, &self.settings, size.rows, |rows| {
-            bar.set_position(rows);
-            go_on(content)
+        let (dataset, card) = Finished::checked(file, |file| {
+            verified(file, digests, &self.settings, size.rows, threads, |rows| {
+                bar.set_position(rows);
+                go_on(content)
+            })
         })?;
         bar.finish_and_clear();
-        Ok((Built { file, digests, size, texts, threads }, card))
+        Ok((Built { dataset, digests, size, texts, threads: table_threads }, card))
     }
 
     /// Begins the file of texts, if one is requested, under a temporary name.
@@ -412,7 +422,7 @@ impl<'a> Making<'a> {
         let places = &self.places;
         let mut additions = self.additions(&built, progress, &go_on)?;
         additions.extend(built.texts.map(|texts| self.addition(Kind::Texts, texts)).transpose()?);
-        let dataset = Finished::of(built.file)?;
+        let dataset = built.dataset;
         let manifest = self.manifest_of(seal.clone(), &dataset, &additions, (built.size, built.digests));
         let (manifest, described) = self.described(manifest)?;
         additions.extend(described);
@@ -526,10 +536,11 @@ impl<'a> Making<'a> {
     ) -> Result<Finished> {
         let file = self.places.temporary().map_err(|error| self.explained(error))?;
         let bar = progress.stage("copying rows", built.size.rows);
-        let copied = write_padded(&DatasetReader::open(&built.file)?, &file, length as usize, |rows| {
-            bar.set_position(rows);
-            go_on()
-        });
+        let copied =
+            write_padded(&DatasetReader::open(&built.dataset.file)?, &file, length as usize, |rows| {
+                bar.set_position(rows);
+                go_on()
+            });
         let beside = self.requested(Kind::Padded).expect("a padded copy was requested");
         copied.map_err(|error: Error| self.explained_beside(beside, error))?;
         bar.finish_and_clear();
@@ -545,10 +556,11 @@ impl<'a> Making<'a> {
     ) -> Result<Finished> {
         let file = self.places.temporary().map_err(|error| self.explained(error))?;
         let bar = progress.stage("writing ids", 2 * built.size.rows);
-        let written = ids_table::write(&DatasetReader::open(&built.file)?, &file, built.threads, |rows| {
-            bar.set_position(rows);
-            go_on()
-        });
+        let written =
+            ids_table::write(&DatasetReader::open(&built.dataset.file)?, &file, built.threads, |rows| {
+                bar.set_position(rows);
+                go_on()
+            });
         let beside = self.requested(Kind::Ids).expect("a file of ids was requested");
         written.map_err(|error| self.explained_beside(beside, error))?;
         bar.finish_and_clear();
@@ -556,9 +568,23 @@ impl<'a> Making<'a> {
     }
 }
 
+/// Why no rows were written.
+enum Stop<E> {
+    /// Their source failed.
+    Content(E),
+    /// The file could not be written.
+    Dataset(dataset::Error),
+}
+
+impl<E> From<dataset::Error> for Stop<E> {
+    fn from(error: dataset::Error) -> Self {
+        Self::Dataset(error)
+    }
+}
+
 /// A complete dataset that still has a temporary name.
 struct Built {
-    file: TemporaryPath,
+    dataset: Finished,
     digests: Digests,
     size: Size,
     texts: Option<Finished>,

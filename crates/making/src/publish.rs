@@ -3,14 +3,17 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use dataset::commit::RECORD_BYTES_MAX;
 use dataset::manifest::{DatasetManifest, ListedFile, manifest_name};
-use durable::sha256;
+use durable::sha256::{self, Summary};
 use program::bounded;
 use program::exit::{Exit, Failed};
 use program::place::{check_folder, folder_of};
+use program::progress::Progress;
 use program::temporary::{self, TemporaryPath};
+use program::threads::spawn;
 use store::naming::{give_name, make_folder, sync_folder};
 
 use crate::beside::Beside;
@@ -115,11 +118,28 @@ pub(crate) struct Finished {
     pub(crate) sha256: String,
 }
 
+fn read_back(file: &Path) -> Result<Summary> {
+    at(file, "read it back", sha256::summary(file, &Progress::default()))
+}
+
 impl Finished {
     pub(crate) fn of(file: TemporaryPath) -> Result<Self> {
-        let bytes = at(&file, "read it back", fs::metadata(&file))?.len();
-        let sha256 = at(&file, "read it back", sha256::of_file(&file))?;
+        let Summary { bytes, sha256 } = read_back(&file)?;
         Ok(Self { file, bytes, sha256 })
+    }
+
+    /// Reads the file on another thread while `check` reads it, too.
+    pub(crate) fn checked<T>(
+        file: TemporaryPath,
+        check: impl FnOnce(&Path) -> Result<T>,
+    ) -> Result<(Self, T)> {
+        let (checked, read) = thread::scope(|scope| {
+            let reading = spawn(scope, || read_back(&file));
+            (check(&file), reading.join())
+        });
+        let checked = checked?;
+        let Summary { bytes, sha256 } = read.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        Ok((Self { file, bytes, sha256 }, checked))
     }
 
     /// The file in a manifest, under its name.

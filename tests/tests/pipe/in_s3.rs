@@ -44,6 +44,7 @@ fn a_run_in_s3_gives_the_same_dataset() {
     let folder = tempfile::tempdir().unwrap();
     let dataset = folder.path().join("reviews.h5");
     let mut merge = with_s3(program("merge"), &proxy.url());
+    merge.args(["--threads", "3"]);
     let merged = run(merge.args(["--run", "s3a://bucket/runs/one/", "--out"]).arg(&dataset), b"").succeeded();
 
     silent_about_secrets(&merged);

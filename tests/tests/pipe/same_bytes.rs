@@ -28,6 +28,14 @@ fn the_number_of_partitions_changes_no_byte() {
 }
 
 #[test]
+fn the_number_of_threads_of_merge_changes_no_byte() {
+    for (partitions, threads) in [(1, 1), (1, 2), (7, 1), (7, 3), (7, 12), (100, 2)] {
+        let merge = vec!["--threads".to_owned(), threads.to_string()];
+        check(&Pipe { partitions, merge, ..Pipe::default() });
+    }
+}
+
+#[test]
 fn selecting_from_the_whole_stream_gives_the_same_bytes_as_a_split() {
     for partitions in [1, 2, 7, 64] {
         check(&Pipe { partitions, splitter: Splitter::Select, ..Pipe::default() });

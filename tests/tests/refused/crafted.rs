@@ -7,9 +7,9 @@ use corpus::digest::Digest;
 use corpus::record::Votes;
 use corpus::settings::Settings;
 use dataset::DatasetSettings;
-use dataset::Row;
 use dataset::dataset_file::DatasetWriter;
 use dataset::vocabulary::Vocabulary;
+use dataset::{Row, RowsSize};
 
 use crate::job::Job;
 
@@ -26,12 +26,11 @@ fn write(path: &Path, words: &[&str], hashes: &[u64]) {
         vocabulary.words.push(word.as_bytes());
         vocabulary.counts.push(count);
     }
-    let n_rows = hashes.len() as u64;
-    let mut dataset = DatasetWriter::create(path, &settings, &vocabulary, n_rows, n_rows).unwrap();
-    for &hash in hashes {
-        let (votes, split) = (Votes([0, 0, 0, 0, 1]), corpus::digest::split(words[0].as_bytes()));
-        dataset.row(&Row { hash, tokens: vec![2], votes, label: 1, split, source: 0 }).unwrap();
-    }
+    let (votes, split) = (Votes([0, 0, 0, 0, 1]), corpus::digest::split(words[0].as_bytes()));
+    let row = |&hash: &u64| Row { hash, tokens: vec![2], votes, label: 1, split, source: 0 };
+    let rows: Vec<Row> = hashes.iter().map(row).collect();
+    let mut dataset = DatasetWriter::create(path, &settings, &vocabulary, RowsSize::of(&rows)).unwrap();
+    dataset.rows(&rows).unwrap();
     dataset.finish(Digest::default()).unwrap();
 }
 

@@ -52,6 +52,22 @@ fn a_folder_in_a_missing_parent_is_not_created() {
 }
 
 #[test]
+fn threads_that_merge_cannot_have_are_refused() {
+    let job = Job::done(1);
+    for threads in ["0", "1025"] {
+        let message = format!("merge: --threads {threads}: expected a number from 1 to 1024; see --help");
+        let flags = ["--run", "run", "--out", "out.h5", "--threads", threads];
+        job.refuses(|| job.program("merge", &flags, ""), 64, &message);
+    }
+    // These two read with one thread per core.
+    for existing in ["--check", "--describe"] {
+        let refused = job.program("merge", &[existing, "reviews.h5", "--threads", "2"], "");
+        assert!(refused.code == 64 && refused.stderr.contains("cannot be used with"), "{}", refused.stderr);
+    }
+    job.merges();
+}
+
+#[test]
 fn too_many_open_files_are_not_blamed_on_the_disk() {
     let job = Job::done(2);
     let script = "ulimit -n 4; exec \"$0\" \"$@\"";
