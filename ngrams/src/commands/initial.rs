@@ -69,6 +69,7 @@ impl Initial {
             (Model::FastText(model), ModelSettings::FastText(settings)) => of_fasttext(model, settings),
             (Model::Linear(_), _) => kinds(ModelName::Linear, ModelName::FastText),
             (Model::FastText(_), _) => kinds(ModelName::FastText, ModelName::Linear),
+            (Model::Program(_), _) => Vec::new(),
         };
         match compared.into_iter().find(|(_, found, expected)| found != expected) {
             Some((flag, found, expected)) => refused(
@@ -95,7 +96,12 @@ impl Initial {
             names.sort_unstable();
             names
         };
-        let (found, expected) = (sorted(model.dictionary()), sorted(&texts.dictionary));
+        let of_model = match model {
+            Model::Linear(model) => model.dictionary(),
+            Model::FastText(model) => model.dictionary(),
+            Model::Program(model) => model.entries().dictionary(),
+        };
+        let (found, expected) = (sorted(of_model), sorted(&texts.dictionary));
         if found != expected {
             let joined = |names: &[Vec<u8>]| {
                 let names: Vec<_> = names.iter().map(|name| String::from_utf8_lossy(name)).collect();
@@ -121,6 +127,7 @@ impl Initial {
                     );
                 }
             }
+            Model::Program(_) => {}
         }
         Ok(())
     }
@@ -195,6 +202,7 @@ fn unsuitable(model: &Model) -> Option<(&'static str, &'static str)> {
             Some(("pruned rows", "a model as `ngrams train` writes it"))
         }
         Model::FastText(_) => None,
+        Model::Program(_) => Some(("the fastText program", "a model folder of `ngrams train`")),
     }
 }
 

@@ -9,7 +9,7 @@ use super::calibration::Sigmoid;
 use super::distinct::Distinct;
 use super::keys::{self, Ngram};
 use super::matrix::value;
-use super::row_index::{RowIndex, RowKeys, Word, rows_of_hashes};
+use super::row_index::{RowIndex, RowKeys, Word, row_of_hash, rows_of_hashes};
 use super::settings::{LinearSettings, NgramTable, Weighting};
 use crate::dictionary::{Dictionary, hash};
 use crate::names::Names;
