@@ -2,8 +2,8 @@
 //!
 //! `keys` numbers the n-grams of a text. `matrix` lists the n-grams of all texts by row, without rare ones. `weights`
 //! computes naive-Bayes and TF-IDF weights. `dual` trains with an L2 penalty and `sparse` with an L1 penalty, both by
-//! coordinate `descent`, one classifier per label or one for two labels. `base` is the model
-//! from which a training starts. `calibration` converts scores to probabilities. `model` answers.
+//! coordinate `descent`, one classifier per label or one for two labels. `base` is the model from which a training
+//! starts. `calibration` converts scores to probabilities. `model` answers.
 //!
 //! With [`LinearSettings::is_deterministic`] equal texts and settings give the same bits with any number of threads.
 
