@@ -32,7 +32,7 @@ struct Dual {
     square: f32,
     /// C times the weight of the text.
     cost: f32,
-    /// What is added to the score.
+    /// Offset of the score.
     base: f32,
     variable: AtomicU32,
     /// Of the logistic loss.
@@ -63,7 +63,7 @@ pub(super) struct Problem<'a> {
 }
 
 impl Problem<'_> {
-    /// What is added to the score of a text.
+    /// Offset of the score of a text.
     #[inline]
     pub fn base(&self, text: usize) -> f32 {
         self.bases.get(text).copied().unwrap_or(0.0)
