@@ -152,7 +152,7 @@ fn is_like(unknown: &str, flag: &str) -> bool {
     let (unknown_words, flag_words) = (words(unknown), words(flag));
     let is_same = |(a, b): (&String, &String)| is_prefix(a, b) || strsim::osa_distance(a, b) <= 1;
     strsim::osa_distance(unknown, flag) <= 2
-        || is_prefix(unknown, flag)
+        || flag.starts_with(unknown)
         || (unknown_words.len() == flag_words.len() && unknown_words.iter().zip(&flag_words).all(is_same))
 }
 
@@ -260,7 +260,7 @@ mod tests {
             ("--test", "--test-fraction", true),
             ("--thread", "--threads", true),
             ("--label-field", "--labels", false),
-            ("--input-format", "--input", true),
+            ("--input-format", "--input", false),
             ("--column", "--force", false),
         ] {
             let told = refused(unknown, &similar(name));
