@@ -1,6 +1,7 @@
 //! Writes files and folders that appear completely or not at all, and reads hostile ones.
 //!
-//! [`new_file()`] writes one file. [`NewFolder`] writes a folder with the digests of its files, and [`sums`] reads one.
+//! [`new_file()`] and [`replace_file()`] write one file. [`NewFolder`] writes a folder with the digests of its files, and
+//! [`sums`] reads one.
 //! [`output`] computes the SHA-256 of a file while it is written,
 //! [`mod@sha256`] that of an existing one. [`read_bounded()`] reads a file of limited size, and
 //! [`Source`] reads little-endian fields, none of which exceeds the file. [`npy`] has the header of NumPy's arrays. An
@@ -20,7 +21,7 @@ mod source;
 pub mod sums;
 
 pub use error::{At, Error, Result};
-pub use new_file::{check_free, new_file, sync_folder};
+pub use new_file::{check_free, new_file, replace_file, sync_folder};
 pub use new_folder::NewFolder;
 pub use output::Output;
 pub use read::{REMEDY, check_regular, read_bounded};

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use program::place::folder_of;
 use program::temporary;
+use tempfile::NamedTempFile;
 
 use crate::error::{At, Error, Result};
 
@@ -14,13 +15,26 @@ use crate::error::{At, Error, Result};
 pub fn new_file(path: &Path, write: impl FnOnce(&File) -> io::Result<()>) -> Result<()> {
     check_free(path)?;
     let folder = folder_of(path);
-    let file = temporary::file_in(folder).at(folder, "make a file in it")?;
-    write(file.as_file()).and_then(|()| file.as_file().sync_all()).at(path, "write it")?;
-    match file.persist_noclobber(path) {
+    match written(path, write)?.persist_noclobber(path) {
         Ok(_) => sync_folder(folder).at(folder, "sync the folder"),
         Err(refused) if refused.error.kind() == io::ErrorKind::AlreadyExists => check_free(path),
         Err(refused) => Err(refused.error).at(path, "rename it"),
     }
+}
+
+/// As [`new_file`], but an existing file is replaced.
+pub fn replace_file(path: &Path, write: impl FnOnce(&File) -> io::Result<()>) -> Result<()> {
+    let folder = folder_of(path);
+    written(path, write)?.persist(path).map_err(|refused| refused.error).at(path, "rename it")?;
+    sync_folder(folder).at(folder, "sync the folder")
+}
+
+/// A durable file with another name beside `path`.
+fn written(path: &Path, write: impl FnOnce(&File) -> io::Result<()>) -> Result<NamedTempFile> {
+    let folder = folder_of(path);
+    let file = temporary::file_in(folder).at(folder, "make a file in it")?;
+    write(file.as_file()).and_then(|()| file.as_file().sync_all()).at(path, "write it")?;
+    Ok(file)
 }
 
 /// Refuses a path at which a file or a folder exists.

@@ -30,18 +30,42 @@ pub fn of_file_reporting(path: &Path, progress: &Progress) -> io::Result<String>
 
 /// The size and the SHA-256 of a file. Each byte is a step of `progress`.
 pub fn summary(path: &Path, progress: &Progress) -> io::Result<Summary> {
-    let mut file = File::open(path)?;
-    let (mut hasher, mut bytes) = (Sha256::new(), 0);
+    let mut file = Hashing::new(File::open(path)?);
     let mut buffer = vec![0; 256 << 10];
     loop {
         match file.read(&mut buffer)? {
-            0 => return Ok(Summary { bytes, sha256: hexadecimal::encode(&hasher.finalize()) }),
-            n => {
-                hasher.update(&buffer[..n]);
-                bytes += n as u64;
-                progress.advance(n as u64);
-            }
+            0 => return Ok(file.summary()),
+            n => progress.advance(n as u64),
         }
+    }
+}
+
+/// Computes the SHA-256 of what is read from a stream.
+#[derive(Debug)]
+pub struct Hashing<R> {
+    stream: R,
+    hasher: Sha256,
+    bytes: u64,
+}
+
+impl<R> Hashing<R> {
+    /// Nothing is read yet.
+    pub fn new(stream: R) -> Self {
+        Self { stream, hasher: Sha256::new(), bytes: 0 }
+    }
+
+    /// The size and the SHA-256 of what was read.
+    pub fn summary(self) -> Summary {
+        Summary { bytes: self.bytes, sha256: hexadecimal::encode(&self.hasher.finalize()) }
+    }
+}
+
+impl<R: Read> Read for Hashing<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.stream.read(buffer)?;
+        self.hasher.update(&buffer[..n]);
+        self.bytes += n as u64;
+        Ok(n)
     }
 }
 

@@ -74,7 +74,7 @@ impl WebFile {
     }
 
     /// Returns a reader of the file from a byte on, if the server still has this version of it ([`Stated::version`]); otherwise
-    /// the error is [`Error::Changed`]. The caller compares the SHA-256 of the file.
+    /// the error is [`Error::Changed`]. The caller compares the whole file with [`Stated::sha256`].
     pub fn rest(&self, at: u64, version: &str) -> io::Result<WebReader> {
         self.reader_from(at, Some(Version::of_validator(version)))
     }
@@ -96,7 +96,7 @@ impl WebFile {
     }
 }
 
-/// Reads the bytes of a file from the start. Errors are an [`Error`] inside an [`io::Error`].
+/// Reads the bytes of a file. Errors are an [`Error`] inside an [`io::Error`].
 #[derive(Debug)]
 pub struct WebReader {
     pieces: Receiver<Result<Bytes, Error>>,
@@ -112,6 +112,8 @@ pub struct Stated {
     pub bytes: Option<u64>,
     /// ETag or Last-Modified, with which the rest of the file can be requested.
     pub version: Option<String>,
+    /// SHA-256 of the whole file, in hexadecimal digits.
+    pub sha256: Option<String>,
 }
 
 impl WebReader {
@@ -149,7 +151,7 @@ struct Fetch<'a> {
     pieces: &'a SyncSender<Result<Bytes, Error>>,
     stated: &'a OnceLock<Stated>,
     connector: Connector,
-    /// Number of bytes passed to the reader.
+    /// Position of the next byte for the reader.
     at: u64,
     version: Option<Version>,
     hasher: Sha256,
@@ -230,8 +232,11 @@ impl<'a> Fetch<'a> {
                     .into());
             }
             // Only this thread sets it.
-            let _ =
-                self.stated.set(Stated { bytes: later.bytes, version: later.validator().map(str::to_owned) });
+            let _ = self.stated.set(Stated {
+                bytes: later.bytes,
+                version: later.validator().map(str::to_owned),
+                sha256: later.sha256.clone(),
+            });
             self.version = Some(later);
         }
         self.pass_on(ByteStream::new(response.into_body()), skipped).await
