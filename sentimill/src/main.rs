@@ -17,7 +17,7 @@ use making::{
 use program::exit::{self, Exit, Failed, print};
 use program::location::{Location, S3Url};
 use program::system::Failure;
-use reading::Reading;
+use reading::{OtherExtension, Reading};
 use sentimill::arguments::{Arguments, Command};
 use sentimill::{ExtraFile, Options, fetch, run};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -54,9 +54,10 @@ fn make(arguments: Arguments) -> Result<(), Failed> {
     let out = Output::of(out, &s3, Existing::of_force(arguments.dataset.force))?;
     let dataset = DatasetOptions::of(&arguments.dataset, out, arguments.texts, &s3)?;
     let settings = row_settings(&arguments.rows, arguments.dataset.vocabulary.as_ref(), &dataset, &s3)?;
+    let by_extension = || reading::format_of(&inputs, &s3, OtherExtension::Same);
     let options = Options {
         encoding: arguments.format.encoding(),
-        format: arguments.format.or_format(|| reading::format_of(&inputs, &s3))?.format()?,
+        format: arguments.format.or_format(by_extension)?.format()?,
         limits: Limits {
             bad_lines_max: arguments.bad_lines_max,
             invalid_utf8_max: arguments.invalid_utf8_max,

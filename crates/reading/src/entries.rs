@@ -227,9 +227,9 @@ fn columns(
                 let found = format!("found a header whose columns are separated by {}", found.name());
                 Err(refused(format!("{found}, {expected}")))
             }
-            ([], None) if header.names().first().is_some_and(|name| name.starts_with('{')) => {
+            ([], None) if header.names().first().is_some_and(|name| name.starts_with(['{', '['])) => {
                 let expected = "expected a header with names of columns; pass --format json";
-                Err(refused(format!("found a JSON object in the first line, {expected}")))
+                Err(refused(format!("found JSON in the first line, {expected}")))
             }
             ([], None) => Err(no_column(source, path, header.names().iter().map(String::as_str), option)),
             (positions, _) => {

@@ -9,32 +9,47 @@ use store::S3Options;
 use crate::error::Error;
 use crate::source::{Listing, find_followed, unpacked};
 
-/// The format of inputs, if the extensions of all files tell one. An input is a folder, a pattern or a prefix if its own name tells
-/// none; then its files are listed. What is missing is left to the reader.
+/// What a file is whose extension tells no format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OtherExtension {
+    /// Of the format of the other files, such as `part-00000`.
+    Same,
+    /// Of a format of its own: text.
+    Text,
+}
+
+/// The format that the extensions of the files of inputs tell, if any does. A folder is listed, and so is an input whose
+/// own name tells none, such as a pattern or a prefix. What is missing is left to the reader.
 ///
 /// Errors: an input that cannot be listed, and two files of different formats.
-pub fn format_of(inputs: &[String], s3: &S3Options) -> Result<Option<FormatName>, Error> {
+pub fn format_of(
+    inputs: &[String],
+    s3: &S3Options,
+    other: OtherExtension,
+) -> Result<Option<FormatName>, Error> {
     let mut names = Vec::new();
     for input in inputs {
-        match of_extension(input) {
-            Some(_) => names.push(input.clone()),
-            None => {
-                let found = find_followed(std::slice::from_ref(input), s3, Listing::Later)?;
-                names.extend(found.into_iter().map(|source| source.name));
-            }
+        let is_listed = of_extension(input).is_none() || input.ends_with('/') || Path::new(input).is_dir();
+        if is_listed {
+            let found = find_followed(std::slice::from_ref(input), s3, Listing::Later)?;
+            names.extend(found.into_iter().map(|source| source.name));
+        } else {
+            names.push(input.clone());
         }
     }
-    let formats: Vec<_> = names.iter().map(|name| of_extension(name)).collect();
-    let Some(first) = formats.first() else { return Ok(None) };
-    let is_other = |format: &Option<FormatName>| format.unwrap_or_default() != first.unwrap_or_default();
-    if let Some(at) = formats.iter().position(is_other) {
+    let formats = names.iter().map(|name| (name, of_extension(name)));
+    let formats = formats.filter(|(_, format)| format.is_some() || other == OtherExtension::Text);
+    let formats: Vec<_> = formats.collect();
+    let Some(&(first, format)) = formats.first() else { return Ok(None) };
+    if let Some((second, _)) = formats.iter().find(|(_, other)| *other != format) {
         let found = "found files whose extensions are of different formats, expected one format";
-        let remedy = "pass --format if both have the same, or pass the files of one format";
-        return Err(
-            Failed::new(Exit::Usage, format!("{} and {}: {found}; {remedy}", names[0], names[at])).into()
-        );
+        let remedy = match is_table_name(first) || is_table_name(second) {
+            true => "pass the files of one format",
+            false => "pass --format if both have the same, or pass the files of one format",
+        };
+        return Err(Failed::new(Exit::Usage, format!("{first} and {second}: {found}; {remedy}")).into());
     }
-    Ok(if formats.contains(&None) { None } else { *first })
+    Ok(format)
 }
 
 /// The format of a file with this name, if its extension tells.
@@ -98,21 +113,34 @@ mod tests {
             "mixed/b.jsonl",
             "texts/a.json",
             "texts/b",
+            "spark.csv/part-0.json",
+            "spark.csv/README.md",
+            "lake/a.parquet",
         ] {
             std::fs::create_dir_all(Path::new(&path(name)).parent().unwrap()).unwrap();
             std::fs::write(path(name), "").unwrap();
         }
         let format = |inputs: &[&str]| {
             let inputs: Vec<_> = inputs.iter().map(|input| path(input)).collect();
-            format_of(&inputs, &S3Options::default())
+            format_of(&inputs, &S3Options::default(), OtherExtension::Same)
         };
         assert_eq!(format(&["tables"]).unwrap(), Some(Csv));
         assert_eq!(format(&["tables/*.gz"]).unwrap(), Some(Csv));
         assert_eq!(format(&["texts/a.json"]).unwrap(), Some(Json));
-        assert_eq!(format(&["texts"]).unwrap(), None, "b may be of any format, and json is the default");
+        assert_eq!(format(&["texts"]).unwrap(), Some(Json), "b is of the same format");
+        assert_eq!(format(&["tables", "texts/b"]).unwrap(), Some(Csv));
+        assert_eq!(format(&["spark.csv"]).unwrap(), Some(Json));
+        assert_eq!(format(&["texts/b"]).unwrap(), None);
         assert_eq!(format(&["missing"]).unwrap(), None);
-        assert_eq!(format_of(&["-".to_owned()], &S3Options::default()).unwrap(), None);
-        for inputs in [&["mixed"][..], &["mixed/a.csv", "mixed/b.jsonl"], &["mixed/a.csv", "texts/b"]] {
+        assert_eq!(format(&["lake", "texts"]).unwrap(), Some(Json));
+        let of = |input: String, other| format_of(&[input], &S3Options::default(), other);
+        assert_eq!(of("-".to_owned(), OtherExtension::Same).unwrap(), None);
+        assert_eq!(of(path("texts/b"), OtherExtension::Text).unwrap(), None);
+        let told = of(path("texts"), OtherExtension::Text).unwrap_err().to_string();
+        assert!(told.starts_with(&format!("{} and {}: ", path("texts/a.json"), path("texts/b"))), "{told}");
+        let told = format(&["mixed/a.csv", "lake"]).unwrap_err().to_string();
+        assert!(!told.contains("--format"), "{told}");
+        for inputs in [&["mixed"][..], &["mixed/a.csv", "mixed/b.jsonl"], &["mixed/a.csv", "texts"]] {
             let told = format(inputs).unwrap_err().to_string();
             let start = format!("{} and ", path("mixed/a.csv"));
             assert!(told.starts_with(&start) && told.contains("pass --format"), "{told}");

@@ -52,7 +52,7 @@ pub use corpus::rejects::Content;
 pub use dialects::FoundTables;
 pub use entry::{EntryUnit, InputEntry, InputPlace, RowColumns, RowValue};
 pub use error::Error;
-pub use extension::{format_of, is_table_name, of_extension};
+pub use extension::{OtherExtension, format_of, is_table_name, of_extension};
 pub use json_lines::JsonLines;
 pub use options::{KeptColumns, ReadingOptions};
 pub use reading::Reading;

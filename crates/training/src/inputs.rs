@@ -10,7 +10,7 @@ use corpus::scripts::unspaced;
 use corpus::settings::Settings;
 use program::exit::{Exit, Failed};
 use program::location::Location;
-use reading::Source;
+use reading::{OtherExtension, Source};
 use serde::{Serialize, Serializer};
 use store::S3Options;
 
@@ -178,7 +178,7 @@ pub fn or_by_extension<'a>(
     s3: &S3Options,
 ) -> Result<FormatArguments> {
     let lines = || places.filter(|place| !is_dataset(place)).cloned().collect::<Vec<_>>();
-    Ok(format.clone().or_format(|| reading::format_of(&lines(), s3))?)
+    Ok(format.clone().or_format(|| reading::format_of(&lines(), s3, OtherExtension::Same))?)
 }
 
 /// The division whose test split is evaluated: a fraction, or all texts.

@@ -15,7 +15,7 @@ use dataset::dataset_file::DatasetReader;
 use dataset::vocabulary::FIRST_WORD;
 use program::exit::{Exit, Failed};
 use program::location::Location;
-use reading::{format_of, of_extension};
+use reading::{OtherExtension, format_of, of_extension};
 use report::whole;
 use serde_json::{Map, Value};
 use store::S3Options;
@@ -45,7 +45,12 @@ pub(super) fn with_format(arguments: &Train) -> Result<Train> {
     let by_extension = || {
         let places = arguments.input.iter().chain(&arguments.held_out);
         let lines: Vec<_> = places.filter(|place| !places::is_dataset(place)).cloned().collect();
-        let found = format_of(&lines, &arguments.storage.options()).map_err(TextsError::from)?;
+        if lines.iter().any(|place| is_table(place)) {
+            // Tables are refused as text.
+            return Ok(LineFormat::Text);
+        }
+        let found = format_of(&lines, &arguments.storage.options(), OtherExtension::Text);
+        let found = found.map_err(TextsError::from)?;
         Ok::<_, Error>(match found {
             Some(FormatName::Json) => LineFormat::Review(FormatName::Json),
             _ => LineFormat::Text,
