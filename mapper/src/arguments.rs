@@ -81,15 +81,12 @@ fn format_name(name: &str) -> Result<FormatName, &'static str> {
     name.parse().map_err(|_| "expected json, polarity-csv or fasttext")
 }
 
-/// The help of a flag whose default is that of files in other programs.
+/// The help of a format, which is one of lines here, and by default not that of an extension.
 fn of_lines(format: Arg) -> Arg {
-    let long = format.get_long_help().map(ToString::to_string).unwrap_or_default();
-    let (names, formats) =
-        (" [default: by extension]", long.find(" The default is").zip(long.find("json reads")));
-    let long = match formats {
-        Some((from, to)) => long[..=from].to_owned() + &long[to..],
-        None => long.clone(),
-    };
-    let short = format.get_help().map(ToString::to_string).unwrap_or_default().replace(names, "");
-    format.help(short).long_help(long.replace(names, "")).default_value("json")
+    let long = "\
+        json, polarity-csv or fasttext\n\n\
+        json reads one object per line, also the Python literals of older Amazon dumps. polarity-csv reads CSV with \
+        the class in the first column and the text in the last. fasttext reads `__label__CLASS text`. sentimill also reads \
+        tables.";
+    format.help("json, polarity-csv or fasttext").long_help(long).default_value("json")
 }
