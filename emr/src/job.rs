@@ -16,6 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use corpus::encoding::{UTF_16BE, UTF_16LE, parse_encoding};
+use corpus::format::FormatName;
 use program::bounded;
 use program::exit::{Exit, Failed};
 use store::S3Options;
@@ -98,6 +99,15 @@ impl Input {
     pub fn wide_encoding(&self) -> Option<&str> {
         let is_wide = |label: &&str| parse_encoding(label).is_ok_and(|of| of == UTF_16LE || of == UTF_16BE);
         self.value("--encoding").filter(is_wide)
+    }
+
+    /// Flags of the format for `sentimill`, which would otherwise read each extension differently from `mapper`.
+    pub fn format_flags_of_sentimill(&self) -> Vec<String> {
+        let default = match self.value("--format") {
+            None => vec!["--format".to_owned(), FormatName::default().to_string()],
+            Some(_) => Vec::new(),
+        };
+        [self.format_flags.clone(), default].concat()
     }
 
     fn value(&self, flag: &str) -> Option<&str> {

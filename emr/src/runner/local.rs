@@ -30,7 +30,7 @@ pub fn run_job(job: &Job, options: &S3Options, is_quiet: bool) -> Result<(), Err
 fn command(job: &Job, is_quiet: bool) -> Command {
     let mut command = program(job, "sentimill");
     command.args(job.input.places.iter().map(ToString::to_string));
-    command.args(&job.input.format_flags).args(&job.rows.flags);
+    command.args(job.input.format_flags_of_sentimill()).args(&job.rows.flags);
     if let Some(stop_words) = &job.rows.stop_words {
         command.arg("--stopwords").arg(stop_words);
     }
@@ -60,8 +60,8 @@ mod tests {
         assert_eq!(command.get_program(), "/opt/sentimill");
         #[rustfmt::skip]
         assert_eq!(arguments, [
-            "/job/a.json", "s3://bucket/b", "--preset", "yelp", "--max-tokens", "50", "--vocabulary-size", "99",
-            "--bad-lines-max", "0.1", "--out", "/data/reviews.h5", "--quiet",
+            "/job/a.json", "s3://bucket/b", "--preset", "yelp", "--format", "json", "--max-tokens", "50",
+            "--vocabulary-size", "99", "--bad-lines-max", "0.1", "--out", "/data/reviews.h5", "--quiet",
         ]);
         let text = format!(
             "s3 = \"bucket-owner=123456789012\"\n{text}[cluster]\nid = \"j-1A\"\nregion = \"eu-west-1\"\n"
