@@ -28,6 +28,7 @@ pub mod seeds;
 pub mod steps;
 #[cfg(target_arch = "x86_64")]
 pub mod tracer;
+pub mod web_server;
 
 /// Whether to run the long tests: PROVE=1, which `make prove` sets.
 pub fn prove() -> bool {

@@ -21,7 +21,6 @@ pub(super) struct Corpus {
     /// The categories, each a file of its own.
     categories: &'static [&'static str],
     licence: &'static str,
-    size: &'static str,
     format: &'static str,
     pub published: Option<Published>,
     pub unpacked: Unpacked,
@@ -63,7 +62,6 @@ const CORPORA: &[Corpus] = &[
         url: "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
         categories: &[],
         licence: "none stated; its page asks to cite Maas et al. 2011",
-        size: "84 MB",
         format: "JSON lines, made of an archive of one text per file",
         published: Some(Published {
             bytes: 84_125_825,
@@ -73,6 +71,7 @@ const CORPORA: &[Corpus] = &[
         commands: &[
             "sentimill imdb-train.jsonl --rating-scale 1-10",
             "ngrams train --input imdb-train.jsonl --test imdb-test.jsonl --rating-scale 1-10",
+            "vectors train --input imdb-unlabelled.jsonl",
         ],
     },
     Corpus {
@@ -81,7 +80,6 @@ const CORPORA: &[Corpus] = &[
         url: "https://s3.amazonaws.com/fast-ai-nlp/yelp_review_polarity_csv.tgz",
         categories: &[],
         licence: "terms of the Yelp dataset: no commercial use",
-        size: "166 MB",
         format: "polarity-csv, from an archive",
         published: Some(Published {
             bytes: 166_373_201,
@@ -102,16 +100,17 @@ const CORPORA: &[Corpus] = &[
         url: "https://cs.stanford.edu/people/alecmgo/trainingandtestdata.zip",
         categories: &[],
         licence: "none stated",
-        size: "81 MB",
-        format: "polarity-csv in windows-1252, in a zip archive, which unzip reads",
+        format: "csv without a header, in windows-1252, in a zip archive, which unzip reads",
         published: Some(Published {
             bytes: 81_363_704,
             sha256: "004a3772c8a7ff9bbfeb875880f47f0679d93fc63e5cf9cff72d54a8a6162e57",
         }),
         unpacked: Unpacked::AsIs,
         commands: &[
-            "unzip -p {} training.1600000.processed.noemoticon.csv | sentimill - --format polarity-csv \
-             --encoding windows-1252 --class-ratings 0=1,4=5 --out sentiment140.h5",
+            "(seq 6 | paste -s -d , -; unzip -p {} training.1600000.processed.noemoticon.csv) > sentiment140.csv",
+            "sentimill sentiment140.csv --delimiter , --quote double --rating-field 1 --text-field 6 \
+             --class-ratings 0=1,4=5 --encoding windows-1252",
+            "ngrams train --input sentiment140.h5",
         ],
     },
     Corpus {
@@ -155,7 +154,6 @@ const CORPORA: &[Corpus] = &[
             "Unknown",
         ],
         licence: NO_LICENCE,
-        size: "71 GB in all categories",
         format: "json",
         published: None,
         unpacked: Unpacked::AsIs,
@@ -197,7 +195,6 @@ const CORPORA: &[Corpus] = &[
             "Video_Games",
         ],
         licence: NO_LICENCE,
-        size: "stated by its server",
         format: "json",
         published: None,
         unpacked: Unpacked::AsIs,
@@ -234,7 +231,6 @@ const CORPORA: &[Corpus] = &[
             "Video_Games",
         ],
         licence: NO_LICENCE,
-        size: "stated by its server",
         format: "json",
         published: None,
         unpacked: Unpacked::AsIs,
@@ -243,38 +239,39 @@ const CORPORA: &[Corpus] = &[
 ];
 
 /// Corpora that no server offers to everybody, with the reason and the remedy.
-const NOT_OFFERED: [(&str, &str); 3] = [
+const NOT_OFFERED: [(&str, &str); 4] = [
     (
         "amazon-reviews-pds",
         "Amazon has withdrawn it (its bucket answers 403 since 2023); fetch amazon2023/CATEGORY",
     ),
+    ("amazon-us-reviews", "it is amazon-reviews-pds, which Amazon has withdrawn; fetch amazon2023/CATEGORY"),
     (
         "amazon-reviews-multi",
         "Amazon has withdrawn it (Hugging Face lists it as defunct); fetch amazon2023/CATEGORY",
     ),
     (
         "yelp",
-        "Yelp asks to accept its terms first; download it at https://www.yelp.com/dataset, and read it with --preset yelp",
+        "Yelp asks to accept its terms first; download it at https://www.yelp.com/dataset and read it with --preset yelp",
     ),
 ];
 
 /// The file with this name: that of a corpus, or CORPUS/CATEGORY.
 pub(super) fn named(name: &str) -> Result<File> {
     let refused = |why: String| Err(Failed::new(Exit::Usage, format!("{name}: {why}")));
-    if let Some((_, why)) = NOT_OFFERED.iter().find(|(other, _)| *other == name) {
+    let (of, category) = name.split_once('/').map_or((name, None), |(of, category)| (of, Some(category)));
+    if let Some((_, why)) = NOT_OFFERED.iter().find(|(other, _)| plain(other) == plain(of)) {
         return refused(format!("is not offered: {why}"));
     }
-    let (of, category) = name.split_once('/').map_or((name, None), |(of, category)| (of, Some(category)));
-    let Some(corpus) = CORPORA.iter().find(|corpus| corpus.name == of) else {
+    let Some(corpus) = CORPORA.iter().find(|corpus| plain(corpus.name) == plain(of)) else {
         let names: Vec<_> = CORPORA.iter().map(|corpus| corpus.name).collect();
         let expected = format!("expected {}", names.join(", "));
         return refused(format!("found an unknown corpus, {expected}; `sentimill fetch` describes them"));
     };
-    match category {
-        None if corpus.categories.is_empty() => Ok(File { corpus, url: corpus.url.to_owned() }),
-        Some(category) if corpus.categories.contains(&category) => {
-            Ok(File { corpus, url: corpus.url.replace("{}", category) })
-        }
+    let of = corpus.name;
+    let known = category.and_then(|asked| corpus.categories.iter().find(|name| plain(name) == plain(asked)));
+    match (category, known) {
+        (None, _) if corpus.categories.is_empty() => Ok(File { corpus, url: corpus.url.to_owned() }),
+        (_, Some(category)) => Ok(File { corpus, url: corpus.url.replace("{}", category) }),
         _ if corpus.categories.is_empty() => refused(format!("found a category, expected {of}; omit it")),
         _ => {
             let example =
@@ -285,17 +282,24 @@ pub(super) fn named(name: &str) -> Result<File> {
     }
 }
 
+/// A name as it is compared: other programs write the same ones with capitals, `_` or `-`.
+fn plain(name: &str) -> String {
+    name.to_lowercase().replace('_', "-")
+}
+
 /// The list of all corpora.
 pub(super) fn list() -> String {
     let mut list = String::new();
-    for Corpus { name, content, url, categories, licence, size, format, published, commands, .. } in CORPORA {
+    for Corpus { name, content, url, categories, licence, format, published, commands, .. } in CORPORA {
         let category = if categories.is_empty() { "" } else { "/CATEGORY" };
         let file = url.rsplit('/').next().unwrap_or(url).replace("{}", "CATEGORY");
-        let sha256 = published.map_or("not published; the first download is recorded", |of| of.sha256);
+        let size = published.map(|of| format!("{} MB", of.bytes / 1_000_000));
+        let sha256 =
+            published.map_or("not published; that of the first download is recorded", |of| of.sha256);
         list += &format!("{name}{category}: {content}\n");
         let mut add = |key: &str, value: &str| list += &format!("  {key:<12}{value}\n");
         add("where", &url.replace("{}", "CATEGORY"));
-        add("size", size);
+        add("size", size.as_deref().unwrap_or("not published; shown during the download"));
         add("SHA-256", sha256);
         add("licence", licence);
         add("format", format);
@@ -366,7 +370,7 @@ mod tests {
             for name in names {
                 let file = named(&name).unwrap();
                 assert!(file.url.starts_with("https://") && !file.url.contains("{}"), "{}", file.url);
-                assert!(file.commands(Path::new(".")).starts_with(['s', 'u']), "{name}");
+                assert_eq!(named(&name.to_uppercase().replace('_', "-")).unwrap().url, file.url);
             }
         }
         for (name, expected) in [
@@ -378,6 +382,7 @@ mod tests {
             ("amazon2014/Cars", "expected amazon2014/CATEGORY"),
             ("imdb/train", "expected imdb; omit it"),
             ("amazon-reviews-pds", "is not offered: Amazon has withdrawn it"),
+            ("amazon_us_reviews/Books_v1_00", "is not offered: it is amazon-reviews-pds"),
             ("yelp", "https://www.yelp.com/dataset"),
         ] {
             let refused = named(name).unwrap_err();

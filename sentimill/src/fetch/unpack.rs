@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
-use flate2::read::GzDecoder;
+use flate2::read::MultiGzDecoder;
+use program::bars::ProgressBars;
 use program::exit::{Exit, Failed};
 use program::system::Failure;
 use program::temporary::TemporaryPath;
@@ -13,6 +14,9 @@ use tar::Archive;
 
 use super::corpora::Unpacked;
 use crate::{ExtraFile, Result};
+
+/// Bytes of a member that are copied at once.
+const BUFFER_BYTES: usize = 256 << 10;
 
 /// A file that is being written.
 struct Output {
@@ -24,42 +28,55 @@ struct Output {
 }
 
 /// Writes the files of an archive that do not exist yet into a folder.
-pub(super) fn unpack(archive: &Path, unpacked: &Unpacked, folder: &Path) -> Result<()> {
-    let missing = unpacked.files().into_iter().filter(|name| !folder.join(name).exists());
-    let mut outputs = missing.map(|name| Output::new(name, folder)).collect::<Result<Vec<_>>>()?;
+pub(super) fn unpack(
+    archive: &Path,
+    unpacked: &Unpacked,
+    folder: &Path,
+    progress: &ProgressBars,
+) -> Result<()> {
+    let (kept, missing): (Vec<_>, Vec<_>) =
+        unpacked.files().into_iter().partition(|name| folder.join(name).symlink_metadata().is_ok());
+    for name in kept {
+        let path = folder.join(name);
+        progress.notice(&format!("{} exists and is kept; remove it to make it again", path.display()));
+    }
+    let mut outputs =
+        missing.into_iter().map(|name| Output::new(name, folder)).collect::<Result<Vec<_>>>()?;
     if outputs.is_empty() {
         return Ok(());
     }
-    let mut read = || -> io::Result<()> {
-        let mut members = Archive::new(GzDecoder::new(File::open(archive)?));
-        for member in members.entries()? {
-            let mut member = member?;
-            let path = member.path()?.into_owned();
-            let Some((name, stars)) = of_member(unpacked, &path) else { continue };
-            let Some(output) = outputs.iter_mut().find(|output| output.name == name) else { continue };
-            output.n_members += 1;
-            match unpacked {
-                Unpacked::Imdb => {
-                    let mut text = Vec::new();
-                    member.read_to_end(&mut text)?;
-                    let text = String::from_utf8_lossy(&text);
-                    let review = match stars {
-                        Some(stars) => json!({"reviewText": text, "overall": stars}),
-                        None => json!({"reviewText": text}),
-                    };
-                    writeln!(output.writer, "{review}")?;
-                }
-                Unpacked::Members(_) | Unpacked::AsIs => {
-                    io::copy(&mut member, &mut output.writer)?;
-                }
-            }
-        }
-        Ok(())
-    };
-    read().map_err(|error| {
+    let unread = |error: io::Error| {
         let why = Failure::reading("unpack it", &error);
         Failed::new(Exit::Io, format!("{}: {why}", archive.display()))
-    })?;
+    };
+    let file = progress.counting(File::open(archive).map_err(unread)?);
+    let mut members = Archive::new(MultiGzDecoder::new(file));
+    let mut buffer = vec![0; BUFFER_BYTES];
+    for member in members.entries().map_err(unread)? {
+        let mut member = member.map_err(unread)?;
+        let path = member.path().map_err(unread)?.into_owned();
+        let Some((name, stars)) = of_member(unpacked, &path) else { continue };
+        let Some(output) = outputs.iter_mut().find(|output| output.name == name) else { continue };
+        output.n_members += 1;
+        match unpacked {
+            Unpacked::Imdb => {
+                let mut text = Vec::new();
+                member.read_to_end(&mut text).map_err(unread)?;
+                let text = String::from_utf8_lossy(&text);
+                let review = match stars {
+                    Some(stars) => json!({"reviewText": text, "overall": stars}),
+                    None => json!({"reviewText": text}),
+                };
+                output.write(format!("{review}\n").as_bytes())?;
+            }
+            Unpacked::Members(_) | Unpacked::AsIs => loop {
+                match member.read(&mut buffer).map_err(unread)? {
+                    0 => break,
+                    n => output.write(&buffer[..n])?,
+                }
+            },
+        }
+    }
     if let Some(empty) = outputs.iter().find(|output| output.n_members == 0) {
         let found = format!("found no member for {}, expected the archive of the corpus", empty.name);
         return Err(Failed::new(
@@ -78,6 +95,10 @@ impl Output {
         Ok(Self { name, file, temporary, writer: BufWriter::new(created), n_members: 0 })
     }
 
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.writer.write_all(bytes).map_err(|error| self.file.failed(&error))
+    }
+
     fn finish(mut self) -> Result<()> {
         let written = self.writer.flush().and_then(|()| self.writer.get_ref().sync_all());
         written.map_err(|error| self.file.failed(&error))?;
@@ -87,7 +108,7 @@ impl Output {
 
 /// The file of a member, and the stars of its text.
 fn of_member(unpacked: &Unpacked, path: &Path) -> Option<(&'static str, Option<u8>)> {
-    let path = path.to_str()?;
+    let path = path.strip_prefix(".").unwrap_or(path).to_str()?;
     match unpacked {
         Unpacked::AsIs => None,
         Unpacked::Members(members) => {
@@ -117,6 +138,10 @@ mod tests {
 
     use super::*;
 
+    fn quiet() -> ProgressBars {
+        ProgressBars::to_nobody()
+    }
+
     /// An archive of these files.
     fn archive(folder: &Path, files: &[(&str, &str)]) -> std::path::PathBuf {
         let mut archive = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
@@ -143,10 +168,10 @@ mod tests {
                 ("aclImdb/train/neg/11_2.txt", "Caf\u{e9}, no"),
                 ("aclImdb/train/unsup/5_0.txt", "Seen"),
                 ("aclImdb/train/urls_pos.txt", "http://"),
-                ("aclImdb/test/pos/7_10.txt", "Best"),
+                ("./aclImdb/test/pos/7_10.txt", "Best"),
             ],
         );
-        unpack(&archive, &Unpacked::Imdb, folder).unwrap();
+        unpack(&archive, &Unpacked::Imdb, folder, &quiet()).unwrap();
         assert_eq!(
             read("imdb-train.jsonl"),
             "{\"overall\":9,\"reviewText\":\"Great \\\"film\\\"<br />\\nagain\"}\n\
@@ -157,7 +182,7 @@ mod tests {
         // A file that exists is not written again.
         fs::write(folder.join("imdb-train.jsonl"), "mine").unwrap();
         fs::remove_file(folder.join("imdb-test.jsonl")).unwrap();
-        unpack(&archive, &Unpacked::Imdb, folder).unwrap();
+        unpack(&archive, &Unpacked::Imdb, folder, &quiet()).unwrap();
         assert_eq!(read("imdb-train.jsonl"), "mine");
         assert_eq!(read("imdb-test.jsonl").lines().count(), 1);
     }
@@ -167,10 +192,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         let archive = archive(folder, &[("of/train.csv", "\"2\",\"good\"\n"), ("of/readme.txt", "about")]);
-        unpack(&archive, &Unpacked::Members(&[("of/train.csv", "train.csv")]), folder).unwrap();
+        unpack(&archive, &Unpacked::Members(&[("of/train.csv", "train.csv")]), folder, &quiet()).unwrap();
         assert_eq!(fs::read_to_string(folder.join("train.csv")).unwrap(), "\"2\",\"good\"\n");
-        let refused =
-            unpack(&archive, &Unpacked::Members(&[("of/test.csv", "test.csv")]), folder).unwrap_err();
+        let refused = unpack(&archive, &Unpacked::Members(&[("of/test.csv", "test.csv")]), folder, &quiet())
+            .unwrap_err();
         assert!(refused.message.contains("found no member for test.csv"), "{}", refused.message);
         assert!(!folder.join("test.csv").exists());
     }

@@ -1,7 +1,7 @@
 //! Reviews on web servers, over TLS and on this machine.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
@@ -10,40 +10,17 @@ use tests::compressed::gzip;
 use tests::demo::DEMO;
 use tests::programs::{run, start};
 use tests::skipped;
+use tests::web_server::WebServer;
 
 use crate::made::{BY_PIPE, Flags, Manner, Room};
 
 const MANNER: Manner = Manner { threads: 2, memory: "512MiB" };
 
 /// Serves a file at any path. Each response ends after this number of bytes. Returns the URL without a path.
-fn serve(content: Vec<u8>, bytes_per_response: usize) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    thread::spawn(move || {
-        for client in listener.incoming().flatten() {
-            // The client may close the connection.
-            let _ = respond(&client, &content, bytes_per_response);
-        }
-    });
-    url
-}
-
-fn respond(mut client: &TcpStream, content: &[u8], bytes_max: usize) -> std::io::Result<()> {
-    let head: Vec<_> =
-        BufReader::new(client).lines().map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
-    let range = head.iter().find_map(|line| {
-        line.to_ascii_lowercase().strip_prefix("range: bytes=")?.strip_suffix('-')?.parse::<usize>().ok()
-    });
-    let (from, size) = (range.unwrap_or(0), content.len());
-    let status = match range {
-        None => "200 OK".to_owned(),
-        Some(from) => format!("206 Partial Content\r\nContent-Range: bytes {from}-{}/{size}", size - 1),
-    };
-    let head =
-        format!("HTTP/1.1 {status}\r\nETag: \"1\"\r\nConnection: close\r\nContent-Length: {}", size - from);
-    client.write_all(format!("{head}\r\n\r\n").as_bytes())?;
-    client.write_all(&content[from..size.min(from + bytes_max)])?;
-    client.shutdown(Shutdown::Write)
+fn serve(content: &[u8], bytes_per_response: usize) -> String {
+    let server = WebServer::start("", content);
+    server.change(|served| served.stops_after = Some(bytes_per_response));
+    server.url
 }
 
 /// A server with TLS, whose files are complete responses.
@@ -101,7 +78,7 @@ fn a_file_on_a_web_server_is_read_even_if_each_response_is_cut() {
     let packed = gzip(&DEMO.raw);
     for (content, bytes) in [(packed.clone(), packed.len() / 3), (DEMO.raw.clone(), DEMO.raw.len() / 4)] {
         let room = Room::new();
-        let url = serve(content, bytes) + "/reviews.json";
+        let url = serve(&content, bytes) + "/reviews.json";
         let made = run(&mut room.sentimill(MANNER, &Flags::default(), &[&url]), b"").succeeded();
         room.made(&made).assert_same(&BY_PIPE, "a web server");
     }
@@ -109,7 +86,7 @@ fn a_file_on_a_web_server_is_read_even_if_each_response_is_cut() {
 
 #[test]
 fn a_file_that_cannot_be_read_from_a_web_server_is_refused_by_name() {
-    let url = serve(b"PAR1 and more".to_vec(), usize::MAX);
+    let url = serve(b"PAR1 and more", usize::MAX);
     let other = "0".repeat(64);
     let sha256 = "2d9b5a5e2f1b1c3e";
     for (input, code, message) in [
@@ -146,7 +123,7 @@ fn a_file_that_cannot_be_read_from_a_web_server_is_refused_by_name() {
         assert_eq!(room.files(), Vec::<String>::new());
     }
     let room = Room::new();
-    let url = serve(DEMO.raw.clone(), usize::MAX) + "/reviews.json";
+    let url = serve(&DEMO.raw, usize::MAX) + "/reviews.json";
     let refused = run(&mut room.sentimill(MANNER, &Flags::default(), &[&url, &url]), b"").with_code(64);
     let twice = "found the same file or folder as";
     assert!(refused.stderr.contains(&format!("sentimill: {url}: {twice} {url}")), "{}", refused.stderr);
@@ -181,7 +158,7 @@ fn a_server_is_authenticated_by_its_certificate() {
 #[test]
 fn a_redirect_from_https_to_http_is_not_followed() {
     let Some(server) = TlsServer::start() else { return };
-    let plain = serve(DEMO.raw.clone(), usize::MAX);
+    let plain = serve(&DEMO.raw, usize::MAX);
     server.put(
         "reviews.json",
         &format!("302 Found\r\nContent-Length: 0\r\nLocation: {plain}/reviews.json"),
