@@ -132,7 +132,7 @@ pub fn refusal(said: &str) -> String {
     };
     let is_about = |text: &str| {
         let is_usage = ["Usage:", "For more", "tip: to pass '"].iter().any(|start| text.starts_with(start));
-        !is_usage && !(text.starts_with("tip: ") && is_wrong(text))
+        !(is_usage || text.starts_with("tip: ") && is_wrong(text))
     };
     let about = |paragraph: &&str| is_about(paragraph.trim_start());
     let paragraphs = said.trim().trim_start_matches("error: ").split("\n\n").filter(about);

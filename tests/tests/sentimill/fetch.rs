@@ -22,7 +22,8 @@ const RECORD: &str = ".Gift_Cards.jsonl.gz.json";
 
 fn content() -> Vec<u8> {
     let line = |n: usize| {
-        let (text, rating) = if n % 2 == 0 { ("a lovely gift", 5.0) } else { ("it never came", 1.0) };
+        let (text, rating) =
+            if n.is_multiple_of(2) { ("a lovely gift", 5.0) } else { ("it never came", 1.0) };
         format!("{{\"rating\": {rating:.1}, \"text\": \"{text} {}\"}}\n", "x".repeat(n % 97 + 1))
     };
     gzip((0..5000).map(line).collect::<String>().as_bytes())
