@@ -13,7 +13,7 @@ use runs::recipe::{
     Recipe,
 };
 use runs::saved::{self, CONFIG, Config, Saved, TrainedOn};
-use scoring::Scoring;
+use scoring::{Choice, Scoring};
 use serde::{Deserialize, Serialize};
 use tch::Device;
 
