@@ -8,6 +8,7 @@
 
 #include <cctype>
 #include <cstdio>
+#include <iterator>
 #include <sstream>
 
 #include <ATen/ATen.h>
@@ -447,20 +448,28 @@ int c10d_wait_for_gpu(int device, char** message) {
   });
 }
 
-int c10d_bfloat16_begin(char** message) {
+int c10d_autocast_set(int on, c10d_autocast* before, char** message) {
   return guarded(message, C10D_FAILED, [&] {
+    // What can fail comes before what changes the state.
+    for (size_t i = 0; i < std::size(shim::computing); ++i) {
+      before->enabled[i] = at::autocast::is_autocast_enabled(shim::computing[i]);
+      before->kinds[i] = static_cast<int>(at::autocast::get_autocast_dtype(shim::computing[i]));
+    }
     for (const auto device : shim::computing) {
       // The default of a GPU is float16, whose small gradients are 0 without a scale of the loss.
-      at::autocast::set_autocast_dtype(device, at::kBFloat16);
-      at::autocast::set_autocast_enabled(device, true);
+      if (on) at::autocast::set_autocast_dtype(device, at::kBFloat16);
+      at::autocast::set_autocast_enabled(device, on != 0);
     }
     at::autocast::increment_nesting();
   });
 }
 
-void c10d_bfloat16_end(void) {
+void c10d_autocast_restore(const c10d_autocast* before) {
   if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
-  for (const auto device : shim::computing) at::autocast::set_autocast_enabled(device, false);
+  for (size_t i = 0; i < std::size(shim::computing); ++i) {
+    at::autocast::set_autocast_dtype(shim::computing[i], static_cast<at::ScalarType>(before->kinds[i]));
+    at::autocast::set_autocast_enabled(shim::computing[i], before->enabled[i] != 0);
+  }
 }
 
 void c10d_forbid_tf32(void) {

@@ -69,9 +69,15 @@ int c10d_load_cuda(const char* libtorch_cuda, const uint8_t* nccl_part, size_t n
 int c10d_use_gpu(int device, char** message);
 // Waits until a GPU has computed everything that it was given.
 int c10d_wait_for_gpu(int device, char** message);
-// Until the end, calls of this thread for which PyTorch regards it as safe compute in bfloat16, on every device.
-int c10d_bfloat16_begin(char** message);
-void c10d_bfloat16_end(void);
+// Autocast of a thread on the CPU and on GPUs: whether it is on, and its kind.
+typedef struct c10d_autocast {
+  int enabled[2];
+  int kinds[2];
+} c10d_autocast;
+// Calls of this thread for which PyTorch regards it as safe compute in bfloat16, on every device; without `on`, all
+// calls compute in the kinds of their arguments. `before` gets the state for c10d_autocast_restore.
+int c10d_autocast_set(int on, c10d_autocast* before, char** message);
+void c10d_autocast_restore(const c10d_autocast* before);
 void c10d_forbid_tf32(void);
 
 // Group. `path` is the prefix of its keys in the store: "default_pg/0/" for the default group of init_process_group.

@@ -18,7 +18,7 @@ use tch::Tensor;
 
 use crate::reduce_op::ReduceOp;
 pub(crate) use shim::CBucketTimes;
-use shim::{CGroup, CGuard, CReducer, CStore, CTensor, CWork, Message};
+use shim::{CAutocast, CGroup, CGuard, CReducer, CStore, CTensor, CWork, Message};
 
 /// The cause of a failed call: `c10d_status` without C10D_OK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,20 +127,38 @@ pub(crate) fn forbid_tf32() {
     unsafe { shim::c10d_forbid_tf32() }
 }
 
-/// While it exists, calls of this thread compute in bfloat16. It stays on its thread.
-pub(crate) struct Bfloat16(PhantomData<*const ()>);
+/// While it exists, calls of this thread compute with another autocast. It stays on its thread.
+pub(crate) struct Autocast {
+    before: CAutocast,
+    of_thread: PhantomData<*const ()>,
+}
 
-impl Bfloat16 {
-    pub(crate) fn begin() -> Result<Self> {
-        // SAFETY: no pointers but the message, which the shim sets.
-        call(|message| unsafe { shim::c10d_bfloat16_begin(message) }).map(|()| Self(PhantomData))
+impl Autocast {
+    pub(crate) fn in_bfloat16() -> Result<Self> {
+        Self::set(1)
+    }
+
+    pub(crate) fn off() -> Result<Self> {
+        Self::set(0)
+    }
+
+    fn set(on: c_int) -> Result<Self> {
+        let mut before = CAutocast::default();
+        // SAFETY: the state outlives the call, which writes it.
+        call(|message| unsafe { shim::c10d_autocast_set(on, &mut before, message) })?;
+        Ok(Self { before, of_thread: PhantomData })
+    }
+
+    /// Whether it was on before, on any device.
+    pub(crate) fn was_on(&self) -> bool {
+        self.before.enabled != [0; 2]
     }
 }
 
-impl Drop for Bfloat16 {
+impl Drop for Autocast {
     fn drop(&mut self) {
-        // SAFETY: no arguments; the thread is the one that began.
-        unsafe { shim::c10d_bfloat16_end() }
+        // SAFETY: the state is that of this thread before; those of later calls are restored before it.
+        unsafe { shim::c10d_autocast_restore(&self.before) }
     }
 }
 
