@@ -129,5 +129,6 @@ pub(crate) fn on_device<T: Element>(numbers: &[T], kind: Kind, device: Device) -
     if device == Device::Cpu {
         return Ok(here);
     }
-    Ok(here.f_pin_memory(device)?.f_to_device_(device, kind, true, false)?)
+    // Each call of `pin_memory` with a device prints two warnings.
+    Ok(here.f_internal_pin_memory(device)?.f_to_device_(device, kind, true, false)?)
 }
