@@ -86,7 +86,10 @@ int c10d_gloo_new(c10d_store* store, const char* path, int rank, int world_size,
                   int64_t timeout_ms, c10d_group** out, char** message);
 int c10d_nccl_new(c10d_store* store, const char* path, int rank, int world_size, int device, int64_t timeout_ms,
                   c10d_group** out, char** message);
-void c10d_group_free(c10d_group* group);
+// `is_complete`: no call failed, and all ranks have finished. Otherwise, work on GPUs is aborted.
+void c10d_group_free(c10d_group* group, int is_complete);
+// Fails if a communication of the group has failed, also if its call returned before.
+int c10d_group_check(c10d_group* group, char** message);
 // A handle with which another thread makes the group's pending and later calls fail with one message.
 c10d_guard* c10d_group_guard(c10d_group* group);
 void c10d_guard_fail(c10d_guard* guard, const char* message);
@@ -127,9 +130,9 @@ int c10d_reducer_new(c10d_group* group, const c10d_tensor* parameters, size_t n_
 int c10d_reducer_prepare(c10d_reducer* reducer, const c10d_tensor* outputs, size_t n_outputs, char** message);
 // After backward: fails if a bucket was not reduced.
 int c10d_reducer_finish(c10d_reducer* reducer, char** message);
-// Buckets reduced since the last prepare, with times relative to it. Writes at most `capacity` and returns their
-// number.
-size_t c10d_reducer_timeline(c10d_reducer* reducer, c10d_bucket_times* times, size_t capacity);
+// Buckets reduced since the last prepare, with times relative to it. Writes at most `capacity` of them, and their
+// number into `n`.
+int c10d_reducer_timeline(c10d_reducer* reducer, c10d_bucket_times* times, size_t capacity, size_t* n, char** message);
 void c10d_reducer_free(c10d_reducer* reducer);
 
 #ifdef __cplusplus

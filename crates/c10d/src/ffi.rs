@@ -332,6 +332,7 @@ pub(crate) struct Group {
     group: NonNull<CGroup>,
     /// Connections stay open until the process exits. A Cell, so that the type is not Sync.
     stays_connected: Cell<bool>,
+    is_complete: Cell<bool>,
 }
 
 // SAFETY: nothing in it belongs to the creating thread; it is not Sync.
@@ -391,12 +392,18 @@ impl Group {
     }
 
     fn of(group: *mut CGroup) -> Self {
-        Self { group: owned(group), stays_connected: Cell::new(false) }
+        Self { group: owned(group), stays_connected: Cell::new(false), is_complete: Cell::new(false) }
     }
 
     /// Drop keeps the connections and threads until the process exits.
     pub fn stay_connected(&self) {
         self.stays_connected.set(true);
+    }
+
+    /// Drop ends the communicators of GPUs after their work, in place of aborting it: no call failed, and all ranks have
+    /// finished.
+    pub fn complete(&self) {
+        self.is_complete.set(true);
     }
 
     pub fn guard(&self) -> Guard {
@@ -407,6 +414,12 @@ impl Group {
     pub fn is_broken(&self) -> bool {
         // SAFETY: the group is alive.
         unsafe { shim::c10d_group_is_broken(self.group.as_ptr()) != 0 }
+    }
+
+    /// Fails if a communication has failed, also if its call returned before.
+    pub fn check(&self) -> Result<()> {
+        // SAFETY: the group is alive.
+        call(|message| unsafe { shim::c10d_group_check(self.group.as_ptr(), message) })
     }
 
     pub fn all_reduce(&self, tensor: &Tensor, op: ReduceOp) -> Result<WorkHandle> {
@@ -499,7 +512,7 @@ impl Drop for Group {
             return;
         }
         // SAFETY: freed once.
-        unsafe { shim::c10d_group_free(self.group.as_ptr()) }
+        unsafe { shim::c10d_group_free(self.group.as_ptr(), self.is_complete.get().into()) }
     }
 }
 
@@ -575,14 +588,18 @@ impl ReducerHandle {
         call(|message| unsafe { shim::c10d_reducer_finish(self.0.as_ptr(), message) })
     }
 
-    pub fn timeline(&self) -> Vec<CBucketTimes> {
+    pub fn timeline(&self) -> Result<Vec<CBucketTimes>> {
         let mut times = vec![CBucketTimes::default(); 64];
         loop {
+            let mut n = 0;
             // SAFETY: the reducer is alive, and at most `times.len()` entries are written.
-            let n = unsafe { shim::c10d_reducer_timeline(self.0.as_ptr(), times.as_mut_ptr(), times.len()) };
+            call(|message| unsafe {
+                let (times, capacity) = (times.as_mut_ptr(), times.len());
+                shim::c10d_reducer_timeline(self.0.as_ptr(), times, capacity, &mut n, message)
+            })?;
             if n <= times.len() {
                 times.truncate(n);
-                return times;
+                return Ok(times);
             }
             times.resize(n, CBucketTimes::default());
         }

@@ -134,7 +134,8 @@ unsafe extern "C" {
         out: *mut *mut CGroup,
         message: Message,
     ) -> c_int;
-    pub(super) fn c10d_group_free(group: *mut CGroup);
+    pub(super) fn c10d_group_free(group: *mut CGroup, is_complete: c_int);
+    pub(super) fn c10d_group_check(group: *mut CGroup, message: Message) -> c_int;
     pub(super) fn c10d_group_guard(group: *mut CGroup) -> *mut CGuard;
     pub(super) fn c10d_guard_fail(guard: *mut CGuard, message: *const c_char);
     pub(super) fn c10d_guard_free(guard: *mut CGuard);
@@ -222,6 +223,8 @@ unsafe extern "C" {
         reducer: *mut CReducer,
         times: *mut CBucketTimes,
         capacity: usize,
-    ) -> usize;
+        n: *mut usize,
+        message: Message,
+    ) -> c_int;
     pub(super) fn c10d_reducer_free(reducer: *mut CReducer);
 }
