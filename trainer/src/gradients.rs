@@ -11,7 +11,7 @@ use kernels::Engine;
 use runs::recipe::Recipe;
 use tch::Tensor;
 
-use self::parts::{Memory, add, is_out_of_memory, loss_with, padded};
+use self::parts::{Memory, add, loss_with, padded};
 use self::sums::Sums;
 use crate::compute::Compute;
 use crate::error::{Error, Result};
@@ -124,7 +124,7 @@ impl<'r> Gradients<'r> {
                             stopwatch.count_sent(sent());
                             return Ok(loss.sum);
                         }
-                        Err(error) if is_out_of_memory(&error) && !batch.rows.is_empty() => {}
+                        Err(error) if error.is_out_of_memory() && !batch.rows.is_empty() => {}
                         Err(error) => return Err(error),
                     }
                 }
@@ -248,13 +248,14 @@ pub fn share_loss(
     } else {
         model.loss(recipe, inputs, batch, step)?
     };
-    Ok(ShareLoss { of_step: gradients / step.rows as f64, sum: loss })
+    Ok(ShareLoss { of_step: gradients.f_div_scalar(step.rows as f64)?, sum: loss })
 }
 
 /// A loss of 0 with gradients of 0, with which a rank without rows joins the reduction.
 fn nothing(model: &Model) -> Result<Tensor> {
     let parameters = model.parameters().tensors();
-    let zeros = parameters.iter().map(|parameter| Ok((parameter * 0.0).f_sum(parameter.kind())?));
+    let zeros =
+        parameters.iter().map(|parameter| Ok(parameter.f_sum(parameter.kind())?.f_mul_scalar(0.0)?));
     let zeros = zeros.collect::<Result<Vec<_>>>()?;
     Ok(Tensor::f_stack(&zeros, 0)?.f_sum(zeros[0].kind())?)
 }

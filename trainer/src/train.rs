@@ -25,6 +25,7 @@ use runs::recipe::{Position, Recipe};
 use runs::training::RankTimes;
 use scoring::Metrics;
 use tch::{Device, Tensor};
+use training::tell::tell;
 
 use crate::compute::Compute;
 use crate::error::Result;
@@ -65,7 +66,7 @@ impl Training {
     /// A training before its first step.
     pub fn new(recipe: &Recipe, device: Device) -> Result<Self> {
         let model = Model::new(recipe, device)?;
-        let optimizer = Optimizer::new(recipe.rule, recipe.weight_decay, model.parameters().tensors());
+        let optimizer = Optimizer::new(recipe.rule, recipe.weight_decay, model.parameters().tensors())?;
         Ok(Self { model, optimizer, position: Position::default(), best: None, unsent: None, n_undone: 0 })
     }
 }
@@ -169,7 +170,15 @@ pub struct TrainOptions {
 fn inputs_of<'a>(splits: Splits<'a>, device: Device, device_bytes: u64) -> Result<Inputs<'a>> {
     let inputs = match splits.rows.table(Part::Training) {
         Some(table) if device != Device::Cpu && Inputs::resident_bytes(table) <= device_bytes => {
-            Inputs::resident(device, table)?
+            match Inputs::resident(device, table) {
+                Err(error) if error.is_out_of_memory() => {
+                    tell(
+                        "the training tokens do not fit into the memory of the GPU; each batch is copied to it",
+                    );
+                    Inputs::copied(device)
+                }
+                resident => resident?,
+            }
         }
         _ => Inputs::copied(device),
     };
@@ -419,7 +428,7 @@ fn end_epoch(
     if let Some(metrics) = &validation {
         if training.position.best.is_none_or(|(best, _)| metrics.loss < best) {
             training.position.best = Some((metrics.loss, training.position.epoch));
-            training.best = Some(training.model.parameters().copies());
+            training.best = Some(training.model.parameters().copies()?);
         }
         let since_best = training.position.best.map_or(0, |(_, epoch)| training.position.epoch - epoch);
         training.position.has_ended |= recipe.patience.is_some_and(|patience| since_best >= patience);

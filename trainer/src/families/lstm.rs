@@ -166,16 +166,16 @@ enum First {
 }
 
 impl Weight {
-    fn draw(&self, embedding_std: f64, place: (Kind, Device)) -> Tensor {
-        match self.first {
+    fn draw(&self, embedding_std: f64, place: (Kind, Device)) -> Result<Tensor> {
+        Ok(match self.first {
             First::Embedding => {
-                let words = normal(&self.shape, embedding_std, place);
-                let _ = words.select(0, 0).zero_();
+                let words = normal(&self.shape, embedding_std, place)?;
+                let _ = words.f_select(0, 0)?.f_zero_()?;
                 words
             }
-            First::Uniform(bound) => uniform(&self.shape, bound, place),
-            First::Zeros => Tensor::zeros(&self.shape[..], place),
-        }
+            First::Uniform(bound) => uniform(&self.shape, bound, place)?,
+            First::Zeros => Tensor::f_zeros(&self.shape[..], place)?,
+        })
     }
 }
 
@@ -242,8 +242,8 @@ impl Layout {
     /// 1/√inputs.
     pub(super) fn draw(self, start: Start, place: (Kind, Device)) -> Result<Lstm> {
         tch::manual_seed(start.seed as i64);
-        let values: Vec<Tensor> =
-            self.weights.iter().map(|weight| weight.draw(start.embedding_std, place)).collect();
+        let values = self.weights.iter().map(|weight| weight.draw(start.embedding_std, place));
+        let values = values.collect::<Result<Vec<_>>>()?;
         self.with(&values)
     }
 

@@ -91,9 +91,9 @@ impl Wide {
             Outputs::Two => added.push(if self.labels[1] == 0 { scores[0] } else { -scores[0] }),
             Outputs::OneOf | Outputs::AnyOf => added.extend(self.labels.iter().map(|&label| scores[label])),
         });
-        let added = Tensor::from_slice(&added).f_view(&lstm.size()[..])?;
+        let added = Tensor::f_from_slice(&added)?.f_view(&lstm.size()[..])?;
         let added = added.f_to_kind(lstm.kind())?.f_to_device(lstm.device())?;
-        Ok(lstm * self.head.lstm + added * self.head.ngrams)
+        Ok(lstm.f_mul_scalar(self.head.lstm)?.f_add(&added.f_mul_scalar(self.head.ngrams)?)?)
     }
 
     /// Adds the outputs of the n-grams, multiplied by their factor, `[B, O]`, to the graph of the classifier. Its inputs are
