@@ -2,7 +2,7 @@
 
 use kernels::{Adam, Team};
 use runs::recipe::Rule;
-use tch::{Kind, Tensor};
+use tch::{Device, Kind, Tensor};
 
 use crate::error::Result;
 use crate::ffi::numbers_mut;
@@ -232,23 +232,25 @@ fn is_scaled(weight: &Tensor) -> bool {
     weight.dim() > 1
 }
 
-/// Scales all gradients so that their joint Euclidean norm is at most `norm_max`. Returns the norm before scaling.
-pub fn clip(gradients: &mut [Tensor], norm_max: f64) -> Result<f64> {
+/// Scales all gradients so that their joint Euclidean norm is at most `norm_max`. Returns the norm before scaling,
+/// a 64-bit number on their device.
+pub fn clip(gradients: &mut [Tensor], norm_max: f64) -> Result<Tensor> {
     tch::no_grad(|| {
         let defined = gradients.iter().filter(|gradient| gradient.defined());
         let squares = defined.map(|gradient| Ok(gradient.f_square()?.f_sum(Kind::Double)?));
         let squares = squares.collect::<Result<Vec<_>>>()?;
         if squares.is_empty() {
-            return Ok(0.0);
+            return Ok(Tensor::from(0.0));
         }
-        // The only value for which the host waits.
-        let norm = Tensor::f_stack(&squares, 0)?.f_sum(Kind::Double)?.f_double_value(&[])?.sqrt();
-        if norm > norm_max {
-            // PyTorch's constant against division by zero.
-            let factor = norm_max / (norm + 1e-6);
-            for gradient in gradients.iter_mut().filter(|gradient| gradient.defined()) {
-                let _ = gradient.f_mul_scalar_(factor)?;
-            }
+        let norm = Tensor::f_stack(&squares, 0)?.f_sum(Kind::Double)?.f_sqrt()?;
+        // A GPU multiplies by 1, because the host would have to wait for the norm.
+        if norm.device() == Device::Cpu && norm.f_double_value(&[])? <= norm_max {
+            return Ok(norm);
+        }
+        // PyTorch's constant against division by zero.
+        let factor = norm.f_full_like(norm_max)?.f_div(&norm.f_add_scalar(1e-6)?)?.f_clamp_max(1.0)?;
+        for gradient in gradients.iter_mut().filter(|gradient| gradient.defined()) {
+            let _ = gradient.f_mul_(&factor)?;
         }
         Ok(norm)
     })
@@ -257,7 +259,6 @@ pub fn clip(gradients: &mut [Tensor], norm_max: f64) -> Result<f64> {
 #[cfg(test)]
 mod tests {
     use kernels::Processor;
-    use tch::Device;
 
     use super::*;
 

@@ -61,6 +61,9 @@ impl Ranks {
             ));
         }
         let options = Options { key, ..Options::default() };
+        if launch.survives && device != Device::Cpu && launch.rank == 0 {
+            tell("ranks on GPUs do not go on without a lost one: start them again with --resume");
+        }
         let backend = match device {
             Device::Cuda(device) if launch.joins => {
                 return Err(training::Error::setting(

@@ -24,7 +24,7 @@ use program::exit::{Exit, Failed};
 use runs::recipe::{Position, Recipe};
 use runs::training::RankTimes;
 use scoring::Metrics;
-use tch::{Device, Tensor};
+use tch::{Device, Kind, Tensor};
 use training::tell::tell;
 
 use crate::compute::Compute;
@@ -82,8 +82,8 @@ pub enum Event<'a> {
         loss: f64,
         /// The learning rate.
         rate: f64,
-        /// The gradient norm, if gradients are clipped and exchanged.
-        norm: Option<f64>,
+        /// The gradient norm, if gradients are clipped and exchanged. Reading it waits for the GPU.
+        norm: Option<&'a Tensor>,
         /// How far the change of this rank in a round is from the mean of all, relative to the length of the mean.
         drift: Option<f64>,
         /// Number of rows in the step.
@@ -244,7 +244,8 @@ fn train_on(
         let mut loader = Loader::start(rows, loading)?;
         let mut waited_before = Duration::ZERO;
         // Of the steps since the last exchange.
-        let (mut own_loss, mut rows_of_all, mut n_batches, mut asked) = (0.0, 0, 0, None);
+        let mut own_loss = Tensor::f_zeros([], (Kind::Double, compute.device()))?;
+        let (mut rows_of_all, mut n_batches, mut asked) = (0, 0, None);
         let mut own_rows = 0;
         let mut stopwatch = match ranks {
             Ranks::Alone => Stopwatch::alone(compute.device()),
@@ -265,7 +266,8 @@ fn train_on(
                 round.note(&training.model, &batch)?;
             }
             own_rows += batch.rows.len() as u64;
-            own_loss += gradients.add(recipe, &training.model, &inputs, &batch, step, &mut stopwatch)?;
+            let loss = gradients.add(recipe, &training.model, &inputs, &batch, step, &mut stopwatch)?;
+            let _ = own_loss.f_add_(&loss)?;
             if let Some(throttle) = &mut throttle {
                 let repeat = || throttle.repeat(recipe, &training.model, &inputs, &batch, step);
                 stopwatch.measure(Phase::Backward, repeat)?;
@@ -304,7 +306,8 @@ fn train_on(
                 continue;
             }
             let own = Own {
-                loss: own_loss,
+                // Waits until a GPU has computed the losses.
+                loss: own_loss.f_double_value(&[])?,
                 asked,
                 measured: stopwatch.lap(),
                 failed: gradients.take_failed(),
@@ -315,7 +318,8 @@ fn train_on(
                 },
             };
             let agreed = stopwatch.measure(Phase::Waiting, || agree(ranks, &own))?;
-            (own_loss, asked) = (0.0, None);
+            let _ = own_loss.f_zero_()?;
+            asked = None;
             let rows_of_step = std::mem::take(&mut rows_of_all);
             if !agreed.loss.is_finite() {
                 let message = format!(
@@ -350,7 +354,7 @@ fn train_on(
                 position: &training.position,
                 loss: agreed.loss / rows_of_step as f64,
                 rate,
-                norm,
+                norm: norm.as_ref(),
                 drift,
                 rows: rows_of_step,
                 batches: std::mem::take(&mut n_batches),
