@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-LIMIT_S = 900
+LIMIT_S = 1800
 OWN = ["libraries", "programs-start", "gpu"]
 SPEEDS = [f"speed/{model} {precision}" for model in ("small", "large") for precision in ("f32", "bf16")]
 # Checks that must pass on a machine without a GPU.
@@ -45,10 +45,11 @@ def main() -> None:
         shutil.copytree(bundle, elsewhere)
         subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=elsewhere, check=True)
         out = Path(folder, "out")
-        done = run(elsewhere, python, out)
+        done = run(elsewhere, python, out, "--limit", str(LIMIT_S))
         report = json.loads((out / "results.json").read_text())
         assert (out / "results.log").stat().st_size > 0
         check(report, done, json.loads((elsewhere / "bundle.json").read_text())["tests"])
+        reports_what_it_did_not_run(elsewhere, python, Path(folder, "ended"))
         if not report["machine"]["gpus"]:
             refuses_without_gpu(elsewhere, python, Path(folder, "required"))
     print(f"the GPU bundle: {n_bytes / 2**20:.1f} MiB, {len(report['checks'])} checks, none failed")
@@ -85,6 +86,15 @@ def check(report: dict, done: subprocess.CompletedProcess, tests: dict[str, list
     assert len(losses) == 4 and all(0 <= loss["found"] <= loss["bound"] for loss in losses), losses
     speeds = found["speed/small f32"]["measured"]
     assert {"trainer", "PyTorch"} <= {speed["what"] for speed in speeds}, speeds
+
+
+def reports_what_it_did_not_run(bundle: Path, python: Path, out: Path) -> None:
+    """A time limit ends the checks, and --only selects some. The report has the others that were selected."""
+    done = run(bundle, python, out, "--limit", "0", "--only", "speed/")
+    assert done.returncode == 1, done.stdout
+    checks = {check["name"]: check for check in json.loads((out / "results.json").read_text())["checks"]}
+    assert sorted(checks) == sorted(OWN + SPEEDS), checks
+    assert checks["libraries"]["reason"].startswith("not run: 0 s had passed"), checks["libraries"]
 
 
 def refuses_without_gpu(bundle: Path, python: Path, out: Path) -> None:

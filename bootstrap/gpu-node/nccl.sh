@@ -68,7 +68,9 @@ write_env() {
         fact efa false
     elif compgen -G "$CLASSES/infiniband/efa_*" >/dev/null || compgen -G "$CLASSES/infiniband/rdmap*" >/dev/null; then
         fact rdma true
-        plugin=$(compgen -G "/opt/amazon/ofi-nccl/lib*/libnccl-net*.so" || compgen -G "/opt/aws-ofi-nccl/lib*/libnccl-net*.so" || true)
+        # On Ubuntu, its folder is that of the architecture.
+        plugin=$(compgen -G "/opt/amazon/ofi-nccl/lib*/libnccl-net*.so" || compgen -G "/opt/amazon/ofi-nccl/lib/*/libnccl-net*.so" ||
+            compgen -G "/opt/aws-ofi-nccl/lib*/libnccl-net*.so" || true)
         plugin=${plugin%%$'\n'*}
         if [ -n "$plugin" ]; then
             wanted+=$'\nFI_PROVIDER=efa\nNCCL_NET_PLUGIN='$plugin

@@ -232,6 +232,13 @@ class Nccl(ActionTest):
         self.assertIn(f"FI_PROVIDER=efa\nNCCL_NET_PLUGIN={plugin}\n", self.root.read(self.ENV))
         self.assertNotIn("NCCL_IB_DISABLE", self.root.read(self.ENV))
 
+    def test_the_plugin_of_ubuntu_is_found(self):
+        self.root.write("/sys/class/infiniband/rdmap16s27/node_type", "1: CA")
+        plugin = "/opt/amazon/ofi-nccl/lib/x86_64-linux-gnu/libnccl-net.so"
+        self.root.write(plugin, "")
+        self.assertTrue(facts(self.root.run(self.action))["efa"])
+        self.assertIn(f"NCCL_NET_PLUGIN={plugin}\n", self.root.read(self.ENV))
+
 
 class SharedFolder(ActionTest):
     # The program that mount executes for NFS: `mount.nfs4 HOST:/PATH FOLDER -o OPTIONS`.

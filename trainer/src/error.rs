@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use program::exit::{Exit, Failed, Fails};
-use program::limits::is_exhausted;
+use program::limits::{is_exhausted, is_of_gpu};
 use program::system::cause_and_remedy;
 use thiserror::Error;
 use training::start::Ends;
@@ -76,6 +76,11 @@ impl Error {
     pub(crate) fn internal(error: &impl std::fmt::Display) -> Self {
         training::Error::internal(error).into()
     }
+
+    /// Whether an allocation of PyTorch failed, on a GPU or on the CPU.
+    pub(crate) fn is_out_of_memory(&self) -> bool {
+        matches!(self, Self::Torch(error) if is_exhausted(&error.to_string()))
+    }
 }
 
 impl Fails for Error {
@@ -84,7 +89,8 @@ impl Fails for Error {
             Self::Training(error) => error.exit(),
             Self::OutOfMemory { .. } => Exit::Settings,
             Self::Weights { .. } => Exit::MissingInput,
-            Self::Torch(error) if is_exhausted(&error.to_string()) => Exit::Io,
+            Self::Torch(_) if self.is_out_of_memory() => Exit::Io,
+            Self::Ranks(c10d::Error::Torch { detail, .. }) if is_exhausted(detail) => Exit::Io,
             Self::Ranks(error) if error.is_worth_retrying() => Exit::TryAgain,
             Self::Ranks(c10d::Error::Torch { .. }) | Self::Torch(_) => Exit::Internal,
             Self::Ranks(_) => Exit::Settings,
@@ -108,7 +114,7 @@ impl From<tch::TchError> for Error {
 fn first_line(error: &tch::TchError) -> String {
     let text = error.to_string();
     // The text of its allocator on a CPU names a line of its source.
-    if is_exhausted(&text) && !text.contains("CUDA") {
+    if is_exhausted(&text) && !is_of_gpu(&text) {
         return cause_and_remedy(&io::ErrorKind::OutOfMemory.into());
     }
     text.split("\nException raised from").next().unwrap_or(&text).trim().to_owned()

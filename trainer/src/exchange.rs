@@ -56,6 +56,11 @@ impl<'r> Exchange<'r> {
         self.group.world_size()
     }
 
+    /// Checks without communication that no call has failed and no rank is lost.
+    pub(crate) fn check(&self) -> Result<()> {
+        Ok(self.group.check()?)
+    }
+
     /// Sums the rows of a table over all ranks, of which `announced` has the [`announcement`]s. `unsent` is what was not sent of
     /// former rows, if the wire is lossy.
     pub(crate) fn sums(
@@ -68,9 +73,9 @@ impl<'r> Exchange<'r> {
         let (n_rows, width) = table.size2()?;
         let (kind, device, n_ranks) = (table.kind(), table.device(), self.world_size());
         let plan = Plan::of(self.group.rank(), announced, n_rows as usize, reduction)?;
-        let numbered = |ids: &[i64]| Tensor::from_slice(ids).to_device(device);
+        let numbered = |ids: &[i64]| Tensor::f_from_slice(ids)?.f_to_device(device);
 
-        let ids = numbered(&plan.to_owners.concat());
+        let ids = numbered(&plan.to_owners.concat())?;
         let mut rows = table.f_index_select(0, &ids)?;
         if let Some(factor) = plan.factor {
             let _ = rows.f_mul_scalar_(factor)?;
@@ -85,15 +90,15 @@ impl<'r> Exchange<'r> {
         let mut sums = Tensor::f_zeros([(n_rows as usize).div_ceil(n_ranks) as i64, width], (kind, device))?;
         let parts: Vec<i64> = plan.from_ranks.iter().map(|rows| rows.len() as i64).collect();
         for (ids, rows) in plan.from_ranks.iter().zip(rows.f_split_with_sizes(&parts[..], 0)?) {
-            let _ = sums.f_index_add_(0, &own(&numbered(ids))?, &rows)?;
+            let _ = sums.f_index_add_(0, &own(&numbered(ids)?)?, &rows)?;
         }
         let held = &plan.held[self.group.rank()];
-        let ids = numbered(held);
+        let ids = numbered(held)?;
         let mut rows = sums.f_index_select(0, &own(&ids)?)?;
-        let divisors = plan
-            .divisors
-            .as_ref()
-            .map(|divisors| Tensor::from_slice(divisors).to_kind(kind).to_device(device).unsqueeze(1));
+        let divisors = plan.divisors.as_ref().map(|divisors| -> Result<Tensor> {
+            Ok(Tensor::f_from_slice(divisors)?.f_to_kind(kind)?.f_to_device(device)?.f_unsqueeze(1)?)
+        });
+        let divisors = divisors.transpose()?;
         let message = self.coding.sent(&ids, &mut rows, unsent, divisors.as_ref())?;
         let to_each = message.f_repeat([n_ranks as i64, 1])?;
         let all = self.group.all_to_all(&to_each, &vec![held.len(); n_ranks], &lengths(&plan.held))?;
@@ -102,7 +107,7 @@ impl<'r> Exchange<'r> {
         let n_rows_sent = to_owners + (n_ranks - 1) * held.len();
         let announced = (n_ranks - 1) * announced[self.group.rank()].len();
         Ok(Summed {
-            ids: numbered(&plan.held.concat()),
+            ids: numbered(&plan.held.concat())?,
             rows: self.coding.decoded(&all, width, kind)?,
             sent: announced as u64 + n_rows_sent as u64 * self.coding.row_bytes(width, kind) as u64,
         })

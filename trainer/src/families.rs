@@ -103,7 +103,7 @@ impl Model {
         if !recipe.dropout.is_none() {
             tch::manual_seed(step.generator as i64);
         }
-        let share = Share { tokens, lengths, weights };
+        let share = Share { tokens, lengths, row_lengths: &batch.lengths, weights };
         match self {
             Self::Classifier(model) => model.loss(&share, &inputs.targets(batch)?, recipe),
             Self::NextWord(model) => model.loss(&share, recipe, step),

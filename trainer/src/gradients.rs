@@ -9,9 +9,9 @@ use batches::Batch;
 use c10d::{Reducer, ReducerOptions};
 use kernels::Engine;
 use runs::recipe::Recipe;
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
-use self::parts::{Memory, add, is_out_of_memory, loss_with, padded};
+use self::parts::{Memory, add, loss_with, padded};
 use self::sums::Sums;
 use crate::compute::Compute;
 use crate::error::{Error, Result};
@@ -80,7 +80,7 @@ impl<'r> Gradients<'r> {
         }
     }
 
-    /// Adds the gradients of a batch and returns the weighted sum of this rank's losses. With PyTorch, the last batch
+    /// Adds the gradients of a batch and returns the weighted sum of this rank's losses, a 64-bit number on the device. With PyTorch, the last batch
     /// of a step also reduces the gradients over all ranks.
     pub(crate) fn add(
         &mut self,
@@ -90,12 +90,12 @@ impl<'r> Gradients<'r> {
         batch: &Batch,
         step: InStep,
         stopwatch: &mut Stopwatch,
-    ) -> Result<f64> {
+    ) -> Result<Tensor> {
         match &mut self.way {
             Way::Kernels { engine, sums } => {
                 let classifier = model.classifier().ok_or_else(no_kernels)?;
                 if batch.rows.is_empty() {
-                    return Ok(0.0);
+                    return Ok(Tensor::from(0.0));
                 }
                 let begin = Instant::now();
                 let (soft, sum) = (inputs.soft(batch), &mut sums.table.each);
@@ -106,7 +106,7 @@ impl<'r> Gradients<'r> {
                 stopwatch.note(Phase::Forward, begin, forward);
                 stopwatch.note(Phase::Backward, begin + forward, took - forward);
                 sums.touch(engine.distinct_ids());
-                Ok(loss)
+                Ok(Tensor::from(loss))
             }
             Way::PyTorch { reducer, memory } => {
                 let parameters = model.parameters().tensors();
@@ -124,18 +124,18 @@ impl<'r> Gradients<'r> {
                             stopwatch.count_sent(sent());
                             return Ok(loss.sum);
                         }
-                        Err(error) if is_out_of_memory(&error) && !batch.rows.is_empty() => {}
+                        Err(error) if error.is_out_of_memory() && !batch.rows.is_empty() => {}
                         Err(error) => return Err(error),
                     }
                 }
-                let mut sum = 0.0;
+                let mut sum = zero(model)?;
                 let gradients = memory.gradients(batch, |part, number| {
                     let step = InStep { generator: step.generator.wrapping_add(number), ..step };
                     let share = || share_loss(recipe, model, inputs, part, step);
                     let loss = stopwatch.measure(Phase::Forward, share)?;
                     let backward = || Ok(Tensor::f_run_backward(&[&loss.of_step], parameters, false, false)?);
                     let gradients = stopwatch.compute(Phase::Backward, backward)?;
-                    sum += loss.sum;
+                    let _ = sum.f_add_(&loss.sum)?;
                     Ok(gradients)
                 })?;
                 match exchanged {
@@ -231,8 +231,8 @@ pub struct ShareLoss {
     /// A tensor whose gradients are those of the weighted sum divided by the number of rows in the step. Their sum
     /// over all ranks is the gradient of the step.
     pub of_step: Tensor,
-    /// Their weighted sum.
-    pub sum: f64,
+    /// Their weighted sum, a 64-bit number on the device.
+    pub sum: Tensor,
 }
 
 /// Computes the losses of a share with PyTorch.
@@ -244,17 +244,23 @@ pub fn share_loss(
     step: InStep,
 ) -> Result<ShareLoss> {
     let Weighed { gradients, loss } = if batch.rows.is_empty() {
-        Weighed { gradients: nothing(model)?, loss: 0.0 }
+        Weighed { gradients: nothing(model)?, loss: zero(model)? }
     } else {
         model.loss(recipe, inputs, batch, step)?
     };
-    Ok(ShareLoss { of_step: gradients / step.rows as f64, sum: loss })
+    Ok(ShareLoss { of_step: gradients.f_div_scalar(step.rows as f64)?, sum: loss })
+}
+
+/// A loss of 0 on the model's device.
+fn zero(model: &Model) -> Result<Tensor> {
+    Ok(Tensor::f_zeros([], (Kind::Double, model.lstm().embedding().device()))?)
 }
 
 /// A loss of 0 with gradients of 0, with which a rank without rows joins the reduction.
 fn nothing(model: &Model) -> Result<Tensor> {
     let parameters = model.parameters().tensors();
-    let zeros = parameters.iter().map(|parameter| Ok((parameter * 0.0).f_sum(parameter.kind())?));
+    let zeros =
+        parameters.iter().map(|parameter| Ok(parameter.f_sum(parameter.kind())?.f_mul_scalar(0.0)?));
     let zeros = zeros.collect::<Result<Vec<_>>>()?;
     Ok(Tensor::f_stack(&zeros, 0)?.f_sum(zeros[0].kind())?)
 }
@@ -403,7 +409,8 @@ pub(crate) mod tests {
                 generator: 0,
                 candidates: [0; 3],
             };
-            loss += gradients.add(recipe, model, &inputs, batch, step, &mut stopwatch).unwrap();
+            let added = gradients.add(recipe, model, &inputs, batch, step, &mut stopwatch).unwrap();
+            loss += added.double_value(&[]);
         }
         (loss, gradients.tensors(model))
     }

@@ -125,9 +125,15 @@ impl Resident<'_> {
 
 /// Copies numbers to a device; to a GPU from pinned memory, so that the copy waits for nothing that the GPU computes.
 pub(crate) fn on_device<T: Element>(numbers: &[T], kind: Kind, device: Device) -> Result<Tensor> {
+    /// PyTorch rounds pinned blocks up to a power of two and never frees them.
+    const PINNED_MAX: usize = 64 << 20;
     let here = Tensor::f_from_slice(numbers)?.f_to_kind(kind)?;
     if device == Device::Cpu {
         return Ok(here);
     }
-    Ok(here.f_pin_memory(device)?.f_to_device_(device, kind, true, false)?)
+    if here.numel() * kind.elt_size_in_bytes() > PINNED_MAX {
+        return Ok(here.f_to_device(device)?);
+    }
+    // Each call of `pin_memory` with a device prints two warnings.
+    Ok(here.f_internal_pin_memory(device)?.f_to_device_(device, kind, true, false)?)
 }

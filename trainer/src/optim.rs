@@ -2,7 +2,7 @@
 
 use kernels::{Adam, Team};
 use runs::recipe::Rule;
-use tch::{Kind, Tensor};
+use tch::{Device, Kind, Tensor};
 
 use crate::error::Result;
 use crate::ffi::numbers_mut;
@@ -27,14 +27,17 @@ pub struct Optimizer {
 
 impl Optimizer {
     /// An optimizer with an empty state.
-    pub fn new(rule: Rule, weight_decay: f64, parameters: &[Tensor]) -> Self {
+    pub fn new(rule: Rule, weight_decay: f64, parameters: &[Tensor]) -> Result<Self> {
         let n_remembered = match rule {
             Rule::Sgd { momentum: 0.0 } | Rule::Lars { momentum: 0.0 } => 0,
             Rule::Sgd { .. } | Rule::Lars { .. } => 1,
             Rule::Adam | Rule::AdamW | Rule::Lamb => 2,
         };
-        let zeros = |parameter: &Tensor| (0..n_remembered).map(|_| parameter.detach().zeros_like()).collect();
-        Self { rule, weight_decay, steps: 0, memory: parameters.iter().map(zeros).collect() }
+        let zeros = |parameter: &Tensor| -> Result<Vec<Tensor>> {
+            (0..n_remembered).map(|_| Ok(parameter.detach().f_zeros_like()?)).collect()
+        };
+        let memory = parameters.iter().map(zeros).collect::<Result<_>>()?;
+        Ok(Self { rule, weight_decay, steps: 0, memory })
     }
 
     /// Updates the weights by their gradients and sets the gradients to 0. A weight whose gradient is an undefined
@@ -151,11 +154,12 @@ impl Change {
             if self.decay == 0.0 {
                 return Ok(gradient.shallow_clone());
             }
-            Ok(gradient.f_add(&(weight * self.decay))?)
+            Ok(gradient.f_add(&weight.f_mul_scalar(self.decay)?)?)
         };
         match self.rule {
             Rule::Sgd { momentum } => {
-                let _ = weight.f_add_(&(moved(memory, momentum, decayed(weight)?)? * -rate))?;
+                let moved = moved(memory, momentum, decayed(weight)?)?;
+                let _ = weight.f_add_(&moved.f_mul_scalar(-rate)?)?;
             }
             Rule::Lars { momentum } => {
                 let (by, mut gradient) = (gradient, decayed(weight)?);
@@ -165,27 +169,27 @@ impl Change {
                     let norms = norm(by)?.f_add(&decay)?;
                     gradient = gradient.f_mul(&trust(&of_weight.f_mul_scalar(TRUST)?, &norms)?)?;
                 }
-                let _ = weight.f_add_(&(moved(memory, momentum, gradient)? * -rate))?;
+                let _ = weight.f_add_(&moved(memory, momentum, gradient)?.f_mul_scalar(-rate)?)?;
             }
             Rule::Adam => {
                 let (mean, divisor, correction) = self.adam(&decayed(weight)?, memory, EPSILON)?;
-                let _ = weight.f_addcdiv_(&(mean * (-rate / correction)), &divisor)?;
+                let _ = weight.f_addcdiv_(&mean.f_mul_scalar(-rate / correction)?, &divisor)?;
             }
             Rule::AdamW => {
                 if self.decay > 0.0 {
                     let _ = weight.f_mul_scalar_(1.0 - rate * self.decay)?;
                 }
                 let (mean, divisor, correction) = self.adam(gradient, memory, EPSILON)?;
-                let _ = weight.f_addcdiv_(&(mean * (-rate / correction)), &divisor)?;
+                let _ = weight.f_addcdiv_(&mean.f_mul_scalar(-rate / correction)?, &divisor)?;
             }
             Rule::Lamb => {
                 let (mean, divisor, correction) = self.adam(gradient, memory, LAMB_EPSILON)?;
-                let mut change = mean / (divisor * correction) + &*weight * self.decay;
+                let mut change = mean.f_div(&divisor.f_mul_scalar(correction)?)?;
+                let _ = change.f_add_(&weight.f_mul_scalar(self.decay)?)?;
                 if is_scaled(weight) {
                     change = change.f_mul(&trust(&norm(weight)?, &norm(&change)?)?)?;
                 }
-                change = change * -rate;
-                let _ = weight.f_add_(&change)?;
+                let _ = weight.f_add_(&change.f_mul_scalar_(-rate)?)?;
             }
         }
         Ok(())
@@ -198,7 +202,7 @@ impl Change {
         let [beta_1, beta_2] = BETAS;
         let [correction_1, correction_2] = Adam::corrections(self.steps, BETAS);
         let _ = mean.f_lerp_(gradient, 1.0 - beta_1)?;
-        let _ = square.f_mul_scalar_(beta_2)?.f_addcmul_(gradient, &(gradient * (1.0 - beta_2)))?;
+        let _ = square.f_mul_scalar_(beta_2)?.f_addcmul_(gradient, &gradient.f_mul_scalar(1.0 - beta_2)?)?;
         let mut divisor = square.f_sqrt()?;
         let _ = divisor.f_div_scalar_(correction_2.sqrt())?.f_add_scalar_(epsilon)?;
         Ok((mean.shallow_clone(), divisor, correction_1))
@@ -228,23 +232,25 @@ fn is_scaled(weight: &Tensor) -> bool {
     weight.dim() > 1
 }
 
-/// Scales all gradients so that their joint Euclidean norm is at most `norm_max`. Returns the norm before scaling.
-pub fn clip(gradients: &mut [Tensor], norm_max: f64) -> Result<f64> {
+/// Scales all gradients so that their joint Euclidean norm is at most `norm_max`. Returns the norm before scaling,
+/// a 64-bit number on their device.
+pub fn clip(gradients: &mut [Tensor], norm_max: f64) -> Result<Tensor> {
     tch::no_grad(|| {
         let defined = gradients.iter().filter(|gradient| gradient.defined());
         let squares = defined.map(|gradient| Ok(gradient.f_square()?.f_sum(Kind::Double)?));
         let squares = squares.collect::<Result<Vec<_>>>()?;
         if squares.is_empty() {
-            return Ok(0.0);
+            return Ok(Tensor::from(0.0));
         }
-        // The only value for which the host waits.
-        let norm = Tensor::f_stack(&squares, 0)?.f_sum(Kind::Double)?.f_double_value(&[])?.sqrt();
-        if norm > norm_max {
-            // PyTorch's constant against division by zero.
-            let factor = norm_max / (norm + 1e-6);
-            for gradient in gradients.iter_mut().filter(|gradient| gradient.defined()) {
-                let _ = gradient.f_mul_scalar_(factor)?;
-            }
+        let norm = Tensor::f_stack(&squares, 0)?.f_sum(Kind::Double)?.f_sqrt()?;
+        // A GPU multiplies by 1, because the host would have to wait for the norm.
+        if norm.device() == Device::Cpu && norm.f_double_value(&[])? <= norm_max {
+            return Ok(norm);
+        }
+        // PyTorch's constant against division by zero.
+        let factor = norm.f_full_like(norm_max)?.f_div(&norm.f_add_scalar(1e-6)?)?.f_clamp_max(1.0)?;
+        for gradient in gradients.iter_mut().filter(|gradient| gradient.defined()) {
+            let _ = gradient.f_mul_(&factor)?;
         }
         Ok(norm)
     })
@@ -253,14 +259,13 @@ pub fn clip(gradients: &mut [Tensor], norm_max: f64) -> Result<f64> {
 #[cfg(test)]
 mod tests {
     use kernels::Processor;
-    use tch::Device;
 
     use super::*;
 
     /// Weights after some steps with different gradients, one of which is zero.
     fn after_steps(rule: Rule, decay: f64, team: Option<&Team>) -> Tensor {
         let weights = [(Tensor::arange(45, (Kind::Float, Device::Cpu)) - 20.0).view([9, 5]) / 7.0];
-        let mut optimizer = Optimizer::new(rule, decay, &weights);
+        let mut optimizer = Optimizer::new(rule, decay, &weights).unwrap();
         for step in 0..7i64 {
             let mut gradients = [((&weights[0] * 3.0).sin() + step as f64 * 0.1) * ((step + 1) % 3)];
             optimizer.step(&weights, &mut gradients, 0.01, team).unwrap();
@@ -290,7 +295,7 @@ mod tests {
         let weight = || Tensor::from_slice(&[3.0_f64, -4.0]).view([1, 2]);
         let step = |rule, decay: f64, gradient: [f64; 2]| {
             let weights = [weight()];
-            let mut optimizer = Optimizer::new(rule, decay, &weights);
+            let mut optimizer = Optimizer::new(rule, decay, &weights).unwrap();
             optimizer.step(&weights, &mut [Tensor::from_slice(&gradient).view([1, 2])], 0.5, None).unwrap();
             Vec::<f64>::try_from((weight() - &weights[0]).view([2])).unwrap()
         };
@@ -316,7 +321,7 @@ mod tests {
             for weight in [Tensor::from_slice(&[3.0_f64]), Tensor::from_slice(&[0.0_f64]).view([1, 1])] {
                 let before = weight.copy();
                 let gradient = Tensor::full(weight.size(), 6.0, (Kind::Double, Device::Cpu));
-                let mut optimizer = Optimizer::new(rule, 0.0, std::slice::from_ref(&weight));
+                let mut optimizer = Optimizer::new(rule, 0.0, std::slice::from_ref(&weight)).unwrap();
                 optimizer.step(std::slice::from_ref(&weight), &mut [gradient], 0.5, None).unwrap();
                 let change = (before - weight).sum(Kind::Double).double_value(&[]);
                 assert!((change - expected).abs() < 1e-6, "{rule:?} {change}");

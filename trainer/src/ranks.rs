@@ -61,6 +61,9 @@ impl Ranks {
             ));
         }
         let options = Options { key, ..Options::default() };
+        if launch.survives && device != Device::Cpu && launch.rank == 0 {
+            tell("ranks on GPUs do not go on without a lost one: start them again with --resume");
+        }
         let backend = match device {
             Device::Cuda(device) if launch.joins => {
                 return Err(training::Error::setting(
@@ -144,9 +147,9 @@ impl Ranks {
     /// Sums integers over the ranks.
     pub fn sum_i64(&self, numbers: &mut [i64]) -> Result<()> {
         if let Self::Several(group) = self {
-            let mut sums = Tensor::from_slice(numbers).to_device(group.device());
+            let mut sums = Tensor::f_from_slice(numbers)?.f_to_device(group.device())?;
             group.all_reduce(&mut sums, ReduceOp::Sum)?;
-            group.to_host("all_reduce", &sums)?.copy_data(numbers, numbers.len());
+            group.to_host("all_reduce", &sums)?.f_copy_data(numbers, numbers.len())?;
         }
         Ok(())
     }
@@ -154,7 +157,7 @@ impl Ranks {
     /// The integers of all ranks, concatenated.
     pub fn gather_i64(&self, numbers: &[i64]) -> Result<Vec<i64>> {
         let Self::Several(group) = self else { return Ok(numbers.to_vec()) };
-        let own = Tensor::from_slice(numbers).to_device(group.device());
+        let own = Tensor::f_from_slice(numbers)?.f_to_device(group.device())?;
         let all = Tensor::f_cat(&group.all_gather_unequal(&own)?, 0)?;
         Ok(Vec::<i64>::try_from(&group.to_host("all_gather", &all)?)?)
     }
@@ -177,13 +180,13 @@ impl Ranks {
     /// Broadcasts rank 0's bytes.
     pub fn broadcast_bytes(&self, bytes: &mut Vec<u8>) -> Result<()> {
         let Self::Several(group) = self else { return Ok(()) };
-        let mut length = Tensor::from_slice(&[bytes.len() as i64]).to_device(group.device());
+        let mut length = Tensor::f_from_slice(&[bytes.len() as i64])?.f_to_device(group.device())?;
         group.broadcast(&mut length, 0)?;
-        let length = group.to_host("broadcast", &length)?.int64_value(&[0]) as usize;
+        let length = group.to_host("broadcast", &length)?.f_int64_value(&[0])? as usize;
         bytes.resize(length, 0);
-        let mut content = Tensor::from_slice(bytes).to_device(group.device());
+        let mut content = Tensor::f_from_slice(bytes)?.f_to_device(group.device())?;
         group.broadcast(&mut content, 0)?;
-        group.to_host("broadcast", &content)?.copy_data(bytes, length);
+        group.to_host("broadcast", &content)?.f_copy_data(bytes, length)?;
         Ok(())
     }
 
@@ -196,7 +199,7 @@ impl Ranks {
     pub fn broadcast_from(&self, root: usize, tensors: &[Tensor]) -> Result<()> {
         let Self::Several(group) = self else { return Ok(()) };
         for tensor in tensors {
-            let mut content = tensor.detach().to_device(group.device());
+            let mut content = tensor.detach().f_to_device(group.device())?;
             group.broadcast(&mut content, root)?;
             tch::no_grad(|| tensor.shallow_clone().f_copy_(&content).map(drop))?;
         }

@@ -24,7 +24,8 @@ use program::exit::{Exit, Failed};
 use runs::recipe::{Position, Recipe};
 use runs::training::RankTimes;
 use scoring::Metrics;
-use tch::{Device, Tensor};
+use tch::{Device, Kind, Tensor};
+use training::tell::tell;
 
 use crate::compute::Compute;
 use crate::error::Result;
@@ -65,7 +66,7 @@ impl Training {
     /// A training before its first step.
     pub fn new(recipe: &Recipe, device: Device) -> Result<Self> {
         let model = Model::new(recipe, device)?;
-        let optimizer = Optimizer::new(recipe.rule, recipe.weight_decay, model.parameters().tensors());
+        let optimizer = Optimizer::new(recipe.rule, recipe.weight_decay, model.parameters().tensors())?;
         Ok(Self { model, optimizer, position: Position::default(), best: None, unsent: None, n_undone: 0 })
     }
 }
@@ -81,8 +82,8 @@ pub enum Event<'a> {
         loss: f64,
         /// The learning rate.
         rate: f64,
-        /// The gradient norm, if gradients are clipped and exchanged.
-        norm: Option<f64>,
+        /// The gradient norm, if gradients are clipped and exchanged. Reading it waits for the GPU.
+        norm: Option<&'a Tensor>,
         /// How far the change of this rank in a round is from the mean of all, relative to the length of the mean.
         drift: Option<f64>,
         /// Number of rows in the step.
@@ -169,7 +170,15 @@ pub struct TrainOptions {
 fn inputs_of<'a>(splits: Splits<'a>, device: Device, device_bytes: u64) -> Result<Inputs<'a>> {
     let inputs = match splits.rows.table(Part::Training) {
         Some(table) if device != Device::Cpu && Inputs::resident_bytes(table) <= device_bytes => {
-            Inputs::resident(device, table)?
+            match Inputs::resident(device, table) {
+                Err(error) if error.is_out_of_memory() => {
+                    tell(
+                        "the training tokens do not fit into the memory of the GPU; each batch is copied to it",
+                    );
+                    Inputs::copied(device)
+                }
+                resident => resident?,
+            }
         }
         _ => Inputs::copied(device),
     };
@@ -235,7 +244,8 @@ fn train_on(
         let mut loader = Loader::start(rows, loading)?;
         let mut waited_before = Duration::ZERO;
         // Of the steps since the last exchange.
-        let (mut own_loss, mut rows_of_all, mut n_batches, mut asked) = (0.0, 0, 0, None);
+        let mut own_loss = Tensor::f_zeros([], (Kind::Double, compute.device()))?;
+        let (mut rows_of_all, mut n_batches, mut asked) = (0, 0, None);
         let mut own_rows = 0;
         let mut stopwatch = match ranks {
             Ranks::Alone => Stopwatch::alone(compute.device()),
@@ -256,7 +266,8 @@ fn train_on(
                 round.note(&training.model, &batch)?;
             }
             own_rows += batch.rows.len() as u64;
-            own_loss += gradients.add(recipe, &training.model, &inputs, &batch, step, &mut stopwatch)?;
+            let loss = gradients.add(recipe, &training.model, &inputs, &batch, step, &mut stopwatch)?;
+            let _ = own_loss.f_add_(&loss)?;
             if let Some(throttle) = &mut throttle {
                 let repeat = || throttle.repeat(recipe, &training.model, &inputs, &batch, step);
                 stopwatch.measure(Phase::Backward, repeat)?;
@@ -295,7 +306,8 @@ fn train_on(
                 continue;
             }
             let own = Own {
-                loss: own_loss,
+                // Waits until a GPU has computed the losses.
+                loss: own_loss.f_double_value(&[])?,
                 asked,
                 measured: stopwatch.lap(),
                 failed: gradients.take_failed(),
@@ -306,7 +318,8 @@ fn train_on(
                 },
             };
             let agreed = stopwatch.measure(Phase::Waiting, || agree(ranks, &own))?;
-            (own_loss, asked) = (0.0, None);
+            let _ = own_loss.f_zero_()?;
+            asked = None;
             let rows_of_step = std::mem::take(&mut rows_of_all);
             if !agreed.loss.is_finite() {
                 let message = format!(
@@ -341,7 +354,7 @@ fn train_on(
                 position: &training.position,
                 loss: agreed.loss / rows_of_step as f64,
                 rate,
-                norm,
+                norm: norm.as_ref(),
                 drift,
                 rows: rows_of_step,
                 batches: std::mem::take(&mut n_batches),
@@ -419,7 +432,7 @@ fn end_epoch(
     if let Some(metrics) = &validation {
         if training.position.best.is_none_or(|(best, _)| metrics.loss < best) {
             training.position.best = Some((metrics.loss, training.position.epoch));
-            training.best = Some(training.model.parameters().copies());
+            training.best = Some(training.model.parameters().copies()?);
         }
         let since_best = training.position.best.map_or(0, |(_, epoch)| training.position.epoch - epoch);
         training.position.has_ended |= recipe.patience.is_some_and(|patience| since_best >= patience);

@@ -15,11 +15,13 @@ use std::process::Command;
 
 use command::{decide, events, losses, plain, plain_of_words, run, trainer};
 use fixtures::{reviews, word};
+use runs::recipe::{ClassifierSettings, Dropout, LstmSettings, Objective, Pool};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tch::{Cuda, Device, Kind, Tensor};
 use tempfile::TempDir;
 use tests::ranks::{Rank, skipped};
+use trainer::families::{Classifier, Start};
 
 const SIZES: &[&str] =
     &["--tokens=20", "--batch=32", "--embedding=16", "--hidden=16", "--linear=8", "--log-steps=1"];
@@ -33,6 +35,8 @@ const F32_SCORE: f64 = 0.01;
 const F64: f64 = 1e-8;
 /// Relative tolerance of a loss in bf16, whose factors have 8 bits.
 const BF16_LOSS: f64 = 0.05;
+/// Relative tolerance of a gradient in bf16.
+const BF16_GRADIENT: f64 = 0.02;
 /// Number of steps that are compared in a precision that rounds, because the difference grows with each step.
 const N_ROUNDED: usize = 30;
 const DOUBLE: &str = "--precision=f64";
@@ -185,11 +189,6 @@ fn tokens_on_the_gpu_and_tokens_copied_to_it_train_alike() {
 fn bf16_trains_about_as_f32_does() {
     let Some(()) = gpu("bf16") else { return };
     let job = Job::new();
-    let ones = Tensor::ones([8, 8], (Kind::Float, Device::Cuda(0)));
-    let kind = c10d::in_bfloat16(|| ones.matmul(&ones).kind()).unwrap();
-    measured(&json!({"what": "numbers of products in bf16", "found": format!("{kind:?}")}));
-    assert_eq!(kind, Kind::BFloat16);
-
     job.train("bf16", &["--device=cuda", "--precision=bf16"]);
     job.train("f32", &["--device=cuda"]);
 
@@ -197,6 +196,36 @@ fn bf16_trains_about_as_f32_does() {
     pretrain(&job, "bf16 words", &["--device=cuda", "--precision=bf16"]);
     pretrain(&job, "f32 words", &["--device=cuda"]);
     job.compare("losses of a pretraining's steps, bf16", ["bf16 words", "f32 words"], BF16_LOSS);
+}
+
+/// float16 would lose the gradients of a loss that is divided by many rows.
+#[test]
+fn in_bf16_the_lstm_keeps_small_gradients() {
+    let device = if has_gpu() { Device::Cuda(0) } else { Device::Cpu };
+    let sizes = LstmSettings { ids: 20, embedding: 8, hidden: 16, layers: 2, bidirectional: true };
+    let settings = ClassifierSettings { objective: Objective::Rating, pool: Pool::Last, linear: 4 };
+    let start = Start { seed: 1, embedding_std: 1.0 };
+    let model = Classifier::new(&sizes, settings, start, (Kind::Float, device)).unwrap();
+    let tokens: Vec<i64> = (0..24).map(|at| 1 + at % 19).collect();
+    let tokens = Tensor::from_slice(&tokens).view([4, 6]).to_device(device);
+    let lengths = Tensor::from_slice(&[6i64, 1, 4, 6]).to_device(device);
+    let parameters = model.lstm().parameters();
+    let at = parameters.names().iter().position(|name| name == "lstm.weight_hh_l0").unwrap();
+    let states = |dropout| model.lstm().states(&tokens, &lengths, dropout).unwrap();
+    let gradient = |scale: f64| {
+        let states = c10d::in_bfloat16(|| states(Dropout::default())).unwrap();
+        assert_eq!(states.kind(), Kind::BFloat16);
+        let loss = states.to_kind(Kind::Float).square().sum(Kind::Float) * scale;
+        let gradients = Tensor::run_backward(&[loss], &parameters.tensors()[at..=at], false, false);
+        assert_eq!(gradients[0].kind(), Kind::Float);
+        &gradients[0] / scale
+    };
+    let (found, expected) = (gradient(1e-9), gradient(1.0));
+    let largest = expected.abs().max().double_value(&[]);
+    assert!(largest > 0.0);
+    let apart = (found - &expected).abs().max().double_value(&[]) / largest;
+    is_within("gradients of state weights in bf16, from a loss of 1e-9", apart, BF16_GRADIENT);
+    assert_eq!(states(Dropout::default()).kind(), Kind::Float);
 }
 
 #[test]
@@ -208,14 +237,17 @@ fn without_tf32_the_gpu_multiplies_with_all_bits() {
     job.compare("losses of steps, f32 without TF32", ["exact", "processor"], F32_EXACT_LOSS);
 }
 
-/// cuDNN copies weights that are not in one buffer in each call, and PyTorch warns of it once.
+/// cuDNN copies weights that are not in one buffer in each call, and PyTorch warns of it each time.
 #[test]
 fn cudnn_finds_the_weights_in_one_buffer() {
     let Some(()) = gpu("the buffer of cuDNN") else { return };
     let job = Job::new();
-    let (code, _, told) = run(job.fit("flat", &["--device=cuda"]));
-    assert_eq!(code, Some(0), "{told}");
-    assert!(!told.contains("single contiguous chunk"), "{told}");
+    for precision in ["f32", "bf16"] {
+        let (code, _, told) = run(job.fit(precision, &["--device=cuda", "--precision", precision]));
+        assert_eq!(code, Some(0), "{told}");
+        assert!(!told.contains("single contiguous chunk"), "{told}");
+        assert!(!told.contains("Warning"), "{told}");
+    }
 }
 
 fn pretrain(job: &Job, name: &str, more: &[&str]) {

@@ -8,7 +8,10 @@
 
 #include <cctype>
 #include <cstdio>
+#include <future>
+#include <iterator>
 #include <sstream>
+#include <thread>
 
 #include <ATen/ATen.h>
 #include <ATen/Version.h>
@@ -261,6 +264,10 @@ class GuardedGloo : public c10d::ProcessGroupGloo {
   c10::intrusive_ptr<c10d::Work> recv(std::vector<at::Tensor>& tensors, int from, int tag) override {
     return guard_->watch_pair(begin([&] { return ProcessGroupGloo::recv(tensors, from, tag); }));
   }
+  // Gloo itself does not support it.
+  c10d::ErrorType getError() override {
+    return guard_->is_broken() ? c10d::ErrorType::COMM_ERROR : c10d::ErrorType::SUCCESS;
+  }
 
  private:
   template <typename Start>
@@ -320,6 +327,26 @@ c10d_group* assemble(const c10d_store* store, int rank, int size, c10::DeviceTyp
 void use_gpu(int device) {
   const c10::impl::VirtualGuardImpl gpu(c10::DeviceType::CUDA);
   gpu.setDevice(c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(device)));
+}
+
+// Ends communicators by `end` on another thread, because this may wait for the kernels of a rank that has failed.
+// Returns whether it ended them in time. Otherwise, that thread may still use the backend.
+bool end_in_time(c10d::Backend& backend, void (c10d::Backend::*end)()) {
+  constexpr std::chrono::seconds limit(5);
+  auto promise = std::make_shared<std::promise<bool>>();
+  auto ended = promise->get_future();
+  std::thread([promise, &backend, end] {
+    bool is_ended = true;
+    try {
+      if (const auto bound = backend.getBoundDeviceId()) use_gpu(bound->index());
+      (backend.*end)();
+    } catch (...) {
+      // A communicator, or the GPU, had failed.
+      is_ended = false;
+    }
+    promise->set_value(is_ended);
+  }).detach();
+  return ended.wait_for(limit) == std::future_status::ready && ended.get();
 }
 
 // Devices on which models compute.
@@ -447,20 +474,28 @@ int c10d_wait_for_gpu(int device, char** message) {
   });
 }
 
-int c10d_bfloat16_begin(char** message) {
+int c10d_autocast_set(int on, c10d_autocast* before, char** message) {
   return guarded(message, C10D_FAILED, [&] {
+    // What can fail comes before what changes the state.
+    for (size_t i = 0; i < std::size(shim::computing); ++i) {
+      before->enabled[i] = at::autocast::is_autocast_enabled(shim::computing[i]);
+      before->kinds[i] = static_cast<int>(at::autocast::get_autocast_dtype(shim::computing[i]));
+    }
     for (const auto device : shim::computing) {
       // The default of a GPU is float16, whose small gradients are 0 without a scale of the loss.
-      at::autocast::set_autocast_dtype(device, at::kBFloat16);
-      at::autocast::set_autocast_enabled(device, true);
+      if (on) at::autocast::set_autocast_dtype(device, at::kBFloat16);
+      at::autocast::set_autocast_enabled(device, on != 0);
     }
     at::autocast::increment_nesting();
   });
 }
 
-void c10d_bfloat16_end(void) {
+void c10d_autocast_restore(const c10d_autocast* before) {
   if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
-  for (const auto device : shim::computing) at::autocast::set_autocast_enabled(device, false);
+  for (size_t i = 0; i < std::size(shim::computing); ++i) {
+    at::autocast::set_autocast_dtype(shim::computing[i], static_cast<at::ScalarType>(before->kinds[i]));
+    at::autocast::set_autocast_enabled(shim::computing[i], before->enabled[i] != 0);
+  }
 }
 
 void c10d_forbid_tf32(void) {
@@ -484,22 +519,37 @@ int c10d_nccl_new(c10d_store* store, const char* path, int rank, int world_size,
   });
 }
 
-void c10d_group_free(c10d_group* group) {
+void c10d_group_free(c10d_group* group, int is_complete) {
   // The guard would keep the backend alive after this call, because the watching thread may free the guard last.
   group->guard->forget_action();
-  if (group->guard->is_broken() || !group->guard->is_idle()) {
-    // The destructor would wait for work that never ends. The process is about to exit, so the group is leaked.
-    group->group.release();
-    group->backend.release();
-  } else {
+  bool is_ended = !group->guard->is_broken() && group->guard->is_idle();
+  if (is_ended && !is_gloo(group)) {
+    const auto end = is_complete ? &c10d::Backend::shutdown : &c10d::Backend::abort;
     try {
-      // Ends the communicators after their work. The destructor would abort them.
-      group->backend->shutdown();
+      is_ended = shim::end_in_time(*group->backend, end) && is_complete;
     } catch (...) {
-      // The peers have ended theirs; the results of all finished calls are complete.
+      is_ended = false;  // no thread
     }
   }
+  if (!is_ended) {
+    // The destructor would wait for work that never ends, or abort it once more, and throw if this fails. The process
+    // is about to exit, so the group is leaked.
+    group->group.release();
+    group->backend.release();
+  }
   delete group;
+}
+
+int c10d_group_check(c10d_group* group, char** message) {
+  return guarded(message, C10D_FAILED, [&] {
+    group->guard->check();
+    const auto error = group->backend->getError();
+    if (error == c10d::ErrorType::SUCCESS) return;
+    group->guard->note_broken();
+    const bool is_late = error == c10d::ErrorType::TIMEOUT;
+    throw Failure(is_late ? C10D_TIMED_OUT : C10D_FAILED,
+                  is_late ? "a communication reached its time limit" : "an earlier communication failed");
+  });
 }
 
 c10d_guard* c10d_group_guard(c10d_group* group) { return new c10d_guard{group->guard}; }
@@ -541,12 +591,17 @@ int c10d_all_gather(c10d_group* group, c10d_tensor output, c10d_tensor input, in
   auto& values = tensor_of(input);
   return start(group, values.numel() == 0, out, message, [&](c10d_work& work) {
     const auto n_ranks = group->backend->getSize();
-    const auto bytes = as_bytes(values);
+    auto bytes = as_bytes(values);
     auto all = as_bytes(tensor_of(output));
     if (direct && is_gloo(group)) {
       auto copies = bytes.repeat({n_ranks});
       std::vector<int64_t> equal_parts;
       work.work = group->backend->alltoall_base(all, copies, equal_parts, equal_parts, c10d::AllToAllOptions());
+      return;
+    }
+    if (!is_gloo(group)) {
+      // The list of outputs costs a copy of each.
+      work.work = group->backend->_allgather_base(all, bytes);
       return;
     }
     std::vector<std::vector<at::Tensor>> outputs{all.chunk(n_ranks)};

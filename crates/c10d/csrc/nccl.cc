@@ -11,6 +11,10 @@ extern "C" c10d::Backend* c10d_nccl_backend(const c10::intrusive_ptr<c10d::Store
   // At a time limit, PyTorch aborts the process by default. This setting only ends the communication, and the caller
   // reports it.
   setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "2", /*overwrite=*/0);
+  // By default, each rank would write a dump, wait a minute for those of the others before it aborts, and 8 minutes
+  // later abort the processes of all that share the store, also restarted ones.
+  setenv("TORCH_NCCL_DUMP_ON_TIMEOUT", "0", /*overwrite=*/0);
+  setenv("TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC", "0", /*overwrite=*/0);
   auto options = c10d::ProcessGroupNCCL::Options::create();
   options->timeout = std::chrono::milliseconds(timeout_ms);
   auto backend = c10::make_intrusive<c10d::ProcessGroupNCCL>(store, rank, size, options);

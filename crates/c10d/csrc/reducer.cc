@@ -33,7 +33,7 @@ class Timeline {
 
   size_t ready(uint64_t bytes) {
     std::lock_guard<std::mutex> lock(mutex_);
-    buckets_.push_back({bytes, now(), -1});
+    buckets_.push_back({bytes, device_.is_cpu() ? now() : -1, -1});
     record();
     return buckets_.size() - 1;
   }
@@ -52,15 +52,11 @@ class Timeline {
 
   size_t copy(c10d_bucket_times* times, size_t capacity) {
     std::lock_guard<std::mutex> lock(mutex_);
-    try {
-      // The first event is that of begin().
-      for (size_t i = 0; i + 1 < events_.size(); ++i) {
-        constexpr double ns_per_ms = 1e6;
-        events_[i + 1].synchronize();
-        buckets_[i].ready_ns = static_cast<int64_t>(events_.front().elapsedTime(events_[i + 1]) * ns_per_ms);
-      }
-    } catch (const std::exception&) {
-      // The GPU failed. The next call to it reports this.
+    // The first event is that of begin().
+    for (size_t i = 0; i + 1 < events_.size(); ++i) {
+      constexpr double ns_per_ms = 1e6;
+      events_[i + 1].synchronize();
+      buckets_[i].ready_ns = static_cast<int64_t>(events_.front().elapsedTime(events_[i + 1]) * ns_per_ms);
     }
     std::copy_n(buckets_.begin(), std::min(capacity, buckets_.size()), times);
     return buckets_.size();
@@ -212,8 +208,8 @@ int c10d_reducer_finish(c10d_reducer* reducer, char** message) {
   });
 }
 
-size_t c10d_reducer_timeline(c10d_reducer* reducer, c10d_bucket_times* times, size_t capacity) {
-  return reducer->timeline->copy(times, capacity);
+int c10d_reducer_timeline(c10d_reducer* reducer, c10d_bucket_times* times, size_t capacity, size_t* n, char** message) {
+  return guarded(message, C10D_FAILED, [&] { *n = reducer->timeline->copy(times, capacity); });
 }
 
 void c10d_reducer_free(c10d_reducer* reducer) {

@@ -69,9 +69,15 @@ int c10d_load_cuda(const char* libtorch_cuda, const uint8_t* nccl_part, size_t n
 int c10d_use_gpu(int device, char** message);
 // Waits until a GPU has computed everything that it was given.
 int c10d_wait_for_gpu(int device, char** message);
-// Until the end, calls of this thread for which PyTorch regards it as safe compute in bfloat16, on every device.
-int c10d_bfloat16_begin(char** message);
-void c10d_bfloat16_end(void);
+// Autocast of a thread on the CPU and on GPUs: whether it is on, and its kind.
+typedef struct c10d_autocast {
+  int enabled[2];
+  int kinds[2];
+} c10d_autocast;
+// Calls of this thread for which PyTorch regards it as safe compute in bfloat16, on every device; without `on`, all
+// calls compute in the kinds of their arguments. `before` gets the state for c10d_autocast_restore.
+int c10d_autocast_set(int on, c10d_autocast* before, char** message);
+void c10d_autocast_restore(const c10d_autocast* before);
 void c10d_forbid_tf32(void);
 
 // Group. `path` is the prefix of its keys in the store: "default_pg/0/" for the default group of init_process_group.
@@ -80,7 +86,10 @@ int c10d_gloo_new(c10d_store* store, const char* path, int rank, int world_size,
                   int64_t timeout_ms, c10d_group** out, char** message);
 int c10d_nccl_new(c10d_store* store, const char* path, int rank, int world_size, int device, int64_t timeout_ms,
                   c10d_group** out, char** message);
-void c10d_group_free(c10d_group* group);
+// `is_complete`: no call failed, and all ranks have finished. Otherwise, work on GPUs is aborted.
+void c10d_group_free(c10d_group* group, int is_complete);
+// Fails if a communication of the group has failed, also if its call returned before.
+int c10d_group_check(c10d_group* group, char** message);
 // A handle with which another thread makes the group's pending and later calls fail with one message.
 c10d_guard* c10d_group_guard(c10d_group* group);
 void c10d_guard_fail(c10d_guard* guard, const char* message);
@@ -121,9 +130,9 @@ int c10d_reducer_new(c10d_group* group, const c10d_tensor* parameters, size_t n_
 int c10d_reducer_prepare(c10d_reducer* reducer, const c10d_tensor* outputs, size_t n_outputs, char** message);
 // After backward: fails if a bucket was not reduced.
 int c10d_reducer_finish(c10d_reducer* reducer, char** message);
-// Buckets reduced since the last prepare, with times relative to it. Writes at most `capacity` and returns their
-// number.
-size_t c10d_reducer_timeline(c10d_reducer* reducer, c10d_bucket_times* times, size_t capacity);
+// Buckets reduced since the last prepare, with times relative to it. Writes at most `capacity` of them, and their
+// number into `n`.
+int c10d_reducer_timeline(c10d_reducer* reducer, c10d_bucket_times* times, size_t capacity, size_t* n, char** message);
 void c10d_reducer_free(c10d_reducer* reducer);
 
 #ifdef __cplusplus

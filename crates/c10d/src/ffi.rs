@@ -18,7 +18,7 @@ use tch::Tensor;
 
 use crate::reduce_op::ReduceOp;
 pub(crate) use shim::CBucketTimes;
-use shim::{CGroup, CGuard, CReducer, CStore, CTensor, CWork, Message};
+use shim::{CAutocast, CGroup, CGuard, CReducer, CStore, CTensor, CWork, Message};
 
 /// The cause of a failed call: `c10d_status` without C10D_OK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,20 +127,38 @@ pub(crate) fn forbid_tf32() {
     unsafe { shim::c10d_forbid_tf32() }
 }
 
-/// While it exists, calls of this thread compute in bfloat16. It stays on its thread.
-pub(crate) struct Bfloat16(PhantomData<*const ()>);
+/// While it exists, calls of this thread compute with another autocast. It stays on its thread.
+pub(crate) struct Autocast {
+    before: CAutocast,
+    of_thread: PhantomData<*const ()>,
+}
 
-impl Bfloat16 {
-    pub(crate) fn begin() -> Result<Self> {
-        // SAFETY: no pointers but the message, which the shim sets.
-        call(|message| unsafe { shim::c10d_bfloat16_begin(message) }).map(|()| Self(PhantomData))
+impl Autocast {
+    pub(crate) fn in_bfloat16() -> Result<Self> {
+        Self::set(1)
+    }
+
+    pub(crate) fn off() -> Result<Self> {
+        Self::set(0)
+    }
+
+    fn set(on: c_int) -> Result<Self> {
+        let mut before = CAutocast::default();
+        // SAFETY: the state outlives the call, which writes it.
+        call(|message| unsafe { shim::c10d_autocast_set(on, &mut before, message) })?;
+        Ok(Self { before, of_thread: PhantomData })
+    }
+
+    /// Whether it was on before, on any device.
+    pub(crate) fn was_on(&self) -> bool {
+        self.before.enabled != [0; 2]
     }
 }
 
-impl Drop for Bfloat16 {
+impl Drop for Autocast {
     fn drop(&mut self) {
-        // SAFETY: no arguments; the thread is the one that began.
-        unsafe { shim::c10d_bfloat16_end() }
+        // SAFETY: the state is that of this thread before; those of later calls are restored before it.
+        unsafe { shim::c10d_autocast_restore(&self.before) }
     }
 }
 
@@ -314,6 +332,7 @@ pub(crate) struct Group {
     group: NonNull<CGroup>,
     /// Connections stay open until the process exits. A Cell, so that the type is not Sync.
     stays_connected: Cell<bool>,
+    is_complete: Cell<bool>,
 }
 
 // SAFETY: nothing in it belongs to the creating thread; it is not Sync.
@@ -373,12 +392,18 @@ impl Group {
     }
 
     fn of(group: *mut CGroup) -> Self {
-        Self { group: owned(group), stays_connected: Cell::new(false) }
+        Self { group: owned(group), stays_connected: Cell::new(false), is_complete: Cell::new(false) }
     }
 
     /// Drop keeps the connections and threads until the process exits.
     pub fn stay_connected(&self) {
         self.stays_connected.set(true);
+    }
+
+    /// Drop ends the communicators of GPUs after their work, in place of aborting it: no call failed, and all ranks have
+    /// finished.
+    pub fn complete(&self) {
+        self.is_complete.set(true);
     }
 
     pub fn guard(&self) -> Guard {
@@ -389,6 +414,12 @@ impl Group {
     pub fn is_broken(&self) -> bool {
         // SAFETY: the group is alive.
         unsafe { shim::c10d_group_is_broken(self.group.as_ptr()) != 0 }
+    }
+
+    /// Fails if a communication has failed, also if its call returned before.
+    pub fn check(&self) -> Result<()> {
+        // SAFETY: the group is alive.
+        call(|message| unsafe { shim::c10d_group_check(self.group.as_ptr(), message) })
     }
 
     pub fn all_reduce(&self, tensor: &Tensor, op: ReduceOp) -> Result<WorkHandle> {
@@ -481,7 +512,7 @@ impl Drop for Group {
             return;
         }
         // SAFETY: freed once.
-        unsafe { shim::c10d_group_free(self.group.as_ptr()) }
+        unsafe { shim::c10d_group_free(self.group.as_ptr(), self.is_complete.get().into()) }
     }
 }
 
@@ -557,14 +588,18 @@ impl ReducerHandle {
         call(|message| unsafe { shim::c10d_reducer_finish(self.0.as_ptr(), message) })
     }
 
-    pub fn timeline(&self) -> Vec<CBucketTimes> {
+    pub fn timeline(&self) -> Result<Vec<CBucketTimes>> {
         let mut times = vec![CBucketTimes::default(); 64];
         loop {
+            let mut n = 0;
             // SAFETY: the reducer is alive, and at most `times.len()` entries are written.
-            let n = unsafe { shim::c10d_reducer_timeline(self.0.as_ptr(), times.as_mut_ptr(), times.len()) };
+            call(|message| unsafe {
+                let (times, capacity) = (times.as_mut_ptr(), times.len());
+                shim::c10d_reducer_timeline(self.0.as_ptr(), times, capacity, &mut n, message)
+            })?;
             if n <= times.len() {
                 times.truncate(n);
-                return times;
+                return Ok(times);
             }
             times.resize(n, CBucketTimes::default());
         }

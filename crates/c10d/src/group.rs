@@ -7,6 +7,7 @@ mod join;
 mod transfer;
 mod work;
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use launch::Launch;
@@ -62,6 +63,8 @@ pub struct ProcessGroup {
     checked: bool,
     /// Of the next exchange of bytes.
     frame: FrameBytes,
+    /// Whether a call failed after it was sent.
+    has_failed: Cell<bool>,
 }
 
 impl std::fmt::Debug for ProcessGroup {
@@ -125,13 +128,24 @@ impl ProcessGroup {
             check::request(store, &options.name, rank)?;
         }
         let watch = Watch::start(store, rank, world_size, options)?;
-        let inner = join(store, rank, world_size, backend, options)
+        let inner = join(store, rank, world_size, backend, options, &watch)
             .map_err(|failure| explain_absence(store, rank, world_size, options, &watch, failure))?;
         watch.guard(inner.guard());
         let checked = options.checked && check::requested_by_all(store, &options.name, world_size)?;
         let timeout = options.timeout;
-        let (store, frame) = (store.clone(), FrameBytes::new());
-        Ok(Self { inner, watch, _store: store, rank, world_size, backend, timeout, checked, frame })
+        let (store, frame, has_failed) = (store.clone(), FrameBytes::new(), Cell::new(false));
+        Ok(Self {
+            inner,
+            watch,
+            _store: store,
+            rank,
+            world_size,
+            backend,
+            timeout,
+            checked,
+            frame,
+            has_failed,
+        })
     }
 
     /// This process's rank, from 0.
@@ -298,8 +312,8 @@ impl ProcessGroup {
         self.begin(CALL, self.inner.barrier(), None)?.wait()
     }
 
-    /// Checks that all watched ranks are alive, without communication. On a GPU, calls return before their
-    /// communication ends. Synchronize the GPU, then call this, then use the results.
+    /// Checks that all watched ranks are alive and that no earlier call failed, without communication. On a GPU, calls
+    /// return before their communication ends. Synchronize the GPU, then call this, then use the results.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup};
@@ -323,7 +337,7 @@ impl ProcessGroup {
     /// # Ok::<(), c10d::Error>(())
     /// ```
     pub fn to_host(&self, call: &str, results: &Tensor) -> Result<Tensor> {
-        let there = results.f_to_device(Device::Cpu).map_err(|error| Error::torch(call, &error))?;
+        let there = results.f_to_device(Device::Cpu).map_err(|error| self.explain_torch(call, &error))?;
         if self.device() != Device::Cpu {
             self.check_ranks(call)?;
         }
@@ -334,7 +348,8 @@ impl ProcessGroup {
         // A rank that left normally is an error only in a call that needs it.
         match self.watch.loss_within(Duration::ZERO).filter(|loss| loss.cause != Cause::Left) {
             Some(loss) => Err(Error::PeerLost { call: call.to_owned(), loss }),
-            None => Ok(()),
+            // NCCL's calls return before they fail.
+            None => self.inner.check().map_err(|failure| self.explain(call, failure)),
         }
     }
 
@@ -348,6 +363,7 @@ impl ProcessGroup {
         if status == Status::Invalid && !self.inner.is_broken() {
             return Error::Invalid { call: call.to_owned(), detail: text };
         }
+        self.has_failed.set(true);
         let limit = if status == Status::TimedOut { Duration::ZERO } else { VERDICT_LIMIT };
         if let Some(loss) = self.watch.loss_within(limit) {
             return Error::PeerLost { call: call.to_owned(), loss };
@@ -363,6 +379,7 @@ impl ProcessGroup {
 
     /// Converts an error of tch in a call in which the group also communicated.
     pub(crate) fn explain_torch(&self, call: &str, error: &tch::TchError) -> Error {
+        self.has_failed.set(true);
         match Error::torch(call, error) {
             Error::Torch { call, detail } if self.inner.is_broken() => {
                 let status = if detail.contains("Timed out") { Status::TimedOut } else { Status::Failed };
@@ -415,8 +432,14 @@ impl Drop for ProcessGroup {
         if self.inner.is_broken() {
             self.watch.give_up();
         } else if !self.watch.leave(FAREWELL_LIMIT) {
+            if let Backend::Nccl { .. } = self.backend {
+                // The exit of this process does not end kernels that wait for it.
+                self.watch.give_up();
+            }
             self.inner.stay_connected();
             self.watch.stay();
+        } else if !self.has_failed.get() && !std::thread::panicking() {
+            self.inner.complete();
         }
     }
 }

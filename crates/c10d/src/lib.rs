@@ -34,7 +34,7 @@ pub use key::Key;
 pub use launch::Launch;
 pub use members::{Members, has_started_ranks, known_ranks, start_ranks};
 pub use options::{Backend, Options};
-pub use precision::{forbid_tf32, in_bfloat16};
+pub use precision::{forbid_tf32, in_bfloat16, in_own_kinds};
 pub use reduce_op::ReduceOp;
 pub use reducer::{BucketTimes, GradientReduction, Reducer, ReducerOptions};
 pub use store::TcpStore;

@@ -17,9 +17,30 @@ use crate::ffi;
 /// # Ok::<(), c10d::Error>(())
 /// ```
 pub fn in_bfloat16<T>(compute: impl FnOnce() -> T) -> Result<T> {
-    let _until_the_end = ffi::Bfloat16::begin()
-        .map_err(|failure| Error::Torch { call: "bfloat16".to_owned(), detail: failure.text })?;
+    let _until_the_end = ffi::Autocast::in_bfloat16().map_err(failed)?;
     Ok(compute())
+}
+
+/// Computes in the kinds of the arguments, also inside [`in_bfloat16`]. `compute` gets whether this is inside it. For calls
+/// whose autocast ignores its kind: on GPUs, that of cuDNN's LSTM is float16.
+///
+/// ```
+/// use tch::{Kind, Tensor};
+///
+/// let numbers = Tensor::from_slice(&[1.0f32, 2.0]).view([1, 2]);
+/// let product = |numbers: &Tensor| numbers.matmul(&numbers.tr()).kind();
+/// let found = c10d::in_bfloat16(|| c10d::in_own_kinds(|is_inside| (is_inside, product(&numbers))))??;
+/// assert_eq!(found, (true, Kind::Float));
+/// assert!(!c10d::in_own_kinds(|is_inside| is_inside)?);
+/// # Ok::<(), c10d::Error>(())
+/// ```
+pub fn in_own_kinds<T>(compute: impl FnOnce(bool) -> T) -> Result<T> {
+    let until_the_end = ffi::Autocast::off().map_err(failed)?;
+    Ok(compute(until_the_end.was_on()))
+}
+
+fn failed(failure: ffi::Failure) -> Error {
+    Error::Torch { call: "autocast".to_owned(), detail: failure.text }
 }
 
 /// Makes GPUs multiply 32-bit numbers with all of their bits, in the whole process. By default, cuDNN rounds the factors to
@@ -34,7 +55,7 @@ mod tests {
 
     use tch::{Device, Kind, Tensor};
 
-    use super::in_bfloat16;
+    use super::{in_bfloat16, in_own_kinds};
 
     fn product() -> Kind {
         let numbers = Tensor::ones([2, 2], (Kind::Float, Device::Cpu));
@@ -45,6 +66,18 @@ mod tests {
     fn a_computation_that_panics_ends_it() {
         let ended = catch_unwind(AssertUnwindSafe(|| in_bfloat16(|| panic!("{:?}", product()))));
         assert_eq!(ended.unwrap_err().downcast_ref::<String>().map(String::as_str), Some("BFloat16"));
+        assert_eq!(product(), Kind::Float);
+    }
+
+    #[test]
+    fn an_inner_computation_ends_without_effect_on_the_outer_one() {
+        let kinds = in_bfloat16(|| {
+            let inner = in_bfloat16(product).unwrap();
+            let own = in_own_kinds(|is_inside| (is_inside, product())).unwrap();
+            assert_eq!(own, (true, Kind::Float));
+            [inner, product()]
+        });
+        assert_eq!(kinds.unwrap(), [Kind::BFloat16; 2]);
         assert_eq!(product(), Kind::Float);
     }
 

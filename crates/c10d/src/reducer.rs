@@ -176,7 +176,7 @@ impl<'g> Reducer<'g> {
     }
 
     /// When each bucket of the last backward was ready and reduced, in the order of readiness. On a GPU, this waits until
-    /// the gradients are computed.
+    /// the gradients are computed. Errors: the GPU failed.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup, Reducer, ReducerOptions};
@@ -185,22 +185,25 @@ impl<'g> Reducer<'g> {
     /// # let weight = Tensor::from_slice(&[2.0f64, 3.0]).set_requires_grad(true);
     /// # let reducer = Reducer::new(&group, &[weight.shallow_clone()], ReducerOptions::default())?;
     /// reducer.backward(&weight.sum(Kind::Double))?;
-    /// let [bucket] = reducer.timeline()[..] else { panic!("one bucket") };
+    /// let [bucket] = reducer.timeline()?[..] else { panic!("one bucket") };
     /// assert_eq!(bucket.bytes, 16);
     /// assert!(bucket.reduced >= Some(bucket.ready));
     /// # Ok::<(), c10d::Error>(())
     /// ```
-    pub fn timeline(&self) -> Vec<BucketTimes> {
+    pub fn timeline(&self) -> Result<Vec<BucketTimes>> {
+        const CALL: &str = "timeline";
         let time = |ns: i64| u64::try_from(ns).ok().map(Duration::from_nanos);
-        self.inner
-            .timeline()
+        let failed = |failure: ffi::Failure| Error::Torch { call: CALL.to_owned(), detail: failure.text };
+        let times = self.inner.timeline().map_err(failed)?;
+        let times = times
             .into_iter()
             .map(|times| BucketTimes {
                 bytes: times.bytes,
                 ready: time(times.ready_ns).unwrap_or_default(),
                 reduced: time(times.reduced_ns),
             })
-            .collect()
+            .collect();
+        Ok(times)
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::net::TcpListener;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use launch::Launch;
 use program::threads::{detach, locked};
@@ -308,20 +308,38 @@ pub(crate) fn in_time<T: Send + 'static>(
     limit: Duration,
     function: impl FnOnce() -> ffi::Result<T> + Send + 'static,
 ) -> ffi::Result<T> {
+    in_time_unless(|| false, limit, function)
+}
+
+/// Runs a function as [`in_time`] does. Abandons it also if it `is_futile`.
+pub(crate) fn in_time_unless<T: Send + 'static>(
+    is_futile: impl Fn() -> bool,
+    limit: Duration,
+    function: impl FnOnce() -> ffi::Result<T> + Send + 'static,
+) -> ffi::Result<T> {
+    /// How often it is asked.
+    const EVERY: Duration = Duration::from_millis(100);
     let (sender, receiver) = channel();
     detach(move || {
         // The send fails only after the time limit, when nobody waits for the result.
         let _ = sender.send(function());
     });
-    match receiver.recv_timeout(limit) {
-        Ok(result) => result,
-        Err(RecvTimeoutError::Timeout) => Err(ffi::Failure {
-            status: ffi::Status::TimedOut,
-            text: format!("no response within {} s; its server may be stopped", limit.as_secs_f64()),
-        }),
-        Err(RecvTimeoutError::Disconnected) => {
-            Err(ffi::Failure { status: ffi::Status::Failed, text: "the call panicked".to_owned() })
-        }
+    let begin = Instant::now();
+    loop {
+        let left = limit.saturating_sub(begin.elapsed());
+        let (status, text) = match receiver.recv_timeout(left.min(EVERY)) {
+            Ok(result) => return result,
+            Err(RecvTimeoutError::Disconnected) => (ffi::Status::Failed, "the call panicked".to_owned()),
+            Err(RecvTimeoutError::Timeout) if is_futile() => {
+                (ffi::Status::Failed, "the call cannot succeed".to_owned())
+            }
+            Err(RecvTimeoutError::Timeout) if left > EVERY => continue,
+            Err(RecvTimeoutError::Timeout) => (
+                ffi::Status::TimedOut,
+                format!("no response within {} s; its server may be stopped", limit.as_secs_f64()),
+            ),
+        };
+        return Err(ffi::Failure { status, text });
     }
 }
 
@@ -356,6 +374,18 @@ fn check_version() -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_futile_call_ends_before_its_limit() {
+        let (_keep, never) = channel::<()>();
+        let waits = move || {
+            let _ = never.recv();
+            Ok(())
+        };
+        let failure = in_time_unless(|| true, Duration::MAX, waits).unwrap_err();
+        assert_eq!(failure.status, ffi::Status::Failed);
+        assert_eq!(in_time_unless(|| true, Duration::MAX, || Ok(3)).unwrap(), 3);
+    }
 
     #[test]
     fn only_a_store_that_survives_restarts_has_a_prefix() {

@@ -244,6 +244,9 @@ fn mismatched_calls_end_at_the_time_limit() {
             let error = group.all_reduce(&mut Tensor::ones([1], F32), ReduceOp::Sum).unwrap_err();
             println!("error: {error}");
             assert!(matches!(error, Error::TimedOut { limit_s: 8, .. }));
+            // NCCL's calls fail after they have returned, so a later check reports what failed.
+            let error = group.check().unwrap_err();
+            assert!(matches!(error, Error::Communication { .. }), "{error}");
             store.set("timed out", b"").unwrap();
             // The store ends with this rank, so the other must finish first.
             store.wait(&["heard"], options().timeout).unwrap();

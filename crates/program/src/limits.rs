@@ -30,7 +30,7 @@ pub(crate) fn prepare(program: &'static str) {
     survive_file_size();
     let of_defects = panic::take_hook();
     panic::set_hook(Box::new(move |panic| match text_of(panic.payload()) {
-        Some(text) if is_panic_of_exhausted(text) => end(&format!("{NO_MEMORY}; {NO_MEMORY_REMEDY}")),
+        Some(text) if is_panic_of_exhausted(text) => end(&why_exhausted(text)),
         _ => of_defects(panic),
     }));
 }
@@ -46,7 +46,8 @@ fn text_of(payload: &dyn Any) -> Option<&str> {
 }
 
 /// Memory is exhausted, on a CPU or a GPU.
-const MEMORY: [&str; 4] = ["out of memory", "allocate memory", "bad_alloc", "ALLOC_FAILED"];
+const MEMORY: [&str; 5] =
+    ["out of memory", "allocate memory", "bad_alloc", "ALLOC_FAILED", "ALLOCATION_FAILED"];
 /// A thread is refused, in the words of std, and of tokio.
 const THREADS: [&str; 2] = ["failed to spawn thread", "can't spawn worker thread"];
 
@@ -56,6 +57,22 @@ fn is_panic_of_exhausted(text: &str) -> bool {
     let has = |causes: &[&str]| causes.iter().any(|cause| text.contains(cause));
     // The panics of tch contain the errors of PyTorch.
     has(&THREADS) || text.contains("bad_alloc") || text.contains("Torch(\"") && has(&MEMORY)
+}
+
+/// The line for a panic of exhausted memory or threads.
+fn why_exhausted(text: &str) -> String {
+    if !is_of_gpu(text) {
+        return format!("{NO_MEMORY}; {NO_MEMORY_REMEDY}");
+    }
+    // The debug format of an error of PyTorch escapes the ends of its lines.
+    let text = text.split_once("Torch(\"").map_or(text, |(_, text)| text);
+    let first = text.split(['\n', '"']).next().unwrap_or_default();
+    format!("{}; use a smaller --batch", first.split("\\n").next().unwrap_or_default().trim())
+}
+
+/// Whether an error of PyTorch is one of a GPU.
+pub fn is_of_gpu(message: &str) -> bool {
+    ["CUDA", "cuDNN", "CUDNN"].iter().any(|name| message.contains(name))
 }
 
 /// Whether an error of PyTorch reports that memory or threads are exhausted, on a CPU or a GPU.
@@ -207,6 +224,16 @@ mod tests {
     }
 
     #[test]
+    fn a_panic_of_a_full_gpu_names_it() {
+        let error = "CUDA out of memory. GPU 0 has 1 GiB.\nException raised from malloc";
+        let text = format!("called `Result::unwrap()` on an `Err` value: Torch({error:?})");
+        assert!(is_panic_of_exhausted(&text), "{text}");
+        let expected = "CUDA out of memory. GPU 0 has 1 GiB.; use a smaller --batch";
+        assert_eq!(why_exhausted(&text), expected);
+        assert!(why_exhausted("std::bad_alloc").starts_with(NO_MEMORY));
+    }
+
+    #[test]
     fn exhausted_memory_and_threads_are_recognized_in_errors_of_pytorch() {
         for message in [
             "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 4 \
@@ -214,6 +241,7 @@ mod tests {
             "std::bad_alloc",
             "could not create a primitive",
             "CUDA out of memory. Tried to allocate 2 GiB",
+            "cuDNN error: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED",
         ] {
             assert!(is_exhausted(message), "{message}");
         }

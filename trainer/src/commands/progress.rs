@@ -150,7 +150,8 @@ impl Progress {
                     step: position.steps,
                     loss: mean,
                     rate,
-                    gradient_norm: norm,
+                    // A failure of the GPU is reported by the next step.
+                    gradient_norm: norm.and_then(|norm| norm.f_double_value(&[]).ok()),
                     drift,
                     reviews_per_s: speed,
                     waited_share: self.since.waited.as_secs_f64() / took.as_secs_f64(),

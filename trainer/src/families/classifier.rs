@@ -113,13 +113,13 @@ impl Classifier {
     }
 
     /// The weighted sum of the losses of a share's rows.
-    pub(super) fn loss(&self, share: &Share, targets: &Targets, recipe: &Recipe) -> Result<Weighed> {
+    pub(super) fn loss(&self, share: &Share<'_>, targets: &Targets, recipe: &Recipe) -> Result<Weighed> {
         let kind = kind_of(recipe.precision);
         let forward = || self.forward(&share.tokens, &share.lengths, recipe.dropout);
         let outputs = in_precision(recipe.precision, forward)?.f_to_kind(kind)?;
         let losses = row_losses(self.settings.objective, &outputs, targets)?; // [B]
         let sum = losses.f_mul(&share.weights)?.f_sum(kind)?;
-        Ok(Weighed { loss: sum.f_double_value(&[])?, gradients: sum })
+        Ok(Weighed { loss: sum.detach().f_to_kind(Kind::Double)?, gradients: sum })
     }
 }
 

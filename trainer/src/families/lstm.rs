@@ -61,17 +61,25 @@ impl Lstm {
 
     /// The last layer's states, `[B, T, D]`, from tokens, `[B, T]`, and lengths, `[B]`, each 1 to T. B is at least 1.
     /// Applies dropout except to tokens; masks come from PyTorch's generator.
-    pub(super) fn states(&self, tokens: &Tensor, lengths: &Tensor, dropout: Dropout) -> Result<Tensor> {
-        let embedding = self.embedding();
-        let mut states = Tensor::f_embedding(embedding, tokens, -1, false, false)?; // [B, T, E]
-        states = drop(states, dropout.embedding)?;
+    pub fn states(&self, tokens: &Tensor, lengths: &Tensor, dropout: Dropout) -> Result<Tensor> {
+        // On a GPU, autocast computes an LSTM in float16, also if its kind is bfloat16.
+        c10d::in_own_kinds(|is_in_bfloat16| {
+            let kind = if is_in_bfloat16 { Kind::BFloat16 } else { self.embedding().kind() };
+            self.states_of(kind, tokens, lengths, dropout)
+        })?
+    }
+
+    fn states_of(&self, kind: Kind, tokens: &Tensor, lengths: &Tensor, dropout: Dropout) -> Result<Tensor> {
+        let states = Tensor::f_embedding(self.embedding(), tokens, -1, false, false)?; // [B, T, E]
+        let mut states = drop(states, dropout.embedding)?.f_to_kind(kind)?;
         let n_rows = tokens.size()[0];
-        let start = Tensor::f_zeros([1, n_rows, self.settings.hidden], (states.kind(), states.device()))?;
+        let start = Tensor::f_zeros([1, n_rows, self.settings.hidden], (kind, states.device()))?;
+        let start = [start.shallow_clone(), start];
         // Only a training needs what cuDNN keeps for the backward pass.
         let trains = states.requires_grad();
         let read = |states: &Tensor, places: &[usize; 4]| -> Result<Tensor> {
-            let weights = places.map(|place| self.parameters.at(place));
-            Ok(states.f_lstm(&[&start, &start], &weights, true, 1, 0.0, trains, false, true)?.0) // [B, T, H]
+            let weights = self.weights(places, kind)?;
+            Ok(states.f_lstm(&start, &weights, true, 1, 0.0, trains, false, true)?.0) // [B, T, H]
         };
         for (layer, directions) in self.layers.iter().enumerate() {
             if layer > 0 {
@@ -88,19 +96,28 @@ impl Lstm {
         Ok(states)
     }
 
-    /// Moves the weights that cuDNN reads together into one buffer. Otherwise, each of its calls copies them and warns.
-    fn flatten(&self) -> Result<()> {
+    /// The weights of a layer and direction in this kind.
+    fn weights(&self, places: &[usize; 4], kind: Kind) -> Result<Vec<Tensor>> {
+        let weights = places.iter().map(|&place| Ok(self.parameters.at(place).f_to_kind(kind)?));
+        let weights = weights.collect::<Result<Vec<_>>>()?;
+        if kind != self.embedding().kind() {
+            self.flatten(&weights)?;
+        }
+        Ok(weights)
+    }
+
+    /// Moves weights that cuDNN reads together into one buffer. Otherwise, each of its calls copies them and warns.
+    fn flatten(&self, weights: &[Tensor]) -> Result<()> {
         /// CUDNN_LSTM
         const MODE: i64 = 2;
-        let hidden = self.settings.hidden;
+        if weights[0].device() == Device::Cpu {
+            return Ok(());
+        }
+        let (inputs, hidden) = (weights[0].size()[1], self.settings.hidden);
         tch::no_grad(|| {
-            for places in self.layers.iter().flatten() {
-                let weights = places.map(|place| self.parameters.at(place));
-                let inputs = weights[0].size()[1];
-                let _buffer = Tensor::f_internal_cudnn_rnn_flatten_weight(
-                    &weights, 4, inputs, MODE, hidden, 0, 1, true, false,
-                )?;
-            }
+            let _buffer = Tensor::f_internal_cudnn_rnn_flatten_weight(
+                weights, 4, inputs, MODE, hidden, 0, 1, true, false,
+            )?;
             Ok(())
         })
     }
@@ -149,16 +166,16 @@ enum First {
 }
 
 impl Weight {
-    fn draw(&self, embedding_std: f64, place: (Kind, Device)) -> Tensor {
-        match self.first {
+    fn draw(&self, embedding_std: f64, place: (Kind, Device)) -> Result<Tensor> {
+        Ok(match self.first {
             First::Embedding => {
-                let words = normal(&self.shape, embedding_std, place);
-                let _ = words.select(0, 0).zero_();
+                let words = normal(&self.shape, embedding_std, place)?;
+                let _ = words.f_select(0, 0)?.f_zero_()?;
                 words
             }
-            First::Uniform(bound) => uniform(&self.shape, bound, place),
-            First::Zeros => Tensor::zeros(&self.shape[..], place),
-        }
+            First::Uniform(bound) => uniform(&self.shape, bound, place)?,
+            First::Zeros => Tensor::f_zeros(&self.shape[..], place)?,
+        })
     }
 }
 
@@ -225,8 +242,8 @@ impl Layout {
     /// 1/√inputs.
     pub(super) fn draw(self, start: Start, place: (Kind, Device)) -> Result<Lstm> {
         tch::manual_seed(start.seed as i64);
-        let values: Vec<Tensor> =
-            self.weights.iter().map(|weight| weight.draw(start.embedding_std, place)).collect();
+        let values = self.weights.iter().map(|weight| weight.draw(start.embedding_std, place));
+        let values = values.collect::<Result<Vec<_>>>()?;
         self.with(&values)
     }
 
@@ -248,8 +265,9 @@ impl Layout {
             parameters.add(weight.name, value);
         }
         let lstm = Lstm { settings: self.settings, parameters, layers: self.layers };
-        if lstm.embedding().device() != Device::Cpu {
-            lstm.flatten()?;
+        let kind = lstm.embedding().kind();
+        for places in lstm.layers.iter().flatten() {
+            lstm.flatten(&lstm.weights(places, kind)?)?;
         }
         Ok(lstm)
     }

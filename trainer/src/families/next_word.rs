@@ -66,15 +66,15 @@ impl NextWord {
 
     /// The weighted sum of the losses of a share's rows. A row's loss is the mean over its words except the first.
     /// Each of them is predicted among the candidates, from the previous words. It is 0 for a row with one word.
-    pub(super) fn loss(&self, share: &Share, recipe: &Recipe, step: InStep) -> Result<Weighed> {
+    pub(super) fn loss(&self, share: &Share<'_>, recipe: &Recipe, step: InStep) -> Result<Weighed> {
         let candidates =
             Candidates::draw(self.lstm.settings().ids, self.settings.candidates, step.candidates);
         in_precision(recipe.precision, || self.loss_of(share, recipe.dropout, &candidates))
     }
 
-    fn loss_of(&self, share: &Share, dropout: Dropout, candidates: &Candidates) -> Result<Weighed> {
+    fn loss_of(&self, share: &Share<'_>, dropout: Dropout, candidates: &Candidates) -> Result<Weighed> {
         let states = self.lstm.states(&share.tokens, &share.lengths, dropout)?;
-        let pairs = Pairs::of(&share.tokens, &share.lengths)?;
+        let pairs = Pairs::of(&share.tokens, share.row_lengths)?;
         let expected = drop(self.lstm.dense(self.linear, &pairs.contexts(&states)?)?, dropout.head)?; // [N, E]
         let (weights, biases) = (pairs.weights(&share.weights)?, self.lstm.parameters().at(self.biases));
         softmax::loss(&expected, &pairs, &weights, self.lstm.embedding(), biases, candidates)

@@ -53,8 +53,8 @@ impl Parameters {
     }
 
     /// Copies of the weights, to restore later.
-    pub fn copies(&self) -> Vec<Tensor> {
-        self.tensors.iter().map(|tensor| tensor.detach().copy()).collect()
+    pub fn copies(&self) -> Result<Vec<Tensor>> {
+        self.tensors.iter().map(|tensor| Ok(tensor.detach().f_detach_copy()?)).collect()
     }
 
     /// Copies values with the same shapes into the weights.
@@ -109,8 +109,8 @@ fn copy<'a>(mut pairs: impl Iterator<Item = (&'a Tensor, &'a Tensor)>) -> Result
 
 /// Writes tensors by name into a safetensors file.
 pub(crate) fn write(names: &[String], tensors: &[Tensor], path: &Path) -> io::Result<()> {
-    let on_cpu: Vec<Tensor> =
-        tensors.iter().map(|tensor| tensor.detach().to_device(Device::Cpu).contiguous()).collect();
+    let on_cpu = tensors.iter().map(|tensor| tensor.detach().f_to_device(Device::Cpu)?.f_contiguous());
+    let on_cpu: Vec<Tensor> = on_cpu.collect::<std::result::Result<_, _>>().map_err(io::Error::other)?;
     let named: Vec<(&str, &Tensor)> = names.iter().map(String::as_str).zip(&on_cpu).collect();
     Tensor::write_safetensors(&named, path).map_err(|error| match error {
         // Its text has the debug format of the error of the operating system, which messages translate.
@@ -132,13 +132,14 @@ pub(crate) fn read_like(names: &[String], like: &[Tensor], path: &Path) -> Resul
 }
 
 /// Uniform in [-bound, bound]. Drawn on the CPU, so that a seed gives the same weights on every device.
-pub(super) fn uniform(shape: &[i64], bound: f64, place: (Kind, Device)) -> Tensor {
-    (Tensor::rand(shape, (Kind::Double, Device::Cpu)) * (2.0 * bound) - bound)
-        .to_kind(place.0)
-        .to_device(place.1)
+pub(super) fn uniform(shape: &[i64], bound: f64, (kind, device): (Kind, Device)) -> Result<Tensor> {
+    let from_0_to_1 = Tensor::f_rand(shape, (Kind::Double, Device::Cpu))?;
+    let numbers = from_0_to_1.f_mul_scalar(2.0 * bound)?.f_sub_scalar(bound)?;
+    Ok(numbers.f_to_kind(kind)?.f_to_device(device)?)
 }
 
 /// Normal, with mean 0. Drawn on the CPU.
-pub(super) fn normal(shape: &[i64], std: f64, place: (Kind, Device)) -> Tensor {
-    (Tensor::randn(shape, (Kind::Double, Device::Cpu)) * std).to_kind(place.0).to_device(place.1)
+pub(super) fn normal(shape: &[i64], std: f64, (kind, device): (Kind, Device)) -> Result<Tensor> {
+    let numbers = Tensor::f_randn(shape, (Kind::Double, Device::Cpu))?.f_mul_scalar(std)?;
+    Ok(numbers.f_to_kind(kind)?.f_to_device(device)?)
 }

@@ -6,11 +6,13 @@ use tch::{Kind, Tensor};
 use crate::error::Result;
 
 /// A share with B rows; the longest has T tokens.
-pub(super) struct Share {
+pub(super) struct Share<'a> {
     /// `[B, T]`
     pub(super) tokens: Tensor,
     /// `[B]`, each 1 to T.
     pub(super) lengths: Tensor,
+    /// The lengths, on the host.
+    pub(super) row_lengths: &'a [i64],
     /// `[B]`
     pub(super) weights: Tensor,
 }
@@ -20,8 +22,8 @@ pub(super) struct Share {
 pub struct Weighed {
     /// A tensor whose gradients are those of the loss.
     pub gradients: Tensor,
-    /// The loss.
-    pub loss: f64,
+    /// The loss, a 64-bit number on the device, for which the host need not wait.
+    pub loss: Tensor,
 }
 
 /// The element kind of weights.

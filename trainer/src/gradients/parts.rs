@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use batches::Batch;
-use program::limits::is_exhausted;
+use program::limits::is_of_gpu;
 use tch::Tensor;
 use training::tell::tell;
 
@@ -62,7 +62,7 @@ impl Memory {
                     begin = end;
                     number += 1;
                 }
-                Err(error) if is_out_of_memory(&error) => self.halve(&part, error)?,
+                Err(error) if error.is_out_of_memory() => self.halve(&part, error)?,
                 Err(error) => return Err(error),
             }
         }
@@ -80,8 +80,7 @@ impl Memory {
         if n_rows < 2 {
             let detail = error.to_string();
             // On a CPU, a limit of the system is the cause, not the model.
-            let is_of_gpu = detail.contains("CUDA");
-            return Err(if is_of_gpu { Error::OutOfMemory { longest, detail } } else { error });
+            return Err(if is_of_gpu(&detail) { Error::OutOfMemory { longest, detail } } else { error });
         }
         self.part_max = Some(work / 2);
         self.fitted = self.fitted.min(work / 2);
@@ -118,12 +117,6 @@ pub(super) fn loss_with(parameters: &[Tensor], gradients: &[Tensor]) -> Result<T
         });
     }
     sum.ok_or_else(|| Error::internal(&"the loss depends on a parameter"))
-}
-
-/// Whether an allocation of PyTorch failed, on a GPU or on the CPU.
-pub(super) fn is_out_of_memory(error: &Error) -> bool {
-    let Error::Torch(error) = error else { return false };
-    is_exhausted(&error.to_string())
 }
 
 #[cfg(test)]

@@ -101,7 +101,7 @@ pub fn restore(
         Ok(state)
     })?;
     if state.has_best && training.best.is_none() {
-        training.best = Some(training.model.parameters().copies());
+        training.best = Some(training.model.parameters().copies()?);
     }
     training.position = state.position;
     ranks.broadcast(training.model.parameters().tensors())?;

@@ -119,13 +119,15 @@ impl<'r> Rounds<'r> {
         let reduction = if self.is_adam { Reduction::MeansOfHolders } else { Reduction::Means };
         let means = self.exchange.sums(&changes, announced, reduction, training.unsent.as_mut())?;
         tch::no_grad(|| {
+            let own = changes.f_index_select(0, &means.ids)?;
+            let distance = own.f_sub(&means.rows)?.f_norm()?.f_double_value(&[])?;
+            let length = means.rows.f_norm()?.f_double_value(&[])?;
+            // On a GPU, an exchange that failed has arbitrary results. Now it has ended.
+            self.exchange.check()?;
             let _ = before.rows.f_index_add_(0, &means.ids, &means.rows)?;
             for (weight, before) in weights.iter().zip(&before.each) {
                 weight.shallow_clone().f_copy_(before)?;
             }
-            let own = changes.f_index_select(0, &means.ids)?;
-            let distance = own.f_sub(&means.rows)?.f_norm()?.double_value(&[]);
-            let length = means.rows.f_norm()?.double_value(&[]);
             Ok(Exchanged { sent: means.sent, drift: distance / length.max(f64::MIN_POSITIVE) })
         })
     }

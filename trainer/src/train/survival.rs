@@ -107,11 +107,11 @@ pub fn catch_up(recipe: &Recipe, splits: Splits<'_>, ranks: &Ranks, training: &m
     let rows_to = |batch: u64| (batch * recipe.batch_rows as u64).min(splits.rows.n_rows(Part::Training));
     let repeated = rows_to(reached).saturating_sub(rows_to(position.batch));
 
-    let weights = training.model.parameters().copies();
+    let weights = training.model.parameters().copies()?;
     let optimizer: Vec<Tensor> = training.optimizer.tensors().iter().map(Tensor::copy).collect();
     let best = position.best.map(|_| match &training.best {
         Some(best) => best.iter().map(Tensor::copy).collect(),
-        None => training.model.parameters().copies(),
+        None => weights.iter().map(Tensor::copy).collect(),
     });
     for tensors in [&weights, &optimizer].into_iter().chain(&best) {
         ranks.broadcast_from(source, tensors)?;
@@ -148,7 +148,7 @@ mod tests {
         training.optimizer.restore(5, &training.optimizer.tensors()).unwrap();
         training.unsent = Some(training.model.parameters().tensors()[0].detach().copy());
         let all = |training: &Training| -> Vec<Tensor> {
-            let weights = training.model.parameters().copies();
+            let weights = training.model.parameters().copies().unwrap();
             let optimizer = training.optimizer.tensors();
             weights.into_iter().chain(optimizer.iter().chain(&training.unsent).map(Tensor::copy)).collect()
         };

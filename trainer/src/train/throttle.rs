@@ -61,7 +61,7 @@ impl<'a> Throttle<'a> {
         let mut more = self.more;
         while more > 0.0 && !batch.rows.is_empty() {
             let part = last_rows(batch, more);
-            self.unused.add(recipe, model, inputs, &part, step, &mut self.stopwatch)?;
+            let _ = self.unused.add(recipe, model, inputs, &part, step, &mut self.stopwatch)?;
             more -= 1.0;
         }
         // Its phases are not shown.

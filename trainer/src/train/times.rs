@@ -187,7 +187,7 @@ impl Stopwatch {
         let begin = Instant::now();
         reducer.backward(loss)?;
         // On a GPU, this waits until it has computed the gradients.
-        let timeline = reducer.timeline();
+        let timeline = reducer.timeline()?;
         let took = begin.elapsed();
         let computed = timeline.iter().map(|bucket| bucket.ready).max().unwrap_or_default().min(took);
         self.note(Phase::Backward, begin, computed);

@@ -21,6 +21,14 @@ pub(crate) struct CBucketTimes {
     pub reduced_ns: i64,
 }
 
+/// `c10d_autocast`.
+#[repr(C)]
+#[derive(Default)]
+pub(super) struct CAutocast {
+    pub enabled: [c_int; 2],
+    pub kinds: [c_int; 2],
+}
+
 pub(super) type CTensor = *mut c_void;
 pub(super) type Message = *mut *mut c_char;
 
@@ -102,8 +110,8 @@ unsafe extern "C" {
     ) -> c_int;
     pub(super) fn c10d_use_gpu(device: c_int, message: Message) -> c_int;
     pub(super) fn c10d_wait_for_gpu(device: c_int, message: Message) -> c_int;
-    pub(super) fn c10d_bfloat16_begin(message: Message) -> c_int;
-    pub(super) fn c10d_bfloat16_end();
+    pub(super) fn c10d_autocast_set(on: c_int, before: *mut CAutocast, message: Message) -> c_int;
+    pub(super) fn c10d_autocast_restore(before: *const CAutocast);
     pub(super) fn c10d_forbid_tf32();
 
     pub(super) fn c10d_gloo_new(
@@ -126,7 +134,8 @@ unsafe extern "C" {
         out: *mut *mut CGroup,
         message: Message,
     ) -> c_int;
-    pub(super) fn c10d_group_free(group: *mut CGroup);
+    pub(super) fn c10d_group_free(group: *mut CGroup, is_complete: c_int);
+    pub(super) fn c10d_group_check(group: *mut CGroup, message: Message) -> c_int;
     pub(super) fn c10d_group_guard(group: *mut CGroup) -> *mut CGuard;
     pub(super) fn c10d_guard_fail(guard: *mut CGuard, message: *const c_char);
     pub(super) fn c10d_guard_free(guard: *mut CGuard);
@@ -214,6 +223,8 @@ unsafe extern "C" {
         reducer: *mut CReducer,
         times: *mut CBucketTimes,
         capacity: usize,
-    ) -> usize;
+        n: *mut usize,
+        message: Message,
+    ) -> c_int;
     pub(super) fn c10d_reducer_free(reducer: *mut CReducer);
 }

@@ -43,7 +43,7 @@ impl ProcessGroup {
             return Ok(());
         }
         let own = format!("{call}{}", details());
-        let all = self.gather_equal(call, &to_tensor(&own).to_device(self.device()))?;
+        let all = self.gather_equal(call, &self.here(call, &to_tensor(&own))?)?;
         let all = all.iter().map(|bytes| to_text(call, bytes)).collect::<Result<Vec<_>>>()?;
         let own = &all[self.rank];
         match all.iter().enumerate().find(|(_, other)| *other != own) {
@@ -53,6 +53,11 @@ impl ProcessGroup {
                 format!("rank {} calls {own:?}, but rank {rank} calls {other:?}", self.rank),
             )),
         }
+    }
+
+    /// A tensor on the group's device.
+    fn here(&self, call: &str, tensor: &Tensor) -> Result<Tensor> {
+        tensor.f_to_device(self.device()).map_err(|error| Error::torch(call, &error))
     }
 
     /// Starts to send the shape of the next message to `to`.
@@ -66,7 +71,7 @@ impl ProcessGroup {
         if !self.checked {
             return Ok(None);
         }
-        let shape = shape_of(call, tensor)?.to_tensor().to_device(self.device());
+        let shape = self.here(call, &shape_of(call, tensor)?.to_tensor())?;
         let work = self.inner.send(&shape, to, i32::from(tag) + ANNOUNCEMENT);
         work.map(Some).map_err(|failure| self.explain(call, failure))
     }
@@ -79,7 +84,7 @@ impl ProcessGroup {
         from: usize,
         tag: u16,
     ) -> Result<Announced> {
-        let shape = Shape::blank().to_device(self.device());
+        let shape = self.here(call, &Shape::blank())?;
         let work = self
             .inner
             .receive(&shape, from, i32::from(tag) + ANNOUNCEMENT)

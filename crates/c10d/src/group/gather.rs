@@ -167,7 +167,8 @@ impl ProcessGroup {
     /// Returns every rank's shapes. Each rank has at least one.
     pub(crate) fn all_gather_shapes(&self, call: &'static str, own: &[Shape]) -> Result<Vec<Vec<Shape>>> {
         let rows: Vec<Tensor> = own.iter().map(Shape::to_tensor).collect();
-        let all = self.all_gather_unequal(&Tensor::stack(&rows, 0).to_device(self.device()))?;
+        let own = Tensor::f_stack(&rows, 0).and_then(|own| own.f_to_device(self.device()));
+        let all = self.all_gather_unequal(&own.map_err(|error| Error::torch(call, &error))?)?;
         all.iter()
             .map(|rows| {
                 let rows = self.to_host(call, rows)?;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::{Backend, Options, invalid};
 use crate::address::Route;
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Result};
 use crate::ffi::{self, Failure, Status};
-use crate::store::{TcpStore, in_time, millis};
+use crate::store::{TcpStore, in_time_unless, millis};
 use crate::watch::Watch;
 
 // Ten heartbeats of 10 ms. On a busy machine, the delay of a thread can exceed a shorter limit.
@@ -46,13 +46,15 @@ fn limit(options: &Options) -> Duration {
     options.joining.min(options.timeout)
 }
 
-/// Creates the group on a separate thread, because waiting for another rank's store has no time limit.
+/// Creates the group on a separate thread, because waiting for another rank's store, and NCCL for a lost rank, has no time
+/// limit.
 pub(super) fn join(
     store: &TcpStore,
     rank: usize,
     world_size: usize,
     backend: Backend,
     options: &Options,
+    watch: &Watch,
 ) -> ffi::Result<ffi::Group> {
     let timeout_ms = millis(options.timeout);
     let path = store.full(&store_path(&options.name));
@@ -62,7 +64,8 @@ pub(super) fn join(
     })?;
     let address = address.own.to_string();
     let store = std::sync::Arc::clone(store.raw());
-    in_time(limit(options).saturating_add(GRACE), move || match backend {
+    let is_lost = || watch.loss_within(Duration::ZERO).is_some_and(|loss| loss.cause != Cause::Left);
+    in_time_unless(is_lost, limit(options).saturating_add(GRACE), move || match backend {
         Backend::Gloo => ffi::Group::gloo(&store, &path, rank, world_size, &address, timeout_ms),
         Backend::Nccl { device } => ffi::Group::nccl(&store, &path, rank, world_size, device, timeout_ms),
     })

@@ -127,8 +127,8 @@ impl Evaluating {
         objective: Objective,
     ) -> Result<()> {
         let losses = row_losses(objective, outputs, targets)?;
-        let outputs: Vec<Vec<f64>> = Vec::try_from(&on_cpu(outputs))?;
-        let losses: Vec<f64> = Vec::try_from(&on_cpu(&losses))?;
+        let outputs: Vec<Vec<f64>> = Vec::try_from(&on_cpu(outputs)?)?;
+        let losses: Vec<f64> = Vec::try_from(&on_cpu(&losses)?)?;
         for ((outputs, loss), label) in outputs.iter().zip(losses).zip(labels) {
             self.counted.add(outputs, *label, loss);
             self.losses.push(loss.to_bits() as i64);
@@ -179,6 +179,6 @@ fn evaluate_here(
     Ok(here)
 }
 
-fn on_cpu(tensor: &Tensor) -> Tensor {
-    tensor.to_kind(tch::Kind::Double).to_device(Device::Cpu)
+fn on_cpu(tensor: &Tensor) -> Result<Tensor> {
+    Ok(tensor.f_to_kind(tch::Kind::Double)?.f_to_device(Device::Cpu)?)
 }

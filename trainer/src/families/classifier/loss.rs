@@ -81,7 +81,7 @@ pub fn row_losses(objective: Objective, outputs: &Tensor, targets: &Targets) -> 
                 Some(soft) => soft.f_select(1, 1)?.f_to_kind(kind)?,
                 None => targets.labels.f_to_kind(kind)?,
             };
-            let pos_weight = on_device(&[pos_weight], kind, outputs.device())?;
+            let pos_weight = Tensor::f_full([1], pos_weight, (kind, outputs.device()))?;
             outputs.f_squeeze_dim(1)?.f_binary_cross_entropy_with_logits(
                 &labels,
                 None::<&Tensor>,

@@ -69,9 +69,9 @@ impl Wide {
         let mut added = Vec::with_capacity(lstm.numel());
         let (mut scratch, mut scores) = (LinearScratch::default(), Vec::new());
         self.each_text(rows, |words| self.part.outputs(words, &mut scratch, &mut scores, &mut added));
-        let added = Tensor::from_slice(&added).f_view(&lstm.size()[..])?;
+        let added = Tensor::f_from_slice(&added)?.f_view(&lstm.size()[..])?;
         let added = added.f_to_kind(lstm.kind())?.f_to_device(lstm.device())?;
-        Ok(lstm * self.head.lstm + added * self.head.ngrams)
+        Ok(lstm.f_mul_scalar(self.head.lstm)?.f_add(&added.f_mul_scalar(self.head.ngrams)?)?)
     }
 
     /// Adds the outputs of the n-grams, multiplied by their factor, `[B, O]`, to the graph of the classifier. Its inputs are

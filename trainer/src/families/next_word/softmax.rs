@@ -12,7 +12,7 @@
 //! sum over candidates then equals the sum over all words.
 
 use batches::random::Purpose;
-use tch::{Kind, Tensor};
+use tch::{Device, Kind, Tensor};
 
 use crate::error::Result;
 use crate::families::share::Weighed;
@@ -62,17 +62,17 @@ pub(super) struct Pairs {
 }
 
 impl Pairs {
-    /// The pairs of tokens, `[B, T]`, with lengths `[B]`.
-    pub(super) fn of(tokens: &Tensor, lengths: &Tensor) -> Result<Self> {
-        let (n_rows, longest) = tokens.size2()?;
+    /// The pairs of tokens, `[B, T]`, with these lengths. The host knows their number, so it does not wait for a GPU.
+    pub(super) fn of(tokens: &Tensor, lengths: &[i64]) -> Result<Self> {
+        let longest = tokens.size2()?.1;
         let device = tokens.device();
-        let positions = Tensor::f_arange(longest, (Kind::Int64, device))?.f_unsqueeze(0)?; // [1, T]
-        let before_last = lengths.f_sub_scalar(1)?;
-        let has_next = positions.f_lt_tensor(&before_last.f_unsqueeze(1)?)?; // [B, T]
-        let places = has_next.f_view([n_rows * longest])?.f_nonzero()?.f_squeeze_dim(1)?; // [N]
-        let words = tokens.f_reshape([n_rows * longest])?.f_index_select(0, &places.f_add_scalar(1)?)?;
+        let of_row = |(row, length): (i64, &i64)| row * longest..row * longest + length - 1;
+        let places: Vec<i64> = (0..).zip(lengths).flat_map(of_row).collect();
+        let places = on_device(&places, Kind::Int64, device)?; // [N]
+        let words = tokens.f_reshape([-1])?.f_index_select(0, &places.f_add_scalar(1)?)?;
         let rows = places.f_floor_divide_scalar(longest)?;
-        Ok(Self { places, rows, words, per_row: before_last.f_clamp_min(1)? })
+        let per_row: Vec<i64> = lengths.iter().map(|length| (length - 1).max(1)).collect();
+        Ok(Self { places, rows, words, per_row: on_device(&per_row, Kind::Int64, device)? })
     }
 
     /// The states of the pairs, `[N, D]`, from all states, `[B, T, D]`.
@@ -87,8 +87,10 @@ impl Pairs {
     }
 }
 
-/// Maximum logits in memory at a time, which fit into the CPU's cache.
-const LOGITS_TOGETHER: i64 = 1 << 20;
+/// Maximum logits in memory at a time. On a CPU, they fit into its cache. On a GPU, many logits need few calls.
+fn logits_together(device: Device) -> i64 {
+    if device == Device::Cpu { 1 << 20 } else { 1 << 26 }
+}
 
 /// A logit that adds nothing to a sum of exponentials.
 const NEVER: f64 = -1e30;
@@ -116,8 +118,8 @@ pub(super) fn loss(
         let by = parts.map(|part| part.f_zeros_like());
         let by: Vec<Tensor> = by.into_iter().collect::<std::result::Result<_, _>>()?;
         let [own, expected, others, biases] = parts.map(Tensor::detach);
-        let mut loss = 0.0;
-        let (n, together) = (own.size()[0], (LOGITS_TOGETHER / ids.size()[0]).max(1));
+        let mut loss = Tensor::f_zeros([], (Kind::Double, device))?;
+        let (n, together) = (own.size()[0], (logits_together(device) / ids.size()[0]).max(1));
         for from in (0..n).step_by(together as usize) {
             let some = |all: &Tensor| all.f_narrow(0, from, together.min(n - from));
             let (own, expected, weights) = (some(&own)?, some(&expected)?, some(weights)?);
@@ -127,7 +129,7 @@ pub(super) fn loss(
             let mut logits = expected.f_linear(&others, Some(&biases))?.f_to_kind(kind)?;
             let mut logits = logits.f_masked_fill_(&is_own, NEVER)?;
             let log_sum = logits.f_logsumexp(1, false)?.f_logaddexp(&own)?;
-            loss += log_sum.f_sub(&own)?.f_mul(&weights)?.f_sum(Kind::Double)?.f_double_value(&[])?;
+            let _ = loss.f_add_(&log_sum.f_sub(&own)?.f_mul(&weights)?.f_sum(Kind::Double)?)?;
             // The gradient of a logit is its softmax probability; for the next word, that probability minus 1.
             let log_weight = log_sum.f_sub(&weights.f_log()?)?;
             let by_logits = logits.f_sub_(&log_weight.f_unsqueeze(1)?)?.f_exp_()?;
@@ -145,7 +147,7 @@ pub(super) fn loss(
 
 #[cfg(test)]
 mod tests {
-    use tch::{Device, Reduction};
+    use tch::Reduction;
 
     use super::*;
 
@@ -153,7 +155,7 @@ mod tests {
 
     fn pairs() -> Pairs {
         let tokens = Tensor::from_slice(&[3i64, 5, 4, 0, 2, 1, 6, 3, 4, 0, 0, 0]).view([3, 4]);
-        Pairs::of(&tokens, &Tensor::from_slice(&[3i64, 4, 1])).unwrap()
+        Pairs::of(&tokens, &[3, 4, 1]).unwrap()
     }
 
     #[test]
@@ -177,8 +179,9 @@ mod tests {
         let all = Candidates { ids: (0..7).collect(), log_expected: vec![0.0; 7] };
         let of_pairs = || loss(&expected, &pairs(), &weights, &words, &biases, &all).unwrap();
         let (exact, found) = (of_pairs(), c10d::in_bfloat16(of_pairs).unwrap());
-        let apart = (found.loss - exact.loss).abs() / exact.loss;
-        assert!(apart > 0.0 && apart < 1.0 / 128.0, "{} {}", found.loss, exact.loss);
+        let [exact_loss, found_loss] = [&exact, &found].map(|of| of.loss.double_value(&[]));
+        let apart = (found_loss - exact_loss).abs() / exact_loss;
+        assert!(apart > 0.0 && apart < 1.0 / 128.0, "{found_loss} {exact_loss}");
         assert_eq!(found.gradients.kind(), Kind::Float);
     }
 
@@ -195,7 +198,7 @@ mod tests {
         let logits = expected.linear(words, Some(biases));
         let whole = logits.cross_entropy_loss(&pairs.words, None::<&Tensor>, Reduction::None, -100, 0.0);
         let whole = (whole * weights).sum(Kind::Double);
-        assert!((found.loss - whole.double_value(&[])).abs() < 1e-12);
+        assert!((found.loss.double_value(&[]) - whole.double_value(&[])).abs() < 1e-12);
         let gradients = |of: &Tensor| Tensor::run_backward(&[of], &parameters, false, false);
         for (found, expected) in gradients(&found.gradients).iter().zip(gradients(&whole)) {
             assert!((found - expected).abs().max().double_value(&[]) < 1e-12);
@@ -213,7 +216,8 @@ mod tests {
         let one = Candidates { ids: vec![5], log_expected: vec![0.0] };
         let found = loss(&expected, &pairs, &weights, &words, &biases, &one).unwrap();
         // Four pairs have one alternative with the same logit; the fifth has none.
-        assert!((found.loss - 4.0 * 2f64.ln()).abs() < 1e-12, "{}", found.loss);
+        let loss = found.loss.double_value(&[]);
+        assert!((loss - 4.0 * 2f64.ln()).abs() < 1e-12, "{loss}");
         for gradient in Tensor::run_backward(&[&found.gradients], &[&expected, &words, &biases], false, false)
         {
             assert!(gradient.abs().max().double_value(&[]).is_finite());
