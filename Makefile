@@ -193,6 +193,7 @@ dist: ## build programs for other machines (glibc 2.34 or newer) into dist/
 	cp $(PROGRAMS:%=$(TARGET)/x86_64-unknown-linux-gnu/release/%) dist/
 	@bootstrap/laptop.sh sbom
 	python3 bootstrap/sbom.py dist $(PROGRAMS) native
+	mv dist/native.cdx.json dist/sentimill-python.cdx.json
 	cd python && SOURCE_DATE_EPOCH=315532800 ../.deps/dist/bin/maturin build --zig --release --locked --target x86_64-unknown-linux-gnu \
 		--compatibility manylinux_$(subst .,_,$(GLIBC)) --out ../dist
 	.deps/test/bin/python tests/wheel.py dist/*.whl $(GLIBC)

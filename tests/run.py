@@ -32,6 +32,8 @@ LONG = [("trainer", "program"), ("tests", "pipe"), ("trainer", "pytorch"), ("tra
 N_SLOWEST = 10
 # Folders with tests in Python, by their names among packages: where the tests are.
 PYTHON = {"python": "python/tests", "bootstrap": "tests/bootstrap", "experiments": "experiments/tests"}
+# The native module of `python/`, a link to that of the build.
+MODULE = PROJECT / "python/sentimill/_native.abi3.so"
 # Property tests have the same cases in each run, so that a run fails because of a change, not by chance. `make prove` has
 # other cases in each run.
 SEED = {} if "PROVE" in os.environ else {"PROPTEST_RNG_SEED": "1"}
@@ -71,10 +73,14 @@ def main():
     lanes = [threading.Thread(target=runs.run_all, args=some) for some in lists]
     libraries = [place[1] for _, _, kind, place in programs if kind == "lib"]
     lanes.append(threading.Thread(target=runs.doctests, args=(libraries, arguments)))
+    # Test programs are in target/debug/deps/.
+    folder_of_programs = folder_of_tests.parent.absolute()
+    if not only or "python" in only:
+        MODULE.unlink(missing_ok=True)
+        MODULE.symlink_to(folder_of_programs / "libnative.so")
     for name, tests in PYTHON.items():
         if not only or name in only:
-            # Test programs are in target/debug/deps/.
-            lanes.append(threading.Thread(target=runs.beside, args=(python_tests(tests, folder_of_tests.parent),)))
+            lanes.append(threading.Thread(target=runs.beside, args=(python_tests(tests, folder_of_programs),)))
     if options.beside:
         lanes.append(threading.Thread(target=runs.beside, args=(options.beside,)))
     for lane in lanes:
@@ -86,10 +92,7 @@ def main():
 
 
 def python_tests(tests, programs):
-    """The command that runs the tests of a folder with the programs and the Python module of another folder."""
-    module = PROJECT / "python/sentimill/_native.abi3.so"
-    module.unlink(missing_ok=True)
-    module.symlink_to(programs.absolute() / "libnative.so")
+    """The command that runs the tests of a folder with the programs of another folder."""
     python = f".deps/test/bin/python -B -m unittest discover --start-directory {tests}"
     return f"SENTIMILL_PROGRAMS={shlex.quote(str(programs))} PYTHONPATH=python {python}"
 

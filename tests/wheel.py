@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the wheel of python/: it is complete and works once installed.
+"""Checks the wheel of python/: it is complete, works once installed, and its module requires no newer glibc.
 
 usage: tests/wheel.py WHEEL GLIBC
 """
@@ -10,8 +10,19 @@ import sys
 import tempfile
 import zipfile
 
-PACKAGE = pathlib.Path(__file__).resolve().parent.parent / "python/sentimill"
-TRY = "import sentimill; print(sentimill.__file__, sentimill.clean('<b>Don’t</b> buy: 10/10'))"
+PROJECT = pathlib.Path(__file__).resolve().parent.parent
+PACKAGE = PROJECT / "python/sentimill"
+# A file of fastText's magic number and version, and no more.
+TRY = """\
+import pathlib, sentimill
+print(sentimill.__file__, sentimill.clean('<b>Don’t</b> buy: 10/10'))
+model = pathlib.Path(sentimill.__file__).with_name('model.bin')
+model.write_bytes((793712314).to_bytes(4, 'little') + (12).to_bytes(4, 'little'))
+try:
+    sentimill.load(model)
+except sentimill.ModelError:
+    print('refused')
+"""
 
 
 def main():
@@ -36,8 +47,11 @@ def main():
         subprocess.run([*pip, "--target", folder, str(wheel)], check=True)
         command = [sys.executable, "-B", "-c", TRY]
         said = subprocess.run(command, env={"PYTHONPATH": folder}, capture_output=True, check=True, text=True).stdout
-    if said != f"{folder}/sentimill/__init__.py don't buy\n":
-        sys.exit(f"{wheel}: after installation, `{TRY}` prints {said!r}")
+        module = pathlib.Path(folder, "sentimill/_native.abi3.so")
+        module.chmod(0o755)
+        subprocess.run([PROJECT / "tests/programs.sh", module.parent, glibc, module.name], check=True)
+    if said != f"{folder}/sentimill/__init__.py don't buy\nrefused\n":
+        sys.exit(f"{wheel}: after installation, this program prints {said!r}:\n{TRY}")
     print(f"{wheel}: complete, {wheel.stat().st_size / 1e6:.1f} MB")
 
 

@@ -9,9 +9,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy
-from matplotlib.axes import Axes
+
+try:
+    import matplotlib.pyplot as plt
+    from matplotlib.axes import Axes
+except ImportError as error:
+    raise ImportError(f"{error}; sentimill.figures requires matplotlib: pip install 'sentimill[figures]'") from error
 
 from sentimill.errors import ModelError
 from sentimill.lstm import Array, calibrated, kind_of, probability_of
@@ -19,9 +23,11 @@ from sentimill.models import Predictions
 
 BINS = 10
 """Number of bins of probability, as in the report of a training."""
+Labels = Sequence[int | str] | Array | None
+"""The label of each text, as a number or a name."""
 
 
-def curves(folder: str | PathLike[str], axes: Axes | None = None) -> Axes:
+def curves(folder: str | PathLike[str], *, axes: Axes | None = None) -> Axes:
     """Draws the losses in a training folder by step: of the training, and of the validation and test splits after
     epochs. Steps that a resumed training repeated are drawn once."""
     axes = axes or plt.subplots()[1]
@@ -48,7 +54,7 @@ def curves(folder: str | PathLike[str], axes: Axes | None = None) -> Axes:
     points["training"] = points["training"] or epochs
     if not points["training"]:
         expected = "those of `trainer fit` or `ngrams train --model fasttext`"
-        raise ModelError(f"{path}: found no losses, expected {expected}; a linear model has none, draw its confusion")
+        raise ModelError(f"{path}: found no losses, expected {expected}; a linear model has none")
     for name, some in points.items():
         if some:
             axes.plot(*zip(*some, strict=True), "-" if name == "training" else "o-", label=name, markersize=4)
@@ -57,7 +63,7 @@ def curves(folder: str | PathLike[str], axes: Axes | None = None) -> Axes:
     return axes
 
 
-def confusion(found: Predictions | str | PathLike[str], label: Array | None = None, axes: Axes | None = None) -> Axes:
+def confusion(found: Predictions | str | PathLike[str], label: Labels = None, *, axes: Axes | None = None) -> Axes:
     """Draws the number of texts by label and predicted label: of predictions and the labels of their texts, or of the
     evaluation in a training folder of `trainer fit`. A cell is as dark as its share of the label."""
     axes = axes or plt.subplots()[1]
@@ -67,7 +73,7 @@ def confusion(found: Predictions | str | PathLike[str], label: Array | None = No
         known, labels = _known(found, label)
         numpy.add.at(counts, (labels, found.label[known]), 1)
     else:
-        evaluation = _evaluation(found)
+        evaluation = _evaluation(found, label)
         classes, of_record = evaluation.get("classes") or ["negative", "positive"], evaluation["metrics"]["confusion"]
         if isinstance(of_record, dict):
             negative, positive = ("true_negative", "false_positive"), ("false_negative", "true_positive")
@@ -83,17 +89,19 @@ def confusion(found: Predictions | str | PathLike[str], label: Array | None = No
     return axes
 
 
-def calibration(found: Predictions | str | PathLike[str], label: Array | None = None, axes: Axes | None = None) -> Axes:
+def calibration(found: Predictions | str | PathLike[str], label: Labels = None, *, axes: Axes | None = None) -> Axes:
     """Draws the frequency of label 1 among texts of similar probability, from the same as :func:`confusion`. Of three
     or more classes, draws how often the predicted class is right among texts of similar probability of it."""
     axes = axes or plt.subplots()[1]
     if isinstance(found, Predictions):
         known, labels = _known(found, label)
-        probability, probabilities = (
-            None if all is None else all[known] for all in (found.probability, found.probabilities)
-        )
+        probability, probabilities = found.probability, found.probabilities
+        if probability is not None:
+            probability, probabilities = probability[known], None
+        elif probabilities is not None:
+            probabilities = probabilities[known]
     else:
-        evaluation, rows = _evaluation(found), numpy.load(Path(found) / "scores.npy")
+        evaluation, rows = _evaluation(found, label), numpy.load(Path(found) / "scores.npy")
         (kind, _), fitted, labels = kind_of(evaluation["scoring"]), evaluation.get("calibration") or {}, rows["label"]
         probabilities = calibrated(fitted, rows["probabilities"]) if kind == "classes" else None
         probability = probability_of(kind, fitted, rows["score"]) if kind in ("logit", "five-ratings") else None
@@ -106,30 +114,44 @@ def calibration(found: Predictions | str | PathLike[str], label: Array | None = 
     else:
         raise ModelError("the model predicts ratings, expected probabilities; train with another --loss")
     axes.plot([0, 1], [0, 1], color="gray", linewidth=1)
-    axes.plot(*bins(probability, is_hit), "o-", markersize=4)
+    axes.plot(*bins(probability, is_hit)[:2], "o-", markersize=4)
     return axes
 
 
-def bins(probability: Array, is_hit: Array) -> tuple[Array, Array]:
-    """Returns the mean probability and the fraction of hits in each bin of equal width that has rows."""
+def bins(probability: Array, is_hit: Array) -> tuple[Array, Array, Array]:
+    """Returns the mean probability, the fraction of hits and the number of rows of each bin of equal width that has
+    rows."""
     places = numpy.minimum((probability * BINS).astype("int64"), BINS - 1)
     rows = numpy.bincount(places, minlength=BINS)
     sums = (numpy.bincount(places, some, BINS)[rows > 0] for some in (probability, is_hit))
     mean, fraction = (some / rows[rows > 0] for some in sums)
-    return mean, fraction
+    return mean, fraction, rows[rows > 0]
 
 
-def _known(found: Predictions, label: Array | None) -> tuple[Array, Array]:
+def _known(found: Predictions, label: Labels) -> tuple[Array, Array]:
     """Returns which texts have a prediction, and their labels."""
     if label is None or len(label) != len(found):
         given = "no labels" if label is None else f"{len(label)} labels"
         raise ValueError(f"{given} for {len(found)} predictions, expected a label for each")
-    known = found.label >= 0
-    return known, numpy.asarray(label)[known]
+    known, labels = found.label >= 0, []
+    for at, given in enumerate(label):
+        if known[at]:
+            number = found.classes.index(given) if given in found.classes else given
+            if not isinstance(number, (int, numpy.integer)) or not 0 <= number < len(found.classes):
+                expected = f"a number below {len(found.classes)} or one of {', '.join(found.classes)}"
+                raise ValueError(f"label {at} is {given!r}, expected {expected}")
+            labels.append(number)
+    return known, numpy.array(labels, "int64")
 
 
-def _evaluation(folder: str | PathLike[str]) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(_text(Path(folder) / "evaluation.json", "the evaluation of a training"))
+def _evaluation(folder: str | PathLike[str], label: Labels) -> dict[str, Any]:
+    path = Path(folder) / "evaluation.json"
+    if label is not None:
+        raise ValueError(f"{path} has the labels of its texts, expected no others; leave them out")
+    if (path.parent / "ngrams.json").is_file() and not path.exists():
+        remedy = "draw predictions: load(folder).predict(texts), and the labels of the texts"
+        raise ModelError(f"{path}: a training of n-grams writes none, expected a training of an LSTM; {remedy}")
+    found: dict[str, Any] = json.loads(_text(path, "the evaluation of a training"))
     return found
 
 

@@ -1,11 +1,9 @@
-"""Answers texts by the LSTM in a model folder, with NumPy. `trainer export` copies this file into `predict.py`.
-
-B: texts; T: words of the longest one; E: embedding dimension; H: hidden size.
-"""
+# The LSTM of a model folder in NumPy. `trainer export` copies this file into `predict.py`.
+#
+# B: texts; T: words of the longest one; E: embedding dimension; H: hidden size.
 
 import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy
@@ -14,12 +12,14 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 PADDED_TOKENS = 1 << 15
-"""Maximum B * T of a batch, unless one text is longer: memory is this number times 4 H numbers."""
+"""Maximum B * T of a batch, unless one text is longer."""
+STEPS = 256
+"""Steps whose gates are in memory together."""
 
 
-def tensors(path: Path) -> dict[str, Array]:
+def tensors(raw: bytes) -> dict[str, Array]:
     """Returns the arrays of a safetensors file."""
-    raw, kinds = path.read_bytes(), {"F32": "<f4", "F64": "<f8", "U64": "<u8"}
+    kinds = {"F32": "<f4", "F64": "<f8", "U64": "<u8"}
     begin = 8 + int.from_bytes(raw[:8], "little")
     found = {}
     for name, at in json.loads(raw[8:begin]).items():
@@ -41,20 +41,23 @@ def softmax(logits: Array) -> Array:
 
 
 class Lstm:
-    """The model in a folder.
+    """The model of the content of config.json, model.safetensors and vocabulary.txt.
 
     ``clean(text, has_symbols)`` cleans a text. ``ngrams(texts)`` returns what the n-grams of a model that has some add
     to the outputs, for texts of known words.
     """
 
     def __init__(
-        self, folder: Path, clean: Callable[[str, bool], str], ngrams: Callable[[list[list[str]]], Array]
+        self,
+        config: bytes,
+        weights: bytes,
+        vocabulary: bytes,
+        clean: Callable[[str, bool], str],
+        ngrams: Callable[[list[list[str]]], Array],
     ) -> None:
-        self.config = json.loads((folder / "config.json").read_bytes())
+        self.config, self.weights = json.loads(config), tensors(weights)
         self.clean, self.ngrams, self.preparation = clean, ngrams, self.config["preparation"]
-        self.weights = tensors(folder / "model.safetensors")
-        vocabulary = (folder / "vocabulary.txt").read_text("utf-8").split("\n")[:-1]
-        self.ids = {word: id for id, word in enumerate(vocabulary, start=2)}
+        self.ids = {word: id for id, word in enumerate(vocabulary.decode("utf-8").split("\n")[:-1], start=2)}
         self.head: dict[str, float] | None = self.config["model"].get("head")
         self.stop_words = frozenset(self.preparation["stop_words"])
 
@@ -122,12 +125,14 @@ class Lstm:
         of_inputs, of_state, bias, other_bias = (
             self.weights[f"lstm.{kind}_{name}"] for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         )
-        gates, size = inputs @ of_inputs.T + (bias + other_bias), of_state.shape[1]
-        states = numpy.zeros((*gates.shape[:2], size), gates.dtype)
+        size, n_steps = of_state.shape[1], len(inputs)
+        states = numpy.zeros((*inputs.shape[:2], size), bias.dtype)
         state, cell = numpy.zeros_like(states[0]), numpy.zeros_like(states[0])
-        for time, step in enumerate(gates):
+        for time in range(n_steps):
+            if time % STEPS == 0:
+                gates = inputs[time : time + STEPS] @ of_inputs.T + (bias + other_bias)
             n = int((lengths > time).sum())
-            now = step[:n] + state[:n] @ of_state.T
+            now = gates[time % STEPS, :n] + state[:n] @ of_state.T
             candidate = numpy.tanh(now[:, 2 * size : 3 * size])
             entered, kept, _, shown = numpy.split(sigmoid(now), 4, 1)
             cell[:n] = kept * cell[:n] + entered * candidate

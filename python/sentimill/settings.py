@@ -43,9 +43,14 @@ class Settings:
     @property
     def class_names(self) -> tuple[str, ...]:
         """The name of each label, from label 0 on."""
-        if self.labels is None:
-            return ("negative", "positive")
-        return tuple(pair.partition("=")[2] for pair in self.labels.split(","))
+        return class_names(self.labels)
+
+
+def class_names(labels: str | None) -> tuple[str, ...]:
+    """Returns the name of each label, from label 0 on, of a value of ``--labels``."""
+    if labels is None:
+        return ("negative", "positive")
+    return tuple(pair.partition("=")[2] for pair in labels.split(","))
 
 
 TEXTS = ("format", "unicode_version", "stop_words", "keep", "vocabulary_of", "without")

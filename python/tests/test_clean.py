@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
+import subprocess
 import sys
 import threading
 import unittest
+from pathlib import Path
 
 import support
 
+import sentimill
 from sentimill import clean
 
 # Characters by which cleaning decides, and words that it changes as a whole.
@@ -74,6 +78,16 @@ class Cleaning(unittest.TestCase):
             for ours, theirs in zip(found, expected, strict=False):
                 self.assertEqual(ours, theirs)
             self.assertEqual(len(found), len(expected))
+
+
+class Module(unittest.TestCase):
+    def test_a_package_without_its_module_names_the_remedy(self):
+        package = support.folder() / "source/sentimill"
+        shutil.copytree(Path(sentimill.__file__).parent, package, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+        command = [sys.executable, "-B", "-c", "import sentimill"]
+        ended = subprocess.run(command, env={"PYTHONPATH": str(package.parent)}, capture_output=True, text=True)
+        self.assertIn("sentimill._native cannot be imported (No module named 'sentimill._native'); ", ended.stderr)
+        self.assertIn("in a clone build the module as CONTRIBUTING.md says", ended.stderr)
 
 
 if __name__ == "__main__":

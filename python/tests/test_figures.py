@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import unittest
+from unittest.mock import patch
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -28,9 +29,11 @@ class Figures(unittest.TestCase):
         axes = figures.curves(training)
         drawn = {line.get_label(): line.get_ydata().tolist() for line in axes.lines}
         self.assertEqual((drawn["training"], drawn["validation"]), (steps, validation))
-        self.assertEqual(len(drawn["test"]), 3)
+        tests = [(event.get("test") or event.get("metrics", {})).get("loss") for event in events]
+        self.assertEqual(drawn["test"], [loss for loss in tests if loss is not None])
+        self.assertEqual(len(drawn["test"]), 2)
         given = plt.subplots()[1]
-        self.assertIs(figures.curves(ngrams("--model fasttext --epochs 2"), given), given)
+        self.assertIs(figures.curves(ngrams("--model fasttext --epochs 2"), axes=given), given)
         self.assertEqual([len(line.get_xdata()) for line in given.lines], [2])
 
     def test_a_resumed_training_has_each_step_once(self):
@@ -49,18 +52,25 @@ class Figures(unittest.TestCase):
             self.assertEqual([label.get_text() for label in axes.get_xticklabels()], classes)
             self.assertEqual(len(counts), len(classes) ** 2)
             metrics = json.loads((training / "evaluation.json").read_bytes())["metrics"]
-            right = sum(counts[:: len(classes) + 1])
-            self.assertAlmostEqual(right / sum(counts), metrics["accuracy"])
+            expected = metrics["confusion"]
+            if isinstance(expected, dict):
+                names = ("true_negative", "false_positive", "false_negative", "true_positive")
+                expected = [[expected[name] for name in names]]
+            self.assertEqual(counts, [count for row in expected for count in row])
+            rows = numpy.load(training / "scores.npy")
+            predicted = rows["probabilities"].argmax(1) if len(classes) > 2 else rows["score"] > 0
+            self.assertEqual(counts[1], ((rows["label"] == 0) & (predicted == 1)).sum())
 
     def test_a_calibration_has_the_error_of_the_evaluation(self):
         for flags, labels in (("--calibrate platt --precision f64", None), ("", FIVE)):
             training = lstm(flags, labels)
             quality = json.loads((training / "evaluation.json").read_bytes())["probabilities"]
-            mean, fraction = (numpy.asarray(line) for line in figures.calibration(training).lines[1].get_data())
-            self.assertTrue((0 < len(mean) <= 10) and (numpy.diff(mean) > 0).all())
-            # The error is a mean of the differences, weighted by rows.
-            differences = abs(mean - fraction)
-            self.assertTrue(differences.min() - 1e-9 <= quality["calibration_error"] <= differences.max() + 1e-9)
+            with patch.object(figures, "bins", wraps=figures.bins) as bins:
+                drawn = figures.calibration(training).lines[1].get_data()
+            mean, fraction, rows = figures.bins(*bins.call_args.args)
+            self.assertEqual([line.tolist() for line in drawn], [mean.tolist(), fraction.tolist()])
+            error = (rows * abs(mean - fraction)).sum() / rows.sum()
+            self.assertAlmostEqual(error, quality["calibration_error"], delta=1e-6)
 
     def test_predictions_are_drawn_as_the_evaluation(self):
         label, probability = numpy.array([0, 1, -1, 1]), numpy.array([0.25, 0.875, 0, 0.75])
@@ -69,14 +79,23 @@ class Figures(unittest.TestCase):
         self.assertEqual([text.get_text() for text in axes.texts], ["1", "1", "0", "1"])
         mean, fraction = figures.calibration(found, [0, 0, 1, 1]).lines[1].get_data()
         self.assertEqual((mean.tolist(), fraction.tolist()), ([0.25, 0.75, 0.875], [0, 1, 0]))
+        axes = figures.confusion(found, ["a", "a", "", "b"])
+        self.assertEqual([text.get_text() for text in axes.texts], ["1", "1", "0", "1"])
         with self.assertRaisesRegex(ValueError, "3 labels for 4 predictions, expected a label for each"):
             figures.confusion(found, [0, 0, 1])
+        for other in (-1, 2, 0.5, "c", None):
+            with self.assertRaisesRegex(ValueError, "label 1 is .*, expected a number below 2 or one of a, b"):
+                figures.calibration(found, [0, other, 1, 1])
+        with self.assertRaisesRegex(ValueError, "has the labels of its texts, expected no others; leave them out"):
+            figures.confusion(lstm(), [0])
 
     def test_what_cannot_be_drawn_is_refused(self):
         with self.assertRaisesRegex(ModelError, "metrics.jsonl: found no losses, expected those of `trainer fit`"):
             figures.curves(ngrams())
         with self.assertRaisesRegex(ModelError, "evaluation.json: not found, expected the evaluation of a training; "):
             figures.confusion(support.folder())
+        with self.assertRaisesRegex(ModelError, "a training of n-grams writes none, .*; draw predictions: load"):
+            figures.confusion(ngrams())
         with self.assertRaisesRegex(ModelError, "the model predicts ratings, expected probabilities; "):
             figures.calibration(lstm("--loss rating"))
 

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 import shutil
 import unittest
 from functools import cache
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy
 import support
 
-from sentimill import DamagedModel, ModelError, load
+from sentimill import DamagedModel, ModelError, load, models
 
 THREE, FIVE = "1-2=bad,3=so so,4-5=good", "1=a,2=b,3=c,4=d,5=e"
 # Beside reviews: blank texts, texts that cleaning empties, unknown words, and characters of several lengths.
 OTHERS = ["", " \t", "10/10!", "</s>", "qqqq zzzz", "<b>GOOD</b> &amp; Café", "good\rbad", "日本語 good", "__label__x"]
+OTHERS += ["the and", "good\nbad", "good bad " * 1500]
 
 
 def texts() -> list[str]:
@@ -24,17 +27,18 @@ def texts() -> list[str]:
 
 
 @cache
-def dataset(labels: str | None) -> Path:
+def dataset(labels: str | None, flags: str) -> Path:
     """Returns a dataset of the reviews."""
-    out = support.folder() / f"of-{labels}.h5"
-    support.run(support.program("sentimill"), "--input", support.reviews()[0], "--out", out, *named(labels))
+    out = support.folder() / f"dataset-{dataset.cache_info().misses}.h5"
+    options = ["--input", support.reviews()[0], "--out", out, *named(labels), *flags.split()]
+    support.run(support.program("sentimill"), *options)
     return out
 
 
-def lstm(flags: str = "", labels: str | None = None) -> Path:
+def lstm(flags: str = "", labels: str | None = None, of_dataset: str = "") -> Path:
     """Returns the training folder of an LSTM."""
-    sizes = "--epochs 2 --hidden 12 --embedding 10 --validation-fraction 0.1 --rate 0.01"
-    return trained("trainer", "fit", str(dataset(labels)), sizes, flags)
+    sizes = "--epochs 1 --hidden 12 --embedding 10 --validation-fraction 0.1 --rate 0.01"
+    return trained("trainer", "fit", str(dataset(labels, of_dataset)), sizes, flags)
 
 
 def ngrams(flags: str = "", labels: str | None = None) -> Path:
@@ -58,21 +62,27 @@ class Answers(unittest.TestCase):
     def test_an_lstm_answers_as_trainer(self):
         for flags in (
             "",
-            "--bidirectional --layers 2 --pool mean-max",
+            "--bidirectional --layers 2 --pool mean-max --threshold f1",
             "--with-ngrams",
             "--loss rating",
             "--loss five-ratings --calibrate temperature",
             "--calibrate platt --precision f64",
-            "--threshold f1",
         ):
             with self.subTest(flags):
                 self.compare("trainer", lstm(flags), 1e-5)
+        for flags in (
+            "--max-tokens 9 --keep first --stopwords nltk",
+            "--max-tokens 9 --keep last --punctuation",
+            "--max-tokens 5000",
+        ):
+            with self.subTest(flags):
+                self.compare("trainer", lstm("--with-ngrams", None, flags), 1e-5)
 
     def test_an_lstm_of_named_classes_answers_as_trainer(self):
-        for labels in ("1-2=bad,4-5=good", THREE, FIVE):
-            for flags in ("", "--with-ngrams --calibrate temperature"):
-                with self.subTest(labels, flags=flags):
-                    self.compare("trainer", lstm(flags, labels), 1e-5)
+        both = "--with-ngrams --calibrate temperature"
+        for labels, flags in (("1-2=bad,4-5=good", both), (THREE, ""), (FIVE, ""), (FIVE, both)):
+            with self.subTest(labels, flags=flags):
+                self.compare("trainer", lstm(flags, labels), 1e-5)
 
     def test_ngrams_answer_as_ngrams(self):
         for flags in (
@@ -100,14 +110,14 @@ class Answers(unittest.TestCase):
 
     def compare(self, program: str, model: Path, most: float) -> None:
         """Compares predictions of texts, the fields of each, and probabilities up to the difference `most`."""
-        lines = [text for text in texts() if "\n" not in text]
-        options = ["--format", "text", *(["--top", "9"] if program == "ngrams" and self.is_of_many(model) else [])]
+        lines = texts()
+        options = ["--format", "json", *(["--top", "9"] if program == "ngrams" and self.is_of_many(model) else [])]
         printed = support.run(
             support.program(program),
             "predict",
             model,
             *options,
-            standard_input="".join(line + "\n" for line in lines).encode(),
+            standard_input="".join(json.dumps({"reviewText": line}) + "\n" for line in lines).encode(),
         )
         expected = [json.loads(line) for line in printed.splitlines()]
         found = load(model).predict(lines)
@@ -115,6 +125,10 @@ class Answers(unittest.TestCase):
         self.assertGreater(sum(error is None for error in found.error), 300)
         for text, ours, theirs in zip(lines, found, expected, strict=True):
             theirs.pop("line")
+            if not text.strip(" \t"):
+                # Only a line can be blank; in a record, the programs name what cleaning left.
+                self.assertEqual((ours, theirs.keys()), ({"error": "blank"}, {"error"}))
+                continue
             self.assertEqual(ours.keys(), theirs.keys(), text)
             for field, value in theirs.items():
                 if isinstance(value, dict):
@@ -141,6 +155,39 @@ class Predictions(unittest.TestCase):
         self.assertEqual(found[0]["probability"], found.probability[0])
         self.assertEqual(found[1:], [{"error": "blank"}, {"error": "only_unknown"}])
         self.assertEqual(found[-1], found[2])
+        self.assertEqual(found.names, ["positive", None, None])
+        self.assertEqual(repr(found), "Predictions(3 texts, 2 with an error, classes negative, positive)")
+
+    def test_probabilities_have_a_column_per_label(self):
+        for model in (ngrams(), lstm(), lstm("", THREE)):
+            found = load(model).predict(texts())
+            known = found.label >= 0
+            self.assertEqual(found.probabilities.shape, (len(texts()), len(found.classes)))
+            numpy.testing.assert_allclose(found.probabilities[known].sum(1), 1, atol=1e-6)
+            self.assertEqual(found.probabilities[known].argmax(1).tolist(), found.label[known].tolist())
+
+    def test_windows_have_no_effect(self):
+        for training in (ngrams(labels=THREE), lstm("--with-ngrams")):
+            model = load(training)
+            expected = list(model.predict(texts()))
+            for limit, most in (("WINDOW_TEXTS", 7), ("WINDOW_LABELS", 30), ("WINDOW_CHARACTERS", 1000)):
+                with self.subTest(limit), patch.object(models, limit, most):
+                    found = list(model.predict(iter(texts())))
+                    for one, other in zip(found, expected, strict=True):
+                        self.assertEqual((one.keys(), one.get("label")), (other.keys(), other.get("label")))
+                        if "probability" in one:
+                            self.assertAlmostEqual(one["probability"], other["probability"], delta=1e-6)
+
+    def test_a_model_is_pickled_by_its_path(self):
+        for training in (ngrams(), lstm()):
+            model = load(training)
+            copy = pickle.loads(pickle.dumps(model))
+            self.assertEqual(list(copy.predict(["good"])), list(model.predict(["good"])))
+
+    def test_a_lone_surrogate_is_read_as_a_replacement_character(self):
+        for model in (ngrams(), ngrams("--words cleaned-punctuation --buckets 0"), lstm()):
+            found = load(model).predict(["good \ud83d bad", "good \ufffd bad"])
+            self.assertEqual(found[0], found[1])
 
     def test_no_texts_have_no_predictions(self):
         for model in (ngrams(), ngrams(labels=THREE), lstm(), lstm("", THREE)):
@@ -159,19 +206,74 @@ class Predictions(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, r"texts is a str, expected several: predict\(\[text\]\)"):
             model.predict("good")
         for training in (ngrams(), lstm()):
-            self.assertRaises(TypeError, load(training).predict, [b"good"])
+            for other in (b"good", None, math.nan):
+                with self.assertRaisesRegex(TypeError, "text 1 is .*, expected a str; drop missing values"):
+                    load(training).predict(["good", other])
 
 
 class Refused(unittest.TestCase):
     def test_a_damaged_file_is_refused(self):
         for training in (lstm("--with-ngrams"), ngrams()):
             for file in sorted((training / "model").iterdir()):
-                if file.name != "SHA256SUMS":
+                # The list itself, what a prediction does not read, and empty lists of words.
+                if file.name not in ("SHA256SUMS", "trained_on.json") and file.stat().st_size > 0:
                     with self.subTest(file.name):
                         model = self.copy(training)
-                        (model / file.name).write_bytes(file.read_bytes() + b"?")
+                        content = file.read_bytes()
+                        (model / file.name).write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
                         with self.assertRaisesRegex(DamagedModel, f"{file.name}: its SHA-256 is .*, expected "):
                             load(model)
+
+    def test_a_file_without_a_digest_is_refused(self):
+        for training, names in ((lstm(), models.FILES), (ngrams(), ("config.json", "model.safetensors"))):
+            for name in names:
+                with self.subTest(name):
+                    model = self.copy(training)
+                    lines = (model / "SHA256SUMS").read_text().splitlines(keepends=True)
+                    (model / "SHA256SUMS").write_text(
+                        "".join(line for line in lines if not line.endswith(f"  {name}\n"))
+                    )
+                    with self.assertRaisesRegex(ModelError, f"the SHA-256 of {name} is missing, expected one"):
+                        load(model)
+            (model / "SHA256SUMS").write_bytes(b"")
+            self.assertRaises(ModelError, load, model)
+
+    def test_a_file_that_cannot_be_decoded_is_refused(self):
+        training = lstm()
+        weights = (training / "model/model.safetensors").read_bytes()
+        config = json.loads((training / "model/config.json").read_bytes())
+        del config["preparation"]
+        for name, content in (
+            ("config.json", b"[]"),
+            ("config.json", b"{"),
+            ("config.json", b"7"),
+            ("config.json", json.dumps(config).encode()),
+            ("model.safetensors", weights[:-1]),
+            ("model.safetensors", weights[:20]),
+            ("model.safetensors", weights.replace(b"F32", b"I32")),
+            ("vocabulary.txt", b"\xff\n"),
+        ):
+            with self.subTest(name, content=content[:40]):
+                model = self.changed(training, name, content)
+                with self.assertRaisesRegex(
+                    ModelError, "found files that cannot be decoded .*, expected files of a model"
+                ):
+                    load(model)
+
+    def test_parts_of_different_models_are_refused(self):
+        training, other = lstm(), lstm("--bidirectional --layers 2 --pool mean-max --threshold f1")
+        words = (training / "model/vocabulary.txt").read_bytes()
+        for name, content, expected in (
+            ("vocabulary.txt", words + b"qqqq\n", "vocabulary.txt: the number of words is .*, expected "),
+            ("vocabulary.txt", b"qqqq" + words[words.index(b"\n") :], "vocabulary.txt: the SHA-256 is .*, expected "),
+            (
+                "config.json",
+                (other / "model/config.json").read_bytes(),
+                r"model.safetensors: the shape of lstm.weight_ih_l0_reverse is None, expected \(48, 10\); copy or",
+            ),
+        ):
+            with self.subTest(name), self.assertRaisesRegex(ModelError, expected):
+                load(self.changed(training, name, content))
 
     def test_what_is_no_model_is_refused(self):
         empty = support.folder() / "empty"
@@ -181,6 +283,15 @@ class Refused(unittest.TestCase):
         for path in (empty, empty / "absent", text, support.small()):
             with self.subTest(path), self.assertRaisesRegex(ModelError, str(path)):
                 load(path)
+        with self.assertRaisesRegex(
+            ModelError, "absent: not found, expected a model or the folder of a training; check"
+        ):
+            load(empty / "absent")
+        begun = support.folder() / "begun"
+        begun.mkdir()
+        shutil.copy(lstm() / "metrics.jsonl", begun)
+        with self.assertRaisesRegex(ModelError, "begun: this training has no model yet, expected .*/model; resume the"):
+            load(begun)
 
     def test_another_version_is_refused(self):
         for training, field, value, expected in (
@@ -196,13 +307,18 @@ class Refused(unittest.TestCase):
             (lstm(), "scoring", None, "a next-word model, expected a classifier; train one with `trainer fit"),
         ):
             with self.subTest(field=field, value=value):
-                model = self.copy(training)
-                config = json.loads((model / "config.json").read_bytes())
+                config = json.loads((training / "model/config.json").read_bytes())
                 config[field] = config[field] | value if isinstance(value, dict) else value
-                (model / "config.json").write_text(json.dumps(config))
-                (model / "SHA256SUMS").write_bytes(self.sums(model))
+                model = self.changed(training, "config.json", json.dumps(config).encode())
                 with self.assertRaisesRegex(ModelError, expected):
                     load(model)
+
+    def changed(self, training: Path, name: str, content: bytes) -> Path:
+        """Returns a copy of a model with another file, and its digest."""
+        model = self.copy(training)
+        (model / name).write_bytes(content)
+        (model / "SHA256SUMS").write_bytes(self.sums(model))
+        return model
 
     @staticmethod
     def copy(training: Path) -> Path:

@@ -1,28 +1,33 @@
 //! The module `sentimill._native`: the cleaning and the n-gram models of the programs, for Python. Texts are any `str`; a lone
 //! surrogate is read as U+FFFD. Other Python threads run while texts are cleaned or answered.
 //!
-//! Numbers are returned as the bytes of 32-bit floats, of which NumPy makes arrays without a copy.
+//! Numbers are returned as the bytes of little-endian numbers, for NumPy.
 #![expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments and passes them by value")]
 
 use std::path::{Path, PathBuf};
 
 use classifiers::linear::{LinearScratch, Part};
-use classifiers::{Classifier, Preparation, files};
+use classifiers::{Classifier, Preparation, Reader, files};
 use corpus::clean::{Cleaner, Rules, UNICODE_VERSION};
+use corpus::ledger::NoReview;
 use corpus::lines::is_blank;
 use durable::Error;
 use durable::sums::Sums;
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyString};
 
 pyo3::import_exception!(sentimill.errors, DamagedModel);
 pyo3::import_exception!(sentimill.errors, ModelError);
+
+/// More than the memory of any machine: a file of a model is as large as its model.
+const FILE_BYTES_MAX: u64 = 1 << 40;
 
 /// The functions and classes of the module.
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::{Ngrams, NgramsOfLstm, clean, verify};
+    use super::{Ngrams, NgramsOfLstm, clean, contents};
 
     /// The version of Unicode by which texts are cleaned.
     #[pymodule_export]
@@ -39,10 +44,15 @@ fn clean(py: Python<'_>, text: Text, punctuation: bool) -> String {
     })
 }
 
-/// Compares the files of a folder with their digests.
+/// The content of files of a folder. Each must be listed with its digest, and match it.
 #[pyfunction]
-fn verify(py: Python<'_>, folder: PathBuf) -> PyResult<()> {
-    py.detach(|| Sums::verify(&folder)).map(drop).map_err(|error| failed(&error))
+fn contents(py: Python<'_>, folder: PathBuf, names: Vec<String>) -> PyResult<Vec<Py<PyBytes>>> {
+    let read = || {
+        let sums = Sums::read(&folder)?;
+        names.iter().map(|name| sums.content(name, FILE_BYTES_MAX)).collect::<Result<Vec<_>, _>>()
+    };
+    let found = py.detach(read).map_err(|error| failed(&error))?;
+    Ok(found.iter().map(|content| PyBytes::new(py, content).unbind()).collect())
 }
 
 /// An n-gram model: the folder of one, or a file of the fastText program.
@@ -62,33 +72,56 @@ impl Ngrams {
         self.0.labels().names()
     }
 
-    /// The probability of each label for each text, `[N, labels]`, and for each text `None` or the reason why it has none. Then
-    /// its probabilities are 0.
-    fn predict(&self, py: Python<'_>, texts: Vec<Text>) -> (Py<PyByteArray>, Vec<Option<&'static str>>) {
-        let (probabilities, errors) = py.detach(|| {
+    /// For each text: the predicted label (64-bit integers), its score if there are two labels (32-bit floats), the
+    /// probability of each label, `[N, labels]` (32-bit floats), and `None` or the reason why it has none of these. Then its
+    /// label is -1, and the others are NaN.
+    fn predict(&self, py: Python<'_>, texts: Vec<Text>) -> Found {
+        let (mut places, mut scores, mut all, mut errors) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        py.detach(|| {
             let (mut reader, mut preparation) = (self.0.reader(), Preparation::of(self.0.words()));
             let labels = self.0.labels();
-            let (mut all, mut errors) = (Vec::with_capacity(texts.len() * labels.n_labels()), Vec::new());
-            let mut answer = |text: &str, all: &mut Vec<f32>| {
-                if is_blank(text.as_bytes()) {
-                    return Err("blank");
-                }
-                let text = preparation.text(text.as_bytes()).ok_or("empty_text")?;
-                let found = reader.of_known(text).ok_or("only_unknown")?;
-                if !found.iter().all(|probability| probability.is_finite()) {
-                    return Err("not_finite");
-                }
-                all.extend(labels.in_order().map(|label| found[label as usize]));
-                Ok(())
-            };
             for text in &texts {
-                errors.push(answer(&text.0, &mut all).err());
-                all.resize(errors.len() * labels.n_labels(), 0.0);
+                match answer(&mut reader, &mut preparation, &text.0) {
+                    Ok(found) => {
+                        places.push(i64::from(labels.place(labels.predicted(found))));
+                        all.extend(labels.in_order().map(|label| found[label as usize]));
+                        if labels.n_labels() == 2 {
+                            scores.push(labels.outputs(found)[0] as f32);
+                        }
+                        errors.push(None);
+                    }
+                    Err(error) => {
+                        places.push(-1);
+                        all.resize(all.len() + labels.n_labels(), f32::NAN);
+                        if labels.n_labels() == 2 {
+                            scores.push(f32::NAN);
+                        }
+                        errors.push(Some(error));
+                    }
+                }
             }
-            (all, errors)
         });
-        (bytes(py, &probabilities), errors)
+        let places = bytes(py, places.into_iter().map(i64::to_le_bytes));
+        (places, floats(py, &scores), floats(py, &all), errors)
     }
+}
+
+/// Labels, scores, probabilities and errors of texts.
+type Found = (Py<PyByteArray>, Py<PyByteArray>, Py<PyByteArray>, Vec<Option<&'static str>>);
+
+/// The probabilities of a text by the model's numbers of labels, or the reason why it has none, as `ngrams predict` names
+/// it.
+fn answer<'r>(
+    reader: &'r mut Reader<'_>,
+    preparation: &mut Preparation,
+    text: &str,
+) -> Result<&'r [f32], &'static str> {
+    if is_blank(text.as_bytes()) {
+        return Err(NoReview::Blank.counter());
+    }
+    let text = preparation.text(text.as_bytes()).ok_or(NoReview::EmptyText.counter())?;
+    let found = reader.of_known(text).ok_or("only_unknown")?;
+    if found.iter().all(|probability| probability.is_finite()) { Ok(found) } else { Err("not_finite") }
 }
 
 /// The n-grams that are a part of an LSTM model.
@@ -122,7 +155,7 @@ impl NgramsOfLstm {
             }
             outputs
         });
-        bytes(py, &outputs)
+        floats(py, &outputs)
     }
 }
 
@@ -134,8 +167,13 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Text {
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         let text = object.cast::<PyString>()?;
-        if let Ok(text) = text.to_str() {
-            return Ok(Self(text.to_owned()));
+        // `to_str` copies other texts than ASCII, and leaves the copy in the text of Python.
+        let is_ascii: bool = text.call_method0(intern!(object.py(), "isascii"))?.extract()?;
+        if is_ascii {
+            return Ok(Self(text.to_str()?.to_owned()));
+        }
+        if let Ok(utf8) = text.encode_utf8() {
+            return Ok(Self(String::from_utf8_lossy(utf8.as_bytes()).into_owned()));
         }
         let utf16: Vec<u8> = text.call_method1("encode", ("utf-16-le", "surrogatepass"))?.extract()?;
         let units: Vec<u16> =
@@ -144,9 +182,12 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Text {
     }
 }
 
-fn bytes(py: Python<'_>, numbers: &[f32]) -> Py<PyByteArray> {
-    let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-    PyByteArray::new(py, &bytes).unbind()
+fn floats(py: Python<'_>, numbers: &[f32]) -> Py<PyByteArray> {
+    bytes(py, numbers.iter().map(|number| number.to_le_bytes()))
+}
+
+fn bytes<const N: usize>(py: Python<'_>, numbers: impl Iterator<Item = [u8; N]>) -> Py<PyByteArray> {
+    PyByteArray::new(py, &numbers.flatten().collect::<Vec<u8>>()).unbind()
 }
 
 /// The error of a model that was not read.

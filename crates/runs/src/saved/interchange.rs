@@ -7,7 +7,8 @@
 //!
 //! `tokenizer.json` does not clean texts: its input is the text of a record of the mapper, before the tab. It does not
 //! remove stop words, and truncates only if the model reads the first words of a text. `predict.py` has the results of
-//! `trainer predict`. Its LSTM is that of the Python package. Its parts for n-grams and for the cleaning are also those of the n-gram models' `predict.py`.
+//! `trainer predict`. Its LSTM is that of the Python package. Its parts for n-grams and for the cleaning are also those of
+//! the n-gram models' `predict.py`.
 
 use corpus::settings::Keep;
 use dataset::WordList;

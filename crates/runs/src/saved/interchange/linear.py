@@ -27,10 +27,6 @@ def positions(ascending, numbers):
     found = numpy.searchsorted(ascending[:-1], numbers)
     return numpy.where(ascending[found] == numbers, found, -1)
 
-def sigmoid(numbers):
-    with numpy.errstate(over="ignore"):
-        return 1 / (1 + numpy.exp(-numbers))
-
 class NGrams:
     """The n-grams of a model. `features(words)` has the rows of those in a text, and the factor of each row."""
 

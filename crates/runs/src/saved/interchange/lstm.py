@@ -1,12 +1,13 @@
-"""Scores texts with the model in this folder. It requires NumPy.
+"""Scores texts with the model in this folder. It requires Python 3.10 or newer and NumPy.
 
 Standard input: one text per line, as it was written; it is cleaned as by `trainer predict`.
 Standard output: one score per line, that of `trainer predict`; nan for a text for which it has an error. For three or more
 classes, a line has the probability of each class, separated by spaces, in the order of `labels` in config.json.
 
 `import predict` reads no input. `predict.score(text)` returns the score of one text, or the list of probabilities.
-`predict.scores(texts)` is faster for many texts. `predict.inputs(texts)` returns the inputs of the file that
-`trainer export --out MODEL.onnx` writes. A text with the length 0 in them has no result.
+`predict.scores(texts)` is faster for many texts; with a small hidden size, also OPENBLAS_NUM_THREADS=1.
+`predict.inputs(texts)` returns the inputs of the file that `trainer export --out MODEL.onnx` writes. A text with the length 0
+in them has no result.
 """
 import functools, html.entities, itertools, json, re, sys, unicodedata
 from collections import Counter
@@ -18,11 +19,12 @@ invalid = "replace"  # bytes that are not UTF-8
 
 @functools.cache
 def model():
-    return Lstm(folder, clean, lambda texts: ngrams().outputs(*ngrams().inputs(texts).values()))
+    files = [(folder / name).read_bytes() for name in ("config.json", "model.safetensors", "vocabulary.txt")]
+    return Lstm(*files, clean, lambda texts: ngrams().outputs(*ngrams().inputs(texts).values()))
 
 @functools.cache
 def ngrams():
-    return Linear(json.loads((folder / "ngrams.json").read_bytes()), tensors(folder / "ngrams.safetensors"), ())
+    return Linear(json.loads((folder / "ngrams.json").read_bytes()), tensors((folder / "ngrams.safetensors").read_bytes()), ())
 
 def inputs(texts):
     read = [model().read(text)[0] for text in texts]

@@ -23,6 +23,10 @@ invalid = "replace" if about["settings"]["words"].startswith("cleaned") else "su
 # A tag, a word, or a character that is a word by itself.
 PUNCTUATION = re.compile(rf"(?i:<br(?: ?/)?>)|[{about.get('alphanumeric', '')}']+|[^\s\0-\x1f\x7f-\x9f\ud800-\udfff]")
 
+def sigmoid(numbers):
+    with numpy.errstate(over="ignore"):
+        return 1 / (1 + numpy.exp(-numbers))
+
 def words_of(text: str):
     if (kind := about["settings"]["words"]).startswith("cleaned"):
         return clean(text, kind == "cleaned-punctuation").split()
