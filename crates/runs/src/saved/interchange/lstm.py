@@ -5,7 +5,7 @@ Standard output: one score per line, that of `trainer predict`; nan for a text f
 classes, a line has the probability of each class, separated by spaces, in the order of `labels` in config.json.
 
 `import predict` reads no input. `predict.score(text)` returns the score of one text, or the list of probabilities.
-`predict.scores(texts)` is faster for many texts; with a small hidden size, also OPENBLAS_NUM_THREADS=1.
+`predict.scores(texts)` is faster for many texts; on a machine with other busy processes, so is OPENBLAS_NUM_THREADS=1.
 `predict.inputs(texts)` returns the inputs of the file that `trainer export --out MODEL.onnx` writes. A text with the length 0
 in them has no result.
 """
