@@ -84,7 +84,8 @@ impl Ngrams {
                 match answer(&mut reader, &mut preparation, &text.0) {
                     Ok(found) => {
                         places.push(i64::from(labels.place(labels.predicted(found))));
-                        all.extend(labels.in_order().map(|label| found[label as usize]));
+                        let calibrated = labels.calibrated(found);
+                        all.extend(labels.in_order().map(|label| calibrated[label as usize]));
                         if labels.n_labels() == 2 {
                             scores.push(labels.outputs(found)[0] as f32);
                         }
