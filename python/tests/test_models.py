@@ -99,6 +99,9 @@ class Answers(unittest.TestCase):
         for labels in ("1-2=bad,4-5=good", FIVE):
             with self.subTest(labels):
                 self.compare("ngrams", ngrams("", labels), 1e-6)
+        chosen = "--validation-fraction 0.2 --calibrate"
+        self.compare("ngrams", ngrams(f"{chosen} platt --threshold f1"), 1e-6)
+        self.compare("ngrams", ngrams(f"{chosen} temperature --model fasttext --epochs 2", THREE), 1e-6)
 
     def test_a_file_of_the_fasttext_program_answers_as_ngrams(self):
         for name in ("model.bin", "model.ftz"):
