@@ -81,6 +81,8 @@ fn dataset(records: &[u8], settings: &Settings, vocabulary_size: u64, folder: &P
         },
         mapper: None,
         limits: Limits::default(),
+        threads: std::num::NonZeroUsize::MIN,
+        ranges: None,
         scratch: folder.to_owned(),
     };
     match merge::run(&store, &options, &ProgressBars::to_nobody()) {

@@ -284,7 +284,7 @@ mod tests {
             let row = [f64::from(at % 7), f64::from(at % 5) * 0.7, f64::from(at % 3)];
             // Half of the labels are those of the largest logit.
             let largest = (0..3).max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap();
-            labels.push(if at % 2 == 0 { largest } else { at / 2 % 3 });
+            labels.push(if at % 2 == 0 { largest } else { (at / 2 % 3) as usize });
             logits.extend(row);
         }
         let loss = |temperature: f64| {

@@ -110,6 +110,8 @@ pub fn merged(store: &Store, out: &Path, counts: MapperCounts, scratch: &Path) -
         },
         mapper: Some(counts),
         limits: corpus::ledger::Limits::NONE,
+        threads: std::num::NonZeroUsize::MIN,
+        ranges: None,
         scratch: scratch.to_owned(),
     };
     merge::run(store, &options, &ProgressBars::to_nobody())

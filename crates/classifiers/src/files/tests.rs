@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::fasttext::{FastTextSettings, Loss, Scores, Training};
-use crate::{Reading, Scratch, Words};
+use crate::{Reading, Words};
 
 const FILES: [&str; 4] = ["SHA256SUMS", "config.json", "model.safetensors", "words.txt"];
 const LINES: [&str; 4] = ["a good film", "bad, b\u{e4}d film", "the film was good </s> bad", ""];
@@ -81,16 +81,15 @@ fn a_written_model_is_read_back() {
         let path = folder.path().join("parent/model");
         write(&path, ModelRef::FastText(&model)).unwrap();
         assert!(is_folder(&path));
-        let found = read(&path).unwrap();
+        let Model::FastText(found) = read(&path).unwrap() else { panic!("another kind") };
         assert_eq!(found.dictionary(), model.dictionary());
         for line in LINES {
             let line = line.as_bytes();
-            let (mut ours, mut theirs) = (Scores::default(), Scratch::default());
+            let (mut ours, mut theirs) = (Scores::default(), Scores::default());
             assert_eq!(found.scores(line, &mut theirs), model.scores(line, &mut ours));
         }
         // The same model gives the same bytes.
         let again = folder.path().join("again");
-        let Model::FastText(found) = found else { panic!("another kind") };
         write(&again, ModelRef::FastText(&found)).unwrap();
         for name in FILES {
             assert!(fs::read(path.join(name)).unwrap() == fs::read(again.join(name)).unwrap(), "{name}");
