@@ -378,6 +378,7 @@ fn raw_lines_are_refused_with_the_program_that_reads_them() {
         ("reviews.json.gz", b"\x1f\x8b\x08\0", "a gzip-compressed file"),
         ("reviews.csv", b"\"1\",\"good\"\n", "a text file"),
     ] {
+        let fields = if name == "reviews.csv" { "--text-field COLUMN --rating-field COLUMN " } else { "" };
         fs::write(within.path().join(name), bytes).unwrap();
         let mut fit = trainer();
         fit.args(["fit", name]).current_dir(within.path());
@@ -385,7 +386,7 @@ fn raw_lines_are_refused_with_the_program_that_reads_them() {
         assert_eq!(code, Some(66), "{told}");
         let expected = format!(
             "{name}: {kind}, expected a dataset written by sentimill or merge; make one with \
-                                `sentimill {name} --out reviews.h5`"
+             `sentimill {name} {fields}--out reviews.h5`"
         );
         assert!(told.contains(&expected), "{told}");
     }

@@ -52,7 +52,9 @@ pub fn forbid_tf32() {
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::thread;
 
+    use program::threads::spawn;
     use tch::{Device, Kind, Tensor};
 
     use super::{in_bfloat16, in_own_kinds};
@@ -83,7 +85,8 @@ mod tests {
 
     #[test]
     fn other_threads_compute_in_their_own_kind() {
-        let kinds = in_bfloat16(|| [product(), std::thread::spawn(product).join().unwrap()]).unwrap();
+        let elsewhere = || thread::scope(|scope| spawn(scope, product).join().unwrap());
+        let kinds = in_bfloat16(|| [product(), elsewhere()]).unwrap();
         assert_eq!(kinds, [Kind::BFloat16, Kind::Float]);
     }
 }

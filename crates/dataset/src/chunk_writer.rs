@@ -281,6 +281,11 @@ impl ChunkWriter {
         let of = &mut self.columns[column];
         Ok((std::mem::take(&mut of.description), std::mem::take(&mut of.digests)))
     }
+
+    /// Closes all columns. With an open column, the library would write the end of the file after it was closed and synced.
+    pub(crate) fn close_columns(&mut self) {
+        self.columns.clear();
+    }
 }
 
 impl ChunkSink for ChunkWriter {

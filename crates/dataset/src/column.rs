@@ -37,8 +37,11 @@ struct Shared<T> {
     /// The rows of each reader, ascending.
     ranges: Vec<Range<usize>>,
     /// The chunks that further readers will need, and the number of these readers.
-    decoded: Mutex<HashMap<usize, (Arc<Vec<T>>, usize)>>,
+    decoded: Mutex<HashMap<usize, Needed<T>>>,
 }
+
+/// The elements of a chunk, and the number of readers that will need them.
+type Needed<T> = (Arc<Vec<T>>, usize);
 
 impl<T: Scalar> Shared<T> {
     /// The elements of a chunk with these rows, decoded by `decode` unless another reader has decoded them.

@@ -114,6 +114,7 @@ impl FileWriter {
 
     /// Writes the table of digests, closes the file and syncs it to disk.
     pub(crate) fn finish(mut self) -> Result<()> {
+        self.chunks.close_columns();
         let table = std::mem::take(&mut self.table).finish();
         self.file
             .new_dataset_builder()
@@ -128,7 +129,8 @@ impl FileWriter {
     }
 
     /// Closes the file and syncs it to disk. For a file that only other programs read.
-    pub(crate) fn finish_without_digests(self) -> Result<()> {
+    pub(crate) fn finish_without_digests(mut self) -> Result<()> {
+        self.chunks.close_columns();
         self.file.close().at(&self.path, "close the file")?;
         fs::File::open(&self.path).and_then(|file| file.sync_all()).at(&self.path, "sync the file")
     }

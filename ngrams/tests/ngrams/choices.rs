@@ -129,7 +129,7 @@ fn a_calibration_improves_probabilities_and_changes_no_score() {
     let (folder, train, test) = corpus();
     fs::write(&train, mislabelled(2000, 8)).unwrap();
     fs::write(&test, mislabelled(1000, 9)).unwrap();
-    for model in [&MODELS[0][..], &["--model", "fasttext", "--buckets", "20000", "--epochs", "50"]] {
+    for model in [MODELS[0], &["--model", "fasttext", "--buckets", "20000", "--epochs", "50"]] {
         for (method, name) in [("temperature", "temperature "), ("platt", "Platt calibration with slope ")] {
             let out = folder.path().join(format!("{method}{}", model[1]));
             let flags = ["--validation-fraction", "0.3", "--calibrate", method];
@@ -288,7 +288,7 @@ fn a_tree_of_seven_labels_is_calibrated_and_not_explained() {
     // A third of the texts have the word of another label.
     let line = |at: usize| {
         let label = at % 7;
-        let shown = if at / 7 % 3 == 0 { (label + 1 + at / 21 % 6) % 7 } else { label };
+        let shown = if (at / 7).is_multiple_of(3) { (label + 1 + at / 21 % 6) % 7 } else { label };
         let [own, one, other] = [shown, at % 26, at / 26 % 26].map(letter);
         format!("__label__l{label} own{own} own{own} common{one} more{other}\n")
     };

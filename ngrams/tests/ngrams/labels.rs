@@ -261,7 +261,7 @@ fn an_array_without_the_field_is_refused_with_the_fields_that_it_has() {
     predict.arg(&array);
     let (code, told) = ended(predict);
     let expected =
-        "found a JSON object in the first line, expected a header with names of columns; pass --format json";
+        "found JSON in the first line, expected a header with names of columns; pass --format json";
     assert!(code == Some(65) && told.contains(expected), "{told}");
 }
 

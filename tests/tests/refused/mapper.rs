@@ -122,10 +122,10 @@ fn the_share_of_bad_lines_is_checked_from_20_bad_lines() {
 #[test]
 fn a_file_without_a_review_is_reported() {
     let job = Job::mapped(1);
-    job.write("other.csv", "1,great\n");
+    job.write("other.txt", "1,great\n");
     job.write("blank.json", "\n\n");
-    let input = ["--input", "reviews.json", "other.csv", "blank.json"];
-    let warning = "warning: other.csv: no line is a review; check its format\n";
+    let input = ["--input", "reviews.json", "other.txt", "blank.json"];
+    let warning = "warning: other.txt: no line is a review; check its format\n";
     let mapped = job.program("mapper", &input, "");
     assert!(mapped.code == 0 && mapped.stderr.contains(&format!("mapper: {warning}")), "{}", mapped.stderr);
     let milled = job.program("sentimill", &[&input[..], &["--out", "out.h5"]].concat(), "");

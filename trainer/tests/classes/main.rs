@@ -227,7 +227,9 @@ fn options_of_two_classes_are_refused_for_three_by_name() {
     let (code, _, told) = run(fit(&dataset, &new, &["--class-weight", "1,0,2"]));
     assert_eq!(code, Some(64), "{told}");
     assert!(
-        told.contains("expected balanced, or numbers above 0 separated by commas, one per class"),
+        told.contains(
+            "expected balanced, or numbers from 0.000001 to 1000000 separated by commas, one per class"
+        ),
         "{told}"
     );
 }
