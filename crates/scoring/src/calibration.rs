@@ -60,6 +60,14 @@ impl Calibrator {
         }
     }
 
+    /// The slope and the intercept of calibrated log-odds, for graphs that compute them.
+    pub fn line(self) -> (f64, f64) {
+        match self {
+            Self::Temperature(temperature) => (1.0 / temperature, 0.0),
+            Self::Platt { slope, intercept } => (slope, intercept),
+        }
+    }
+
     /// Calibrated probabilities of three or more classes, for which there is only a temperature.
     pub fn classes(self, probabilities: &Probabilities) -> Probabilities {
         let Self::Temperature(temperature) = self else { return *probabilities };

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use classifiers::Texts;
+use classifiers::{Classifier, Texts};
 use scoring::{Choice, RowScore, Scores, Scoring, calibrate_logits};
 use training::arguments::ChoiceFlags;
 use training::outcome::NOT_CALIBRATED;
@@ -10,7 +10,6 @@ use training::tell::tell;
 use training::{Error, Result};
 
 use super::evaluate::each_answer;
-use classifiers::Classifier;
 
 /// Maximum number of outputs of a model that are kept: 1 GiB. Of more texts, every second, third and so on is used.
 const OUTPUTS_MAX: usize = 1 << 27;

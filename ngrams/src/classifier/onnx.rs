@@ -11,7 +11,6 @@ use classifiers::files::{ModelRef, described};
 use classifiers::linear::{LinearModel, Outputs};
 use classifiers::{Labels, Words, linear};
 use runs::onnx::{Attribute, ElementType, Graph, Value};
-use scoring::Calibrator;
 
 /// The graph of a model with these labels.
 pub fn graph(model: ModelRef<'_>, labels: &Labels) -> Graph {
@@ -37,10 +36,7 @@ pub fn graph(model: ModelRef<'_>, labels: &Labels) -> Graph {
 /// The calibrated probabilities, as [`Labels::calibrated`] has them, of those in the order of users.
 fn calibrated(graph: &mut Graph, probabilities: Value, labels: &Labels) -> Value {
     let Some(calibration) = labels.choice().calibration else { return probabilities };
-    let (slope, intercept) = match calibration {
-        Calibrator::Temperature(temperature) => (1.0 / temperature, 0.0),
-        Calibrator::Platt { slope, intercept } => (slope, intercept),
-    };
+    let (slope, intercept) = calibration.line();
     let [least, one, slope, intercept] =
         [f64::from(f32::MIN_POSITIVE), 1.0, slope, intercept].map(|number| graph.number(number));
     let probabilities = graph.node("Max", &[&probabilities, &least], &[]);

@@ -2,14 +2,13 @@
 
 use classifiers::fasttext::{FastTextSettings, Optimizer};
 use classifiers::linear::LinearSettings;
-use classifiers::{Dictionary, Features, Reading, Words, fasttext, linear};
+use classifiers::{Dictionary, Features, Labels, Reading, Words, fasttext, linear};
 use runs::recipe::OF_INPUT;
 use serde_json::{Value, json};
 use training::arguments::ClassWeight;
 use training::{Error, Result};
 
 use crate::arguments::{ModelName, NgramLossName, Train, WeightsName};
-use classifiers::Labels;
 
 /// Default of `--buckets` for the fastText model.
 const BUCKETS: u64 = 2_000_000;

@@ -165,11 +165,7 @@ impl Parts<'_> {
 
 /// Adds the score and the probabilities of outputs, `[B, O]`, as [`scoring::Decision`] computes them.
 fn add_outputs(graph: &mut Graph, outputs: &str, scoring: Scoring, calibration: Option<Calibrator>) {
-    let (slope, intercept) = match calibration {
-        Some(Calibrator::Temperature(temperature)) => (1.0 / temperature, 0.0),
-        Some(Calibrator::Platt { slope, intercept }) => (slope, intercept),
-        None => (1.0, 0.0),
-    };
+    let (slope, intercept) = calibration.map_or((1.0, 0.0), Calibrator::line);
     let [one, slope, intercept] = [1.0, slope, intercept].map(|number| graph.number(number));
     let columns = graph.integers(&[1]);
     let (score, log_odds) = match scoring {
