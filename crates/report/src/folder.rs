@@ -144,7 +144,7 @@ impl Run {
                 let now = counted(world_size as u64, "rank");
                 self.notes.push(format!("Joined after step {step}: {}. Now: {now}.", named(&ranks)));
             }
-            Line::Test { metrics, .. } => self.tested = Some((Part::Test, metrics)),
+            Line::Test { metrics, .. } => self.measured = Some((Part::Test, metrics)),
         }
     }
 
@@ -162,7 +162,7 @@ impl Run {
         self.held_out.retain(|&(n_tokens, _)| n_tokens <= step);
         self.pips.retain(|line| line.step <= step);
         self.last_step = step;
-        self.tested = None;
+        self.measured = None;
     }
 
     fn read_evaluation(&mut self, folder: &Path) -> Result<()> {
@@ -175,7 +175,7 @@ impl Run {
             self.notes.push(format!("{EVALUATION} is from step {step}; the training has continued since."));
             return Ok(());
         }
-        self.tested = Some((record.part, record.metrics));
+        self.measured = Some((record.part, record.metrics.into()));
         let path = folder.join(SCORES);
         if !record.scoring.is_of_label() {
             // There is no ROC curve and no calibration of three or more classes.
@@ -209,7 +209,7 @@ impl Run {
                 if self.is_of_vectors() { "token" } else { "step" },
                 self.last_step
             ));
-        } else if self.tested.is_none() && self.of_many_labels().is_none() && !self.is_of_vectors() {
+        } else if self.measured.is_none() && self.of_many_labels().is_none() && !self.is_of_vectors() {
             self.notes.push(
                 match (self.is_of_words(), self.is_of_ngrams()) {
                     (true, _) => "A pretraining has no test split: its quality shows in the classifier that starts from it.",
@@ -225,7 +225,7 @@ impl Run {
                 .to_owned(),
             );
         }
-        if let Some((Part::Validation, _)) = self.tested {
+        if let Some((Part::Validation, _)) = self.measured {
             self.notes
                 .push("There is no test split: the metrics are those of the validation split.".to_owned());
         }
@@ -235,7 +235,7 @@ impl Run {
                  missing."
             ));
         }
-        if self.is_complete && self.evaluation.is_none() && self.tested.is_some() && !self.is_of_ngrams() {
+        if self.is_complete && self.evaluation.is_none() && self.measured.is_some() && !self.is_of_ngrams() {
             self.notes
                 .push(format!("There is no {EVALUATION}: no ROC curve, no calibration and no reviews."));
         }

@@ -6,7 +6,7 @@ use runs::training::{
     EpochLine, EvaluationRecord, OfManyLabels, PipLine, RankTimes, RunSettings, SimilarityLine, StepsLine,
     TokensLine, TopNgrams,
 };
-use scoring::{Intervals, Metrics, RowScore};
+use scoring::{Intervals, Measured, Metrics, RowScore};
 
 use crate::origins::Origins;
 
@@ -31,8 +31,8 @@ pub struct Run {
     pub epochs: Vec<EpochLine>,
     /// The last step.
     pub last_step: u64,
-    /// The evaluated split and its metrics.
-    pub tested: Option<(Part, Metrics)>,
+    /// The evaluated split and its metrics, of any number of labels.
+    pub measured: Option<(Part, Measured)>,
     /// Further results of the evaluation.
     pub evaluation: Option<EvaluationRecord>,
     /// The n-grams with the largest weights, of an n-gram model.
@@ -168,9 +168,9 @@ impl Run {
         if self.of_many_labels().is_some() {
             return true;
         }
-        let tested = self.tested.iter().map(|(_, metrics)| metrics);
-        let validated = self.epochs.iter().filter_map(|epoch| epoch.validation.as_ref());
-        tested.chain(validated).next().is_some_and(|metrics| metrics.confusion.n_classes() > 2)
+        let measured = self.measured.iter().map(|(_, metrics)| *metrics);
+        let by_epoch = self.epochs.iter().filter_map(|epoch| epoch.validation.or(epoch.test));
+        measured.chain(by_epoch).next().is_some_and(|metrics| metrics.has_classes())
     }
 
     /// Number of completed epochs. The log of a linear model has none of them.
@@ -208,9 +208,15 @@ impl Run {
         self.ngrams.as_ref().and_then(|top| top.evaluation.as_ref())
     }
 
+    /// The evaluated split and its metrics, if its labels are few.
+    pub fn tested(&self) -> Option<(Part, Metrics)> {
+        let (part, measured) = self.measured.as_ref()?;
+        Some((*part, *measured.few()?))
+    }
+
     /// The metrics of the evaluated rows, of any number of classes.
     pub fn rates(&self) -> Option<Evaluated> {
-        if let Some((part, metrics)) = self.tested {
+        if let Some((part, metrics)) = self.tested() {
             let larger = metrics.larger_class();
             let names = self.class_names(metrics.confusion.n_classes());
             return Some(Evaluated {

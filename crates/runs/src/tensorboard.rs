@@ -177,22 +177,11 @@ fn scalars(line: &Line) -> Vec<(String, f64)> {
     scalars
 }
 
-fn add_metrics(part: &str, metrics: &scoring::Metrics, add: &mut impl FnMut(&str, f64)) {
-    let [f1, precision, recall] = match metrics.confusion.n_classes() {
-        2 => ["f1", "precision", "recall"],
-        _ => ["macro_f1", "macro_precision", "macro_recall"],
-    };
-    let numbers = [
-        ("loss", Some(metrics.loss)),
-        ("accuracy", Some(metrics.accuracy)),
-        (f1, Some(metrics.f1)),
-        (precision, Some(metrics.precision)),
-        (recall, Some(metrics.recall)),
-        ("auc", metrics.auc),
-    ];
-    for (name, number) in numbers {
+fn add_metrics(part: &str, metrics: &scoring::Measured, add: &mut impl FnMut(&str, f64)) {
+    for (name, number) in metrics.named() {
+        let is_mean = metrics.has_classes() && ["f1", "precision", "recall"].contains(&name);
         if let Some(number) = number {
-            add(&format!("{part}/{name}"), number);
+            add(&format!("{part}/{}{name}", if is_mean { "macro_" } else { "" }), number);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use program::exit::{Exit, Failed};
 use program::location::Location;
 use runs::training::{Line, METRICS, RunSettings, SETTINGS, read_json};
-use scoring::{Choice, Metrics, Scoring};
+use scoring::{Choice, Measured, Scoring};
 
 use crate::error::Result;
 use crate::outcome::chosen;
@@ -154,7 +154,7 @@ pub fn card(model: &Path, of: CardOf<'_>) -> String {
 }
 
 /// The metrics of the last test of a training, if there was one.
-fn tested(events: &Path) -> Option<Metrics> {
+fn tested(events: &Path) -> Option<Measured> {
     let lines = program::bounded::read(events, EVENTS_BYTES_MAX).ok()?;
     let lines = lines.rsplit(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
     lines
@@ -165,13 +165,13 @@ fn tested(events: &Path) -> Option<Metrics> {
 /// Some 500 bytes per step that is logged.
 const EVENTS_BYTES_MAX: u64 = 1 << 30;
 
-fn named(metrics: &Metrics) -> Vec<(&'static str, f64)> {
-    let [f1, precision, recall] = names_of_means(metrics.confusion.n_classes());
-    let all = [
-        ("accuracy", metrics.accuracy),
-        (f1, metrics.f1),
-        (precision, metrics.precision),
-        (recall, metrics.recall),
-    ];
-    all.into_iter().chain(metrics.auc.map(|auc| ("AUC", auc))).collect()
+fn named(metrics: &Measured) -> Vec<(&'static str, f64)> {
+    let [f1, precision, recall] = names_of_means(if metrics.has_classes() { 3 } else { 2 });
+    let names =
+        [("accuracy", "accuracy"), ("f1", f1), ("precision", precision), ("recall", recall), ("auc", "AUC")];
+    let shown = |(key, value): (&str, Option<f64>)| {
+        let (_, name) = names.into_iter().find(|(of, _)| *of == key)?;
+        Some((name, value?))
+    };
+    metrics.named().into_iter().filter_map(shown).collect()
 }

@@ -8,9 +8,10 @@ use classifiers::{Block, Classifier, TextRef, Texts};
 use corpus::digest::{Digest, of_labelled};
 use program::threads::spawn;
 use report::whole;
+use scoring::Measured;
 use training::Result;
 
-use super::quality::{Evaluated, Measured, Quality};
+use super::quality::{Evaluated, Quality};
 
 /// The metrics of texts, and the texts that are not in them.
 #[derive(Debug)]

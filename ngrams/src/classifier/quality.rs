@@ -8,8 +8,8 @@ use std::collections::HashMap;
 
 use classifiers::Labels;
 use scoring::{
-    CLASSES_MAX, Choice, Counted, Decision, Intervals, Metrics, OfClass, ProbabilityQuality, RowTexts,
-    Scores, Scoring, class_intervals, intervals, label_intervals, metrics_of, scores_of,
+    CLASSES_MAX, Choice, Counted, Decision, Intervals, Measured, Metrics, OfClass, ProbabilityQuality,
+    RowTexts, Scores, Scoring, class_intervals, intervals, label_intervals, metrics_of, scores_of,
 };
 use serde::Serialize;
 use training::Result;
@@ -92,30 +92,6 @@ pub struct Evaluated {
     pub choice: Choice,
 }
 
-/// Metrics of texts.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[serde(untagged)]
-#[expect(clippy::large_enum_variant, reason = "one value per evaluation exists")]
-pub enum Measured {
-    /// Texts with one label each, of at most five.
-    Few(Metrics),
-    /// Texts with any labels.
-    Many {
-        /// Mean negative logarithm of the probability of a text's labels.
-        loss: f64,
-        /// The same as `precision_at_1`.
-        accuracy: f64,
-        /// Mean of the F1 of all labels that texts have.
-        f1: f64,
-        /// Mean of their precision.
-        precision: f64,
-        /// Mean of their recall.
-        recall: f64,
-        /// Number of texts.
-        rows: u64,
-    },
-}
-
 /// Metrics of a label.
 #[derive(Debug, Serialize)]
 pub struct Named {
@@ -123,24 +99,6 @@ pub struct Named {
     pub name: String,
     #[serde(flatten)]
     metrics: OfClass,
-}
-
-impl Measured {
-    /// Fraction of texts predicted correctly.
-    pub fn accuracy(&self) -> f64 {
-        match self {
-            Self::Few(metrics) => metrics.accuracy,
-            Self::Many { accuracy, .. } => *accuracy,
-        }
-    }
-
-    /// Number of texts.
-    pub fn rows(&self) -> u64 {
-        match self {
-            Self::Few(metrics) => metrics.rows,
-            Self::Many { rows, .. } => *rows,
-        }
-    }
 }
 
 impl<'a> Quality<'a> {

@@ -11,6 +11,7 @@ use classifiers::fasttext::Optimizer;
 use classifiers::linear::LinearSettings;
 use classifiers::{Classifier, Model, Reading, Texts, Words, fasttext, linear};
 use corpus::arguments::FormatArguments;
+use scoring::Measured;
 use training::arguments::{OF_SEARCH, Passed};
 use training::autotune::search::{Dimension, Flags, Space};
 use training::autotune::{Limit, Metrics, Plan, Trained};
@@ -23,7 +24,6 @@ use super::train::check;
 use crate::arguments::{Arguments, Autotune, Command, ModelName, Train};
 use crate::classifier::choice::{self, choose};
 use crate::classifier::evaluate::measure;
-use crate::classifier::quality::Measured;
 use crate::input::{input, read_split, with_format};
 
 /// Searches settings of an n-gram model.
@@ -355,10 +355,7 @@ fn check_labels(texts: &Texts, validation: &Texts, place: &str) -> Result<()> {
 
 /// The metrics by which trials are compared.
 fn metrics(measured: &Measured) -> Metrics {
-    match measured {
-        Measured::Few(metrics) => Metrics { accuracy: metrics.accuracy, f1: metrics.f1, loss: metrics.loss },
-        Measured::Many { accuracy, f1, loss, .. } => Metrics { accuracy: *accuracy, f1: *f1, loss: *loss },
-    }
+    Metrics { accuracy: measured.accuracy(), f1: measured.f1(), loss: measured.loss() }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use classifiers::Classifier;
 use corpus::ledger::Limits;
 use runs::training::{RunSettings, SETTINGS, read_json};
+use scoring::Measured;
 use serde::Serialize;
 use training::answers::wrong::{OtherLabels, Wrong};
 use training::arguments::threads;
@@ -18,7 +19,7 @@ use super::out::absolute;
 use crate::arguments::Evaluate;
 use crate::classifier::evaluate::{Evaluation, evaluate as evaluate_texts};
 use crate::classifier::predict::{Options, Shown, run};
-use crate::classifier::quality::{Evaluated, Measured};
+use crate::classifier::quality::Evaluated;
 
 /// The output for a file.
 #[derive(Serialize)]

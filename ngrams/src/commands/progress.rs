@@ -8,12 +8,11 @@ use classifiers::{fasttext, linear};
 use indicatif::ProgressBar;
 use report::whole;
 use runs::training::{EpochLine, Line};
+use scoring::Measured;
 
 use training::Result;
 use training::log::Log;
 use training::tell::{bar, tell_above};
-
-use crate::classifier::quality::Measured;
 
 /// Shows and logs a training.
 pub struct Progress {
@@ -116,10 +115,8 @@ impl Progress {
         };
         let accuracies: String = evaluated.iter().map(accuracy).collect();
         self.tell(&format!("epoch {epoch} of {}: loss {loss:.4}, {seconds:.2} s{accuracies}", self.epochs));
-        let metrics = |part: Part| match evaluated.iter().find(|(of, _)| *of == part) {
-            Some((_, Measured::Few(metrics))) => Some(*metrics),
-            _ => None,
-        };
+        let metrics =
+            |part: Part| evaluated.iter().find(|(of, _)| *of == part).map(|(_, measured)| *measured);
         self.log.write(&Line::Epoch(EpochLine {
             epoch,
             step: u64::from(epoch),

@@ -12,7 +12,7 @@ use launch::interrupt::{Interrupts, Requested};
 use program::exit::{Exit, Failed};
 use report::whole;
 use runs::training::{Line, NGRAMS, OfManyLabels, OfOneLabel, Tested, put_json};
-use scoring::{Interval, LargerClass, Scoring};
+use scoring::{Interval, LargerClass, Measured, Scoring};
 use serde::Serialize;
 use training::inputs::{Counters, ReadInput};
 use training::log::Log;
@@ -34,7 +34,7 @@ use super::top::top;
 use crate::arguments::{ModelName, Train};
 use crate::classifier::choice::{self, choose};
 use crate::classifier::evaluate::{Evaluation, evaluate, measure};
-use crate::classifier::quality::{Evaluated, Measured};
+use crate::classifier::quality::Evaluated;
 use crate::input::{division, input, with_format};
 
 /// The summary that `--json` prints.
@@ -469,10 +469,8 @@ fn of_many(part: Part, evaluated: &Evaluated) -> Option<OfManyLabels> {
 }
 
 fn finish_log(mut log: Log, settings: &ModelSettings, evaluation: Option<&(Part, Evaluation)>) -> Result<()> {
-    if let Some((Part::Test, evaluation)) = evaluation
-        && let Measured::Few(metrics) = &evaluation.evaluated.metrics
-    {
-        log.write(&Line::Test { step: u64::from(settings.epochs()), metrics: *metrics });
+    if let Some((Part::Test, evaluation)) = evaluation {
+        log.write(&Line::Test { step: u64::from(settings.epochs()), metrics: evaluation.evaluated.metrics });
     }
     log.finish()
 }

@@ -182,8 +182,8 @@ impl Progress {
                     loss,
                     seconds: Some(self.epoch.last.duration_since(self.epoch.begin).as_secs_f64()),
                     from_step: Some(self.epoch.from_step),
-                    validation: validation.copied(),
-                    test: test.copied(),
+                    validation: validation.copied().map(Into::into),
+                    test: test.copied().map(Into::into),
                     ranks: ranks.to_vec(),
                 }));
                 self.since = IntervalSums::new();

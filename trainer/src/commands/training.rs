@@ -366,7 +366,7 @@ impl Job<'_> {
             summary.evaluation = Some((&record).into());
             outcome::lines(&record).iter().for_each(|line| tell(line));
             if record.part == Part::Test {
-                log.write(&Line::Test { step: record.step, metrics });
+                log.write(&Line::Test { step: record.step, metrics: metrics.into() });
             }
             out.keep_evaluation(record, &scores)?;
         }

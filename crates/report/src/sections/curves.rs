@@ -7,12 +7,12 @@ use crate::numbers::{percent, short};
 use crate::run::Run;
 use batches::Part;
 use runs::training::EpochLine;
-use scoring::Metrics;
+use scoring::Measured;
 
 /// The course of the training.
 pub fn curves(runs: &[Run], html: &mut Html) {
     section("curves", html, |html| {
-        if runs.iter().all(|run| run.steps.is_empty()) {
+        if runs.iter().all(|run| run.steps.is_empty() && run.epochs.is_empty()) {
             html.paragraph("quiet", "No step has been logged yet.");
             return;
         }
@@ -24,12 +24,12 @@ pub fn curves(runs: &[Run], html: &mut Html) {
             positive(over_epoch_axis("Loss of a next word", note, short, losses(runs, Run::is_of_words)))
                 .draw(html);
             let note = "held-out rows";
-            share(over_epoch_axis("Accuracy", note, percent, held_out(runs, |of| of.accuracy))).draw(html);
+            share(over_epoch_axis("Accuracy", note, percent, held_out(runs, Measured::accuracy))).draw(html);
             let note = match runs.iter().any(Run::has_classes) {
                 true => "held-out rows; for three or more classes the macro F1",
                 false => note,
             };
-            share(over_epoch_axis("F1", note, short, held_out(runs, |of| of.f1))).draw(html);
+            share(over_epoch_axis("F1", note, short, held_out(runs, Measured::f1))).draw(html);
             let is_constant = |run: &Run| run.steps.windows(2).all(|at| at[0].rate == at[1].rate);
             if !runs.iter().all(is_constant) {
                 let rates = series(runs, |run| vec![("", Style::Line, over_steps(run, |line| line.rate))]);
@@ -52,17 +52,21 @@ fn losses(runs: &[Run], is_of: impl Fn(&Run) -> bool) -> Vec<Series> {
         if !is_of(run) {
             return Vec::new();
         }
-        let validation = over_epochs(run, |epoch| epoch.validation.map(|of| of.loss));
+        let validation = over_epochs(run, |epoch| epoch.validation.as_ref().map(Measured::loss));
         vec![
             ("training, by step", Style::Faint, over_steps(run, |line| line.loss)),
             ("training", Style::Dots, over_epochs(run, |epoch| Some(epoch.loss))),
             ("validation", Style::Dashes, validation),
-            ("test, by epoch", Style::Rings, over_epochs(run, |epoch| epoch.test.map(|of| of.loss))),
+            (
+                "test, by epoch",
+                Style::Rings,
+                over_epochs(run, |epoch| epoch.test.as_ref().map(Measured::loss)),
+            ),
         ]
     })
 }
 
-fn held_out(runs: &[Run], measure: fn(&Metrics) -> f64) -> Vec<Series> {
+fn held_out(runs: &[Run], measure: fn(&Measured) -> f64) -> Vec<Series> {
     series(runs, |run| {
         let validation = over_epochs(run, |epoch| epoch.validation.as_ref().map(measure));
         vec![
@@ -78,9 +82,9 @@ fn over_epochs(run: &Run, value: impl Fn(&EpochLine) -> Option<f64>) -> Vec<(f64
 }
 
 /// The metric of the test split, drawn at the last epoch.
-fn at_the_end(run: &Run, value: impl Fn(&Metrics) -> f64) -> Vec<(f64, f64)> {
+fn at_the_end(run: &Run, value: impl Fn(&Measured) -> f64) -> Vec<(f64, f64)> {
     let end = run.epochs.last().map(|epoch| f64::from(epoch.epoch));
-    end.zip(run.tested.filter(|(part, _)| *part == Part::Test))
+    end.zip(run.measured.filter(|(part, _)| *part == Part::Test))
         .map(|(end, (_, metrics))| (end, value(&metrics)))
         .into_iter()
         .collect()

@@ -5,7 +5,7 @@ use crate::html::Html;
 use crate::name::run_name;
 use crate::numbers::{duration, measure};
 use crate::run::Run;
-use scoring::Metrics;
+use scoring::Measured;
 
 /// Writes the tables, with the columns of the original system's table.
 pub fn epochs(runs: &[Run], html: &mut Html) {
@@ -24,7 +24,7 @@ pub fn epochs(runs: &[Run], html: &mut Html) {
 }
 
 fn epoch_table(run: &Run, html: &mut Html) {
-    if run.epochs.is_empty() && run.tested.is_none() {
+    if run.epochs.is_empty() && run.measured.is_none() {
         let is_linear = run.n_epochs() > 0;
         html.paragraph(
             "quiet",
@@ -43,19 +43,19 @@ fn epoch_table(run: &Run, html: &mut Html) {
                     let more = if run.is_partial(epoch) { " (partial)" } else { "" };
                     cell(&epoch.seconds.map_or_else(|| "–".to_owned(), |time| duration(time) + more), html);
                     cell(&measure(epoch.loss), html);
-                    cells(epoch.validation.as_ref(), html);
+                    cells(epoch.validation, html);
                     if is_tested {
-                        cells(epoch.test.as_ref(), html);
+                        cells(epoch.test, html);
                     }
                 });
             }
-            if let Some((part, metrics)) = run.tested {
+            if let Some((part, metrics)) = run.measured {
                 html.class("tr", "sum", |html| {
                     html.leaf("th", &[("scope", "row")], part_name(part));
                     let time = run.training_seconds();
                     cell(&time.map_or_else(|| "–".to_owned(), |(seconds, _)| duration(seconds)), html);
                     cell("", html);
-                    cells(Some(&metrics), html);
+                    cells(Some(metrics), html);
                     by_epoch.iter().for_each(|_| cell("", html));
                 });
             }
@@ -70,9 +70,8 @@ fn epoch_table(run: &Run, html: &mut Html) {
 }
 
 /// Loss, accuracy and F1.
-fn cells(metrics: Option<&Metrics>, html: &mut Html) {
-    let of: [fn(&Metrics) -> f64; 3] = [|on| on.loss, |on| on.accuracy, |on| on.f1];
-    for of in of {
-        cell(&metrics.map_or("–".to_owned(), |on| measure(of(on))), html);
+fn cells(metrics: Option<Measured>, html: &mut Html) {
+    for of in [Measured::loss, Measured::accuracy, Measured::f1] {
+        cell(&metrics.as_ref().map_or("–".to_owned(), |on| measure(of(on))), html);
     }
 }

@@ -19,7 +19,7 @@ struct CrossValidation<'a> {
 impl CrossValidation<'_> {
     /// Metrics of the evaluated folds.
     fn metrics(&self) -> Vec<Metrics> {
-        self.runs.iter().filter_map(|(_, run)| run.tested.map(|(_, metrics)| metrics)).collect()
+        self.runs.iter().filter_map(|(_, run)| Some(run.tested()?.1)).collect()
     }
 }
 
@@ -78,7 +78,7 @@ fn table_of(known: &CrossValidation<'_>, html: &mut Html) {
         columns(&[&["fold"][..], &heads, &["rows"]].concat(), html);
         html.element("tbody", &[], |html| {
             for (number, run) in &known.runs {
-                let Some((_, metrics)) = run.tested else { continue };
+                let Some((_, metrics)) = run.tested() else { continue };
                 row_of(&number.to_string(), html, |html| {
                     for (_, value) in metrics.named() {
                         cell(&value.map_or_else(|| "–".to_owned(), measure), html);

@@ -35,7 +35,7 @@ pub fn held_out(runs: &[Run], html: &mut Html) {
         }
         html.class("div", "charts", |html| {
             for (at, run) in runs.iter().enumerate() {
-                if let Some((part, metrics)) = run.tested {
+                if let Some((part, metrics)) = run.tested() {
                     confusion(at, run, part, &metrics, html);
                 }
             }
@@ -97,7 +97,7 @@ fn confusion(at: usize, run: &Run, part: Part, metrics: &Metrics, html: &mut Htm
 
 /// Metrics of each of three or more classes.
 fn classes(run: &Run, html: &mut Html) {
-    let Some((_, metrics)) = run.tested else { return };
+    let Some((_, metrics)) = run.tested() else { return };
     let names = run.class_names(metrics.confusion.n_classes());
     table(&format!("Classes of {}", run.name), html, |html| {
         columns(&["class", "rows", "precision", "recall", "F1"], html);
@@ -123,7 +123,7 @@ fn roc_chart(runs: &[Run], html: &mut Html) {
     for (at, run) in runs.iter().enumerate() {
         let Some(points) = run.scores.as_deref().and_then(roc) else { continue };
         let auc = run
-            .tested
+            .tested()
             .and_then(|(_, metrics)| metrics.auc)
             .map_or(String::new(), |auc| format!("AUC {}", measure(auc)));
         lines.push(Series { run: at, of: line_of(runs, run), what: auc, style: Style::Line, points });

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{EpochLine, Line, METRICS};
-use scoring::Metrics;
+use scoring::{Measured, Metrics};
 
 /// The epochs so far and their metrics of the validation split, from the events in a training folder. None without a
 /// validation split, and if the events cannot be read.
@@ -28,7 +28,7 @@ fn epochs_of(lines: &str) -> Vec<(u32, Metrics)> {
     for line in lines.lines().filter_map(|line| serde_json::from_str(line).ok()) {
         match line {
             Line::Start { step, .. } => epochs.retain(|(at, ..)| *at <= step),
-            Line::Epoch(EpochLine { step, epoch, validation: Some(metrics), .. }) => {
+            Line::Epoch(EpochLine { step, epoch, validation: Some(Measured::Few(metrics)), .. }) => {
                 epochs.retain(|(_, earlier, _)| *earlier < epoch);
                 epochs.push((step, epoch, metrics));
             }

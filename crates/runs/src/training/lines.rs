@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{RankTimes, ShareTimes};
 use batches::balance::Decision;
-use scoring::Metrics;
+use scoring::Measured;
 
 /// An event; one JSON object per line. Fields that lines of older versions lack have defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -78,7 +78,7 @@ pub enum Line {
         /// Number of steps since the start of the training.
         step: u64,
         /// Metrics of the test split.
-        metrics: Metrics,
+        metrics: Measured,
     },
 }
 
@@ -128,10 +128,10 @@ pub struct EpochLine {
     pub from_step: Option<u64>,
     /// Metrics of the validation split, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub validation: Option<Metrics>,
+    pub validation: Option<Measured>,
     /// Metrics of the test split, if it is evaluated after every epoch (`--test-every`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub test: Option<Metrics>,
+    pub test: Option<Measured>,
     /// Times of each rank in this period.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<RankTimes>,
