@@ -173,9 +173,15 @@ impl Run {
         measured.chain(by_epoch).next().is_some_and(|metrics| metrics.has_classes())
     }
 
-    /// Number of completed epochs. The log of a linear model has none of them.
+    /// Whether a line of an epoch has the loss. A linear training has one line for all epochs, without a loss; older versions
+    /// logged none.
+    pub fn has_losses(&self) -> bool {
+        self.epochs.iter().any(|epoch| epoch.loss.is_some())
+    }
+
+    /// Number of completed epochs.
     pub fn n_epochs(&self) -> u64 {
-        let is_linear = self.is_complete && self.is_of_ngrams() && self.epochs.is_empty();
+        let is_linear = self.is_complete && self.is_of_ngrams() && !self.has_losses();
         let planned = self.settings.as_ref().filter(|_| is_linear).and_then(RunSettings::epochs);
         planned.unwrap_or(self.epochs.len() as u64)
     }
@@ -270,21 +276,32 @@ impl Run {
         sums
     }
 
-    /// Total duration of the epochs, and whether some of it is missing.
+    /// Total duration of the epochs or, of word vectors, of all processes, and whether some of it is missing.
     pub fn training_seconds(&self) -> Option<(f64, bool)> {
+        if let Some(last) = self.tokens.last() {
+            // The time starts again in each process.
+            let lines = self.tokens.windows(2).map(|at| [at[0].elapsed_s, at[1].elapsed_s]);
+            let earlier: f64 = lines.filter(|[one, next]| next < one).map(|[one, _]| one).sum();
+            return Some((earlier + last.elapsed_s, self.starts > 1));
+        }
         let seconds: Vec<f64> = self.epochs.iter().filter_map(|epoch| epoch.seconds).collect();
         let is_partial =
             seconds.len() < self.epochs.len() || self.epochs.iter().any(|epoch| self.is_partial(epoch));
         (!seconds.is_empty()).then(|| (seconds.iter().sum(), is_partial))
     }
 
-    /// Reviews per second, over all epochs or, before the first epoch ends, over the progress lines.
+    /// Reviews per second, over all epochs or, of other models than n-grams before the first epoch ends, over the progress lines.
     pub fn reviews_per_s(&self) -> Option<f64> {
         let ranks = self.ranks();
         let rows: u64 = ranks.iter().map(|times| times.rows).sum();
         let seconds = ranks.iter().map(|times| times.seconds).fold(0.0, f64::max);
         if seconds > 0.0 {
             return Some(rows as f64 / seconds);
+        }
+        if let (true, Some((seconds, false)), Some(settings)) =
+            (self.is_of_ngrams(), self.training_seconds(), &self.settings)
+        {
+            return Some((settings.dataset.rows[0] * self.n_epochs()) as f64 / seconds.max(1e-9));
         }
         let n = self.steps.len();
         (n > 0).then(|| self.steps.iter().map(|line| line.reviews_per_s).sum::<f64>() / n as f64)

@@ -64,8 +64,8 @@ pub fn is_shown(id: &str, runs: &[Run]) -> bool {
         "ngrams" => has_ngrams(runs),
         // An n-gram training has no ranks in its log, and no evaluation of single rows.
         "wrong" | "speed" => !are_of_ngrams,
-        // Linear models have no epochs in their log.
-        "curves" | "epochs" => !are_of_ngrams || runs.iter().any(|run| !run.epochs.is_empty()),
+        // Linear models have no loss of an epoch.
+        "curves" | "epochs" => !are_of_ngrams || runs.iter().any(Run::has_losses),
         _ => true,
     }
 }

@@ -146,7 +146,9 @@ fn scalars(line: &Line) -> Vec<(String, f64)> {
             }
         }
         Line::Epoch(EpochLine { loss, seconds, validation, test, ranks, .. }) => {
-            add("training/epoch_loss", *loss);
+            if let Some(loss) = loss {
+                add("training/epoch_loss", *loss);
+            }
             if let Some(seconds) = seconds {
                 add("speed/epoch_seconds", *seconds);
             }

@@ -102,10 +102,12 @@ impl Progress {
         }
     }
 
-    /// Ends a linear training, which has no loss.
+    /// Ends a linear training, which has no loss. Several classifiers may have been trained at the same time, so the log has
+    /// one line for all epochs.
     pub fn end_linear(&mut self, epochs: u32) {
         let seconds = self.begin.elapsed().as_secs_f64();
         self.tell(&format!("trained on {} texts in {seconds:.2} s", whole(self.texts)));
+        self.write(epochs, 0, None, seconds, &[]);
         self.end(epochs, None);
     }
 
@@ -115,6 +117,18 @@ impl Progress {
         };
         let accuracies: String = evaluated.iter().map(accuracy).collect();
         self.tell(&format!("epoch {epoch} of {}: loss {loss:.4}, {seconds:.2} s{accuracies}", self.epochs));
+        self.write(epoch, epoch - 1, Some(loss), seconds, evaluated);
+    }
+
+    /// Writes a line of the log for the epochs after `from`.
+    fn write(
+        &mut self,
+        epoch: u32,
+        from: u32,
+        loss: Option<f64>,
+        seconds: f64,
+        evaluated: &[(Part, Measured)],
+    ) {
         let metrics =
             |part: Part| evaluated.iter().find(|(of, _)| *of == part).map(|(_, measured)| *measured);
         self.log.write(&Line::Epoch(EpochLine {
@@ -122,7 +136,7 @@ impl Progress {
             step: u64::from(epoch),
             loss,
             seconds: Some(seconds),
-            from_step: Some(u64::from(epoch) - 1),
+            from_step: Some(u64::from(from)),
             validation: metrics(Part::Validation),
             test: metrics(Part::Test),
             ranks: Vec::new(),

@@ -179,7 +179,7 @@ impl Progress {
                 self.log.write(&Line::Epoch(EpochLine {
                     epoch: position.epoch,
                     step: position.steps,
-                    loss,
+                    loss: Some(loss),
                     seconds: Some(self.epoch.last.duration_since(self.epoch.begin).as_secs_f64()),
                     from_step: Some(self.epoch.from_step),
                     validation: validation.copied().map(Into::into),

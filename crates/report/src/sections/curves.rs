@@ -55,7 +55,7 @@ fn losses(runs: &[Run], is_of: impl Fn(&Run) -> bool) -> Vec<Series> {
         let validation = over_epochs(run, |epoch| epoch.validation.as_ref().map(Measured::loss));
         vec![
             ("training, by step", Style::Faint, over_steps(run, |line| line.loss)),
-            ("training", Style::Dots, over_epochs(run, |epoch| Some(epoch.loss))),
+            ("training", Style::Dots, over_epochs(run, |epoch| epoch.loss)),
             ("validation", Style::Dashes, validation),
             (
                 "test, by epoch",

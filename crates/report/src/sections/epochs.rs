@@ -5,6 +5,7 @@ use crate::html::Html;
 use crate::name::run_name;
 use crate::numbers::{duration, measure};
 use crate::run::Run;
+use runs::training::EpochLine;
 use scoring::Measured;
 
 /// Writes the tables, with the columns of the original system's table.
@@ -39,10 +40,10 @@ fn epoch_table(run: &Run, html: &mut Html) {
         columns(&[&["epoch", "time", "training loss", "loss", "accuracy", f1], by_epoch].concat(), html);
         html.element("tbody", &[], |html| {
             for epoch in &run.epochs {
-                row_of(&epoch.epoch.to_string(), html, |html| {
+                row_of(&numbers(run, epoch), html, |html| {
                     let more = if run.is_partial(epoch) { " (partial)" } else { "" };
                     cell(&epoch.seconds.map_or_else(|| "–".to_owned(), |time| duration(time) + more), html);
-                    cell(&measure(epoch.loss), html);
+                    cell(&epoch.loss.map_or_else(|| "–".to_owned(), measure), html);
                     cells(epoch.validation, html);
                     if is_tested {
                         cells(epoch.test, html);
@@ -67,6 +68,14 @@ fn epoch_table(run: &Run, html: &mut Html) {
             "\u{201c}partial\u{201d}: the training was resumed within that epoch; the time is that of the part after it.",
         );
     }
+}
+
+/// The number of an epoch, or those of several that were logged together.
+fn numbers(run: &Run, line: &EpochLine) -> String {
+    let epoch = line.epoch;
+    let first =
+        line.from_step.zip(run.steps_of_epoch()).map_or(epoch.into(), |(from, steps)| 1 + from / steps);
+    if first < u64::from(epoch) { format!("{first} to {epoch}") } else { epoch.to_string() }
 }
 
 /// Loss, accuracy and F1.

@@ -32,7 +32,9 @@ fn run_card(at: usize, run: &Run, html: &mut Html) {
         html.paragraph("path", &run.path);
         match (run.rates(), run.epochs.last()) {
             (None, Some(epoch)) if run.is_of_words() => {
-                html.class("dl", "figures", |html| figure("loss of a next word", &measure(epoch.loss), html));
+                html.class("dl", "figures", |html| {
+                    figure("loss of a next word", &epoch.loss.map_or_else(|| "–".to_owned(), measure), html);
+                });
             }
             (None, None) if run.is_of_words() => html.paragraph("quiet", "No epoch is finished."),
             (None, _) if let Some(of_many) = run.of_many_labels() => {
@@ -158,7 +160,7 @@ const METRICS: [Measure; 9] = [
 const OTHERS: [Measure; 9] = [
     ("rows", |run| tested(run, |of| of.rows as f64), short_whole, Better::Neither),
     ("distinct texts", |run| run.distinct_texts().map(|n| n as f64), short_whole, Better::Neither),
-    ("training loss, last epoch", |run| run.epochs.last().map(|epoch| epoch.loss), measure, Better::Neither),
+    ("training loss, last epoch", |run| run.epochs.last()?.loss, measure, Better::Neither),
     ("epochs", |run| Some(run.n_epochs() as f64), short_whole, Better::Neither),
     ("training time", |run| run.training_seconds().map(|(seconds, _)| seconds), duration, Better::Less),
     ("reviews/s", |run| run.reviews_per_s(), short, Better::More),

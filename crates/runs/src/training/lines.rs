@@ -118,12 +118,13 @@ pub struct EpochLine {
     pub epoch: u32,
     /// Number of steps since the start of the training.
     pub step: u64,
-    /// Mean training loss of the epoch, measured while the weights changed.
-    pub loss: f64,
+    /// Mean training loss of the epoch, measured while the weights changed; `None` for a linear model of n-grams.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<f64>,
     /// Duration of the steps after `from_step`; earlier ones ran in another process.
     #[serde(default)]
     pub seconds: Option<f64>,
-    /// The step at which the measurement started.
+    /// The step at which the measurement started. The line may be of several epochs.
     #[serde(default)]
     pub from_step: Option<u64>,
     /// Metrics of the validation split, if there is one.
