@@ -8,6 +8,7 @@ mod initial;
 mod out;
 mod predict;
 mod progress;
+mod record;
 mod settings;
 mod soft_labels;
 mod top;

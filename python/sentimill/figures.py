@@ -65,7 +65,7 @@ def curves(folder: str | PathLike[str], *, axes: Axes | None = None) -> Axes:
 
 def confusion(found: Predictions | str | PathLike[str], label: Labels = None, *, axes: Axes | None = None) -> Axes:
     """Draws the number of texts by label and predicted label: of predictions and the labels of their texts, or of the
-    evaluation in a training folder of `trainer fit`. A cell is as dark as its share of the label."""
+    evaluation in a training folder of `trainer fit` or `ngrams train`. A cell is as dark as its share of the label."""
     axes = axes or plt.subplots()[1]
     if isinstance(found, Predictions):
         classes: Sequence[str] = found.classes
@@ -149,8 +149,9 @@ def _evaluation(folder: str | PathLike[str], label: Labels) -> dict[str, Any]:
     if label is not None:
         raise ValueError(f"{path} has the labels of its texts, expected no others; leave them out")
     if (path.parent / "ngrams.json").is_file() and not path.exists():
+        expected = "one with --test or --test-fraction, and at most five labels"
         remedy = "draw predictions: load(folder).predict(texts), and the labels of the texts"
-        raise ModelError(f"{path}: a training of n-grams writes none, expected a training of an LSTM; {remedy}")
+        raise ModelError(f"{path}: this training of n-grams wrote none, expected {expected}; {remedy}")
     found: dict[str, Any] = json.loads(_text(path, "the evaluation of a training"))
     return found
 

@@ -46,7 +46,8 @@ class Figures(unittest.TestCase):
         self.assertEqual((line.get_xdata().tolist(), line.get_ydata().tolist()), ([10, 20], [1, 4]))
 
     def test_a_confusion_has_the_counts_and_names(self):
-        for training, classes in ((lstm(), ["negative", "positive"]), (lstm("", FIVE), list("abcde"))):
+        trainings = [(of(flags), ["negative", "positive"]) for of, flags in ((lstm, ""), (ngrams, "--test-fraction 0.2"))]
+        for training, classes in (*trainings, (lstm("", FIVE), list("abcde"))):
             axes = figures.confusion(training)
             counts = [int(text.get_text()) for text in axes.texts]
             self.assertEqual([label.get_text() for label in axes.get_xticklabels()], classes)
@@ -94,7 +95,7 @@ class Figures(unittest.TestCase):
             figures.curves(ngrams())
         with self.assertRaisesRegex(ModelError, "evaluation.json: not found, expected the evaluation of a training; "):
             figures.confusion(support.folder())
-        with self.assertRaisesRegex(ModelError, "a training of n-grams writes none, .*; draw predictions: load"):
+        with self.assertRaisesRegex(ModelError, "this training of n-grams wrote none, .*; draw predictions: load"):
             figures.confusion(ngrams())
         with self.assertRaisesRegex(ModelError, "the model predicts ratings, expected probabilities; "):
             figures.calibration(lstm("--loss rating"))

@@ -220,6 +220,18 @@ impl Run {
         Some((*part, *measured.few()?))
     }
 
+    /// The hash of each row that is listed as most wrong, if it is known.
+    pub fn wrong_hashes(&self) -> Vec<Option<&String>> {
+        let rows = self.evaluation.iter().flat_map(|record| &record.wrong).map(|row| row.hash.as_ref());
+        let texts = self.of_many_labels().and_then(|of_many| of_many.wrong.as_deref()).unwrap_or_default();
+        rows.chain(texts.iter().map(|text| text.hash.as_ref())).collect()
+    }
+
+    /// Whether the folder has the wrong predictions, or that there are none.
+    pub fn has_wrong(&self) -> bool {
+        self.evaluation.is_some() || self.of_many_labels().is_some_and(|of_many| of_many.wrong.is_some())
+    }
+
     /// The metrics of the evaluated rows, of any number of classes.
     pub fn rates(&self) -> Option<Evaluated> {
         if let Some((part, metrics)) = self.tested() {
@@ -301,7 +313,7 @@ impl Run {
         if let (true, Some((seconds, false)), Some(settings)) =
             (self.is_of_ngrams(), self.training_seconds(), &self.settings)
         {
-            return Some((settings.dataset.rows[0] * self.n_epochs()) as f64 / seconds.max(1e-9));
+            return Some(settings.dataset.rows[0].saturating_mul(self.n_epochs()) as f64 / seconds.max(1e-9));
         }
         let n = self.steps.len();
         (n > 0).then(|| self.steps.iter().map(|line| line.reviews_per_s).sum::<f64>() / n as f64)

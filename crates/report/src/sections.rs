@@ -62,8 +62,9 @@ pub fn is_shown(id: &str, runs: &[Run]) -> bool {
         "curves" | "epochs" | "held-out" | "wrong" | "speed" | "data" if are_of_vectors => false,
         "folds" => has_folds(runs),
         "ngrams" => has_ngrams(runs),
-        // An n-gram training has no ranks in its log, and no evaluation of single rows.
-        "wrong" | "speed" => !are_of_ngrams,
+        // An n-gram training has no ranks in its log.
+        "speed" => !are_of_ngrams,
+        "wrong" => !are_of_ngrams || runs.iter().any(Run::has_wrong),
         // Linear models have no loss of an epoch.
         "curves" | "epochs" => !are_of_ngrams || runs.iter().any(Run::has_losses),
         _ => true,

@@ -5,7 +5,7 @@
 //!   settings.json      the recipe, the number of ranks, and the dataset with its card
 //!   metrics.jsonl      the events of the training, one per line
 //!   evaluation.json    metrics of the test split, or of the validation split without one; the most wrong rows
-//!   scores.npy         index, label and score of each evaluated row, for numpy.load
+//!   scores.npy         index, label and score of each evaluated row, for numpy.load; both for at most five labels
 //!   ngrams.json        of n-gram models: the n-grams with the largest weights
 //!   tensorboard/       the events of metrics.jsonl for TensorBoard
 //!   model/             the model
@@ -49,14 +49,14 @@ use tempfile::NamedTempFile;
 
 pub use self::best::{best_epoch, validated_epochs};
 pub use self::decisions::decisions;
-pub use self::evaluation::{EvaluationRecord, WrongRow, is_wrong, most_wrong};
+pub use self::evaluation::{EvaluationRecord, WRONG_MAX, WrongRow, is_wrong, most_wrong, with_words};
 pub use self::hold::{Hold, LOCK_WAIT};
 pub use self::lines::{EpochLine, Line, PipLine, SimilarityLine, StepsLine, TokensLine};
 pub use self::replace::{NAMES, check_replaceable, clear, has_only_settings, names};
 pub use self::scores::{read_scores, write_scores};
 pub use self::settings::{DatasetRecord, RunSettings, UnlabelledRecord};
 pub use self::times::{Profile, RankTimes, ShareTimes};
-pub use self::top::{OfManyLabels, OfOneLabel, Tested, TopNgrams, TopOfLabel, WeighedNgram};
+pub use self::top::{OfManyLabels, OfOneLabel, Tested, TopNgrams, TopOfLabel, WeighedNgram, WrongText};
 use crate::error::{Error, Result};
 use crate::json;
 

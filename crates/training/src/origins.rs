@@ -27,10 +27,7 @@ const TEXT_CHARS_MAX: usize = 4000;
 
 /// Adds to each training the origins of its most wrong rows. Returns the number of rows that have one, and of all.
 pub fn find(origins: &[PathBuf], runs: &mut [Run]) -> Result<(usize, usize)> {
-    let hashes = |run: &Run| -> Vec<String> {
-        let wrong = run.evaluation.iter().flat_map(|record| &record.wrong);
-        wrong.filter_map(|row| row.hash.clone()).collect()
-    };
+    let hashes = |run: &Run| -> Vec<String> { run.wrong_hashes().into_iter().flatten().cloned().collect() };
     let mut wanted: Vec<u64> =
         runs.iter().flat_map(hashes).filter_map(|hash| u64::from_str_radix(&hash, 16).ok()).collect();
     wanted.sort_unstable();
@@ -58,7 +55,7 @@ pub fn find(origins: &[PathBuf], runs: &mut [Run]) -> Result<(usize, usize)> {
     }
     let (mut n_found, mut n_rows) = (0, 0);
     for run in runs {
-        n_rows += run.evaluation.iter().map(|record| record.wrong.len()).sum::<usize>();
+        n_rows += run.wrong_hashes().len();
         for hash in hashes(run) {
             let origins = u64::from_str_radix(&hash, 16).ok().and_then(|hash| found.get(&hash));
             if let Some(origins) = origins {

@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 
 use program::location::Location;
 use runs::checkpoints::{differing, number_of};
-use runs::training::{CHECKPOINTS, DatasetRecord, METRICS, MODEL, RunSettings, SETTINGS, STATE, put_json};
+use runs::training::{
+    CHECKPOINTS, DatasetRecord, EvaluationRecord, METRICS, MODEL, RunSettings, SETTINGS, STATE, put_json,
+};
+use scoring::Scores;
 use serde_json::Value;
 use store::S3Options;
 
@@ -121,6 +124,11 @@ impl TextsOut {
     /// The metrics of the training, from this number of steps on.
     pub fn log(&self, from_step: u64) -> Result<Log> {
         Log::begin(self.folder(), from_step, 1, DEVICE.to_owned())
+    }
+
+    /// Writes the evaluation of the model.
+    pub fn keep_evaluation(&self, record: EvaluationRecord, scores: &Scores) -> Result<()> {
+        self.out.keep_evaluation(record, scores)
     }
 
     /// Whether there is a checkpoint to resume from.

@@ -1,10 +1,10 @@
 //! Evaluates an n-gram model on texts with labels.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
 use std::thread;
 
-use classifiers::{Block, Classifier, TextRef, Texts};
+use classifiers::{Block, Classifier, END, TextRef, Texts};
 use corpus::digest::{Digest, of_labelled};
 use program::threads::spawn;
 use report::whole;
@@ -112,6 +112,47 @@ fn count<'a>(classifier: &'a Classifier, texts: &Texts, threads: NonZeroUsize) -
         }
     })?;
     Ok(Counted { quality, only_unknown, unknown_label, sums })
+}
+
+/// What a report shows of a text.
+#[derive(Clone, Debug, Default)]
+pub struct ShownText {
+    /// Its labels.
+    pub labels: Vec<String>,
+    /// Its key, as 16 hexadecimal digits.
+    pub hash: Option<String>,
+    /// Its words, up to [`SHOWN_BYTES_MAX`].
+    pub words: Vec<String>,
+}
+
+/// Maximum length of the words that are shown of a text.
+const SHOWN_BYTES_MAX: usize = 16 << 10;
+/// In place of the other words.
+const CUT: &str = "…";
+
+/// The texts with these indices.
+pub fn shown(texts: &Texts, indices: impl Iterator<Item = u64>) -> Result<HashMap<u64, ShownText>> {
+    let mut wanted: HashMap<u64, ShownText> = indices.map(|index| (index, ShownText::default())).collect();
+    let (names, mut scratch, mut numbers) = (texts.dictionary.labels(), Block::default(), 0..);
+    for index in 0..texts.n_blocks() {
+        for (text, number) in texts.block(index, &mut scratch)?.texts().zip(&mut numbers) {
+            let Some(shown) = wanted.get_mut(&number) else { continue };
+            let name = |&label: &u32| String::from_utf8_lossy(names.get(label)).into_owned();
+            shown.labels = text.labels.iter().map(name).collect();
+            shown.hash = text.key.map(|key| format!("{key:016x}"));
+            let words = text.words().flatten().map(|word| texts.dictionary.name(word));
+            let mut n_bytes = 0;
+            for word in words.filter(|&word| word != END) {
+                n_bytes += word.len();
+                if n_bytes > SHOWN_BYTES_MAX {
+                    shown.words.push(CUT.to_owned());
+                    break;
+                }
+                shown.words.push(String::from_utf8_lossy(word).into_owned());
+            }
+        }
+    }
+    Ok(wanted)
 }
 
 /// Calls `each` with the answer for each text, in the order of the texts. Threads compute them.

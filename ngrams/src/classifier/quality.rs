@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use classifiers::Labels;
+use runs::training::{WRONG_MAX, WrongText};
 use scoring::{
     CLASSES_MAX, Choice, Counted, Decision, Intervals, Measured, Metrics, OfClass, ProbabilityQuality,
     RowTexts, Scores, Scoring, class_intervals, intervals, label_intervals, metrics_of, scores_of,
@@ -45,6 +46,8 @@ pub struct Quality<'a> {
     /// several labels.
     single: Option<Vec<(u32, u32)>>,
     losses: Vec<f64>,
+    /// The texts whose most probable label is none of their own: its probability, their index, and the label.
+    wrong: Vec<(f32, u64, u32)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,6 +63,9 @@ struct Few {
     counted: Counted,
     losses: Vec<f64>,
 }
+
+/// The intervals, the quality of probabilities and the scores of texts with one label each.
+type OfFew = (Option<Intervals>, Option<ProbabilityQuality>, Option<(Decision, Scores)>);
 
 /// The metrics of texts.
 #[derive(Debug, Serialize)]
@@ -90,6 +96,12 @@ pub struct Evaluated {
     /// The calibration and the threshold of the model, if it has them.
     #[serde(flatten)]
     pub choice: Choice,
+    /// The scores of all texts, and how they become labels, if each text has one label, of at most five.
+    #[serde(skip)]
+    pub scores: Option<(Decision, Scores)>,
+    /// Without scores, the texts that are predicted wrongly with the highest probabilities.
+    #[serde(skip)]
+    pub wrong: Vec<WrongText>,
 }
 
 /// Metrics of a label.
@@ -127,6 +139,7 @@ impl<'a> Quality<'a> {
             few,
             single: Some(Vec::new()),
             losses: Vec::new(),
+            wrong: Vec::new(),
         }
     }
 
@@ -150,7 +163,11 @@ impl<'a> Quality<'a> {
         of_predicted.predicted += 1;
         of_predicted.right += u64::from(is_right);
         labels.iter().for_each(|&label| self.of_labels[label as usize].rows += 1);
-        let loss = loss(&self.labels.calibrated(probabilities), labels, n_unknown);
+        let calibrated = self.labels.calibrated(probabilities);
+        if !is_right {
+            self.wrong.push((calibrated[predicted as usize], self.rows - 1, predicted));
+        }
+        let loss = loss(&calibrated, labels, n_unknown);
         self.loss += loss;
         self.losses.push(loss);
         match (labels, n_unknown, &mut self.single) {
@@ -187,13 +204,13 @@ impl<'a> Quality<'a> {
         shares.sort_unstable_by(f64::total_cmp);
         let distinct_accuracy = shares.iter().sum::<f64>() / distinct_texts as f64;
         let largest = self.largest();
-        let (intervals, probabilities) = match (self.few, &self.single) {
+        let (intervals, probabilities, scores) = match (self.few, &self.single) {
             (Some(few), _) => few.finish(&self.keys),
             // The rows of each label must be known.
             (None, Some(single)) if self.n_unknown < 2 => {
-                (Some(label_intervals(single, &self.losses, RowTexts::Keys(&self.keys))), None)
+                (Some(label_intervals(single, &self.losses, RowTexts::Keys(&self.keys))), None, None)
             }
-            (None, _) => (None, None),
+            (None, _) => (None, None, None),
         };
         Ok(Evaluated {
             metrics,
@@ -207,6 +224,8 @@ impl<'a> Quality<'a> {
             intervals,
             probabilities,
             choice: self.labels.choice(),
+            wrong: if scores.is_some() { Vec::new() } else { most_wrong(self.labels, self.wrong) },
+            scores,
         })
     }
 
@@ -273,20 +292,38 @@ impl Few {
         Ok(metrics_of(decision.scoring(), &counted.sums(), &mut counted.ranked().to_vec())?)
     }
 
-    fn finish(self, keys: &[u64]) -> (Option<Intervals>, Option<ProbabilityQuality>) {
+    fn finish(self, keys: &[u64]) -> OfFew {
         let Self { decision, counted, losses } = self;
         let places: Vec<i64> = (0..losses.len() as i64).collect();
-        match scores_of(decision.scoring(), &places, counted.ranked()) {
+        let scores = scores_of(decision.scoring(), &places, counted.ranked());
+        let (intervals, probabilities) = match &scores {
             Scores::Label(scores) => (
-                Some(intervals(decision, &scores, &losses, RowTexts::Keys(keys))),
-                ProbabilityQuality::of(decision, &scores),
+                intervals(decision, scores, &losses, RowTexts::Keys(keys)),
+                ProbabilityQuality::of(decision, scores),
             ),
             Scores::Classes(scores) => (
-                Some(class_intervals(decision.calibrator(), &scores, &losses, RowTexts::Keys(keys))),
-                Some(ProbabilityQuality::of_classes(decision.calibrator(), &scores)),
+                class_intervals(decision.calibrator(), scores, &losses, RowTexts::Keys(keys)),
+                Some(ProbabilityQuality::of_classes(decision.calibrator(), scores)),
             ),
-        }
+        };
+        (Some(intervals), probabilities, Some((decision, scores)))
     }
+}
+
+/// The texts that are predicted wrongly with the highest probabilities, without their labels and words.
+fn most_wrong(labels: &Labels, mut wrong: Vec<(f32, u64, u32)>) -> Vec<WrongText> {
+    // Of equal probabilities, the first text is the first.
+    wrong.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
+    wrong.truncate(WRONG_MAX);
+    let described = |(probability, text, predicted)| WrongText {
+        text,
+        labels: Vec::new(),
+        predicted: labels.name(predicted).to_owned(),
+        probability,
+        hash: None,
+        words: Vec::new(),
+    };
+    wrong.into_iter().map(described).collect()
 }
 
 /// The mean negative logarithm of the probability of the labels. A label that the model does not have has the smallest

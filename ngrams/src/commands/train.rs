@@ -11,12 +11,11 @@ use classifiers::{Classifier, Model, Reading, Texts, fasttext, linear};
 use launch::interrupt::{Interrupts, Requested};
 use program::exit::{Exit, Failed};
 use report::whole;
-use runs::training::{Line, NGRAMS, OfManyLabels, OfOneLabel, Tested, put_json};
-use scoring::{Interval, LargerClass, Measured, Scoring};
+use runs::training::{NGRAMS, put_json};
+use scoring::Scoring;
 use serde::Serialize;
 use training::inputs::{Counters, ReadInput};
-use training::log::Log;
-use training::outcome::{FITTED, Remedies, chosen, not_above_baseline};
+use training::outcome::{FITTED, chosen};
 use training::places::is_dataset;
 use training::print::print_json;
 use training::tell::tell;
@@ -27,19 +26,20 @@ use training::{Error, Result};
 use super::initial::Initial;
 use super::out;
 use super::progress::{Progress, name_of};
+use super::record::Record;
 use super::settings::{
     ModelSettings, add_input, check_choice, check_min_count, label_weights, reading, words,
 };
 use super::top::top;
 use crate::arguments::{ModelName, Train};
 use crate::classifier::choice::{self, choose};
-use crate::classifier::evaluate::{Evaluation, evaluate, measure};
+use crate::classifier::evaluate::measure;
 use crate::classifier::quality::Evaluated;
 use crate::input::{division, input, with_format};
 
 /// The summary that `--json` prints.
 #[derive(Debug, Serialize)]
-struct Summary {
+struct Summary<'a> {
     /// The path or URL of the training folder.
     training: PathBuf,
     /// The path or URL of the model folder.
@@ -69,7 +69,7 @@ struct Summary {
     /// The split that was evaluated; `null` for none.
     evaluated: Option<Part>,
     /// Its metrics.
-    evaluation: Option<Evaluated>,
+    evaluation: Option<&'a Evaluated>,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -144,7 +144,7 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
             train_fasttext((&texts, evaluated), settings, initial, arguments, &mut out, &mut progress)?
         }
     };
-    let (loss, n_weighted, log) = progress.finish();
+    let (loss, n_weighted, mut log) = progress.finish();
     let training_s = began_training.elapsed().as_secs_f64();
     let mut classifier = Classifier::new(model);
     let choice = choose(&arguments.choice, &classifier, validation_of(&held_out), input.threads)?;
@@ -154,33 +154,25 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     let (counts, n_words, n_labels) =
         (texts.counts(), texts.dictionary.n_words() as u64, texts.dictionary.labels().len() as u64);
     drop(texts);
-    let evaluation = match test.as_ref().or(held_out.first()) {
+    let record = match test.as_ref().or(held_out.first()) {
         Some((part, texts)) => {
-            let part = *part;
-            let evaluation = evaluate(&classifier, texts, input.threads)?;
             let place = match &arguments.test[..] {
-                [] => format!("{}, {} split", arguments.input.join(" "), name_of(part)),
+                [] => format!("{}, {} split", arguments.input.join(" "), name_of(*part)),
                 test => test.join(" "),
             };
-            evaluation.warnings(&place, texts.n_texts()).iter().for_each(|warning| tell(warning));
-            Some((part, evaluation))
+            let mut record = Record::of(&classifier, (*part, texts), place, input.threads)?;
+            record.add_to(&mut top);
+            record.keep(&out, &mut log, settings.epochs().into())?;
+            Some(record)
         }
         None => None,
     };
     top.weighted = n_weighted;
-    top.tested = evaluation.as_ref().map(|(part, evaluation)| Tested {
-        part: *part,
-        digest: evaluation.digest,
-        texts: evaluation.evaluated.metrics.rows(),
-        distinct_texts: evaluation.evaluated.distinct_texts,
-    });
-    top.evaluation = evaluation.as_ref().and_then(|(part, evaluation)| of_many(*part, &evaluation.evaluated));
     put_json(&out.folder().join(NGRAMS), &top)?;
-    finish_log(log, &settings, evaluation.as_ref())?;
+    log.finish()?;
     out::finish(&out, &classifier)?;
-    let told = evaluation.iter().flat_map(|(part, evaluation)| lines(*part, &evaluation.evaluated));
-    told.for_each(|line| tell(&line));
-    if evaluation.as_ref().is_some_and(|(part, _)| *part == Part::Validation) && choice.is_fitted() {
+    record.iter().flat_map(Record::lines).for_each(|line| tell(&line));
+    if record.as_ref().is_some_and(|record| record.part == Part::Validation) && choice.is_fitted() {
         tell(FITTED);
     }
     tell(&format!("the model is in {}", out.shown_model().display()));
@@ -198,8 +190,8 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
                 training: training_s,
                 whole: began.elapsed().as_secs_f64(),
             }),
-            evaluated: evaluation.as_ref().map(|(part, _)| *part),
-            evaluation: evaluation.map(|(_, evaluation)| evaluation.evaluated),
+            evaluated: record.as_ref().map(|record| record.part),
+            evaluation: record.as_ref().map(Record::evaluated),
             was_complete: false,
             ..Summary::of_complete(&out, kind, settings.epochs())
         })?;
@@ -207,7 +199,7 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     Ok(())
 }
 
-impl Summary {
+impl Summary<'_> {
     fn of_complete(out: &TextsOut, kind: ModelName, epochs: u32) -> Self {
         Self {
             training: out.shown().to_owned(),
@@ -387,90 +379,4 @@ pub fn check(texts: &Texts, arguments: &Train) -> Result<()> {
         tell(&format!("warning: {once} of {} labels {occur} in one text only", labels.len()));
     }
     Ok(())
-}
-
-/// The metrics of a split in some lines.
-fn lines(part: Part, evaluated: &Evaluated) -> Vec<String> {
-    let name = name_of(part);
-    let Evaluated { metrics, intervals, precision_at_1, recall_at_1, classes, .. } = evaluated;
-    let interval = intervals.map_or_else(String::new, |of| {
-        let Interval(low, high) = of.accuracy;
-        format!(" [95 %: {low:.4} to {high:.4}]")
-    });
-    let rows = whole(metrics.rows());
-    let (texts, of_distinct) = match evaluated.distinct_texts {
-        distinct if distinct == metrics.rows() => (format!("{rows} {name} texts"), None),
-        distinct => {
-            let distinct = whole(distinct);
-            let accuracy = evaluated.distinct_accuracy;
-            (
-                format!("{rows} {name} texts, {distinct} of them distinct"),
-                Some(format!("accuracy {accuracy:.4} with each distinct text once")),
-            )
-        }
-    };
-    match metrics {
-        Measured::Few(metrics) => {
-            let LargerClass { label, accuracy: baseline, .. } = metrics.larger_class();
-            let f1 = if metrics.confusion.n_classes() == 2 { "F1      " } else { "macro F1" };
-            let mut lines = vec![
-                format!(
-                    "accuracy {:.4}{interval} on {texts} (majority-class baseline: {baseline:.4})",
-                    metrics.accuracy
-                ),
-                format!("{f1} {:.4}", metrics.f1),
-            ];
-            lines.extend(of_distinct);
-            let largest = classes.get(usize::from(label)).map_or("", |class| class.name.as_str());
-            let remedies = Remedies {
-                row: "text",
-                weight: "--class-weight",
-                not_learned: "train on more texts, longer, or search settings with `ngrams autotune`",
-            };
-            lines.extend(not_above_baseline(metrics, &format!("label {largest}"), &remedies));
-            lines
-        }
-        Measured::Many { f1, accuracy, .. } => {
-            let baseline = evaluated.largest.1;
-            let first = match intervals {
-                Some(_) => format!(
-                    "accuracy {accuracy:.4}{interval} on {texts} (majority-class baseline: {baseline:.4})"
-                ),
-                // Texts have several labels.
-                None => {
-                    format!("precision at 1 {precision_at_1:.4}, recall at 1 {recall_at_1:.4} on {texts}")
-                }
-            };
-            [first, format!("macro F1 {f1:.4}")].into_iter().chain(of_distinct).collect()
-        }
-    }
-}
-
-/// The evaluation for the report, if the log cannot have it.
-fn of_many(part: Part, evaluated: &Evaluated) -> Option<OfManyLabels> {
-    let Evaluated { metrics, precision_at_1, recall_at_1, intervals, largest, .. } = evaluated;
-    let Measured::Many { f1, rows, loss, precision, recall, .. } = metrics else { return None };
-    let of_one_label = intervals.map(|intervals| OfOneLabel {
-        loss: *loss,
-        precision: *precision,
-        recall: *recall,
-        largest: largest.0.clone(),
-        baseline: largest.1,
-        intervals,
-    });
-    Some(OfManyLabels {
-        part,
-        texts: *rows,
-        precision_at_1: *precision_at_1,
-        recall_at_1: *recall_at_1,
-        macro_f1: *f1,
-        of_one_label,
-    })
-}
-
-fn finish_log(mut log: Log, settings: &ModelSettings, evaluation: Option<&(Part, Evaluation)>) -> Result<()> {
-    if let Some((Part::Test, evaluation)) = evaluation {
-        log.write(&Line::Test { step: u64::from(settings.epochs()), metrics: evaluation.evaluated.metrics });
-    }
-    log.finish()
 }

@@ -8,6 +8,17 @@ fn copied() -> String {
         + &"__label__1 Great lovely perfect kettle!\n__label__1 great  lovely perfect KETTLE\n".repeat(30)
 }
 
+/// The JSON document of a training.
+fn document(out: &Path, name: &str) -> Value {
+    serde_json::from_slice(&fs::read(out.join(name)).unwrap()).unwrap()
+}
+
+/// The lines of epochs of a log.
+fn epochs(out: &Path) -> Vec<Value> {
+    let lines = objects(&fs::read_to_string(out.join("metrics.jsonl")).unwrap());
+    lines.into_iter().filter(|line| line["event"] == "epoch").collect()
+}
+
 fn page(runs: &[&Path]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("page.html");
@@ -95,10 +106,10 @@ fn models_are_compared_if_they_were_tested_on_the_same_texts() {
     of(&two, &test, &["--words", "punctuation"]);
     of(&other, &other_test, &[]);
     of(&older, &test, &[]);
-    let file = older.join("ngrams.json");
-    let mut json: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let mut json = document(&older, "ngrams.json");
     assert!(json.as_object_mut().unwrap().remove("tested").is_some());
-    fs::write(&file, serde_json::to_vec(&json).unwrap()).unwrap();
+    fs::write(older.join("ngrams.json"), serde_json::to_vec(&json).unwrap()).unwrap();
+    fs::remove_file(older.join("evaluation.json")).unwrap();
     let different = "They were tested on different rows or classes, so these numbers cannot be compared.";
     let not_known = "It is not known whether they were tested on the same rows";
     for (runs, expected) in [
@@ -120,8 +131,7 @@ fn splits_of_one_file_are_the_same_texts_for_all_models() {
     let tenth = |name: &str, more: &[&str]| {
         let out = folder.path().join(name);
         trained(&train, &out, more);
-        let json: Value = serde_json::from_slice(&fs::read(out.join("ngrams.json")).unwrap()).unwrap();
-        json["tested"].clone()
+        document(&out, "ngrams.json")["tested"].clone()
     };
     let linear = tenth("linear", &["--test-fraction", "0.1"]);
     assert_eq!(
@@ -146,10 +156,6 @@ fn splits_are_evaluated_after_every_epoch_if_asked() {
     let flags =
         ["--epochs", "4", "--test", test, "--validation-fraction", "0.2", "--test-every", "--threads", "1"];
     let told = trained(&train, &out, &flags);
-    let epochs = |out: &Path| {
-        let lines = objects(&fs::read_to_string(out.join("metrics.jsonl")).unwrap());
-        lines.into_iter().filter(|line| line["event"] == "epoch").collect::<Vec<_>>()
-    };
     let found = epochs(&out);
     assert_eq!(found.len(), 4);
     for (at, line) in found.iter().enumerate() {
@@ -172,4 +178,127 @@ fn splits_are_evaluated_after_every_epoch_if_asked() {
     trained(&train, &without, &[&["--model", "fasttext"], &flags[..6], &flags[7..]].concat());
     assert_eq!(model_files(&without), model_files(&out));
     assert!(epochs(&without).iter().all(|line| line["test"].is_null() && line["validation"].is_null()));
+}
+
+#[test]
+fn a_training_keeps_its_evaluation_and_the_report_shows_it() {
+    let (folder, train, test) = corpus();
+    fs::write(&test, copied()).unwrap();
+    let outs = MODELS.map(|model| {
+        let out = folder.path().join(model[1]);
+        trained(&train, &out, &[model, &["--test", test.to_str().unwrap(), "--epochs", "3"]].concat());
+        let (record, evaluated) = (document(&out, "evaluation.json"), evaluated(&out, &test, &[]));
+        for name in ["accuracy", "f1", "auc", "loss", "rows"] {
+            assert_eq!(record["metrics"][name], evaluated[name], "{name}");
+        }
+        for name in ["intervals", "probabilities"] {
+            assert_eq!(record[name], evaluated[name], "{name}");
+        }
+        assert_eq!((&record["part"], &record["classes"][0]), (&"test".into(), &"1".into()));
+        // 9 bytes per text follow the header.
+        assert_eq!(fs::metadata(out.join("scores.npy")).unwrap().len(), 192 + 9 * 460);
+        let wrong = record["wrong"].as_array().unwrap();
+        let score = |row: &Value| row["score"].as_f64().unwrap().abs();
+        assert!(wrong.len() >= 30 && wrong.windows(2).all(|at| score(&at[0]) >= score(&at[1])), "{record}");
+        // The copies have the hash of one text, and their own words.
+        let copies: Vec<&Value> = wrong.iter().filter(|row| row["row"].as_u64().unwrap() >= 400).collect();
+        assert!(copies.len() > 10, "{record}");
+        for row in copies {
+            assert_eq!((&row["label"], &row["hash"]), (&0.into(), &copies_hash(wrong)), "{row}");
+            let words = row["words"].as_array().unwrap();
+            assert_eq!(words[1], "lovely", "{row}");
+        }
+        out
+    });
+    let page = page(&[&outs[0], &outs[1]]);
+    for text in [
+        "id=\"wrong\"",
+        "predicted <b>2</b> with ",
+        ", is <b>1</b>",
+        "lovely",
+        "<th scope=\"col\">95 % confidence intervals</th>",
+        "share of positive rows over predicted probability",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    for name in ["training time", "reviews/s"] {
+        let row = page.split(&format!("<th scope=\"row\">{name}</th>")).nth(1).unwrap();
+        let row = row.split("</tr>").next().unwrap();
+        assert!(!row.contains('–') && row.matches("<td").count() == 2, "{name}: {row}");
+    }
+    // Several classifiers may be trained at the same time, so all epochs have one line.
+    let linear = epochs(&outs[0]);
+    let [line] = &linear[..] else { panic!("{linear:?}") };
+    assert_eq!((&line["epoch"], &line["from_step"], &line["loss"]), (&3.into(), &0.into(), &Value::Null));
+    assert!(line["seconds"].as_f64().unwrap() > 0.0, "{line}");
+    assert_eq!(epochs(&outs[1]).len(), 3);
+}
+
+/// The hash of the last wrong row of the copies.
+fn copies_hash(wrong: &[Value]) -> Value {
+    let last = wrong.iter().rfind(|row| row["row"].as_u64().unwrap() >= 400).unwrap();
+    assert_eq!(last["hash"].as_str().unwrap().len(), 16);
+    last["hash"].clone()
+}
+
+/// Texts of 7 labels, some of them with a word of another label. With `is_of_several`, each text has two labels.
+fn of_many_labels(n: usize, is_of_several: bool) -> String {
+    // Splits are of texts without their digits.
+    let letter = |at: usize| char::from(b'a' + (at % 26) as u8);
+    let line = |at: usize| {
+        let label = at % 7;
+        let shown = if at % 10 == 3 { label + 1 } else { label };
+        let second = if is_of_several { format!(" __label__m{}", label % 2) } else { String::new() };
+        let own = letter(shown % 7);
+        format!("__label__l{label}{second} own{own} some{} more{}\n", letter(at / 7), letter(at / 182))
+    };
+    (0..n).map(line).collect()
+}
+
+#[test]
+fn trainings_of_many_and_of_several_labels_have_curves_and_wrong_predictions() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, is_of_several) in [("many", false), ("several", true)] {
+        let [train, test, out] =
+            ["train", "test", "out"].map(|file| folder.path().join(format!("{name}.{file}")));
+        fs::write(&train, of_many_labels(1400, is_of_several)).unwrap();
+        fs::write(&test, of_many_labels(700, is_of_several)).unwrap();
+        let test_flag = ["--test", test.to_str().unwrap(), "--test-every", "--validation-fraction", "0.2"];
+        let flags = ["--epochs", "3", "--buckets", "20000", "--threads", "1"];
+        let told = trained(&train, &out, &[&flags[..], &test_flag].concat());
+        let found = epochs(&out);
+        assert_eq!(found.len(), 3);
+        let expected = evaluated(&out, &test, &[]);
+        for name in ["loss", "accuracy", "f1", "precision", "recall", "rows"] {
+            assert_eq!(found[2]["test"][name], expected[name], "{name}: {told}");
+            assert!(found.iter().all(|line| line["validation"][name].is_number()), "{name}: {found:?}");
+        }
+        assert!(found[0]["test"]["loss"].as_f64() > found[2]["test"]["loss"].as_f64(), "{found:?}");
+        let log = objects(&fs::read_to_string(out.join("metrics.jsonl")).unwrap());
+        let last = log.last().unwrap();
+        assert_eq!((&last["event"], &last["metrics"]), (&"test".into(), &found[2]["test"]));
+
+        assert!(!out.join("evaluation.json").exists());
+        let top = document(&out, "ngrams.json");
+        let wrong = top["evaluation"]["wrong"].as_array().unwrap();
+        assert_eq!(wrong.len(), 50);
+        let probability = |text: &Value| text["probability"].as_f64().unwrap();
+        assert!(wrong.windows(2).all(|at| probability(&at[0]) >= probability(&at[1])), "{top}");
+        let all = fs::read_to_string(&test).unwrap();
+        for text in wrong {
+            let line = all.lines().nth(text["text"].as_u64().unwrap() as usize).unwrap();
+            let strings = |name: &str| -> Vec<String> {
+                let all = text[name].as_array().unwrap().iter();
+                all.map(|one| one.as_str().unwrap().to_owned()).collect()
+            };
+            let labels =
+                strings("labels").iter().map(|label| format!("__label__{label} ")).collect::<String>();
+            assert_eq!(labels + &strings("words").join(" "), line);
+            assert!(!strings("labels").contains(&text["predicted"].as_str().unwrap().to_owned()), "{text}");
+        }
+        let page = page(&[&out]);
+        for text in ["test, by epoch", "id=\"wrong\"", "id=\"epochs\"", "predicted <b>", "macro F1"] {
+            assert!(page.contains(text), "{name}: {text}");
+        }
+    }
 }

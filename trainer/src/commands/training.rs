@@ -16,7 +16,7 @@ use runs::recipe::{Position, Recipe};
 use runs::saved::TrainedOn;
 use runs::training::{
     CHECKPOINTS, DatasetRecord, EvaluationRecord, FORMAT_VERSION, Line, MODEL, RunSettings, SETTINGS,
-    UnlabelledRecord, most_wrong, put_json, read_json,
+    UnlabelledRecord, most_wrong, put_json, read_json, with_words,
 };
 use scoring::{Choice, Scores};
 use tch::Device;
@@ -420,9 +420,10 @@ impl Job<'_> {
         let evaluated = evaluate_rows(model, of, &ranks, compute, &Evaluation { decision, ..evaluation })?;
         // Only rank 0 writes them.
         let (wrong, intervals) = match ranks.is_first() {
-            true => {
-                (most_wrong(of.path(), decision, &evaluated.scores)?, Some(evaluated.intervals(decision)))
-            }
+            true => (
+                with_words(of.path(), most_wrong(decision, &evaluated.scores))?,
+                Some(evaluated.intervals(decision)),
+            ),
             false => (Vec::new(), None),
         };
         let probabilities = evaluated.probabilities(decision);

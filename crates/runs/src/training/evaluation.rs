@@ -1,4 +1,4 @@
-//! `evaluation.json`: the evaluation of the model on held-out rows.
+//! `evaluation.json`: the evaluation of the model on held-out rows, or texts of a model of n-grams.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use scoring::{
 };
 
 /// Maximum rows listed as most wrong.
-const WRONG_MAX: usize = 50;
+pub const WRONG_MAX: usize = 50;
 
 /// The content of the file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ pub struct EvaluationRecord {
     pub version: u32,
     /// The evaluated split.
     pub part: Part,
-    /// The dataset of the rows.
+    /// The dataset of the rows, or the places of the texts.
     pub dataset: String,
     /// The digest of the texts of the rows and their labels, [`corpus::digest::of_labelled`]. Older versions did not write it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,7 +76,7 @@ impl EvaluationRecord {
 /// A misclassified row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WrongRow {
-    /// The row's index in the dataset.
+    /// The row's index in the dataset, or the text's among the evaluated ones.
     pub row: u64,
     /// Its label.
     pub label: u8,
@@ -90,7 +90,7 @@ pub struct WrongRow {
     /// The hash of the row's text, as 16 hexadecimal digits; `None` in folders of earlier versions.
     #[serde(default)]
     pub hash: Option<String>,
-    /// The row's words; `None` for a word that is not in the vocabulary.
+    /// The row's words; `None` for a word that is not in the vocabulary. Long texts of a model of n-grams are cut.
     pub words: Vec<Option<String>>,
 }
 
@@ -99,8 +99,8 @@ pub fn is_wrong(decision: Decision, row: &RowScore) -> bool {
     decision.is_positive(row.score) != (row.label == 1)
 }
 
-/// The misclassified rows with the most confident scores, with their words.
-pub fn most_wrong(dataset: &Path, decision: Decision, scores: &Scores) -> Result<Vec<WrongRow>> {
+/// The misclassified rows with the most confident scores, at most [`WRONG_MAX`], without their words.
+pub fn most_wrong(decision: Decision, scores: &Scores) -> Vec<WrongRow> {
     let described = |row, label, predicted, score| WrongRow {
         row: u64::from(row),
         label,
@@ -130,8 +130,13 @@ pub fn most_wrong(dataset: &Path, decision: Decision, scores: &Scores) -> Result
         distance(other).total_cmp(&distance(one)).then(one.row.cmp(&other.row))
     });
     wrong.truncate(WRONG_MAX);
+    wrong
+}
+
+/// Adds the words, votes and hashes of rows of a dataset.
+pub fn with_words(dataset: &Path, wrong: Vec<WrongRow>) -> Result<Vec<WrongRow>> {
     if wrong.is_empty() {
-        return Ok(Vec::new());
+        return Ok(wrong);
     }
     let reader = DatasetReader::open(dataset)?;
     let words = &reader.vocabulary().words;

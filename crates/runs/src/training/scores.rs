@@ -1,7 +1,7 @@
 //! `scores.npy`: one score per row for `numpy.load`, as an array of records in dataset order.
 //!
 //! ```text
-//! row    u32   index of the row in the dataset
+//! row    u32   index of the row in the dataset, or of the text among those that a model of n-grams was evaluated on
 //! label  u8    label of the row
 //! score  f32   score of the model
 //! ```

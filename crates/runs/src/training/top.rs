@@ -52,6 +52,27 @@ pub struct OfManyLabels {
     /// Further metrics, if each text has one label. Older versions did not write them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_one_label: Option<OfOneLabel>,
+    /// The texts that are predicted wrongly with the highest probabilities, the highest first. Older versions did not write
+    /// them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wrong: Option<Vec<WrongText>>,
+}
+
+/// A text whose most probable label is none of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WrongText {
+    /// Its index among the evaluated texts.
+    pub text: u64,
+    /// Its labels.
+    pub labels: Vec<String>,
+    /// The most probable label.
+    pub predicted: String,
+    /// Its probability.
+    pub probability: f32,
+    /// The hash of the text, as 16 hexadecimal digits.
+    pub hash: Option<String>,
+    /// The words. Long texts are cut.
+    pub words: Vec<String>,
 }
 
 /// Metrics of texts with one label each.
