@@ -4,7 +4,8 @@
 //! The weight of an n-gram is its part of the score of the predicted label. All models compute this score as a sum over
 //! n-grams, so the weights are exact. For the linear model it is the score of the label's classifier. For embeddings it is
 //! the logit of the label, less the mean logit of the other labels if probabilities sum to 1; with two labels, these are
-//! the log-odds. The occurrences of an n-gram are added, also that at the end of a text, and so are the character
+//! the log-odds. With hierarchical softmax it is the sum of the log-odds along the path to the label, whose probability is the
+//! product of the probabilities of these odds. The occurrences of an n-gram are added, also that at the end of a text, and so are the character
 //! n-grams of a word.
 
 use std::collections::{HashMap, HashSet};

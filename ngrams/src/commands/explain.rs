@@ -2,15 +2,13 @@
 
 use std::io;
 
-use classifiers::fasttext::Loss;
-use classifiers::files::bin::BinLoss;
-use classifiers::{Classifier, Model, Preparation};
+use classifiers::{Classifier, Preparation};
 use corpus::ledger::NoReview;
+use training::Result;
 use training::answers::explain::{Form, Options, run};
 use training::answers::{Content, Counts, LineOptions, Refusal};
 use training::arguments::Explain;
 use training::lines::{FastTextLine, Formats, one_line, read_each};
-use training::{Error, Result};
 
 use super::{invalid_utf8, model_at};
 use crate::classifier::explain::explain as explain_text;
@@ -22,18 +20,6 @@ pub(super) fn explain(arguments: &Explain) -> Result<()> {
     let formats = Formats::of(&arguments.lines, &model, FastTextLine::Words)?;
     let sources = arguments.sources()?;
     let classifier = Classifier::read(&model)?;
-    let has_tree = match classifier.model() {
-        Model::Program(model) => model.args().loss == BinLoss::HierarchicalSoftmax,
-        Model::FastText(model) => model.loss() == Loss::HierarchicalSoftmax,
-        Model::Linear(_) => false,
-    };
-    if has_tree {
-        return Err(Error::setting(
-            "the loss of the model",
-            "hierarchical softmax",
-            "softmax or independent labels: with a tree of labels, no score is a sum over n-grams",
-        ));
-    }
     let options = Options {
         names: classifier.labels().names(),
         top: arguments.top,

@@ -1,6 +1,5 @@
 //! The n-grams that speak most for each label, for the report.
 
-use classifiers::fasttext::Loss;
 use classifiers::{Classifier, Model, Texts};
 use runs::training::{FORMAT_VERSION, TopNgrams, TopOfLabel, WeighedNgram};
 use training::{Error, Result};
@@ -22,8 +21,6 @@ pub fn top(classifier: &Classifier, texts: &Texts) -> Result<TopNgrams> {
                 let named = model.stored().named.iter().filter(|named| named.label == label);
                 named.map(|named| (named.ngram.clone(), f64::from(named.weight))).collect()
             }
-            // No score is a sum over n-grams.
-            Model::FastText(model) if model.loss() == Loss::HierarchicalSoftmax => Vec::new(),
             Model::FastText(model) => {
                 let found = model.top(texts, label, N_NGRAMS, TOKENS_MAX)?;
                 found.into_iter().map(|(ngram, weight)| (ngram, f64::from(weight))).collect()

@@ -281,7 +281,7 @@ fn a_search_refuses_the_texts_that_its_command_refuses() {
 }
 
 #[test]
-fn a_tree_of_seven_labels_is_calibrated_and_not_explained() {
+fn a_tree_of_seven_labels_is_calibrated_and_explained() {
     let (folder, train, _) = corpus();
     // Splits are of texts without their digits.
     let letter = |at: usize| char::from(b'a' + at as u8);
@@ -318,9 +318,14 @@ fn a_tree_of_seven_labels_is_calibrated_and_not_explained() {
             assert!((found - power / sum).abs() < 1e-4, "{name}: {before} {after}");
         }
     }
-    let (code, told) = ended(command_of("explain", &out, &["ownb commonc"]));
-    let expected = "the loss of the model is hierarchical softmax, expected softmax or independent labels";
-    assert!(code == Some(78) && told.contains(expected), "{told}");
+    let explained = said(command_of("explain", &out, &["ownb commonc", "--json"]), "");
+    let explained: Value = serde_json::from_str(&explained).unwrap();
+    let first = explained["for"][0]["word"].as_str().unwrap();
+    assert!(explained["name"] == "l1" && first.contains("ownb"), "{explained}");
+    // So is the report.
+    let top: Value = serde_json::from_slice(&fs::read(out.join("ngrams.json")).unwrap()).unwrap();
+    let ngrams_of = |at: usize| top["labels"][at]["ngrams"].as_array().unwrap();
+    assert!(ngrams_of(1).iter().any(|ngram| ngram["ngram"].as_str().unwrap().contains("ownb")), "{top}");
 }
 
 #[test]

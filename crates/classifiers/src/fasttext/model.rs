@@ -167,7 +167,8 @@ impl FastTextModel {
 
     /// How much each word and n-gram of a line raises the score of a label: its share of the label's logit, minus its mean share of
     /// the logits of all other labels if probabilities sum to 1. Shares of equal words and n-grams are summed. The order
-    /// is that of first occurrence. With hierarchical softmax, no score is such a sum, and the result has no meaning.
+    /// is that of first occurrence. With hierarchical softmax, the score is the sum of the log-odds of the inner nodes
+    /// above the label, each for the side of the label.
     ///
     /// # Panics
     /// If the label does not exist.
@@ -197,11 +198,17 @@ impl FastTextModel {
         shares
     }
 
-    /// The direction in which a mean raises the logit of a label, less the mean logit of the others if probabilities sum
-    /// to 1.
+    /// The direction in which a mean raises the score of [`Self::explain`] of a label.
     pub(super) fn direction(&self, label: u32) -> Vec<f32> {
         let n_labels = self.output.n_rows();
         let mut direction = vec![0.0; self.input.stride()];
+        if let Some(paths) = self.paths() {
+            for &(inner, is_right) in paths.of(label) {
+                let sign = if is_right { 1.0 } else { -1.0 };
+                kernel::add_scaled_on(self.processor, &self.output, inner, sign, &mut direction);
+            }
+            return direction;
+        }
         kernel::add_scaled_on(self.processor, &self.output, label, 1.0, &mut direction);
         if self.loss == Loss::Softmax && n_labels > 1 {
             let share = -1.0 / (n_labels - 1) as f32;

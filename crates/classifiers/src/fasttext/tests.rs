@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 use std::io::Write;
+use std::path::Path;
 
 use ::program::random::Random;
 use kernels::simd::{Processor, Table, table_bytes};
@@ -10,8 +11,11 @@ use super::*;
 use crate::builder::Reading;
 use crate::error::Error;
 use crate::features::{FeatureScratch, Features};
+use crate::files::to_program;
 use crate::texts::Texts;
 use crate::tree::{Paths, Tree};
+use crate::words::Words;
+use crate::{Classifier, Model};
 
 fn texts_with(lines: &str, reading: Reading) -> Texts {
     let mut file = tempfile::NamedTempFile::new().unwrap();
@@ -519,6 +523,38 @@ fn an_explanation_sums_to_the_difference_of_logits() {
         let sum: f32 = shares.iter().map(|(_, share)| share).sum();
         assert!((sum - (probabilities[label].ln() - others)).abs() < 1e-4, "{sum} {probabilities:?}");
         assert_eq!(shares.iter().filter(|(text, _)| text == "own0x1").count(), 1);
+    }
+}
+
+#[test]
+fn an_explanation_with_a_tree_sums_to_the_log_odds_along_the_path() {
+    let texts = texts(&lines(300));
+    let loss = Loss::HierarchicalSoftmax;
+    let model =
+        train(&texts, FastTextSettings { loss, words: Words::Spaces, epochs: 20, rate: 0.5, ..settings() });
+    let line = b"own0x1 word3 own0x1 unseen word5";
+    let probabilities = model.scores(line, &mut Scores::default()).to_vec();
+    let paths = model.paths().unwrap();
+    // The probability of the labels on a side of an inner node.
+    let side = |inner: u32, is_right: bool| -> f32 {
+        let labels = (0..3).filter(|&label| paths.of(label).contains(&(inner, is_right)));
+        labels.map(|label| probabilities[label as usize]).sum()
+    };
+    let program =
+        Classifier::new(Model::Program(Box::new(to_program(Path::new("model.bin"), &model).unwrap())));
+    assert_eq!((0..3).map(|label| paths.of(label).len()).max(), Some(2));
+    for label in 0..3 {
+        let odds = |&(inner, is_right): &(u32, bool)| (side(inner, is_right) / side(inner, !is_right)).ln();
+        let expected: f32 = paths.of(label).iter().map(odds).sum();
+        let shares = model.explain(line, label);
+        let sum: f32 = shares.iter().map(|(_, share)| share).sum();
+        assert!((sum - expected).abs() < 1e-3, "{sum} {expected} {probabilities:?}");
+        let of_program = program.reader().contributions(line, label);
+        assert_eq!(of_program.len(), shares.len());
+        for ((ngram, share), (of_program, found)) in shares.iter().zip(&of_program) {
+            assert_eq!(ngram, of_program);
+            assert!((f64::from(*share) - found).abs() < 1e-4, "{ngram}: {share} {found}");
+        }
     }
 }
 

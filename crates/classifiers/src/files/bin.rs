@@ -43,7 +43,7 @@ pub use self::quantization::{Quantization, Unquantisable};
 use self::args::Wanted;
 use super::{N_SUBWORDS_MAX, n_subwords};
 use crate::FeatureRows;
-use crate::tree::Tree;
+use crate::tree::{Paths, Tree};
 use durable::{At, Error, Result, Source, new_file};
 
 /// The first four bytes of a file, little-endian.
@@ -137,6 +137,11 @@ impl BinModel {
     /// If the output fails.
     pub fn write_to(&self, out: &mut impl Write) -> std::io::Result<()> {
         write_parts(out, &self.args, &self.entries, |out| self.input.write(out), |out| self.output.write(out))
+    }
+
+    /// The paths to labels, of a model with hierarchical softmax.
+    pub(crate) fn paths(&self) -> Option<Paths> {
+        self.tree.as_ref().map(Tree::paths)
     }
 
     /// The settings.
