@@ -1,5 +1,7 @@
 //! The manifest of a run: its shards, digest, counts and settings.
 
+use std::collections::BTreeMap;
+
 use corpus::digest::Digest;
 use corpus::ledger::{MapperCounts, ReducerCounts};
 use dataset::commit::{Commit, RECORD_BYTES_MAX, SEAL_KEY};
@@ -35,7 +37,7 @@ pub(crate) fn seal_of(commits: &[Commit], mapper: Option<MapperCounts>) -> Seal 
         run: commits[0].run.clone(),
         shards: commits.iter().map(SealedShard::from).collect(),
         row_digest,
-        ledger: Ledger { mapper, reducer, tables: Vec::new() },
+        ledger: Ledger { mapper, reducer, tables: Vec::new(), input: BTreeMap::new() },
         settings: commits[0].settings.clone(),
     }
 }

@@ -1,5 +1,6 @@
 //! What all steps of a run share: the options, the input, the memory for stored data, and threads that stop together.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -62,6 +63,13 @@ pub struct Options {
 }
 
 impl Options {
+    /// How texts and ratings are found in the input, by the names of flags.
+    pub(crate) fn found_by(&self) -> BTreeMap<String, String> {
+        let encoding = ("encoding", self.encoding.name().to_owned());
+        let settings = self.format.of_reviews().into_iter().chain([encoding]);
+        settings.map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
     /// The words of their texts with which rows are stored.
     pub(crate) fn stored_words(&self) -> StoredWords {
         if self.dataset.texts.is_some() { StoredWords::All } else { StoredWords::Kept }

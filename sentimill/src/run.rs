@@ -86,7 +86,12 @@ pub fn run(
         run: RUN.to_owned(),
         shards: Vec::new(),
         row_digest,
-        ledger: Ledger { mapper: Some(mapper), reducer, tables: table_dialects(reading) },
+        ledger: Ledger {
+            mapper: Some(mapper),
+            reducer,
+            tables: table_dialects(reading),
+            input: options.found_by(),
+        },
         settings: options.settings.clone(),
     };
     let mut rows = DatasetRows {

@@ -124,6 +124,19 @@ impl Format {
         }
     }
 
+    /// The settings that find the text and the rating in a line, as names of flags and their values.
+    pub fn of_reviews(&self) -> Vec<(&'static str, String)> {
+        let mut settings = self.of_texts();
+        if let Some(fields) = self.fields() {
+            let name = if fields.has_labels { "label-field" } else { "rating-field" };
+            settings.push((name, fields.rating.to_string()));
+            settings.extend(fields.scale.map(|scale| ("rating-scale", scale.to_string())));
+            settings.extend((!fields.unrated.is_empty()).then(|| ("unrated", fields.unrated.to_string())));
+        }
+        settings.extend(self.class_ratings().map(|ratings| ("class-ratings", ratings.to_string())));
+        settings
+    }
+
     /// A format that finds the same texts; the inverse of [`Format::of_texts`]. `None` if a setting is missing or
     /// unknown.
     pub fn with_texts<'a>(setting: impl Fn(&str) -> Option<&'a str>) -> Option<Self> {

@@ -1,5 +1,7 @@
 //! Records stored with the data: the manifest of a run, and the manifest of a dataset.
 
+use std::collections::BTreeMap;
+
 use corpus::digest::Digest;
 use corpus::ledger::{MapperCounts, ReducerCounts};
 use corpus::settings::Settings;
@@ -75,6 +77,9 @@ pub struct Ledger {
     /// How the tables were written, if there were any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tables: Vec<TableDialect>,
+    /// How texts and ratings were found in the input, by the names of flags; empty if that is not known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub input: BTreeMap<String, String>,
 }
 
 /// How some tables of the input were written.

@@ -104,6 +104,7 @@ pub(crate) fn with_known(
         if ledger.mapper.is_none() && ledger.reducer == known.reducer {
             ledger.mapper = known.mapper;
             ledger.tables.clone_from(&known.tables);
+            ledger.input.clone_from(&known.input);
         }
     }
     if is_of_sentimill || there.seal.shards == manifest.seal.shards {

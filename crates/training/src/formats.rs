@@ -15,7 +15,7 @@ use crate::arguments::{LabelledTexts, Rated};
 /// Settings of ratings, by the names of their flags. Without ratings they have no effect.
 const OF_RATINGS: [&str; 3] = ["rating-field", "class-ratings", "rating-scale"];
 
-/// The settings of a training, or of the dataset of a model, by the names of their flags.
+/// The settings of a training and of the input of its dataset, by the names of their flags.
 #[derive(Clone, Debug, Default)]
 pub struct Trained(Value);
 
@@ -42,10 +42,12 @@ impl Trained {
         training.map(|training| Self::from(&training)).unwrap_or_default()
     }
 
-    /// The settings of a dataset that a model was trained on: its labels.
-    pub fn of_dataset(labels: &Labels) -> Self {
-        let classes = labels.classes().map(ToString::to_string);
-        Self(json!({"labels": classes, "positive-from": labels.positive_from()}))
+    /// The same settings for a model with these labels of ratings, which a training on a dataset does not have among its own.
+    #[must_use]
+    pub fn with_labels(mut self, labels: &Labels) -> Self {
+        self.0["labels"] = json!(labels.classes().map(ToString::to_string));
+        self.0["positive-from"] = json!(labels.positive_from());
+        self
     }
 
     /// The text of a setting.
@@ -115,7 +117,9 @@ impl Trained {
 
 impl From<&RunSettings> for Trained {
     fn from(training: &RunSettings) -> Self {
-        Self(training.recipe.clone())
+        let mut settings = training.recipe.clone();
+        training.input.iter().for_each(|(name, value)| settings[name] = json!(value));
+        Self(settings)
     }
 }
 

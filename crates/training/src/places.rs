@@ -1,12 +1,14 @@
 //! Inputs named by a path or by a URL of S3, as local files and folders. Objects are fetched into the cache, once for
 //! all processes of a machine.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use dataset::manifest::{DatasetManifest, manifest_name};
 use program::location::{Location, S3Url};
+use runs::training::read_json;
 use store::{CacheOptions, S3Options, cached, objects, read_object};
 
 use crate::error::{Error, Result};
@@ -58,14 +60,32 @@ fn fetched(url: &S3Url, s3: &S3Options, sha256: Option<String>) -> Result<PathBu
     Ok(cached(url, &options)?.path)
 }
 
+/// How texts and ratings were found in the input of a dataset, by the names of flags; empty without a manifest beside it that
+/// says so.
+pub fn input_of(dataset: PathBuf, s3: &S3Options) -> Result<BTreeMap<String, String>> {
+    let manifest = match Location::of_file(dataset).map_err(|error| Error::internal(&error))? {
+        Location::Local(path) => {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            read_json(&path.with_file_name(manifest_name(&name)))
+        }
+        Location::S3(url) => manifest_of(&url, s3)?,
+    };
+    Ok(manifest.map_or_else(BTreeMap::new, |manifest: DatasetManifest| manifest.seal.ledger.input))
+}
+
 /// The digest of a dataset in the manifest beside it, if there is one.
 fn sha256_of(url: &S3Url, s3: &S3Options) -> Result<Option<String>> {
+    Ok(manifest_of(url, s3)?.map(|manifest| manifest.sha256))
+}
+
+/// The manifest beside a dataset, if there is one.
+fn manifest_of(url: &S3Url, s3: &S3Options) -> Result<Option<DatasetManifest>> {
     let beside = url.with_file_name(&manifest_name(url.file_name()));
     let Some(json) = read_object(&beside, s3, MANIFEST_BYTES_MAX)? else { return Ok(None) };
-    let manifest: DatasetManifest = serde_json::from_slice(&json).map_err(|error| {
+    let manifest = serde_json::from_slice(&json).map_err(|error| {
         Error::unexpected(beside, error, format!("the manifest of {url}; put both there again"))
     })?;
-    Ok(Some(manifest.sha256))
+    Ok(Some(manifest))
 }
 
 /// The first bytes of a dataset.

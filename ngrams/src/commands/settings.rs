@@ -109,23 +109,12 @@ pub fn add_input(recipe: &mut Value, arguments: &Train, is_dataset: bool) -> Res
     recipe["encoding"] = json!(arguments.format.encoding_name());
     let label_field = arguments.rated.label_field.clone();
     let format = arguments.format.clone().with_label(label_field)?;
-    for (name, value) in format.of_texts() {
+    // The labels of fastText's format are those of its lines.
+    let is_fasttext = arguments.format.is_fasttext();
+    for (name, value) in if is_fasttext { format.of_texts() } else { format.of_reviews() } {
         recipe[name] = value.into();
     }
-    // The labels of fastText's format are those of its lines.
-    if arguments.format.is_fasttext() {
-        return Ok(());
-    }
-    if let Some(fields) = format.fields() {
-        let field = if fields.has_labels { "label-field" } else { "rating-field" };
-        recipe[field] = fields.rating.to_string().into();
-    }
-    recipe["class-ratings"] = json!(format.class_ratings().map(ToString::to_string));
-    if let Some(fields) = format.fields() {
-        recipe["rating-scale"] = json!(fields.scale.map(|scale| scale.to_string()));
-        recipe["unrated"] = json!((!fields.unrated.is_empty()).then(|| fields.unrated.to_string()));
-    }
-    if format.has_labels() {
+    if is_fasttext || format.has_labels() {
         return Ok(());
     }
     let labels = arguments.rated.all();

@@ -29,15 +29,15 @@ pub struct Made {
 pub static BY_PIPE: LazyLock<Made> = LazyLock::new(|| Flags::default().by_pipe(&DEMO.raw));
 
 impl Made {
-    /// Reads the files next to this dataset. `card` is the output of the program. How tables were written is not compared:
-    /// the pipe reads none.
+    /// Reads the files next to this dataset. `card` is the output of the program. How the input was read is not compared: the
+    /// reducer does not know it, and the pipe reads no tables.
     fn read(dataset: &Path, card: &str) -> Self {
         let manifest = fs::read(dataset.with_extension("manifest.json")).unwrap();
         let mut manifest: Value = serde_json::from_slice(&manifest).unwrap();
         let seal = &mut manifest["seal"];
         (seal["run"], seal["shards"]) = (Value::Null, json!([]));
         let ledger = seal["ledger"].as_object_mut().unwrap();
-        ledger.remove("tables");
+        ["tables", "input"].iter().for_each(|name| drop(ledger.remove(*name)));
         ledger["mapper"].as_object_mut().unwrap().remove("table_lines");
         let card: Vec<_> = card.lines().filter(|line| !line.ends_with("(table_lines)")).collect();
         let card = card.join("\n");

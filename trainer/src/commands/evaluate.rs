@@ -72,6 +72,8 @@ struct Found {
 struct Evaluator<'a> {
     arguments: &'a Evaluate,
     classifier: &'a SavedClassifier,
+    /// How the input of its dataset was read, and its labels.
+    trained: &'a Trained,
     decision: Decision,
     ranks: &'a Ranks,
     compute: &'a Compute,
@@ -88,7 +90,8 @@ pub fn evaluate(arguments: &Evaluate) -> Result<()> {
     let classifier = &read_classifier(&folder, compute.device())?;
     let SavedClassifier { config, scoring, trained_on, .. } = classifier;
     let decision = config.decision(*scoring);
-    let evaluator = Evaluator { arguments, classifier, decision, ranks: &ranks, compute: &compute };
+    let trained = &Trained::of(&folder).with_labels(&config.preparation.labels);
+    let evaluator = Evaluator { arguments, classifier, trained, decision, ranks: &ranks, compute: &compute };
     let mut n_wrong = 0;
     for file in &arguments.files {
         let place = file.to_string();
@@ -213,8 +216,7 @@ impl Evaluator<'_> {
 
     /// The format and the labels of a file.
     fn format(&self, place: &str) -> (FormatArguments, Rated) {
-        let trained = Trained::of_dataset(&self.classifier.config.preparation.labels);
-        trained.of_labelled(place, &self.arguments.texts)
+        self.trained.of_labelled(place, &self.arguments.texts)
     }
 
     /// Writes the wrong predictions. One rank does it, without the others.

@@ -24,7 +24,7 @@ use training::log::Log;
 use training::out::{self, Out};
 use training::outcome;
 use training::tell::tell;
-use training::{datasets, remote};
+use training::{datasets, places, remote};
 
 use super::ngrams::Parts;
 use super::progress::Progress;
@@ -299,6 +299,7 @@ impl Job<'_> {
             soft_labels: self.soft_labels.iter().map(absolute).collect(),
             test: test.map(DatasetRecord::of),
             init_from,
+            input: places::input_of(rows.name(), &flags.storage.options())?,
             recipe: serde_json::to_value(recipe).map_err(|error| Error::internal(&error))?,
             parameters: training.model.parameters().n_numbers() as u64,
             steps_of_epoch,

@@ -279,3 +279,50 @@ fn the_records_of_a_table_are_answered_in_their_order() {
     assert_eq!((code, said.as_str()), (Some(65), ""), "{told}");
     assert!(told.contains("found no column \"reviewText\" among id, text"), "{told}");
 }
+
+#[test]
+fn the_fields_of_a_dataset_are_those_of_its_model_unless_flags_say_otherwise() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    // Numbers are no words.
+    let letter = |at: usize| char::from(b'a' + (at % 26) as u8);
+    let record = |at: usize| {
+        let (own, stars) = if at.is_multiple_of(2) { ("great", 5) } else { ("awful", 1) };
+        (format!("\"{own} kettle, {} {}\"", letter(at), letter(at / 26)), stars)
+    };
+    let table = |from: usize| -> String {
+        let lines = (from..from + 60).map(record).map(|(text, stars)| format!("{stars},{text}\n"));
+        "grade,body\n".to_owned() + &lines.collect::<String>()
+    };
+    fs::write(path("made.csv"), table(0)).unwrap();
+    fs::write(path("later.csv"), table(60)).unwrap();
+    let done = |program: &str, words: &[&str]| {
+        let mut command = tests::command::program(program);
+        command.current_dir(folder.path()).args(words);
+        let (code, said, told) = run(command);
+        assert_eq!(code, Some(0), "{words:?}: {told}");
+        said
+    };
+    done("sentimill", &["made.csv", "--text-field", "body", "--rating-field", "grade", "--out", "made.h5"]);
+    let fit = ["--epochs", "1", "--embedding", "8", "--hidden", "8", "--linear", "4", "--device", "cpu"];
+    done("trainer", &[&["fit", "made.h5", "--out", "out"], &fit[..]].concat());
+    let on_cpu = |words: &[&str]| done("trainer", &[words, &["--device", "cpu"]].concat());
+    let evaluated: Value = serde_json::from_str(&on_cpu(&["evaluate", "out", "later.csv"])).unwrap();
+    assert_eq!(evaluated["rows"], 60, "{evaluated}");
+    let n_answers = |said: String| said.lines().filter(|line| !line.contains("\"error\"")).count();
+    assert_eq!(n_answers(on_cpu(&["predict", "out", "later.csv"])), 60);
+    assert_eq!(n_answers(on_cpu(&["explain", "out", "--input", "later.csv", "--json"])), 60);
+    fs::write(path("later.json"), "{\"body\": \"great kettle\"}\n").unwrap();
+    assert_eq!(n_answers(on_cpu(&["predict", "out", "later.json"])), 1);
+    fs::write(path("other.csv"), "body,text\n,great kettle\n").unwrap();
+    assert_eq!(n_answers(on_cpu(&["predict", "out", "other.csv", "--text-field", "text"])), 1);
+
+    // Without a manifest, they are not known.
+    fs::remove_file(path("made.manifest.json")).unwrap();
+    done("trainer", &[&["fit", "made.h5", "--out", "unknown"], &fit[..]].concat());
+    let mut predict = trainer();
+    predict.current_dir(folder.path()).args(["predict", "unknown", "later.csv", "--device", "cpu"]);
+    let (code, told) = ended(predict);
+    assert_eq!(code, Some(65), "{told}");
+    assert!(told.contains("found no column \"reviewText\"") && told.contains("--text-field"), "{told}");
+}

@@ -82,6 +82,7 @@ fn settings_of(run: &Run) -> Vec<(String, String)> {
         if let Some(path) = &settings.init_from {
             all.push(("--init-from".to_owned(), path.clone()));
         }
+        all.extend(settings.input.iter().map(|(name, value)| (name_of(name), value.clone())));
         all.push(("ranks".to_owned(), settings.world_size.to_string()));
         all.push(("device".to_owned(), settings.device.clone()));
         flattened("", &settings.recipe, &mut all);

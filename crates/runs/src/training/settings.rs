@@ -1,5 +1,7 @@
 //! `settings.json`: the settings of a training and its dataset.
 
+use std::collections::BTreeMap;
+
 use corpus::settings::Settings;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -34,6 +36,10 @@ pub struct RunSettings {
     /// Path of the initial weights (`--init-from`), if they were not random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub init_from: Option<String>,
+    /// How texts and ratings were found in the input of the dataset, by the names of flags, if the manifest of the dataset
+    /// says so. A model of n-grams has it in its recipe.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub input: BTreeMap<String, String>,
     /// The recipe, by the names of its settings.
     pub recipe: serde_json::Value,
     /// Number of trained parameters.
@@ -84,6 +90,7 @@ impl RunSettings {
             soft_labels: Vec::new(),
             test: None,
             init_from: None,
+            input: BTreeMap::new(),
             recipe,
             parameters: 0,
             steps_of_epoch: 1,
