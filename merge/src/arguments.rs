@@ -2,7 +2,7 @@
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
-use corpus::arguments::{DatasetArguments, ReportArguments};
+use corpus::arguments::{DatasetArguments, FilesArguments, ReportArguments, VocabularyArguments};
 use corpus::ledger::Share;
 use program::location::Location;
 use store::S3Options;
@@ -23,6 +23,17 @@ Examples:
   merge gc --run s3://bucket/run1 --delete
       Delete the objects of attempts that were not committed";
 
+const PLAN_EXAMPLES: &str = "\
+Examples:
+  merge plan --run run --tasks 4
+  xargs -P 4 -I {} sh -c 'echo {} | merge work --run run' < run/merge/merge/first.txt
+  xargs -P 4 -I {} sh -c 'echo {} | merge work --run run' < run/merge/merge/second.txt
+  merge assemble --run run --out reviews.h5
+      Merge a run by four processes at a time
+
+  merge plan --run s3://bucket/run1 --tasks 32 --counts job-output.txt
+      Plan a merge by 32 tasks, on any number of machines";
+
 /// Merge the shards of a run into one dataset, or check an existing one
 ///
 /// Verifies every shard of a run, builds the vocabulary, and writes one HDF5 dataset with its manifest. The same
@@ -38,14 +49,9 @@ pub struct Arguments {
     pub merge: MergeArguments,
 }
 
-/// What to merge, check or describe.
+/// Counts of the mappers and their limits.
 #[derive(Args, Clone, Debug)]
-pub struct MergeArguments {
-    /// Folder of the run [default: run]
-    ///
-    /// A path, file:///path or s3://bucket/prefix: the --run of the reducers.
-    #[arg(long, value_name = "URL", help_heading = "Input")]
-    pub run: Option<String>,
+pub struct CountsArguments {
     /// Counts written by mapper --counts
     ///
     /// A path or s3://bucket/name. A file can also be the saved output of Hadoop's job client. With the counts, merge
@@ -63,6 +69,19 @@ pub struct MergeArguments {
     /// A number from 0 to 1, for all --counts together. A run with a greater share is not merged.
     #[arg(long, value_name = "SHARE", requires = "counts", help_heading = "Input", hide_short_help = true)]
     pub invalid_utf8_max: Option<Share>,
+}
+
+/// What to merge, check or describe.
+#[derive(Args, Clone, Debug)]
+pub struct MergeArguments {
+    /// Folder of the run [default: run]
+    ///
+    /// A path, file:///path or s3://bucket/prefix: the --run of the reducers.
+    #[arg(long, value_name = "URL", help_heading = "Input")]
+    pub run: Option<String>,
+    /// Counts of the mappers and their limits.
+    #[command(flatten)]
+    pub counts: CountsArguments,
     /// Dataset to write [default: reviews.h5]
     ///
     /// A path or s3://bucket/name. The manifest is written beside it as NAME.manifest.json.
@@ -103,12 +122,103 @@ pub struct MergeArguments {
 /// The subcommands.
 #[derive(Subcommand, Clone, Debug)]
 pub enum Command {
+    /// Divide a merge into tasks for several programs or machines
+    ///
+    /// Writes a plan and two lists of tasks into the run, as merge/NAME/first.txt and second.txt, and prints their URLs.
+    /// Run `merge work` with the lines of the first list, divided in any way, then with those of the second list, then
+    /// `merge assemble`. The dataset is the same file that merge makes.
+    #[command(after_long_help = PLAN_EXAMPLES)]
+    Plan(PlanArguments),
+    /// Run the tasks of standard input, and store their results in the run
+    ///
+    /// Each line is one of a plan's list. A task may be repeated, or run twice at the same time: its result has the same
+    /// bytes and is stored once. Prints a line for each task.
+    Work(WorkArguments),
+    /// Make the dataset from the results of all tasks of a plan
+    ///
+    /// Prints the ledger and the data card of the dataset.
+    Assemble(AssembleArguments),
     /// List or delete the objects of a run that no commit record names
     ///
     /// Attempts that were not elected leave their shards in the run. They occupy space and are never read. Objects
     /// are deleted only with --delete, and only if all partitions are committed.
     #[command(after_long_help = GC_EXAMPLES)]
     Gc(GcArguments),
+}
+
+/// A plan of a run.
+#[derive(Args, Clone, Debug)]
+pub struct PlanName {
+    /// Folder of the run
+    ///
+    /// A path, file:///path or s3://bucket/prefix: the --run of the reducers.
+    #[arg(long, value_name = "URL")]
+    pub run: String,
+    /// Name of the plan in the run
+    ///
+    /// Letters, digits, ., _ and -. A run can have several plans.
+    #[arg(long, value_name = "NAME", default_value = "merge")]
+    pub plan: String,
+    /// Options for S3.
+    #[arg(long, value_name = "LIST", help = store::S3_HELP, long_help = store::S3_LONG_HELP)]
+    pub s3: Option<S3Options>,
+}
+
+/// The run to merge, and what its dataset depends on.
+#[derive(Args, Clone, Debug)]
+pub struct PlanArguments {
+    /// The plan.
+    #[command(flatten)]
+    pub plan: PlanName,
+    /// Number of tasks of each kind
+    ///
+    /// About the number of tasks that the machines run at the same time.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub tasks: u32,
+    /// Counts of the mappers and their limits.
+    #[command(flatten)]
+    pub counts: CountsArguments,
+    /// The vocabulary.
+    #[command(flatten)]
+    pub vocabulary: VocabularyArguments,
+    /// Print the plan as JSON
+    ///
+    /// One JSON document on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The plan whose tasks are run.
+#[derive(Args, Clone, Debug)]
+pub struct WorkArguments {
+    /// The plan.
+    #[command(flatten)]
+    pub plan: PlanName,
+    /// Number of threads [default: one per core, at most 8]
+    ///
+    /// The results do not depend on it. Each thread takes up to 50 MiB.
+    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+}
+
+/// The plan to assemble, and the dataset to write.
+#[derive(Args, Clone, Debug)]
+pub struct AssembleArguments {
+    /// The plan and the threads.
+    #[command(flatten)]
+    pub work: WorkArguments,
+    /// Dataset to write
+    ///
+    /// A path or s3://bucket/name. The manifest is written beside it as NAME.manifest.json.
+    #[arg(short, long, value_name = "FILE", help_heading = "Output",
+        value_parser = PathBufValueParser::new().try_map(Location::of_file))]
+    pub out: Location,
+    /// The files of the dataset.
+    #[command(flatten)]
+    pub files: FilesArguments,
+    /// How the result is reported.
+    #[command(flatten)]
+    pub report: ReportArguments,
 }
 
 /// The run to clean.

@@ -15,14 +15,18 @@ pub(crate) fn read_commits(store: &Store) -> Result<BTreeMap<u32, Commit>> {
     let mut commits = BTreeMap::new();
     for listed in store.list(COMMIT_PREFIX)? {
         let Some(partition) = partition_of_commit_key(listed.key.as_str()) else { continue };
-        let object = format!("{}/{}", store.url(), listed.key);
-        let bytes = store.get_small(&listed.key, RECORD_BYTES_MAX)?.unwrap_or_default();
-        let commit =
-            parsed_record(&object, "commit record", &bytes, |commit: &Commit| commit.schema_version)?;
-        check_names(&object, partition, &commit)?;
-        commits.insert(partition, commit);
+        commits.insert(partition, read_commit(store, &listed.key, partition)?);
     }
     Ok(commits)
+}
+
+/// The commit record of a partition.
+pub(crate) fn read_commit(store: &Store, key: &Key, partition: u32) -> Result<Commit> {
+    let object = format!("{}/{key}", store.url());
+    let bytes = store.get_small(key, RECORD_BYTES_MAX)?.unwrap_or_default();
+    let commit = parsed_record(&object, "commit record", &bytes, |commit: &Commit| commit.schema_version)?;
+    check_names(&object, partition, &commit)?;
+    Ok(commit)
 }
 
 /// A record may be altered, so it is used only if it names its own partition and a shard of that partition.

@@ -5,6 +5,7 @@
 //! memory does not grow with the number of shards or rows. The result depends only on the rows and the settings, not on
 //! hosts, attempts, the number of partitions or threads.
 
+mod assemble;
 mod commits;
 mod merge_rows;
 mod ranges;
@@ -15,8 +16,11 @@ mod vocabulary;
 pub mod arguments;
 pub mod counts;
 pub mod gc;
+pub mod plan;
 pub mod report;
+pub mod tasks;
 
+pub use assemble::{AssembleOptions, assemble};
 pub use ranges::Ranges;
 
 use std::num::NonZeroUsize;
@@ -25,20 +29,20 @@ use std::path::{Path, PathBuf};
 use corpus::digest::Digest;
 use corpus::ledger::{Limits, MapperCounts, Part, TooMany, check_run};
 use dataset::card::Card;
-use dataset::commit::{RECORD_BYTES_MAX, SEAL_KEY};
+use dataset::commit::{Commit, RECORD_BYTES_MAX, SEAL_KEY};
 use dataset::dataset_file::DatasetReader;
 use dataset::manifest::{DatasetManifest, Ledger, Seal};
 use dataset::spool::Spool;
-use dataset::{Row, RowsSize, in_order};
-use making::{DatasetContent, DatasetOptions, Hashes, Ids, Making, Parts, ProgressBars, Size};
+use dataset::{Row, RowsSize, WordsReader, in_order};
+use making::{DatasetContent, DatasetOptions, Hashes, Ids, Making, ProgressBars, Rows, Size};
 use program::exit::{Exit, Failed};
 use store::{Key, Recorded, Store};
 
 use crate::commits::{complete, read_commits};
 use crate::merge_rows::MergedRows;
 use crate::seal::{check_sealed, parsed_seal, read_seal, seal_of};
-use crate::verify::{DICTIONARY_BYTES_MAX, VerifiedShard, verify_all};
-use crate::vocabulary::each_word;
+use crate::verify::{DICTIONARY_BYTES_MAX, KnownShard, verify_all};
+use crate::vocabulary::{IdMap, RANGES_MAX, WordRanges, each_word};
 
 /// Result of a merge.
 pub type Result<T> = std::result::Result<T, Failed>;
@@ -51,16 +55,23 @@ const FAN_IN: usize = 64;
 pub struct Options {
     /// The dataset to make.
     pub dataset: DatasetOptions,
-    /// The mappers' ledger, if it is known.
-    pub mapper: Option<MapperCounts>,
-    /// Limits of the lines in all counts.
-    pub limits: Limits,
+    /// The mappers' ledger and the limits of its counts.
+    pub counted: Counted,
     /// Number of threads.
     pub threads: NonZeroUsize,
     /// The ranges of hashes in which threads merge rows, if not as many as suit the number of rows.
     pub ranges: Option<Ranges>,
     /// Folder for temporary files.
     pub scratch: PathBuf,
+}
+
+/// The mappers' ledger.
+#[derive(Clone, Copy, Debug)]
+pub struct Counted {
+    /// The ledger, if it is known.
+    pub mapper: Option<MapperCounts>,
+    /// Limits of the lines in all counts.
+    pub limits: Limits,
 }
 
 /// Result of a merge.
@@ -74,29 +85,11 @@ pub enum Outcome {
 
 /// Merges a run. If the run is refused, no file is created, neither in the run's folder nor elsewhere.
 pub fn run(store: &Store, options: &Options, progress: &ProgressBars) -> Result<Outcome> {
-    let commits = complete(store, read_commits(store)?)?;
-    let sealed = read_seal(store)?;
-    let mapper = options.mapper.or(sealed.as_ref().and_then(|seal| seal.ledger.mapper));
-    let seal = seal_of(&commits, mapper);
-    if let Some(sealed) = &sealed {
-        check_sealed(store, sealed, &seal)?;
-    }
-    check_ledger(&seal.ledger, options)?;
+    let (commits, seal) = checked_run(store, &options.counted)?;
     let making = Making::open(&options.dataset, &seal.settings)?;
-    if let Some(manifest) = making.look()? {
-        // A dataset written by sentimill has no shards. With the same rows, the merged dataset is the same file. The
-        // dataset is therefore made again and compared, and its manifest gets the list of shards.
-        let is_of_sentimill = manifest.seal.shards.is_empty() && manifest.seal.row_digest == seal.row_digest;
-        if manifest.seal.shards != seal.shards && !is_of_sentimill {
-            making.refused_unless_replaced("a dataset of other shards", "one of this run")?;
-        } else {
-            making.check_settings(&manifest)?;
-            if !is_of_sentimill && making.is_complete(&manifest)? {
-                return Ok(Outcome::Unchanged(manifest));
-            }
-        }
+    if let Some(unchanged) = existing(&making, &seal)? {
+        return Ok(unchanged);
     }
-    making.check_place()?;
     let n_rows = seal.ledger.reducer.rows;
     let ranges = options.ranges.clone().unwrap_or_else(|| Ranges::suiting(n_rows, commits.len()));
     let bar = progress.stage("checking shards", commits.len() as u64);
@@ -108,7 +101,7 @@ pub fn run(store: &Store, options: &Options, progress: &ProgressBars) -> Result<
         ranges,
         scratch: &options.scratch,
         spool: Spool::create(&options.scratch)?,
-        without: making.without(),
+        without: making.inputs().without(),
         row_digest: seal.row_digest,
         threads: options.threads,
         progress,
@@ -117,13 +110,45 @@ pub fn run(store: &Store, options: &Options, progress: &ProgressBars) -> Result<
     Ok(Outcome::Made(Box::new(manifest), Box::new(card)))
 }
 
-fn check_ledger(ledger: &Ledger, options: &Options) -> Result<()> {
+/// The commit records of a complete run, and its manifest. Checks the ledger.
+fn checked_run(store: &Store, counted: &Counted) -> Result<(Vec<Commit>, Seal)> {
+    let commits = complete(store, read_commits(store)?)?;
+    let sealed = read_seal(store)?;
+    let mapper = counted.mapper.or(sealed.as_ref().and_then(|seal| seal.ledger.mapper));
+    let seal = seal_of(&commits, mapper);
+    if let Some(sealed) = &sealed {
+        check_sealed(store, sealed, &seal)?;
+    }
+    check_ledger(&seal.ledger, counted)?;
+    Ok((commits, seal))
+}
+
+/// Checks the output. If the dataset exists already, complete, returns that.
+fn existing(making: &Making<'_>, seal: &Seal) -> Result<Option<Outcome>> {
+    if let Some(manifest) = making.look()? {
+        // A dataset written by sentimill has no shards. With the same rows, the merged dataset is the same file. The
+        // dataset is therefore made again and compared, and its manifest gets the list of shards.
+        let is_of_sentimill = manifest.seal.shards.is_empty() && manifest.seal.row_digest == seal.row_digest;
+        if manifest.seal.shards != seal.shards && !is_of_sentimill {
+            making.refused_unless_replaced("a dataset of other shards", "one of this run")?;
+        } else {
+            making.check_settings(&manifest)?;
+            if !is_of_sentimill && making.is_complete(&manifest)? {
+                return Ok(Some(Outcome::Unchanged(manifest)));
+            }
+        }
+    }
+    making.check_place()?;
+    Ok(None)
+}
+
+fn check_ledger(ledger: &Ledger, counted: &Counted) -> Result<()> {
     match &ledger.mapper {
         Some(mapper) => check_run(mapper, &ledger.reducer),
         None => ledger.reducer.check(),
     }?;
-    options.mapper.map_or(Ok(()), |mapper| {
-        mapper.judge(options.limits, Part::All, "in their encoding").map_err(|too_many| {
+    counted.mapper.map_or(Ok(()), |mapper| {
+        mapper.judge(counted.limits, Part::All, "in their encoding").map_err(|too_many| {
             let advice = match &too_many {
                 TooMany::Bad(found) => {
                     format!("the logs of the mappers list the first ones{}", found.advice())
@@ -151,7 +176,7 @@ fn put_seal(store: &Store, seal: &Seal) -> Result<()> {
 
 /// The shards of a run, as the content of a dataset.
 struct Shards<'a> {
-    shards: Vec<VerifiedShard>,
+    shards: Vec<KnownShard>,
     ranges: Ranges,
     /// The size of each range, without the omitted rows.
     sizes: Vec<RowsSize>,
@@ -172,7 +197,8 @@ impl DatasetContent for Shards<'_> {
 
     fn each_word(&mut self, visit: &mut dyn FnMut(&[u8], u64)) -> Result<()> {
         let bar = self.progress.stage("summing dictionaries", self.shards.len() as u64);
-        each_word(&self.shards, self.scratch, self.threads, visit)?;
+        let ranges = WordRanges::of(&self.shards, self.threads.get().min(RANGES_MAX))?;
+        each_word(&self.shards, &ranges, 0..ranges.n(), (self.scratch, self.threads), visit)?;
         bar.finish_and_clear();
         Ok(())
     }
@@ -189,10 +215,7 @@ impl DatasetContent for Shards<'_> {
                 Ok::<_, Failed>(())
             };
             in_order(shards.len(), *threads, 1, omitted, |omitted| {
-                for (sum, of_range) in sizes.iter_mut().zip(omitted.sizes) {
-                    *sum -= of_range;
-                    size.left_out += of_range.rows;
-                }
+                size.left_out += omitted.take_from(sizes);
                 size.row_digest -= omitted.row_digest;
                 Ok(())
             })?;
@@ -204,9 +227,11 @@ impl DatasetContent for Shards<'_> {
         Ok(size)
     }
 
-    fn parts<'p>(&'p mut self, ids: &'p Ids<'p>) -> Result<Box<dyn Parts<Error = Failed> + 'p>> {
+    fn rows<'p>(&'p mut self, ids: &'p Ids<'p>) -> Result<Rows<'p, Failed>> {
         let Self { shards, ranges, sizes, spool, without, threads, .. } = self;
-        Ok(Box::new(MergedRows::open((shards, ids), (ranges, sizes), *without, spool, *threads)?))
+        let map = |_, words: &mut WordsReader| IdMap::of(words, ids);
+        let rows = MergedRows::open((shards, ids, map), (ranges, 0, sizes), *without, spool, *threads)?;
+        Ok(Rows::Parts(Box::new(rows)))
     }
 
     fn threads(&self) -> NonZeroUsize {
@@ -223,7 +248,7 @@ struct Omitted {
 
 impl Omitted {
     fn of(
-        shard: &VerifiedShard,
+        shard: &KnownShard,
         without: &DatasetReader,
         ranges: &Ranges,
         dictionary_bytes_max: u64,
@@ -244,5 +269,10 @@ impl Omitted {
             }
         }
         Ok(omitted)
+    }
+    /// Subtracts these rows from the sizes of ranges. Returns their number.
+    fn take_from(&self, sizes: &mut [RowsSize]) -> u64 {
+        sizes.iter_mut().zip(&self.sizes).for_each(|(sum, of_range)| *sum -= *of_range);
+        self.sizes.iter().map(|size| size.rows).sum()
     }
 }

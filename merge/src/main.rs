@@ -1,22 +1,28 @@
 //! The program `merge`: merges a run into a dataset and prints its ledger and data card, checks or describes
 //! a dataset, or cleans a run.
 
-use std::io::{self, Write};
+use std::io::{self, BufReader, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use corpus::arguments;
+use corpus::arguments::{self, ReportArguments, VocabularyArguments};
 use corpus::ledger::{Limits, Share};
 use dataset::manifest::DatasetManifest;
 use making::{
-    CheckedFile, DatasetFile, DatasetOptions, Existing, Output, ProgressBars, Report, THREADS_MAX, json,
-    ledger_lines,
+    CheckedFile, DatasetFile, DatasetOptions, Existing, Output, ProgressBars, Report, THREADS_MAX,
+    VocabularyFrom, json, ledger_lines,
 };
-use merge::arguments::{Arguments, Command, GcArguments, MergeArguments};
+use merge::arguments::{
+    Arguments, AssembleArguments, Command, CountsArguments, GcArguments, MergeArguments, PlanArguments,
+    PlanName, WorkArguments,
+};
 use merge::gc::Garbage;
-use merge::{Options, Outcome, Result, counts, gc, report};
+use merge::plan::{PlanOptions, Planned};
+use merge::tasks::{self, WorkOptions};
+use merge::{AssembleOptions, Counted, Options, Outcome, Result, counts, gc, report};
 use program::exit::{self, Exit, Failed};
+use program::hadoop::{Heartbeat, Runner, Variable, silence};
 use program::location::Location;
 use program::system::Failure;
 use store::{Listed, S3Options, Store};
@@ -34,6 +40,9 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<()> {
     match (&arguments.command, &arguments.merge) {
+        (Some(Command::Plan(arguments)), _) => plan(arguments),
+        (Some(Command::Work(arguments)), _) => work(arguments),
+        (Some(Command::Assemble(arguments)), _) => assemble(arguments),
         (Some(Command::Gc(gc)), _) => collect_garbage(gc),
         (None, MergeArguments { check: Some(file), report, s3, .. }) => check(file, s3, report.json),
         (None, MergeArguments { describe: Some(file), report, s3, .. }) => describe(file, s3, report.json),
@@ -45,35 +54,35 @@ fn merge(arguments: &MergeArguments) -> Result<()> {
     let (run, out) = run_and_out(arguments)?;
     let MergeArguments { dataset, report, .. } = arguments;
     let s3 = arguments.s3.clone().unwrap_or_default();
-    let out = Output::of(out, &s3, Existing::of_force(dataset.force))?;
+    let out = Output::of(out, &s3, Existing::of_force(dataset.files.force))?;
     let store = Store::open_with(&run, &s3)?;
     store.probe()?;
     // Fetches datasets on which the new one depends.
     let dataset = DatasetOptions::of(dataset, out, None, &s3)?;
-    let threads = arguments.threads.and_then(|threads| NonZeroUsize::new(threads.into()));
-    let progress = if report.quiet { ProgressBars::to_nobody() } else { ProgressBars::to_stderr("merge") };
+    let progress = bars(report);
     let options = Options {
         dataset,
-        mapper: counts::sum(&arguments.counts, &s3)?,
-        limits: Limits {
-            bad_lines_max: arguments.bad_lines_max.unwrap_or(Share::OF_BAD_LINES),
-            invalid_utf8_max: arguments.invalid_utf8_max.unwrap_or(Share::OF_INVALID_UTF8),
-        },
-        threads: threads.unwrap_or_else(|| dataset::threads(THREADS_MAX)),
+        counted: counted(&arguments.counts, &s3)?,
+        threads: threads(arguments.threads),
         ranges: None,
         scratch: std::env::temp_dir(),
     };
-    let out = &options.dataset.out;
-    match merge::run(&store, &options, &progress)? {
+    let made = merge::run(&store, &options, &progress)?;
+    print_made(made, &options.dataset.out, report)
+}
+
+/// Prints the ledger and the card of a dataset.
+fn print_made(made: Outcome, out: &Output, report: &ReportArguments) -> Result<()> {
+    match made {
         Outcome::Made(manifest, card) => {
-            warn_without_counts(&options, &manifest);
+            warn_without_counts(&manifest);
             match report.json {
                 true => print(&json(&Report::written(out, &manifest, &card))),
                 false => print(&(ledger_lines(&manifest) + &card.text())),
             }
         }
         Outcome::Unchanged(manifest) => {
-            warn_without_counts(&options, &manifest);
+            warn_without_counts(&manifest);
             let card = making::describe(&out.file()?.open()?)?;
             match report.json {
                 true => print(&json(&Report::unchanged(out, &manifest, &card))),
@@ -84,6 +93,88 @@ fn merge(arguments: &MergeArguments) -> Result<()> {
             }
         }
     }
+}
+
+fn bars(report: &ReportArguments) -> ProgressBars {
+    if report.quiet { ProgressBars::to_nobody() } else { ProgressBars::to_stderr("merge") }
+}
+
+fn threads(asked: Option<u16>) -> NonZeroUsize {
+    let asked = asked.and_then(|threads| NonZeroUsize::new(threads.into()));
+    asked.unwrap_or_else(|| dataset::threads(THREADS_MAX))
+}
+
+fn counted(arguments: &CountsArguments, s3: &S3Options) -> Result<Counted> {
+    Ok(Counted {
+        mapper: counts::sum(&arguments.counts, s3)?,
+        limits: Limits {
+            bad_lines_max: arguments.bad_lines_max.unwrap_or(Share::OF_BAD_LINES),
+            invalid_utf8_max: arguments.invalid_utf8_max.unwrap_or(Share::OF_INVALID_UTF8),
+        },
+    })
+}
+
+/// Opens the run of a plan.
+fn run_of(plan: &PlanName) -> Result<(Store, S3Options)> {
+    let s3 = plan.s3.clone().unwrap_or_default();
+    let store = Store::open_with(&plan.run, &s3)?;
+    store.probe()?;
+    Ok((store, s3))
+}
+
+fn plan(arguments: &PlanArguments) -> Result<()> {
+    let (store, s3) = run_of(&arguments.plan)?;
+    let VocabularyArguments { vocabulary, without, .. } = &arguments.vocabulary;
+    let without =
+        without.as_ref().map(|location| Ok::<_, Failed>((location.clone(), DatasetFile::of(location, &s3)?)));
+    let options = PlanOptions {
+        name: arguments.plan.plan.clone(),
+        counted: counted(&arguments.counts, &s3)?,
+        vocabulary: vocabulary.clone(),
+        from: VocabularyFrom::of(&arguments.vocabulary, &s3)?,
+        without: without.transpose()?,
+        tasks: arguments.tasks,
+    };
+    let planned = merge::plan::plan(&store, &options, &std::env::temp_dir())?;
+    let report = report::PlanReport::of(&planned)?;
+    print(&if arguments.json { json(&report) } else { report.text() })
+}
+
+fn work(arguments: &WorkArguments) -> Result<()> {
+    let stdin = program::stdin().map_err(|error| Failed::new(Exit::Io, error.to_string()))?;
+    let (store, s3) = run_of(&arguments.plan)?;
+    let heartbeat = match Runner::of_this_process() {
+        Runner::User => None,
+        Runner::Hadoop => {
+            let silence = silence(Variable::Timeout.value().as_deref());
+            let started = Heartbeat::start(store.progress().clone(), silence, io::stderr());
+            Some(started.map_err(|error| Failed::new(Exit::Io, format!("cannot start a thread: {error}")))?)
+        }
+    };
+    let planned = Planned::read(&store, &arguments.plan.plan)?;
+    tasks::work(&planned, BufReader::new(stdin), io::stdout().lock(), &work_options(arguments, s3))?;
+    drop(heartbeat);
+    Ok(())
+}
+
+fn work_options(arguments: &WorkArguments, s3: S3Options) -> WorkOptions {
+    WorkOptions { s3, threads: threads(arguments.threads), scratch: std::env::temp_dir() }
+}
+
+fn assemble(arguments: &AssembleArguments) -> Result<()> {
+    let AssembleArguments { work, out, files, report } = arguments;
+    let (store, s3) = run_of(&work.plan)?;
+    let planned = Planned::read(&store, &work.plan.plan)?;
+    let existing = Existing::of_force(files.force);
+    let options = AssembleOptions {
+        out: Output::of(out.clone(), &s3, existing)?,
+        padded: files.padded,
+        ids: files.parquet,
+        existing,
+        work: work_options(work, s3),
+    };
+    let made = merge::assemble(&planned, &options, &bars(report))?;
+    print_made(made, &options.out, report)
 }
 
 /// The run to merge and the dataset to write, from flags or by default.
@@ -109,8 +200,8 @@ fn run_and_out(arguments: &MergeArguments) -> Result<(String, Location)> {
 
 /// Warns if there are no counts. Only counts reveal a mapper that failed after it had written part of its
 /// records.
-fn warn_without_counts(options: &Options, manifest: &DatasetManifest) {
-    if options.mapper.is_none() && manifest.seal.ledger.mapper.is_none() {
+fn warn_without_counts(manifest: &DatasetManifest) {
+    if manifest.seal.ledger.mapper.is_none() {
         // If standard error is closed, the ledger on standard output still shows that counts are missing.
         let _ = writeln!(
             io::stderr(),

@@ -2,25 +2,29 @@
 //! among shards, nor on the ranges in which threads merge them.
 
 use std::num::NonZeroUsize;
+use std::ops::Range;
 
 use dataset::dataset_file::DatasetReader;
 use dataset::merge_sorted::merge_sorted;
+use dataset::shard::ShardReader;
 use dataset::spool::{Run, Spool, append_row};
-use dataset::{Row, RowColumns, RowsSize, in_order};
+use dataset::{Row, RowColumns, RowsSize, WordsReader, in_order};
 use making::{Hashes, Ids, Parts, TextsWriter};
 use program::exit::{Exit, Failed};
 
 use crate::FAN_IN;
 use crate::Result;
 use crate::ranges::Ranges;
-use crate::verify::VerifiedShard;
+use crate::verify::KnownShard;
 use crate::vocabulary::IdMap;
 
 /// The rows of all shards in the order of the dataset, by range.
 pub(crate) struct MergedRows<'a> {
-    shards: &'a [VerifiedShard],
+    shards: &'a [KnownShard],
     ranges: &'a Ranges,
-    /// The size of each range, without the omitted rows.
+    /// The first one of the ranges to merge.
+    first: usize,
+    /// The size of each range to merge, without the omitted rows.
     sizes: &'a [RowsSize],
     /// A dataset whose texts are omitted.
     without: Option<&'a DatasetReader>,
@@ -54,24 +58,46 @@ const BLOCK_BYTES: usize = 1 << 20;
 const QUEUED_BLOCKS: usize = 4;
 
 impl<'a> MergedRows<'a> {
-    /// Opens the shards. If there are many, merges them in groups.
+    /// Opens the shards, whose ids `map` maps to those of the vocabulary. If there are many, merges them in groups. The
+    /// rows are those of the ranges from `first` on, one per size.
     pub(crate) fn open(
-        (shards, ids): (&'a [VerifiedShard], &'a Ids<'a>),
-        (ranges, sizes): (&'a Ranges, &'a [RowsSize]),
+        (shards, ids, map): (
+            &'a [KnownShard],
+            &'a Ids<'a>,
+            impl Fn(usize, &mut WordsReader) -> Result<IdMap> + Sync,
+        ),
+        (ranges, first, sizes): (&'a Ranges, usize, &'a [RowsSize]),
         without: Option<&'a DatasetReader>,
         spool: &'a mut Spool,
         threads: NonZeroUsize,
     ) -> Result<Self> {
+        let of_ranges = first..first + sizes.len();
+        let open = |these: Range<usize>| {
+            let mut all = Vec::with_capacity(these.len());
+            let open = |at: usize, put: &mut dyn FnMut(ShardRows)| {
+                let shard = these.start + at;
+                let mut reader = shards[shard].open()?;
+                let map = map(shard, reader.dictionary())?;
+                put(ShardRows::of(&reader, (shard as u32, &shards[shard].sizes), map, &of_ranges));
+                Ok::<_, Failed>(())
+            };
+            in_order(these.len(), threads, 1, open, |shard| {
+                all.push(shard);
+                Ok(())
+            })?;
+            Ok::<_, Failed>(all)
+        };
         let sources = if shards.len() <= FAN_IN {
-            Sources::Shards(open_all(shards, 0, ids, threads)?)
+            Sources::Shards(open(0..shards.len())?)
         } else {
-            let mut runs = vec![Vec::new(); ranges.n()];
-            for (group, first) in shards.chunks(FAN_IN).zip((0..).step_by(FAN_IN)) {
-                merge_group(&open_all(group, first, ids, threads)?, spool, threads, &mut runs)?;
+            let mut runs = vec![Vec::new(); sizes.len()];
+            for group in (0..shards.len()).step_by(FAN_IN) {
+                let shards = open(group..shards.len().min(group + FAN_IN))?;
+                merge_group(&shards, first, spool, threads, &mut runs)?;
             }
             Sources::Runs(spool, runs)
         };
-        Ok(Self { shards, ranges, sizes, without, ids, sources })
+        Ok(Self { shards, ranges, first, sizes, without, ids, sources })
     }
 
     /// Merges sources that ascend by hash, and sorts the rare rows with equal hashes by their words.
@@ -109,7 +135,7 @@ impl Parts for MergedRows<'_> {
     }
 
     fn each_row(&self, part: usize, visit: &mut dyn FnMut(&Row) -> dataset::Result<()>) -> Result<()> {
-        let from = |dataset| Hashes::from(dataset, self.ranges.start(part));
+        let from = |dataset| Hashes::from(dataset, self.ranges.start(self.first + part));
         let mut without = self.without.map(from).transpose()?;
         let visit = |row: &Row| {
             let is_omitted = without.as_mut().map_or(Ok(false), |hashes| hashes.contains(row.hash))?;
@@ -117,7 +143,7 @@ impl Parts for MergedRows<'_> {
         };
         match &self.sources {
             Sources::Shards(shards) => {
-                self.merge(shards.iter().map(|shard| shard.rows(part)).collect(), visit)
+                self.merge(shards.iter().map(|shard| shard.rows(self.first + part)).collect(), visit)
             }
             Sources::Runs(spool, runs) => {
                 let rows = runs[part].iter().map(|&run| spool.rows(run, RUN_BUFFER_BYTES));
@@ -132,16 +158,21 @@ impl Parts for MergedRows<'_> {
 }
 
 impl ShardRows {
-    fn open(shard: &VerifiedShard, source: u32, ids: &Ids<'_>) -> Result<Self> {
-        let mut reader = shard.open()?;
-        let map = IdMap::of(reader.dictionary(), ids)?;
+    fn of(
+        reader: &ShardReader,
+        (source, sizes): (u32, &[RowsSize]),
+        map: IdMap,
+        ranges: &Range<usize>,
+    ) -> Self {
         let mut columns = reader.columns().clone();
-        columns.share(&shard.sizes);
-        let ends = shard.sizes.iter().scan(0, |end, size| {
+        let mut before = RowsSize::default();
+        sizes[..ranges.start].iter().for_each(|&size| before += size);
+        columns.share(before, &sizes[ranges.clone()]);
+        let ends = sizes.iter().scan(0, |end, size| {
             *end += size.rows;
             Some(*end)
         });
-        Ok(Self { source, columns, map, ends: ends.collect() })
+        Self { source, columns, map, ends: ends.collect() }
     }
 
     /// The rows of a range.
@@ -157,28 +188,10 @@ impl ShardRows {
     }
 }
 
-/// Opens shards on several threads. The first one is source number `first`.
-fn open_all(
-    shards: &[VerifiedShard],
-    first: usize,
-    ids: &Ids<'_>,
-    threads: NonZeroUsize,
-) -> Result<Vec<ShardRows>> {
-    let mut all = Vec::with_capacity(shards.len());
-    let open = |at: usize, put: &mut dyn FnMut(ShardRows)| {
-        put(ShardRows::open(&shards[at], (first + at) as u32, ids)?);
-        Ok::<_, Failed>(())
-    };
-    in_order(shards.len(), threads, 1, open, |shard| {
-        all.push(shard);
-        Ok(())
-    })?;
-    Ok(all)
-}
-
-/// Merges a group of shards into one run per range.
+/// Merges a group of shards into one run per range, from range `first` on.
 fn merge_group(
     shards: &[ShardRows],
+    first: usize,
     spool: &mut Spool,
     threads: NonZeroUsize,
     runs: &mut [Vec<Run>],
@@ -189,7 +202,7 @@ fn merge_group(
     }
     let merge = |range: usize, put: &mut dyn FnMut(Merged)| {
         let mut block = Vec::new();
-        for row in merge_sorted(shards.iter().map(|shard| shard.rows(range)))? {
+        for row in merge_sorted(shards.iter().map(|shard| shard.rows(first + range)))? {
             append_row(&row?.0, &mut block);
             if block.len() >= BLOCK_BYTES {
                 put(Merged::Rows(std::mem::take(&mut block)));
@@ -213,7 +226,7 @@ fn merge_group(
 
 /// Sorts rows of one hash by their words, which are read again from the shards. Equal words in two shards
 /// mean that one text was sent to two reducers.
-fn by_words(alike: &[Row], shards: &[VerifiedShard], ids: &Ids<'_>) -> Result<Vec<Row>> {
+fn by_words(alike: &[Row], shards: &[KnownShard], ids: &Ids<'_>) -> Result<Vec<Row>> {
     let hash = alike[0].hash;
     let mut sources: Vec<u32> = alike.iter().map(|row| row.source).collect();
     sources.sort_unstable();

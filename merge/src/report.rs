@@ -5,6 +5,50 @@ use making::CheckedFile;
 use serde::Serialize;
 use store::Listed;
 
+use crate::Result;
+use crate::plan::Planned;
+
+/// A plan of a merge.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlanReport {
+    /// URL of the list of the tasks that verify shards and sum dictionaries.
+    pub first: String,
+    /// URL of the list of the tasks that encode rows.
+    pub second: String,
+    /// Number of tasks of the first list.
+    pub first_tasks: usize,
+    /// Number of tasks of the second list.
+    pub second_tasks: usize,
+    /// Number of shards.
+    pub shards: usize,
+    /// Number of rows of all shards.
+    pub rows: u64,
+}
+
+impl PlanReport {
+    /// Describes a plan.
+    pub fn of(planned: &Planned) -> Result<Self> {
+        let [first, second] = planned.lists()?;
+        Ok(Self {
+            first,
+            second,
+            first_tasks: planned.first().len(),
+            second_tasks: planned.second().len(),
+            shards: planned.plan.seal.shards.len(),
+            rows: planned.plan.seal.ledger.reducer.rows,
+        })
+    }
+
+    /// The same facts as lines.
+    pub fn text(&self) -> String {
+        let Self { first, second, first_tasks, second_tasks, shards, rows } = self;
+        format!(
+            "shards: {shards}, rows: {rows}\nfirst list: {first_tasks} tasks, {first}\nsecond list: {second_tasks} tasks, \
+             {second}\n"
+        )
+    }
+}
+
 /// A dataset that was read and found to be complete.
 #[derive(Clone, Debug, Serialize)]
 pub struct Checked {

@@ -18,8 +18,8 @@ use store::{Key, LocalObject, Store};
 use crate::Result;
 use crate::ranges::{RangeSizes, Ranges};
 
-/// A shard that matches its commit record.
-pub(crate) struct VerifiedShard {
+/// A shard that matches its commit record, or is going to be compared with it by another task.
+pub(crate) struct KnownShard {
     /// The local file, kept so that a downloaded copy is not deleted.
     pub(crate) file: LocalObject,
     /// Name in the run's folder.
@@ -29,10 +29,10 @@ pub(crate) struct VerifiedShard {
     /// The size of each range.
     pub(crate) sizes: Vec<RowsSize>,
     /// The digests at verification.
-    digests: Digests,
+    pub(crate) digests: Digests,
 }
 
-impl VerifiedShard {
+impl KnownShard {
     /// Opens the shard again. The path may now name another valid file with other rows, so the digests are
     /// compared.
     pub(crate) fn open(&self) -> Result<ShardReader> {
@@ -66,12 +66,12 @@ pub(crate) fn verify_all(
     ranges: &Ranges,
     threads: NonZeroUsize,
     mut verified: impl FnMut(),
-) -> Result<Vec<VerifiedShard>> {
+) -> Result<Vec<KnownShard>> {
     let dictionaries = Dictionaries { free: Mutex::new(DICTIONARY_BYTES_MAX), freed: Condvar::new() };
     // Few shards are each read by several threads.
     let per_shard = NonZeroUsize::new(threads.get() / commits.len().max(1)).unwrap_or(NonZeroUsize::MIN);
     let mut shards = Vec::with_capacity(commits.len());
-    let work = |at: usize, put: &mut dyn FnMut(VerifiedShard)| {
+    let work = |at: usize, put: &mut dyn FnMut(KnownShard)| {
         put(verify(store, &commits[at], scratch, ranges, &dictionaries, per_shard)?);
         Ok(())
     };
@@ -123,7 +123,7 @@ fn verify(
     ranges: &Ranges,
     dictionaries: &Dictionaries,
     threads: NonZeroUsize,
-) -> Result<VerifiedShard> {
+) -> Result<KnownShard> {
     let file = store.local_copy(&Key::new(&commit.object)?, scratch)?;
     let name = format!("{}/{}", store.url(), commit.object);
     let altered = |what, found: String, expected: String| {
@@ -181,7 +181,7 @@ fn verify(
     // The next thread takes the memory when it is free.
     drop(shard);
     drop(memory);
-    Ok(VerifiedShard { file, name: commit.object.clone(), n_words: size.words, sizes, digests })
+    Ok(KnownShard { file, name: commit.object.clone(), n_words: size.words, sizes, digests })
 }
 
 /// The first contradiction of the counts of a commit record to the shard's settings or its number of votes:

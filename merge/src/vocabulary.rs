@@ -1,6 +1,7 @@
 //! Sums the words of all shards' dictionaries, and maps each shard's ids to those of the vocabulary.
 
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::mpsc::sync_channel;
@@ -16,10 +17,10 @@ use program::threads::{locked, spawn};
 
 use crate::FAN_IN;
 use crate::Result;
-use crate::verify::VerifiedShard;
+use crate::verify::KnownShard;
 
-/// Maximum number of threads. Each holds chunks of [`FAN_IN`] dictionaries, up to 48 MiB.
-const THREADS_MAX: usize = 4;
+/// Maximum number of ranges at once. Each holds chunks of [`FAN_IN`] dictionaries, up to 48 MiB.
+pub(crate) const RANGES_MAX: usize = 4;
 
 /// Size of the buffer for a run.
 const RUN_BUFFER_BYTES: usize = 64 << 10;
@@ -27,43 +28,43 @@ const RUN_BUFFER_BYTES: usize = 64 << 10;
 /// Number of words that a thread passes on at once.
 const WORDS_TOGETHER: usize = 4 << 10;
 
-/// Visits every distinct word of all shards once, in any order, with the sum of its counts. Each thread sums a range of
-/// words.
+/// Visits every distinct word of these ranges once, in any order, with the sum of its counts in all shards. Each range
+/// has its own thread.
 pub(crate) fn each_word(
-    shards: &[VerifiedShard],
-    scratch: &Path,
-    threads: NonZeroUsize,
+    shards: &[KnownShard],
+    ranges: &WordRanges,
+    these: Range<usize>,
+    (scratch, threads): (&Path, NonZeroUsize),
     visit: &mut dyn FnMut(&[u8], u64),
 ) -> Result<()> {
-    let ranges = WordRanges::of(shards, threads.get().min(THREADS_MAX))?;
     if shards.len() <= FAN_IN {
         let dictionaries = open_all(shards, threads)?;
-        return in_threads(
-            ranges.n(),
-            |range, visit| ranges.sum(&dictionaries, range, &mut infallible(visit)),
-            visit,
-        );
+        let sum = |range, visit: &mut dyn FnMut(&[u8], u64)| {
+            ranges.sum(&dictionaries, range, &mut infallible(visit))
+        };
+        return in_threads(these, sum, visit);
     }
     // Each range has its own file, because its thread writes to it while the others write to theirs.
     let runs_of = |_| Ok(Mutex::new((Spool::create(scratch)?, Vec::new())));
-    let runs: Vec<Mutex<(Spool, Vec<Run>)>> = (0..ranges.n()).map(runs_of).collect::<Result<_>>()?;
+    let runs: Vec<Mutex<(Spool, Vec<Run>)>> = these.clone().map(runs_of).collect::<Result<_>>()?;
+    let runs_of = |range: usize| locked(&runs[range - these.start]);
     for group in shards.chunks(FAN_IN) {
         let dictionaries = open_all(group, threads)?;
         let sum = |range: usize, _: &mut dyn FnMut(&[u8], u64)| {
-            let (spool, runs) = &mut *locked(&runs[range]);
+            let (spool, runs) = &mut *runs_of(range);
             let mut run = spool.append();
             ranges.sum(&dictionaries, range, &mut |word, count| Ok(run.word(word, count)?))?;
             runs.push(run.finish()?);
             Ok(())
         };
-        in_threads(ranges.n(), sum, &mut |_, _| ())?;
+        in_threads(these.clone(), sum, &mut |_, _| ())?;
     }
     let sum = |range: usize, visit: &mut dyn FnMut(&[u8], u64)| {
-        let (spool, runs) = &*locked(&runs[range]);
+        let (spool, runs) = &*runs_of(range);
         let lists = runs.iter().map(|&run| spool.words(run, RUN_BUFFER_BYTES));
         sum_words(lists, |_, _| Ok(()), infallible(visit))
     };
-    in_threads(ranges.n(), sum, visit)
+    in_threads(these.clone(), sum, visit)
 }
 
 fn infallible(visit: &mut dyn FnMut(&[u8], u64)) -> impl FnMut(&[u8], u64) -> Result<()> {
@@ -74,7 +75,7 @@ fn infallible(visit: &mut dyn FnMut(&[u8], u64)) -> impl FnMut(&[u8], u64) -> Re
 }
 
 /// Opens the dictionaries of shards on several threads.
-fn open_all(shards: &[VerifiedShard], threads: NonZeroUsize) -> Result<Vec<WordsReader>> {
+fn open_all(shards: &[KnownShard], threads: NonZeroUsize) -> Result<Vec<WordsReader>> {
     let mut dictionaries = Vec::with_capacity(shards.len());
     let open = |at: usize, put: &mut dyn FnMut(WordsReader)| {
         put(shards[at].open()?.dictionary().another());
@@ -89,15 +90,15 @@ fn open_all(shards: &[VerifiedShard], threads: NonZeroUsize) -> Result<Vec<Words
 
 /// Runs `sum` for each range on a thread of its own. Visits the words that it visits on the calling thread.
 fn in_threads(
-    n_ranges: usize,
+    ranges: Range<usize>,
     sum: impl Fn(usize, &mut dyn FnMut(&[u8], u64)) -> Result<()> + Sync,
     visit: &mut dyn FnMut(&[u8], u64),
 ) -> Result<()> {
-    if n_ranges == 1 {
-        return sum(0, visit);
+    if ranges.len() == 1 {
+        return sum(ranges.start, visit);
     }
     thread::scope(|scope| {
-        let (done, blocks) = sync_channel::<Vocabulary>(n_ranges);
+        let (done, blocks) = sync_channel::<Vocabulary>(ranges.len().max(1));
         let start = |range: usize| {
             let (sum, done) = (&sum, done.clone());
             spawn(scope, move || {
@@ -114,7 +115,7 @@ fn in_threads(
                 Ok(())
             })
         };
-        let started: Vec<_> = (0..n_ranges).map(start).collect();
+        let started: Vec<_> = ranges.map(start).collect();
         drop(done);
         for Vocabulary { words, counts } in blocks {
             words.iter().zip(counts).for_each(|(word, count)| visit(word, count));
@@ -127,32 +128,59 @@ fn in_threads(
 }
 
 /// Consecutive ranges of words that together contain every word.
-struct WordRanges {
+pub(crate) struct WordRanges {
     /// The first word of each range but the first.
     starts: Vec<Vec<u8>>,
 }
 
 impl WordRanges {
     /// This number of ranges, which contain about the same number of words of the largest dictionary, or fewer ranges.
-    fn of(shards: &[VerifiedShard], n: usize) -> Result<Self> {
+    pub(crate) fn of(shards: &[KnownShard], n: usize) -> Result<Self> {
+        match shards.iter().max_by_key(|shard| shard.n_words).filter(|_| n > 1) {
+            Some(shard) => Self::of_dictionary(shard.open()?.dictionary(), n),
+            None => Ok(Self { starts: Vec::new() }),
+        }
+    }
+
+    /// As [`WordRanges::of`], for this dictionary.
+    pub(crate) fn of_dictionary(words: &mut WordsReader, n: usize) -> Result<Self> {
+        let (n, n_words) = (n as u64, words.n_words());
         let mut starts = Vec::new();
-        let largest = shards.iter().max_by_key(|shard| shard.n_words);
-        if let Some(shard) = largest.filter(|_| n > 1) {
-            let mut reader = shard.open()?;
-            for range in 1..n as u64 {
-                let mut word = Vec::new();
-                let at = shard.n_words * range / n as u64;
-                if at < shard.n_words {
-                    reader.dictionary().read(at, &mut word)?;
-                    starts.push(word);
-                }
+        for range in 1..n {
+            let mut word = Vec::new();
+            let at = n_words * range / n;
+            if at < n_words {
+                words.read(at, &mut word)?;
+                starts.push(word);
             }
         }
         Ok(Self { starts })
     }
 
-    fn n(&self) -> usize {
+    /// The first range, and one from each of these words, which ascend.
+    pub(crate) fn starting_at(words: &[String]) -> Self {
+        Self { starts: words.iter().map(|word| word.clone().into_bytes()).collect() }
+    }
+
+    /// The first word of each range but the first.
+    pub(crate) fn starts(&self) -> &[Vec<u8>] {
+        &self.starts
+    }
+
+    /// Number of ranges.
+    pub(crate) fn n(&self) -> usize {
         self.starts.len() + 1
+    }
+
+    /// The indexes of a dictionary's words that are in these ranges.
+    pub(crate) fn indexes(&self, words: &mut WordsReader, ranges: &Range<usize>) -> Result<Range<u64>> {
+        let mut first_of = |range: usize| match range.checked_sub(1) {
+            None => Ok(0),
+            Some(before) => {
+                self.starts.get(before).map_or(Ok(words.n_words()), |start| words.first_from(start))
+            }
+        };
+        Ok(first_of(ranges.start)?..first_of(ranges.end)?)
     }
 
     /// Visits the words of a range once, in byte order, with the sums of their counts.
@@ -162,32 +190,18 @@ impl WordRanges {
         range: usize,
         visit: &mut dyn FnMut(&[u8], u64) -> Result<()>,
     ) -> Result<()> {
-        let end = self.starts.get(range).map(Vec::as_slice);
         let mut lists = Vec::with_capacity(dictionaries.len());
         for dictionary in dictionaries {
             let mut words = dictionary.another();
-            let from = if range == 0 { 0 } else { words.first_from(&self.starts[range - 1])? };
-            lists.push(words_in_order(words, from, end));
+            let indexes = self.indexes(&mut words, &(range..range + 1))?;
+            lists.push(indexes.map(move |at| {
+                let mut word = Vec::new();
+                let count = words.read(at, &mut word)?;
+                Ok::<_, dataset::Error>((word, count))
+            }));
         }
         sum_words(lists, |_, _| Ok(()), visit)
     }
-}
-
-/// The words from this index on that are less than `end`.
-fn words_in_order(
-    mut words: WordsReader,
-    from: u64,
-    end: Option<&[u8]>,
-) -> impl Iterator<Item = dataset::Result<(Vec<u8>, u64)>> {
-    let all = (from..words.n_words()).map(move |at| {
-        let mut word = Vec::new();
-        let count = words.read(at, &mut word)?;
-        Ok((word, count))
-    });
-    all.take_while(move |read| match (read, end) {
-        (Ok((word, _)), Some(end)) => &word[..] < end,
-        _ => true,
-    })
 }
 
 /// Maps the ids of one shard to those of the vocabulary. Most words of a shard are not in the vocabulary, so
@@ -200,22 +214,39 @@ pub(crate) struct IdMap {
 }
 
 impl IdMap {
+    /// The map of a dictionary.
     pub(crate) fn of(words: &mut WordsReader, vocabulary: &Ids<'_>) -> Result<Self> {
-        let n_blocks = words.n_words().div_ceil(64) as usize;
-        let mut map = Self { bits: vec![0; n_blocks], ranks: vec![0; n_blocks], ids: Vec::new() };
+        let mut map = Self::empty(words.n_words());
         let mut word = Vec::new();
         for at in 0..words.n_words() {
-            let block = (at / 64) as usize;
-            if at % 64 == 0 {
-                map.ranks[block] = map.ids.len() as u32;
-            }
             words.read(at, &mut word)?;
             if let Some(id) = vocabulary.get(&word) {
-                map.bits[block] |= 1 << (at % 64);
-                map.ids.push(id);
+                map.push(at as u32, id);
             }
         }
-        Ok(map)
+        Ok(map.ranked())
+    }
+
+    /// A map of this number of words, none of which is in the vocabulary.
+    pub(crate) fn empty(n_words: u64) -> Self {
+        let n_blocks = n_words.div_ceil(64) as usize;
+        Self { bits: vec![0; n_blocks], ranks: vec![0; n_blocks], ids: Vec::new() }
+    }
+
+    /// Adds the id of the shard's word at this index. Indexes ascend.
+    pub(crate) fn push(&mut self, place: u32, id: u32) {
+        self.bits[place as usize / 64] |= 1 << (place % 64);
+        self.ids.push(id);
+    }
+
+    /// The map, after all ids were added.
+    pub(crate) fn ranked(mut self) -> Self {
+        let mut rank = 0;
+        for (bits, of_block) in self.bits.iter().zip(&mut self.ranks) {
+            *of_block = rank;
+            rank += bits.count_ones();
+        }
+        self
     }
 
     /// The id of the shard's word at this index.

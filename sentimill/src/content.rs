@@ -8,7 +8,7 @@ use corpus::words::Dictionary;
 use dataset::merge_sorted::sum_words;
 use dataset::spool::Spool;
 use dataset::{Row, RowsSize};
-use making::{DatasetContent, Ids, Parts, Size, TextRow, TextsWriter};
+use making::{DatasetContent, Ids, Parts, Rows, Size, TextRow, TextsWriter};
 use program::exit::Failed;
 use program::threads::locked;
 use tables::{BYTES_MAX, ROWS_MAX};
@@ -87,13 +87,13 @@ impl DatasetContent for DatasetRows<'_> {
         self.job.is_interrupted()
     }
 
-    fn parts<'p>(&'p mut self, ids: &'p Ids<'p>) -> Result<Box<dyn Parts<Error = Failed> + 'p>> {
+    fn rows<'p>(&'p mut self, ids: &'p Ids<'p>) -> Result<Rows<'p, Failed>> {
         // The counts are no longer needed, and writing needs the memory.
         self.folded = Vec::new();
         let word = |code: usize| self.codebook.word(code as u32);
         let by_code = (0..self.codebook.n_words()).map(|code| ids.of_word(word(code))).collect();
         let rows = std::mem::take(&mut self.rows);
-        Ok(Box::new(RowParts {
+        Ok(Rows::Parts(Box::new(RowParts {
             job: self.job,
             codebook: Arc::clone(&self.codebook),
             settings: Arc::new(self.job.options.settings.clone()),
@@ -102,7 +102,7 @@ impl DatasetContent for DatasetRows<'_> {
             sizes: rows.iter().map(|rows| rows.size).collect(),
             stored: rows.into_iter().map(|rows| Mutex::new(Some(rows.stored))).collect(),
             row_group: Mutex::default(),
-        }))
+        })))
     }
 
     fn threads(&self) -> NonZeroUsize {

@@ -51,9 +51,10 @@ fn make(arguments: Arguments) -> Result<(), Failed> {
         }
         out.into()
     });
-    let out = Output::of(out, &s3, Existing::of_force(arguments.dataset.force))?;
+    let out = Output::of(out, &s3, Existing::of_force(arguments.dataset.files.force))?;
     let dataset = DatasetOptions::of(&arguments.dataset, out, arguments.texts, &s3)?;
-    let settings = row_settings(&arguments.rows, arguments.dataset.vocabulary.as_ref(), &dataset, &s3)?;
+    let settings =
+        row_settings(&arguments.rows, arguments.dataset.vocabulary.vocabulary.as_ref(), &dataset, &s3)?;
     let by_extension = || reading::format_of(&inputs, &s3, OtherExtension::Same);
     let options = Options {
         encoding: arguments.format.encoding(),

@@ -195,7 +195,7 @@ impl Job<'_> {
         let folding = Folding {
             codebook,
             settings: &self.options.settings,
-            without: making.without(),
+            without: making.inputs().without(),
             scratch: &self.scratch,
             spool,
             stored: self.options.stored_words(),

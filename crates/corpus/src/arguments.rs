@@ -6,7 +6,7 @@ mod format;
 mod rows;
 mod start;
 
-pub use dataset::{DatasetArguments, ReportArguments};
+pub use dataset::{DatasetArguments, FilesArguments, ReportArguments, VocabularyArguments};
 pub use format::{FormatArguments, parse_line_bytes};
 pub use rows::{ReadFromS3, RowArguments, STOP_WORDS_BYTES_MAX};
 pub use start::{described, parse, run};

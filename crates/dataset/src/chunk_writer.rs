@@ -55,12 +55,19 @@ struct StoredColumn {
 }
 
 /// What one part of the rows adds to a column.
-pub struct Piece {
-    column: usize,
-    content: Content,
+pub(crate) struct Piece {
+    pub(crate) column: usize,
+    pub(crate) content: Content,
 }
 
-enum Content {
+impl Piece {
+    /// The piece in a file in which its column comes behind this number of others.
+    pub(crate) fn behind(self, columns: usize) -> Self {
+        Self { column: self.column + columns, ..self }
+    }
+}
+
+pub(crate) enum Content {
     /// A whole chunk.
     Chunk { stored: Vec<u8>, digest: Digest },
     /// The bytes of elements of a chunk that is divided between parts.

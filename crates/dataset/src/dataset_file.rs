@@ -1,6 +1,7 @@
 //! A dataset: the rows of a whole run, with token ids of one vocabulary.
 
 use std::cmp::Ordering;
+use std::io::Read;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -8,14 +9,14 @@ use std::sync::Arc;
 
 use corpus::digest::{Digest, RowDigester, split};
 
-use crate::chunk_writer::{Piece, Pieces};
 use crate::dataset_settings::DatasetSettings;
+use crate::encoded_rows::{Encoded, EncodedRows};
 use crate::error::{Error, Result, Violation};
 use crate::file::{FileReader, FileWriter, Value};
 use crate::header::{
     Digests, check_format, read_digests, read_settings, write_digests, write_format, write_settings,
 };
-use crate::in_order::in_order;
+use crate::parts::{Before, OfPart, encode_parts};
 use crate::row_columns::{
     OF_IDS, Row, RowColumns, RowRules, RowsReader, RowsSize, TokenType, VerifiedRows, in_blocks,
     order_violation,
@@ -74,42 +75,35 @@ impl DatasetWriter {
         each_row: impl Fn(usize, &mut dyn FnMut(&Row) -> Result<()>) -> Result<(), E> + Sync,
         mut written: impl FnMut(usize) -> Result<(), E>,
     ) -> Result<(), E> {
-        let starts: Vec<RowsSize> = sizes
-            .iter()
-            .scan(RowsSize::default(), |end, size| {
-                let start = *end;
-                *end += *size;
-                Some(start)
-            })
-            .collect();
         let Self { path, file, rows, id_digest, .. } = self;
-        let (rows, path) = (&*rows, &*path);
-        let encode = |part: usize, put: &mut dyn FnMut(OfPart)| {
-            let mut encoder =
-                PartEncoder::new(rows.starting_at(starts[part]), |piece| put(OfPart::Piece(piece)));
-            if part == 0 {
-                encoder.begin()?;
-            }
-            each_row(part, &mut |row| encoder.row(row))?;
-            let (found, digest) = encoder.finish()?;
-            if found != sizes[part] {
-                let promise = format!(
-                    "part {part} of the rows has {found:?}, as many as counted before: {:?}",
-                    sizes[part]
-                );
-                return Err(Error::Internal { path: path.to_owned(), promise }.into());
-            }
-            put(OfPart::End { part, digest });
-            Ok(())
-        };
-        let queued = (QUEUED_PIECES / threads).max(1);
-        in_order(sizes.len(), threads, queued, encode, |of_part| match of_part {
+        encode_parts(rows, path, Before::Nothing, sizes, threads, each_row, |of_part| match of_part {
             OfPart::Piece(piece) => Ok(file.chunks.put(piece)?),
             OfPart::End { part, digest } => {
                 *id_digest += digest;
                 written(part)
             }
         })
+    }
+
+    /// Writes the next rows, which another program encoded for a file of this size. All rows of a file are written in
+    /// this way, or none. Calls `written` with the number of rows of each part.
+    pub fn encoded(
+        &mut self,
+        encoded: &mut EncodedRows<impl Read>,
+        mut written: impl FnMut(u64),
+    ) -> Result<()> {
+        let mut n_rows = 0;
+        while let Some(next) = encoded.next()? {
+            match next {
+                Encoded::Piece(piece) => self.file.chunks.put(piece.behind(self.rows.first_column()))?,
+                Encoded::End { rows, digest } => {
+                    self.id_digest += digest;
+                    n_rows += rows;
+                    written(rows);
+                }
+            }
+        }
+        encoded.check_end(n_rows)
     }
 
     /// Writes all rows.
@@ -126,49 +120,6 @@ impl DatasetWriter {
         write_digests(&mut self.file, digests)?;
         self.file.finish()?;
         Ok(digests)
-    }
-}
-
-/// Maximum number of encoded pieces that wait to be written, of all threads. Most are chunks of 64 Ki tokens, which
-/// take 40 to 100 KiB.
-const QUEUED_PIECES: usize = 256;
-
-/// What the encoder of a part passes on.
-enum OfPart {
-    Piece(Piece),
-    End { part: usize, digest: Digest },
-}
-
-/// Encodes consecutive rows, one part of several.
-struct PartEncoder<P> {
-    rows: RowsWriter,
-    pieces: Pieces<P>,
-    size: RowsSize,
-    id_digester: RowDigester,
-    id_digest: Digest,
-}
-
-impl<P: FnMut(Piece)> PartEncoder<P> {
-    fn new(rows: RowsWriter, put: P) -> Self {
-        let (id_digester, id_digest) = (RowDigester::default(), Digest::default());
-        Self { rows, pieces: Pieces::new(put), size: RowsSize::default(), id_digester, id_digest }
-    }
-
-    /// Writes what comes before the first row of a file.
-    fn begin(&mut self) -> Result<()> {
-        self.rows.begin(&mut self.pieces)
-    }
-
-    fn row(&mut self, row: &Row) -> Result<()> {
-        self.size.add_row(row.tokens.len());
-        self.id_digest += self.id_digester.of_ids(row.hash, row.label, row.votes, row.tokens.iter().copied());
-        self.rows.push(&mut self.pieces, row)
-    }
-
-    /// Returns the size of the part and the digest of its ids.
-    fn finish(mut self) -> Result<(RowsSize, Digest)> {
-        self.rows.finish_part(&mut self.pieces)?;
-        Ok((self.size, self.id_digest))
     }
 }
 

@@ -162,7 +162,8 @@ impl TokenType {
 }
 
 /// Number of rows and of their tokens: of a whole file or of a part, or of all rows before a part.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(from = "[u64; 2]", into = "[u64; 2]")]
 pub struct RowsSize {
     /// Number of rows.
     pub rows: u64,
@@ -181,6 +182,18 @@ impl RowsSize {
     pub fn add_row(&mut self, n_tokens: usize) {
         self.rows += 1;
         self.tokens += n_tokens as u64;
+    }
+}
+
+impl From<[u64; 2]> for RowsSize {
+    fn from([rows, tokens]: [u64; 2]) -> Self {
+        Self { rows, tokens }
+    }
+}
+
+impl From<RowsSize> for [u64; 2] {
+    fn from(RowsSize { rows, tokens }: RowsSize) -> Self {
+        [rows, tokens]
     }
 }
 
@@ -318,11 +331,11 @@ impl RowColumns {
         }
     }
 
-    /// Prepares for readers that read at about the same time, each one of consecutive parts of these sizes: a chunk
-    /// that belongs to several parts is decoded once.
-    pub fn share(&mut self, parts: &[RowsSize]) {
+    /// Prepares for readers that read at about the same time, each one of consecutive parts of these sizes after
+    /// `before`: a chunk that belongs to several parts is decoded once.
+    pub fn share(&mut self, before: RowsSize, parts: &[RowsSize]) {
         let (mut rows, mut tokens) = (Vec::with_capacity(parts.len()), Vec::with_capacity(parts.len()));
-        let mut end = RowsSize::default();
+        let mut end = before;
         for &part in parts {
             let from = end;
             end += part;

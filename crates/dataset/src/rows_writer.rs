@@ -1,10 +1,46 @@
 //! Writes the columns of rows: of a whole file, or of one of several parts of them.
 
+use crate::chunk::Scalar;
 use crate::column_writer::{ChunkSink, ColumnWriter};
 use crate::error::Result;
 use crate::file::FileWriter;
+use crate::layout::Layout;
 use crate::row_columns::{Row, RowsSize, TokenType};
 use crate::schema::{HASH, LABEL, OFFSETS, SPLIT, TOKENS, VOTES};
+
+/// Gives columns their numbers.
+pub(crate) trait NewColumns {
+    /// Returns the next column, of `rows` rows with `width` elements each.
+    fn column<T: Scalar>(&mut self, name: &str, rows: usize, width: Option<usize>)
+    -> Result<ColumnWriter<T>>;
+}
+
+impl NewColumns for FileWriter {
+    fn column<T: Scalar>(
+        &mut self,
+        name: &str,
+        rows: usize,
+        width: Option<usize>,
+    ) -> Result<ColumnWriter<T>> {
+        self.column(name, rows, width)
+    }
+}
+
+/// Numbers columns from 0, for rows that are encoded for the file of another program.
+#[derive(Default)]
+pub(crate) struct Numbered(usize);
+
+impl NewColumns for Numbered {
+    fn column<T: Scalar>(
+        &mut self,
+        name: &str,
+        rows: usize,
+        width: Option<usize>,
+    ) -> Result<ColumnWriter<T>> {
+        self.0 += 1;
+        Ok(ColumnWriter::new(self.0 - 1, &Layout::of(name, rows, width)))
+    }
+}
 
 /// Writes rows in the order of the calls.
 pub(crate) struct RowsWriter {
@@ -24,8 +60,8 @@ enum TokensWriter {
 }
 
 impl RowsWriter {
-    /// Creates the columns of a new file for this number of rows and tokens.
-    pub(crate) fn create(file: &mut FileWriter, size: RowsSize, token_type: TokenType) -> Result<Self> {
+    /// Creates the columns of a new file for this number of rows and tokens. They are consecutive.
+    pub(crate) fn create(file: &mut impl NewColumns, size: RowsSize, token_type: TokenType) -> Result<Self> {
         let (n_rows, n_tokens) = (size.rows as usize, size.tokens as usize);
         Ok(Self {
             offsets: file.column(OFFSETS, n_rows + 1, None)?,
@@ -40,6 +76,11 @@ impl RowsWriter {
             n_tokens: 0,
             narrow: Vec::new(),
         })
+    }
+
+    /// Number of the first column in its file.
+    pub(crate) fn first_column(&self) -> usize {
+        self.offsets.column()
     }
 
     /// A writer of the rows after `before`.

@@ -1,9 +1,11 @@
 //! The content of a dataset: words and rows, independent of their source.
 
+use std::fs::File;
+use std::io::BufReader;
 use std::num::NonZeroUsize;
 
 use corpus::digest::Digest;
-use dataset::{Row, RowsSize};
+use dataset::{EncodedRows, Row, RowsSize};
 
 use crate::error::{Error, Result};
 use crate::ids::Ids;
@@ -23,11 +25,8 @@ pub trait DatasetContent {
     /// Totals of the rows.
     fn size(&mut self) -> Result<Size, Self::Error>;
 
-    /// The rows in the order of a dataset, in parts. Their tokens are ids of the vocabulary.
-    fn parts<'a>(
-        &'a mut self,
-        ids: &'a Ids<'a>,
-    ) -> Result<Box<dyn Parts<Error = Self::Error> + 'a>, Self::Error>;
+    /// The rows in the order of a dataset. Their tokens are ids of the vocabulary.
+    fn rows<'a>(&'a mut self, ids: &'a Ids<'a>) -> Result<Rows<'a, Self::Error>, Self::Error>;
 
     /// Number of threads that read parts and write the dataset.
     fn threads(&self) -> NonZeroUsize;
@@ -41,6 +40,14 @@ pub trait DatasetContent {
     fn is_interrupted(&self) -> bool {
         false
     }
+}
+
+/// The rows of a dataset.
+pub enum Rows<'a, E> {
+    /// Rows to encode.
+    Parts(Box<dyn Parts<Error = E> + 'a>),
+    /// Files of consecutive rows that other programs encoded. There is no file of texts.
+    Encoded(Box<dyn Iterator<Item = Result<EncodedRows<BufReader<File>>, E>> + 'a>),
 }
 
 /// Consecutive parts of the rows. Several threads read them, each another part, in about the order of the parts.

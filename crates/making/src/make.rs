@@ -8,7 +8,6 @@ use std::path::PathBuf;
 
 use corpus::ledger::ReducerCounts;
 use corpus::settings::Settings;
-use dataset::DatasetSettings;
 use dataset::card::Card;
 use dataset::dataset_file::{DatasetReader, DatasetWriter, write_padded};
 use dataset::manifest::{DatasetManifest, Seal};
@@ -22,18 +21,17 @@ use program::temporary::{self, TemporaryPath};
 use crate::beside::{Beside, Kind, check_names};
 use crate::bucket::Bucket;
 use crate::card::verified;
-use crate::content::{DatasetContent, Size};
+use crate::content::{DatasetContent, Rows, Size};
 use crate::croissant::description;
 use crate::error::{Error, Result, at, other_object};
 use crate::folder::Addition;
 use crate::ids::Ids;
 use crate::ids_table;
-use crate::input_file::{DatasetFile, check_cleaning, check_rows};
-use crate::options::{DatasetOptions, VocabularyFrom};
+use crate::inputs::Inputs;
+use crate::options::DatasetOptions;
 use crate::output::{Existing, Output};
 use crate::publish::{Finished, OTHER_SHA256, Places, Replaceable, not_replaced};
 use crate::texts::{self, TableName, TextsWriter};
-use crate::vocabulary::{most_frequent, recounted};
 
 /// Why an existing file without a manifest is not replaced.
 const NO_MANIFEST: &str = "no manifest in its folder lists it";
@@ -41,9 +39,7 @@ const NO_MANIFEST: &str = "no manifest in its folder lists it";
 /// A dataset to be made, whose path and settings are fixed.
 pub struct Making<'a> {
     options: &'a DatasetOptions,
-    vocabulary: Option<DatasetReader>,
-    without: Option<DatasetReader>,
-    settings: DatasetSettings,
+    inputs: Inputs,
     /// The files; if the output is in S3, before they are put.
     places: Places,
     /// The files to write beside the dataset.
@@ -55,27 +51,7 @@ pub struct Making<'a> {
 impl<'a> Making<'a> {
     /// Opens the other datasets on which this one depends.
     pub fn open(options: &'a DatasetOptions, rows: &Settings) -> Result<Self> {
-        let open = |file: &DatasetFile| -> Result<DatasetReader> {
-            let dataset = file.open()?;
-            check_cleaning(&file.name, &dataset.settings().rows, rows)?;
-            Ok(dataset)
-        };
-        let (vocabulary, vocabulary_size) = match &options.vocabulary {
-            VocabularyFrom::Frequency(size) => (None, *size),
-            VocabularyFrom::Dataset(file) => {
-                let other = open(file)?;
-                check_rows(&file.name, &other.settings().rows, rows)?;
-                let size = other.vocabulary().words.len() as u64;
-                (Some(other), size)
-            }
-        };
-        let without = options.without.as_ref().map(open).transpose()?;
-        let settings = DatasetSettings {
-            rows: rows.clone(),
-            vocabulary_size,
-            vocabulary_of: vocabulary.as_ref().map(|dataset| dataset.digests().id_digest),
-            without: without.as_ref().map(|dataset| dataset.digests().id_digest),
-        };
+        let inputs = Inputs::open(&options.vocabulary, options.without.as_ref(), rows)?;
         let (places, bucket) = match &options.out {
             Output::Folder(out) => {
                 // A dataset that exists already is made without a temporary file.
@@ -89,7 +65,7 @@ impl<'a> Making<'a> {
         };
         let requested = options.requested(&places.name());
         check_names(&requested, &places.name())?;
-        Ok(Self { options, vocabulary, without, settings, places, requested, bucket })
+        Ok(Self { options, inputs, places, requested, bucket })
     }
 
     /// Opens the other datasets and checks the output, before any work is done. An existing dataset with other settings
@@ -117,9 +93,9 @@ impl<'a> Making<'a> {
         dataset.into_iter().chain(beside).collect()
     }
 
-    /// The dataset whose texts are excluded.
-    pub fn without(&self) -> Option<&DatasetReader> {
-        self.without.as_ref()
+    /// The datasets on which this one depends, and its settings.
+    pub fn inputs(&self) -> &Inputs {
+        &self.inputs
     }
 
     /// Returns the manifest of the existing dataset, if there is one. An existing file without a manifest is
@@ -127,7 +103,7 @@ impl<'a> Making<'a> {
     /// [`Existing::Replace`], a file that does not match its manifest is refused, too.
     pub fn look(&self) -> Result<Option<Box<DatasetManifest>>> {
         if let Some(bucket) = &self.bucket {
-            return bucket.look(&self.settings);
+            return bucket.look(self.inputs.settings());
         }
         // Read in any case, because a file with this name that is not a manifest must not be overwritten.
         let manifest = self.places.read_manifest()?;
@@ -145,7 +121,7 @@ impl<'a> Making<'a> {
         // A program was killed between writing the dataset and its manifest. The new dataset will be compared
         // with this file.
         match DatasetReader::open(&self.places.dataset) {
-            Ok(dataset) if dataset.settings() == &self.settings => Ok(None),
+            Ok(dataset) if dataset.settings() == self.inputs.settings() => Ok(None),
             _ if self.options.existing == Existing::Replace => {
                 Err(not_replaced(&self.places.dataset, NO_MANIFEST))
             }
@@ -164,7 +140,7 @@ impl<'a> Making<'a> {
 
     /// Refuses a manifest of a dataset with other settings.
     pub fn check_settings(&self, manifest: &DatasetManifest) -> Result<()> {
-        if manifest.settings == self.settings {
+        if &manifest.settings == self.inputs.settings() {
             return match &self.bucket {
                 Some(bucket) => bucket.check_listed(manifest, &self.requested, self.options.padded),
                 None => Ok(()),
@@ -191,7 +167,7 @@ impl<'a> Making<'a> {
         let dataset = &self.places.dataset;
         if at(dataset, "read the existing file", sha256::of_file(dataset))? != manifest.sha256 {
             return match DatasetReader::open(dataset) {
-                Ok(there) if there.settings() == &self.settings => Ok(()),
+                Ok(there) if there.settings() == self.inputs.settings() => Ok(()),
                 _ => Err(not_replaced(dataset, OTHER_SHA256)),
             };
         }
@@ -268,7 +244,7 @@ impl<'a> Making<'a> {
         let found = self.places.is_complete(manifest, &self.requested, self.options.padded);
         match (found, self.options.existing) {
             (Err(Error::OtherFile { .. }), Existing::Replace) => Ok(false),
-            (Ok(_), Existing::Replace) if manifest.settings != self.settings => Ok(false),
+            (Ok(_), Existing::Replace) if &manifest.settings != self.inputs.settings() => Ok(false),
             (found, _) => found,
         }
     }
@@ -293,10 +269,7 @@ impl<'a> Making<'a> {
         reducer: ReducerCounts,
         progress: &ProgressBars,
     ) -> Result<(Built, Card), C::Error> {
-        let vocabulary = match &self.vocabulary {
-            None => most_frequent(content, self.settings.vocabulary_size)?,
-            Some(other) => recounted(other.vocabulary().words.clone(), content)?,
-        };
+        let vocabulary = self.inputs.vocabulary(|visit| content.each_word(visit))?;
         let size = content.size()?;
         if size.rows == 0 {
             let (name, left_out) = (self.name(), size.left_out);
@@ -316,25 +289,32 @@ impl<'a> Making<'a> {
         let named = |error: dataset::Error| self.explained(error.into());
         let of_rows = RowsSize { rows: size.rows, tokens: size.tokens };
         let mut dataset =
-            DatasetWriter::create(&file, &self.settings, &vocabulary, of_rows).map_err(named)?;
+            DatasetWriter::create(&file, self.inputs.settings(), &vocabulary, of_rows).map_err(named)?;
         let bar = progress.stage("writing rows", size.rows);
         let mut texts = self.begin_texts(&size, table_threads)?;
         let ids = Ids::of(&vocabulary.words);
-        let parts = content.parts(&ids)?;
-        let sizes = parts.sizes();
-        let each_row = |part, visit: &mut dyn FnMut(&Row) -> dataset::Result<()>| {
-            parts.each_row(part, visit).map_err(Stop::Content)
-        };
-        let written = dataset.parts(sizes, threads, each_row, |part| {
-            bar.inc(sizes[part].rows);
-            let texts = texts.as_mut().map_or(Ok(()), |(_, texts)| parts.write_texts(part, texts));
-            texts.map_err(|error| Stop::Content(error.into()))
-        });
-        drop(parts);
-        written.map_err(|stop| match stop {
-            Stop::Content(error) => error,
-            Stop::Dataset(error) => named(error).into(),
-        })?;
+        match content.rows(&ids)? {
+            Rows::Parts(parts) => {
+                let sizes = parts.sizes();
+                let each_row = |part, visit: &mut dyn FnMut(&Row) -> dataset::Result<()>| {
+                    parts.each_row(part, visit).map_err(Stop::Content)
+                };
+                let written = dataset.parts(sizes, threads, each_row, |part| {
+                    bar.inc(sizes[part].rows);
+                    let texts = texts.as_mut().map_or(Ok(()), |(_, texts)| parts.write_texts(part, texts));
+                    texts.map_err(|error| Stop::Content(error.into()))
+                });
+                written.map_err(|stop| match stop {
+                    Stop::Content(error) => error,
+                    Stop::Dataset(error) => named(error).into(),
+                })?;
+            }
+            Rows::Encoded(files) => {
+                for rows in files {
+                    dataset.encoded(&mut rows?, |n_rows| bar.inc(n_rows)).map_err(named)?;
+                }
+            }
+        }
         let digests = dataset.finish(size.row_digest).map_err(named)?;
         bar.finish_and_clear();
         let texts = texts.map(|(file, writer)| {
@@ -343,7 +323,7 @@ impl<'a> Making<'a> {
         let texts = texts.transpose()?;
         let bar = progress.stage("reading them back", size.rows);
         let (dataset, card) = Finished::checked(file, |file| {
-            verified(file, digests, &self.settings, size.rows, threads, |rows| {
+            verified(file, digests, self.inputs.settings(), size.rows, threads, |rows| {
                 bar.set_position(rows);
                 go_on(content)
             })
@@ -364,7 +344,7 @@ impl<'a> Making<'a> {
                 None => TableName::Final(self.places.beside(&beside.name)),
                 Some(_) => TableName::Temporary(file.to_path_buf()),
             };
-            let rows = &self.settings.rows;
+            let rows = &self.inputs.settings().rows;
             let writer = TextsWriter::create(&file, name, rows, size.row_digest, threads)?;
             Ok((file, writer))
         });
@@ -512,7 +492,7 @@ impl<'a> Making<'a> {
         DatasetManifest {
             schema_version: dataset::SCHEMA_VERSION,
             seal,
-            settings: self.settings.clone(),
+            settings: self.inputs.settings().clone(),
             padded: self.options.padded,
             bytes: dataset.bytes,
             sha256: dataset.sha256.clone(),

@@ -1,6 +1,6 @@
 //! Options of a dataset to make.
 
-use corpus::arguments::DatasetArguments;
+use corpus::arguments::{DatasetArguments, VocabularyArguments};
 use dataset::manifest::{croissant_name, ids_name, padded_name};
 use store::S3Options;
 
@@ -36,13 +36,11 @@ impl DatasetOptions {
         texts: Option<TextsName>,
         s3: &S3Options,
     ) -> Result<Self> {
-        let existing = Existing::of_force(flags.force);
-        let vocabulary = match &flags.vocabulary {
-            Some(dataset) => VocabularyFrom::Dataset(DatasetFile::of(dataset, s3)?),
-            None => VocabularyFrom::Frequency(flags.vocabulary_size.unwrap_or(VOCABULARY_SIZE)),
-        };
-        let without = flags.without.as_ref().map(|dataset| DatasetFile::of(dataset, s3)).transpose()?;
-        let (padded, ids) = (flags.padded, flags.parquet);
+        let existing = Existing::of_force(flags.files.force);
+        let vocabulary = VocabularyFrom::of(&flags.vocabulary, s3)?;
+        let without =
+            flags.vocabulary.without.as_ref().map(|dataset| DatasetFile::of(dataset, s3)).transpose()?;
+        let (padded, ids) = (flags.files.padded, flags.files.parquet);
         Ok(Self { out, vocabulary, without, padded, ids, texts, existing })
     }
 
@@ -66,6 +64,16 @@ pub enum VocabularyFrom {
     Frequency(u64),
     /// The whole vocabulary of another dataset, in its order.
     Dataset(DatasetFile),
+}
+
+impl VocabularyFrom {
+    /// The vocabulary for these flags. Finds the other dataset, if there is one.
+    pub fn of(flags: &VocabularyArguments, s3: &S3Options) -> Result<Self> {
+        Ok(match &flags.vocabulary {
+            Some(dataset) => Self::Dataset(DatasetFile::of(dataset, s3)?),
+            None => Self::Frequency(flags.vocabulary_size.unwrap_or(VOCABULARY_SIZE)),
+        })
+    }
 }
 
 /// Default maximum number of words in the vocabulary.

@@ -5,22 +5,27 @@ use std::cmp::Ordering;
 use dataset::WordList;
 use dataset::vocabulary::{FIRST_WORD, Vocabulary};
 
-use crate::content::DatasetContent;
-use crate::error::Result;
 use crate::ids::Ids;
 
-/// The most frequent words. Of equally frequent words, those that come first in byte order are preferred.
-pub(crate) fn most_frequent<C: DatasetContent>(content: &mut C, size: u64) -> Result<Vocabulary, C::Error> {
+/// The most frequent words of those that `each_word` visits. Of equally frequent words, those that come first in byte
+/// order are preferred.
+pub(crate) fn most_frequent<E>(
+    size: u64,
+    each_word: impl FnOnce(&mut dyn FnMut(&[u8], u64)) -> Result<(), E>,
+) -> Result<Vocabulary, E> {
     let mut kept = Kept::of(usize::try_from(size).unwrap_or(usize::MAX));
-    content.each_word(&mut |word, count| kept.add(word, count))?;
+    each_word(&mut |word, count| kept.add(word, count))?;
     Ok(kept.vocabulary())
 }
 
-/// The words of another dataset, in its order, with their counts in this data.
-pub(crate) fn recounted<C: DatasetContent>(words: WordList, content: &mut C) -> Result<Vocabulary, C::Error> {
+/// These words in their order, with the counts in the data whose words `each_word` visits.
+pub(crate) fn recounted<E>(
+    words: WordList,
+    each_word: impl FnOnce(&mut dyn FnMut(&[u8], u64)) -> Result<(), E>,
+) -> Result<Vocabulary, E> {
     let mut counts = vec![0; words.len()];
     let ids = Ids::of(&words);
-    content.each_word(&mut |word, count| {
+    each_word(&mut |word, count| {
         if let Some(id) = ids.get(word) {
             counts[(id - FIRST_WORD) as usize] = count;
         }

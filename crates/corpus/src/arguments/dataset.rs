@@ -4,9 +4,9 @@ use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use program::location::Location;
 
-/// The vocabulary and the files of a dataset.
+/// The words and texts of a dataset that depend on other datasets.
 #[derive(Args, Clone, Debug)]
-pub struct DatasetArguments {
+pub struct VocabularyArguments {
     /// Maximum number of words [default: 10000]
     ///
     /// The vocabulary contains the most frequent words. All other words are unknown tokens.
@@ -26,6 +26,22 @@ pub struct DatasetArguments {
     #[arg(long, value_name = "FILE", help_heading = "Vocabulary",
         value_parser = PathBufValueParser::new().try_map(Location::of_file))]
     pub without: Option<Location>,
+}
+
+/// The vocabulary and the files of a dataset.
+#[derive(Args, Clone, Debug)]
+pub struct DatasetArguments {
+    /// The vocabulary.
+    #[command(flatten)]
+    pub vocabulary: VocabularyArguments,
+    /// The files.
+    #[command(flatten)]
+    pub files: FilesArguments,
+}
+
+/// The files of a dataset.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct FilesArguments {
     /// Also write a copy with N ids per row
     ///
     /// The copy, NAME.padded.h5, is for other programs: each row has the label and exactly N ids, cut or filled with
