@@ -26,13 +26,26 @@ Examples:
 const PLAN_EXAMPLES: &str = "\
 Examples:
   merge plan --run run --tasks 4
-  xargs -P 4 -I {} sh -c 'echo {} | merge work --run run' < run/merge/merge/first.txt
-  xargs -P 4 -I {} sh -c 'echo {} | merge work --run run' < run/merge/merge/second.txt
-  merge assemble --run run --out reviews.h5
-      Merge a run by four processes at a time
+      Divide the merge of the folder run into tasks of 4
 
   merge plan --run s3://bucket/run1 --tasks 32 --counts job-output.txt
-      Plan a merge by 32 tasks, on any number of machines";
+      Divide the merge of a Hadoop job, and verify that no line was lost";
+
+const WORK_EXAMPLES: &str = "\
+Examples:
+  merge work --run run < run/merge/merge/first.txt
+      Run all tasks of the first list in one program
+
+  split -n r/4 run/merge/merge/second.txt --filter 'merge work --run run'
+      Run the tasks of the second list in 4 programs at once";
+
+const ASSEMBLE_EXAMPLES: &str = "\
+Examples:
+  merge assemble --run run --out reviews.h5
+      Make the dataset when all tasks of both lists have been run
+
+  merge assemble --run s3://bucket/run1 --out s3://bucket/data/reviews.h5
+      Make the dataset in S3";
 
 /// Merge the shards of a run into one dataset, or check an existing one
 ///
@@ -133,15 +146,18 @@ pub enum Command {
     ///
     /// Each line is one of a plan's list. A task may be repeated, or run twice at the same time: its result has the same
     /// bytes and is stored once. Prints a line for each task.
+    #[command(after_long_help = WORK_EXAMPLES)]
     Work(WorkArguments),
     /// Make the dataset from the results of all tasks of a plan
     ///
     /// Prints the ledger and the data card of the dataset.
+    #[command(after_long_help = ASSEMBLE_EXAMPLES)]
     Assemble(AssembleArguments),
     /// List or delete the objects of a run that no commit record names
     ///
-    /// Attempts that were not elected leave their shards in the run. They occupy space and are never read. Objects
-    /// are deleted only with --delete, and only if all partitions are committed.
+    /// Attempts that were not elected leave their shards in the run, and a merge by tasks its plan and its results. They
+    /// occupy space and are never read. Objects are deleted only with --delete, and only if all partitions are committed;
+    /// plans and results only if the run was merged.
     #[command(after_long_help = GC_EXAMPLES)]
     Gc(GcArguments),
 }

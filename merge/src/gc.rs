@@ -1,4 +1,4 @@
-//! Finds objects that no commit record names: shards of attempts that were not elected.
+//! Finds objects that no commit record names: shards of attempts that were not elected, and the plans of merged runs.
 
 use dataset::commit::{DATA_PREFIX, is_shard_key};
 use program::exit::{Exit, Failed};
@@ -6,10 +6,12 @@ use store::{Listed, Store};
 
 use crate::Result;
 use crate::commits::{Incomplete, complete, read_commits};
+use crate::plan::PLANS_PREFIX;
+use crate::seal::read_seal;
 
 /// Objects of a run that no commit record names.
 pub struct Garbage {
-    /// Shards.
+    /// Shards; if the run was merged, also the plans of merges and the results of their tasks.
     pub orphans: Vec<Listed>,
     /// Objects whose names no reducer uses. They are not deleted.
     pub foreign: Vec<Listed>,
@@ -28,6 +30,9 @@ pub fn find(store: &Store) -> Result<Garbage> {
     let all = orphans.len();
     orphans.retain(|listed| !commits.values().any(|commit| commit.object == listed.key.as_str()));
     let named = all - orphans.len();
+    if read_seal(store)?.is_some() {
+        orphans.extend(store.list(PLANS_PREFIX)?);
+    }
     let run = store.url();
     let refusal = match complete(store, commits) {
         Err(Incomplete { missing: Some((found, partitions)), .. }) => Some(Failed::new(

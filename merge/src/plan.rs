@@ -10,7 +10,6 @@ use std::path::Path;
 
 use dataset::commit::{RECORD_BYTES_MAX, commit_key};
 use dataset::manifest::Seal;
-use dataset::shard::ShardReader;
 use dataset::{DatasetSettings, SCHEMA_VERSION};
 use making::{DatasetFile, Inputs, VocabularyFrom, parsed_record};
 use program::exit::{Exit, Failed};
@@ -20,6 +19,7 @@ use store::{Key, Put, Recorded, S3Options, Store};
 
 use crate::commits::read_commit;
 use crate::ranges::Ranges;
+use crate::verify::ShardFile;
 use crate::vocabulary::{RANGES_MAX, WordRanges};
 use crate::{Counted, Result, checked_run};
 
@@ -107,9 +107,9 @@ pub fn plan(store: &Store, options: &PlanOptions, scratch: &Path) -> Result<Plan
     let words = match largest {
         None => Vec::new(),
         Some(commit) => {
-            let file = store.local_copy(&Key::new(&commit.object)?, scratch)?;
+            let file = ShardFile::partial(store, &Key::new(&commit.object)?, scratch)?;
             let n = RANGES_MAX * options.tasks as usize;
-            let ranges = WordRanges::of_dictionary(ShardReader::open(file.path())?.dictionary(), n)?;
+            let ranges = WordRanges::of_dictionary(file.open()?.dictionary(), n)?;
             ranges.starts().iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect()
         }
     };

@@ -1,27 +1,29 @@
 //! Reads a shard and compares it with its commit record.
 
+use std::io;
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::path::Path;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use corpus::ledger::ReducerCounts;
 use corpus::settings::Settings;
 use dataset::commit::Commit;
 use dataset::shard::ShardReader;
-use dataset::{Digests, KeptWords, RowsSize, in_order};
+use dataset::{Digests, Fetch, KeptWords, RowsSize, in_order};
 use durable::sha256;
 use making::at;
 use program::exit::{Exit, Failed};
 use program::threads::locked;
-use store::{Key, LocalObject, Store};
+use store::{Key, LocalObject, PartialCopy, Store};
 
 use crate::Result;
 use crate::ranges::{RangeSizes, Ranges};
 
 /// A shard that matches its commit record, or is going to be compared with it by another task.
 pub(crate) struct KnownShard {
-    /// The local file, kept so that a downloaded copy is not deleted.
-    pub(crate) file: LocalObject,
+    /// Its bytes.
+    pub(crate) file: ShardFile,
     /// Name in the run's folder.
     pub(crate) name: String,
     /// Number of words of its dictionary.
@@ -32,11 +34,55 @@ pub(crate) struct KnownShard {
     pub(crate) digests: Digests,
 }
 
+/// A shard on this machine. A copy is deleted when this value is dropped.
+#[derive(Clone, Debug)]
+pub(crate) enum ShardFile {
+    Whole(Arc<LocalObject>),
+    Partial(Arc<PartialCopy>),
+}
+
+impl ShardFile {
+    /// A shard of which only parts are read.
+    pub(crate) fn partial(store: &Store, key: &Key, folder: &Path) -> Result<Self> {
+        Ok(match store.partial_copy(key, folder)? {
+            Some(copy) => Self::Partial(Arc::new(copy)),
+            None => Self::Whole(Arc::new(store.local_copy(key, folder)?)),
+        })
+    }
+
+    pub(crate) fn open(&self) -> Result<ShardReader> {
+        Ok(match self {
+            Self::Whole(file) => ShardReader::open(file.path())?,
+            Self::Partial(copy) => {
+                let fetch: Arc<dyn Fetch> = Arc::new(Fetched(Arc::clone(copy)));
+                ShardReader::open_partial(copy.path(), copy.bytes(), &fetch)?
+            }
+        })
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Whole(file) => file.path(),
+            Self::Partial(copy) => copy.path(),
+        }
+    }
+}
+
+/// Fetches from a store.
+#[derive(Debug)]
+struct Fetched(Arc<PartialCopy>);
+
+impl Fetch for Fetched {
+    fn fetch(&self, range: Range<u64>) -> io::Result<()> {
+        self.0.fetch(range).map_err(io::Error::other)
+    }
+}
+
 impl KnownShard {
     /// Opens the shard again. The path may now name another valid file with other rows, so the digests are
     /// compared.
     pub(crate) fn open(&self) -> Result<ShardReader> {
-        let shard = ShardReader::open(self.file.path())?;
+        let shard = self.file.open()?;
         let (found, expected) = (shard.digests(), self.digests);
         if found == expected {
             return Ok(shard);
@@ -181,6 +227,7 @@ fn verify(
     // The next thread takes the memory when it is free.
     drop(shard);
     drop(memory);
+    let file = ShardFile::Whole(Arc::new(file));
     Ok(KnownShard { file, name: commit.object.clone(), n_words: size.words, sizes, digests })
 }
 

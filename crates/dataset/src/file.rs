@@ -26,7 +26,7 @@ use crate::ffi;
 use crate::layout::Layout;
 use crate::nothing_elsewhere::{Storage, check_links, check_stored_as};
 use crate::schema::{DEFLATE_LEVEL, DIGESTS};
-use crate::stored_file::StoredFile;
+use crate::stored_file::{Fetch, StoredFile};
 
 /// Maximum size of an attribute that is read; a list of a million stop words fits.
 const ATTRIBUTE_BYTES_MAX: usize = 16 << 20;
@@ -206,6 +206,18 @@ impl FileReader {
     /// Opens a file and checks its table of digests and its attributes.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let (library, file) = StoredFile::open(path)?;
+        Self::of(library, file)
+    }
+
+    /// Opens a partial copy. All bytes except those of chunks must be present; the others are fetched when they are
+    /// read.
+    pub(crate) fn open_partial(path: &Path, fetch: Arc<dyn Fetch>) -> Result<Self> {
+        let (library, file) = StoredFile::open(path)?;
+        Self::of(library, file.with(fetch))
+    }
+
+    fn of(library: hdf5::File, file: StoredFile) -> Result<Self> {
+        let path = file.path();
         check_links(&library, &file)?;
         let table = library.dataset(DIGESTS).map_err(|_| Error::Unexpected {
             path: path.to_owned(),

@@ -47,6 +47,7 @@ pub use kept_words::KeptWords;
 pub use parts::Before;
 pub use row_columns::{Row, RowColumns, RowsReader, RowsSize, TokenColumn, TokenType};
 pub use schema::{CHUNK_ROWS, PADDED_CHUNK_IDS, SCHEMA_VERSION};
+pub use stored_file::Fetch;
 pub use words::{RULE_OF_WORDS, WordList, WordViolation, WordsReader};
 
 /// Returns the version of the HDF5 library that is built in.

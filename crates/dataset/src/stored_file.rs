@@ -1,8 +1,11 @@
 //! The bytes of an open file, which any number of threads can read at any offset at once.
 
+use std::fmt;
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use std::os::unix::fs::FileExt;
 
@@ -12,6 +15,12 @@ use program::system;
 use crate::error::{At, Error, Result, Violation, system_error};
 use crate::ffi;
 
+/// Makes bytes of a file present, which is a partial copy of an object.
+pub trait Fetch: fmt::Debug + Send + Sync {
+    /// Fetches these bytes, unless they are present. Bytes beyond the object's end are ignored.
+    fn fetch(&self, range: Range<u64>) -> io::Result<()>;
+}
+
 /// A file that the HDF5 library could open. Its bytes are read through the library's descriptor. They
 /// therefore belong to the file whose structure the library reported, even if the path now names another
 /// file.
@@ -20,6 +29,8 @@ pub(crate) struct StoredFile {
     path: PathBuf,
     file: fs::File,
     bytes: u64,
+    /// Where absent bytes come from; `None` if all are present.
+    fetch: Option<Arc<dyn Fetch>>,
 }
 
 impl StoredFile {
@@ -57,7 +68,12 @@ impl StoredFile {
         })?;
         let file = descriptor.map(fs::File::from).at(path, "open the file a second time")?;
         let bytes = file.metadata().at(path, "look up the file")?.len();
-        Ok((library, Self { path: path.to_owned(), file, bytes }))
+        Ok((library, Self { path: path.to_owned(), file, bytes, fetch: None }))
+    }
+
+    /// Returns the file with a source of absent bytes.
+    pub(crate) fn with(self, fetch: Arc<dyn Fetch>) -> Self {
+        Self { fetch: Some(fetch), ..self }
     }
 
     /// Path of the file.
@@ -72,6 +88,10 @@ impl StoredFile {
 
     /// Fills `into` with the bytes from `address`. Returns `None` if the file ends before.
     pub(crate) fn read(&self, address: u64, into: &mut [u8]) -> Result<Option<()>> {
+        if let Some(fetch) = &self.fetch {
+            let end = address.saturating_add(into.len() as u64);
+            fetch.fetch(address..end).at(&self.path, "fetch a chunk")?;
+        }
         match self.file.read_exact_at(into, address) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
             read => read.at(&self.path, "read a chunk").map(Some),

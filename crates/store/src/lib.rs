@@ -31,6 +31,7 @@ mod key;
 pub mod mirror;
 mod objects;
 mod options;
+mod partial;
 mod run_url;
 mod s3;
 mod web;
@@ -53,6 +54,7 @@ pub use error::{Error, WebFailure};
 pub use key::{KEY_BYTES_MAX, Key, SEGMENT_BYTES_MAX};
 pub use objects::{Object, ObjectReader, objects};
 pub use options::{BadOption, PART_BYTES_MIN, S3_HELP, S3_LONG_HELP, S3Options};
+pub use partial::PartialCopy;
 
 pub use s3::ServiceClock;
 
@@ -88,6 +90,10 @@ pub trait Backend: Debug + Send + Sync {
     fn get_small(&self, key: &Key, limit_bytes: u64) -> Result<Option<Vec<u8>>, Error>;
     /// See [`Store::local_copy`].
     fn local_copy(&self, key: &Key, folder: &Path) -> Result<LocalObject, Error>;
+    /// See [`Store::partial_copy`].
+    fn remote(&self, _key: &Key) -> Result<Option<Object>, Error> {
+        Ok(None)
+    }
     /// See [`Store::head`].
     fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, Error>;
     /// See [`Store::list`].
@@ -235,6 +241,12 @@ impl Store {
     /// store copies the object into `folder`, which must have enough space.
     pub fn local_copy(&self, key: &Key, folder: &Path) -> Result<LocalObject, Error> {
         self.backend.local_copy(key, folder)
+    }
+
+    /// Returns an object as a local file, of which nothing is present before it is fetched. `None` if objects of this
+    /// store are local files.
+    pub fn partial_copy(&self, key: &Key, folder: &Path) -> Result<Option<PartialCopy>, Error> {
+        self.backend.remote(key)?.map(|object| PartialCopy::of(object, folder)).transpose()
     }
 
     /// Metadata of an object; `None` if it does not exist.

@@ -36,7 +36,7 @@ pub use clock::ServiceClock;
 pub(crate) use connect::runtime;
 
 use crate::key::folder_of_prefix;
-use crate::{Backend, Error, Key, Listed, LocalObject, ObjectContent, ObjectInfo, Put, S3Options};
+use crate::{Backend, Error, Key, Listed, LocalObject, Object, ObjectContent, ObjectInfo, Put, S3Options};
 
 /// The name of the probe's object. It is not a valid key, so no listing shows it.
 const PROBE: &str = ".conditional-put";
@@ -104,6 +104,12 @@ impl Backend for S3Store {
 
     fn local_copy(&self, key: &Key, folder: &Path) -> Result<LocalObject, Error> {
         self.wait(self.download(&self.object(key), &self.name(key), folder))
+    }
+
+    fn remote(&self, key: &Key) -> Result<Option<Object>, Error> {
+        let name = self.name(key);
+        let found = self.objects(&name)?.into_iter().find(|object| object.name == name);
+        found.map(Some).ok_or_else(|| Error::Missing { object: self.object(key) })
     }
 
     fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, Error> {

@@ -6,10 +6,11 @@ use dataset::{Digests, RowsSize, in_order};
 use making::Size;
 use program::exit::Failed;
 use serde::{Deserialize, Serialize};
+use store::Key;
 
 use crate::plan::{Planned, Task};
 use crate::tasks::{WorkOptions, record};
-use crate::verify::{DICTIONARY_BYTES_MAX, KnownShard, verify_all};
+use crate::verify::{DICTIONARY_BYTES_MAX, KnownShard, ShardFile, verify_all};
 use crate::{Omitted, Result};
 
 const KIND: &str = "shards";
@@ -117,13 +118,13 @@ impl VerifiedRun {
         Ok(run)
     }
 
-    /// The shards as local files.
+    /// The shards, of which only parts are read.
     pub(crate) fn open(&self, planned: &Planned, options: &WorkOptions) -> Result<Vec<KnownShard>> {
         let mut shards = Vec::with_capacity(self.shards.len());
         let fetch = |at: usize, put: &mut dyn FnMut(KnownShard)| {
             let (name, VerifiedShard { digests, n_words, sizes }) =
                 (planned.plan.seal.shards[at].object.clone(), self.shards[at].clone());
-            let file = planned.store().local_copy(&store::Key::new(&name)?, &options.scratch)?;
+            let file = ShardFile::partial(planned.store(), &Key::new(&name)?, &options.scratch)?;
             put(KnownShard { file, name, n_words, sizes, digests });
             Ok::<_, Failed>(())
         };

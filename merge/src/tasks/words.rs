@@ -9,7 +9,6 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use corpus::digest::Digest;
-use dataset::shard::ShardReader;
 use dataset::vocabulary::FIRST_WORD;
 use dataset::{Digests, in_order};
 use making::{Ids, at};
@@ -20,7 +19,7 @@ use store::Key;
 use crate::Result;
 use crate::plan::{Planned, Task};
 use crate::tasks::{VerifiedRun, WorkOptions, record};
-use crate::verify::KnownShard;
+use crate::verify::{KnownShard, ShardFile};
 use crate::vocabulary::{WordRanges, each_word};
 
 const KIND: &str = "words";
@@ -100,8 +99,8 @@ fn open_all(planned: &Planned, options: &WorkOptions) -> Result<Vec<KnownShard>>
     let sealed = &planned.plan.seal.shards;
     let mut shards = Vec::with_capacity(sealed.len());
     let open = |at: usize, put: &mut dyn FnMut(KnownShard)| {
-        let file = planned.store().local_copy(&Key::new(&sealed[at].object)?, &options.scratch)?;
-        let shard = ShardReader::open(file.path())?;
+        let file = ShardFile::partial(planned.store(), &Key::new(&sealed[at].object)?, &options.scratch)?;
+        let shard = file.open()?;
         let (digests, n_words) = (shard.digests(), shard.size().words);
         put(KnownShard { file, name: sealed[at].object.clone(), n_words, sizes: Vec::new(), digests });
         Ok::<_, Failed>(())

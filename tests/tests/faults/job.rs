@@ -123,6 +123,33 @@ impl Room {
         merge
     }
 
+    /// Divides the merge into tasks. Returns the lines of both lists.
+    pub fn plan(&self, job: &Job) -> Vec<u8> {
+        let counts = self.folder.path().join("mapper.json");
+        fs::write(&counts, &job.counts).unwrap();
+        let mut plan = program("merge");
+        plan.args(["plan", "--tasks", "2", "--counts"]).arg(counts).arg("--run").arg(self.run());
+        run(&mut plan, b"").succeeded();
+        ["first.txt", "second.txt"]
+            .map(|list| fs::read(self.run().join("merge/merge").join(list)).unwrap())
+            .concat()
+    }
+
+    /// Runs tasks on one thread, so that its steps are always the same.
+    pub fn work(&self) -> Command {
+        let mut work = program("merge");
+        work.args(["work", "--threads", "1", "--run"]).arg(self.run()).env("TMPDIR", self.scratch());
+        work
+    }
+
+    /// Merge with all its outputs, from the results of tasks.
+    pub fn assemble(&self) -> Command {
+        let mut assemble = program("merge");
+        assemble.args(["assemble", "--padded", "20", "--out"]).arg(self.out("reviews.h5"));
+        assemble.arg("--run").arg(self.run()).env("TMPDIR", self.scratch());
+        assemble
+    }
+
     /// The whole job with `sentimill` and all outputs. It uses one thread, so that its steps are always the
     /// same.
     pub fn sentimill(&self, job: &Job) -> Command {

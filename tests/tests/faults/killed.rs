@@ -111,6 +111,40 @@ fn a_merge_killed_at_any_step_and_restarted_makes_the_same_files() {
 }
 
 #[test]
+fn the_tasks_of_a_merge_killed_at_any_step_and_repeated_make_the_same_files() {
+    if !permitted() {
+        return;
+    }
+    let room = Room::new();
+    room.reduce_all(&JOB);
+    let tasks = room.plan(&JOB);
+    run(&mut room.work(), &tasks).succeeded();
+    let plan = room.run().join("merge/merge");
+    let results = visible(&plan);
+    assert_eq!(results.len(), 9, "{:?}", results.keys());
+
+    each_step("tasks killed", 5, Ways::ByTurns(&[Naming::Rename, Naming::Link]), |at, naming| {
+        room.unmerge();
+        for name in results.keys().filter(|name| name.contains('-')) {
+            fs::remove_file(plan.join(name)).unwrap();
+        }
+
+        let call = kill_at(&room.work(), &tasks, at, naming);
+
+        let how = described("merge work", at, call.as_ref(), &format!("{naming:?}"));
+        for (name, bytes) in visible(&plan) {
+            assert!(results[&name] == bytes, "{how}: {name} is not whole");
+        }
+        run(&mut room.work(), &tasks).succeeded();
+        assert!(visible(&plan) == results, "{how}: other results");
+        run(&mut room.assemble(), b"").succeeded();
+        room.assert_dataset(&JOB, &how);
+        room.assert_no_leftovers(&how);
+        call
+    });
+}
+
+#[test]
 fn a_replacing_merge_killed_at_any_step_leaves_whole_files_and_can_run_again() {
     if !permitted() {
         return;

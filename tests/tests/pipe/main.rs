@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "a panic of a test is its failure")]
 
 mod broken_pipe;
+mod by_tasks;
 mod dataset_in_s3;
 mod defaults;
 mod empty;

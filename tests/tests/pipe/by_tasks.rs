@@ -1,0 +1,66 @@
+//! A merge by tasks: several programs at once, in a folder and in S3, make the file of one program.
+
+use std::fs;
+use std::thread;
+
+use tests::demo::DEMO;
+use tests::lines::sorted_as_c;
+use tests::pipe::mapped;
+use tests::programs::{program, run};
+use tests::s3_server::{S3Server, with_s3};
+
+/// Number of tasks of each kind.
+const TASKS: usize = 3;
+
+#[test]
+fn programs_that_race_for_the_tasks_store_each_result_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let sorted = sorted_as_c(&mapped(&DEMO.raw, &folder.path().join("counts.json")));
+    for (at, server) in S3Server::each().map(Some).chain([None]).enumerate() {
+        let place = if server.is_some() { "s3://bucket/run" } else { "run" };
+        let command = |arguments: &[&str]| {
+            let mut command = program(arguments[0]);
+            if let Some(server) = &server {
+                command = with_s3(command, &format!("http://{}", server.address()));
+            }
+            command.args(&arguments[1..]).args(["--run", place]).current_dir(folder.path());
+            command
+        };
+        for partition in ["0", "1"] {
+            let partition = ["reducer", "--partition", partition, "--partitions", "2", "--select"];
+            run(&mut command(&partition), &sorted).succeeded();
+        }
+        let tasks = TASKS.to_string();
+        let plan = ["merge", "plan", "--tasks", &tasks, "--counts", "counts.json"];
+        run(&mut command(&plan), b"").succeeded();
+        for kinds in [&["shards", "words"][..], &["rows"]] {
+            let lines =
+                kinds.iter().flat_map(|kind| (0..TASKS).map(move |number| format!("{kind} {number}")));
+            let lines: Vec<String> = lines.collect();
+            let forth = lines.join("\n");
+            let back = lines.iter().rev().map(String::as_str).collect::<Vec<_>>().join("\n");
+            let work = |lines: &String| {
+                let worked = run(&mut command(&["merge", "work", "--threads", "2"]), lines.as_bytes());
+                worked.succeeded().said()
+            };
+            let printed = thread::scope(|scope| {
+                [&forth, &back, &forth]
+                    .map(|lines| scope.spawn(move || work(lines)))
+                    .map(|racing| racing.join().unwrap())
+                    .concat()
+            });
+            for line in lines {
+                for (result, times) in [("stored", 1), ("already stored", 2)] {
+                    let told = format!("{line}\t{result}\n");
+                    assert_eq!(printed.matches(&told).count(), times, "{told}{printed}");
+                }
+            }
+        }
+        let out = format!("reviews-{at}.h5");
+        run(&mut command(&["merge", "assemble", "--out", &out]), b"").succeeded();
+        assert!(fs::read(folder.path().join(&out)).unwrap() == DEMO.dataset, "{place}");
+
+        let collected = run(&mut command(&["merge", "gc", "--delete"]), b"").succeeded().said();
+        assert_eq!(collected, format!("objects deleted: {}\n", 3 + 3 * TASKS));
+    }
+}
