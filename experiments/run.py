@@ -32,6 +32,7 @@ import epochs
 import gpus
 import growth
 import hadoop
+import merging
 import mixed
 import money
 import ngrams
@@ -50,7 +51,7 @@ import which
 from machine import PROJECT, Machine, missing
 from result import check_comparable
 
-MODULES = (which, reviews, preprocessing, growth, engines, nodes, hadoop, epochs, sizes, money, speed, steps, ranks, rounds, target, mixed, gpus, batches, ngrams, serving)
+MODULES = (which, reviews, preprocessing, growth, merging, engines, nodes, hadoop, epochs, sizes, money, speed, steps, ranks, rounds, target, mixed, gpus, batches, ngrams, serving)
 EXPERIMENTS = {module.__name__: module for module in MODULES}
 
 
