@@ -144,6 +144,8 @@ pub struct Hadoop {
     pub combiner: bool,
     /// The value of `reducer --memory`.
     pub reducer_memory: Option<String>,
+    /// The number of tasks that merge the run, if the file states it; 1 for one program.
+    pub merge_tasks: Option<u32>,
     /// Settings that are passed with `-D`.
     pub settings: BTreeMap<String, String>,
     /// The credentials of its tasks, without EMR.

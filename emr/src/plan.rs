@@ -2,6 +2,7 @@
 
 mod checks;
 pub mod instance_types;
+pub mod merging;
 pub mod price;
 pub mod programs;
 pub mod releases;
@@ -20,7 +21,7 @@ use requests::{JobRequest, add_job_flow_steps, run_job_flow};
 
 pub use checks::check_running;
 pub use programs::{MERGE, file_names};
-pub use steps::{Scheme, job_name, streaming};
+pub use steps::{Scheme, job_name, streaming, streaming_of_tasks};
 
 /// All that a job sends, what it costs, and what is wrong with it.
 #[derive(Debug)]
@@ -29,6 +30,8 @@ pub struct Plan {
     pub run_id: String,
     /// The requests.
     pub requests: JobRequest,
+    /// Number of tasks that merge the run; 1 for one program.
+    pub merge_tasks: u32,
     /// The files that are uploaded before the requests.
     pub programs: Vec<Program>,
     /// The content of `job.json` in the run.
@@ -44,15 +47,16 @@ impl Plan {
     pub fn of(job: &Job, input_bytes: Option<u64>) -> Result<Self, Error> {
         let cluster = job.cluster()?;
         let (programs, mut findings) = programs::read(job);
+        let merge_tasks = price::merge_tasks(job);
         let requests = match &cluster.id {
             // Another job's steps can wait on this cluster. If the Hadoop job fails, merge fails at once.
             Some(id) => {
-                let steps = steps::steps(job, &programs, "CONTINUE");
+                let steps = steps::steps(job, &programs, merge_tasks, "CONTINUE");
                 JobRequest::AddJobFlowSteps(add_job_flow_steps(id, &steps))
             }
             None => {
                 let action = if cluster.keep { "CANCEL_AND_WAIT" } else { "TERMINATE_CLUSTER" };
-                let steps = steps::steps(job, &programs, action);
+                let steps = steps::steps(job, &programs, merge_tasks, action);
                 JobRequest::RunJobFlow(run_job_flow(job, cluster, &steps))
             }
         };
@@ -64,6 +68,7 @@ impl Plan {
             programs.iter().map(|program| (program.name.clone(), program.sha256.clone())).collect();
         Ok(Self {
             run_id: job.run_id(),
+            merge_tasks,
             record: job.record(&digests),
             estimate: input_bytes.or(job.input.bytes).and_then(|bytes| price::estimate(job, bytes)),
             requests,

@@ -97,13 +97,17 @@ fn a_plan_is_one_screen_with_the_price_at_its_top() {
     let done = run_in(folder(&[]).path(), &mut emr(), &["plan", "JOB.toml"]);
     assert!(done.status.success(), "{}", text(&done.stderr));
     let printed = text(&done.stdout);
-    let head = "price             about 0.52 USD: EC2 0.39, EMR 0.13; without storage, requests and transfer\n\
-                time              about 12.3 min: start 7.5 min, Hadoop job 2.6 min, merge 2.2 min\n";
+    let head = "price             about 0.45 USD: EC2 0.34, EMR 0.11; without storage, requests and transfer\n\
+                time              about 10.6 min: start 7.5 min, Hadoop job 2.6 min, merge 0.6 min\n";
     assert!(printed.starts_with(head), "{printed}");
     assert!(
         printed.contains("\nrun               s3://bucket/runs/reviews-1, id sentimill-9d82e807b723d02b\n")
     );
-    assert_eq!(printed.lines().count(), 6, "{printed}");
+    assert!(
+        printed.contains("\nmerge             by 48 tasks; their time is predicted, not measured\n"),
+        "{printed}"
+    );
+    assert_eq!(printed.lines().count(), 7, "{printed}");
 }
 
 #[test]

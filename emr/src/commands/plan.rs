@@ -82,6 +82,7 @@ fn as_json(job: &Job, plan: &Plan, policy: Option<&Value>) -> String {
     });
     let mut add = |name: &str, value: Value| document.insert(name.to_owned(), value);
     add("name", json!(job.name));
+    add("merge_tasks", json!(plan.merge_tasks));
     add("run_id", json!(plan.run_id));
     add("job", json!(plan.record));
     add("uploads", uploads.collect());
@@ -106,6 +107,7 @@ fn as_text(job: &Job, plan: &Plan, policy: Option<&Value>) -> String {
         field("cluster", &cluster(plan)),
         field("run", &format!("{}, id {}", job.run, plan.run_id)),
         field("dataset", &job.dataset.to_string()),
+        field("merge", &merge(plan)),
         field("upload", &format!("{} to {staging}", uploads.join(", "))),
     ];
     if let Some(policy) = policy {
@@ -164,6 +166,14 @@ fn time(plan: &Plan) -> String {
         minutes(estimate.job_s),
         minutes(estimate.merge_s)
     )
+}
+
+fn merge(plan: &Plan) -> String {
+    match (plan.merge_tasks, &plan.estimate) {
+        (1, _) => "by one program".to_owned(),
+        (tasks, None) => format!("by {tasks} tasks"),
+        (tasks, Some(_)) => format!("by {tasks} tasks; their time is predicted, not measured"),
+    }
 }
 
 fn price(estimate: Option<&Estimate>) -> String {

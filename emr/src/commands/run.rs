@@ -168,7 +168,9 @@ fn on_hadoop(arguments: &Arguments, job: &Job, options: &S3Options) -> Result<()
     let argument = arguments.job.display().to_string();
     let is_quiet = arguments.follow.quiet;
     let (store, environment, interrupt) = (&store, &environment[..], &interrupt);
-    HadoopSubmission { job, argument: &argument, store, environment, interrupt, is_quiet }.run(&programs)?;
+    let submission =
+        HadoopSubmission { job, argument: &argument, store, environment, s3: options, interrupt, is_quiet };
+    submission.run(&programs)?;
     finish(arguments, job, "hadoop", options)
 }
 

@@ -35,6 +35,7 @@ pub struct HadoopTable {
     pub reducers: Option<u32>,
     pub combiner: Option<bool>,
     pub reducer_memory: Option<Value>,
+    pub merge_tasks: Option<u32>,
     pub credentials: Option<String>,
     #[serde(default)]
     pub settings: BTreeMap<String, Value>,

@@ -151,7 +151,7 @@ fn reviews_that_are_named_twice_are_refused_where_the_names_show_it() {
 fn all_wrong_values_are_found_with_their_lines() {
     let text = "name = \"a|b\"\nrun = \"s3://bucket\"\ndataset = \"s3://bucket/folder/\"\ns3 = \"secret=x\"\n[input]\nplaces = []\n\
                 preset = \"yelpp\"\n[rows]\npositive-from = 9\nstopwords = \"missing.txt\"\n[hadoop]\nreducers = 0\n\
-                settings = { \"stream.map.output.field.separator\" = \",\", \"fs.s3a.secret.key\" = \"x\" }\n";
+                merge-tasks = 10001\nsettings = { \"stream.map.output.field.separator\" = \",\", \"fs.s3a.secret.key\" = \"x\" }\n";
     let found = refused(text);
     for start in [
         "JOB.toml:1: name: \"a|b\", expected 1 to 200 characters",
@@ -162,8 +162,9 @@ fn all_wrong_values_are_found_with_their_lines() {
         "JOB.toml:7: input.preset: preset yelpp: expected amazon2014, amazon2018, amazon2023 or yelp",
         "JOB.toml:9: rows.positive-from: positive-from 9: expected a number from 1 to 5",
         "JOB.toml:12: hadoop.reducers: 0, expected a number from 1 to 10000",
-        "JOB.toml:13: hadoop.settings.stream.map.output.field.separator: a setting that the job sets itself",
-        "JOB.toml:13: hadoop.settings.fs.s3a.secret.key: a setting for credentials, expected no credentials",
+        "JOB.toml:13: hadoop.merge-tasks: 10001, expected a number from 1 to 10000",
+        "JOB.toml:14: hadoop.settings.stream.map.output.field.separator: a setting that the job sets itself",
+        "JOB.toml:14: hadoop.settings.fs.s3a.secret.key: a setting for credentials, expected no credentials",
     ] {
         assert!(found.iter().any(|found| found.starts_with(start)), "{start}: {found:#?}");
     }
@@ -281,6 +282,9 @@ fn equal_runs_have_equal_ids_and_other_settings_another_record() {
     assert!(ours.contains("\"400\"") && theirs.contains("\"100\""), "{ours} {theirs}");
     let moved = job(&example_with("count = 4", "count = 5")).record(&BTreeMap::new());
     assert_eq!(one.difference(&moved), None);
+    let merged =
+        job(&example_with("reducers = 64", "reducers = 64\nmerge-tasks = 5")).record(&BTreeMap::new());
+    assert_eq!(one.difference(&merged), None);
     let read: JobRecord = serde_json::from_slice(&one.to_bytes()).unwrap();
     assert_eq!(read, one);
 }

@@ -19,8 +19,8 @@ use crate::finding::Finding;
 use crate::secrets::is_secret;
 
 const REDUCERS: u32 = 16;
-/// The names of shards have five digits.
-const REDUCERS_RANGE: RangeInclusive<u32> = 1..=10_000;
+/// The names of shards and of results of merge tasks have five digits.
+const TASKS_RANGE: RangeInclusive<u32> = 1..=10_000;
 const NAME_CHARS_MAX: usize = 200;
 const NAME_REFUSED: &str = "<>$|`'\"\\";
 const MACHINES_RANGE: RangeInclusive<u32> = 1..=64;
@@ -273,8 +273,11 @@ impl Values<'_> {
 
     fn hadoop(&mut self, table: &file::HadoopTable) -> Hadoop {
         let reducers = table.reducers.unwrap_or(REDUCERS);
-        if !REDUCERS_RANGE.contains(&reducers) {
-            self.refuse("hadoop.reducers", reducers, "a number from 1 to 10000");
+        let merge_tasks = table.merge_tasks;
+        for (key, tasks) in [("hadoop.reducers", Some(reducers)), ("hadoop.merge-tasks", merge_tasks)] {
+            if let Some(tasks) = tasks.filter(|tasks| !TASKS_RANGE.contains(tasks)) {
+                self.refuse(key, tasks, "a number from 1 to 10000");
+            }
         }
         let reducer_memory = table.reducer_memory.as_ref().map(Value::text);
         if let Some(Err(error)) = reducer_memory.as_deref().map(parse_memory) {
@@ -286,7 +289,8 @@ impl Values<'_> {
             self.setting(name, value);
         }
         let credentials = table.credentials.as_deref().and_then(|text| self.credentials(text));
-        Hadoop { reducers, combiner: table.combiner.unwrap_or(true), reducer_memory, settings, credentials }
+        let combiner = table.combiner.unwrap_or(true);
+        Hadoop { reducers, combiner, reducer_memory, merge_tasks, settings, credentials }
     }
 
     fn credentials(&mut self, text: &str) -> Option<Credentials> {

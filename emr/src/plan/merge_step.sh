@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# usage: RUN_ID PROGRAM SHA256 ARGUMENTS...
-# Fetches the program merge, saves the counters of the run's Hadoop job, and merges the run.
+# usage: RUN_ID PROGRAM SHA256 COMMAND [-- COMMAND]...
+# Fetches the program merge, saves the counters of the run's Hadoop job, and runs the commands, which merge the run.
 set -euo pipefail
 id=$1 program=$2 sha256=$3
 shift 3
@@ -17,4 +17,9 @@ for try in 1 2 3 4 5 6; do
     [ $try != 6 ] || { cat status.log >&2; echo "$job: no counters" >&2; exit 69; }
     sleep 5
 done
-./merge --counts counters "$@"
+command=()
+for word in "$@" --; do
+    [ "$word" = -- ] || { command+=("$word"); continue; }
+    "${command[@]}"
+    command=()
+done

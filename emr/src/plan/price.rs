@@ -13,12 +13,16 @@ mod rates {
     pub const JOB_START_AND_END_S: f64 = 14.0;
     /// Seconds of merge per GB, on one machine.
     pub const MERGE_SECONDS_PER_GB: f64 = 1.5;
+    /// Cores of this machine, all of which merge uses. A task of a merge uses one.
+    pub const MERGE_CORES: f64 = 2.0;
     /// Seconds until a new cluster runs its first step. Not measured: Amazon names 5 to 10 minutes.
     pub const CLUSTER_START_S: f64 = 450.0;
 }
 
 /// EC2 and EMR bill seconds, and at least one minute.
 const BILLED_MIN_S: f64 = 60.0;
+/// Maximum number of tasks of `merge plan`.
+const TASKS_MAX: u32 = 10_000;
 const GB: f64 = 1e9;
 const HOUR_S: f64 = 3600.0;
 
@@ -33,7 +37,7 @@ pub struct Estimate {
     pub start_s: f64,
     /// Seconds of the Hadoop job.
     pub job_s: f64,
-    /// Seconds of merge.
+    /// Seconds of merge. Predicted from the rate of one program, if tasks merge the run.
     pub merge_s: f64,
     /// Seconds for which an idle cluster is billed, if it is kept.
     pub idle_s: f64,
@@ -104,14 +108,7 @@ pub fn cost(usage: &[Usage], prices: &Prices) -> Result<InstancesCost, Vec<Strin
 pub fn estimate(job: &Job, input_bytes: u64) -> Option<Estimate> {
     let cluster = job.cluster.as_ref().filter(|cluster| cluster.id.is_none())?;
     let nodes = nodes(cluster, &job.prices);
-    let workers = nodes.iter().filter(|(role, _)| *role != Role::Primary);
-    let vcpus =
-        workers.map(|(_, used)| used.count * vcpus(&used.instance_type).unwrap_or_default()).sum::<u32>();
-    // A cluster of one node runs its tasks there.
-    let vcpus = match vcpus {
-        0 => nodes.iter().map(|(_, used)| vcpus_of(used)).sum(),
-        vcpus => vcpus,
-    };
+    let vcpus = vcpus_of_tasks(&nodes);
     let gigabytes = input_bytes as f64 / GB;
     let mut estimate = Estimate {
         input_bytes,
@@ -119,7 +116,7 @@ pub fn estimate(job: &Job, input_bytes: u64) -> Option<Estimate> {
         start_s: rates::CLUSTER_START_S,
         job_s: rates::JOB_START_AND_END_S
             + gigabytes * rates::TASK_CORE_SECONDS_PER_GB / f64::from(vcpus.max(1)),
-        merge_s: gigabytes * rates::MERGE_SECONDS_PER_GB,
+        merge_s: merge_s(gigabytes, merge_tasks(job), vcpus),
         idle_s: if cluster.keep { f64::from(cluster.idle_timeout_s) } else { 0.0 },
         cost: None,
         types_without_price: Vec::new(),
@@ -133,8 +130,38 @@ pub fn estimate(job: &Job, input_bytes: u64) -> Option<Estimate> {
     Some(estimate)
 }
 
-fn vcpus_of(used: &Usage) -> u32 {
-    used.count * vcpus(&used.instance_type).unwrap_or_default()
+/// The number of tasks that merge the run of a job on EMR: that of the job file. Without it, one per virtual processor of
+/// a new cluster, if the estimate is then shorter than that of one program.
+pub fn merge_tasks(job: &Job) -> u32 {
+    let shorter = || {
+        let cluster = job.cluster.as_ref().filter(|cluster| cluster.id.is_none())?;
+        let gigabytes = job.input.bytes? as f64 / GB;
+        let vcpus = vcpus_of_tasks(&nodes(cluster, &job.prices)).min(TASKS_MAX);
+        (merge_s(gigabytes, vcpus, vcpus) < merge_s(gigabytes, 1, vcpus)).then_some(vcpus)
+    };
+    job.hadoop.merge_tasks.or_else(shorter).unwrap_or(1)
+}
+
+/// Seconds of merge by one program, or by tasks, which two jobs run.
+fn merge_s(gigabytes: f64, tasks: u32, vcpus: u32) -> f64 {
+    let whole = gigabytes * rates::MERGE_SECONDS_PER_GB;
+    match tasks {
+        0 | 1 => whole,
+        tasks => {
+            let at_once = f64::from(tasks.min(vcpus).max(1));
+            2.0 * rates::JOB_START_AND_END_S + whole * rates::MERGE_CORES / at_once
+        }
+    }
+}
+
+/// Virtual processors of the nodes that run tasks. A cluster of one node runs its tasks there.
+fn vcpus_of_tasks(nodes: &[(Role, Usage)]) -> u32 {
+    let of = |used: &Usage| used.count * vcpus(&used.instance_type).unwrap_or_default();
+    let workers = nodes.iter().filter(|(role, _)| *role != Role::Primary);
+    match workers.map(|(_, used)| of(used)).sum::<u32>() {
+        0 => nodes.iter().map(|(_, used)| of(used)).sum(),
+        vcpus => vcpus,
+    }
 }
 
 /// The nodes of a new cluster. EMR chooses the types of a fleet; the most expensive choice is taken.
@@ -176,23 +203,42 @@ mod tests {
     #[test]
     fn the_price_of_the_example_is_the_sum_by_hand() {
         let estimate = estimate(&job(EXAMPLE), 90_000_000_000).unwrap();
-        // 6 workers of 8 virtual processors: 14 + 90 × 75 / 48 = 154.625 s; merge 90 × 1.5 = 135 s; start 450 s.
-        assert_eq!((estimate.vcpus, estimate.job_s, estimate.merge_s), (48, 154.625, 135.0));
-        assert_eq!(estimate.total_s(), 739.625);
+        // 6 workers of 8 virtual processors: 14 + 90 × 75 / 48 = 154.625 s; merge 2 × 14 + 90 × 1.5 × 2 / 48 = 33.625 s;
+        // start 450 s.
+        assert_eq!((estimate.vcpus, estimate.job_s, estimate.merge_s), (48, 154.625, 33.625));
+        assert_eq!(estimate.total_s(), 638.25);
         let cost = estimate.cost.unwrap();
-        // 739.625 s are 0.205451 h. EC2: 1 × 0.230 + 2 × 0.460 + 4 × 0.190 = 1.910 per hour. EMR: 0.048 + 6 × 0.096 =
+        // 638.25 s are 0.177292 h. EC2: 1 × 0.230 + 2 × 0.460 + 4 × 0.190 = 1.910 per hour. EMR: 0.048 + 6 × 0.096 =
         // 0.624 per hour.
-        assert!((cost.ec2 - 0.392_412).abs() < 1e-6, "{cost:?}");
-        assert!((cost.emr - 0.128_202).abs() < 1e-6, "{cost:?}");
-        assert!((cost.total() - 0.520_614).abs() < 2e-6 && cost.currency == "USD", "{cost:?}");
+        assert!((cost.ec2 - 0.338_627).abs() < 1e-6, "{cost:?}");
+        assert!((cost.emr - 0.110_630).abs() < 1e-6, "{cost:?}");
+        assert!((cost.total() - 0.449_257).abs() < 2e-6 && cost.currency == "USD", "{cost:?}");
     }
 
     #[test]
     fn a_kept_cluster_is_billed_until_its_idle_timeout() {
         let kept = estimate(&job(&EXAMPLE.replace("keep = false", "keep = true")), 90_000_000_000).unwrap();
         let cost = kept.cost.unwrap();
-        // 1639.625 s are 0.455451 h, at 2.534 per hour.
-        assert!((cost.total() - 1.154_114).abs() < 2e-6, "{cost:?}");
+        // 1538.25 s are 0.427292 h, at 2.534 per hour.
+        assert!((cost.total() - 1.082_757).abs() < 2e-6, "{cost:?}");
+    }
+
+    #[test]
+    fn tasks_merge_a_run_if_that_is_faster_than_one_program() {
+        let with = |bytes: &str, tasks: &str| {
+            let text = EXAMPLE.replace("bytes = \"90GB\"", bytes).replace("combiner = true", tasks);
+            merge_tasks(&job(&text))
+        };
+        // 28 + 19 × 1.5 × 2 / 48 > 19 × 1.5, and 28 + 20 × 1.5 × 2 / 48 < 20 × 1.5.
+        assert_eq!([with("bytes = \"19GB\"", ""), with("bytes = \"20GB\"", "")], [1, 48]);
+        assert_eq!([with("bytes = \"20GB\"", "merge-tasks = 1"), with("", "merge-tasks = 7")], [1, 7]);
+        // Neither the size nor the nodes of a running cluster are known.
+        assert_eq!(with("", ""), 1);
+        let cluster = EXAMPLE.find("[cluster]").unwrap()..EXAMPLE.find("[prices]").unwrap();
+        let running = "[cluster]\nid = \"j-2AXXXXXXGAPLF\"\nregion = \"eu-central-1\"\n";
+        assert_eq!(merge_tasks(&job(&EXAMPLE.replace(&EXAMPLE[cluster], running))), 1);
+        // More tasks than processors take as long as one per processor.
+        assert_eq!(merge_s(90.0, 96, 48), merge_s(90.0, 48, 48));
     }
 
     #[test]

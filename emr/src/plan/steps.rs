@@ -1,7 +1,9 @@
-//! The steps of a job: the Hadoop Streaming job, then merge.
+//! The steps of a job: the Hadoop Streaming job, then merge, by one program or by two more Hadoop jobs.
 
 use serde_json::{Value, json};
 
+use super::merging::{LISTS, Merging};
+use super::price::merge_tasks;
 use super::programs::{MERGE, Program};
 use crate::finding::Finding;
 use crate::job::{Job, Place};
@@ -10,8 +12,14 @@ use crate::job::{Job, Place};
 const COMMAND_RUNNER: &str = "command-runner.jar";
 /// The script of the second step; its arguments are in its first lines.
 pub const MERGE_STEP: &str = include_str!("merge_step.sh");
-/// The job writes shards to the run, and nothing to Hadoop's output folder.
+/// What separates the commands of the second step.
+const NEXT: &str = "--";
+/// The program of EMR that submits a job of Hadoop Streaming.
+const STREAMING: &str = "hadoop-streaming";
+/// Jobs write their results to the run, and nothing to Hadoop's output folder.
 const NO_OUTPUT: &str = "org.apache.hadoop.mapred.lib.NullOutputFormat";
+/// Maps of one line each.
+const ONE_LINE_PER_MAP: &str = "org.apache.hadoop.mapred.lib.NLineInputFormat";
 
 /// Schemes of S3 in URLs for Hadoop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +36,9 @@ pub fn job_name(job: &Job) -> String {
 }
 
 /// The steps of a job on EMR.
-pub fn steps(job: &Job, programs: &[Program], action_on_failure: &str) -> Vec<Value> {
-    let streaming = [vec!["hadoop-streaming".to_owned()], streaming(job, programs, Scheme::S3, &[])].concat();
-    let merge = merge(job, programs);
+pub fn steps(job: &Job, programs: &[Program], merge_tasks: u32, action_on_failure: &str) -> Vec<Value> {
+    let streaming = [vec![STREAMING.to_owned()], streaming(job, programs, Scheme::S3, &[])].concat();
+    let merge = merge(job, programs, merge_tasks);
     [("Hadoop job", streaming), (MERGE, merge)]
         .map(|(name, args)| {
             json!({
@@ -49,48 +57,103 @@ pub fn streaming(
     scheme: Scheme,
     environment: &[(String, String)],
 ) -> Vec<String> {
-    let mut settings = vec![
+    let settings = [
         ("mapreduce.job.name", job_name(job)),
         ("mapreduce.job.reduces", job.hadoop.reducers.to_string()),
         // As sentimill reads folders.
         ("mapreduce.input.fileinputformat.input.dir.recursive", "true".to_owned()),
     ];
-    settings.extend(job.hadoop.settings.iter().map(|(name, value)| (name.as_str(), value.clone())));
-    let files = programs.iter().filter(|program| program.name != MERGE);
-    let files = files.map(|program| format!("{}#{}", url(&program.url, scheme), program.name));
-    let mut arguments: Vec<String> = Vec::new();
-    for (name, value) in settings {
-        arguments.extend(["-D".to_owned(), format!("{name}={value}")]);
-    }
-    let mut option = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
-    option("-files", files.collect::<Vec<_>>().join(","));
-    option("-mapper", command("mapper", &job.mapper_flags()));
-    if job.hadoop.combiner {
-        option("-combiner", "combiner".to_owned());
-    }
-    option("-reducer", command("reducer", &reducer_flags(job)));
-    for (name, value) in environment {
-        option("-cmdenv", format!("{name}={value}"));
-    }
-    option("-outputformat", NO_OUTPUT.to_owned());
-    for place in &job.input.places {
-        option("-input", url(place, scheme));
-    }
-    option("-output", format!("/tmp/{}", job.run_id()));
-    arguments
+    let files = files(programs.iter().filter(|program| program.name != MERGE), scheme);
+    let combiner = job.hadoop.combiner.then(|| ("-combiner", "combiner".to_owned()));
+    let mut options = vec![("-files", files), ("-mapper", command("mapper", &job.mapper_flags()))];
+    options.extend(combiner);
+    options.push(("-reducer", command("reducer", &reducer_flags(job))));
+    options.extend(job.input.places.iter().map(|place| ("-input", url(place, scheme))));
+    arguments(job, &settings, options, environment)
+}
+
+/// The same for the job of maps alone that runs the tasks of a list, one per map. `input` is the list for Hadoop.
+pub fn streaming_of_tasks(
+    job: &Job,
+    programs: &[Program],
+    scheme: Scheme,
+    environment: &[(String, String)],
+    tasks: u32,
+    input: String,
+) -> Vec<String> {
+    let name = input.rsplit('/').next().unwrap_or_default();
+    let settings = [
+        // It does not end with the id of the run, so that the merge step does not find its counters.
+        ("mapreduce.job.name", format!("{} {MERGE} {name}", job_name(job))),
+        ("mapreduce.job.reduces", "0".to_owned()),
+        ("mapreduce.input.lineinputformat.linespermap", "1".to_owned()),
+        // Tasks read lines, without their positions in the list.
+        ("stream.map.input.ignoreKey", "true".to_owned()),
+    ];
+    let files = files(programs.iter().filter(|program| program.name == MERGE), scheme);
+    let work = Merging::new(job, tasks, s3_flag(job)).work();
+    let options = vec![
+        ("-files", files),
+        ("-mapper", command(MERGE, &work)),
+        ("-inputformat", ONE_LINE_PER_MAP.to_owned()),
+        ("-input", input),
+    ];
+    arguments(job, &settings, options, environment)
+}
+
+/// The arguments of Hadoop Streaming: the settings of a job of this name and those of the job file, then options.
+fn arguments(
+    job: &Job,
+    settings: &[(&str, String)],
+    options: Vec<(&str, String)>,
+    environment: &[(String, String)],
+) -> Vec<String> {
+    let of_file = job.hadoop.settings.iter().map(|(name, value)| (name.as_str(), value));
+    let settings = settings.iter().map(|(name, value)| (*name, value)).chain(of_file);
+    let settings = settings.map(|(name, value)| ("-D", format!("{name}={value}")));
+    let environment = environment.iter().map(|(name, value)| ("-cmdenv", format!("{name}={value}")));
+    let output = [("-outputformat", NO_OUTPUT.to_owned()), ("-output", format!("/tmp/{}", job.run_id()))];
+    let all = settings.chain(options).chain(environment).chain(output);
+    all.flat_map(|(name, value)| [name.to_owned(), value]).collect()
+}
+
+/// The value of `-files`.
+fn files<'p>(programs: impl Iterator<Item = &'p Program>, scheme: Scheme) -> String {
+    let files = programs.map(|program| format!("{}#{}", url(&program.url, scheme), program.name));
+    files.collect::<Vec<_>>().join(",")
 }
 
 /// The arguments of the second step.
-fn merge(job: &Job, programs: &[Program]) -> Vec<String> {
+fn merge(job: &Job, programs: &[Program], tasks: u32) -> Vec<String> {
     let program = programs.iter().find(|program| program.name == MERGE);
     let (url, sha256) =
         program.map(|program| (program.url.to_string(), program.sha256.clone())).unwrap_or_default();
-    let mut arguments: Vec<String> =
-        ["bash", "-c", MERGE_STEP, MERGE, &job.run_id(), &url, &sha256].map(str::to_owned).to_vec();
-    arguments.extend(["--run".to_owned(), job.run.to_string(), "--out".to_owned(), job.dataset.to_string()]);
-    arguments.extend(s3_flag(job));
-    arguments.extend(job.merge_flags());
-    arguments
+    let step = ["bash", "-c", MERGE_STEP, MERGE, &job.run_id(), &url, &sha256].map(str::to_owned);
+    let merging = Merging::new(job, tasks, s3_flag(job));
+    let merge = |arguments: Vec<String>| [vec![format!("./{MERGE}")], arguments].concat();
+    let counted = |arguments: Vec<String>| {
+        [merge(arguments), ["--counts", "counters"].map(str::to_owned).to_vec()].concat()
+    };
+    let commands = if merging.is_whole() {
+        vec![counted(merging.whole())]
+    } else {
+        let of_list = |list: &str| {
+            let list = url_of_list(&job.run.join(&merging.list(list)));
+            let arguments = streaming_of_tasks(job, programs, Scheme::S3, &[], tasks, list);
+            [vec![STREAMING.to_owned()], arguments].concat()
+        };
+        let jobs = LISTS.map(of_list);
+        [vec![counted(merging.plan())], jobs.to_vec(), vec![merge(merging.assemble())]].concat()
+    };
+    [&step, &commands.join(&NEXT.to_owned())[..]].concat()
+}
+
+/// A list of a run, for Hadoop on EMR. A run on this machine is in a folder that all nodes share.
+fn url_of_list(list: &Place) -> String {
+    match list {
+        Place::Local(path) => format!("file://{}", path.display()),
+        list => url(list, Scheme::S3),
+    }
 }
 
 fn reducer_flags(job: &Job) -> Vec<String> {
@@ -140,12 +203,14 @@ pub fn check(job: &Job) -> Vec<Finding> {
             );
         }
     }
-    for place in &job.input.places {
+    // Hadoop reads the lists of tasks in the run.
+    let run = (merge_tasks(job) > 1).then_some(("run", &job.run));
+    for (key, place) in job.input.places.iter().map(|place| ("input.places", place)).chain(run) {
         let url = place.to_string();
         if url.contains([',', '*', '?', '[', '{', '\\']) {
             findings.push(
                 Finding::error(
-                    job.thing("input.places"),
+                    job.thing(key),
                     format!("{url:?}"),
                     "a URL without commas and patterns, which Hadoop reads differently",
                 )
@@ -169,9 +234,40 @@ fn survives(flag: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use ::tests::hadoop::split_args;
 
     use super::*;
+    use crate::job::EXAMPLE;
+
+    #[test]
+    fn tasks_outside_of_emr_get_the_program_of_this_machine_and_an_environment() {
+        let job = Job::parse(
+            Path::new("/jobs/JOB.toml"),
+            &EXAMPLE.replace("run = \"s3", "s3 = \"profile=x\"\nrun = \"s3"),
+        );
+        let job = job.unwrap();
+        let program = |name: &str| Program {
+            name: name.to_owned(),
+            path: name.into(),
+            url: Place::Local(format!("/programs/{name}").into()),
+            sha256: String::new(),
+            bytes: 0,
+            needs: None,
+        };
+        let environment = [("AWS_REGION".to_owned(), "x".to_owned())];
+        let programs = [program("mapper"), program(MERGE)];
+        let input = "/tmp/id/tasks-3/second.txt".to_owned();
+        let arguments = streaming_of_tasks(&job, &programs, Scheme::S3a, &environment, 3, input).join(" ");
+        // merge reads the run itself, so its URL is not one for Hadoop. A profile is of this machine.
+        let mapper = "-mapper merge work --run s3://bucket/runs/reviews-1 --plan tasks-3 --s3 region=eu-central-1 --threads 1";
+        for expected in
+            [" merge second.txt -D ", " -files /programs/merge#merge ", mapper, " -cmdenv AWS_REGION=x "]
+        {
+            assert!(arguments.contains(expected), "{expected}: {arguments}");
+        }
+    }
 
     #[test]
     fn hadoop_splits_a_command_into_its_flags() {

@@ -79,6 +79,77 @@ fn the_requests_are_the_golden_ones() {
     }
 }
 
+/// The commands of the second step, each as one line.
+fn merge_commands(plan: &Plan) -> Vec<String> {
+    let step = &plan.requests.steps()[1]["HadoopJarStep"]["Args"];
+    let words: Vec<_> = step.as_array().unwrap()[7..].iter().map(|word| word.as_str().unwrap()).collect();
+    words.split(|word| *word == "--").map(|command| command.join(" ")).collect()
+}
+
+#[test]
+fn tasks_merge_a_run_between_a_plan_and_its_result() {
+    let one = planned(&EXAMPLE.replace("combiner = true", "merge-tasks = 1"));
+    let merge = "./merge --run s3://bucket/runs/reviews-1 --out s3://bucket/datasets/reviews.h5 --s3 region=eu-central-1 \
+                 --vocabulary-size 10000 --bad-lines-max 0.01 --counts counters";
+    assert_eq!((one.merge_tasks, merge_commands(&one)), (1, vec![merge.to_owned()]));
+
+    let three = planned(&EXAMPLE.replace("combiner = true", "merge-tasks = 3"));
+    assert_eq!(three.record, one.record);
+    let [plan, first, second, assemble] = merge_commands(&three).try_into().unwrap();
+    let of_plan = "--run s3://bucket/runs/reviews-1 --plan tasks-3 --s3 region=eu-central-1";
+    let flags = "--vocabulary-size 10000 --bad-lines-max 0.01 --counts counters";
+    assert_eq!(plan, format!("./merge plan {of_plan} --tasks 3 {flags}"));
+    assert_eq!(assemble, format!("./merge assemble {of_plan} --out s3://bucket/datasets/reviews.h5"));
+    let sha256 = &three.programs.iter().find(|program| program.name == MERGE).unwrap().sha256;
+    for (list, job) in [("first.txt", first), ("second.txt", second)] {
+        let expected = format!(
+            "hadoop-streaming -D mapreduce.job.name=reviews sentimill-9d82e807b723d02b merge {list} \
+             -D mapreduce.job.reduces=0 -D mapreduce.input.lineinputformat.linespermap=1 \
+             -D stream.map.input.ignoreKey=true -D mapreduce.map.output.compress=true -D mapreduce.reduce.memory.mb=2048 \
+             -files s3://bucket/runs/programs/{sha256}/merge#merge -mapper merge work {of_plan} --threads 1 \
+             -inputformat org.apache.hadoop.mapred.lib.NLineInputFormat \
+             -input s3://bucket/runs/reviews-1/merge/tasks-3/{list} \
+             -outputformat org.apache.hadoop.mapred.lib.NullOutputFormat -output /tmp/sentimill-9d82e807b723d02b"
+        );
+        assert_eq!(job, expected);
+    }
+}
+
+#[test]
+fn the_second_step_runs_its_commands_up_to_the_first_that_fails() {
+    let (_, commands) = steps::MERGE_STEP.split_once("\ndone\n").unwrap();
+    let run = |words: &[&str]| {
+        let script = format!("set -euo pipefail\n{commands}");
+        let ran = Command::new("bash").args(["-c", &script, "merge"]).args(words).output().unwrap();
+        (ran.status.code(), String::from_utf8(ran.stdout).unwrap())
+    };
+    let said = run(&["echo", "a b", "*", "--", "printf", "%s;", "c", "", "--", "echo", "d"]);
+    assert_eq!(said, (Some(0), "a b *\nc;;d\n".to_owned()));
+    assert_eq!(
+        run(&["echo", "a", "--", "sh", "-c", "exit 66", "--", "echo", "b"]),
+        (Some(66), "a\n".to_owned())
+    );
+}
+
+#[test]
+fn a_folder_of_the_run_is_a_file_system_for_hadoop() {
+    let text = EXAMPLE
+        .replace("\"s3://bucket/runs/reviews-1\"", "\"/shared/run,1\"\nstaging = \"s3://bucket/programs\"");
+    let commands = merge_commands(&planned(&text));
+    assert!(
+        commands[1].contains(" -input file:///shared/run,1/merge/tasks-48/first.txt "),
+        "{}",
+        commands[1]
+    );
+    let plan = planned(&text);
+    assert!(
+        found(&plan)
+            .iter()
+            .any(|found| found.contains("run: \"/shared/run,1\", expected a URL without commas"))
+    );
+    assert!(planned(&text.replace("combiner = true", "merge-tasks = 1")).is_runnable());
+}
+
 #[test]
 fn a_plan_has_no_credentials_of_the_environment() {
     let plan = planned(EXAMPLE);

@@ -1,12 +1,12 @@
 //! `--runner hadoop`: the job of a plan's first step on the cluster that `hadoop` reaches, then `merge` on this
-//! machine.
+//! machine, or by tasks on the cluster.
 //!
 //! The output of Hadoop's job client, which has the counters, is kept in the run as `job/hadoop.log`. A repeated
 //! command continues after it: with a log it only merges, with the run's manifest too. The output of a job that failed is
 //! kept as `job/failed-N.log`, with the logs of its failed tasks and a record, and a repeated command starts the next job.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ use program::temporary;
 use store::{Key, ObjectContent, S3Options, Store};
 
 use super::{
-    Runner, exit_of, impossible, keep, no_log, not_recorded, not_started, program, record, run, s3_flag,
-    tasks,
+    Runner, ended as program_ended, exit_of, impossible, keep, no_log, not_recorded, not_started, program,
+    record, run, s3_flag, tasks,
 };
 use crate::Error;
 use crate::diagnose::{Block, LogScope, diagnose, rules};
@@ -27,8 +27,10 @@ use crate::follow::exit_code;
 use crate::interrupt::Interrupt;
 use crate::job::{Job, Place};
 use crate::logs::{Listing, list};
+use crate::plan::merging::{LISTS, Merging, taken};
 use crate::plan::programs::Program;
-use crate::plan::{Scheme, streaming};
+use crate::plan::{MERGE, Scheme, streaming, streaming_of_tasks};
+use crate::result::Made;
 use crate::secrets::masked;
 
 /// The variable that names the jar of Hadoop Streaming.
@@ -37,6 +39,8 @@ const JAR: &str = "HADOOP_STREAMING_JAR";
 pub const LOG: &str = "job/hadoop.log";
 /// The manifest of a run, which merge writes.
 const SEAL: &str = "manifest.json";
+/// Flags of merge for `--counts` only. The manifest of a run has its counts.
+const LIMITS: [&str; 2] = ["--bad-lines-max", "--invalid-utf8-max"];
 /// Maximum size of the output of the job client.
 const LOG_BYTES_MAX: u64 = 64 << 20;
 
@@ -63,6 +67,8 @@ pub struct HadoopSubmission<'a> {
     pub store: &'a Store,
     /// The environment of the tasks.
     pub environment: &'a [(String, String)],
+    /// Options for the dataset.
+    pub s3: &'a S3Options,
     /// Ctrl-C.
     pub interrupt: &'a Interrupt,
     /// Whether no progress is printed.
@@ -72,39 +78,95 @@ pub struct HadoopSubmission<'a> {
 impl HadoopSubmission<'_> {
     /// Runs the job on the cluster, unless an earlier command did, and merges the run.
     pub fn run(&self, programs: &[Program]) -> Result<(), Error> {
-        let Self { job, store, interrupt, is_quiet, .. } = *self;
+        let Self { job, store, .. } = *self;
         let folder = temporary::folder_in(&env::temp_dir()).map_err(no_log)?;
         let log = folder.path().join("job.log");
         let key = Key::new(LOG)?;
         let is_sealed = store.head(&Key::new(SEAL)?)?.is_some();
+        let programs = on_this_machine(programs);
         let mut has_counts = false;
         if let Some(kept) = store.get_small(&key, LOG_BYTES_MAX)? {
             fs::write(&log, kept).map_err(no_log)?;
             has_counts = true;
         } else if !is_sealed {
-            let submitted = submit(job, programs, self.environment, &log, interrupt, is_quiet);
-            submitted.map_err(|error| self.failed(error, &log))?;
+            self.submit(&streaming(job, &programs, Scheme::S3a, self.environment), &log)?;
             store.put_if_absent(&key, ObjectContent::File(&log))?;
             has_counts = true;
-            if interrupt.is_set() {
-                let remedy = "the Hadoop job has completed; the same command merges its run";
-                return Err(Error::interrupted(remedy));
-            }
+            self.check_interrupt()?;
         }
-        let mut merge = program(job, "merge");
-        merge.args(["--run", &store.url()]).arg("--out").arg(job.dataset.to_string());
-        if has_counts {
-            merge.arg("--counts").arg(&log);
-            merge.args(job.merge_flags());
-        } else {
-            merge.args(without_limit(job.merge_flags()));
+        // With a dataset, merge only compares.
+        let tasks = match Made::read(&job.dataset, self.s3)? {
+            None => job.hadoop.merge_tasks.unwrap_or(1),
+            Some(_) => 1,
+        };
+        let merging = Merging::new(job, tasks, s3_flag(job));
+        let counted = |arguments: Vec<String>| {
+            let mut merge = program(job, MERGE);
+            match has_counts {
+                true => merge.args(arguments).arg("--counts").arg(&log),
+                false => merge.args(taken(arguments, &LIMITS).1),
+            };
+            merge
+        };
+        if merging.is_whole() {
+            return self.merge(self.reported(counted(merging.whole())), folder.path());
         }
-        merge.args(s3_flag(job));
-        if is_quiet {
-            merge.arg("--quiet");
+        self.merge(counted(merging.plan()), folder.path())?;
+        for (list, input) in LISTS.iter().zip(self.put_lists(&merging, folder.path())?) {
+            let arguments = streaming_of_tasks(job, &programs, Scheme::S3a, self.environment, tasks, input);
+            self.submit(&arguments, &folder.path().join(list).with_extension("log"))?;
+            self.check_interrupt()?;
         }
-        let message = folder.path().join("merge.log");
+        let mut assemble = program(job, MERGE);
+        assemble.args(merging.assemble());
+        self.merge(self.reported(assemble), folder.path())
+    }
+
+    /// Runs `merge` on this machine.
+    fn merge(&self, mut merge: Command, folder: &Path) -> Result<(), Error> {
+        let message = folder.join("merge.log");
         run(&mut merge, &message).map_err(|error| self.failed(error, &message))
+    }
+
+    /// A program that reports its progress, unless nobody wants it.
+    fn reported(&self, mut program: Command) -> Command {
+        if self.is_quiet {
+            program.arg("--quiet");
+        }
+        program
+    }
+
+    /// Runs a Hadoop job to its end.
+    fn submit(&self, arguments: &[String], log: &Path) -> Result<(), Error> {
+        submit(arguments, log, self.interrupt, self.is_quiet).map_err(|error| self.failed(error, log))
+    }
+
+    fn check_interrupt(&self) -> Result<(), Error> {
+        if self.interrupt.is_set() {
+            let remedy = "the Hadoop job has completed; the same command continues with the merge of its run";
+            return Err(Error::interrupted(remedy));
+        }
+        Ok(())
+    }
+
+    /// Copies the lists of tasks from the run to Hadoop's default file system: Hadoop itself may have no access to the run.
+    /// Returns their paths there.
+    fn put_lists(&self, merging: &Merging<'_>, folder: &Path) -> Result<[String; 2], Error> {
+        let to = format!("/tmp/{}/{}", self.job.run_id(), merging.name());
+        let files = LISTS.map(|list| folder.join(list));
+        for (list, file) in LISTS.iter().zip(&files) {
+            let key = Key::new(&merging.list(list))?;
+            let found = self.store.get_small(&key, LOG_BYTES_MAX)?.ok_or_else(|| {
+                let object = format!("{}/{key}", self.store.url());
+                let expected = "the list that merge plan wrote; run the command again";
+                Error::new(Exit::MissingInput, format!("{object}: no such object, expected {expected}"))
+            })?;
+            fs::write(file, found).map_err(no_log)?;
+        }
+        file_system(&["-mkdir".as_ref(), "-p".as_ref(), to.as_ref()])?;
+        let [first, second] = &files;
+        file_system(&["-put".as_ref(), "-f".as_ref(), first.as_ref(), second.as_ref(), to.as_ref()])?;
+        Ok(LISTS.map(|list| format!("{to}/{list}")))
     }
 
     /// Keeps the logs of a failure in the run. The error of a Hadoop job becomes the cause that they show.
@@ -191,36 +253,30 @@ fn exit_of_cause(rule: &str) -> Exit {
     rule.and_then(|rule| rule.exit).map_or(Exit::Internal, exit_of)
 }
 
-/// The flags of merge for a run whose manifest has the counts: the limits of lines apply to `--counts` only.
-fn without_limit(flags: Vec<String>) -> Vec<String> {
-    let is_limit = |flag: &String| ["--bad-lines-max", "--invalid-utf8-max"].contains(&flag.as_str());
-    let mut flags = flags;
-    while let Some(at) = flags.iter().position(is_limit) {
-        flags.drain(at..flags.len().min(at + 2));
-    }
-    flags
+/// The programs as files of this machine, which the job client sends.
+fn on_this_machine(programs: &[Program]) -> Vec<Program> {
+    let local = |program: &Program| Program { url: Place::Local(program.path.clone()), ..program.clone() };
+    programs.iter().map(local).collect()
 }
 
-/// Runs the Hadoop job to its end. The output of the job client is copied to standard error and into the log.
-fn submit(
-    job: &Job,
-    programs: &[Program],
-    environment: &[(String, String)],
-    log: &Path,
-    interrupt: &Interrupt,
-    is_quiet: bool,
-) -> Result<(), Error> {
-    let local: Vec<Program> = programs
-        .iter()
-        .map(|program| Program { url: Place::Local(program.path.clone()), ..program.clone() })
-        .collect();
+/// A command of Hadoop's file system.
+fn file_system(arguments: &[&OsStr]) -> Result<(), Error> {
+    let mut hadoop = Command::new("hadoop");
+    let status = hadoop.arg("fs").args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).status();
+    program_ended("hadoop".as_ref(), status.map_err(|source| no_hadoop(&hadoop, &source))?)
+}
+
+fn no_hadoop(command: &Command, source: &io::Error) -> Error {
+    let remedy = "put the commands of a Hadoop installation on the PATH, or use another runner";
+    not_started(&command.get_program().to_string_lossy(), remedy, source)
+}
+
+/// Runs a Hadoop job to its end. The output of the job client is copied to standard error and into the log.
+fn submit(arguments: &[String], log: &Path, interrupt: &Interrupt, is_quiet: bool) -> Result<(), Error> {
     let mut client = client(env::var_os(JAR));
-    client.args(streaming(job, &local, Scheme::S3a, environment));
+    client.args(arguments);
     let child = client.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
-    let mut child = child.map_err(|source| {
-        let remedy = "put the commands of a Hadoop installation on the PATH, or use another runner";
-        not_started(&client.get_program().to_string_lossy(), remedy, &source)
-    })?;
+    let mut child = child.map_err(|source| no_hadoop(&client, &source))?;
     let copied = match child.stderr.take() {
         Some(stderr) => copy(BufReader::new(stderr), log, is_quiet),
         None => Ok(String::new()),
@@ -376,7 +432,7 @@ mod tests {
     fn the_limit_of_bad_lines_is_dropped_with_the_counts() {
         let flags = ["--vocabulary-size", "9", "--bad-lines-max", "0.1", "--invalid-utf8-max", "1"]
             .map(str::to_owned);
-        assert_eq!(without_limit(flags.to_vec()), flags[..2]);
-        assert_eq!(without_limit(flags[..2].to_vec()), flags[..2]);
+        assert_eq!(taken(flags.to_vec(), &LIMITS).1, flags[..2]);
+        assert_eq!(taken(flags[..2].to_vec(), &LIMITS).1, flags[..2]);
     }
 }

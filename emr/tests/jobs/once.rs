@@ -15,7 +15,8 @@ const INTERVAL: [&str; 2] = ["--interval", "1"];
 #[test]
 fn a_job_that_is_started_twice_after_its_cluster_died_is_one_cluster_and_one_dataset() {
     let Some(world) = world() else { return };
-    let job = world.job("once", &[]);
+    // The other runners merge by one program.
+    let job = world.job("once", &[("reducers = 2", "reducers = 2\nmerge-tasks = 2")]);
     let death = json!({"dies": "INSTANCE_FAILURE", "message": "The master failed: Instance was lost", "step": 1, "after_s": 1});
     world.emr.order("POST", "faults", &death);
     let died = world.emr("run", &job, &INTERVAL).with_code(69);

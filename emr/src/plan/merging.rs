@@ -1,0 +1,105 @@
+//! The merge of a run: by one program, or by the tasks of a plan. Two Hadoop jobs of maps alone run the tasks, one list
+//! each; `merge plan` writes the lists, and `merge assemble` makes the dataset of the results.
+
+use crate::job::Job;
+
+/// The lists of tasks, in the order of their jobs.
+pub const LISTS: [&str; 2] = ["first.txt", "second.txt"];
+
+/// Flags of `merge` that belong to `merge assemble`.
+const OF_ASSEMBLING: [&str; 1] = ["--padded"];
+
+/// The merge of a job's run.
+#[derive(Clone, Debug)]
+pub struct Merging<'a> {
+    job: &'a Job,
+    tasks: u32,
+    /// `--s3` on the machine that runs the programs.
+    s3: Vec<String>,
+}
+
+impl<'a> Merging<'a> {
+    /// A merge by this number of tasks of each kind; 1 is one program.
+    pub fn new(job: &'a Job, tasks: u32, s3: Vec<String>) -> Self {
+        Self { job, tasks, s3 }
+    }
+
+    /// Whether one program merges the run, without a plan.
+    pub fn is_whole(&self) -> bool {
+        self.tasks == 1
+    }
+
+    /// The arguments of one program that merges the run.
+    pub fn whole(&self) -> Vec<String> {
+        let Self { job, s3, .. } = self;
+        let run = ["--run".to_owned(), job.run.to_string(), "--out".to_owned(), job.dataset.to_string()];
+        [&run, &s3[..], &job.merge_flags()].concat()
+    }
+
+    /// The arguments that write the plan.
+    pub fn plan(&self) -> Vec<String> {
+        let tasks = ["--tasks".to_owned(), self.tasks.to_string()];
+        let (_, flags) = taken(self.job.merge_flags(), &OF_ASSEMBLING);
+        [self.of_plan("plan"), tasks.to_vec(), flags].concat()
+    }
+
+    /// The arguments that run tasks. A map task has one core.
+    pub fn work(&self) -> Vec<String> {
+        [self.of_plan("work"), ["--threads", "1"].map(str::to_owned).to_vec()].concat()
+    }
+
+    /// The arguments that make the dataset.
+    pub fn assemble(&self) -> Vec<String> {
+        let out = ["--out".to_owned(), self.job.dataset.to_string()];
+        let (flags, _) = taken(self.job.merge_flags(), &OF_ASSEMBLING);
+        [self.of_plan("assemble"), out.to_vec(), flags].concat()
+    }
+
+    /// The name of the plan. Another number of tasks is another plan, so that a job can be repeated on another cluster.
+    pub fn name(&self) -> String {
+        format!("tasks-{}", self.tasks)
+    }
+
+    /// The name of a list in the run.
+    pub fn list(&self, list: &str) -> String {
+        format!("merge/{}/{list}", self.name())
+    }
+
+    fn of_plan(&self, command: &str) -> Vec<String> {
+        let plan = [command, "--run", &self.job.run.to_string(), "--plan", &self.name()].map(str::to_owned);
+        [&plan, &self.s3[..]].concat()
+    }
+}
+
+/// Divides flags, each with its value, into those of these names and the others.
+pub fn taken(flags: Vec<String>, names: &[&str]) -> (Vec<String>, Vec<String>) {
+    let mut others = flags;
+    let mut taken = Vec::new();
+    while let Some(at) = others.iter().position(|flag| names.contains(&flag.as_str())) {
+        taken.extend(others.drain(at..others.len().min(at + 2)));
+    }
+    (taken, others)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::job::EXAMPLE;
+
+    #[test]
+    fn each_flag_of_merge_belongs_to_the_plan_or_to_assembling() {
+        let with = "vocabulary-size = 10000\npadded = 400\nwithout = \"s3://bucket/test.h5\"";
+        let text = EXAMPLE.replace("vocabulary-size = 10000", with);
+        let job = Job::parse(Path::new("/jobs/JOB.toml"), &text).unwrap();
+        let merging = Merging::new(&job, 8, vec!["--s3".to_owned(), "region=x".to_owned()]);
+        let run = "--run s3://bucket/runs/reviews-1 --plan tasks-8 --s3 region=x";
+        let without = "--vocabulary-size 10000 --without s3://bucket/test.h5 --bad-lines-max 0.01";
+        assert_eq!(merging.plan().join(" "), format!("plan {run} --tasks 8 {without}"));
+        assert_eq!(merging.work().join(" "), format!("work {run} --threads 1"));
+        let assembled = format!("assemble {run} --out s3://bucket/datasets/reviews.h5 --padded 400");
+        assert_eq!(merging.assemble().join(" "), assembled);
+        assert_eq!(merging.list(LISTS[0]), "merge/tasks-8/first.txt");
+    }
+}
