@@ -107,7 +107,7 @@ impl Cluster {
     fn fill(&self) {
         let programs = self.folder.join("programs");
         fs::create_dir(&programs).unwrap();
-        for name in ["mapper", "combiner", "reducer", "ngrams"] {
+        for name in ["mapper", "combiner", "reducer", "merge", "ngrams"] {
             let (from, to) = (folder_of_programs().join(name), programs.join(name));
             // Their debug information is ten times as large as the programs.
             run(Command::new("strip").arg("-o").arg(to).arg(from), b"").succeeded();

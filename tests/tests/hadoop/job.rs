@@ -31,6 +31,7 @@ pub struct Job<'a> {
     files: Vec<String>,
     mapper: String,
     reducer: Option<String>,
+    input_format: Option<&'static str>,
     endpoint: String,
 }
 
@@ -65,6 +66,7 @@ impl<'a> Job<'a> {
             files: Vec::new(),
             mapper: "mapper".to_owned(),
             reducer,
+            input_format: None,
             endpoint,
         }
     }
@@ -95,6 +97,12 @@ impl<'a> Job<'a> {
     pub fn with(mut self, setting: &str) -> Self {
         self.settings.push(setting.to_owned());
         self
+    }
+
+    /// One map per line of the input, without the positions of lines.
+    pub fn of_lines(mut self) -> Self {
+        self.input_format = Some("org.apache.hadoop.mapred.lib.NLineInputFormat");
+        self.with("stream.map.input.ignoreKey=true")
     }
 
     /// Reaches the S3 server through a proxy.
@@ -136,6 +144,7 @@ impl<'a> Job<'a> {
         if let Some(reducer) = &self.reducer {
             client.args(["-combiner", "combiner", "-reducer", reducer]);
         }
+        client.args(self.input_format.iter().flat_map(|class| ["-inputformat", class]));
         let credentials = text_of(&self.cluster.credentials()).to_owned();
         for (name, value) in [
             ("AWS_SHARED_CREDENTIALS_FILE", &credentials[..]),
@@ -191,10 +200,7 @@ impl Ran<'_> {
         let mut merge = self.with_s3("merge");
         merge.args(["--run", &self.run_url, "--counts"]).arg(self.folder.join("job.log"));
         run(merge.arg("--out").arg(&dataset), b"").succeeded();
-        assert!(fs::read(&dataset).unwrap() == given.dataset, "{}: not the same file", dataset.display());
-        let manifest = fs::read(dataset.with_extension("manifest.json")).unwrap();
-        let manifest: DatasetManifest = serde_json::from_slice(&manifest).unwrap();
-        assert_eq!(manifest.seal.ledger, given.ledger);
+        is_dataset(&dataset, given);
     }
 
     /// The counters of one group in the job's report.
@@ -247,7 +253,7 @@ impl Ran<'_> {
     }
 
     /// The names of the run's objects with this prefix.
-    fn objects(&self, prefix: &str) -> Vec<String> {
+    pub fn objects(&self, prefix: &str) -> Vec<String> {
         let root = self.run_url.strip_prefix("s3://bucket/").unwrap();
         let listed = self.get(&format!("/bucket?list-type=2&prefix={root}/{prefix}"));
         let listed = String::from_utf8(listed).unwrap();
@@ -255,7 +261,8 @@ impl Ran<'_> {
         names.map(|name| name[root.len() + 1..].to_owned()).collect()
     }
 
-    fn object(&self, name: &str) -> Vec<u8> {
+    /// The content of an object of the run.
+    pub fn object(&self, name: &str) -> Vec<u8> {
         self.get(&format!("/{}/{name}", self.run_url.strip_prefix("s3://").unwrap()))
     }
 
@@ -289,6 +296,15 @@ impl Ran<'_> {
         });
         run(self.cluster.command("logs").args(["-applicationId", &application]), b"").succeeded().said()
     }
+}
+
+/// Compares a file with the dataset from the pipe.
+#[track_caller]
+pub fn is_dataset(dataset: &Path, given: &Given) {
+    assert!(fs::read(dataset).unwrap() == given.dataset, "{}: not the same file", dataset.display());
+    let manifest = fs::read(dataset.with_extension("manifest.json")).unwrap();
+    let manifest: DatasetManifest = serde_json::from_slice(&manifest).unwrap();
+    assert_eq!(manifest.seal.ledger, given.ledger);
 }
 
 /// The output of a successful process as JSON.

@@ -31,9 +31,9 @@ const SPECULATION: [&str; 6] = [
     "mapreduce.job.speculative.retry-after-speculate=1000",
 ];
 
-/// Kills a partition's reducer while one of its requests is in progress.
-fn kill(folder: &Path, partition: u32) -> Fault {
-    let process = fs::read_to_string(folder.join(format!("{partition}.pid"))).unwrap();
+/// Kills the program of a task while one of its requests is in progress.
+pub fn kill(folder: &Path, task: u32) -> Fault {
+    let process = fs::read_to_string(folder.join(format!("{task}.pid"))).unwrap();
     assert!(Command::new("kill").args(["-9", process.trim()]).status().unwrap().success());
     Fault::Reset
 }

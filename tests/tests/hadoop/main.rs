@@ -15,6 +15,7 @@ mod job;
 mod killed;
 mod left_behind;
 mod lost_node;
+mod merge_tasks;
 mod predictions;
 mod slow_store;
 mod whole_job;

@@ -1,0 +1,138 @@
+//! A merge by tasks, which two jobs of maps alone run: the dataset equals that of one program, and each result is stored
+//! once.
+
+use std::fs;
+use std::path::Path;
+
+use tests::fault_proxy::{Fault, FaultProxy, Request};
+use tests::pipe::text_of;
+use tests::programs::run;
+
+use crate::by_emr::{emr, prepare};
+use crate::cluster::cluster;
+use crate::given::{MANY, WHOLE};
+use crate::job::{Job, Ran, is_dataset};
+use crate::killed::kill;
+use crate::left_behind::{KEY_ID, SECRET, no_key_is_left, no_text_is_in_logs};
+
+/// Number of tasks of each kind.
+const TASKS: u32 = 3;
+/// The task of rows that is killed before its result is stored.
+const BEFORE: u32 = 1;
+/// The task of rows whose result is stored, and which is killed before it gets the answer.
+const AFTER: u32 = 2;
+
+#[test]
+fn a_job_with_merge_tasks_makes_the_same_dataset_as_a_pipe() {
+    let Some(cluster) = cluster() else { return };
+    let _nodes = cluster.nodes.read();
+    let folder = cluster.own_folder("merge-tasks-by-emr");
+    prepare(&folder);
+    let credentials = cluster.credentials();
+    let job = format!(
+        "name = \"whole\"\nrun = \"s3://bucket/runs/merge-tasks-by-emr\"\ndataset = \"reviews.h5\"\n\
+         programs = \"programs\"\ns3 = \"region=eu-central-1\"\n[input]\nplaces = [\"hdfs:///in/whole\"]\n\
+         [hadoop]\nreducers = 2\nmerge-tasks = {TASKS}\ncredentials = \"{}\"\n",
+        credentials.display()
+    );
+    fs::write(folder.join("JOB.toml"), job).unwrap();
+    let run_job = || {
+        let mut emr = emr(cluster, &folder, &["run", "JOB.toml", "--runner", "hadoop"]);
+        emr.env("AWS_ENDPOINT_URL_S3", format!("http://{}", cluster.s3.address()));
+        run(emr.env("AWS_ACCESS_KEY_ID", KEY_ID).env("AWS_SECRET_ACCESS_KEY", SECRET), b"").succeeded()
+    };
+
+    let first = run_job();
+
+    is_dataset(&folder.join("reviews.h5"), &WHOLE);
+    let jobs: Vec<_> = first.stderr.split("Running job: ").skip(1).collect();
+    let maps: Vec<_> = jobs.iter().map(|said| launched_maps(said)).collect();
+    assert_eq!(maps[1..], [2 * TASKS, TASKS].map(|tasks| Some(tasks.to_string())), "{}", first.stderr);
+    for said in jobs {
+        let id = said.lines().next().unwrap();
+        no_text_is_in_logs(cluster, id);
+        no_key_is_left(cluster, id);
+    }
+    // With the dataset there is nothing to run.
+    let again = run_job();
+    assert!(!again.stderr.contains("Running job: "), "{}", again.stderr);
+    // Another machine has no dataset: results that exist are not made again, and the file is the same.
+    fs::remove_file(folder.join("reviews.h5")).unwrap();
+    fs::remove_file(folder.join("reviews.manifest.json")).unwrap();
+    let other = run_job();
+    assert_eq!(other.stderr.matches("Running job: ").count(), 2, "{}", other.stderr);
+    is_dataset(&folder.join("reviews.h5"), &WHOLE);
+}
+
+/// The number of map tasks in the report of a job.
+fn launched_maps(said: &str) -> Option<String> {
+    said.split_once("Launched map tasks=").and_then(|(_, rest)| Some(rest.lines().next()?.to_owned()))
+}
+
+/// Kills a task of rows while its result is put.
+fn fault(request: &Request, folder: &Path) -> Fault {
+    let is_put = |number: u32| {
+        request.method == "PUT" && request.target.contains(&format!("/merge/merge/rows-{number:05}"))
+    };
+    match request.earlier {
+        0 if is_put(BEFORE) => kill(folder, map_of(folder, BEFORE)),
+        0 if is_put(AFTER) => Fault::LoseAnswer,
+        1 if is_put(AFTER) => kill(folder, map_of(folder, AFTER)),
+        _ => Fault::None,
+    }
+}
+
+/// The map task that runs a task of rows. Hadoop orders maps by the size of their input, which is the line `rows N`, so its
+/// offset shows the task. A split other than the first one starts one byte before its line.
+fn map_of(folder: &Path, number: u32) -> u32 {
+    let offset = (number * "rows 0\n".len() as u32).saturating_sub(1);
+    let is_of_task = |map: &u32| {
+        let environment = fs::read_to_string(folder.join(format!("{map}.0.environment"))).unwrap_or_default();
+        environment.lines().any(|line| line == format!("mapreduce_map_input_start={offset}"))
+    };
+    (0..TASKS).find(is_of_task).unwrap()
+}
+
+#[test]
+fn killed_tasks_of_a_merge_store_each_result_once() {
+    let Some(cluster) = cluster() else { return };
+    let _nodes = cluster.nodes.read();
+    let reduced = Job::new(cluster, "merge-tasks", "many", 2).run().succeeded();
+    let merge = |command: &str, more: &[&str]| {
+        let mut merge = reduced.with_s3("merge");
+        run(merge.args([command, "--run", &reduced.run_url]).args(more), b"").succeeded()
+    };
+    let log = reduced.folder.join("job.log");
+    merge("plan", &["--tasks", &TASKS.to_string(), "--counts", text_of(&log)]);
+    let work = format!("merge work --run {} --threads 1", reduced.run_url);
+    let list = |name: &'static str, list: &str| {
+        fs::write(reduced.folder.join(name), reduced.object(&format!("merge/merge/{list}"))).unwrap();
+        cluster.fs(&["-put", text_of(&reduced.folder.join(name)), &format!("/in/{name}")]);
+        Job::of_maps(cluster, name, name, &work).of_lines().with_file("hdfs:///programs/merge")
+    };
+    let first = list("merge-tasks-first", "first.txt").run().succeeded();
+    assert_eq!(results(&first).len(), 2 * TASKS as usize);
+    let second = list("merge-tasks-second", "second.txt");
+    let folder = second.folder();
+    let proxy = FaultProxy::start(cluster.s3.address(), move |request| fault(request, &folder)).unwrap();
+
+    let second = second.by(&proxy).with_luck(&[]).run().succeeded();
+
+    assert_eq!(second.said.matches("subprocess failed with code 137").count(), 2, "{}", second.said);
+    assert_eq!(second.counters("Job Counters")["Failed map tasks"], 2);
+    let expected = ["rows 0\tstored", "rows 1\tstored", "rows 2\talready stored"];
+    assert_eq!(results(&second), expected);
+    let mut stored = reduced.objects("merge/merge/rows-");
+    stored.sort();
+    assert_eq!(stored, (0..TASKS).map(|number| format!("merge/merge/rows-{number:05}")).collect::<Vec<_>>());
+    let dataset = reduced.folder.join("reviews.h5");
+    merge("assemble", &["--out", text_of(&dataset)]);
+    is_dataset(&dataset, &MANY);
+}
+
+/// What the tasks of a job printed, in order.
+fn results(ran: &Ran<'_>) -> Vec<String> {
+    let mut lines: Vec<_> = ran.output().lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
