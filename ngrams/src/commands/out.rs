@@ -112,9 +112,10 @@ pub fn finish(out: &TextsOut, classifier: &Classifier) -> Result<()> {
     out.model_saved()
 }
 
-/// The absolute path or the URL of an input.
+/// The absolute path of an input, without `..` and links if it exists, or its URL.
 pub fn absolute(place: &str) -> String {
     let is_path = !place.contains("://") && place != "-";
-    let absolute = is_path.then(|| std::path::absolute(place).ok()).flatten();
+    let path = || fs::canonicalize(place).or_else(|_| std::path::absolute(place)).ok();
+    let absolute = is_path.then(path).flatten();
     absolute.map_or_else(|| place.to_owned(), |path| path.display().to_string())
 }

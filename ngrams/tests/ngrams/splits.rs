@@ -150,6 +150,10 @@ fn an_evaluation_on_training_texts_is_a_warning_with_the_share_of_the_training()
     for more in [&["--test-fraction", "0.2"][..], &[]] {
         assert!(told(&tenth, &train, more).contains(remedy), "{more:?}");
     }
+    let within = folder.path().join("within");
+    std::fs::create_dir(&within).unwrap();
+    let spelled = within.join("..").join(train.file_name().unwrap());
+    assert!(told(&tenth, &spelled, &[]).contains(remedy));
     assert_eq!(told(&tenth, &train, &["--test-fraction", "0.1"]), "");
     assert_eq!(told(&tenth, &test, &[]), "");
     assert!(told(&none, &train, &["--test-fraction", "0.1"]).contains("too high; evaluate other texts"));
