@@ -76,6 +76,10 @@ fn a_job_that_is_started_twice_after_its_cluster_died_is_one_cluster_and_one_dat
     let later = document(&world.emr("run", &job, &["--json"]).succeeded());
     assert_eq!((&later["result"], &later["cluster"]), (&watched["result"], &Value::Null));
 
+    let results = ["shards-00000", "shards-00001", "words-00000", "words-00001", "rows-00000", "rows-00001"];
+    let expected = results.map(|result| format!("runs/once/merge/tasks-2/{result}"));
+    let stored = world.emr.keys("runs/once/merge/");
+    assert!(expected.iter().all(|result| stored.contains(result)), "{stored:?}");
     let dataset = world.emr.get("datasets/once.h5").unwrap();
     the_other_runners_write(&world, &dataset, &watched["result"]["sha256"]);
 }
