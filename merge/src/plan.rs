@@ -44,7 +44,7 @@ pub struct Plan {
     pub tasks: u32,
     /// Number of ranges of hashes, at least one per task.
     pub ranges: u32,
-    /// The first word of each range of words but the first; up to [`RANGES_MAX`] ranges per task.
+    /// The first word of each range of words but the first; up to `RANGES_MAX` ranges per task.
     pub words: Vec<String>,
 }
 

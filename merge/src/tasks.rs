@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use program::exit::{Exit, Failed};
 use program::system::Failure;
+use program::temporary;
 use store::{ObjectContent, S3Options};
 
 use crate::Result;
@@ -37,6 +38,8 @@ pub fn work(
     mut output: impl Write,
     options: &WorkOptions,
 ) -> Result<()> {
+    // What a killed program left behind; a task whose result is stored makes no file.
+    temporary::clear(&options.scratch);
     for line in input.lines() {
         let line = line.map_err(|source| {
             let why = Failure::reading("read the tasks", &source);

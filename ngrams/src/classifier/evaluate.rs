@@ -121,7 +121,7 @@ pub struct ShownText {
     pub labels: Vec<String>,
     /// Its key, as 16 hexadecimal digits.
     pub hash: Option<String>,
-    /// Its words, up to [`SHOWN_BYTES_MAX`].
+    /// Its words, up to 16 KiB.
     pub words: Vec<String>,
 }
 
