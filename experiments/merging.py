@@ -95,7 +95,7 @@ def by_tasks(machine: Machine, shards: Path, out: Path, tasks: int) -> tuple[Run
     plan = machine.run("merge", "plan", *of_run, "--tasks", tasks)
     work = f"echo {{}} | {shlex.quote(str(merge))} work --run {shlex.quote(str(shards))} --plan {out.stem} --threads 1"
     lists = [
-        machine.run("xargs", "-a", shards / "merge" / out.stem / name, "-P", 2, "-I", "{}", "sh", "-c", work)
+        machine.run("taskset", "-c", "0,1", "xargs", "-a", shards / "merge" / out.stem / name, "-P", 2, "-I", "{}", "sh", "-c", work)
         for name in ("first.txt", "second.txt")
     ]
     assembled = machine.run("merge", "assemble", *of_run, "--out", out, "--quiet", "--threads", 1)

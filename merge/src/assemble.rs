@@ -82,11 +82,17 @@ impl DatasetContent for Assembled<'_> {
     fn rows<'p>(&'p mut self, _: &'p Ids<'p>) -> Result<Rows<'p, Failed>> {
         let Self { planned, run, options, .. } = self;
         let open = |number: u32| {
-            let key = planned.result_key(Task::Rows(number))?;
+            let task = Task::Rows(number);
+            let key = planned.result_key(task)?;
             let copy = planned.store().local_copy(&key, &options.scratch)?;
             let file = at(copy.path(), "read the encoded rows", File::open(copy.path()))?;
             let n_rows = run.sizes[planned.ranges(number)].iter().map(|size| size.rows).sum();
-            Ok(EncodedRows::new(BufReader::new(file), planned.url(&key).as_ref(), n_rows))
+            Ok(EncodedRows::new(
+                BufReader::new(file),
+                planned.url(&key).as_ref(),
+                planned.identity(task),
+                n_rows,
+            ))
         };
         Ok(Rows::Encoded(Box::new((0..planned.plan.tasks).map(open))))
     }

@@ -6,14 +6,14 @@ use store::{Listed, Store};
 
 use crate::Result;
 use crate::commits::{Incomplete, complete, read_commits};
-use crate::plan::PLANS_PREFIX;
+use crate::plan::{PLAN, PLANS_PREFIX, is_plan_key};
 use crate::seal::read_seal;
 
 /// Objects of a run that no commit record names.
 pub struct Garbage {
     /// Shards; if the run was merged, also the plans of merges and the results of their tasks.
     pub orphans: Vec<Listed>,
-    /// Objects whose names no reducer uses. They are not deleted.
+    /// Objects whose names no reducer and no plan uses. They are not deleted.
     pub foreign: Vec<Listed>,
     /// Why the shards must not be deleted, if that is the case.
     pub refusal: Option<Failed>,
@@ -25,13 +25,18 @@ pub fn find(store: &Store) -> Result<Garbage> {
     // The commit records are read once, before the objects are listed. If a partition is committed in
     // between, the run counts as incomplete, so the shard of that attempt is not deleted.
     let commits = read_commits(store)?;
-    let (mut orphans, foreign): (Vec<_>, Vec<_>) =
+    let (mut orphans, mut foreign): (Vec<_>, Vec<_>) =
         store.list(DATA_PREFIX)?.into_iter().partition(|listed| is_shard_key(listed.key.as_str()));
     let all = orphans.len();
     orphans.retain(|listed| !commits.values().any(|commit| commit.object == listed.key.as_str()));
     let named = all - orphans.len();
     if read_seal(store)?.is_some() {
-        orphans.extend(store.list(PLANS_PREFIX)?);
+        let (mut plans, others): (Vec<_>, Vec<_>) =
+            store.list(PLANS_PREFIX)?.into_iter().partition(|listed| is_plan_key(listed.key.as_str()));
+        // A plan is deleted after its results.
+        plans.sort_by_key(|listed| listed.key.as_str().ends_with(PLAN));
+        orphans.extend(plans);
+        foreign.extend(others);
     }
     let run = store.url();
     let refusal = match complete(store, commits) {

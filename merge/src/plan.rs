@@ -8,6 +8,7 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::Path;
 
+use corpus::digest::Digest;
 use dataset::commit::{RECORD_BYTES_MAX, commit_key};
 use dataset::manifest::Seal;
 use dataset::{DatasetSettings, SCHEMA_VERSION};
@@ -23,6 +24,10 @@ use crate::verify::ShardFile;
 use crate::vocabulary::{RANGES_MAX, WordRanges};
 use crate::{Counted, Result, checked_run};
 
+/// Maximum number of tasks of each kind.
+const TASKS_MAX: u32 = 10_000;
+/// Maximum number of ranges of hashes.
+const RANGES_OF_HASHES_MAX: u32 = 1 << 20;
 /// The folder of plans.
 pub const PLANS_PREFIX: &str = "merge/";
 
@@ -94,11 +99,14 @@ pub struct Planned {
     pub plan: Plan,
     /// Its name.
     name: String,
+    /// Digest of its record.
+    digest: Digest,
     store: Store,
 }
 
 /// Checks a run and puts a plan for its merge, or finds the same plan.
 pub fn plan(store: &Store, options: &PlanOptions, scratch: &Path) -> Result<Planned> {
+    check_name(&options.name)?;
     let (commits, seal) = checked_run(store, &options.counted)?;
     let without = options.without.as_ref();
     let inputs = Inputs::open(&options.from, without.map(|(_, file)| file), &seal.settings)?;
@@ -123,9 +131,10 @@ pub fn plan(store: &Store, options: &PlanOptions, scratch: &Path) -> Result<Plan
         ranges: n_ranges as u32,
         words,
     };
-    let planned = Planned { plan, name: options.name.clone(), store: store.clone() };
-    let record = serde_json::to_vec_pretty(&planned.plan).expect("a plan of plain values is JSON");
-    planned.put_same("plan.json", &record, |there| {
+    let record = serde_json::to_vec_pretty(&plan).expect("a plan of plain values is JSON");
+    let (name, digest) = (options.name.clone(), Digest::of(&record));
+    let planned = Planned { plan, name, digest, store: store.clone() };
+    planned.put_same(PLAN, &record, |there| {
         format!(
             "{there}: another plan of this name, for other settings, counts or numbers of tasks; choose another --plan"
         )
@@ -139,6 +148,8 @@ pub fn plan(store: &Store, options: &PlanOptions, scratch: &Path) -> Result<Plan
     Ok(planned)
 }
 
+/// The record of the plan.
+pub(crate) const PLAN: &str = "plan.json";
 /// The list of the tasks that verify shards and sum dictionaries.
 const FIRST: &str = "first.txt";
 /// The list of the tasks that encode rows.
@@ -147,24 +158,29 @@ const SECOND: &str = "second.txt";
 impl Planned {
     /// Reads a plan of a run.
     pub fn read(store: &Store, name: &str) -> Result<Self> {
-        let key = Key::new(&format!("{PLANS_PREFIX}{name}/plan.json"))?;
+        check_name(name)?;
+        let key = Key::new(&format!("{PLANS_PREFIX}{name}/{PLAN}"))?;
         let object = format!("{}/{key}", store.url());
         let bytes = store.get_small(&key, RECORD_BYTES_MAX)?.ok_or_else(|| {
             let why = format!("{object}: no such plan, expected one by merge plan; check --run and --plan");
             Failed::new(Exit::MissingInput, why)
         })?;
         let plan = parsed_record(&object, "plan of a merge", &bytes, |plan: &Plan| plan.schema_version)?;
-        if plan.tasks == 0 || plan.ranges < plan.tasks || plan.seal.shards.is_empty() {
+        let is_divided = (1..=TASKS_MAX).contains(&plan.tasks)
+            && (plan.tasks..=RANGES_OF_HASHES_MAX).contains(&plan.ranges)
+            && plan.words.len() < RANGES_MAX * plan.tasks as usize
+            && plan.words.is_sorted();
+        if !is_divided || plan.seal.shards.is_empty() {
             let why = format!(
-                "{object} has {} tasks for {} ranges of {} shards, expected at least one shard and one range per \
-                 task; the record was altered: restore it",
+                "{object} has {} tasks for {} ranges of {} shards, expected 1 to {TASKS_MAX} tasks, a range and a shard \
+                 or more, and words in byte order; the record was altered: restore it",
                 plan.tasks,
                 plan.ranges,
                 plan.seal.shards.len()
             );
             return Err(Failed::new(Exit::MissingInput, why));
         }
-        Ok(Self { plan, name: name.to_owned(), store: store.clone() })
+        Ok(Self { plan, name: name.to_owned(), digest: Digest::of(&bytes), store: store.clone() })
     }
 
     /// The tasks of the first list.
@@ -202,6 +218,16 @@ impl Planned {
             );
             Failed::new(Exit::BadInput, why)
         })
+    }
+
+    /// Identifies the result of a task of this plan.
+    pub(crate) fn identity(&self, task: Task) -> Digest {
+        Digest::of(format!("{} {task}", self.digest).as_bytes())
+    }
+
+    /// The URL of the plan's folder.
+    pub(crate) fn folder(&self) -> String {
+        format!("{}/{PLANS_PREFIX}{}", self.store.url(), self.name)
     }
 
     /// The run.
@@ -279,9 +305,8 @@ impl Planned {
     pub(crate) fn missing(&self, task: Task) -> Failed {
         let list = if matches!(task, Task::Rows(_)) { SECOND } else { FIRST };
         let why = format!(
-            "{}/{PLANS_PREFIX}{}: task {task} has no result, expected all of {list}; run merge work with its lines first",
-            self.store.url(),
-            self.name
+            "{}: task {task} has no result, expected all of {list}; run merge work with its lines first",
+            self.folder()
         );
         Failed::new(Exit::MissingInput, why)
     }
@@ -314,6 +339,29 @@ impl Planned {
             Recorded::Other(_) => Err(Failed::new(Exit::Settings, other(&self.url(&key)))),
         }
     }
+}
+
+/// Refuses a name with a folder.
+fn check_name(name: &str) -> Result<()> {
+    if !name.contains('/') {
+        return Ok(());
+    }
+    let why =
+        format!("--plan {name:?}: found a /, expected a name of A-Z a-z 0-9 . _ - only; choose another name");
+    Err(Failed::new(Exit::Usage, why))
+}
+
+/// Whether an object of a run is a plan, a list of it, or the result of a task.
+pub(crate) fn is_plan_key(key: &str) -> bool {
+    let Some((_, name)) = key.strip_prefix(PLANS_PREFIX).and_then(|rest| rest.split_once('/')) else {
+        return false;
+    };
+    let is_result = name.split_once('-').is_some_and(|(kind, number)| {
+        matches!(kind, "shards" | "words" | "rows")
+            && number.len() == 5
+            && number.bytes().all(|digit| digit.is_ascii_digit())
+    });
+    is_result || [PLAN, FIRST, SECOND].contains(&name)
 }
 
 /// Whether a put stored the object, for what is printed.

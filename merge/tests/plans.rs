@@ -210,6 +210,40 @@ fn a_missing_or_damaged_result_is_named() {
 }
 
 #[test]
+fn a_result_of_another_plan_or_task_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run, out) = (folder.path().join("run"), folder.path().join("reviews.h5"));
+    write_run(&run, &texts(200), 3);
+    let results = run.join("merge/merge");
+    let small = Inputs { size: Some(30), ..Inputs::default() };
+    let planned = plan(&run, "merge", 2, &small).unwrap();
+    for list in ["first.txt", "second.txt"] {
+        run_list(&planned, &run, "merge", list).unwrap();
+    }
+    // The plan is gone, its results are not.
+    fs::remove_file(results.join("plan.json")).unwrap();
+    let planned = plan(&run, "merge", 2, &Inputs::default()).unwrap();
+    for kind in ["shards", "words", "rows"] {
+        run_list(&planned, &run, "merge", "first.txt").unwrap();
+        let refused = run_list(&planned, &run, "merge", "second.txt").and_then(|_| assembled(&planned, &out));
+        let refused = refused.unwrap_err().message;
+        assert!(refused.contains("another") && refused.contains(kind) && !out.exists(), "{kind}: {refused}");
+        (0..2).for_each(|number| fs::remove_file(results.join(format!("{kind}-0000{number}"))).unwrap());
+    }
+    run_list(&planned, &run, "merge", "first.txt").unwrap();
+    run_list(&planned, &run, "merge", "second.txt").unwrap();
+    let rows = ["rows-00000", "rows-00001"].map(|name| fs::read(results.join(name)).unwrap());
+    fs::write(results.join("rows-00000"), &rows[1]).unwrap();
+    let refused = assembled(&planned, &out).unwrap_err().message;
+    assert!(refused.contains("of another task or plan"), "{refused}");
+    fs::write(results.join("rows-00000"), &rows[0]).unwrap();
+    assert_eq!(
+        assembled(&planned, &out).unwrap(),
+        merged(&run, &folder.path().join("one.h5"), &Inputs::default())
+    );
+}
+
+#[test]
 fn a_text_in_two_shards_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");

@@ -6,6 +6,7 @@
 //! Rows that several threads encode come in [`Piece`]s: chunks that are compressed already, and the elements of the
 //! chunks in which one part ends and the next one begins.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::io;
 use std::num::NonZeroUsize;
@@ -210,10 +211,13 @@ impl ChunkWriter {
     fn add_rest(&mut self, column: usize, add: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         let of = &mut self.columns[column];
         add(&mut of.rest);
-        if of.rest.len() == of.layout.chunk_elements() * of.element_bytes {
-            self.submit_rest(column)
-        } else {
-            Ok(())
+        match of.rest.len().cmp(&(of.layout.chunk_elements() * of.element_bytes)) {
+            Ordering::Less => Ok(()),
+            Ordering::Equal => self.submit_rest(column),
+            Ordering::Greater => {
+                let promise = format!("the parts of a chunk of {} are together one chunk", of.layout.name);
+                Err(Error::Internal { path: self.path.clone(), promise })
+            }
         }
     }
 

@@ -6,8 +6,8 @@
 //! | elements of a chunk that is divided between parts | `1`, column, length, digest, the elements |
 //! | end of a part | `2`, `0`, length 8, sum of the id digests of its rows (u128), number of its rows (u64) |
 //!
-//! Numbers are little-endian. Columns are numbered in the order of FORMAT.md, from 0 for `offsets`. The first line is
-//! `sentimill rows 1`.
+//! Numbers are little-endian. Columns are numbered in the order of FORMAT.md, from 0 for `offsets`. The frames follow the
+//! line `sentimill rows 1` and an identity (u128), by which a reader knows what the rows are of.
 
 use std::io::{self, Read, Write};
 use std::num::NonZeroUsize;
@@ -32,17 +32,17 @@ const FRAME_BYTES_MAX: u32 = 4 << 20;
 
 /// Encodes parts of the rows of a dataset of `size` rows and tokens, and writes them to `out`. The parts of `sizes`
 /// come after `before`. Several threads call `each_row`, which visits the rows of a part in order; their tokens are ids of
-/// a vocabulary of `token_type`. Errors name `path`.
+/// a vocabulary of `token_type`. The file has this identity. Errors name `path`.
 pub fn encode_rows<E: From<Error> + Send>(
     (size, token_type): (RowsSize, TokenType),
     (before, sizes): (Before, &[RowsSize]),
     threads: NonZeroUsize,
     each_row: impl Fn(usize, &mut dyn FnMut(&Row) -> Result<()>) -> Result<(), E> + Sync,
-    (path, mut out): (&Path, impl Write),
+    (path, mut out, identity): (&Path, impl Write, Digest),
 ) -> Result<(), E> {
     let rows = RowsWriter::create(&mut Numbered::default(), size, token_type)?;
     let write = "write encoded rows";
-    out.write_all(HEAD).at(path, write)?;
+    out.write_all(HEAD).and_then(|()| out.write_all(&identity.0.to_le_bytes())).at(path, write)?;
     let mut frame = |kind: u8, column: usize, digest: Digest, bytes: &[u8]| {
         let length = (bytes.len() as u32).to_le_bytes();
         let head = [&[kind, column as u8][..], &length, &digest.0.to_le_bytes()].concat();
@@ -67,6 +67,7 @@ pub fn encode_rows<E: From<Error> + Send>(
 pub struct EncodedRows<R> {
     from: R,
     path: PathBuf,
+    identity: Digest,
     /// Number of rows in all frames.
     n_rows: u64,
     is_begun: bool,
@@ -79,9 +80,9 @@ pub(crate) enum Encoded {
 }
 
 impl<R: Read> EncodedRows<R> {
-    /// Reads this number of rows. Errors name `path`.
-    pub fn new(from: R, path: &Path, n_rows: u64) -> Self {
-        Self { from, path: path.to_owned(), n_rows, is_begun: false }
+    /// Reads this number of rows from a file of this identity. Errors name `path`.
+    pub fn new(from: R, path: &Path, identity: Digest, n_rows: u64) -> Self {
+        Self { from, path: path.to_owned(), identity, n_rows, is_begun: false }
     }
 
     /// Compares the number of rows that were read. A file that was cut between two frames has fewer.
@@ -95,6 +96,16 @@ impl<R: Read> EncodedRows<R> {
             let head: [u8; HEAD.len()] = self.array("the first line")?;
             if head != *HEAD {
                 return Err(self.damaged("the first line"));
+            }
+            let identity = Digest(u128::from_le_bytes(self.array("the identity")?));
+            if identity != self.identity {
+                return Err(Error::Unexpected {
+                    path: self.path.clone(),
+                    thing: "the identity of the encoded rows".to_owned(),
+                    found: identity.to_string(),
+                    expected: self.identity.to_string(),
+                    remedy: "they are of another task or plan; delete the object, and run the task again",
+                });
             }
             self.is_begun = true;
         }

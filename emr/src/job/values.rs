@@ -26,7 +26,8 @@ const NAME_REFUSED: &str = "<>$|`'\"\\";
 const MACHINES_RANGE: RangeInclusive<u32> = 1..=64;
 
 /// Settings of Hadoop that the job itself sets or that would change the dataset.
-const RESERVED_SETTINGS: [&str; 8] = [
+const RESERVED_SETTINGS: [&str; 9] = [
+    "mapreduce.input.lineinputformat.linespermap",
     "mapreduce.job.name",
     "mapreduce.job.reduces",
     "mapred.reduce.tasks",

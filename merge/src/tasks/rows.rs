@@ -10,7 +10,7 @@ use program::temporary::{self, TemporaryPath};
 
 use crate::Result;
 use crate::merge_rows::MergedRows;
-use crate::plan::Planned;
+use crate::plan::{Planned, Task};
 use crate::tasks::{VerifiedRun, WordsFile, WorkOptions, read_words};
 use crate::vocabulary::IdMap;
 
@@ -27,9 +27,13 @@ pub(crate) fn encode(planned: &Planned, number: u32, options: &WorkOptions) -> R
     let files: Vec<(&WordsFile, Vec<Option<u32>>)> =
         words.iter().map(|file| (file, file.words().map(|word| ids.get(word)).collect())).collect();
     let map = |shard: usize, dictionary: &mut WordsReader| {
-        let mut map = IdMap::empty(dictionary.n_words());
+        let (mut map, mut next) = (IdMap::empty(dictionary.n_words()), 0);
         for (file, ids) in &files {
             for (place, candidate) in file.places(shard, dictionary.n_words())? {
+                if place < next {
+                    return Err(file.unexpected("of words that do not follow those of the task before"));
+                }
+                next = place + 1;
                 if let Some(id) = ids[candidate as usize] {
                     map.push(place, id);
                 }
@@ -65,7 +69,7 @@ pub(crate) fn encode(planned: &Planned, number: u32, options: &WorkOptions) -> R
                 visit(row)
             })
         },
-        (&path, BufWriter::new(file)),
+        (&path, BufWriter::new(file), planned.identity(Task::Rows(number))),
     )?;
     Ok(path)
 }

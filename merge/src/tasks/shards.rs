@@ -2,6 +2,7 @@
 
 use corpus::digest::Digest;
 use dataset::commit::RECORD_BYTES_MAX;
+use dataset::manifest::Seal;
 use dataset::{Digests, RowsSize, in_order};
 use making::Size;
 use program::exit::Failed;
@@ -72,7 +73,7 @@ pub(crate) fn verify(planned: &Planned, number: u32, options: &WorkOptions) -> R
     }
     let verified = |KnownShard { digests, n_words, sizes, .. }| VerifiedShard { digests, n_words, sizes };
     group.shards = shards.into_iter().map(verified).collect();
-    Ok(record::of(KIND, &group))
+    Ok(record::of(KIND, planned.identity(Task::Shards(number)), &group))
 }
 
 /// All shards of a run, verified.
@@ -95,7 +96,8 @@ impl VerifiedRun {
             let object = planned.url(&key);
             let bytes =
                 planned.store().get_small(&key, RECORD_BYTES_MAX)?.ok_or_else(|| planned.missing(task))?;
-            let (group, _) = record::read::<VerifiedGroup>(KIND, &bytes[..], &object)?;
+            let (group, _) =
+                record::read::<VerifiedGroup>(KIND, planned.identity(task), &bytes[..], &object)?;
             let is_of_plan = group.shards.len() == planned.shards(number).len()
                 && group
                     .shards
@@ -115,7 +117,20 @@ impl VerifiedRun {
             run.size.rows += of_range.rows;
             run.size.tokens += of_range.tokens;
         }
+        run.check(planned)?;
         Ok(run)
+    }
+
+    /// Compares the totals with the run's manifest.
+    fn check(&self, planned: &Planned) -> Result<()> {
+        let Seal { ledger, row_digest, .. } = &planned.plan.seal;
+        let is_whole = self.size.rows + self.size.left_out == ledger.reducer.rows
+            && (planned.plan.without.is_some() || self.size.row_digest == *row_digest);
+        if is_whole {
+            return Ok(());
+        }
+        let objects = format!("{}/shards-*", planned.folder());
+        Err(record::unexpected(&objects, "of other rows than the manifest of the run"))
     }
 
     /// The shards, of which only parts are read.

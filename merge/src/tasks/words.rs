@@ -55,9 +55,13 @@ pub(crate) fn sum(planned: &Planned, number: u32, options: &WorkOptions) -> Resu
     let progress = planned.store().progress();
     let (_, _, inputs) = planned.inputs(&options.s3)?;
     let vocabulary = inputs.vocabulary(|visit| {
-        each_word(&shards, &ranges, these.clone(), (&options.scratch, options.threads), &mut |word, count| {
-            progress.advance(1);
-            visit(word, count);
+        // Each range has a thread.
+        these.clone().step_by(options.threads.get()).try_for_each(|from| {
+            let some = from..these.end.min(from + options.threads.get());
+            each_word(&shards, &ranges, some, (&options.scratch, options.threads), &mut |word, count| {
+                progress.advance(1);
+                visit(word, count);
+            })
         })
     })?;
     // A reused vocabulary also has the words of other ranges, with a count of 0 here.
@@ -91,7 +95,7 @@ pub(crate) fn sum(planned: &Planned, number: u32, options: &WorkOptions) -> Resu
     })?;
     let words = kept.words.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect();
     let summed = Summed { words, counts: kept.counts, shards: places };
-    Ok([record::of(KIND, &summed), body].concat())
+    Ok([record::of(KIND, planned.identity(Task::Words(number)), &summed), body].concat())
 }
 
 /// Opens all shards. Other tasks verify them; each chunk that is read is compared with its digest.
@@ -155,7 +159,7 @@ impl WordsFile {
         let copy = planned.store().local_copy(&key, &options.scratch)?;
         let object = planned.url(&key);
         let file = at(copy.path(), "read the words", File::open(copy.path()))?;
-        let (summed, mut start) = record::read::<Summed>(KIND, &file, &object)?;
+        let (summed, mut start) = record::read::<Summed>(KIND, planned.identity(task), &file, &object)?;
         let mut words = Self { summed, file, starts: Vec::new(), object: object.into() };
         if words.summed.words.len() != words.summed.counts.len() {
             return Err(words.unexpected("damaged"));
@@ -206,7 +210,7 @@ impl WordsFile {
         Ok(places.into_iter())
     }
 
-    fn unexpected(&self, found: &str) -> Failed {
+    pub(crate) fn unexpected(&self, found: &str) -> Failed {
         record::unexpected(&self.object.display(), found)
     }
 }
