@@ -64,7 +64,7 @@ def write_run(machine: Machine, run_folder: Path, counts: Path) -> None:
     raw, records = machine.work / "merging.raw", machine.work / "merging.records"
     machine.generate(raw, REVIEWS_SMALL if machine.small else REVIEWS, seed=3)
     program = lambda name: shlex.quote(str(machine.programs / name))
-    pipe = f"{program('mapper')} --quiet --counts {counts} < {raw} | LC_ALL=C sort | {program('combiner')} > {records}"
+    pipe = f"{program('mapper')} --counts {counts} < {raw} 2> /dev/null | LC_ALL=C sort | {program('combiner')} > {records}"
     subprocess.run(["bash", "-o", "pipefail", "-c", pipe], check=True)
     raw.unlink()
     partitions = PARTITIONS_SMALL if machine.small else PARTITIONS
