@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use corpus::arguments::{self, ReportArguments, VocabularyArguments};
-use corpus::ledger::{Limits, Share};
+use corpus::ledger::{Limits, MapperCounts, Share};
 use dataset::manifest::DatasetManifest;
 use making::{
     CheckedFile, DatasetFile, DatasetOptions, Existing, Output, ProgressBars, Report, THREADS_MAX,
@@ -68,21 +68,26 @@ fn merge(arguments: &MergeArguments) -> Result<()> {
         scratch: std::env::temp_dir(),
     };
     let made = merge::run(&store, &options, &progress)?;
-    print_made(made, &options.dataset.out, report)
+    print_made(made, options.counted.mapper, &options.dataset.out, report)
 }
 
-/// Prints the ledger and the card of a dataset.
-fn print_made(made: Outcome, out: &Output, report: &ReportArguments) -> Result<()> {
+/// Prints the ledger and the card of a dataset. `mapper` are the counts that were passed.
+fn print_made(
+    made: Outcome,
+    mapper: Option<MapperCounts>,
+    out: &Output,
+    report: &ReportArguments,
+) -> Result<()> {
     match made {
         Outcome::Made(manifest, card) => {
-            warn_without_counts(&manifest);
+            warn_without_counts(mapper, &manifest);
             match report.json {
                 true => print(&json(&Report::written(out, &manifest, &card))),
                 false => print(&(ledger_lines(&manifest) + &card.text())),
             }
         }
         Outcome::Unchanged(manifest) => {
-            warn_without_counts(&manifest);
+            warn_without_counts(mapper, &manifest);
             let card = making::describe(&out.file()?.open()?)?;
             match report.json {
                 true => print(&json(&Report::unchanged(out, &manifest, &card))),
@@ -174,7 +179,7 @@ fn assemble(arguments: &AssembleArguments) -> Result<()> {
         work: work_options(work, s3),
     };
     let made = merge::assemble(&planned, &options, &bars(report))?;
-    print_made(made, &options.out, report)
+    print_made(made, planned.plan.seal.ledger.mapper, &options.out, report)
 }
 
 /// The run to merge and the dataset to write, from flags or by default.
@@ -200,8 +205,8 @@ fn run_and_out(arguments: &MergeArguments) -> Result<(String, Location)> {
 
 /// Warns if there are no counts. Only counts reveal a mapper that failed after it had written part of its
 /// records.
-fn warn_without_counts(manifest: &DatasetManifest) {
-    if manifest.seal.ledger.mapper.is_none() {
+fn warn_without_counts(mapper: Option<MapperCounts>, manifest: &DatasetManifest) {
+    if mapper.is_none() && manifest.seal.ledger.mapper.is_none() {
         // If standard error is closed, the ledger on standard output still shows that counts are missing.
         let _ = writeln!(
             io::stderr(),

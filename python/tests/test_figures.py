@@ -46,7 +46,8 @@ class Figures(unittest.TestCase):
         self.assertEqual((line.get_xdata().tolist(), line.get_ydata().tolist()), ([10, 20], [1, 4]))
 
     def test_a_confusion_has_the_counts_and_names(self):
-        trainings = [(of(flags), ["negative", "positive"]) for of, flags in ((lstm, ""), (ngrams, "--test-fraction 0.2"))]
+        names = ["negative", "positive"]
+        trainings = [(of(flags), names) for of, flags in ((lstm, ""), (ngrams, "--test-fraction 0.2"))]
         for training, classes in (*trainings, (lstm("", FIVE), list("abcde"))):
             axes = figures.confusion(training)
             counts = [int(text.get_text()) for text in axes.texts]
