@@ -45,7 +45,6 @@ pub fn assemble(planned: &Planned, options: &AssembleOptions, progress: &Progres
     if let Some(unchanged) = existing(&making, seal)? {
         return Ok(unchanged);
     }
-    making.check_place()?;
     for task in planned.second() {
         if planned.store().head(&planned.result_key(task)?)?.is_none() {
             return Err(planned.missing(task));

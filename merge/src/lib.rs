@@ -210,15 +210,9 @@ impl DatasetContent for Shards<'_> {
             sizes.iter_mut().zip(&shard.sizes).for_each(|(sum, size)| *sum += *size);
         }
         if let Some(without) = without {
-            let omitted = |at: usize, put: &mut dyn FnMut(Omitted)| {
-                put(Omitted::of(&shards[at], without, ranges, DICTIONARY_BYTES_MAX / threads.get() as u64)?);
-                Ok::<_, Failed>(())
-            };
-            in_order(shards.len(), *threads, 1, omitted, |omitted| {
-                size.left_out += omitted.take_from(sizes);
-                size.row_digest -= omitted.row_digest;
-                Ok(())
-            })?;
+            let omitted = Omitted::of_all(shards, without, ranges, *threads)?;
+            size.left_out = omitted.take_from(sizes);
+            size.row_digest -= omitted.row_digest;
         }
         for of_range in sizes {
             size.rows += of_range.rows;
@@ -239,7 +233,7 @@ impl DatasetContent for Shards<'_> {
     }
 }
 
-/// The rows of a shard whose texts are in another dataset.
+/// The rows of shards whose texts are in another dataset.
 struct Omitted {
     /// Their size in each range.
     sizes: Vec<RowsSize>,
@@ -247,6 +241,26 @@ struct Omitted {
 }
 
 impl Omitted {
+    /// Those of all these shards.
+    fn of_all(
+        shards: &[KnownShard],
+        without: &DatasetReader,
+        ranges: &Ranges,
+        threads: NonZeroUsize,
+    ) -> Result<Self> {
+        let mut all = Self { sizes: vec![RowsSize::default(); ranges.n()], row_digest: Digest::default() };
+        let of = |at: usize, put: &mut dyn FnMut(Self)| {
+            put(Self::of(&shards[at], without, ranges, DICTIONARY_BYTES_MAX / threads.get() as u64)?);
+            Ok::<_, Failed>(())
+        };
+        in_order(shards.len(), threads, 1, of, |omitted| {
+            all.sizes.iter_mut().zip(omitted.sizes).for_each(|(sum, size)| *sum += size);
+            all.row_digest += omitted.row_digest;
+            Ok::<_, Failed>(())
+        })?;
+        Ok(all)
+    }
+
     fn of(
         shard: &KnownShard,
         without: &DatasetReader,
@@ -270,6 +284,7 @@ impl Omitted {
         }
         Ok(omitted)
     }
+
     /// Subtracts these rows from the sizes of ranges. Returns their number.
     fn take_from(&self, sizes: &mut [RowsSize]) -> u64 {
         sizes.iter_mut().zip(&self.sizes).for_each(|(sum, of_range)| *sum -= *of_range);

@@ -162,6 +162,15 @@ impl WordRanges {
         Self { starts: words.iter().map(|word| word.clone().into_bytes()).collect() }
     }
 
+    /// These ranges joined to at most this number of ranges, and their places among all.
+    pub(crate) fn joined(&self, these: &Range<usize>, n: NonZeroUsize) -> (Self, Range<usize>) {
+        let n = n.get().min(these.len());
+        let bounds = (0..=n).map(|bound| these.start + these.len() * bound / n.max(1));
+        let starts = bounds.filter_map(|bound| self.starts.get(bound.checked_sub(1)?).cloned()).collect();
+        let first = usize::from(these.start > 0);
+        (Self { starts }, first..first + n)
+    }
+
     /// The first word of each range but the first.
     pub(crate) fn starts(&self) -> &[Vec<u8>] {
         &self.starts

@@ -11,7 +11,7 @@ use store::Key;
 
 use crate::plan::{Planned, Task};
 use crate::tasks::{WorkOptions, record};
-use crate::verify::{DICTIONARY_BYTES_MAX, KnownShard, ShardFile, verify_all};
+use crate::verify::{KnownShard, ShardFile, verify_all};
 use crate::{Omitted, Result};
 
 const KIND: &str = "shards";
@@ -60,16 +60,9 @@ pub(crate) fn verify(planned: &Planned, number: u32, options: &WorkOptions) -> R
     }
     let (_, _, inputs) = planned.inputs(&options.s3)?;
     if let Some(without) = inputs.without() {
-        let dictionary_bytes_max = DICTIONARY_BYTES_MAX / threads.get() as u64;
-        let omitted = |at: usize, put: &mut dyn FnMut(Omitted)| {
-            put(Omitted::of(&shards[at], without, &ranges, dictionary_bytes_max)?);
-            Ok::<_, Failed>(())
-        };
-        in_order(shards.len(), threads, 1, omitted, |omitted| {
-            group.left_out += omitted.take_from(&mut group.sizes);
-            group.row_digest -= omitted.row_digest;
-            Ok(())
-        })?;
+        let omitted = Omitted::of_all(&shards, without, &ranges, threads)?;
+        group.left_out = omitted.take_from(&mut group.sizes);
+        group.row_digest -= omitted.row_digest;
     }
     let verified = |KnownShard { digests, n_words, sizes, .. }| VerifiedShard { digests, n_words, sizes };
     group.shards = shards.into_iter().map(verified).collect();

@@ -54,14 +54,12 @@ pub(crate) fn sum(planned: &Planned, number: u32, options: &WorkOptions) -> Resu
     let shards = open_all(planned, options)?;
     let progress = planned.store().progress();
     let (_, _, inputs) = planned.inputs(&options.s3)?;
+    // Each range has a thread.
+    let (joined, of_threads) = ranges.joined(&these, options.threads);
     let vocabulary = inputs.vocabulary(|visit| {
-        // Each range has a thread.
-        these.clone().step_by(options.threads.get()).try_for_each(|from| {
-            let some = from..these.end.min(from + options.threads.get());
-            each_word(&shards, &ranges, some, (&options.scratch, options.threads), &mut |word, count| {
-                progress.advance(1);
-                visit(word, count);
-            })
+        each_word(&shards, &joined, of_threads, (&options.scratch, options.threads), &mut |word, count| {
+            progress.advance(1);
+            visit(word, count);
         })
     })?;
     // A reused vocabulary also has the words of other ranges, with a count of 0 here.
