@@ -122,8 +122,9 @@ impl TableWriter {
         while !self.under_way.is_empty() {
             self.append_next()?;
         }
-        let file = self.file.into_inner().map_err(|error| Error::of(WRITE, error))?;
-        io("sync the file", file.sync_all())?;
+        // `into_inner` would make a text of the system's error.
+        self.file.finish().map_err(|error| Error::of(WRITE, error))?;
+        io("sync the file", self.file.inner().sync_all())?;
         Ok(self.written)
     }
 
