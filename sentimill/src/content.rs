@@ -8,10 +8,9 @@ use corpus::words::Dictionary;
 use dataset::merge_sorted::sum_words;
 use dataset::spool::Spool;
 use dataset::{Row, RowsSize};
-use making::{DatasetContent, Ids, Parts, Rows, Size, TextRow, TextsWriter};
+use making::{DatasetContent, GroupSize, Ids, Parts, Rows, Size, TextRow, TextsWriter};
 use program::exit::Failed;
 use program::threads::locked;
-use tables::{BYTES_MAX, ROWS_MAX};
 
 use crate::Result;
 use crate::codebook::{Codebook, StoredWords};
@@ -162,13 +161,12 @@ impl Parts for RowParts<'_> {
             let from = rest;
             let encoded = read_row(&mut rest);
             group.rows.extend_from_slice(&from[..from.len() - rest.len()]);
-            group.n_rows += 1;
-            group.text_bytes += encoded.text_bytes as usize;
-            if group.is_full() {
+            group.size.add(encoded.text_bytes as usize);
+            if group.size.is_full() {
                 std::mem::take(&mut *group).write(texts, &self.codebook, &self.settings)?;
             }
         }
-        if part + 1 < self.sizes.len() || group.n_rows == 0 {
+        if part + 1 < self.sizes.len() || group.size.is_empty() {
             return Ok(());
         }
         std::mem::take(&mut *group).write(texts, &self.codebook, &self.settings)
@@ -201,19 +199,14 @@ impl RowParts<'_> {
     }
 }
 
-/// Encoded rows of one row group of texts. Row groups depend on the texts only, not on partitions or codes.
+/// Encoded rows of one row group of texts.
 #[derive(Default)]
 struct EncodedRows {
     rows: Vec<u8>,
-    n_rows: usize,
-    text_bytes: usize,
+    size: GroupSize,
 }
 
 impl EncodedRows {
-    fn is_full(&self) -> bool {
-        self.n_rows >= ROWS_MAX || self.text_bytes >= BYTES_MAX
-    }
-
     /// Writes the rows. A thread of `texts` decodes them.
     fn write(
         self,

@@ -82,6 +82,10 @@ impl Error {
         match self {
             Self::File { path, action, source } => temporary_failed(&path, action, &source),
             Self::Dataset(error) => Self::Dataset(error.in_tmpdir()),
+            Self::Unverified { path, found } => {
+                let found = format!("the file read back differs from the data written ({found})");
+                Failed::new(Exit::Io, format!("{}: {found}; check the disk of TMPDIR", path.display())).into()
+            }
             other => other,
         }
     }

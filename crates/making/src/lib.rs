@@ -42,7 +42,7 @@ pub use output::{Existing, Output};
 pub use program::bars::ProgressBars;
 pub use record::parsed_record;
 pub use report::{Report, json, ledger_lines};
-pub use texts::{TextRow, TextsWriter};
+pub use texts::{GroupSize, TextRow, TextsWriter};
 
 /// Maximum number of threads that read a shard or a dataset. Each holds a chunk of every column.
 pub const THREADS_MAX: NonZeroUsize = NonZeroUsize::new(8).expect("8 is more than 0");

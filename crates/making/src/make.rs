@@ -31,7 +31,7 @@ use crate::inputs::Inputs;
 use crate::options::DatasetOptions;
 use crate::output::{Existing, Output};
 use crate::publish::{Finished, OTHER_SHA256, Places, Replaceable, not_replaced};
-use crate::texts::{self, TableName, TextsWriter};
+use crate::texts::{TableName, TextsWriter};
 
 /// Why an existing file without a manifest is not replaced.
 const NO_MANIFEST: &str = "no manifest in its folder lists it";
@@ -317,9 +317,8 @@ impl<'a> Making<'a> {
         }
         let digests = dataset.finish(size.row_digest).map_err(named)?;
         bar.finish_and_clear();
-        let texts = texts.map(|(file, writer)| {
-            self.finish_texts(file, (writer, table_threads), size, progress, &|| go_on(content))
-        });
+        let texts =
+            texts.map(|(file, writer)| self.finish_texts(file, writer, size, progress, &|| go_on(content)));
         let texts = texts.transpose()?;
         let bar = progress.stage("reading them back", size.rows);
         let (dataset, card) = Finished::checked(file, |file| {
@@ -342,7 +341,7 @@ impl<'a> Making<'a> {
         let begun = self.places.temporary().and_then(|file| {
             let name = match &self.bucket {
                 None => TableName::Final(self.places.beside(&beside.name)),
-                Some(_) => TableName::Temporary(file.to_path_buf()),
+                Some(_) => TableName::Temporary,
             };
             let rows = &self.inputs.settings().rows;
             let writer = TextsWriter::create(&file, name, rows, size.row_digest, threads)?;
@@ -355,23 +354,17 @@ impl<'a> Making<'a> {
     fn finish_texts(
         &self,
         file: TemporaryPath,
-        (writer, threads): (TextsWriter, NonZeroUsize),
+        writer: TextsWriter,
         size: Size,
         progress: &ProgressBars,
         go_on: &impl Fn() -> Result<()>,
     ) -> Result<Finished> {
         let bar = progress.stage("reading texts back", size.rows);
-        let finished = writer.finish().and_then(|written| {
-            if written.n_rows() != size.rows {
-                let found = format!("{} rows of {}", written.n_rows(), size.rows);
-                return Err(Error::Unverified { path: file.to_path_buf(), found });
-            }
-            texts::verified(&file, &written, threads, |rows| {
-                bar.set_position(rows);
-                go_on()
-            })?;
-            Finished::of(file)
+        let verified = writer.finish(size.rows, |rows| {
+            bar.set_position(rows);
+            go_on()
         });
+        let finished = verified.and_then(|()| Finished::of(file));
         bar.finish_and_clear();
         let beside = self.requested(Kind::Texts).expect("texts are written only if they are requested");
         finished.map_err(|error| self.explained_beside(beside, error))

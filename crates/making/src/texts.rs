@@ -1,5 +1,5 @@
 //! Writes the cleaned texts of all rows to a Parquet file: the deduplicated corpus, for other programs. Its rows are
-//! those of the dataset, in the same order.
+//! those of a dataset or of a shard, in the same order.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use corpus::digest::{Digest, text_hash};
 use corpus::record::Votes;
 use corpus::settings::Settings;
-use tables::{Column, Kind, RowGroup, Schema, TableWriter, Value, Written, verify};
+use tables::{BYTES_MAX, Column, Kind, ROWS_MAX, RowGroup, Schema, TableWriter, Value, verify};
 
 use crate::error::{Error, Result, of_table};
 use crate::parquet::{Field, Stop, metadata};
@@ -54,12 +54,39 @@ pub struct TextRow<'a> {
     pub split: u16,
 }
 
+/// The size of a row group of texts. It depends on the texts only, so that files of equal rows have equal bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GroupSize {
+    n_rows: usize,
+    text_bytes: usize,
+}
+
+impl GroupSize {
+    /// Adds a row with a text of this length.
+    pub fn add(&mut self, text_bytes: usize) {
+        self.n_rows += 1;
+        self.text_bytes += text_bytes;
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(self) -> bool {
+        self.n_rows == 0
+    }
+
+    /// Whether the row group ends here.
+    pub fn is_full(self) -> bool {
+        self.n_rows >= ROWS_MAX || self.text_bytes >= BYTES_MAX
+    }
+}
+
 /// Writer of a file of texts. Row groups are made by its threads, so that making them takes no time of the thread
 /// that feeds it.
 pub struct TextsWriter {
     table: TableWriter,
     schema: Schema,
+    path: PathBuf,
     name: TableName,
+    threads: NonZeroUsize,
 }
 
 /// What messages about a table name.
@@ -67,20 +94,30 @@ pub struct TextsWriter {
 pub(crate) enum TableName {
     /// The path that it gets.
     Final(PathBuf),
-    /// Its temporary path, because it is put into a bucket.
-    Temporary(PathBuf),
+    /// Its temporary path, because it is put into a bucket or a run.
+    Temporary,
 }
 
 impl TableName {
-    fn explained(&self, error: tables::Error) -> Error {
+    fn explained(&self, path: &Path, error: tables::Error) -> Error {
         match self {
             Self::Final(path) => of_table(path, error),
-            Self::Temporary(path) => of_table(path, error).in_tmpdir(),
+            Self::Temporary => of_table(path, error).in_tmpdir(),
         }
     }
 }
 
 impl TextsWriter {
+    /// Creates the file in the folder for temporary files. It must not exist. `row_digest` is the digest of its rows.
+    pub fn temporary(
+        path: &Path,
+        settings: &Settings,
+        row_digest: Digest,
+        threads: NonZeroUsize,
+    ) -> Result<Self> {
+        Self::create(path, TableName::Temporary, settings, row_digest, threads)
+    }
+
     /// Creates the file, which must not exist.
     pub(crate) fn create(
         path: &Path,
@@ -93,7 +130,8 @@ impl TextsWriter {
         let pairs = metadata(FORMAT, settings, "row_digest", row_digest);
         let pairs: Vec<_> = pairs.iter().map(|(key, value)| (*key, &value[..])).collect();
         let table = TableWriter::create(path, &schema, &pairs, threads);
-        Ok(Self { table: table.map_err(|error| name.explained(error))?, schema, name })
+        let table = table.map_err(|error| name.explained(path, error))?;
+        Ok(Self { table, schema, path: path.to_owned(), name, threads })
     }
 
     /// Writes the next row group. `each_row` passes its rows, at least one, on another thread. The rows of a row
@@ -117,29 +155,30 @@ impl TextsWriter {
             });
             Ok(rows)
         });
-        written.map_err(|error| self.name.explained(error))
+        written.map_err(|error| self.name.explained(&self.path, error))
     }
 
-    /// Completes the file.
-    pub(crate) fn finish(self) -> Result<Written> {
-        self.table.finish().map_err(|error| self.name.explained(error))
-    }
-}
-
-/// Reads the file back and compares it with what was written, and each text with its hash.
-pub(crate) fn verified(
-    path: &Path,
-    written: &Written,
-    threads: NonZeroUsize,
-    mut go_on: impl FnMut(u64) -> Result<()>,
-) -> Result<()> {
-    let check = |rows: &RowGroup| {
-        let other = (0..rows.n_rows()).find(|&row| text_hash(rows.text(TEXT, row)) != rows.number(HASH, row));
-        match other {
-            None => Ok(()),
-            Some(row) => Err(format!("a text does not have its hash {:016x}", rows.number(HASH, row))),
+    /// Completes the file of this number of rows and reads it back. The rows are compared with those written, and
+    /// each text with its hash. Calls `go_on` with the number of rows read so far; an error from it stops the reading.
+    pub fn finish(self, n_rows: u64, mut go_on: impl FnMut(u64) -> Result<()>) -> Result<()> {
+        let Self { table, schema, path, name, threads } = self;
+        let written = table.finish().map_err(|error| name.explained(&path, error))?;
+        if written.n_rows() != n_rows {
+            let found = format!("{} rows of {n_rows}", written.n_rows());
+            return Err(name.explained(&path, tables::Error::Differs(found)));
         }
-    };
-    let go_on = |n_read| go_on(n_read).map_err(Stop::Interrupted);
-    verify(path, &schema(), written, threads, check, go_on).map_err(|stop| stop.named(path))
+        let check = |rows: &RowGroup| {
+            let is_other = |&row: &usize| text_hash(rows.text(TEXT, row)) != rows.number(HASH, row);
+            match (0..rows.n_rows()).find(is_other) {
+                None => Ok(()),
+                Some(row) => Err(format!("a text does not have its hash {:016x}", rows.number(HASH, row))),
+            }
+        };
+        let go_on = |n_read| go_on(n_read).map_err(Stop::Interrupted);
+        let verified = verify(&path, &schema, &written, threads, check, go_on);
+        verified.map_err(|stop| match stop {
+            Stop::Interrupted(error) => error,
+            Stop::Table(error) => name.explained(&path, error),
+        })
+    }
 }
