@@ -32,15 +32,13 @@ TIME_LIMIT_S = 1800
 SIMULATOR = ("exactly_once", "simulator::every_schedule_of_attempts_gives_the_same_dataset")
 MUTATIONS = [
     Mutation(
-        "the record is put before the shard",
+        "the record is put before the objects",
         "reducer/src/lib.rs",
-        """    let etag = put_shard(store, &object, &path, bytes, &sha256)?;
-    let commit = Commit { object, bytes, sha256, etag, ..unplaced };
-    match elect(store, commit, &task.scratch)? {
+        """    let etag = put_objects(report, store, &commit, folder.path())?;
+    match elect(store, Commit { etag, ..commit }, &task.scratch)? {
 """,
-        """    let commit = Commit { object: object.clone(), bytes, sha256: sha256.clone(), ..unplaced };
-    let elected = elect(store, commit, &task.scratch)?;
-    put_shard(store, &object, &path, bytes, &sha256)?;
+        """    let elected = elect(store, commit.clone(), &task.scratch)?;
+    put_objects(report, store, &commit, folder.path())?;
     match elected {
 """,
         SIMULATOR,
@@ -83,22 +81,22 @@ MUTATIONS = [
     Mutation(
         "the object that an elected record names is not verified",
         "reducer/src/commit.rs",
-        "        None => check_object(store, ours, elected, scratch),\n",
+        "        None => check_objects(store, ours, elected, scratch),\n",
         "        None => Ok(()),\n",
         ("refused", "reducer::a_damaged_commit_record_stops_the_next_attempt"),
     ),
     Mutation(
-        "any existing shard is accepted as the attempt's",
+        "any existing object is accepted as the attempt's",
         "reducer/src/commit.rs",
-        "if there.bytes() == bytes && sha256 == digest {",
-        "if there.bytes() == bytes || sha256 != digest {",
+        "if there.bytes() == object.bytes && sha256 == object.sha256 {",
+        "if there.bytes() == object.bytes || sha256 != object.sha256 {",
         ("pipe", "exactly_once::a_restarted_attempt_with_the_same_name_reuses_its_object"),
     ),
     Mutation(
         "the name of a shard does not contain the attempt",
         "crates/dataset/src/commit.rs",
-        'format!("{DATA_PREFIX}part-{partition:05}.{host}.{attempt}.h5")',
-        'format!("{DATA_PREFIX}part-{partition:05}.{host}{}.h5", &attempt[..0])',
+        'format!("{DATA_PREFIX}part-{partition:05}.{host}.{attempt}.{}", self.extension())',
+        'format!("{DATA_PREFIX}part-{partition:05}.{host}{}.{}", &attempt[..0], self.extension())',
         SIMULATOR,
     ),
     Mutation(

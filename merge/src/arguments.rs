@@ -155,7 +155,7 @@ pub enum Command {
     Assemble(AssembleArguments),
     /// List or delete the objects of a run that no commit record names
     ///
-    /// Attempts that were not elected leave their shards in the run, and a merge by tasks its plan and its results. They
+    /// Attempts that were not elected leave their objects in the run, and a merge by tasks its plan and its results. They
     /// occupy space and are never read. Objects are deleted only with --delete, and only if all partitions are committed;
     /// plans and results only if the run was merged. Delete none while tasks of a plan run.
     #[command(after_long_help = GC_EXAMPLES)]

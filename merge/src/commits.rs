@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use corpus::settings::Difference;
-use dataset::commit::{COMMIT_PREFIX, Commit, DATA_PREFIX, RECORD_BYTES_MAX, partition_of_commit_key};
+use dataset::commit::{
+    COMMIT_PREFIX, Commit, DATA_PREFIX, ListedFile, RECORD_BYTES_MAX, partition_of_commit_key,
+};
 use making::parsed_record;
 use program::exit::{Exit, Failed};
 use store::{KEY_BYTES_MAX, Key, Store};
@@ -29,7 +31,7 @@ pub(crate) fn read_commit(store: &Store, key: &Key, partition: u32) -> Result<Co
     Ok(commit)
 }
 
-/// A record may be altered, so it is used only if it names its own partition and a shard of that partition.
+/// A record may be altered, so it is used only if it names its own partition and objects of that partition.
 fn check_names(object: &str, partition: u32, commit: &Commit) -> Result<()> {
     let contradiction = |what, found: String, expected: String| {
         Err(Failed::new(
@@ -43,12 +45,12 @@ fn check_names(object: &str, partition: u32, commit: &Commit) -> Result<()> {
         return contradiction("partition", commit.partition.to_string(), partition.to_string());
     }
     let prefix = format!("{DATA_PREFIX}part-{partition:05}.");
-    if !commit.object.starts_with(&prefix)
-        || !commit.object.ends_with(".h5")
-        || Key::new(&commit.object).is_err()
-    {
-        let shown: String = commit.object.chars().take(KEY_BYTES_MAX).collect();
-        return contradiction("object", format!("{shown:?}"), format!("{prefix}*.h5"));
+    for (kind, ListedFile { name, .. }) in commit.objects() {
+        let end = format!(".{}", kind.extension());
+        if !name.starts_with(&prefix) || !name.ends_with(&end) || Key::new(&name).is_err() {
+            let shown: String = name.chars().take(KEY_BYTES_MAX).collect();
+            return contradiction("object", format!("{shown:?}"), format!("{prefix}*{end}"));
+        }
     }
     Ok(())
 }
@@ -140,7 +142,11 @@ fn check_pair(one: &Commit, other: &Commit) -> Result<()> {
     if one.partitions != other.partitions {
         return other_run("number of partitions", one.partitions.to_string(), other.partitions.to_string());
     }
-    one.settings.difference(&other.settings).map_or(Ok(()), |difference| {
+    let kinds = || {
+        let (ours, theirs) = (one.kinds(), other.kinds());
+        (ours != theirs).then_some(Difference { setting: "objects", ours, theirs })
+    };
+    one.settings.difference(&other.settings).or_else(kinds).map_or(Ok(()), |difference| {
         let Difference { setting, ours, theirs } = difference;
         Err(Failed::new(
             Exit::Settings,

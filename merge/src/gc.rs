@@ -1,6 +1,8 @@
-//! Finds objects that no commit record names: shards of attempts that were not elected, and the plans of merged runs.
+//! Finds objects that no commit record names: those of attempts that were not elected, and the plans of merged runs.
 
-use dataset::commit::{DATA_PREFIX, is_shard_key};
+use std::collections::BTreeSet;
+
+use dataset::commit::{Commit, DATA_PREFIX, is_part_key};
 use program::exit::{Exit, Failed};
 use store::{Listed, Store};
 
@@ -11,11 +13,11 @@ use crate::seal::read_seal;
 
 /// Objects of a run that no commit record names.
 pub struct Garbage {
-    /// Shards; if the run was merged, also the plans of merges and the results of their tasks.
+    /// Objects of attempts; if the run was merged, also the plans of merges and the results of their tasks.
     pub orphans: Vec<Listed>,
     /// Objects whose names no reducer and no plan uses. They are not deleted.
     pub foreign: Vec<Listed>,
-    /// Why the shards must not be deleted, if that is the case.
+    /// Why they must not be deleted, if that is the case.
     pub refusal: Option<Failed>,
 }
 
@@ -23,13 +25,15 @@ pub struct Garbage {
 /// be deleted only if all partitions are committed, because then no other attempt can be elected.
 pub fn find(store: &Store) -> Result<Garbage> {
     // The commit records are read once, before the objects are listed. If a partition is committed in
-    // between, the run counts as incomplete, so the shard of that attempt is not deleted.
+    // between, the run counts as incomplete, so the objects of that attempt are not deleted.
     let commits = read_commits(store)?;
     let (mut orphans, mut foreign): (Vec<_>, Vec<_>) =
-        store.list(DATA_PREFIX)?.into_iter().partition(|listed| is_shard_key(listed.key.as_str()));
+        store.list(DATA_PREFIX)?.into_iter().partition(|listed| is_part_key(listed.key.as_str()));
     let all = orphans.len();
-    orphans.retain(|listed| !commits.values().any(|commit| commit.object == listed.key.as_str()));
-    let named = all - orphans.len();
+    let named: BTreeSet<String> =
+        commits.values().flat_map(Commit::objects).map(|(_, object)| object.name).collect();
+    orphans.retain(|listed| !named.contains(listed.key.as_str()));
+    let found = all - orphans.len();
     if read_seal(store)?.is_some() {
         let (mut plans, others): (Vec<_>, Vec<_>) =
             store.list(PLANS_PREFIX)?.into_iter().partition(|listed| is_plan_key(listed.key.as_str()));
@@ -48,13 +52,13 @@ pub fn find(store: &Store) -> Result<Garbage> {
             ),
         )),
         Err(incomplete) => Some(incomplete.error),
-        // A commit record that was changed to name another object would turn the elected shard into garbage.
-        Ok(commits) if named < commits.len() => Some(Failed::new(
+        // A commit record that was changed to name another object would turn the elected one into garbage.
+        Ok(_) if found < named.len() => Some(Failed::new(
             Exit::MissingInput,
             format!(
-                "{run}: found {named} of the {} objects that commit records name, expected all; nothing was deleted: \
+                "{run}: found {found} of the {} objects that commit records name, expected all; nothing was deleted: \
                      restore the missing objects",
-                commits.len()
+                named.len()
             ),
         )),
         Ok(_) => None,

@@ -80,6 +80,10 @@ pub(crate) fn check_sealed(store: &Store, sealed: &Seal, now: &Seal) -> Result<(
 
 /// The first field in which two shards in a manifest differ, with both values.
 fn difference(one: &SealedShard, other: &SealedShard) -> Option<(&'static str, String, String)> {
+    let texts = |shard: &SealedShard| match &shard.texts {
+        Some(texts) => format!("{} of SHA-256 {}", texts.name, texts.sha256),
+        None => "none".to_owned(),
+    };
     let pairs = [
         ("object", one.object.clone(), other.object.clone()),
         ("size", one.bytes.to_string(), other.bytes.to_string()),
@@ -89,6 +93,7 @@ fn difference(one: &SealedShard, other: &SealedShard) -> Option<(&'static str, S
         ("time", one.committed_unix_s.to_string(), other.committed_unix_s.to_string()),
         ("number of rows", one.rows.to_string(), other.rows.to_string()),
         ("row digest", one.row_digest.to_string(), other.row_digest.to_string()),
+        ("object of texts", texts(one), texts(other)),
     ];
     pairs.into_iter().find(|(_, one, other)| one != other)
 }

@@ -27,6 +27,12 @@ pub struct Arguments {
     /// A path, file:///path or s3://bucket/prefix, the same for all reducers of the run. Required under Hadoop.
     #[arg(long, value_name = "URL", help_heading = "Output")]
     pub run: Option<String>,
+    /// Also write the texts as Parquet
+    ///
+    /// The file, an object beside the shard, has the columns of sentimill --texts: text, label, rating, votes, hash and
+    /// split of each row. All reducers of a run need the flag, or none.
+    #[arg(long, help_heading = "Output")]
+    pub texts: bool,
     /// Print no progress, only warnings and errors
     ///
     /// The flag has no effect in a Hadoop task.
@@ -62,7 +68,8 @@ pub struct Arguments {
     pub s3: Option<S3Options>,
     /// Memory for rows
     ///
-    /// A size such as 512MiB or 2GB. Rows that do not fit are sorted in files in TMPDIR.
+    /// A size such as 512MiB or 2GB. Rows that do not fit are sorted in files in TMPDIR. With --texts, half of it is for
+    /// texts.
     #[arg(long, value_name = "SIZE", default_value = "128MiB", value_parser = parse_memory, help_heading = "Resources")]
     pub memory: usize,
 }

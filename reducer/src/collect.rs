@@ -69,32 +69,35 @@ impl Collector {
         Self { progress, ..self }
     }
 
-    /// Adds the next text with all its votes.
-    pub fn add(&mut self, text: Text<'_>) -> Result<()> {
+    /// Adds the next text with all its votes. Returns its row without tokens, unless the text is dropped.
+    pub fn add(&mut self, text: Text<'_>) -> Result<Option<Row>> {
         let counts = &mut self.totals.counts;
         counts.distinct += 1;
         counts.reviews += text.votes.total();
         // The words of a dropped text are not counted.
         if !self.settings.sample.keeps(text.hash) {
             counts.not_sampled = counts.not_sampled.map(|n| n + 1);
-            return Ok(());
+            return Ok(None);
         }
         let Some(label) = self.settings.label(text.votes) else {
             counts.not_labelled = counts.not_labelled.map(|n| n + 1);
-            return Ok(());
+            return Ok(None);
         };
         self.buffer.count(text.bytes, text.words, &mut self.counted);
         if self.counted.is_empty() {
             counts.only_stopwords += 1;
-            return Ok(());
+            return Ok(None);
         }
         counts.rows += 1;
-        self.push_row(text, label);
+        let row = self.push_row(text, label);
         let is_full = self.buffer.is_full() || self.buffer.memory_bytes() > self.memory_bytes;
-        if is_full { self.spill() } else { Ok(()) }
+        if is_full {
+            self.spill()?;
+        }
+        Ok(Some(row))
     }
 
-    fn push_row(&mut self, text: Text<'_>, label: u8) {
+    fn push_row(&mut self, text: Text<'_>, label: u8) -> Row {
         let (front, back) = self.settings.kept(&self.counted);
         let kept = front.iter().chain(back);
         join_words(text.bytes, kept.clone().map(|word| word.span), &mut self.joined);
@@ -105,6 +108,7 @@ impl Collector {
         self.totals.kept_words += n_words as u64;
         self.totals.row_digest +=
             self.digester.of_words(row.hash, row.label, row.votes, n_words, &self.joined);
+        row
     }
 
     fn spill(&mut self) -> Result<()> {

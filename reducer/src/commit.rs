@@ -1,13 +1,13 @@
 //! The commit: elects exactly one attempt of a partition.
 //!
-//! The shard is put under a name that contains the attempt. Then one put-if-absent of the partition's commit
+//! The shard and the objects beside it are put under names that contain the attempt. Then one put-if-absent of the partition's commit
 //! record elects it. A later attempt compares its result with that of the elected attempt. If rows and
 //! settings are equal, it succeeds. If they differ, it fails.
 
 use std::io;
 use std::path::Path;
 
-use dataset::commit::{Commit, RECORD_BYTES_MAX, commit_key, shard_key};
+use dataset::commit::{Commit, ListedFile, RECORD_BYTES_MAX, commit_key};
 use durable::sha256;
 use program::exit::{Exit, Failed};
 use program::system::Failure;
@@ -42,27 +42,21 @@ fn parsed(store: &Store, key: &Key, record: &[u8]) -> Result<Commit> {
     })
 }
 
-/// Puts the shard under its name, unless an earlier try of this attempt has done so. Returns the store's name
-/// for this version of the object.
-pub fn put_shard(
-    store: &Store,
-    object: &str,
-    shard: &Path,
-    bytes: u64,
-    digest: &str,
-) -> Result<Option<String>> {
-    let key = Key::new(object)?;
-    match store.put_if_absent(&key, ObjectContent::File(shard))? {
+/// Puts a file as this object, unless an earlier try of this attempt has done so. Returns the store's name for
+/// this version of the object.
+pub fn put_object(store: &Store, object: &ListedFile, file: &Path) -> Result<Option<String>> {
+    let key = Key::new(&object.name)?;
+    match store.put_if_absent(&key, ObjectContent::File(file))? {
         Put::Stored(info) => Ok(info.etag),
         Put::AlreadyThere => {
-            let there = store.local_copy(&key, shard.parent().unwrap_or(Path::new(".")))?;
+            let there = store.local_copy(&key, file.parent().unwrap_or(Path::new(".")))?;
             let info = store.head(&key)?;
             let sha256 = sha256::of_file_reporting(there.path(), store.progress());
             let sha256 = sha256.map_err(|error| temporary_failed(there.path(), &error))?;
-            if there.bytes() == bytes && sha256 == digest {
+            if there.bytes() == object.bytes && sha256 == object.sha256 {
                 Ok(info.and_then(|info| info.etag))
             } else {
-                let found = "exists with other content, expected the shard of this attempt";
+                let found = "exists with other content, expected the object of this attempt";
                 let why = format!("{}/{key}: {found}; pass another --attempt", store.url());
                 Err(Failed::new(Exit::Internal, why))
             }
@@ -93,17 +87,22 @@ pub fn elect(store: &Store, commit: Commit, scratch: &Path) -> Result<Outcome> {
 /// except job, time and etag are compared with this attempt or with the object that the record names.
 pub fn agree(store: &Store, ours: &Commit, elected: &Commit, scratch: &Path) -> Result<()> {
     match difference(ours, elected) {
-        None => check_object(store, ours, elected, scratch),
+        None => check_objects(store, ours, elected, scratch),
         Some((what, ours, theirs)) => {
+            // A flag decides which objects there are.
+            let exit = if what == OBJECTS { Exit::Settings } else { Exit::Internal };
             let Commit { partition, attempt, .. } = elected;
             let why = format!(
                 "partition {partition} was committed by attempt {attempt} with {what} {theirs}, this attempt has {ours}; \
                  nothing was changed; for other data or settings, pass a new run: --run NEW"
             );
-            Err(Failed::new(Exit::Internal, why))
+            Err(Failed::new(exit, why))
         }
     }
 }
+
+/// The kinds of objects, among the fields in which attempts must agree.
+const OBJECTS: &str = "the objects";
 
 /// The first field in which attempts of one partition must agree and differ, with both values.
 fn difference(ours: &Commit, theirs: &Commit) -> Option<(&'static str, String, String)> {
@@ -111,6 +110,7 @@ fn difference(ours: &Commit, theirs: &Commit) -> Option<(&'static str, String, S
         return Some((difference.setting, difference.ours, difference.theirs));
     }
     let pairs = [
+        (OBJECTS, ours.kinds(), theirs.kinds()),
         ("the schema version", ours.schema_version.to_string(), theirs.schema_version.to_string()),
         ("the partition", ours.partition.to_string(), theirs.partition.to_string()),
         ("the number of partitions", ours.partitions.to_string(), theirs.partitions.to_string()),
@@ -123,38 +123,45 @@ fn difference(ours: &Commit, theirs: &Commit) -> Option<(&'static str, String, S
     pairs.into_iter().find(|(_, ours, theirs)| ours != theirs)
 }
 
-/// Checks that a record names an existing object of its host and attempt, which matches the record. Attempts
-/// with equal rows usually have equal bytes. If this attempt has no shard, or one with other bytes, the
-/// object is read.
-fn check_object(store: &Store, ours: &Commit, elected: &Commit, scratch: &Path) -> Result<()> {
+/// Checks that a record names existing objects of its host and attempt, which match the record. Attempts with
+/// equal rows usually have equal bytes. If this attempt has no such object, or one with other bytes, the object
+/// is read.
+fn check_objects(store: &Store, ours: &Commit, elected: &Commit, scratch: &Path) -> Result<()> {
     let damaged = |found: String| {
         let object = format!("{}/{}", store.url(), commit_key(elected.partition));
         let remedy = "the record or the object that it names was damaged: start again with a new --run";
         Err(Failed::new(Exit::Internal, format!("{object} {found}; {remedy}")))
     };
-    let key = match Key::new(&elected.object) {
-        Ok(key) if key.as_str() == shard_key(elected.partition, &elected.host, &elected.attempt) => key,
-        _ => return damaged("names no object of its host and attempt".to_owned()),
-    };
-    let Some(there) = store.head(&key)? else { return damaged(format!("names {key}, which does not exist")) };
-    if there.bytes != elected.bytes {
-        return damaged(format!("records {} bytes for {key}, found {}", elected.bytes, there.bytes));
+    // Both have the same kinds of objects.
+    for ((_, ours), (kind, object)) in ours.objects().into_iter().zip(elected.objects()) {
+        let name = kind.key(elected.partition, &elected.host, &elected.attempt);
+        let key = match Key::new(&object.name) {
+            Ok(key) if object.name == name => key,
+            _ => return damaged("names no object of its host and attempt".to_owned()),
+        };
+        let Some(there) = store.head(&key)? else {
+            return damaged(format!("names {key}, which does not exist"));
+        };
+        if there.bytes != object.bytes {
+            return damaged(format!("records {} bytes for {key}, found {}", object.bytes, there.bytes));
+        }
+        if object.sha256 == ours.sha256 {
+            continue;
+        }
+        let copy = store.local_copy(&key, scratch)?;
+        let found = sha256::of_file_reporting(copy.path(), store.progress());
+        let found = found.map_err(|error| temporary_failed(copy.path(), &error))?;
+        if found != object.sha256 {
+            return damaged(format!("records another SHA-256 for {key} than the one found, {found}"));
+        }
     }
-    if elected.sha256 == ours.sha256 {
-        return Ok(());
-    }
-    let copy = store.local_copy(&key, scratch)?;
-    let found = sha256::of_file_reporting(copy.path(), store.progress());
-    match found.map_err(|error| temporary_failed(copy.path(), &error))? {
-        found if found == elected.sha256 => Ok(()),
-        found => damaged(format!("records another SHA-256 for {key} than the one found, {found}")),
-    }
+    Ok(())
 }
 
 /// The error of a temporary file that could not be written or read.
 pub(crate) fn temporary_failed(path: &Path, error: &io::Error) -> Failed {
     let remedy = "set TMPDIR to a folder on another disk";
-    let why = Failure::writing("write the temporary shard", error, remedy);
+    let why = Failure::writing("write a temporary file", error, remedy);
     Failed::new(Exit::Io, format!("{}: {why}", path.display()))
 }
 
@@ -164,6 +171,7 @@ mod tests {
 
     use corpus::digest::Digest;
     use corpus::settings::Settings;
+    use dataset::commit::PartObject;
 
     use super::*;
 
@@ -177,9 +185,9 @@ mod tests {
     fn stored(folder: &Path, store: &Store, attempt: &str, content: &[u8]) -> Commit {
         let shard = folder.join(attempt);
         fs::write(&shard, content).unwrap();
-        let (object, sha256) = (shard_key(3, "host", attempt), sha256::of_bytes(content));
-        let bytes = content.len() as u64;
-        let etag = put_shard(store, &object, &shard, bytes, &sha256).unwrap();
+        let object = listed(&PartObject::Shard.key(3, "host", attempt), content);
+        let etag = put_object(store, &object, &shard).unwrap();
+        let ListedFile { name: object, bytes, sha256 } = object;
         Commit {
             schema_version: 1,
             run: store.url(),
@@ -198,7 +206,21 @@ mod tests {
             distinct_words: 0,
             row_digest: Digest::default(),
             settings: Settings::default(),
+            texts: None,
         }
+    }
+
+    fn listed(name: &str, content: &[u8]) -> ListedFile {
+        ListedFile { name: name.to_owned(), bytes: content.len() as u64, sha256: sha256::of_bytes(content) }
+    }
+
+    /// The same record with texts of this content, which are stored.
+    fn with_texts(folder: &Path, store: &Store, commit: Commit, content: &[u8]) -> Commit {
+        let file = folder.join("texts");
+        fs::write(&file, content).unwrap();
+        let texts = listed(&PartObject::Texts.key(3, "host", &commit.attempt), content);
+        put_object(store, &texts, &file).unwrap();
+        Commit { texts: Some(texts), ..commit }
     }
 
     #[test]
@@ -234,9 +256,50 @@ mod tests {
         for other in [&b"cows"[..], b"rows and more"] {
             let shard = folder.path().join("first");
             fs::write(&shard, other).unwrap();
-            let (bytes, digest) = (other.len() as u64, sha256::of_bytes(other));
-            let error = put_shard(&store, &first.object, &shard, bytes, &digest).unwrap_err();
+            let error = put_object(&store, &listed(&first.object, other), &shard).unwrap_err();
             assert!(error.message.contains(": exists with other content, "), "{error}");
         }
+    }
+
+    #[test]
+    fn all_objects_of_the_elected_attempt_are_checked() {
+        let (folder, store) = run();
+        let [first, second] = ["first", "second"].map(|name| {
+            with_texts(folder.path(), &store, stored(folder.path(), &store, name, b"rows"), b"texts")
+        });
+        let without = Commit { texts: None, ..second.clone() };
+        let agree = |ours: &Commit, elected: &Commit| agree(&store, ours, elected, folder.path());
+        assert!(agree(&second, &first).is_ok());
+        // A task that starts again has no texts yet.
+        assert!(agree(&Commit { texts: Some(ListedFile::default()), ..second.clone() }, &first).is_ok());
+
+        for (ours, elected, expected) in [
+            (
+                &second,
+                &Commit { texts: None, ..first.clone() },
+                "with the objects shard, this attempt has shard + texts",
+            ),
+            (&without, &first, "with the objects shard + texts, this attempt has shard"),
+        ] {
+            let error = agree(ours, elected).unwrap_err();
+            assert!(error.exit == Exit::Settings && error.message.contains(expected), "{error}");
+            assert!(error.message.contains("pass a new run: --run NEW"), "{error}");
+        }
+        let crossed = Commit { texts: first.texts.clone(), ..second.clone() };
+        let error = agree(&first, &crossed).unwrap_err();
+        assert!(error.message.contains(" names no object of its host and attempt; "), "{error}");
+        let path = folder.path().join("run").join(&first.texts.as_ref().unwrap().name);
+        for (content, expected) in [
+            (&b"taxes"[..], "records another SHA-256 for data/part-00003.host.first.texts.parquet"),
+            (b"text", "records 5 bytes for data/part-00003.host.first.texts.parquet, found 4"),
+        ] {
+            fs::write(&path, content).unwrap();
+            let other = Commit { texts: Some(ListedFile::default()), ..second.clone() };
+            let error = agree(&other, &first).unwrap_err();
+            assert!(error.message.contains(expected), "{error}");
+        }
+        fs::remove_file(&path).unwrap();
+        let error = agree(&second, &first).unwrap_err();
+        assert!(error.message.contains("texts.parquet, which does not exist; "), "{error}");
     }
 }

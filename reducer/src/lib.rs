@@ -1,8 +1,8 @@
 //! Converts records into a shard and commits it to the store exactly once.
 //!
 //! Records are sorted by text. Each text becomes a row. The rows of one partition become one HDF5 file with
-//! its own dictionary. The file is written, read back completely, put into the store and committed. A reducer
-//! is independent of other partitions and needs no vocabulary.
+//! its own dictionary, and their texts a Parquet file, if asked for. The files are written, read back completely,
+//! put into the store and committed. A reducer is independent of other partitions and needs no vocabulary.
 
 pub mod arguments;
 mod buffer;
@@ -12,15 +12,16 @@ mod reading;
 mod report;
 mod sorted_runs;
 pub mod task;
+mod texts;
 
 use std::fs;
 use std::io::{Read, Write};
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use corpus::clean::Rules;
-use dataset::commit::{Commit, shard_key};
+use dataset::commit::{Commit, ListedFile, PartObject};
 use dataset::shard::{ShardReader, ShardWriter};
 use durable::sha256;
 use program::exit::{Exit, Failed};
@@ -30,11 +31,12 @@ use program::temporary;
 use store::Store;
 
 use crate::collect::{Collection, Collector};
-use crate::commit::{Outcome, agree, earlier, elect, put_shard, temporary_failed};
+use crate::commit::{Outcome, agree, earlier, elect, put_object, temporary_failed};
 use crate::reading::Reading;
 pub use crate::reading::no_thread;
 use crate::report::Report;
 use crate::task::Task;
+use crate::texts::Texts;
 
 /// Maximum number of threads that verify a shard. A Hadoop container has one or two cores, however many the
 /// machine has.
@@ -56,7 +58,10 @@ pub fn run(
     temporary::clear(&task.scratch);
     let mut report = Report { log, runner: task.runner };
     let before = earlier(store, task.partition)?;
-    let collection = collect(input, task, store.progress())?;
+    // A partition that is committed already needs no other texts.
+    let texts = (task.texts && before.is_none())
+        .then(|| Texts::new(task.settings.clone(), task.memory_of_rows(), &task.scratch));
+    let (collection, texts) = collect(input, task, texts, store.progress())?;
     let totals = collection.totals;
     // With several partitions or under Hadoop, a partition may be empty.
     if totals.counts.reviews == 0 && task.partitions == 1 && task.runner == Runner::User {
@@ -70,18 +75,28 @@ pub fn run(
                 .notice(&format!("partition {} was already committed, with the same rows", task.partition))?;
             before
         }
-        None => commit(&mut report, store, task, collection)?,
+        None => commit(&mut report, store, task, collection, texts)?,
     };
     report.counters(&totals.counts)?;
     report.commit(output, &elected)?;
     Ok(elected)
 }
 
-fn collect(input: impl Read + Send + 'static, task: &Task, progress: &Progress) -> Result<Collection> {
-    let mut collector =
-        Collector::new(task.settings.clone(), task.memory_bytes, &task.scratch).reporting(progress.clone());
-    Reading::start(input, task)?.each(|text| Ok(collector.add(text)?))?;
-    Ok(collector.finish()?)
+fn collect(
+    input: impl Read + Send + 'static,
+    task: &Task,
+    mut texts: Option<Texts>,
+    progress: &Progress,
+) -> Result<(Collection, Option<Texts>)> {
+    let collector = Collector::new(task.settings.clone(), task.memory_of_rows(), &task.scratch);
+    let mut collector = collector.reporting(progress.clone());
+    Reading::start(input, task)?.each(|text| {
+        if let (Some(row), Some(texts)) = (collector.add(text)?, &mut texts) {
+            texts.add(&row, text.bytes)?;
+        }
+        Ok(())
+    })?;
+    Ok((collector.finish()?, texts))
 }
 
 fn commit(
@@ -89,27 +104,65 @@ fn commit(
     store: &Store,
     task: &Task,
     collection: Collection,
+    texts: Option<Texts>,
 ) -> Result<Commit> {
     let (totals, unplaced) = (collection.totals, unplaced(store, task, &collection));
     report.status(&format!("writing a shard of {} rows", totals.counts.rows))?;
     let folder =
         temporary::folder_in(&task.scratch).map_err(|error| temporary_failed(&task.scratch, &error))?;
-    let path = folder.path().join("shard.h5");
-    write_shard(&path, task, collection, store.progress())?;
-    let failed = |error| temporary_failed(&path, &error);
-    let bytes = fs::metadata(&path).map_err(failed)?.len();
-    let sha256 = sha256::of_file_reporting(&path, store.progress()).map_err(failed)?;
-    report.status(&format!("storing {bytes} bytes in the run"))?;
-    let object = shard_key(task.partition, &task.host, &task.attempt);
-    let etag = put_shard(store, &object, &path, bytes, &sha256)?;
-    let commit = Commit { object, bytes, sha256, etag, ..unplaced };
-    match elect(store, commit, &task.scratch)? {
+    let progress = store.progress();
+    write_shard(&file_of(PartObject::Shard, folder.path()), task, collection, progress)?;
+    let texts = match texts {
+        Some(texts) => {
+            report.status(&format!("writing the texts of {} rows", totals.counts.rows))?;
+            texts.write(&file_of(PartObject::Texts, folder.path()), totals.row_digest, progress)?;
+            Some(listed(PartObject::Texts, task, folder.path(), progress)?)
+        }
+        None => None,
+    };
+    let ListedFile { name: object, bytes, sha256 } =
+        listed(PartObject::Shard, task, folder.path(), progress)?;
+    let commit = Commit { object, bytes, sha256, texts, ..unplaced };
+    let etag = put_objects(report, store, &commit, folder.path())?;
+    match elect(store, Commit { etag, ..commit }, &task.scratch)? {
         Outcome::Won(commit) => Ok(commit),
         Outcome::Same(elected) => {
             report.notice(&format!("attempt {} was elected, with the same rows", elected.attempt))?;
             Ok(elected)
         }
     }
+}
+
+/// The file of an object before it is put.
+fn file_of(kind: PartObject, folder: &Path) -> PathBuf {
+    folder.join(format!("shard.{}", kind.extension()))
+}
+
+/// The object of this attempt for a complete file.
+fn listed(kind: PartObject, task: &Task, folder: &Path, progress: &Progress) -> Result<ListedFile> {
+    let file = file_of(kind, folder);
+    let failed = |error| temporary_failed(&file, &error);
+    let bytes = fs::metadata(&file).map_err(failed)?.len();
+    let sha256 = sha256::of_file_reporting(&file, progress).map_err(failed)?;
+    Ok(ListedFile { name: kind.key(task.partition, &task.host, &task.attempt), bytes, sha256 })
+}
+
+/// Puts all objects of this record. Returns the store's name for this version of the shard.
+fn put_objects(
+    report: &mut Report<impl Write>,
+    store: &Store,
+    commit: &Commit,
+    folder: &Path,
+) -> Result<Option<String>> {
+    let mut etag = None;
+    for (kind, object) in commit.objects() {
+        report.status(&format!("storing {} bytes in the run", object.bytes))?;
+        let version = put_object(store, &object, &file_of(kind, folder))?;
+        if kind == PartObject::Shard {
+            etag = version;
+        }
+    }
+    Ok(etag)
 }
 
 /// Writes the shard, closes it, and reads it back completely.
@@ -128,7 +181,7 @@ fn write_shard(path: &Path, task: &Task, collection: Collection, progress: &Prog
     if !same {
         return Err(unverified("other sizes, settings or digest"));
     }
-    let verified = written.keep_dictionary(task.memory_bytes as u64).and_then(|()| {
+    let verified = written.keep_dictionary(task.memory_of_rows() as u64).and_then(|()| {
         written.verify_blocks(dataset::threads(THREADS_MAX), || (), |(), _| progress.advance(1), |()| ())
     });
     verified.map_err(|error| match error {
@@ -157,7 +210,7 @@ fn unverified(found: &str) -> Failed {
     Failed::new(Exit::Io, why)
 }
 
-/// The commit record of this attempt, without its object.
+/// The commit record of this attempt, without its objects.
 fn unplaced(store: &Store, task: &Task, collection: &Collection) -> Commit {
     let totals = collection.totals;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
@@ -179,5 +232,6 @@ fn unplaced(store: &Store, task: &Task, collection: &Collection) -> Commit {
         distinct_words: collection.size().words,
         row_digest: totals.row_digest,
         settings: task.settings.clone(),
+        texts: task.texts.then(ListedFile::default),
     }
 }

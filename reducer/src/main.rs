@@ -127,6 +127,7 @@ fn task(arguments: &Arguments, partition: u32, partitions: u32) -> Result<Task, 
             let s3 = arguments.s3.clone().unwrap_or_default();
             Ok(store::read_existing(url, &s3, STOP_WORDS_BYTES_MAX)?)
         })?,
+        texts: arguments.texts,
         memory_bytes: arguments.memory,
         scratch: env::temp_dir(),
     })

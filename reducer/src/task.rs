@@ -25,10 +25,19 @@ pub struct Task {
     pub runner: Runner,
     /// The settings that determine the content.
     pub settings: Settings,
-    /// Approximate memory for rows.
+    /// Whether the texts of the rows are stored beside the shard.
+    pub texts: bool,
+    /// Approximate memory for rows and texts.
     pub memory_bytes: usize,
     /// Folder for temporary files.
     pub scratch: PathBuf,
+}
+
+impl Task {
+    /// Approximate memory for rows, and the same again for texts if they are stored.
+    pub fn memory_of_rows(&self) -> usize {
+        if self.texts { self.memory_bytes / 2 } else { self.memory_bytes }
+    }
 }
 
 /// What to do with a text that belongs to another partition by Hadoop's rule.

@@ -1,7 +1,7 @@
 //! Runs the oracle: a slow Python implementation of the contract, which shares no code with the programs.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::programs::{Finished, run, without_hadoop};
 use crate::skipped;
@@ -36,6 +36,14 @@ pub fn tables_agree(dataset: &Path, tables: &[(&str, &Path)], raw: &[&Path]) {
     let agreement = verdict.succeeded().said();
     let expected = "rows agree, by pandas, Polars, DuckDB, datasets; valid for mlcroissant\n";
     assert!(agreement.ends_with(expected), "{agreement}");
+}
+
+/// Checks that the texts of all partitions of a run are together the rows of the file `whole`, of this number.
+#[track_caller]
+pub fn texts_agree(whole: &Path, parts: &[PathBuf], rows: u64) {
+    let arguments = [whole.as_os_str()].into_iter().chain(parts.iter().map(|path| path.as_os_str()));
+    let Some(verdict) = python("texts.py", arguments, b"") else { return };
+    assert_eq!(verdict.succeeded().said(), format!("{rows}\n"));
 }
 
 /// What fastText's program prints with these arguments of `program.py`; `None` if it is not installed.

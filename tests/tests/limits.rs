@@ -46,6 +46,9 @@ impl Stages {
             _ => program(name),
         };
         command.env("TMPDIR", out);
+        if name == "reducer" {
+            command.arg("--texts");
+        }
         if name == "sentimill" {
             command.arg("--input").arg(&self.raw).arg("--out").arg(out.join("reviews.h5"));
             command.args(["--threads", "3", "--memory", "64MiB", "--texts", "texts.parquet"]);

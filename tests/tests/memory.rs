@@ -64,14 +64,15 @@ fn write_new_words(path: &Path, bytes: u64) {
     output.flush().unwrap();
 }
 
-/// Converts records into a dataset, with reducers of this `--memory` under this limit.
-fn reduce_and_merge(folder: &Path, records: &Path, name: &str, memory: &str, mib: u64) -> PathBuf {
+/// Converts records into a dataset, with reducers with these flags under this limit.
+fn reduce_and_merge(folder: &Path, records: &Path, flags: &[&str], mib: u64) -> PathBuf {
     const PARTITIONS: u32 = 2;
-    let run_folder = folder.join(name);
+    let name = flags.join(" ");
+    let run_folder = folder.join(&name);
     for partition in 0..PARTITIONS {
         let mut reducer = reducer(&run_folder, partition, PARTITIONS);
-        reducer.args(["--select", "--memory", memory]);
-        stream(&format!("reducer --memory {memory}"), &reducer, mib, records, &folder.join("committed"));
+        reducer.arg("--select").args(flags);
+        stream(&format!("reducer {name}"), &reducer, mib, records, &folder.join("committed"));
     }
     let dataset = folder.join(format!("{name}.h5"));
     let merge = merge(&run_folder, &dataset);
@@ -108,10 +109,18 @@ fn each_stage_stays_within_its_memory_limit() {
     ]);
     run(&mut sort, b"").succeeded();
     stream("combiner", &program("combiner"), STREAMING_MIB, &sorted, &combined);
-    let usual = reduce_and_merge(folder.path(), &combined, "usual", "128MiB", SHARDS_MIB);
-    let sparing = reduce_and_merge(folder.path(), &combined, "sparing", "1MiB", SPARING_MIB);
+    let datasets = [
+        (&["--memory", "128MiB"][..], SHARDS_MIB),
+        (&["--memory", "1MiB"], SPARING_MIB),
+        (&["--texts", "--memory", "128MiB"], SHARDS_MIB),
+        (&["--texts", "--memory", "1MiB"], SPARING_MIB + TEXTS_MIB),
+    ]
+    .map(|(flags, mib)| fs::read(reduce_and_merge(folder.path(), &combined, flags, mib)).unwrap());
 
-    assert!(fs::read(usual).unwrap() == fs::read(sparing).unwrap(), "less memory changes no byte");
+    assert!(
+        datasets.iter().all(|dataset| *dataset == datasets[0]),
+        "neither memory nor --texts changes a byte"
+    );
 }
 
 #[test]
@@ -120,8 +129,8 @@ fn a_dictionary_larger_than_memory_stays_within_the_limit() {
     let words = folder.path().join("words");
     write_new_words(&words, if prove() { 200_000_000 } else { 8_000_000 });
 
-    let usual = reduce_and_merge(folder.path(), &words, "usual", "128MiB", SHARDS_MIB);
-    let sparing = reduce_and_merge(folder.path(), &words, "sparing", "1MiB", SPARING_MIB);
+    let usual = reduce_and_merge(folder.path(), &words, &["--memory", "128MiB"], SHARDS_MIB);
+    let sparing = reduce_and_merge(folder.path(), &words, &["--memory", "1MiB"], SPARING_MIB);
 
     assert!(fs::read(usual).unwrap() == fs::read(sparing).unwrap(), "less memory changes no byte");
 }
@@ -129,7 +138,7 @@ fn a_dictionary_larger_than_memory_stays_within_the_limit() {
 /// Memory of sentimill in addition to its --memory: thread stacks, line buffers, HDF5.
 const SENTIMILL_MIB: u64 = 48;
 
-/// Memory of sentimill for a thread that encodes Parquet files, in addition to a small --memory.
+/// Memory for a thread that encodes Parquet files, in addition to a small --memory.
 const TEXTS_MIB: u64 = 64;
 
 /// Converts lines of reviews into a dataset, with this number of threads and this memory.

@@ -64,6 +64,7 @@ fn dataset(records: &[u8], settings: &Settings, vocabulary_size: u64, folder: &P
             job: None,
             runner: Runner::Hadoop,
             settings: settings.clone(),
+            texts: false,
             memory_bytes: 64 << 20,
             scratch: folder.to_owned(),
         };

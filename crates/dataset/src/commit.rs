@@ -45,29 +45,90 @@ pub struct Commit {
     pub row_digest: Digest,
     /// Settings of the shard.
     pub settings: Settings,
+    /// The texts of the rows, as Parquet, if the reducer wrote them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub texts: Option<ListedFile>,
 }
 
-corpus::read_from_objects!(Commit);
+/// A file in the folder of a dataset, or an object in the folder of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, remote = "Self")]
+pub struct ListedFile {
+    /// Its name.
+    pub name: String,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// SHA-256 of its bytes.
+    pub sha256: String,
+}
+
+corpus::read_from_objects!(Commit, ListedFile);
+
+impl Commit {
+    /// The objects that this record names: the shard, then the others.
+    pub fn objects(&self) -> Vec<(PartObject, ListedFile)> {
+        let Self { object, bytes, sha256, texts, .. } = self;
+        let shard = ListedFile { name: object.clone(), bytes: *bytes, sha256: sha256.clone() };
+        let others = [(PartObject::Texts, texts)];
+        let others = others.into_iter().filter_map(|(kind, file)| Some((kind, file.clone()?)));
+        [(PartObject::Shard, shard)].into_iter().chain(others).collect()
+    }
+
+    /// The kinds of these objects, for messages: `shard + texts`.
+    pub fn kinds(&self) -> String {
+        self.objects().iter().map(|(kind, _)| kind.name()).collect::<Vec<_>>().join(" + ")
+    }
+}
+
+/// An object that a reducer stores for its partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartObject {
+    /// The shard.
+    Shard,
+    /// The texts of its rows, as Parquet.
+    Texts,
+}
+
+impl PartObject {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Shard, Self::Texts];
+
+    /// What messages call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Shard => "shard",
+            Self::Texts => "texts",
+        }
+    }
+
+    /// The end of its key.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Shard => "h5",
+            Self::Texts => "texts.parquet",
+        }
+    }
+
+    /// Its key in the run's folder. The key contains host and attempt, because several reducers can run on one host, and names of
+    /// attempts can repeat on other hosts.
+    pub fn key(self, partition: u32, host: &str, attempt: &str) -> String {
+        format!("{DATA_PREFIX}part-{partition:05}.{host}.{attempt}.{}", self.extension())
+    }
+}
 
 /// Maximum size of a record or manifest that is read. Settings may contain a long list of stop words.
 pub const RECORD_BYTES_MAX: u64 = 64 << 20;
 
-/// The folder of shards.
+/// The folder of shards and of the objects beside them.
 pub const DATA_PREFIX: &str = "data/";
 /// The folder of commit records.
 pub const COMMIT_PREFIX: &str = "commit/";
 /// The run's manifest.
 pub const SEAL_KEY: &str = "manifest.json";
 
-/// The name of a shard. The name contains host and attempt, because several reducers can run on one host, and
-/// names of attempts can repeat on other hosts.
-pub fn shard_key(partition: u32, host: &str, attempt: &str) -> String {
-    format!("{DATA_PREFIX}part-{partition:05}.{host}.{attempt}.h5")
-}
-
-/// Whether the name has the form that reducers use for shards.
-pub fn is_shard_key(key: &str) -> bool {
-    let name = key.strip_prefix(DATA_PREFIX).and_then(|name| name.strip_prefix("part-")?.strip_suffix(".h5"));
+/// Whether the name has the form that reducers use for their objects.
+pub fn is_part_key(key: &str) -> bool {
+    let name = key.strip_prefix(DATA_PREFIX).and_then(|name| name.strip_prefix("part-"));
     let mut parts = name.unwrap_or_default().split('.');
     let (Some(partition), Some(host), Some(attempt)) = (parts.next(), parts.next(), parts.next()) else {
         return false;
@@ -75,7 +136,8 @@ pub fn is_shard_key(key: &str) -> bool {
     let is_fit = |part: &str| {
         !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
     };
-    is_fit(host) && is_fit(attempt) && partition.parse().is_ok_and(|n| shard_key(n, host, attempt) == key)
+    let is_key = |n| PartObject::ALL.iter().any(|object| object.key(n, host, attempt) == key);
+    is_fit(host) && is_fit(attempt) && partition.parse().is_ok_and(is_key)
 }
 
 /// The name of a partition's commit record.
@@ -95,14 +157,20 @@ mod tests {
 
     #[test]
     fn names_carry_partition_host_and_attempt() {
-        assert_eq!(shard_key(7, "ip-10-0-3-9", "0af1"), "data/part-00007.ip-10-0-3-9.0af1.h5");
+        let name = |object: PartObject| object.key(7, "ip-10-0-3-9", "0af1");
+        assert_eq!(name(PartObject::Shard), "data/part-00007.ip-10-0-3-9.0af1.h5");
+        assert_eq!(name(PartObject::Texts), "data/part-00007.ip-10-0-3-9.0af1.texts.parquet");
         assert_eq!(commit_key(123_456), "commit/part-123456.json");
     }
 
     #[test]
-    fn only_names_in_the_form_of_a_reducer_are_shards() {
-        for own in ["data/part-00007.ip-10-0-3-9.0af1.h5", "data/part-123456.a_b.attempt_1.h5"] {
-            assert!(is_shard_key(own), "{own}");
+    fn only_names_in_the_form_of_a_reducer_are_its_objects() {
+        for own in [
+            "data/part-00007.ip-10-0-3-9.0af1.h5",
+            "data/part-123456.a_b.attempt_1.h5",
+            "data/part-00007.ip-10-0-3-9.0af1.texts.parquet",
+        ] {
+            assert!(is_part_key(own), "{own}");
         }
         for other in [
             "data/amz.json",
@@ -111,12 +179,14 @@ mod tests {
             "data/part-7.host.0af1.h5",
             "data/part-00007.host.0af1.h5.tmp",
             "data/part-00007.host.0af1.more.h5",
+            "data/part-00007.host.0af1.parquet",
+            "data/part-00007.host.texts.parquet",
             "data/part-00007..0af1.h5",
             "data/part-00007.ho/st.0af1.h5",
             "data/sub/part-00007.host.0af1.h5",
             "commit/part-00007.host.0af1.h5",
         ] {
-            assert!(!is_shard_key(other), "{other}");
+            assert!(!is_part_key(other), "{other}");
         }
     }
 

@@ -7,7 +7,7 @@ use corpus::ledger::{MapperCounts, ReducerCounts};
 use corpus::settings::Settings;
 use serde::{Deserialize, Serialize};
 
-use crate::commit::Commit;
+use crate::commit::{Commit, ListedFile};
 use crate::dataset_settings::DatasetSettings;
 use crate::header::Digests;
 
@@ -49,6 +49,9 @@ pub struct SealedShard {
     pub rows: u64,
     /// Digest of the rows.
     pub row_digest: Digest,
+    /// The texts of the rows, as Parquet, if the reducers wrote them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub texts: Option<ListedFile>,
 }
 
 impl From<&Commit> for SealedShard {
@@ -62,6 +65,7 @@ impl From<&Commit> for SealedShard {
             committed_unix_s: commit.committed_unix_s,
             rows: commit.counts.rows,
             row_digest: commit.row_digest,
+            texts: commit.texts.clone(),
         }
     }
 }
@@ -129,19 +133,7 @@ pub struct DatasetManifest {
     pub croissant: Option<ListedFile>,
 }
 
-/// A file in the folder of a dataset.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, remote = "Self")]
-pub struct ListedFile {
-    /// Its name.
-    pub name: String,
-    /// Size in bytes.
-    pub bytes: u64,
-    /// SHA-256 of its bytes.
-    pub sha256: String,
-}
-
-corpus::read_from_objects!(Seal, SealedShard, Ledger, TableDialect, DatasetManifest, ListedFile);
+corpus::read_from_objects!(Seal, SealedShard, Ledger, TableDialect, DatasetManifest);
 
 /// The name of a dataset's manifest, which is in the same folder: `reviews.manifest.json` for `reviews.h5`.
 pub fn manifest_name(dataset: &str) -> String {

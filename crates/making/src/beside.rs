@@ -7,7 +7,8 @@ use std::io::Read;
 use std::path::Path;
 use std::str::FromStr;
 
-use dataset::manifest::{DatasetManifest, ListedFile, ids_name, manifest_name, padded_name};
+use dataset::commit::ListedFile;
+use dataset::manifest::{DatasetManifest, ids_name, manifest_name, padded_name};
 use program::exit::{Exit, Failed};
 use thiserror::Error;
 

@@ -1,7 +1,8 @@
 //! Describes the Parquet files of a dataset in Croissant 1.0, the metadata format of ML Commons: files with their
 //! SHA-256, and record sets with their fields. The description is a function of the manifest.
 
-use dataset::manifest::{DatasetManifest, ListedFile};
+use dataset::commit::ListedFile;
+use dataset::manifest::DatasetManifest;
 use serde_json::{Value, json};
 
 use crate::parquet::Field;

@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use dataset::commit::ListedFile;
 use dataset::commit::RECORD_BYTES_MAX;
-use dataset::manifest::{DatasetManifest, ListedFile, manifest_name};
+use dataset::manifest::{DatasetManifest, manifest_name};
 use durable::sha256::{self, Summary};
 use program::bounded;
 use program::exit::{Exit, Failed};

@@ -2,7 +2,8 @@
 
 use corpus::ledger::lines;
 use dataset::card::Card;
-use dataset::manifest::{DatasetManifest, Ledger, ListedFile};
+use dataset::commit::ListedFile;
+use dataset::manifest::{DatasetManifest, Ledger};
 use serde::Serialize;
 
 use crate::output::Output;

@@ -8,7 +8,7 @@ use corpus::digest::{Digest, RowDigester, split};
 use corpus::ledger::ReducerCounts;
 use corpus::record::Votes;
 use corpus::settings::Settings;
-use dataset::commit::{Commit, commit_key, shard_key};
+use dataset::commit::{Commit, PartObject, commit_key};
 use dataset::shard::{ShardSize, ShardWriter};
 use dataset::{Row, RowsSize, SCHEMA_VERSION};
 
@@ -75,7 +75,7 @@ fn write_shard(folder: &Path, texts: &[Text], (partition, partitions): (u32, u32
     let RowsSize { rows: n_rows, tokens } = RowsSize::of(&rows);
     let word_bytes = words.iter().map(|word| word.len() as u64).sum();
     let size = ShardSize { rows: n_rows, tokens, words: words.len() as u64, word_bytes };
-    let object = shard_key(partition, "host", "attempt");
+    let object = PartObject::Shard.key(partition, "host", "attempt");
     let path = folder.join(&object);
     let mut shard = ShardWriter::create(&path, &settings, size).unwrap();
     words.iter().zip(&counts).for_each(|(word, count)| shard.word(word.as_bytes(), *count).unwrap());
@@ -101,5 +101,6 @@ fn write_shard(folder: &Path, texts: &[Text], (partition, partitions): (u32, u32
         distinct_words: words.len() as u64,
         row_digest,
         settings,
+        texts: None,
     }
 }

@@ -57,8 +57,11 @@ impl Corpus {
         assert_eq!(names, (0..partitions).map(commit_key).collect::<Vec<_>>());
         for partition in 0..partitions {
             let commit = elected(store, partition).unwrap();
-            let object = store.local_copy(&Key::new(&commit.object).unwrap(), folder).unwrap();
-            assert_eq!(sha256::of_file(object.path()).unwrap(), commit.sha256, "{}", commit.object);
+            assert!(commit.texts.is_some(), "the record of partition {partition} names no texts");
+            for (_, object) in commit.objects() {
+                let copy = store.local_copy(&Key::new(&object.name).unwrap(), folder).unwrap();
+                assert_eq!(sha256::of_file(copy.path()).unwrap(), object.sha256, "{}", object.name);
+            }
         }
         let out = folder.join("whole.h5");
         merged(store, &out, counts, folder).unwrap();
@@ -66,7 +69,7 @@ impl Corpus {
         let garbage = gc::find(store).unwrap();
         assert!(garbage.refusal.is_none(), "{:?}", garbage.refusal);
         garbage.orphans.iter().for_each(|orphan| store.delete(&orphan.key).unwrap());
-        assert_eq!(store.list(DATA_PREFIX).unwrap().len(), partitions as usize);
+        assert_eq!(store.list(DATA_PREFIX).unwrap().len(), 2 * partitions as usize);
         let again = merged(store, &out, counts, folder).unwrap();
         assert!(matches!(again, Outcome::Unchanged(_)), "{again:?}");
         let afresh = folder.join("afresh.h5");
@@ -86,6 +89,7 @@ pub fn task(partition: u32, partitions: u32, attempt: &str, scratch: &Path) -> T
         job: None,
         runner: Runner::Hadoop,
         settings: Settings::default(),
+        texts: true,
         memory_bytes: MEMORY_BYTES,
         scratch: scratch.to_owned(),
     }

@@ -75,7 +75,7 @@ fn job(corpus: &Corpus, usual: Duration, seed: u64) -> Vec<&'static str> {
             let after = there();
             left_behind.push(match (after[0] > before[0], after[1] > before[1]) {
                 (true, _) => "a commit",
-                (false, true) => "a shard",
+                (false, true) => "an object",
                 (false, false) => "nothing",
             });
         }
@@ -87,7 +87,7 @@ fn job(corpus: &Corpus, usual: Duration, seed: u64) -> Vec<&'static str> {
 /// Runs a reducer and kills it after `kill`. Returns whether it succeeded.
 fn lives(folder: &Path, partition: u32, input: &[u8], kill: Option<Duration>) -> bool {
     let mut reducer = reducer(&folder.join("run"), partition, 2);
-    let mut child = start(reducer.env("TMPDIR", folder));
+    let mut child = start(reducer.arg("--texts").env("TMPDIR", folder));
     let mut stdin = child.stdin.take().expect("standard input is piped");
     thread::scope(|scope| {
         // Killing the reader breaks the pipe.

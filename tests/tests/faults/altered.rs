@@ -119,14 +119,14 @@ fn a_shard_changed_during_merge_is_refused_or_has_no_effect() {
     let room = Room::new();
     room.reduce_all(&JOB);
     let name = room.objects().into_keys().next().unwrap();
-    assert_eq!(room.objects().len(), PARTITIONS as usize);
+    assert_eq!(room.objects().len(), 2 * PARTITIONS as usize);
     let shard = room.run().join("data").join(&name);
     let is_step = |call: &Call| matches!(call.kind, Kind::Open | Kind::Read) && call.path == shard;
 
     each_step("shard altered", 9, Ways::Each(&Harm::ALL), |at, harm| {
         room.unmerge();
         let _ = fs::remove_file(&shard);
-        fs::write(&shard, &JOB.shards[0]).unwrap();
+        fs::write(&shard, &JOB.objects[0]).unwrap();
         let mut call_then = None;
 
         let ended = trace_steps(&room.merge(&JOB), b"", is_step, |step, call| {

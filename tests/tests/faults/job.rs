@@ -25,8 +25,8 @@ pub struct Job {
     counts: Vec<u8>,
     /// The sorted records of each partition.
     pub records: Vec<Vec<u8>>,
-    /// The bytes of each partition's shard.
-    pub shards: Vec<Vec<u8>>,
+    /// The bytes of each partition's shard, followed by those of its texts.
+    pub objects: Vec<Vec<u8>>,
     pub dataset: Vec<u8>,
     pub padded: Vec<u8>,
 }
@@ -49,13 +49,13 @@ impl Job {
             raw,
             counts: fs::read(counts).unwrap(),
             records,
-            shards: Vec::new(),
+            objects: Vec::new(),
             dataset: Vec::new(),
             padded: Vec::new(),
         };
         let room = Room::new();
         room.reduce_all(&job);
-        job.shards = room.objects().into_values().collect();
+        job.objects = room.objects().into_values().collect();
         run(&mut room.merge(&job), b"").succeeded();
         job.dataset = fs::read(room.out("reviews.h5")).unwrap();
         job.padded = fs::read(room.out("reviews.padded.h5")).unwrap();
@@ -96,7 +96,7 @@ impl Room {
     /// An attempt of a partition.
     pub fn reducer(&self, partition: u32, attempt: &str) -> Command {
         let mut reducer = pipe::reducer(&self.run(), partition, PARTITIONS);
-        reducer.args(["--memory", "1MiB", "--attempt", attempt]).env("TMPDIR", self.scratch());
+        reducer.args(["--texts", "--memory", "1MiB", "--attempt", attempt]).env("TMPDIR", self.scratch());
         reducer
     }
 
@@ -180,7 +180,7 @@ impl Room {
         let _ = fs::remove_file(self.run().join("manifest.json"));
     }
 
-    /// The shards in the store, by name. Hidden files are excluded.
+    /// The shards and texts in the store, by name. Hidden files are excluded.
     pub fn objects(&self) -> BTreeMap<String, Vec<u8>> {
         visible(&self.run().join("data"))
     }
@@ -220,10 +220,13 @@ impl Room {
     pub fn assert_nothing_half_written(&self, job: &Job, how: &str) {
         for (name, bytes) in self.objects() {
             let partition: usize = name["part-".len()..][..5].parse().unwrap();
-            assert!(bytes == job.shards[partition], "{how}: {name} is not the shard, or not all of it");
+            let expected = &job.objects[2 * partition + usize::from(name.ends_with(".parquet"))];
+            assert!(bytes == *expected, "{how}: {name} is not the object, or not all of it");
         }
         for (name, commit) in self.commits() {
-            assert!(self.run().join(&commit.object).is_file(), "{how}: {name} names {}", commit.object);
+            for (_, object) in commit.objects() {
+                assert!(self.run().join(&object.name).is_file(), "{how}: {name} names {}", object.name);
+            }
         }
     }
 

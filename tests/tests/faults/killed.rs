@@ -67,7 +67,7 @@ fn a_reducer_killed_at_any_step_and_restarted_commits_every_row_once() {
         }
         let how = described("reducer", at, None, &way);
         run(&mut room.collect_garbage(), b"").succeeded();
-        assert_eq!((room.commits().len(), room.objects().len()), (2, 2), "{how}");
+        assert_eq!((room.commits().len(), room.objects().len()), (2, 4), "{how}");
         run(&mut room.merge(job), b"").succeeded();
         room.assert_dataset(job, &how);
         room.assert_no_leftovers(&how);
@@ -82,7 +82,7 @@ fn a_merge_killed_at_any_step_and_restarted_makes_the_same_files() {
     }
     let room = Room::new();
     room.reduce_all(&JOB);
-    let shards = room.objects();
+    let objects = room.objects();
     run(&mut room.merge(&JOB), b"").succeeded();
     let seal = fs::read(room.run().join("manifest.json")).unwrap();
     let files = visible(&room.path().join("out"));
@@ -104,7 +104,7 @@ fn a_merge_killed_at_any_step_and_restarted_makes_the_same_files() {
         assert_eq!(again.code, 0, "{how}: {}", again.stderr);
         assert!(visible(&room.path().join("out")) == files, "{how}: other files");
         assert_same(&room.run().join("manifest.json"), &seal, &how);
-        assert!(room.objects() == shards, "{how}: the shards were changed");
+        assert!(room.objects() == objects, "{how}: the objects were changed");
         room.assert_no_leftovers(&how);
         call
     });

@@ -61,8 +61,8 @@ fn bytes_are_synced_before_the_rename_and_names_before_the_exit() {
     let room = Room::new();
     for partition in 0..2 {
         let reduced = named(&room.reducer(partition, "only"), &JOB.records[partition as usize], &room);
-        assert_eq!(reduced.len(), 2, "{reduced:?}");
-        assert!(reduced[0].starts_with("run/data") && reduced[1].starts_with("run/commit"), "{reduced:?}");
+        let folders: Vec<_> = reduced.iter().map(|name| name.parent().unwrap()).collect();
+        assert_eq!(folders, ["run/data", "run/data", "run/commit"].map(Path::new), "the record is last");
     }
     let merged = named(&room.merge(&JOB), b"", &room);
     let made = ["out/reviews.h5", "out/reviews.padded.h5", "out/reviews.manifest.json"].map(PathBuf::from);

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use dataset::commit::Commit;
 use serde_json::Value;
+use tests::oracle::texts_agree;
 use tests::programs::{program, run};
 
 use crate::cluster::cluster;
 use crate::given::{FEW, FEW_PARTITIONS, WHOLE};
-use crate::job::Job;
+use crate::job::{Job, Ran};
 use crate::left_behind::MARK;
 
 #[test]
@@ -15,7 +17,7 @@ fn a_job_makes_the_same_dataset_as_a_pipe() {
     let Some(cluster) = cluster() else { return };
     let _nodes = cluster.nodes.read();
 
-    let ran = Job::new(cluster, "whole", "whole", 3).run().succeeded();
+    let ran = Job::new(cluster, "whole", "whole", 3).reducer("--texts").run().succeeded();
 
     ran.is_the_same_dataset(&WHOLE);
     let mapper: BTreeMap<String, u64> =
@@ -27,7 +29,28 @@ fn a_job_makes_the_same_dataset_as_a_pipe() {
     let framework = ran.counters("Map-Reduce Framework");
     assert!(framework["Combine output records"] < framework["Combine input records"], "{framework:?}");
     assert!(ran.counters("Job Counters")["Launched map tasks"] > WHOLE.files.len() as u64);
-    assert_eq!(ran.commits().len(), 3);
+    let commits = ran.commits();
+    assert_eq!(commits.len(), 3);
+    has_the_texts_of_sentimill(&ran, &commits);
+}
+
+fn has_the_texts_of_sentimill(ran: &Ran<'_>, commits: &[Commit]) {
+    let texts = |commit: &Commit| {
+        let name = &commit.texts.as_ref().unwrap().name;
+        let file = ran.folder.join(name.rsplit('/').next().unwrap());
+        std::fs::write(&file, ran.object(name)).unwrap();
+        file
+    };
+    let mut sentimill = program("sentimill");
+    for (name, bytes) in &WHOLE.files {
+        let file = ran.folder.join(name);
+        std::fs::write(&file, bytes).unwrap();
+        sentimill.arg(file);
+    }
+    sentimill.args(["--texts", "texts.parquet", "--out"]).arg(ran.folder.join("sentimill.h5"));
+    run(&mut sentimill, b"").succeeded();
+    let parts: Vec<_> = commits.iter().map(texts).collect();
+    texts_agree(&ran.folder.join("texts.parquet"), &parts, WHOLE.ledger.reducer.rows);
 }
 
 #[test]

@@ -22,3 +22,4 @@ mod replaced;
 mod same_bytes;
 mod settings;
 mod streaming;
+mod texts;

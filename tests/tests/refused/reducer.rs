@@ -248,7 +248,7 @@ fn a_missing_temporary_folder_is_refused_by_name() {
     job.refuses(
         || job.program_with("reducer", &arguments, job.read("sorted"), &nowhere),
         74,
-        "reducer: /nowhere: cannot write the temporary shard: no such file or folder; check the path or set TMPDIR to a \
+        "reducer: /nowhere: cannot write a temporary file: no such file or folder; check the path or set TMPDIR to a \
          folder on another disk",
     );
     // More rows than the minimum memory holds.
@@ -286,7 +286,7 @@ fn another_shard_with_the_name_of_an_attempt_is_never_overwritten() {
         job.refuses(
             || job.reducer("run", 0, &[], "other words\t0,0,0,0,1\n"),
             70,
-            "reducer: file://JOB/run/data/part-00000.HOST.attempt0.h5: exists with other content, expected the shard of this attempt; pass another --attempt",
+            "reducer: file://JOB/run/data/part-00000.HOST.attempt0.h5: exists with other content, expected the object of this attempt; pass another --attempt",
         );
     });
     job.merges();

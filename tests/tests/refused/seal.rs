@@ -56,13 +56,22 @@ fn another_attempt_after_the_run_manifest_changes_nothing() {
 #[test]
 fn an_altered_run_manifest_is_refused() {
     let job = sealed();
-    let cases: [(&str, serde_json::Value, &str); 4] = [
+    let mut seal: serde_json::Value = serde_json::from_slice(&job.read(SEAL)).unwrap();
+    let mut with_texts = seal["shards"][1].take();
+    with_texts["texts"] =
+        serde_json::json!({ "name": "data/part-00001.x.y.texts.parquet", "bytes": 1, "sha256": "9f" });
+    let cases: [(&str, serde_json::Value, &str); 5] = [
         (
             "/run",
             "file:///elsewhere".into(),
             "the run's name is file://JOB/run, the run's manifest has file:///elsewhere",
         ),
         ("/row_digest", "0".repeat(32).into(), "the row digest is DIGEST, the run's manifest has DIGEST"),
+        (
+            "/shards/1",
+            with_texts,
+            "the object of texts of partition 1 is none, the run's manifest has data/part-00001.x.y.texts.parquet of SHA-256 9f",
+        ),
         ("/settings/max_tokens", 7.into(), "max-tokens is 100, the run's manifest has 7"),
         (
             "/ledger/reducer/rows",
