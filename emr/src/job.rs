@@ -127,12 +127,14 @@ pub struct RowSettings {
 /// The settings of the dataset.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// Flags of `merge` and `sentimill`, without `--vocabulary` and `--without`.
+    /// Flags of `merge` and `sentimill`, without `--vocabulary`, `--without` and `--texts`.
     pub flags: Vec<String>,
     /// The dataset whose vocabulary is used.
     pub vocabulary: Option<Place>,
     /// The dataset whose texts are omitted.
     pub without: Option<Place>,
+    /// Whether reducers and `sentimill` write the texts of rows.
+    pub texts: bool,
 }
 
 /// The settings of the Hadoop job.

@@ -34,12 +34,14 @@ pub struct RowFlags {
     pub rows: RowArguments,
 }
 
-/// The flags of `merge` in the table `output`.
+/// The flags of `merge`, and one of `reducer`, in the table `output`.
 #[derive(Parser, Clone, Debug)]
 #[command(no_binary_name = true, disable_help_flag = true, disable_version_flag = true)]
 pub struct OutputFlags {
     #[command(flatten)]
     pub dataset: DatasetArguments,
+    #[arg(long)]
+    pub texts: bool,
 }
 
 /// The flags of a table, without keys that are no flags. `true` is a flag without a value, `false` no flag.
@@ -56,13 +58,13 @@ pub fn flags(table: &BTreeMap<String, Value>, others: &[&str]) -> Vec<String> {
 /// The key, if the parser names one, and the parser's message.
 pub type FlagRefusal = (Option<String>, String);
 
-/// Flags of `merge` that are no keys: a job replaces nothing, and its dataset has one file.
-const NO_KEYS: [&str; 2] = ["force", "parquet"];
+/// The flag of `merge` that is no key: a job replaces nothing.
+const NO_KEY: &str = "force";
 
 /// The keys of a table: those that are no flags, and the flags.
 pub fn keys<F: CommandFactory>(others: &[&str]) -> Vec<String> {
     let command = F::command();
-    let longs = command.get_arguments().filter_map(Arg::get_long).filter(|long| !NO_KEYS.contains(long));
+    let longs = command.get_arguments().filter_map(Arg::get_long).filter(|long| *long != NO_KEY);
     others.iter().copied().chain(longs).map(str::to_owned).collect()
 }
 

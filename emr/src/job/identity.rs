@@ -31,7 +31,7 @@ impl Job {
             dataset: place(&self.dataset),
             input: self.input.places.iter().map(place).collect(),
             mapper: self.mapper_flags(),
-            reducer: self.rows.flags.clone(),
+            reducer: self.shard_flags(),
             merge: self.merge_flags(),
             reducers: self.hadoop.reducers,
             programs: programs.clone(),
@@ -39,7 +39,7 @@ impl Job {
     }
 }
 
-/// The content of `job.json` in the folder of a run: everything that determines the dataset. Two starts of one job
+/// The content of `job.json` in the folder of a run: everything that determines the dataset and the shards. Two starts of one job
 /// have equal records. The cluster is not part of it, so a job can be repeated on another cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -21,12 +21,18 @@ impl Job {
         input.format_flags.iter().chain(punctuation).cloned().chain(set(limits)).collect()
     }
 
-    /// Flags of `reducer` for rows and memory, without `--run` and `--s3`. A file of stop words is `STOP_WORDS` in the
+    /// Flags of `reducer` for what it writes, with `--stopwords` unless the stop words are in a file.
+    pub fn shard_flags(&self) -> Vec<String> {
+        let texts = self.output.texts.then(|| "--texts".to_owned());
+        self.rows.flags.iter().cloned().chain(texts).collect()
+    }
+
+    /// Flags of `reducer` for what it writes and for memory, without `--run` and `--s3`. A file of stop words is `STOP_WORDS` in the
     /// working folder.
     pub fn reducer_flags(&self) -> Vec<String> {
         let stop_words = self.rows.stop_words.as_ref().map(|_| STOP_WORDS.to_owned());
         let others = [("--stopwords", &stop_words), ("--memory", &self.hadoop.reducer_memory)];
-        self.rows.flags.iter().cloned().chain(set(others)).collect()
+        self.shard_flags().into_iter().chain(set(others)).collect()
     }
 
     /// Flags of `merge` for the content of the dataset, without `--run`, `--counts`, `--out` and `--s3`.

@@ -52,6 +52,20 @@ fn programs_get_the_flags_of_the_job_file() {
 }
 
 #[test]
+fn texts_are_a_flag_of_the_reducer_and_part_of_the_record() {
+    let [without, with] =
+        ["", "[output]\nparquet = true\ntexts = true\n"].map(|output| job(&format!("{SMALL}{output}")));
+    assert_eq!(
+        (with.reducer_flags(), with.merge_flags()),
+        (vec!["--texts".to_owned()], vec!["--parquet".to_owned()])
+    );
+    let [without, with] = [without, with].map(|job| job.record(&BTreeMap::new()));
+    assert_eq!((with.reducer, without.reducer), (vec!["--texts".to_owned()], Vec::new()));
+    let found = refused(&format!("{SMALL}[output]\ntexts = \"reviews.parquet\"\n"));
+    assert!(found[0].contains("output.texts") || found[0].contains("output"), "{found:?}");
+}
+
+#[test]
 fn a_list_of_stop_words_in_s3_is_passed_on() {
     let in_s3 = job(&format!("{SMALL}[rows]\nstopwords = \"s3://bucket/words.txt\"\n"));
     assert_eq!(in_s3.reducer_flags(), ["--stopwords", "s3://bucket/words.txt"]);

@@ -263,13 +263,13 @@ impl Values<'_> {
     }
 
     fn output(&mut self, table: &BTreeMap<String, Value>) -> Output {
-        self.flags::<OutputFlags>("output", table, &[]);
+        let texts = self.flags::<OutputFlags>("output", table, &[]).is_some_and(|flags| flags.texts);
         let mut dataset = |name: &str| {
             let text = table.get(name).map(Value::text)?;
             self.writable(&format!("output.{name}"), Some(&text))
         };
         let (vocabulary, without) = (dataset("vocabulary"), dataset("without"));
-        Output { flags: flags(table, &["vocabulary", "without"]), vocabulary, without }
+        Output { flags: flags(table, &["vocabulary", "without", "texts"]), vocabulary, without, texts }
     }
 
     fn hadoop(&mut self, table: &file::HadoopTable) -> Hadoop {

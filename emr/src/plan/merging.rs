@@ -7,7 +7,9 @@ use crate::job::Job;
 pub const LISTS: [&str; 2] = ["first.txt", "second.txt"];
 
 /// Flags of `merge` that belong to `merge assemble`.
-const OF_ASSEMBLING: [&str; 1] = ["--padded"];
+const OF_ASSEMBLING: [&str; 2] = ["--padded", PARQUET];
+/// The flag of `merge` that has no value.
+const PARQUET: &str = "--parquet";
 
 /// The merge of a job's run.
 #[derive(Clone, Debug)]
@@ -71,12 +73,13 @@ impl<'a> Merging<'a> {
     }
 }
 
-/// Divides flags, each with its value, into those of these names and the others.
+/// Divides flags, each with its value if it has one, into those of these names and the others.
 pub fn taken(flags: Vec<String>, names: &[&str]) -> (Vec<String>, Vec<String>) {
     let mut others = flags;
     let mut taken = Vec::new();
     while let Some(at) = others.iter().position(|flag| names.contains(&flag.as_str())) {
-        taken.extend(others.drain(at..others.len().min(at + 2)));
+        let length = if others[at] == PARQUET { 1 } else { 2 };
+        taken.extend(others.drain(at..others.len().min(at + length)));
     }
     (taken, others)
 }
@@ -90,7 +93,7 @@ mod tests {
 
     #[test]
     fn each_flag_of_merge_belongs_to_the_plan_or_to_assembling() {
-        let with = "vocabulary-size = 10000\npadded = 400\nwithout = \"s3://bucket/test.h5\"";
+        let with = "vocabulary-size = 10000\npadded = 400\nparquet = true\nwithout = \"s3://bucket/test.h5\"";
         let text = EXAMPLE.replace("vocabulary-size = 10000", with);
         let job = Job::parse(Path::new("/jobs/JOB.toml"), &text).unwrap();
         let merging = Merging::new(&job, 8, vec!["--s3".to_owned(), "region=x".to_owned()]);
@@ -98,7 +101,8 @@ mod tests {
         let without = "--vocabulary-size 10000 --without s3://bucket/test.h5 --bad-lines-max 0.01";
         assert_eq!(merging.plan().join(" "), format!("plan {run} --tasks 8 {without}"));
         assert_eq!(merging.work().join(" "), format!("work {run} --threads 1"));
-        let assembled = format!("assemble {run} --out s3://bucket/datasets/reviews.h5 --padded 400");
+        let assembled =
+            format!("assemble {run} --out s3://bucket/datasets/reviews.h5 --padded 400 --parquet");
         assert_eq!(merging.assemble().join(" "), assembled);
         assert_eq!(merging.list(LISTS[0]), "merge/tasks-8/first.txt");
     }

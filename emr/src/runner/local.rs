@@ -1,6 +1,7 @@
 //! `--runner local`: the program `sentimill` reads the input of the job and writes its dataset.
 
 use std::env;
+use std::path::Path;
 use std::process::Command;
 
 use program::temporary;
@@ -36,6 +37,11 @@ fn command(job: &Job, is_quiet: bool) -> Command {
     }
     // With the limit of bad lines, which merge has too.
     command.args(job.merge_flags());
+    if job.output.texts {
+        let dataset = job.dataset.to_string();
+        let stem = Path::new(&dataset).file_stem().unwrap_or_default().to_string_lossy();
+        command.arg("--texts").arg(format!("{stem}.texts.parquet"));
+    }
     command.arg("--out").arg(job.dataset.to_string()).args(s3_flag(job));
     if is_quiet {
         command.arg("--quiet");
@@ -45,15 +51,13 @@ fn command(job: &Job, is_quiet: bool) -> Command {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
     #[test]
     fn sentimill_gets_the_settings_of_the_job() {
         let text = "name = \"x\"\nrun = \"/data/run\"\ndataset = \"/data/reviews.h5\"\nprograms = \"/opt\"\n\
                     [input]\nplaces = [\"a.json\", \"s3://bucket/b/\"]\npreset = \"yelp\"\nbad-lines-max = 0.1\n\
-                    [rows]\nmax-tokens = 50\n[output]\nvocabulary-size = 99\n";
+                    [rows]\nmax-tokens = 50\n[output]\nvocabulary-size = 99\nparquet = true\ntexts = true\n";
         let job = Job::parse(Path::new("/job/JOB.toml"), text).unwrap();
         let command = command(&job, true);
         let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy()).collect();
@@ -61,7 +65,8 @@ mod tests {
         #[rustfmt::skip]
         assert_eq!(arguments, [
             "/job/a.json", "s3://bucket/b", "--preset", "yelp", "--format", "json", "--max-tokens", "50",
-            "--vocabulary-size", "99", "--bad-lines-max", "0.1", "--out", "/data/reviews.h5", "--quiet",
+            "--parquet", "--vocabulary-size", "99", "--bad-lines-max", "0.1", "--texts", "reviews.texts.parquet",
+            "--out", "/data/reviews.h5", "--quiet",
         ]);
         let text = format!(
             "s3 = \"bucket-owner=123456789012\"\n{text}[cluster]\nid = \"j-1A\"\nregion = \"eu-west-1\"\n"
