@@ -144,6 +144,8 @@ pub struct Hadoop {
     pub reducers: u32,
     /// Whether map tasks combine records.
     pub combiner: bool,
+    /// Whether reducers keep what merging with other runs needs.
+    pub keep_words: bool,
     /// The value of `reducer --memory`.
     pub reducer_memory: Option<String>,
     /// The number of tasks that merge the run, if the file states it; 1 for one program.

@@ -13,7 +13,10 @@ Examples:
       Merge the run in the folder run into reviews.h5
 
   merge --run s3://bucket/run1 --out reviews.h5 --counts job-output.txt
-      Merge a run of a Hadoop job, and verify that no line was lost";
+      Merge a run of a Hadoop job, and verify that no line was lost
+
+  merge --run may --run june --out both.h5
+      Merge the runs of two months, whose reducers had --keep-words";
 
 const GC_EXAMPLES: &str = "\
 Examples:
@@ -87,11 +90,18 @@ pub struct CountsArguments {
 /// What to merge, check or describe.
 #[derive(Args, Clone, Debug)]
 pub struct MergeArguments {
-    /// Folder of the run [default: run]
+    /// Folder of the run; several times for several [default: run]
     ///
-    /// A path, file:///path or s3://bucket/prefix: the --run of the reducers.
+    /// A path, file:///path or s3://bucket/prefix: the --run of the reducers. A text in several runs is one row with the sum
+    /// of its votes, if their reducers had --keep-words.
     #[arg(long, value_name = "URL", help_heading = "Input")]
-    pub run: Option<String>,
+    pub run: Vec<String>,
+    /// Dataset whose texts are merged with those of runs
+    ///
+    /// A path or s3://bucket/name, made with --keep-words. Its runs are not read.
+    #[arg(long, value_name = "FILE", help_heading = "Input",
+        value_parser = PathBufValueParser::new().try_map(Location::of_file))]
+    pub add: Vec<Location>,
     /// Counts of the mappers and their limits.
     #[command(flatten)]
     pub counts: CountsArguments,
@@ -104,6 +114,12 @@ pub struct MergeArguments {
     /// The vocabulary and the files of the dataset.
     #[command(flatten)]
     pub dataset: DatasetArguments,
+    /// Keep what merging with other runs needs
+    ///
+    /// Writes all words of all texts beside the dataset, to the folder NAME.words, which --add reads. The reducers must have
+    /// had this flag, too.
+    #[arg(long, help_heading = "Output")]
+    pub keep_words: bool,
     /// How the result is reported.
     #[command(flatten)]
     pub report: ReportArguments,
@@ -121,14 +137,14 @@ pub struct MergeArguments {
     /// A path or s3://bucket/name. Checks digests, rows and, if the manifest is beside the dataset, the SHA-256.
     #[arg(long, value_name = "FILE", help_heading = "Existing datasets",
         value_parser = PathBufValueParser::new().try_map(Location::of_file),
-        conflicts_with_all = ["describe", "run", "counts", "out", "vocabulary_size", "vocabulary", "without", "padded", "parquet", "force", "threads"])]
+        conflicts_with_all = ["describe", "run", "add", "keep_words", "counts", "out", "vocabulary_size", "vocabulary", "without", "padded", "parquet", "force", "threads"])]
     pub check: Option<Location>,
     /// Print the data card of a dataset
     ///
     /// A path or s3://bucket/name. The card lists rows, labels, ratings, lengths, vocabulary and digests.
     #[arg(long, value_name = "FILE", help_heading = "Existing datasets",
         value_parser = PathBufValueParser::new().try_map(Location::of_file),
-        conflicts_with_all = ["run", "counts", "out", "vocabulary_size", "vocabulary", "without", "padded", "parquet", "force", "threads"])]
+        conflicts_with_all = ["run", "add", "keep_words", "counts", "out", "vocabulary_size", "vocabulary", "without", "padded", "parquet", "force", "threads"])]
     pub describe: Option<Location>,
 }
 

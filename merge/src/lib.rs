@@ -7,20 +7,25 @@
 
 mod assemble;
 mod commits;
+mod joined;
 mod merge_rows;
 mod ranges;
+mod runs;
 mod seal;
+mod texts;
 mod verify;
 mod vocabulary;
 
 pub mod arguments;
 pub mod counts;
 pub mod gc;
+pub mod keep;
 pub mod plan;
 pub mod report;
 pub mod tasks;
 
 pub use assemble::{AssembleOptions, assemble};
+pub use keep::DatasetWords;
 pub use ranges::Ranges;
 
 use std::num::NonZeroUsize;
@@ -31,6 +36,7 @@ use corpus::ledger::{Limits, MapperCounts, Part, TooMany, check_run};
 use dataset::card::Card;
 use dataset::commit::{Commit, RECORD_BYTES_MAX, SEAL_KEY};
 use dataset::dataset_file::DatasetReader;
+use dataset::hashes::HashFile;
 use dataset::manifest::{DatasetManifest, Ledger, Seal};
 use dataset::spool::Spool;
 use dataset::{Row, RowsSize, WordsReader, in_order};
@@ -39,9 +45,13 @@ use program::exit::{Exit, Failed};
 use store::{Key, Recorded, Store};
 
 use crate::commits::{complete, read_commits};
+use crate::joined::{Joint, PartitionsOfRuns};
+use crate::keep::Kept;
 use crate::merge_rows::MergedRows;
+use crate::runs::Runs;
 use crate::seal::{check_sealed, parsed_seal, read_seal, seal_of};
-use crate::verify::{DICTIONARY_BYTES_MAX, KnownShard, verify_all};
+use crate::texts::Partition;
+use crate::verify::{DICTIONARY_BYTES_MAX, KnownShard, Role, verify_all};
 use crate::vocabulary::{IdMap, RANGES_MAX, WordRanges, each_word};
 
 /// Result of a merge.
@@ -61,6 +71,8 @@ pub struct Options {
     pub threads: NonZeroUsize,
     /// The ranges of hashes in which threads merge rows, if not as many as suit the number of rows.
     pub ranges: Option<Ranges>,
+    /// Where the words of all texts are kept, if they are.
+    pub keep: Option<Store>,
     /// Folder for temporary files.
     pub scratch: PathBuf,
 }
@@ -83,30 +95,79 @@ pub enum Outcome {
     Unchanged(Box<DatasetManifest>),
 }
 
-/// Merges a run. If the run is refused, no file is created, neither in the run's folder nor elsewhere.
-pub fn run(store: &Store, options: &Options, progress: &ProgressBars) -> Result<Outcome> {
-    let (commits, seal) = checked_run(store, &options.counted)?;
-    let making = Making::open(&options.dataset, &seal.settings)?;
-    if let Some(unchanged) = existing(&making, &seal)? {
+/// What a dataset is made of.
+#[derive(Clone, Debug)]
+pub struct Sources {
+    /// Runs of reducers.
+    pub runs: Vec<Store>,
+    /// Datasets whose words were kept.
+    pub datasets: Vec<DatasetWords>,
+}
+
+/// Merges runs. If one of them is refused, no file is created, neither in the run's folder nor elsewhere.
+pub fn run(sources: &Sources, options: &Options, progress: &ProgressBars) -> Result<Outcome> {
+    let runs = Runs::read(sources, &options.counted)?;
+    let making = Making::open(&options.dataset, &runs.seal.settings)?;
+    if let Some(unchanged) = existing(&making, &runs.seal)?
+        && options.keep.as_ref().map_or(Ok(true), |store| runs.are_kept(store, &unchanged))?
+    {
         return Ok(unchanged);
     }
-    let n_rows = seal.ledger.reducer.rows;
+    let commits = runs.commits(options.keep.is_some())?;
+    let n_rows = runs.seal.ledger.reducer.rows;
     let ranges = options.ranges.clone().unwrap_or_else(|| Ranges::suiting(n_rows, commits.len()));
     let bar = progress.stage("checking shards", commits.len() as u64);
-    let shards = verify_all(store, &commits, &options.scratch, &ranges, options.threads, || bar.inc(1));
+    let (scratch, threads) = (&*options.scratch, options.threads);
+    let has_rests = commits.len() > runs.n_shards();
+    let hashes = if has_rests { Some(HashFile::create(scratch)?) } else { None };
+    let verified = verify_all(&commits, hashes.as_ref(), scratch, &ranges, threads, || bar.inc(1));
     bar.finish_and_clear();
+    let mut shards = verified?;
+    let (mut seal, mut joint) = (runs.seal.clone(), None);
+    if let Some(hashes) = &hashes {
+        let rests = shards.split_off(runs.n_shards());
+        let partitions = runs.numbers().zip(shards.iter().zip(&rests));
+        let parts = PartitionsOfRuns {
+            partitions: partitions.map(|(run, (shard, rest))| (run, Partition { shard, rest })).collect(),
+            hashes,
+            settings: &seal.settings,
+            ranges: &ranges,
+            threads,
+            scratch,
+        };
+        let mut kept = options.keep.as_ref().map(|_| Kept::new(&seal.settings, scratch));
+        let bar = progress.stage("joining runs", commits.len() as u64);
+        let mut found = parts
+            .joint(|text, hash, votes| kept.as_mut().map_or(Ok(()), |kept| kept.add(text, hash, votes)))?;
+        if let Some(kept) = &mut kept {
+            parts.others(&found, |text, hash, votes| kept.add(text, hash, votes))?;
+        }
+        bar.finish_and_clear();
+        seal.ledger.reducer += found.added;
+        seal.ledger.reducer -= found.removed;
+        for shard in &found.shards {
+            let digest = shard.digests.row_digest;
+            if shard.role == Role::Added { seal.row_digest += digest } else { seal.row_digest -= digest }
+        }
+        if let (Some(kept), Some(store)) = (kept, &options.keep) {
+            kept.put(store, seal.ledger.mapper, scratch)?;
+        }
+        shards.append(&mut found.shards);
+        joint = Some(found);
+    }
     let mut shards = Shards {
         sizes: vec![RowsSize::default(); ranges.n()],
-        shards: shards?,
+        shards,
+        joint: joint.as_ref(),
         ranges,
-        scratch: &options.scratch,
-        spool: Spool::create(&options.scratch)?,
+        scratch,
+        spool: Spool::create(scratch)?,
         without: making.inputs().without(),
         row_digest: seal.row_digest,
-        threads: options.threads,
+        threads,
         progress,
     };
-    let (manifest, card) = making.make(&mut shards, &seal, progress, |seal| put_seal(store, seal))?;
+    let (manifest, card) = making.make(&mut shards, &seal, progress, |_| runs.put_seals())?;
     Ok(Outcome::Made(Box::new(manifest), Box::new(card)))
 }
 
@@ -128,7 +189,9 @@ fn existing(making: &Making<'_>, seal: &Seal) -> Result<Option<Outcome>> {
     if let Some(manifest) = making.look()? {
         // A dataset written by sentimill has no shards. With the same rows, the merged dataset is the same file. The
         // dataset is therefore made again and compared, and its manifest gets the list of shards.
-        let is_of_sentimill = manifest.seal.shards.is_empty() && manifest.seal.row_digest == seal.row_digest;
+        // The digest of several runs is not known yet.
+        let is_alike = manifest.seal.row_digest == seal.row_digest || seal.run.is_empty();
+        let is_of_sentimill = manifest.seal.shards.is_empty() && is_alike;
         if manifest.seal.shards != seal.shards && !is_of_sentimill {
             making.refused_unless_replaced("a dataset of other shards", "one of this run")?;
         } else {
@@ -177,6 +240,8 @@ fn put_seal(store: &Store, seal: &Seal) -> Result<()> {
 /// The shards of a run, as the content of a dataset.
 struct Shards<'a> {
     shards: Vec<KnownShard>,
+    /// The texts that are in several runs.
+    joint: Option<&'a Joint>,
     ranges: Ranges,
     /// The size of each range, without the omitted rows.
     sizes: Vec<RowsSize>,
@@ -206,8 +271,9 @@ impl DatasetContent for Shards<'_> {
     fn size(&mut self) -> Result<Size> {
         let Self { shards, ranges, sizes, without, threads, .. } = self;
         let mut size = Size { row_digest: self.row_digest, ..Size::default() };
+        // The removed rows are those of the shards before.
         for shard in &*shards {
-            sizes.iter_mut().zip(&shard.sizes).for_each(|(sum, size)| *sum += *size);
+            add_sizes(shard.role, sizes, &shard.sizes);
         }
         if let Some(without) = without {
             let omitted = Omitted::of_all(shards, without, ranges, *threads)?;
@@ -222,14 +288,22 @@ impl DatasetContent for Shards<'_> {
     }
 
     fn rows<'p>(&'p mut self, ids: &'p Ids<'p>) -> Result<Rows<'p, Failed>> {
-        let Self { shards, ranges, sizes, spool, without, threads, .. } = self;
+        let Self { shards, joint, ranges, sizes, spool, without, threads, .. } = self;
         let map = |_, words: &mut WordsReader| IdMap::of(words, ids);
-        let rows = MergedRows::open((shards, ids, map), (ranges, 0, sizes), *without, spool, *threads)?;
+        let others = (*joint, *without);
+        let rows = MergedRows::open((shards, ids, map), (ranges, 0, sizes), others, spool, *threads)?;
         Ok(Rows::Parts(Box::new(rows)))
     }
 
     fn threads(&self) -> NonZeroUsize {
         self.threads
+    }
+}
+
+/// Adds the sizes of a shard's ranges, or subtracts those of removed rows.
+fn add_sizes(role: Role, sums: &mut [RowsSize], sizes: &[RowsSize]) {
+    for (sum, &size) in sums.iter_mut().zip(sizes) {
+        if role == Role::Removed { *sum -= size } else { *sum += size }
     }
 }
 
@@ -249,13 +323,17 @@ impl Omitted {
         threads: NonZeroUsize,
     ) -> Result<Self> {
         let mut all = Self { sizes: vec![RowsSize::default(); ranges.n()], row_digest: Digest::default() };
-        let of = |at: usize, put: &mut dyn FnMut(Self)| {
-            put(Self::of(&shards[at], without, ranges, DICTIONARY_BYTES_MAX / threads.get() as u64)?);
+        let of = |at: usize, put: &mut dyn FnMut((Role, Self))| {
+            let dictionary_bytes_max = DICTIONARY_BYTES_MAX / threads.get() as u64;
+            put((shards[at].role, Self::of(&shards[at], without, ranges, dictionary_bytes_max)?));
             Ok::<_, Failed>(())
         };
-        in_order(shards.len(), threads, 1, of, |omitted| {
-            all.sizes.iter_mut().zip(omitted.sizes).for_each(|(sum, size)| *sum += size);
-            all.row_digest += omitted.row_digest;
+        in_order(shards.len(), threads, 1, of, |(role, omitted)| {
+            add_sizes(role, &mut all.sizes, &omitted.sizes);
+            match role {
+                Role::Removed => all.row_digest -= omitted.row_digest,
+                Role::Run | Role::Added => all.row_digest += omitted.row_digest,
+            }
             Ok::<_, Failed>(())
         })?;
         Ok(all)

@@ -20,7 +20,7 @@ use merge::arguments::{
 use merge::gc::Garbage;
 use merge::plan::{PlanOptions, Planned};
 use merge::tasks::{self, WorkOptions};
-use merge::{AssembleOptions, Counted, Options, Outcome, Result, counts, gc, report};
+use merge::{AssembleOptions, Counted, Options, Outcome, Result, Sources, counts, gc, keep, report};
 use program::exit::{self, Exit, Failed};
 use program::hadoop::{Heartbeat, Runner, Variable, silence};
 use program::location::Location;
@@ -51,12 +51,19 @@ fn run(arguments: &Arguments) -> Result<()> {
 }
 
 fn merge(arguments: &MergeArguments) -> Result<()> {
-    let (run, out) = run_and_out(arguments)?;
+    let (runs, place) = runs_and_out(arguments)?;
     let MergeArguments { dataset, report, .. } = arguments;
     let s3 = arguments.s3.clone().unwrap_or_default();
-    let out = Output::of(out, &s3, Existing::of_force(dataset.files.force))?;
-    let store = Store::open_with(&run, &s3)?;
-    store.probe()?;
+    let out = Output::of(place.clone(), &s3, Existing::of_force(dataset.files.force))?;
+    let open = |run: &String| {
+        let store = Store::open_with(run, &s3)?;
+        store.probe()?;
+        Ok::<_, Failed>(store)
+    };
+    let sources = Sources {
+        runs: runs.iter().map(open).collect::<Result<_>>()?,
+        datasets: arguments.add.iter().map(|dataset| keep::words_of(dataset, &s3)).collect::<Result<_>>()?,
+    };
     // Fetches datasets on which the new one depends.
     let dataset = DatasetOptions::of(dataset, out, None, &s3)?;
     let progress = bars(report);
@@ -65,9 +72,10 @@ fn merge(arguments: &MergeArguments) -> Result<()> {
         counted: counted(&arguments.counts, &s3)?,
         threads: threads(arguments.threads),
         ranges: None,
+        keep: arguments.keep_words.then(|| keep::store_beside(&place, &s3)).transpose()?,
         scratch: std::env::temp_dir(),
     };
-    let made = merge::run(&store, &options, &progress)?;
+    let made = merge::run(&sources, &options, &progress)?;
     print_made(made, options.counted.mapper, &options.dataset.out, report)
 }
 
@@ -182,16 +190,17 @@ fn assemble(arguments: &AssembleArguments) -> Result<()> {
     print_made(made, planned.plan.seal.ledger.mapper, &options.out, report)
 }
 
-/// The run to merge and the dataset to write, from flags or by default.
-fn run_and_out(arguments: &MergeArguments) -> Result<(String, Location)> {
-    let mut used = Vec::new();
-    let run = arguments.run.clone().unwrap_or_else(|| {
+/// The runs to merge and the dataset to write, from flags or by default.
+fn runs_and_out(arguments: &MergeArguments) -> Result<(Vec<String>, Location)> {
+    let (mut used, mut runs) = (Vec::new(), arguments.run.clone());
+    if runs.is_empty() && arguments.add.is_empty() {
+        if !Path::new(DEFAULT_RUN).is_dir() {
+            let expected = "the run to merge; write one by `mapper | LC_ALL=C sort | reducer`, or pass --run";
+            let why = format!("{DEFAULT_RUN}: no such folder, expected {expected}");
+            return Err(Failed::new(Exit::MissingInput, why));
+        }
         used.push(format!("--run {DEFAULT_RUN}"));
-        DEFAULT_RUN.to_owned()
-    });
-    if arguments.run.is_none() && !Path::new(DEFAULT_RUN).is_dir() {
-        let expected = "the run to merge; write one by `mapper | LC_ALL=C sort | reducer`, or pass --run";
-        return Err(Failed::new(Exit::MissingInput, format!("{run}: no such folder, expected {expected}")));
+        runs.push(DEFAULT_RUN.to_owned());
     }
     let out = arguments.out.clone().unwrap_or_else(|| {
         used.push(format!("--out {DEFAULT_OUT}"));
@@ -200,7 +209,7 @@ fn run_and_out(arguments: &MergeArguments) -> Result<(String, Location)> {
     if !used.is_empty() && !arguments.report.quiet {
         exit::notice("merge", &format!("using the defaults {}", used.join(" ")));
     }
-    Ok((run, out))
+    Ok((runs, out))
 }
 
 /// Warns if there are no counts. Only counts reveal a mapper that failed after it had written part of its

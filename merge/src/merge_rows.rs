@@ -5,22 +5,26 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use dataset::dataset_file::DatasetReader;
+use dataset::hashes::HashList;
 use dataset::merge_sorted::merge_sorted;
 use dataset::shard::ShardReader;
 use dataset::spool::{Run, Spool, append_row};
 use dataset::{Row, RowColumns, RowsSize, WordsReader, in_order};
 use making::{Hashes, Ids, Parts, TextsWriter};
-use program::exit::{Exit, Failed};
+use program::exit::Failed;
 
 use crate::FAN_IN;
 use crate::Result;
+use crate::joined::{Joint, twice_in_a_run};
 use crate::ranges::Ranges;
-use crate::verify::KnownShard;
+use crate::verify::{KnownShard, Role};
 use crate::vocabulary::IdMap;
 
 /// The rows of all shards in the order of the dataset, by range.
 pub(crate) struct MergedRows<'a> {
     shards: &'a [KnownShard],
+    /// The texts that are in several runs.
+    joint: Option<&'a Joint>,
     ranges: &'a Ranges,
     /// The first one of the ranges to merge.
     first: usize,
@@ -42,6 +46,7 @@ enum Sources<'a> {
 /// The rows of one shard with ids of the vocabulary.
 struct ShardRows {
     source: u32,
+    role: Role,
     columns: RowColumns,
     map: IdMap,
     /// Number of rows up to the end of each range.
@@ -67,7 +72,7 @@ impl<'a> MergedRows<'a> {
             impl Fn(usize, &mut WordsReader) -> Result<IdMap> + Sync,
         ),
         (ranges, first, sizes): (&'a Ranges, usize, &'a [RowsSize]),
-        without: Option<&'a DatasetReader>,
+        (joint, without): (Option<&'a Joint>, Option<&'a DatasetReader>),
         spool: &'a mut Spool,
         threads: NonZeroUsize,
     ) -> Result<Self> {
@@ -78,7 +83,7 @@ impl<'a> MergedRows<'a> {
                 let shard = these.start + at;
                 let mut reader = shards[shard].open()?;
                 let map = map(shard, reader.dictionary())?;
-                put(ShardRows::of(&reader, (shard as u32, &shards[shard].sizes), map, &of_ranges));
+                put(ShardRows::of(&reader, (shard as u32, &shards[shard]), map, &of_ranges));
                 Ok::<_, Failed>(())
             };
             in_order(these.len(), threads, 1, open, |shard| {
@@ -93,11 +98,11 @@ impl<'a> MergedRows<'a> {
             let mut runs = vec![Vec::new(); sizes.len()];
             for group in (0..shards.len()).step_by(FAN_IN) {
                 let shards = open(group..shards.len().min(group + FAN_IN))?;
-                merge_group(&shards, first, spool, threads, &mut runs)?;
+                merge_group(&shards, (ranges, first, joint), spool, threads, &mut runs)?;
             }
             Sources::Runs(spool, runs)
         };
-        Ok(Self { shards, ranges, first, sizes, without, ids, sources })
+        Ok(Self { shards, joint, ranges, first, sizes, without, ids, sources })
     }
 
     /// Merges sources that ascend by hash, and sorts the rare rows with equal hashes by their words.
@@ -143,7 +148,9 @@ impl Parts for MergedRows<'_> {
         };
         match &self.sources {
             Sources::Shards(shards) => {
-                self.merge(shards.iter().map(|shard| shard.rows(self.first + part)).collect(), visit)
+                let joint = joint_from(self.joint, self.ranges, self.first + part)?;
+                let rows = shards.iter().map(|shard| shard.rows(self.first + part, joint.clone()));
+                self.merge(rows.collect(), visit)
             }
             Sources::Runs(spool, runs) => {
                 let rows = runs[part].iter().map(|&run| spool.rows(run, RUN_BUFFER_BYTES));
@@ -160,7 +167,7 @@ impl Parts for MergedRows<'_> {
 impl ShardRows {
     fn of(
         reader: &ShardReader,
-        (source, sizes): (u32, &[RowsSize]),
+        (source, KnownShard { sizes, role, .. }): (u32, &KnownShard),
         map: IdMap,
         ranges: &Range<usize>,
     ) -> Self {
@@ -172,26 +179,41 @@ impl ShardRows {
             *end += size.rows;
             Some(*end)
         });
-        Self { source, columns, map, ends: ends.collect() }
+        Self { source, role: *role, columns, map, ends: ends.collect() }
     }
 
-    /// The rows of a range.
-    fn rows(&self, range: usize) -> impl Iterator<Item = dataset::Result<Row>> + use<'_> {
+    /// The rows of a range, without those of joint texts, from the first one of the range on.
+    fn rows<'s>(
+        &'s self,
+        range: usize,
+        joint: Option<HashList<'s>>,
+    ) -> impl Iterator<Item = dataset::Result<Row>> + use<'s> {
         let from = if range == 0 { 0 } else { self.ends[range - 1] };
+        let to = if self.role == Role::Removed { from } else { self.ends[range] };
+        let mut joint = joint.filter(|_| self.role == Role::Run);
         let mut reader = self.columns.reader();
-        (from..self.ends[range]).map(move |at| {
+        let mut read = move |at| {
             let mut row = Row { source: self.source, ..Row::default() };
             reader.read(at, &mut row)?;
+            if joint.as_mut().map_or(Ok(false), |joint| joint.contains(row.hash))? {
+                return Ok(None);
+            }
             row.tokens.iter_mut().for_each(|token| *token = self.map.get(*token));
-            Ok(row)
-        })
+            Ok(Some(row))
+        };
+        (from..to).filter_map(move |at| read(at).transpose())
     }
+}
+
+/// The hashes of joint texts, from the first one of a range on.
+fn joint_from<'a>(joint: Option<&'a Joint>, ranges: &Ranges, range: usize) -> Result<Option<HashList<'a>>> {
+    joint.map(|joint| joint.hashes_from(ranges.start(range))).transpose()
 }
 
 /// Merges a group of shards into one run per range, from range `first` on.
 fn merge_group(
     shards: &[ShardRows],
-    first: usize,
+    (ranges, first, joint): (&Ranges, usize, Option<&Joint>),
     spool: &mut Spool,
     threads: NonZeroUsize,
     runs: &mut [Vec<Run>],
@@ -202,7 +224,8 @@ fn merge_group(
     }
     let merge = |range: usize, put: &mut dyn FnMut(Merged)| {
         let mut block = Vec::new();
-        for row in merge_sorted(shards.iter().map(|shard| shard.rows(first + range)))? {
+        let joint = joint_from(joint, ranges, first + range)?;
+        for row in merge_sorted(shards.iter().map(|shard| shard.rows(first + range, joint.clone())))? {
             append_row(&row?.0, &mut block);
             if block.len() >= BLOCK_BYTES {
                 put(Merged::Rows(std::mem::take(&mut block)));
@@ -245,16 +268,7 @@ fn by_words(alike: &[Row], shards: &[KnownShard], ids: &Ids<'_>) -> Result<Vec<R
     rows.sort_unstable_by(|(a, one), (b, other)| a.cmp(b).then(one.votes.cmp(&other.votes)));
     let twice = rows.windows(2).find(|pair| pair[0].0 == pair[1].0 && pair[0].1.source != pair[1].1.source);
     if let Some(pair) = twice {
-        let name = |at: usize| shards[pair[at].1.source as usize].name.clone();
-        return Err(Failed::new(
-            Exit::BadInput,
-            format!(
-                "the text with hash {hash:016x} is in {} and in {}, expected in one shard only; the reducers' input was \
-                 not partitioned by text: run the reducers again with a partitioner that uses only the text",
-                name(0),
-                name(1)
-            ),
-        ));
+        return Err(twice_in_a_run(hash, [0, 1].map(|at| &*shards[pair[at].1.source as usize].name)));
     }
     Ok(rows.into_iter().map(|(_, row)| row).collect())
 }

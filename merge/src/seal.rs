@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use corpus::digest::Digest;
 use corpus::ledger::{MapperCounts, ReducerCounts};
-use dataset::commit::{Commit, RECORD_BYTES_MAX, SEAL_KEY};
+use dataset::commit::{Commit, ListedFile, RECORD_BYTES_MAX, SEAL_KEY};
 use dataset::manifest::{Ledger, Seal, SealedShard};
 use making::parsed_record;
 use program::exit::{Exit, Failed};
@@ -80,8 +80,8 @@ pub(crate) fn check_sealed(store: &Store, sealed: &Seal, now: &Seal) -> Result<(
 
 /// The first field in which two shards in a manifest differ, with both values.
 fn difference(one: &SealedShard, other: &SealedShard) -> Option<(&'static str, String, String)> {
-    let texts = |shard: &SealedShard| match &shard.texts {
-        Some(texts) => format!("{} of SHA-256 {}", texts.name, texts.sha256),
+    let shown = |file: &Option<ListedFile>| match file {
+        Some(file) => format!("{} of SHA-256 {}", file.name, file.sha256),
         None => "none".to_owned(),
     };
     let pairs = [
@@ -93,7 +93,8 @@ fn difference(one: &SealedShard, other: &SealedShard) -> Option<(&'static str, S
         ("time", one.committed_unix_s.to_string(), other.committed_unix_s.to_string()),
         ("number of rows", one.rows.to_string(), other.rows.to_string()),
         ("row digest", one.row_digest.to_string(), other.row_digest.to_string()),
-        ("object of texts", texts(one), texts(other)),
+        ("object of texts", shown(&one.texts), shown(&other.texts)),
+        ("object of kept words", shown(&one.rest), shown(&other.rest)),
     ];
     pairs.into_iter().find(|(_, one, other)| one != other)
 }

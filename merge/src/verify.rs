@@ -9,6 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use corpus::ledger::ReducerCounts;
 use corpus::settings::Settings;
 use dataset::commit::Commit;
+use dataset::hashes::{HashFile, Place};
 use dataset::shard::ShardReader;
 use dataset::{Digests, Fetch, KeptWords, RowsSize, in_order};
 use durable::sha256;
@@ -24,14 +25,29 @@ use crate::ranges::{RangeSizes, Ranges};
 pub(crate) struct KnownShard {
     /// Its bytes.
     pub(crate) file: ShardFile,
-    /// Name in the run's folder.
+    /// Its URL.
     pub(crate) name: String,
+    /// What its rows are to the dataset.
+    pub(crate) role: Role,
     /// Number of words of its dictionary.
     pub(crate) n_words: u64,
     /// The size of each range.
     pub(crate) sizes: Vec<RowsSize>,
+    /// Where its hashes are, if they are written to a file.
+    pub(crate) hashes: Place,
     /// The digests at verification.
     pub(crate) digests: Digests,
+}
+
+/// What the rows of a shard are to the dataset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Rows of a run. Those of texts that are in several runs are omitted.
+    Run,
+    /// These omitted rows, as the runs have them.
+    Removed,
+    /// The rows of these texts with the sums of their votes.
+    Added,
 }
 
 /// A shard on this machine. A copy is deleted when this value is dropped.
@@ -104,21 +120,28 @@ impl KnownShard {
 /// Maximum memory for the dictionaries of the shards that are being verified. A larger one is read from the file.
 pub(crate) const DICTIONARY_BYTES_MAX: u64 = 96 << 20;
 
-/// Verifies the shards of all commit records, several at a time. Calls `verified` after each.
+/// Verifies the shards of all commit records, several at a time. Calls `verified` after each. Writes their hashes to
+/// `hashes`, one shard after the other, if there is such a file.
 pub(crate) fn verify_all(
-    store: &Store,
-    commits: &[Commit],
+    commits: &[(&Store, Commit)],
+    hashes: Option<&HashFile>,
     scratch: &Path,
     ranges: &Ranges,
     threads: NonZeroUsize,
     mut verified: impl FnMut(),
 ) -> Result<Vec<KnownShard>> {
+    let ends = commits.iter().scan(0, |end, (_, commit)| {
+        *end += commit.counts.rows;
+        Some(*end)
+    });
+    let ends: Vec<u64> = ends.collect();
     let dictionaries = Dictionaries { free: Mutex::new(DICTIONARY_BYTES_MAX), freed: Condvar::new() };
     // Few shards are each read by several threads.
     let per_shard = NonZeroUsize::new(threads.get() / commits.len().max(1)).unwrap_or(NonZeroUsize::MIN);
     let mut shards = Vec::with_capacity(commits.len());
     let work = |at: usize, put: &mut dyn FnMut(KnownShard)| {
-        put(verify(store, &commits[at], scratch, ranges, &dictionaries, per_shard)?);
+        let hashes = hashes.map(|file| (file, ends[at] - commits[at].1.counts.rows));
+        put(verify((commits[at].0, &commits[at].1), hashes, scratch, ranges, &dictionaries, per_shard)?);
         Ok(())
     };
     in_order(commits.len(), threads, 1, work, |shard| {
@@ -163,8 +186,8 @@ impl Drop for Taken<'_> {
 
 /// Fetches a shard, reads all of it and compares it with its commit record.
 fn verify(
-    store: &Store,
-    commit: &Commit,
+    (store, commit): (&Store, &Commit),
+    hashes: Option<(&HashFile, u64)>,
     scratch: &Path,
     ranges: &Ranges,
     dictionaries: &Dictionaries,
@@ -208,18 +231,28 @@ fn verify(
     let memory = dictionaries.take(KeptWords::memory_bytes(size.words, size.word_bytes));
     shard.keep_dictionary(DICTIONARY_BYTES_MAX)?;
     let (mut votes, mut sizes) = (0, vec![RowsSize::default(); ranges.n()]);
+    let start = hashes.map_or(0, |(_, start)| start);
+    let (mut end, mut written) = (start, Ok(()));
     shard.verify_blocks(
         threads,
-        || (0, RangeSizes::default()),
-        |(votes, sizes), row| {
+        || (0, RangeSizes::default(), Vec::new()),
+        |(votes, sizes, of_block), row| {
             *votes += row.votes.total();
             sizes.add(ranges, row);
+            if hashes.is_some() {
+                of_block.push(row.hash);
+            }
         },
-        |(of_block, counted)| {
+        |(of_block, counted, found)| {
             votes += of_block;
             counted.add_to(&mut sizes);
+            if let (Some((file, _)), Ok(())) = (hashes, &written) {
+                written = file.write(end, &found);
+                end += found.len() as u64;
+            }
         },
     )?;
+    written?;
     if let Some((what, found, expected)) = contradiction(&commit.counts, shard.settings(), votes) {
         return Err(altered(what, found, expected));
     }
@@ -228,7 +261,7 @@ fn verify(
     drop(shard);
     drop(memory);
     let file = ShardFile::Whole(Arc::new(file));
-    Ok(KnownShard { file, name: commit.object.clone(), n_words: size.words, sizes, digests })
+    Ok(KnownShard { file, name, role: Role::Run, n_words: size.words, sizes, hashes: start..end, digests })
 }
 
 /// The first contradiction of the counts of a commit record to the shard's settings or its number of votes:

@@ -17,7 +17,7 @@ use program::threads::{locked, spawn};
 
 use crate::FAN_IN;
 use crate::Result;
-use crate::verify::KnownShard;
+use crate::verify::{KnownShard, Role};
 
 /// Maximum number of ranges at once. Each holds chunks of [`FAN_IN`] dictionaries, up to 48 MiB.
 pub(crate) const RANGES_MAX: usize = 4;
@@ -28,8 +28,8 @@ const RUN_BUFFER_BYTES: usize = 64 << 10;
 /// Number of words that a thread passes on at once.
 const WORDS_TOGETHER: usize = 4 << 10;
 
-/// Visits every distinct word of these ranges once, in any order, with the sum of its counts in all shards. Each range
-/// has its own thread.
+/// Visits every distinct word of these ranges once, in any order, with the sum of its counts in all shards, from which those
+/// of removed rows are subtracted. Each range has its own thread.
 pub(crate) fn each_word(
     shards: &[KnownShard],
     ranges: &WordRanges,
@@ -39,9 +39,8 @@ pub(crate) fn each_word(
 ) -> Result<()> {
     if shards.len() <= FAN_IN {
         let dictionaries = open_all(shards, threads)?;
-        let sum = |range, visit: &mut dyn FnMut(&[u8], u64)| {
-            ranges.sum(&dictionaries, range, &mut infallible(visit))
-        };
+        let sum =
+            |range, visit: &mut dyn FnMut(&[u8], u64)| ranges.sum(&dictionaries, range, &mut counted(visit));
         return in_threads(these, sum, visit);
     }
     // Each range has its own file, because its thread writes to it while the others write to theirs.
@@ -62,23 +61,32 @@ pub(crate) fn each_word(
     let sum = |range: usize, visit: &mut dyn FnMut(&[u8], u64)| {
         let (spool, runs) = &*runs_of(range);
         let lists = runs.iter().map(|&run| spool.words(run, RUN_BUFFER_BYTES));
-        sum_words(lists, |_, _| Ok(()), infallible(visit))
+        sum_words(lists, |_, _| Ok(()), counted(visit))
     };
     in_threads(these.clone(), sum, visit)
 }
 
-fn infallible(visit: &mut dyn FnMut(&[u8], u64)) -> impl FnMut(&[u8], u64) -> Result<()> {
+/// Visits words that are still counted.
+fn counted(visit: &mut dyn FnMut(&[u8], u64)) -> impl FnMut(&[u8], u64) -> Result<()> {
     move |word, count| {
-        visit(word, count);
+        if count > 0 {
+            visit(word, count);
+        }
         Ok(())
     }
 }
 
+/// The dictionary of a shard.
+struct ShardWords {
+    words: WordsReader,
+    role: Role,
+}
+
 /// Opens the dictionaries of shards on several threads.
-fn open_all(shards: &[KnownShard], threads: NonZeroUsize) -> Result<Vec<WordsReader>> {
+fn open_all(shards: &[KnownShard], threads: NonZeroUsize) -> Result<Vec<ShardWords>> {
     let mut dictionaries = Vec::with_capacity(shards.len());
-    let open = |at: usize, put: &mut dyn FnMut(WordsReader)| {
-        put(shards[at].open()?.dictionary().another());
+    let open = |at: usize, put: &mut dyn FnMut(ShardWords)| {
+        put(ShardWords { words: shards[at].open()?.dictionary().another(), role: shards[at].role });
         Ok::<_, Failed>(())
     };
     in_order(shards.len(), threads, 1, open, |dictionary| {
@@ -192,20 +200,22 @@ impl WordRanges {
         Ok(first_of(ranges.start)?..first_of(ranges.end)?)
     }
 
-    /// Visits the words of a range once, in byte order, with the sums of their counts.
+    /// Visits the words of a range once, in byte order, with the sums of their counts, which may be negative as long as other
+    /// dictionaries are to be added.
     fn sum(
         &self,
-        dictionaries: &[WordsReader],
+        dictionaries: &[ShardWords],
         range: usize,
         visit: &mut dyn FnMut(&[u8], u64) -> Result<()>,
     ) -> Result<()> {
         let mut lists = Vec::with_capacity(dictionaries.len());
-        for dictionary in dictionaries {
-            let mut words = dictionary.another();
+        for ShardWords { words, role } in dictionaries {
+            let mut words = words.another();
             let indexes = self.indexes(&mut words, &(range..range + 1))?;
             lists.push(indexes.map(move |at| {
                 let mut word = Vec::new();
                 let count = words.read(at, &mut word)?;
+                let count = if *role == Role::Removed { count.wrapping_neg() } else { count };
                 Ok::<_, dataset::Error>((word, count))
             }));
         }

@@ -11,7 +11,7 @@ use corpus::ledger::{Limits, Share};
 use making::{DatasetFile, DatasetOptions, Existing, Output, ProgressBars, VocabularyFrom};
 use merge::plan::{PlanOptions, Planned};
 use merge::tasks::{WorkOptions, work};
-use merge::{AssembleOptions, Counted, Options, Outcome, assemble};
+use merge::{AssembleOptions, Counted, Options, Outcome, Sources, assemble};
 use program::location::Location;
 use store::{S3Options, Store};
 
@@ -55,8 +55,9 @@ fn merged(run: &Path, out: &Path, inputs: &Inputs) -> Vec<u8> {
         existing: Existing::Keep,
     };
     let (threads, scratch) = (NonZeroUsize::MIN, std::env::temp_dir());
-    let options = Options { dataset, counted: COUNTED, threads, ranges: None, scratch };
-    merge::run(&store_of(run), &options, &ProgressBars::to_nobody()).unwrap();
+    let options = Options { dataset, counted: COUNTED, threads, ranges: None, keep: None, scratch };
+    let sources = Sources { runs: vec![store_of(run)], datasets: Vec::new() };
+    merge::run(&sources, &options, &ProgressBars::to_nobody()).unwrap();
     fs::read(out).unwrap()
 }
 

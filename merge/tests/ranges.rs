@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use corpus::ledger::{Limits, Share};
 use making::{DatasetFile, DatasetOptions, Existing, Output, ProgressBars, VocabularyFrom};
-use merge::{Counted, Options, Outcome, Ranges};
+use merge::{Counted, Options, Outcome, Ranges, Sources};
 use store::{S3Options, Store};
 
 use crate::run::{text, texts, write_run};
@@ -47,10 +47,12 @@ fn merge(run: &Path, out: &Path, manner: &Manner) -> merge::Result<Outcome> {
         },
         threads: NonZeroUsize::new(manner.threads).unwrap(),
         ranges: manner.ranges.clone(),
+        keep: None,
         scratch: std::env::temp_dir(),
     };
     let store = Store::open_with(run.to_str().unwrap(), &S3Options::default())?;
-    merge::run(&store, &options, &ProgressBars::to_nobody())
+    let sources = Sources { runs: vec![store], datasets: Vec::new() };
+    merge::run(&sources, &options, &ProgressBars::to_nobody())
 }
 
 /// Merges a run into a new file, and returns its bytes.

@@ -63,6 +63,12 @@ pub struct Arguments {
     /// The settings of rows.
     #[command(flatten)]
     pub rows: RowArguments,
+    /// Keep what merging with other runs needs
+    ///
+    /// Puts the texts that rows do not describe completely beside the shard: those with more than --max-tokens words, those
+    /// whose rating has no class, and those of stop words only. merge needs them if a text may be in several runs.
+    #[arg(long, help_heading = "Output")]
+    pub keep_words: bool,
     /// Options for S3.
     #[arg(long, value_name = "LIST", help_heading = "Storage", help = store::S3_HELP, long_help = store::S3_LONG_HELP)]
     pub s3: Option<S3Options>,

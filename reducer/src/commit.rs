@@ -118,9 +118,15 @@ fn difference(ours: &Commit, theirs: &Commit) -> Option<(&'static str, String, S
         ("the counts", ours.counts.to_string(), theirs.counts.to_string()),
         ("kept words", ours.kept_words.to_string(), theirs.kept_words.to_string()),
         ("distinct words", ours.distinct_words.to_string(), theirs.distinct_words.to_string()),
+        ("the digest of kept words", of_rest(ours), of_rest(theirs)),
         ("the run", ours.run.clone(), theirs.run.clone()),
     ];
     pairs.into_iter().find(|(_, ours, theirs)| ours != theirs)
+}
+
+/// The digest of what `--keep-words` kept, for messages.
+fn of_rest(commit: &Commit) -> String {
+    commit.rest.as_ref().map_or_else(String::new, |rest| rest.row_digest.to_string())
 }
 
 /// Checks that a record names existing objects of its host and attempt, which match the record. Attempts with
@@ -207,6 +213,7 @@ mod tests {
             row_digest: Digest::default(),
             settings: Settings::default(),
             texts: None,
+            rest: None,
         }
     }
 

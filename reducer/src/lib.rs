@@ -5,12 +5,9 @@
 //! put into the store and committed. A reducer is independent of other partitions and needs no vocabulary.
 
 pub mod arguments;
-mod buffer;
-mod collect;
 mod commit;
 mod reading;
 mod report;
-mod sorted_runs;
 pub mod task;
 mod texts;
 
@@ -21,8 +18,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use corpus::clean::Rules;
-use dataset::commit::{Commit, ListedFile, PartObject};
-use dataset::shard::{ShardReader, ShardWriter};
+use corpus::settings::Settings;
+use dataset::collect::{Collection, Collector};
+use dataset::commit::{Commit, ListedFile, PartObject, Rest};
+use dataset::shard::ShardReader;
 use durable::sha256;
 use program::exit::{Exit, Failed};
 use program::hadoop::Runner;
@@ -30,7 +29,6 @@ use program::progress::Progress;
 use program::temporary;
 use store::Store;
 
-use crate::collect::{Collection, Collector};
 use crate::commit::{Outcome, agree, earlier, elect, put_object, temporary_failed};
 use crate::reading::Reading;
 pub use crate::reading::no_thread;
@@ -61,8 +59,8 @@ pub fn run(
     // A partition that is committed already needs no other texts.
     let texts = (task.texts && before.is_none())
         .then(|| Texts::new(task.settings.clone(), task.memory_of_rows(), &task.scratch));
-    let (collection, texts) = collect(input, task, texts, store.progress())?;
-    let totals = collection.totals;
+    let collected = collect(input, task, texts, store.progress())?;
+    let totals = collected.rows.totals;
     // With several partitions or under Hadoop, a partition may be empty.
     if totals.counts.reviews == 0 && task.partitions == 1 && task.runner == Runner::User {
         let why = "found no record, expected at least one; check that the program that writes them succeeded";
@@ -70,16 +68,25 @@ pub fn run(
     }
     let elected = match before {
         Some(before) => {
-            agree(store, &unplaced(store, task, &collection), &before, &task.scratch)?;
+            agree(store, &unplaced(store, task, &collected), &before, &task.scratch)?;
             report
                 .notice(&format!("partition {} was already committed, with the same rows", task.partition))?;
             before
         }
-        None => commit(&mut report, store, task, collection, texts)?,
+        None => commit(&mut report, store, task, collected)?,
     };
     report.counters(&totals.counts)?;
     report.commit(output, &elected)?;
     Ok(elected)
+}
+
+/// What a reducer makes of its texts.
+struct Collected {
+    rows: Collection,
+    /// The texts of the rows, if they are stored.
+    texts: Option<Texts>,
+    /// The texts that rows do not describe completely, if they are stored.
+    rest: Option<Collection>,
 }
 
 fn collect(
@@ -87,44 +94,55 @@ fn collect(
     task: &Task,
     mut texts: Option<Texts>,
     progress: &Progress,
-) -> Result<(Collection, Option<Texts>)> {
-    let collector = Collector::new(task.settings.clone(), task.memory_of_rows(), &task.scratch);
-    let mut collector = collector.reporting(progress.clone());
+) -> Result<Collected> {
+    let collector = |settings, memory_bytes| {
+        Collector::new(settings, memory_bytes, &task.scratch).reporting(progress.clone())
+    };
+    let mut rows = collector(task.settings.clone(), task.memory_of_rows());
+    let mut rest = task.keeps_words.then(|| collector(task.settings.of_rest(), task.memory_of_rest()));
     Reading::start(input, task)?.each(|text| {
-        if let (Some(row), Some(texts)) = (collector.add(text)?, &mut texts) {
-            texts.add(&row, text.bytes)?;
+        let added = rows.add(text)?;
+        if let (Some(row), Some(texts)) = (added.row(), &mut texts) {
+            texts.add(row, text.bytes)?;
+        }
+        if let Some(rest) = rest.as_mut().filter(|_| added.is_incomplete()) {
+            rest.add(text)?;
         }
         Ok(())
     })?;
-    Ok((collector.finish()?, texts))
+    Ok(Collected { rows: rows.finish()?, texts, rest: rest.map(Collector::finish).transpose()? })
 }
 
 fn commit(
     report: &mut Report<impl Write>,
     store: &Store,
     task: &Task,
-    collection: Collection,
-    texts: Option<Texts>,
+    collected: Collected,
 ) -> Result<Commit> {
-    let (totals, unplaced) = (collection.totals, unplaced(store, task, &collection));
-    report.status(&format!("writing a shard of {} rows", totals.counts.rows))?;
+    let mut commit = unplaced(store, task, &collected);
+    let (rows, row_digest) = (commit.counts.rows, commit.row_digest);
+    report.status(&format!("writing a shard of {rows} rows"))?;
     let folder =
         temporary::folder_in(&task.scratch).map_err(|error| temporary_failed(&task.scratch, &error))?;
     let progress = store.progress();
-    write_shard(&file_of(PartObject::Shard, folder.path()), task, collection, progress)?;
-    let texts = match texts {
-        Some(texts) => {
-            report.status(&format!("writing the texts of {} rows", totals.counts.rows))?;
-            texts.write(&file_of(PartObject::Texts, folder.path()), totals.row_digest, progress)?;
-            Some(listed(PartObject::Texts, task, folder.path(), progress)?)
-        }
-        None => None,
-    };
-    let ListedFile { name: object, bytes, sha256 } =
-        listed(PartObject::Shard, task, folder.path(), progress)?;
-    let commit = Commit { object, bytes, sha256, texts, ..unplaced };
-    let etag = put_objects(report, store, &commit, folder.path())?;
-    match elect(store, Commit { etag, ..commit }, &task.scratch)? {
+    let memory_bytes = task.memory_of_rows();
+    let file = |kind| file_of(kind, folder.path());
+    let listed = |kind| listed(kind, task, folder.path(), progress);
+    write_shard(&file(PartObject::Shard), (&task.settings, memory_bytes), collected.rows, progress)?;
+    ListedFile { name: commit.object, bytes: commit.bytes, sha256: commit.sha256 } =
+        listed(PartObject::Shard)?;
+    if let Some(texts) = collected.texts {
+        report.status(&format!("writing the texts of {rows} rows"))?;
+        texts.write(&file(PartObject::Texts), row_digest, progress)?;
+        commit.texts = Some(listed(PartObject::Texts)?);
+    }
+    if let (Some(record), Some(rest)) = (&mut commit.rest, collected.rest) {
+        report.status(&format!("writing {} texts that rows do not describe", record.counts.distinct))?;
+        write_shard(&file(PartObject::Rest), (&task.settings.of_rest(), memory_bytes), rest, progress)?;
+        record.file = listed(PartObject::Rest)?;
+    }
+    commit.etag = put_objects(report, store, &commit, folder.path())?;
+    match elect(store, commit, &task.scratch)? {
         Outcome::Won(commit) => Ok(commit),
         Outcome::Same(elected) => {
             report.notice(&format!("attempt {} was elected, with the same rows", elected.attempt))?;
@@ -165,30 +183,30 @@ fn put_objects(
     Ok(etag)
 }
 
-/// Writes the shard, closes it, and reads it back completely.
-fn write_shard(path: &Path, task: &Task, collection: Collection, progress: &Progress) -> Result<()> {
+/// Writes a shard, closes it, and reads it back completely.
+fn write_shard(
+    path: &Path,
+    (settings, memory_bytes): (&Settings, usize),
+    collection: Collection,
+    progress: &Progress,
+) -> Result<()> {
     let (size, totals) = (collection.size(), collection.totals);
-    let written = ShardWriter::create(path, &task.settings, size).and_then(|shard| {
-        let mut shard = shard.reporting(progress.clone());
-        collection.write(&mut shard)?;
-        shard.finish(totals.row_digest)
-    });
-    written.map_err(dataset::Error::in_tmpdir)?;
+    collection.write_shard(path, settings, progress).map_err(dataset::Error::in_tmpdir)?;
     let mut written = ShardReader::open(path).map_err(|error| unverified(&error.to_string()))?;
     let same = written.size() == size
-        && written.settings() == &task.settings
+        && written.settings() == settings
         && written.digests().row_digest == totals.row_digest;
     if !same {
         return Err(unverified("other sizes, settings or digest"));
     }
-    let verified = written.keep_dictionary(task.memory_of_rows() as u64).and_then(|()| {
+    let verified = written.keep_dictionary(memory_bytes as u64).and_then(|()| {
         written.verify_blocks(dataset::threads(THREADS_MAX), || (), |(), _| progress.advance(1), |()| ())
     });
     verified.map_err(|error| match error {
         // The reducer does not change words, so the word is wrong in the records. The message does not contain it, because
         // logs must not contain review text.
         dataset::Error::Broken { rule: dataset::RULE_OF_WORDS, .. } => {
-            let (or_a_digit, or_the_flag) = match task.settings.rules() {
+            let (or_a_digit, or_the_flag) = match settings.rules() {
                 Some(Rules::Punctuation) => ("", ""),
                 _ => (" or a digit", ", and pass --punctuation if mapper had it"),
             };
@@ -211,8 +229,8 @@ fn unverified(found: &str) -> Failed {
 }
 
 /// The commit record of this attempt, without its objects.
-fn unplaced(store: &Store, task: &Task, collection: &Collection) -> Commit {
-    let totals = collection.totals;
+fn unplaced(store: &Store, task: &Task, Collected { rows, rest, .. }: &Collected) -> Commit {
+    let totals = rows.totals;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     Commit {
         schema_version: dataset::SCHEMA_VERSION,
@@ -229,9 +247,16 @@ fn unplaced(store: &Store, task: &Task, collection: &Collection) -> Commit {
         committed_unix_s: now.map_or(0, |since| since.as_secs()),
         counts: totals.counts,
         kept_words: totals.kept_words,
-        distinct_words: collection.size().words,
+        distinct_words: rows.size().words,
         row_digest: totals.row_digest,
         settings: task.settings.clone(),
         texts: task.texts.then(ListedFile::default),
+        rest: rest.as_ref().map(|rest| Rest {
+            file: ListedFile::default(),
+            counts: rest.totals.counts,
+            kept_words: rest.totals.kept_words,
+            distinct_words: rest.size().words,
+            row_digest: rest.totals.row_digest,
+        }),
     }
 }

@@ -128,6 +128,7 @@ fn task(arguments: &Arguments, partition: u32, partitions: u32) -> Result<Task, 
             Ok(store::read_existing(url, &s3, STOP_WORDS_BYTES_MAX)?)
         })?,
         texts: arguments.texts,
+        keeps_words: arguments.keep_words,
         memory_bytes: arguments.memory,
         scratch: env::temp_dir(),
     })

@@ -12,6 +12,7 @@ use corpus::digest::text_hash;
 use corpus::group::{Group, Groups, Order};
 use corpus::record::Votes;
 use corpus::words::{Span, find_words, room};
+use dataset::collect::Text;
 use program::exit::{Exit, Failed};
 use program::hadoop::partition;
 use program::system::Failure;
@@ -25,19 +26,6 @@ const BATCHES: usize = 3;
 const BATCH_BYTES: usize = 128 << 10;
 /// The thread's stack holds nothing large.
 const STACK_BYTES: usize = 256 << 10;
-
-/// A distinct text with all its votes.
-#[derive(Clone, Copy, Debug)]
-pub struct Text<'a> {
-    /// The cleaned text.
-    pub bytes: &'a [u8],
-    /// Its words.
-    pub words: &'a [Span],
-    /// Its XXH3-64.
-    pub hash: u64,
-    /// The sum of its records' votes.
-    pub votes: Votes,
-}
 
 /// Neighbouring texts.
 #[derive(Debug, Default)]

@@ -27,6 +27,8 @@ pub struct Task {
     pub settings: Settings,
     /// Whether the texts of the rows are stored beside the shard.
     pub texts: bool,
+    /// Whether what rows lack is stored beside the shard.
+    pub keeps_words: bool,
     /// Approximate memory for rows and texts.
     pub memory_bytes: usize,
     /// Folder for temporary files.
@@ -36,7 +38,13 @@ pub struct Task {
 impl Task {
     /// Approximate memory for rows, and the same again for texts if they are stored.
     pub fn memory_of_rows(&self) -> usize {
-        if self.texts { self.memory_bytes / 2 } else { self.memory_bytes }
+        let of_rows = self.memory_bytes - self.memory_of_rest();
+        if self.texts { of_rows / 2 } else { of_rows }
+    }
+
+    /// Approximate memory for what rows lack.
+    pub fn memory_of_rest(&self) -> usize {
+        if self.keeps_words { self.memory_bytes / 4 } else { 0 }
     }
 }
 

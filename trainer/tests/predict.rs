@@ -65,6 +65,7 @@ fn dataset(records: &[u8], settings: &Settings, vocabulary_size: u64, folder: &P
             runner: Runner::Hadoop,
             settings: settings.clone(),
             texts: false,
+            keeps_words: false,
             memory_bytes: 64 << 20,
             scratch: folder.to_owned(),
         };
@@ -83,9 +84,11 @@ fn dataset(records: &[u8], settings: &Settings, vocabulary_size: u64, folder: &P
         counted: merge::Counted { mapper: None, limits: Limits::default() },
         threads: std::num::NonZeroUsize::MIN,
         ranges: None,
+        keep: None,
         scratch: folder.to_owned(),
     };
-    match merge::run(&store, &options, &ProgressBars::to_nobody()) {
+    let sources = merge::Sources { runs: vec![store], datasets: Vec::new() };
+    match merge::run(&sources, &options, &ProgressBars::to_nobody()) {
         Err(error) if error.message.contains("no row remains") => return None,
         merged => merged.unwrap(),
     };

@@ -6,7 +6,7 @@
 mod limits;
 
 use std::fmt;
-use std::ops::AddAssign;
+use std::ops::{AddAssign, SubAssign};
 
 use program::exit::{Exit, Fails};
 use serde::{Deserialize, Serialize};
@@ -314,6 +314,18 @@ impl AddAssign for ReducerCounts {
         self.not_labelled = optional_sum(self.not_labelled, other.not_labelled);
         self.only_stopwords = self.only_stopwords.saturating_add(other.only_stopwords);
         self.rows = self.rows.saturating_add(other.rows);
+    }
+}
+
+/// Subtracts the counts of some of the texts.
+impl SubAssign for ReducerCounts {
+    fn sub_assign(&mut self, some: Self) {
+        self.reviews -= some.reviews;
+        self.distinct -= some.distinct;
+        self.not_sampled = self.not_sampled.map(|n| n - some.not_sampled.unwrap_or(0));
+        self.not_labelled = self.not_labelled.map(|n| n - some.not_labelled.unwrap_or(0));
+        self.only_stopwords -= some.only_stopwords;
+        self.rows -= some.rows;
     }
 }
 

@@ -80,7 +80,7 @@ impl Settings {
     /// one from the end, which do not overlap.
     pub fn kept<'a, T>(&self, words: &'a [T]) -> (&'a [T], &'a [T]) {
         let most = self.max_tokens as usize;
-        if most == 0 || words.len() <= most {
+        if !self.cuts(words.len()) {
             return (words, &[]);
         }
         let (front, back) = match self.keep {
@@ -89,6 +89,18 @@ impl Settings {
             Keep::Ends => (most.div_ceil(2), most / 2),
         };
         (&words[..front], &words[words.len() - back..])
+    }
+
+    /// Whether a row with this number of words keeps only some of them.
+    #[inline]
+    pub fn cuts(&self, n_words: usize) -> bool {
+        self.max_tokens > 0 && n_words > self.max_tokens as usize
+    }
+
+    /// The settings of texts that rows of these settings do not describe completely: all words, whatever the rating.
+    pub fn of_rest(&self) -> Self {
+        let Self { labels, keep, .. } = Self::default();
+        Self { stop_words: Vec::new(), max_tokens: 0, keep, labels, ..self.clone() }
     }
 
     /// The flags of `reducer` and `sentimill` with which a row has the same content. A custom list of stop words is

@@ -48,6 +48,27 @@ pub struct Commit {
     /// The texts of the rows, as Parquet, if the reducer wrote them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub texts: Option<ListedFile>,
+    /// What its rows lack, if the reducer kept words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest: Option<Rest>,
+}
+
+/// The rest of a shard: the texts that its rows do not describe completely, with all their words and votes. These are texts
+/// with more words than a row keeps, texts without a class, and texts of stop words only. It has the format of a shard, with
+/// the settings [`Settings::of_rest`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, remote = "Self")]
+pub struct Rest {
+    /// The object.
+    pub file: ListedFile,
+    /// Number of texts, and of their reviews.
+    pub counts: ReducerCounts,
+    /// Number of words of all texts.
+    pub kept_words: u64,
+    /// Number of distinct words.
+    pub distinct_words: u64,
+    /// Digest of the texts.
+    pub row_digest: Digest,
 }
 
 /// A file in the folder of a dataset, or an object in the folder of a run.
@@ -62,16 +83,36 @@ pub struct ListedFile {
     pub sha256: String,
 }
 
-corpus::read_from_objects!(Commit, ListedFile);
+corpus::read_from_objects!(Commit, Rest, ListedFile);
 
 impl Commit {
     /// The objects that this record names: the shard, then the others.
     pub fn objects(&self) -> Vec<(PartObject, ListedFile)> {
-        let Self { object, bytes, sha256, texts, .. } = self;
+        let Self { object, bytes, sha256, texts, rest, .. } = self;
         let shard = ListedFile { name: object.clone(), bytes: *bytes, sha256: sha256.clone() };
-        let others = [(PartObject::Texts, texts)];
-        let others = others.into_iter().filter_map(|(kind, file)| Some((kind, file.clone()?)));
+        let rest = rest.as_ref().map(|rest| &rest.file);
+        let others = [(PartObject::Texts, texts.as_ref()), (PartObject::Rest, rest)];
+        let others = others.into_iter().filter_map(|(kind, file)| Some((kind, file?.clone())));
         [(PartObject::Shard, shard)].into_iter().chain(others).collect()
+    }
+
+    /// The record that the rest of this shard would have as a shard of its own.
+    pub fn of_rest(&self) -> Option<Self> {
+        let Rest { file, counts, kept_words, distinct_words, row_digest } = self.rest.clone()?;
+        Some(Self {
+            object: file.name,
+            bytes: file.bytes,
+            sha256: file.sha256,
+            etag: None,
+            counts,
+            kept_words,
+            distinct_words,
+            row_digest,
+            settings: self.settings.of_rest(),
+            texts: None,
+            rest: None,
+            ..self.clone()
+        })
     }
 
     /// The kinds of these objects, for messages: `shard + texts`.
@@ -87,17 +128,20 @@ pub enum PartObject {
     Shard,
     /// The texts of its rows, as Parquet.
     Texts,
+    /// The rest of the shard.
+    Rest,
 }
 
 impl PartObject {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Shard, Self::Texts];
+    pub const ALL: [Self; 3] = [Self::Shard, Self::Texts, Self::Rest];
 
     /// What messages call it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Shard => "shard",
             Self::Texts => "texts",
+            Self::Rest => "kept words",
         }
     }
 
@@ -106,6 +150,7 @@ impl PartObject {
         match self {
             Self::Shard => "h5",
             Self::Texts => "texts.parquet",
+            Self::Rest => "rest.h5",
         }
     }
 

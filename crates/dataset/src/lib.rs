@@ -25,8 +25,10 @@ mod words;
 
 pub mod card;
 pub mod chunk;
+pub mod collect;
 pub mod commit;
 pub mod dataset_file;
+pub mod hashes;
 pub mod manifest;
 pub mod merge_sorted;
 pub mod shard;

@@ -52,6 +52,9 @@ pub struct SealedShard {
     /// The texts of the rows, as Parquet, if the reducers wrote them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub texts: Option<ListedFile>,
+    /// What the rows lack, if the reducers kept it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest: Option<ListedFile>,
 }
 
 impl From<&Commit> for SealedShard {
@@ -66,6 +69,7 @@ impl From<&Commit> for SealedShard {
             rows: commit.counts.rows,
             row_digest: commit.row_digest,
             texts: commit.texts.clone(),
+            rest: commit.rest.as_ref().map(|rest| rest.file.clone()),
         }
     }
 }
@@ -143,6 +147,11 @@ pub fn manifest_name(dataset: &str) -> String {
 /// The name of a dataset's padded copy, which is in the same folder: `reviews.padded.h5` for `reviews.h5`.
 pub fn padded_name(dataset: &str) -> String {
     format!("{}.padded.h5", stem(dataset))
+}
+
+/// The name of the run of a dataset's words, which is in the same folder: `reviews.words` for `reviews.h5`.
+pub fn words_name(dataset: &str) -> String {
+    format!("{}.words", stem(dataset))
 }
 
 /// The name of the Parquet file of a dataset's ids, which is in the same folder: `reviews.ids.parquet` for `reviews.h5`.

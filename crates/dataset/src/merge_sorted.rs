@@ -44,7 +44,7 @@ impl<T: Ord, I: Iterator<Item = Result<T>>> Iterator for MergeSorted<T, I> {
 
 /// Merges lists of words with counts, each in byte order. Visits each distinct word once, in byte order, with
 /// its number from 0 and the sum of its counts. Before each visit, calls `met` for every list that contains
-/// the word, with the list's index and the word's number.
+/// the word, with the list's index and the word's number. Sums wrap around, so that a list may have negative counts.
 pub fn sum_words<I: Iterator<Item = Result<(Vec<u8>, u64)>>, E: From<Error>>(
     lists: impl IntoIterator<Item = I>,
     mut met: impl FnMut(usize, u64) -> std::result::Result<(), E>,
@@ -57,7 +57,7 @@ pub fn sum_words<I: Iterator<Item = Result<(Vec<u8>, u64)>>, E: From<Error>>(
         met(list, number)?;
         while let Some(same) = merged.next_if(|next| matches!(next, Ok(((other, _), _)) if *other == word)) {
             let ((_, more), list) = same?;
-            count += more;
+            count = count.wrapping_add(more);
             met(list, number)?;
         }
         visit(&word, count)?;

@@ -32,7 +32,7 @@ pub struct Run {
 impl Spool {
     /// Creates the file in this folder.
     pub fn create(folder: &Path) -> Result<Self> {
-        let file = kept(folder, "create a temporary file", tempfile::tempfile_in(folder))?;
+        let file = temporary(folder, "create a temporary file", tempfile::tempfile_in(folder))?;
         Ok(Self { folder: folder.to_owned(), file: Arc::new(file), end: 0 })
     }
 
@@ -58,7 +58,7 @@ impl Spool {
     pub fn rows(&self, run: Run, buffer_bytes: usize) -> impl Iterator<Item = Result<Row>> + use<> {
         let folder = self.folder.clone();
         let mut input = self.reader(run, buffer_bytes);
-        std::iter::from_fn(move || kept(&folder, READ, next_entry(&mut input, read_row)).transpose())
+        std::iter::from_fn(move || temporary(&folder, READ, next_entry(&mut input, read_row)).transpose())
     }
 
     /// Reads the words of a run with their counts, through a buffer of this size.
@@ -69,13 +69,13 @@ impl Spool {
     ) -> impl Iterator<Item = Result<(Vec<u8>, u64)>> + use<> {
         let folder = self.folder.clone();
         let mut input = self.reader(run, buffer_bytes);
-        std::iter::from_fn(move || kept(&folder, READ, next_entry(&mut input, read_word)).transpose())
+        std::iter::from_fn(move || temporary(&folder, READ, next_entry(&mut input, read_word)).transpose())
     }
 
     /// Reads all numbers of a run.
     pub fn numbers(&self, run: Run) -> Result<Vec<u32>> {
         let mut bytes = vec![0; (run.end - run.start) as usize];
-        kept(&self.folder, READ, self.file.read_exact_at(&mut bytes, run.start))?;
+        temporary(&self.folder, READ, self.file.read_exact_at(&mut bytes, run.start))?;
         Ok(bytes.chunks_exact(4).map(|n| u32::from_le_bytes([n[0], n[1], n[2], n[3]])).collect())
     }
 
@@ -87,7 +87,7 @@ impl Spool {
 const READ: &str = "read a temporary file";
 
 /// Adds the folder and the failed action to an error.
-fn kept<T>(folder: &Path, action: &'static str, result: io::Result<T>) -> Result<T> {
+pub(crate) fn temporary<T>(folder: &Path, action: &'static str, result: io::Result<T>) -> Result<T> {
     result.map_err(|source| Error::Temporary { path: folder.to_owned(), action, source })
 }
 
@@ -103,7 +103,7 @@ impl Pen {
     fn flush_from(&mut self, bytes: usize) -> Result<()> {
         if self.buffer.len() >= bytes {
             let written = self.file.write_all_at(&self.buffer, self.position);
-            kept(&self.folder, "write a temporary file", written)?;
+            temporary(&self.folder, "write a temporary file", written)?;
             self.position += self.buffer.len() as u64;
             self.buffer.clear();
         }

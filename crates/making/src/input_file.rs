@@ -47,10 +47,7 @@ impl DatasetFile {
     }
 
     fn fetched(url: &S3Url, s3: &S3Options) -> Result<Self> {
-        let object = url.with_file_name(&manifest_name(url.file_name()));
-        let manifest = read_object(&object, s3, RECORD_BYTES_MAX)?
-            .map(|record| parsed_manifest(&object.to_string(), &record))
-            .transpose()?;
+        let manifest = manifest_in_s3(url, s3)?;
         let sha256 = manifest.as_ref().map(|manifest| manifest.sha256.clone());
         let file = cached(url, &CacheOptions { s3: s3.clone(), sha256, ..CacheOptions::default() })?;
         Ok(Self {
@@ -112,6 +109,20 @@ impl From<&Path> for DatasetFile {
     fn from(path: &Path) -> Self {
         path.to_owned().into()
     }
+}
+
+/// The manifest of a dataset, if it has one.
+pub fn manifest_of(dataset: &Location, s3: &S3Options) -> Result<Option<DatasetManifest>> {
+    match dataset {
+        Location::Local(path) => Places::of(path).read_manifest(),
+        Location::S3(url) => manifest_in_s3(url, s3),
+    }
+}
+
+fn manifest_in_s3(url: &S3Url, s3: &S3Options) -> Result<Option<DatasetManifest>> {
+    let object = url.with_file_name(&manifest_name(url.file_name()));
+    let record = read_object(&object, s3, RECORD_BYTES_MAX)?;
+    record.map(|record| parsed_manifest(&object.to_string(), &record)).transpose()
 }
 
 /// The hashes of another dataset, queried in ascending order.

@@ -34,7 +34,7 @@ pub use check::{Checked, CheckedFile, check};
 pub use content::{DatasetContent, Parts, Rows, Size};
 pub use error::{Error, Result, at};
 pub use ids::Ids;
-pub use input_file::{DatasetFile, Hashes};
+pub use input_file::{DatasetFile, Hashes, manifest_of};
 pub use inputs::Inputs;
 pub use make::Making;
 pub use options::{DatasetOptions, VocabularyFrom};

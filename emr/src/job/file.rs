@@ -34,6 +34,7 @@ pub struct File {
 pub struct HadoopTable {
     pub reducers: Option<u32>,
     pub combiner: Option<bool>,
+    pub keep_words: Option<bool>,
     pub reducer_memory: Option<Value>,
     pub merge_tasks: Option<u32>,
     pub credentials: Option<String>,

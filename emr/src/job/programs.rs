@@ -23,8 +23,9 @@ impl Job {
 
     /// Flags of `reducer` for what it writes, with `--stopwords` unless the stop words are in a file.
     pub fn shard_flags(&self) -> Vec<String> {
-        let texts = self.output.texts.then(|| "--texts".to_owned());
-        self.rows.flags.iter().cloned().chain(texts).collect()
+        let flags = [("--texts", self.output.texts), ("--keep-words", self.hadoop.keep_words)];
+        let flags = flags.into_iter().filter_map(|(flag, is_set)| is_set.then(|| flag.to_owned()));
+        self.rows.flags.iter().cloned().chain(flags).collect()
     }
 
     /// Flags of `reducer` for what it writes and for memory, without `--run` and `--s3`. A file of stop words is `STOP_WORDS` in the

@@ -52,15 +52,16 @@ fn programs_get_the_flags_of_the_job_file() {
 }
 
 #[test]
-fn texts_are_a_flag_of_the_reducer_and_part_of_the_record() {
-    let [without, with] =
-        ["", "[output]\nparquet = true\ntexts = true\n"].map(|output| job(&format!("{SMALL}{output}")));
+fn texts_and_kept_words_are_flags_of_the_reducer_and_part_of_the_record() {
+    let tables = "[output]\nparquet = true\ntexts = true\n[hadoop]\nkeep-words = true\n";
+    let [without, with] = ["", tables].map(|tables| job(&format!("{SMALL}{tables}")));
+    let expected = ["--texts", "--keep-words"].map(str::to_owned);
     assert_eq!(
-        (with.reducer_flags(), with.merge_flags()),
-        (vec!["--texts".to_owned()], vec!["--parquet".to_owned()])
+        (&with.reducer_flags()[..], with.merge_flags()),
+        (&expected[..], vec!["--parquet".to_owned()])
     );
     let [without, with] = [without, with].map(|job| job.record(&BTreeMap::new()));
-    assert_eq!((with.reducer, without.reducer), (vec!["--texts".to_owned()], Vec::new()));
+    assert_eq!((&with.reducer[..], without.reducer), (&expected[..], Vec::new()));
     let found = refused(&format!("{SMALL}[output]\ntexts = \"reviews.parquet\"\n"));
     assert!(found[0].contains("output.texts") || found[0].contains("output"), "{found:?}");
 }

@@ -291,7 +291,8 @@ impl Values<'_> {
         }
         let credentials = table.credentials.as_deref().and_then(|text| self.credentials(text));
         let combiner = table.combiner.unwrap_or(true);
-        Hadoop { reducers, combiner, reducer_memory, merge_tasks, settings, credentials }
+        let keep_words = table.keep_words.unwrap_or(false);
+        Hadoop { reducers, combiner, keep_words, reducer_memory, merge_tasks, settings, credentials }
     }
 
     fn credentials(&mut self, text: &str) -> Option<Credentials> {

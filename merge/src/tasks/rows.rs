@@ -50,7 +50,7 @@ pub(crate) fn encode(planned: &Planned, number: u32, options: &WorkOptions) -> R
     let rows = MergedRows::open(
         (&shards, &ids, map),
         (&ranges, these.start, sizes),
-        inputs.without(),
+        (None, inputs.without()),
         &mut spool,
         options.threads,
     )?;

@@ -11,7 +11,7 @@ use store::Key;
 
 use crate::plan::{Planned, Task};
 use crate::tasks::{WorkOptions, record};
-use crate::verify::{KnownShard, ShardFile, verify_all};
+use crate::verify::{KnownShard, Role, ShardFile, verify_all};
 use crate::{Omitted, Result};
 
 const KIND: &str = "shards";
@@ -46,8 +46,8 @@ pub(crate) fn verify(planned: &Planned, number: u32, options: &WorkOptions) -> R
     let commits: Vec<_> = planned.shards(number).map(|at| planned.commit(at)).collect::<Result<_>>()?;
     let (ranges, threads) = (planned.all_ranges(), options.threads);
     let progress = planned.store().progress();
-    let shards =
-        verify_all(planned.store(), &commits, &options.scratch, &ranges, threads, || progress.advance(1))?;
+    let of_task: Vec<_> = commits.iter().map(|commit| (planned.store(), commit.clone())).collect();
+    let shards = verify_all(&of_task, None, &options.scratch, &ranges, threads, || progress.advance(1))?;
     let mut group = VerifiedGroup {
         shards: Vec::with_capacity(shards.len()),
         sizes: vec![RowsSize::default(); ranges.n()],
@@ -133,7 +133,8 @@ impl VerifiedRun {
             let (name, VerifiedShard { digests, n_words, sizes }) =
                 (planned.plan.seal.shards[at].object.clone(), self.shards[at].clone());
             let file = ShardFile::partial(planned.store(), &Key::new(&name)?, &options.scratch)?;
-            put(KnownShard { file, name, n_words, sizes, digests });
+            let name = format!("{}/{name}", planned.store().url());
+            put(KnownShard { file, name, role: Role::Run, n_words, sizes, hashes: 0..0, digests });
             Ok::<_, Failed>(())
         };
         in_order(self.shards.len(), options.threads, 1, fetch, |shard| {

@@ -19,7 +19,7 @@ use store::Key;
 use crate::Result;
 use crate::plan::{Planned, Task};
 use crate::tasks::{VerifiedRun, WorkOptions, record};
-use crate::verify::{KnownShard, ShardFile};
+use crate::verify::{KnownShard, Role, ShardFile};
 use crate::vocabulary::{WordRanges, each_word};
 
 const KIND: &str = "words";
@@ -104,7 +104,8 @@ fn open_all(planned: &Planned, options: &WorkOptions) -> Result<Vec<KnownShard>>
         let file = ShardFile::partial(planned.store(), &Key::new(&sealed[at].object)?, &options.scratch)?;
         let shard = file.open()?;
         let (digests, n_words) = (shard.digests(), shard.size().words);
-        put(KnownShard { file, name: sealed[at].object.clone(), n_words, sizes: Vec::new(), digests });
+        let name = format!("{}/{}", planned.store().url(), sealed[at].object);
+        put(KnownShard { file, name, role: Role::Run, n_words, sizes: Vec::new(), hashes: 0..0, digests });
         Ok::<_, Failed>(())
     };
     in_order(sealed.len(), options.threads, 1, open, |shard| {

@@ -102,5 +102,6 @@ fn write_shard(folder: &Path, texts: &[Text], (partition, partitions): (u32, u32
         row_digest,
         settings,
         texts: None,
+        rest: None,
     }
 }

@@ -9,7 +9,7 @@ use dataset::commit::{COMMIT_PREFIX, Commit, DATA_PREFIX, RECORD_BYTES_MAX, comm
 use durable::sha256;
 use making::{DatasetOptions, ProgressBars, VocabularyFrom};
 use merge::gc;
-use merge::{Options, Outcome};
+use merge::{Options, Outcome, Sources};
 use program::hadoop::Runner;
 use reducer::task::{Others, Task};
 use store::{Key, Store};
@@ -69,7 +69,7 @@ impl Corpus {
         let garbage = gc::find(store).unwrap();
         assert!(garbage.refusal.is_none(), "{:?}", garbage.refusal);
         garbage.orphans.iter().for_each(|orphan| store.delete(&orphan.key).unwrap());
-        assert_eq!(store.list(DATA_PREFIX).unwrap().len(), 2 * partitions as usize);
+        assert_eq!(store.list(DATA_PREFIX).unwrap().len(), 3 * partitions as usize);
         let again = merged(store, &out, counts, folder).unwrap();
         assert!(matches!(again, Outcome::Unchanged(_)), "{again:?}");
         let afresh = folder.join("afresh.h5");
@@ -90,6 +90,7 @@ pub fn task(partition: u32, partitions: u32, attempt: &str, scratch: &Path) -> T
         runner: Runner::Hadoop,
         settings: Settings::default(),
         texts: true,
+        keeps_words: true,
         memory_bytes: MEMORY_BYTES,
         scratch: scratch.to_owned(),
     }
@@ -115,9 +116,11 @@ pub fn merged(store: &Store, out: &Path, counts: MapperCounts, scratch: &Path) -
         counted: merge::Counted { mapper: Some(counts), limits: corpus::ledger::Limits::NONE },
         threads: std::num::NonZeroUsize::MIN,
         ranges: None,
+        keep: None,
         scratch: scratch.to_owned(),
     };
-    merge::run(store, &options, &ProgressBars::to_nobody())
+    let sources = Sources { runs: vec![store.clone()], datasets: Vec::new() };
+    merge::run(&sources, &options, &ProgressBars::to_nobody())
 }
 
 /// The commit of a partition, if it has one.

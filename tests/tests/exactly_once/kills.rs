@@ -87,7 +87,7 @@ fn job(corpus: &Corpus, usual: Duration, seed: u64) -> Vec<&'static str> {
 /// Runs a reducer and kills it after `kill`. Returns whether it succeeded.
 fn lives(folder: &Path, partition: u32, input: &[u8], kill: Option<Duration>) -> bool {
     let mut reducer = reducer(&folder.join("run"), partition, 2);
-    let mut child = start(reducer.arg("--texts").env("TMPDIR", folder));
+    let mut child = start(reducer.args(["--texts", "--keep-words"]).env("TMPDIR", folder));
     let mut stdin = child.stdin.take().expect("standard input is piped");
     thread::scope(|scope| {
         // Killing the reader breaks the pipe.

@@ -17,6 +17,7 @@ mod json;
 mod large_vocabulary;
 mod made;
 mod merge_again;
+mod months;
 mod real_data;
 mod replaced;
 mod same_bytes;

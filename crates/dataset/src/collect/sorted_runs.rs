@@ -6,13 +6,14 @@
 
 use std::path::Path;
 
-use dataset::merge_sorted::{merge_sorted, sum_words};
-use dataset::shard::ShardWriter;
-use dataset::spool::{Run, Spool};
-use dataset::{Result, Row};
 use program::progress::Progress;
 
-use crate::buffer::Buffer;
+use crate::collect::buffer::Buffer;
+use crate::error::Result;
+use crate::merge_sorted::{merge_sorted, sum_words};
+use crate::row_columns::Row;
+use crate::shard::ShardWriter;
+use crate::spool::{Run, Spool};
 
 /// All runs of a reducer.
 pub struct Runs {

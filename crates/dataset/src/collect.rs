@@ -2,19 +2,64 @@
 //!
 //! Rows are collected in memory. When the memory is full, they are sorted and written to disk as one run.
 
+mod buffer;
+mod sorted_runs;
+
 use std::path::{Path, PathBuf};
 
 use corpus::digest::{Digest, RowDigester, split};
 use corpus::ledger::ReducerCounts;
+use corpus::record::Votes;
 use corpus::settings::Settings;
-use corpus::words::{CountedWord, Span};
-use dataset::shard::{ShardSize, ShardWriter};
-use dataset::{Result, Row};
+use corpus::words::{CountedWord, Span, find_words, room};
 use program::progress::Progress;
 
-use crate::buffer::Buffer;
-use crate::reading::Text;
-use crate::sorted_runs::{MergedRuns, Runs};
+use crate::collect::buffer::Buffer;
+use crate::collect::sorted_runs::{MergedRuns, Runs};
+use crate::error::Result;
+use crate::row_columns::Row;
+use crate::shard::{ShardSize, ShardWriter};
+
+/// A distinct text with all its votes.
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'a> {
+    /// The cleaned text.
+    pub bytes: &'a [u8],
+    /// Its words.
+    pub words: &'a [Span],
+    /// Its XXH3-64.
+    pub hash: u64,
+    /// The sum of its records' votes.
+    pub votes: Votes,
+}
+
+/// What became of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// A row, here without tokens, which has all its words that are no stop words.
+    Row(Row),
+    /// A row, here without tokens, which has some of these words.
+    CutRow(Row),
+    /// No row: its rating has no class, or all its words are stop words.
+    Dropped,
+    /// No row: it is not in the sample.
+    NotSampled,
+}
+
+impl Added {
+    /// Whether what a shard has of the text is too little to merge it with the same text of another run.
+    pub fn is_incomplete(&self) -> bool {
+        matches!(self, Self::CutRow(_) | Self::Dropped)
+    }
+
+    /// The row.
+    pub fn row(&self) -> Option<&Row> {
+        match self {
+            Self::Row(row) | Self::CutRow(row) => Some(row),
+            Self::Dropped | Self::NotSampled => None,
+        }
+    }
+}
 
 /// Totals of the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,7 +82,9 @@ pub struct Collector {
     totals: Totals,
     digester: RowDigester,
     progress: Progress,
-    /// The words of one text that are not stop words.
+    /// The words of one text.
+    words: Vec<Span>,
+    /// Those that are not stop words.
     counted: Vec<CountedWord>,
     /// The kept tokens of the text, joined by spaces.
     joined: Vec<u8>,
@@ -58,6 +105,7 @@ impl Collector {
             runs: None,
             digester: RowDigester::default(),
             progress: Progress::default(),
+            words: Vec::new(),
             counted: Vec::new(),
             joined: Vec::new(),
         }
@@ -69,32 +117,41 @@ impl Collector {
         Self { progress, ..self }
     }
 
-    /// Adds the next text with all its votes. Returns its row without tokens, unless the text is dropped.
-    pub fn add(&mut self, text: Text<'_>) -> Result<Option<Row>> {
+    /// Adds the next text, whose words are not known yet.
+    pub fn add_text(&mut self, bytes: &[u8], hash: u64, votes: Votes) -> Result<Added> {
+        let mut words = std::mem::take(&mut self.words);
+        words.resize(words.len().max(room(bytes.len())), Span::default());
+        let n_words = find_words(bytes, &mut words);
+        let added = self.add(Text { bytes, words: &words[..n_words], hash, votes });
+        self.words = words;
+        added
+    }
+
+    /// Adds the next text with all its votes.
+    pub fn add(&mut self, text: Text<'_>) -> Result<Added> {
         let counts = &mut self.totals.counts;
         counts.distinct += 1;
         counts.reviews += text.votes.total();
         // The words of a dropped text are not counted.
         if !self.settings.sample.keeps(text.hash) {
             counts.not_sampled = counts.not_sampled.map(|n| n + 1);
-            return Ok(None);
+            return Ok(Added::NotSampled);
         }
         let Some(label) = self.settings.label(text.votes) else {
             counts.not_labelled = counts.not_labelled.map(|n| n + 1);
-            return Ok(None);
+            return Ok(Added::Dropped);
         };
         self.buffer.count(text.bytes, text.words, &mut self.counted);
         if self.counted.is_empty() {
             counts.only_stopwords += 1;
-            return Ok(None);
+            return Ok(Added::Dropped);
         }
         counts.rows += 1;
         let row = self.push_row(text, label);
-        let is_full = self.buffer.is_full() || self.buffer.memory_bytes() > self.memory_bytes;
-        if is_full {
+        if self.buffer.is_full() || self.buffer.memory_bytes() > self.memory_bytes {
             self.spill()?;
         }
-        Ok(Some(row))
+        Ok(if self.settings.cuts(self.counted.len()) { Added::CutRow(row) } else { Added::Row(row) })
     }
 
     fn push_row(&mut self, text: Text<'_>, label: u8) -> Row {
@@ -185,8 +242,15 @@ impl Collection {
         ShardSize { rows: self.totals.counts.rows, tokens: self.totals.kept_words, words, word_bytes }
     }
 
-    /// Writes all words and rows.
-    pub fn write(self, shard: &mut ShardWriter) -> Result<()> {
+    /// Writes a shard, which is a new file.
+    pub fn write_shard(self, path: &Path, settings: &Settings, progress: &Progress) -> Result<()> {
+        let row_digest = self.totals.row_digest;
+        let mut shard = ShardWriter::create(path, settings, self.size())?.reporting(progress.clone());
+        self.write(&mut shard)?;
+        shard.finish(row_digest)
+    }
+
+    fn write(self, shard: &mut ShardWriter) -> Result<()> {
         match self.content {
             Content::Memory(buffer) => {
                 buffer.words().try_for_each(|(word, count)| shard.word(word, count))?;
@@ -204,12 +268,10 @@ mod tests {
 
     use corpus::digest::text_hash;
     use corpus::labels::Labels;
-    use corpus::record::Votes;
     use corpus::sample::Sample;
     use proptest::prelude::*;
 
     use super::*;
-    use corpus::words::{find_words, room};
 
     fn words_of(text: &[u8]) -> Vec<Span> {
         let mut words = vec![Span::default(); room(text.len())];
@@ -218,9 +280,8 @@ mod tests {
         words
     }
 
-    fn add(collector: &mut Collector, text: &str, votes: [u32; 5]) {
-        let (bytes, votes) = (text.as_bytes(), Votes(votes));
-        collector.add(Text { bytes, words: &words_of(bytes), hash: text_hash(bytes), votes }).unwrap();
+    fn add(collector: &mut Collector, text: &str, votes: [u32; 5]) -> Added {
+        collector.add_text(text.as_bytes(), text_hash(text.as_bytes()), Votes(votes)).unwrap()
     }
 
     /// The bytes of the shard of these texts, from a collector with this much memory.
@@ -230,13 +291,9 @@ mod tests {
         for (text, &votes) in texts {
             add(&mut collector, text, votes);
         }
-        let collection = collector.finish().unwrap();
         let path = folder.path().join("shard.h5");
-        let (size, totals) = (collection.size(), collection.totals);
-        let mut shard = ShardWriter::create(&path, settings, size).unwrap();
-        collection.write(&mut shard).unwrap();
-        shard.finish(totals.row_digest).unwrap();
-        let mut written = dataset::shard::ShardReader::open(&path).unwrap();
+        collector.finish().unwrap().write_shard(&path, settings, &Progress::default()).unwrap();
+        let mut written = crate::shard::ShardReader::open(&path).unwrap();
         written.keep_dictionary(1 << 20).unwrap();
         written.verify_blocks(NonZeroUsize::MIN, || (), |(), _| (), |()| ()).unwrap();
         std::fs::read(path).unwrap()
@@ -278,7 +335,9 @@ mod tests {
         let settings = Settings { stop_words: Vec::new(), ..Settings::default() };
         let mut collector = Collector::new(settings.clone(), 0, folder.path()).reporting(progress.clone());
         // Without memory each text is a run, and the index maps of all runs do not fit together.
-        (0..900).for_each(|n| add(&mut collector, &format!("nice fit of {n}"), [0, 0, 0, 0, 1]));
+        for n in 0..900 {
+            add(&mut collector, &format!("nice fit of {n}"), [0, 0, 0, 0, 1]);
+        }
         assert_eq!(progress.steps(), 0);
 
         let collection = collector.finish().unwrap();
@@ -343,7 +402,9 @@ mod tests {
         let n_in = [("so", [0, 0, 1, 0, 0]), ("the", [0, 0, 0, 0, 1]), ("fit", [1, 0, 0, 0, 0])].map(
             |(word, votes)| {
                 let texts: Vec<String> = (1..=20).map(|n| vec![word; n].join(" ")).collect();
-                texts.iter().for_each(|text| add(&mut collector, text, votes));
+                for text in &texts {
+                    add(&mut collector, text, votes);
+                }
                 texts.iter().filter(|text| sample.keeps(text_hash(text.as_bytes()))).count() as u64
             },
         );

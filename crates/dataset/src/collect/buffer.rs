@@ -4,7 +4,9 @@ use std::hint::black_box;
 
 use corpus::record::Votes;
 use corpus::words::{CountedWord, Dictionary, Span};
-use dataset::{Result, Row};
+
+use crate::error::Result;
+use crate::row_columns::Row;
 
 /// Rows in order of arrival, whose words are numbered by first appearance. After [`Buffer::sort`], rows and
 /// words are in the order of a shard.

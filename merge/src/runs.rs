@@ -1,0 +1,160 @@
+//! The runs of a merge: their commit records and manifests, and the manifest of all of them.
+
+use std::collections::HashSet;
+
+use corpus::settings::Difference;
+use dataset::commit::Commit;
+use dataset::manifest::{Seal, SealedShard};
+use program::exit::{Exit, Failed};
+use store::Store;
+
+use crate::keep::{DatasetWords, kept};
+use crate::{Counted, Outcome, Result, Sources, check_ledger, checked_run, put_seal};
+
+/// Complete runs of equal settings.
+pub(crate) struct Runs<'a> {
+    runs: Vec<(&'a Store, Vec<Commit>, Seal)>,
+    /// The manifest of all runs. That of several has no name of a run, the URLs of shards, and the sums of their counts and
+    /// digests, as if no text were in two of them.
+    pub(crate) seal: Seal,
+}
+
+impl<'a> Runs<'a> {
+    /// Reads the records of all runs and checks the ledger.
+    pub(crate) fn read(sources: &'a Sources, counted: &Counted) -> Result<Self> {
+        if let ([store], []) = (&sources.runs[..], &sources.datasets[..]) {
+            let (commits, seal) = checked_run(store, counted)?;
+            return Ok(Self { runs: vec![(store, commits, seal.clone())], seal });
+        }
+        let uncounted = Counted { mapper: None, ..*counted };
+        let mut runs: Vec<(&Store, Vec<Commit>, Seal)> = Vec::new();
+        let of_datasets = sources.datasets.iter().map(|dataset| &dataset.store);
+        for store in sources.runs.iter().chain(of_datasets) {
+            if runs.iter().any(|(other, ..)| other.url() == store.url()) {
+                let why = format!("{} is named twice, expected different runs; name it once", store.url());
+                return Err(Failed::new(Exit::Settings, why));
+            }
+            let (commits, seal) = checked_run(store, &uncounted)?;
+            runs.push((store, commits, seal));
+        }
+        // The order of runs changes nothing.
+        runs.sort_by_key(|(store, ..)| store.url());
+        check_alike(&runs)?;
+        check_once(&runs, &sources.datasets)?;
+        let is_dataset =
+            |store: &Store| sources.datasets.iter().any(|other| other.store.url() == store.url());
+        let mut seals = runs.iter().map(|(store, _, seal)| {
+            let known = seal.ledger.mapper;
+            // Counts that were passed are those of all runs of reducers.
+            (counted.mapper.is_none() || is_dataset(store)).then_some(known)
+        });
+        let mapper = seals.by_ref().flatten().try_fold(counted.mapper, |sum, known| {
+            let mut known = known?;
+            if let Some(sum) = sum {
+                known += sum;
+            }
+            Some(Some(known))
+        });
+        let seal = all(&runs, mapper.flatten());
+        check_ledger(&seal.ledger, counted)?;
+        Ok(Self { runs, seal })
+    }
+
+    /// Number of shards.
+    pub(crate) fn n_shards(&self) -> usize {
+        self.runs.iter().map(|(_, commits, _)| commits.len()).sum()
+    }
+
+    /// The number of the run of each shard.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = usize> {
+        self.runs.iter().enumerate().flat_map(|(run, (_, commits, _))| commits.iter().map(move |_| run))
+    }
+
+    /// The commit records of all shards and, with several runs or if their words are kept, of the rests of all shards after
+    /// them.
+    pub(crate) fn commits(&self, keeps_words: bool) -> Result<Vec<(&'a Store, Commit)>> {
+        let shards =
+            || self.runs.iter().flat_map(|(store, commits, _)| commits.iter().map(|commit| (*store, commit)));
+        let mut commits: Vec<_> = shards().map(|(store, commit)| (store, commit.clone())).collect();
+        if self.runs.len() > 1 || keeps_words {
+            for (store, commit) in shards() {
+                let rest = commit.of_rest().ok_or_else(|| {
+                    let why = format!(
+                        "{}: partition {} has no words that rows lack, which merging with other runs needs, because a text \
+                         may be in several; run its reducers with --keep-words, into a new --run",
+                        store.url(),
+                        commit.partition
+                    );
+                    Failed::new(Exit::MissingInput, why)
+                })?;
+                commits.push((store, rest));
+            }
+        }
+        Ok(commits)
+    }
+
+    /// Whether a store has the words of a dataset.
+    pub(crate) fn are_kept(&self, store: &Store, dataset: &Outcome) -> Result<bool> {
+        let (Outcome::Made(manifest, _) | Outcome::Unchanged(manifest)) = dataset;
+        Ok(kept(store)?.is_some_and(|commit| commit.row_digest == manifest.seal.row_digest))
+    }
+
+    /// Puts the manifest of each run.
+    pub(crate) fn put_seals(&self) -> Result<()> {
+        self.runs.iter().try_for_each(|(store, _, seal)| put_seal(store, seal))
+    }
+}
+
+/// Checks that all runs have equal settings.
+fn check_alike(runs: &[(&Store, Vec<Commit>, Seal)]) -> Result<()> {
+    runs.windows(2).try_for_each(|pair| {
+        let [(one, _, ours), (other, _, theirs)] = pair else { return Ok(()) };
+        ours.settings.difference(&theirs.settings).map_or(Ok(()), |difference| {
+            let Difference { setting, ours, theirs } = difference;
+            let why = format!(
+                "{} and {} differ in {setting}: {ours} and {theirs}; merge runs whose reducers had the same settings",
+                one.url(),
+                other.url()
+            );
+            Err(Failed::new(Exit::Settings, why))
+        })
+    })
+}
+
+/// Refuses a run of which a dataset was made that is merged with it. The votes would count twice.
+fn check_once(runs: &[(&Store, Vec<Commit>, Seal)], datasets: &[DatasetWords]) -> Result<()> {
+    for (number, DatasetWords { name, shards, .. }) in datasets.iter().enumerate() {
+        let of_runs = runs
+            .iter()
+            .map(|(store, commits, _)| (store.url(), commits.iter().map(|commit| &commit.sha256).collect()));
+        let of_others = datasets[..number].iter().map(|other| {
+            (other.name.clone(), other.shards.iter().map(|shard| &shard.sha256).collect::<HashSet<_>>())
+        });
+        for (other, digests) in of_runs.chain(of_others) {
+            if shards.iter().any(|shard| digests.contains(&shard.sha256)) {
+                let why = format!(
+                    "{other} and {name} have the same shards, so their reviews would count twice; name one of both"
+                );
+                return Err(Failed::new(Exit::Settings, why));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The manifest of all runs.
+fn all(runs: &[(&Store, Vec<Commit>, Seal)], mapper: Option<corpus::ledger::MapperCounts>) -> Seal {
+    let mut all = runs[0].2.clone();
+    (all.run, all.shards) = (String::new(), Vec::new());
+    all.ledger.mapper = mapper;
+    for (number, (store, _, seal)) in runs.iter().enumerate() {
+        let url = |shard: &SealedShard| format!("{}/{}", store.url(), shard.object);
+        all.shards
+            .extend(seal.shards.iter().map(|shard| SealedShard { object: url(shard), ..shard.clone() }));
+        if number > 0 {
+            all.ledger.reducer += seal.ledger.reducer;
+            all.row_digest += seal.row_digest;
+        }
+    }
+    all
+}
