@@ -40,6 +40,7 @@ import nodes
 import page
 import preprocessing
 import ranks
+import recipes
 import reviews
 import rounds
 import serving
@@ -51,7 +52,7 @@ import which
 from machine import PROJECT, Machine, missing
 from result import check_comparable
 
-MODULES = (which, reviews, preprocessing, growth, merging, engines, nodes, hadoop, epochs, sizes, money, speed, steps, ranks, rounds, target, mixed, gpus, batches, ngrams, serving)
+MODULES = (which, reviews, preprocessing, growth, merging, engines, nodes, hadoop, epochs, sizes, money, speed, steps, ranks, rounds, target, mixed, gpus, batches, ngrams, recipes, serving)
 EXPERIMENTS = {module.__name__: module for module in MODULES}
 
 

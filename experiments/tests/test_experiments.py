@@ -17,7 +17,7 @@ import nodes
 import result
 from machine import missing
 
-ALL = ["which", "reviews", "preprocessing", "growth", "merging", "engines", "nodes", "hadoop", "epochs", "sizes", "money", "speed", "steps", "ranks", "rounds", "target", "mixed", "gpus", "batches", "ngrams", "serving"]
+ALL = ["which", "reviews", "preprocessing", "growth", "merging", "engines", "nodes", "hadoop", "epochs", "sizes", "money", "speed", "steps", "ranks", "rounds", "target", "mixed", "gpus", "batches", "ngrams", "recipes", "serving"]
 NAMES = list(ALL)
 for experiment in (nodes, hadoop):
     if found := missing(experiment.REQUIRED):
