@@ -15,6 +15,8 @@ mod rates {
     pub const MERGE_SECONDS_PER_GB: f64 = 1.5;
     /// Cores of this machine, all of which merge uses. A task of a merge uses one.
     pub const MERGE_CORES: f64 = 2.0;
+    /// Seconds per GB in which one program places the results of tasks in the dataset; "Merge by threads and by tasks".
+    pub const ASSEMBLE_SECONDS_PER_GB: f64 = 0.3;
     /// Seconds until a new cluster runs its first step. Not measured: Amazon names 5 to 10 minutes.
     pub const CLUSTER_START_S: f64 = 450.0;
 }
@@ -149,7 +151,8 @@ fn merge_s(gigabytes: f64, tasks: u32, vcpus: u32) -> f64 {
         0 | 1 => whole,
         tasks => {
             let at_once = f64::from(tasks.min(vcpus).max(1));
-            2.0 * rates::JOB_START_AND_END_S + whole * rates::MERGE_CORES / at_once
+            let assemble = gigabytes * rates::ASSEMBLE_SECONDS_PER_GB;
+            2.0 * rates::JOB_START_AND_END_S + whole * rates::MERGE_CORES / at_once + assemble
         }
     }
 }
@@ -203,24 +206,24 @@ mod tests {
     #[test]
     fn the_price_of_the_example_is_the_sum_by_hand() {
         let estimate = estimate(&job(EXAMPLE), 90_000_000_000).unwrap();
-        // 6 workers of 8 virtual processors: 14 + 90 × 75 / 48 = 154.625 s; merge 2 × 14 + 90 × 1.5 × 2 / 48 = 33.625 s;
-        // start 450 s.
-        assert_eq!((estimate.vcpus, estimate.job_s, estimate.merge_s), (48, 154.625, 33.625));
-        assert_eq!(estimate.total_s(), 638.25);
+        // 6 workers of 8 virtual processors: 14 + 90 × 75 / 48 = 154.625 s; merge 2 × 14 + 90 × 1.5 × 2 / 48
+        // + 90 × 0.3 = 60.625 s; start 450 s.
+        assert_eq!((estimate.vcpus, estimate.job_s, estimate.merge_s), (48, 154.625, 60.625));
+        assert_eq!(estimate.total_s(), 665.25);
         let cost = estimate.cost.unwrap();
-        // 638.25 s are 0.177292 h. EC2: 1 × 0.230 + 2 × 0.460 + 4 × 0.190 = 1.910 per hour. EMR: 0.048 + 6 × 0.096 =
+        // 665.25 s are 0.184792 h. EC2: 1 × 0.230 + 2 × 0.460 + 4 × 0.190 = 1.910 per hour. EMR: 0.048 + 6 × 0.096 =
         // 0.624 per hour.
-        assert!((cost.ec2 - 0.338_627).abs() < 1e-6, "{cost:?}");
-        assert!((cost.emr - 0.110_630).abs() < 1e-6, "{cost:?}");
-        assert!((cost.total() - 0.449_257).abs() < 2e-6 && cost.currency == "USD", "{cost:?}");
+        assert!((cost.ec2 - 0.352_952).abs() < 1e-6, "{cost:?}");
+        assert!((cost.emr - 0.115_310).abs() < 1e-6, "{cost:?}");
+        assert!((cost.total() - 0.468_262).abs() < 2e-6 && cost.currency == "USD", "{cost:?}");
     }
 
     #[test]
     fn a_kept_cluster_is_billed_until_its_idle_timeout() {
         let kept = estimate(&job(&EXAMPLE.replace("keep = false", "keep = true")), 90_000_000_000).unwrap();
         let cost = kept.cost.unwrap();
-        // 1538.25 s are 0.427292 h, at 2.534 per hour.
-        assert!((cost.total() - 1.082_757).abs() < 2e-6, "{cost:?}");
+        // 1565.25 s are 0.434792 h, at 2.534 per hour.
+        assert!((cost.total() - 1.101_762).abs() < 2e-6, "{cost:?}");
     }
 
     #[test]
@@ -229,9 +232,9 @@ mod tests {
             let text = EXAMPLE.replace("bytes = \"90GB\"", bytes).replace("combiner = true", tasks);
             merge_tasks(&job(&text))
         };
-        // 28 + 19 × 1.5 × 2 / 48 > 19 × 1.5, and 28 + 20 × 1.5 × 2 / 48 < 20 × 1.5.
-        assert_eq!([with("bytes = \"19GB\"", ""), with("bytes = \"20GB\"", "")], [1, 48]);
-        assert_eq!([with("bytes = \"20GB\"", "merge-tasks = 1"), with("", "merge-tasks = 7")], [1, 7]);
+        // 28 + 24 × (1.5 × 2 / 48 + 0.3) > 24 × 1.5, and 28 + 25 × (1.5 × 2 / 48 + 0.3) < 25 × 1.5.
+        assert_eq!([with("bytes = \"24GB\"", ""), with("bytes = \"25GB\"", "")], [1, 48]);
+        assert_eq!([with("bytes = \"25GB\"", "merge-tasks = 1"), with("", "merge-tasks = 7")], [1, 7]);
         // Neither the size nor the nodes of a running cluster are known.
         assert_eq!(with("", ""), 1);
         let cluster = EXAMPLE.find("[cluster]").unwrap()..EXAMPLE.find("[prices]").unwrap();
