@@ -19,7 +19,7 @@ use tests::command::{ended, program, run};
 use tests::steps::trace_steps;
 use tests::tracer::{Call, Kind, Then, permitted};
 
-use super::{embed, sentences, separation, trained};
+use super::{embed, model, sentences, separation, trained};
 
 /// A process. It is killed at the end of its test, also of one that fails.
 pub(crate) struct Running(pub(crate) Child);
@@ -132,7 +132,11 @@ fn words_of_one_topic_are_neighbours_by_two_workers_and_two_servers() {
     let folder = tempfile::tempdir().unwrap();
     let input = folder.path().join("text");
     fs::write(&input, sentences(4000, 1)).unwrap();
-    for (staleness, wire) in [("1", "f32"), ("4", "bf16"), ("unbounded", "top-8")] {
+    let ngrams = &["--char-ngrams", "3-5", "--buckets", "500"][..];
+    let wires =
+        [("1", "f32", &[][..]), ("2", "f32", ngrams), ("4", "bf16", &[]), ("unbounded", "top-8", &[])];
+    for (staleness, wire, more) in wires {
+        let more = [&["--wire", wire][..], more].concat();
         let flags =
             |shard| ["--workers", "2", "--shard", shard, "--staleness", staleness, "--until-done", "--json"];
         let of_bound = |name: &str| folder.path().join(format!("{staleness}-{name}"));
@@ -140,7 +144,7 @@ fn words_of_one_topic_are_neighbours_by_two_workers_and_two_servers() {
             [Server::start(&of_bound("0"), &flags("0/2")), Server::start(&of_bound("1"), &flags("1/2"))];
         let addresses = servers.each_ref().map(|server| server.address.clone()).join(",");
         let out = of_bound("out");
-        let summary = train(&input, &out, &addresses, &["--wire", wire]);
+        let summary = train(&input, &out, &addresses, &more);
         assert_eq!((&summary["words"], &summary["tokens"]), (&Value::from(22), &Value::from(40_000)));
         assert!(separation(&out) > 0.5, "{staleness} {wire}: {}", separation(&out));
         let statistics = servers.map(Server::ended);
@@ -153,8 +157,10 @@ fn words_of_one_topic_are_neighbours_by_two_workers_and_two_servers() {
             assert!(stale.keys().all(|found| found.parse::<u64>().unwrap() <= bound), "{of}");
         }
         // A complete training is not trained again.
-        let again = trained(worker(&input, &out, &addresses, "0/2", &["--wire", wire, "--resume"]));
+        let again = trained(worker(&input, &out, &addresses, "0/2", &[&more[..], &["--resume"]].concat()));
         assert_eq!(again["was_complete"], Value::from(true));
+        // A word that did not occur has a vector of its n-grams.
+        assert_eq!(model(&out).vector_of(b"kettles").is_some(), more.len() > 2);
     }
 }
 
@@ -386,11 +392,6 @@ fn flags_that_parameter_servers_do_not_support_are_refused() {
         assert!(told.contains(expected), "{told}");
     };
     let served = |place: &str, more: &[&str]| worker(&input, &out, "127.0.0.1:1", place, more);
-    refused(
-        served("0/1", &["--char-ngrams", "3-6"]),
-        78,
-        "--char-ngrams is set with --async, expected one row per word; omit --char-ngrams, or train by one process",
-    );
     refused(
         worker(Path::new("-"), &out, "127.0.0.1:1", "0/1", &[]),
         78,

@@ -16,6 +16,7 @@ use super::{embed, sentences, separation};
 
 /// Flags with several steps per epoch.
 const STEPS: [&str; 2] = ["--step-pairs", "2000"];
+const NGRAMS: [&str; 4] = ["--char-ngrams", "3-5", "--buckets", "500"];
 
 /// Trains on ranks that `--nproc` starts. Returns the summary.
 #[track_caller]
@@ -67,25 +68,30 @@ fn digests(out: &Path) -> String {
     fs::read_to_string(out.join("model/SHA256SUMS")).unwrap()
 }
 
+fn digests_of_arrays(out: &Path) -> Vec<String> {
+    digests(out).lines().filter(|line| line.ends_with(".npy")).map(str::to_owned).collect()
+}
+
 #[test]
 fn ranks_compute_the_bits_of_servers_with_staleness_0() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     // One rank has more steps than the other.
     fs::write(at("text"), sentences(1001, 5)).unwrap();
-    let server = Server::start(&at("server"), &["--workers", "2", "--staleness", "0", "--until-done"]);
-    train(&at("text"), &at("served"), &server.address, &[]);
     let pairs = at("pairs");
     fs::write(&pairs, "kettle water 9\nkettle novel 1\n").unwrap();
-    let more = ["--similarity", pairs.to_str().unwrap()];
-    let summary = launched(2, &at("text"), &at("ranks"), &more);
-    let [ours, theirs] =
-        ["ranks", "served"].map(|name| fs::read(at(name).join("model/vectors.npy")).unwrap());
-    assert!(ours == theirs, "the vectors differ");
-    assert_eq!((&summary["ranks"], &summary["words"]), (&Value::from(2), &Value::from(22)));
-    assert_eq!(summary["exchanges"], summary["steps"]);
-    assert_eq!(summary["similarity"][0]["found"], Value::from(2));
-    assert!(summary["pairs_per_s"].as_f64().unwrap() > 0.0);
+    for (name, more) in [("words", &[][..]), ("ngrams", &NGRAMS)] {
+        let of = |of: &str| at(&format!("{name}-{of}"));
+        let server = Server::start(&of("server"), &["--workers", "2", "--staleness", "0", "--until-done"]);
+        train(&at("text"), &of("served"), &server.address, more);
+        let more = [more, &["--similarity", pairs.to_str().unwrap()]].concat();
+        let summary = launched(2, &at("text"), &of("ranks"), &more);
+        assert_eq!(digests_of_arrays(&of("ranks")), digests_of_arrays(&of("served")));
+        assert_eq!((&summary["ranks"], &summary["words"]), (&Value::from(2), &Value::from(22)));
+        assert_eq!(summary["exchanges"], summary["steps"]);
+        assert_eq!(summary["similarity"][0]["found"], Value::from(2));
+        assert!(summary["pairs_per_s"].as_f64().unwrap() > 0.0);
+    }
 }
 
 #[test]
@@ -105,7 +111,8 @@ fn a_terminated_training_continues_with_the_same_bits() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     fs::write(at("text"), sentences(20_000, 3)).unwrap();
-    for (asked, name, more) in [(1, "sum", &[][..]), (0, "mean", &["--average-every", "5"][..])] {
+    let means = [&NGRAMS[..], &["--average-every", "5"]].concat();
+    for (asked, name, more) in [(1, "sum", &[][..]), (0, "mean", &means)] {
         let [whole, parts] = ["whole", "parts"].map(|part| at(&format!("{name}-{part}")));
         launched(2, &at("text"), &whole, more);
         let flags = [&STEPS[..], more, &["--resume", "--checkpoint-every", "0.1"]].concat();
@@ -133,7 +140,6 @@ fn what_several_ranks_cannot_train_is_refused() {
         assert!(code == Some(78) && told.contains(expected), "{code:?} {told}");
         assert!(!at("out/model").exists());
     };
-    refused(&["--char-ngrams", "3-6"], "--char-ngrams is set on several ranks");
     refused(&["--threads", "2"], "--threads is 2 on several ranks");
     let of_servers = || embed(&at("text"), &at("out"), &["--async", "127.0.0.1:1"]);
     for (code, output) in pair(of_servers).each_mut().map(Rank::end) {

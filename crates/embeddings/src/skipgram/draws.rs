@@ -56,6 +56,8 @@ pub struct TableRows {
     pub input: Vec<u32>,
     /// Rows of the output table.
     pub output: Vec<u32>,
+    /// Rows of character n-grams, if the training has some.
+    pub ngrams: Vec<u32>,
 }
 
 impl Draws {
@@ -118,7 +120,7 @@ impl Draws {
 }
 
 impl SkipGramTraining {
-    /// The rows that [`SkipGramTraining::run`] reads and writes for some work, if there are no character n-grams.
+    /// The rows that [`SkipGramTraining::run`] reads and writes for some work.
     pub fn rows(&self, work: &Work) -> TableRows {
         let mut rows = TableRows::default();
         if work.distribution.is_empty() {
@@ -139,6 +141,11 @@ impl SkipGramTraining {
             rows.sort_unstable();
             rows.dedup();
         }
+        if let Some(subwords) = &work.subwords {
+            rows.ngrams = rows.input.iter().flat_map(|&word| subwords.rows(word)).copied().collect();
+            rows.ngrams.sort_unstable();
+            rows.ngrams.dedup();
+        }
         rows
     }
 }
@@ -148,35 +155,46 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::skipgram::{Decay, Sentences};
+    use crate::skipgram::{Decay, NgramBuckets, Sentences, Vocabulary};
 
     #[test]
     fn the_rows_of_work_are_those_that_training_changes() {
-        let settings = SkipGramSettings { dim: 3, sample: 0.01, ..SkipGramSettings::default() };
-        let n_words = 500;
-        let training = SkipGramTraining::new(settings, n_words).unwrap();
-        let mut random = Random::of(&[3]);
-        let mut sentences = Sentences::default();
-        for _ in 0..10 {
-            let words: Vec<u32> = (0..12).map(|_| random.below(n_words as u64) as u32).collect();
-            sentences.push(words, 12);
+        for characters in [None, Some(NgramBuckets { min: 2, max: 3, buckets: 400 })] {
+            let settings = SkipGramSettings {
+                dim: 3,
+                sample: 0.01,
+                min_count: 1,
+                characters,
+                ..SkipGramSettings::default()
+            };
+            let words: Vec<String> = (0..500).map(|number| format!("w{number}")).collect();
+            let vocabulary = Vocabulary::of(500, words.iter().map(|word| (word.as_bytes(), 10)), 5000, 0);
+            let training = SkipGramTraining::new(settings, 500).unwrap();
+            let subwords = training.subwords(&vocabulary).map(Arc::new);
+            let mut random = Random::of(&[3]);
+            let mut sentences = Sentences::default();
+            for _ in 0..10 {
+                let words: Vec<u32> = (0..12).map(|_| random.below(500) as u32).collect();
+                sentences.push(words, 12);
+            }
+            let tables = training.tables();
+            for table in &tables {
+                (0..table.n_rows() as u32).for_each(|row| table.write(row, 0, &[1.0; 3]));
+            }
+            let distribution = Arc::new(Distribution::new(&vocabulary.counts(), 1, 0.75, 0.01));
+            let work = Work { sentences: Arc::new(sentences), distribution, subwords, number: 7 };
+            let TableRows { input, output, ngrams } = training.rows(&work);
+            training.run_once(Decay::Constant, &work).unwrap();
+            for (table, rows) in tables.iter().zip([&input, &output, &ngrams]) {
+                let mut values = [0.0; 3];
+                let changed = (0..table.n_rows() as u32).filter(|&row| {
+                    table.read(row, 0, &mut values);
+                    values != [1.0; 3]
+                });
+                assert_eq!(&changed.collect::<Vec<_>>(), rows);
+            }
+            assert!(input.len() < 500 && output.len() < 500);
+            assert_eq!(ngrams.is_empty(), characters.is_none());
         }
-        for word in 0..n_words as u32 {
-            training.input().write(word, 0, &[1.0; 3]);
-            training.output().write(word, 0, &[1.0; 3]);
-        }
-        let distribution = Arc::new(Distribution::new(&vec![10; n_words], 1, 0.75, 0.01));
-        let work = Work { sentences: Arc::new(sentences), distribution, subwords: None, number: 7 };
-        let rows = training.rows(&work);
-        training.run_once(Decay::Constant, &work).unwrap();
-        for (table, rows) in [(training.input(), &rows.input), (training.output(), &rows.output)] {
-            let mut values = [0.0; 3];
-            let changed = (0..n_words as u32).filter(|&row| {
-                table.read(row, 0, &mut values);
-                values != [1.0; 3]
-            });
-            assert_eq!(&changed.collect::<Vec<_>>(), rows);
-        }
-        assert!(rows.input.len() < n_words && rows.output.len() < n_words);
     }
 }

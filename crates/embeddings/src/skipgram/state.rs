@@ -76,7 +76,7 @@ impl SkipGramTraining {
         output.finish()
     }
 
-    /// Reads a state into a new training of the same settings. Returns the vocabulary, for at most `words_max` words, and
+    /// Reads a state into a new training of the same settings, whose rows were not trained. Returns the vocabulary, for at most `words_max` words, and
     /// the bytes of the caller.
     ///
     /// # Errors
@@ -118,12 +118,17 @@ impl SkipGramTraining {
             return Err(io::Error::other("it has other character n-grams; pass the flags of its training"));
         }
         if let Some(buckets) = self.buckets() {
-            for _ in 0..n_used {
+            for expected in 0..n_used {
                 let bucket = input.u32()?;
-                if bucket >= n_buckets || buckets.row(bucket).is_some() {
+                if bucket >= n_buckets {
                     return Err(io::Error::other(DAMAGED));
                 }
-                input.read_row(&buckets.rows, buckets.begin(bucket))?;
+                // The words of a vocabulary that is known before the state have drawn their rows, in the same order.
+                let row = buckets.row(bucket).unwrap_or_else(|| buckets.begin(bucket));
+                if row != expected {
+                    return Err(io::Error::other(DAMAGED));
+                }
+                input.read_row(&buckets.rows, row)?;
             }
         }
         let place = input.sized()?;

@@ -233,9 +233,10 @@ impl SkipGramTraining {
         }
     }
 
-    /// The key of the random numbers of [`SkipGramTraining::draw`], without the word at its end.
-    pub fn key(&self) -> [u64; 2] {
-        [WEIGHTS, self.settings.seed]
+    /// The keys of the random numbers of first input vectors and first rows of character n-grams, without the row at their
+    /// end.
+    pub fn keys(&self) -> [[u64; 2]; 2] {
+        [WEIGHTS, BUCKETS].map(|purpose| [purpose, self.settings.seed])
     }
 
     /// A table of vectors of the dimension of the training.
@@ -277,6 +278,18 @@ impl SkipGramTraining {
     /// Continues after this number of tokens, which determines the learning rate.
     pub fn set_n_tokens(&mut self, n_tokens: u64) {
         *self.n_tokens.get_mut() = n_tokens;
+    }
+
+    /// The tables of [`SkipGramTraining::rows`]: input vectors, output vectors and, if the training has some, rows of character
+    /// n-grams.
+    pub fn tables(&self) -> Vec<&Table> {
+        let of_ngrams = self.buckets.as_ref().map(|buckets| &buckets.rows);
+        [&self.input, &self.output].into_iter().chain(of_ngrams).collect()
+    }
+
+    /// Number of rows of character n-grams that words have.
+    pub fn n_ngram_rows(&self) -> u32 {
+        self.buckets.as_ref().map_or(0, |buckets| buckets.n_used.load(Relaxed))
     }
 
     /// The input vectors, which are the result if there are no character n-grams.

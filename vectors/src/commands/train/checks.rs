@@ -68,13 +68,6 @@ pub(super) fn check_several(processes: &str, arguments: &Train) -> Result<()> {
         let (found, expected) = (format!("{found} {processes}"), expected.to_owned());
         Err(Error::setting(setting, found, expected))
     };
-    if arguments.char_ngrams.is_some() {
-        return refused(
-            "--char-ngrams",
-            "set",
-            "one row per word; omit --char-ngrams, or train by one process",
-        );
-    }
     if arguments.is_stream() {
         let expected = "files, folders or a dataset, which each process reads";
         return refused("--input", "standard input", expected);

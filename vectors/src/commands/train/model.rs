@@ -1,6 +1,8 @@
 //! Models whose rows several processes share: parameter servers hold them.
 
-use embeddings::skipgram::{Decay, Distribution, Done, SkipGramTraining, Table, TableRows, Vocabulary, Work};
+use embeddings::skipgram::{
+    Decay, Distribution, Done, SkipGramTraining, Subwords, Table, TableRows, Vocabulary, Work,
+};
 use parameters::{Initial, Optimizer, Read, Server, Spec, Tables, Update};
 use program::exit::{Exit, Failed};
 use report::whole;
@@ -11,12 +13,12 @@ use training::{Error, Result};
 use super::comparisons::Comparisons;
 use super::out::{self, Vectors};
 use super::progress::Progress;
-use super::settings::written;
+use super::settings::{skip_gram_settings, written};
 use crate::arguments::Train;
 
-/// Names of the tables of input and output vectors, or of the weights of their generators. All models have the first one, so that
-/// workers with different models are refused before they create a table.
-pub(super) const TABLES: [&str; 2] = ["inputs", "outputs"];
+/// Names of the tables of input and output vectors, or of the weights of their generators, and of the rows of character
+/// n-grams. All models have the first one, so that workers with different models are refused before they create a table.
+pub(super) const TABLES: [&str; 3] = ["inputs", "outputs", "ngrams"];
 
 /// A model that is trained in steps. A step reads rows of tables, trains, and returns what is pushed for these rows.
 pub(super) trait Model {
@@ -33,6 +35,11 @@ pub(super) trait Model {
     fn distribution(&self, vocabulary: &Vocabulary) -> Distribution {
         let [power, sample] = self.sampling();
         Distribution::new(&vocabulary.counts(), 1, power, sample)
+    }
+
+    /// The character n-grams of the words, of a model that has some.
+    fn subwords(&self, _: &Vocabulary) -> Option<Subwords> {
+        None
     }
 
     /// The tables, with this content.
@@ -145,6 +152,14 @@ pub(super) fn diverging(epoch: Option<u32>, n_tokens: u64) -> Error {
     Failed::new(Exit::Settings, message).into()
 }
 
+/// A training by skip-gram whose rows, also those of character n-grams, are on servers.
+pub(super) fn shared_skip_gram(arguments: &Train, vocabulary: &Vocabulary) -> Result<SkipGramTraining> {
+    let training = SkipGramTraining::new(skip_gram_settings(arguments), vocabulary.n_words())?;
+    // All processes have the same words, so they number the same rows.
+    training.subwords(vocabulary);
+    Ok(training)
+}
+
 impl Model for SkipGramTraining {
     type Work = Work;
 
@@ -158,17 +173,21 @@ impl Model for SkipGramTraining {
 
     fn specs(&self, content: &str) -> Vec<Spec> {
         let dim = self.settings().dim;
-        let key = self.key().to_vec();
-        let initials = [Initial::Uniform { key, divisor: dim as f32 }, Initial::Zero];
-        let of = |(name, initial): (&str, Initial)| Spec {
+        let [of_inputs, of_ngrams] =
+            self.keys().map(|key| Initial::Uniform { key: key.to_vec(), divisor: dim as f32 });
+        let of = |((name, initial), (_, n_rows)): ((&str, Initial), (&Table, u32))| Spec {
             name: name.to_owned(),
-            n_rows: self.input().n_rows() as u64,
+            n_rows: n_rows.into(),
             dim: dim as u32,
             initial,
             optimizer: Optimizer::Sum,
             content: content.to_owned(),
         };
-        TABLES.into_iter().zip(initials).map(of).collect()
+        TABLES.into_iter().zip([of_inputs, Initial::Zero, of_ngrams]).zip(tables(self)).map(of).collect()
+    }
+
+    fn subwords(&self, vocabulary: &Vocabulary) -> Option<Subwords> {
+        self.subwords(vocabulary)
     }
 
     fn work_on(&self, sentences: Work) -> Work {
@@ -176,12 +195,14 @@ impl Model for SkipGramTraining {
     }
 
     fn rows_of(&self, work: &Work) -> Vec<Vec<u32>> {
-        let TableRows { input, output } = self.rows(work);
-        vec![input, output]
+        let TableRows { input, output, ngrams } = self.rows(work);
+        let mut rows = vec![input, output, ngrams];
+        rows.truncate(tables(self).len());
+        rows
     }
 
     fn write(&mut self, rows: &[Vec<u32>], values: &[Vec<f32>]) {
-        for ((table, rows), values) in tables(self).into_iter().zip(rows).zip(values) {
+        for (((table, _), rows), values) in tables(self).into_iter().zip(rows).zip(values) {
             for (row, values) in rows.iter().zip(values.chunks_exact(table.dim())) {
                 table.write(*row, 0, values);
             }
@@ -201,7 +222,7 @@ impl Model for SkipGramTraining {
             done.add(&self.run_once(decay, work)?);
         }
         let mut after = vec![0.0; self.settings().dim];
-        let mut differences = |(table, (rows, before)): (&Table, (&Vec<u32>, &Vec<f32>))| {
+        let mut differences = |((table, _), (rows, before)): ((&Table, u32), (&Vec<u32>, &Vec<f32>))| {
             let mut values = Vec::with_capacity(before.len());
             for (row, before) in rows.iter().zip(before.chunks_exact(table.dim())) {
                 table.read(*row, 0, &mut after);
@@ -232,8 +253,8 @@ impl Model for SkipGramTraining {
         let (_, place) = self.restore(self.input().n_rows(), &mut state)?;
         check(&place)?;
         let mut values = vec![0.0; self.settings().dim];
-        for (number, table) in (0..).zip(tables(self)) {
-            for row in 0..table.n_rows() as u32 {
+        for (number, (table, n_rows)) in (0..).zip(tables(self)) {
+            for row in 0..n_rows {
                 table.read(row, 0, &mut values);
                 shared.set(number, row, &values)?;
             }
@@ -271,7 +292,9 @@ impl Model for SkipGramTraining {
     }
 }
 
-/// The tables of the rows.
-pub(super) fn tables(training: &SkipGramTraining) -> [&Table; 2] {
-    [training.input(), training.output()]
+/// The tables of the rows, and their numbers of rows. Words may have no character n-grams.
+fn tables(training: &SkipGramTraining) -> Vec<(&Table, u32)> {
+    let n_words = training.input().n_rows() as u32;
+    let sizes = [n_words, n_words, training.n_ngram_rows()];
+    training.tables().into_iter().zip(sizes).filter(|(_, n_rows)| *n_rows > 0).collect()
 }

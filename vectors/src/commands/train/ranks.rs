@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use embeddings::skipgram::{SkipGramTraining, Vocabulary};
+use embeddings::skipgram::Vocabulary;
 use launch::interrupt::{Interrupts, Requested};
 use launch::{Launch, key};
 use parameters::{
@@ -26,11 +26,11 @@ use training::{Error, Result};
 
 use super::checks::{check, check_several};
 use super::comparisons::{Compared, Comparisons};
-use super::model::Model;
+use super::model::{Model, shared_skip_gram};
 use super::out;
 use super::progress::Progress;
 use super::served;
-use super::settings::{Processes, recipe, skip_gram_settings};
+use super::settings::{Processes, recipe};
 use super::shares::Share;
 use super::spelled::shared::SharedTraining;
 use super::steps::{Plan, Steps, read_all};
@@ -226,7 +226,7 @@ fn train(arguments: &Train, ranks: &mut Ranks) -> Result<()> {
     let rank = Rank { arguments, ranks, vocabulary, share, recipe, comparisons, out };
     match arguments.model {
         ModelName::SkipGram => {
-            let model = SkipGramTraining::new(skip_gram_settings(arguments), rank.vocabulary.n_words())?;
+            let model = shared_skip_gram(arguments, &rank.vocabulary)?;
             rank.train(model)
         }
         ModelName::CharLstm => {

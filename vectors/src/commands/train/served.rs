@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use embeddings::skipgram::{SkipGramTraining, Vocabulary};
+use embeddings::skipgram::Vocabulary;
 use launch::interrupt::Interrupts;
 use parameters::{Client, ClientOptions, Joined, Moment, Spec, Statistics};
 use program::exit::{Exit, Failed};
@@ -24,10 +24,10 @@ use training::{Error, Result};
 use super::checks::check;
 use super::comparisons::{Compared, Comparisons};
 use super::input::digest_of;
-use super::model::Model;
+use super::model::{Model, shared_skip_gram};
 use super::out;
 use super::progress::Progress;
-use super::settings::{Processes, recipe, skip_gram_settings};
+use super::settings::{Processes, recipe};
 use super::shares::Share;
 use super::spelled::shared::SharedTraining;
 use super::steps::{Measured, Plan, Steps, read_all};
@@ -91,7 +91,7 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
         Worker { arguments, interrupts, client, out, is_complete, recipe, vocabulary, share, comparisons };
     match arguments.model {
         ModelName::SkipGram => {
-            let training = SkipGramTraining::new(skip_gram_settings(arguments), worker.vocabulary.n_words())?;
+            let training = shared_skip_gram(arguments, &worker.vocabulary)?;
             worker.train(training)
         }
         ModelName::CharLstm => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use embeddings::skipgram::{Distribution, Sentences, Vocabulary, Work};
+use embeddings::skipgram::{Distribution, Sentences, Subwords, Vocabulary, Work};
 use sha2::{Digest, Sha256};
 use training::Result;
 
@@ -130,13 +130,20 @@ impl Share {
     }
 
     /// The work of a step, which has no sentences after the last own one.
-    pub(super) fn work(&self, step: u64, epochs: u32, distribution: &Arc<Distribution>) -> Result<Work> {
+    pub(super) fn work(
+        &self,
+        step: u64,
+        epochs: u32,
+        distribution: &Arc<Distribution>,
+        subwords: Option<&Arc<Subwords>>,
+    ) -> Result<Work> {
         let sentences = match step < self.n_steps(epochs) {
             true => self.steps.get((step % self.n_steps_of_epoch()) as usize)?,
             false => Arc::default(),
         };
         let number = step * u64::from(self.place.of) + u64::from(self.place.number);
-        Ok(Work { sentences, distribution: Arc::clone(distribution), subwords: None, number })
+        let (distribution, subwords) = (Arc::clone(distribution), subwords.cloned());
+        Ok(Work { sentences, distribution, subwords, number })
     }
 
     /// Number of words before a step.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use embeddings::skipgram::{Decay, Distribution, Done, Vocabulary};
+use embeddings::skipgram::{Decay, Distribution, Done, Subwords, Vocabulary};
 use launch::interrupt::{Interrupts, Requested};
 use parameters::{Client, Joined, LEFT, Moment, Pulling, Pushing, Update, Wire};
 use program::exit::{Exit, Failed};
@@ -111,6 +111,7 @@ struct ProcessSteps<'a, M: Model> {
     steps: &'a Steps<'a>,
     model: M,
     distribution: Arc<Distribution>,
+    subwords: Option<Arc<Subwords>>,
     decay: Decay,
     /// Number of exchanges so far, and the next step.
     n_exchanges: u64,
@@ -194,6 +195,7 @@ impl<'a, M: Model> ProcessSteps<'a, M> {
             steps,
             leftovers: model.specs("").iter().map(|_| HashMap::new()).collect(),
             distribution: Arc::new(model.distribution(steps.vocabulary)),
+            subwords: model.subwords(steps.vocabulary).map(Arc::new),
             model,
             decay: Decay::Linear { n_tokens: steps.share.n_words_before(steps.n_own()) },
             n_exchanges: steps.plan.exchanges_before(step),
@@ -246,8 +248,10 @@ impl<'a, M: Model> ProcessSteps<'a, M> {
     fn begin(&self, exchange: u64, step: u64) -> Result<Begun<M::Work>> {
         let Steps { arguments, share, plan, client, .. } = *self.steps;
         let end = plan.end(step);
-        let of_step =
-            |step| Ok(self.model.work_on(share.work(step, arguments.epochs(), &self.distribution)?));
+        let of_step = |step| {
+            let work = share.work(step, arguments.epochs(), &self.distribution, self.subwords.as_ref())?;
+            Ok(self.model.work_on(work))
+        };
         let works = (step..end).map(of_step).collect::<Result<Vec<_>>>()?;
         let mut rows = vec![Vec::new(); self.leftovers.len()];
         for work in &works {
