@@ -42,8 +42,7 @@ fn pytorch_computes_the_same_vectors_from_the_weights() {
     let model = embeddings::folder::read(&out.join("model")).unwrap();
     let characters = model.generator.as_ref().unwrap().characters().clone();
     for word in ["kettle", "the", "ketle", "\u{e9}t\u{e9}"] {
-        let mut ids = Vec::new();
-        characters.ids(word.as_bytes(), &mut ids);
+        let ids = characters.ids(word.as_bytes());
         let embedded = weight("embedding.weight").index_select(0, &Tensor::from_slice(&ids)).unsqueeze(0);
         let zeros = Tensor::zeros([1, 1, 32], (Kind::Float, tch::Device::Cpu));
         let (_, state, _) = embedded.lstm(&[&zeros, &zeros], &lstm, true, 1, 0.0, false, false, true);

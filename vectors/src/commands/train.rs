@@ -85,10 +85,8 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     }
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
     let trained = match arguments.model {
+        _ if arguments.is_stream() => stream::train(arguments, &mut out, &interrupts, &mut comparisons),
         ModelName::CharLstm => spelled::train(arguments, &mut out, &interrupts, &mut comparisons),
-        ModelName::SkipGram if arguments.is_stream() => {
-            stream::train(arguments, &mut out, &interrupts, &mut comparisons)
-        }
         ModelName::SkipGram => files::train(arguments, &mut out, &interrupts, &mut comparisons),
     };
     let trained = trained.and_then(|trained| match n_words(arguments.min_count, &trained.vocabulary) {

@@ -8,6 +8,7 @@ mod served;
 mod several_ranks;
 mod spelled;
 mod spelled_shared;
+mod spelled_streams;
 mod streams;
 mod streams_killed;
 

@@ -29,7 +29,7 @@ const FLAGS: [&str; 12] = [
     "2",
 ];
 
-fn spelled(input: &Path, out: &Path, more: &[&str]) -> Command {
+pub(crate) fn spelled(input: &Path, out: &Path, more: &[&str]) -> Command {
     let mut command = program("vectors");
     command.arg("train").arg("--input").arg(input).arg("--out").arg(out);
     command.args(["--dim", "16", "--json"]).args(FLAGS).args(more);
@@ -37,7 +37,7 @@ fn spelled(input: &Path, out: &Path, more: &[&str]) -> Command {
 }
 
 /// The nearest words of each word.
-fn neighbours(model: &Path, words: &[&str], top: usize) -> Vec<Vec<String>> {
+pub(crate) fn neighbours(model: &Path, words: &[&str], top: usize) -> Vec<Vec<String>> {
     let mut command = program("vectors");
     command.args(["neighbours"]).arg(model).args(words);
     command.args(["--json", "--top", &top.to_string()]);
@@ -152,7 +152,7 @@ fn a_training_is_not_resumed_with_other_words() {
 }
 
 #[test]
-fn flags_of_the_other_model_and_streams_are_refused() {
+fn flags_of_the_other_model_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (input, out) = (folder.path().join("text"), folder.path().join("out"));
     fs::write(&input, "one two one two\n").unwrap();
@@ -164,17 +164,6 @@ fn flags_of_the_other_model_and_streams_are_refused() {
             format!("{flag} has no effect without --model char-lstm; omit {flag}, or pass --model char-lstm");
         assert!(told.contains(&expected), "{told}");
     }
-    let refused = |input: &Path, more: &[&str], expected: &str| {
-        let (code, told) = ended(spelled(input, &out, more));
-        assert_eq!(code, Some(78), "{told}");
-        assert!(told.contains(expected), "{told}");
-    };
-    refused(
-        Path::new("-"),
-        &[],
-        "--input is standard input, expected files, folders or a dataset with --model char-lstm",
-    );
-    refused(&input, &["--follow"], "--follow is set, expected files");
     let (code, told) = ended({
         let mut command = program("vectors");
         command.args(["train", "--model", "char-lstm", "--hidden", "100"]).arg("--input").arg(&input);

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,11 @@ use tests::tracer::{Call, Kind, Then, permitted, trace};
 use super::{embed, sentences, separation};
 
 fn start(out: &Path, more: &[&str]) -> (Child, ChildStdin) {
-    let mut command = embed(Path::new("-"), out, more);
+    piped(embed(Path::new("-"), out, more))
+}
+
+/// Starts a command whose streams are pipes.
+pub(crate) fn piped(mut command: Command) -> (Child, ChildStdin) {
     let mut process =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let input = process.stdin.take().unwrap();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::skipgram::characters::Subwords;
 use crate::skipgram::distribution::Distribution;
 use crate::skipgram::sentences::Sentences;
+use crate::skipgram::settings::SkipGramSettings;
 use crate::skipgram::training::{SkipGramTraining, Work};
 use crate::skipgram::vocabulary::{Counted, Vocabulary};
 
@@ -15,32 +16,42 @@ const TOKENS_MIN: u64 = 1 << 15;
 /// and after this number at the latest, because frequencies can change.
 const TOKENS_MAX: u64 = 1 << 24;
 
-/// Numbers the words of a stream while its vectors are trained. The vocabulary grows, and the distribution of negative
-/// samples follows its counts.
+/// Counts and numbers the words of a stream while its vectors are trained. The vocabulary grows, and the distribution of
+/// negative samples follows its counts.
 #[derive(Debug)]
-pub struct Growing {
+pub struct Counting {
     vocabulary: Vocabulary,
     distribution: Arc<Distribution>,
-    /// The character n-grams of the words that occurred at least as often as the minimum count.
-    subwords: Option<Arc<Subwords>>,
     /// Number of tokens at which the distribution is computed anew.
     rebuilt_at: u64,
-    /// Reused for the rows of a word.
-    rows: Vec<u32>,
+    min_count: u64,
+    power: f64,
+    sample: f64,
 }
 
-impl Growing {
-    /// Continues with the vocabulary of a training.
-    pub fn new(vocabulary: Vocabulary, training: &SkipGramTraining) -> Self {
-        let subwords = training.subwords(&vocabulary).map(Arc::new);
+/// A word whose number is new, or that has just occurred often enough to be part of sentences.
+#[derive(Clone, Copy, Debug)]
+pub struct Begun<'a> {
+    /// The vocabulary, which has the word.
+    pub vocabulary: &'a Vocabulary,
+    /// Its number.
+    pub number: u32,
+    /// Whether the number is new, or was that of another word.
+    pub is_new: bool,
+    /// Whether it occurred at least as often as the minimum count.
+    pub is_frequent: bool,
+}
+
+impl Counting {
+    /// Continues with a vocabulary. Words that occurred less than `min_count` are not part of sentences; `power` and `sample`
+    /// are those of the distribution.
+    pub fn new(vocabulary: Vocabulary, min_count: u64, power: f64, sample: f64) -> Self {
         let distribution = Arc::new(Distribution::new(&[], 1, 1.0, 0.0));
-        Self { vocabulary, distribution, subwords, rebuilt_at: 0, rows: Vec::new() }
+        Self { vocabulary, distribution, rebuilt_at: 0, min_count, power, sample }
     }
 
-    /// Counts and numbers the words of cleaned lines, and draws the vectors of new words. A word that occurred less than the
-    /// minimum count is not part of a sentence.
-    pub fn work(&mut self, training: &SkipGramTraining, lines: &[u8]) -> Work {
-        let settings = training.settings();
+    /// Counts and numbers the words of cleaned lines. `begin` is called before a word is in a sentence.
+    pub fn work(&mut self, lines: &[u8], mut begin: impl FnMut(Begun<'_>)) -> Work {
         let number = self.vocabulary.n_tokens();
         let mut sentences = Sentences::default();
         let mut sentence = Vec::new();
@@ -55,14 +66,11 @@ impl Growing {
                     Counted::Rare => continue,
                 };
                 let count = self.vocabulary.count_of(number);
-                if is_new {
-                    training.draw(number);
+                let is_frequent = count >= self.min_count;
+                if is_new || count == self.min_count {
+                    begin(Begun { vocabulary: &self.vocabulary, number, is_new, is_frequent });
                 }
-                // Rare words have no n-grams, so that they use no rows.
-                if is_new || count == settings.min_count {
-                    self.list_characters(number, word, count >= settings.min_count, training);
-                }
-                if count >= settings.min_count {
+                if is_frequent {
                     sentence.push(number);
                 }
             }
@@ -71,23 +79,11 @@ impl Growing {
         let n_tokens = self.vocabulary.n_tokens();
         if n_tokens >= self.rebuilt_at {
             let counts = self.vocabulary.counts();
-            let distribution =
-                Distribution::new(&counts, settings.min_count, settings.power, settings.sample);
-            self.distribution = Arc::new(distribution);
+            self.distribution = Arc::new(Distribution::new(&counts, self.min_count, self.power, self.sample));
             self.rebuilt_at = n_tokens + (n_tokens / GROWTH).clamp(TOKENS_MIN, TOKENS_MAX);
         }
-        let (distribution, subwords) = (Arc::clone(&self.distribution), self.subwords.clone());
-        Work { sentences: Arc::new(sentences), distribution, subwords, number }
-    }
-
-    /// Lists and draws the character n-grams of a word, or none.
-    fn list_characters(&mut self, number: u32, word: &[u8], has_some: bool, training: &SkipGramTraining) {
-        let Some(subwords) = &mut self.subwords else { return };
-        self.rows.clear();
-        if has_some {
-            training.draw_characters(word, &mut self.rows);
-        }
-        Arc::make_mut(subwords).set(number, &self.rows);
+        let distribution = Arc::clone(&self.distribution);
+        Work { sentences: Arc::new(sentences), distribution, subwords: None, number }
     }
 
     /// The vocabulary.
@@ -98,6 +94,54 @@ impl Growing {
     /// The vocabulary, at the end of the stream.
     pub fn into_vocabulary(self) -> Vocabulary {
         self.vocabulary
+    }
+}
+
+/// A stream from which a training by skip-gram learns.
+#[derive(Debug)]
+pub struct Growing {
+    counting: Counting,
+    /// The character n-grams of the words that occurred at least as often as the minimum count.
+    subwords: Option<Arc<Subwords>>,
+    /// Reused for the rows of a word.
+    rows: Vec<u32>,
+}
+
+impl Growing {
+    /// Continues with the vocabulary of a training.
+    pub fn new(vocabulary: Vocabulary, training: &SkipGramTraining) -> Self {
+        let subwords = training.subwords(&vocabulary).map(Arc::new);
+        let &SkipGramSettings { min_count, power, sample, .. } = training.settings();
+        Self { counting: Counting::new(vocabulary, min_count, power, sample), subwords, rows: Vec::new() }
+    }
+
+    /// Counts and numbers the words of cleaned lines, and draws the vectors of new words. A word that occurred less than the
+    /// minimum count is not part of a sentence.
+    pub fn work(&mut self, training: &SkipGramTraining, lines: &[u8]) -> Work {
+        let Self { counting, subwords, rows } = self;
+        let work = counting.work(lines, |Begun { vocabulary, number, is_new, is_frequent }| {
+            if is_new {
+                training.draw(number);
+            }
+            let Some(subwords) = subwords else { return };
+            rows.clear();
+            // Rare words have no n-grams, so that they use no rows.
+            if is_frequent {
+                training.draw_characters(vocabulary.word(number), rows);
+            }
+            Arc::make_mut(subwords).set(number, rows);
+        });
+        Work { subwords: self.subwords.clone(), ..work }
+    }
+
+    /// The vocabulary.
+    pub fn vocabulary(&self) -> &Vocabulary {
+        self.counting.vocabulary()
+    }
+
+    /// The vocabulary, at the end of the stream.
+    pub fn into_vocabulary(self) -> Vocabulary {
+        self.counting.into_vocabulary()
     }
 }
 
@@ -135,7 +179,6 @@ fn words_of(line: &[u8]) -> impl Iterator<Item = &[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::skipgram::SkipGramSettings;
 
     #[test]
     fn a_word_is_part_of_sentences_from_its_minimum_count_on() {

@@ -46,16 +46,7 @@ impl SkipGramTraining {
         for n in [self.settings().dim, vocabulary.n_words()] {
             output.write_all(&(n as u32).to_le_bytes())?;
         }
-        for (word, count) in vocabulary.iter() {
-            output.write_all(&(word.len() as u32).to_le_bytes())?;
-            output.write_all(word)?;
-            output.write_all(&count.to_le_bytes())?;
-        }
-        output.write_all(&[u8::from(vocabulary.sketch().is_some())])?;
-        for counters in vocabulary.sketch().unwrap_or_default().chunks(1 << 14) {
-            let bytes: Vec<u8> = counters.iter().flat_map(|counter| counter.to_le_bytes()).collect();
-            output.write_all(&bytes)?;
-        }
+        write_words(vocabulary, &mut output)?;
         for word in 0..vocabulary.n_words() as u32 {
             output.write_row(self.input(), word)?;
             output.write_row(self.output(), word)?;
@@ -97,18 +88,7 @@ impl SkipGramTraining {
                 "it has another dimension or more words; pass the flags of its training",
             ));
         }
-        let mut words = Vec::new();
-        for _ in 0..n_words {
-            let word = input.sized()?;
-            words.push((word, input.u64()?));
-        }
-        let words = words.iter().map(|(word, count)| (&word[..], *count));
-        let mut vocabulary = Vocabulary::of(words_max, words, n_counted, n_evicted);
-        if input.bytes()? == [1] {
-            let counters: io::Result<Vec<u32>> =
-                (0..Vocabulary::SKETCH_LENGTH).map(|_| input.u32()).collect();
-            vocabulary.set_sketch(counters?);
-        }
+        let vocabulary = read_words(words_max, n_words, [n_counted, n_evicted], &mut input)?;
         for word in 0..n_words as u32 {
             input.read_row(self.input(), word)?;
             input.read_row(self.output(), word)?;
@@ -140,7 +120,44 @@ impl SkipGramTraining {
     }
 }
 
-trait Numbers {
+/// Writes the words of a vocabulary with their counts, and its sketch.
+pub(crate) fn write_words(vocabulary: &Vocabulary, output: &mut Digested<impl Write>) -> io::Result<()> {
+    for (word, count) in vocabulary.iter() {
+        output.write_all(&(word.len() as u32).to_le_bytes())?;
+        output.write_all(word)?;
+        output.write_all(&count.to_le_bytes())?;
+    }
+    output.write_all(&[u8::from(vocabulary.sketch().is_some())])?;
+    for counters in vocabulary.sketch().unwrap_or_default().chunks(1 << 14) {
+        let bytes: Vec<u8> = counters.iter().flat_map(|counter| counter.to_le_bytes()).collect();
+        output.write_all(&bytes)?;
+    }
+    Ok(())
+}
+
+/// Reads what [`write_words`] wrote, of a vocabulary with these numbers of tokens and of evicted words.
+pub(crate) fn read_words(
+    words_max: usize,
+    n_words: usize,
+    [n_tokens, n_evicted]: [u64; 2],
+    input: &mut Digested<impl Read>,
+) -> io::Result<Vocabulary> {
+    let mut words = Vec::new();
+    for _ in 0..n_words {
+        let word = input.sized()?;
+        words.push((word, input.u64()?));
+    }
+    let words = words.iter().map(|(word, count)| (&word[..], *count));
+    let mut vocabulary = Vocabulary::of(words_max, words, n_tokens, n_evicted);
+    if input.bytes()? == [1] {
+        let counters: io::Result<Vec<u32>> = (0..Vocabulary::SKETCH_LENGTH).map(|_| input.u32()).collect();
+        vocabulary.set_sketch(counters?);
+    }
+    Ok(vocabulary)
+}
+
+/// Numbers of a state.
+pub(crate) trait Numbers {
     fn u32(&mut self) -> io::Result<u32>;
     fn u64(&mut self) -> io::Result<u64>;
     /// Bytes that follow their length.

@@ -32,7 +32,6 @@ pub struct Vocabulary {
     /// Random, so that crafted words cannot collide.
     hash_seed: u64,
     sketch: Option<Sketch>,
-    random: Random,
     n_tokens: u64,
     n_evicted: u64,
     /// Whether each word that was counted has a number, with its exact count.
@@ -76,7 +75,6 @@ impl Vocabulary {
             table: HashTable::new(),
             hash_seed: RandomState::new().hash_one(0),
             sketch: None,
-            random: Random::of(&[EVICTION]),
             n_tokens: 0,
             n_evicted: 0,
             is_exact: true,
@@ -151,7 +149,9 @@ impl Vocabulary {
     fn count_rare(&mut self, hash: u64, word: &[u8]) -> Counted {
         self.is_exact = false;
         let estimate = self.sketch.get_or_insert_with(Sketch::new).add(word, 1);
-        let candidates = (0..CANDIDATES).map(|_| self.random.below(self.entries.len() as u64) as u32);
+        // By the number of tokens, so that a vocabulary that was saved and restored evicts the same words.
+        let mut random = Random::of(&[EVICTION, self.n_tokens]);
+        let candidates = (0..CANDIDATES).map(|_| random.below(self.entries.len() as u64) as u32);
         let Some(rarest) = candidates.min_by_key(|&number| self.entries[number as usize].count) else {
             return Counted::Rare;
         };

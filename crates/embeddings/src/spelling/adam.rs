@@ -121,6 +121,15 @@ impl Table {
         Self { dim, vectors: vec![0.0; n_words * dim], moments: None, rows: Default::default() }
     }
 
+    /// Begins the vector of a word: that of the next one, or of another word.
+    pub(crate) fn begin(&mut self, word: u32) {
+        let (begin, end) = (word as usize * self.dim, (word as usize + 1) * self.dim);
+        for values in self.state() {
+            values.resize(values.len().max(end), 0.0);
+            values[begin..end].fill(0.0);
+        }
+    }
+
     /// The vectors of words, [`Linear::stride`] apart and padded with zeros.
     pub(crate) fn vectors(&mut self, words: &[u32]) -> &[f32] {
         copy_rows(&self.vectors, self.dim, words, &mut self.rows[0]);

@@ -67,7 +67,7 @@ pub(crate) struct PositionRows {
 }
 
 /// The positions of a batch and its distinct words.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) positions: Vec<PositionRows>,
     /// Indices of the distinct words of `outputs`, for targets, and of `inputs`.
@@ -79,11 +79,6 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    pub(crate) fn new(n_words: usize) -> Self {
-        let [inputs, outputs] = [Distinct::new(n_words), Distinct::new(n_words)];
-        Self { positions: Vec::new(), rows: Vec::new(), inputs, outputs, n_pairs: 0, samples: Vec::new() }
-    }
-
     /// Draws the windows and samples of a batch.
     pub(crate) fn draw(
         &mut self,
@@ -135,20 +130,16 @@ impl Batch {
 }
 
 /// Distinct words in order of their first occurrence.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Distinct {
     pub(crate) words: Vec<u32>,
-    /// Index of each word of the vocabulary in `words`.
+    /// Index in `words` of each word of the vocabulary up to the last one that occurred.
     of_word: Vec<u32>,
 }
 
 const NONE: u32 = u32::MAX;
 
 impl Distinct {
-    fn new(n_words: usize) -> Self {
-        Self { words: Vec::new(), of_word: vec![NONE; n_words] }
-    }
-
     fn clear(&mut self) {
         for word in self.words.drain(..) {
             self.of_word[word as usize] = NONE;
@@ -156,6 +147,9 @@ impl Distinct {
     }
 
     fn number(&mut self, word: u32) -> u32 {
+        if self.of_word.len() <= word as usize {
+            self.of_word.resize(word as usize + 1, NONE);
+        }
         let number = &mut self.of_word[word as usize];
         if *number == NONE {
             *number = self.words.len() as u32;
@@ -179,7 +173,7 @@ mod tests {
         let settings = SpellingSettings { batch: 4, window: 2, negatives: 3, ..SpellingSettings::default() };
         let part = Part::new(&sentences, &distribution, 6, &settings);
         assert_eq!((part.n_batches(), part.n_tokens_to(0), part.n_tokens_to(2)), (3, 4, 13));
-        let mut batch = Batch::new(10);
+        let mut batch = Batch::default();
         let mut found = Vec::new();
         for number in 0..3 {
             batch.draw(&part, number, &distribution, &settings);

@@ -1,9 +1,10 @@
 //! Words to numbered characters.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 /// The characters of a vocabulary, numbered by descending frequency.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Characters {
     all: Vec<char>,
     numbers: HashMap<char, u32>,
@@ -23,6 +24,8 @@ const WORDS_MIN: u64 = 2;
 impl Characters {
     /// Maximum number of numbered characters; Unicode has fewer.
     pub const MAX: usize = 0x11_0000;
+    /// Maximum number of numbered characters of a stream, whose embedding has this number from the beginning.
+    pub const STREAM_MAX: usize = 8192;
     /// Characters of a word after this number are not read.
     pub const LENGTH_MAX: usize = 40;
 
@@ -76,14 +79,47 @@ impl Characters {
         N_MARKS + self.all.len()
     }
 
-    /// Appends the ids of a word, between those of a begin mark and an end mark.
-    pub fn ids(&self, word: &[u8], ids: &mut Vec<i64>) {
-        ids.push(BEGIN);
-        ids.extend(characters(word).map(|character| match self.numbers.get(&character) {
+    /// The ids of a word, between those of a begin mark and an end mark.
+    pub fn ids(&self, word: &[u8]) -> Vec<i64> {
+        let id = |character| match self.numbers.get(&character) {
             Some(&number) => N_MARKS as i64 + i64::from(number),
             None => UNKNOWN,
-        }));
-        ids.push(END);
+        };
+        [BEGIN].into_iter().chain(characters(word).map(id)).chain([END]).collect()
+    }
+}
+
+/// The characters of a stream. A character has a number as soon as two words have it.
+#[derive(Debug, Default)]
+pub(crate) struct GrowingCharacters {
+    pub(crate) numbered: Characters,
+    /// Other characters, with the number of their word.
+    pub(crate) unknown: HashMap<char, u32>,
+}
+
+impl GrowingCharacters {
+    /// C of the weights, with ids that no character has so far.
+    pub(crate) const N_IDS: usize = N_MARKS + Characters::STREAM_MAX;
+
+    /// Adds the characters of a word. Returns the other words whose ids have changed.
+    pub(crate) fn add(&mut self, number: u32, word: &[u8]) -> Vec<u32> {
+        let Self { numbered: Characters { all, numbers }, unknown } = self;
+        let mut changed = Vec::new();
+        for character in characters(word) {
+            if numbers.contains_key(&character) || all.len() == Characters::STREAM_MAX {
+                continue;
+            }
+            match unknown.entry(character) {
+                Entry::Vacant(entry) => drop(entry.insert(number)),
+                Entry::Occupied(entry) if *entry.get() == number => {}
+                Entry::Occupied(entry) => {
+                    changed.push(entry.remove());
+                    numbers.insert(character, all.len() as u32);
+                    all.push(character);
+                }
+            }
+        }
+        changed
     }
 }
 
@@ -100,9 +136,24 @@ mod tests {
     use super::*;
 
     fn ids(characters: &Characters, word: &str) -> Vec<i64> {
-        let mut ids = Vec::new();
-        characters.ids(word.as_bytes(), &mut ids);
-        ids
+        characters.ids(word.as_bytes())
+    }
+
+    #[test]
+    fn a_character_of_a_stream_is_numbered_by_its_second_word() {
+        let mut characters = GrowingCharacters::default();
+        let mut add = |number, word: &str| characters.add(number, word.as_bytes());
+        assert_eq!((add(0, "été"), add(1, "дом"), add(1, "дом")), (vec![], vec![], vec![]));
+        assert_eq!((add(2, "té"), add(3, "мода")), (vec![0, 0], vec![1, 1, 1]));
+        assert_eq!(characters.numbered.all(), ['t', 'é', 'м', 'о', 'д']);
+        assert_eq!(characters.unknown, [('а', 3)].into());
+        // As many as the embedding has, and no more.
+        for code in 0..2 * Characters::STREAM_MAX as u32 {
+            let word = String::from(char::from_u32(0x2_0000 + code).unwrap());
+            (10..12).for_each(|number| drop(characters.add(number, word.as_bytes())));
+        }
+        assert_eq!(characters.numbered.n_ids(), GrowingCharacters::N_IDS);
+        assert_eq!(characters.unknown.len(), 1);
     }
 
     #[test]
@@ -120,9 +171,7 @@ mod tests {
     fn long_words_and_other_bytes_are_read_in_bounds() {
         let characters = Characters::of(vec!['a', '\u{fffd}']).unwrap();
         assert_eq!(ids(&characters, &"a".repeat(1000)).len(), Characters::LENGTH_MAX + 2);
-        let mut found = Vec::new();
-        characters.ids(b"a\xffa\xc3", &mut found);
-        assert_eq!(found, [1, 3, 4, 3, 4, 2]);
+        assert_eq!(characters.ids(b"a\xffa\xc3"), [1, 3, 4, 3, 4, 2]);
         assert_eq!(Characters::of(vec!['a', 'b', 'a']), Err('a'));
     }
 }

@@ -14,21 +14,6 @@ pub(crate) struct Engine {
     states: Vec<f32>,
 }
 
-/// Ids of words one after another.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Words {
-    pub(crate) ids: Vec<i64>,
-    /// The end of each word in `ids`.
-    pub(crate) ends: Vec<usize>,
-}
-
-impl Words {
-    pub(crate) fn get(&self, word: usize) -> &[i64] {
-        let begin = if word == 0 { 0 } else { self.ends[word - 1] };
-        &self.ids[begin..self.ends[word]]
-    }
-}
-
 impl Engine {
     pub(crate) fn new(sizes: &Sizes, team: &Arc<Team>) -> Self {
         Self {
@@ -38,7 +23,7 @@ impl Engine {
         }
     }
 
-    /// The vectors of words, [`Linear::stride`] apart and padded with zeros.
+    /// The vectors of words by their ids, [`Linear::stride`] apart and padded with zeros.
     pub(crate) fn vectors<'a>(
         &mut self,
         weights: &Weights,

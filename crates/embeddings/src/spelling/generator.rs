@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kernels::{Linear, Processor, Team};
 
 use crate::spelling::characters::Characters;
-use crate::spelling::engine::{Engine, Words};
+use crate::spelling::engine::Engine;
 use crate::spelling::weights::Weights;
 
 /// Words whose states are in memory at the same time.
@@ -47,12 +47,8 @@ impl Generator {
     /// The vectors `[words, D]` of words, by several threads. A vector does not depend on the other words.
     pub fn vectors<'a>(&self, words: impl Iterator<Item = &'a [u8]>, n_threads: usize) -> Vec<f32> {
         let team = team(n_threads);
-        let mut ids = Words::default();
-        for word in words {
-            self.characters.ids(word, &mut ids.ids);
-            ids.ends.push(ids.ids.len());
-        }
-        vectors(&mut Engine::new(self.weights.sizes(), &team), &self.weights, &ids)
+        let ids: Vec<Vec<i64>> = words.map(|word| self.characters.ids(word)).collect();
+        vectors(&mut Engine::new(self.weights.sizes(), &team), &self.weights, ids.iter().map(Vec::as_slice))
     }
 
     /// The vector of a word.
@@ -62,13 +58,17 @@ impl Generator {
     }
 }
 
-/// The vectors `[words, D]` of all words.
-pub(crate) fn vectors(engine: &mut Engine, weights: &Weights, words: &Words) -> Vec<f32> {
-    let (dim, n_words) = (weights.sizes().dim, words.ends.len());
-    let mut all = Vec::with_capacity(n_words * dim);
-    for first in (0..n_words).step_by(WORDS_TOGETHER) {
-        let numbers = first..n_words.min(first + WORDS_TOGETHER);
-        let padded = engine.vectors(weights, numbers.map(|number| words.get(number)));
+/// The vectors `[words, D]` of words by their ids.
+pub(crate) fn vectors<'a>(
+    engine: &mut Engine,
+    weights: &Weights,
+    words: impl ExactSizeIterator<Item = &'a [i64]>,
+) -> Vec<f32> {
+    let dim = weights.sizes().dim;
+    let mut all = Vec::with_capacity(words.len() * dim);
+    let words: Vec<&[i64]> = words.collect();
+    for words in words.chunks(WORDS_TOGETHER) {
+        let padded = engine.vectors(weights, words.iter().copied());
         for vector in padded.chunks_exact(Linear::stride(dim)) {
             all.extend_from_slice(&vector[..dim]);
         }

@@ -7,8 +7,7 @@ use kernels::{Adam, Linear, Team};
 
 use crate::spelling::adam::{Learner, Table};
 use crate::spelling::batches::{Batch, Part};
-use crate::spelling::characters::Characters;
-use crate::spelling::engine::Words;
+use crate::spelling::characters::{Characters, GrowingCharacters};
 use crate::spelling::generator::{Generator, team, vectors};
 use crate::spelling::scores::{self, Gradients, Vectors};
 use crate::spelling::settings::{Outputs, SpellingSettings};
@@ -16,6 +15,7 @@ use crate::spelling::weights::Sizes;
 
 #[cfg(test)]
 mod gradients;
+mod growing;
 mod shared_tables;
 
 pub use shared_tables::{Drawn, TableSizes};
@@ -27,9 +27,9 @@ const BETAS: [f32; 2] = [0.9, 0.999];
 pub struct SpellingTraining {
     settings: SpellingSettings,
     team: Arc<Team>,
-    characters: Characters,
-    /// The words of the vocabulary.
-    words: Words,
+    pub(crate) characters: GrowingCharacters,
+    /// The ids of the words of the vocabulary.
+    words: Vec<Vec<i64>>,
     input: Learner,
     output: Output,
     batch: Batch,
@@ -48,26 +48,34 @@ enum Output {
 impl SpellingTraining {
     /// A training of the vectors of the words of a vocabulary.
     pub fn new(settings: SpellingSettings, vocabulary: &Vocabulary, n_threads: usize) -> Self {
-        let team = team(n_threads);
         let characters = Characters::count(vocabulary.iter());
-        let mut ids = Words::default();
-        for (word, _) in vocabulary.iter() {
-            characters.ids(word, &mut ids.ids);
-            ids.ends.push(ids.ids.len());
-        }
+        let words = vocabulary.iter().map(|(word, _)| characters.ids(word)).collect();
+        let n_ids = characters.n_ids();
+        let characters = GrowingCharacters { numbered: characters, ..GrowingCharacters::default() };
+        Self::of(settings, characters, n_ids, words, n_threads)
+    }
+
+    fn of(
+        settings: SpellingSettings,
+        characters: GrowingCharacters,
+        n_ids: usize,
+        words: Vec<Vec<i64>>,
+        n_threads: usize,
+    ) -> Self {
+        let team = team(n_threads);
         let &SpellingSettings { char_dim, hidden, dim, seed, .. } = &settings;
-        let sizes = Sizes { ids: characters.n_ids(), char_dim, hidden, dim };
+        let sizes = Sizes { ids: n_ids, char_dim, hidden, dim };
         let output = match settings.outputs {
-            Outputs::Table => Output::Table(Table::new(ids.ends.len(), dim)),
+            Outputs::Table => Output::Table(Table::new(words.len(), dim)),
             Outputs::Generator => Output::Generator(Box::new(Learner::new(sizes, seed, 1, &team))),
             Outputs::Shared => Output::Shared,
         };
         Self {
             input: Learner::new(sizes, seed, 0, &team),
             output,
-            batch: Batch::new(ids.ends.len()),
+            batch: Batch::default(),
             gradients: (0..team.n_threads()).map(|_| Gradients::default()).collect(),
-            words: ids,
+            words,
             characters,
             team,
             settings,
@@ -83,7 +91,7 @@ impl SpellingTraining {
 
     /// The characters of the vocabulary.
     pub fn characters(&self) -> &Characters {
-        &self.characters
+        &self.characters.numbered
     }
 
     /// Number of tokens so far.
@@ -107,7 +115,7 @@ impl SpellingTraining {
     /// If there is no such batch.
     pub fn step(&mut self, part: &Part, batch: usize, distribution: &Distribution, decay: Decay) -> Done {
         assert!(batch < part.n_batches(), "no such batch");
-        let mut drawn = std::mem::replace(&mut self.batch, Batch::new(0));
+        let mut drawn = std::mem::take(&mut self.batch);
         drawn.draw(part, batch, distribution, &self.settings);
         let rate = decay.rate(self.settings.rate, self.n_tokens);
         self.n_steps += 1;
@@ -126,7 +134,7 @@ impl SpellingTraining {
         let Self { team, words, input, output, gradients, settings, .. } = self;
         let stride = Linear::stride(settings.dim);
         let ids = |numbers: &[u32]| {
-            numbers.iter().map(|&word| words.get(word as usize)).collect::<Vec<_>>().into_iter()
+            numbers.iter().map(|&word| &words[word as usize][..]).collect::<Vec<_>>().into_iter()
         };
         let scale = 1.0 / batch.positions.len() as f32;
         let sum = |gradients: &mut [Gradients], inputs: &[f32], outputs: &[f32]| {
@@ -168,23 +176,30 @@ impl SpellingTraining {
         }
     }
 
-    /// The vectors `[V, D]` of the vocabulary.
-    pub fn vectors(&mut self) -> Vec<f32> {
-        vectors(&mut self.input.engine, &self.input.weights, &self.words)
+    /// The vectors `[words, D]` of words of the vocabulary.
+    pub fn vectors(&mut self, words: &[u32]) -> Vec<f32> {
+        let ids = words.iter().map(|&word| &self.words[word as usize][..]);
+        vectors(&mut self.input.engine, &self.input.weights, ids)
     }
 
-    /// The output vectors `[V, D]` of the vocabulary.
-    pub fn outputs(&mut self) -> Vec<f32> {
+    /// The output vectors `[words, D]` of words of the vocabulary.
+    pub fn outputs(&mut self, words: &[u32]) -> Vec<f32> {
+        let dim = self.settings.dim;
+        let ids = words.iter().map(|&word| &self.words[word as usize][..]);
         match &mut self.output {
-            Output::Table(table) => table.all().to_vec(),
-            Output::Generator(output) => vectors(&mut output.engine, &output.weights, &self.words),
-            Output::Shared => self.vectors(),
+            Output::Table(table) => {
+                words.iter().flat_map(|&word| &table.all()[word as usize * dim..][..dim]).copied().collect()
+            }
+            Output::Generator(output) => vectors(&mut output.engine, &output.weights, ids),
+            Output::Shared => self.vectors(words),
         }
     }
 
     /// The generator of the vectors.
     pub fn generator(&self) -> Generator {
-        Generator::new(self.characters.clone(), self.input.weights.clone())
+        let characters = self.characters().clone();
+        let weights = self.input.weights.clone().of_first(characters.n_ids());
+        Generator::new(characters, weights)
     }
 
     /// All values that change.

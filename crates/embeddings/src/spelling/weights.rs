@@ -123,6 +123,13 @@ impl Weights {
         })
     }
 
+    /// These weights with embeddings of the first `n_ids` characters only.
+    pub(crate) fn of_first(mut self, n_ids: usize) -> Self {
+        self.sizes.ids = n_ids;
+        self.all[0].truncate(n_ids * self.sizes.char_dim);
+        self
+    }
+
     pub(crate) fn all_mut(&mut self) -> &mut [Vec<f32>; 7] {
         &mut self.all
     }

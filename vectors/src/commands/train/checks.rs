@@ -11,18 +11,10 @@ use crate::arguments::{IfSlow, ModelName, Train};
 pub(super) fn check(arguments: &Train) -> Result<()> {
     let refused = |setting, found: String, expected: &str| Err(Error::setting(setting, found, expected));
     Lines::of(arguments)?;
-    if arguments.model == ModelName::CharLstm {
-        if arguments.is_stream() {
-            let (setting, found) =
-                if arguments.follow { ("--follow", "set") } else { ("--input", "standard input") };
-            let expected =
-                "files, folders or a dataset with --model char-lstm, which counts the characters first";
-            return refused(setting, found.to_owned(), expected);
-        }
-        if !arguments.char_lstm.hidden.is_multiple_of(SpellingSettings::HIDDEN_MULTIPLE) {
-            let expected = format!("a multiple of {}", SpellingSettings::HIDDEN_MULTIPLE);
-            return refused("--hidden", arguments.char_lstm.hidden.to_string(), &expected);
-        }
+    let hidden = arguments.char_lstm.hidden;
+    if arguments.model == ModelName::CharLstm && !hidden.is_multiple_of(SpellingSettings::HIDDEN_MULTIPLE) {
+        let expected = format!("a multiple of {}", SpellingSettings::HIDDEN_MULTIPLE);
+        return refused("--hidden", hidden.to_string(), &expected);
     }
     if !arguments.served.servers.is_empty() {
         check_several("with --async", arguments)?;

@@ -198,14 +198,9 @@ pub(super) fn taken(out: &TextsOut) -> PathBuf {
     out.folder().join(TAKEN)
 }
 
-/// Writes the words that occur often enough, the most frequent first, in place of an older model.
-pub(super) fn write_model(
-    out: &TextsOut,
-    training: &SkipGramTraining,
-    vocabulary: &Vocabulary,
-    recipe: &Value,
-) -> Result<()> {
-    let (ranked, numbers) = vocabulary.ranked(training.settings().min_count);
+/// The words that occur often enough, the most frequent first, with the numbers that they have in the training.
+fn ranked(vocabulary: &Vocabulary, min_count: u64) -> (Dictionary, Vec<u32>) {
+    let (ranked, numbers) = vocabulary.ranked(min_count);
     let mut rows = vec![0; ranked.n_words()];
     for (old, new) in (0..).zip(&numbers) {
         if let Some(new) = new {
@@ -213,7 +208,17 @@ pub(super) fn write_model(
         }
     }
     let words: Names = ranked.iter().map(|(word, _)| word).collect();
-    let words = Dictionary::new(words, ranked.counts(), Names::default(), Vec::new());
+    (Dictionary::new(words, ranked.counts(), Names::default(), Vec::new()), rows)
+}
+
+/// Writes the words that occur often enough, in place of an older model.
+pub(super) fn write_model(
+    out: &TextsOut,
+    training: &SkipGramTraining,
+    vocabulary: &Vocabulary,
+    recipe: &Value,
+) -> Result<()> {
+    let (words, rows) = ranked(vocabulary, training.settings().min_count);
     let vectors = |word: usize, values: &mut [f32]| {
         let mut characters = Vec::new();
         training.characters_of(words.name(word as u32), &mut characters);
@@ -240,16 +245,15 @@ pub(super) fn write_model(
     Ok(folder::replace(&out.model(), &parts)?)
 }
 
-/// Writes the words, their vectors and the generator of these.
-fn write_spelled(
+/// Writes the words that occur often enough, their vectors and the generator of these, in place of an older model.
+pub(super) fn write_spelled(
     out: &TextsOut,
     training: &mut spelling::SpellingTraining,
     vocabulary: &Vocabulary,
     recipe: &Value,
 ) -> Result<()> {
-    let words: Names = vocabulary.iter().map(|(word, _)| word).collect();
-    let words = Dictionary::new(words, vocabulary.counts(), Names::default(), Vec::new());
-    let (vectors, outputs, dim) = (training.vectors(), training.outputs(), training.settings().dim);
+    let (words, rows) = ranked(vocabulary, training.settings().min_count);
+    let (vectors, outputs, dim) = (training.vectors(&rows), training.outputs(&rows), training.settings().dim);
     let parts = Parts {
         words: &words,
         dim,

@@ -81,7 +81,7 @@ pub(super) fn train(
             reached.n_batches += 1;
             let asked = pauses.requested();
             if asked.is_some() || progress.is_due() {
-                check(&training, epoch)?;
+                check(&training, Some(epoch))?;
             }
             progress.note(training.n_tokens(), || None, None);
             if let Some(asked) = asked {
@@ -99,7 +99,7 @@ pub(super) fn train(
         if reached.n_done.is_multiple_of(reached.n_parts) {
             loss = of_epoch.loss();
             progress.end_epoch(epoch, epochs, training.n_tokens(), loss);
-            check(&training, epoch)?;
+            check(&training, Some(epoch))?;
             of_epoch = Done::default();
             comparisons.compare_spelled(&training, &vocabulary, &mut progress);
         }
@@ -119,11 +119,11 @@ pub(super) fn train(
     })
 }
 
-/// Refuses weights that no file can have.
-fn check(training: &SpellingTraining, epoch: u32) -> Result<()> {
+/// Refuses weights that no file can have. `epoch`: the current one, from 1.
+pub(super) fn check(training: &SpellingTraining, epoch: Option<u32>) -> Result<()> {
     match training.generator().weights().all().iter().flatten().all(is_sound) {
         true => Ok(()),
-        false => Err(diverging(Some(epoch), training.n_tokens())),
+        false => Err(diverging(epoch, training.n_tokens())),
     }
 }
 

@@ -1,17 +1,18 @@
 //! Trains on lines as they arrive: the vocabulary grows while its vectors are trained. Each line is read once.
 //!
-//! Threads: one reads lines, this one cleans, counts and numbers them, and the others train.
+//! Threads: one reads lines, this one cleans, counts and numbers them. Those that train are the model's.
 
+mod models;
+
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use corpus::encoding::UTF_8;
-use embeddings::skipgram::{Decay, Done, Growing, SkipGramTraining, Vocabulary, Work};
+use embeddings::skipgram::Decay;
 use launch::interrupt::{Interrupts, Requested};
-use program::threads::spawn;
 use reading::{Keep, Passed, Place, Resumed, SequenceOptions, read_sequence};
 use report::whole;
 use serde::{Deserialize, Serialize};
@@ -19,16 +20,18 @@ use training::tell::tell;
 use training::texts_out::TextsOut;
 use training::{Error, Result};
 
+use self::models::{Learning, SkipGramStream, SpelledStream, StreamModel};
 use super::comparisons::Comparisons;
 use super::lines::Lines;
-use super::model::{CHECKED_WORDS, check_vectors};
-use super::out::{self, CHUNK_BYTES, Trained, Vectors};
+use super::out::{self, CHUNK_BYTES, Trained};
 use super::progress::{Counts, Progress};
-use super::settings::{Processes, recipe, skip_gram_settings};
-use crate::arguments::{IfSlow, Train};
+use super::settings::{Processes, recipe};
+use crate::arguments::{IfSlow, ModelName, Train};
 
 /// Chunks of lines that wait to be numbered. Lines that arrive when it is full wait or are skipped.
 const CHUNKS_WAITING: usize = 4;
+/// Size of a chunk for char-lstm, which trains on it between two checks of signals.
+const CHUNK_BYTES_OF_LSTM: usize = 1 << 15;
 /// Time between two checks of signals while no line arrives.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// A reader that waits for a store or a compressed stream is not waited for longer: what it holds can be read again.
@@ -65,18 +68,29 @@ pub(super) fn train(
     comparisons: &mut Comparisons,
 ) -> Result<Trained> {
     out::begin(out, arguments, &recipe(arguments, Processes::One)?)?;
-    let settings = skip_gram_settings(arguments);
-    let mut training = SkipGramTraining::new(settings, arguments.words_max)?;
-    let (vocabulary, reached) = match out::state(out)? {
-        None => (Vocabulary::new(arguments.words_max), StreamCheckpoint::default()),
-        Some((_, mut file)) => {
-            let (vocabulary, place) = training.restore(arguments.words_max, &mut file)?;
-            let reached: StreamCheckpoint =
-                serde_json::from_slice(&place).map_err(|error| Error::internal(&error))?;
-            (vocabulary, reached)
+    match arguments.model {
+        ModelName::SkipGram => {
+            learn(SkipGramStream::begin(arguments, out)?, arguments, out, interrupts, comparisons)
         }
+        ModelName::CharLstm => {
+            learn(SpelledStream::begin(arguments, out)?, arguments, out, interrupts, comparisons)
+        }
+    }
+}
+
+/// Trains a model from a place on, which its checkpoint has.
+fn learn<M: StreamModel>(
+    (model, place): (M, Option<Vec<u8>>),
+    arguments: &Train,
+    out: &mut TextsOut,
+    interrupts: &Interrupts,
+    comparisons: &mut Comparisons,
+) -> Result<Trained> {
+    let reached: StreamCheckpoint = match place {
+        None => StreamCheckpoint::default(),
+        Some(place) => serde_json::from_slice(&place).map_err(|error| Error::internal(&error))?,
     };
-    let mut progress = Progress::new(out, training.n_tokens())?;
+    let mut progress = Progress::new(out, model.n_tokens())?;
     let counters = Arc::new(Counters::default());
     counters.n_skipped.store(reached.n_skipped, Relaxed);
     let options = SequenceOptions {
@@ -84,17 +98,18 @@ pub(super) fn train(
         s3: arguments.storage.options(),
         encoding: arguments.encoding.unwrap_or(UTF_8),
         follows: arguments.follow,
-        chunk_bytes: CHUNK_BYTES,
+        chunk_bytes: match arguments.model {
+            ModelName::SkipGram => CHUNK_BYTES,
+            ModelName::CharLstm => CHUNK_BYTES_OF_LSTM,
+        },
         keep: Some(Keep::in_folder(out::taken(out))),
     };
     let chunks = read(options.clone(), arguments.if_slow, reached.place.clone(), &counters)?;
     let lines = Lines::of(arguments)?;
-    let growing = Growing::new(vocabulary, &training);
     let mut stream = Stream {
         arguments,
         options,
-        training,
-        growing,
+        model,
         chunks,
         lines,
         reached,
@@ -111,11 +126,12 @@ pub(super) fn train(
     if is_open {
         stream.save(out)?;
     }
-    let Stream { training, growing, reached, n_tokens, loss, counters, .. } = stream;
+    let Stream { model, reached, n_tokens, loss, counters, .. } = stream;
+    let (vectors, vocabulary) = model.into_vectors();
     let n_skipped = counters.n_skipped.load(Relaxed);
     Ok(Trained {
-        vectors: Vectors::Table(Box::new(training)),
-        vocabulary: growing.into_vocabulary(),
+        vectors,
+        vocabulary,
         n_lines: reached.n_trained,
         n_skipped,
         n_lost: reached.n_lost,
@@ -197,11 +213,10 @@ fn send(passed: Passed, sender: &SyncSender<Read>, if_slow: IfSlow, counters: &C
 }
 
 /// A stream, and the vectors that are trained on it.
-struct Stream<'a> {
+struct Stream<'a, M> {
     arguments: &'a Train,
     options: SequenceOptions,
-    training: SkipGramTraining,
-    growing: Growing,
+    model: M,
     chunks: Receiver<Read>,
     lines: Lines,
     reached: StreamCheckpoint,
@@ -228,7 +243,7 @@ enum Ended {
     Unread(Error),
 }
 
-impl Stream<'_> {
+impl<M: StreamModel> Stream<'_, M> {
     /// Trains to the end of the input or of `--words`. Returns whether more lines may follow.
     fn train(
         &mut self,
@@ -241,10 +256,8 @@ impl Stream<'_> {
         loop {
             let due = (every > 0.0).then(|| Instant::now() + Duration::from_secs_f64(every.min(1e9)));
             let ended = self.segment(due, progress, interrupts)?;
-            check_vectors(&self.training, self.growing.vocabulary().n_words(), None)?;
-            let (training, vocabulary) = (&self.training, self.growing.vocabulary());
-            let of = |word: &[u8]| training.vector_of(vocabulary, word);
-            comparisons.compare(training.n_tokens(), vocabulary, of, progress);
+            self.model.check()?;
+            self.model.compare(comparisons, progress);
             match ended {
                 Ended::Input => {
                     self.reached.is_end = true;
@@ -263,12 +276,7 @@ impl Stream<'_> {
             if let Some(resumed) = self.resumed.take() {
                 tell_resumed(&resumed);
             }
-            out::write_model(
-                out,
-                &self.training,
-                self.growing.vocabulary(),
-                &recipe(self.arguments, Processes::One)?,
-            )?;
+            self.model.write(out, &recipe(self.arguments, Processes::One)?)?;
             match ended {
                 Ended::Stop => {
                     out.checkpoints_saved()?;
@@ -286,7 +294,7 @@ impl Stream<'_> {
     /// Saves a checkpoint.
     fn save(&mut self, out: &mut TextsOut) -> Result<()> {
         let place = serde_json::to_vec(&self.reached).map_err(|error| Error::internal(&error))?;
-        out::save(out, &self.training, self.growing.vocabulary(), &place)?;
+        self.model.save(out, &place)?;
         let folder = out::taken(out);
         self.options.forget(&self.reached.place).map_err(|source| Error::io(&folder, source))
     }
@@ -314,32 +322,26 @@ impl Stream<'_> {
         progress: &mut Progress,
         interrupts: &Interrupts,
     ) -> Result<Ended> {
-        let Self { arguments, training, growing, chunks, lines, reached, resumed, counters, .. } = self;
+        let Self { arguments, model, chunks, lines, reached, resumed, counters, .. } = self;
         let decay = match arguments.words {
             Some(n_tokens) => Decay::Linear { n_tokens },
             None => Decay::Constant,
         };
-        let threads = arguments.threads();
-        let (sender, receiver) = sync_channel::<Work>(threads);
-        let receiver = Mutex::new(receiver);
-        let take = || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
         let mut cleaned = Vec::new();
-        let (ended, done): (Result<Ended>, embeddings::Result<Done>) = thread::scope(|scope| {
-            let trained = spawn(scope, || training.run(threads, decay, &take));
+        let (ended, done) = model.learn(arguments.threads(), decay, |learning: &mut dyn Learning| {
             let mut stopping_since = None;
-            let ended = loop {
+            loop {
                 let counts = Counts {
-                    n_words: growing.vocabulary().n_words() as u64,
+                    n_words: learning.n_words(),
                     n_lines: reached.n_trained,
                     n_skipped: counters.n_skipped.load(Relaxed),
                 };
                 if progress.is_due()
-                    && let Err(error) =
-                        check_vectors(training, CHECKED_WORDS.min(growing.vocabulary().n_words()), None)
+                    && let Err(error) = learning.check()
                 {
                     break Err(error);
                 }
-                progress.note(training.n_tokens(), || training.take_loss(), Some(counts));
+                progress.note(learning.n_tokens(), || learning.take_loss(), Some(counts));
                 if stopping_since.is_none() {
                     match interrupts.requested() {
                         Some(Requested::Stop) => {
@@ -379,10 +381,10 @@ impl Stream<'_> {
                         reached.place.pass(&chunk);
                         reached.n_trained += chunk.n_lines - chunk.n_long;
                         reached.n_skipped = n_skipped;
-                        if sender.send(growing.work(training, &cleaned)).is_err() {
-                            break Err(Error::internal(&"the threads of a training ended early"));
+                        if let Err(error) = learning.learn(&cleaned) {
+                            break Err(error);
                         }
-                        if arguments.words.is_some_and(|words| growing.vocabulary().n_tokens() >= words) {
+                        if arguments.words.is_some_and(|words| learning.n_counted() >= words) {
                             break Ok(Ended::Words);
                         }
                     }
@@ -396,20 +398,16 @@ impl Stream<'_> {
                         break Ok(if stopping_since.is_some() { Ended::Stop } else { Ended::Input });
                     }
                 }
-            };
-            drop(sender);
-            let done = trained.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            (ended, done)
-        });
-        let done = done?;
+            }
+        })?;
         self.n_tokens += done.n_tokens;
         self.loss = done.loss();
         let counts = Counts {
-            n_words: self.growing.vocabulary().n_words() as u64,
+            n_words: self.model.vocabulary().n_words() as u64,
             n_lines: self.reached.n_trained,
             n_skipped: self.counters.n_skipped.load(Relaxed),
         };
-        let n_tokens = self.training.n_tokens();
+        let n_tokens = self.model.n_tokens();
         progress.write(n_tokens, self.loss, progress.tokens_per_s(n_tokens), counts);
         ended
     }

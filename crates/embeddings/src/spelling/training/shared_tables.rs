@@ -36,7 +36,7 @@ impl SpellingTraining {
         let of = |learner: &Learner| TableSizes { n_rows: learner.n_rows(WIDTH), dim: WIDTH };
         let output = match &self.output {
             Output::Table(_) => {
-                let n_rows = self.words.ends.len();
+                let n_rows = self.words.len();
                 Some(TableSizes { n_rows, dim: self.settings.dim })
             }
             Output::Generator(output) => Some(of(output)),
@@ -50,7 +50,7 @@ impl SpellingTraining {
     pub fn draw(&self, sentences: &Sentences, distribution: &Distribution, number: u64) -> Drawn {
         let settings = SpellingSettings { batch: usize::MAX, ..self.settings.clone() };
         let part = Part::new(sentences, distribution, number, &settings);
-        let mut batch = Batch::new(self.words.ends.len());
+        let mut batch = Batch::default();
         if part.n_batches() > 0 {
             batch.draw(&part, 0, distribution, &settings);
         }
@@ -123,7 +123,7 @@ impl SpellingTraining {
 mod tests {
     use super::*;
     use crate::spelling::settings::Outputs;
-    use crate::spelling::tests::{new, sentences};
+    use crate::spelling::tests::{ALL_WORDS, new, sentences};
     use crate::spelling::weights::Weights;
 
     const ALL: [Outputs; 3] = [Outputs::Table, Outputs::Generator, Outputs::Shared];
@@ -145,7 +145,7 @@ mod tests {
     fn rows_are_differences_from_the_first_weights_in_their_order() {
         for outputs in ALL {
             let mut training = new(outputs, 1);
-            let first = (training.vectors(), training.outputs());
+            let first = (training.vectors(&ALL_WORDS), training.outputs(&ALL_WORDS));
             let weights = flat(&training.input.weights);
             let of_output = match &training.output {
                 Output::Generator(output) => Some(flat(&output.weights)),
@@ -172,7 +172,7 @@ mod tests {
             check(&training.input.weights, &weights, &expected);
             let (rows, zeros) = all_rows(&training, |_| 0.0);
             training.write_rows(&rows, &zeros);
-            assert_eq!((training.vectors(), training.outputs()), first, "{outputs:?}");
+            assert_eq!((training.vectors(&ALL_WORDS), training.outputs(&ALL_WORDS)), first, "{outputs:?}");
         }
     }
 
