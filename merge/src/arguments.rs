@@ -12,11 +12,8 @@ Examples:
   merge
       Merge the run in the folder run into reviews.h5
 
-  merge --run s3://bucket/run1 --out reviews.h5 --counts job-output.txt
-      Merge a run of a Hadoop job, and verify that no line was lost
-
-  merge --run may --run june --out both.h5
-      Merge the runs of two months, whose reducers had --keep-words";
+  merge --run s3://bucket/may --run s3://bucket/june --counts may.log june.log
+      Merge the runs of two Hadoop jobs, and verify that no line was lost";
 
 const GC_EXAMPLES: &str = "\
 Examples:
@@ -90,7 +87,7 @@ pub struct CountsArguments {
 /// What to merge, check or describe.
 #[derive(Args, Clone, Debug)]
 pub struct MergeArguments {
-    /// Folder of the run; several times for several [default: run]
+    /// Folder of the run; several times for several [default: run, without --add]
     ///
     /// A path, file:///path or s3://bucket/prefix: the --run of the reducers. A text in several runs is one row with the sum
     /// of its votes, if their reducers had --keep-words.
@@ -116,7 +113,7 @@ pub struct MergeArguments {
     pub dataset: DatasetArguments,
     /// Keep what merging with other runs needs
     ///
-    /// Writes all words of all texts beside the dataset, to the folder NAME.words, which --add reads. The reducers must have
+    /// Writes the words of all texts beside the dataset, to the folder NAME.words, which --add reads. The reducers must have
     /// had this flag, too.
     #[arg(long, help_heading = "Output")]
     pub keep_words: bool,

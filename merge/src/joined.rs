@@ -71,7 +71,12 @@ pub(crate) struct PartitionsOfRuns<'a> {
 
 impl PartitionsOfRuns<'_> {
     /// Finds the texts that are in several runs. Calls `each` for every such text, with the sum of its votes.
-    pub(crate) fn joint(&self, mut each: impl FnMut(&[u8], u64, Votes) -> Result<()>) -> Result<Joint> {
+    /// Calls `read` after each partition.
+    pub(crate) fn joint(
+        &self,
+        read: impl FnMut(),
+        mut each: impl FnMut(&[u8], u64, Votes) -> Result<()>,
+    ) -> Result<Joint> {
         let lists: Vec<(usize, Place)> = self
             .partitions
             .iter()
@@ -81,7 +86,7 @@ impl PartitionsOfRuns<'_> {
             .collect();
         let hashes = HashFile::create(self.scratch)?;
         let place = self.hashes.write_shared(&lists, &hashes)?;
-        let (spool, runs) = self.write_texts(&hashes, &place)?;
+        let (spool, runs) = self.write_texts(&hashes, &place, read)?;
         let collector = || Collector::new(self.settings.clone(), MEMORY_BYTES, self.scratch);
         let (mut removed, mut added) = (collector(), collector());
         let mut alike: Vec<JointText> = Vec::new();
@@ -113,10 +118,11 @@ impl PartitionsOfRuns<'_> {
         Ok(Joint { hashes, place, removed: counts.0, added: counts.1, shards, _folder: folder })
     }
 
-    /// Visits the texts that are in one run only.
+    /// Visits the texts that are in one run only. Calls `read` after each partition.
     pub(crate) fn others(
         &self,
         joint: &Joint,
+        mut read: impl FnMut(),
         mut each: impl FnMut(&[u8], u64, Votes) -> Result<()>,
     ) -> Result<()> {
         self.partitions.iter().try_for_each(|(_, partition)| {
@@ -126,12 +132,19 @@ impl PartitionsOfRuns<'_> {
                 DICTIONARY_BYTES_MAX,
                 |hash| Ok(!shared.contains(hash)?),
                 |hash, found| each(&found.text, hash, found.votes),
-            )
+            )?;
+            read();
+            Ok(())
         })
     }
 
     /// Writes the texts with shared hashes, as one run per partition.
-    fn write_texts(&self, hashes: &HashFile, place: &Place) -> Result<(Spool, Vec<Run>)> {
+    fn write_texts(
+        &self,
+        hashes: &HashFile,
+        place: &Place,
+        mut read: impl FnMut(),
+    ) -> Result<(Spool, Vec<Run>)> {
         enum Found {
             Texts(Vec<Vec<u8>>),
             End,
@@ -166,7 +179,10 @@ impl PartitionsOfRuns<'_> {
         in_order(self.partitions.len(), self.threads, 1, find, |found| {
             match found {
                 Found::Texts(texts) => texts.iter().try_for_each(|text| writer.word(text, 0))?,
-                Found::End => runs.push(writer.end_run()),
+                Found::End => {
+                    runs.push(writer.end_run());
+                    read();
+                }
             }
             Ok::<_, Failed>(())
         })?;
@@ -182,12 +198,12 @@ impl PartitionsOfRuns<'_> {
         mut add: impl FnMut(&[u8], u64, Votes) -> Result<()>,
     ) -> Result<()> {
         alike.sort_by_cached_key(|text| (text.words(self.settings), !text.is_whole, text.run));
-        let mut rest = &*alike;
-        while let [first, others @ ..] = rest {
+        let mut unsummed = &*alike;
+        while let [first, others @ ..] = unsummed {
             let words = first.words(self.settings);
             let n = others.iter().take_while(|other| other.words(self.settings) == words).count();
-            let same = &rest[..=n];
-            rest = &rest[n + 1..];
+            let same = &unsummed[..=n];
+            unsummed = &unsummed[n + 1..];
             let mut votes = Votes::default();
             for (at, text) in same.iter().enumerate() {
                 if let Some(twice) = same[..at].iter().find(|other| other.run == text.run) {

@@ -5,13 +5,13 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use corpus::ledger::MapperCounts;
+use corpus::digest::Digest;
 use corpus::record::Votes;
 use corpus::settings::Settings;
 use dataset::SCHEMA_VERSION;
 use dataset::collect::{Collection, Collector};
 use dataset::commit::{Commit, ListedFile, PartObject, RECORD_BYTES_MAX, Rest, commit_key};
-use dataset::manifest::{SealedShard, words_name};
+use dataset::manifest::{Ledger, SealedShard, words_name};
 use dataset::shard::ShardReader;
 use durable::sha256;
 use making::{at, manifest_of};
@@ -23,11 +23,12 @@ use store::{Key, ObjectContent, Put, Recorded, S3Options, Store};
 
 use crate::commits::{complete, read_commits};
 use crate::seal::seal_of;
+use crate::verify::DICTIONARY_BYTES_MAX;
 use crate::{Result, put_seal};
 
 /// Memory for rows.
 const MEMORY_BYTES: usize = 128 << 20;
-/// In place of the host and of the attempt of a reducer, the name of a shard has these and a digest.
+/// Stands for the host in the names of shards. The attempt is a digest.
 const HOST: &str = "merge";
 
 /// Where the words of a dataset are kept.
@@ -99,7 +100,7 @@ impl Kept {
     }
 
     /// Puts the texts into a run of their own.
-    pub(crate) fn put(self, store: &Store, mapper: Option<MapperCounts>, scratch: &Path) -> Result<()> {
+    pub(crate) fn put(self, store: &Store, ledger: &Ledger, scratch: &Path) -> Result<()> {
         let Self { settings, rows, rest } = self;
         let (rows, rest) = (rows.finish()?, rest.finish()?);
         let mut attempt = rows.totals.row_digest;
@@ -126,7 +127,7 @@ impl Kept {
             attempt,
             job: None,
             committed_unix_s: now.map_or(0, |since| since.as_secs()),
-            counts: totals.counts,
+            counts: ledger.reducer,
             kept_words: totals.kept_words,
             distinct_words,
             row_digest: totals.row_digest,
@@ -143,17 +144,26 @@ impl Kept {
         let json = serde_json::to_vec_pretty(&commit).expect("a record of plain values is JSON");
         if let Recorded::Other(_) = store.put_record(&Key::new(&commit_key(0))?, &json, RECORD_BYTES_MAX)? {
             let there = kept(store)?.filter(|there| there.object == commit.object);
-            commit = there.ok_or_else(|| {
-                let why = format!(
-                    "{}: has the words of another dataset, expected those of this one or nothing; delete it, or choose \
-                     another --out",
-                    store.url()
-                );
-                Failed::new(Exit::Usage, why)
-            })?;
+            commit = there.ok_or_else(|| other_words(store))?;
         }
-        put_seal(store, &seal_of(&[commit], mapper))
+        put_seal(store, &seal_of(&[commit], ledger.mapper))
     }
+}
+
+/// Refuses a place that has the words of another dataset.
+pub(crate) fn check_place(store: &Store, row_digest: Digest) -> Result<()> {
+    match kept(store)? {
+        Some(there) if there.row_digest != row_digest => Err(other_words(store)),
+        _ => Ok(()),
+    }
+}
+
+fn other_words(store: &Store) -> Failed {
+    let why = format!(
+        "{}: has the words of another dataset, expected those of this one or nothing; delete it, or choose another --out",
+        store.url()
+    );
+    Failed::new(Exit::Usage, why)
 }
 
 /// The record of the words that were kept.
@@ -175,12 +185,9 @@ fn put_shard(
     let folder = at(scratch, "create a temporary folder", temporary::folder_in(scratch))?;
     let path = folder.path().join("shard.h5");
     collection.write_shard(&path, settings, &Progress::default()).map_err(dataset::Error::in_tmpdir)?;
-    ShardReader::open(&path)?.verify_blocks(
-        dataset::threads(making::THREADS_MAX),
-        || (),
-        |(), _| (),
-        |()| (),
-    )?;
+    let mut shard = ShardReader::open(&path)?;
+    shard.keep_dictionary(DICTIONARY_BYTES_MAX)?;
+    shard.verify_blocks(dataset::threads(making::THREADS_MAX), || (), |(), _| (), |()| ())?;
     let sha256::Summary { bytes, sha256 } =
         at(&path, "read it back", sha256::summary(&path, store.progress()))?;
     let key = Key::new(&name)?;

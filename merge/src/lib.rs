@@ -123,7 +123,7 @@ pub fn run(sources: &Sources, options: &Options, progress: &ProgressBars) -> Res
     let verified = verify_all(&commits, hashes.as_ref(), scratch, &ranges, threads, || bar.inc(1));
     bar.finish_and_clear();
     let mut shards = verified?;
-    let (mut seal, mut joint) = (runs.seal.clone(), None);
+    let (mut seal, mut joint, mut kept) = (runs.seal.clone(), None, None);
     if let Some(hashes) = &hashes {
         let rests = shards.split_off(runs.n_shards());
         let partitions = runs.numbers().zip(shards.iter().zip(&rests));
@@ -135,22 +135,27 @@ pub fn run(sources: &Sources, options: &Options, progress: &ProgressBars) -> Res
             threads,
             scratch,
         };
-        let mut kept = options.keep.as_ref().map(|_| Kept::new(&seal.settings, scratch));
-        let bar = progress.stage("joining runs", commits.len() as u64);
-        let mut found = parts
-            .joint(|text, hash, votes| kept.as_mut().map_or(Ok(()), |kept| kept.add(text, hash, votes)))?;
-        if let Some(kept) = &mut kept {
-            parts.others(&found, |text, hash, votes| kept.add(text, hash, votes))?;
-        }
+        kept = options.keep.as_ref().map(|store| (Kept::new(&seal.settings, scratch), store));
+        let bar = progress.stage("joining runs", runs.n_shards() as u64);
+        let found = parts.joint(
+            || bar.inc(1),
+            |text, hash, votes| kept.as_mut().map_or(Ok(()), |(kept, _)| kept.add(text, hash, votes)),
+        );
         bar.finish_and_clear();
+        let mut found = found?;
         seal.ledger.reducer += found.added;
         seal.ledger.reducer -= found.removed;
+        seal.ledger.reducer.check()?;
         for shard in &found.shards {
             let digest = shard.digests.row_digest;
             if shard.role == Role::Added { seal.row_digest += digest } else { seal.row_digest -= digest }
         }
-        if let (Some(kept), Some(store)) = (kept, &options.keep) {
-            kept.put(store, seal.ledger.mapper, scratch)?;
+        if let Some((kept, store)) = &mut kept {
+            keep::check_place(store, seal.row_digest)?;
+            let bar = progress.stage("keeping words", runs.n_shards() as u64);
+            let others = parts.others(&found, || bar.inc(1), |text, hash, votes| kept.add(text, hash, votes));
+            bar.finish_and_clear();
+            others?;
         }
         shards.append(&mut found.shards);
         joint = Some(found);
@@ -167,7 +172,12 @@ pub fn run(sources: &Sources, options: &Options, progress: &ProgressBars) -> Res
         threads,
         progress,
     };
-    let (manifest, card) = making.make(&mut shards, &seal, progress, |_| runs.put_seals())?;
+    let (manifest, card) = making.make(&mut shards, &seal, progress, |seal| {
+        if let Some((kept, store)) = kept {
+            kept.put(store, &seal.ledger, scratch)?;
+        }
+        runs.put_seals()
+    })?;
     Ok(Outcome::Made(Box::new(manifest), Box::new(card)))
 }
 

@@ -52,6 +52,10 @@ fn run(arguments: &Arguments) -> Result<()> {
 
 fn merge(arguments: &MergeArguments) -> Result<()> {
     let (runs, place) = runs_and_out(arguments)?;
+    if runs.is_empty() && !arguments.counts.counts.is_empty() {
+        let why = "--counts: found no --run, expected the runs that the counts are of; a dataset of --add has its own counts";
+        return Err(Failed::new(Exit::Usage, why));
+    }
     let MergeArguments { dataset, report, .. } = arguments;
     let s3 = arguments.s3.clone().unwrap_or_default();
     let out = Output::of(place.clone(), &s3, Existing::of_force(dataset.files.force))?;

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
+use corpus::ledger::{MapperCounts, ReducerCounts, check_run};
 use corpus::settings::Difference;
 use dataset::commit::Commit;
-use dataset::manifest::{Seal, SealedShard};
+use dataset::manifest::Seal;
 use program::exit::{Exit, Failed};
 use store::Store;
 
@@ -41,21 +42,8 @@ impl<'a> Runs<'a> {
         runs.sort_by_key(|(store, ..)| store.url());
         check_alike(&runs)?;
         check_once(&runs, &sources.datasets)?;
-        let is_dataset =
-            |store: &Store| sources.datasets.iter().any(|other| other.store.url() == store.url());
-        let mut seals = runs.iter().map(|(store, _, seal)| {
-            let known = seal.ledger.mapper;
-            // Counts that were passed are those of all runs of reducers.
-            (counted.mapper.is_none() || is_dataset(store)).then_some(known)
-        });
-        let mapper = seals.by_ref().flatten().try_fold(counted.mapper, |sum, known| {
-            let mut known = known?;
-            if let Some(sum) = sum {
-                known += sum;
-            }
-            Some(Some(known))
-        });
-        let seal = all(&runs, mapper.flatten());
+        let mapper = mapper_of(&runs, sources, counted)?;
+        let seal = all(&runs, mapper);
         check_ledger(&seal.ledger, counted)?;
         Ok(Self { runs, seal })
     }
@@ -121,19 +109,49 @@ fn check_alike(runs: &[(&Store, Vec<Commit>, Seal)]) -> Result<()> {
     })
 }
 
-/// Refuses a run of which a dataset was made that is merged with it. The votes would count twice.
+/// The mappers' counts of all runs, if they are known. Counts that were passed are those of the runs of reducers.
+fn mapper_of(
+    runs: &[(&Store, Vec<Commit>, Seal)],
+    sources: &Sources,
+    counted: &Counted,
+) -> Result<Option<MapperCounts>> {
+    let is_dataset = |store: &Store| sources.datasets.iter().any(|other| other.store.url() == store.url());
+    let (mut sum, mut of_runs) = (counted.mapper.unwrap_or_default(), ReducerCounts::default());
+    let mut is_known = true;
+    for (store, _, seal) in runs {
+        if counted.mapper.is_some() && !is_dataset(store) {
+            of_runs += seal.ledger.reducer;
+            continue;
+        }
+        match seal.ledger.mapper {
+            Some(mapper) => sum += mapper,
+            None => is_known = false,
+        }
+    }
+    if let Some(mapper) = &counted.mapper {
+        check_run(mapper, &of_runs)?;
+    }
+    Ok(is_known.then_some(sum))
+}
+
+/// Refuses two runs, or a run and a dataset that was made of it, if all shards of one are in the other: their votes would
+/// count twice. Shards without rows are equal in any run.
 fn check_once(runs: &[(&Store, Vec<Commit>, Seal)], datasets: &[DatasetWords]) -> Result<()> {
-    for (number, DatasetWords { name, shards, .. }) in datasets.iter().enumerate() {
-        let of_runs = runs
-            .iter()
-            .map(|(store, commits, _)| (store.url(), commits.iter().map(|commit| &commit.sha256).collect()));
-        let of_others = datasets[..number].iter().map(|other| {
-            (other.name.clone(), other.shards.iter().map(|shard| &shard.sha256).collect::<HashSet<_>>())
-        });
-        for (other, digests) in of_runs.chain(of_others) {
-            if shards.iter().any(|shard| digests.contains(&shard.sha256)) {
+    let of_runs = runs.iter().map(|(store, commits, _)| {
+        let commits = commits.iter().filter(|commit| commit.counts.rows > 0);
+        (store.url(), commits.map(|commit| &*commit.sha256).collect::<HashSet<_>>())
+    });
+    let of_datasets = datasets.iter().map(|DatasetWords { name, shards, .. }| {
+        let shards = shards.iter().filter(|shard| shard.rows > 0);
+        (name.clone(), shards.map(|shard| &*shard.sha256).collect())
+    });
+    let all: Vec<_> = of_runs.chain(of_datasets).collect();
+    for (at, (one, shards)) in all.iter().enumerate() {
+        for (other, others) in &all[..at] {
+            let (few, many) = if shards.len() < others.len() { (shards, others) } else { (others, shards) };
+            if !few.is_empty() && few.is_subset(many) {
                 let why = format!(
-                    "{other} and {name} have the same shards, so their reviews would count twice; name one of both"
+                    "{other} and {one} have the same shards, so their reviews would count twice; name one of both"
                 );
                 return Err(Failed::new(Exit::Settings, why));
             }
@@ -143,14 +161,19 @@ fn check_once(runs: &[(&Store, Vec<Commit>, Seal)], datasets: &[DatasetWords]) -
 }
 
 /// The manifest of all runs.
-fn all(runs: &[(&Store, Vec<Commit>, Seal)], mapper: Option<corpus::ledger::MapperCounts>) -> Seal {
+fn all(runs: &[(&Store, Vec<Commit>, Seal)], mapper: Option<MapperCounts>) -> Seal {
     let mut all = runs[0].2.clone();
     (all.run, all.shards) = (String::new(), Vec::new());
     all.ledger.mapper = mapper;
     for (number, (store, _, seal)) in runs.iter().enumerate() {
-        let url = |shard: &SealedShard| format!("{}/{}", store.url(), shard.object);
-        all.shards
-            .extend(seal.shards.iter().map(|shard| SealedShard { object: url(shard), ..shard.clone() }));
+        let url = |name: &str| format!("{}/{name}", store.url());
+        all.shards.extend(seal.shards.iter().cloned().map(|mut shard| {
+            shard.object = url(&shard.object);
+            for file in [&mut shard.texts, &mut shard.rest].into_iter().flatten() {
+                file.name = url(&file.name);
+            }
+            shard
+        }));
         if number > 0 {
             all.ledger.reducer += seal.ledger.reducer;
             all.row_digest += seal.row_digest;

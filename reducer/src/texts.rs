@@ -42,7 +42,7 @@ impl Texts {
     /// Collects texts in about this much memory, and beyond that in an unnamed file in the folder `scratch`.
     pub fn new(settings: Settings, memory_bytes: usize, scratch: &Path) -> Self {
         Self {
-            settings: settings,
+            settings,
             memory_bytes,
             scratch: scratch.to_owned(),
             buffer: Vec::new(),

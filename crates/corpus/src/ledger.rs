@@ -320,12 +320,13 @@ impl AddAssign for ReducerCounts {
 /// Subtracts the counts of some of the texts.
 impl SubAssign for ReducerCounts {
     fn sub_assign(&mut self, some: Self) {
-        self.reviews -= some.reviews;
-        self.distinct -= some.distinct;
-        self.not_sampled = self.not_sampled.map(|n| n - some.not_sampled.unwrap_or(0));
-        self.not_labelled = self.not_labelled.map(|n| n - some.not_labelled.unwrap_or(0));
-        self.only_stopwords -= some.only_stopwords;
-        self.rows -= some.rows;
+        let less = |n: Option<u64>, m: Option<u64>| n.map(|n| n.saturating_sub(m.unwrap_or(0)));
+        self.reviews = self.reviews.saturating_sub(some.reviews);
+        self.distinct = self.distinct.saturating_sub(some.distinct);
+        self.not_sampled = less(self.not_sampled, some.not_sampled);
+        self.not_labelled = less(self.not_labelled, some.not_labelled);
+        self.only_stopwords = self.only_stopwords.saturating_sub(some.only_stopwords);
+        self.rows = self.rows.saturating_sub(some.rows);
     }
 }
 

@@ -112,6 +112,9 @@ impl HashList<'_> {
 
     /// Whether the list has this hash, which must not be less than the one of the previous call.
     pub fn contains(&mut self, hash: u64) -> Result<bool> {
+        if self.read.last().is_some_and(|&last| last < hash) {
+            *self = self.file.list_from(&(self.next..self.end), hash)?;
+        }
         while let Some(there) = self.peek()? {
             if there >= hash {
                 return Ok(there == hash);

@@ -482,8 +482,8 @@ fn a_text_in_two_partitions_is_refused() {
         job.refuses(
             || job.merge(&[]),
             65,
-            "merge: the text with hash DIGEST is in data/part-00000.HOST.attempt0.h5 and in \
-             data/part-00001.HOST.attempt1.h5, expected in one shard only; the reducers' input was not partitioned by text: run the reducers again with a partitioner that uses only the text",
+            "merge: the text with hash DIGEST is in file://JOB/run/data/part-00000.HOST.attempt0.h5 and in \
+             file://JOB/run/data/part-00001.HOST.attempt1.h5, expected in one shard only; the reducers' input was not partitioned by text: run the reducers again with a partitioner that uses only the text",
         );
         fs::remove_dir_all(job.path("run")).unwrap();
         (0..2).for_each(|partition| job.reduce("run", partition, &[]));
