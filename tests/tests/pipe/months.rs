@@ -231,7 +231,7 @@ fn a_text_in_two_partitions_of_a_run_is_refused_with_other_runs_too() {
             "--partitions",
             "2",
         ]);
-        run(&mut reducer, &sorted_as_c(&records_of(5))).succeeded();
+        run(&mut reducer, &sorted_as_c(&[records_of(5), records_of(6)].concat())).succeeded();
     }
     let refused = months.merge("both.h5", &["--run", "june", "--run", "twice"]).with_code(65).stderr;
     assert!(
