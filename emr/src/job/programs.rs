@@ -24,7 +24,7 @@ impl Job {
     /// Flags of `reducer` for what it writes, with `--stopwords` unless the stop words are in a file.
     pub fn shard_flags(&self) -> Vec<String> {
         let flags = [("--texts", self.output.texts), ("--keep-words", self.hadoop.keep_words)];
-        let flags = flags.into_iter().filter_map(|(flag, is_set)| is_set.then(|| flag.to_owned()));
+        let flags = flags.into_iter().filter(|&(_, is_set)| is_set).map(|(flag, _)| flag.to_owned());
         self.rows.flags.iter().cloned().chain(flags).collect()
     }
 

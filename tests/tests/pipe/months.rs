@@ -92,7 +92,7 @@ impl Months {
 /// Every twelfth record is of a month. Every fifth record is of another month, too.
 fn records_of(month: usize) -> Vec<u8> {
     let records = [split(&DEMO.records), split(AWKWARD.as_bytes())].concat().into_iter().enumerate();
-    let is_of_month = |at: usize| at % MONTHS == month || (at % 5 == 0 && at / 5 % MONTHS == month);
+    let is_of_month = |at: usize| at % MONTHS == month || (at.is_multiple_of(5) && at / 5 % MONTHS == month);
     records.filter(|(at, _)| is_of_month(*at)).flat_map(|(_, record)| record).copied().collect()
 }
 

@@ -222,15 +222,16 @@ impl Model for SkipGramTraining {
             done.add(&self.run_once(decay, work)?);
         }
         let mut after = vec![0.0; self.settings().dim];
-        let mut differences = |((table, _), (rows, before)): ((&Table, u32), (&Vec<u32>, &Vec<f32>))| {
-            let mut values = Vec::with_capacity(before.len());
+        let mut differences = |table: &Table, rows: &[u32], before: &[f32]| {
+            let mut values: Vec<f32> = Vec::with_capacity(before.len());
             for (row, before) in rows.iter().zip(before.chunks_exact(table.dim())) {
                 table.read(*row, 0, &mut after);
                 values.extend(after.iter().zip(before).map(|(after, before)| after - before));
             }
             values
         };
-        let changed = tables(self).into_iter().zip(rows.iter().zip(before)).map(&mut differences);
+        let tables = tables(self).into_iter().zip(rows.iter().zip(before));
+        let changed = tables.map(|((table, _), (rows, before))| differences(table, rows, before));
         Ok((done, changed.collect()))
     }
 
