@@ -43,7 +43,7 @@ pub fn assemble(planned: &Planned, options: &AssembleOptions, progress: &Progres
     };
     let making = Making::open(&dataset, &seal.settings)?;
     if let Some(unchanged) = existing(&making, seal)? {
-        return Ok(unchanged);
+        return Ok(Outcome::Unchanged(unchanged));
     }
     for task in planned.second() {
         if planned.store().head(&planned.result_key(task)?)?.is_none() {

@@ -193,20 +193,18 @@ impl PartitionsOfRuns<'_> {
     /// Adds texts of one hash to those to remove, and the sums of equal ones to those to add.
     fn sum(
         &self,
-        alike: &mut [JointText],
+        alike: &[JointText],
         removed: &mut Collector,
         mut add: impl FnMut(&[u8], u64, Votes) -> Result<()>,
     ) -> Result<()> {
-        alike.sort_by_cached_key(|text| (text.words(self.settings), !text.is_whole, text.run));
-        let mut unsummed = &*alike;
-        while let [first, others @ ..] = unsummed {
-            let words = first.words(self.settings);
-            let n = others.iter().take_while(|other| other.words(self.settings) == words).count();
-            let same = &unsummed[..=n];
-            unsummed = &unsummed[n + 1..];
+        let mut sorted: Vec<_> = alike.iter().map(|text| (text.words(self.settings), text)).collect();
+        sorted.sort_by(|(one, a), (other, b)| {
+            one.cmp(other).then(b.is_whole.cmp(&a.is_whole)).then(a.run.cmp(&b.run))
+        });
+        for same in sorted.chunk_by(|(one, _), (other, _)| one == other) {
             let mut votes = Votes::default();
-            for (at, text) in same.iter().enumerate() {
-                if let Some(twice) = same[..at].iter().find(|other| other.run == text.run) {
+            for (at, (_, text)) in same.iter().enumerate() {
+                if let Some((_, twice)) = same[..at].iter().find(|(_, other)| other.run == text.run) {
                     let names = [twice, text].map(|text| &*self.partitions[text.partition].1.shard.name);
                     return Err(twice_in_a_run(text.hash, names));
                 }
@@ -221,6 +219,8 @@ impl PartitionsOfRuns<'_> {
                     Failed::new(Exit::BadInput, why)
                 })?;
             }
+            // The first one is whole, if one of them is.
+            let (_, first) = &same[0];
             add(&first.text, first.hash, votes)?;
         }
         Ok(())

@@ -11,7 +11,7 @@ use corpus::settings::Settings;
 use dataset::SCHEMA_VERSION;
 use dataset::collect::{Collection, Collector};
 use dataset::commit::{Commit, ListedFile, PartObject, RECORD_BYTES_MAX, Rest, commit_key};
-use dataset::manifest::{Ledger, SealedShard, words_name};
+use dataset::manifest::{Ledger, Seal, SealedShard, words_name};
 use dataset::shard::ShardReader;
 use durable::sha256;
 use making::{at, manifest_of};
@@ -148,6 +148,11 @@ impl Kept {
         }
         put_seal(store, &seal_of(&[commit], ledger.mapper))
     }
+}
+
+/// Whether a store has the words of a dataset that was made of the runs of this manifest.
+pub(crate) fn has_words_of(store: &Store, seal: &Seal) -> Result<bool> {
+    Ok(kept(store)?.is_some_and(|commit| commit.row_digest == seal.row_digest))
 }
 
 /// Refuses a place that has the words of another dataset.

@@ -109,9 +109,9 @@ pub fn run(sources: &Sources, options: &Options, progress: &ProgressBars) -> Res
     let runs = Runs::read(sources, &options.counted)?;
     let making = Making::open(&options.dataset, &runs.seal.settings)?;
     if let Some(unchanged) = existing(&making, &runs.seal)?
-        && options.keep.as_ref().map_or(Ok(true), |store| runs.are_kept(store, &unchanged))?
+        && options.keep.as_ref().map_or(Ok(true), |store| keep::has_words_of(store, &unchanged.seal))?
     {
-        return Ok(unchanged);
+        return Ok(Outcome::Unchanged(unchanged));
     }
     let commits = runs.commits(options.keep.is_some())?;
     let n_rows = runs.seal.ledger.reducer.rows;
@@ -147,8 +147,7 @@ pub fn run(sources: &Sources, options: &Options, progress: &ProgressBars) -> Res
         seal.ledger.reducer -= found.removed;
         seal.ledger.reducer.check()?;
         for shard in &found.shards {
-            let digest = shard.digests.row_digest;
-            if shard.role == Role::Added { seal.row_digest += digest } else { seal.row_digest -= digest }
+            shard.role.add(&mut seal.row_digest, shard.digests.row_digest);
         }
         if let Some((kept, store)) = &mut kept {
             keep::check_place(store, seal.row_digest)?;
@@ -195,7 +194,7 @@ fn checked_run(store: &Store, counted: &Counted) -> Result<(Vec<Commit>, Seal)> 
 }
 
 /// Checks the output. If the dataset exists already, complete, returns that.
-fn existing(making: &Making<'_>, seal: &Seal) -> Result<Option<Outcome>> {
+fn existing(making: &Making<'_>, seal: &Seal) -> Result<Option<Box<DatasetManifest>>> {
     if let Some(manifest) = making.look()? {
         // A dataset written by sentimill has no shards. With the same rows, the merged dataset is the same file. The
         // dataset is therefore made again and compared, and its manifest gets the list of shards.
@@ -207,7 +206,7 @@ fn existing(making: &Making<'_>, seal: &Seal) -> Result<Option<Outcome>> {
         } else {
             making.check_settings(&manifest)?;
             if !is_of_sentimill && making.is_complete(&manifest)? {
-                return Ok(Some(Outcome::Unchanged(manifest)));
+                return Ok(Some(manifest));
             }
         }
     }
@@ -312,9 +311,7 @@ impl DatasetContent for Shards<'_> {
 
 /// Adds the sizes of a shard's ranges, or subtracts those of removed rows.
 fn add_sizes(role: Role, sums: &mut [RowsSize], sizes: &[RowsSize]) {
-    for (sum, &size) in sums.iter_mut().zip(sizes) {
-        if role == Role::Removed { *sum -= size } else { *sum += size }
-    }
+    sums.iter_mut().zip(sizes).for_each(|(sum, &size)| role.add(sum, size));
 }
 
 /// The rows of shards whose texts are in another dataset.
@@ -340,10 +337,7 @@ impl Omitted {
         };
         in_order(shards.len(), threads, 1, of, |(role, omitted)| {
             add_sizes(role, &mut all.sizes, &omitted.sizes);
-            match role {
-                Role::Removed => all.row_digest -= omitted.row_digest,
-                Role::Run | Role::Added => all.row_digest += omitted.row_digest,
-            }
+            role.add(&mut all.row_digest, omitted.row_digest);
             Ok::<_, Failed>(())
         })?;
         Ok(all)

@@ -9,8 +9,8 @@ use dataset::manifest::Seal;
 use program::exit::{Exit, Failed};
 use store::Store;
 
-use crate::keep::{DatasetWords, kept};
-use crate::{Counted, Outcome, Result, Sources, check_ledger, checked_run, put_seal};
+use crate::keep::DatasetWords;
+use crate::{Counted, Result, Sources, check_ledger, checked_run, put_seal};
 
 /// Complete runs of equal settings.
 pub(crate) struct Runs<'a> {
@@ -79,12 +79,6 @@ impl<'a> Runs<'a> {
             }
         }
         Ok(commits)
-    }
-
-    /// Whether a store has the words of a dataset.
-    pub(crate) fn are_kept(&self, store: &Store, dataset: &Outcome) -> Result<bool> {
-        let (Outcome::Made(manifest, _) | Outcome::Unchanged(manifest)) = dataset;
-        Ok(kept(store)?.is_some_and(|commit| commit.row_digest == manifest.seal.row_digest))
     }
 
     /// Puts the manifest of each run.

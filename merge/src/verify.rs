@@ -2,7 +2,7 @@
 
 use std::io;
 use std::num::NonZeroUsize;
-use std::ops::Range;
+use std::ops::{AddAssign, Range, SubAssign};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -48,6 +48,16 @@ pub(crate) enum Role {
     Removed,
     /// The rows of these texts with the sums of their votes.
     Added,
+}
+
+impl Role {
+    /// Adds something of a shard to a sum over all shards, from which that of removed rows is subtracted.
+    pub(crate) fn add<T: AddAssign + SubAssign>(self, sum: &mut T, of_shard: T) {
+        match self {
+            Self::Run | Self::Added => *sum += of_shard,
+            Self::Removed => *sum -= of_shard,
+        }
+    }
 }
 
 /// A shard on this machine. A copy is deleted when this value is dropped.
