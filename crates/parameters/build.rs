@@ -4,11 +4,12 @@
 use tonic_build::manual::{Builder, Method, Service};
 
 /// Methods: name of the function, name on the wire and in the names of the messages.
-const METHODS: [(&str, &str); 6] = [
+const METHODS: [(&str, &str); 7] = [
     ("create", "Create"),
     ("join", "Join"),
     ("pull", "Pull"),
     ("push", "Push"),
+    ("keys", "Keys"),
     ("leave", "Leave"),
     ("statistics", "Statistics"),
 ];

@@ -43,11 +43,23 @@ fn of_training(train: &Train) -> Vec<Idle> {
         ["token_file", "tls_ca", "tls_certificate", "tls_key"].map(|id| idle(id, is_alone, "--async"));
     // The training folder is that of worker 0.
     let is_other = train.served.worker.number > 0;
-    let of_folder =
-        ["out", "resume", "force", "similarity", "held_out"].map(|id| idle(id, is_other, "--worker 0/N"));
+    let of_model = ["similarity", "held_out"].map(|id| idle(id, is_other, "--worker 0/N"));
+    // Workers of streams keep in a folder what they have read.
+    let has_folder = !is_other || train.is_stream();
+    let of_folder = ["out", "resume", "force"].map(|id| idle(id, !has_folder, "--worker 0/N"));
+    let of_stream =
+        idle("checkpoint_every", !is_alone && !train.is_stream(), "--follow or standard input as --input");
     let places = train.input.iter().chain(&train.held_out);
     let has_url = is_any_in_s3(train.out.iter()) || is_any_url_of_s3(places);
-    [&of_lstm[..], &of_skip_gram[..], &of_servers[..], &of_folder[..], &[s3(has_url)]].concat()
+    [
+        &of_lstm[..],
+        &of_skip_gram[..],
+        &of_servers[..],
+        &of_model[..],
+        &of_folder[..],
+        &[of_stream, s3(has_url)],
+    ]
+    .concat()
 }
 
 fn of_serve(serve: &Serve) -> Vec<Idle> {

@@ -27,7 +27,7 @@ pub use characters::{NgramBuckets, Subwords};
 pub use distribution::Distribution;
 pub use draws::TableRows;
 pub use kernels::simd::Table;
-pub use numbering::{Begun, Counting, Growing, count, number};
+pub use numbering::{Begun, Counting, Growing, count, number, rebuilt_after};
 pub use sentences::Sentences;
 pub use settings::{Decay, SkipGramSettings};
 pub use training::{Done, SkipGramTraining, Work};

@@ -108,6 +108,7 @@ fn work(
         initial: Initial::Zero,
         optimizer: Optimizer::Sum,
         content: String::new(),
+        min_count: 0,
     })?;
     let mut step = client.join(worker, n_workers)?.step;
     let mut random = Random::of(&[u64::from(worker), step]);

@@ -10,17 +10,20 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use bytes::Bytes;
 use program::exit::{Exit, Failed};
 use tokio::runtime::Runtime;
 use tonic::transport::Endpoint;
 
 pub use self::pull::{Moment, Pulled, Pulling, Read};
-pub use self::push::{Pushing, Sent, Update};
+pub use self::push::{Commit, Pushing, Sent, Update};
 use self::remote::{Remote, RpcClient, repeat};
 use crate::error::{Error, Result};
 use crate::ledger::Statistics;
 use crate::log::bound_text;
-use crate::messages::{Ending, JoinRequest, LeaveRequest, StatisticsRequest};
+use crate::messages::{
+    Ending, JoinRequest, KeyCount, KeysReply, KeysRequest, LeaveRequest, StatisticsRequest,
+};
 use crate::security::{Pass, TlsFiles, Token};
 use crate::service::parameters_client::ParametersClient;
 use crate::spec::Spec;
@@ -79,6 +82,23 @@ pub struct Joined {
     pub is_removed: bool,
     /// The bound of the servers; `None`: unbounded.
     pub staleness: Option<u64>,
+    /// The place of its last push that had one ([`Commit`]).
+    pub place: Vec<u8>,
+}
+
+/// Keys with a row, by row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyRange {
+    /// Keys with their counts, from the row that was asked for on. There may be more of them.
+    pub keys: Vec<(Bytes, u64)>,
+    /// Number of all keys with a row.
+    pub n_keys: u64,
+    /// Sum of the counts of all keys, and those of keys that came when all rows were used.
+    pub n_counted: u64,
+    /// Counts of keys that came when all rows were used.
+    pub n_left_out: u64,
+    /// Number of workers that have not left.
+    pub n_workers: u32,
 }
 
 impl Client {
@@ -142,7 +162,13 @@ impl Client {
             let reply = self.wait(repeat(server, |mut calls| async move {
                 calls.join(JoinRequest { worker, n_workers }).await
             }))?;
-            let of_first = Joined { worker, step: LEFT, is_removed: false, staleness: reply.staleness };
+            let of_first = Joined {
+                worker,
+                step: LEFT,
+                is_removed: false,
+                staleness: reply.staleness,
+                place: reply.place,
+            };
             let so_far = joined.get_or_insert(of_first);
             if so_far.staleness != reply.staleness {
                 let (found, expected) = (bound_text(reply.staleness), bound_text(so_far.staleness));
@@ -166,6 +192,18 @@ impl Client {
             self.leave()?;
         }
         Ok(joined)
+    }
+
+    /// The keys from a row on, of the first server.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub fn keys(&self, from: u64) -> Result<KeyRange> {
+        let ask = |mut calls: RpcClient| async move { calls.keys(KeysRequest { from }).await };
+        let reply = self.wait(repeat(&self.servers[0], ask))?;
+        let KeysReply { keys, n_keys, n_counted, n_left_out, n_workers } = reply;
+        let keys = keys.into_iter().map(|KeyCount { key, n }| (key, n)).collect();
+        Ok(KeyRange { keys, n_keys, n_counted, n_left_out, n_workers })
     }
 
     /// Ends the part of this worker. The others no longer wait for it.

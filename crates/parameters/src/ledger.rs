@@ -76,6 +76,9 @@ pub struct Statistics {
     pub workers: Vec<WorkerStatistics>,
     /// Tables.
     pub tables: Vec<TableStatistics>,
+    /// Keys, on the first server if rows have keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<KeyStatistics>,
     /// Accepted pushes.
     pub ledger: Ledger,
     /// Whether the counts of the ledger agree.
@@ -95,6 +98,20 @@ pub struct WorkerStatistics {
     pub removed: bool,
     /// Seconds since its last request; `None` if there was none since the start.
     pub silent_s: Option<f64>,
+    /// Its place in its input, if that is JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<serde_json::Value>,
+}
+
+/// Keys with rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyStatistics {
+    /// Number of keys with a row.
+    pub rows: u64,
+    /// Sum of the counts of all keys.
+    pub counted: u64,
+    /// Counts of keys that came when all rows were used.
+    pub left_out: u64,
 }
 
 /// A table.

@@ -8,6 +8,8 @@
 //!   arrived, so that the result does not depend on their timing.
 //! - **Exactly once.** A push is identified by worker, step and part. A push that is repeated, also by a worker that was
 //!   started again, is acknowledged and not applied again.
+//! - **Keys.** Rows can belong to keys that are counted with pushes ([`Commit`]), on the first server. A push also has the place
+//!   of its worker in its input, so that updates, counts and place are durable together, and are applied once.
 //! - **Durable.** A push is in a log on disk before it is acknowledged ([`LogSync`]). Snapshots shorten the log while the
 //!   server continues.
 //! - **Bounded.** Messages, queues, tables and waits have limits, and what exceeds them is refused by name.
@@ -18,6 +20,7 @@
 
 mod client;
 mod error;
+mod keys;
 mod ledger;
 mod log;
 mod messages;
@@ -41,9 +44,12 @@ mod service {
 
 use std::time::Duration;
 
-pub use client::{Client, ClientOptions, Joined, Moment, Pulled, Pulling, Pushing, Read, Sent, Update};
+pub use client::{
+    Client, ClientOptions, Commit, Joined, KeyRange, Moment, Pulled, Pulling, Pushing, Read, Sent, Update,
+};
 pub use error::{Error, Result};
-pub use ledger::{Ledger, SinceStart, Statistics, TableStatistics, WorkerStatistics};
+pub use keys::KEY_BYTES_MAX;
+pub use ledger::{KeyStatistics, Ledger, SinceStart, Statistics, TableStatistics, WorkerStatistics};
 pub use messages::Ending;
 pub use security::{TlsFiles, Token};
 #[doc(hidden)]

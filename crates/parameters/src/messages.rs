@@ -39,6 +39,65 @@ pub struct CreateRequest {
     /// Whether the values that workers push for a row in a step are averaged. The rate is then 0.
     #[prost(bool, tag = "10")]
     pub is_mean: bool,
+    /// Count from which on a key has a row; 0: rows have no keys.
+    #[prost(uint64, tag = "11")]
+    pub min_count: u64,
+}
+
+/// A key and a count of it.
+#[derive(Clone, PartialEq, Message)]
+pub struct KeyCount {
+    /// The key.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub key: Bytes,
+    /// The count.
+    #[prost(uint64, tag = "2")]
+    pub n: u64,
+}
+
+/// Keys in a snapshot.
+#[derive(Clone, PartialEq, Message)]
+pub struct KeysState {
+    /// Keys with a row, in the order of rows.
+    #[prost(message, repeated, tag = "1")]
+    pub keys: Vec<KeyCount>,
+    /// Other keys.
+    #[prost(message, repeated, tag = "2")]
+    pub rare: Vec<KeyCount>,
+    /// Sum of all counts.
+    #[prost(uint64, tag = "3")]
+    pub n_counted: u64,
+    /// Counts of keys that came when all rows were used.
+    #[prost(uint64, tag = "4")]
+    pub n_left_out: u64,
+}
+
+/// Asks for the keys of rows.
+#[derive(Clone, PartialEq, Message)]
+pub struct KeysRequest {
+    /// The first row.
+    #[prost(uint64, tag = "1")]
+    pub from: u64,
+}
+
+/// The keys of some rows.
+#[derive(Clone, PartialEq, Message)]
+pub struct KeysReply {
+    /// Keys with their counts, by row.
+    #[prost(message, repeated, tag = "1")]
+    pub keys: Vec<KeyCount>,
+    /// Number of all keys with a row.
+    #[prost(uint64, tag = "2")]
+    pub n_keys: u64,
+    /// Sum of all counts.
+    #[prost(uint64, tag = "3")]
+    pub n_counted: u64,
+    /// Counts of keys that came when all rows were used.
+    #[prost(uint64, tag = "4")]
+    pub n_left_out: u64,
+    /// Number of workers that have not left.
+    #[prost(uint32, tag = "5")]
+    pub n_workers: u32,
 }
 
 /// The table exists.
@@ -72,6 +131,9 @@ pub struct JoinReply {
     /// Whether it was removed. Its pushes are refused, and it can read the rows when the others have left.
     #[prost(bool, tag = "3")]
     pub is_removed: bool,
+    /// The place of its last push that had one.
+    #[prost(bytes = "vec", tag = "4")]
+    pub place: Vec<u8>,
 }
 
 /// Rows of a table.
@@ -160,6 +222,12 @@ pub struct PushRequest {
     /// The updates.
     #[prost(message, repeated, tag = "6")]
     pub updates: Vec<RowUpdates>,
+    /// Counts of keys, on the first server.
+    #[prost(message, repeated, tag = "7")]
+    pub counts: Vec<KeyCount>,
+    /// The place of the worker in its input after the step, on the first server.
+    #[prost(bytes = "vec", tag = "8")]
+    pub place: Vec<u8>,
 }
 
 /// The updates are durable.

@@ -37,6 +37,7 @@ use self::shared::{QUEUE_MAX, Request, Shared};
 pub use self::sync::LogSync;
 use self::writer::{Writer, Writing, repeat};
 use crate::error::{At, Error, Result};
+use crate::keys::Keys;
 use crate::ledger::Statistics;
 use crate::log::{Log, ServerSettings};
 use crate::messages::Ending;
@@ -143,7 +144,7 @@ impl Server {
     pub fn start(options: &ServerOptions) -> Result<Self> {
         let lock = options.folder.as_deref().map(|folder| occupied(folder, options)).transpose()?;
         let listener = TcpListener::bind(options.listen).map_err(|source| cannot_listen(options, &source))?;
-        let Recovered { state, tables, log, torn_bytes } = match &options.folder {
+        let Recovered { state, tables, keys, log, torn_bytes } = match &options.folder {
             Some(folder) => recover(folder, options)?,
             None => Recovered::empty(options),
         };
@@ -152,7 +153,7 @@ impl Server {
         let (slowest, watched) = watch::channel(state.slowest());
         let tables_bytes = tables_bytes(&state.specs, options.shard, options.n_shards);
         let budget = Arc::new(Budget::new(options.memory_max, tables_bytes));
-        let shared = Arc::new(Shared::new(place, options.n_workers, queue, watched, tables, budget));
+        let shared = Arc::new(Shared::new(place, options.n_workers, queue, watched, (tables, keys), budget));
         let writing = Writing {
             settings: settings(options),
             memory_max: options.memory_max,
@@ -319,6 +320,7 @@ fn lock(folder: &Path) -> Result<File> {
 struct Recovered {
     state: State,
     tables: Vec<Arc<Table>>,
+    keys: Keys,
     log: Option<Log>,
     torn_bytes: u64,
 }
@@ -327,7 +329,7 @@ impl Recovered {
     /// The state of a server without a folder.
     fn empty(options: &ServerOptions) -> Self {
         let state = State::new(options.n_workers, options.staleness);
-        Self { state, tables: Vec::new(), log: None, torn_bytes: 0 }
+        Self { state, tables: Vec::new(), keys: Keys::default(), log: None, torn_bytes: 0 }
     }
 }
 
@@ -339,15 +341,16 @@ fn recover(folder: &Path, options: &ServerOptions) -> Result<Recovered> {
     let new = || snapshot::LoadedSnapshot {
         state: State::new(settings.workers, settings.staleness),
         tables: Vec::new(),
+        keys: Keys::default(),
         number: 0,
     };
-    let snapshot::LoadedSnapshot { mut state, mut tables, number } = found.unwrap_or_else(new);
-    let apply = |entry| repeat(&mut state, &mut tables, entry, &settings, &check);
+    let snapshot::LoadedSnapshot { mut state, mut tables, mut keys, number } = found.unwrap_or_else(new);
+    let apply = |entry| repeat(&mut state, (&mut tables, &mut keys), entry, &settings, &check);
     let (log, torn_bytes) = Log::recover(folder, &settings, number, apply)?;
     // Files that a kill has left between the snapshot and their deletion. The name of the snapshot may not be durable yet.
     sync_folder(folder).at(folder, "sync the folder")?;
     Log::delete_before(folder, number)?;
-    Ok(Recovered { state, tables, log: Some(log), torn_bytes })
+    Ok(Recovered { state, tables, keys, log: Some(log), torn_bytes })
 }
 
 /// Refuses tables that need more than `--memory`.

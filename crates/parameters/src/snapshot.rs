@@ -16,6 +16,7 @@ use program::temporary;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{At, Error, Result};
+use crate::keys::Keys;
 use crate::log::{ServerSettings, check_settings};
 use crate::spec::Spec;
 use crate::state::State;
@@ -24,8 +25,10 @@ use crate::table::Table;
 pub(crate) const PREFIX: &str = "snapshot-";
 const STATE: &str = "state.json";
 const HELD: &str = "held.bin";
+const KEYS: &str = "keys.bin";
 const STATE_BYTES_MAX: u64 = 1 << 28;
 const HELD_BYTES_MAX: u64 = 1 << 40;
+const KEYS_BYTES_MAX: u64 = 1 << 40;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Content {
@@ -41,6 +44,8 @@ pub(crate) struct Snapshot {
     pub(crate) settings: ServerSettings,
     pub(crate) state: State,
     pub(crate) tables: Vec<Arc<Table>>,
+    /// The keys, as [`Keys::to_bytes`].
+    pub(crate) keys: Vec<u8>,
     /// The number of the first file of the log that it does not contain.
     pub(crate) number: u64,
     /// That file. It is made durable before the snapshot, which can contain updates of it.
@@ -56,6 +61,9 @@ impl Snapshot {
             out.put(&file_name(at), |output| table.write(output))?;
         }
         out.put(HELD, |output| output.write_all(&self.state.held_bytes()))?;
+        if has_keys(&self.state.specs) {
+            out.put(KEYS, |output| output.write_all(&self.keys))?;
+        }
         let content = Content { settings: self.settings, state: self.state, files: out.files().clone() };
         let json = serde_json::to_vec(&content).map_err(Failed::defect)?;
         out.put(STATE, |output| output.write_all(&json))?;
@@ -74,6 +82,7 @@ impl Snapshot {
 pub(crate) struct LoadedSnapshot {
     pub(crate) state: State,
     pub(crate) tables: Vec<Arc<Table>>,
+    pub(crate) keys: Keys,
     /// The number of the first file of the log after it.
     pub(crate) number: u64,
 }
@@ -107,7 +116,16 @@ pub(crate) fn recover(
     }
     let held = sums.content(HELD, HELD_BYTES_MAX)?;
     state.restore_held(held).ok_or_else(|| damaged(&path.join(HELD), "another content".to_owned()))?;
-    Ok(Some(LoadedSnapshot { state, tables, number }))
+    let mut keys = Keys::of(&state.specs);
+    if has_keys(&state.specs) {
+        let bytes = sums.content(KEYS, KEYS_BYTES_MAX)?;
+        keys.restore(&bytes).ok_or_else(|| damaged(&path.join(KEYS), "another content".to_owned()))?;
+    }
+    Ok(Some(LoadedSnapshot { state, tables, keys, number }))
+}
+
+fn has_keys(specs: &[Spec]) -> bool {
+    specs.iter().any(|spec| spec.min_count > 0)
 }
 
 fn damaged(path: &Path, found: String) -> Error {

@@ -31,6 +31,10 @@ pub struct Spec {
     /// What the rows mean, one fact per line, such as a digest of the vocabulary. Workers with another text are refused, with
     /// the first line that differs.
     pub content: String,
+    /// A key that was counted this often has a row. All tables with keys have the rows of the same ones. 0: the rows have no
+    /// keys.
+    #[serde(default)]
+    pub min_count: u64,
 }
 
 /// First values of a table.
@@ -106,13 +110,15 @@ impl Spec {
             },
             is_mean: self.optimizer == Optimizer::Mean,
             content: self.content.clone(),
+            min_count: self.min_count,
             shard,
             n_shards,
         }
     }
 
     pub(crate) fn of_request(request: CreateRequest) -> Result<Self, Refusal> {
-        let CreateRequest { name, n_rows, dim, divisor, key, rate, content, is_mean, .. } = request;
+        let CreateRequest { name, n_rows, dim, divisor, key, rate, content, is_mean, min_count, .. } =
+            request;
         if name.is_empty() || name.len() > NAME_BYTES_MAX {
             let found = name.len();
             return Err(Refusal::invalid(format!("a name of {found} bytes, expected 1 to {NAME_BYTES_MAX}")));
@@ -142,7 +148,7 @@ impl Spec {
             0.0 => Optimizer::Sum,
             rate => Optimizer::Adagrad { rate },
         };
-        Ok(Self { name, n_rows, dim, initial, optimizer, content })
+        Ok(Self { name, n_rows, dim, initial, optimizer, content, min_count })
     }
 
     /// Refuses a table of the same name with another description.
@@ -163,6 +169,9 @@ impl Spec {
         }
         if (self.n_rows, self.dim) != (other.n_rows, other.dim) {
             return refused("the size", &(self.n_rows, self.dim), &(other.n_rows, other.dim));
+        }
+        if self.min_count != other.min_count {
+            return refused("the count of a key with a row", &self.min_count, &other.min_count);
         }
         if self.initial != other.initial {
             return refused("the first value", &self.initial, &other.initial);

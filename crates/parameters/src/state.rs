@@ -30,6 +30,9 @@ pub(crate) struct Worker {
     /// Completed steps of a worker that has left.
     #[serde(default)]
     n_done: u64,
+    /// Its place in its input, opaque bytes of the worker.
+    #[serde(default)]
+    pub(crate) place: Vec<u8>,
 }
 
 /// The durable state of a server, without the values of tables.
@@ -161,15 +164,19 @@ impl State {
     }
 
     /// Accepts a push that is new. Returns the pushes that are to be applied now, in their order.
-    pub(crate) fn accept(&mut self, push: PushRequest, staleness: u64) -> Vec<PushRequest> {
+    pub(crate) fn accept(&mut self, mut push: PushRequest, staleness: u64) -> Vec<PushRequest> {
         let (bytes, memory) = (bytes_of(&push), memory_of(&push));
         let rows = push.updates.iter().map(|update| update.rows.len() as u64 / 4).sum();
         self.ledger.add(push.worker, rows, bytes, staleness);
         let worker = &mut self.workers[push.worker as usize];
         worker.n_parts += 1;
         worker.n_bytes += memory;
+        if !push.place.is_empty() {
+            worker.place = std::mem::take(&mut push.place);
+        }
         if push.is_last {
-            *worker = Worker { clock: worker.clock + 1, ..Worker::default() };
+            let place = std::mem::take(&mut worker.place);
+            *worker = Worker { clock: worker.clock + 1, place, ..Worker::default() };
         }
         if self.staleness == Some(0) {
             self.held.push(push);
@@ -182,7 +189,8 @@ impl State {
     /// Ends a worker. Returns the pushes that are to be applied now.
     pub(crate) fn leave(&mut self, worker: u32, is_removed: bool) -> Vec<PushRequest> {
         if let Some(worker) = self.workers.get_mut(worker as usize) {
-            *worker = Worker { clock: LEFT, is_removed, n_done: worker.clock, ..Worker::default() };
+            let (n_done, place) = (worker.clock, std::mem::take(&mut worker.place));
+            *worker = Worker { clock: LEFT, is_removed, n_done, place, ..Worker::default() };
         }
         self.complete()
     }
@@ -248,7 +256,7 @@ mod tests {
     use super::*;
 
     fn push(worker: u32, step: u64, part: u32, is_last: bool, read_at: u64) -> PushRequest {
-        PushRequest { worker, step, part, is_last, read_at, updates: Vec::new() }
+        PushRequest { worker, step, part, is_last, read_at, ..PushRequest::default() }
     }
 
     fn accept(state: &mut State, push: PushRequest) -> Vec<(u32, u64, u32)> {

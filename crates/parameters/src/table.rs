@@ -224,7 +224,15 @@ mod tests {
 
     fn spec(optimizer: Optimizer) -> Spec {
         let initial = Initial::Uniform { key: vec![7, 1], divisor: 2.0 };
-        Spec { name: "t".into(), n_rows: 1000, dim: 2, initial, optimizer, content: String::new() }
+        Spec {
+            name: "t".into(),
+            n_rows: 1000,
+            dim: 2,
+            initial,
+            optimizer,
+            content: String::new(),
+            min_count: 0,
+        }
     }
 
     fn update(rows: &[u32], values: &[f32]) -> RowUpdates {

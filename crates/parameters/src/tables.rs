@@ -125,6 +125,7 @@ mod tests {
             initial: Initial::Zero,
             optimizer,
             content: String::new(),
+            min_count: 0,
         };
         Tables::new(vec![spec("sum", Optimizer::Sum), spec("adagrad", Optimizer::Adagrad { rate: 0.5 })])
     }

@@ -82,6 +82,7 @@ fn spec() -> Spec {
         initial: Initial::Zero,
         optimizer: Optimizer::Sum,
         content: "of a test".to_owned(),
+        min_count: 0,
     }
 }
 

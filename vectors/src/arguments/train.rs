@@ -319,7 +319,8 @@ impl ModelName {
 pub struct Async {
     /// Train vectors that are held by `vectors serve`
     ///
-    /// The servers in the order of their --shard. Each worker reads the whole input, and trains on its share of the sentences.
+    /// The servers in the order of their --shard. Each worker reads the whole input, and trains on its share of the sentences;
+    /// from standard input and with --follow, on all lines of its own input.
     /// Worker 0 writes the training folder. A worker that was stopped or killed continues with the next step if its command is
     /// repeated, that of worker 0 with --resume.
     #[arg(
@@ -327,7 +328,7 @@ pub struct Async {
         value_name = "HOST:PORT,...",
         value_delimiter = ',',
         help_heading = "Parameter servers",
-        conflicts_with_all = ["follow", "words", "threads", "checkpoint_every"]
+        conflicts_with_all = ["threads"]
     )]
     pub servers: Vec<String>,
     /// This process of all workers, from 0: I/N

@@ -11,6 +11,7 @@ mod out;
 mod progress;
 mod ranks;
 mod served;
+mod served_lines;
 mod settings;
 mod shares;
 mod spelled;
@@ -72,7 +73,8 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
         return ranks::train_ranks(arguments, &launch);
     }
     if !arguments.served.servers.is_empty() {
-        return served::train(arguments);
+        let train = if arguments.is_stream() { served_lines::train } else { served::train };
+        return train(arguments);
     }
     let began = Instant::now();
     check(arguments)?;

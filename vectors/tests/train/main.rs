@@ -5,6 +5,7 @@
 mod characters;
 mod resuming;
 mod served;
+mod served_streams;
 mod several_ranks;
 mod spelled;
 mod spelled_shared;

@@ -81,7 +81,7 @@ impl Server {
         (process, address.expect("the server listens"), receiver)
     }
 
-    fn kill_and_start_again(&mut self) {
+    pub(crate) fn kill_and_start_again(&mut self) {
         self.process.kill();
         (self.process, self.address, self.told) = Self::spawn(&self.folder, &self.address, &self.flags);
     }
@@ -340,7 +340,7 @@ fn tables_of_another_program_are_refused() {
     let server = Server::start(&folder.path().join("server"), &[]);
     let (initial, optimizer) = (parameters::Initial::Zero, parameters::Optimizer::Sum);
     let (name, content) = ("theirs".to_owned(), String::new());
-    let spec = parameters::Spec { name, n_rows: 3, dim: 2, initial, optimizer, content };
+    let spec = parameters::Spec { name, n_rows: 3, dim: 2, initial, optimizer, content, min_count: 0 };
     assert_eq!(killed::client(&server).create(&spec).unwrap(), 0);
     let (code, told) = ended(worker(&input, &out, &server.address, "0/1", &[]));
     let expected =
@@ -392,13 +392,9 @@ fn flags_that_parameter_servers_do_not_support_are_refused() {
         assert!(told.contains(expected), "{told}");
     };
     let served = |place: &str, more: &[&str]| worker(&input, &out, "127.0.0.1:1", place, more);
-    refused(
-        worker(Path::new("-"), &out, "127.0.0.1:1", "0/1", &[]),
-        78,
-        "--input is standard input with --async, expected files, folders or a dataset, which each process reads",
-    );
-    refused(served("0/1", &["--follow"]), 64, "cannot be used with");
     refused(served("0/1", &["--threads", "2"]), 64, "cannot be used with");
+    let of_stream = "--checkpoint-every has no effect without --follow or standard input as --input";
+    refused(served("0/2", &["--checkpoint-every", "9"]), 64, of_stream);
     refused(served("1/2", &["--resume"]), 64, "--resume has no effect without --worker 0/N; omit --resume");
     refused(embed(&input, &out, &["--worker", "0/2"]), 64, "--async");
     let idle = "--token-file has no effect without --async; omit --token-file, or pass --async";

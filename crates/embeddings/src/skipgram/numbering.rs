@@ -80,7 +80,7 @@ impl Counting {
         if n_tokens >= self.rebuilt_at {
             let counts = self.vocabulary.counts();
             self.distribution = Arc::new(Distribution::new(&counts, self.min_count, self.power, self.sample));
-            self.rebuilt_at = n_tokens + (n_tokens / GROWTH).clamp(TOKENS_MIN, TOKENS_MAX);
+            self.rebuilt_at = rebuilt_after(n_tokens);
         }
         let distribution = Arc::clone(&self.distribution);
         Work { sentences: Arc::new(sentences), distribution, subwords: None, number }
@@ -143,6 +143,11 @@ impl Growing {
     pub fn into_vocabulary(self) -> Vocabulary {
         self.counting.into_vocabulary()
     }
+}
+
+/// The number of tokens at which a distribution is computed anew that was computed at this one.
+pub fn rebuilt_after(n_tokens: u64) -> u64 {
+    n_tokens + (n_tokens / GROWTH).clamp(TOKENS_MIN, TOKENS_MAX)
 }
 
 /// Counts the words of cleaned lines and appends their sentences. Words without a number are not part of a sentence.

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use program::exit::Failed;
 use tokio::task::JoinHandle;
 
 use super::Client;
 use super::remote::{Remote, RpcClient, repeat};
 use crate::PART_BYTES;
 use crate::error::Result;
-use crate::messages::{self, PushRequest};
+use crate::messages::{self, KeyCount, PushRequest};
 use crate::state::bytes_of;
 use crate::values::{Wire, to_bytes};
 
@@ -21,6 +22,15 @@ pub struct Update {
     pub rows: Vec<u32>,
     /// Their values, row by row.
     pub values: Vec<f32>,
+}
+
+/// What is durable together with the updates of a step.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Commit {
+    /// Counts of keys of at most [`KEY_BYTES_MAX`](crate::KEY_BYTES_MAX) bytes.
+    pub counts: Vec<(Vec<u8>, u64)>,
+    /// The place of the worker in its input after the step, which [`Client::join`] returns; empty: as before.
+    pub place: Vec<u8>,
 }
 
 /// Updates that are being sent.
@@ -58,8 +68,25 @@ impl Client {
     /// # Errors
     /// If a table was not created, or the client has not joined.
     pub fn push(&self, step: u64, read_at: &[u64], updates: &mut [Update]) -> Result<Pushing> {
+        self.push_and_commit(step, read_at, updates, Commit::default())
+    }
+
+    /// As [`Client::push`], with counts and a place. The first server gets them when the others have acknowledged their part of
+    /// the step, so that a worker that is killed repeats the step unless all servers have it.
+    ///
+    /// # Errors
+    /// As [`Client::push`].
+    pub fn push_and_commit(
+        &self,
+        step: u64,
+        read_at: &[u64],
+        updates: &mut [Update],
+        mut commit: Commit,
+    ) -> Result<Pushing> {
         let worker = self.worker()?;
+        let is_commit = commit != Commit::default();
         let mut pushing = Vec::new();
+        let mut first = None;
         for (server, &read_at) in self.servers.iter().zip(read_at) {
             let mut parts = vec![Vec::new()];
             let mut left = PART_BYTES;
@@ -74,10 +101,29 @@ impl Client {
                 is_last: part + 1 == n_parts,
                 read_at,
                 updates,
+                ..PushRequest::default()
             };
-            let requests: Vec<_> = parts.into_iter().enumerate().map(to_push).collect();
+            let mut requests: Vec<_> = parts.into_iter().enumerate().map(to_push).collect();
             let server = Arc::clone(server);
-            pushing.push(self.runtime.spawn(async move { server.push(requests).await }));
+            if let (true, 0, Some(last)) = (is_commit, server.shard, requests.last_mut()) {
+                let Commit { counts, place } = std::mem::take(&mut commit);
+                last.counts = counts.into_iter().map(|(key, n)| KeyCount { key: key.into(), n }).collect();
+                last.place = place;
+                first = Some((server, requests));
+            } else {
+                pushing.push(self.runtime.spawn(async move { server.push(requests).await }));
+            }
+        }
+        if let Some((server, requests)) = first {
+            let others = pushing;
+            pushing = vec![self.runtime.spawn(async move {
+                let mut sum = Sent::default();
+                for other in others {
+                    sum.add(&other.await.map_err(Failed::defect)??);
+                }
+                sum.add(&server.push(requests).await?);
+                Ok(sum)
+            })];
         }
         Ok(Pushing(pushing))
     }

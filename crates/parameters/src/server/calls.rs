@@ -1,17 +1,19 @@
 //! The calls of the service. Reads are served here, and changes are passed to the thread that writes.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
+use prost::Message;
 use tokio::time::timeout;
 use tonic::{Request as Call, Response, Status};
 
 use super::budget::Account;
 use super::shared::{Request, Shared, Stage};
+use crate::keys::Keys;
 use crate::messages::{
-    CreateReply, CreateRequest, JoinReply, JoinRequest, LeaveReply, LeaveRequest, PullReply, PullRequest,
-    PushReply, PushRequest, StatisticsReply, StatisticsRequest,
+    CreateReply, CreateRequest, JoinReply, JoinRequest, KeysReply, KeysRequest, LeaveReply, LeaveRequest,
+    PullReply, PullRequest, PushReply, PushRequest, StatisticsReply, StatisticsRequest,
 };
 use crate::refusal::Refusal;
 use crate::service::parameters_server::Parameters;
@@ -82,6 +84,7 @@ impl Calls {
 
     fn check(&self, push: &PushRequest) -> Result<(), Refusal> {
         check_lengths("updates", push.updates.iter().map(|update| &update.rows))?;
+        Keys::check(&push.counts)?;
         push.updates.iter().try_for_each(|update| self.shared.table(update.table)?.check(update))
     }
 }
@@ -132,8 +135,8 @@ impl Parameters for Calls {
         let joined = self.shared.ask(|answer| Request::Join(worker, n_workers, answer)).await?;
         self.shared.hear(worker);
         self.shared.reached(worker, Stage::Joined);
-        let Worker { clock: step, is_removed, .. } = joined;
-        Ok(Response::new(JoinReply { step, staleness: self.staleness, is_removed }))
+        let Worker { clock: step, is_removed, place, .. } = joined;
+        Ok(Response::new(JoinReply { step, staleness: self.staleness, is_removed, place }))
     }
 
     async fn pull(&self, mut call: Call<PullRequest>) -> Answered<PullReply> {
@@ -163,6 +166,20 @@ impl Parameters for Calls {
         })?;
         let is_repeated = self.shared.ask(|answer| Request::Push(request, account, answer)).await?;
         Ok(Response::new(PushReply { is_repeated }))
+    }
+
+    async fn keys(&self, mut call: Call<KeysRequest>) -> Answered<KeysReply> {
+        let account = account_of(&mut call)?;
+        let keys = self.shared.keys.read().unwrap_or_else(PoisonError::into_inner);
+        let reply = KeysReply {
+            keys: keys.from(call.into_inner().from),
+            n_keys: keys.n_keys(),
+            n_counted: keys.n_counted,
+            n_left_out: keys.n_left_out,
+            n_workers: self.shared.slowest.borrow().n_here,
+        };
+        account.add(reply.encoded_len())?;
+        Ok(Response::new(reply))
     }
 
     async fn leave(&self, call: Call<LeaveRequest>) -> Answered<LeaveReply> {

@@ -10,6 +10,7 @@ use prost::Message;
 use super::calls::check_lengths;
 use super::writer::{apply, repeat};
 use crate::error::{Error, Result};
+use crate::keys::Keys;
 use crate::log::{Log, ServerSettings};
 use crate::messages::{CreateRequest, PullRequest, PushRequest};
 use crate::refusal::Refusal;
@@ -26,6 +27,7 @@ const TABLES_BYTES_MAX: usize = 1 << 20;
 pub struct Served {
     state: State,
     table: Arc<Table>,
+    keys: Keys,
 }
 
 impl Default for Served {
@@ -37,10 +39,12 @@ impl Default for Served {
             initial: Initial::Zero,
             optimizer: Optimizer::Adagrad { rate: 0.1 },
             content: String::new(),
+            min_count: 0,
         };
         let mut state = State::new(SETTINGS.workers, SETTINGS.staleness);
         state.specs.push(spec.clone());
-        Self { state, table: Arc::new(Table::new(spec, SETTINGS.shard, SETTINGS.servers)) }
+        let table = Arc::new(Table::new(spec, SETTINGS.shard, SETTINGS.servers));
+        Self { state, table, keys: Keys::default() }
     }
 }
 
@@ -55,13 +59,14 @@ impl Served {
     pub fn push(&mut self, bytes: Bytes) -> bool {
         let Ok(push) = PushRequest::decode(bytes) else { return false };
         let checked = check_lengths("updates", push.updates.iter().map(|update| &update.rows))
+            .and_then(|()| Keys::check(&push.counts))
             .and_then(|()| push.updates.iter().try_for_each(|update| self.of(update.table)?.check(update)));
         let Ok(Verdict::New(staleness)) = checked.and_then(|()| self.state.judge(&push)) else {
             return false;
         };
         for push in self.state.accept(push, staleness) {
             let table = Arc::clone(&self.table);
-            apply(&mut self.state, &push, |_| Ok(Arc::clone(&table)))
+            apply(&mut self.state, &mut self.keys, &push, |_| Ok(Arc::clone(&table)))
                 .expect("a checked update can be applied");
         }
         true
@@ -100,6 +105,7 @@ pub fn create_log(folder: &Path) -> Result<std::path::PathBuf> {
 /// If the log is damaged.
 pub fn recover_log(folder: &Path) -> Result<(u64, u64)> {
     let (mut state, mut tables) = (State::new(SETTINGS.workers, SETTINGS.staleness), Vec::new());
+    let mut keys = Keys::default();
     let check_memory = |specs: &[Spec]| match tables_bytes(specs, SETTINGS.shard, SETTINGS.servers) {
         0..=TABLES_BYTES_MAX => Ok(()),
         needs => Err(Error::failed(Exit::Settings, format!("its tables need {needs} bytes"))),
@@ -107,7 +113,7 @@ pub fn recover_log(folder: &Path) -> Result<(u64, u64)> {
     let mut n_entries = 0;
     let (_, torn) = Log::recover(folder, &SETTINGS, 0, |entry| {
         n_entries += 1;
-        repeat(&mut state, &mut tables, entry, &SETTINGS, &check_memory)
+        repeat(&mut state, (&mut tables, &mut keys), entry, &SETTINGS, &check_memory)
     })?;
     Ok((n_entries, torn))
 }

@@ -10,6 +10,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::budget::{Account, Budget};
 use crate::error::Error;
+use crate::keys::Keys;
 use crate::ledger::Statistics;
 use crate::messages::{Ending, PushRequest};
 use crate::refusal::Refusal;
@@ -63,6 +64,7 @@ pub(crate) struct Shared {
     /// The part of the rows, and the number of servers.
     pub(crate) place: (u32, u32),
     pub(crate) tables: RwLock<Vec<Arc<Table>>>,
+    pub(crate) keys: RwLock<Keys>,
     /// The slowest worker, after its updates were applied.
     pub(crate) slowest: watch::Receiver<Slowest>,
     /// The last request of each worker.
@@ -90,12 +92,13 @@ impl Shared {
         n_workers: u32,
         queue: SyncSender<Request>,
         slowest: watch::Receiver<Slowest>,
-        tables: Vec<Arc<Table>>,
+        (tables, keys): (Vec<Arc<Table>>, Keys),
         budget: Arc<Budget>,
     ) -> Self {
         Self {
             place,
             tables: RwLock::new(tables),
+            keys: RwLock::new(keys),
             slowest,
             heard: Mutex::new(vec![None; n_workers as usize]),
             queue,

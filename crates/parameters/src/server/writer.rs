@@ -16,7 +16,8 @@ use super::shared::{Answer, Request, Shared, Stage};
 use super::silence::Silence;
 use super::sync::LogSync;
 use crate::error::{Error, Result};
-use crate::ledger::{SinceStart, Statistics, TableStatistics, WorkerStatistics};
+use crate::keys::Keys;
+use crate::ledger::{KeyStatistics, SinceStart, Statistics, TableStatistics, WorkerStatistics};
 use crate::log::{Entry, Group, Log, ServerSettings};
 use crate::messages::{Ending, PushRequest};
 use crate::refusal::Refusal;
@@ -194,6 +195,7 @@ impl Writer {
             self.note(&Entry::Create(spec.to_request(shard, servers)), work);
             work.effects.push(Effect::Table(Table::new(spec.clone(), shard, servers)));
             self.state.specs.push(spec);
+            shared.keys.write().unwrap_or_else(PoisonError::into_inner).open(&self.state.specs);
             shared.budget.leave(sum);
         }
         Ok(number)
@@ -331,7 +333,10 @@ impl Writer {
                 Effect::Table(table) => {
                     shared.tables.write().unwrap_or_else(PoisonError::into_inner).push(Arc::new(table));
                 }
-                Effect::Push(push) => apply(&mut self.state, &push, |table| shared.table(table))?,
+                Effect::Push(push) => {
+                    let mut keys = shared.keys.write().unwrap_or_else(PoisonError::into_inner);
+                    apply(&mut self.state, &mut keys, &push, |table| shared.table(table))?;
+                }
             }
         }
         self.slowest.send_if_modified(|slowest| {
@@ -377,6 +382,7 @@ impl Writer {
             settings: self.writing.settings.clone(),
             state: self.state.clone(),
             tables: shared.tables.read().unwrap_or_else(PoisonError::into_inner).clone(),
+            keys: shared.keys.read().unwrap_or_else(PoisonError::into_inner).to_bytes(),
             number,
             log: log.handle()?,
         };
@@ -416,15 +422,20 @@ impl Writer {
             steps: (worker.clock != LEFT).then_some(worker.clock),
             removed: worker.is_removed,
             silent_s: heard.map(|heard| heard.elapsed().as_secs_f64()),
+            place: serde_json::from_slice(&worker.place).ok(),
         });
         let table =
             |spec: &Spec| TableStatistics { name: spec.name.clone(), rows: spec.n_rows, dim: spec.dim };
+        let keys = shared.keys.read().unwrap_or_else(PoisonError::into_inner);
+        let keys = KeyStatistics { rows: keys.n_keys(), counted: keys.n_counted, left_out: keys.n_left_out };
+        let has_keys = shared.place.0 == 0 && specs.iter().any(|spec| spec.min_count > 0);
         Statistics {
             shard: self.writing.settings.shard,
             servers: self.writing.settings.servers,
             bound: self.state.staleness,
             workers: workers.collect(),
             tables: specs.iter().map(table).collect(),
+            keys: has_keys.then_some(keys),
             ledger: ledger.clone(),
             balanced: ledger.balances(),
             waiting_pushes: held.len() as u64,
@@ -439,6 +450,7 @@ impl Writer {
 /// Applies a push that was accepted. Each update has a version, so that recovery can tell which ones a snapshot contains.
 pub(super) fn apply(
     state: &mut State,
+    keys: &mut Keys,
     push: &PushRequest,
     table: impl Fn(u32) -> std::result::Result<Arc<Table>, Refusal>,
 ) -> Result<()> {
@@ -447,13 +459,14 @@ pub(super) fn apply(
         let applied = table(update.table).and_then(|table| table.apply(update, state.n_updates, push.step));
         applied.map_err(|_| Failed::defect("an update that was checked cannot be applied"))?;
     }
+    keys.count(&push.counts);
     Ok(())
 }
 
 /// Repeats an entry of the log.
 pub(crate) fn repeat(
     state: &mut State,
-    tables: &mut Vec<Arc<Table>>,
+    (tables, keys): (&mut Vec<Arc<Table>>, &mut Keys),
     entry: Entry,
     settings: &ServerSettings,
     check_memory: &impl Fn(&[Spec]) -> Result<()>,
@@ -464,6 +477,7 @@ pub(crate) fn repeat(
             let spec = Spec::of_request(request).map_err(broken)?;
             state.specs.push(spec.clone());
             check_memory(&state.specs)?;
+            keys.open(&state.specs);
             tables.push(Arc::new(Table::new(spec, settings.shard, settings.servers)));
             Vec::new()
         }
@@ -479,7 +493,7 @@ pub(crate) fn repeat(
     for push in ready {
         let of =
             |number: u32| tables.get(number as usize).cloned().ok_or_else(|| Refusal::invalid("no table"));
-        apply(state, &push, of)?;
+        apply(state, keys, &push, of)?;
     }
     Ok(())
 }

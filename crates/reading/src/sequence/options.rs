@@ -19,7 +19,7 @@ pub struct SequenceOptions {
     pub encoding: &'static Encoding,
     /// Whether to wait for more lines and files at the end of the inputs.
     pub follows: bool,
-    /// Chunks have about this size.
+    /// Chunks have about this size, at most twice as much if lines are short.
     pub chunk_bytes: usize,
     /// Where the bytes of streams are kept that no checkpoint has. Without it, what a killed process has read is lost.
     pub keep: Option<Keep>,

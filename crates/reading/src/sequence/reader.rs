@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use corpus::encoding::{Encoding, UTF_8};
 use corpus::lines::{LINE_BYTES_MAX, without_mark};
 use input::{WholeFile, is_utf16};
-use memchr::{memchr_iter, memrchr};
+use memchr::{memchr, memchr_iter, memrchr};
 use program::exit::{Exit, Failed};
 use program::system::Failure;
 
@@ -148,8 +148,14 @@ impl<'a> SourceReader<'a> {
             match self.fill() {
                 Ok(Filled::More) if self.buffer.len() < self.options.chunk_bytes => {}
                 Ok(Filled::More | Filled::Pause) => {
-                    if !self.pass_lines(self.whole_lines(), pass)? {
-                        return Ok(false);
+                    loop {
+                        let (n, is_last) = self.next_lines();
+                        if !self.pass_lines(n, pass)? {
+                            return Ok(false);
+                        }
+                        if is_last {
+                            break;
+                        }
                     }
                     self.shorten();
                 }
@@ -289,6 +295,18 @@ impl<'a> SourceReader<'a> {
     /// Number of bytes of the complete lines in the buffer.
     fn whole_lines(&self) -> usize {
         memrchr(b'\n', &self.buffer).map_or(0, |at| at + 1)
+    }
+
+    /// Number of bytes of the complete lines of the next chunk, and whether they are the last ones in the buffer. A read may
+    /// bring much more than a chunk.
+    fn next_lines(&self) -> (usize, bool) {
+        let whole = self.whole_lines();
+        let end = self.options.chunk_bytes.saturating_sub(1);
+        if whole / 2 < self.options.chunk_bytes {
+            return (whole, true);
+        }
+        let n = memchr(b'\n', &self.buffer[end..whole]).map_or(whole, |at| end + at + 1);
+        (n, n == whole)
     }
 
     /// Drops what follows the beginning of a line that is too long.

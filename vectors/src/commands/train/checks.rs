@@ -60,9 +60,25 @@ pub(super) fn check_several(processes: &str, arguments: &Train) -> Result<()> {
         let (found, expected) = (format!("{found} {processes}"), expected.to_owned());
         Err(Error::setting(setting, found, expected))
     };
-    if arguments.is_stream() {
-        let expected = "files, folders or a dataset, which each process reads";
-        return refused("--input", "standard input", expected);
+    if !arguments.is_stream() {
+        return Ok(());
+    }
+    if arguments.served.servers.is_empty() {
+        return refused(
+            "--input",
+            "a stream",
+            "files, folders or a dataset; streams need --async or one process",
+        );
+    }
+    let of_stream = "and a stream";
+    if arguments.model == ModelName::CharLstm {
+        return refused("--model", &format!("char-lstm {of_stream}"), "skip-gram, or one process");
+    }
+    if arguments.char_ngrams.is_some() {
+        return refused("--char-ngrams", &format!("set {of_stream}"), "no n-grams, or one process");
+    }
+    if arguments.words.is_some() {
+        return refused("--words", &format!("set {of_stream}"), "streams that end, or one process");
     }
     Ok(())
 }

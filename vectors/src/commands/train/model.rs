@@ -182,6 +182,7 @@ impl Model for SkipGramTraining {
             initial,
             optimizer: Optimizer::Sum,
             content: content.to_owned(),
+            min_count: 0,
         };
         TABLES.into_iter().zip([of_inputs, Initial::Zero, of_ngrams]).zip(tables(self)).map(of).collect()
     }

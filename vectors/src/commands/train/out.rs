@@ -95,10 +95,7 @@ pub(super) fn finish_again(out: &TextsOut, arguments: &Train) -> Result<()> {
 
 /// Writes the settings, and deletes the training that is replaced.
 pub(super) fn begin(out: &TextsOut, arguments: &Train, recipe: &Value) -> Result<()> {
-    out.clear()?;
-    if !out.is_resumed() {
-        moved(&taken(out), &temporary(out)?.path().join("taken"))?;
-    }
+    clear_replaced(out)?;
     if out.has_checkpoint()? {
         tell("resuming from the checkpoint");
         return Ok(());
@@ -111,8 +108,19 @@ pub(super) fn begin(out: &TextsOut, arguments: &Train, recipe: &Value) -> Result
 
 /// Writes the settings of a training on parameter servers, which has no checkpoints here.
 pub(super) fn begin_served(out: &TextsOut, arguments: &Train, recipe: &Value) -> Result<()> {
-    out.clear()?;
+    clear_replaced(out)?;
     write_settings(out, arguments, recipe)
+}
+
+/// Deletes the training that is replaced, if any.
+fn clear_replaced(out: &TextsOut) -> Result<()> {
+    out.clear()?;
+    if out.is_resumed() { Ok(()) } else { delete_taken(out) }
+}
+
+/// Deletes what was taken from a stream.
+pub(super) fn delete_taken(out: &TextsOut) -> Result<()> {
+    moved(&taken(out), &temporary(out)?.path().join("taken"))
 }
 
 fn write_settings(out: &TextsOut, arguments: &Train, recipe: &Value) -> Result<()> {
@@ -160,7 +168,7 @@ pub(super) fn forget_untrained(out: &TextsOut) -> Result<()> {
     if out.is_resumed() || out.model().exists() || out.checkpoints().exists() {
         return Ok(());
     }
-    moved(&taken(out), &temporary(out)?.path().join("taken"))?;
+    delete_taken(out)?;
     Ok(clear(out.folder())?)
 }
 

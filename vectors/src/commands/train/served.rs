@@ -222,7 +222,7 @@ pub(super) fn tell_end(words: u64, n_pairs: u64, seconds: f64, model: Option<&Pa
 }
 
 /// Warns of workers whose sentences the model lacks.
-fn tell_removed(client: &Client) -> Result<()> {
+pub(super) fn tell_removed(client: &Client) -> Result<()> {
     let mut removed = BTreeSet::new();
     for server in client.statistics()? {
         let of_server = server.workers.iter().enumerate().filter(|(_, worker)| worker.removed);
@@ -238,7 +238,7 @@ fn tell_removed(client: &Client) -> Result<()> {
 }
 
 /// The client of the servers, which contacts none of them yet.
-fn client(arguments: &Train, interrupts: &Interrupts, patience_s: f64) -> Result<Client> {
+pub(super) fn client(arguments: &Train, interrupts: &Interrupts, patience_s: f64) -> Result<Client> {
     let served = &arguments.served;
     let options = ClientOptions {
         servers: served.servers.clone(),
@@ -252,7 +252,7 @@ fn client(arguments: &Train, interrupts: &Interrupts, patience_s: f64) -> Result
 }
 
 /// A worker that was removed trains no more; worker 0 writes what the others have trained.
-fn check_removed(joined: &Joined) -> Result<()> {
+pub(super) fn check_removed(joined: &Joined) -> Result<()> {
     match joined.worker {
         _ if !joined.is_removed => Ok(()),
         0 => {
@@ -279,6 +279,13 @@ pub(super) fn content(
     share: &Share,
 ) -> Result<String> {
     let (vocabulary, sentences) = (digest_of(vocabulary), encode(&share.digest()[..8]));
+    let mut lines = settings_content(arguments, model)?;
+    lines.extend([format!("vocabulary {vocabulary}"), format!("sentences {sentences}")]);
+    Ok(lines.join("\n"))
+}
+
+/// The settings that all workers must agree on, one a line: a message shows only the first that differs.
+pub(super) fn settings_content(arguments: &Train, model: &impl Model) -> Result<Vec<String>> {
     // The model first: another one has other settings too.
     let mut lines =
         vec![format!("model {}", arguments.model.name()), format!("epochs {}", arguments.epochs())];
@@ -286,9 +293,7 @@ pub(super) fn content(
         lines.push(format!("step_pairs {}", arguments.step_pairs()));
     }
     lines.push(format!("wire {:?}", arguments.served.wire));
-    // One setting a line: a message shows only the first that differs.
     let settings = model.settings_written()?;
     lines.extend(settings.iter().map(|(name, value)| format!("{name} {value}")));
-    lines.extend([format!("vocabulary {vocabulary}"), format!("sentences {sentences}")]);
-    Ok(lines.join("\n"))
+    Ok(lines)
 }

@@ -11,7 +11,16 @@ use super::kept::Kept;
 use crate::arguments::{ModelName, Place, Train};
 
 /// Longer sentences are split, so that a long line does not make a step that needs much memory. word2vec has this limit too.
-const WORDS_MAX: usize = 1000;
+pub(super) const WORDS_MAX: usize = 1000;
+
+/// Number of words of a step.
+pub(super) fn words_per_step(arguments: &Train) -> u64 {
+    match arguments.model {
+        // The mean number of words of a window is one more than half of its largest distance, on both sides.
+        ModelName::SkipGram => (arguments.step_pairs() / (u64::from(arguments.window) + 1)).max(1),
+        ModelName::CharLstm => arguments.char_lstm.batch as u64,
+    }
+}
 
 /// The sentences of a worker or rank.
 #[derive(Debug)]
@@ -59,11 +68,7 @@ impl Share {
 
     /// Takes every Nth sentence.
     fn of(sentences: &Kept, arguments: &Train, place: Place) -> Result<Self> {
-        let words_per_step = match arguments.model {
-            // The mean number of words of a window is one more than half of its largest distance, on both sides.
-            ModelName::SkipGram => (arguments.step_pairs() / (u64::from(arguments.window) + 1)).max(1),
-            ModelName::CharLstm => arguments.char_lstm.batch as u64,
-        };
+        let words_per_step = words_per_step(arguments);
         // A sentence that is longer than a step of char-lstm would make it longer.
         let words_max = match arguments.model {
             ModelName::SkipGram => WORDS_MAX,

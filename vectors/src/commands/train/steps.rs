@@ -21,9 +21,9 @@ use super::shares::Share;
 use crate::arguments::Train;
 
 /// Time between two lines.
-const INTERVAL: Duration = Duration::from_secs(5);
+pub(super) const INTERVAL: Duration = Duration::from_secs(5);
 /// Rows that are read at once for the model.
-const ROWS_AT_ONCE: usize = 1 << 16;
+pub(super) const ROWS_AT_ONCE: usize = 1 << 16;
 
 /// What a worker or rank runs with.
 pub(super) struct Steps<'a> {
@@ -104,7 +104,7 @@ struct Begun<W> {
 }
 
 /// What the encoding of updates has not sent, by table and row.
-type Leftovers = Vec<HashMap<u32, Vec<f32>>>;
+pub(super) type Leftovers = Vec<HashMap<u32, Vec<f32>>>;
 
 /// The steps of this process.
 struct ProcessSteps<'a, M: Model> {
@@ -329,7 +329,7 @@ pub(super) fn read_all<M: Model>(client: &Client, model: &mut M, moment: Moment)
 }
 
 /// Adds what earlier updates of the rows left.
-fn add(updates: &mut [Update], leftovers: &mut Leftovers) {
+pub(super) fn add(updates: &mut [Update], leftovers: &mut Leftovers) {
     for (update, leftovers) in updates.iter_mut().zip(leftovers) {
         let dim = update.values.len() / update.rows.len().max(1);
         for (row, values) in update.rows.iter().zip(update.values.chunks_exact_mut(dim.max(1))) {
@@ -340,7 +340,7 @@ fn add(updates: &mut [Update], leftovers: &mut Leftovers) {
 }
 
 /// Keeps what was not sent.
-fn keep(updates: Vec<Update>, leftovers: &mut Leftovers) {
+pub(super) fn keep(updates: Vec<Update>, leftovers: &mut Leftovers) {
     for (update, leftovers) in updates.into_iter().zip(leftovers) {
         let dim = update.values.len() / update.rows.len().max(1);
         for (row, values) in update.rows.iter().zip(update.values.chunks_exact(dim.max(1))) {

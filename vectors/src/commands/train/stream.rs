@@ -28,37 +28,44 @@ use super::progress::{Counts, Progress};
 use super::settings::{Processes, recipe};
 use crate::arguments::{IfSlow, ModelName, Train};
 
-/// Chunks of lines that wait to be numbered. Lines that arrive when it is full wait or are skipped.
+/// Chunks of [`CHUNK_BYTES`] that wait to be numbered. Lines that arrive when they are full wait or are skipped.
 const CHUNKS_WAITING: usize = 4;
 /// Size of a chunk for char-lstm, which trains on it between two checks of signals.
 const CHUNK_BYTES_OF_LSTM: usize = 1 << 15;
 /// Time between two checks of signals while no line arrives.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// A reader that waits for a store or a compressed stream is not waited for longer: what it holds can be read again.
-const LAST_LINES_WITHIN: Duration = Duration::from_secs(5);
+pub(super) const LAST_LINES_WITHIN: Duration = Duration::from_secs(5);
 
 /// The place of a checkpoint. The lines before it are trained on, skipped or lost.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct StreamCheckpoint {
-    place: Place,
+pub(super) struct StreamCheckpoint {
+    pub(super) place: Place,
     /// Lines that were trained on.
-    n_trained: u64,
+    pub(super) n_trained: u64,
     /// Lines that were skipped: too fast, too long, or behind the last word of `--words`.
-    n_skipped: u64,
+    pub(super) n_skipped: u64,
     /// Lines that a killed process had read.
-    n_lost: u64,
+    pub(super) n_lost: u64,
     /// Whether the process stopped after it, so that no line was read since.
-    is_end: bool,
+    pub(super) is_end: bool,
 }
 
 /// What the thread that reads passes on, and the number of lines that were skipped before it.
-type Read = Result<(Passed, u64)>;
+pub(super) type Read = Result<(Passed, u64)>;
 
 /// Lines that the reader counts for the other threads.
 #[derive(Debug, Default)]
-struct Counters {
-    n_skipped: AtomicU64,
-    stop: AtomicBool,
+pub(super) struct Counters {
+    pub(super) n_skipped: AtomicU64,
+    pub(super) stop: AtomicBool,
+}
+
+impl Counters {
+    /// Continues after this number of skipped lines.
+    pub(super) fn of(n_skipped: u64) -> Arc<Self> {
+        Arc::new(Self { n_skipped: n_skipped.into(), stop: AtomicBool::default() })
+    }
 }
 
 pub(super) fn train(
@@ -91,19 +98,12 @@ fn learn<M: StreamModel>(
         Some(place) => serde_json::from_slice(&place).map_err(|error| Error::internal(&error))?,
     };
     let mut progress = Progress::new(out, model.n_tokens())?;
-    let counters = Arc::new(Counters::default());
-    counters.n_skipped.store(reached.n_skipped, Relaxed);
-    let options = SequenceOptions {
-        inputs: arguments.input.clone(),
-        s3: arguments.storage.options(),
-        encoding: arguments.encoding.unwrap_or(UTF_8),
-        follows: arguments.follow,
-        chunk_bytes: match arguments.model {
-            ModelName::SkipGram => CHUNK_BYTES,
-            ModelName::CharLstm => CHUNK_BYTES_OF_LSTM,
-        },
-        keep: Some(Keep::in_folder(out::taken(out))),
+    let counters = Counters::of(reached.n_skipped);
+    let chunk_bytes = match arguments.model {
+        ModelName::SkipGram => CHUNK_BYTES,
+        ModelName::CharLstm => CHUNK_BYTES_OF_LSTM,
     };
+    let options = options_of(arguments, out, chunk_bytes);
     let chunks = read(options.clone(), arguments.if_slow, reached.place.clone(), &counters)?;
     let lines = Lines::of(arguments)?;
     let mut stream = Stream {
@@ -142,8 +142,20 @@ fn learn<M: StreamModel>(
     })
 }
 
+/// How the lines of a stream are read.
+pub(super) fn options_of(arguments: &Train, out: &TextsOut, chunk_bytes: usize) -> SequenceOptions {
+    SequenceOptions {
+        inputs: arguments.input.clone(),
+        s3: arguments.storage.options(),
+        encoding: arguments.encoding.unwrap_or(UTF_8),
+        follows: arguments.follow,
+        chunk_bytes,
+        keep: Some(Keep::in_folder(out::taken(out))),
+    }
+}
+
 /// Reports what a killed process had read of a stream after its last checkpoint.
-fn tell_resumed(resumed: &Resumed) {
+pub(super) fn tell_resumed(resumed: &Resumed) {
     let Resumed { n_lost, n_again, n_open, .. } = *resumed;
     let killed = "the last process did not end with a checkpoint";
     if n_again > 0 {
@@ -168,13 +180,15 @@ fn tell_resumed(resumed: &Resumed) {
 }
 
 /// Starts to read the lines behind a place.
-fn read(
+pub(super) fn read(
     options: SequenceOptions,
     if_slow: IfSlow,
     place: Place,
     counters: &Arc<Counters>,
 ) -> Result<Receiver<Read>> {
-    let (sender, receiver) = sync_channel(CHUNKS_WAITING);
+    // As many lines wait whatever the size of chunks.
+    let n_waiting = CHUNKS_WAITING * (CHUNK_BYTES / options.chunk_bytes).max(1);
+    let (sender, receiver) = sync_channel(n_waiting);
     let counters = Arc::clone(counters);
     let work = move || {
         let pass = |passed: Passed| send(passed, &sender, if_slow, &counters);

@@ -49,6 +49,7 @@ impl Model for SharedTraining {
             initial: Initial::Zero,
             optimizer: Optimizer::Adagrad { rate: self.training.settings().rate },
             content: content.to_owned(),
+            min_count: 0,
         };
         TABLES.into_iter().zip(self.training.tables()).map(of).collect()
     }

@@ -1,0 +1,460 @@
+//! A worker that trains on lines as they arrive: its own source, or a part of one. The servers count words and give them rows.
+//!
+//! A step is a block of lines. Its push has the updates of rows, the counts of the block's words and the place behind it: a
+//! worker that is started again continues at the place of its last step. A step without lines shows the others that they
+//! need not wait.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use embeddings::skipgram::{
+    Decay, Distribution, Done, Sentences, SkipGramTraining, Vocabulary, Work, number, rebuilt_after,
+};
+use launch::interrupt::{Interrupts, Requested};
+use parameters::{Client, Commit, KEY_BYTES_MAX, KeyRange, LEFT, Moment, Pulled, Spec, Wire};
+use program::exit::{Exit, Failed};
+use reading::{Passed, SequenceOptions};
+use report::whole;
+use serde::Serialize;
+use serde_json::Value;
+use training::print::print_json;
+use training::tell::tell;
+use training::texts_out::TextsOut;
+use training::{Error, Result};
+
+use super::checks::check;
+use super::comparisons::{Compared, Comparisons};
+use super::input::no_words;
+use super::lines::Lines;
+use super::model::{Model, check_finite, check_vectors, reads, updates};
+use super::out;
+use super::progress::{Counts, Progress};
+use super::served::{check_removed, client, join, settings_content, tell_end, tell_removed};
+use super::settings::{Processes, recipe, skip_gram_settings};
+use super::shares::{WORDS_MAX, words_per_step};
+use super::steps::{INTERVAL, Leftovers, ROWS_AT_ONCE, add, keep};
+use super::stream::{Counters, LAST_LINES_WITHIN, Read, StreamCheckpoint, options_of, read, tell_resumed};
+use crate::arguments::{Place, Train};
+
+/// Bytes of a word and the space after it, about.
+const BYTES_PER_WORD: u64 = 6;
+/// Time in which a worker waits for lines before it completes a step without them: while others count words, who may wait for
+/// it, and while nobody does.
+const IDLE_AMONG_BUSY: Duration = Duration::from_millis(2);
+const IDLE: Duration = Duration::from_millis(200);
+/// Time between two deletions of what was taken from a stream and is trained on.
+const FORGET_EVERY: Duration = Duration::from_secs(1);
+
+/// The summary that `--json` prints.
+#[derive(Debug, Serialize)]
+struct LinesSummary {
+    /// The worker, and the number of workers.
+    worker: u32,
+    workers: u32,
+    /// The model folder, of worker 0.
+    model: Option<std::path::PathBuf>,
+    /// Number of words with a vector, of tokens that all workers counted, and of those whose words came when all rows were used.
+    words: u64,
+    tokens: u64,
+    left_out_tokens: u64,
+    /// Lines of this worker's source: trained on, skipped, and lost by processes that were killed.
+    lines: u64,
+    skipped_lines: u64,
+    lost_lines: u64,
+    /// Steps of this worker.
+    steps: u64,
+    /// Mean loss and pairs of words per second of this process.
+    loss: Option<f64>,
+    pairs_per_s: f64,
+    #[serde(flatten)]
+    compared: Compared,
+}
+
+/// The words that have rows.
+struct Words {
+    /// By row. Counts are those of the last time that all were read.
+    vocabulary: Vocabulary,
+    distribution: Arc<Distribution>,
+    rebuilt_at: u64,
+    /// Without its keys.
+    last: KeyRange,
+}
+
+/// A worker.
+struct LinesWorker<'a> {
+    arguments: &'a Train,
+    interrupts: Interrupts,
+    client: Client,
+    out: TextsOut,
+    recipe: Value,
+    comparisons: Comparisons,
+    /// Of worker 0.
+    progress: Option<Progress>,
+    options: SequenceOptions,
+    chunks: Receiver<Read>,
+    counters: Arc<Counters>,
+    lines: Lines,
+    reached: StreamCheckpoint,
+    words: Words,
+    training: SkipGramTraining,
+    leftovers: Leftovers,
+    step: u64,
+    done: Done,
+}
+
+/// A block of lines.
+enum Block {
+    /// Cleaned lines.
+    Lines(Vec<u8>),
+    /// No line has come so far.
+    None,
+    /// There are no more lines.
+    End,
+}
+
+/// Trains as a worker. Worker 0 also writes the model.
+pub(super) fn train(arguments: &Train) -> Result<()> {
+    check(arguments)?;
+    let worker = arguments.served.worker;
+    let mut recipe = recipe(arguments, Processes::Several)?;
+    recipe["workers"] = worker.of.into();
+    let comparisons = Comparisons::read(arguments)?;
+    let out = out::take(arguments)?;
+    // Refuses a training with other settings.
+    out.has_model(&recipe)?;
+    let interrupts = Interrupts::listen().map_err(Error::Signals)?;
+    let mut client = client(arguments, &interrupts, arguments.served.patience)?;
+    let training = SkipGramTraining::new(skip_gram_settings(arguments), arguments.words_max)?;
+    let mut content = settings_content(arguments, &training)?;
+    content.push("lines as they arrive".to_owned());
+    let specs: Vec<Spec> = training.specs(&content.join("\n"));
+    let specs: Vec<Spec> =
+        specs.into_iter().map(|spec| Spec { min_count: arguments.min_count, ..spec }).collect();
+    let joined = join(&mut client, arguments, &specs, worker)?;
+    check_removed(&joined)?;
+    if joined.step == LEFT && !joined.is_removed && out.model().is_dir() {
+        return out::finish_again(&out, arguments);
+    }
+    out::begin_served(&out, arguments, &recipe)?;
+    let reached: StreamCheckpoint = match &joined.place[..] {
+        [] => StreamCheckpoint::default(),
+        place => serde_json::from_slice(place).map_err(|error| Error::internal(&error))?,
+    };
+    if joined.step > 0 && joined.step != LEFT {
+        tell(&format!("continuing after step {}", whole(joined.step)));
+    }
+    let counters = Counters::of(reached.n_skipped);
+    let block = usize::try_from(words_per_step(arguments) * BYTES_PER_WORD).unwrap_or(usize::MAX);
+    let options = options_of(arguments, &out, block.clamp(1 << 9, 1 << 20));
+    let chunks = read(options.clone(), arguments.if_slow, reached.place.clone(), &counters)?;
+    let progress = (worker.number == 0).then(|| Progress::new(&out, 0)).transpose()?;
+    let mut worker = LinesWorker {
+        arguments,
+        interrupts,
+        client,
+        out,
+        recipe,
+        comparisons,
+        progress,
+        options,
+        chunks,
+        counters,
+        lines: Lines::of(arguments)?,
+        reached,
+        words: Words::new(arguments.words_max),
+        training,
+        leftovers: specs.iter().map(|_| HashMap::new()).collect(),
+        step: joined.step,
+        done: Done::default(),
+    };
+    let began = Instant::now();
+    if joined.step != LEFT {
+        worker.run()?;
+    }
+    worker.finish(began)
+}
+
+impl Words {
+    fn new(words_max: usize) -> Self {
+        Self {
+            vocabulary: Vocabulary::new(words_max),
+            distribution: Arc::new(Distribution::new(&[], 1, 1.0, 0.0)),
+            rebuilt_at: 0,
+            last: KeyRange::default(),
+        }
+    }
+
+    /// Learns the words that have new rows and, when there are enough new tokens, the counts of all.
+    fn read(&mut self, client: &Client, training: &SkipGramTraining) -> Result<()> {
+        loop {
+            let range = client.keys(self.vocabulary.n_words() as u64)?;
+            for (word, _) in &range.keys {
+                self.vocabulary.count(word);
+            }
+            self.last = KeyRange { keys: Vec::new(), ..range };
+            if self.vocabulary.n_words() as u64 >= self.last.n_keys {
+                break;
+            }
+        }
+        if self.last.n_counted >= self.rebuilt_at && self.vocabulary.n_words() > 0 {
+            self.read_counts(client, training)?;
+            self.rebuilt_at = rebuilt_after(self.last.n_counted);
+        }
+        Ok(())
+    }
+
+    /// Reads the counts of all words.
+    fn read_counts(&mut self, client: &Client, training: &SkipGramTraining) -> Result<()> {
+        let mut all = Vec::new();
+        while (all.len() as u64) < self.last.n_keys {
+            let range = client.keys(all.len() as u64)?;
+            all.extend(range.keys.iter().cloned());
+            self.last = KeyRange { keys: Vec::new(), ..range };
+        }
+        let words = all.iter().map(|(word, n)| (&word[..], *n));
+        self.vocabulary = Vocabulary::of(self.vocabulary.words_max(), words, self.last.n_counted, 0);
+        self.distribution = Arc::new(training.distribution(&self.vocabulary));
+        Ok(())
+    }
+}
+
+/// The words of cleaned lines with their counts. Longer ones than servers count are left out.
+fn counts_of(lines: &[u8]) -> Vec<(Vec<u8>, u64)> {
+    let mut counts = BTreeMap::new();
+    let words = lines.split(|byte| b" \n".contains(byte));
+    for word in words.filter(|word| (1..=KEY_BYTES_MAX).contains(&word.len())) {
+        *counts.entry(word).or_default() += 1;
+    }
+    counts.into_iter().map(|(word, n)| (word.to_vec(), n)).collect()
+}
+
+impl LinesWorker<'_> {
+    /// Trains until the source has ended or, as worker 0, all workers have.
+    fn run(&mut self) -> Result<()> {
+        let (mut is_ended, mut n_counted) = (false, None);
+        let (mut told, mut forgot, mut saved) = (Instant::now(), Instant::now(), Instant::now());
+        let mut stopping_since: Option<Instant> = None;
+        loop {
+            self.words.read(&self.client, &self.training)?;
+            let is_busy = n_counted.replace(self.words.last.n_counted) != Some(self.words.last.n_counted);
+            if is_ended && (self.progress.is_none() || self.words.last.n_workers <= 1) {
+                return Ok(());
+            }
+            let every = Duration::from_secs_f64(self.arguments.checkpoint_every.min(1e9));
+            let mut is_due = !every.is_zero() && saved.elapsed() >= every;
+            match self.interrupts.requested() {
+                Some(Requested::Stop) if stopping_since.is_none() => {
+                    self.counters.stop.store(true, Relaxed);
+                    stopping_since = Some(Instant::now());
+                }
+                Some(Requested::Checkpoint) => is_due = true,
+                _ => {}
+            }
+            // Lines that wait any longer are read again by the next process.
+            let is_late = stopping_since.is_some_and(|since| since.elapsed() > LAST_LINES_WITHIN);
+            let wait = if is_busy { IDLE_AMONG_BUSY } else { IDLE };
+            let block = if is_ended || is_late { Block::End } else { self.next(wait)? };
+            let (lines, ends) = match block {
+                Block::Lines(lines) => (lines, false),
+                Block::None => (Vec::new(), false),
+                Block::End if is_ended && stopping_since.is_none() => {
+                    std::thread::sleep(wait);
+                    (Vec::new(), false)
+                }
+                Block::End => (Vec::new(), true),
+            };
+            self.reached.is_end |= ends && !is_late;
+            self.exchange(&lines)?;
+            if ends && stopping_since.is_some() {
+                let step = self.step;
+                let message = format!(
+                    "interrupted after step {step}; the servers have its updates: repeat the command with --resume"
+                );
+                return Err(Failed::new(Exit::TryAgain, message).into());
+            }
+            is_ended |= ends;
+            if forgot.elapsed() >= FORGET_EVERY || ends {
+                forgot = Instant::now();
+                let folder = out::taken(&self.out);
+                self.options.forget(&self.reached.place).map_err(|source| Error::io(&folder, source))?;
+            }
+            if is_due {
+                self.write_model()?;
+                saved = Instant::now();
+            }
+            if told.elapsed() >= INTERVAL {
+                told = Instant::now();
+                self.tell();
+            }
+        }
+    }
+
+    /// The next lines, or none after this time.
+    fn next(&mut self, wait: Duration) -> Result<Block> {
+        let (passed, n_skipped) = match self.chunks.recv_timeout(wait) {
+            Ok(read) => read?,
+            Err(RecvTimeoutError::Timeout) => return Ok(Block::None),
+            Err(RecvTimeoutError::Disconnected) => return Ok(Block::End),
+        };
+        match passed {
+            Passed::Lines(chunk) => {
+                let mut cleaned = Vec::new();
+                self.lines.clean(&chunk.lines, &mut cleaned)?;
+                self.reached.place.pass(&chunk);
+                self.reached.n_trained += chunk.n_lines - chunk.n_long;
+                self.reached.n_skipped = n_skipped;
+                Ok(Block::Lines(cleaned))
+            }
+            Passed::Skipped(skipped) => {
+                self.lines.skip(&skipped);
+                self.lines.report_skipped();
+                Ok(Block::None)
+            }
+            // A process that stopped has left nothing.
+            Passed::Resumed(left) if left.n_lost.is_none() && self.reached.is_end => Ok(Block::None),
+            Passed::Resumed(left) => {
+                self.reached.place.lose(&left);
+                self.reached.n_lost += left.n_lost.unwrap_or_default();
+                tell_resumed(&left);
+                Ok(Block::None)
+            }
+        }
+    }
+
+    /// Completes a step with these lines.
+    fn exchange(&mut self, lines: &[u8]) -> Result<()> {
+        let Self { client, training, words, .. } = self;
+        let mut numbered = Sentences::default();
+        number(&words.vocabulary, lines, &mut numbered);
+        let mut sentences = Sentences::default();
+        for sentence in numbered.iter().flat_map(|sentence| sentence.chunks(WORDS_MAX)) {
+            sentences.push(sentence.iter().copied(), sentence.len() as u64);
+        }
+        let Place { number: worker, of } = self.arguments.served.worker;
+        let work = Work {
+            sentences: Arc::new(sentences),
+            distribution: Arc::clone(&words.distribution),
+            subwords: None,
+            number: self.step * u64::from(of) + u64::from(worker),
+        };
+        let rows = training.rows_of(&work);
+        let Pulled { values, read_at, .. } =
+            client.pulled(client.pull(Moment::Step(self.step), reads(&rows))?)?;
+        training.write(&rows, &values);
+        let (done, pushed) = training.train(&[work], &rows, &values, Decay::Constant)?;
+        self.done.add(&done);
+        let mut updates = updates(rows, pushed);
+        add(&mut updates, &mut self.leftovers);
+        check_finite(&updates, self.step + 1)?;
+        if !lines.is_empty() {
+            self.reached.is_end = false;
+        }
+        let place = serde_json::to_vec(&self.reached).map_err(|error| Error::internal(&error))?;
+        let commit = Commit { counts: counts_of(lines), place };
+        client.pushed(client.push_and_commit(self.step, &read_at, &mut updates, commit)?)?;
+        if self.arguments.served.wire != Wire::F32 {
+            keep(updates, &mut self.leftovers);
+        }
+        self.step += 1;
+        Ok(())
+    }
+
+    /// Tells the user about the steps so far, and logs them.
+    fn tell(&mut self) {
+        let loss = self.training.take_loss();
+        let loss_text = loss.map_or_else(String::new, |loss| format!(", loss {loss:.4}"));
+        let n_words = self.words.vocabulary.n_words() as u64;
+        tell(&format!(
+            "step {}, {} lines, {} words in the vocabulary{loss_text}",
+            whole(self.step),
+            whole(self.reached.n_trained),
+            whole(n_words)
+        ));
+        if let Some(progress) = &mut self.progress {
+            let n_tokens = Model::n_tokens(&self.training);
+            let StreamCheckpoint { n_trained: n_lines, n_skipped, .. } = self.reached;
+            let counts = Counts { n_words, n_lines, n_skipped };
+            progress.write(n_tokens, loss, progress.tokens_per_s(n_tokens), counts);
+        }
+    }
+
+    /// Reads the rows of all words at this moment and, as worker 0, compares them and writes the model.
+    fn write_model(&mut self) -> Result<()> {
+        if self.progress.is_none() || self.words.last.n_keys == 0 {
+            return Ok(());
+        }
+        self.read_rows(Moment::Now)?;
+        out::write_model(&self.out, &self.training, &self.words.vocabulary, &self.recipe)
+    }
+
+    fn read_rows(&mut self, moment: Moment) -> Result<()> {
+        let Self { client, training, words, .. } = self;
+        words.read_counts(client, training)?;
+        let n_words = words.vocabulary.n_words() as u32;
+        for from in (0..n_words).step_by(ROWS_AT_ONCE) {
+            let rows: Vec<u32> = (from..n_words.min(from.saturating_add(ROWS_AT_ONCE as u32))).collect();
+            let rows = vec![rows.clone(), rows];
+            let pulled = client.pulled(client.pull(moment, reads(&rows))?)?;
+            training.write(&rows, &pulled.values);
+        }
+        check_vectors(training, n_words as usize, None)?;
+        if let Some(progress) = &mut self.progress {
+            self.comparisons.compare_tables(training, &words.vocabulary, progress);
+        }
+        Ok(())
+    }
+
+    /// Leaves the servers. Worker 0 writes the model before.
+    fn finish(mut self, began: Instant) -> Result<()> {
+        self.lines.check(self.arguments)?;
+        let model = (self.progress.is_some()).then(|| self.out.shown_model());
+        if let Some(progress) = &mut self.progress {
+            progress.finish()?;
+            self.words.read(&self.client, &self.training)?;
+            if self.words.last.n_keys == 0 {
+                self.client.leave()?;
+                return Err(no_words(self.arguments));
+            }
+            self.read_rows(Moment::End)?;
+            tell_removed(&self.client)?;
+            out::write_model(&self.out, &self.training, &self.words.vocabulary, &self.recipe)?;
+        }
+        self.client.leave()?;
+        out::delete_taken(&self.out)?;
+        if model.is_some() {
+            self.out.model_saved()?;
+        }
+        let Self { arguments, words, reached, step, done, comparisons, .. } = self;
+        let seconds = began.elapsed().as_secs_f64();
+        if words.last.n_left_out > 0 {
+            tell(&format!(
+                "{} tokens are of words that came when all rows were used; raise --words-max",
+                whole(words.last.n_left_out)
+            ));
+        }
+        let n_words = words.vocabulary.n_words() as u64;
+        tell_end(n_words, done.n_pairs, seconds, model.as_deref());
+        if arguments.json {
+            let Place { number, of } = arguments.served.worker;
+            print_json(&LinesSummary {
+                worker: number,
+                workers: of,
+                model,
+                words: n_words,
+                tokens: words.last.n_counted,
+                left_out_tokens: words.last.n_left_out,
+                lines: reached.n_trained,
+                skipped_lines: self.counters.n_skipped.load(Relaxed),
+                lost_lines: reached.n_lost,
+                steps: step,
+                loss: done.loss(),
+                pairs_per_s: done.n_pairs as f64 / seconds.max(f64::MIN_POSITIVE),
+                compared: comparisons.into_last(),
+            })?;
+        }
+        Ok(())
+    }
+}
