@@ -1,5 +1,7 @@
 //! The models that learn from lines as they arrive.
 
+use std::fs::File;
+use std::io::BufReader;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -51,6 +53,17 @@ pub(super) trait StreamModel: Sized {
     fn into_vectors(self) -> (Vectors, Vocabulary);
 }
 
+/// The vocabulary and the place of the newest checkpoint, which `restore` reads, or a new vocabulary.
+fn begun(
+    words_max: usize,
+    out: &mut TextsOut,
+    restore: impl FnOnce(&mut BufReader<File>) -> embeddings::Result<(Vocabulary, Vec<u8>)>,
+) -> Result<(Vocabulary, Option<Vec<u8>>)> {
+    let Some((_, mut file)) = out::state(out)? else { return Ok((Vocabulary::new(words_max), None)) };
+    let (vocabulary, place) = restore(&mut file)?;
+    Ok((vocabulary, Some(place)))
+}
+
 /// A model while it learns.
 pub(super) trait Learning {
     /// Trains on cleaned lines, now or soon.
@@ -87,13 +100,7 @@ impl StreamModel for SkipGramStream {
     fn begin(arguments: &Train, out: &mut TextsOut) -> Result<(Self, Option<Vec<u8>>)> {
         let words_max = arguments.words_max;
         let mut training = SkipGramTraining::new(skip_gram_settings(arguments), words_max)?;
-        let (vocabulary, place) = match out::state(out)? {
-            None => (Vocabulary::new(words_max), None),
-            Some((_, mut file)) => {
-                let (vocabulary, place) = training.restore(words_max, &mut file)?;
-                (vocabulary, Some(place))
-            }
-        };
+        let (vocabulary, place) = begun(words_max, out, |file| training.restore(words_max, file))?;
         let growing = Growing::new(vocabulary, &training);
         Ok((Self { training, growing }, place))
     }
@@ -194,13 +201,7 @@ impl StreamModel for SpelledStream {
         let (settings, words_max) = (spelling_settings(arguments, Processes::One), arguments.words_max);
         let [power, sample] = [settings.power, settings.sample];
         let mut training = SpellingTraining::of_stream(settings, arguments.threads());
-        let (vocabulary, place) = match out::state(out)? {
-            None => (Vocabulary::new(words_max), None),
-            Some((_, mut file)) => {
-                let (vocabulary, place) = training.restore_stream(words_max, &mut file)?;
-                (vocabulary, Some(place))
-            }
-        };
+        let (vocabulary, place) = begun(words_max, out, |file| training.restore_stream(words_max, file))?;
         let counting = Counting::new(vocabulary, arguments.min_count, power, sample);
         Ok((Self { training, counting }, place))
     }
