@@ -106,18 +106,8 @@ fn learn<M: StreamModel>(
     let options = options_of(arguments, out, chunk_bytes);
     let chunks = read(options.clone(), arguments.if_slow, reached.place.clone(), &counters)?;
     let lines = Lines::of(arguments)?;
-    let mut stream = Stream {
-        arguments,
-        options,
-        model,
-        chunks,
-        lines,
-        reached,
-        resumed: None,
-        counters,
-        n_tokens: 0,
-        loss: None,
-    };
+    let mut stream =
+        Stream { arguments, options, model, chunks, lines, reached, counters, n_tokens: 0, loss: None };
     let ended = stream.train(out, &mut progress, interrupts, comparisons);
     stream.counters.stop.store(true, Relaxed);
     let is_open = ended?;
@@ -234,8 +224,6 @@ struct Stream<'a, M> {
     chunks: Receiver<Read>,
     lines: Lines,
     reached: StreamCheckpoint,
-    /// What is reported with the next checkpoint, which accounts for it.
-    resumed: Option<Resumed>,
     counters: Arc<Counters>,
     /// Tokens that this process trained on, and the mean loss since the last line or checkpoint.
     n_tokens: u64,
@@ -287,9 +275,6 @@ impl<M: StreamModel> Stream<'_, M> {
             }
             self.reached.is_end = matches!(ended, Ended::Stop);
             self.save(out)?;
-            if let Some(resumed) = self.resumed.take() {
-                tell_resumed(&resumed);
-            }
             self.model.write(out, &recipe(self.arguments, Processes::One)?)?;
             match ended {
                 Ended::Stop => {
@@ -336,7 +321,7 @@ impl<M: StreamModel> Stream<'_, M> {
         progress: &mut Progress,
         interrupts: &Interrupts,
     ) -> Result<Ended> {
-        let Self { arguments, model, chunks, lines, reached, resumed, counters, .. } = self;
+        let Self { arguments, model, chunks, lines, reached, counters, .. } = self;
         let decay = match arguments.words {
             Some(n_tokens) => Decay::Linear { n_tokens },
             None => Decay::Constant,
@@ -378,14 +363,14 @@ impl<M: StreamModel> Stream<'_, M> {
                             }
                             // A process that stopped has left nothing.
                             Passed::Resumed(left) if left.n_lost.is_none() && reached.is_end => continue,
-                            Passed::Resumed(left) if left.n_lost == Some(0) => {
-                                tell_resumed(&left);
-                                continue;
-                            }
                             Passed::Resumed(left) => {
+                                // Before the checkpoint that accounts for it, so that a kill in between hides no loss.
+                                tell_resumed(&left);
+                                if left.n_lost == Some(0) {
+                                    continue;
+                                }
                                 reached.place.lose(&left);
                                 reached.n_lost += left.n_lost.unwrap_or_default();
-                                *resumed = Some(left);
                                 break Ok(Ended::Checkpoint);
                             }
                         };
