@@ -99,6 +99,8 @@ pub struct KeyRange {
     pub n_left_out: u64,
     /// Number of workers that have not left.
     pub n_workers: u32,
+    /// The most steps that one of them has completed.
+    pub most_steps: u64,
 }
 
 impl Client {
@@ -194,16 +196,17 @@ impl Client {
         Ok(joined)
     }
 
-    /// The keys from a row on, of the first server.
+    /// The keys from a row on, of the first server. With a number of steps, it waits up to 30 ms for a worker that has completed
+    /// more.
     ///
     /// # Errors
     /// If it does not answer.
-    pub fn keys(&self, from: u64) -> Result<KeyRange> {
-        let ask = |mut calls: RpcClient| async move { calls.keys(KeysRequest { from }).await };
+    pub fn keys(&self, from: u64, steps: Option<u64>) -> Result<KeyRange> {
+        let ask = |mut calls: RpcClient| async move { calls.keys(KeysRequest { from, steps }).await };
         let reply = self.wait(repeat(&self.servers[0], ask))?;
-        let KeysReply { keys, n_keys, n_counted, n_left_out, n_workers } = reply;
+        let KeysReply { keys, n_keys, n_counted, n_left_out, n_workers, most_steps } = reply;
         let keys = keys.into_iter().map(|KeyCount { key, n }| (key, n)).collect();
-        Ok(KeyRange { keys, n_keys, n_counted, n_left_out, n_workers })
+        Ok(KeyRange { keys, n_keys, n_counted, n_left_out, n_workers, most_steps })
     }
 
     /// Ends the part of this worker. The others no longer wait for it.

@@ -78,6 +78,9 @@ pub struct KeysRequest {
     /// The first row.
     #[prost(uint64, tag = "1")]
     pub from: u64,
+    /// The reply waits until a worker has completed more steps than these, but not for long; absent: it does not wait.
+    #[prost(uint64, optional, tag = "2")]
+    pub steps: Option<u64>,
 }
 
 /// The keys of some rows.
@@ -98,6 +101,9 @@ pub struct KeysReply {
     /// Number of workers that have not left.
     #[prost(uint32, tag = "5")]
     pub n_workers: u32,
+    /// The most steps that one of them has completed.
+    #[prost(uint64, tag = "6")]
+    pub most_steps: u64,
 }
 
 /// The table exists.

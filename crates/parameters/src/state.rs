@@ -50,7 +50,7 @@ pub(crate) struct State {
     pub(crate) held: Vec<PushRequest>,
 }
 
-/// The slowest worker.
+/// The slowest worker, and what is known of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slowest {
     pub(crate) worker: u32,
@@ -58,6 +58,8 @@ pub(crate) struct Slowest {
     pub(crate) clock: u64,
     /// Number of workers that have not left.
     pub(crate) n_here: u32,
+    /// The most steps that one of them has completed.
+    pub(crate) most: u64,
 }
 
 /// What is to be done with a push.
@@ -86,8 +88,9 @@ impl State {
     pub(crate) fn slowest(&self) -> Slowest {
         let clocks = (0..).zip(&self.workers).map(|(worker, found)| (found.clock, worker));
         let (clock, worker) = clocks.min().unwrap_or((LEFT, 0));
-        let n_here = self.workers.iter().filter(|worker| worker.clock != LEFT).count() as u32;
-        Slowest { worker, clock, n_here }
+        let here = self.workers.iter().map(|worker| worker.clock).filter(|&clock| clock != LEFT);
+        let most = here.clone().max().unwrap_or_default();
+        Slowest { worker, clock, n_here: here.count() as u32, most }
     }
 
     /// A worker, which may have been removed.
@@ -279,7 +282,7 @@ mod tests {
         assert_eq!(state.held, held);
         let applied = accept(&mut state, push(0, 0, 1, true, 0));
         assert_eq!(applied, [(0, 0, 0), (0, 0, 1), (1, 0, 0), (2, 0, 0)]);
-        assert_eq!(state.slowest(), Slowest { worker: 0, clock: 1, n_here: 3 });
+        assert_eq!(state.slowest(), Slowest { worker: 0, clock: 1, n_here: 3, most: 1 });
         assert!(state.ledger.balances() && state.ledger.pushes_of == [2, 1, 1]);
     }
 
@@ -332,7 +335,7 @@ mod tests {
         let ready = state.leave(1, true);
         assert_eq!(ready.iter().map(|push| push.worker).collect::<Vec<_>>(), [0, 1]);
         assert!(state.worker(1).is_err());
-        assert_eq!(state.slowest(), Slowest { worker: 0, clock: 1, n_here: 1 });
+        assert_eq!(state.slowest(), Slowest { worker: 0, clock: 1, n_here: 1, most: 1 });
         assert!(state.leave(0, false).is_empty());
         assert_eq!(state.slowest().clock, LEFT);
     }

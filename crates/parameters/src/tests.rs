@@ -5,6 +5,7 @@ mod cuts;
 mod floods;
 mod folders;
 mod hostile;
+mod keys;
 mod kills;
 mod memory;
 mod ranks;

@@ -86,12 +86,17 @@ fn an_idle_source_stops_nobody_and_the_model_is_written_meanwhile() {
         input.write_all(sentences(4000, 1).as_bytes()).unwrap();
         until("all words are counted", || counted(&server) == 40_000);
         until("there is a model", || folder.join("out0/model/vectors.npy").exists());
-        // Also after the end of the first source.
-        drop((input, idle_input));
-        let summaries = [first, idle].map(|process| std::thread::spawn(|| ended(process, 0).0));
-        let [first, idle] = summaries.map(|summary| summary.join().unwrap());
-        assert_eq!(numbers(&first, ["lines", "words"]), [4000, 22]);
-        assert_eq!(numbers(&idle, ["lines"]), [0]);
+        drop(idle_input);
+        assert_eq!(numbers(&ended(idle, 0).0, ["lines", "tokens"]), [0, 40_000]);
+        // It has left, and reads no lines that nobody would count.
+        let more = [&more[..], &["--resume"]].concat();
+        let (again, _again_input) =
+            piped(worker(Path::new("-"), &folder.join("out1"), &server.address, "1/2", &more));
+        let (again, told) = ended(again, 0);
+        assert!(told.contains("this worker has left, because its source had ended"), "{told}");
+        assert_eq!(numbers(&again, ["lines"]), [0]);
+        drop(input);
+        assert_eq!(numbers(&ended(first, 0).0, ["lines", "words"]), [4000, 22]);
         server.ended();
     }
 }
@@ -148,7 +153,14 @@ fn folders_that_grow_are_followed_by_two_workers() {
     let server = Server::start(&folder.path().join("server"), &SERVER);
     let at = |name: &str| folder.path().join(name);
     let logs = ["logs0", "logs1"].map(at);
-    logs.iter().for_each(|logs| fs::create_dir(logs).unwrap());
+    let write = |logs: &Path, number: u64| {
+        fs::write(logs.join(format!("{number}.txt")), sentences(500, number)).unwrap();
+    };
+    for logs in &logs {
+        fs::create_dir(logs).unwrap();
+        // A folder without a file is refused.
+        write(logs, 0);
+    }
     let start = |place: &str, more: &[&str]| {
         let flags = [&["--follow", "--words-max", "1000"][..], more].concat();
         let number = &place[..1];
@@ -161,12 +173,10 @@ fn folders_that_grow_are_followed_by_two_workers() {
         ))
         .0
     };
-    let mut n_counted = 0;
-    for (round, more) in (0..).zip([&[][..], &["--resume"]]) {
+    let mut n_counted = 10_000;
+    for (number, more) in (1..).zip([&[][..], &["--resume"]]) {
         let workers = ["0/2", "1/2"].map(|place| start(place, more));
-        for logs in &logs {
-            fs::write(logs.join(format!("{round}.txt")), sentences(500, round)).unwrap();
-        }
+        logs.iter().for_each(|logs| write(logs, number));
         n_counted += 10_000;
         until("all words are counted", || counted(&server) == n_counted);
         for process in workers {
@@ -176,7 +186,7 @@ fn folders_that_grow_are_followed_by_two_workers() {
             assert!(told.contains("repeat the command"), "{told}");
         }
     }
-    assert_eq!(counted(&server), 20_000);
+    assert_eq!(counted(&server), 30_000);
 }
 
 /// The refusals of the documentation are those of the program.

@@ -49,8 +49,9 @@ impl Client {
         })
     }
 
-    /// Pulls no rows from each server, for a step that needs no wait.
-    fn show_life(&self) {
+    /// Shows each server that the worker is alive, which is otherwise done by its steps and its waits: pulls no rows, for a step
+    /// that needs no wait.
+    pub fn show_life(&self) {
         let Some(joined) = &self.joined else { return };
         let request = PullRequest { worker: Some(joined.worker), ..PullRequest::default() };
         for server in &self.servers {

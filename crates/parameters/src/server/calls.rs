@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use prost::Message;
@@ -23,6 +24,9 @@ use crate::{MESSAGE_BYTES_MAX, WAIT};
 
 /// Steps by which a worker reads ahead of its own pushes: the next step, while the last two are sent.
 const AHEAD_MAX: u64 = 2;
+/// Time in which a worker without lines waits for a step of the others, before it looks at its source again. Less than the time
+/// between two looks of a client at the request to stop.
+const IDLE_WAIT: Duration = Duration::from_millis(30);
 
 type Answered<T> = Result<Response<T>, Status>;
 
@@ -170,13 +174,21 @@ impl Parameters for Calls {
 
     async fn keys(&self, mut call: Call<KeysRequest>) -> Answered<KeysReply> {
         let account = account_of(&mut call)?;
+        let KeysRequest { from, steps } = call.into_inner();
+        if let Some(steps) = steps {
+            let mut slowest = self.shared.slowest.clone();
+            // The worker looks at its source after it, whether another one has completed more steps or not.
+            let _ = timeout(IDLE_WAIT, slowest.wait_for(|slowest| slowest.most > steps)).await;
+        }
+        let Slowest { n_here, most, .. } = *self.shared.slowest.borrow();
         let keys = self.shared.keys.read().unwrap_or_else(PoisonError::into_inner);
         let reply = KeysReply {
-            keys: keys.from(call.into_inner().from),
+            keys: keys.from(from),
             n_keys: keys.n_keys(),
             n_counted: keys.n_counted,
             n_left_out: keys.n_left_out,
-            n_workers: self.shared.slowest.borrow().n_here,
+            n_workers: n_here,
+            most_steps: most,
         };
         account.add(reply.encoded_len())?;
         Ok(Response::new(reply))

@@ -1,13 +1,14 @@
 //! A worker that trains on lines as they arrive: its own source, or a part of one. The servers count words and give them rows.
 //!
 //! A step is a block of lines. Its push has the updates of rows, the counts of the block's words and the place behind it: a
-//! worker that is started again continues at the place of its last step. A step without lines shows the others that they
-//! need not wait.
+//! worker that is started again continues at the place of its last step. A worker without lines completes a step without
+//! them when another one has completed more steps, which would wait for it otherwise. If no source has lines, no worker
+//! pushes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
 use embeddings::skipgram::{
@@ -41,12 +42,8 @@ use crate::arguments::{Place, Train};
 
 /// Bytes of a word and the space after it, about.
 const BYTES_PER_WORD: u64 = 6;
-/// Time in which a worker waits for lines before it completes a step without them: while others count words, who may wait for
-/// it, and while nobody does.
-const IDLE_AMONG_BUSY: Duration = Duration::from_millis(2);
-const IDLE: Duration = Duration::from_millis(200);
-/// Time between two deletions of what was taken from a stream and is trained on.
-const FORGET_EVERY: Duration = Duration::from_secs(1);
+/// Time between two signs of life for the servers, and between two deletions of what was taken from a stream and is trained on.
+const SIGN_EVERY: Duration = Duration::from_secs(1);
 
 /// The summary that `--json` prints.
 #[derive(Debug, Serialize)]
@@ -101,6 +98,8 @@ struct LinesWorker<'a> {
     words: Words,
     training: SkipGramTraining,
     leftovers: Leftovers,
+    /// Whether others wait for the steps of this worker.
+    is_bounded: bool,
     step: u64,
     done: Done,
 }
@@ -149,7 +148,11 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
     let counters = Counters::of(reached.n_skipped);
     let block = usize::try_from(words_per_step(arguments) * BYTES_PER_WORD).unwrap_or(usize::MAX);
     let options = options_of(arguments, &out, block.clamp(1 << 9, 1 << 20));
-    let chunks = read(options.clone(), arguments.if_slow, reached.place.clone(), &counters)?;
+    let chunks = match joined.step {
+        // It reads nothing. Its source had ended, or it was removed.
+        LEFT => sync_channel(0).1,
+        _ => read(options.clone(), arguments.if_slow, reached.place.clone(), &counters)?,
+    };
     let progress = (worker.number == 0).then(|| Progress::new(&out, 0)).transpose()?;
     let mut worker = LinesWorker {
         arguments,
@@ -167,12 +170,15 @@ pub(super) fn train(arguments: &Train) -> Result<()> {
         words: Words::new(arguments.words_max),
         training,
         leftovers: specs.iter().map(|_| HashMap::new()).collect(),
+        is_bounded: joined.staleness.is_some(),
         step: joined.step,
         done: Done::default(),
     };
     let began = Instant::now();
-    if joined.step != LEFT {
-        worker.run()?;
+    match joined.step {
+        LEFT if joined.is_removed => {}
+        LEFT => tell("this worker has left, because its source had ended; no line is read"),
+        _ => worker.run()?,
     }
     worker.finish(began)
 }
@@ -187,10 +193,11 @@ impl Words {
         }
     }
 
-    /// Learns the words that have new rows and, when there are enough new tokens, the counts of all.
-    fn read(&mut self, client: &Client, training: &SkipGramTraining) -> Result<()> {
+    /// Learns the words that have new rows and, when there are enough new tokens, the counts of all. With a number of steps, it
+    /// waits a moment for a worker that has completed more.
+    fn read(&mut self, client: &Client, training: &SkipGramTraining, mut steps: Option<u64>) -> Result<()> {
         loop {
-            let range = client.keys(self.vocabulary.n_words() as u64)?;
+            let range = client.keys(self.vocabulary.n_words() as u64, steps.take())?;
             for (word, _) in &range.keys {
                 self.vocabulary.count(word);
             }
@@ -210,7 +217,7 @@ impl Words {
     fn read_counts(&mut self, client: &Client, training: &SkipGramTraining) -> Result<()> {
         let mut all = Vec::new();
         while (all.len() as u64) < self.last.n_keys {
-            let range = client.keys(all.len() as u64)?;
+            let range = client.keys(all.len() as u64, None)?;
             all.extend(range.keys.iter().cloned());
             self.last = KeyRange { keys: Vec::new(), ..range };
         }
@@ -234,12 +241,13 @@ fn counts_of(lines: &[u8]) -> Vec<(Vec<u8>, u64)> {
 impl LinesWorker<'_> {
     /// Trains until the source has ended or, as worker 0, all workers have.
     fn run(&mut self) -> Result<()> {
-        let (mut is_ended, mut n_counted) = (false, None);
-        let (mut told, mut forgot, mut saved) = (Instant::now(), Instant::now(), Instant::now());
+        let (mut is_ended, mut is_idle) = (false, false);
+        let (mut told, mut shown, mut saved) = (Instant::now(), Instant::now(), Instant::now());
         let mut stopping_since: Option<Instant> = None;
         loop {
-            self.words.read(&self.client, &self.training)?;
-            let is_busy = n_counted.replace(self.words.last.n_counted) != Some(self.words.last.n_counted);
+            // If nobody waits for this worker, any step of the others is none to wait for.
+            let awaited = if self.is_bounded { self.step } else { LEFT };
+            self.words.read(&self.client, &self.training, is_idle.then_some(awaited))?;
             if is_ended && (self.progress.is_none() || self.words.last.n_workers <= 1) {
                 return Ok(());
             }
@@ -255,29 +263,32 @@ impl LinesWorker<'_> {
             }
             // Lines that wait any longer are read again by the next process.
             let is_late = stopping_since.is_some_and(|since| since.elapsed() > LAST_LINES_WITHIN);
-            let wait = if is_busy { IDLE_AMONG_BUSY } else { IDLE };
-            let block = if is_ended || is_late { Block::End } else { self.next(wait)? };
-            let (lines, ends) = match block {
-                Block::Lines(lines) => (lines, false),
-                Block::None => (Vec::new(), false),
-                Block::End if is_ended && stopping_since.is_none() => {
-                    std::thread::sleep(wait);
-                    (Vec::new(), false)
-                }
-                Block::End => (Vec::new(), true),
+            let block = match (is_late || (is_ended && stopping_since.is_some()), is_ended) {
+                (true, _) => Block::End,
+                (false, true) => Block::None,
+                (false, false) => self.next()?,
             };
-            self.reached.is_end |= ends && !is_late;
-            self.exchange(&lines)?;
-            if ends && stopping_since.is_some() {
-                let step = self.step;
-                let message = format!(
-                    "interrupted after step {step}; the servers have its updates: repeat the command with --resume"
-                );
-                return Err(Failed::new(Exit::TryAgain, message).into());
+            is_idle = matches!(block, Block::None);
+            match block {
+                Block::Lines(lines) => self.exchange(&lines)?,
+                Block::None if self.words.last.most_steps > awaited => self.exchange(&[])?,
+                Block::None => {}
+                Block::End => {
+                    is_ended = true;
+                    self.reached.is_end |= !is_late;
+                    self.exchange(&[])?;
+                    if stopping_since.is_some() {
+                        let step = self.step;
+                        let message = format!(
+                            "interrupted after step {step}; the servers have its updates: repeat the command with --resume"
+                        );
+                        return Err(Failed::new(Exit::TryAgain, message).into());
+                    }
+                }
             }
-            is_ended |= ends;
-            if forgot.elapsed() >= FORGET_EVERY || ends {
-                forgot = Instant::now();
+            if shown.elapsed() >= SIGN_EVERY {
+                shown = Instant::now();
+                self.client.show_life();
                 let folder = out::taken(&self.out);
                 self.options.forget(&self.reached.place).map_err(|source| Error::io(&folder, source))?;
             }
@@ -292,12 +303,12 @@ impl LinesWorker<'_> {
         }
     }
 
-    /// The next lines, or none after this time.
-    fn next(&mut self, wait: Duration) -> Result<Block> {
-        let (passed, n_skipped) = match self.chunks.recv_timeout(wait) {
+    /// The next lines, if they have come.
+    fn next(&mut self) -> Result<Block> {
+        let (passed, n_skipped) = match self.chunks.try_recv() {
             Ok(read) => read?,
-            Err(RecvTimeoutError::Timeout) => return Ok(Block::None),
-            Err(RecvTimeoutError::Disconnected) => return Ok(Block::End),
+            Err(TryRecvError::Empty) => return Ok(Block::None),
+            Err(TryRecvError::Disconnected) => return Ok(Block::End),
         };
         match passed {
             Passed::Lines(chunk) => {
@@ -306,6 +317,7 @@ impl LinesWorker<'_> {
                 self.reached.place.pass(&chunk);
                 self.reached.n_trained += chunk.n_lines - chunk.n_long;
                 self.reached.n_skipped = n_skipped;
+                self.reached.is_end = false;
                 Ok(Block::Lines(cleaned))
             }
             Passed::Skipped(skipped) => {
@@ -319,7 +331,8 @@ impl LinesWorker<'_> {
                 self.reached.place.lose(&left);
                 self.reached.n_lost += left.n_lost.unwrap_or_default();
                 tell_resumed(&left);
-                Ok(Block::None)
+                // The place has changed.
+                Ok(Block::Lines(Vec::new()))
             }
         }
     }
@@ -349,9 +362,6 @@ impl LinesWorker<'_> {
         let mut updates = updates(rows, pushed);
         add(&mut updates, &mut self.leftovers);
         check_finite(&updates, self.step + 1)?;
-        if !lines.is_empty() {
-            self.reached.is_end = false;
-        }
         let place = serde_json::to_vec(&self.reached).map_err(|error| Error::internal(&error))?;
         let commit = Commit { counts: counts_of(lines), place };
         client.pushed(client.push_and_commit(self.step, &read_at, &mut updates, commit)?)?;
@@ -410,10 +420,10 @@ impl LinesWorker<'_> {
     /// Leaves the servers. Worker 0 writes the model before.
     fn finish(mut self, began: Instant) -> Result<()> {
         self.lines.check(self.arguments)?;
+        self.words.read(&self.client, &self.training, None)?;
         let model = (self.progress.is_some()).then(|| self.out.shown_model());
         if let Some(progress) = &mut self.progress {
             progress.finish()?;
-            self.words.read(&self.client, &self.training)?;
             if self.words.last.n_keys == 0 {
                 self.client.leave()?;
                 return Err(no_words(self.arguments));
