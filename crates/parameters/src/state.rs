@@ -138,10 +138,13 @@ impl State {
                 "a push of worker {number}, which has left; another process has completed its steps"
             )));
         }
-        if step < worker.clock || (step == worker.clock && part < worker.n_parts) {
+        let is_accepted = part < worker.n_parts;
+        if step < worker.clock || (step == worker.clock && is_accepted && !push.is_last) {
             return Ok(Verdict::Repeated);
         }
-        if (step, part) != (worker.clock, worker.n_parts) {
+        // A worker of a stream that was killed in a step may repeat it with fewer parts; the last one ends it.
+        let is_next = part == worker.n_parts || (push.is_last && is_accepted);
+        if step != worker.clock || !is_next {
             return Err(Refusal::conflict(format!(
                 "part {part} of step {step} of worker {number}, expected part {} of step {}; start the worker again",
                 worker.n_parts, worker.clock
@@ -301,6 +304,20 @@ mod tests {
         for step in [1, LEFT] {
             assert!(state.judge(&push(0, step, 0, true, 0)).is_err(), "{step}");
         }
+    }
+
+    #[test]
+    fn a_step_that_was_interrupted_ends_with_the_last_part_of_a_shorter_one() {
+        let mut state = State::new(1, None);
+        for part in 0..3 {
+            accept(&mut state, push(0, 0, part, false, 0));
+        }
+        assert_eq!(state.judge(&push(0, 0, 0, false, 0)), Ok(Verdict::Repeated));
+        let last = PushRequest { place: b"behind".to_vec(), ..push(0, 0, 1, true, 0) };
+        assert_eq!(accept(&mut state, last.clone()), [(0, 0, 1)]);
+        assert_eq!(state.judge(&last), Ok(Verdict::Repeated));
+        assert_eq!((state.workers[0].clock, &state.workers[0].place[..]), (1, &b"behind"[..]));
+        assert_eq!(accept(&mut state, push(0, 1, 0, true, 0)), [(0, 1, 0)]);
     }
 
     #[test]
