@@ -9,17 +9,51 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use prost::Message;
+use prost::encoding::{decode_varint, encode_varint};
 
 use crate::messages::{KeyCount, KeysState};
 use crate::refusal::Refusal;
 use crate::spec::Spec;
 
-/// Maximum length of a key.
+/// Maximum length of a key, which is not empty.
 pub const KEY_BYTES_MAX: usize = 256;
-/// Maximum number of keys in a push.
-const KEYS_MAX: usize = 1 << 16;
 /// Bytes of keys in a reply, about.
 const REPLY_BYTES: usize = 1 << 20;
+
+/// Counts as bytes: of each key, its length less one, its bytes and the count as a varint. A list of messages would need much
+/// more memory than its bytes.
+pub(crate) fn to_bytes(counts: &[(Vec<u8>, u64)]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (key, n) in counts {
+        debug_assert!((1..=KEY_BYTES_MAX).contains(&key.len()), "a key of {} bytes", key.len());
+        bytes.push((key.len() - 1) as u8);
+        bytes.extend(key);
+        encode_varint(*n, &mut bytes);
+    }
+    bytes
+}
+
+/// Refuses malformed counts.
+pub(crate) fn check(counts: &[u8]) -> Result<(), Refusal> {
+    Counts(counts).try_for_each(|count| count.map(drop))
+}
+
+/// Reads counts. After an error there are no more.
+struct Counts<'a>(&'a [u8]);
+
+impl<'a> Iterator for Counts<'a> {
+    type Item = Result<(&'a [u8], u64), Refusal>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (length, rest) = std::mem::take(&mut self.0).split_first()?;
+        let count = rest.split_at_checked(usize::from(*length) + 1).and_then(|(key, mut rest)| {
+            let n = decode_varint(&mut rest).ok().filter(|&n| n > 0)?;
+            self.0 = rest;
+            Some((key, n))
+        });
+        Some(count.ok_or_else(|| Refusal::invalid("malformed counts of keys")))
+    }
+}
 
 /// The keys of the tables whose rows they have.
 #[derive(Clone, Debug, Default)]
@@ -52,32 +86,18 @@ impl Keys {
         }
     }
 
-    /// Refuses counts that would need much memory.
-    pub(crate) fn check(counts: &[KeyCount]) -> Result<(), Refusal> {
-        if counts.len() > KEYS_MAX {
-            let found = counts.len();
-            return Err(Refusal::invalid(format!("{found} keys in a push, expected at most {KEYS_MAX}")));
-        }
-        match counts.iter().map(|count| count.key.len()).find(|&length| length > KEY_BYTES_MAX) {
-            None => Ok(()),
-            Some(length) => {
-                Err(Refusal::invalid(format!("a key of {length} bytes, expected at most {KEY_BYTES_MAX}")))
-            }
-        }
-    }
-
-    /// Counts occurrences of keys.
-    pub(crate) fn count(&mut self, counts: &[KeyCount]) {
-        for KeyCount { key, n } in counts {
-            self.n_counted = self.n_counted.saturating_add(*n);
-            if let Some(&row) = self.rows.get(&key[..]) {
+    /// Counts occurrences of keys, which [`check`] has accepted.
+    pub(crate) fn count(&mut self, counts: &[u8]) {
+        for (key, n) in Counts(counts).map_while(Result::ok) {
+            self.n_counted = self.n_counted.saturating_add(n);
+            if let Some(&row) = self.rows.get(key) {
                 let count = &mut self.keys[row as usize].1;
-                *count = count.saturating_add(*n);
+                *count = count.saturating_add(n);
             } else if self.keys.len() as u64 >= self.n_rows {
-                self.n_left_out = self.n_left_out.saturating_add(*n);
+                self.n_left_out = self.n_left_out.saturating_add(n);
                 self.rare = HashMap::new();
             } else {
-                self.count_rare(key, *n);
+                self.count_rare(key, n);
             }
         }
     }
@@ -154,9 +174,9 @@ mod tests {
         }])
     }
 
-    fn count(keys: &mut Keys, counts: &[(&'static str, u64)]) {
-        let of = |&(key, n): &(&'static str, u64)| KeyCount { key: key.as_bytes().into(), n };
-        keys.count(&counts.iter().map(of).collect::<Vec<_>>());
+    fn count(keys: &mut Keys, counts: &[(&str, u64)]) {
+        let of = |&(key, n): &(&str, u64)| (key.as_bytes().to_vec(), n);
+        keys.count(&to_bytes(&counts.iter().map(of).collect::<Vec<_>>()));
     }
 
     fn all(keys: &Keys) -> Vec<(String, u64)> {
@@ -186,7 +206,7 @@ mod tests {
         let mut keys = keys(100, 5);
         for number in 0..5000u32 {
             let names = [format!("rare{number}"), format!("frequent{}", number % 20)];
-            keys.count(&names.map(|name| KeyCount { key: name.into_bytes().into(), n: 1 }));
+            count(&mut keys, &[(&names[0], 1), (&names[1], 1)]);
             assert!(keys.rare.len() <= 100);
         }
         assert_eq!(keys.n_keys(), 20);
@@ -207,11 +227,16 @@ mod tests {
     }
 
     #[test]
-    fn counts_that_need_much_memory_are_refused() {
-        let of = |length: usize| KeyCount { key: vec![b'a'; length].into(), n: 1 };
-        assert_eq!(Keys::check(&[of(KEY_BYTES_MAX)]), Ok(()));
-        let message = "a key of 257 bytes, expected at most 256";
-        assert_eq!(Keys::check(&[of(KEY_BYTES_MAX + 1)]), Err(Refusal::invalid(message)));
-        assert!(Keys::check(&vec![of(1); KEYS_MAX + 1]).is_err());
+    fn malformed_counts_are_refused() {
+        let counts = [(vec![b'a'; KEY_BYTES_MAX], 1), (b"b".to_vec(), u64::MAX), ("ü".into(), 300)];
+        let bytes = to_bytes(&counts);
+        let read: Vec<_> =
+            Counts(&bytes).map(|count| count.map(|(key, n)| (key.to_vec(), n)).unwrap()).collect();
+        assert_eq!((read, check(&bytes), check(b"")), (counts.to_vec(), Ok(()), Ok(())));
+        let ends = [KEY_BYTES_MAX + 2, KEY_BYTES_MAX + 2 + 12, bytes.len()];
+        for end in (0..bytes.len()).filter(|end| !ends.contains(end) && *end > 0) {
+            assert_eq!(check(&bytes[..end]), Err(Refusal::invalid("malformed counts of keys")), "{end}");
+        }
+        assert!(check(&to_bytes(&[(b"never".to_vec(), 0)])).is_err());
     }
 }

@@ -228,9 +228,9 @@ pub struct PushRequest {
     /// The updates.
     #[prost(message, repeated, tag = "6")]
     pub updates: Vec<RowUpdates>,
-    /// Counts of keys, on the first server.
-    #[prost(message, repeated, tag = "7")]
-    pub counts: Vec<KeyCount>,
+    /// Counts of keys, on the first server, as in [`crate::keys`].
+    #[prost(bytes = "bytes", tag = "7")]
+    pub counts: Bytes,
     /// The place of the worker in its input after the step, on the first server.
     #[prost(bytes = "vec", tag = "8")]
     pub place: Vec<u8>,

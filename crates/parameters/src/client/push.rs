@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use program::exit::Failed;
 use tokio::task::JoinHandle;
 
@@ -9,7 +10,8 @@ use super::Client;
 use super::remote::{Remote, RpcClient, repeat};
 use crate::PART_BYTES;
 use crate::error::Result;
-use crate::messages::{self, KeyCount, PushRequest};
+use crate::keys;
+use crate::messages::{self, PushRequest};
 use crate::state::bytes_of;
 use crate::values::{Wire, to_bytes};
 
@@ -27,7 +29,7 @@ pub struct Update {
 /// What is durable together with the updates of a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Commit {
-    /// Counts of keys of at most [`KEY_BYTES_MAX`](crate::KEY_BYTES_MAX) bytes.
+    /// Counts of keys of 1 to [`KEY_BYTES_MAX`](crate::KEY_BYTES_MAX) bytes.
     pub counts: Vec<(Vec<u8>, u64)>,
     /// The place of the worker in its input after the step, which [`Client::join`] returns; empty: as before.
     pub place: Vec<u8>,
@@ -81,10 +83,12 @@ impl Client {
         step: u64,
         read_at: &[u64],
         updates: &mut [Update],
-        mut commit: Commit,
+        commit: Commit,
     ) -> Result<Pushing> {
         let worker = self.worker()?;
         let is_commit = commit != Commit::default();
+        let Commit { counts, place } = commit;
+        let (mut counts, mut place) = (Bytes::from(keys::to_bytes(&counts)), place);
         let mut pushing = Vec::new();
         let mut first = None;
         for (server, &read_at) in self.servers.iter().zip(read_at) {
@@ -92,6 +96,10 @@ impl Client {
             let mut left = PART_BYTES;
             for update in &mut *updates {
                 server.encode(update, self.dim(update.table)?, self.wire, &mut parts, &mut left);
+            }
+            let is_first = is_commit && server.shard == 0;
+            if is_first && left < PART_BYTES && left < counts.len() + place.len() {
+                parts.push(Vec::new());
             }
             let n_parts = parts.len();
             let to_push = |(part, updates)| PushRequest {
@@ -105,10 +113,8 @@ impl Client {
             };
             let mut requests: Vec<_> = parts.into_iter().enumerate().map(to_push).collect();
             let server = Arc::clone(server);
-            if let (true, 0, Some(last)) = (is_commit, server.shard, requests.last_mut()) {
-                let Commit { counts, place } = std::mem::take(&mut commit);
-                last.counts = counts.into_iter().map(|(key, n)| KeyCount { key: key.into(), n }).collect();
-                last.place = place;
+            if let (true, Some(last)) = (is_first, requests.last_mut()) {
+                (last.counts, last.place) = (std::mem::take(&mut counts), std::mem::take(&mut place));
                 first = Some((server, requests));
             } else {
                 pushing.push(self.runtime.spawn(async move { server.push(requests).await }));

@@ -11,7 +11,7 @@ use tonic::{Request as Call, Response, Status};
 
 use super::budget::Account;
 use super::shared::{Request, Shared, Stage};
-use crate::keys::Keys;
+use crate::keys;
 use crate::messages::{
     CreateReply, CreateRequest, JoinReply, JoinRequest, KeysReply, KeysRequest, LeaveReply, LeaveRequest,
     PullReply, PullRequest, PushReply, PushRequest, StatisticsReply, StatisticsRequest,
@@ -88,7 +88,7 @@ impl Calls {
 
     fn check(&self, push: &PushRequest) -> Result<(), Refusal> {
         check_lengths("updates", push.updates.iter().map(|update| &update.rows))?;
-        Keys::check(&push.counts)?;
+        keys::check(&push.counts)?;
         push.updates.iter().try_for_each(|update| self.shared.table(update.table)?.check(update))
     }
 }

@@ -10,7 +10,7 @@ use prost::Message;
 use super::calls::check_lengths;
 use super::writer::{apply, repeat};
 use crate::error::{Error, Result};
-use crate::keys::Keys;
+use crate::keys::{self, Keys};
 use crate::log::{Log, ServerSettings};
 use crate::messages::{CreateRequest, PullRequest, PushRequest};
 use crate::refusal::Refusal;
@@ -59,7 +59,7 @@ impl Served {
     pub fn push(&mut self, bytes: Bytes) -> bool {
         let Ok(push) = PushRequest::decode(bytes) else { return false };
         let checked = check_lengths("updates", push.updates.iter().map(|update| &update.rows))
-            .and_then(|()| Keys::check(&push.counts))
+            .and_then(|()| keys::check(&push.counts))
             .and_then(|()| push.updates.iter().try_for_each(|update| self.of(update.table)?.check(update)));
         let Ok(Verdict::New(staleness)) = checked.and_then(|()| self.state.judge(&push)) else {
             return false;
