@@ -140,8 +140,8 @@ impl Keys {
     /// The keys as bytes, for [`Keys::restore`].
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let keys = self.keys.iter().map(|(key, n)| KeyCount { key: key.to_vec().into(), n: *n }).collect();
-        let of_rare = |(key, n): (&Box<[u8]>, &u64)| KeyCount { key: key.to_vec().into(), n: *n };
-        let mut rare: Vec<_> = self.rare.iter().map(of_rare).collect();
+        let rare = self.rare.iter().map(|(key, n)| KeyCount { key: key.to_vec().into(), n: *n });
+        let mut rare: Vec<_> = rare.collect();
         rare.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         KeysState { keys, rare, n_counted: self.n_counted, n_left_out: self.n_left_out }.encode_to_vec()
     }

@@ -92,8 +92,8 @@ fn a_worker_waits_for_a_step_of_another_one_but_not_for_long() {
     assert_eq!((range.most_steps, range.n_workers, range.n_keys), (0, 2, 0));
     thread::scope(|scope| {
         let waiting = scope.spawn(|| {
-            let found = std::iter::repeat_with(|| idle.keys(0, Some(0)).unwrap());
-            found.skip_while(|range| range.most_steps == 0).next().unwrap()
+            let mut found = std::iter::repeat_with(|| idle.keys(0, Some(0)).unwrap());
+            found.find(|range| range.most_steps > 0).unwrap()
         });
         push(&busy, 0, commit(&[("a", 2)], ""));
         assert_eq!(waiting.join().unwrap().n_keys, 1);
