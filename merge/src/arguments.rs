@@ -33,16 +33,16 @@ Examples:
 
 const WORK_EXAMPLES: &str = "\
 Examples:
-  merge work --run run < run/merge/merge/first.txt
-      Run all tasks of the first list in one program
+  merge work --run run < run/merge/merge/tasks.txt
+      Run all tasks in one program
 
-  split -n r/4 run/merge/merge/second.txt --filter 'merge work --run run'
-      Run the tasks of the second list in 4 programs at once";
+  split -n r/4 run/merge/merge/tasks.txt --filter 'merge work --run run'
+      Run the tasks in 4 programs at once";
 
 const ASSEMBLE_EXAMPLES: &str = "\
 Examples:
   merge assemble --run run --out reviews.h5
-      Make the dataset when all tasks of both lists have been run
+      Make the dataset when all tasks have been run
 
   merge assemble --run s3://bucket/run1 --out s3://bucket/data/reviews.h5
       Make the dataset in S3";
@@ -150,15 +150,15 @@ pub struct MergeArguments {
 pub enum Command {
     /// Divide a merge into tasks for several programs or machines
     ///
-    /// Writes a plan and two lists of tasks into the run, as merge/NAME/first.txt and second.txt, and prints their URLs.
-    /// Run `merge work` with the lines of the first list, divided in any way, then with those of the second list, then
-    /// `merge assemble`. The dataset is the same file that merge makes.
+    /// Writes a plan and a list of tasks into the run, as merge/NAME/tasks.txt, and prints the URL of the list. Run
+    /// `merge work` with its lines, divided in any way, then `merge assemble`. The dataset is the same file that merge makes.
     #[command(after_long_help = PLAN_EXAMPLES)]
     Plan(PlanArguments),
     /// Run the tasks of standard input, and store their results in the run
     ///
     /// Each line is one of a plan's list. A task may be repeated, or run twice at the same time: its result has the same
-    /// bytes and is stored once. Prints a line for each task.
+    /// bytes and is stored once. A task of rows waits for all tasks of other kinds, and runs them itself if no result is added
+    /// for 30 s. Prints a line for each task.
     #[command(after_long_help = WORK_EXAMPLES)]
     Work(WorkArguments),
     /// Make the dataset from the results of all tasks of a plan

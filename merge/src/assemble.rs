@@ -45,10 +45,8 @@ pub fn assemble(planned: &Planned, options: &AssembleOptions, progress: &Progres
     if let Some(unchanged) = existing(&making, seal)? {
         return Ok(Outcome::Unchanged(unchanged));
     }
-    for task in planned.second() {
-        if planned.store().head(&planned.result_key(task)?)?.is_none() {
-            return Err(planned.missing(task));
-        }
+    if let Some(&task) = planned.unfinished()?.first() {
+        return Err(planned.missing(task));
     }
     let run = VerifiedRun::read(planned)?;
     let words = read_words(planned, &run, work)?;

@@ -5,6 +5,7 @@ use std::io::{self, BufReader, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use corpus::arguments::{self, ReportArguments, VocabularyArguments};
 use corpus::ledger::{Limits, MapperCounts, Share};
@@ -29,6 +30,9 @@ use store::{Listed, S3Options, Store};
 
 /// Default of --run.
 const DEFAULT_RUN: &str = "run";
+
+/// Longer than a task of another program takes, as a rule.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Default of --out.
 const DEFAULT_OUT: &str = "reviews.h5";
@@ -175,7 +179,8 @@ fn work(arguments: &WorkArguments) -> Result<()> {
 }
 
 fn work_options(arguments: &WorkArguments, s3: S3Options) -> WorkOptions {
-    WorkOptions { s3, threads: threads(arguments.threads), scratch: std::env::temp_dir() }
+    let (threads, scratch) = (threads(arguments.threads), std::env::temp_dir());
+    WorkOptions { s3, threads, scratch, patience: PATIENCE }
 }
 
 fn assemble(arguments: &AssembleArguments) -> Result<()> {

@@ -5,7 +5,6 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use dataset::dataset_file::DatasetReader;
-use dataset::hashes::HashList;
 use dataset::merge_sorted::merge_sorted;
 use dataset::shard::ShardReader;
 use dataset::spool::{Run, Spool, append_row};
@@ -98,22 +97,32 @@ impl<'a> MergedRows<'a> {
             let mut runs = vec![Vec::new(); sizes.len()];
             for group in (0..shards.len()).step_by(FAN_IN) {
                 let shards = open(group..shards.len().min(group + FAN_IN))?;
-                merge_group(&shards, (ranges, first, joint), spool, threads, &mut runs)?;
+                merge_group(&shards, first, spool, threads, &mut runs)?;
             }
             Sources::Runs(spool, runs)
         };
         Ok(Self { shards, joint, ranges, first, sizes, without, ids, sources })
     }
 
-    /// Merges sources that ascend by hash, and sorts the rare rows with equal hashes by their words.
+    /// Merges sources that ascend by hash, from the start of a range on, without the rows of joint texts. Sorts the rare rows
+    /// with equal hashes by their words.
     fn merge(
         &self,
+        start: u64,
         sources: Vec<impl Iterator<Item = dataset::Result<Row>>>,
         mut visit: impl FnMut(&Row) -> Result<()>,
     ) -> Result<()> {
+        let mut joint = self.joint.map(|joint| joint.hashes_from(start)).transpose()?;
+        let mut is_joint = |row: &Row| match &mut joint {
+            Some(joint) if self.shards[row.source as usize].role == Role::Run => joint.contains(row.hash),
+            _ => Ok(false),
+        };
         let mut alike: Vec<Row> = Vec::new();
         for next in merge_sorted(sources)? {
             let (row, _) = next?;
+            if is_joint(&row)? {
+                continue;
+            }
             if alike.first().is_some_and(|first| first.hash != row.hash) {
                 self.flush(&mut alike, &mut visit)?;
             }
@@ -140,21 +149,20 @@ impl Parts for MergedRows<'_> {
     }
 
     fn each_row(&self, part: usize, visit: &mut dyn FnMut(&Row) -> dataset::Result<()>) -> Result<()> {
-        let from = |dataset| Hashes::from(dataset, self.ranges.start(self.first + part));
-        let mut without = self.without.map(from).transpose()?;
+        let start = self.ranges.start(self.first + part);
+        let mut without = self.without.map(|dataset| Hashes::from(dataset, start)).transpose()?;
         let visit = |row: &Row| {
             let is_omitted = without.as_mut().map_or(Ok(false), |hashes| hashes.contains(row.hash))?;
             if is_omitted { Ok(()) } else { Ok(visit(row)?) }
         };
         match &self.sources {
             Sources::Shards(shards) => {
-                let joint = joint_from(self.joint, self.ranges, self.first + part)?;
-                let rows = shards.iter().map(|shard| shard.rows(self.first + part, joint.clone()));
-                self.merge(rows.collect(), visit)
+                let rows = shards.iter().map(|shard| shard.rows(self.first + part));
+                self.merge(start, rows.collect(), visit)
             }
             Sources::Runs(spool, runs) => {
                 let rows = runs[part].iter().map(|&run| spool.rows(run, RUN_BUFFER_BYTES));
-                self.merge(rows.collect(), visit)
+                self.merge(start, rows.collect(), visit)
             }
         }
     }
@@ -182,38 +190,24 @@ impl ShardRows {
         Self { source, role: *role, columns, map, ends: ends.collect() }
     }
 
-    /// The rows of a range, without those of joint texts, from the first one of the range on.
-    fn rows<'s>(
-        &'s self,
-        range: usize,
-        joint: Option<HashList<'s>>,
-    ) -> impl Iterator<Item = dataset::Result<Row>> + use<'s> {
+    /// The rows of a range.
+    fn rows(&self, range: usize) -> impl Iterator<Item = dataset::Result<Row>> + use<'_> {
         let from = if range == 0 { 0 } else { self.ends[range - 1] };
         let to = if self.role == Role::Removed { from } else { self.ends[range] };
-        let mut joint = joint.filter(|_| self.role == Role::Run);
         let mut reader = self.columns.reader();
-        let mut read = move |at| {
+        (from..to).map(move |at| {
             let mut row = Row { source: self.source, ..Row::default() };
             reader.read(at, &mut row)?;
-            if joint.as_mut().map_or(Ok(false), |joint| joint.contains(row.hash))? {
-                return Ok(None);
-            }
             row.tokens.iter_mut().for_each(|token| *token = self.map.get(*token));
-            Ok(Some(row))
-        };
-        (from..to).filter_map(move |at| read(at).transpose())
+            Ok(row)
+        })
     }
-}
-
-/// The hashes of joint texts, from the first one of a range on.
-fn joint_from<'a>(joint: Option<&'a Joint>, ranges: &Ranges, range: usize) -> Result<Option<HashList<'a>>> {
-    joint.map(|joint| joint.hashes_from(ranges.start(range))).transpose()
 }
 
 /// Merges a group of shards into one run per range, from range `first` on.
 fn merge_group(
     shards: &[ShardRows],
-    (ranges, first, joint): (&Ranges, usize, Option<&Joint>),
+    first: usize,
     spool: &mut Spool,
     threads: NonZeroUsize,
     runs: &mut [Vec<Run>],
@@ -224,8 +218,7 @@ fn merge_group(
     }
     let merge = |range: usize, put: &mut dyn FnMut(Merged)| {
         let mut block = Vec::new();
-        let joint = joint_from(joint, ranges, first + range)?;
-        for row in merge_sorted(shards.iter().map(|shard| shard.rows(first + range, joint.clone())))? {
+        for row in merge_sorted(shards.iter().map(|shard| shard.rows(first + range)))? {
             append_row(&row?.0, &mut block);
             if block.len() >= BLOCK_BYTES {
                 put(Merged::Rows(std::mem::take(&mut block)));

@@ -3,6 +3,7 @@
 //! The plan, and the results of its tasks, are objects of the run. Each is put if absent, and its bytes depend only on the
 //! run and the plan. So a task may be repeated, or run twice at the same time.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -75,20 +76,23 @@ pub struct PlanOptions {
 /// A task of a plan, and the name of its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// Verifies a group of shards. The first list of a plan.
+    /// Verifies a group of shards.
     Shards(u32),
-    /// Sums the dictionaries over ranges of words. The first list of a plan.
+    /// Sums the dictionaries over ranges of words.
     Words(u32),
-    /// Encodes ranges of rows. The second list of a plan; needs all results of the first one.
+    /// Encodes ranges of rows. Needs the results of all tasks of the other kinds.
     Rows(u32),
 }
+
+/// In the order of the list. Hadoop starts maps with longer lines first.
+const KINDS: [fn(u32) -> Task; 3] = [Task::Shards, Task::Words, Task::Rows];
 
 impl fmt::Display for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Shards(number) => write!(f, "shards {number}"),
-            Self::Words(number) => write!(f, "words {number}"),
-            Self::Rows(number) => write!(f, "rows {number}"),
+            Self::Shards(number) => write!(f, "shards {number:05}"),
+            Self::Words(number) => write!(f, "words {number:05}"),
+            Self::Rows(number) => write!(f, "rows {number:05}"),
         }
     }
 }
@@ -139,21 +143,17 @@ pub fn plan(store: &Store, options: &PlanOptions, scratch: &Path) -> Result<Plan
             "{there}: another plan of this name, for other settings, counts or numbers of tasks; choose another --plan"
         )
     })?;
-    for (list, tasks) in [(FIRST, planned.first()), (SECOND, planned.second())] {
-        let lines: String = tasks.iter().map(|task| format!("{task}\n")).collect();
-        planned.put_same(list, lines.as_bytes(), |there| {
-            format!("{there}: not the list of this plan; delete it, and plan again")
-        })?;
-    }
+    let lines: String = planned.tasks().map(|task| format!("{task}\n")).collect();
+    planned.put_same(TASKS, lines.as_bytes(), |there| {
+        format!("{there}: not the list of this plan; delete it, and plan again")
+    })?;
     Ok(planned)
 }
 
 /// The record of the plan.
 pub(crate) const PLAN: &str = "plan.json";
-/// The list of the tasks that verify shards and sum dictionaries.
-const FIRST: &str = "first.txt";
-/// The list of the tasks that encode rows.
-const SECOND: &str = "second.txt";
+/// The list of the tasks.
+const TASKS: &str = "tasks.txt";
 
 impl Planned {
     /// Reads a plan of a run.
@@ -183,22 +183,31 @@ impl Planned {
         Ok(Self { plan, name: name.to_owned(), digest: Digest::of(&bytes), store: store.clone() })
     }
 
-    /// The tasks of the first list.
-    pub fn first(&self) -> Vec<Task> {
-        (0..self.plan.tasks).map(Task::Shards).chain((0..self.plan.tasks).map(Task::Words)).collect()
+    /// The tasks in the order of the list.
+    pub fn tasks(&self) -> impl Iterator<Item = Task> {
+        let n = self.plan.tasks;
+        KINDS.into_iter().flat_map(move |kind| (0..n).map(kind))
     }
 
-    /// The tasks of the second list.
-    pub fn second(&self) -> Vec<Task> {
-        (0..self.plan.tasks).map(Task::Rows).collect()
+    /// The tasks without a result.
+    pub(crate) fn unfinished(&self) -> Result<Vec<Task>> {
+        let there = self.store.list(&format!("{PLANS_PREFIX}{}/", self.name))?;
+        let there: HashSet<Key> = there.into_iter().map(|object| object.key).collect();
+        let mut unfinished = Vec::new();
+        for task in self.tasks() {
+            if !there.contains(&self.result_key(task)?) {
+                unfinished.push(task);
+            }
+        }
+        Ok(unfinished)
     }
 
-    /// The URLs of both lists.
-    pub fn lists(&self) -> Result<[String; 2]> {
-        Ok([self.url(&self.key(FIRST)?), self.url(&self.key(SECOND)?)])
+    /// The URL of the list of the tasks.
+    pub fn list(&self) -> Result<String> {
+        Ok(self.url(&self.key(TASKS)?))
     }
 
-    /// The task of a line of a list.
+    /// The task of a line of the list.
     pub fn task(&self, line: &str) -> Result<Task> {
         let task = line.split_once(' ').and_then(|(kind, number)| {
             let number = number.parse().ok().filter(|&number| number < self.plan.tasks)?;
@@ -212,8 +221,8 @@ impl Planned {
         task.ok_or_else(|| {
             let shown: String = line.chars().take(80).collect();
             let why = format!(
-                "task {shown:?}: expected shards, words or rows and a number below {}, the lines of first.txt and \
-                 second.txt of plan {}; under Hadoop, pass -D stream.map.input.ignoreKey=true",
+                "task {shown:?}: expected shards, words or rows and a number below {}, a line of {TASKS} of plan {}; under \
+                 Hadoop, pass -D stream.map.input.ignoreKey=true",
                 self.plan.tasks, self.name
             );
             Failed::new(Exit::BadInput, why)
@@ -289,11 +298,7 @@ impl Planned {
 
     /// The name of the result of a task.
     pub(crate) fn result_key(&self, task: Task) -> Result<Key> {
-        self.key(&match task {
-            Task::Shards(number) => format!("shards-{number:05}"),
-            Task::Words(number) => format!("words-{number:05}"),
-            Task::Rows(number) => format!("rows-{number:05}"),
-        })
+        self.key(&task.to_string().replace(' ', "-"))
     }
 
     /// The URL of an object of the run.
@@ -303,9 +308,8 @@ impl Planned {
 
     /// The error for a result that is not there.
     pub(crate) fn missing(&self, task: Task) -> Failed {
-        let list = if matches!(task, Task::Rows(_)) { SECOND } else { FIRST };
         let why = format!(
-            "{}: task {task} has no result, expected all of {list}; run merge work with its lines first",
+            "{}: task {task} has no result, expected all of {TASKS}; run merge work with its lines first",
             self.folder()
         );
         Failed::new(Exit::MissingInput, why)
@@ -351,7 +355,7 @@ fn check_name(name: &str) -> Result<()> {
     Err(Failed::new(Exit::Usage, why))
 }
 
-/// Whether an object of a run is a plan, a list of it, or the result of a task.
+/// Whether an object of a run is a plan, its list, or the result of a task.
 pub(crate) fn is_plan_key(key: &str) -> bool {
     let Some((_, name)) = key.strip_prefix(PLANS_PREFIX).and_then(|rest| rest.split_once('/')) else {
         return false;
@@ -361,7 +365,7 @@ pub(crate) fn is_plan_key(key: &str) -> bool {
             && number.len() == 5
             && number.bytes().all(|digit| digit.is_ascii_digit())
     });
-    is_result || [PLAN, FIRST, SECOND].contains(&name)
+    is_result || [PLAN, TASKS].contains(&name)
 }
 
 /// Whether a put stored the object, for what is printed.

@@ -11,14 +11,10 @@ use crate::plan::Planned;
 /// A plan of a merge.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlanReport {
-    /// URL of the list of the tasks that verify shards and sum dictionaries.
-    pub first: String,
-    /// URL of the list of the tasks that encode rows.
-    pub second: String,
-    /// Number of tasks of the first list.
-    pub first_tasks: usize,
-    /// Number of tasks of the second list.
-    pub second_tasks: usize,
+    /// URL of the list of the tasks.
+    pub list: String,
+    /// Number of tasks.
+    pub tasks: usize,
     /// Number of shards.
     pub shards: usize,
     /// Number of rows of all shards.
@@ -28,12 +24,9 @@ pub struct PlanReport {
 impl PlanReport {
     /// Describes a plan.
     pub fn of(planned: &Planned) -> Result<Self> {
-        let [first, second] = planned.lists()?;
         Ok(Self {
-            first,
-            second,
-            first_tasks: planned.first().len(),
-            second_tasks: planned.second().len(),
+            list: planned.list()?,
+            tasks: planned.tasks().count(),
             shards: planned.plan.seal.shards.len(),
             rows: planned.plan.seal.ledger.reducer.rows,
         })
@@ -41,11 +34,8 @@ impl PlanReport {
 
     /// The same facts as lines.
     pub fn text(&self) -> String {
-        let Self { first, second, first_tasks, second_tasks, shards, rows } = self;
-        format!(
-            "shards: {shards}, rows: {rows}\nfirst list: {first_tasks} tasks, {first}\nsecond list: {second_tasks} tasks, \
-             {second}\n"
-        )
+        let Self { list, tasks, shards, rows } = self;
+        format!("shards: {shards}, rows: {rows}\ntasks: {tasks}, {list}\n")
     }
 }
 

@@ -8,6 +8,8 @@ mod words;
 use std::io::{BufRead, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use program::exit::{Exit, Failed};
 use program::system::Failure;
@@ -29,7 +31,12 @@ pub struct WorkOptions {
     pub threads: NonZeroUsize,
     /// Folder for temporary files.
     pub scratch: PathBuf,
+    /// How long a task of rows waits for a result of another program, before it runs the task itself.
+    pub patience: Duration,
 }
+
+/// Time between two looks at the results of other programs, for each thousand tasks of a kind.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// Runs the tasks of these lines one after the other. Prints a line for each whose result is in the run.
 pub fn work(
@@ -69,6 +76,38 @@ fn run(planned: &Planned, task: Task, options: &WorkOptions) -> Result<&'static 
     match task {
         Task::Shards(number) => put(ObjectContent::Bytes(&shards::verify(planned, number, options)?)),
         Task::Words(number) => put(ObjectContent::Bytes(&words::sum(planned, number, options)?)),
-        Task::Rows(number) => put(ObjectContent::File(&rows::encode(planned, number, options)?)),
+        Task::Rows(number) => {
+            wait_for_others(planned, number, options)?;
+            put(ObjectContent::File(&rows::encode(planned, number, options)?))
+        }
     }
+}
+
+/// Waits for the results that a task of rows needs. If none is added for some time, the programs of their tasks may have failed,
+/// or wait for this one to end: then it runs these tasks.
+fn wait_for_others(planned: &Planned, number: u32, options: &WorkOptions) -> Result<()> {
+    let needed = || {
+        let mut unfinished = planned.unfinished()?;
+        unfinished.retain(|task| !matches!(task, Task::Rows(_)));
+        Ok::<_, Failed>(unfinished)
+    };
+    let look_every = LOOK_EVERY * planned.plan.tasks.div_ceil(1000);
+    let (mut waited, mut missing) = (Instant::now(), needed()?);
+    while !missing.is_empty() {
+        let n_before = missing.len();
+        if waited.elapsed() < options.patience {
+            thread::sleep(look_every.min(options.patience));
+            // Hadoop ends tasks that report nothing.
+            planned.store().progress().advance(1);
+            missing = needed()?;
+            if missing.len() < n_before {
+                waited = Instant::now();
+            }
+        } else {
+            // Others that wait begin with other tasks.
+            run(planned, missing[number as usize % n_before], options)?;
+            missing = needed()?;
+        }
+    }
+    Ok(())
 }

@@ -6,6 +6,8 @@ mod run;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use corpus::ledger::{Limits, Share};
 use making::{DatasetFile, DatasetOptions, Existing, Output, ProgressBars, VocabularyFrom};
@@ -76,15 +78,23 @@ fn plan(run: &Path, name: &str, tasks: u32, inputs: &Inputs) -> merge::Result<Pl
 
 fn work_options(threads: usize) -> WorkOptions {
     let threads = NonZeroUsize::new(threads).unwrap();
-    WorkOptions { s3: S3Options::default(), threads, scratch: std::env::temp_dir() }
+    WorkOptions { s3: S3Options::default(), threads, scratch: std::env::temp_dir(), patience: Duration::ZERO }
 }
 
-/// Runs a list of tasks, the last one first, each by its own program. Returns what they print.
-fn run_list(planned: &Planned, run: &Path, name: &str, list: &str) -> merge::Result<String> {
-    let lines = fs::read_to_string(run.join("merge").join(name).join(list)).unwrap();
+/// Tasks that need no result.
+const FIRST: [&str; 2] = ["shards", "words"];
+/// All tasks.
+const ALL: [&str; 3] = ["shards", "words", "rows"];
+
+/// Runs the tasks of these kinds, the last one of a kind first, each by its own program. Returns what they print.
+fn run_tasks(planned: &Planned, kinds: &[&str]) -> merge::Result<String> {
+    let list = planned.list().unwrap();
+    let lines = fs::read_to_string(list.strip_prefix("file://").unwrap_or(&list)).unwrap();
     let mut printed = Vec::new();
-    for (at, line) in lines.lines().rev().enumerate() {
-        work(planned, line.as_bytes(), &mut printed, &work_options(1 + at % 3))?;
+    for kind in kinds {
+        for (at, line) in lines.lines().rev().filter(|line| line.starts_with(kind)).enumerate() {
+            work(planned, line.as_bytes(), &mut printed, &work_options(1 + at % 3))?;
+        }
     }
     Ok(String::from_utf8(printed).unwrap())
 }
@@ -125,9 +135,7 @@ fn a_plan_makes_the_file_of_one_program() {
             for &tasks in numbers {
                 let name = format!("plan-{at}-{tasks}");
                 let planned = plan(&run, &name, tasks, inputs).unwrap();
-                for list in ["first.txt", "second.txt"] {
-                    assert!(!run_list(&planned, &run, &name, list).unwrap().contains("already"));
-                }
+                assert!(!run_tasks(&planned, &ALL).unwrap().contains("already"));
                 let found = assembled(&planned, &out(&format!("{n_shards}-{name}.h5"))).unwrap();
                 assert!(found == expected, "{n_shards} shards, {tasks} tasks, {inputs:?}");
             }
@@ -142,16 +150,14 @@ fn a_repeated_task_has_the_same_result() {
     write_run(&run, &texts(400), 5);
     let planned = plan(&run, "merge", 3, &Inputs::default()).unwrap();
     let results = run.join("merge/merge");
-    for list in ["first.txt", "second.txt"] {
-        run_list(&planned, &run, "merge", list).unwrap();
-        let again = run_list(&planned, &run, "merge", list).unwrap();
-        assert_eq!(again.lines().count(), again.matches("\talready stored").count());
-    }
+    run_tasks(&planned, &ALL).unwrap();
+    let again = run_tasks(&planned, &ALL).unwrap();
+    assert_eq!((again.lines().count(), again.matches("\talready stored").count()), (9, 9));
     // As if the other attempt had been the first one to put its result.
-    for task in planned.first().into_iter().chain(planned.second()) {
+    for task in planned.tasks() {
         let (kind, number) =
             task.to_string().split_once(' ').map(|(kind, n)| (kind.to_owned(), n.to_owned())).unwrap();
-        let path = results.join(format!("{kind}-0000{number}"));
+        let path = results.join(format!("{kind}-{number}"));
         let before = fs::read(&path).unwrap();
         fs::remove_file(&path).unwrap();
         work(&planned, format!("{task}\n").as_bytes(), Vec::new(), &work_options(2)).unwrap();
@@ -168,16 +174,45 @@ fn a_repeated_task_has_the_same_result() {
 }
 
 #[test]
+fn a_task_of_rows_runs_the_tasks_that_nobody_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run, out) = (folder.path().join("run"), folder.path().join("reviews.h5"));
+    write_run(&run, &texts(200), 3);
+    let planned = plan(&run, "merge", 4, &Inputs::default()).unwrap();
+    assert_eq!(run_tasks(&planned, &["rows"]).unwrap().matches("\tstored").count(), 4);
+    assert!(!run_tasks(&planned, &FIRST).unwrap().contains("\tstored"));
+    assert_eq!(
+        assembled(&planned, &out).unwrap(),
+        merged(&run, &folder.path().join("one.h5"), &Inputs::default())
+    );
+}
+
+#[test]
+fn a_task_of_rows_waits_for_other_programs() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    write_run(&run, &texts(200), 3);
+    let planned = plan(&run, "merge", 2, &Inputs::default()).unwrap();
+    let patient = WorkOptions { patience: Duration::from_secs(3600), ..work_options(1) };
+    let rows = thread::scope(|scope| {
+        let rows = scope.spawn(|| work(&planned, "rows 00001".as_bytes(), Vec::new(), &patient));
+        run_tasks(&planned, &FIRST).unwrap();
+        rows.join().unwrap()
+    });
+    rows.unwrap();
+    assert!(run_tasks(&planned, &["rows"]).unwrap().contains("rows 00001\talready stored"));
+}
+
+#[test]
 fn a_missing_or_damaged_result_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let (run, out) = (folder.path().join("run"), folder.path().join("reviews.h5"));
     write_run(&run, &texts(60), 2);
     let planned = plan(&run, "merge", 2, &Inputs::default()).unwrap();
-    let refused = run_list(&planned, &run, "merge", "second.txt").unwrap_err();
-    assert!(refused.message.contains("task shards 0 has no result"), "{}", refused.message);
-    for list in ["first.txt", "second.txt"] {
-        run_list(&planned, &run, "merge", list).unwrap();
-    }
+    run_tasks(&planned, &FIRST).unwrap();
+    let refused = assembled(&planned, &out).unwrap_err();
+    assert!(refused.message.contains("task rows 00000 has no result"), "{}", refused.message);
+    run_tasks(&planned, &ALL).unwrap();
     let results = run.join("merge/merge");
     let rows = fs::read(results.join("rows-00001")).unwrap();
     for name in ["shards-00001", "words-00001", "rows-00000"] {
@@ -186,8 +221,7 @@ fn a_missing_or_damaged_result_is_named() {
         let refused = || {
             // The places of words are read by the tasks that encode rows.
             fs::remove_file(results.join("rows-00001")).unwrap();
-            let refused =
-                run_list(&planned, &run, "merge", "second.txt").and_then(|_| assembled(&planned, &out));
+            let refused = run_tasks(&planned, &["rows"]).and_then(|_| assembled(&planned, &out));
             fs::write(results.join("rows-00001"), &rows).unwrap();
             refused.err().map(|error| error.message)
         };
@@ -200,9 +234,6 @@ fn a_missing_or_damaged_result_is_named() {
             }
         }
         fs::remove_file(&path).unwrap();
-        if !name.starts_with("rows") {
-            assert!(refused().unwrap().contains("has no result"));
-        }
         let refused = assembled(&planned, &out).unwrap_err();
         assert!(refused.message.contains("has no result"), "{}", refused.message);
         fs::write(&path, intact).unwrap();
@@ -218,21 +249,17 @@ fn a_result_of_another_plan_or_task_is_refused() {
     let results = run.join("merge/merge");
     let small = Inputs { size: Some(30), ..Inputs::default() };
     let planned = plan(&run, "merge", 2, &small).unwrap();
-    for list in ["first.txt", "second.txt"] {
-        run_list(&planned, &run, "merge", list).unwrap();
-    }
+    run_tasks(&planned, &ALL).unwrap();
     // The plan is gone, its results are not.
     fs::remove_file(results.join("plan.json")).unwrap();
     let planned = plan(&run, "merge", 2, &Inputs::default()).unwrap();
     for kind in ["shards", "words", "rows"] {
-        run_list(&planned, &run, "merge", "first.txt").unwrap();
-        let refused = run_list(&planned, &run, "merge", "second.txt").and_then(|_| assembled(&planned, &out));
+        let refused = run_tasks(&planned, &ALL).and_then(|_| assembled(&planned, &out));
         let refused = refused.unwrap_err().message;
         assert!(refused.contains("another") && refused.contains(kind) && !out.exists(), "{kind}: {refused}");
         (0..2).for_each(|number| fs::remove_file(results.join(format!("{kind}-0000{number}"))).unwrap());
     }
-    run_list(&planned, &run, "merge", "first.txt").unwrap();
-    run_list(&planned, &run, "merge", "second.txt").unwrap();
+    run_tasks(&planned, &ALL).unwrap();
     let rows = ["rows-00000", "rows-00001"].map(|name| fs::read(results.join(name)).unwrap());
     fs::write(results.join("rows-00000"), &rows[1]).unwrap();
     let refused = assembled(&planned, &out).unwrap_err().message;
@@ -250,8 +277,7 @@ fn a_text_in_two_shards_is_refused() {
     let run = folder.path().join("run");
     write_run(&run, &(0..100).map(text).chain([text(30)]).collect::<Vec<_>>(), 3);
     let planned = plan(&run, "merge", 2, &Inputs::default()).unwrap();
-    run_list(&planned, &run, "merge", "first.txt").unwrap();
-    let refused = run_list(&planned, &run, "merge", "second.txt").unwrap_err();
+    let refused = run_tasks(&planned, &ALL).unwrap_err();
     assert!(refused.message.contains("expected in one shard only"), "{}", refused.message);
 }
 

@@ -88,7 +88,6 @@ impl HashFile {
 }
 
 /// A list that is being read.
-#[derive(Clone)]
 pub struct HashList<'a> {
     file: &'a HashFile,
     /// Place of the next hash that was not read.

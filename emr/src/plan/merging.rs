@@ -1,10 +1,10 @@
-//! The merge of a run: by one program, or by the tasks of a plan. Two Hadoop jobs of maps alone run the tasks, one list
-//! each; `merge plan` writes the lists, and `merge assemble` makes the dataset of the results.
+//! The merge of a run: by one program, or by the tasks of a plan. A Hadoop job of maps alone runs the tasks; `merge plan` writes
+//! their list, and `merge assemble` makes the dataset of the results.
 
 use crate::job::Job;
 
-/// The lists of tasks, in the order of their jobs.
-pub const LISTS: [&str; 2] = ["first.txt", "second.txt"];
+/// The list of tasks.
+pub const LIST: &str = "tasks.txt";
 
 /// Flags of `merge` that belong to `merge assemble`.
 const OF_ASSEMBLING: [&str; 2] = ["--padded", PARQUET];
@@ -62,9 +62,9 @@ impl<'a> Merging<'a> {
         format!("tasks-{}", self.tasks)
     }
 
-    /// The name of a list in the run.
-    pub fn list(&self, list: &str) -> String {
-        format!("merge/{}/{list}", self.name())
+    /// The name of the list in the run.
+    pub fn list(&self) -> String {
+        format!("merge/{}/{LIST}", self.name())
     }
 
     fn of_plan(&self, command: &str) -> Vec<String> {
@@ -104,6 +104,6 @@ mod tests {
         let assembled =
             format!("assemble {run} --out s3://bucket/datasets/reviews.h5 --padded 400 --parquet");
         assert_eq!(merging.assemble().join(" "), assembled);
-        assert_eq!(merging.list(LISTS[0]), "merge/tasks-8/first.txt");
+        assert_eq!(merging.list(), "merge/tasks-8/tasks.txt");
     }
 }

@@ -145,7 +145,7 @@ pub fn merge_tasks(job: &Job) -> u32 {
     job.hadoop.merge_tasks.or_else(shorter).unwrap_or(1)
 }
 
-/// Seconds of merge by one program, or by tasks, which two jobs run.
+/// Seconds of merge by one program, or by tasks, which a job runs.
 fn merge_s(gigabytes: f64, tasks: u32, vcpus: u32) -> f64 {
     let whole = gigabytes * rates::MERGE_SECONDS_PER_GB;
     match tasks {
@@ -153,7 +153,7 @@ fn merge_s(gigabytes: f64, tasks: u32, vcpus: u32) -> f64 {
         tasks => {
             let at_once = f64::from(tasks.min(vcpus).max(1));
             let assemble = gigabytes * rates::ASSEMBLE_SECONDS_PER_GB;
-            2.0 * rates::JOB_START_AND_END_S + whole * rates::MERGE_CORES / at_once + assemble
+            rates::JOB_START_AND_END_S + whole * rates::MERGE_CORES / at_once + assemble
         }
     }
 }
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn the_price_of_the_example_is_the_sum_by_hand() {
         let estimate = estimate(&job(EXAMPLE), 90_000_000_000).unwrap();
-        // 6 workers of 8 virtual processors: 14 + 90 × 75 / 48 = 154.625 s; merge 2 × 14 + 90 × 1.5 × 2 / 48
+        // 6 workers of 8 virtual processors: 14 + 90 × 75 / 48 = 154.625 s; merge 14 + 90 × 1.5 × 2 / 48
         // + 90 × 0.5 = 78.625 s; start 450 s.
         assert_eq!((estimate.vcpus, estimate.job_s, estimate.merge_s), (48, 154.625, 78.625));
         assert_eq!(estimate.total_s(), 683.25);

@@ -1,8 +1,8 @@
-//! The steps of a job: the Hadoop Streaming job, then merge, by one program or by two more Hadoop jobs.
+//! The steps of a job: the Hadoop Streaming job, then merge, by one program or by another Hadoop job.
 
 use serde_json::{Value, json};
 
-use super::merging::{LISTS, Merging};
+use super::merging::Merging;
 use super::price::merge_tasks;
 use super::programs::{MERGE, Program};
 use crate::finding::Finding;
@@ -72,7 +72,7 @@ pub fn streaming(
     arguments(job, &settings, options, environment)
 }
 
-/// The same for the job of maps alone that runs the tasks of a list, one per map. `input` is the list for Hadoop.
+/// The same for the job of maps alone that runs the tasks of a merge, one per map. `input` is their list for Hadoop.
 pub fn streaming_of_tasks(
     job: &Job,
     programs: &[Program],
@@ -81,10 +81,9 @@ pub fn streaming_of_tasks(
     tasks: u32,
     input: String,
 ) -> Vec<String> {
-    let name = input.rsplit('/').next().unwrap_or_default();
     let settings = [
         // It does not end with the id of the run, so that the merge step does not find its counters.
-        ("mapreduce.job.name", format!("{} {MERGE} {name}", job_name(job))),
+        ("mapreduce.job.name", format!("{} {MERGE}", job_name(job))),
         ("mapreduce.job.reduces", "0".to_owned()),
         ("mapreduce.input.lineinputformat.linespermap", "1".to_owned()),
         // Tasks read lines, without their positions in the list.
@@ -137,18 +136,15 @@ fn merge(job: &Job, programs: &[Program], tasks: u32) -> Vec<String> {
     let commands = if merging.is_whole() {
         vec![counted(merging.whole())]
     } else {
-        let of_list = |list: &str| {
-            let list = url_of_list(&job.run.join(&merging.list(list)));
-            let arguments = streaming_of_tasks(job, programs, Scheme::S3, &[], tasks, list);
-            [vec![STREAMING.to_owned()], arguments].concat()
-        };
-        let jobs = LISTS.map(of_list);
-        [vec![counted(merging.plan())], jobs.to_vec(), vec![merge(merging.assemble())]].concat()
+        let list = url_of_list(&job.run.join(&merging.list()));
+        let arguments = streaming_of_tasks(job, programs, Scheme::S3, &[], tasks, list);
+        let work = [vec![STREAMING.to_owned()], arguments].concat();
+        vec![counted(merging.plan()), work, merge(merging.assemble())]
     };
     [&step, &commands.join(&NEXT.to_owned())[..]].concat()
 }
 
-/// A list of a run, for Hadoop on EMR. A run on this machine is in a folder that all nodes share.
+/// The list in a run, for Hadoop on EMR. A run on this machine is in a folder that all nodes share.
 fn url_of_list(list: &Place) -> String {
     match list {
         Place::Local(path) => format!("file://{}", path.display()),
@@ -203,7 +199,7 @@ pub fn check(job: &Job) -> Vec<Finding> {
             );
         }
     }
-    // Hadoop reads the lists of tasks in the run.
+    // Hadoop reads the list of tasks in the run.
     let run = (merge_tasks(job) > 1).then_some(("run", &job.run));
     for (key, place) in job.input.places.iter().map(|place| ("input.places", place)).chain(run) {
         let url = place.to_string();
@@ -258,13 +254,11 @@ mod tests {
         };
         let environment = [("AWS_REGION".to_owned(), "x".to_owned())];
         let programs = [program("mapper"), program(MERGE)];
-        let input = "/tmp/id/tasks-3/second.txt".to_owned();
+        let input = "/tmp/id/tasks-3/tasks.txt".to_owned();
         let arguments = streaming_of_tasks(&job, &programs, Scheme::S3a, &environment, 3, input).join(" ");
         // merge reads the run itself, so its URL is not one for Hadoop. A profile is of this machine.
         let mapper = "-mapper merge work --run s3://bucket/runs/reviews-1 --plan tasks-3 --s3 region=eu-central-1 --threads 1";
-        for expected in
-            [" merge second.txt -D ", " -files /programs/merge#merge ", mapper, " -cmdenv AWS_REGION=x "]
-        {
+        for expected in [" merge -D ", " -files /programs/merge#merge ", mapper, " -cmdenv AWS_REGION=x "] {
             assert!(arguments.contains(expected), "{expected}: {arguments}");
         }
     }

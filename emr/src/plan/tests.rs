@@ -95,24 +95,22 @@ fn tasks_merge_a_run_between_a_plan_and_its_result() {
 
     let three = planned(&EXAMPLE.replace("combiner = true", "merge-tasks = 3"));
     assert_eq!(three.record, one.record);
-    let [plan, first, second, assemble] = merge_commands(&three).try_into().unwrap();
+    let [plan, work, assemble] = merge_commands(&three).try_into().unwrap();
     let of_plan = "--run s3://bucket/runs/reviews-1 --plan tasks-3 --s3 region=eu-central-1";
     let flags = "--vocabulary-size 10000 --bad-lines-max 0.01 --counts counters";
     assert_eq!(plan, format!("./merge plan {of_plan} --tasks 3 {flags}"));
     assert_eq!(assemble, format!("./merge assemble {of_plan} --out s3://bucket/datasets/reviews.h5"));
     let sha256 = &three.programs.iter().find(|program| program.name == MERGE).unwrap().sha256;
-    for (list, job) in [("first.txt", first), ("second.txt", second)] {
-        let expected = format!(
-            "hadoop-streaming -D mapreduce.job.name=reviews sentimill-9d82e807b723d02b merge {list} \
-             -D mapreduce.job.reduces=0 -D mapreduce.input.lineinputformat.linespermap=1 \
-             -D stream.map.input.ignoreKey=true -D mapreduce.map.output.compress=true -D mapreduce.reduce.memory.mb=2048 \
-             -files s3://bucket/runs/programs/{sha256}/merge#merge -mapper merge work {of_plan} --threads 1 \
-             -inputformat org.apache.hadoop.mapred.lib.NLineInputFormat \
-             -input s3://bucket/runs/reviews-1/merge/tasks-3/{list} \
-             -outputformat org.apache.hadoop.mapred.lib.NullOutputFormat -output /tmp/sentimill-9d82e807b723d02b"
-        );
-        assert_eq!(job, expected);
-    }
+    let expected = format!(
+        "hadoop-streaming -D mapreduce.job.name=reviews sentimill-9d82e807b723d02b merge \
+         -D mapreduce.job.reduces=0 -D mapreduce.input.lineinputformat.linespermap=1 \
+         -D stream.map.input.ignoreKey=true -D mapreduce.map.output.compress=true -D mapreduce.reduce.memory.mb=2048 \
+         -files s3://bucket/runs/programs/{sha256}/merge#merge -mapper merge work {of_plan} --threads 1 \
+         -inputformat org.apache.hadoop.mapred.lib.NLineInputFormat \
+         -input s3://bucket/runs/reviews-1/merge/tasks-3/tasks.txt \
+         -outputformat org.apache.hadoop.mapred.lib.NullOutputFormat -output /tmp/sentimill-9d82e807b723d02b"
+    );
+    assert_eq!(work, expected);
 }
 
 #[test]
@@ -137,7 +135,7 @@ fn a_folder_of_the_run_is_a_file_system_for_hadoop() {
         .replace("\"s3://bucket/runs/reviews-1\"", "\"/shared/run,1\"\nstaging = \"s3://bucket/programs\"");
     let commands = merge_commands(&planned(&text));
     assert!(
-        commands[1].contains(" -input file:///shared/run,1/merge/tasks-48/first.txt "),
+        commands[1].contains(" -input file:///shared/run,1/merge/tasks-48/tasks.txt "),
         "{}",
         commands[1]
     );

@@ -27,7 +27,7 @@ use crate::follow::exit_code;
 use crate::interrupt::Interrupt;
 use crate::job::{Job, Place};
 use crate::logs::{Listing, list};
-use crate::plan::merging::{LISTS, Merging, taken};
+use crate::plan::merging::{LIST, Merging, taken};
 use crate::plan::programs::Program;
 use crate::plan::{MERGE, Scheme, streaming, streaming_of_tasks};
 use crate::result::Made;
@@ -112,11 +112,10 @@ impl HadoopSubmission<'_> {
             return self.merge(self.reported(counted(merging.whole())), folder.path());
         }
         self.merge(counted(merging.plan()), folder.path())?;
-        for (list, input) in LISTS.iter().zip(self.put_lists(&merging, folder.path())?) {
-            let arguments = streaming_of_tasks(job, &programs, Scheme::S3a, self.environment, tasks, input);
-            self.submit(&arguments, &folder.path().join(list).with_extension("log"))?;
-            self.check_interrupt()?;
-        }
+        let input = self.put_list(&merging, folder.path())?;
+        let arguments = streaming_of_tasks(job, &programs, Scheme::S3a, self.environment, tasks, input);
+        self.submit(&arguments, &folder.path().join(LIST).with_extension("log"))?;
+        self.check_interrupt()?;
         let mut assemble = program(job, MERGE);
         assemble.args(merging.assemble());
         self.merge(self.reported(assemble), folder.path())
@@ -149,24 +148,21 @@ impl HadoopSubmission<'_> {
         Ok(())
     }
 
-    /// Copies the lists of tasks from the run to Hadoop's default file system: Hadoop itself may have no access to the run.
-    /// Returns their paths there.
-    fn put_lists(&self, merging: &Merging<'_>, folder: &Path) -> Result<[String; 2], Error> {
+    /// Copies the list of tasks from the run to Hadoop's default file system: Hadoop itself may have no access to the run.
+    /// Returns its path there.
+    fn put_list(&self, merging: &Merging<'_>, folder: &Path) -> Result<String, Error> {
         let to = format!("/tmp/{}/{}", self.job.run_id(), merging.name());
-        let files = LISTS.map(|list| folder.join(list));
-        for (list, file) in LISTS.iter().zip(&files) {
-            let key = Key::new(&merging.list(list))?;
-            let found = self.store.get_small(&key, LOG_BYTES_MAX)?.ok_or_else(|| {
-                let object = format!("{}/{key}", self.store.url());
-                let expected = "the list that merge plan wrote; run the command again";
-                Error::new(Exit::MissingInput, format!("{object}: no such object, expected {expected}"))
-            })?;
-            fs::write(file, found).map_err(no_log)?;
-        }
+        let file = folder.join(LIST);
+        let key = Key::new(&merging.list())?;
+        let found = self.store.get_small(&key, LOG_BYTES_MAX)?.ok_or_else(|| {
+            let object = format!("{}/{key}", self.store.url());
+            let expected = "the list that merge plan wrote; run the command again";
+            Error::new(Exit::MissingInput, format!("{object}: no such object, expected {expected}"))
+        })?;
+        fs::write(&file, found).map_err(no_log)?;
         file_system(&["-mkdir".as_ref(), "-p".as_ref(), to.as_ref()])?;
-        let [first, second] = &files;
-        file_system(&["-put".as_ref(), "-f".as_ref(), first.as_ref(), second.as_ref(), to.as_ref()])?;
-        Ok(LISTS.map(|list| format!("{to}/{list}")))
+        file_system(&["-put".as_ref(), "-f".as_ref(), file.as_ref(), to.as_ref()])?;
+        Ok(format!("{to}/{LIST}"))
     }
 
     /// Keeps the logs of a failure in the run. The error of a Hadoop job becomes the cause that they show.

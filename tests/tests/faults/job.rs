@@ -123,16 +123,14 @@ impl Room {
         merge
     }
 
-    /// Divides the merge into tasks. Returns the lines of both lists.
+    /// Divides the merge into tasks. Returns the list.
     pub fn plan(&self, job: &Job) -> Vec<u8> {
         let counts = self.folder.path().join("mapper.json");
         fs::write(&counts, &job.counts).unwrap();
         let mut plan = program("merge");
         plan.args(["plan", "--tasks", "2", "--counts"]).arg(counts).arg("--run").arg(self.run());
         run(&mut plan, b"").succeeded();
-        ["first.txt", "second.txt"]
-            .map(|list| fs::read(self.run().join("merge/merge").join(list)).unwrap())
-            .concat()
+        fs::read(self.run().join("merge/merge/tasks.txt")).unwrap()
     }
 
     /// Runs tasks on one thread, so that its steps are always the same.

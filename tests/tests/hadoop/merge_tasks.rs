@@ -1,5 +1,4 @@
-//! A merge by tasks, which two jobs of maps alone run: the dataset equals that of one program, and each result is stored
-//! once.
+//! A merge by tasks, which a job of maps alone runs: the dataset equals that of one program, and each result is stored once.
 
 use std::fs;
 use std::path::Path;
@@ -47,7 +46,7 @@ fn a_job_with_merge_tasks_makes_the_same_dataset_as_a_pipe() {
     is_dataset(&folder.join("reviews.h5"), &WHOLE);
     // A split is a map task, of which slow ones may have several attempts.
     let splits = each_after(&first.stderr, "number of splits:");
-    assert_eq!(splits[1..], [2 * TASKS, TASKS].map(|tasks| tasks.to_string()), "{}", first.stderr);
+    assert_eq!(splits[1..], [(3 * TASKS).to_string()], "{}", first.stderr);
     for id in each_after(&first.stderr, "Running job: ") {
         no_text_is_in_logs(cluster, id);
         no_key_is_left(cluster, id);
@@ -59,7 +58,7 @@ fn a_job_with_merge_tasks_makes_the_same_dataset_as_a_pipe() {
     fs::remove_file(folder.join("reviews.h5")).unwrap();
     fs::remove_file(folder.join("reviews.manifest.json")).unwrap();
     let other = run_job();
-    assert_eq!(other.stderr.matches("Running job: ").count(), 2, "{}", other.stderr);
+    assert_eq!(other.stderr.matches("Running job: ").count(), 1, "{}", other.stderr);
     is_dataset(&folder.join("reviews.h5"), &WHOLE);
 }
 
@@ -81,15 +80,16 @@ fn fault(request: &Request, folder: &Path) -> Fault {
     }
 }
 
-/// The map task that runs a task of rows. Hadoop orders maps by the size of their input, which is the line `rows N`, so its
-/// offset shows the task. A split other than the first one starts one byte before its line.
+/// The map task that runs a task of rows. Hadoop orders maps by the size of their input, which is a line, so its offset shows
+/// the task. A split other than the first one starts one byte before its line.
 fn map_of(folder: &Path, number: u32) -> u32 {
-    let offset = (number * "rows 0\n".len() as u32).saturating_sub(1);
+    let others = TASKS * ("shards 00000\n".len() + "words 00000\n".len()) as u32;
+    let offset = others + number * "rows 00000\n".len() as u32 - 1;
     let is_of_task = |map: &u32| {
         let environment = fs::read_to_string(folder.join(format!("{map}.0.environment"))).unwrap_or_default();
         environment.lines().any(|line| line == format!("mapreduce_map_input_start={offset}"))
     };
-    (0..TASKS).find(is_of_task).unwrap()
+    (0..3 * TASKS).find(is_of_task).unwrap()
 }
 
 #[test]
@@ -104,23 +104,20 @@ fn killed_tasks_of_a_merge_store_each_result_once() {
     let log = reduced.folder.join("job.log");
     merge("plan", &["--tasks", &TASKS.to_string(), "--counts", text_of(&log)]);
     let work = format!("merge work --run {} --threads 1", reduced.run_url);
-    let list = |name: &'static str, list: &str| {
-        fs::write(reduced.folder.join(name), reduced.object(&format!("merge/merge/{list}"))).unwrap();
-        cluster.fs(&["-put", text_of(&reduced.folder.join(name)), &format!("/in/{name}")]);
-        Job::of_maps(cluster, name, name, &work).of_lines().with_file("hdfs:///programs/merge")
-    };
-    let first = list("merge-tasks-first", "first.txt").run().succeeded();
-    assert_eq!(results(&first).len(), 2 * TASKS as usize);
-    let second = list("merge-tasks-second", "second.txt");
-    let folder = second.folder();
+    let name = "merge-tasks-list";
+    fs::write(reduced.folder.join(name), reduced.object("merge/merge/tasks.txt")).unwrap();
+    cluster.fs(&["-put", text_of(&reduced.folder.join(name)), &format!("/in/{name}")]);
+    let maps = Job::of_maps(cluster, name, name, &work).of_lines().with_file("hdfs:///programs/merge");
+    let folder = maps.folder();
     let proxy = FaultProxy::start(cluster.s3.address(), move |request| fault(request, &folder)).unwrap();
 
-    let second = second.by(&proxy).with_luck(&[]).run().succeeded();
+    let maps = maps.by(&proxy).with_luck(&[]).run().succeeded();
 
-    assert_eq!(second.said.matches("subprocess failed with code 137").count(), 2, "{}", second.said);
-    assert_eq!(second.counters("Job Counters")["Failed map tasks"], 2);
-    let expected = ["rows 0\tstored", "rows 1\tstored", "rows 2\talready stored"];
-    assert_eq!(results(&second), expected);
+    assert_eq!(maps.said.matches("subprocess failed with code 137").count(), 2, "{}", maps.said);
+    assert_eq!(maps.counters("Job Counters")["Failed map tasks"], 2);
+    let of_rows: Vec<_> = results(&maps).into_iter().filter(|line| line.starts_with("rows")).collect();
+    assert_eq!(of_rows, ["rows 00000\tstored", "rows 00001\tstored", "rows 00002\talready stored"]);
+    assert_eq!(results(&maps).len(), 3 * TASKS as usize);
     let mut stored = reduced.objects("merge/merge/rows-");
     stored.sort();
     assert_eq!(stored, (0..TASKS).map(|number| format!("merge/merge/rows-{number:05}")).collect::<Vec<_>>());
