@@ -208,23 +208,23 @@ mod tests {
     fn the_price_of_the_example_is_the_sum_by_hand() {
         let estimate = estimate(&job(EXAMPLE), 90_000_000_000).unwrap();
         // 6 workers of 8 virtual processors: 14 + 90 × 75 / 48 = 154.625 s; merge 14 + 90 × 1.5 × 2 / 48
-        // + 90 × 0.5 = 78.625 s; start 450 s.
-        assert_eq!((estimate.vcpus, estimate.job_s, estimate.merge_s), (48, 154.625, 78.625));
-        assert_eq!(estimate.total_s(), 683.25);
+        // + 90 × 0.5 = 64.625 s; start 450 s.
+        assert_eq!((estimate.vcpus, estimate.job_s, estimate.merge_s), (48, 154.625, 64.625));
+        assert_eq!(estimate.total_s(), 669.25);
         let cost = estimate.cost.unwrap();
-        // 683.25 s are 0.189792 h. EC2: 1 × 0.230 + 2 × 0.460 + 4 × 0.190 = 1.910 per hour. EMR: 0.048 + 6 × 0.096 =
+        // 669.25 s are 0.185903 h. EC2: 1 × 0.230 + 2 × 0.460 + 4 × 0.190 = 1.910 per hour. EMR: 0.048 + 6 × 0.096 =
         // 0.624 per hour.
-        assert!((cost.ec2 - 0.362_502).abs() < 1e-6, "{cost:?}");
-        assert!((cost.emr - 0.118_430).abs() < 1e-6, "{cost:?}");
-        assert!((cost.total() - 0.480_932).abs() < 2e-6 && cost.currency == "USD", "{cost:?}");
+        assert!((cost.ec2 - 0.355_074).abs() < 1e-6, "{cost:?}");
+        assert!((cost.emr - 0.116_003).abs() < 1e-6, "{cost:?}");
+        assert!((cost.total() - 0.471_078).abs() < 2e-6 && cost.currency == "USD", "{cost:?}");
     }
 
     #[test]
     fn a_kept_cluster_is_billed_until_its_idle_timeout() {
         let kept = estimate(&job(&EXAMPLE.replace("keep = false", "keep = true")), 90_000_000_000).unwrap();
         let cost = kept.cost.unwrap();
-        // 1583.25 s are 0.439792 h, at 2.534 per hour.
-        assert!((cost.total() - 1.114_432).abs() < 2e-6, "{cost:?}");
+        // 1569.25 s are 0.435903 h, at 2.534 per hour.
+        assert!((cost.total() - 1.104_578).abs() < 2e-6, "{cost:?}");
     }
 
     #[test]
@@ -233,8 +233,8 @@ mod tests {
             let text = EXAMPLE.replace("bytes = \"90GB\"", bytes).replace("combiner = true", tasks);
             merge_tasks(&job(&text))
         };
-        // 28 + 29 × (1.5 × 2 / 48 + 0.5) > 29 × 1.5, and 28 + 30 × (1.5 × 2 / 48 + 0.5) < 30 × 1.5.
-        assert_eq!([with("bytes = \"29GB\"", ""), with("bytes = \"30GB\"", "")], [1, 48]);
+        // 14 + 14 × (1.5 × 2 / 48 + 0.5) > 14 × 1.5, and 14 + 15 × (1.5 × 2 / 48 + 0.5) < 15 × 1.5.
+        assert_eq!([with("bytes = \"14GB\"", ""), with("bytes = \"15GB\"", "")], [1, 48]);
         assert_eq!([with("bytes = \"30GB\"", "merge-tasks = 1"), with("", "merge-tasks = 7")], [1, 7]);
         // Neither the size nor the nodes of a running cluster are known.
         assert_eq!(with("", ""), 1);
